@@ -1,0 +1,3 @@
+//! The LSM engine.
+mod value;
+pub use value::Value;

@@ -1,0 +1,313 @@
+//! The executor: tasks, the clock and the loop that drives both.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use crate::join::{JoinHandle, JoinState};
+use crate::park::{Park, VirtualTime};
+use crate::timer::{Event, Sleep, Target, Timers};
+use crate::waker::{self, Pick, ReadyQueue};
+use crate::{Nanos, Rng};
+
+/// How often one task may be polled within one virtual instant before it counts as a hang.
+///
+/// Virtual time moves only when nothing is ready, so a task that keeps waking itself would stop
+/// the world for ever; no honest task comes near this number.
+pub const POLL_LIMIT: u32 = 1_000_000;
+
+/// In which order ready tasks run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum TaskOrder {
+    /// In an order drawn from the seed: finds code that leans on an order by chance.
+    #[default]
+    Seeded,
+    /// In the order they became ready.
+    Fifo,
+}
+
+/// Owns the tasks. Dropping it drops every task where it stands: that is also how a power cut
+/// takes a simulated host or firmware away.
+pub struct Runtime {
+    handle: Handle,
+}
+
+/// What tasks hold: the clock, timers, spawning, randomness. Cheap to clone.
+#[derive(Clone)]
+pub struct Handle {
+    inner: Rc<Inner>,
+}
+
+struct Inner {
+    id: u32,
+    seed: u64,
+    order: TaskOrder,
+    ready: Rc<ReadyQueue>,
+    tasks: RefCell<Tasks>,
+    timers: RefCell<Timers>,
+    now: Cell<Nanos>,
+    task_rng: RefCell<Rng>,
+    park: RefCell<Box<dyn Park>>,
+    trace: Cell<u64>,
+    steps: Cell<u64>,
+}
+
+type BoxedTask = Pin<Box<dyn Future<Output = ()>>>;
+
+#[derive(Default)]
+struct Tasks {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+#[derive(Default)]
+struct Slot {
+    /// `None` while the task is being polled, and once it has ended.
+    future: Option<BoxedTask>,
+    name: &'static str,
+    polls_at: Nanos,
+    polls: u32,
+}
+
+impl Runtime {
+    /// A runtime in virtual time at instant zero, with seeded task order.
+    pub fn new(seed: u64) -> Self {
+        Self::with_order(seed, TaskOrder::Seeded)
+    }
+
+    /// A runtime in virtual time with the given task order.
+    pub fn with_order(seed: u64, order: TaskOrder) -> Self {
+        let ready = Rc::new(ReadyQueue::default());
+        let inner = Inner {
+            id: waker::register(Rc::clone(&ready)),
+            seed,
+            order,
+            ready,
+            tasks: RefCell::default(),
+            timers: RefCell::default(),
+            now: Cell::new(Nanos::ZERO),
+            task_rng: RefCell::new(Rng::derive(seed, "task order")),
+            park: RefCell::new(Box::new(VirtualTime)),
+            trace: Cell::new(seed),
+            steps: Cell::new(0),
+        };
+        Self { handle: Handle { inner: Rc::new(inner) } }
+    }
+
+    /// What tasks and devices hold on to.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Runs until `future` has ended and returns its result; other tasks stay where they are.
+    ///
+    /// # Panics
+    /// If `future` waits for something that can no longer happen; the message names the tasks that
+    /// are left.
+    pub fn block_on<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> T {
+        let join = self.handle.spawn("main", future);
+        let ended = self.run_while(|| !join.is_finished());
+        assert!(ended, "nothing can happen any more, but these tasks wait: {:?}", self.waiting());
+        join.take().expect("the task has finished and nobody else took its result")
+    }
+
+    /// Runs until `deadline`, or until nothing is left to happen, whichever is first.
+    pub fn run_until(&self, deadline: Nanos) {
+        let timers = &self.handle.inner.timers;
+        self.run_while(|| timers.borrow().next_at().is_some_and(|at| at <= deadline));
+        // Tasks woken at the last instant still run: `run_while` checks before it advances.
+    }
+
+    /// Runs as long as `goes_on` holds, checked whenever no task is ready. False if the runtime
+    /// ran dry first.
+    fn run_while(&self, goes_on: impl Fn() -> bool) -> bool {
+        let inner = &*self.handle.inner;
+        loop {
+            while let Some(task) = inner.next_ready() {
+                inner.poll(task);
+            }
+            if !goes_on() {
+                return true;
+            }
+            if !inner.advance() {
+                return false;
+            }
+        }
+    }
+
+    fn waiting(&self) -> Vec<&'static str> {
+        let tasks = self.handle.inner.tasks.borrow();
+        tasks.slots.iter().filter(|slot| slot.future.is_some()).map(|slot| slot.name).collect()
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        // Futures hold handles, and handles hold the tasks: break the ring here. Dropping a future
+        // runs the guards it holds, which may wake or even spawn, hence the loop.
+        loop {
+            let slots = std::mem::take(&mut self.handle.inner.tasks.borrow_mut().slots);
+            if slots.is_empty() {
+                break;
+            }
+            drop(slots);
+            self.handle.inner.tasks.borrow_mut().free.clear();
+        }
+        let timers = self.handle.inner.timers.borrow_mut().take();
+        drop(timers);
+        waker::unregister(self.handle.inner.id);
+    }
+}
+
+impl Inner {
+    fn next_ready(&self) -> Option<u32> {
+        self.ready.pop(|ready| match self.order {
+            TaskOrder::Fifo => Pick::Oldest,
+            TaskOrder::Seeded if ready == 1 => Pick::Index(0),
+            TaskOrder::Seeded => {
+                Pick::Index(self.task_rng.borrow_mut().below(ready as u64) as usize)
+            }
+        })
+    }
+
+    fn poll(&self, task: u32) {
+        let Some(mut future) = self.take_for_poll(task) else { return };
+        self.witness(u64::from(task));
+        let waker = waker::waker(self.id, task);
+        let state = future.as_mut().poll(&mut Context::from_waker(&waker));
+        let mut tasks = self.tasks.borrow_mut();
+        if state.is_pending() {
+            tasks.slots[task as usize].future = Some(future);
+        } else {
+            tasks.free.push(task);
+            drop(tasks); // what the future holds may spawn or wake as it is dropped
+        }
+    }
+
+    fn take_for_poll(&self, task: u32) -> Option<BoxedTask> {
+        let now = self.now.get();
+        let mut tasks = self.tasks.borrow_mut();
+        let slot = tasks.slots.get_mut(task as usize)?;
+        let future = slot.future.take()?;
+        if slot.polls_at != now {
+            slot.polls_at = now;
+            slot.polls = 0;
+        }
+        slot.polls += 1;
+        let (name, polls) = (slot.name, slot.polls);
+        assert!(polls <= POLL_LIMIT, "task `{name}` was polled {polls} times at instant {now}");
+        Some(future)
+    }
+
+    /// Moves the clock to the next timer and fires all that are due. False if there is none.
+    fn advance(&self) -> bool {
+        let Some(deadline) = self.timers.borrow().next_at() else { return false };
+        let now = self.park.borrow_mut().park(self.now.get(), deadline);
+        assert!(now >= self.now.get(), "time goes forward only");
+        self.now.set(now);
+        loop {
+            // A statement of its own: the borrow must end before the target runs.
+            let due = self.timers.borrow_mut().pop_due(now);
+            match due {
+                Some(Target::Wake(waker)) => waker.wake(),
+                Some(Target::Fire(event, token)) => {
+                    self.witness(token);
+                    event.fire(token);
+                }
+                None => return true,
+            }
+        }
+    }
+
+    /// Folds one step into the trace hash.
+    fn witness(&self, what: u64) {
+        let seen = self.trace.get().rotate_left(5) ^ what ^ self.now.get().0;
+        self.trace.set(seen.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        self.steps.set(self.steps.get() + 1);
+    }
+}
+
+impl Handle {
+    /// The current instant.
+    pub fn now(&self) -> Nanos {
+        self.inner.now.get()
+    }
+
+    /// The seed this runtime was made with.
+    pub fn seed(&self) -> u64 {
+        self.inner.seed
+    }
+
+    /// A random stream of its own for `label`; the same label gives the same stream.
+    pub fn rng(&self, label: &str) -> Rng {
+        Rng::derive(self.inner.seed, label)
+    }
+
+    /// Starts a task. `name` appears in messages about hangs and deadlocks.
+    ///
+    /// Dropping the [`JoinHandle`] leaves the task running.
+    pub fn spawn<T: 'static>(
+        &self,
+        name: &'static str,
+        future: impl Future<Output = T> + 'static,
+    ) -> JoinHandle<T> {
+        let state = Rc::new(JoinState::default());
+        let for_task = Rc::clone(&state);
+        let boxed: BoxedTask = Box::pin(async move { for_task.finish(future.await) });
+        let slot = Slot { future: Some(boxed), name, ..Slot::default() };
+        let tasks = &mut *self.inner.tasks.borrow_mut();
+        let task = tasks.free.pop().unwrap_or(tasks.slots.len() as u32);
+        if task as usize == tasks.slots.len() {
+            tasks.slots.push(slot);
+        } else {
+            tasks.slots[task as usize] = slot;
+        }
+        self.inner.ready.push(task);
+        JoinHandle::new(state)
+    }
+
+    /// Waits for a span of time.
+    pub fn sleep(&self, span: Nanos) -> Sleep {
+        self.sleep_until(self.now() + span)
+    }
+
+    /// Waits until an instant; an instant that has passed costs nothing.
+    pub fn sleep_until(&self, at: Nanos) -> Sleep {
+        Sleep::new(self.clone(), at)
+    }
+
+    /// Lets every other ready task run once before going on.
+    pub async fn yield_now(&self) {
+        let mut yielded = false;
+        std::future::poll_fn(|cx| {
+            if std::mem::replace(&mut yielded, true) {
+                return Poll::Ready(());
+            }
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Fires `event` with `token` at the instant `at`, which must not have passed.
+    pub fn fire_at(&self, at: Nanos, event: Rc<dyn Event>, token: u64) {
+        assert!(at >= self.now(), "an event was armed for {at}, but it is {} already", self.now());
+        self.arm(at, Target::Fire(event, token));
+    }
+
+    pub(crate) fn arm(&self, at: Nanos, target: Target) {
+        self.inner.timers.borrow_mut().arm(at, target);
+    }
+
+    /// A hash over every step so far: equal hashes, equal runs.
+    pub fn trace_hash(&self) -> u64 {
+        self.inner.trace.get()
+    }
+
+    /// How many task polls and device events there were so far.
+    pub fn steps(&self) -> u64 {
+        self.inner.steps.get()
+    }
+}

@@ -1,0 +1,89 @@
+//! What an I/O is for. Every I/O carries its class; schedulers and statistics go by it.
+
+/// The purpose of one I/O, after the classes of docs/DESIGN: Vigil's "internal task" is flush,
+/// compaction and garbage collection together.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub enum IoClass {
+    /// A read that a client waits for.
+    ClientRead,
+    /// A write-ahead log append.
+    Log,
+    /// A manifest append, or the dump and recovery of capacitor-backed memory.
+    Journal,
+    /// Memtable contents on their way to flash.
+    Flush,
+    /// Input of a compaction.
+    CompactionRead,
+    /// Output of a compaction.
+    CompactionWrite,
+    /// Garbage collection: reading victims and looking their keys up.
+    GcRead,
+    /// Garbage collection: moving pages that are still in use, and erasing victims.
+    GcWrite,
+    /// An index page that an iterator will need soon.
+    IndexPrefetch,
+    /// A value that an iterator will need soon.
+    ValuePrefetch,
+}
+
+/// How urgent an I/O is at a resource it shares with others.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Priority {
+    /// A client waits for it.
+    Demand,
+    /// A client will probably ask for it soon.
+    Prefetch,
+    /// Nobody waits for it yet.
+    Background,
+}
+
+impl IoClass {
+    /// All classes, in the order of [`IoClass::index`].
+    pub const ALL: [Self; 10] = [
+        Self::ClientRead,
+        Self::Log,
+        Self::Journal,
+        Self::Flush,
+        Self::CompactionRead,
+        Self::CompactionWrite,
+        Self::GcRead,
+        Self::GcWrite,
+        Self::IndexPrefetch,
+        Self::ValuePrefetch,
+    ];
+
+    /// A dense number for tables of per-class counters.
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The name used in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ClientRead => "client_read",
+            Self::Log => "log",
+            Self::Journal => "journal",
+            Self::Flush => "flush",
+            Self::CompactionRead => "compaction_read",
+            Self::CompactionWrite => "compaction_write",
+            Self::GcRead => "gc_read",
+            Self::GcWrite => "gc_write",
+            Self::IndexPrefetch => "index_prefetch",
+            Self::ValuePrefetch => "value_prefetch",
+        }
+    }
+
+    /// How this class ranks where it competes.
+    pub const fn priority(self) -> Priority {
+        match self {
+            Self::ClientRead | Self::Log => Priority::Demand,
+            Self::IndexPrefetch | Self::ValuePrefetch => Priority::Prefetch,
+            Self::Journal
+            | Self::Flush
+            | Self::CompactionRead
+            | Self::CompactionWrite
+            | Self::GcRead
+            | Self::GcWrite => Priority::Background,
+        }
+    }
+}

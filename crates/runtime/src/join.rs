@@ -1,0 +1,84 @@
+//! Waiting for tasks.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+pub(crate) struct JoinState<T> {
+    result: RefCell<Option<T>>,
+    is_finished: Cell<bool>,
+    waiter: RefCell<Option<Waker>>,
+}
+
+impl<T> Default for JoinState<T> {
+    fn default() -> Self {
+        Self { result: RefCell::new(None), is_finished: Cell::new(false), waiter: RefCell::default() }
+    }
+}
+
+impl<T> JoinState<T> {
+    pub(crate) fn finish(&self, result: T) {
+        *self.result.borrow_mut() = Some(result);
+        self.is_finished.set(true);
+        if let Some(waker) = self.waiter.borrow_mut().take() {
+            waker.wake();
+        }
+    }
+}
+
+/// A task's result to come. Await it, or drop it and the task goes on by itself.
+pub struct JoinHandle<T> {
+    state: Rc<JoinState<T>>,
+}
+
+impl<T> JoinHandle<T> {
+    pub(crate) fn new(state: Rc<JoinState<T>>) -> Self {
+        Self { state }
+    }
+
+    /// Whether the task has ended.
+    pub fn is_finished(&self) -> bool {
+        self.state.is_finished.get()
+    }
+
+    /// The result, if the task has ended and the result was not taken yet.
+    pub fn take(&self) -> Option<T> {
+        self.state.result.borrow_mut().take()
+    }
+}
+
+impl<T> Future for JoinHandle<T> {
+    type Output = T;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        if let Some(result) = self.take() {
+            return Poll::Ready(result);
+        }
+        assert!(!self.is_finished(), "a task's result can be taken once");
+        *self.state.waiter.borrow_mut() = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+/// Drives all `futures` at once within the calling task and returns their results in order.
+///
+/// Every wake-up polls each unfinished one, so it suits dozens, not thousands.
+pub async fn join_all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
+    let mut running: Vec<_> = futures.into_iter().map(|f| Some(Box::pin(f))).collect();
+    let mut results: Vec<_> = running.iter().map(|_| None).collect();
+    std::future::poll_fn(|cx| {
+        for (slot, result) in running.iter_mut().zip(&mut results) {
+            if let Some(future) = slot
+                && let Poll::Ready(value) = future.as_mut().poll(cx)
+            {
+                *result = Some(value);
+                *slot = None;
+            }
+        }
+        if running.iter().all(Option::is_none) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    results.into_iter().flatten().collect()
+}

@@ -1,0 +1,86 @@
+//! Servers of known service time: processor cores and data links.
+//!
+//! Both serve first come, first served and are never preempted, so the end of a job is known the
+//! moment it is handed in and booking it ahead is exact.
+
+use std::cell::{Cell, RefCell};
+
+use crate::{Handle, Nanos, Sleep};
+
+/// A processor with a number of equal cores. Virtual time does not pass while code runs, so work
+/// is charged here explicitly.
+pub struct Cores {
+    handle: Handle,
+    /// When each core is free again.
+    free_at: RefCell<Vec<Nanos>>,
+    busy: Cell<Nanos>,
+    quantum: Nanos,
+}
+
+impl Cores {
+    /// `count` cores. `quantum` is the longest that background work holds one before it lets
+    /// others have it.
+    pub fn new(handle: Handle, count: usize, quantum: Nanos) -> Self {
+        assert!(count > 0, "a processor needs a core");
+        assert!(quantum > Nanos::ZERO, "background work needs a time slice");
+        let free_at = RefCell::new(vec![Nanos::ZERO; count]);
+        Self { handle, free_at, busy: Cell::default(), quantum }
+    }
+
+    /// Books `work` on the core that is free first and returns when it will be done.
+    pub fn book(&self, work: Nanos) -> Nanos {
+        let now = self.handle.now();
+        if work == Nanos::ZERO {
+            return now;
+        }
+        let mut free_at = self.free_at.borrow_mut();
+        let core = free_at.iter_mut().min().expect("there is at least one core");
+        *core = now.max(*core) + work;
+        self.busy.set(self.busy.get() + work);
+        *core
+    }
+
+    /// Does `work` on one core; waits for a core first.
+    pub fn spend(&self, work: Nanos) -> Sleep {
+        self.handle.sleep_until(self.book(work))
+    }
+
+    /// Does `work` in slices, so that nobody waits for more than one slice of it.
+    pub async fn spend_in_background(&self, work: Nanos) {
+        let mut left = work;
+        while left > Nanos::ZERO {
+            let slice = left.min(self.quantum);
+            self.spend(slice).await;
+            left = left - slice;
+        }
+    }
+
+    /// Core time used so far, all cores together.
+    pub fn busy(&self) -> Nanos {
+        self.busy.get()
+    }
+}
+
+/// A link that carries one transfer at a time.
+pub struct Pipe {
+    handle: Handle,
+    picos_per_byte: u64,
+    free_at: Cell<Nanos>,
+}
+
+impl Pipe {
+    /// A link of `megabytes_per_second` (decimal) in one direction.
+    pub fn new(handle: Handle, megabytes_per_second: f64) -> Self {
+        assert!(megabytes_per_second > 0.0, "a link needs a speed");
+        let picos_per_byte = (1e6 / megabytes_per_second).round() as u64;
+        Self { handle, picos_per_byte, free_at: Cell::default() }
+    }
+
+    /// Books a transfer of `bytes` and returns when its last byte has passed.
+    pub fn book(&self, bytes: u64) -> Nanos {
+        let span = Nanos((bytes * self.picos_per_byte).div_ceil(1_000));
+        let done = self.handle.now().max(self.free_at.get()) + span;
+        self.free_at.set(done);
+        done
+    }
+}

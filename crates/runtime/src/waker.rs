@@ -1,0 +1,103 @@
+//! Wakers without reference counts: a waker is the number of a runtime and the number of a task.
+//!
+//! `std` wants wakers to be `Send + Sync`. Ours are two integers, so they may travel; the queue they
+//! point into lives in a thread-local and is found by number. Woken on a thread that does not run
+//! the runtime, or after the runtime is gone, a waker does nothing. A task number may be used again
+//! by a later task, which is then polled once for nothing; every future must bear that anyway.
+
+use std::cell::RefCell;
+use std::ptr::without_provenance;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{RawWaker, RawWakerVTable, Waker};
+
+/// Tasks that can make progress, each at most once.
+#[derive(Default)]
+pub(crate) struct ReadyQueue {
+    inner: RefCell<Ready>,
+}
+
+#[derive(Default)]
+struct Ready {
+    queue: Vec<u32>,
+    is_queued: Vec<bool>,
+}
+
+impl ReadyQueue {
+    pub(crate) fn push(&self, task: u32) {
+        let ready = &mut *self.inner.borrow_mut();
+        let index = task as usize;
+        if ready.is_queued.len() <= index {
+            ready.is_queued.resize(index + 1, false);
+        }
+        if !ready.is_queued[index] {
+            ready.is_queued[index] = true;
+            ready.queue.push(task);
+        }
+    }
+
+    /// Takes the task that `choose` picks out of the number of ready ones.
+    pub(crate) fn pop(&self, choose: impl FnOnce(usize) -> Pick) -> Option<u32> {
+        let ready = &mut *self.inner.borrow_mut();
+        if ready.queue.is_empty() {
+            return None;
+        }
+        let task = match choose(ready.queue.len()) {
+            Pick::Oldest => ready.queue.remove(0),
+            Pick::Index(index) => ready.queue.swap_remove(index),
+        };
+        ready.is_queued[task as usize] = false;
+        Some(task)
+    }
+}
+
+/// Which ready task goes next.
+pub(crate) enum Pick {
+    Oldest,
+    Index(usize),
+}
+
+static NEXT_RUNTIME: AtomicU32 = AtomicU32::new(1);
+
+thread_local! {
+    static QUEUES: RefCell<Vec<(u32, Rc<ReadyQueue>)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Makes `queue` reachable by wakers on this thread and returns the runtime's number.
+pub(crate) fn register(queue: Rc<ReadyQueue>) -> u32 {
+    let id = NEXT_RUNTIME.fetch_add(1, Ordering::Relaxed);
+    QUEUES.with_borrow_mut(|queues| queues.push((id, queue)));
+    id
+}
+
+/// Wakers of runtime `id` do nothing from now on.
+pub(crate) fn unregister(id: u32) {
+    // A runtime may be dropped while its thread ends, when the thread-local is already gone.
+    let _ = QUEUES.try_with(|queues| queues.borrow_mut().retain(|(other, _)| *other != id));
+}
+
+/// The waker of task `task` of runtime `runtime`.
+pub(crate) fn waker(runtime: u32, task: u32) -> Waker {
+    let data = (u64::from(runtime) << 32 | u64::from(task)) as usize;
+    // SAFETY: the vtable's functions never dereference the pointer, which only carries an integer;
+    // clone, wake and drop therefore keep the RawWaker contract on any thread.
+    unsafe { Waker::from_raw(RawWaker::new(without_provenance(data), &VTABLE)) }
+}
+
+static VTABLE: RawWakerVTable = RawWakerVTable::new(
+    |data| RawWaker::new(data, &VTABLE),
+    |data| wake(data.addr() as u64),
+    |data| wake(data.addr() as u64),
+    |_| (),
+);
+
+const _: () = assert!(size_of::<usize>() == 8, "a waker packs two 32-bit numbers in a pointer");
+
+fn wake(data: u64) {
+    let (runtime, task) = ((data >> 32) as u32, data as u32);
+    let _ = QUEUES.try_with(|queues| {
+        if let Some((_, queue)) = queues.borrow().iter().find(|(id, _)| *id == runtime) {
+            queue.push(task);
+        }
+    });
+}
