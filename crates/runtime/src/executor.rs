@@ -93,7 +93,11 @@ impl Runtime {
             trace: Cell::new(seed),
             steps: Cell::new(0),
         };
-        Self { handle: Handle { inner: Rc::new(inner) } }
+        Self {
+            handle: Handle {
+                inner: Rc::new(inner),
+            },
+        }
     }
 
     /// What tasks and devices hold on to.
@@ -109,8 +113,13 @@ impl Runtime {
     pub fn block_on<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> T {
         let join = self.handle.spawn("main", future);
         let ended = self.run_while(|| !join.is_finished());
-        assert!(ended, "nothing can happen any more, but these tasks wait: {:?}", self.waiting());
-        join.take().expect("the task has finished and nobody else took its result")
+        assert!(
+            ended,
+            "nothing can happen any more, but these tasks wait: {:?}",
+            self.waiting()
+        );
+        join.take()
+            .expect("the task has finished and nobody else took its result")
     }
 
     /// Runs until `deadline`, or until nothing is left to happen, whichever is first.
@@ -139,7 +148,12 @@ impl Runtime {
 
     fn waiting(&self) -> Vec<&'static str> {
         let tasks = self.handle.inner.tasks.borrow();
-        tasks.slots.iter().filter(|slot| slot.future.is_some()).map(|slot| slot.name).collect()
+        tasks
+            .slots
+            .iter()
+            .filter(|slot| slot.future.is_some())
+            .map(|slot| slot.name)
+            .collect()
     }
 }
 
@@ -173,7 +187,9 @@ impl Inner {
     }
 
     fn poll(&self, task: u32) {
-        let Some(mut future) = self.take_for_poll(task) else { return };
+        let Some(mut future) = self.take_for_poll(task) else {
+            return;
+        };
         self.witness(u64::from(task));
         let waker = waker::waker(self.id, task);
         let state = future.as_mut().poll(&mut Context::from_waker(&waker));
@@ -197,13 +213,18 @@ impl Inner {
         }
         slot.polls += 1;
         let (name, polls) = (slot.name, slot.polls);
-        assert!(polls <= POLL_LIMIT, "task `{name}` was polled {polls} times at instant {now}");
+        assert!(
+            polls <= POLL_LIMIT,
+            "task `{name}` was polled {polls} times at instant {now}"
+        );
         Some(future)
     }
 
     /// Moves the clock to the next timer and fires all that are due. False if there is none.
     fn advance(&self) -> bool {
-        let Some(deadline) = self.timers.borrow().next_at() else { return false };
+        let Some(deadline) = self.timers.borrow().next_at() else {
+            return false;
+        };
         let now = self.park.borrow_mut().park(self.now.get(), deadline);
         assert!(now >= self.now.get(), "time goes forward only");
         self.now.set(now);
@@ -256,7 +277,11 @@ impl Handle {
         let state = Rc::new(JoinState::default());
         let for_task = Rc::clone(&state);
         let boxed: BoxedTask = Box::pin(async move { for_task.finish(future.await) });
-        let slot = Slot { future: Some(boxed), name, ..Slot::default() };
+        let slot = Slot {
+            future: Some(boxed),
+            name,
+            ..Slot::default()
+        };
         let tasks = &mut *self.inner.tasks.borrow_mut();
         let task = tasks.free.pop().unwrap_or(tasks.slots.len() as u32);
         if task as usize == tasks.slots.len() {
@@ -293,7 +318,11 @@ impl Handle {
 
     /// Fires `event` with `token` at the instant `at`, which must not have passed.
     pub fn fire_at(&self, at: Nanos, event: Rc<dyn Event>, token: u64) {
-        assert!(at >= self.now(), "an event was armed for {at}, but it is {} already", self.now());
+        assert!(
+            at >= self.now(),
+            "an event was armed for {at}, but it is {} already",
+            self.now()
+        );
         self.arm(at, Target::Fire(event, token));
     }
 

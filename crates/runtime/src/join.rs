@@ -14,7 +14,11 @@ pub(crate) struct JoinState<T> {
 
 impl<T> Default for JoinState<T> {
     fn default() -> Self {
-        Self { result: RefCell::new(None), is_finished: Cell::new(false), waiter: RefCell::default() }
+        Self {
+            result: RefCell::new(None),
+            is_finished: Cell::new(false),
+            waiter: RefCell::default(),
+        }
     }
 }
 
@@ -77,7 +81,11 @@ pub async fn join_all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F:
                 *slot = None;
             }
         }
-        if running.iter().all(Option::is_none) { Poll::Ready(()) } else { Poll::Pending }
+        if running.iter().all(Option::is_none) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
     })
     .await;
     results.into_iter().flatten().collect()

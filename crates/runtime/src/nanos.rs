@@ -45,6 +45,7 @@ impl Nanos {
     }
 
     /// The span from `earlier` to `self`, or zero if `earlier` is the later one.
+    #[must_use]
     pub fn saturating_since(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))
     }

@@ -5,7 +5,7 @@ use crate::Nanos;
 
 /// What the executor does when no task can run.
 ///
-/// In virtual time the clock jumps. A real-time driver (io_uring, thread pool) will read the
+/// In virtual time the clock jumps. A real-time driver (`io_uring`, thread pool) will read the
 /// clock, submit what is queued and wait for a completion or the deadline, whichever is first.
 pub trait Park {
     /// Waits until `deadline`, the next timer, and returns the time it is then: at least the

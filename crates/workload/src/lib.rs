@@ -1,1 +1,49 @@
+//! Clients: YCSB workloads, closed and open loops, latency recorders, and a check of every value
+//! that is read.
+//!
+//! A workload is a YCSB property file, one of the six that come with the crate ([`builtin`]) or
+//! one of the user's ([`Properties::parse`]); [`CoreWorkload`] is its checked form. A [`Session`]
+//! drives a [`KvTarget`] with it, first [`Session::load`], then [`Session::run`] any number of
+//! times, and each gives a [`RunReport`].
+//!
+//! ```
+//! use workload::{CoreWorkload, builtin};
+//!
+//! let mut properties = builtin("a").expect("a to f are built in");
+//! properties.set("recordcount", "44000000");
+//! let workload = CoreWorkload::from_properties(&properties)?;
+//! assert_eq!(workload.record_count, 44_000_000);
+//! assert_eq!(workload.keys.key_bytes(), 32);
+//! # Ok::<(), workload::SettingsError>(())
+//! ```
+//!
+//! Invariants: all time is the runtime's, so latencies are virtual nanoseconds; all randomness
+//! comes from the session's seed, so the same seed on the same target gives an equal report; no
+//! value is counted as read before the oracle has compared it with what was written.
 
+#![forbid(unsafe_code)]
+
+mod builtin;
+mod client;
+mod generator;
+mod key;
+mod operation;
+mod oracle;
+mod properties;
+mod record;
+mod settings;
+mod target;
+mod value;
+
+pub use builtin::{BUILTIN_NAMES, builtin};
+pub use client::{Arrivals, ClientOptions, Pace, Session, StartError};
+pub use key::{InsertOrder, KeyBuffer, KeyFormat};
+pub use operation::{Mix, OpKind};
+pub use oracle::{Mismatch, MismatchKind};
+pub use properties::{Origin, Properties, PropertiesError, Property};
+pub use record::{LatencySummary, RunReport, Timeline, TimelineWindow, WindowLatency};
+pub use settings::{
+    CoreWorkload, LengthDistribution, RequestDistribution, ScanLengths, SettingsError,
+};
+pub use target::KvTarget;
+pub use value::{FieldLengths, ValueForm, ValueRecipe};

@@ -1,0 +1,235 @@
+//! The state that lives in capacitor-backed memory, as bytes for the reserved region.
+//!
+//! On a power cut the drive has energy for one thing: writing this image. It holds memtables,
+//! level lists, pinned segments, extent counters and compaction cursors; with it and the durable
+//! pages a store is whole. Everything volatile besides (work under way) is simply not in it. The
+//! drive adds epoch and checksum (`kvssd::reserve`).
+
+use std::rc::Rc;
+
+use runtime::PageImage;
+
+use crate::Value;
+use crate::codec::{Reader, Writer};
+use crate::engine::{Inner, Memtables};
+use crate::extents::{Extent, Extents, Purpose, State};
+use crate::level::{Location, NamedSegment, Segment};
+use crate::medium::{Medium, PageNo, Shape};
+use crate::memtable::{Entry, Memtable};
+use crate::planted::Fault;
+use crate::version::{LevelEdit, Version};
+
+const VERSION: u32 = 1;
+
+/// What a dump restores.
+pub(crate) struct Restored {
+    pub sequence: u64,
+    pub memtable: Memtable,
+    pub version: Version,
+    pub extents: Extents,
+    pub cursors: Vec<Box<[u8]>>,
+}
+
+/// The image does not have the form this program writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DumpError;
+
+impl std::fmt::Display for DumpError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the dump of the drive's memory does not have the expected form")
+    }
+}
+
+impl std::error::Error for DumpError {}
+
+impl<M: Medium> Inner<M> {
+    /// The image at this instant.
+    pub(crate) fn dump(&self) -> Vec<u8> {
+        let mut out = Writer::default();
+        out.u32(VERSION);
+        out.u64(self.sequence.get());
+        let with_frozen = !self.planted.has(Fault::DumpWithoutFrozen);
+        write_memtables(&mut out, &self.memtables.borrow(), with_frozen);
+        write_levels(&mut out, &self.version.borrow());
+        let mut extents = self.extents.borrow().clone();
+        for page in &*self.unpublished.borrow() {
+            extents.add_hole(*page);
+        }
+        write_extents(&mut out, &extents);
+        for cursor in &*self.cursors.borrow() {
+            out.string(cursor);
+        }
+        out.finish()
+    }
+}
+
+/// Reads an image back. Extents that were open or being collected come back closed.
+pub(crate) fn restore(bytes: &[u8], shape: Shape, empty: &Version) -> Result<Restored, DumpError> {
+    read_all(&mut Reader::new(bytes), shape, empty).ok_or(DumpError)
+}
+
+fn read_all(input: &mut Reader<'_>, shape: Shape, empty: &Version) -> Option<Restored> {
+    (input.u32()? == VERSION).then_some(())?;
+    let sequence = input.u64()?;
+    let memtable = read_memtable(input)?;
+    let version = read_levels(input, empty)?;
+    let extents = read_extents(input, shape)?;
+    let cursors = version
+        .levels()
+        .iter()
+        .map(|_| input.string().map(Into::into))
+        .collect::<Option<Vec<_>>>()?;
+    input.is_at_end().then_some(Restored {
+        sequence,
+        memtable,
+        version,
+        extents,
+        cursors,
+    })
+}
+
+fn write_memtables(out: &mut Writer, memtables: &Memtables, with_frozen: bool) {
+    // Oldest first, so that reading them back one after the other leaves the newest on top.
+    let frozen = memtables
+        .frozen
+        .iter()
+        .filter(|_| with_frozen)
+        .map(|memtable| &**memtable);
+    let all: Vec<&Memtable> = frozen.chain([&memtables.active]).collect();
+    out.u64(all.iter().map(|memtable| memtable.len() as u64).sum());
+    for (key, sequence, entry) in all.iter().flat_map(|memtable| memtable.iter()) {
+        out.string(key);
+        out.u64(sequence);
+        match entry {
+            None => out.u8(0),
+            Some(Value::Bytes(bytes)) => {
+                out.u8(1);
+                out.string(bytes);
+            }
+            Some(Value::Synthetic { seed, len }) => {
+                out.u8(2);
+                out.u64(*seed);
+                out.u32(*len);
+            }
+        }
+    }
+}
+
+fn read_memtable(input: &mut Reader<'_>) -> Option<Memtable> {
+    let mut memtable = Memtable::default();
+    for _ in 0..input.u64()? {
+        let key = input.string()?;
+        let sequence = input.u64()?;
+        let entry: Entry = match input.u8()? {
+            0 => None,
+            1 => Some(Value::from_bytes(input.string()?)),
+            2 => Some(Value::Synthetic {
+                seed: input.u64()?,
+                len: input.u32()?,
+            }),
+            _ => return None,
+        };
+        memtable.insert(key, sequence, entry, None);
+    }
+    Some(memtable)
+}
+
+fn write_levels(out: &mut Writer, version: &Version) {
+    out.u32(version.levels().len() as u32);
+    for level in version.levels() {
+        out.u32(level.len() as u32);
+        for (first_key, segment) in level.iter() {
+            out.string(first_key);
+            out.u32(u32::from(segment.entries));
+            match &segment.location {
+                Location::Stored(page) => {
+                    out.u8(0);
+                    out.u32(page.0);
+                }
+                Location::Pinned(image) => {
+                    out.u8(1);
+                    out.string(image.bytes());
+                }
+            }
+        }
+    }
+}
+
+fn read_levels(input: &mut Reader<'_>, empty: &Version) -> Option<Version> {
+    let levels = input.u32()? as usize;
+    (levels == empty.levels().len()).then_some(())?;
+    let mut edits = Vec::with_capacity(levels);
+    for level in 0..levels {
+        let mut new = Vec::new();
+        for _ in 0..input.u32()? {
+            new.push(read_segment(input)?);
+        }
+        edits.push(LevelEdit {
+            level,
+            range: 0..0,
+            new,
+        });
+    }
+    Some(empty.edited(edits))
+}
+
+fn read_segment(input: &mut Reader<'_>) -> Option<NamedSegment> {
+    let first_key = input.string()?.into();
+    let entries = input.u32()? as u16;
+    let location = match input.u8()? {
+        0 => Location::Stored(PageNo(input.u32()?)),
+        1 => Location::Pinned(Rc::new(PageImage::new(input.string()?.to_vec()))),
+        _ => return None,
+    };
+    Some(NamedSegment {
+        first_key,
+        segment: Segment { location, entries },
+    })
+}
+
+fn write_extents(out: &mut Writer, extents: &Extents) {
+    out.u64(extents.opened());
+    for (_, extent) in extents.iter() {
+        out.u8(extent.state as u8);
+        out.u8(extent.purpose as u8);
+        out.u32(extent.cursor);
+        out.u32(extent.published);
+        out.u32(extent.live);
+        out.u64(extent.age);
+        out.u32(extent.holes.len() as u32);
+        for page in &extent.holes {
+            out.u32(page.0);
+        }
+    }
+}
+
+fn read_extents(input: &mut Reader<'_>, shape: Shape) -> Option<Extents> {
+    let opened = input.u64()?;
+    let extents = (0..shape.extents)
+        .map(|_| read_extent(input))
+        .collect::<Option<Vec<Extent>>>()?;
+    Some(Extents::restore(shape, extents, opened))
+}
+
+fn read_extent(input: &mut Reader<'_>) -> Option<Extent> {
+    let state = *State::ALL.get(input.u8()? as usize)?;
+    let purpose = *Purpose::ALL.get(input.u8()? as usize)?;
+    let (cursor, published, live) = (input.u32()?, input.u32()?, input.u32()?);
+    let age = input.u64()?;
+    let holes = (0..input.u32()?)
+        .map(|_| input.u32().map(PageNo))
+        .collect::<Option<Vec<_>>>()?;
+    let state = match state {
+        State::Open | State::Collecting => State::Closed,
+        same => same,
+    };
+    Some(Extent {
+        state,
+        purpose,
+        cursor,
+        published,
+        live,
+        holes,
+        age,
+    })
+}

@@ -1,0 +1,62 @@
+//! What code did, counted, so that the processor time it would have taken can be charged.
+
+use runtime::Nanos;
+use serde::Deserialize;
+
+/// What each step costs on the processor of a device, in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CpuCosts {
+    /// Looking a key up in a memtable, or inserting it.
+    pub memtable_ns: f64,
+    /// One comparison of prefixes while searching a level list.
+    pub prefix_compare_ns: f64,
+    /// One comparison of whole keys while searching.
+    pub key_compare_ns: f64,
+    /// Taking one entry through a merge.
+    pub merge_entry_ns: f64,
+    /// Packing one object into a data page.
+    pub pack_object_ns: f64,
+}
+
+/// Steps of a search.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Effort {
+    pub memtables: u32,
+    pub prefix_compares: u32,
+    pub key_compares: u32,
+}
+
+impl CpuCosts {
+    pub(crate) fn of(&self, effort: Effort) -> Nanos {
+        let ns = f64::from(effort.memtables) * self.memtable_ns
+            + f64::from(effort.prefix_compares) * self.prefix_compare_ns
+            + f64::from(effort.key_compares) * self.key_compare_ns;
+        Nanos(ns.round() as u64)
+    }
+
+    pub(crate) fn of_merge(&self, entries: usize) -> Nanos {
+        Nanos((entries as f64 * self.merge_entry_ns).round() as u64)
+    }
+
+    pub(crate) fn of_packing(&self, objects: usize) -> Nanos {
+        Nanos((objects as f64 * self.pack_object_ns).round() as u64)
+    }
+
+    /// Everything that is wrong with these numbers, in words.
+    pub fn problems(&self) -> Vec<String> {
+        let costs = [
+            ("memtable_ns", self.memtable_ns),
+            ("prefix_compare_ns", self.prefix_compare_ns),
+            ("key_compare_ns", self.key_compare_ns),
+            ("merge_entry_ns", self.merge_entry_ns),
+            ("pack_object_ns", self.pack_object_ns),
+        ];
+        let is_bad = |ns: f64| !ns.is_finite() || ns < 0.0;
+        costs
+            .into_iter()
+            .filter(|(_, ns)| is_bad(*ns))
+            .map(|(name, _)| format!("{name} must be finite and not negative"))
+            .collect()
+    }
+}

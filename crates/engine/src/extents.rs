@@ -1,0 +1,240 @@
+//! The extents of the medium: which are free, which are being filled, how much of each is in use.
+//!
+//! In-use counts come from compaction: it bumps them when it drops a duplicate or a tombstone, so
+//! they lag behind overwrites that still sit in upper levels (research/pink.md, choice 7). Pure
+//! bookkeeping; no I/O here.
+
+use crate::medium::{ExtentId, PageNo, Shape};
+
+/// What an extent is filled with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Purpose {
+    Data = 0,
+    Meta = 1,
+}
+
+impl Purpose {
+    pub(crate) const ALL: [Self; 2] = [Self::Data, Self::Meta];
+}
+
+/// The life of an extent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum State {
+    /// Empty.
+    Free = 0,
+    /// Being filled.
+    Open = 1,
+    /// Full, or given up by a recovery.
+    Closed = 2,
+    /// Garbage collection moves what is in use out of it.
+    Collecting = 3,
+    /// Nothing refers to it; it becomes empty.
+    Releasing = 4,
+    /// A page that may hold something in use cannot be read; kept as it is.
+    Quarantined = 5,
+}
+
+impl State {
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Free,
+        Self::Open,
+        Self::Closed,
+        Self::Collecting,
+        Self::Releasing,
+        Self::Quarantined,
+    ];
+}
+
+/// One extent. "Items" are objects in a data extent and pages in a meta extent.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Extent {
+    pub state: State,
+    pub purpose: Purpose,
+    /// Pages handed out.
+    pub cursor: u32,
+    /// Items that an index refers or referred to.
+    pub published: u32,
+    /// Items not known to be obsolete.
+    pub live: u32,
+    /// Pages handed out that nothing will ever refer to, after a power cut.
+    pub holes: Vec<PageNo>,
+    /// When it was opened, counted in extents opened.
+    pub age: u64,
+}
+
+/// All extents of a medium.
+#[derive(Clone)]
+pub(crate) struct Extents {
+    shape: Shape,
+    all: Vec<Extent>,
+    open: [Option<ExtentId>; Purpose::ALL.len()],
+    free: usize,
+    opened: u64,
+}
+
+impl Extents {
+    /// All extents free.
+    pub(crate) fn new(shape: Shape) -> Self {
+        let blank = Extent {
+            state: State::Free,
+            purpose: Purpose::Data,
+            cursor: 0,
+            published: 0,
+            live: 0,
+            holes: Vec::new(),
+            age: 0,
+        };
+        Self::restore(shape, vec![blank; shape.extents as usize], 0)
+    }
+
+    /// The extents as a recovery found them.
+    pub(crate) fn restore(shape: Shape, extents: Vec<Extent>, opened: u64) -> Self {
+        let free = extents
+            .iter()
+            .filter(|extent| extent.state == State::Free)
+            .count();
+        Self {
+            shape,
+            all: extents,
+            open: [None; 2],
+            free,
+            opened,
+        }
+    }
+
+    pub(crate) fn free(&self) -> usize {
+        self.free
+    }
+
+    pub(crate) fn opened(&self) -> u64 {
+        self.opened
+    }
+
+    pub(crate) fn get(&self, id: ExtentId) -> &Extent {
+        &self.all[id.0 as usize]
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (ExtentId, &Extent)> {
+        self.all
+            .iter()
+            .enumerate()
+            .map(|(i, extent)| (ExtentId(i as u32), extent))
+    }
+
+    /// Pages left in the extent that is open for `purpose`.
+    pub(crate) fn room(&self, purpose: Purpose) -> u32 {
+        self.open[purpose as usize]
+            .map_or(0, |id| self.shape.pages_per_extent - self.get(id).cursor)
+    }
+
+    /// Closes the extent that is open for `purpose`, if there is one.
+    pub(crate) fn close(&mut self, purpose: Purpose) {
+        if let Some(id) = self.open[purpose as usize].take() {
+            self.all[id.0 as usize].state = State::Closed;
+        }
+    }
+
+    /// Hands out the next append unit for `purpose`; opens a new extent if need be, the least worn
+    /// of the free ones. `None` if there is none.
+    pub(crate) fn next_unit(
+        &mut self,
+        purpose: Purpose,
+        wear: impl Fn(ExtentId) -> u32,
+    ) -> Option<PageNo> {
+        if self.room(purpose) == 0 {
+            self.close(purpose);
+            self.open(purpose, wear)?;
+        }
+        let id = self.open[purpose as usize].expect("it has room, so it is open");
+        let extent = &mut self.all[id.0 as usize];
+        let first = self.shape.page(id, extent.cursor);
+        extent.cursor += self.shape.append_unit;
+        Some(first)
+    }
+
+    fn open(&mut self, purpose: Purpose, wear: impl Fn(ExtentId) -> u32) -> Option<()> {
+        let free = self
+            .iter()
+            .filter(|(_, extent)| extent.state == State::Free);
+        let (id, _) = free.min_by_key(|(id, _)| (wear(*id), *id))?;
+        self.opened += 1;
+        self.free -= 1;
+        self.all[id.0 as usize] = Extent {
+            state: State::Open,
+            purpose,
+            cursor: 0,
+            published: 0,
+            live: 0,
+            holes: Vec::new(),
+            age: self.opened,
+        };
+        self.open[purpose as usize] = Some(id);
+        Some(())
+    }
+
+    /// An index refers to one more item in `page` from now on.
+    pub(crate) fn publish(&mut self, page: PageNo) {
+        let extent = self.extent_mut(page);
+        extent.published += 1;
+        extent.live += 1;
+    }
+
+    /// No index refers to an item in `page` any more.
+    ///
+    /// Counts may run down to zero early only by a bug, which the assertion finds.
+    pub(crate) fn bury(&mut self, page: PageNo) {
+        let extent = self.extent_mut(page);
+        // An extent under collection has already been written off; its entries die late.
+        if matches!(
+            extent.state,
+            State::Open | State::Closed | State::Quarantined
+        ) {
+            assert!(
+                extent.live > 0,
+                "more items of page {} died than lived",
+                page.0
+            );
+            extent.live -= 1;
+        }
+    }
+
+    /// Remembers that nothing will ever refer to `page`.
+    pub(crate) fn add_hole(&mut self, page: PageNo) {
+        self.extent_mut(page).holes.push(page);
+    }
+
+    pub(crate) fn set_state(&mut self, id: ExtentId, state: State) {
+        let extent = &mut self.all[id.0 as usize];
+        let was_free = extent.state == State::Free;
+        extent.state = state;
+        self.free = self.free + usize::from(state == State::Free) - usize::from(was_free);
+    }
+
+    fn extent_mut(&mut self, page: PageNo) -> &mut Extent {
+        &mut self.all[self.shape.extent_of(page).0 as usize]
+    }
+
+    /// Share of the extent that moving what is in use would fill again, 0 to 1, as far as is known.
+    pub(crate) fn utilisation(&self, extent: &Extent) -> f64 {
+        let live_share = f64::from(extent.live) / f64::from(extent.published.max(1));
+        let used_pages = extent.cursor - extent.holes.len() as u32;
+        live_share * f64::from(used_pages) / f64::from(self.shape.pages_per_extent)
+    }
+
+    /// The extent whose collection gives most for least: lowest utilisation, oldest first on a
+    /// tie. `None` if no closed extent that `may_go` is below `limit`.
+    pub(crate) fn choose_victim(
+        &self,
+        limit: f64,
+        may_go: impl Fn(ExtentId) -> bool,
+    ) -> Option<ExtentId> {
+        self.iter()
+            .filter(|(id, extent)| extent.state == State::Closed && may_go(*id))
+            .map(|(id, extent)| (self.utilisation(extent), extent.age, id))
+            .filter(|(utilisation, _, _)| *utilisation < limit)
+            .min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))
+            .map(|(_, _, id)| id)
+    }
+}

@@ -1,0 +1,114 @@
+//! A sorted array of keys that is searched by prefix first.
+//!
+//! `PinK` keeps the first bytes of each key in an array of their own, dense in the processor's
+//! cache, and compares whole keys only on a tie. Keys of one neighbourhood share their first bytes
+//! (`user0000..`), so prefixes are taken after what all keys of the array have in common
+//! (docs/decisions/0004). With `prefix_bytes` = 0 every comparison is of whole keys.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use crate::effort::Effort;
+
+#[derive(Clone, Debug)]
+pub(crate) struct KeyIndex {
+    prefix_bytes: usize,
+    /// Leading bytes that all keys share.
+    common: usize,
+    prefixes: Vec<u64>,
+    bytes: Vec<u8>,
+    ends: Vec<u32>,
+}
+
+impl KeyIndex {
+    /// An index of `keys`, which are in order.
+    pub(crate) fn new<'a>(keys: impl Iterator<Item = &'a [u8]>, prefix_bytes: usize) -> Self {
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        for key in keys {
+            bytes.extend_from_slice(key);
+            ends.push(bytes.len() as u32);
+        }
+        let mut index = Self {
+            prefix_bytes,
+            common: 0,
+            prefixes: Vec::new(),
+            bytes,
+            ends,
+        };
+        if prefix_bytes > 0 && index.len() > 0 {
+            index.common = common_len(index.key(0), index.key(index.len() - 1));
+            index.prefixes = (0..index.len())
+                .map(|i| prefix(&index.key(i)[index.common..], prefix_bytes))
+                .collect();
+        }
+        index
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(crate) fn key(&self, index: usize) -> &[u8] {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.bytes[start as usize..self.ends[index] as usize]
+    }
+
+    /// Total length of all keys.
+    pub(crate) fn key_bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    /// How many keys of `within` are at most `key`, plus where `within` begins.
+    pub(crate) fn upper_bound(
+        &self,
+        key: &[u8],
+        within: Range<usize>,
+        effort: &mut Effort,
+    ) -> usize {
+        let Some(wanted) = self.wanted_prefix(key) else {
+            return upper_bound(within, |i| {
+                effort.key_compares += 1;
+                self.key(i).cmp(key)
+            });
+        };
+        upper_bound(within, |i| {
+            effort.prefix_compares += 1;
+            self.prefixes[i].cmp(&wanted).then_with(|| {
+                effort.key_compares += 1;
+                self.key(i).cmp(key)
+            })
+        })
+    }
+
+    /// The prefix to search by, if `key` shares what all keys share.
+    fn wanted_prefix(&self, key: &[u8]) -> Option<u64> {
+        let shared = self.bytes.get(..self.common)?;
+        let rest = key.strip_prefix(shared)?;
+        (!self.prefixes.is_empty()).then(|| prefix(rest, self.prefix_bytes))
+    }
+}
+
+fn upper_bound(within: Range<usize>, mut compare: impl FnMut(usize) -> Ordering) -> usize {
+    let (mut low, mut high) = (within.start, within.end);
+    while low < high {
+        let middle = usize::midpoint(low, high);
+        if compare(middle) == Ordering::Greater {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    low
+}
+
+fn common_len(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+/// The first `count` bytes as a number that orders as they do; missing bytes count as zero.
+fn prefix(bytes: &[u8], count: usize) -> u64 {
+    let mut word = [0; 8];
+    let count = count.min(bytes.len());
+    word[..count].copy_from_slice(&bytes[..count]);
+    u64::from_be_bytes(word)
+}

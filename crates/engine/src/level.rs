@@ -1,0 +1,243 @@
+//! A level: one sorted run of meta segments, and its level list.
+//!
+//! The list says for each segment which key it begins with and where it is. Levels are immutable;
+//! a change makes a new level that shares every chunk of the list it did not touch, so that old
+//! versions cost only what differs. Cost of a change: the chunks touched, and one pointer for each
+//! other chunk.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use runtime::PageImage;
+
+use crate::effort::Effort;
+use crate::key_index::KeyIndex;
+use crate::medium::PageNo;
+
+/// Segments in a chunk of the list, at most.
+const CHUNK_SEGMENTS: usize = 256;
+
+/// Where a meta segment is.
+#[derive(Clone, Debug)]
+pub(crate) enum Location {
+    /// In memory only; a power cut dumps it.
+    Pinned(Rc<PageImage>),
+    /// In a page of the medium.
+    Stored(PageNo),
+}
+
+/// One meta segment as the level list knows it.
+#[derive(Clone, Debug)]
+pub(crate) struct Segment {
+    pub location: Location,
+    pub entries: u16,
+}
+
+/// A segment with the key it begins with.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedSegment {
+    pub first_key: Box<[u8]>,
+    pub segment: Segment,
+}
+
+struct Chunk {
+    index: KeyIndex,
+    segments: Vec<Segment>,
+}
+
+/// A sorted run of segments.
+pub(crate) struct Level {
+    chunks: Vec<Rc<Chunk>>,
+    /// First keys of the chunks.
+    heads: KeyIndex,
+    /// Number of the first segment of each chunk.
+    starts: Vec<u32>,
+    prefix_bytes: usize,
+    totals: Totals,
+}
+
+/// What a level list adds up to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    pub segments: u32,
+    pub pinned: u32,
+    pub entries: u64,
+    /// Length of the first keys of all segments.
+    pub key_bytes: u64,
+}
+
+impl Level {
+    pub(crate) fn empty(prefix_bytes: usize) -> Self {
+        Self::from_chunks(Vec::new(), prefix_bytes)
+    }
+
+    fn from_chunks(chunks: Vec<Rc<Chunk>>, prefix_bytes: usize) -> Self {
+        let mut starts = Vec::with_capacity(chunks.len());
+        let mut totals = Totals::default();
+        for chunk in &chunks {
+            starts.push(totals.segments);
+            totals.segments += chunk.segments.len() as u32;
+            totals.key_bytes += chunk.index.key_bytes();
+            for segment in &chunk.segments {
+                totals.entries += u64::from(segment.entries);
+                totals.pinned += u32::from(matches!(segment.location, Location::Pinned(_)));
+            }
+        }
+        let heads = KeyIndex::new(chunks.iter().map(|chunk| chunk.index.key(0)), prefix_bytes);
+        Self {
+            chunks,
+            heads,
+            starts,
+            prefix_bytes,
+            totals,
+        }
+    }
+
+    pub(crate) fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.totals.segments as usize
+    }
+
+    /// The segment at `index` in key order.
+    pub(crate) fn segment(&self, index: usize) -> &Segment {
+        let (chunk, place) = self.place(index);
+        &self.chunks[chunk].segments[place]
+    }
+
+    /// The key the segment at `index` begins with.
+    pub(crate) fn first_key(&self, index: usize) -> &[u8] {
+        let (chunk, place) = self.place(index);
+        self.chunks[chunk].index.key(place)
+    }
+
+    fn place(&self, index: usize) -> (usize, usize) {
+        let chunk = self
+            .starts
+            .partition_point(|start| *start as usize <= index)
+            - 1;
+        (chunk, index - self.starts[chunk] as usize)
+    }
+
+    /// The one segment that can hold `key`: the last that begins at or before it.
+    ///
+    /// `among`, if given, is known to contain it or the one before (range pointers).
+    pub(crate) fn covering(
+        &self,
+        key: &[u8],
+        among: Option<Range<usize>>,
+        effort: &mut Effort,
+    ) -> Option<usize> {
+        let among = among.unwrap_or(0..self.len());
+        if among.is_empty() {
+            return None;
+        }
+        let (first, first_place) = self.place(among.start);
+        let (last, last_place) = self.place(among.end - 1);
+        let chunk = self.heads.upper_bound(key, first + 1..last + 1, effort) - 1;
+        let from = if chunk == first { first_place } else { 0 };
+        let to = if chunk == last {
+            last_place + 1
+        } else {
+            self.chunks[chunk].segments.len()
+        };
+        let above = self.chunks[chunk].index.upper_bound(key, from..to, effort);
+        let flat = self.starts[chunk] as usize + above;
+        (flat > among.start).then(|| flat - 1)
+    }
+
+    /// The segments whose keys may lie in `from..to`; `None` bounds nothing.
+    pub(crate) fn overlapping(&self, from: &[u8], to: Option<&[u8]>) -> Range<usize> {
+        let effort = &mut Effort::default();
+        let start = self.covering(from, None, effort).unwrap_or(0);
+        let end = match to {
+            None => self.len(),
+            Some(to) => self.first_at_or_after(to),
+        };
+        start..end.max(start)
+    }
+
+    /// The first segment that begins at or after `key`.
+    pub(crate) fn first_at_or_after(&self, key: &[u8]) -> usize {
+        match self.covering(key, None, &mut Effort::default()) {
+            None => 0,
+            Some(at) if self.first_key(at) == key => at,
+            Some(at) => at + 1,
+        }
+    }
+
+    /// This level with the segments in `range` replaced by `new`, which must keep the order.
+    pub(crate) fn splice(&self, range: Range<usize>, new: Vec<NamedSegment>) -> Self {
+        // The chunks that hold the range are rebuilt; an insertion at the very end belongs to the
+        // last chunk.
+        let touched = self.touched_chunks(&range);
+        let base = self
+            .starts
+            .get(touched.start)
+            .map_or(0, |start| *start as usize);
+        let mut segments = self.named(base..range.start);
+        segments.extend(new);
+        let end = match self.starts.get(touched.end) {
+            Some(start) => *start as usize,
+            None => self.len(),
+        };
+        segments.extend(self.named(range.end..end));
+        let mut chunks = self.chunks[..touched.start].to_vec();
+        chunks.extend(into_chunks(&segments, self.prefix_bytes));
+        chunks.extend_from_slice(&self.chunks[touched.end..]);
+        Self::from_chunks(chunks, self.prefix_bytes)
+    }
+
+    fn touched_chunks(&self, range: &Range<usize>) -> Range<usize> {
+        if self.chunks.is_empty() {
+            return 0..0;
+        }
+        let last = self.len() - 1;
+        let start = self.place(range.start.min(last)).0;
+        let end = self
+            .place(range.end.saturating_sub(1).max(range.start).min(last))
+            .0;
+        start..end + 1
+    }
+
+    /// Copies of the segments in `range`, with their keys.
+    pub(crate) fn named(&self, range: Range<usize>) -> Vec<NamedSegment> {
+        range
+            .map(|index| NamedSegment {
+                first_key: self.first_key(index).into(),
+                segment: self.segment(index).clone(),
+            })
+            .collect()
+    }
+
+    /// All segments in key order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &Segment)> {
+        self.chunks.iter().flat_map(|chunk| {
+            chunk
+                .segments
+                .iter()
+                .enumerate()
+                .map(|(i, segment)| (chunk.index.key(i), segment))
+        })
+    }
+}
+
+fn into_chunks(segments: &[NamedSegment], prefix_bytes: usize) -> Vec<Rc<Chunk>> {
+    if segments.is_empty() {
+        return Vec::new();
+    }
+    // Even shares, so that repeated splices do not leave a trail of tiny chunks.
+    let share = segments
+        .len()
+        .div_ceil(segments.len().div_ceil(CHUNK_SEGMENTS));
+    segments
+        .chunks(share)
+        .map(|part| {
+            let index = KeyIndex::new(part.iter().map(|named| &named.first_key[..]), prefix_bytes);
+            let segments = part.iter().map(|named| named.segment.clone()).collect();
+            Rc::new(Chunk { index, segments })
+        })
+        .collect()
+}

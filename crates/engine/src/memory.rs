@@ -1,0 +1,83 @@
+//! Accounting for the memory a store takes, and keeping it within its budget.
+//!
+//! Level lists are charged by what the firmware would keep (key and page address of each segment),
+//! not by what this program's structures happen to take.
+
+use crate::engine::{Inner, PAGE_ADDRESS_BYTES, RANGE_POINTER_BYTES, sizing_input};
+use crate::medium::Medium;
+use crate::sizing;
+use crate::stats::MemoryUse;
+use crate::version::Version;
+
+/// Index memory of a version, with the other fields left at zero.
+fn index_memory(version: &Version, prefix_bytes: u64, page_bytes: u64) -> MemoryUse {
+    let mut memory = MemoryUse {
+        range_pointers: version.range_pointers() * RANGE_POINTER_BYTES,
+        ..MemoryUse::default()
+    };
+    for level in version.levels() {
+        let totals = level.totals();
+        memory.level_lists += totals.key_bytes + u64::from(totals.segments) * PAGE_ADDRESS_BYTES;
+        memory.prefixes += u64::from(totals.segments) * prefix_bytes;
+        memory.pinned_segments += u64::from(totals.pinned) * page_bytes;
+    }
+    memory
+}
+
+impl<M: Medium> Inner<M> {
+    pub(crate) fn memory(&self) -> MemoryUse {
+        let memtables = self.memtables.borrow();
+        let frozen: u64 = memtables
+            .frozen
+            .iter()
+            .map(|memtable| memtable.bytes())
+            .sum();
+        MemoryUse {
+            memtables: memtables.active.bytes() + frozen,
+            compaction_buffers: self.compaction_buffers.get(),
+            ..self.index_memory_of(&self.version.borrow())
+        }
+    }
+
+    fn index_memory_of(&self, version: &Version) -> MemoryUse {
+        let prefix_bytes = self.options.prefix_bytes as u64;
+        index_memory(version, prefix_bytes, u64::from(self.shape.page_bytes))
+    }
+
+    pub(crate) fn memory_index_bytes(&self) -> u64 {
+        self.index_memory_of(&self.version.borrow()).index_bytes()
+    }
+
+    /// Notes the memory of a version that was just published. When level lists have outgrown what
+    /// the plan set aside for them (shorter values or longer keys than expected), pinned levels
+    /// get a new, smaller plan; compaction then moves what is over.
+    pub(crate) fn account(&self, version: &Version) {
+        let memory = self.index_memory_of(version);
+        let mut stats = self.stats.borrow_mut();
+        stats.peak_index_bytes = stats.peak_index_bytes.max(memory.index_bytes());
+        let planned = self.plan.borrow().memory.level_lists;
+        if memory.level_lists <= planned {
+            return;
+        }
+        stats.replans += 1;
+        let mut input = sizing_input(&self.options, &self.surroundings, &self.shape, self.format);
+        // Set aside an eighth more than there is now, with the key length there is now.
+        let segments: u64 = version
+            .levels()
+            .iter()
+            .map(|l| u64::from(l.totals().segments))
+            .sum();
+        let entries: u64 = version.levels().iter().map(|l| l.totals().entries).sum();
+        let list_bytes = memory.level_lists + memory.level_lists / 8;
+        input.key_bytes = (memory.level_lists / segments.max(1)).saturating_sub(PAGE_ADDRESS_BYTES);
+        input.entries_per_segment = (entries / segments.max(1)).max(1);
+        let per_segment = input.key_bytes + input.pointer_bytes;
+        let budgeted = list_bytes.div_ceil(per_segment.max(1));
+        input.pair_bytes = (input.capacity_bytes / (budgeted * input.entries_per_segment)).max(1);
+        *self.plan.borrow_mut() = sizing::plan(
+            &input,
+            self.options.level_sizing,
+            self.options.pinned_levels,
+        );
+    }
+}

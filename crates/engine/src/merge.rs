@@ -1,0 +1,198 @@
+//! Merging two sorted runs of entries: the newer one wins. Pure: pages in, pages out.
+
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+use runtime::PageImage;
+
+use crate::meta_segment::{MetaSegment, MetaSegmentBuilder};
+use crate::pointer::{Pointer, PointerFormat};
+
+/// A sorted sequence of entries, read one at a time.
+pub(crate) trait Run {
+    /// The entry it stands at.
+    fn peek(&self) -> Option<(&[u8], Pointer)>;
+    /// Goes to the next entry.
+    fn advance(&mut self);
+}
+
+/// Entries of consecutive meta segments.
+pub(crate) struct SegmentRun {
+    pages: Vec<Rc<PageImage>>,
+    format: PointerFormat,
+    page: usize,
+    entry: usize,
+}
+
+impl SegmentRun {
+    /// The entries of `pages`, each of which is a meta segment.
+    pub(crate) fn new(pages: Vec<Rc<PageImage>>, format: PointerFormat) -> Self {
+        Self {
+            pages,
+            format,
+            page: 0,
+            entry: 0,
+        }
+    }
+
+    fn segment(&self) -> Option<MetaSegment<'_>> {
+        let page = self.pages.get(self.page)?;
+        Some(MetaSegment::new(page.bytes(), self.format).expect("checked when it was read"))
+    }
+}
+
+impl Run for SegmentRun {
+    fn peek(&self) -> Option<(&[u8], Pointer)> {
+        let segment = self.segment()?;
+        Some((segment.key(self.entry), segment.pointer(self.entry)))
+    }
+
+    fn advance(&mut self) {
+        let entries = self.segment().map_or(0, |segment| segment.len());
+        self.entry += 1;
+        if self.entry >= entries {
+            self.entry = 0;
+            self.page += 1;
+        }
+    }
+}
+
+/// Entries from a list, for what a flush brings.
+pub(crate) struct ListRun {
+    entries: Vec<(Box<[u8]>, Pointer)>,
+    next: usize,
+}
+
+impl ListRun {
+    pub(crate) fn new(entries: Vec<(Box<[u8]>, Pointer)>) -> Self {
+        Self { entries, next: 0 }
+    }
+}
+
+impl Run for ListRun {
+    fn peek(&self) -> Option<(&[u8], Pointer)> {
+        self.entries
+            .get(self.next)
+            .map(|(key, pointer)| (&key[..], *pointer))
+    }
+
+    fn advance(&mut self) {
+        self.next += 1;
+    }
+}
+
+/// A segment that a merge made, unsealed.
+pub(crate) struct BuiltSegment {
+    pub first_key: Box<[u8]>,
+    pub bytes: Vec<u8>,
+    pub entries: u16,
+}
+
+/// What came of a merge.
+#[derive(Default)]
+pub(crate) struct Merged {
+    pub segments: Vec<BuiltSegment>,
+    /// Pointers of the lower run that a newer entry made obsolete.
+    pub dead: Vec<Pointer>,
+    /// Entries that went in.
+    pub entries: usize,
+}
+
+/// Merges `upper`, the newer run, with `lower`. At the last level tombstones have done their work
+/// and are dropped. Cost: one comparison and one copy per entry.
+pub(crate) fn merge(
+    mut upper: impl Run,
+    mut lower: impl Run,
+    format: PointerFormat,
+    payload_bytes: u32,
+    drops_tombstones: bool,
+) -> Merged {
+    let mut out = Output::new(format, payload_bytes, drops_tombstones);
+    loop {
+        match (upper.peek(), lower.peek()) {
+            (None, None) => return out.finish(),
+            (Some((key, pointer)), None) => {
+                out.push(key, pointer);
+                upper.advance();
+            }
+            (None, Some((key, pointer))) => {
+                out.push(key, pointer);
+                lower.advance();
+            }
+            (Some((newer, pointer)), Some((older, old_pointer))) => match newer.cmp(older) {
+                Ordering::Less => {
+                    out.push(newer, pointer);
+                    upper.advance();
+                }
+                Ordering::Greater => {
+                    out.push(older, old_pointer);
+                    lower.advance();
+                }
+                Ordering::Equal => {
+                    out.push(newer, pointer);
+                    out.bury(old_pointer);
+                    upper.advance();
+                    lower.advance();
+                }
+            },
+        }
+    }
+}
+
+struct Output {
+    builder: MetaSegmentBuilder,
+    first_key: Box<[u8]>,
+    drops_tombstones: bool,
+    merged: Merged,
+}
+
+impl Output {
+    fn new(format: PointerFormat, payload_bytes: u32, drops_tombstones: bool) -> Self {
+        Self {
+            builder: MetaSegmentBuilder::new(format, payload_bytes),
+            first_key: Box::default(),
+            drops_tombstones,
+            merged: Merged::default(),
+        }
+    }
+
+    fn push(&mut self, key: &[u8], pointer: Pointer) {
+        self.merged.entries += 1;
+        if self.drops_tombstones && pointer.is_tombstone() {
+            return;
+        }
+        if !self.builder.fits(key.len()) {
+            self.cut();
+        }
+        if self.builder.len() == 0 {
+            self.first_key = key.into();
+        }
+        self.builder.push(key, pointer);
+    }
+
+    /// Drops an entry of the lower run.
+    fn bury(&mut self, pointer: Pointer) {
+        self.merged.entries += 1;
+        if !pointer.is_tombstone() {
+            self.merged.dead.push(pointer);
+        }
+    }
+
+    fn cut(&mut self) {
+        let entries = self.builder.len() as u16;
+        if entries > 0 {
+            let first_key = std::mem::take(&mut self.first_key);
+            let bytes = self.builder.finish();
+            self.merged.segments.push(BuiltSegment {
+                first_key,
+                bytes,
+                entries,
+            });
+        }
+    }
+
+    fn finish(mut self) -> Merged {
+        self.cut();
+        self.merged
+    }
+}

@@ -1,0 +1,102 @@
+//! What tells one design from another: values of one type, kept as TOML files.
+
+use serde::Deserialize;
+
+use crate::picker::Granularity;
+use crate::sizing::LevelSizing;
+
+/// Options of an engine. `PinK` is a value of this type.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Options {
+    /// Levels below the memtable.
+    pub levels: u32,
+    /// Bytes of keys and values in a memtable before it is flushed.
+    pub memtable_bytes: u64,
+    /// Full memtables that may wait for their flush.
+    pub frozen_memtables: usize,
+    /// How level sizes grow.
+    pub level_sizing: LevelSizing,
+    /// Levels kept in memory: a number, or absent for as many as fit.
+    pub pinned_levels: Option<u32>,
+    /// Bytes of each key kept in the prefix array; 0 searches by whole keys.
+    pub prefix_bytes: usize,
+    /// Whether searches are bounded by range pointers.
+    pub range_pointers: bool,
+    /// How much of a level one compaction takes.
+    pub compaction: Granularity,
+    /// Compactions that may run side by side.
+    pub compaction_workers: usize,
+    /// Share of the medium that user data is laid out to fill.
+    pub fill: f64,
+    /// Garbage collection starts when fewer extents than this share of all are free.
+    pub gc_start: f64,
+}
+
+impl Options {
+    /// `PinK` as published: four levels of flash addresses, the top three in memory (as many as
+    /// fit), asymmetric sizes, prefixes and range pointers; compaction by slices (research/pink.md
+    /// section 6, choice 5).
+    pub fn pink() -> Self {
+        Self {
+            levels: 4,
+            memtable_bytes: 1 << 20,
+            frozen_memtables: 1,
+            level_sizing: LevelSizing::Asymmetric,
+            pinned_levels: None,
+            prefix_bytes: 4,
+            range_pointers: true,
+            compaction: Granularity::Partial,
+            compaction_workers: 2,
+            fill: 0.7,
+            gc_start: 0.05,
+        }
+    }
+
+    /// Everything that is wrong with these options, in words.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        if !(2..=12).contains(&self.levels) {
+            problems.push(format!("levels is {}, must be 2 to 12", self.levels));
+        }
+        if self.memtable_bytes < 1024 {
+            problems.push("memtable_bytes must be at least 1024".to_owned());
+        }
+        if self.frozen_memtables == 0 {
+            problems.push("frozen_memtables must be at least 1".to_owned());
+        }
+        if self.prefix_bytes > 8 {
+            problems.push(format!(
+                "prefix_bytes is {}, must be 0 to 8",
+                self.prefix_bytes
+            ));
+        }
+        if self.compaction_workers == 0 {
+            problems.push("compaction_workers must be at least 1".to_owned());
+        }
+        if !(self.fill > 0.0 && self.fill < 1.0) {
+            problems.push(format!(
+                "fill is {}, must be more than 0 and less than 1",
+                self.fill
+            ));
+        }
+        if !(self.gc_start > 0.0 && self.gc_start < 0.5) {
+            problems.push(format!(
+                "gc_start is {}, must be more than 0, less than 0.5",
+                self.gc_start
+            ));
+        }
+        problems
+    }
+}
+
+/// What an engine has to be told about its surroundings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Surroundings {
+    /// Memory for level lists, prefixes, range pointers and pinned segments, in bytes.
+    pub index_dram_bytes: u64,
+    /// Key length that levels are sized for, in bytes.
+    pub expected_key_bytes: u32,
+    /// Value length that levels are sized for, in bytes.
+    pub expected_value_bytes: u32,
+}

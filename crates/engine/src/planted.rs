@@ -1,0 +1,60 @@
+//! Planted faults: deliberate bugs that the model tests must catch. Compiled in only with the
+//! feature `planted-faults`, which nothing but tests asks for.
+
+/// A bug to plant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// Accept pages whose checksum or number is wrong.
+    SkipChecksum,
+    /// Release a collected extent before readers that may still use it are gone.
+    ReleaseEarly,
+    /// Do not hold an epoch while reading.
+    ReadWithoutEpoch,
+    /// Garbage collection does not look whether a key was overwritten while it worked.
+    CollectWithoutRecheck,
+    /// Compaction drops tombstones above the last level.
+    DropTombstonesEarly,
+    /// A flush publishes before its pages are durable.
+    PublishBeforeDurable,
+    /// The dump leaves out frozen memtables.
+    DumpWithoutFrozen,
+}
+
+impl Fault {
+    /// Every fault there is.
+    pub const ALL: [Self; 7] = [
+        Self::SkipChecksum,
+        Self::ReleaseEarly,
+        Self::ReadWithoutEpoch,
+        Self::CollectWithoutRecheck,
+        Self::DropTombstonesEarly,
+        Self::PublishBeforeDurable,
+        Self::DumpWithoutFrozen,
+    ];
+}
+
+/// Which fault is planted, if any.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Planted {
+    #[cfg(feature = "planted-faults")]
+    fault: Option<Fault>,
+}
+
+impl Planted {
+    /// Plants a fault.
+    #[cfg(feature = "planted-faults")]
+    pub fn new(fault: Fault) -> Self {
+        Self { fault: Some(fault) }
+    }
+
+    #[cfg(feature = "planted-faults")]
+    pub(crate) fn has(self, fault: Fault) -> bool {
+        self.fault == Some(fault)
+    }
+
+    #[cfg(not(feature = "planted-faults"))]
+    #[expect(clippy::unused_self, reason = "the twin above needs it")]
+    pub(crate) const fn has(self, _fault: Fault) -> bool {
+        false
+    }
+}

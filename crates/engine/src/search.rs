@@ -1,0 +1,67 @@
+//! Searching the levels of a version, as far as memory reaches.
+
+use std::ops::Range;
+
+use crate::effort::Effort;
+use crate::level::Location;
+use crate::medium::PageNo;
+use crate::meta_segment::MetaSegment;
+use crate::pointer::{Pointer, PointerFormat};
+use crate::version::Version;
+
+/// How far a search came.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    /// The newest entry of the key.
+    Found(Pointer),
+    /// No level has the key.
+    Absent,
+    /// Only this page can tell whether `level` has the key. If not, go on below.
+    Read(Pending),
+}
+
+/// A search that waits for a page.
+#[derive(Clone, Debug)]
+pub(crate) struct Pending {
+    pub page: PageNo,
+    pub level: usize,
+    /// Where range pointers bound the search in the next level.
+    pub below: Option<Range<usize>>,
+}
+
+/// Looks for `key` from level `from` (0 is L1) downwards, until a segment that is not in memory is
+/// in the way. `among` bounds the search in the first of these levels.
+pub(crate) fn search(
+    version: &Version,
+    key: &[u8],
+    from: usize,
+    mut among: Option<Range<usize>>,
+    format: PointerFormat,
+    effort: &mut Effort,
+) -> Step {
+    for index in from..version.levels().len() {
+        let level = version.level(index);
+        let Some(at) = level.covering(key, among.take(), effort) else {
+            continue;
+        };
+        let below = version.below(index, at);
+        match &level.segment(at).location {
+            Location::Stored(page) => {
+                return Step::Read(Pending {
+                    page: *page,
+                    level: index,
+                    below,
+                });
+            }
+            Location::Pinned(image) => {
+                let segment = MetaSegment::new(image.bytes(), format);
+                let segment = segment.expect("pinned segments are made by merges");
+                if let Some(pointer) = segment.find(key, effort) {
+                    return Step::Found(pointer);
+                }
+                among = below;
+            }
+        }
+    }
+    Step::Absent
+}

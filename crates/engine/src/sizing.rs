@@ -1,0 +1,288 @@
+//! Level arithmetic: how large each level may be, and what that costs in memory. The formulas are
+//! those of research/pink.md 1.6; the tests give the published memory table.
+
+/// How level sizes grow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LevelSizing {
+    /// One factor from each level to the next.
+    Symmetric,
+    /// The pinned levels get the largest factor that memory allows; the last one what is left.
+    Asymmetric,
+}
+
+/// What level sizes follow from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SizingInput {
+    /// Bytes of user data (keys and values) the store is laid out for.
+    pub fill_bytes: u64,
+    /// Bytes of flash; the level list is budgeted for all of it.
+    pub capacity_bytes: u64,
+    /// Bytes of one key and value.
+    pub pair_bytes: u64,
+    /// Key length in bytes.
+    pub key_bytes: u64,
+    /// Bytes of a stored pointer.
+    pub pointer_bytes: u64,
+    /// Entries in a meta segment.
+    pub entries_per_segment: u64,
+    /// Bytes that a pinned segment takes.
+    pub segment_bytes: u64,
+    /// Bytes per segment for prefixes; 0 if there are none.
+    pub prefix_bytes: u64,
+    /// Bytes per segment of an upper level for range pointers; 0 if there are none.
+    pub range_pointer_bytes: u64,
+    /// Memory for all of this, in bytes.
+    pub dram_bytes: u64,
+    /// Levels below the memtable.
+    pub levels: u32,
+}
+
+/// Level capacities in segments, L1 first, and how many of the top ones are in memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LevelPlan {
+    /// Segments per level.
+    pub capacities: Vec<u64>,
+    /// L1 to L`pinned` are in memory.
+    pub pinned: u32,
+    /// Growth factor of the pinned levels (all levels if symmetric).
+    pub factor: f64,
+    /// Growth factor into the last level.
+    pub last_factor: f64,
+    /// Memory by use, in bytes.
+    pub memory: PlannedMemory,
+}
+
+/// Memory a plan takes, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlannedMemory {
+    /// Level lists of all levels.
+    pub level_lists: u64,
+    /// Prefixes.
+    pub prefixes: u64,
+    /// Range pointers.
+    pub range_pointers: u64,
+    /// Pinned segments.
+    pub pinned: u64,
+}
+
+impl SizingInput {
+    /// Segments when the store is filled as laid out.
+    pub fn segments_at_fill(&self) -> u64 {
+        self.fill_bytes / (self.entries_per_segment * self.pair_bytes)
+    }
+
+    /// Segments that the level list is budgeted for.
+    pub fn segments_at_capacity(&self) -> u64 {
+        self.capacity_bytes / (self.entries_per_segment * self.pair_bytes)
+    }
+
+    /// Bytes of the level lists when the drive is full.
+    pub fn level_list_bytes(&self) -> u64 {
+        self.segments_at_capacity() * (self.key_bytes + self.pointer_bytes)
+    }
+
+    /// Memory left for pinned segments, in bytes.
+    pub fn bytes_for_pinning(&self) -> u64 {
+        let prefixes = self.segments_at_capacity() * self.prefix_bytes;
+        self.dram_bytes
+            .saturating_sub(self.level_list_bytes() + prefixes)
+    }
+}
+
+/// Level sizes for `pinned` levels in memory, or for as many as fit if that is `None`.
+///
+/// Asymmetric sizing is only defined where exactly one level is not pinned; elsewhere the sizes
+/// are symmetric.
+pub fn plan(input: &SizingInput, sizing: LevelSizing, pinned: Option<u32>) -> LevelPlan {
+    let most = input.levels.saturating_sub(1);
+    let candidates = match pinned {
+        Some(k) => k.min(input.levels)..=k.min(input.levels),
+        None => 0..=most,
+    };
+    candidates
+        .rev()
+        .map(|k| plan_for(input, sizing, k))
+        .find(|plan| pinned.is_some() || plan.memory.pinned <= input.bytes_for_pinning())
+        .unwrap_or_else(|| plan_for(input, sizing, 0))
+}
+
+fn plan_for(input: &SizingInput, sizing: LevelSizing, pinned: u32) -> LevelPlan {
+    let is_asymmetric =
+        sizing == LevelSizing::Asymmetric && pinned > 0 && pinned + 1 == input.levels;
+    let (factor, last_factor, capacities) = if is_asymmetric {
+        asymmetric(input, pinned)
+    } else {
+        symmetric(input)
+    };
+    let of = |levels: usize| capacities[..levels].iter().sum::<u64>();
+    let upper = of(capacities.len() - 1);
+    let memory = PlannedMemory {
+        level_lists: input.level_list_bytes(),
+        prefixes: input.segments_at_capacity() * input.prefix_bytes,
+        range_pointers: upper * input.range_pointer_bytes,
+        pinned: of(pinned as usize) * input.segment_bytes,
+    };
+    LevelPlan {
+        capacities,
+        pinned,
+        factor,
+        last_factor,
+        memory,
+    }
+}
+
+/// Level `n` has `factor^n` segments.
+fn powers(factor: f64, levels: u32) -> Vec<u64> {
+    (1..=levels)
+        .map(|n| (factor.powi(n as i32).round() as u64).max(1))
+        .collect()
+}
+
+/// The published search: start at the root of the total and go down in steps of 0.05 until all
+/// levels together hold no more than the fill target.
+fn symmetric(input: &SizingInput) -> (f64, f64, Vec<u64>) {
+    let total = input.segments_at_fill().max(1);
+    let start = (total as f64).powf(1.0 / f64::from(input.levels)).ceil();
+    let factors = (0..)
+        .map(|step| start - 0.05 * f64::from(step))
+        .take_while(|t| *t > 2.0);
+    for factor in factors {
+        let capacities = powers(factor, input.levels);
+        if capacities.iter().sum::<u64>() <= total {
+            return (factor, factor, capacities);
+        }
+    }
+    (2.0, 2.0, powers(2.0, input.levels))
+}
+
+/// The published search: go down from the symmetric factor in steps of 0.1 until the pinned levels
+/// fit the memory that is left; the last level takes the rest of the fill target.
+fn asymmetric(input: &SizingInput, pinned: u32) -> (f64, f64, Vec<u64>) {
+    let total = input.segments_at_fill().max(1);
+    let room = input.bytes_for_pinning();
+    let start = (total as f64).powf(1.0 / f64::from(input.levels)).ceil();
+    // With much memory a larger factor fits as well: nothing is gained by pinning less than fits.
+    let start = start.max((room as f64 / input.segment_bytes as f64).powf(1.0 / f64::from(pinned)));
+    let fits = |capacities: &[u64]| {
+        let segments = capacities.iter().sum::<u64>();
+        let range_pointers = segments * input.range_pointer_bytes;
+        segments * input.segment_bytes + range_pointers <= room && segments <= total
+    };
+    let mut factors = (0..)
+        .map(|step| start.ceil() - 0.1 * f64::from(step))
+        .take_while(|t| *t > 2.0);
+    let factor = factors.find(|t| fits(&powers(*t, pinned))).unwrap_or(2.0);
+    let mut capacities = powers(factor, pinned);
+    let upper: u64 = capacities.iter().sum();
+    let last = total.saturating_sub(upper).max(1);
+    let last_factor = last as f64 / *capacities.last().expect("a level is pinned") as f64;
+    capacities.push(last);
+    (factor, last_factor, capacities)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+    const MIB: f64 = (1_u64 << 20) as f64;
+
+    /// The paper's drive: 64 GB, 64 MB, 32 B keys, 1 KB pairs, 8 KB pages of 256 entries.
+    fn paper() -> SizingInput {
+        SizingInput {
+            fill_bytes: 448 * GIB / 10,
+            capacity_bytes: 64 * GIB,
+            pair_bytes: 1024,
+            key_bytes: 32,
+            pointer_bytes: 4,
+            entries_per_segment: 256,
+            segment_bytes: 8192,
+            prefix_bytes: 0,
+            range_pointer_bytes: 0,
+            dram_bytes: GIB / 16,
+            levels: 4,
+        }
+    }
+
+    #[test]
+    fn the_paper_s_memory_table_for_64_gb() {
+        let input = paper();
+        assert_eq!(input.segments_at_capacity(), 262_144);
+        assert!((input.level_list_bytes() as f64 / MIB - 9.0).abs() < 0.001);
+        assert!((input.bytes_for_pinning() as f64 / MIB - 55.0).abs() < 0.001);
+        let plan = plan(&input, LevelSizing::Asymmetric, None);
+        assert_eq!(plan.pinned, 3);
+        assert!((plan.factor - 18.8).abs() < 0.01, "factor {}", plan.factor);
+        assert_eq!(plan.capacities[..3], [19, 353, 6645]);
+        assert!(
+            (plan.last_factor - 26.56).abs() < 0.01,
+            "last factor {}",
+            plan.last_factor
+        );
+        assert!((plan.memory.pinned as f64 / MIB - 54.8).abs() < 0.05);
+    }
+
+    #[test]
+    fn prefixes_and_range_pointers_make_ten_megabytes_of_lists() {
+        let input = SizingInput {
+            prefix_bytes: 4,
+            range_pointer_bytes: 8,
+            ..paper()
+        };
+        let plan = plan(&input, LevelSizing::Asymmetric, None);
+        let memory = plan.memory;
+        let lists = memory.level_lists + memory.prefixes + memory.range_pointers;
+        assert!((lists as f64 / MIB - 10.0).abs() < 0.1, "{} bytes", lists);
+        let pinned = memory.pinned as f64 / MIB;
+        assert!((53.0..=54.1).contains(&pinned), "{pinned} MiB pinned");
+        assert!(lists + memory.pinned <= input.dram_bytes);
+    }
+
+    #[test]
+    fn symmetric_sizes_do_not_fit_the_paper_s_memory() {
+        let plan = plan(&paper(), LevelSizing::Symmetric, Some(3));
+        assert!(
+            (20.4..=21.0).contains(&plan.factor),
+            "factor {}",
+            plan.factor
+        );
+        let mib = plan.memory.pinned as f64 / MIB;
+        assert!((69.0..=77.0).contains(&mib), "{mib} MiB");
+    }
+
+    #[test]
+    fn four_terabytes_with_four_gigabytes() {
+        // The authors' calculator: 32 KB pages, 910 entries each (research/pink.md 1.10).
+        let input = SizingInput {
+            fill_bytes: 4096 * GIB,
+            capacity_bytes: 4096 * GIB,
+            entries_per_segment: 910,
+            segment_bytes: 32_768,
+            dram_bytes: 4 * GIB,
+            ..paper()
+        };
+        let plan = plan(&input, LevelSizing::Symmetric, None);
+        assert_eq!(plan.pinned, 3);
+        assert!((plan.factor - 46.35).abs() < 0.06, "factor {}", plan.factor);
+        let mib = |n: usize| plan.capacities[n] as f64 * 32_768.0 / MIB;
+        assert!((mib(0) - 1.47).abs() < 0.05, "L1 {}", mib(0));
+        assert!((mib(1) - 67.2).abs() < 0.7, "L2 {}", mib(1));
+        assert!((mib(2) - 3112.0).abs() < 30.0, "L3 {}", mib(2));
+        assert!((plan.memory.level_lists as f64 / MIB - 162.0).abs() < 0.5);
+        assert!(plan.memory.level_lists + plan.memory.pinned < input.dram_bytes);
+    }
+
+    #[test]
+    fn without_memory_nothing_is_pinned() {
+        let plan = plan(
+            &SizingInput {
+                dram_bytes: 0,
+                ..paper()
+            },
+            LevelSizing::Asymmetric,
+            None,
+        );
+        assert_eq!((plan.pinned, plan.memory.pinned), (0, 0));
+    }
+}

@@ -1,0 +1,112 @@
+//! What an engine did, counted.
+
+use runtime::Nanos;
+
+/// Gets by the number of flash reads they took.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReadCounts(Vec<u64>);
+
+impl ReadCounts {
+    pub(crate) fn add(&mut self, reads: u32) {
+        let index = reads as usize;
+        if self.0.len() <= index {
+            self.0.resize(index + 1, 0);
+        }
+        self.0[index] += 1;
+    }
+
+    /// Gets by reads: the index is the number of flash reads.
+    pub fn counts(&self) -> &[u64] {
+        &self.0
+    }
+
+    /// Most reads any Get took.
+    pub fn max(&self) -> usize {
+        self.0.len().saturating_sub(1)
+    }
+
+    /// Mean reads per Get; 0 without any.
+    pub fn mean(&self) -> f64 {
+        let gets: u64 = self.0.iter().sum();
+        let reads: u64 = self
+            .0
+            .iter()
+            .zip(0..)
+            .map(|(count, reads)| count * reads)
+            .sum();
+        reads as f64 / gets.max(1) as f64
+    }
+}
+
+/// Counters since the engine was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EngineStats {
+    /// Flash reads per Get.
+    pub reads_per_get: ReadCounts,
+    /// Gets that found a value.
+    pub gets_found: u64,
+    /// Gets that found none.
+    pub gets_missing: u64,
+    /// Puts and deletes.
+    pub writes: u64,
+    /// Bytes of keys and values that clients wrote.
+    pub user_bytes: u64,
+    /// Writes that had to wait for room.
+    pub stalls: u64,
+    /// Time writes waited for room, in total.
+    pub stalled: Nanos,
+    /// Memtables flushed.
+    pub flushes: u64,
+    /// Objects flushed.
+    pub flushed_objects: u64,
+    /// Compactions from each level, L1 first.
+    pub compactions: Vec<u64>,
+    /// Compactions that only moved segments to the next level's list.
+    pub trivial_moves: u64,
+    /// Entries that went through merges, flushes included.
+    pub merged_entries: u64,
+    /// Entries dropped because a newer one of their key was met.
+    pub dropped_duplicates: u64,
+    /// Data extents collected.
+    pub gc_data_extents: u64,
+    /// Meta extents collected.
+    pub gc_meta_extents: u64,
+    /// Extents released without moving anything.
+    pub gc_empty_extents: u64,
+    /// Objects that garbage collection looked at.
+    pub gc_objects_seen: u64,
+    /// Objects that garbage collection re-inserted.
+    pub gc_objects_moved: u64,
+    /// Meta pages that garbage collection moved.
+    pub gc_pages_moved: u64,
+    /// Times the level plan was made again because level lists outgrew it.
+    pub replans: u64,
+    /// Most bytes of index memory in use at any time.
+    pub peak_index_bytes: u64,
+}
+
+/// Memory by use, in bytes of the device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// Keys and addresses of all level lists.
+    pub level_lists: u64,
+    /// Prefix arrays.
+    pub prefixes: u64,
+    /// Range pointers.
+    pub range_pointers: u64,
+    /// Pinned meta segments.
+    pub pinned_segments: u64,
+    /// Cached pages of unpinned levels (this design keeps none).
+    pub caches: u64,
+    /// Objects in memtables; not part of the index budget (the paper's table leaves them out).
+    pub memtables: u64,
+    /// Pages that compactions have in hand; not part of the index budget either.
+    pub compaction_buffers: u64,
+}
+
+impl MemoryUse {
+    /// What counts against the index budget.
+    pub fn index_bytes(&self) -> u64 {
+        self.level_lists + self.prefixes + self.range_pointers + self.pinned_segments + self.caches
+    }
+}

@@ -1,0 +1,94 @@
+//! A version: all levels at one moment. Immutable; a change publishes a new one.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use crate::level::{Level, NamedSegment};
+use crate::ranges::Ranges;
+
+/// The levels L1, L2, ... (L0 is the memtables), and the range pointers between them.
+#[derive(Clone)]
+pub(crate) struct Version {
+    levels: Vec<Rc<Level>>,
+    /// `ranges[n]` points from `levels[n]` into `levels[n + 1]`; empty if switched off.
+    ranges: Vec<Rc<Ranges>>,
+}
+
+/// Replacing the segments `range` of one level.
+pub(crate) struct LevelEdit {
+    pub level: usize,
+    pub range: Range<usize>,
+    pub new: Vec<NamedSegment>,
+}
+
+impl Version {
+    /// Empty levels.
+    pub(crate) fn new(levels: usize, prefix_bytes: usize, has_ranges: bool) -> Self {
+        let level = || Rc::new(Level::empty(prefix_bytes));
+        let ranges = if has_ranges {
+            levels.saturating_sub(1)
+        } else {
+            0
+        };
+        Self {
+            levels: (0..levels).map(|_| level()).collect(),
+            ranges: (0..ranges).map(|_| Rc::default()).collect(),
+        }
+    }
+
+    pub(crate) fn levels(&self) -> &[Rc<Level>] {
+        &self.levels
+    }
+
+    pub(crate) fn level(&self, index: usize) -> &Level {
+        &self.levels[index]
+    }
+
+    /// Where a search that ended at `segment` of level `index` goes on in the next level.
+    pub(crate) fn below(&self, index: usize, segment: usize) -> Option<Range<usize>> {
+        let ranges = self.ranges.get(index)?;
+        Some(ranges.below(segment, self.levels[index + 1].len()))
+    }
+
+    /// Range pointers in this version.
+    pub(crate) fn range_pointers(&self) -> u64 {
+        self.ranges.iter().map(|ranges| ranges.len() as u64).sum()
+    }
+
+    /// The version that `edits` make of this one.
+    pub(crate) fn edited(&self, edits: Vec<LevelEdit>) -> Self {
+        let mut next = self.clone();
+        for edit in edits {
+            next.apply(edit);
+        }
+        next
+    }
+
+    fn apply(&mut self, edit: LevelEdit) {
+        let LevelEdit { level, range, new } = edit;
+        let inserted = new.len();
+        self.levels[level] = Rc::new(self.levels[level].splice(range.clone(), new));
+        if level < self.ranges.len() {
+            let (upper, lower) = (&self.levels[level], &self.levels[level + 1]);
+            let ranges = Rc::make_mut(&mut self.ranges[level]);
+            ranges.upper_changed(upper, lower, range.clone(), inserted);
+        }
+        if level > 0 && level - 1 < self.ranges.len() {
+            let (upper, lower) = (&self.levels[level - 1], &self.levels[level]);
+            let ranges = Rc::make_mut(&mut self.ranges[level - 1]);
+            ranges.lower_changed(upper, lower, range, inserted);
+        }
+    }
+
+    /// Asserts that range pointers say what a search from nothing would; for tests and recovery.
+    pub(crate) fn assert_consistent(&self) {
+        for (n, ranges) in self.ranges.iter().enumerate() {
+            let fresh = Ranges::build(&self.levels[n], &self.levels[n + 1]);
+            assert_eq!(**ranges, fresh, "range pointers of level {}", n + 1);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "version_tests.rs"]
+mod tests;

@@ -1,0 +1,66 @@
+//! Properties of levels, range pointers and searches against plain sorted arrays.
+
+use proptest::prelude::*;
+
+use super::{LevelEdit, Version};
+use crate::effort::Effort;
+use crate::level::{Location, NamedSegment, Segment};
+use crate::medium::PageNo;
+
+fn named(key: u16) -> NamedSegment {
+    NamedSegment {
+        first_key: format!("user{key:05}").into_bytes().into(),
+        segment: Segment {
+            location: Location::Stored(PageNo(u32::from(key))),
+            entries: 1,
+        },
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
+
+    /// Random splices on three levels, compared with vectors; searches with and without range
+    /// pointers and prefixes find what a linear scan finds.
+    #[test]
+    fn edits_and_searches_agree_with_sorted_vectors(
+        edits in prop::collection::vec(
+            (0..3_usize, any::<u16>(), any::<u16>(), prop::collection::vec(any::<u16>(), 0..400)),
+            1..20,
+        ),
+        probes in prop::collection::vec(any::<u16>(), 20),
+        prefix_bytes in prop::sample::select(vec![0_usize, 4, 8]),
+    ) {
+        let mut version = Version::new(3, prefix_bytes, true);
+        let mut model = vec![Vec::<u16>::new(); 3];
+        for (level, a, b, mut new) in edits {
+            let (low, high) = (a.min(b), a.max(b));
+            let start = model[level].partition_point(|k| *k < low);
+            let end = model[level].partition_point(|k| *k < high);
+            new.retain(|k| (low..high).contains(k));
+            new.sort_unstable();
+            new.dedup();
+            let segments = new.iter().map(|k| named(*k)).collect();
+            version = version.edited(vec![LevelEdit { level, range: start..end, new: segments }]);
+            model[level].splice(start..end, new);
+            version.assert_consistent();
+        }
+        for probe in probes {
+            let key = format!("user{probe:05}").into_bytes();
+            let mut among = None;
+            for (n, keys) in model.iter().enumerate() {
+                let expected = keys.partition_point(|k| *k <= probe).checked_sub(1);
+                let level = version.level(n);
+                prop_assert_eq!(level.len(), keys.len());
+                prop_assert_eq!(level.covering(&key, None, &mut Effort::default()), expected);
+                let bounded = level.covering(&key, among.clone(), &mut Effort::default());
+                prop_assert_eq!(bounded, expected, "range pointers mislead at level {}", n);
+                prop_assert_eq!(
+                    level.first_at_or_after(&key),
+                    keys.partition_point(|k| *k < probe)
+                );
+                among = expected.and_then(|at| version.below(n, at));
+            }
+        }
+    }
+}

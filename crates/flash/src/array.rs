@@ -1,0 +1,180 @@
+//! The cells: what each page holds, and the rules of NAND. No time passes here.
+//!
+//! Rules, asserted in every build because breaking one is a bug of the layer above: the pages of
+//! a block are programmed in order, one program unit at a time; a block is erased before it is
+//! programmed again; nothing is programmed into a block whose erase was cut short.
+//!
+//! This is what survives a power cut. Memory is in proportion to programmed pages.
+
+use std::rc::Rc;
+
+use runtime::PageImage;
+
+use crate::{BlockAddress, Geometry, PageAddress};
+
+/// Why a page could not be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReadError {
+    /// Nothing was programmed there since the last erase.
+    Erased,
+    /// More bit errors than the code corrects, even after every retry.
+    Uncorrectable,
+}
+
+impl std::fmt::Display for ReadError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Erased => "the page is erased",
+            Self::Uncorrectable => "the page has more bit errors than its code corrects",
+        })
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+/// All blocks of a drive.
+pub struct NandArray {
+    geometry: Geometry,
+    blocks: Vec<Block>,
+}
+
+#[derive(Default)]
+struct Block {
+    /// Pages programmed since the last erase, in order. A torn program may leave a page `None`.
+    pages: Vec<Option<Rc<PageImage>>>,
+    erases: u32,
+    reads: u64,
+    /// An erase was cut short: only another erase helps.
+    needs_erase: bool,
+}
+
+impl NandArray {
+    /// A factory-fresh array: every block erased, no wear.
+    pub fn new(geometry: &Geometry) -> Self {
+        let count = geometry.dies() * geometry.blocks_per_die();
+        let blocks = (0..count).map(|_| Block::default()).collect();
+        Self {
+            geometry: geometry.clone(),
+            blocks,
+        }
+    }
+
+    /// The geometry this array was made with.
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// What `page` holds. Counts a read of its block.
+    ///
+    /// # Errors
+    /// [`ReadError::Erased`], or [`ReadError::Uncorrectable`] where a cut-short erase left noise.
+    pub fn read(&mut self, page: PageAddress) -> Result<Rc<PageImage>, ReadError> {
+        let (block, index) = self.geometry.locate(page);
+        let block = &mut self.blocks[block.0 as usize];
+        block.reads += 1;
+        if block.needs_erase {
+            return Err(ReadError::Uncorrectable);
+        }
+        match block.pages.get(index as usize) {
+            None => Err(ReadError::Erased),
+            Some(None) => Err(ReadError::Uncorrectable),
+            Some(Some(image)) => Ok(Rc::clone(image)),
+        }
+    }
+
+    /// Programs one unit that starts at `first`.
+    pub fn program(&mut self, first: PageAddress, images: Vec<PageImage>) {
+        self.assert_programmable(first, images.len());
+        let stored = images.into_iter().map(|image| Some(Rc::new(image)));
+        self.block_of(first).pages.extend(stored);
+    }
+
+    /// A program that power left halfway: each page holds `damaged` bytes or nothing readable.
+    pub(crate) fn program_torn(
+        &mut self,
+        first: PageAddress,
+        damaged: impl Iterator<Item = Option<PageImage>>,
+    ) {
+        self.block_of(first)
+            .pages
+            .extend(damaged.map(|image| image.map(Rc::new)));
+    }
+
+    /// Panics if a unit of `count` pages at `first` would break a rule of NAND.
+    pub fn assert_programmable(&self, first: PageAddress, count: usize) {
+        let (address, index) = self.geometry.locate(first);
+        let block = &self.blocks[address.0 as usize];
+        let unit = self.geometry.program_unit() as usize;
+        assert!(
+            !block.needs_erase,
+            "block {} must be erased first",
+            address.0
+        );
+        assert_eq!(
+            count, unit,
+            "a program unit of block {} has {unit} pages",
+            address.0
+        );
+        assert_eq!(
+            index as usize,
+            block.pages.len(),
+            "the pages of block {} are programmed in order, each once",
+            address.0
+        );
+    }
+
+    /// Erases a block: contents go, wear grows.
+    pub fn erase(&mut self, block: BlockAddress) {
+        let block = &mut self.blocks[block.0 as usize];
+        block.pages = Vec::new();
+        block.needs_erase = false;
+        block.erases += 1;
+    }
+
+    /// An erase that power left halfway.
+    pub(crate) fn erase_torn(&mut self, block: BlockAddress) {
+        self.erase(block);
+        self.blocks[block.0 as usize].needs_erase = true;
+    }
+
+    /// How many pages of `block` were programmed since its last erase.
+    pub fn programmed_pages(&self, block: BlockAddress) -> u32 {
+        self.blocks[block.0 as usize].pages.len() as u32
+    }
+
+    /// Whether the last erase of `block` was cut short.
+    pub fn needs_erase(&self, block: BlockAddress) -> bool {
+        self.blocks[block.0 as usize].needs_erase
+    }
+
+    /// How often `block` was erased.
+    pub fn erase_count(&self, block: BlockAddress) -> u32 {
+        self.blocks[block.0 as usize].erases
+    }
+
+    /// How often pages of `block` were read.
+    pub fn read_count(&self, block: BlockAddress) -> u64 {
+        self.blocks[block.0 as usize].reads
+    }
+
+    /// Inverts one stored bit of `page`, for tests of bit rot. False if nothing is stored there.
+    pub fn flip_bit(&mut self, page: PageAddress, bit: u64) -> bool {
+        let (_, index) = self.geometry.locate(page);
+        let Some(Some(image)) = self.block_of(page).pages.get_mut(index as usize) else {
+            return false;
+        };
+        let mut bytes = image.bytes().to_vec();
+        if bytes.is_empty() {
+            return false;
+        }
+        let bit = bit % (bytes.len() as u64 * 8);
+        bytes[(bit / 8) as usize] ^= 1 << (bit % 8);
+        *image = Rc::new(PageImage::new(bytes));
+        true
+    }
+
+    fn block_of(&mut self, page: PageAddress) -> &mut Block {
+        let (block, _) = self.geometry.locate(page);
+        &mut self.blocks[block.0 as usize]
+    }
+}

@@ -1,0 +1,503 @@
+//! The flash as its users see it: submit an operation, await its end. Steps between dies, buses
+//! and cells happen here, driven by timers; nothing of a step is known to the submitter.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::{Rc, Weak};
+use std::task::{Context, Poll};
+
+use runtime::{Event, Handle, IoClass, Nanos, PageImage, Rng};
+
+use crate::array::NandArray;
+use crate::channel::Channel;
+use crate::die::{Die, GiveWay, Next, Phase, Running, Suspended, Waiting};
+use crate::operation::{Operation, OperationId, OperationTable, Outcome, Request};
+use crate::profile::{Durations, ErrorModel};
+use crate::stats::FlashStats;
+use crate::{BlockAddress, DieIndex, FlashProfile, Geometry, PageAddress, ReadError};
+
+/// A drive's flash. Clones are handles to the same flash.
+#[derive(Clone)]
+pub struct Flash {
+    inner: Rc<Inner>,
+}
+
+pub(crate) struct Inner {
+    me: Weak<Inner>,
+    handle: Handle,
+    geometry: Geometry,
+    durations: Durations,
+    errors: Option<ErrorModel>,
+    pub(crate) state: RefCell<State>,
+}
+
+pub(crate) struct State {
+    pub array: NandArray,
+    pub dies: Vec<Die>,
+    pub operations: OperationTable,
+    channels: Vec<Channel>,
+    stats: FlashStats,
+    error_rng: Rng,
+    pub is_off: bool,
+}
+
+/// Timer tokens: a channel's number with this bit, or a die's number and its generation.
+const CHANNEL_TOKEN: u64 = 1 << 63;
+
+impl Flash {
+    /// Powers up `array`, which must have the geometry of `profile`.
+    pub fn new(handle: Handle, profile: &FlashProfile, array: NandArray) -> Self {
+        let geometry = profile.geometry.clone();
+        assert_eq!(
+            &geometry,
+            array.geometry(),
+            "the array was made with another geometry"
+        );
+        let state = State {
+            array,
+            dies: (0..geometry.dies()).map(|_| Die::default()).collect(),
+            channels: (0..geometry.channels).map(|_| Channel::default()).collect(),
+            operations: OperationTable::default(),
+            stats: FlashStats::default(),
+            error_rng: handle.rng("flash errors"),
+            is_off: false,
+        };
+        let inner = Rc::new_cyclic(|me| Inner {
+            me: me.clone(),
+            handle,
+            geometry,
+            durations: Durations::new(profile),
+            errors: profile.errors.clone(),
+            state: RefCell::new(state),
+        });
+        Self { inner }
+    }
+
+    /// The geometry of the array.
+    pub fn geometry(&self) -> &Geometry {
+        &self.inner.geometry
+    }
+
+    /// Reads one page. Takes the die for tR, then the channel for one page.
+    ///
+    /// The operation is submitted by the call itself; awaiting the result may come later. The same
+    /// holds for [`Self::program`] and [`Self::erase`].
+    ///
+    /// # Errors
+    /// [`ReadError`]: the page is erased, or its bit errors exceed the code.
+    pub fn read(
+        &self,
+        page: PageAddress,
+        class: IoClass,
+    ) -> impl Future<Output = Result<Rc<PageImage>, ReadError>> + use<> {
+        let submitted = self.submit(Request::Read(page), class);
+        async {
+            Ok(submitted
+                .await?
+                .expect("a read that did not fail brings a page"))
+        }
+    }
+
+    /// Programs one program unit starting at `first`. When the result is there, it is durable.
+    ///
+    /// The pages of a block must be submitted in order and at one priority; see `NandArray`.
+    pub fn program(
+        &self,
+        first: PageAddress,
+        images: Vec<PageImage>,
+        class: IoClass,
+    ) -> impl Future<Output = ()> + use<> {
+        let submitted = self.submit(Request::Program(first, images), class);
+        async {
+            assert!(
+                submitted.await.is_ok(),
+                "programs do not fail in this model"
+            )
+        }
+    }
+
+    /// Erases one block.
+    pub fn erase(&self, block: BlockAddress, class: IoClass) -> impl Future<Output = ()> + use<> {
+        let submitted = self.submit(Request::Erase(block), class);
+        async { assert!(submitted.await.is_ok(), "erases do not fail in this model") }
+    }
+
+    fn submit(&self, request: Request, class: IoClass) -> InFlight {
+        let id = self.inner.submit(request, class);
+        InFlight {
+            inner: Rc::clone(&self.inner),
+            id,
+            is_taken: false,
+        }
+    }
+
+    /// Counters so far.
+    pub fn stats(&self) -> FlashStats {
+        self.inner.state.borrow().stats.clone()
+    }
+
+    /// Looks at the cells without taking time: for format, recovery scans and tests.
+    pub fn with_array<T>(&self, look: impl FnOnce(&mut NandArray) -> T) -> T {
+        look(&mut self.inner.state.borrow_mut().array)
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
+    }
+}
+
+/// An operation's outcome to come. Dropping it does not stop the hardware.
+struct InFlight {
+    inner: Rc<Inner>,
+    id: OperationId,
+    is_taken: bool,
+}
+
+impl Future for InFlight {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
+        let inner = Rc::clone(&self.inner);
+        let operations = &mut inner.state.borrow_mut().operations;
+        let operation = operations.get(self.id);
+        if let Some(outcome) = operation.outcome.take() {
+            self.is_taken = true;
+            operations.remove(self.id);
+            return Poll::Ready(outcome);
+        }
+        match &mut operation.waker {
+            Some(waker) => waker.clone_from(cx.waker()),
+            empty => *empty = Some(cx.waker().clone()),
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        if self.is_taken {
+            return;
+        }
+        let operations = &mut self.inner.state.borrow_mut().operations;
+        let operation = operations.get(self.id);
+        if operation.outcome.is_some() {
+            operations.remove(self.id);
+        } else {
+            operation.is_abandoned = true;
+        }
+    }
+}
+
+impl Event for Inner {
+    fn fire(&self, token: u64) {
+        let state = &mut *self.state.borrow_mut();
+        if state.is_off {
+            return;
+        }
+        if token & CHANNEL_TOKEN != 0 {
+            self.transfer_ended(state, (token & !CHANNEL_TOKEN) as u32);
+        } else {
+            let (die, generation) = (DieIndex((token >> 32) as u32), token as u32);
+            if state.dies[die.0 as usize].generation == generation {
+                self.array_step_ended(state, die);
+            }
+        }
+    }
+}
+
+impl Inner {
+    fn submit(&self, request: Request, class: IoClass) -> OperationId {
+        let state = &mut *self.state.borrow_mut();
+        let (block, _) = match &request {
+            Request::Read(page) | Request::Program(page, _) => self.geometry.locate(*page),
+            Request::Erase(block) => (*block, 0),
+        };
+        let die = self.geometry.die_of(block);
+        let now = self.handle.now();
+        let is_read = matches!(request, Request::Read(_));
+        let target = &mut state.dies[die.0 as usize];
+        let operation = Operation {
+            request,
+            class,
+            submitted: now,
+            blocked_by: target.blocker(),
+            waker: None,
+            outcome: None,
+            is_abandoned: false,
+        };
+        let id = state.operations.insert(operation);
+        target.waiting.push(
+            class.priority(),
+            Waiting {
+                id,
+                is_read,
+                submitted: now,
+            },
+        );
+        self.attend(state, die);
+        id
+    }
+
+    /// Starts whatever the die can start now.
+    fn attend(&self, state: &mut State, die: DieIndex) {
+        let now = self.handle.now();
+        let suspend = self.durations.suspend.as_ref();
+        let this = &mut state.dies[die.0 as usize];
+        match &mut this.phase {
+            Phase::Idle => match this.choose_next(now, self.durations.background_deadline, suspend)
+            {
+                Next::Start(id) => self.start(state, die, id),
+                Next::Resume(suspended) => self.resume(state, die, suspended),
+                Next::Nothing => self.rest(state, die),
+            },
+            Phase::Running(_) => match this.give_way(now, suspend) {
+                GiveWay::No => {}
+                GiveWay::Now => self.suspend(state, die),
+                GiveWay::At(instant) => {
+                    if let Phase::Running(running) = &mut this.phase {
+                        running.is_rechecked = true;
+                    }
+                    let token = die_token(die, this.generation);
+                    self.arm(instant, token);
+                }
+            },
+            Phase::Sensing { .. } | Phase::OnBus { .. } | Phase::Suspending(_) => {}
+        }
+    }
+
+    fn start(&self, state: &mut State, die: DieIndex, id: OperationId) {
+        let now = self.handle.now();
+        state.dies[die.0 as usize].busy_since.get_or_insert(now);
+        let operation = state.operations.get(id);
+        match &operation.request {
+            Request::Read(page) => {
+                let (_, index) = self.geometry.locate(*page);
+                if operation.class == IoClass::ClientRead {
+                    state
+                        .stats
+                        .count_wait(operation.blocked_by, now - operation.submitted);
+                }
+                let page_type = self.geometry.page_type(index);
+                let (retries, is_readable) = self.draw_retries(state);
+                let sense = self.durations.read[page_type as usize];
+                let span = self.durations.command + sense + self.durations.retry * retries;
+                self.enter(state, die, Phase::Sensing { id, is_readable }, Some(span));
+            }
+            Request::Program(first, images) => {
+                state.array.assert_programmable(*first, images.len());
+                let pages = images.len() as u64;
+                self.enter(state, die, Phase::OnBus { id, sensed: None }, None);
+                self.ask_for_bus(state, die, id, self.durations.transfer_page * pages);
+            }
+            Request::Erase(_) => {
+                let span = self.durations.command + self.durations.erase;
+                self.run(state, die, id, span, true);
+            }
+        }
+    }
+
+    /// Extra senses this read will need, and whether it succeeds in the end.
+    fn draw_retries(&self, state: &mut State) -> (u64, bool) {
+        let Some(errors) = &self.errors else {
+            return (0, true);
+        };
+        let mut retries = 0;
+        while state.error_rng.chance(errors.retry_probability) {
+            if retries == errors.max_retries {
+                return (u64::from(retries), false);
+            }
+            retries += 1;
+            state.stats.read_retries += 1;
+        }
+        (u64::from(retries), true)
+    }
+
+    fn run(&self, state: &mut State, die: DieIndex, id: OperationId, span: Nanos, is_erase: bool) {
+        let since = self.handle.now();
+        let running = Running {
+            id,
+            is_erase,
+            since,
+            ends: since + span,
+            suspends: 0,
+            is_rechecked: false,
+        };
+        self.enter(state, die, Phase::Running(running), Some(span));
+        self.attend(state, die);
+    }
+
+    fn suspend(&self, state: &mut State, die: DieIndex) {
+        let Phase::Running(running) = state.dies[die.0 as usize].phase else {
+            unreachable!("only a running operation is suspended")
+        };
+        let durations = self
+            .durations
+            .suspend
+            .as_ref()
+            .expect("checked by give_way");
+        let now = self.handle.now();
+        let span = if running.is_erase {
+            state.stats.erase_suspends += 1;
+            durations.erase
+        } else {
+            state.stats.program_suspends += 1;
+            durations.program
+        };
+        let suspended = Suspended {
+            id: running.id,
+            is_erase: running.is_erase,
+            since: now,
+            remaining: running.ends - now,
+            suspends: running.suspends + 1,
+        };
+        self.enter(state, die, Phase::Suspending(suspended), Some(span));
+    }
+
+    fn resume(&self, state: &mut State, die: DieIndex, suspended: Suspended) {
+        let durations = self
+            .durations
+            .suspend
+            .as_ref()
+            .expect("something was suspended");
+        let since = self.handle.now() + durations.resume;
+        let running = Running {
+            id: suspended.id,
+            is_erase: suspended.is_erase,
+            since,
+            ends: since + suspended.remaining,
+            suspends: suspended.suspends,
+            is_rechecked: false,
+        };
+        let span = durations.resume + suspended.remaining;
+        self.enter(state, die, Phase::Running(running), Some(span));
+        self.attend(state, die);
+    }
+
+    fn rest(&self, state: &mut State, die: DieIndex) {
+        if let Some(since) = state.dies[die.0 as usize].busy_since.take() {
+            state.stats.die_busy += self.handle.now() - since;
+        }
+    }
+
+    /// Puts the die in `phase`, with a timer for its end if that is known. Older timers are void.
+    fn enter(&self, state: &mut State, die: DieIndex, phase: Phase, span: Option<Nanos>) {
+        let this = &mut state.dies[die.0 as usize];
+        this.phase = phase;
+        this.generation = this.generation.wrapping_add(1);
+        if let Some(span) = span {
+            self.arm(self.handle.now() + span, die_token(die, this.generation));
+        }
+    }
+
+    fn arm(&self, at: Nanos, token: u64) {
+        let me = self
+            .me
+            .upgrade()
+            .expect("the flash is alive while it is used");
+        self.handle.fire_at(at, me, token);
+    }
+
+    fn ask_for_bus(&self, state: &mut State, die: DieIndex, id: OperationId, span: Nanos) {
+        let channel = self.geometry.channel_of(die);
+        let priority = state.operations.get(id).class.priority();
+        if state.channels[channel as usize].request(die, span, priority) {
+            self.arm(self.handle.now() + span, CHANNEL_TOKEN | u64::from(channel));
+            state.stats.channel_busy += span;
+        }
+    }
+
+    fn transfer_ended(&self, state: &mut State, channel: u32) {
+        let (die, next) = state.channels[channel as usize].finish();
+        if let Some(span) = next {
+            self.arm(self.handle.now() + span, CHANNEL_TOKEN | u64::from(channel));
+            state.stats.channel_busy += span;
+        }
+        let this = &mut state.dies[die.0 as usize];
+        let Phase::OnBus { id, sensed } = std::mem::replace(&mut this.phase, Phase::Idle) else {
+            unreachable!("a transfer belongs to a die that is on the bus")
+        };
+        if let Some(outcome) = sensed {
+            let class = state.operations.get(id).class;
+            state.stats.of_mut(class).pages_read += 1;
+            state.operations.finish(id, outcome);
+            self.attend(state, die);
+        } else {
+            let Request::Program(first, _) = &state.operations.get(id).request else {
+                unreachable!("only programs fetch data")
+            };
+            let (_, index) = self.geometry.locate(*first);
+            let program = self.durations.program_of(self.geometry.page_type(index));
+            self.run(state, die, id, self.durations.command + program, false);
+        }
+    }
+
+    fn array_step_ended(&self, state: &mut State, die: DieIndex) {
+        let now = self.handle.now();
+        let this = &mut state.dies[die.0 as usize];
+        match &this.phase {
+            Phase::Sensing { id, is_readable } => {
+                let (id, is_readable) = (*id, *is_readable);
+                let outcome = sense(state, id, is_readable);
+                self.enter(
+                    state,
+                    die,
+                    Phase::OnBus {
+                        id,
+                        sensed: Some(outcome),
+                    },
+                    None,
+                );
+                self.ask_for_bus(state, die, id, self.durations.transfer_page);
+            }
+            Phase::Running(running) if now < running.ends => self.attend(state, die),
+            Phase::Running(running) => {
+                let id = running.id;
+                this.phase = Phase::Idle;
+                complete(state, id);
+                self.attend(state, die);
+            }
+            Phase::Suspending(suspended) => {
+                this.suspended = Some(*suspended);
+                this.phase = Phase::Idle;
+                self.attend(state, die);
+            }
+            Phase::Idle | Phase::OnBus { .. } => unreachable!("no timer is armed in this phase"),
+        }
+    }
+}
+
+fn die_token(die: DieIndex, generation: u32) -> u64 {
+    u64::from(die.0) << 32 | u64::from(generation)
+}
+
+/// Reads the cells; the data stands in the page register from now on.
+fn sense(state: &mut State, id: OperationId, is_readable: bool) -> Outcome {
+    let Request::Read(page) = state.operations.get(id).request else {
+        unreachable!("only reads sense")
+    };
+    let image = state.array.read(page)?;
+    if is_readable {
+        Ok(Some(image))
+    } else {
+        Err(ReadError::Uncorrectable)
+    }
+}
+
+/// A program or erase has reached its end: the cells change now.
+pub(crate) fn complete(state: &mut State, id: OperationId) {
+    let operation = state.operations.get(id);
+    let counts = state.stats.of_mut(operation.class);
+    match &mut operation.request {
+        Request::Program(first, images) => {
+            counts.pages_programmed += images.len() as u64;
+            state.array.program(*first, std::mem::take(images));
+        }
+        Request::Erase(block) => {
+            counts.blocks_erased += 1;
+            state.array.erase(*block);
+        }
+        Request::Read(_) => unreachable!("a read does not run in the array"),
+    }
+    state.operations.finish(id, Ok(None));
+}

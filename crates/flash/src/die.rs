@@ -1,0 +1,180 @@
+//! A die: one operation at a time, and the rule of what comes next. Decisions only; the clock and
+//! the buses are in `device`.
+
+use runtime::{Nanos, Priority};
+
+use crate::Blocker;
+use crate::operation::{OperationId, Outcome};
+use crate::profile::SuspendDurations;
+use crate::queue::PriorityQueue;
+
+/// What a die is doing.
+pub(crate) enum Phase {
+    Idle,
+    /// Reading the array into the page register.
+    Sensing {
+        id: OperationId,
+        is_readable: bool,
+    },
+    /// Waiting for the channel or using it. A read brings what it sensed; a program has data to
+    /// fetch.
+    OnBus {
+        id: OperationId,
+        sensed: Option<Outcome>,
+    },
+    /// Programming or erasing the array.
+    Running(Running),
+    /// On the way from running to suspended.
+    Suspending(Suspended),
+}
+
+/// A program or erase in the array.
+#[derive(Clone, Copy)]
+pub(crate) struct Running {
+    pub id: OperationId,
+    pub is_erase: bool,
+    /// When it began, or went on after a suspension.
+    pub since: Nanos,
+    pub ends: Nanos,
+    pub suspends: u32,
+    /// A timer is armed for the instant at which suspending becomes possible.
+    pub is_rechecked: bool,
+}
+
+/// A program or erase that waits for demand reads.
+#[derive(Clone, Copy)]
+pub(crate) struct Suspended {
+    pub id: OperationId,
+    pub is_erase: bool,
+    pub since: Nanos,
+    pub remaining: Nanos,
+    pub suspends: u32,
+}
+
+/// An operation that waits for its die.
+#[derive(Clone, Copy)]
+pub(crate) struct Waiting {
+    pub id: OperationId,
+    pub is_read: bool,
+    pub submitted: Nanos,
+}
+
+/// What an idle die does next.
+pub(crate) enum Next {
+    Start(OperationId),
+    Resume(Suspended),
+    Nothing,
+}
+
+/// Whether the running operation gives way to a demand read.
+pub(crate) enum GiveWay {
+    No,
+    Now,
+    /// Not before this instant: it must make some progress first.
+    At(Nanos),
+}
+
+pub(crate) struct Die {
+    pub phase: Phase,
+    /// Timers of an earlier generation are void.
+    pub generation: u32,
+    pub waiting: PriorityQueue<Waiting>,
+    pub suspended: Option<Suspended>,
+    pub busy_since: Option<Nanos>,
+}
+
+impl Default for Die {
+    fn default() -> Self {
+        Self {
+            phase: Phase::Idle,
+            generation: 0,
+            waiting: PriorityQueue::default(),
+            suspended: None,
+            busy_since: None,
+        }
+    }
+}
+
+impl Die {
+    /// What a newly arrived read would have to wait for.
+    pub(crate) fn blocker(&self) -> Blocker {
+        let by_kind = |is_erase| {
+            if is_erase {
+                Blocker::Erase
+            } else {
+                Blocker::Program
+            }
+        };
+        match &self.phase {
+            Phase::Idle => self
+                .suspended
+                .map_or(Blocker::None, |s| by_kind(s.is_erase)),
+            Phase::Sensing { .. }
+            | Phase::OnBus {
+                sensed: Some(_), ..
+            } => Blocker::Read,
+            Phase::OnBus { sensed: None, .. } => Blocker::Program,
+            Phase::Running(running) => by_kind(running.is_erase),
+            Phase::Suspending(suspended) => by_kind(suspended.is_erase),
+        }
+    }
+
+    /// Demand reads first, then prefetches, then background work in order of arrival; but
+    /// background work that was passed over for `deadline` goes before everything.
+    ///
+    /// With an operation suspended, only demand reads may run, and not for longer than the
+    /// profile's span.
+    pub(crate) fn choose_next(
+        &mut self,
+        now: Nanos,
+        deadline: Nanos,
+        suspend: Option<&SuspendDurations>,
+    ) -> Next {
+        if let Some(suspended) = self.suspended {
+            let span = suspend.map_or(Nanos::ZERO, |s| s.max_span);
+            let may_read = now < suspended.since + span;
+            if may_read && self.demand_read_waits() {
+                return self.start(Priority::Demand);
+            }
+            self.suspended = None;
+            return Next::Resume(suspended);
+        }
+        let overdue = self.waiting.peek_of(Priority::Background);
+        if overdue.is_some_and(|w| w.submitted + deadline <= now) {
+            return self.start(Priority::Background);
+        }
+        self.waiting
+            .pop()
+            .map_or(Next::Nothing, |w| Next::Start(w.id))
+    }
+
+    fn start(&mut self, priority: Priority) -> Next {
+        self.waiting
+            .pop_of(priority)
+            .map_or(Next::Nothing, |w| Next::Start(w.id))
+    }
+
+    fn demand_read_waits(&self) -> bool {
+        self.waiting
+            .peek_of(Priority::Demand)
+            .is_some_and(|w| w.is_read)
+    }
+
+    /// Whether the program or erase that is running should be suspended.
+    pub(crate) fn give_way(&self, now: Nanos, suspend: Option<&SuspendDurations>) -> GiveWay {
+        let (Phase::Running(running), Some(suspend)) = (&self.phase, suspend) else {
+            return GiveWay::No;
+        };
+        let earliest = running.since + suspend.min_progress;
+        let is_worth_it = earliest.max(now) < running.ends;
+        let is_allowed = running.suspends < suspend.max_per_operation;
+        if !self.demand_read_waits() || !is_allowed || !is_worth_it {
+            return GiveWay::No;
+        }
+        match now < earliest {
+            false => GiveWay::Now,
+            true if running.is_rechecked => GiveWay::No,
+            true => GiveWay::At(earliest),
+        }
+    }
+}

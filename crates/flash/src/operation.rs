@@ -1,0 +1,79 @@
+//! Operations in flight, and where their submitters find the outcome.
+
+use std::rc::Rc;
+use std::task::Waker;
+
+use runtime::{IoClass, Nanos, PageImage};
+
+use crate::{BlockAddress, Blocker, PageAddress, ReadError};
+
+/// What a die is asked to do.
+pub(crate) enum Request {
+    Read(PageAddress),
+    Program(PageAddress, Vec<PageImage>),
+    Erase(BlockAddress),
+}
+
+/// What came of it. Only reads have something to say.
+pub(crate) type Outcome = Result<Option<Rc<PageImage>>, ReadError>;
+
+/// One submitted operation.
+pub(crate) struct Operation {
+    pub request: Request,
+    pub class: IoClass,
+    pub submitted: Nanos,
+    /// What the die was doing when this came.
+    pub blocked_by: Blocker,
+    pub waker: Option<Waker>,
+    pub outcome: Option<Outcome>,
+    /// The submitter is gone; the hardware goes on all the same.
+    pub is_abandoned: bool,
+}
+
+/// The number of an operation in its [`OperationTable`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct OperationId(pub u32);
+
+/// Operations by number; numbers are used again.
+#[derive(Default)]
+pub(crate) struct OperationTable {
+    slots: Vec<Option<Operation>>,
+    free: Vec<u32>,
+}
+
+impl OperationTable {
+    pub(crate) fn insert(&mut self, operation: Operation) -> OperationId {
+        if let Some(free) = self.free.pop() {
+            self.slots[free as usize] = Some(operation);
+            return OperationId(free);
+        }
+        self.slots.push(Some(operation));
+        OperationId(self.slots.len() as u32 - 1)
+    }
+
+    pub(crate) fn get(&mut self, id: OperationId) -> &mut Operation {
+        self.slots[id.0 as usize]
+            .as_mut()
+            .expect("an operation stays until its outcome is taken")
+    }
+
+    pub(crate) fn remove(&mut self, id: OperationId) -> Operation {
+        self.free.push(id.0);
+        self.slots[id.0 as usize]
+            .take()
+            .expect("an operation is removed once")
+    }
+
+    /// Records the outcome and wakes the submitter, if it still waits.
+    pub(crate) fn finish(&mut self, id: OperationId, outcome: Outcome) {
+        let operation = self.get(id);
+        if operation.is_abandoned {
+            self.remove(id);
+            return;
+        }
+        operation.outcome = Some(outcome);
+        if let Some(waker) = operation.waker.take() {
+            waker.wake();
+        }
+    }
+}

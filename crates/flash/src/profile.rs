@@ -1,0 +1,161 @@
+//! The physical parameters of a flash array. Profiles are TOML; each number there has its source
+//! or the word "assumed" beside it.
+
+use runtime::Nanos;
+use serde::Deserialize;
+
+use crate::Geometry;
+
+/// Everything `flash` needs to know of a drive.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlashProfile {
+    /// How the array is cut up.
+    pub geometry: Geometry,
+    /// How long its operations take.
+    pub timing: Timing,
+    /// Program and erase suspension; absent if the parts or the firmware do not have it.
+    pub suspend: Option<Suspend>,
+    /// Bit errors; absent for a drive without.
+    pub errors: Option<ErrorModel>,
+}
+
+/// Operation times, in microseconds as data sheets give them.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Timing {
+    /// Array read (tR) by page type, fastest first; as many as bits per cell.
+    pub read_us: Vec<f64>,
+    /// Array program (tPROG) by page type, or one number for one-shot programming.
+    pub program_us: Vec<f64>,
+    /// Block erase (tBERS).
+    pub erase_us: f64,
+    /// Command and address cycles before each operation.
+    pub command_us: f64,
+    /// Bus speed of a channel, in decimal megabytes per second.
+    pub channel_mb_per_s: f64,
+    /// How long background work may be passed over by demand reads on one die.
+    pub background_deadline_us: f64,
+}
+
+/// Suspending a program or an erase so that a waiting demand read can be served.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Suspend {
+    /// Time to suspend a program.
+    pub program_us: f64,
+    /// Time to suspend an erase.
+    pub erase_us: f64,
+    /// Time to resume either.
+    pub resume_us: f64,
+    /// Progress an operation must make between two suspensions.
+    pub min_progress_us: f64,
+    /// Longest time an operation stays suspended while reads keep coming.
+    pub max_span_us: f64,
+    /// Suspensions allowed per operation.
+    pub max_per_operation: u32,
+}
+
+/// Bit errors, as their effect: reads that need more sensing, and reads that fail.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ErrorModel {
+    /// Probability that a read needs one more sense, and again after each.
+    pub retry_probability: f64,
+    /// Time of one more sense with shifted thresholds.
+    pub retry_us: f64,
+    /// Senses after which a page counts as unreadable.
+    pub max_retries: u32,
+}
+
+impl FlashProfile {
+    /// Everything that is wrong with these numbers, in words.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = self.geometry.problems();
+        let types = self.geometry.bits_per_cell as usize;
+        let timing = &self.timing;
+        if timing.read_us.len() != types {
+            problems.push(format!(
+                "read_us needs {types} numbers, one for each page type"
+            ));
+        }
+        let programs = if self.geometry.one_shot { 1 } else { types };
+        if timing.program_us.len() != programs {
+            problems.push(format!("program_us needs {programs} numbers"));
+        }
+        let mut times = timing.read_us.clone();
+        times.extend(&timing.program_us);
+        times.extend([
+            timing.erase_us,
+            timing.command_us,
+            timing.background_deadline_us,
+        ]);
+        if times.iter().any(|us| !us.is_finite() || *us < 0.0) {
+            problems.push("times must be finite and not negative".to_owned());
+        }
+        if !(timing.channel_mb_per_s.is_finite() && timing.channel_mb_per_s > 0.0) {
+            problems.push("channel_mb_per_s must be greater than 0".to_owned());
+        }
+        if let Some(errors) = &self.errors
+            && !(0.0..1.0).contains(&errors.retry_probability)
+        {
+            problems.push("retry_probability must be at least 0 and less than 1".to_owned());
+        }
+        problems
+    }
+}
+
+/// [`Timing`] in the unit the simulation counts in, looked up by page type.
+#[derive(Clone, Debug)]
+pub(crate) struct Durations {
+    pub read: Vec<Nanos>,
+    pub program: Vec<Nanos>,
+    pub erase: Nanos,
+    pub command: Nanos,
+    pub transfer_page: Nanos,
+    pub background_deadline: Nanos,
+    pub suspend: Option<SuspendDurations>,
+    pub retry: Nanos,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct SuspendDurations {
+    pub program: Nanos,
+    pub erase: Nanos,
+    pub resume: Nanos,
+    pub min_progress: Nanos,
+    pub max_span: Nanos,
+    pub max_per_operation: u32,
+}
+
+impl Durations {
+    pub(crate) fn new(profile: &FlashProfile) -> Self {
+        let us = Nanos::from_micros_f64;
+        let timing = &profile.timing;
+        let transfer_us = f64::from(profile.geometry.transfer_bytes) / timing.channel_mb_per_s;
+        Self {
+            read: timing.read_us.iter().map(|t| us(*t)).collect(),
+            program: timing.program_us.iter().map(|t| us(*t)).collect(),
+            erase: us(timing.erase_us),
+            command: us(timing.command_us),
+            transfer_page: us(transfer_us),
+            background_deadline: us(timing.background_deadline_us),
+            suspend: profile.suspend.as_ref().map(|s| SuspendDurations {
+                program: us(s.program_us),
+                erase: us(s.erase_us),
+                resume: us(s.resume_us),
+                min_progress: us(s.min_progress_us),
+                max_span: us(s.max_span_us),
+                max_per_operation: s.max_per_operation,
+            }),
+            retry: profile
+                .errors
+                .as_ref()
+                .map_or(Nanos::ZERO, |e| us(e.retry_us)),
+        }
+    }
+
+    pub(crate) fn program_of(&self, page_type: u32) -> Nanos {
+        self.program[(page_type as usize).min(self.program.len() - 1)]
+    }
+}

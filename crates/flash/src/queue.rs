@@ -1,0 +1,37 @@
+//! Which waiting operation a die or a channel serves next.
+
+use std::collections::VecDeque;
+
+use runtime::Priority;
+
+/// First come first served within each priority.
+pub(crate) struct PriorityQueue<T> {
+    lanes: [VecDeque<T>; 3],
+}
+
+impl<T> Default for PriorityQueue<T> {
+    fn default() -> Self {
+        Self {
+            lanes: Default::default(),
+        }
+    }
+}
+
+impl<T> PriorityQueue<T> {
+    pub(crate) fn push(&mut self, priority: Priority, item: T) {
+        self.lanes[priority as usize].push_back(item);
+    }
+
+    /// The oldest item of the most urgent priority that has any.
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        self.lanes.iter_mut().find_map(VecDeque::pop_front)
+    }
+
+    pub(crate) fn pop_of(&mut self, priority: Priority) -> Option<T> {
+        self.lanes[priority as usize].pop_front()
+    }
+
+    pub(crate) fn peek_of(&self, priority: Priority) -> Option<&T> {
+        self.lanes[priority as usize].front()
+    }
+}

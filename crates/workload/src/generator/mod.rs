@@ -1,0 +1,146 @@
+//! Which key comes next: the request distributions of YCSB's core workload.
+//!
+//! Each generator has YCSB's meaning, driven by the session's random stream; where ours differs,
+//! the generator says so. Generators never allocate; the dearest draw is two hashes and a power,
+//! some tens of nanoseconds.
+
+mod inserts;
+mod range;
+mod zipfian;
+
+pub(crate) use inserts::InsertCounter;
+pub(crate) use zipfian::Zipfian;
+
+use runtime::Rng;
+
+use crate::{CoreWorkload, RequestDistribution};
+use range::{Exponential, Hotspot, Sequential, Uniform};
+use zipfian::{Latest, ScrambledZipfian};
+
+/// After so many refused draws a key is drawn uniformly instead. YCSB goes on for ever, which it
+/// may do literally if there are many more inserts to come than records.
+const MAX_REDRAWS: u32 = 64;
+
+/// Draws key numbers for reads, updates, deletes and read-modify-writes.
+pub(crate) struct KeyChooser {
+    distribution: Distribution,
+    first: u64,
+}
+
+enum Distribution {
+    Uniform(Uniform),
+    Sequential(Sequential),
+    Hotspot(Hotspot),
+    Exponential(Exponential),
+    Scrambled(ScrambledZipfian),
+    Latest(Latest),
+}
+
+impl KeyChooser {
+    pub(crate) fn new(workload: &CoreWorkload) -> Self {
+        let (first, count) = (workload.insert_start, workload.insert_count);
+        let distribution = match workload.request_distribution {
+            RequestDistribution::Uniform => Distribution::Uniform(Uniform::new(first, count)),
+            RequestDistribution::Sequential => {
+                Distribution::Sequential(Sequential::new(first, count))
+            }
+            RequestDistribution::Hotspot { data_fraction, operation_fraction } => {
+                Distribution::Hotspot(Hotspot::new(first, count, data_fraction, operation_fraction))
+            }
+            RequestDistribution::Exponential { percentile, fraction } => {
+                let within = workload.record_count as f64 * fraction;
+                Distribution::Exponential(Exponential::new(percentile, within))
+            }
+            RequestDistribution::Zipfian => {
+                // As YCSB does: room for twice the inserts expected, so that the popular keys stay
+                // the same ones while the store grows.
+                let expected = workload.operation_count as f64 * workload.mix.insert_share() * 2.0;
+                let items = count + expected as u64;
+                Distribution::Scrambled(ScrambledZipfian::new(first, items))
+            }
+            RequestDistribution::Latest => Distribution::Latest(Latest::default()),
+        };
+        Self { distribution, first }
+    }
+
+    /// The next key number: never greater than `newest`, the newest acknowledged insert.
+    pub(crate) fn draw(&mut self, rng: &mut Rng, newest: u64) -> u64 {
+        for _ in 0..MAX_REDRAWS {
+            let key = match &mut self.distribution {
+                Distribution::Uniform(uniform) => uniform.draw(rng),
+                Distribution::Sequential(sequential) => sequential.draw(),
+                Distribution::Hotspot(hotspot) => hotspot.draw(rng),
+                Distribution::Scrambled(zipfian) => zipfian.draw(rng),
+                Distribution::Latest(latest) => latest.draw(rng, newest),
+                // Keys older than the oldest one turn up as numbers beyond the newest.
+                Distribution::Exponential(back) => newest.wrapping_sub(back.draw(rng)),
+            };
+            if key <= newest {
+                return key;
+            }
+        }
+        let first = self.first.min(newest);
+        first + rng.below(newest - first + 1)
+    }
+}
+
+/// YCSB's FNV-64 of the eight bytes of `n`, lowest first, made positive as Java's `Math.abs` does.
+pub(crate) fn fnv64(n: u64) -> u64 {
+    let hash = n.to_le_bytes().into_iter().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(1_099_511_628_211)
+    });
+    hash.cast_signed().unsigned_abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Properties, builtin};
+
+    fn chooser(settings: &[(&str, &str)]) -> KeyChooser {
+        let mut properties: Properties = builtin("a").unwrap();
+        settings.iter().for_each(|(name, value)| properties.set(name, value));
+        KeyChooser::new(&CoreWorkload::from_properties(&properties).unwrap())
+    }
+
+    #[test]
+    fn no_distribution_picks_beyond_the_newest_acknowledged_insert() {
+        let inserts = [("insertproportion", "1"), ("operationcount", "100000")];
+        for name in ["uniform", "zipfian", "latest", "sequential", "hotspot", "exponential"] {
+            let mut chooser = chooser(&[inserts[0], inserts[1], ("requestdistribution", name)]);
+            let mut rng = Rng::new(7);
+            for newest in [0, 1, 5, 998, 999, 1000, 1001, 5000] {
+                for _ in 0..2000 {
+                    let key = chooser.draw(&mut rng, newest);
+                    assert!(key <= newest, "{name}: {key} beyond {newest}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn zipfian_reaches_keys_inserted_later() {
+        let settings = [("insertproportion", "1"), ("operationcount", "1000")];
+        let mut chooser = chooser(&settings);
+        let mut rng = Rng::new(1);
+        assert!((0..10_000).any(|_| chooser.draw(&mut rng, 1999) > 999));
+    }
+
+    #[test]
+    fn exponential_prefers_the_recent() {
+        let mut chooser = chooser(&[("requestdistribution", "exponential")]);
+        let mut rng = Rng::new(5);
+        let draws: Vec<u64> = (0..100_000).map(|_| chooser.draw(&mut rng, 999)).collect();
+        // 95 % lie within the newest 857 of an unbounded past; cutting it off at 1000 keys leaves
+        // 0.95 / 0.9697 of them there.
+        let recent = draws.iter().filter(|key| **key >= 143).count() as f64 / 1e5;
+        assert!((recent - 0.9797).abs() < 0.005, "{recent}");
+    }
+
+    #[test]
+    fn fnv_is_ycsbs() {
+        // Java: Utils.fnvhash64(0), (1) and (1000).
+        assert_eq!(fnv64(0), 6_284_781_860_667_377_211);
+        assert_eq!(fnv64(1), 8_517_097_267_634_966_620);
+    }
+}

@@ -1,0 +1,151 @@
+//! The oracle: knows what every Get may return, and checks what it did return.
+//!
+//! Every write of a key is a version, deletes included. A Get may return
+//!
+//! - a write that was issued before the Get ended, unless
+//! - another write began after that one was acknowledged, and was itself acknowledged before the
+//!   Get began.
+//!
+//! So writes that overlap may take effect in any order, and until a later write or a later Get has
+//! settled the matter any of them may be found. A write that failed may or may not have taken
+//! effect for ever. These are the rules of a linearizable register as far as one Get can show
+//! them.
+//!
+//! Cost: four bytes per key, and some hundred per key with writes under way or unsettled; a Get
+//! costs a look at the four bytes, a Put two look-ups in a small ordered map besides.
+
+mod mismatch;
+mod versions;
+
+#[cfg(test)]
+mod tests;
+
+pub use mismatch::{Mismatch, MismatchKind};
+
+use engine::Value;
+
+use crate::ValueRecipe;
+use crate::value::{Stamp, stamp};
+use mismatch::{Finding, Surprise};
+use versions::{ReadTicket, Seen, Versions};
+
+/// What was written under which key number, and what may be read.
+pub(crate) struct Oracle {
+    recipe: ValueRecipe,
+    versions: Versions,
+}
+
+/// A write under way.
+#[must_use = "a write that is not acknowledged counts as under way for ever"]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct WriteTicket(Stamp);
+
+/// A Get under way.
+#[must_use = "a Get that is not finished is not checked"]
+#[derive(Debug)]
+pub(crate) struct GetTicket(ReadTicket);
+
+impl Oracle {
+    /// An empty store, with room for `keys` keys to begin with.
+    pub(crate) fn new(recipe: ValueRecipe, keys: u64) -> Self {
+        Self { recipe, versions: Versions::new(keys) }
+    }
+
+    /// A Put begins: the value it is to write.
+    pub(crate) fn begin_put(&mut self, key: u64) -> (WriteTicket, Value) {
+        let stamp = Stamp { key, version: self.versions.issue_put(key) };
+        (WriteTicket(stamp), self.recipe.value(stamp))
+    }
+
+    /// A delete begins.
+    pub(crate) fn begin_delete(&mut self, key: u64) -> WriteTicket {
+        WriteTicket(Stamp { key, version: self.versions.issue_delete(key) })
+    }
+
+    /// A Put or delete has succeeded. One that failed is not acknowledged.
+    pub(crate) fn acknowledge(&mut self, ticket: WriteTicket) {
+        self.versions.acknowledge(ticket.0.key, ticket.0.version);
+    }
+
+    /// A Get begins.
+    pub(crate) fn begin_get(&self, key: u64) -> GetTicket {
+        GetTicket(self.versions.begin_read(key))
+    }
+
+    /// A Get has returned `value`: whether it may have.
+    pub(crate) fn finish_get(
+        &mut self,
+        ticket: &GetTicket,
+        value: Option<&Value>,
+    ) -> Result<(), Surprise> {
+        let ticket = &ticket.0;
+        let finding = value.map_or(Finding::Nothing, |value| self.find_origin(ticket, value));
+        let seen = match finding {
+            Finding::Nothing => Seen::Nothing,
+            Finding::Write(version) => Seen::Write(version),
+            _ => return Err(Surprise { kind: MismatchKind::Foreign, finding }),
+        };
+        if self.versions.finish_read(ticket, seen) {
+            return Ok(());
+        }
+        Err(Surprise { kind: self.kind_of_surprise(ticket, seen), finding })
+    }
+
+    /// Which write of the key produced `value`, compared byte by byte if it has bytes.
+    fn find_origin(&self, ticket: &ReadTicket, value: &Value) -> Finding {
+        match stamp(value) {
+            None => self.find_short(ticket, value),
+            Some(stamp) if !self.versions.was_put(stamp) => Finding::Unknown,
+            Some(stamp) => match self.difference(stamp, value) {
+                Some(problem) => Finding::Damaged(stamp, problem),
+                None if stamp.key == ticket.key => Finding::Write(stamp.version),
+                None => Finding::OtherKey(stamp),
+            },
+        }
+    }
+
+    /// Values of less than eight bytes tell no origin: see whether any allowed write made them.
+    fn find_short(&self, ticket: &ReadTicket, value: &Value) -> Finding {
+        let is_equal = |version: &u32| {
+            self.difference(Stamp { key: ticket.key, version: *version }, value).is_none()
+        };
+        let found = self.versions.allowed_puts(ticket).find(is_equal);
+        found.map_or(Finding::Unknown, Finding::Write)
+    }
+
+    /// How `value` differs from what the write `stamp` wrote.
+    fn difference(&self, stamp: Stamp, value: &Value) -> Option<String> {
+        let written = self.recipe.synthetic(stamp);
+        if value.len() != written.len() {
+            return Some(format!("{} bytes long instead of {}", value.len(), written.len()));
+        }
+        let Value::Bytes(bytes) = value else { return None };
+        let written = written.to_bytes();
+        if *bytes == written {
+            return None;
+        }
+        let at = bytes.iter().zip(written.iter()).position(|(one, other)| one != other);
+        Some(format!("wrong from byte {} on", at.unwrap_or(0)))
+    }
+
+    fn kind_of_surprise(&self, ticket: &ReadTicket, seen: Seen) -> MismatchKind {
+        match seen {
+            Seen::Nothing => MismatchKind::Lost,
+            Seen::Write(_) if self.versions.allowed_puts(ticket).next().is_none() => {
+                MismatchKind::Resurrected
+            }
+            Seen::Write(_) => MismatchKind::Stale,
+        }
+    }
+
+    /// What was expected of a Get that surprised, and what came, in words.
+    pub(crate) fn describe(&self, ticket: &GetTicket, surprise: &Surprise) -> (String, String) {
+        let mut expected: Vec<String> = Vec::new();
+        if self.versions.allows(&ticket.0, Seen::Nothing) {
+            expected.push("nothing".to_owned());
+        }
+        let writes = self.versions.allowed_puts(&ticket.0);
+        expected.extend(writes.map(|version| mismatch::write_name(version)));
+        (expected.join(" or "), surprise.finding.to_string())
+    }
+}

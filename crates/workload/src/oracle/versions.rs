@@ -1,0 +1,250 @@
+//! The versions of every key: which are acknowledged, which may still be the current one.
+//!
+//! A version is twice the ordinal of the write among the writes of its key, plus one for a Put;
+//! deletes are even, and version 0 means never written. Versions of a key rise as its writes are
+//! issued.
+//!
+//! Invariant: a key's slot holds its newest issued version. If the slot is not marked contested,
+//! that version is acknowledged and is the only one that can be current. Otherwise the contest of
+//! the key lists every version that can be, in rising order.
+
+use std::collections::BTreeMap;
+
+use crate::value::{KEY_LIMIT, Stamp, VERSION_BITS};
+
+const CONTESTED: u32 = 1 << 31;
+const VERSION_MASK: u32 = (1 << VERSION_BITS) - 1;
+
+/// A write that is not acknowledged.
+const UNDER_WAY: u64 = u64::MAX;
+
+/// A write that may be the current one.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    version: u32,
+    /// When it began and when it was acknowledged, by [`Versions::clock`].
+    issued: u64,
+    acknowledged: u64,
+}
+
+pub(super) struct Versions {
+    slots: Vec<u32>,
+    contests: BTreeMap<u64, Vec<Candidate>>,
+    /// Empty lists of contests that are over, for the next ones.
+    spare: Vec<Vec<Candidate>>,
+    /// Counts writes begun and acknowledged: tells which came first where time stands still.
+    clock: u64,
+    deletes: u64,
+}
+
+/// What a Get returned: an answer that only the versions can judge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Seen {
+    Nothing,
+    Write(u32),
+}
+
+/// What could be current when a Get began.
+#[derive(Debug)]
+pub(super) struct ReadTicket {
+    pub(super) key: u64,
+    newest: u32,
+    deletes: u64,
+    current: Current,
+}
+
+#[derive(Debug)]
+enum Current {
+    /// The newest version and no other.
+    Newest,
+    /// Any of these; quiet if no write was under way.
+    OneOf { versions: Vec<u32>, is_quiet: bool },
+}
+
+/// The ordinal of a write among those of its key, from 1; 0 stands for no write.
+pub(super) fn ordinal(version: u32) -> u32 {
+    version >> 1
+}
+
+fn is_put(version: u32) -> bool {
+    version & 1 == 1
+}
+
+impl Seen {
+    fn is(self, version: u32) -> bool {
+        match self {
+            Self::Nothing => !is_put(version),
+            Self::Write(write) => write == version,
+        }
+    }
+}
+
+impl Versions {
+    /// No key was ever written; room for `keys` of them.
+    pub(super) fn new(keys: u64) -> Self {
+        Self {
+            slots: vec![0; keys as usize],
+            contests: BTreeMap::new(),
+            spare: Vec::new(),
+            clock: 0,
+            deletes: 0,
+        }
+    }
+
+    pub(super) fn issue_put(&mut self, key: u64) -> u32 {
+        self.issue(key, 1)
+    }
+
+    pub(super) fn issue_delete(&mut self, key: u64) -> u32 {
+        self.deletes += 1;
+        self.issue(key, 0)
+    }
+
+    fn issue(&mut self, key: u64, put: u32) -> u32 {
+        assert!(key < KEY_LIMIT, "key number {key} is beyond what values can tell");
+        self.clock += 1;
+        let index = key as usize;
+        if index >= self.slots.len() {
+            self.slots.resize(index + 1, 0);
+        }
+        let newest = self.slots[index] & VERSION_MASK;
+        let version = (ordinal(newest) + 1) << 1 | put;
+        assert!(version <= VERSION_MASK, "key number {key} was written too often to tell writes");
+        let spare = &mut self.spare;
+        let contest = self.contests.entry(key).or_insert_with(|| {
+            let mut contest = spare.pop().unwrap_or_default();
+            contest.push(Candidate { version: newest, issued: 0, acknowledged: 0 });
+            contest
+        });
+        contest.push(Candidate { version, issued: self.clock, acknowledged: UNDER_WAY });
+        self.slots[index] = version | CONTESTED;
+        version
+    }
+
+    pub(super) fn acknowledge(&mut self, key: u64, version: u32) {
+        self.clock += 1;
+        let contest = self.contests.get_mut(&key).expect("a write under way is contested");
+        let write = contest.iter_mut().find(|write| write.version == version);
+        let write = write.expect("a write under way may be current");
+        assert!(write.acknowledged == UNDER_WAY, "a write is acknowledged once");
+        write.acknowledged = self.clock;
+        // Whatever was acknowledged before this write began is replaced by it.
+        let began = write.issued;
+        contest.retain(|other| other.acknowledged > began);
+        self.end_if_settled(key);
+    }
+
+    /// Ends the contest of `key` if only the newest version is left and it is acknowledged.
+    fn end_if_settled(&mut self, key: u64) {
+        let newest = self.newest(key);
+        let [only] = self.contests[&key].as_slice() else { return };
+        if only.version != newest || only.acknowledged == UNDER_WAY {
+            return;
+        }
+        if let Some(mut contest) = self.contests.remove(&key) {
+            contest.clear();
+            self.spare.push(contest);
+        }
+        self.slots[key as usize] = newest;
+    }
+
+    fn slot(&self, key: u64) -> u32 {
+        self.slots.get(key as usize).copied().unwrap_or(0)
+    }
+
+    fn newest(&self, key: u64) -> u32 {
+        self.slot(key) & VERSION_MASK
+    }
+
+    /// Whether `stamp` is that of a Put that was issued, as far as the newest version can tell.
+    pub(super) fn was_put(&self, stamp: Stamp) -> bool {
+        is_put(stamp.version) && ordinal(stamp.version) > 0 && stamp.version <= self.newest(stamp.key)
+    }
+
+    pub(super) fn begin_read(&self, key: u64) -> ReadTicket {
+        let slot = self.slot(key);
+        let current = if slot & CONTESTED == 0 {
+            Current::Newest
+        } else {
+            let contest = &self.contests[&key];
+            if contest.iter().all(|write| write.acknowledged != UNDER_WAY) {
+                Current::Unsettled
+            } else {
+                Current::OneOf(candidates(contest))
+            }
+        };
+        ReadTicket { key, newest: slot & VERSION_MASK, deletes: self.deletes, current }
+    }
+
+    /// Whether a Get that ends now may have seen what it did; if so, what that settles is noted.
+    pub(super) fn finish_read(&mut self, ticket: &ReadTicket, seen: Seen) -> bool {
+        if !self.allows(ticket, seen) {
+            return false;
+        }
+        if matches!(ticket.current, Current::Unsettled)
+            && self.newest(ticket.key) == ticket.newest
+            && let Some(contest) = self.contests.get_mut(&ticket.key)
+        {
+            // No write was under way all the while: every later Get must see the same.
+            contest.retain(|write| seen.is(write.version));
+            self.end_if_settled(ticket.key);
+        }
+        true
+    }
+
+    /// Whether a Get that ends now may have seen what it did.
+    pub(super) fn allows(&self, ticket: &ReadTicket, seen: Seen) -> bool {
+        self.current(ticket).iter().any(|version| seen.is(*version))
+            || self.was_issued_since(ticket, seen)
+    }
+
+    /// The versions that could be current when the Get began, as far as a Get that ends now cares.
+    fn current<'a>(&'a self, ticket: &'a ReadTicket) -> Cow<'a, [u32]> {
+        match &ticket.current {
+            Current::Newest => Cow::Borrowed(std::slice::from_ref(&ticket.newest)),
+            Current::OneOf(versions) => Cow::Borrowed(versions),
+            Current::Unsettled => match self.contests.get(&ticket.key) {
+                Some(contest) => {
+                    let old = |version: &u32| *version <= ticket.newest;
+                    Cow::Owned(candidates(contest).into_iter().filter(old).collect())
+                }
+                None => Cow::Borrowed(std::slice::from_ref(&ticket.newest)),
+            },
+        }
+    }
+
+    /// Whether `seen` may be a write that began while the Get was under way.
+    ///
+    /// Of such writes only the newest is sure to be remembered. If a key had several during one
+    /// Get, and some delete was issued meanwhile, one of them is taken to be that delete.
+    fn was_issued_since(&self, ticket: &ReadTicket, seen: Seen) -> bool {
+        let newest = self.newest(ticket.key);
+        match seen {
+            Seen::Write(version) => ticket.newest < version && version <= newest,
+            Seen::Nothing if newest == ticket.newest => false,
+            Seen::Nothing if !is_put(newest) => true,
+            Seen::Nothing => {
+                ordinal(newest) - ordinal(ticket.newest) > 1 && self.deletes > ticket.deletes
+            }
+        }
+    }
+
+    /// The Puts that a Get that ends now may have seen, as far as they are remembered.
+    pub(super) fn allowed_puts(&self, ticket: &ReadTicket) -> impl Iterator<Item = u32> {
+        let current = match &ticket.current {
+            Current::Newest => std::slice::from_ref(&ticket.newest),
+            Current::OneOf { versions, .. } => versions.as_slice(),
+        };
+        let since = ordinal(ticket.newest) + 1..=ordinal(self.newest(ticket.key));
+        let since = since.map(|ordinal| ordinal << 1 | 1);
+        current.iter().copied().filter(|version| is_put(*version)).chain(since)
+    }
+}
+
+#[cfg(test)]
+impl Versions {
+    /// How many keys have more to them than their slot.
+    pub(super) fn contested(&self) -> usize {
+        self.contests.len()
+    }
+}

@@ -1,0 +1,97 @@
+//! The names of properties that mean something to us or to YCSB itself.
+
+use super::SettingsError;
+use crate::Properties;
+
+/// Our own.
+const OURS: [&str; 3] = ["levelhead.keybytes", "levelhead.valuebytes", "levelhead.values"];
+
+/// YCSB's core workload and client, and `deleteproportion`. Not all have an effect here: there is
+/// no table, no fields to choose among, and results are reported in our own way.
+const CORE: &[&str] = &[
+    "core_workload_insertion_retry_interval",
+    "core_workload_insertion_retry_limit",
+    "dataintegrity",
+    "db",
+    "deleteproportion",
+    "dotransactions",
+    "exponential.frac",
+    "exponential.percentile",
+    "exporter",
+    "exportfile",
+    "fieldcount",
+    "fieldlength",
+    "fieldlengthdistribution",
+    "fieldlengthhistogram",
+    "fieldnameprefix",
+    "hotspotdatafraction",
+    "hotspotopnfraction",
+    "insertcount",
+    "insertorder",
+    "insertproportion",
+    "insertstart",
+    "keyprefix",
+    "label",
+    "maxexecutiontime",
+    "maxscanlength",
+    "measurementtype",
+    "minfieldlength",
+    "minscanlength",
+    "operationcount",
+    "readallfields",
+    "readallfieldsbyname",
+    "readmodifywriteproportion",
+    "readproportion",
+    "recordcount",
+    "requestdistribution",
+    "scanlengthdistribution",
+    "scanproportion",
+    "status",
+    "status.interval",
+    "table",
+    "target",
+    "threadcount",
+    "updateproportion",
+    "workload",
+    "writeallfields",
+    "zeropadding",
+];
+
+/// How YCSB measures; we always keep full histograms.
+const MEASUREMENT_PREFIXES: [&str; 4] =
+    ["hdrhistogram.", "histogram.", "measurement.", "timeseries."];
+
+/// Warnings about unknown properties; an unknown one of ours is an error, being a slip of the pen.
+pub(super) fn check_names(properties: &Properties) -> Result<Vec<String>, SettingsError> {
+    let mut warnings = Vec::new();
+    for (name, property) in properties.iter() {
+        if name.starts_with("levelhead.") && !OURS.contains(&name) {
+            return Err(SettingsError {
+                origin: Some(property.origin.clone()),
+                property: name.to_owned(),
+                value: property.value.clone(),
+                allowed: format!("the levelhead properties are {}", OURS.join(", ")),
+            });
+        }
+        if !is_known(name) {
+            warnings.push(format!("{}: {name} is not known and has no effect", property.origin));
+        }
+    }
+    Ok(warnings)
+}
+
+fn is_known(name: &str) -> bool {
+    OURS.contains(&name)
+        || CORE.binary_search(&name).is_ok()
+        || MEASUREMENT_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_for_the_search() {
+        assert!(CORE.is_sorted());
+    }
+}

@@ -1,0 +1,253 @@
+//! The settings of YCSB's core workload, read from properties and checked.
+//!
+//! Property names, defaults and meanings are YCSB's (`CoreWorkload`, `Client`); `deleteproportion`
+//! and everything that starts with `levelhead.` is ours. Records are one value here: `fieldcount`
+//! fields of `fieldlength` bytes make its length, reads read all of it and updates write all of it
+//! anew, whatever `readallfields` and `writeallfields` say.
+//!
+//! Invariant: a [`CoreWorkload`] can be run as it stands, scans excepted; every wrong value was
+//! refused with its file and line.
+
+mod error;
+mod known;
+mod reader;
+
+pub use error::SettingsError;
+
+use crate::value::KEY_LIMIT;
+use crate::{FieldLengths, InsertOrder, KeyFormat, Mix, Properties, ValueForm, ValueRecipe};
+use reader::Reader;
+
+/// A workload, ready to run. Change it through the properties it is made from, so that changes are
+/// checked as well.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CoreWorkload {
+    /// `recordcount`: records in the store when the load is done. Inserts of a run come after them.
+    pub record_count: u64,
+    /// `operationcount`: operations of a run.
+    pub operation_count: u64,
+    /// `insertstart`: the number of the first record to load.
+    pub insert_start: u64,
+    /// `insertcount`: records to load.
+    pub insert_count: u64,
+    /// Shares of the operations.
+    pub mix: Mix,
+    /// `requestdistribution`.
+    pub request_distribution: RequestDistribution,
+    /// How keys look.
+    pub keys: KeyFormat,
+    /// What values hold.
+    pub values: ValueRecipe,
+    /// How long scans are.
+    pub scans: ScanLengths,
+    /// `threadcount`, if set: how many operations YCSB would have outstanding.
+    pub thread_count: Option<u64>,
+    /// `target`, if set and not 0: operations per second that YCSB would aim at.
+    pub target_rate: Option<f64>,
+    /// What was not understood and has no effect, for the user to see.
+    pub warnings: Vec<String>,
+}
+
+/// Which of the records an operation goes to.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum RequestDistribution {
+    /// Each alike.
+    Uniform,
+    /// Few are very popular, scattered over all keys; constant 0.99.
+    Zipfian,
+    /// The newer, the more popular.
+    Latest,
+    /// One after the other.
+    Sequential,
+    /// A hot set takes most operations.
+    Hotspot {
+        /// `hotspotdatafraction`: the part of the records that is hot.
+        data_fraction: f64,
+        /// `hotspotopnfraction`: the part of the operations that goes there.
+        operation_fraction: f64,
+    },
+    /// The newer, the more popular, exponentially.
+    Exponential {
+        /// `exponential.percentile`: so many per cent of the operations,
+        percentile: f64,
+        /// `exponential.frac`: go to the newest records that are this part of all.
+        fraction: f64,
+    },
+}
+
+/// How many records a scan reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ScanLengths {
+    /// `minscanlength`, in records.
+    pub min: u64,
+    /// `maxscanlength`, in records.
+    pub max: u64,
+    /// `scanlengthdistribution`.
+    pub distribution: LengthDistribution,
+}
+
+/// How lengths spread between their bounds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LengthDistribution {
+    /// Each alike.
+    Uniform,
+    /// Short ones most often.
+    Zipfian,
+}
+
+/// Longest value in bytes.
+const MAX_VALUE_BYTES: u64 = 1 << 30;
+/// Longest key in bytes.
+const MAX_KEY_BYTES: u64 = 4096;
+/// Key length in bytes unless set.
+const DEFAULT_KEY_BYTES: u64 = 32;
+
+impl CoreWorkload {
+    /// Reads and checks the settings.
+    ///
+    /// # Errors
+    /// A property that is known has a value that is not allowed, several do not go together, or a
+    /// `levelhead.` property is not known. Other unknown properties are warnings: real files hold
+    /// those of other bindings.
+    pub fn from_properties(properties: &Properties) -> Result<Self, SettingsError> {
+        let reader = Reader::new(properties);
+        let mut warnings = known::check_names(properties)?;
+        warn_of_ignored_settings(&reader, &mut warnings);
+        let record_count = reader
+            .optional("recordcount", 1..=KEY_LIMIT)?
+            .ok_or_else(|| SettingsError::missing("recordcount"))?;
+        let operation_count = reader.number("operationcount", 0, 0..=u64::MAX)?;
+        let insert_start = reader.number("insertstart", 0, 0..=record_count - 1)?;
+        let to_load = record_count - insert_start;
+        let insert_count = reader.number("insertcount", to_load, 1..=to_load)?;
+        let mix = mix(&reader)?;
+        let inserts = if mix.insert > 0.0 { operation_count } else { 0 };
+        Ok(Self {
+            record_count,
+            operation_count,
+            insert_start,
+            insert_count,
+            mix,
+            request_distribution: request_distribution(&reader)?,
+            keys: key_format(&reader, record_count.saturating_add(inserts))?,
+            values: value_recipe(&reader)?,
+            scans: scan_lengths(&reader)?,
+            thread_count: reader.optional("threadcount", 1..=u64::MAX)?,
+            target_rate: reader.optional("target", 0.0..=1e12)?.filter(|rate| *rate > 0.0),
+            warnings,
+        })
+    }
+}
+
+fn warn_of_ignored_settings(reader: &Reader<'_>, warnings: &mut Vec<String>) {
+    if reader.is_set("levelhead.valuebytes") {
+        let fields = ["fieldcount", "fieldlength", "fieldlengthdistribution", "minfieldlength"];
+        for field in fields.into_iter().filter(|field| reader.is_set(field)) {
+            let origin = reader.origin(field);
+            let why = "levelhead.valuebytes sets the value length";
+            warnings.push(format!("{origin}: {field} has no effect: {why}"));
+        }
+    }
+    if let Some(class) = reader.text("workload")
+        && !class.ends_with("CoreWorkload")
+        && class != "core"
+    {
+        let origin = reader.origin("workload");
+        let why = "only the core workload is built in";
+        warnings.push(format!("{origin}: workload={class} has no effect: {why}"));
+    }
+}
+
+fn mix(reader: &Reader<'_>) -> Result<Mix, SettingsError> {
+    let share = |name, default| reader.number(name, default, 0.0..=1e9);
+    let mix = Mix {
+        read: share("readproportion", 0.95)?,
+        update: share("updateproportion", 0.05)?,
+        insert: share("insertproportion", 0.0)?,
+        scan: share("scanproportion", 0.0)?,
+        read_modify_write: share("readmodifywriteproportion", 0.0)?,
+        delete: share("deleteproportion", 0.0)?,
+    };
+    if mix.sum() > 0.0 {
+        return Ok(mix);
+    }
+    let allowed = "a sum of all proportions above 0";
+    Err(reader.refuse("readproportion", "0", allowed))
+}
+
+fn request_distribution(reader: &Reader<'_>) -> Result<RequestDistribution, SettingsError> {
+    let hotspot = RequestDistribution::Hotspot {
+        data_fraction: reader.number("hotspotdatafraction", 0.2, 0.0..=1.0)?,
+        operation_fraction: reader.number("hotspotopnfraction", 0.8, 0.0..=1.0)?,
+    };
+    let exponential = RequestDistribution::Exponential {
+        percentile: reader.number("exponential.percentile", 95.0, 0.01..=99.9999)?,
+        fraction: reader.number("exponential.frac", 0.857_142_857_1, 1e-9..=1.0)?,
+    };
+    let allowed = [
+        ("uniform", RequestDistribution::Uniform),
+        ("zipfian", RequestDistribution::Zipfian),
+        ("latest", RequestDistribution::Latest),
+        ("sequential", RequestDistribution::Sequential),
+        ("hotspot", hotspot),
+        ("exponential", exponential),
+    ];
+    reader.choice("requestdistribution", RequestDistribution::Uniform, &allowed)
+}
+
+/// `zeropadding` asks for so many digits; it only matters where `levelhead.keybytes` is not set.
+fn key_format(reader: &Reader<'_>, keys: u64) -> Result<KeyFormat, SettingsError> {
+    let prefix = reader.text("keyprefix").unwrap_or("user");
+    let padding = reader.number("zeropadding", 1, 0..=MAX_KEY_BYTES / 2)?;
+    let order = [("hashed", InsertOrder::Hashed), ("ordered", InsertOrder::Ordered)];
+    let order = reader.choice("insertorder", InsertOrder::Hashed, &order)?;
+    let shortest = prefix.len() as u64 + padding.max(1);
+    if shortest > MAX_KEY_BYTES {
+        let allowed = format!("a prefix that leaves keys within {MAX_KEY_BYTES} bytes");
+        return Err(reader.refuse("keyprefix", prefix, allowed));
+    }
+    let default = DEFAULT_KEY_BYTES.max(shortest);
+    let key_bytes = reader.number("levelhead.keybytes", default, shortest..=MAX_KEY_BYTES)?;
+    let format = KeyFormat::new(prefix, key_bytes as usize, order);
+    let format = format.expect("the length was checked to hold the prefix and a digit");
+    if format.capacity() < keys {
+        let room = format.capacity();
+        let allowed = format!("a length with digits for {keys} keys; this one has them for {room}");
+        return Err(reader.refuse("levelhead.keybytes", &key_bytes.to_string(), allowed));
+    }
+    Ok(format)
+}
+
+fn value_recipe(reader: &Reader<'_>) -> Result<ValueRecipe, SettingsError> {
+    let forms = [("synthetic", ValueForm::Synthetic), ("bytes", ValueForm::Bytes)];
+    let form = reader.choice("levelhead.values", ValueForm::Synthetic, &forms)?;
+    let fields = reader.number("fieldcount", 10, 1..=1 << 20)?;
+    let max = reader.number("fieldlength", 100, 0..=MAX_VALUE_BYTES / fields)?;
+    let (max, fields) = (max as u32, fields as u32);
+    let min = reader.number("minfieldlength", 1.min(max), 0..=max)?;
+    let allowed = [
+        ("constant", FieldLengths::Constant(max)),
+        ("uniform", FieldLengths::Uniform { min, max }),
+        ("zipfian", FieldLengths::Zipfian { min, max }),
+    ];
+    let default = FieldLengths::Constant(max);
+    let lengths = reader.choice("fieldlengthdistribution", default, &allowed)?;
+    Ok(match reader.optional("levelhead.valuebytes", 0..=MAX_VALUE_BYTES)? {
+        Some(bytes) => ValueRecipe::new(1, FieldLengths::Constant(bytes as u32), form),
+        None => ValueRecipe::new(fields, lengths, form),
+    })
+}
+
+fn scan_lengths(reader: &Reader<'_>) -> Result<ScanLengths, SettingsError> {
+    let max = reader.number("maxscanlength", 1000, 1..=u64::MAX)?;
+    let min = reader.number("minscanlength", 1, 1..=max)?;
+    let allowed =
+        [("uniform", LengthDistribution::Uniform), ("zipfian", LengthDistribution::Zipfian)];
+    let distribution =
+        reader.choice("scanlengthdistribution", LengthDistribution::Uniform, &allowed)?;
+    Ok(ScanLengths { min, max, distribution })
+}
+
+#[cfg(test)]
+mod tests;

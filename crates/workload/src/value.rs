@@ -1,0 +1,206 @@
+//! Values: which value a write puts, and which write a value came from.
+//!
+//! The value of key number `k` written as version `v` is synthetic with a seed that is a
+//! permutation of `(k, v)`, so that a value that is read back tells both, whether it comes back as
+//! recipe or as bytes: the first eight bytes of a synthetic value are a permutation of its seed.
+//!
+//! Cost: some nanoseconds for a value of constant length; one draw per field otherwise.
+
+use engine::Value;
+use runtime::{Rng, mix64};
+
+use crate::generator::Zipfian;
+
+/// Bits of a version number in a seed.
+pub(crate) const VERSION_BITS: u32 = 28;
+
+/// Key numbers must be below this to fit in a seed beside a version.
+pub(crate) const KEY_LIMIT: u64 = 1 << (u64::BITS - VERSION_BITS);
+
+/// How values are handed to the store.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ValueForm {
+    /// As a recipe: simulated stores keep it short and charge the full length.
+    Synthetic,
+    /// As the bytes themselves.
+    Bytes,
+}
+
+/// Length of one field in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FieldLengths {
+    /// Always the same.
+    Constant(u32),
+    /// Anything from `min` to `max` alike.
+    Uniform {
+        /// Shortest, in bytes.
+        min: u32,
+        /// Longest, in bytes.
+        max: u32,
+    },
+    /// From `min` to `max`, short ones most often.
+    Zipfian {
+        /// Shortest, in bytes.
+        min: u32,
+        /// Longest, in bytes.
+        max: u32,
+    },
+}
+
+/// How values are made. A value is all fields of a record, one after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValueRecipe {
+    fields: u32,
+    lengths: FieldLengths,
+    form: ValueForm,
+    zipfian: Option<Zipfian>,
+}
+
+/// Which write a value came from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Stamp {
+    pub(crate) key: u64,
+    pub(crate) version: u32,
+}
+
+impl ValueRecipe {
+    /// Values of `fields` fields each; their longest must fit in 32 bits.
+    pub fn new(fields: u32, lengths: FieldLengths, form: ValueForm) -> Self {
+        let zipfian = match lengths {
+            FieldLengths::Zipfian { min, max } => Some(Zipfian::new(u64::from(max - min) + 1)),
+            _ => None,
+        };
+        Self { fields, lengths, form, zipfian }
+    }
+
+    /// The longest value, in bytes.
+    pub fn longest_bytes(&self) -> u32 {
+        match self.lengths {
+            FieldLengths::Constant(max)
+            | FieldLengths::Uniform { max, .. }
+            | FieldLengths::Zipfian { max, .. } => self.fields * max,
+        }
+    }
+
+    /// How values are handed to the store.
+    pub fn form(&self) -> ValueForm {
+        self.form
+    }
+
+    /// The value to write.
+    pub(crate) fn value(&self, stamp: Stamp) -> Value {
+        let value = self.synthetic(stamp);
+        match self.form {
+            ValueForm::Synthetic => value,
+            ValueForm::Bytes => Value::Bytes(value.to_bytes()),
+        }
+    }
+
+    /// The value of a write as a recipe, in whichever form it is written.
+    pub(crate) fn synthetic(&self, stamp: Stamp) -> Value {
+        let seed = mix64(stamp.key << VERSION_BITS | u64::from(stamp.version));
+        Value::Synthetic { seed, len: self.len(seed) }
+    }
+
+    /// The length of the value that `seed` determines. Nothing else determines it, so that a value
+    /// cut short or joined with another shows.
+    fn len(&self, seed: u64) -> u32 {
+        match self.lengths {
+            FieldLengths::Constant(len) => self.fields * len,
+            FieldLengths::Uniform { min, max } => {
+                self.sum_of_fields(seed, |rng| min + rng.below(u64::from(max - min) + 1) as u32)
+            }
+            FieldLengths::Zipfian { min, .. } => {
+                let zipfian = self.zipfian.as_ref().expect("made together with the lengths");
+                self.sum_of_fields(seed, |rng| min + zipfian.draw(rng) as u32)
+            }
+        }
+    }
+
+    fn sum_of_fields(&self, seed: u64, mut field: impl FnMut(&mut Rng) -> u32) -> u32 {
+        let mut rng = Rng::new(seed);
+        (0..self.fields).map(|_| field(&mut rng)).sum()
+    }
+}
+
+/// Which write `value` claims to come from; `None` if it is too short to tell.
+///
+/// Values that no write produced give a stamp as well, but hardly ever one that makes sense.
+pub(crate) fn stamp(value: &Value) -> Option<Stamp> {
+    let seed = match value {
+        Value::Synthetic { seed, .. } => *seed,
+        Value::Bytes(bytes) => {
+            let word = bytes.first_chunk::<8>()?;
+            unmix64(u64::from_le_bytes(*word)) ^ mix64(0)
+        }
+    };
+    let packed = unmix64(seed);
+    let version = (packed & ((1 << VERSION_BITS) - 1)) as u32;
+    Some(Stamp { key: packed >> VERSION_BITS, version })
+}
+
+/// The inverse of [`mix64`].
+const fn unmix64(mixed: u64) -> u64 {
+    let mut z = mixed;
+    z = z ^ (z >> 31) ^ (z >> 62);
+    z = z.wrapping_mul(0x3196_42B2_D24D_8EC3);
+    z = z ^ (z >> 27) ^ (z >> 54);
+    z = z.wrapping_mul(0x96DE_1B17_3F11_9089);
+    z = z ^ (z >> 30) ^ (z >> 60);
+    z.wrapping_sub(0x9E37_79B9_7F4A_7C15)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unmixing_undoes_mixing() {
+        let mut rng = Rng::new(1);
+        for n in (0..1000).chain((0..10_000).map(|_| rng.next_u64())).chain([u64::MAX]) {
+            assert_eq!(unmix64(mix64(n)), n);
+        }
+    }
+
+    #[test]
+    fn a_value_tells_where_it_came_from_in_either_form() {
+        for form in [ValueForm::Synthetic, ValueForm::Bytes] {
+            let recipe = ValueRecipe::new(1, FieldLengths::Constant(8), form);
+            for (key, version) in [(0, 0), (0, 1), (44_000_000, 3), (KEY_LIMIT - 1, 0xFFF_FFFF)] {
+                let written = Stamp { key, version };
+                assert_eq!(stamp(&recipe.value(written)), Some(written));
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_are_those_of_the_recipe() {
+        let recipe = ValueRecipe::new(10, FieldLengths::Constant(100), ValueForm::Bytes);
+        let at = Stamp { key: 5, version: 9 };
+        let value = recipe.value(at);
+        assert_eq!(value.len(), 1000);
+        assert_eq!(value.to_bytes(), recipe.synthetic(at).to_bytes());
+    }
+
+    #[test]
+    fn lengths_follow_their_distribution_and_the_write() {
+        let lengths = |lengths, fields| -> Vec<u32> {
+            let recipe = ValueRecipe::new(fields, lengths, ValueForm::Synthetic);
+            let stamps = (0..20_000).map(|key| Stamp { key, version: 1 });
+            stamps.map(|stamp| recipe.value(stamp).len()).collect()
+        };
+        let mean = |lens: &[u32]| lens.iter().sum::<u32>() as f64 / lens.len() as f64;
+        let uniform = lengths(FieldLengths::Uniform { min: 10, max: 30 }, 4);
+        assert!(uniform.iter().all(|len| (40..=120).contains(len)));
+        assert!((mean(&uniform) - 80.0).abs() < 1.0);
+        let zipfian = lengths(FieldLengths::Zipfian { min: 10, max: 30 }, 1);
+        assert!(zipfian.iter().all(|len| (10..=30).contains(len)));
+        assert!(mean(&zipfian) < 17.0);
+        assert_eq!(uniform, lengths(FieldLengths::Uniform { min: 10, max: 30 }, 4));
+    }
+
+    #[test]
+    fn values_too_short_for_a_stamp_have_none() {
+        assert_eq!(stamp(&Value::from_bytes(b"1234567")), None);
+    }
+}
