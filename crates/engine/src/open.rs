@@ -7,7 +7,7 @@ use runtime::Handle;
 use crate::dump::{self, DumpError};
 use crate::engine::{Cpu, Engine};
 use crate::extents::State;
-use crate::medium::Medium;
+use crate::medium::{Medium, PageNo};
 use crate::options::{Options, Surroundings};
 use crate::planted::Planted;
 
@@ -35,8 +35,8 @@ impl<M: Medium> Engine<M> {
         engine
     }
 
-    /// The store that `dump` (see [`Self::dump`]) and the medium hold. Extents whose release was
-    /// cut short are released again first, in the background.
+    /// The store that `dump` (see [`Self::dump`]) and the medium hold. Nothing runs and nothing is
+    /// written before [`Self::start`]; then extents whose release was cut short are released again.
     ///
     /// # Errors
     /// [`DumpError`] if the image is of another form.
@@ -52,15 +52,28 @@ impl<M: Medium> Engine<M> {
         *inner.version.borrow_mut() = Rc::new(restored.version);
         *inner.extents.borrow_mut() = restored.extents;
         *inner.cursors.borrow_mut() = restored.cursors;
-        engine.release_again();
-        engine.start_tasks();
         Ok(engine)
+    }
+
+    /// Starts the background tasks of a recovered store.
+    pub fn start(&self) {
+        self.release_again();
+        self.start_tasks();
     }
 
     /// The state that must survive a power cut besides durable pages. Call it when nothing runs
     /// any more.
     pub fn dump(&self) -> Vec<u8> {
         self.inner.dump()
+    }
+
+    /// The first page of each extent that is free: nothing may have been written there.
+    pub fn first_pages_of_free_extents(&self) -> Vec<PageNo> {
+        let extents = self.inner.extents.borrow();
+        let free = extents
+            .iter()
+            .filter(|(_, extent)| extent.state == State::Free);
+        free.map(|(id, _)| self.inner.shape.page(id, 0)).collect()
     }
 
     fn build(setup: Setup<M>) -> Self {

@@ -1,1 +1,32 @@
+//! A key-value drive on simulated flash.
+//!
+//! ```text
+//!  host --> KvDrive: Store, Retrieve, Delete, Exist   (drive)
+//!             |  queue slots, host link, firmware cores: what a command costs besides flash
+//!             v
+//!           engine::Engine on RawFlash: superblocks as extents  (raw_flash)
+//!             |
+//!           flash::Flash            reserved superblocks: the dump at power loss  (reserve, power)
+//! ```
+//!
+//! Commands follow the NVMe Key Value Command Set; their outcome is a [`Status`]. Device profiles
+//! and designs are TOML; those in `devices/` and `designs/` are built in.
 
+#![forbid(unsafe_code)]
+
+mod catalogue;
+mod design;
+mod drive;
+mod power;
+mod profile;
+mod raw_flash;
+mod reserve;
+mod status;
+
+pub use catalogue::CatalogueError;
+pub use design::Design;
+pub use drive::{DriveOptions, KeyFormat, KvDrive, Retrieved, StoreMode};
+pub use power::{PoweredOff, RecoverError};
+pub use profile::{Controller, DeviceProfile, Dram, HostLink};
+pub use raw_flash::RawFlash;
+pub use status::Status;

@@ -8,6 +8,7 @@
 //! that version is acknowledged and is the only one that can be current. Otherwise the contest of
 //! the key lists every version that can be, in rising order.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::value::{KEY_LIMIT, Stamp, VERSION_BITS};
@@ -167,11 +168,8 @@ impl Versions {
             Current::Newest
         } else {
             let contest = &self.contests[&key];
-            if contest.iter().all(|write| write.acknowledged != UNDER_WAY) {
-                Current::Unsettled
-            } else {
-                Current::OneOf(candidates(contest))
-            }
+            let is_quiet = contest.iter().all(|write| write.acknowledged != UNDER_WAY);
+            Current::OneOf { versions: candidates(contest), is_quiet }
         };
         ReadTicket { key, newest: slot & VERSION_MASK, deletes: self.deletes, current }
     }
@@ -181,8 +179,7 @@ impl Versions {
         if !self.allows(ticket, seen) {
             return false;
         }
-        if matches!(ticket.current, Current::Unsettled)
-            && self.newest(ticket.key) == ticket.newest
+        if self.is_quiet(ticket)
             && let Some(contest) = self.contests.get_mut(&ticket.key)
         {
             // No write was under way all the while: every later Get must see the same.
@@ -198,18 +195,23 @@ impl Versions {
             || self.was_issued_since(ticket, seen)
     }
 
-    /// The versions that could be current when the Get began, as far as a Get that ends now cares.
-    fn current<'a>(&'a self, ticket: &'a ReadTicket) -> Cow<'a, [u32]> {
-        match &ticket.current {
-            Current::Newest => Cow::Borrowed(std::slice::from_ref(&ticket.newest)),
-            Current::OneOf(versions) => Cow::Borrowed(versions),
-            Current::Unsettled => match self.contests.get(&ticket.key) {
-                Some(contest) => {
-                    let old = |version: &u32| *version <= ticket.newest;
-                    Cow::Owned(candidates(contest).into_iter().filter(old).collect())
-                }
-                None => Cow::Borrowed(std::slice::from_ref(&ticket.newest)),
-            },
+    /// Whether the key was unsettled but no write of it was under way at any time of the Get.
+    fn is_quiet(&self, ticket: &ReadTicket) -> bool {
+        let was_quiet = matches!(ticket.current, Current::OneOf { is_quiet: true, .. });
+        was_quiet && self.newest(ticket.key) == ticket.newest
+    }
+
+    /// The versions that could be current when the Get began. Without a write meanwhile that is
+    /// what other Gets have left of them.
+    fn current<'a>(&self, ticket: &'a ReadTicket) -> Cow<'a, [u32]> {
+        match (&ticket.current, self.contests.get(&ticket.key)) {
+            (Current::OneOf { .. }, Some(contest)) if self.is_quiet(ticket) => {
+                Cow::Owned(candidates(contest))
+            }
+            (Current::OneOf { versions, .. }, _) if !self.is_quiet(ticket) => {
+                Cow::Borrowed(versions)
+            }
+            _ => Cow::Borrowed(std::slice::from_ref(&ticket.newest)),
         }
     }
 
@@ -231,14 +233,14 @@ impl Versions {
 
     /// The Puts that a Get that ends now may have seen, as far as they are remembered.
     pub(super) fn allowed_puts(&self, ticket: &ReadTicket) -> impl Iterator<Item = u32> {
-        let current = match &ticket.current {
-            Current::Newest => std::slice::from_ref(&ticket.newest),
-            Current::OneOf { versions, .. } => versions.as_slice(),
-        };
+        let current = self.current(ticket).into_owned().into_iter();
         let since = ordinal(ticket.newest) + 1..=ordinal(self.newest(ticket.key));
-        let since = since.map(|ordinal| ordinal << 1 | 1);
-        current.iter().copied().filter(|version| is_put(*version)).chain(since)
+        current.filter(|version| is_put(*version)).chain(since.map(|ordinal| ordinal << 1 | 1))
     }
+}
+
+fn candidates(contest: &[Candidate]) -> Vec<u32> {
+    contest.iter().map(|write| write.version).collect()
 }
 
 #[cfg(test)]

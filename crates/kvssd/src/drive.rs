@@ -1,0 +1,390 @@
+//! The drive: commands in, statuses out.
+//!
+//! A command waits for a queue slot, crosses the host link with its data, occupies a firmware core
+//! for as long as it costs, goes through the engine, and crosses the link back. Cost of a command
+//! in simulation: two timers, and what the engine and the flash add.
+
+use std::rc::Rc;
+
+use engine::{
+    Condition, Cpu, Engine, EngineStats, MemoryUse, Options, Planted, Setup, Surroundings, Value,
+};
+use flash::{Flash, FlashStats, NandArray};
+use runtime::{Cores, Handle, Nanos, Pipe, Semaphore};
+
+use crate::power::RecoverError;
+use crate::raw_flash::{Layout, RawFlash};
+use crate::reserve::Reserve;
+use crate::{DeviceProfile, Status};
+
+/// Bytes of a command or completion on the link, besides data.
+const COMMAND_BYTES: u64 = 64;
+
+/// How long keys may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum KeyFormat {
+    /// 1 to 255 bytes, as in SNIA's KV API.
+    #[default]
+    Snia,
+    /// 1 to 16 bytes, as fits in an NVMe command.
+    Nvme,
+}
+
+impl KeyFormat {
+    fn max_bytes(self) -> usize {
+        match self {
+            Self::Snia => engine::MAX_KEY_BYTES,
+            Self::Nvme => 16,
+        }
+    }
+}
+
+/// What a drive is set up for, besides its hardware.
+#[derive(Clone, Debug)]
+pub struct DriveOptions {
+    /// The engine's design.
+    pub engine: Options,
+    /// How long keys may be.
+    pub key_format: KeyFormat,
+    /// Key length that levels are sized for, in bytes.
+    pub expected_key_bytes: u32,
+    /// Value length that levels are sized for, in bytes.
+    pub expected_value_bytes: u32,
+    /// Whether deleting a missing key is an error (NVMe feature "key value configuration").
+    pub delete_must_exist: bool,
+    /// A deliberate bug, for tests of the tests.
+    pub planted: Planted,
+}
+
+impl DriveOptions {
+    /// `engine` with the sizes of the paper's workload and the defaults of the command set.
+    pub fn new(engine: Options) -> Self {
+        Self {
+            engine,
+            key_format: KeyFormat::Snia,
+            expected_key_bytes: 32,
+            expected_value_bytes: 1024,
+            delete_must_exist: false,
+            planted: Planted::default(),
+        }
+    }
+}
+
+/// When a Store goes ahead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum StoreMode {
+    /// Whether the key exists or not.
+    #[default]
+    Upsert,
+    /// Only if the key exists.
+    MustExist,
+    /// Only if it does not.
+    MustNotExist,
+}
+
+/// A value that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Retrieved {
+    /// The value, in full; the host sees the first bytes that its buffer holds.
+    pub value: Value,
+    /// Flash reads it took.
+    pub flash_reads: u32,
+}
+
+/// A key-value drive. Clones are handles to the same drive.
+#[derive(Clone)]
+pub struct KvDrive {
+    inner: Rc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub handle: Handle,
+    pub engine: Engine<RawFlash>,
+    pub flash: Flash,
+    pub reserve: Reserve,
+    /// Epoch of the next dump.
+    pub epoch: u64,
+    options: DriveOptions,
+    cores: Rc<Cores>,
+    slots: Semaphore,
+    to_drive: Pipe,
+    to_host: Pipe,
+    command: Nanos,
+    fixed: Nanos,
+    max_key_bytes: usize,
+}
+
+/// Everything that is made before the engine.
+pub(crate) struct Parts {
+    pub handle: Handle,
+    pub flash: Flash,
+    pub reserve: Reserve,
+    pub medium: RawFlash,
+    pub cores: Rc<Cores>,
+}
+
+impl Parts {
+    pub(crate) fn new(
+        handle: Handle,
+        profile: &DeviceProfile,
+        options: &DriveOptions,
+        flash: Flash,
+    ) -> Self {
+        let geometry = &profile.flash.geometry;
+        let reserve = Reserve::new(geometry, superblocks_for_dump(profile, options));
+        assert!(
+            reserve.superblocks() + 8 <= geometry.blocks_per_die(),
+            "the drive is too small for its memory: its dumps leave fewer than 8 superblocks"
+        );
+        let medium = RawFlash::new(flash.clone(), Layout::new(geometry, reserve.superblocks()));
+        let controller = &profile.controller;
+        let quantum = Nanos::from_micros_f64(controller.quantum_us);
+        let cores = Rc::new(Cores::new(handle.clone(), controller.cores, quantum));
+        Self {
+            handle,
+            flash,
+            reserve,
+            medium,
+            cores,
+        }
+    }
+
+    pub(crate) fn setup(&self, profile: &DeviceProfile, options: &DriveOptions) -> Setup<RawFlash> {
+        Setup {
+            handle: self.handle.clone(),
+            medium: self.medium.clone(),
+            options: options.engine.clone(),
+            surroundings: Surroundings {
+                index_dram_bytes: profile.dram.index_bytes,
+                expected_key_bytes: options.expected_key_bytes,
+                expected_value_bytes: options.expected_value_bytes,
+            },
+            cpu: Cpu {
+                cores: Rc::clone(&self.cores),
+                costs: profile.controller.costs.clone(),
+            },
+            planted: options.planted,
+        }
+    }
+}
+
+/// Superblocks for one dump: index memory, memtables, and an allowance for counters and for the
+/// index growing past its budget before compaction catches up.
+fn superblocks_for_dump(profile: &DeviceProfile, options: &DriveOptions) -> u32 {
+    let geometry = &profile.flash.geometry;
+    let tables = options.engine.frozen_memtables as u64 + 2;
+    let extents = u64::from(geometry.blocks_per_die()) * 64;
+    let bytes = profile.dram.index_bytes * 5 / 4 + tables * options.engine.memtable_bytes + extents;
+    let pages = u64::from(geometry.dies()) * u64::from(geometry.pages_per_die_block());
+    bytes.div_ceil(pages * u64::from(geometry.page_bytes) / 2) as u32
+}
+
+impl KvDrive {
+    /// A drive fresh from the factory, ready for commands.
+    pub fn format(handle: &Handle, profile: &DeviceProfile, options: DriveOptions) -> Self {
+        let array = NandArray::new(&profile.flash.geometry);
+        let flash = Flash::new(handle.clone(), &profile.flash, array);
+        let parts = Parts::new(handle.clone(), profile, &options, flash);
+        let engine = Engine::create(parts.setup(profile, &options));
+        Self::assemble(parts, profile, options, engine, 1)
+    }
+
+    /// Powers up a drive that lost power, and returns it when it takes commands. A power cut
+    /// before that is one of `flash` alone: the dump that was there still holds.
+    ///
+    /// # Errors
+    /// [`RecoverError`]: the dump is missing or damaged.
+    pub async fn recover(
+        handle: &Handle,
+        profile: &DeviceProfile,
+        options: DriveOptions,
+        flash: Flash,
+    ) -> Result<Self, RecoverError> {
+        let parts = Parts::new(handle.clone(), profile, &options, flash);
+        let (engine, epoch) = crate::power::recover(&parts, profile, &options).await?;
+        Ok(Self::assemble(parts, profile, options, engine, epoch))
+    }
+
+    fn assemble(
+        parts: Parts,
+        profile: &DeviceProfile,
+        options: DriveOptions,
+        engine: Engine<RawFlash>,
+        epoch: u64,
+    ) -> Self {
+        let Parts {
+            handle,
+            flash,
+            reserve,
+            medium: _,
+            cores,
+        } = parts;
+        let us = Nanos::from_micros_f64;
+        let (controller, host) = (&profile.controller, &profile.host);
+        let inner = Inner {
+            engine,
+            flash,
+            reserve,
+            epoch,
+            cores,
+            slots: Semaphore::new(controller.queue_depth),
+            to_drive: Pipe::new(handle.clone(), host.write_mb_per_s),
+            to_host: Pipe::new(handle.clone(), host.read_mb_per_s),
+            command: us(controller.command_us),
+            fixed: us(controller.pipeline_us + host.latency_us),
+            max_key_bytes: options.key_format.max_bytes(),
+            options,
+            handle,
+        };
+        Self {
+            inner: Rc::new(inner),
+        }
+    }
+
+    /// Store: puts `value` under `key`. Acknowledged once it is in capacitor-backed memory.
+    ///
+    /// # Errors
+    /// A [`Status`]; nothing has changed then.
+    pub async fn store(&self, key: &[u8], value: Value, mode: StoreMode) -> Result<(), Status> {
+        let inner = &*self.inner;
+        inner.check_key(key)?;
+        let _slot = inner.slots.acquire(1).await;
+        let bytes = COMMAND_BYTES + key.len() as u64 + u64::from(value.len());
+        let arrived = inner.to_drive.book(bytes) + inner.fixed;
+        inner.handle.sleep_until(arrived).await;
+        let (condition, unmet) = match mode {
+            StoreMode::Upsert => (Condition::Always, Status::KeyExists),
+            StoreMode::MustExist => (Condition::MustExist, Status::KeyDoesNotExist),
+            StoreMode::MustNotExist => (Condition::MustNotExist, Status::KeyExists),
+        };
+        let is_done = inner
+            .engine
+            .put(key, value, condition, inner.command)
+            .await?;
+        if is_done { Ok(()) } else { Err(unmet) }
+    }
+
+    /// Retrieve: reads the value of `key` into a host buffer of `buffer_bytes`; what does not fit
+    /// is not transferred.
+    ///
+    /// # Errors
+    /// A [`Status`].
+    pub async fn retrieve(&self, key: &[u8], buffer_bytes: u32) -> Result<Retrieved, Status> {
+        let inner = &*self.inner;
+        inner.check_key(key)?;
+        let _slot = inner.slots.acquire(1).await;
+        let lookup = inner.engine.get(key, inner.command).await?;
+        let Some(value) = lookup.value else {
+            inner.complete(0).await;
+            return Err(Status::KeyDoesNotExist);
+        };
+        inner
+            .complete(u64::from(value.len().min(buffer_bytes)))
+            .await;
+        Ok(Retrieved {
+            value,
+            flash_reads: lookup.flash_reads,
+        })
+    }
+
+    /// Delete: removes `key`.
+    ///
+    /// # Errors
+    /// A [`Status`]; [`Status::KeyDoesNotExist`] only if the drive is set up to say so.
+    pub async fn delete(&self, key: &[u8]) -> Result<(), Status> {
+        let inner = &*self.inner;
+        inner.check_key(key)?;
+        let _slot = inner.slots.acquire(1).await;
+        let must_exist = inner.options.delete_must_exist;
+        let condition = if must_exist {
+            Condition::MustExist
+        } else {
+            Condition::Always
+        };
+        let is_done = inner.engine.delete(key, condition, inner.command).await?;
+        inner.complete(0).await;
+        if is_done {
+            Ok(())
+        } else {
+            Err(Status::KeyDoesNotExist)
+        }
+    }
+
+    /// Exist: succeeds if a value is stored under `key`; reads no value.
+    ///
+    /// # Errors
+    /// A [`Status`]; [`Status::KeyDoesNotExist`] if there is none.
+    pub async fn exist(&self, key: &[u8]) -> Result<(), Status> {
+        let inner = &*self.inner;
+        inner.check_key(key)?;
+        let _slot = inner.slots.acquire(1).await;
+        let exists = inner.engine.exists(key, inner.command).await?;
+        inner.complete(0).await;
+        if exists {
+            Ok(())
+        } else {
+            Err(Status::KeyDoesNotExist)
+        }
+    }
+
+    /// Waits until no flush or compaction is due.
+    pub async fn settle(&self) {
+        self.inner.engine.settle().await;
+    }
+
+    /// The longest value the drive takes, in bytes.
+    pub fn max_value_bytes(&self) -> u32 {
+        self.inner.engine.max_value_bytes()
+    }
+
+    /// The engine's counters.
+    pub fn engine_stats(&self) -> EngineStats {
+        self.inner.engine.stats()
+    }
+
+    /// The flash's counters.
+    pub fn flash_stats(&self) -> FlashStats {
+        self.inner.flash.stats()
+    }
+
+    /// Memory in use.
+    pub fn memory(&self) -> MemoryUse {
+        self.inner.engine.memory()
+    }
+
+    /// The engine, for its plan and levels.
+    pub fn engine(&self) -> &Engine<RawFlash> {
+        &self.inner.engine
+    }
+
+    /// The flash, for tests that damage it.
+    pub fn flash(&self) -> &Flash {
+        &self.inner.flash
+    }
+
+    /// Firmware core time used so far.
+    pub fn firmware_busy(&self) -> Nanos {
+        self.inner.cores.busy()
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
+    }
+}
+
+impl Inner {
+    fn check_key(&self, key: &[u8]) -> Result<(), Status> {
+        let is_valid = (1..=self.max_key_bytes).contains(&key.len());
+        if is_valid {
+            Ok(())
+        } else {
+            Err(Status::InvalidKeySize)
+        }
+    }
+
+    /// Sends data and completion to the host.
+    async fn complete(&self, data_bytes: u64) {
+        let arrived = self.to_host.book(COMMAND_BYTES + data_bytes) + self.fixed;
+        self.handle.sleep_until(arrived).await;
+    }
+}

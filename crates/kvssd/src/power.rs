@@ -1,0 +1,97 @@
+//! Losing power, and coming back.
+//!
+//! Contract: at a power cut the drive's capacitors hold long enough to write the dump, and no
+//! longer. Operations in the flash end as `flash::power_cut` decides. Every command that was
+//! acknowledged is in the dump or durable; one that was not may be either.
+//!
+//! A dump that is missing although the drive had run is found at the next power-up: a superblock
+//! that the dump calls free has pages in it.
+
+use std::fmt;
+
+use engine::Engine;
+use flash::{CutReport, NandArray};
+use runtime::{IoClass, Rng};
+
+use crate::drive::{DriveOptions, Parts};
+use crate::raw_flash::RawFlash;
+use crate::{DeviceProfile, KvDrive};
+
+/// A drive without power: its cells, and what the cut hit.
+pub struct PoweredOff {
+    /// The cells, dump included.
+    pub array: NandArray,
+    /// Flash operations that were in flight.
+    pub cut: CutReport,
+    /// Bytes of the dump.
+    pub dump_bytes: usize,
+}
+
+/// Why a drive could not be powered up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RecoverError {
+    /// There is no whole dump in the reserved region.
+    NoDump,
+    /// The newest dump does not have the form this firmware writes.
+    BadDump,
+    /// The drive ran after its newest dump was made and lost what it had in memory.
+    LostMemory,
+}
+
+impl fmt::Display for RecoverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoDump => "the reserved region holds no whole dump of the drive's memory",
+            Self::BadDump => "the dump of the drive's memory has an unknown form",
+            Self::LostMemory => {
+                "the drive ran after its newest dump was made: the capacitors failed, and \
+                 acknowledged writes are lost"
+            }
+        })
+    }
+}
+
+impl std::error::Error for RecoverError {}
+
+impl KvDrive {
+    /// Cuts the power now. Drop the runtime that the drive ran in afterwards; nothing of it may
+    /// run on.
+    pub fn power_cut(&self, rng: &mut Rng) -> PoweredOff {
+        let inner = self.inner();
+        let dump = inner.engine.dump();
+        let (mut array, cut) = inner.flash.power_cut(rng);
+        inner.reserve.write(&mut array, inner.epoch, &dump);
+        PoweredOff {
+            array,
+            cut,
+            dump_bytes: dump.len(),
+        }
+    }
+}
+
+/// Loads the newest dump and makes room for the next. Returns that one's epoch.
+pub(crate) async fn recover(
+    parts: &Parts,
+    profile: &DeviceProfile,
+    options: &DriveOptions,
+) -> Result<(Engine<RawFlash>, u64), RecoverError> {
+    let dump = parts
+        .reserve
+        .read(&parts.flash)
+        .await
+        .ok_or(RecoverError::NoDump)?;
+    parts.reserve.erase(&parts.flash, dump.epoch + 1).await;
+    let setup = parts.setup(profile, options);
+    let engine = Engine::recover(setup, &dump.bytes).map_err(|_| RecoverError::BadDump)?;
+    for page in engine.first_pages_of_free_extents() {
+        let address = parts.medium.flash_page(page);
+        let read = parts.flash.read(address, IoClass::Journal).await;
+        if read.err() != Some(flash::ReadError::Erased) {
+            return Err(RecoverError::LostMemory);
+        }
+    }
+    // Nothing may come between this and the drive taking commands: from here on its state
+    // differs from the dump, and a power cut needs a new one.
+    engine.start();
+    Ok((engine, dump.epoch + 1))
+}

@@ -1,0 +1,174 @@
+//! The reserved region: dumps of the drive's memory, with epoch and checksum.
+//!
+//! Two halves take turns: dump `e` goes to half `e % 2`, and the other half is erased when a
+//! recovery has loaded dump `e`, before the drive takes commands. So there is always one whole
+//! dump, and room for the next.
+//!
+//! ```text
+//! each page: CRC-32C u32 | magic u32 | epoch u64 | page u32 of u32 | bytes of the dump
+//! ```
+
+use flash::{Flash, NandArray, PageAddress};
+use runtime::{IoClass, PageImage};
+
+use crate::raw_flash::Layout;
+
+const MAGIC: u32 = 0x4455_4D50;
+const HEADER_BYTES: usize = 24;
+
+/// Where dumps go.
+#[derive(Clone, Debug)]
+pub(crate) struct Reserve {
+    layout: Layout,
+    superblocks_per_half: u32,
+    page_bytes: usize,
+    unit: u32,
+}
+
+/// A dump that was read back whole.
+pub(crate) struct Dump {
+    pub epoch: u64,
+    pub bytes: Vec<u8>,
+}
+
+struct DumpPage<'a> {
+    epoch: u64,
+    index: u32,
+    total: u32,
+    bytes: &'a [u8],
+}
+
+impl Reserve {
+    pub(crate) fn new(geometry: &flash::Geometry, superblocks_per_half: u32) -> Self {
+        Self {
+            layout: Layout::new(geometry, 0),
+            superblocks_per_half,
+            page_bytes: geometry.page_bytes as usize,
+            unit: geometry.program_unit(),
+        }
+    }
+
+    /// Superblocks that the region takes.
+    pub(crate) fn superblocks(&self) -> u32 {
+        2 * self.superblocks_per_half
+    }
+
+    fn half(&self, epoch: u64) -> std::ops::Range<u32> {
+        let start = (epoch % 2) as u32 * self.superblocks_per_half;
+        start..start + self.superblocks_per_half
+    }
+
+    fn page(&self, epoch: u64, index: u32) -> PageAddress {
+        let per = self.layout.pages_per_superblock();
+        self.layout
+            .page(self.half(epoch).start + index / per, index % per)
+    }
+
+    fn pages(&self) -> u32 {
+        self.superblocks_per_half * self.layout.pages_per_superblock()
+    }
+
+    /// Writes a dump on capacitor power: the cells change, and no time is simulated, because
+    /// nobody is there to see it.
+    pub(crate) fn write(&self, array: &mut NandArray, epoch: u64, dump: &[u8]) {
+        let room = self.page_bytes - HEADER_BYTES;
+        let total = dump.len().div_ceil(room).max(1) as u32;
+        let padded = total.next_multiple_of(self.unit);
+        assert!(
+            padded <= self.pages(),
+            "the dump has {total} pages, reserved are {}",
+            self.pages()
+        );
+        let part = |index: u32| {
+            let start = (index as usize * room).min(dump.len());
+            &dump[start..(start + room).min(dump.len())]
+        };
+        for first in (0..padded).step_by(self.unit as usize) {
+            let images = (first..first + self.unit)
+                .map(|index| {
+                    encode(&DumpPage {
+                        epoch,
+                        index,
+                        total,
+                        bytes: part(index),
+                    })
+                })
+                .collect();
+            array.program(self.page(epoch, first), images);
+        }
+    }
+
+    /// Reads the newest whole dump; `None` on a drive that never had one.
+    pub(crate) async fn read(&self, flash: &Flash) -> Option<Dump> {
+        let mut newest: Option<Dump> = None;
+        for half in 0..2 {
+            if let Some(dump) = self.read_half(flash, half).await
+                && newest.as_ref().is_none_or(|best| best.epoch < dump.epoch)
+            {
+                newest = Some(dump);
+            }
+        }
+        newest
+    }
+
+    async fn read_half(&self, flash: &Flash, half: u64) -> Option<Dump> {
+        let first = flash
+            .read(self.page(half, 0), IoClass::Journal)
+            .await
+            .ok()?;
+        let DumpPage { epoch, total, .. } = decode(first.bytes())?;
+        let mut bytes = Vec::new();
+        let at_once = 128;
+        for start in (0..total).step_by(at_once) {
+            let reads: Vec<_> = (start..total.min(start + at_once as u32))
+                .map(|index| (index, flash.read(self.page(half, index), IoClass::Journal)))
+                .collect();
+            for (index, read) in reads {
+                let image = read.await.ok()?;
+                let page = decode(image.bytes())?;
+                if (page.epoch, page.index, page.total) != (epoch, index, total) {
+                    return None;
+                }
+                bytes.extend_from_slice(page.bytes);
+            }
+        }
+        Some(Dump { epoch, bytes })
+    }
+
+    /// Makes room for the dump of `epoch`.
+    pub(crate) async fn erase(&self, flash: &Flash, epoch: u64) {
+        let blocks = self
+            .half(epoch)
+            .flat_map(|superblock| self.layout.blocks(superblock));
+        let erases: Vec<_> = blocks
+            .map(|block| flash.erase(block, IoClass::Journal))
+            .collect();
+        for erase in erases {
+            erase.await;
+        }
+    }
+}
+
+fn encode(page: &DumpPage<'_>) -> PageImage {
+    let mut bytes = vec![0; 4];
+    bytes.extend_from_slice(&MAGIC.to_le_bytes());
+    bytes.extend_from_slice(&page.epoch.to_le_bytes());
+    bytes.extend_from_slice(&page.index.to_le_bytes());
+    bytes.extend_from_slice(&page.total.to_le_bytes());
+    bytes.extend_from_slice(page.bytes);
+    let crc = crc32c::crc32c(&bytes[4..]);
+    bytes[..4].copy_from_slice(&crc.to_le_bytes());
+    PageImage::new(bytes)
+}
+
+fn decode(bytes: &[u8]) -> Option<DumpPage<'_>> {
+    let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let is_whole = word(0)? == crc32c::crc32c(bytes.get(4..)?) && word(4)? == MAGIC;
+    is_whole.then_some(())?;
+    Some(DumpPage {
+        epoch: u64::from(word(8)?) | u64::from(word(12)?) << 32,
+        index: word(16)?,
+        total: word(20)?,
+        bytes: bytes.get(HEADER_BYTES..)?,
+    })
+}

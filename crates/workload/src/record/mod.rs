@@ -1,0 +1,124 @@
+//! What is written down while a phase runs, and the report made of it.
+//!
+//! Cost of an operation: two histogram increments, one of them in the timeline's open window.
+//! Memory: 250 KiB per kind of operation that occurs, and the timeline's.
+
+mod report;
+mod sketch;
+mod summary;
+mod timeline;
+
+pub use report::RunReport;
+pub use summary::LatencySummary;
+pub use timeline::{Timeline, TimelineWindow, WindowLatency};
+
+use hdrhistogram::Histogram;
+use runtime::Nanos;
+
+use crate::{Mismatch, OpKind};
+use timeline::TimelineRecorder;
+
+/// So many mismatches are kept in full.
+const KEPT_MISMATCHES: usize = 10;
+
+/// Latencies are told apart up to this, 1000 s; longer ones count as this long.
+const LONGEST_NANOS: u64 = 1_000_000_000_000;
+
+/// One histogram per kind of operation, in nanoseconds with three significant digits; made when
+/// the first operation of its kind ends.
+pub(crate) type Latencies = [Option<Histogram<u64>>; OpKind::ALL.len()];
+
+/// Records one phase.
+pub(crate) struct Recorder {
+    started: Nanos,
+    last_end: Nanos,
+    planned: u64,
+    done: u64,
+    latencies: Latencies,
+    timeline: TimelineRecorder,
+    not_found: u64,
+    mismatch_count: u64,
+    mismatches: Vec<Mismatch>,
+    error_count: u64,
+    first_error: Option<String>,
+}
+
+impl Recorder {
+    pub(crate) fn new(started: Nanos, planned: u64, window: Nanos, max_windows: usize) -> Self {
+        Self {
+            started,
+            last_end: started,
+            planned,
+            done: 0,
+            latencies: [const { None }; OpKind::ALL.len()],
+            timeline: TimelineRecorder::new(started, window, max_windows),
+            not_found: 0,
+            mismatch_count: 0,
+            mismatches: Vec::new(),
+            error_count: 0,
+            first_error: None,
+        }
+    }
+
+    /// A request of `kind` that counts from `since` ends `now`.
+    pub(crate) fn latency(&mut self, kind: OpKind, since: Nanos, now: Nanos) {
+        let latency = now.saturating_since(since).0;
+        self.latencies[kind as usize].get_or_insert_with(new_histogram).saturating_record(latency);
+        self.timeline.latency(kind, latency, now);
+    }
+
+    /// A Get rightly found nothing.
+    pub(crate) fn not_found(&mut self) {
+        self.not_found += 1;
+    }
+
+    /// A whole operation is done, read-modify-writes counting once. Returns how many are.
+    pub(crate) fn operation_done(&mut self, now: Nanos) -> u64 {
+        self.last_end = now;
+        self.timeline.operation(now);
+        self.done += 1;
+        self.done
+    }
+
+    /// A Get returned what it may not; `describe` is asked only if this one is to be kept.
+    pub(crate) fn mismatch(&mut self, describe: impl FnOnce() -> Mismatch) {
+        self.mismatch_count += 1;
+        if self.mismatches.len() < KEPT_MISMATCHES {
+            self.mismatches.push(describe());
+        }
+    }
+
+    /// An operation failed.
+    pub(crate) fn error(&mut self, describe: impl FnOnce() -> String) {
+        self.error_count += 1;
+        self.first_error.get_or_insert_with(describe);
+    }
+
+    pub(crate) fn planned(&self) -> u64 {
+        self.planned
+    }
+
+    pub(crate) fn done(&self) -> u64 {
+        self.done
+    }
+
+    pub(crate) fn into_report(self) -> RunReport {
+        RunReport {
+            started: self.started,
+            ended: self.last_end,
+            planned: self.planned,
+            operations: self.done,
+            not_found: self.not_found,
+            mismatch_count: self.mismatch_count,
+            mismatches: self.mismatches,
+            error_count: self.error_count,
+            first_error: self.first_error,
+            timeline: self.timeline.finish(self.last_end),
+            latencies: self.latencies,
+        }
+    }
+}
+
+fn new_histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LONGEST_NANOS, 3).expect("the bounds are constants and right")
+}
