@@ -226,10 +226,7 @@ impl<M: Medium> Inner<M> {
                     }
                 }
             }
-            self.cpu
-                .cores
-                .spend_in_background(self.cpu.costs.of(effort))
-                .await;
+            self.cpu.cores.spend_in_background(self.cpu.costs.of(effort)).await;
             candidates = self.ask(by_page).await?;
         }
         Ok(())
@@ -250,10 +247,7 @@ impl<M: Medium> Inner<M> {
                 Step::Found(_) | Step::Absent => return Verdict::Dead,
                 Step::Read(pending) => pending,
             };
-            let answer = candidate
-                .answers
-                .iter()
-                .find(|(page, _)| *page == pending.page);
+            let answer = candidate.answers.iter().find(|(page, _)| *page == pending.page);
             step = match answer {
                 None => return Verdict::Ask(pending.page),
                 Some((_, Some(pointer))) => Step::Found(*pointer),
@@ -341,11 +335,7 @@ impl<M: Medium> Inner<M> {
         }
         // A page that its level was about to drop may have moved on to the next level by a
         // compaction that only relinked it; look again until no level refers to the extent.
-        if self.refers_to(id) {
-            Err(Damaged)
-        } else {
-            Ok(())
-        }
+        if self.refers_to(id) { Err(Damaged) } else { Ok(()) }
     }
 
     fn refers_to(&self, id: ExtentId) -> bool {
@@ -386,26 +376,14 @@ impl<M: Medium> Inner<M> {
             }
         }
         let lengths = vec![1; groups.len()];
-        let firsts = self
-            .write_groups(Purpose::Meta, groups, IoClass::GcWrite, || 0.5)
-            .await;
+        let firsts = self.write_groups(Purpose::Meta, groups, IoClass::GcWrite, || 0.5).await;
         let mut edits = Vec::with_capacity(places.len());
         for (at, page) in places.into_iter().zip(&firsts) {
             self.extents.borrow_mut().publish(*page);
             let entries = list.segment(at).entries;
-            let segment = Segment {
-                location: Location::Stored(*page),
-                entries,
-            };
-            let new = vec![NamedSegment {
-                first_key: list.first_key(at).into(),
-                segment,
-            }];
-            edits.push(LevelEdit {
-                level,
-                range: at..at + 1,
-                new,
-            });
+            let segment = Segment { location: Location::Stored(*page), entries };
+            let new = vec![NamedSegment { first_key: list.first_key(at).into(), segment }];
+            edits.push(LevelEdit { level, range: at..at + 1, new });
         }
         self.stats.borrow_mut().gc_pages_moved += firsts.len() as u64;
         self.publish(edits);

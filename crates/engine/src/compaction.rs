@@ -74,13 +74,7 @@ impl<M: Medium> Inner<M> {
             };
             let capacity = self.capacity(n);
             let is_busy = busy[n] || has_failed;
-            states.push(LevelState {
-                segments: level.len(),
-                capacity,
-                slice,
-                headroom,
-                is_busy,
-            });
+            states.push(LevelState { segments: level.len(), capacity, slice, headroom, is_busy });
             headroom = slice;
         }
         states
@@ -100,11 +94,7 @@ impl<M: Medium> Inner<M> {
     /// enough in memory that a merge is short.
     fn slice_pages(&self, into: usize) -> usize {
         let in_memory = into < self.plan.borrow().pinned as usize;
-        if in_memory {
-            32
-        } else {
-            2 * self.shape.parallelism as usize
-        }
+        if in_memory { 32 } else { 2 * self.shape.parallelism as usize }
     }
 
     pub(crate) fn capacity(&self, level: usize) -> usize {
@@ -117,11 +107,7 @@ impl<M: Medium> Inner<M> {
         let (upper, lower) = (version.level(level), version.level(level + 1));
         let pages = self.slice_pages(level + 1);
         let slice = picker::slice_len(upper.len(), lower.len(), pages);
-        let cursor = if from_start {
-            0
-        } else {
-            self.cursor(level, upper)
-        };
+        let cursor = if from_start { 0 } else { self.cursor(level, upper) };
         let range = picker::next_slice(cursor, slice, upper.len());
         let end_key: Option<Box<[u8]>> =
             (range.end < upper.len()).then(|| upper.first_key(range.end).into());
@@ -146,26 +132,12 @@ impl<M: Medium> Inner<M> {
         let level = version.level(n);
         let in_memory = |i: &usize| matches!(level.segment(*i).location, Location::Pinned(_));
         let start = (0..level.len()).find(in_memory).unwrap_or(0);
-        let end = (start..level.len())
-            .take_while(in_memory)
-            .take(64)
-            .last()
-            .map_or(start, |i| i + 1);
-        let segments = level
-            .named(start..end)
-            .into_iter()
-            .filter_map(built)
-            .collect();
-        let place = Place {
-            level: n,
-            urgency: &|| 1.0,
-        };
+        let end =
+            (start..level.len()).take_while(in_memory).take(64).last().map_or(start, |i| i + 1);
+        let segments = level.named(start..end).into_iter().filter_map(built).collect();
+        let place = Place { level: n, urgency: &|| 1.0 };
         let new = self.place(segments, place, IoClass::CompactionWrite).await;
-        self.publish(vec![LevelEdit {
-            level: n,
-            range: start..end,
-            new,
-        }]);
+        self.publish(vec![LevelEdit { level: n, range: start..end, new }]);
         self.unclaim(&[n]);
         self.room.notify_all();
         true
@@ -185,18 +157,13 @@ impl<M: Medium> Inner<M> {
         below: Range<usize>,
     ) -> Option<Vec<LevelEdit>> {
         let buffers = (range.len() + below.len()) as u64 * u64::from(self.shape.page_bytes);
-        self.compaction_buffers
-            .set(self.compaction_buffers.get() + buffers);
+        self.compaction_buffers.set(self.compaction_buffers.get() + buffers);
         let loaded = match self.load(upper, range.clone()).await {
-            Some(newer) => self
-                .load(lower, below.clone())
-                .await
-                .map(|older| (newer, older)),
+            Some(newer) => self.load(lower, below.clone()).await.map(|older| (newer, older)),
             None => None,
         };
         let Some((newer, older)) = loaded else {
-            self.compaction_buffers
-                .set(self.compaction_buffers.get() - buffers);
+            self.compaction_buffers.set(self.compaction_buffers.get() - buffers);
             return None;
         };
         let merged = merge(
@@ -207,33 +174,18 @@ impl<M: Medium> Inner<M> {
             level + 2 == self.options.levels as usize
                 || self.planted.has(Fault::DropTombstonesEarly),
         );
-        self.cpu
-            .cores
-            .spend_in_background(self.cpu.costs.of_merge(merged.entries))
-            .await;
-        let place = Place {
-            level: level + 1,
-            urgency: &|| self.urgency_of(level),
-        };
+        self.cpu.cores.spend_in_background(self.cpu.costs.of_merge(merged.entries)).await;
+        let place = Place { level: level + 1, urgency: &|| self.urgency_of(level) };
         let (segments, dead, entries) = (merged.segments, merged.dead, merged.entries);
         let new = self.place(segments, place, IoClass::CompactionWrite).await;
         self.count_merge(entries, &dead);
         self.bury(&dead);
         self.bury_segments(upper, range.clone());
         self.bury_segments(lower, below.clone());
-        self.compaction_buffers
-            .set(self.compaction_buffers.get() - buffers);
+        self.compaction_buffers.set(self.compaction_buffers.get() - buffers);
         Some(vec![
-            LevelEdit {
-                level,
-                range,
-                new: Vec::new(),
-            },
-            LevelEdit {
-                level: level + 1,
-                range: below,
-                new,
-            },
+            LevelEdit { level, range, new: Vec::new() },
+            LevelEdit { level: level + 1, range: below, new },
         ])
     }
 
@@ -316,19 +268,12 @@ impl<M: Medium> Inner<M> {
         }
         let mut names = Vec::with_capacity(segments.len());
         let mut groups = Vec::with_capacity(segments.len());
-        for BuiltSegment {
-            first_key,
-            bytes,
-            entries,
-        } in segments
-        {
+        for BuiltSegment { first_key, bytes, entries } in segments {
             names.push((first_key, entries));
             groups.push(vec![bytes]);
         }
         let lengths = vec![1; groups.len()];
-        let firsts = self
-            .write_groups(Purpose::Meta, groups, class, place.urgency)
-            .await;
+        let firsts = self.write_groups(Purpose::Meta, groups, class, place.urgency).await;
         let mut extents = self.extents.borrow_mut();
         for page in &firsts {
             extents.publish(*page);
@@ -340,10 +285,7 @@ impl<M: Medium> Inner<M> {
             .zip(firsts)
             .map(|((first_key, entries), page)| NamedSegment {
                 first_key,
-                segment: Segment {
-                    location: Location::Stored(page),
-                    entries,
-                },
+                segment: Segment { location: Location::Stored(page), entries },
             })
             .collect()
     }
@@ -424,21 +366,11 @@ fn built(named: NamedSegment) -> Option<BuiltSegment> {
     let Location::Pinned(image) = segment.location else {
         return None;
     };
-    Some(BuiltSegment {
-        first_key,
-        bytes: image.bytes().to_vec(),
-        entries: segment.entries,
-    })
+    Some(BuiltSegment { first_key, bytes: image.bytes().to_vec(), entries: segment.entries })
 }
 
 fn pin(built: BuiltSegment) -> NamedSegment {
     let location = Location::Pinned(Rc::new(PageImage::new(built.bytes)));
-    let segment = Segment {
-        location,
-        entries: built.entries,
-    };
-    NamedSegment {
-        first_key: built.first_key,
-        segment,
-    }
+    let segment = Segment { location, entries: built.entries };
+    NamedSegment { first_key: built.first_key, segment }
 }

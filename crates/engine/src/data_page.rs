@@ -63,11 +63,7 @@ impl Outgoing<'_> {
 
 /// Builds a page of whole objects. Returns it unsealed, with the piece each object begins in.
 pub(crate) fn build(objects: &[Outgoing<'_>]) -> (Vec<u8>, Vec<u32>) {
-    let mut bytes = page::start(
-        PageKind::Data,
-        objects.len() as u16,
-        64 * (objects.len() + 1),
-    );
+    let mut bytes = page::start(PageKind::Data, objects.len() as u16, 64 * (objects.len() + 1));
     let mut offset = packed_len(objects.len(), 0);
     let mut pieces = Vec::with_capacity(objects.len());
     for object in objects {
@@ -108,10 +104,9 @@ pub(crate) fn build_large(object: &Outgoing<'_>, payload_bytes: u32) -> Vec<Vec<
 pub(crate) fn objects(bytes: &[u8]) -> Vec<(u32, ObjectHead<'_>)> {
     match page::kind(bytes) {
         Some(PageKind::Data) => Objects::new(bytes).collect(),
-        Some(PageKind::LargeHead) => ObjectHead::parse(&bytes[HEADER_BYTES..])
-            .map(|head| (0, head))
-            .into_iter()
-            .collect(),
+        Some(PageKind::LargeHead) => {
+            ObjectHead::parse(&bytes[HEADER_BYTES..]).map(|head| (0, head)).into_iter().collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -126,12 +121,7 @@ struct Objects<'a> {
 impl<'a> Objects<'a> {
     fn new(bytes: &'a [u8]) -> Self {
         let count = page::entries(bytes) as usize;
-        Self {
-            bytes,
-            count,
-            next: 0,
-            at: HEADER_BYTES + count * DIRECTORY_ENTRY_BYTES,
-        }
+        Self { bytes, count, next: 0, at: HEADER_BYTES + count * DIRECTORY_ENTRY_BYTES }
     }
 }
 

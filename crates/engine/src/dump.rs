@@ -79,22 +79,12 @@ fn read_all(input: &mut Reader<'_>, shape: Shape, empty: &Version) -> Option<Res
         .iter()
         .map(|_| input.string().map(Into::into))
         .collect::<Option<Vec<_>>>()?;
-    input.is_at_end().then_some(Restored {
-        sequence,
-        memtable,
-        version,
-        extents,
-        cursors,
-    })
+    input.is_at_end().then_some(Restored { sequence, memtable, version, extents, cursors })
 }
 
 fn write_memtables(out: &mut Writer, memtables: &Memtables, with_frozen: bool) {
     // Oldest first, so that reading them back one after the other leaves the newest on top.
-    let frozen = memtables
-        .frozen
-        .iter()
-        .filter(|_| with_frozen)
-        .map(|memtable| &**memtable);
+    let frozen = memtables.frozen.iter().filter(|_| with_frozen).map(|memtable| &**memtable);
     let all: Vec<&Memtable> = frozen.chain([&memtables.active]).collect();
     out.u64(all.iter().map(|memtable| memtable.len() as u64).sum());
     for (key, sequence, entry) in all.iter().flat_map(|memtable| memtable.iter()) {
@@ -123,10 +113,7 @@ fn read_memtable(input: &mut Reader<'_>) -> Option<Memtable> {
         let entry: Entry = match input.u8()? {
             0 => None,
             1 => Some(Value::from_bytes(input.string()?)),
-            2 => Some(Value::Synthetic {
-                seed: input.u64()?,
-                len: input.u32()?,
-            }),
+            2 => Some(Value::Synthetic { seed: input.u64()?, len: input.u32()? }),
             _ => return None,
         };
         memtable.insert(key, sequence, entry, None);
@@ -164,11 +151,7 @@ fn read_levels(input: &mut Reader<'_>, empty: &Version) -> Option<Version> {
         for _ in 0..input.u32()? {
             new.push(read_segment(input)?);
         }
-        edits.push(LevelEdit {
-            level,
-            range: 0..0,
-            new,
-        });
+        edits.push(LevelEdit { level, range: 0..0, new });
     }
     Some(empty.edited(edits))
 }
@@ -181,10 +164,7 @@ fn read_segment(input: &mut Reader<'_>) -> Option<NamedSegment> {
         1 => Location::Pinned(Rc::new(PageImage::new(input.string()?.to_vec()))),
         _ => return None,
     };
-    Some(NamedSegment {
-        first_key,
-        segment: Segment { location, entries },
-    })
+    Some(NamedSegment { first_key, segment: Segment { location, entries } })
 }
 
 fn write_extents(out: &mut Writer, extents: &Extents) {
@@ -205,9 +185,8 @@ fn write_extents(out: &mut Writer, extents: &Extents) {
 
 fn read_extents(input: &mut Reader<'_>, shape: Shape) -> Option<Extents> {
     let opened = input.u64()?;
-    let extents = (0..shape.extents)
-        .map(|_| read_extent(input))
-        .collect::<Option<Vec<Extent>>>()?;
+    let extents =
+        (0..shape.extents).map(|_| read_extent(input)).collect::<Option<Vec<Extent>>>()?;
     Some(Extents::restore(shape, extents, opened))
 }
 
@@ -216,20 +195,10 @@ fn read_extent(input: &mut Reader<'_>) -> Option<Extent> {
     let purpose = *Purpose::ALL.get(input.u8()? as usize)?;
     let (cursor, published, live) = (input.u32()?, input.u32()?, input.u32()?);
     let age = input.u64()?;
-    let holes = (0..input.u32()?)
-        .map(|_| input.u32().map(PageNo))
-        .collect::<Option<Vec<_>>>()?;
+    let holes = (0..input.u32()?).map(|_| input.u32().map(PageNo)).collect::<Option<Vec<_>>>()?;
     let state = match state {
         State::Open | State::Collecting => State::Closed,
         same => same,
     };
-    Some(Extent {
-        state,
-        purpose,
-        cursor,
-        published,
-        live,
-        holes,
-        age,
-    })
+    Some(Extent { state, purpose, cursor, published, live, holes, age })
 }

@@ -42,9 +42,7 @@ pub struct Engine<M: Medium> {
 
 impl<M: Medium> Clone for Engine<M> {
     fn clone(&self) -> Self {
-        Self {
-            inner: Rc::clone(&self.inner),
-        }
+        Self { inner: Rc::clone(&self.inner) }
     }
 }
 
@@ -101,9 +99,7 @@ impl Memtables {
     pub(crate) fn get(&self, key: &[u8]) -> Option<(Sequence, &Entry)> {
         let newest_first =
             std::iter::once(&self.active).chain(self.frozen.iter().rev().map(|m| &**m));
-        newest_first
-            .into_iter()
-            .find_map(|memtable| memtable.get(key, Sequence::MAX))
+        newest_first.into_iter().find_map(|memtable| memtable.get(key, Sequence::MAX))
     }
 }
 
@@ -181,9 +177,7 @@ impl<M: Medium> Engine<M> {
             is_squeezing: Cell::new(false),
             compaction_buffers: Cell::new(0),
         };
-        Self {
-            inner: Rc::new(inner),
-        }
+        Self { inner: Rc::new(inner) }
     }
 
     /// The value of `key`. `work` is processor time that the caller owes for this operation; it is
@@ -325,11 +319,7 @@ pub(crate) fn sizing_input(
         entries_per_segment: u64::from(entries),
         segment_bytes: u64::from(shape.page_bytes),
         prefix_bytes: options.prefix_bytes as u64,
-        range_pointer_bytes: if options.range_pointers {
-            RANGE_POINTER_BYTES
-        } else {
-            0
-        },
+        range_pointer_bytes: if options.range_pointers { RANGE_POINTER_BYTES } else { 0 },
         dram_bytes: surroundings.index_dram_bytes,
         levels: options.levels,
     }
@@ -348,15 +338,8 @@ impl<M: Medium> Inner<M> {
         mut work: Nanos,
         flash_reads: &mut u32,
     ) -> Result<Located, EngineError> {
-        let mut effort = Effort {
-            memtables: 1,
-            ..Effort::default()
-        };
-        let in_memtable = self
-            .memtables
-            .borrow()
-            .get(key)
-            .map(|(_, entry)| entry.clone());
+        let mut effort = Effort { memtables: 1, ..Effort::default() };
+        let in_memtable = self.memtables.borrow().get(key).map(|(_, entry)| entry.clone());
         if let Some(entry) = in_memtable {
             self.cpu.cores.spend(work + self.cpu.costs.of(effort)).await;
             return Ok(Located::Memory(entry));
@@ -390,14 +373,7 @@ impl<M: Medium> Inner<M> {
         let segment = MetaSegment::new(image.bytes(), self.format).expect("read_meta checked it");
         match segment.find(key, effort) {
             Some(pointer) => Step::Found(pointer),
-            None => search(
-                version,
-                key,
-                pending.level + 1,
-                pending.below,
-                self.format,
-                effort,
-            ),
+            None => search(version, key, pending.level + 1, pending.below, self.format, effort),
         }
     }
 
@@ -407,11 +383,7 @@ impl<M: Medium> Inner<M> {
         page: PageNo,
         class: IoClass,
     ) -> Result<Rc<PageImage>, EngineError> {
-        let image = self
-            .medium
-            .read(page, class)
-            .await
-            .map_err(|_| EngineError::Corrupt(page))?;
+        let image = self.medium.read(page, class).await.map_err(|_| EngineError::Corrupt(page))?;
         self.check_page(page, image)
     }
 
@@ -421,11 +393,7 @@ impl<M: Medium> Inner<M> {
         image: Rc<PageImage>,
     ) -> Result<Rc<PageImage>, EngineError> {
         let is_intact = page::is_intact(&image, page) || self.planted.has(Fault::SkipChecksum);
-        if is_intact {
-            Ok(image)
-        } else {
-            Err(EngineError::Corrupt(page))
-        }
+        if is_intact { Ok(image) } else { Err(EngineError::Corrupt(page)) }
     }
 
     /// Reads a page that must be a meta segment.
@@ -434,11 +402,7 @@ impl<M: Medium> Inner<M> {
         page: PageNo,
         class: IoClass,
     ) -> Result<Rc<PageImage>, EngineError> {
-        let image = self
-            .medium
-            .read(page, class)
-            .await
-            .map_err(|_| EngineError::Corrupt(page))?;
+        let image = self.medium.read(page, class).await.map_err(|_| EngineError::Corrupt(page))?;
         self.check_meta(page, image)
     }
 
@@ -450,11 +414,7 @@ impl<M: Medium> Inner<M> {
     ) -> Result<Rc<PageImage>, EngineError> {
         let image = self.check_page(page, image)?;
         let is_meta = MetaSegment::new(image.bytes(), self.format).is_some();
-        if is_meta {
-            Ok(image)
-        } else {
-            Err(EngineError::Corrupt(page))
-        }
+        if is_meta { Ok(image) } else { Err(EngineError::Corrupt(page)) }
     }
 
     /// Reads the value that `pointer` says `key` has.
@@ -485,9 +445,8 @@ impl<M: Medium> Inner<M> {
     ) -> Result<Value, EngineError> {
         let payload = self.shape.payload_bytes;
         let pages = data_page::pages_of_large(payload, head.key.len(), head.value_len);
-        let tails: Vec<_> = (1..pages)
-            .map(|number| self.medium.read(PageNo(first.0 + number), class))
-            .collect();
+        let tails: Vec<_> =
+            (1..pages).map(|number| self.medium.read(PageNo(first.0 + number), class)).collect();
         let mut bytes = head.first_part().to_vec();
         for (number, tail) in (1..).zip(tails) {
             let page = PageNo(first.0 + number);
@@ -518,10 +477,7 @@ impl<M: Medium> Inner<M> {
         work: Nanos,
     ) -> Result<bool, EngineError> {
         self.wait_for_room(entry.is_none()).await?;
-        let cost = self.cpu.costs.of(Effort {
-            memtables: 1,
-            ..Effort::default()
-        });
+        let cost = self.cpu.costs.of(Effort { memtables: 1, ..Effort::default() });
         if condition == Condition::Always {
             self.cpu.cores.spend(work + cost).await;
             self.insert(key, entry);
@@ -539,14 +495,8 @@ impl<M: Medium> Inner<M> {
             if self.flushes.get() != flushes {
                 continue; // what was newer may have left the memtables meanwhile
             }
-            let newest = self
-                .memtables
-                .borrow()
-                .get(key)
-                .map(|(at, entry)| (at, entry.is_some()));
-            let exists = newest
-                .filter(|(at, _)| *at > start)
-                .map_or(exists, |(_, is_put)| is_put);
+            let newest = self.memtables.borrow().get(key).map(|(at, entry)| (at, entry.is_some()));
+            let exists = newest.filter(|(at, _)| *at > start).map_or(exists, |(_, is_put)| is_put);
             if exists != (condition == Condition::MustExist) {
                 return Ok(false);
             }
@@ -573,9 +523,7 @@ impl<M: Medium> Inner<M> {
         memtables.active.insert(key, sequence, entry, None);
         let is_full = memtables.active.bytes() >= self.options.memtable_bytes;
         if is_full && memtables.frozen.len() < self.options.frozen_memtables {
-            memtables
-                .frozen
-                .push_back(Rc::new(std::mem::take(&mut memtables.active)));
+            memtables.frozen.push_back(Rc::new(std::mem::take(&mut memtables.active)));
             self.work.notify_all();
         }
     }
@@ -621,10 +569,7 @@ impl<M: Medium> Inner<M> {
 
     /// Free extents that clients may not use.
     pub(crate) fn client_reserve(&self) -> usize {
-        let flush_pages = self
-            .options
-            .memtable_bytes
-            .div_ceil(u64::from(self.shape.payload_bytes));
+        let flush_pages = self.options.memtable_bytes.div_ceil(u64::from(self.shape.payload_bytes));
         3 + (2 * flush_pages).div_ceil(u64::from(self.shape.pages_per_extent)) as usize
     }
 
@@ -634,10 +579,7 @@ impl<M: Medium> Inner<M> {
         if value.len() <= max && pages <= self.shape.pages_per_extent {
             return Ok(());
         }
-        Err(EngineError::ValueTooLarge {
-            len: value.len(),
-            max,
-        })
+        Err(EngineError::ValueTooLarge { len: value.len(), max })
     }
 
     fn max_value_bytes(&self) -> u32 {
@@ -659,9 +601,8 @@ impl<M: Medium> Inner<M> {
 
     fn count_get(&self, key: &[u8], value: Option<&Value>, flash_reads: u32) {
         let bound = self.options.levels - self.plan.borrow().pinned
-            + value.map_or(0, |v| {
-                data_page::pages_of(self.shape.payload_bytes, key.len(), v.len())
-            });
+            + value
+                .map_or(0, |v| data_page::pages_of(self.shape.payload_bytes, key.len(), v.len()));
         let stats = &mut *self.stats.borrow_mut();
         assert!(
             flash_reads <= bound || stats.replans > 0,

@@ -39,10 +39,7 @@ impl Epochs {
         }
         *readers.back_mut().expect("it has an epoch now") += 1;
         let epoch = self.shared.oldest.get() + readers.len() as u64 - 1;
-        Guard {
-            shared: Rc::clone(&self.shared),
-            epoch,
-        }
+        Guard { shared: Rc::clone(&self.shared), epoch }
     }
 
     /// Waits until every reader that has begun by now is gone.
@@ -54,10 +51,7 @@ impl Epochs {
         }
         shared.readers.borrow_mut().push_back(0);
         shared.retire();
-        shared
-            .drained
-            .wait_until(|| shared.oldest.get() > current)
-            .await;
+        shared.drained.wait_until(|| shared.oldest.get() > current).await;
     }
 }
 
@@ -111,10 +105,7 @@ mod tests {
             assert!(!drained.is_finished());
             drop(early);
             handle.sleep(Nanos(1)).await;
-            assert!(
-                drained.is_finished(),
-                "a reader that began later does not count"
-            );
+            assert!(drained.is_finished(), "a reader that began later does not count");
             epochs.clone().drain_is_pending_while(&late, &handle).await;
             drop(late);
             epochs.drain().await;

@@ -91,17 +91,8 @@ impl Extents {
 
     /// The extents as a recovery found them.
     pub(crate) fn restore(shape: Shape, extents: Vec<Extent>, opened: u64) -> Self {
-        let free = extents
-            .iter()
-            .filter(|extent| extent.state == State::Free)
-            .count();
-        Self {
-            shape,
-            all: extents,
-            open: [None; 2],
-            free,
-            opened,
-        }
+        let free = extents.iter().filter(|extent| extent.state == State::Free).count();
+        Self { shape, all: extents, open: [None; 2], free, opened }
     }
 
     pub(crate) fn free(&self) -> usize {
@@ -117,10 +108,7 @@ impl Extents {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (ExtentId, &Extent)> {
-        self.all
-            .iter()
-            .enumerate()
-            .map(|(i, extent)| (ExtentId(i as u32), extent))
+        self.all.iter().enumerate().map(|(i, extent)| (ExtentId(i as u32), extent))
     }
 
     /// Pages left in the extent that is open for `purpose`.
@@ -155,9 +143,7 @@ impl Extents {
     }
 
     fn open(&mut self, purpose: Purpose, wear: impl Fn(ExtentId) -> u32) -> Option<()> {
-        let free = self
-            .iter()
-            .filter(|(_, extent)| extent.state == State::Free);
+        let free = self.iter().filter(|(_, extent)| extent.state == State::Free);
         let (id, _) = free.min_by_key(|(id, _)| (wear(*id), *id))?;
         self.opened += 1;
         self.free -= 1;
@@ -187,15 +173,8 @@ impl Extents {
     pub(crate) fn bury(&mut self, page: PageNo) {
         let extent = self.extent_mut(page);
         // An extent under collection has already been written off; its entries die late.
-        if matches!(
-            extent.state,
-            State::Open | State::Closed | State::Quarantined
-        ) {
-            assert!(
-                extent.live > 0,
-                "more items of page {} died than lived",
-                page.0
-            );
+        if matches!(extent.state, State::Open | State::Closed | State::Quarantined) {
+            assert!(extent.live > 0, "more items of page {} died than lived", page.0);
             extent.live -= 1;
         }
     }

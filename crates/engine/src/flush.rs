@@ -38,20 +38,13 @@ impl<M: Medium> Inner<M> {
 
     async fn flush(&self, memtable: &Memtable) {
         let objects: Vec<Outgoing<'_>> = memtable.iter().filter_map(outgoing).collect();
-        self.cpu
-            .cores
-            .spend_in_background(self.cpu.costs.of_packing(objects.len()))
-            .await;
+        self.cpu.cores.spend_in_background(self.cpu.costs.of_packing(objects.len())).await;
         let layout = lay_out(&objects, self.shape.payload_bytes);
         let lengths: Vec<usize> = layout.groups.iter().map(Vec::len).collect();
         let urgency = || self.fill_of_active_memtable();
-        let firsts = self
-            .write_groups(Purpose::Data, layout.groups, IoClass::Flush, urgency)
-            .await;
-        let mut pointers = layout
-            .places
-            .iter()
-            .map(|(group, piece)| self.format.pointer(firsts[*group], *piece));
+        let firsts = self.write_groups(Purpose::Data, layout.groups, IoClass::Flush, urgency).await;
+        let mut pointers =
+            layout.places.iter().map(|(group, piece)| self.format.pointer(firsts[*group], *piece));
         let entries = memtable
             .iter()
             .map(|(key, _, entry)| {
@@ -70,8 +63,7 @@ impl<M: Medium> Inner<M> {
     /// memtable: a reader finds them in one or the other.
     async fn merge_into_first_level(&self, entries: Vec<(Box<[u8]>, Pointer)>) {
         let expected = self.flush_segments();
-        self.claim(&[0], || self.first_level_has_room(expected))
-            .await;
+        self.claim(&[0], || self.first_level_has_room(expected)).await;
         let level = Rc::clone(&self.version.borrow().levels()[0]);
         let objects: Vec<PageNo> = entries
             .iter()
@@ -85,21 +77,9 @@ impl<M: Medium> Inner<M> {
         let lower = SegmentRun::new(lower, self.format);
         let drops_tombstones = self.options.levels == 1;
         let payload = self.shape.payload_bytes;
-        let merged = merge(
-            ListRun::new(entries),
-            lower,
-            self.format,
-            payload,
-            drops_tombstones,
-        );
-        self.cpu
-            .cores
-            .spend_in_background(self.cpu.costs.of_merge(merged.entries))
-            .await;
-        let place = Place {
-            level: 0,
-            urgency: &|| self.fill_of_active_memtable(),
-        };
+        let merged = merge(ListRun::new(entries), lower, self.format, payload, drops_tombstones);
+        self.cpu.cores.spend_in_background(self.cpu.costs.of_merge(merged.entries)).await;
+        let place = Place { level: 0, urgency: &|| self.fill_of_active_memtable() };
         let (segments, dead) = (merged.segments, merged.dead);
         let new = self.place(segments, place, IoClass::CompactionWrite).await;
         {
@@ -112,11 +92,7 @@ impl<M: Medium> Inner<M> {
         self.bury(&dead);
         let range = 0..level.len();
         self.bury_segments(&level, range.clone());
-        self.publish(vec![LevelEdit {
-            level: 0,
-            range,
-            new,
-        }]);
+        self.publish(vec![LevelEdit { level: 0, range, new }]);
         self.memtables.borrow_mut().frozen.pop_front();
         self.flushes.set(self.flushes.get() + 1);
         self.unclaim(&[0]);
@@ -150,11 +126,7 @@ impl<M: Medium> Inner<M> {
 fn outgoing<'a>(
     (key, sequence, entry): (&'a [u8], u64, &'a Option<Value>),
 ) -> Option<Outgoing<'a>> {
-    entry.as_ref().map(|value| Outgoing {
-        key,
-        sequence,
-        value,
-    })
+    entry.as_ref().map(|value| Outgoing { key, sequence, value })
 }
 
 /// Packs objects into pages: small ones share, large ones have pages of their own.
@@ -164,9 +136,7 @@ fn lay_out(objects: &[Outgoing<'_>], payload_bytes: u32) -> Layout {
     };
     let mut places = vec![(0, 0); objects.len()];
     let mut groups = Vec::new();
-    let small: Vec<usize> = (0..objects.len())
-        .filter(|i| is_small(&objects[*i]))
-        .collect();
+    let small: Vec<usize> = (0..objects.len()).filter(|i| is_small(&objects[*i])).collect();
     let lengths: Vec<usize> = small.iter().map(|i| objects[*i].full_len()).collect();
     let room = payload_bytes as usize - data_page::packed_len(0, 0);
     let overhead = data_page::packed_len(1, 0) - data_page::packed_len(0, 0);
@@ -179,11 +149,7 @@ fn lay_out(objects: &[Outgoing<'_>], payload_bytes: u32) -> Layout {
         }
         groups.push(vec![bytes]);
     }
-    for (index, object) in objects
-        .iter()
-        .enumerate()
-        .filter(|(_, object)| !is_small(object))
-    {
+    for (index, object) in objects.iter().enumerate().filter(|(_, object)| !is_small(object)) {
         places[index] = (groups.len(), 0);
         groups.push(data_page::build_large(object, payload_bytes));
     }

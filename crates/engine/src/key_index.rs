@@ -28,13 +28,7 @@ impl KeyIndex {
             bytes.extend_from_slice(key);
             ends.push(bytes.len() as u32);
         }
-        let mut index = Self {
-            prefix_bytes,
-            common: 0,
-            prefixes: Vec::new(),
-            bytes,
-            ends,
-        };
+        let mut index = Self { prefix_bytes, common: 0, prefixes: Vec::new(), bytes, ends };
         if prefix_bytes > 0 && index.len() > 0 {
             index.common = common_len(index.key(0), index.key(index.len() - 1));
             index.prefixes = (0..index.len())

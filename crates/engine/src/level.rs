@@ -84,13 +84,7 @@ impl Level {
             }
         }
         let heads = KeyIndex::new(chunks.iter().map(|chunk| chunk.index.key(0)), prefix_bytes);
-        Self {
-            chunks,
-            heads,
-            starts,
-            prefix_bytes,
-            totals,
-        }
+        Self { chunks, heads, starts, prefix_bytes, totals }
     }
 
     pub(crate) fn totals(&self) -> Totals {
@@ -114,10 +108,7 @@ impl Level {
     }
 
     fn place(&self, index: usize) -> (usize, usize) {
-        let chunk = self
-            .starts
-            .partition_point(|start| *start as usize <= index)
-            - 1;
+        let chunk = self.starts.partition_point(|start| *start as usize <= index) - 1;
         (chunk, index - self.starts[chunk] as usize)
     }
 
@@ -138,11 +129,7 @@ impl Level {
         let (last, last_place) = self.place(among.end - 1);
         let chunk = self.heads.upper_bound(key, first + 1..last + 1, effort) - 1;
         let from = if chunk == first { first_place } else { 0 };
-        let to = if chunk == last {
-            last_place + 1
-        } else {
-            self.chunks[chunk].segments.len()
-        };
+        let to = if chunk == last { last_place + 1 } else { self.chunks[chunk].segments.len() };
         let above = self.chunks[chunk].index.upper_bound(key, from..to, effort);
         let flat = self.starts[chunk] as usize + above;
         (flat > among.start).then(|| flat - 1)
@@ -173,10 +160,7 @@ impl Level {
         // The chunks that hold the range are rebuilt; an insertion at the very end belongs to the
         // last chunk.
         let touched = self.touched_chunks(&range);
-        let base = self
-            .starts
-            .get(touched.start)
-            .map_or(0, |start| *start as usize);
+        let base = self.starts.get(touched.start).map_or(0, |start| *start as usize);
         let mut segments = self.named(base..range.start);
         segments.extend(new);
         let end = match self.starts.get(touched.end) {
@@ -196,9 +180,7 @@ impl Level {
         }
         let last = self.len() - 1;
         let start = self.place(range.start.min(last)).0;
-        let end = self
-            .place(range.end.saturating_sub(1).max(range.start).min(last))
-            .0;
+        let end = self.place(range.end.saturating_sub(1).max(range.start).min(last)).0;
         start..end + 1
     }
 
@@ -215,11 +197,7 @@ impl Level {
     /// All segments in key order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &Segment)> {
         self.chunks.iter().flat_map(|chunk| {
-            chunk
-                .segments
-                .iter()
-                .enumerate()
-                .map(|(i, segment)| (chunk.index.key(i), segment))
+            chunk.segments.iter().enumerate().map(|(i, segment)| (chunk.index.key(i), segment))
         })
     }
 }
@@ -229,9 +207,7 @@ fn into_chunks(segments: &[NamedSegment], prefix_bytes: usize) -> Vec<Rc<Chunk>>
         return Vec::new();
     }
     // Even shares, so that repeated splices do not leave a trail of tiny chunks.
-    let share = segments
-        .len()
-        .div_ceil(segments.len().div_ceil(CHUNK_SEGMENTS));
+    let share = segments.len().div_ceil(segments.len().div_ceil(CHUNK_SEGMENTS));
     segments
         .chunks(share)
         .map(|part| {

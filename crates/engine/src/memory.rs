@@ -27,11 +27,7 @@ fn index_memory(version: &Version, prefix_bytes: u64, page_bytes: u64) -> Memory
 impl<M: Medium> Inner<M> {
     pub(crate) fn memory(&self) -> MemoryUse {
         let memtables = self.memtables.borrow();
-        let frozen: u64 = memtables
-            .frozen
-            .iter()
-            .map(|memtable| memtable.bytes())
-            .sum();
+        let frozen: u64 = memtables.frozen.iter().map(|memtable| memtable.bytes()).sum();
         MemoryUse {
             memtables: memtables.active.bytes() + frozen,
             compaction_buffers: self.compaction_buffers.get(),
@@ -62,11 +58,7 @@ impl<M: Medium> Inner<M> {
         stats.replans += 1;
         let mut input = sizing_input(&self.options, &self.surroundings, &self.shape, self.format);
         // Set aside an eighth more than there is now, with the key length there is now.
-        let segments: u64 = version
-            .levels()
-            .iter()
-            .map(|l| u64::from(l.totals().segments))
-            .sum();
+        let segments: u64 = version.levels().iter().map(|l| u64::from(l.totals().segments)).sum();
         let entries: u64 = version.levels().iter().map(|l| l.totals().entries).sum();
         let list_bytes = memory.level_lists + memory.level_lists / 8;
         input.key_bytes = (memory.level_lists / segments.max(1)).saturating_sub(PAGE_ADDRESS_BYTES);
@@ -74,10 +66,7 @@ impl<M: Medium> Inner<M> {
         let per_segment = input.key_bytes + input.pointer_bytes;
         let budgeted = list_bytes.div_ceil(per_segment.max(1));
         input.pair_bytes = (input.capacity_bytes / (budgeted * input.entries_per_segment)).max(1);
-        *self.plan.borrow_mut() = sizing::plan(
-            &input,
-            self.options.level_sizing,
-            self.options.pinned_levels,
-        );
+        *self.plan.borrow_mut() =
+            sizing::plan(&input, self.options.level_sizing, self.options.pinned_levels);
     }
 }

@@ -55,19 +55,10 @@ impl Memtable {
         let version = Version { sequence, entry };
         let Some(versions) = self.keys.get_mut(key) else {
             self.entries += 1;
-            self.keys.insert(
-                key.into(),
-                Versions {
-                    newest: version,
-                    older: Vec::new(),
-                },
-            );
+            self.keys.insert(key.into(), Versions { newest: version, older: Vec::new() });
             return;
         };
-        assert!(
-            versions.newest.sequence < sequence,
-            "writes of a key come in order"
-        );
+        assert!(versions.newest.sequence < sequence, "writes of a key come in order");
         let replaced = std::mem::replace(&mut versions.newest, version);
         if newest_snapshot.is_some_and(|snapshot| replaced.sequence <= snapshot) {
             self.entries += 1;

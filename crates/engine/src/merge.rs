@@ -27,12 +27,7 @@ pub(crate) struct SegmentRun {
 impl SegmentRun {
     /// The entries of `pages`, each of which is a meta segment.
     pub(crate) fn new(pages: Vec<Rc<PageImage>>, format: PointerFormat) -> Self {
-        Self {
-            pages,
-            format,
-            page: 0,
-            entry: 0,
-        }
+        Self { pages, format, page: 0, entry: 0 }
     }
 
     fn segment(&self) -> Option<MetaSegment<'_>> {
@@ -71,9 +66,7 @@ impl ListRun {
 
 impl Run for ListRun {
     fn peek(&self) -> Option<(&[u8], Pointer)> {
-        self.entries
-            .get(self.next)
-            .map(|(key, pointer)| (&key[..], *pointer))
+        self.entries.get(self.next).map(|(key, pointer)| (&key[..], *pointer))
     }
 
     fn advance(&mut self) {
@@ -183,11 +176,7 @@ impl Output {
         if entries > 0 {
             let first_key = std::mem::take(&mut self.first_key);
             let bytes = self.builder.finish();
-            self.merged.segments.push(BuiltSegment {
-                first_key,
-                bytes,
-                entries,
-            });
+            self.merged.segments.push(BuiltSegment { first_key, bytes, entries });
         }
     }
 

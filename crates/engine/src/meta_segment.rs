@@ -28,11 +28,7 @@ impl<'a> MetaSegment<'a> {
     pub(crate) fn new(bytes: &'a [u8], format: PointerFormat) -> Option<Self> {
         let is_meta = page::kind(bytes) == Some(PageKind::Meta);
         let count = page::entries(bytes) as usize;
-        is_meta.then_some(Self {
-            bytes,
-            count,
-            format,
-        })
+        is_meta.then_some(Self { bytes, count, format })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -50,11 +46,7 @@ impl<'a> MetaSegment<'a> {
     }
 
     fn entry(&self, index: usize) -> (usize, usize) {
-        let end = if index + 1 == self.count {
-            self.bytes.len()
-        } else {
-            self.offset(index + 1)
-        };
+        let end = if index + 1 == self.count { self.bytes.len() } else { self.offset(index + 1) };
         (self.offset(index), end)
     }
 
@@ -118,11 +110,8 @@ impl MetaSegmentBuilder {
     /// The page's bytes, unsealed; the builder is empty again.
     pub(crate) fn finish(&mut self) -> Vec<u8> {
         let base = HEADER_BYTES + self.offsets.len() * OFFSET_BYTES;
-        let mut bytes = page::start(
-            PageKind::Meta,
-            self.offsets.len() as u16,
-            base + self.entries.len(),
-        );
+        let mut bytes =
+            page::start(PageKind::Meta, self.offsets.len() as u16, base + self.entries.len());
         bytes[9] = self.format.bytes as u8;
         for offset in self.offsets.drain(..) {
             bytes.extend_from_slice(&(offset + base as u16).to_le_bytes());

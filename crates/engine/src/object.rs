@@ -25,11 +25,7 @@ pub(crate) fn full_len(key_len: usize, value_len: u32) -> usize {
 
 /// Appends the header and the key.
 pub(crate) fn encode_head(key: &[u8], sequence: Sequence, value: &Value, to: &mut Vec<u8>) {
-    let flags = if matches!(value, Value::Synthetic { .. }) {
-        SYNTHETIC
-    } else {
-        0
-    };
+    let flags = if matches!(value, Value::Synthetic { .. }) { SYNTHETIC } else { 0 };
     to.push(key.len() as u8);
     to.push(flags);
     to.extend_from_slice(&sequence.to_le_bytes());
@@ -73,21 +69,14 @@ impl<'a> ObjectHead<'a> {
 
     /// Bytes that the value takes in the page as stored.
     pub(crate) fn stored_value_len(&self) -> usize {
-        if self.is_synthetic {
-            SEED_BYTES
-        } else {
-            self.value_len as usize
-        }
+        if self.is_synthetic { SEED_BYTES } else { self.value_len as usize }
     }
 
     /// The value, if all of it is in this page.
     pub(crate) fn value(&self) -> Option<Value> {
         let stored = self.body.get(..self.stored_value_len())?;
         Some(if self.is_synthetic {
-            Value::Synthetic {
-                seed: u64_at(stored, 0),
-                len: self.value_len,
-            }
+            Value::Synthetic { seed: u64_at(stored, 0), len: self.value_len }
         } else {
             Value::from_bytes(stored)
         })

@@ -70,40 +70,23 @@ impl<M: Medium> Engine<M> {
     /// The first page of each extent that is free: nothing may have been written there.
     pub fn first_pages_of_free_extents(&self) -> Vec<PageNo> {
         let extents = self.inner.extents.borrow();
-        let free = extents
-            .iter()
-            .filter(|(_, extent)| extent.state == State::Free);
+        let free = extents.iter().filter(|(_, extent)| extent.state == State::Free);
         free.map(|(id, _)| self.inner.shape.page(id, 0)).collect()
     }
 
     fn build(setup: Setup<M>) -> Self {
-        let Setup {
-            handle,
-            medium,
-            options,
-            surroundings,
-            cpu,
-            planted,
-        } = setup;
+        let Setup { handle, medium, options, surroundings, cpu, planted } = setup;
         let problems = options.problems();
-        assert!(
-            problems.is_empty(),
-            "options were not checked: {}",
-            problems.join("; ")
-        );
+        assert!(problems.is_empty(), "options were not checked: {}", problems.join("; "));
         Self::from_parts(handle, medium, options, surroundings, cpu, planted)
     }
 
     fn release_again(&self) {
         let extents = self.inner.extents.borrow();
-        let cut_short = extents
-            .iter()
-            .filter(|(_, extent)| extent.state == State::Releasing);
+        let cut_short = extents.iter().filter(|(_, extent)| extent.state == State::Releasing);
         for (id, _) in cut_short {
             let inner = Rc::clone(&self.inner);
-            self.inner
-                .handle
-                .spawn("release", async move { inner.release(id).await });
+            self.inner.handle.spawn("release", async move { inner.release(id).await });
         }
     }
 

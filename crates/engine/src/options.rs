@@ -66,25 +66,17 @@ impl Options {
             problems.push("frozen_memtables must be at least 1".to_owned());
         }
         if self.prefix_bytes > 8 {
-            problems.push(format!(
-                "prefix_bytes is {}, must be 0 to 8",
-                self.prefix_bytes
-            ));
+            problems.push(format!("prefix_bytes is {}, must be 0 to 8", self.prefix_bytes));
         }
         if self.compaction_workers == 0 {
             problems.push("compaction_workers must be at least 1".to_owned());
         }
         if !(self.fill > 0.0 && self.fill < 1.0) {
-            problems.push(format!(
-                "fill is {}, must be more than 0 and less than 1",
-                self.fill
-            ));
+            problems.push(format!("fill is {}, must be more than 0 and less than 1", self.fill));
         }
         if !(self.gc_start > 0.0 && self.gc_start < 0.5) {
-            problems.push(format!(
-                "gc_start is {}, must be more than 0, less than 0.5",
-                self.gc_start
-            ));
+            problems
+                .push(format!("gc_start is {}, must be more than 0, less than 0.5", self.gc_start));
         }
         problems
     }

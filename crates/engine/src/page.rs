@@ -35,15 +35,9 @@ pub(crate) enum PageKind {
 
 impl PageKind {
     fn from_byte(byte: u8) -> Option<Self> {
-        [
-            Self::Meta,
-            Self::Data,
-            Self::LargeHead,
-            Self::LargeTail,
-            Self::Filler,
-        ]
-        .into_iter()
-        .find(|kind| *kind as u8 == byte)
+        [Self::Meta, Self::Data, Self::LargeHead, Self::LargeTail, Self::Filler]
+            .into_iter()
+            .find(|kind| *kind as u8 == byte)
     }
 }
 

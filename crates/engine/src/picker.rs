@@ -56,10 +56,7 @@ pub(crate) fn pick(levels: &[LevelState]) -> Option<usize> {
 /// below.
 pub(crate) fn pick_to_squeeze(levels: &[LevelState]) -> Option<usize> {
     let is_free = |n: usize| !levels[n].is_busy && !levels[n + 1].is_busy;
-    (0..levels.len() - 1)
-        .rev()
-        .find(|n| levels[*n].segments > 0)
-        .filter(|n| is_free(*n))
+    (0..levels.len() - 1).rev().find(|n| levels[*n].segments > 0).filter(|n| is_free(*n))
 }
 
 /// Segments that one partial compaction takes from a level of `segments`, so that about `pages`
@@ -80,13 +77,7 @@ mod tests {
     use super::*;
 
     fn level(segments: usize, capacity: usize) -> LevelState {
-        LevelState {
-            segments,
-            capacity,
-            slice: 1,
-            headroom: 1,
-            is_busy: false,
-        }
+        LevelState { segments, capacity, slice: 1, headroom: 1, is_busy: false }
     }
 
     #[test]
@@ -96,14 +87,8 @@ mod tests {
 
     #[test]
     fn the_fullest_level_goes_first_and_the_last_never() {
-        assert_eq!(
-            pick(&[level(4, 5), level(26, 25), level(1000, 100)]),
-            Some(1)
-        );
-        assert_eq!(
-            pick(&[level(6, 5), level(20, 25), level(1000, 100)]),
-            Some(0)
-        );
+        assert_eq!(pick(&[level(4, 5), level(26, 25), level(1000, 100)]), Some(1));
+        assert_eq!(pick(&[level(6, 5), level(20, 25), level(1000, 100)]), Some(0));
     }
 
     #[test]
@@ -113,10 +98,7 @@ mod tests {
 
     #[test]
     fn busy_levels_are_left_alone() {
-        let busy = LevelState {
-            is_busy: true,
-            ..level(30, 25)
-        };
+        let busy = LevelState { is_busy: true, ..level(30, 25) };
         assert_eq!(pick(&[level(6, 5), busy, level(0, 100)]), None);
     }
 

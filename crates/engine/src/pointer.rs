@@ -36,10 +36,7 @@ impl PointerFormat {
         let pieces = u64::from(shape.extents) * u64::from(shape.pages_per_extent) * pieces_per_page;
         // The highest number is the tombstone's.
         let bytes = (4..8).find(|bytes| pieces < 1 << (8 * bytes)).unwrap_or(8);
-        Self {
-            pieces_per_page,
-            bytes,
-        }
+        Self { pieces_per_page, bytes }
     }
 
     pub(crate) fn pointer(&self, page: PageNo, piece: u32) -> Pointer {
@@ -62,10 +59,6 @@ impl PointerFormat {
         word[..self.bytes].copy_from_slice(&from[..self.bytes]);
         let number = u64::from_le_bytes(word);
         let highest = u64::MAX >> (64 - 8 * self.bytes);
-        if number == highest {
-            Pointer::TOMBSTONE
-        } else {
-            Pointer(number)
-        }
+        if number == highest { Pointer::TOMBSTONE } else { Pointer(number) }
     }
 }

@@ -20,18 +20,13 @@ pub(crate) struct Ranges {
 impl Ranges {
     /// Pointers from `upper` into `lower`, made from nothing.
     pub(crate) fn build(upper: &Level, lower: &Level) -> Self {
-        Self {
-            covering: look_up(upper, lower, 0..upper.len()),
-        }
+        Self { covering: look_up(upper, lower, 0..upper.len()) }
     }
 
     /// Where in the lower level a search goes on that ended at `segment` of the upper one.
     pub(crate) fn below(&self, segment: usize, lower_len: usize) -> Range<usize> {
         let start = self.covering[segment] as usize;
-        let end = self
-            .covering
-            .get(segment + 1)
-            .map_or(lower_len, |next| *next as usize + 1);
+        let end = self.covering.get(segment + 1).map_or(lower_len, |next| *next as usize + 1);
         start..end.min(lower_len)
     }
 
@@ -63,9 +58,7 @@ impl Ranges {
         // A new first segment may begin before the old one did, so pointers to the segment in
         // front of the change are in question too; so are zeros, which may mean "none".
         let doubtful = replaced.start.saturating_sub(1);
-        let from = self
-            .covering
-            .partition_point(|below| (*below as usize) < doubtful);
+        let from = self.covering.partition_point(|below| (*below as usize) < doubtful);
         let to = self
             .covering
             .partition_point(|below| (*below as usize) < replaced.end.max(doubtful + 1));
@@ -73,18 +66,11 @@ impl Ranges {
         for below in &mut self.covering[to..] {
             *below = (i64::from(*below) + moved) as u32;
         }
-        self.covering
-            .splice(from..to, look_up(upper, lower, from..to));
+        self.covering.splice(from..to, look_up(upper, lower, from..to));
     }
 }
 
 fn look_up(upper: &Level, lower: &Level, segments: Range<usize>) -> Vec<u32> {
     let effort = &mut Effort::default();
-    segments
-        .map(|i| {
-            lower
-                .covering(upper.first_key(i), None, effort)
-                .unwrap_or(0) as u32
-        })
-        .collect()
+    segments.map(|i| lower.covering(upper.first_key(i), None, effort).unwrap_or(0) as u32).collect()
 }

@@ -47,11 +47,7 @@ pub(crate) fn search(
         let below = version.below(index, at);
         match &level.segment(at).location {
             Location::Stored(page) => {
-                return Step::Read(Pending {
-                    page: *page,
-                    level: index,
-                    below,
-                });
+                return Step::Read(Pending { page: *page, level: index, below });
             }
             Location::Pinned(image) => {
                 let segment = MetaSegment::new(image.bytes(), format);

@@ -85,8 +85,7 @@ impl SizingInput {
     /// Memory left for pinned segments, in bytes.
     pub fn bytes_for_pinning(&self) -> u64 {
         let prefixes = self.segments_at_capacity() * self.prefix_bytes;
-        self.dram_bytes
-            .saturating_sub(self.level_list_bytes() + prefixes)
+        self.dram_bytes.saturating_sub(self.level_list_bytes() + prefixes)
     }
 }
 
@@ -110,11 +109,8 @@ pub fn plan(input: &SizingInput, sizing: LevelSizing, pinned: Option<u32>) -> Le
 fn plan_for(input: &SizingInput, sizing: LevelSizing, pinned: u32) -> LevelPlan {
     let is_asymmetric =
         sizing == LevelSizing::Asymmetric && pinned > 0 && pinned + 1 == input.levels;
-    let (factor, last_factor, capacities) = if is_asymmetric {
-        asymmetric(input, pinned)
-    } else {
-        symmetric(input)
-    };
+    let (factor, last_factor, capacities) =
+        if is_asymmetric { asymmetric(input, pinned) } else { symmetric(input) };
     let of = |levels: usize| capacities[..levels].iter().sum::<u64>();
     let upper = of(capacities.len() - 1);
     let memory = PlannedMemory {
@@ -123,20 +119,12 @@ fn plan_for(input: &SizingInput, sizing: LevelSizing, pinned: u32) -> LevelPlan 
         range_pointers: upper * input.range_pointer_bytes,
         pinned: of(pinned as usize) * input.segment_bytes,
     };
-    LevelPlan {
-        capacities,
-        pinned,
-        factor,
-        last_factor,
-        memory,
-    }
+    LevelPlan { capacities, pinned, factor, last_factor, memory }
 }
 
 /// Level `n` has `factor^n` segments.
 fn powers(factor: f64, levels: u32) -> Vec<u64> {
-    (1..=levels)
-        .map(|n| (factor.powi(n as i32).round() as u64).max(1))
-        .collect()
+    (1..=levels).map(|n| (factor.powi(n as i32).round() as u64).max(1)).collect()
 }
 
 /// The published search: start at the root of the total and go down in steps of 0.05 until all
@@ -144,9 +132,7 @@ fn powers(factor: f64, levels: u32) -> Vec<u64> {
 fn symmetric(input: &SizingInput) -> (f64, f64, Vec<u64>) {
     let total = input.segments_at_fill().max(1);
     let start = (total as f64).powf(1.0 / f64::from(input.levels)).ceil();
-    let factors = (0..)
-        .map(|step| start - 0.05 * f64::from(step))
-        .take_while(|t| *t > 2.0);
+    let factors = (0..).map(|step| start - 0.05 * f64::from(step)).take_while(|t| *t > 2.0);
     for factor in factors {
         let capacities = powers(factor, input.levels);
         if capacities.iter().sum::<u64>() <= total {
@@ -169,9 +155,8 @@ fn asymmetric(input: &SizingInput, pinned: u32) -> (f64, f64, Vec<u64>) {
         let range_pointers = segments * input.range_pointer_bytes;
         segments * input.segment_bytes + range_pointers <= room && segments <= total
     };
-    let mut factors = (0..)
-        .map(|step| start.ceil() - 0.1 * f64::from(step))
-        .take_while(|t| *t > 2.0);
+    let mut factors =
+        (0..).map(|step| start.ceil() - 0.1 * f64::from(step)).take_while(|t| *t > 2.0);
     let factor = factors.find(|t| fits(&powers(*t, pinned))).unwrap_or(2.0);
     let mut capacities = powers(factor, pinned);
     let upper: u64 = capacities.iter().sum();
@@ -215,21 +200,13 @@ mod tests {
         assert_eq!(plan.pinned, 3);
         assert!((plan.factor - 18.8).abs() < 0.01, "factor {}", plan.factor);
         assert_eq!(plan.capacities[..3], [19, 353, 6645]);
-        assert!(
-            (plan.last_factor - 26.56).abs() < 0.01,
-            "last factor {}",
-            plan.last_factor
-        );
+        assert!((plan.last_factor - 26.56).abs() < 0.01, "last factor {}", plan.last_factor);
         assert!((plan.memory.pinned as f64 / MIB - 54.8).abs() < 0.05);
     }
 
     #[test]
     fn prefixes_and_range_pointers_make_ten_megabytes_of_lists() {
-        let input = SizingInput {
-            prefix_bytes: 4,
-            range_pointer_bytes: 8,
-            ..paper()
-        };
+        let input = SizingInput { prefix_bytes: 4, range_pointer_bytes: 8, ..paper() };
         let plan = plan(&input, LevelSizing::Asymmetric, None);
         let memory = plan.memory;
         let lists = memory.level_lists + memory.prefixes + memory.range_pointers;
@@ -242,11 +219,7 @@ mod tests {
     #[test]
     fn symmetric_sizes_do_not_fit_the_paper_s_memory() {
         let plan = plan(&paper(), LevelSizing::Symmetric, Some(3));
-        assert!(
-            (20.4..=21.0).contains(&plan.factor),
-            "factor {}",
-            plan.factor
-        );
+        assert!((20.4..=21.0).contains(&plan.factor), "factor {}", plan.factor);
         let mib = plan.memory.pinned as f64 / MIB;
         assert!((69.0..=77.0).contains(&mib), "{mib} MiB");
     }
@@ -275,14 +248,7 @@ mod tests {
 
     #[test]
     fn without_memory_nothing_is_pinned() {
-        let plan = plan(
-            &SizingInput {
-                dram_bytes: 0,
-                ..paper()
-            },
-            LevelSizing::Asymmetric,
-            None,
-        );
+        let plan = plan(&SizingInput { dram_bytes: 0, ..paper() }, LevelSizing::Asymmetric, None);
         assert_eq!((plan.pinned, plan.memory.pinned), (0, 0));
     }
 }

@@ -28,12 +28,7 @@ impl ReadCounts {
     /// Mean reads per Get; 0 without any.
     pub fn mean(&self) -> f64 {
         let gets: u64 = self.0.iter().sum();
-        let reads: u64 = self
-            .0
-            .iter()
-            .zip(0..)
-            .map(|(count, reads)| count * reads)
-            .sum();
+        let reads: u64 = self.0.iter().zip(0..).map(|(count, reads)| count * reads).sum();
         reads as f64 / gets.max(1) as f64
     }
 }

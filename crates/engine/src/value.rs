@@ -49,10 +49,7 @@ impl Value {
             Self::Bytes(bytes) => Rc::clone(bytes),
             Self::Synthetic { seed, len } => {
                 let words = (0..u64::from(len.div_ceil(8))).map(|i| mix64(seed ^ mix64(i)));
-                words
-                    .flat_map(u64::to_le_bytes)
-                    .take(*len as usize)
-                    .collect()
+                words.flat_map(u64::to_le_bytes).take(*len as usize).collect()
             }
         }
     }
@@ -69,12 +66,7 @@ impl fmt::Debug for Value {
         match self {
             Self::Bytes(bytes) if bytes.len() <= 16 => write!(f, "{:?}", bytes.escape_ascii()),
             Self::Bytes(bytes) => {
-                write!(
-                    f,
-                    "\"{}..\" ({} bytes)",
-                    bytes[..16].escape_ascii(),
-                    bytes.len()
-                )
+                write!(f, "\"{}..\" ({} bytes)", bytes[..16].escape_ascii(), bytes.len())
             }
             Self::Synthetic { seed, len } => write!(f, "synthetic({seed:#x}, {len} bytes)"),
         }

@@ -25,11 +25,7 @@ impl Version {
     /// Empty levels.
     pub(crate) fn new(levels: usize, prefix_bytes: usize, has_ranges: bool) -> Self {
         let level = || Rc::new(Level::empty(prefix_bytes));
-        let ranges = if has_ranges {
-            levels.saturating_sub(1)
-        } else {
-            0
-        };
+        let ranges = if has_ranges { levels.saturating_sub(1) } else { 0 };
         Self {
             levels: (0..levels).map(|_| level()).collect(),
             ranges: (0..ranges).map(|_| Rc::default()).collect(),

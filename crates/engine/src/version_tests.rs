@@ -10,10 +10,7 @@ use crate::medium::PageNo;
 fn named(key: u16) -> NamedSegment {
     NamedSegment {
         first_key: format!("user{key:05}").into_bytes().into(),
-        segment: Segment {
-            location: Location::Stored(PageNo(u32::from(key))),
-            entries: 1,
-        },
+        segment: Segment { location: Location::Stored(PageNo(u32::from(key))), entries: 1 },
     }
 }
 

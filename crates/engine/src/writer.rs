@@ -60,10 +60,7 @@ impl<M: Medium> Inner<M> {
             }
             let window = pacing::window(urgency(), self.shape.parallelism);
             while under_way.len() >= window {
-                under_way
-                    .pop_front()
-                    .expect("the window is at least 1")
-                    .await;
+                under_way.pop_front().expect("the window is at least 1").await;
             }
         }
         if let Some(first) = open {
@@ -93,10 +90,7 @@ impl<M: Medium> Inner<M> {
     /// The next append unit; waits for a free extent if there is none.
     async fn take_unit(&self, purpose: Purpose) -> PageNo {
         loop {
-            let next = self
-                .extents
-                .borrow_mut()
-                .next_unit(purpose, |id| self.medium.wear(id));
+            let next = self.extents.borrow_mut().next_unit(purpose, |id| self.medium.wear(id));
             if let Some(first) = next {
                 let pages = (0..self.shape.append_unit).map(|place| PageNo(first.0 + place));
                 self.unpublished.borrow_mut().extend(pages);

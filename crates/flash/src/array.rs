@@ -53,10 +53,7 @@ impl NandArray {
     pub fn new(geometry: &Geometry) -> Self {
         let count = geometry.dies() * geometry.blocks_per_die();
         let blocks = (0..count).map(|_| Block::default()).collect();
-        Self {
-            geometry: geometry.clone(),
-            blocks,
-        }
+        Self { geometry: geometry.clone(), blocks }
     }
 
     /// The geometry this array was made with.
@@ -95,9 +92,7 @@ impl NandArray {
         first: PageAddress,
         damaged: impl Iterator<Item = Option<PageImage>>,
     ) {
-        self.block_of(first)
-            .pages
-            .extend(damaged.map(|image| image.map(Rc::new)));
+        self.block_of(first).pages.extend(damaged.map(|image| image.map(Rc::new)));
     }
 
     /// Panics if a unit of `count` pages at `first` would break a rule of NAND.
@@ -105,16 +100,8 @@ impl NandArray {
         let (address, index) = self.geometry.locate(first);
         let block = &self.blocks[address.0 as usize];
         let unit = self.geometry.program_unit() as usize;
-        assert!(
-            !block.needs_erase,
-            "block {} must be erased first",
-            address.0
-        );
-        assert_eq!(
-            count, unit,
-            "a program unit of block {} has {unit} pages",
-            address.0
-        );
+        assert!(!block.needs_erase, "block {} must be erased first", address.0);
+        assert_eq!(count, unit, "a program unit of block {} has {unit} pages", address.0);
         assert_eq!(
             index as usize,
             block.pages.len(),

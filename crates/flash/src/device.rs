@@ -49,11 +49,7 @@ impl Flash {
     /// Powers up `array`, which must have the geometry of `profile`.
     pub fn new(handle: Handle, profile: &FlashProfile, array: NandArray) -> Self {
         let geometry = profile.geometry.clone();
-        assert_eq!(
-            &geometry,
-            array.geometry(),
-            "the array was made with another geometry"
-        );
+        assert_eq!(&geometry, array.geometry(), "the array was made with another geometry");
         let state = State {
             array,
             dies: (0..geometry.dies()).map(|_| Die::default()).collect(),
@@ -92,11 +88,7 @@ impl Flash {
         class: IoClass,
     ) -> impl Future<Output = Result<Rc<PageImage>, ReadError>> + use<> {
         let submitted = self.submit(Request::Read(page), class);
-        async {
-            Ok(submitted
-                .await?
-                .expect("a read that did not fail brings a page"))
-        }
+        async { Ok(submitted.await?.expect("a read that did not fail brings a page")) }
     }
 
     /// Programs one program unit starting at `first`. When the result is there, it is durable.
@@ -126,11 +118,7 @@ impl Flash {
 
     fn submit(&self, request: Request, class: IoClass) -> InFlight {
         let id = self.inner.submit(request, class);
-        InFlight {
-            inner: Rc::clone(&self.inner),
-            id,
-            is_taken: false,
-        }
+        InFlight { inner: Rc::clone(&self.inner), id, is_taken: false }
     }
 
     /// Counters so far.
@@ -228,14 +216,7 @@ impl Inner {
             is_abandoned: false,
         };
         let id = state.operations.insert(operation);
-        target.waiting.push(
-            class.priority(),
-            Waiting {
-                id,
-                is_read,
-                submitted: now,
-            },
-        );
+        target.waiting.push(class.priority(), Waiting { id, is_read, submitted: now });
         self.attend(state, die);
         id
     }
@@ -275,9 +256,7 @@ impl Inner {
             Request::Read(page) => {
                 let (_, index) = self.geometry.locate(*page);
                 if operation.class == IoClass::ClientRead {
-                    state
-                        .stats
-                        .count_wait(operation.blocked_by, now - operation.submitted);
+                    state.stats.count_wait(operation.blocked_by, now - operation.submitted);
                 }
                 let page_type = self.geometry.page_type(index);
                 let (retries, is_readable) = self.draw_retries(state);
@@ -316,14 +295,8 @@ impl Inner {
 
     fn run(&self, state: &mut State, die: DieIndex, id: OperationId, span: Nanos, is_erase: bool) {
         let since = self.handle.now();
-        let running = Running {
-            id,
-            is_erase,
-            since,
-            ends: since + span,
-            suspends: 0,
-            is_rechecked: false,
-        };
+        let running =
+            Running { id, is_erase, since, ends: since + span, suspends: 0, is_rechecked: false };
         self.enter(state, die, Phase::Running(running), Some(span));
         self.attend(state, die);
     }
@@ -332,11 +305,7 @@ impl Inner {
         let Phase::Running(running) = state.dies[die.0 as usize].phase else {
             unreachable!("only a running operation is suspended")
         };
-        let durations = self
-            .durations
-            .suspend
-            .as_ref()
-            .expect("checked by give_way");
+        let durations = self.durations.suspend.as_ref().expect("checked by give_way");
         let now = self.handle.now();
         let span = if running.is_erase {
             state.stats.erase_suspends += 1;
@@ -356,11 +325,7 @@ impl Inner {
     }
 
     fn resume(&self, state: &mut State, die: DieIndex, suspended: Suspended) {
-        let durations = self
-            .durations
-            .suspend
-            .as_ref()
-            .expect("something was suspended");
+        let durations = self.durations.suspend.as_ref().expect("something was suspended");
         let since = self.handle.now() + durations.resume;
         let running = Running {
             id: suspended.id,
@@ -392,10 +357,7 @@ impl Inner {
     }
 
     fn arm(&self, at: Nanos, token: u64) {
-        let me = self
-            .me
-            .upgrade()
-            .expect("the flash is alive while it is used");
+        let me = self.me.upgrade().expect("the flash is alive while it is used");
         self.handle.fire_at(at, me, token);
     }
 
@@ -440,15 +402,7 @@ impl Inner {
             Phase::Sensing { id, is_readable } => {
                 let (id, is_readable) = (*id, *is_readable);
                 let outcome = sense(state, id, is_readable);
-                self.enter(
-                    state,
-                    die,
-                    Phase::OnBus {
-                        id,
-                        sensed: Some(outcome),
-                    },
-                    None,
-                );
+                self.enter(state, die, Phase::OnBus { id, sensed: Some(outcome) }, None);
                 self.ask_for_bus(state, die, id, self.durations.transfer_page);
             }
             Phase::Running(running) if now < running.ends => self.attend(state, die),
@@ -478,11 +432,7 @@ fn sense(state: &mut State, id: OperationId, is_readable: bool) -> Outcome {
         unreachable!("only reads sense")
     };
     let image = state.array.read(page)?;
-    if is_readable {
-        Ok(Some(image))
-    } else {
-        Err(ReadError::Uncorrectable)
-    }
+    if is_readable { Ok(Some(image)) } else { Err(ReadError::Uncorrectable) }
 }
 
 /// A program or erase has reached its end: the cells change now.

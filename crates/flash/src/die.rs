@@ -99,20 +99,11 @@ impl Die {
     /// What a newly arrived read would have to wait for.
     pub(crate) fn blocker(&self) -> Blocker {
         let by_kind = |is_erase| {
-            if is_erase {
-                Blocker::Erase
-            } else {
-                Blocker::Program
-            }
+            if is_erase { Blocker::Erase } else { Blocker::Program }
         };
         match &self.phase {
-            Phase::Idle => self
-                .suspended
-                .map_or(Blocker::None, |s| by_kind(s.is_erase)),
-            Phase::Sensing { .. }
-            | Phase::OnBus {
-                sensed: Some(_), ..
-            } => Blocker::Read,
+            Phase::Idle => self.suspended.map_or(Blocker::None, |s| by_kind(s.is_erase)),
+            Phase::Sensing { .. } | Phase::OnBus { sensed: Some(_), .. } => Blocker::Read,
             Phase::OnBus { sensed: None, .. } => Blocker::Program,
             Phase::Running(running) => by_kind(running.is_erase),
             Phase::Suspending(suspended) => by_kind(suspended.is_erase),
@@ -143,21 +134,15 @@ impl Die {
         if overdue.is_some_and(|w| w.submitted + deadline <= now) {
             return self.start(Priority::Background);
         }
-        self.waiting
-            .pop()
-            .map_or(Next::Nothing, |w| Next::Start(w.id))
+        self.waiting.pop().map_or(Next::Nothing, |w| Next::Start(w.id))
     }
 
     fn start(&mut self, priority: Priority) -> Next {
-        self.waiting
-            .pop_of(priority)
-            .map_or(Next::Nothing, |w| Next::Start(w.id))
+        self.waiting.pop_of(priority).map_or(Next::Nothing, |w| Next::Start(w.id))
     }
 
     fn demand_read_waits(&self) -> bool {
-        self.waiting
-            .peek_of(Priority::Demand)
-            .is_some_and(|w| w.is_read)
+        self.waiting.peek_of(Priority::Demand).is_some_and(|w| w.is_read)
     }
 
     /// Whether the program or erase that is running should be suspended.

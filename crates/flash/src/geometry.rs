@@ -67,10 +67,7 @@ impl Geometry {
             problems.push("transfer_bytes must cover page_bytes and spare_bytes".to_owned());
         }
         if !(1..=4).contains(&self.bits_per_cell) {
-            problems.push(format!(
-                "bits_per_cell is {}, must be 1 to 4",
-                self.bits_per_cell
-            ));
+            problems.push(format!("bits_per_cell is {}, must be 1 to 4", self.bits_per_cell));
         } else if self.one_shot && !self.pages_per_block.is_multiple_of(self.bits_per_cell) {
             problems.push("pages_per_block must be a multiple of bits_per_cell".to_owned());
         }

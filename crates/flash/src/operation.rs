@@ -52,16 +52,12 @@ impl OperationTable {
     }
 
     pub(crate) fn get(&mut self, id: OperationId) -> &mut Operation {
-        self.slots[id.0 as usize]
-            .as_mut()
-            .expect("an operation stays until its outcome is taken")
+        self.slots[id.0 as usize].as_mut().expect("an operation stays until its outcome is taken")
     }
 
     pub(crate) fn remove(&mut self, id: OperationId) -> Operation {
         self.free.push(id.0);
-        self.slots[id.0 as usize]
-            .take()
-            .expect("an operation is removed once")
+        self.slots[id.0 as usize].take().expect("an operation is removed once")
     }
 
     /// Records the outcome and wakes the submitter, if it still waits.

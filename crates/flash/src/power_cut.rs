@@ -69,10 +69,7 @@ fn tear(state: &mut State, id: OperationId, rng: &mut Rng) {
     match &mut state.operations.get(id).request {
         Request::Program(first, images) => {
             let (first, images) = (*first, std::mem::take(images));
-            let damaged = images
-                .iter()
-                .map(|image| damage(image, rng))
-                .collect::<Vec<_>>();
+            let damaged = images.iter().map(|image| damage(image, rng)).collect::<Vec<_>>();
             state.array.program_torn(first, damaged.into_iter());
         }
         Request::Erase(block) => {

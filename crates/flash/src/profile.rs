@@ -75,9 +75,7 @@ impl FlashProfile {
         let types = self.geometry.bits_per_cell as usize;
         let timing = &self.timing;
         if timing.read_us.len() != types {
-            problems.push(format!(
-                "read_us needs {types} numbers, one for each page type"
-            ));
+            problems.push(format!("read_us needs {types} numbers, one for each page type"));
         }
         let programs = if self.geometry.one_shot { 1 } else { types };
         if timing.program_us.len() != programs {
@@ -85,11 +83,7 @@ impl FlashProfile {
         }
         let mut times = timing.read_us.clone();
         times.extend(&timing.program_us);
-        times.extend([
-            timing.erase_us,
-            timing.command_us,
-            timing.background_deadline_us,
-        ]);
+        times.extend([timing.erase_us, timing.command_us, timing.background_deadline_us]);
         if times.iter().any(|us| !us.is_finite() || *us < 0.0) {
             problems.push("times must be finite and not negative".to_owned());
         }
@@ -148,10 +142,7 @@ impl Durations {
                 max_span: us(s.max_span_us),
                 max_per_operation: s.max_per_operation,
             }),
-            retry: profile
-                .errors
-                .as_ref()
-                .map_or(Nanos::ZERO, |e| us(e.retry_us)),
+            retry: profile.errors.as_ref().map_or(Nanos::ZERO, |e| us(e.retry_us)),
         }
     }
 

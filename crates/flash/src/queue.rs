@@ -11,9 +11,7 @@ pub(crate) struct PriorityQueue<T> {
 
 impl<T> Default for PriorityQueue<T> {
     fn default() -> Self {
-        Self {
-            lanes: Default::default(),
-        }
+        Self { lanes: Default::default() }
     }
 }
 

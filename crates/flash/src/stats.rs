@@ -75,12 +75,10 @@ impl FlashStats {
 
     /// All classes together.
     pub fn total(&self) -> OperationCounts {
-        self.by_class
-            .iter()
-            .fold(OperationCounts::default(), |sum, one| OperationCounts {
-                pages_read: sum.pages_read + one.pages_read,
-                pages_programmed: sum.pages_programmed + one.pages_programmed,
-                blocks_erased: sum.blocks_erased + one.blocks_erased,
-            })
+        self.by_class.iter().fold(OperationCounts::default(), |sum, one| OperationCounts {
+            pages_read: sum.pages_read + one.pages_read,
+            pages_programmed: sum.pages_programmed + one.pages_programmed,
+            blocks_erased: sum.blocks_erased + one.blocks_erased,
+        })
     }
 }

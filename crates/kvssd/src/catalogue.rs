@@ -13,9 +13,7 @@ pub struct CatalogueError {
 
 impl CatalogueError {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-        }
+        Self { message: message.into() }
     }
 }
 
@@ -65,8 +63,5 @@ pub(crate) fn parse<T: Entry>(origin: &str, text: &str) -> Result<T, CatalogueEr
     if problems.is_empty() {
         return Ok(entry);
     }
-    Err(CatalogueError::new(format!(
-        "{kind} {origin}: {}",
-        problems.join("; ")
-    )))
+    Err(CatalogueError::new(format!("{kind} {origin}: {}", problems.join("; "))))
 }

@@ -48,30 +48,18 @@ mod tests {
 
     #[test]
     fn the_built_in_pink_is_the_engine_s_pink() {
-        assert_eq!(
-            Design::load("pink").expect("it is built in").engine,
-            Options::pink()
-        );
+        assert_eq!(Design::load("pink").expect("it is built in").engine, Options::pink());
     }
 
     #[test]
     fn errors_say_what_is_allowed_and_where_the_fault_is() {
-        let unknown = Design::load("plink")
-            .expect_err("no such design")
-            .to_string();
-        assert!(
-            unknown.contains("pink") && unknown.contains("TOML"),
-            "{unknown}"
-        );
+        let unknown = Design::load("plink").expect_err("no such design").to_string();
+        assert!(unknown.contains("pink") && unknown.contains("TOML"), "{unknown}");
         let text = include_str!("../designs/pink.toml").replace("levels = 4", "levles = 4");
-        let typo = catalogue::parse::<Design>("x.toml", &text)
-            .expect_err("a typo")
-            .to_string();
+        let typo = catalogue::parse::<Design>("x.toml", &text).expect_err("a typo").to_string();
         assert!(typo.contains("levles") && typo.contains("line"), "{typo}");
         let text = include_str!("../designs/pink.toml").replace("levels = 4", "levels = 99");
-        let bad = catalogue::parse::<Design>("x.toml", &text)
-            .expect_err("too many")
-            .to_string();
+        let bad = catalogue::parse::<Design>("x.toml", &text).expect_err("too many").to_string();
         assert!(bad.contains("levels is 99"), "{bad}");
     }
 }

@@ -140,13 +140,7 @@ impl Parts {
         let controller = &profile.controller;
         let quantum = Nanos::from_micros_f64(controller.quantum_us);
         let cores = Rc::new(Cores::new(handle.clone(), controller.cores, quantum));
-        Self {
-            handle,
-            flash,
-            reserve,
-            medium,
-            cores,
-        }
+        Self { handle, flash, reserve, medium, cores }
     }
 
     pub(crate) fn setup(&self, profile: &DeviceProfile, options: &DriveOptions) -> Setup<RawFlash> {
@@ -159,10 +153,7 @@ impl Parts {
                 expected_key_bytes: options.expected_key_bytes,
                 expected_value_bytes: options.expected_value_bytes,
             },
-            cpu: Cpu {
-                cores: Rc::clone(&self.cores),
-                costs: profile.controller.costs.clone(),
-            },
+            cpu: Cpu { cores: Rc::clone(&self.cores), costs: profile.controller.costs.clone() },
             planted: options.planted,
         }
     }
@@ -212,13 +203,7 @@ impl KvDrive {
         engine: Engine<RawFlash>,
         epoch: u64,
     ) -> Self {
-        let Parts {
-            handle,
-            flash,
-            reserve,
-            medium: _,
-            cores,
-        } = parts;
+        let Parts { handle, flash, reserve, medium: _, cores } = parts;
         let us = Nanos::from_micros_f64;
         let (controller, host) = (&profile.controller, &profile.host);
         let inner = Inner {
@@ -236,9 +221,7 @@ impl KvDrive {
             options,
             handle,
         };
-        Self {
-            inner: Rc::new(inner),
-        }
+        Self { inner: Rc::new(inner) }
     }
 
     /// Store: puts `value` under `key`. Acknowledged once it is in capacitor-backed memory.
@@ -257,10 +240,7 @@ impl KvDrive {
             StoreMode::MustExist => (Condition::MustExist, Status::KeyDoesNotExist),
             StoreMode::MustNotExist => (Condition::MustNotExist, Status::KeyExists),
         };
-        let is_done = inner
-            .engine
-            .put(key, value, condition, inner.command)
-            .await?;
+        let is_done = inner.engine.put(key, value, condition, inner.command).await?;
         if is_done { Ok(()) } else { Err(unmet) }
     }
 
@@ -278,13 +258,8 @@ impl KvDrive {
             inner.complete(0).await;
             return Err(Status::KeyDoesNotExist);
         };
-        inner
-            .complete(u64::from(value.len().min(buffer_bytes)))
-            .await;
-        Ok(Retrieved {
-            value,
-            flash_reads: lookup.flash_reads,
-        })
+        inner.complete(u64::from(value.len().min(buffer_bytes))).await;
+        Ok(Retrieved { value, flash_reads: lookup.flash_reads })
     }
 
     /// Delete: removes `key`.
@@ -296,18 +271,10 @@ impl KvDrive {
         inner.check_key(key)?;
         let _slot = inner.slots.acquire(1).await;
         let must_exist = inner.options.delete_must_exist;
-        let condition = if must_exist {
-            Condition::MustExist
-        } else {
-            Condition::Always
-        };
+        let condition = if must_exist { Condition::MustExist } else { Condition::Always };
         let is_done = inner.engine.delete(key, condition, inner.command).await?;
         inner.complete(0).await;
-        if is_done {
-            Ok(())
-        } else {
-            Err(Status::KeyDoesNotExist)
-        }
+        if is_done { Ok(()) } else { Err(Status::KeyDoesNotExist) }
     }
 
     /// Exist: succeeds if a value is stored under `key`; reads no value.
@@ -320,11 +287,7 @@ impl KvDrive {
         let _slot = inner.slots.acquire(1).await;
         let exists = inner.engine.exists(key, inner.command).await?;
         inner.complete(0).await;
-        if exists {
-            Ok(())
-        } else {
-            Err(Status::KeyDoesNotExist)
-        }
+        if exists { Ok(()) } else { Err(Status::KeyDoesNotExist) }
     }
 
     /// Waits until no flush or compaction is due.
@@ -375,11 +338,7 @@ impl KvDrive {
 impl Inner {
     fn check_key(&self, key: &[u8]) -> Result<(), Status> {
         let is_valid = (1..=self.max_key_bytes).contains(&key.len());
-        if is_valid {
-            Ok(())
-        } else {
-            Err(Status::InvalidKeySize)
-        }
+        if is_valid { Ok(()) } else { Err(Status::InvalidKeySize) }
     }
 
     /// Sends data and completion to the host.

@@ -61,11 +61,7 @@ impl KvDrive {
         let dump = inner.engine.dump();
         let (mut array, cut) = inner.flash.power_cut(rng);
         inner.reserve.write(&mut array, inner.epoch, &dump);
-        PoweredOff {
-            array,
-            cut,
-            dump_bytes: dump.len(),
-        }
+        PoweredOff { array, cut, dump_bytes: dump.len() }
     }
 }
 
@@ -75,11 +71,7 @@ pub(crate) async fn recover(
     profile: &DeviceProfile,
     options: &DriveOptions,
 ) -> Result<(Engine<RawFlash>, u64), RecoverError> {
-    let dump = parts
-        .reserve
-        .read(&parts.flash)
-        .await
-        .ok_or(RecoverError::NoDump)?;
+    let dump = parts.reserve.read(&parts.flash).await.ok_or(RecoverError::NoDump)?;
     parts.reserve.erase(&parts.flash, dump.epoch + 1).await;
     let setup = parts.setup(profile, options);
     let engine = Engine::recover(setup, &dump.bytes).map_err(|_| RecoverError::BadDump)?;

@@ -85,10 +85,7 @@ impl Entry for DeviceProfile {
     const BUILT_IN: &'static [(&'static str, &'static str)] = &[
         ("pink-zcu102", include_str!("../devices/pink-zcu102.toml")),
         ("cosmos-plus", include_str!("../devices/cosmos-plus.toml")),
-        (
-            "datacenter-tlc-1.92tb",
-            include_str!("../devices/datacenter-tlc-1.92tb.toml"),
-        ),
+        ("datacenter-tlc-1.92tb", include_str!("../devices/datacenter-tlc-1.92tb.toml")),
     ];
 
     fn problems(&self) -> Vec<String> {
@@ -98,23 +95,12 @@ impl Entry for DeviceProfile {
         if controller.cores == 0 || controller.queue_depth == 0 {
             problems.push("cores and queue_depth must be at least 1".to_owned());
         }
-        let times = [
-            controller.command_us,
-            controller.pipeline_us,
-            self.host.latency_us,
-        ];
+        let times = [controller.command_us, controller.pipeline_us, self.host.latency_us];
         if times.iter().any(|us| !us.is_finite() || *us < 0.0) {
             problems.push("times must be finite and not negative".to_owned());
         }
-        let speeds = [
-            self.host.read_mb_per_s,
-            self.host.write_mb_per_s,
-            controller.quantum_us,
-        ];
-        if speeds
-            .iter()
-            .any(|speed| !speed.is_finite() || *speed <= 0.0)
-        {
+        let speeds = [self.host.read_mb_per_s, self.host.write_mb_per_s, controller.quantum_us];
+        if speeds.iter().any(|speed| !speed.is_finite() || *speed <= 0.0) {
             problems.push("link speeds and quantum_us must be greater than 0".to_owned());
         }
         problems
@@ -130,21 +116,11 @@ mod tests {
         for (name, text) in DeviceProfile::BUILT_IN {
             let profile = DeviceProfile::load(name).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(profile.name, *name);
-            for line in text
-                .lines()
-                .filter(|line| line.contains('=') && !line.starts_with('#'))
-            {
-                let value = line
-                    .split_once('=')
-                    .map_or("", |(_, value)| value.trim_start());
+            for line in text.lines().filter(|line| line.contains('=') && !line.starts_with('#')) {
+                let value = line.split_once('=').map_or("", |(_, value)| value.trim_start());
                 let is_number = value.starts_with(|c: char| c.is_ascii_digit() || c == '[');
-                let has_source = line
-                    .split_once('#')
-                    .is_some_and(|(_, why)| why.trim().len() >= 3);
-                assert!(
-                    !is_number || has_source,
-                    "{name}: no source beside `{line}`"
-                );
+                let has_source = line.split_once('#').is_some_and(|(_, why)| why.trim().len() >= 3);
+                assert!(!is_number || has_source, "{name}: no source beside `{line}`");
             }
         }
     }

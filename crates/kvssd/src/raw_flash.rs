@@ -26,10 +26,7 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub(crate) fn new(geometry: &Geometry, reserved: u32) -> Self {
-        Self {
-            geometry: geometry.clone(),
-            reserved,
-        }
+        Self { geometry: geometry.clone(), reserved }
     }
 
     pub(crate) fn pages_per_superblock(&self) -> u32 {
@@ -42,8 +39,7 @@ impl Layout {
         let (row, place) = (index / unit, index % unit);
         let die = DieIndex(row % self.geometry.dies());
         let block = self.geometry.block(die, superblock);
-        self.geometry
-            .page(block, row / self.geometry.dies() * unit + place)
+        self.geometry.page(block, row / self.geometry.dies() * unit + place)
     }
 
     /// The erase blocks of a superblock.
@@ -109,9 +105,8 @@ impl Medium for RawFlash {
 
     fn release(&self, extent: ExtentId) -> impl Future<Output = ()> + use<> {
         let blocks = self.layout.blocks(self.layout.superblock(extent));
-        let erases: Vec<_> = blocks
-            .map(|block| self.flash.erase(block, IoClass::GcWrite))
-            .collect();
+        let erases: Vec<_> =
+            blocks.map(|block| self.flash.erase(block, IoClass::GcWrite)).collect();
         async move {
             for erase in erases {
                 erase.await;
@@ -120,10 +115,7 @@ impl Medium for RawFlash {
     }
 
     fn wear(&self, extent: ExtentId) -> u32 {
-        let block = self
-            .layout
-            .geometry
-            .block(DieIndex(0), self.layout.superblock(extent));
+        let block = self.layout.geometry.block(DieIndex(0), self.layout.superblock(extent));
         self.flash.with_array(|array| array.erase_count(block))
     }
 }

@@ -60,8 +60,7 @@ impl Reserve {
 
     fn page(&self, epoch: u64, index: u32) -> PageAddress {
         let per = self.layout.pages_per_superblock();
-        self.layout
-            .page(self.half(epoch).start + index / per, index % per)
+        self.layout.page(self.half(epoch).start + index / per, index % per)
     }
 
     fn pages(&self) -> u32 {
@@ -85,14 +84,7 @@ impl Reserve {
         };
         for first in (0..padded).step_by(self.unit as usize) {
             let images = (first..first + self.unit)
-                .map(|index| {
-                    encode(&DumpPage {
-                        epoch,
-                        index,
-                        total,
-                        bytes: part(index),
-                    })
-                })
+                .map(|index| encode(&DumpPage { epoch, index, total, bytes: part(index) }))
                 .collect();
             array.program(self.page(epoch, first), images);
         }
@@ -112,10 +104,7 @@ impl Reserve {
     }
 
     async fn read_half(&self, flash: &Flash, half: u64) -> Option<Dump> {
-        let first = flash
-            .read(self.page(half, 0), IoClass::Journal)
-            .await
-            .ok()?;
+        let first = flash.read(self.page(half, 0), IoClass::Journal).await.ok()?;
         let DumpPage { epoch, total, .. } = decode(first.bytes())?;
         let mut bytes = Vec::new();
         let at_once = 128;
@@ -137,12 +126,8 @@ impl Reserve {
 
     /// Makes room for the dump of `epoch`.
     pub(crate) async fn erase(&self, flash: &Flash, epoch: u64) {
-        let blocks = self
-            .half(epoch)
-            .flat_map(|superblock| self.layout.blocks(superblock));
-        let erases: Vec<_> = blocks
-            .map(|block| flash.erase(block, IoClass::Journal))
-            .collect();
+        let blocks = self.half(epoch).flat_map(|superblock| self.layout.blocks(superblock));
+        let erases: Vec<_> = blocks.map(|block| flash.erase(block, IoClass::Journal)).collect();
         for erase in erases {
             erase.await;
         }

@@ -31,27 +31,14 @@ pub struct Receiver<T> {
 
 /// A queue of at most `capacity` items.
 pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-    assert!(
-        capacity > 0,
-        "a queue without room would never pass anything on"
-    );
-    let state = State {
-        queue: VecDeque::new(),
-        capacity,
-        senders: 1,
-        has_receiver: true,
-    };
+    assert!(capacity > 0, "a queue without room would never pass anything on");
+    let state = State { queue: VecDeque::new(), capacity, senders: 1, has_receiver: true };
     let shared = Rc::new(Shared {
         state: RefCell::new(state),
         has_room: Notify::default(),
         has_items: Notify::default(),
     });
-    (
-        Sender {
-            shared: Rc::clone(&shared),
-        },
-        Receiver { shared },
-    )
+    (Sender { shared: Rc::clone(&shared) }, Receiver { shared })
 }
 
 impl<T> Sender<T> {
@@ -82,9 +69,7 @@ impl<T> Sender<T> {
 impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
         self.shared.state.borrow_mut().senders += 1;
-        Self {
-            shared: Rc::clone(&self.shared),
-        }
+        Self { shared: Rc::clone(&self.shared) }
     }
 }
 

@@ -93,11 +93,7 @@ impl Runtime {
             trace: Cell::new(seed),
             steps: Cell::new(0),
         };
-        Self {
-            handle: Handle {
-                inner: Rc::new(inner),
-            },
-        }
+        Self { handle: Handle { inner: Rc::new(inner) } }
     }
 
     /// What tasks and devices hold on to.
@@ -113,13 +109,8 @@ impl Runtime {
     pub fn block_on<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> T {
         let join = self.handle.spawn("main", future);
         let ended = self.run_while(|| !join.is_finished());
-        assert!(
-            ended,
-            "nothing can happen any more, but these tasks wait: {:?}",
-            self.waiting()
-        );
-        join.take()
-            .expect("the task has finished and nobody else took its result")
+        assert!(ended, "nothing can happen any more, but these tasks wait: {:?}", self.waiting());
+        join.take().expect("the task has finished and nobody else took its result")
     }
 
     /// Runs until `deadline`, or until nothing is left to happen, whichever is first.
@@ -148,12 +139,7 @@ impl Runtime {
 
     fn waiting(&self) -> Vec<&'static str> {
         let tasks = self.handle.inner.tasks.borrow();
-        tasks
-            .slots
-            .iter()
-            .filter(|slot| slot.future.is_some())
-            .map(|slot| slot.name)
-            .collect()
+        tasks.slots.iter().filter(|slot| slot.future.is_some()).map(|slot| slot.name).collect()
     }
 }
 
@@ -213,10 +199,7 @@ impl Inner {
         }
         slot.polls += 1;
         let (name, polls) = (slot.name, slot.polls);
-        assert!(
-            polls <= POLL_LIMIT,
-            "task `{name}` was polled {polls} times at instant {now}"
-        );
+        assert!(polls <= POLL_LIMIT, "task `{name}` was polled {polls} times at instant {now}");
         Some(future)
     }
 
@@ -277,11 +260,7 @@ impl Handle {
         let state = Rc::new(JoinState::default());
         let for_task = Rc::clone(&state);
         let boxed: BoxedTask = Box::pin(async move { for_task.finish(future.await) });
-        let slot = Slot {
-            future: Some(boxed),
-            name,
-            ..Slot::default()
-        };
+        let slot = Slot { future: Some(boxed), name, ..Slot::default() };
         let tasks = &mut *self.inner.tasks.borrow_mut();
         let task = tasks.free.pop().unwrap_or(tasks.slots.len() as u32);
         if task as usize == tasks.slots.len() {
@@ -318,11 +297,7 @@ impl Handle {
 
     /// Fires `event` with `token` at the instant `at`, which must not have passed.
     pub fn fire_at(&self, at: Nanos, event: Rc<dyn Event>, token: u64) {
-        assert!(
-            at >= self.now(),
-            "an event was armed for {at}, but it is {} already",
-            self.now()
-        );
+        assert!(at >= self.now(), "an event was armed for {at}, but it is {} already", self.now());
         self.arm(at, Target::Fire(event, token));
     }
 

@@ -81,11 +81,7 @@ pub async fn join_all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F:
                 *slot = None;
             }
         }
-        if running.iter().all(Option::is_none) {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
-        }
+        if running.iter().all(Option::is_none) { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
     results.into_iter().flatten().collect()

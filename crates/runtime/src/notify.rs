@@ -24,10 +24,7 @@ impl Notify {
 
     /// Waits for the next [`Self::notify_all`].
     pub fn notified(&self) -> Notified<'_> {
-        Notified {
-            notify: self,
-            since: self.generation.get(),
-        }
+        Notified { notify: self, since: self.generation.get() }
     }
 
     /// Waits until `is_true` holds; checked now and after every notification.

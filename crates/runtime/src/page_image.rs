@@ -15,10 +15,7 @@ pub struct PageImage {
 impl PageImage {
     /// A page of these bytes.
     pub fn new(bytes: Vec<u8>) -> Self {
-        Self {
-            bytes: bytes.into_boxed_slice(),
-            is_verified: Cell::new(false),
-        }
+        Self { bytes: bytes.into_boxed_slice(), is_verified: Cell::new(false) }
     }
 
     /// The stored bytes.
@@ -40,10 +37,7 @@ impl PageImage {
 
 impl Clone for PageImage {
     fn clone(&self) -> Self {
-        Self {
-            bytes: self.bytes.clone(),
-            is_verified: self.is_verified.clone(),
-        }
+        Self { bytes: self.bytes.clone(), is_verified: self.is_verified.clone() }
     }
 }
 

@@ -24,12 +24,7 @@ impl Cores {
         assert!(count > 0, "a processor needs a core");
         assert!(quantum > Nanos::ZERO, "background work needs a time slice");
         let free_at = RefCell::new(vec![Nanos::ZERO; count]);
-        Self {
-            handle,
-            free_at,
-            busy: Cell::default(),
-            quantum,
-        }
+        Self { handle, free_at, busy: Cell::default(), quantum }
     }
 
     /// Books `work` on the core that is free first and returns when it will be done.
@@ -39,10 +34,7 @@ impl Cores {
             return now;
         }
         let mut free_at = self.free_at.borrow_mut();
-        let core = free_at
-            .iter_mut()
-            .min()
-            .expect("there is at least one core");
+        let core = free_at.iter_mut().min().expect("there is at least one core");
         *core = now.max(*core) + work;
         self.busy.set(self.busy.get() + work);
         *core
@@ -81,11 +73,7 @@ impl Pipe {
     pub fn new(handle: Handle, megabytes_per_second: f64) -> Self {
         assert!(megabytes_per_second > 0.0, "a link needs a speed");
         let picos_per_byte = (1e6 / megabytes_per_second).round() as u64;
-        Self {
-            handle,
-            picos_per_byte,
-            free_at: Cell::default(),
-        }
+        Self { handle, picos_per_byte, free_at: Cell::default() }
     }
 
     /// Books a transfer of `bytes` and returns when its last byte has passed.

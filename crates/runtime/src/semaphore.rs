@@ -29,22 +29,12 @@ impl Semaphore {
     /// At most `limit` units may be in use at a time.
     pub fn new(limit: usize) -> Self {
         let (limit, in_use) = (Cell::new(limit), Cell::new(0));
-        Self {
-            shared: Rc::new(Shared {
-                limit,
-                in_use,
-                waiters: RefCell::default(),
-            }),
-        }
+        Self { shared: Rc::new(Shared { limit, in_use, waiters: RefCell::default() }) }
     }
 
     /// Waits for `wants` units. A request above the limit is granted when nothing is in use.
     pub fn acquire(&self, wants: usize) -> Acquire {
-        Acquire {
-            shared: Rc::clone(&self.shared),
-            wants,
-            waiter: None,
-        }
+        Acquire { shared: Rc::clone(&self.shared), wants, waiter: None }
     }
 
     /// Changes the limit. Units in use stay in use; a raised limit lets waiters go on.
@@ -113,24 +103,14 @@ impl Future for Acquire {
                 return Poll::Pending;
             }
             self.waiter = None;
-            return Poll::Ready(Permit {
-                shared,
-                units: self.wants,
-            });
+            return Poll::Ready(Permit { shared, units: self.wants });
         }
         if shared.waiters.borrow().is_empty() && shared.has_room_for(self.wants) {
             shared.in_use.set(shared.in_use.get() + self.wants);
-            return Poll::Ready(Permit {
-                shared,
-                units: self.wants,
-            });
+            return Poll::Ready(Permit { shared, units: self.wants });
         }
         let waker = RefCell::new(cx.waker().clone());
-        let waiter = Rc::new(Waiter {
-            wants: self.wants,
-            is_granted: Cell::new(false),
-            waker,
-        });
+        let waiter = Rc::new(Waiter { wants: self.wants, is_granted: Cell::new(false), waker });
         shared.waiters.borrow_mut().push_back(Rc::clone(&waiter));
         self.waiter = Some(waiter);
         Poll::Pending
@@ -145,10 +125,7 @@ impl Drop for Acquire {
         if waiter.is_granted.get() {
             self.shared.release(waiter.wants);
         } else {
-            self.shared
-                .waiters
-                .borrow_mut()
-                .retain(|other| !Rc::ptr_eq(other, &waiter));
+            self.shared.waiters.borrow_mut().retain(|other| !Rc::ptr_eq(other, &waiter));
             self.shared.grant(); // whoever stood behind may fit now
         }
     }

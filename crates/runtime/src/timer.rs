@@ -56,11 +56,7 @@ pub(crate) struct Timers {
 
 impl Timers {
     pub(crate) fn arm(&mut self, at: Nanos, target: Target) {
-        self.heap.push(Timer {
-            at,
-            order: self.armed,
-            target,
-        });
+        self.heap.push(Timer { at, order: self.armed, target });
         self.armed += 1;
     }
 
@@ -94,11 +90,7 @@ pub struct Sleep {
 
 impl Sleep {
     pub(crate) fn new(handle: Handle, at: Nanos) -> Self {
-        Self {
-            handle,
-            at,
-            is_armed: false,
-        }
+        Self { handle, at, is_armed: false }
     }
 }
 

@@ -91,10 +91,7 @@ static VTABLE: RawWakerVTable = RawWakerVTable::new(
     |_| (),
 );
 
-const _: () = assert!(
-    size_of::<usize>() == 8,
-    "a waker packs two 32-bit numbers in a pointer"
-);
+const _: () = assert!(size_of::<usize>() == 8, "a waker packs two 32-bit numbers in a pointer");
 
 fn wake(data: u64) {
     let (runtime, task) = ((data >> 32) as u32, data as u32);

@@ -40,7 +40,11 @@ impl Zipfian {
 
     fn with_zeta(items: u64, zeta: f64) -> Self {
         assert!(items > 0, "there is nothing to draw from");
-        Self { items, zeta, eta: eta(items, zeta) }
+        Self {
+            items,
+            zeta,
+            eta: eta(items, zeta),
+        }
     }
 
     /// Widens the ranks to `0..items`; never narrows them.
@@ -111,7 +115,11 @@ pub(crate) struct ScrambledZipfian {
 impl ScrambledZipfian {
     pub(crate) fn new(first: u64, items: u64) -> Self {
         assert!(items > 0, "there is nothing to draw from");
-        Self { ranks: Zipfian::with_zeta(SCRAMBLED_ITEMS, SCRAMBLED_ZETA), first, items }
+        Self {
+            ranks: Zipfian::with_zeta(SCRAMBLED_ITEMS, SCRAMBLED_ZETA),
+            first,
+            items,
+        }
     }
 
     pub(crate) fn draw(&self, rng: &mut Rng) -> u64 {
@@ -128,7 +136,9 @@ pub(crate) struct Latest {
 
 impl Default for Latest {
     fn default() -> Self {
-        Self { ages: Zipfian::new(1) }
+        Self {
+            ages: Zipfian::new(1),
+        }
     }
 }
 
@@ -188,13 +198,21 @@ mod tests {
         let mut rng = Rng::new(11);
         let mut counts = vec![0_u32; ITEMS as usize];
         (0..DRAWS).for_each(|_| counts[zipfian.draw(&mut rng) as usize] += 1);
-        let share = |ranks: u64| {
-            f64::from(counts[..ranks as usize].iter().sum::<u32>()) / f64::from(DRAWS)
-        };
-        for (ranks, slack) in [(1, 0.002), (2, 0.002), (10, 0.02), (100, 0.02), (1000, 0.02)] {
+        let share =
+            |ranks: u64| f64::from(counts[..ranks as usize].iter().sum::<u32>()) / f64::from(DRAWS);
+        for (ranks, slack) in [
+            (1, 0.002),
+            (2, 0.002),
+            (10, 0.02),
+            (100, 0.02),
+            (1000, 0.02),
+        ] {
             let theory = zeta_by_sum(ranks) / zeta_by_sum(ITEMS);
             let seen = share(ranks);
-            assert!((seen - theory).abs() < slack, "first {ranks}: {seen}, theory {theory}");
+            assert!(
+                (seen - theory).abs() < slack,
+                "first {ranks}: {seen}, theory {theory}"
+            );
         }
     }
 

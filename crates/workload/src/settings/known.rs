@@ -4,7 +4,11 @@ use super::SettingsError;
 use crate::Properties;
 
 /// Our own.
-const OURS: [&str; 3] = ["levelhead.keybytes", "levelhead.valuebytes", "levelhead.values"];
+const OURS: [&str; 3] = [
+    "levelhead.keybytes",
+    "levelhead.valuebytes",
+    "levelhead.values",
+];
 
 /// YCSB's core workload and client, and `deleteproportion`. Not all have an effect here: there is
 /// no table, no fields to choose among, and results are reported in our own way.
@@ -32,6 +36,7 @@ const CORE: &[&str] = &[
     "insertstart",
     "keyprefix",
     "label",
+    "latencytrackederrors",
     "maxexecutiontime",
     "maxscanlength",
     "measurementtype",
@@ -43,6 +48,7 @@ const CORE: &[&str] = &[
     "readmodifywriteproportion",
     "readproportion",
     "recordcount",
+    "reportlatencyforeacherror",
     "requestdistribution",
     "scanlengthdistribution",
     "scanproportion",
@@ -74,7 +80,10 @@ pub(super) fn check_names(properties: &Properties) -> Result<Vec<String>, Settin
             });
         }
         if !is_known(name) {
-            warnings.push(format!("{}: {name} is not known and has no effect", property.origin));
+            warnings.push(format!(
+                "{}: {name} is not known and has no effect",
+                property.origin
+            ));
         }
     }
     Ok(warnings)
@@ -83,7 +92,9 @@ pub(super) fn check_names(properties: &Properties) -> Result<Vec<String>, Settin
 fn is_known(name: &str) -> bool {
     OURS.contains(&name)
         || CORE.binary_search(&name).is_ok()
-        || MEASUREMENT_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || MEASUREMENT_PREFIXES
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
 }
 
 #[cfg(test)]

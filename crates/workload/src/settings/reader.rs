@@ -22,12 +22,16 @@ impl<'a> Reader<'a> {
 
     /// The value as text, without the trailing blanks that Java keeps and nobody means.
     pub(super) fn text(&self, name: &str) -> Option<&'a str> {
-        self.properties.get(name).map(|property| property.value.trim())
+        self.properties
+            .get(name)
+            .map(|property| property.value.trim())
     }
 
     /// Where `name` was set, for messages.
     pub(super) fn origin(&self, name: &str) -> String {
-        self.properties.get(name).map_or_else(String::new, |property| property.origin.to_string())
+        self.properties
+            .get(name)
+            .map_or_else(String::new, |property| property.origin.to_string())
     }
 
     /// A number within `range`, or `default` if the property is not set.
@@ -49,7 +53,9 @@ impl<'a> Reader<'a> {
         name: &str,
         range: RangeInclusive<T>,
     ) -> Result<Option<T>, SettingsError> {
-        let Some(text) = self.text(name) else { return Ok(None) };
+        let Some(text) = self.text(name) else {
+            return Ok(None);
+        };
         match text.parse().ok().filter(|number| range.contains(number)) {
             Some(number) => Ok(Some(number)),
             None => Err(self.refuse(name, text, T::describe(&range))),
@@ -63,7 +69,9 @@ impl<'a> Reader<'a> {
         default: T,
         allowed: &[(&str, T)],
     ) -> Result<T, SettingsError> {
-        let Some(text) = self.text(name) else { return Ok(default) };
+        let Some(text) = self.text(name) else {
+            return Ok(default);
+        };
         let found = allowed.iter().find(|(word, _)| *word == text);
         found.map(|(_, choice)| *choice).ok_or_else(|| {
             let words: Vec<&str> = allowed.iter().map(|(word, _)| *word).collect();
@@ -78,7 +86,10 @@ impl<'a> Reader<'a> {
         allowed: impl Into<String>,
     ) -> SettingsError {
         SettingsError {
-            origin: self.properties.get(name).map(|property| property.origin.clone()),
+            origin: self
+                .properties
+                .get(name)
+                .map(|property| property.origin.clone()),
             property: name.to_owned(),
             value: value.to_owned(),
             allowed: allowed.into(),

@@ -1,0 +1,146 @@
+//! When clients start their operations.
+
+use runtime::{Nanos, Rng};
+
+/// How a phase is driven.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ClientOptions {
+    /// When operations start.
+    pub pace: Pace,
+    /// Length of a window of the report's timeline to begin with; above zero.
+    pub window: Nanos,
+    /// Most windows of the timeline: beyond it they grow. Above zero.
+    pub max_windows: usize,
+}
+
+impl ClientOptions {
+    /// So many operations outstanding at any time; timeline windows of 100 ms, at most 4096.
+    pub fn closed(outstanding: usize) -> Self {
+        Self::with_pace(Pace::Closed { outstanding })
+    }
+
+    /// Poisson arrivals at `rate` operations per second of virtual time, at most `outstanding` of
+    /// them under way; timeline windows as with [`Self::closed`].
+    pub fn open(rate: f64, outstanding: usize) -> Self {
+        Self::with_pace(Pace::Open {
+            rate,
+            arrivals: Arrivals::Poisson,
+            outstanding,
+        })
+    }
+
+    fn with_pace(pace: Pace) -> Self {
+        Self {
+            pace,
+            window: Nanos::from_millis(100),
+            max_windows: 4096,
+        }
+    }
+}
+
+/// When operations start.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Pace {
+    /// Each client starts its next operation when its last one ends.
+    Closed {
+        /// How many clients; each has one operation outstanding.
+        outstanding: usize,
+    },
+    /// Operations arrive at a rate, whatever the target does. Latency counts from the arrival, so
+    /// an operation that has to wait for its turn shows all of its waiting.
+    Open {
+        /// Arrivals per second of virtual time.
+        rate: f64,
+        /// How they are spaced.
+        arrivals: Arrivals,
+        /// Operations under way at a time; further arrivals wait, first come first served.
+        outstanding: usize,
+    },
+}
+
+impl Pace {
+    pub(super) fn outstanding(&self) -> usize {
+        match self {
+            Self::Closed { outstanding } | Self::Open { outstanding, .. } => *outstanding,
+        }
+    }
+}
+
+/// How the arrivals of an open loop are spaced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arrivals {
+    /// Independently of each other: exponential spacing, bursts included.
+    Poisson,
+    /// Evenly.
+    Fixed,
+}
+
+/// The instants at which operations arrive.
+pub(super) struct Schedule {
+    start: Nanos,
+    arrivals: Arrivals,
+    /// Mean spacing in nanoseconds.
+    spacing: f64,
+    /// Nanoseconds from the start to the last arrival handed out. As a float, so that spacings
+    /// below a nanosecond add up; exact to a nanosecond for a hundred days.
+    elapsed: f64,
+    left: u64,
+    rng: Rng,
+}
+
+impl Schedule {
+    /// `count` arrivals at `rate` a second; the first comes one spacing after `start`.
+    pub(super) fn new(start: Nanos, arrivals: Arrivals, rate: f64, count: u64, rng: Rng) -> Self {
+        Self {
+            start,
+            arrivals,
+            spacing: 1e9 / rate,
+            elapsed: 0.0,
+            left: count,
+            rng,
+        }
+    }
+
+    /// When the next operation arrives; `None` after the last.
+    pub(super) fn next(&mut self) -> Option<Nanos> {
+        self.left = self.left.checked_sub(1)?;
+        self.elapsed += match self.arrivals {
+            Arrivals::Fixed => self.spacing,
+            Arrivals::Poisson => -(1.0 - self.rng.unit_f64()).ln() * self.spacing,
+        };
+        Some(self.start + Nanos(self.elapsed as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrivals(arrivals: Arrivals, rate: f64, count: u64) -> Vec<u64> {
+        let mut schedule = Schedule::new(Nanos(1000), arrivals, rate, count, Rng::new(1));
+        std::iter::from_fn(|| schedule.next())
+            .map(|at| at.0 - 1000)
+            .collect()
+    }
+
+    #[test]
+    fn fixed_arrivals_are_even_and_keep_the_rate() {
+        assert_eq!(arrivals(Arrivals::Fixed, 1e6, 3), [1000, 2000, 3000]);
+        let fast = arrivals(Arrivals::Fixed, 3e9, 3_000_000);
+        assert!(fast[2_999_999].abs_diff(1_000_000) <= 1);
+    }
+
+    #[test]
+    fn poisson_spacings_have_the_mean_and_the_spread_of_theory() {
+        let at = arrivals(Arrivals::Poisson, 1e6, 100_000);
+        let spacings: Vec<f64> = at
+            .windows(2)
+            .map(|pair| (pair[1] - pair[0]) as f64)
+            .collect();
+        let mean = spacings.iter().sum::<f64>() / spacings.len() as f64;
+        let long = spacings.iter().filter(|spacing| **spacing > 1000.0).count() as f64;
+        assert!((mean / 1000.0 - 1.0).abs() < 0.02, "{mean}");
+        let theory = (-1.0_f64).exp();
+        assert!((long / spacings.len() as f64 - theory).abs() < 0.01);
+    }
+}

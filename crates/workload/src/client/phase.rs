@@ -1,0 +1,266 @@
+//! One load or run: the clients, and what they share.
+//!
+//! Every client is a task. A closed loop's client takes an operation, does it and takes the next.
+//! An open loop's client takes an arrival, waits for it if it is still to come, and does the
+//! operation that is next by then: as many clients as may be outstanding make a queue, first come
+//! first served, for the arrivals that are late.
+//!
+//! Invariant: nothing that is shared stays borrowed across an await.
+
+use std::cell::{Cell, RefCell};
+use std::fmt::Display;
+use std::rc::Rc;
+
+use engine::Value;
+use runtime::{Handle, Nanos, Rng};
+
+use super::pace::Schedule;
+use super::{ClientOptions, Pace};
+use crate::generator::InsertCounter;
+use crate::operation::{Action, Operation, OperationStream};
+use crate::oracle::{GetTicket, Oracle, WriteTicket};
+use crate::record::Recorder;
+use crate::{KeyBuffer, KeyFormat, KvTarget, Mismatch, OpKind, RunReport};
+
+/// Progress is told every so many operations.
+const PROGRESS_STEP: u64 = 4096;
+
+/// What outlives a phase: what was written.
+pub(super) struct Ledger {
+    pub(super) oracle: Oracle,
+    pub(super) inserts: InsertCounter,
+}
+
+/// What the clients of one phase share.
+pub(super) struct Phase {
+    handle: Handle,
+    keys: KeyFormat,
+    ledger: Rc<RefCell<Ledger>>,
+    stream: RefCell<OperationStream>,
+    /// Arrivals of an open loop; a closed one has none.
+    schedule: Option<RefCell<Schedule>>,
+    recorder: RefCell<Recorder>,
+    progress: RefCell<Box<dyn FnMut(u64, u64)>>,
+    has_failed: Cell<bool>,
+}
+
+/// An operation has failed; it is noted, and the phase ends.
+struct Failed;
+
+impl Phase {
+    pub(super) fn new(
+        handle: Handle,
+        keys: KeyFormat,
+        ledger: Rc<RefCell<Ledger>>,
+        stream: OperationStream,
+        options: &ClientOptions,
+        rng: Rng,
+        progress: Box<dyn FnMut(u64, u64)>,
+    ) -> Self {
+        let (now, planned) = (handle.now(), stream.remaining());
+        let schedule = match options.pace {
+            Pace::Closed { .. } => None,
+            Pace::Open { rate, arrivals, .. } => Some(RefCell::new(Schedule::new(
+                now, arrivals, rate, planned, rng,
+            ))),
+        };
+        let recorder = Recorder::new(now, planned, options.window, options.max_windows);
+        Self {
+            handle,
+            keys,
+            ledger,
+            stream: RefCell::new(stream),
+            schedule,
+            recorder: RefCell::new(recorder),
+            progress: RefCell::new(progress),
+            has_failed: Cell::new(false),
+        }
+    }
+
+    /// Runs the clients to their end.
+    pub(super) async fn drive<T: KvTarget>(self, target: &T, clients: usize) -> RunReport {
+        let phase = Rc::new(self);
+        let start = |_| {
+            let client = Client {
+                phase: Rc::clone(&phase),
+                target: target.clone(),
+                key: phase.keys.buffer(),
+            };
+            phase.handle.spawn("workload client", client.work())
+        };
+        let planned = phase.recorder.borrow().planned();
+        let clients: Vec<_> = (0..planned.min(clients as u64)).map(start).collect();
+        for client in clients {
+            client.await;
+        }
+        let Ok(phase) = Rc::try_unwrap(phase) else {
+            unreachable!("every client has ended")
+        };
+        let recorder = phase.recorder.into_inner();
+        (phase.progress.into_inner())(recorder.done(), recorder.planned());
+        recorder.into_report()
+    }
+
+    /// When the next operation is to start: now, in a closed loop. `None` if there is none.
+    fn next_start(&self) -> Option<Nanos> {
+        match &self.schedule {
+            None => Some(self.handle.now()),
+            Some(schedule) => schedule.borrow_mut().next(),
+        }
+    }
+
+    fn next_operation(&self) -> Option<Operation> {
+        if self.has_failed.get() {
+            return None;
+        }
+        self.stream
+            .borrow_mut()
+            .next(&mut self.ledger.borrow_mut().inserts)
+    }
+
+    fn operation_done(&self) {
+        let mut recorder = self.recorder.borrow_mut();
+        let done = recorder.operation_done(self.handle.now());
+        let planned = recorder.planned();
+        drop(recorder);
+        // The end is told once all clients have ended.
+        if done.is_multiple_of(PROGRESS_STEP) && done < planned {
+            (self.progress.borrow_mut())(done, planned);
+        }
+    }
+
+    fn record(&self, kind: OpKind, since: Nanos) {
+        self.recorder
+            .borrow_mut()
+            .latency(kind, since, self.handle.now());
+    }
+
+    fn check(&self, key: u64, ticket: &GetTicket, value: Option<&Value>) {
+        let oracle = &mut self.ledger.borrow_mut().oracle;
+        let recorder = &mut self.recorder.borrow_mut();
+        match oracle.finish_get(ticket, value) {
+            Ok(()) if value.is_none() => recorder.not_found(),
+            Ok(()) => {}
+            Err(surprise) => recorder.mismatch(|| {
+                let (expected, got) = oracle.describe(ticket, &surprise);
+                let at = self.handle.now();
+                let name = self.keys.display(key);
+                Mismatch {
+                    at,
+                    key: name,
+                    key_number: key,
+                    kind: surprise.kind,
+                    expected,
+                    got,
+                }
+            }),
+        }
+    }
+
+    fn written(
+        &self,
+        kind: OpKind,
+        key: u64,
+        ticket: WriteTicket,
+        since: Nanos,
+        error: Option<impl Display>,
+    ) -> Result<(), Failed> {
+        if let Some(error) = error {
+            return Err(self.fail(kind, key, &error));
+        }
+        self.ledger.borrow_mut().oracle.acknowledge(ticket);
+        self.record(kind, since);
+        Ok(())
+    }
+
+    fn fail(&self, kind: OpKind, key: u64, error: &impl Display) -> Failed {
+        self.has_failed.set(true);
+        self.recorder.borrow_mut().error(|| {
+            let (at, name) = (self.handle.now(), self.keys.display(key));
+            format!("at {at}: {} of {name}: {error}", kind.name())
+        });
+        Failed
+    }
+}
+
+/// One client: at most one operation outstanding.
+struct Client<T> {
+    phase: Rc<Phase>,
+    target: T,
+    key: KeyBuffer,
+}
+
+impl<T: KvTarget> Client<T> {
+    async fn work(mut self) {
+        while let Some(start) = self.phase.next_start() {
+            self.phase.handle.sleep_until(start).await;
+            let Some(operation) = self.phase.next_operation() else {
+                break;
+            };
+            if self.execute(operation, start).await.is_err() {
+                break;
+            }
+            self.phase.operation_done();
+        }
+    }
+
+    async fn execute(&mut self, operation: Operation, since: Nanos) -> Result<(), Failed> {
+        let key = operation.key;
+        match operation.action {
+            Action::Load | Action::Update => self.put(key, since).await,
+            Action::Insert => {
+                self.put(key, since).await?;
+                self.phase.ledger.borrow_mut().inserts.acknowledge(key);
+                Ok(())
+            }
+            Action::Read => self.get(key, since).await,
+            Action::ReadModifyWrite => {
+                self.get(key, since).await?;
+                self.put(key, self.phase.handle.now()).await?;
+                self.phase.record(OpKind::ReadModifyWrite, since);
+                Ok(())
+            }
+            Action::Delete => self.delete(key, since).await,
+            Action::Scan => unreachable!("a session with scans is refused"),
+        }
+    }
+
+    async fn get(&mut self, key: u64, since: Nanos) -> Result<(), Failed> {
+        let Self {
+            phase,
+            target,
+            key: buffer,
+        } = self;
+        let ticket = phase.ledger.borrow().oracle.begin_get(key);
+        match target.get(phase.keys.write(key, buffer)).await {
+            Ok(value) => {
+                phase.record(OpKind::Get, since);
+                phase.check(key, &ticket, value.as_ref());
+                Ok(())
+            }
+            Err(error) => Err(phase.fail(OpKind::Get, key, &error)),
+        }
+    }
+
+    async fn put(&mut self, key: u64, since: Nanos) -> Result<(), Failed> {
+        let Self {
+            phase,
+            target,
+            key: buffer,
+        } = self;
+        let (ticket, value) = phase.ledger.borrow_mut().oracle.begin_put(key);
+        let result = target.put(phase.keys.write(key, buffer), value).await;
+        phase.written(OpKind::Put, key, ticket, since, result.err())
+    }
+
+    async fn delete(&mut self, key: u64, since: Nanos) -> Result<(), Failed> {
+        let Self {
+            phase,
+            target,
+            key: buffer,
+        } = self;
+        let ticket = phase.ledger.borrow_mut().oracle.begin_delete(key);
+        let result = target.delete(phase.keys.write(key, buffer)).await;
+        phase.written(OpKind::Delete, key, ticket, since, result.err())
+    }
+}

@@ -1,0 +1,211 @@
+//! A session: one workload on one target, through its load and its runs.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::rc::Rc;
+
+use runtime::{Handle, Nanos, Rng};
+
+use super::phase::{Ledger, Phase};
+use super::{ClientOptions, Pace};
+use crate::generator::InsertCounter;
+use crate::operation::OperationStream;
+use crate::oracle::Oracle;
+use crate::value::KEY_LIMIT;
+use crate::{CoreWorkload, KvTarget, RunReport};
+
+/// A workload on a target. Remembers what was written, so that every later read can be checked.
+///
+/// Memory: four bytes per record.
+pub struct Session<T: KvTarget> {
+    handle: Handle,
+    target: T,
+    workload: CoreWorkload,
+    seed: u64,
+    ledger: Rc<RefCell<Ledger>>,
+    /// Runs so far: each draws from a stream of its own.
+    runs: u64,
+}
+
+/// Why a phase was not started.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The workload has scans, and there is nothing yet to do them with.
+    Scans,
+    /// The run has no operations: `operationcount` is 0 or not set.
+    NoOperations,
+    /// The run may insert more records than there are keys of the set length.
+    KeysUsedUp {
+        /// Keys there are.
+        capacity: u64,
+        /// Records inserted so far.
+        used: u64,
+    },
+    /// An option of the clients has no sense; says which and what would have.
+    Options(String),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Scans => f.write_str(
+                "the workload has scans (scanproportion is above 0): scans need iterators, which \
+                 are not built yet; workloads a, b, c, d and f have none",
+            ),
+            Self::NoOperations => {
+                f.write_str("nothing to run: set operationcount to a whole number above 0")
+            }
+            Self::KeysUsedUp { capacity, used } => write!(
+                f,
+                "the run may need more keys than there are: {used} of {capacity} are in use; set \
+                 fewer operations, or longer keys (levelhead.keybytes) from the load on"
+            ),
+            Self::Options(problem) => f.write_str(problem),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+impl<T: KvTarget> Session<T> {
+    /// A session on an empty target; `seed` determines everything that is drawn.
+    ///
+    /// # Errors
+    /// [`StartError::Scans`].
+    pub fn new(
+        handle: Handle,
+        target: T,
+        workload: CoreWorkload,
+        seed: u64,
+    ) -> Result<Self, StartError> {
+        if workload.mix.scan > 0.0 {
+            return Err(StartError::Scans);
+        }
+        // Room for the inserts expected; more make it grow, as do those of further runs.
+        let inserts = workload.operation_count as f64 * workload.mix.insert_share() * 1.01;
+        let keys = workload.record_count + (inserts as u64).min(workload.record_count);
+        let ledger = Ledger {
+            oracle: Oracle::new(workload.values.clone(), keys),
+            inserts: InsertCounter::new(workload.record_count),
+        };
+        let ledger = Rc::new(RefCell::new(ledger));
+        Ok(Self {
+            handle,
+            target,
+            workload,
+            seed,
+            ledger,
+            runs: 0,
+        })
+    }
+
+    /// The workload's settings.
+    pub fn workload(&self) -> &CoreWorkload {
+        &self.workload
+    }
+
+    /// Takes the target to hold what [`Self::load`] writes, for instance because an earlier session
+    /// with the same workload has loaded it. Cost: some ten nanoseconds per record.
+    pub fn assume_loaded(&mut self) {
+        let first = self.workload.insert_start;
+        let oracle = &mut self.ledger.borrow_mut().oracle;
+        for key in first..first + self.workload.insert_count {
+            oracle.assume_put(key);
+        }
+    }
+
+    /// Inserts the records, each once, in the order of their numbers.
+    ///
+    /// `progress` is called with operations done and planned, every few thousand and at the end.
+    /// An error of the target does not end in an `Err`: it ends the phase, and the report tells.
+    ///
+    /// # Errors
+    /// [`StartError::Options`].
+    pub async fn load(
+        &mut self,
+        options: &ClientOptions,
+        progress: impl FnMut(u64, u64) + 'static,
+    ) -> Result<RunReport, StartError> {
+        let stream = OperationStream::load(&self.workload);
+        self.drive(stream, options, "load arrivals", Box::new(progress))
+            .await
+    }
+
+    /// Does the operations of the workload. May be called again: inserts go on where they were, and
+    /// other random numbers are drawn.
+    ///
+    /// `progress` and errors of the target are as with [`Self::load`].
+    ///
+    /// # Errors
+    /// [`StartError::Options`], [`StartError::NoOperations`] and [`StartError::KeysUsedUp`].
+    pub async fn run(
+        &mut self,
+        options: &ClientOptions,
+        progress: impl FnMut(u64, u64) + 'static,
+    ) -> Result<RunReport, StartError> {
+        if self.workload.operation_count == 0 {
+            return Err(StartError::NoOperations);
+        }
+        self.check_key_space()?;
+        let run = self.runs;
+        let rng = Rng::derive(self.seed, &format!("operations of run {run}"));
+        let stream = OperationStream::run(&self.workload, rng);
+        let label = format!("arrivals of run {run}");
+        let report = self
+            .drive(stream, options, &label, Box::new(progress))
+            .await?;
+        self.runs += 1;
+        Ok(report)
+    }
+
+    /// The settings have room for one run; there may be several.
+    fn check_key_space(&self) -> Result<(), StartError> {
+        let used = self.ledger.borrow().inserts.next_number();
+        let capacity = self.workload.keys.capacity().min(KEY_LIMIT);
+        let has_inserts = self.workload.mix.insert > 0.0;
+        if has_inserts && capacity - used < self.workload.operation_count {
+            return Err(StartError::KeysUsedUp { capacity, used });
+        }
+        Ok(())
+    }
+
+    async fn drive(
+        &self,
+        stream: OperationStream,
+        options: &ClientOptions,
+        arrivals: &str,
+        progress: Box<dyn FnMut(u64, u64)>,
+    ) -> Result<RunReport, StartError> {
+        check(options)?;
+        let rng = Rng::derive(self.seed, arrivals);
+        let ledger = Rc::clone(&self.ledger);
+        let keys = self.workload.keys.clone();
+        let phase = Phase::new(
+            self.handle.clone(),
+            keys,
+            ledger,
+            stream,
+            options,
+            rng,
+            progress,
+        );
+        Ok(phase.drive(&self.target, options.pace.outstanding()).await)
+    }
+}
+
+fn check(options: &ClientOptions) -> Result<(), StartError> {
+    let refuse = |problem: String| Err(StartError::Options(problem));
+    if options.pace.outstanding() == 0 {
+        return refuse("0 operations outstanding do nothing: allowed is 1 or more".to_owned());
+    }
+    if options.window == Nanos::ZERO || options.max_windows == 0 {
+        return refuse("a timeline needs a window above 0 ns, and at least 1 of them".to_owned());
+    }
+    match options.pace {
+        Pace::Open { rate, .. } if !(1e-6..=1e12).contains(&rate) => refuse(format!(
+            "{rate} operations per second: allowed is 0.000001 to 1e12"
+        )),
+        _ => Ok(()),
+    }
+}

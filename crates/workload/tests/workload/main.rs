@@ -1,0 +1,6 @@
+//! Whole sessions on stores in memory: honest ones, lying ones and slow ones.
+
+mod honest;
+mod lying;
+mod store;
+mod timing;
