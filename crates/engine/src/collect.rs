@@ -103,24 +103,34 @@ impl<M: Medium> Inner<M> {
         self.unpublished.borrow().range(first..end).next().is_none()
     }
 
-    /// With no victim left and clients held up, garbage may still hide under entries of upper
-    /// levels: everything is compacted down first, and only then the store counts as full.
+    /// With no victim left and clients held up, garbage may still hide under entries of memtables
+    /// and upper levels: everything is moved down first, and only then the store counts as full.
+    /// Deletes start this again.
     fn consider_being_full(&self) {
         let is_short = self.extents.borrow().free() <= self.client_reserve();
-        let version = self.version.borrow();
-        let (_, upper) = version.levels().split_last().expect("there are levels");
-        let is_squeezed = upper.iter().all(|level| level.len() == 0);
-        let is_squeezing = is_short && !is_squeezed && !self.is_full.get();
-        if is_squeezing && !self.is_squeezing.replace(true) {
-            self.work.notify_all();
-        }
-        if !is_short || is_squeezed {
+        let is_squeezed = self.is_squeezed();
+        if is_short && !is_squeezed {
+            self.freeze_active();
+            if !self.is_squeezing.replace(true) {
+                self.work.notify_all();
+            }
+        } else {
             self.is_squeezing.set(false);
         }
         let is_full = is_short && (is_squeezed || self.is_full.get());
         if self.is_full.replace(is_full) != is_full {
             self.room.notify_all();
         }
+    }
+
+    /// Whether every entry is in the last level.
+    fn is_squeezed(&self) -> bool {
+        let memtables = self.memtables.borrow();
+        let version = self.version.borrow();
+        let (_, upper) = version.levels().split_last().expect("there are levels");
+        memtables.active.len() == 0
+            && memtables.frozen.is_empty()
+            && upper.iter().all(|level| level.len() == 0)
     }
 
     async fn collect(&self, id: ExtentId) {
@@ -189,12 +199,13 @@ impl<M: Medium> Inner<M> {
     }
 
     async fn collect_data(&self, id: ExtentId) -> Result<(), Damaged> {
+        let generation = self.extents.borrow().get(id).generation;
         for from in self.batches(id) {
             let mut candidates = Vec::new();
             for (page, image) in self.read_batch(id, from).await? {
                 for (piece, head) in data_page::objects(image.bytes()) {
                     candidates.push(Candidate {
-                        pointer: self.format.pointer(page, piece),
+                        pointer: self.format.pointer(page, piece, generation),
                         key: head.key.into(),
                         sequence: head.sequence,
                         image: Rc::clone(&image),

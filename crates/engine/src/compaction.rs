@@ -290,11 +290,15 @@ impl<M: Medium> Inner<M> {
             .collect()
     }
 
-    /// The objects of `dead` are obsolete.
+    /// The objects of `dead` are obsolete. Those of an earlier generation went when their extent
+    /// was collected.
     pub(crate) fn bury(&self, dead: &[Pointer]) {
         let mut extents = self.extents.borrow_mut();
         for pointer in dead {
-            extents.bury(self.format.locate(*pointer).0);
+            let (page, _) = self.format.locate(*pointer);
+            if self.format.is_of(*pointer, extents.generation(page)) {
+                extents.bury(page);
+            }
         }
     }
 

@@ -176,6 +176,7 @@ fn write_extents(out: &mut Writer, extents: &Extents) {
         out.u32(extent.published);
         out.u32(extent.live);
         out.u64(extent.age);
+        out.u64(extent.generation);
         out.u32(extent.holes.len() as u32);
         for page in &extent.holes {
             out.u32(page.0);
@@ -194,11 +195,11 @@ fn read_extent(input: &mut Reader<'_>) -> Option<Extent> {
     let state = *State::ALL.get(input.u8()? as usize)?;
     let purpose = *Purpose::ALL.get(input.u8()? as usize)?;
     let (cursor, published, live) = (input.u32()?, input.u32()?, input.u32()?);
-    let age = input.u64()?;
+    let (age, generation) = (input.u64()?, input.u64()?);
     let holes = (0..input.u32()?).map(|_| input.u32().map(PageNo)).collect::<Option<Vec<_>>>()?;
     let state = match state {
         State::Open | State::Collecting => State::Closed,
         same => same,
     };
-    Some(Extent { state, purpose, cursor, published, live, holes, age })
+    Some(Extent { state, purpose, cursor, published, live, holes, age, generation })
 }

@@ -519,10 +519,18 @@ impl<M: Medium> Inner<M> {
 
     /// Puts a write with its sequence number in the active memtable, and freezes that if full.
     pub(crate) fn insert_at(&self, key: &[u8], sequence: Sequence, entry: Entry) {
+        self.memtables.borrow_mut().active.insert(key, sequence, entry, None);
+        let is_due = self.memtables.borrow().active.bytes() >= self.options.memtable_bytes;
+        if is_due || self.is_squeezing.get() {
+            self.freeze_active();
+        }
+    }
+
+    /// Hands the active memtable to the flush, if there is room in front of it.
+    pub(crate) fn freeze_active(&self) {
         let memtables = &mut *self.memtables.borrow_mut();
-        memtables.active.insert(key, sequence, entry, None);
-        let is_full = memtables.active.bytes() >= self.options.memtable_bytes;
-        if is_full && memtables.frozen.len() < self.options.frozen_memtables {
+        let has_room = memtables.frozen.len() < self.options.frozen_memtables;
+        if has_room && memtables.active.len() > 0 {
             memtables.frozen.push_back(Rc::new(std::mem::take(&mut memtables.active)));
             self.work.notify_all();
         }

@@ -62,6 +62,8 @@ pub(crate) struct Extent {
     pub holes: Vec<PageNo>,
     /// When it was opened, counted in extents opened.
     pub age: u64,
+    /// How often it was opened.
+    pub generation: u64,
 }
 
 /// All extents of a medium.
@@ -85,6 +87,7 @@ impl Extents {
             live: 0,
             holes: Vec::new(),
             age: 0,
+            generation: 0,
         };
         Self::restore(shape, vec![blank; shape.extents as usize], 0)
     }
@@ -155,6 +158,7 @@ impl Extents {
             live: 0,
             holes: Vec::new(),
             age: self.opened,
+            generation: self.get(id).generation + 1,
         };
         self.open[purpose as usize] = Some(id);
         Some(())
@@ -167,16 +171,17 @@ impl Extents {
         extent.live += 1;
     }
 
-    /// No index refers to an item in `page` any more.
-    ///
-    /// Counts may run down to zero early only by a bug, which the assertion finds.
+    /// No index refers to one of the items in `page` any more. The caller knows that the item was
+    /// of the extent's present generation.
     pub(crate) fn bury(&mut self, page: PageNo) {
         let extent = self.extent_mut(page);
-        // An extent under collection has already been written off; its entries die late.
-        if matches!(extent.state, State::Open | State::Closed | State::Quarantined) {
-            assert!(extent.live > 0, "more items of page {} died than lived", page.0);
-            extent.live -= 1;
-        }
+        assert!(extent.live > 0, "more items of page {} died than lived", page.0);
+        extent.live -= 1;
+    }
+
+    /// The generation of the extent that holds `page`: how often it was opened.
+    pub(crate) fn generation(&self, page: PageNo) -> u64 {
+        self.get(self.shape.extent_of(page)).generation
     }
 
     /// Remembers that nothing will ever refer to `page`.

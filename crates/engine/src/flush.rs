@@ -43,8 +43,10 @@ impl<M: Medium> Inner<M> {
         let lengths: Vec<usize> = layout.groups.iter().map(Vec::len).collect();
         let urgency = || self.fill_of_active_memtable();
         let firsts = self.write_groups(Purpose::Data, layout.groups, IoClass::Flush, urgency).await;
-        let mut pointers =
-            layout.places.iter().map(|(group, piece)| self.format.pointer(firsts[*group], *piece));
+        let mut pointers = layout.places.iter().map(|(group, piece)| {
+            let generation = self.extents.borrow().generation(firsts[*group]);
+            self.format.pointer(firsts[*group], *piece, generation)
+        });
         let entries = memtable
             .iter()
             .map(|(key, _, entry)| {

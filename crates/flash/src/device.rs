@@ -39,6 +39,7 @@ pub(crate) struct State {
     channels: Vec<Channel>,
     stats: FlashStats,
     error_rng: Rng,
+    submitted: u64,
     pub is_off: bool,
 }
 
@@ -57,6 +58,7 @@ impl Flash {
             operations: OperationTable::default(),
             stats: FlashStats::default(),
             error_rng: handle.rng("flash errors"),
+            submitted: 0,
             is_off: false,
         };
         let inner = Rc::new_cyclic(|me| Inner {
@@ -119,6 +121,11 @@ impl Flash {
     fn submit(&self, request: Request, class: IoClass) -> InFlight {
         let id = self.inner.submit(request, class);
         InFlight { inner: Rc::clone(&self.inner), id, is_taken: false }
+    }
+
+    /// Operations submitted so far; what crash points are counted in.
+    pub fn submitted(&self) -> u64 {
+        self.inner.state.borrow().submitted
     }
 
     /// Counters so far.
@@ -198,6 +205,7 @@ impl Event for Inner {
 impl Inner {
     fn submit(&self, request: Request, class: IoClass) -> OperationId {
         let state = &mut *self.state.borrow_mut();
+        state.submitted += 1;
         let (block, _) = match &request {
             Request::Read(page) | Request::Program(page, _) => self.geometry.locate(*page),
             Request::Erase(block) => (*block, 0),

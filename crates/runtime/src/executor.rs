@@ -113,6 +113,12 @@ impl Runtime {
         join.take().expect("the task has finished and nobody else took its result")
     }
 
+    /// Runs until `is_reached` holds, checked after every instant. False if nothing is left to
+    /// happen before that.
+    pub fn run_until_true(&self, is_reached: impl Fn() -> bool) -> bool {
+        self.run_while(|| !is_reached())
+    }
+
     /// Runs until `deadline`, or until nothing is left to happen, whichever is first.
     pub fn run_until(&self, deadline: Nanos) {
         let timers = &self.handle.inner.timers;

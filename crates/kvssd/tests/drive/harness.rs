@@ -1,32 +1,87 @@
 //! A small drive for tests: small enough that everything a large one does happens within a few
-//! hundred commands.
+//! thousand commands.
 
-use engine::Options;
-use kvssd::{DeviceProfile, DriveOptions};
+use engine::{Options, Planted};
+use flash::{Flash, NandArray};
+use kvssd::{DeviceProfile, DriveOptions, KvDrive, PoweredOff};
+use runtime::{Rng, Runtime};
 
-/// 2 channels x 2 dies x 40 blocks x 16 pages of 4 KiB: 10 MiB in 40 superblocks of 64 pages.
+/// 2 channels x 2 dies x 32 blocks x 8 pages of 1 KiB: 32 superblocks of 32 KiB.
 pub(crate) fn small_device() -> DeviceProfile {
     let mut device = DeviceProfile::load("pink-zcu102").expect("built in");
     let geometry = &mut device.flash.geometry;
     geometry.channels = 2;
     geometry.dies_per_channel = 2;
-    geometry.blocks_per_plane = 40;
-    geometry.pages_per_block = 16;
+    geometry.blocks_per_plane = 32;
+    geometry.pages_per_block = 8;
     geometry.page_bytes = 1024;
     geometry.transfer_bytes = 1100;
-    device.dram.index_bytes = 24 << 10;
+    device.flash.timing.program_us = vec![300.0, 500.0];
+    device.flash.timing.erase_us = 900.0;
+    device.dram.index_bytes = 34 << 10;
+    device
+}
+
+/// The same with two planes, one-shot programming of three pages and suspension.
+pub(crate) fn small_tlc_device() -> DeviceProfile {
+    let mut device = small_device();
+    let geometry = &mut device.flash.geometry;
+    geometry.planes_per_die = 2;
+    geometry.pages_per_block = 6;
+    geometry.blocks_per_plane = 24;
+    geometry.one_shot = true;
+    geometry.bits_per_cell = 3;
+    device.flash.timing.read_us = vec![49.0, 58.0, 67.0];
+    device.flash.timing.program_us = vec![900.0];
+    let datacenter = DeviceProfile::load("datacenter-tlc-1.92tb").expect("built in");
+    device.flash.suspend = datacenter.flash.suspend;
     device
 }
 
 /// `PinK` with memtables and levels to match.
 pub(crate) fn small_options() -> DriveOptions {
-    let engine = Options {
-        memtable_bytes: 6 << 10,
-        ..Options::pink()
-    };
-    DriveOptions {
-        expected_key_bytes: 8,
-        expected_value_bytes: 100,
-        ..DriveOptions::new(engine)
+    let engine = Options { memtable_bytes: 4 << 10, ..Options::pink() };
+    DriveOptions { expected_key_bytes: 30, expected_value_bytes: 120, ..DriveOptions::new(engine) }
+}
+
+/// The same with a deliberate bug.
+pub(crate) fn with_fault(fault: Option<engine::Fault>) -> DriveOptions {
+    let planted = fault.map_or_else(Planted::default, Planted::new);
+    DriveOptions { planted, ..small_options() }
+}
+
+/// A drive and the runtime it runs in.
+pub(crate) struct Machine {
+    pub rt: Runtime,
+    pub drive: KvDrive,
+}
+
+impl Machine {
+    pub(crate) fn format(seed: u64, device: &DeviceProfile, options: DriveOptions) -> Self {
+        let rt = Runtime::new(seed);
+        let drive = KvDrive::format(&rt.handle(), device, options);
+        Self { rt, drive }
+    }
+
+    /// Cuts the power; whatever ran is gone.
+    pub(crate) fn power_cut(self, rng: &mut Rng) -> PoweredOff {
+        self.drive.power_cut(rng)
+    }
+
+    /// Powers up from what a cut left.
+    pub(crate) fn recover(
+        seed: u64,
+        device: &DeviceProfile,
+        options: DriveOptions,
+        array: NandArray,
+    ) -> Self {
+        let rt = Runtime::new(seed);
+        let handle = rt.handle();
+        let flash = Flash::new(handle.clone(), &device.flash, array);
+        let device = device.clone();
+        let recovered =
+            rt.block_on(async move { KvDrive::recover(&handle, &device, options, flash).await });
+        let drive = recovered.unwrap_or_else(|error| panic!("recovery failed: {error}"));
+        Self { rt, drive }
     }
 }

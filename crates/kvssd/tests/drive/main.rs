@@ -1,4 +1,13 @@
 //! The drive against an ordered map: random commands, power cuts, crash points, planted faults.
+//!
+//! Trials are numbered by seed. A failure prints the command that replays it:
+//! `LEVELHEAD_SEED=N cargo test -p kvssd --test drive model`. `LEVELHEAD_TRIALS=1000` runs more of
+//! them than the default.
 
+mod commands;
+mod crash_points;
+mod damage;
 mod harness;
-mod smoke;
+mod model;
+mod planted;
+mod trial;

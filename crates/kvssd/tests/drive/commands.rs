@@ -1,0 +1,161 @@
+//! What each command answers, and that bad input loses nothing.
+
+use engine::Value;
+use kvssd::{DriveOptions, KeyFormat, KvDrive, Status, StoreMode};
+use runtime::Runtime;
+
+use crate::harness::{small_device, small_options};
+
+/// Runs `scenario` on a fresh small drive.
+fn on_a_drive<F: Future<Output = ()> + 'static>(
+    options: DriveOptions,
+    scenario: impl FnOnce(KvDrive) -> F,
+) {
+    let rt = Runtime::new(1);
+    let drive = KvDrive::format(&rt.handle(), &small_device(), options);
+    rt.block_on(scenario(drive));
+}
+
+fn bytes(text: &str) -> Value {
+    Value::from_bytes(text.as_bytes())
+}
+
+#[test]
+fn store_retrieve_exist_delete() {
+    on_a_drive(small_options(), async |drive| {
+        assert_eq!(drive.exist(b"k").await, Err(Status::KeyDoesNotExist));
+        assert_eq!(
+            drive.store(b"k", bytes("v"), StoreMode::MustExist).await,
+            Err(Status::KeyDoesNotExist)
+        );
+        assert_eq!(drive.store(b"k", bytes("v"), StoreMode::MustNotExist).await, Ok(()));
+        assert_eq!(
+            drive.store(b"k", bytes("w"), StoreMode::MustNotExist).await,
+            Err(Status::KeyExists)
+        );
+        assert_eq!(drive.retrieve(b"k", 100).await.map(|r| r.value), Ok(bytes("v")));
+        assert_eq!(drive.store(b"k", bytes("w"), StoreMode::MustExist).await, Ok(()));
+        assert_eq!(drive.retrieve(b"k", 100).await.map(|r| r.value), Ok(bytes("w")));
+        assert_eq!(drive.exist(b"k").await, Ok(()));
+        assert_eq!(drive.delete(b"k").await, Ok(()));
+        assert_eq!(drive.retrieve(b"k", 100).await, Err(Status::KeyDoesNotExist));
+        assert_eq!(drive.delete(b"k").await, Ok(()), "deleting nothing is fine by default");
+    });
+}
+
+#[test]
+fn deleting_a_missing_key_can_be_an_error() {
+    let options = DriveOptions { delete_must_exist: true, ..small_options() };
+    on_a_drive(options, async |drive| {
+        assert_eq!(drive.delete(b"k").await, Err(Status::KeyDoesNotExist));
+        drive.store(b"k", bytes(""), StoreMode::Upsert).await.expect("room");
+        assert_eq!(drive.delete(b"k").await, Ok(()));
+    });
+}
+
+#[test]
+fn keys_and_values_have_limits() {
+    on_a_drive(small_options(), async |drive| {
+        for key in [&b""[..], &[7; 256]] {
+            assert_eq!(
+                drive.store(key, bytes("v"), StoreMode::Upsert).await,
+                Err(Status::InvalidKeySize)
+            );
+            assert_eq!(drive.retrieve(key, 9).await, Err(Status::InvalidKeySize));
+            assert_eq!(drive.delete(key).await, Err(Status::InvalidKeySize));
+            assert_eq!(drive.exist(key).await, Err(Status::InvalidKeySize));
+        }
+        let max = drive.max_value_bytes();
+        let value = |len| Value::Synthetic { seed: 1, len };
+        let store = async |len| drive.store(&[7; 255], value(len), StoreMode::Upsert).await;
+        assert_eq!(store(max).await, Ok(()));
+        assert_eq!(store(max + 1).await, Err(Status::InvalidValueSize));
+        assert_eq!(drive.retrieve(&[7; 255], u32::MAX).await.map(|r| r.value), Ok(value(max)));
+    });
+    let options = DriveOptions { key_format: KeyFormat::Nvme, ..small_options() };
+    on_a_drive(options, async |drive| {
+        assert_eq!(drive.store(&[7; 16], bytes("v"), StoreMode::Upsert).await, Ok(()));
+        assert_eq!(
+            drive.store(&[7; 17], bytes("v"), StoreMode::Upsert).await,
+            Err(Status::InvalidKeySize)
+        );
+    });
+}
+
+#[test]
+fn keys_that_begin_alike_are_different_keys() {
+    on_a_drive(small_options(), async |drive| {
+        let keys: Vec<Vec<u8>> = (1..=255).map(|len| vec![0; len]).collect();
+        for key in &keys {
+            let value = Value::from_bytes(&key[..key.len() / 4]);
+            drive.store(key, value, StoreMode::Upsert).await.expect("room");
+        }
+        for key in &keys {
+            let value = Value::from_bytes(&key[..key.len() / 4]);
+            assert_eq!(drive.retrieve(key, u32::MAX).await.map(|r| r.value), Ok(value));
+        }
+    });
+}
+
+#[test]
+fn large_values_take_one_read_for_each_page() {
+    on_a_drive(small_options(), async |drive| {
+        let value = |len| Value::from_bytes(&Value::Synthetic { seed: 5, len }.to_bytes());
+        for len in [900, 1020, 1100, 3000, 4000] {
+            drive
+                .store(format!("{len}").as_bytes(), value(len), StoreMode::Upsert)
+                .await
+                .expect("room");
+        }
+        for i in 0..200_u32 {
+            drive
+                .store(format!("f{i}").as_bytes(), value(100), StoreMode::Upsert)
+                .await
+                .expect("room");
+        }
+        for len in [900_u32, 1020, 1100, 3000, 4000] {
+            let key = format!("{len}");
+            let found = drive.retrieve(key.as_bytes(), u32::MAX).await.expect("stored");
+            assert_eq!(found.value, value(len));
+            let bound = drive.engine().read_bound(key.len(), len);
+            assert!(found.flash_reads <= bound, "{} of {bound} reads", found.flash_reads);
+        }
+    });
+}
+
+#[test]
+fn a_full_drive_says_so_and_deletes_make_room() {
+    on_a_drive(small_options(), async |drive| {
+        let key = |i: u32| format!("key{i:06}").into_bytes();
+        let value = |i: u32| Value::Synthetic { seed: u64::from(i), len: 400 };
+        let mut stored = 0;
+        while drive.store(&key(stored), value(stored), StoreMode::Upsert).await.is_ok() {
+            stored += 1;
+            assert!(stored < 10_000, "a drive of 1 MiB cannot hold this");
+        }
+        assert_eq!(
+            drive.store(&key(stored), value(stored), StoreMode::Upsert).await,
+            Err(Status::CapacityExceeded)
+        );
+        assert!(stored > 500, "full after {stored} values of 400 bytes");
+        for i in 0..stored {
+            let found = drive.retrieve(&key(i), u32::MAX).await.map(|r| r.value);
+            assert_eq!(found, Ok(value(i)), "key {i} of {stored}");
+        }
+        for i in 0..stored {
+            if i % 4 != 0 {
+                drive.delete(&key(i)).await.expect("a full drive takes deletes");
+            }
+        }
+        let mut refused = 0;
+        for i in 0..stored / 4 {
+            while drive.store(&key(10_000 + i), value(i), StoreMode::Upsert).await.is_err() {
+                refused += 1;
+                assert!(refused < 100_000, "deletes never made room");
+            }
+        }
+        for i in (0..stored).step_by(4) {
+            assert_eq!(drive.retrieve(&key(i), u32::MAX).await.map(|r| r.value), Ok(value(i)));
+        }
+    });
+}

@@ -1,0 +1,72 @@
+//! Crash points enumerated: power fails at every device operation of a short run, and at every
+//! device operation of the recovery that follows.
+
+use flash::Flash;
+use kvssd::KvDrive;
+use runtime::{Nanos, Rng, Runtime};
+
+use crate::harness::{Machine, small_options};
+use crate::trial::{Shape, World, check_all, start_clients};
+
+/// Few keys and a short run, but on a full memtable every few commands.
+fn shape() -> Shape {
+    Shape { keys: 160, session: Nanos::from_millis(30), ..Shape::of_seed(0) }
+}
+
+/// Runs the scenario until the flash has been given `operations` operations; `None` if it never
+/// is within the session.
+fn run_to(operations: u64) -> Option<(Machine, std::rc::Rc<World>)> {
+    let shape = shape();
+    let machine = Machine::format(11, &shape.device, small_options());
+    let world = World::new(shape.keys);
+    start_clients(&machine, &world, &shape, &mut Rng::new(12));
+    let (flash, handle) = (machine.drive.flash().clone(), machine.rt.handle());
+    let end = shape.session;
+    machine.rt.run_until_true(|| flash.submitted() >= operations || handle.now() > end);
+    (flash.submitted() >= operations).then_some((machine, world))
+}
+
+#[test]
+fn power_may_fail_at_any_device_operation() {
+    let shape = shape();
+    let mut points = 0;
+    for operations in 1.. {
+        let Some((machine, world)) = run_to(operations) else { break };
+        let off = machine.power_cut(&mut Rng::new(operations));
+        let machine = Machine::recover(operations, &shape.device, small_options(), off.array);
+        check_all(&machine, &world, shape.keys)
+            .unwrap_or_else(|error| panic!("power cut at device operation {operations}: {error}"));
+        points = operations;
+    }
+    assert!(points > 200, "the run is too short to mean anything: {points} operations");
+    println!("{points} crash points");
+}
+
+#[test]
+fn power_may_fail_again_at_any_point_of_a_recovery() {
+    let shape = shape();
+    let mut points = 0;
+    for operations in 1.. {
+        let (machine, world) = run_to(150).expect("the run is long enough");
+        let off = machine.power_cut(&mut Rng::new(5));
+        let rt = Runtime::new(6);
+        let (handle, device) = (rt.handle(), shape.device.clone());
+        let flash = Flash::new(handle.clone(), &device.flash, off.array);
+        let watched = flash.clone();
+        let recovering = handle.clone().spawn("recovery", async move {
+            KvDrive::recover(&handle, &device, small_options(), flash).await.map(|_| ())
+        });
+        rt.run_until_true(|| recovering.is_finished() || watched.submitted() >= operations);
+        if recovering.is_finished() {
+            break;
+        }
+        let (array, _) = watched.power_cut(&mut Rng::new(operations));
+        drop(rt);
+        let machine = Machine::recover(7, &shape.device, small_options(), array);
+        check_all(&machine, &world, shape.keys)
+            .unwrap_or_else(|error| panic!("second cut at operation {operations}: {error}"));
+        points = operations;
+    }
+    assert!(points > 20, "a recovery has more operations than {points}");
+    println!("{points} crash points in recovery");
+}

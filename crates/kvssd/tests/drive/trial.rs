@@ -1,0 +1,387 @@
+//! One trial: clients write and read at random, power fails at random instants, and after each
+//! recovery and at every read the drive must agree with a model.
+//!
+//! The model keeps for each key the history of values that were asked for. A read may return any
+//! value from the newest one acknowledged when it began to the newest one asked for when it ended;
+//! after a power cut any value from the newest acknowledged one on is right, and settles it.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::rc::Rc;
+
+use engine::{Fault, Granularity, Value};
+use kvssd::{DeviceProfile, DriveOptions, KvDrive, Status, StoreMode};
+use runtime::{Handle, Nanos, Rng};
+
+use crate::harness::{Machine, small_device, small_tlc_device, with_fault};
+
+/// What varies from trial to trial besides the random choices.
+pub(crate) struct Shape {
+    pub device: DeviceProfile,
+    pub granularity: Granularity,
+    pub keys: usize,
+    pub clients: usize,
+    pub sessions: usize,
+    /// Longest a session runs.
+    pub session: Nanos,
+}
+
+impl Shape {
+    pub(crate) fn of_seed(seed: u64) -> Self {
+        let is_tlc = seed % 4 == 3;
+        Self {
+            device: if is_tlc { small_tlc_device() } else { small_device() },
+            granularity: if seed % 3 == 2 { Granularity::Whole } else { Granularity::Partial },
+            keys: 1400,
+            clients: 8,
+            sessions: 4,
+            session: Nanos::from_millis(900),
+        }
+    }
+}
+
+/// What happened in a trial.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub commands: u64,
+    pub power_cuts: u64,
+    pub torn: u64,
+    pub flushes: u64,
+    pub compactions: Vec<u64>,
+    pub data_extents: u64,
+    pub meta_extents: u64,
+    pub empty_extents: u64,
+    pub objects_moved: u64,
+    pub most_reads: usize,
+    pub trace: u64,
+}
+
+impl Tally {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.commands += other.commands;
+        self.power_cuts += other.power_cuts;
+        self.torn += other.torn;
+        self.flushes += other.flushes;
+        self.compactions.resize(self.compactions.len().max(other.compactions.len()), 0);
+        for (sum, more) in self.compactions.iter_mut().zip(&other.compactions) {
+            *sum += more;
+        }
+        self.data_extents += other.data_extents;
+        self.meta_extents += other.meta_extents;
+        self.empty_extents += other.empty_extents;
+        self.objects_moved += other.objects_moved;
+        self.most_reads = self.most_reads.max(other.most_reads);
+        self.trace ^= other.trace;
+    }
+
+    fn count(&mut self, drive: &KvDrive, trace: u64) {
+        let stats = drive.engine_stats();
+        self.add(&Self {
+            flushes: stats.flushes,
+            compactions: stats.compactions,
+            data_extents: stats.gc_data_extents,
+            meta_extents: stats.gc_meta_extents,
+            empty_extents: stats.gc_empty_extents,
+            objects_moved: stats.gc_objects_moved,
+            most_reads: stats.reads_per_get.max(),
+            trace,
+            ..Self::default()
+        });
+    }
+
+    /// A trial in which something never happened tests less than it says.
+    pub(crate) fn assert_everything_happened(&self, seed: u64) {
+        assert!(self.flushes > 0, "seed {seed}: no flush in {self}");
+        let (_, levels) = self.compactions.split_last().expect("there are levels");
+        assert!(levels.iter().all(|count| *count > 0), "seed {seed}: no compaction in {self}");
+        assert!(self.data_extents > 0, "seed {seed}: no data was collected in {self}");
+        assert!(self.objects_moved > 0, "seed {seed}: nothing was moved in {self}");
+        assert!(self.power_cuts > 0, "seed {seed}: no power cut in {self}");
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} commands, {} power cuts ({} torn), {} flushes, compactions {:?}, collected {} data \
+             and {} meta extents ({} objects moved), {} released empty, at most {} reads a Get",
+            self.commands,
+            self.power_cuts,
+            self.torn,
+            self.flushes,
+            self.compactions,
+            self.data_extents,
+            self.meta_extents,
+            self.objects_moved,
+            self.empty_extents,
+            self.most_reads
+        )
+    }
+}
+
+/// The values a key was given, oldest first.
+#[derive(Default)]
+struct History {
+    values: Vec<Option<Value>>,
+    /// Index of the newest value that was acknowledged, plus one; 0 if none was.
+    acknowledged: usize,
+}
+
+impl History {
+    fn at(&self, index: usize) -> Option<&Value> {
+        index.checked_sub(1).and_then(|i| self.values[i].as_ref())
+    }
+
+    fn allows(&self, from: usize, found: Option<&Value>) -> bool {
+        (from..=self.values.len()).any(|index| is_same(self.at(index), found))
+    }
+}
+
+/// A synthetic value and its bytes are the same value.
+fn is_same(a: Option<&Value>, b: Option<&Value>) -> bool {
+    match (a, b) {
+        (None, None) => true,
+        (Some(a), Some(b)) => a == b || a.to_bytes() == b.to_bytes(),
+        _ => false,
+    }
+}
+
+pub(crate) struct World {
+    histories: RefCell<Vec<History>>,
+    complaint: RefCell<Option<String>>,
+    commands: Cell<u64>,
+}
+
+impl World {
+    pub(crate) fn new(keys: usize) -> Rc<Self> {
+        let histories = RefCell::new((0..keys).map(|_| History::default()).collect());
+        Rc::new(Self { histories, complaint: RefCell::default(), commands: Cell::new(0) })
+    }
+
+    fn complain(&self, what: String) {
+        self.complaint.borrow_mut().get_or_insert(what);
+    }
+
+    pub(crate) fn result(&self) -> Result<(), String> {
+        self.complaint.borrow_mut().take().map_or(Ok(()), Err)
+    }
+
+    /// What the next write of `key` puts there; it may take effect from now on.
+    fn ask(&self, key: usize, value: Option<Value>) -> usize {
+        let history = &mut self.histories.borrow_mut()[key];
+        history.values.push(value);
+        history.values.len()
+    }
+
+    fn acknowledge(&self, key: usize, index: usize) {
+        self.histories.borrow_mut()[key].acknowledged = index;
+    }
+
+    /// A write was refused: it never takes effect.
+    fn refuse(&self, key: usize) {
+        self.histories.borrow_mut()[key].values.pop();
+    }
+
+    fn acknowledged(&self, key: usize) -> usize {
+        self.histories.borrow()[key].acknowledged
+    }
+
+    fn check(&self, key: usize, from: usize, found: Option<&Value>, when: &str) {
+        let history = &self.histories.borrow()[key];
+        if !history.allows(from, found) {
+            self.complain(format!(
+                "{when}: key {key} has {found:?}, expected one of {:?}",
+                (from..=history.values.len()).map(|i| history.at(i)).collect::<Vec<_>>()
+            ));
+        }
+    }
+
+    /// After a power cut: what was found is what was there all along.
+    fn settle(&self, key: usize, found: Option<Value>) {
+        let from = self.acknowledged(key);
+        self.check(key, from, found.as_ref(), "after recovery");
+        self.histories.borrow_mut()[key] = History { values: vec![found], acknowledged: 1 };
+    }
+}
+
+pub(crate) fn key_name(key: usize) -> Vec<u8> {
+    // Lengths differ, and so do places in the order from numbers.
+    let scrambled = runtime::mix64(key as u64) % 1_000_000;
+    format!("user{scrambled:06}.{key}{}", "x".repeat(key % 23)).into_bytes()
+}
+
+fn random_value(rng: &mut Rng) -> Value {
+    let len = match rng.below(40) {
+        0 => 0,
+        1 => 900 + rng.below(300) as u32,
+        2 => rng.below(4_000) as u32,
+        _ => rng.below(240) as u32,
+    };
+    let synthetic = Value::Synthetic { seed: rng.next_u64(), len };
+    if rng.chance(0.5) { synthetic } else { Value::Bytes(synthetic.to_bytes()) }
+}
+
+/// Runs a trial. `Err` says what the drive got wrong.
+pub(crate) fn run_trial(seed: u64, shape: &Shape, fault: Option<Fault>) -> Result<Tally, String> {
+    let mut rng = Rng::derive(seed, "trial");
+    let mut options = with_fault(fault);
+    options.engine.compaction = shape.granularity;
+    let world = World::new(shape.keys);
+    let mut tally = Tally::default();
+    let mut machine = Machine::format(seed, &shape.device, options.clone());
+    for session in 0..shape.sessions {
+        start_clients(&machine, &world, shape, &mut rng);
+        let span = Nanos(shape.session.0 / 2 + rng.below(shape.session.0 / 2));
+        machine.rt.run_until(machine.rt.handle().now() + span);
+        world.result()?;
+        tally.count(&machine.drive, machine.rt.handle().trace_hash());
+        tally.power_cuts += 1;
+        let off = machine.power_cut(&mut rng);
+        tally.torn += u64::from(off.cut.torn);
+        let next_seed = seed ^ ((session as u64 + 1) << 32);
+        machine = recover(next_seed, &shape.device, options.clone(), off.array);
+        check_all(&machine, &world, shape.keys)?;
+    }
+    tally.commands = world.commands.get();
+    Ok(tally)
+}
+
+fn recover(
+    seed: u64,
+    device: &DeviceProfile,
+    options: DriveOptions,
+    array: flash::NandArray,
+) -> Machine {
+    Machine::recover(seed, device, options, array)
+}
+
+/// Reads every key after a recovery and settles what it has.
+pub(crate) fn check_all(machine: &Machine, world: &Rc<World>, keys: usize) -> Result<(), String> {
+    let (drive, reader) = (machine.drive.clone(), Rc::clone(world));
+    machine.rt.block_on(async move {
+        for key in 0..keys {
+            match drive.retrieve(&key_name(key), u32::MAX).await {
+                Ok(found) => reader.settle(key, Some(found.value)),
+                Err(Status::KeyDoesNotExist) => reader.settle(key, None),
+                Err(status) => reader.complain(format!("after recovery: key {key}: {status}")),
+            }
+        }
+    });
+    world.result()
+}
+
+pub(crate) fn start_clients(machine: &Machine, world: &Rc<World>, shape: &Shape, rng: &mut Rng) {
+    for client in 0..shape.clients {
+        let context = Client {
+            drive: machine.drive.clone(),
+            handle: machine.rt.handle(),
+            world: Rc::clone(world),
+            rng: RefCell::new(Rng::new(rng.next_u64())),
+            number: client,
+            clients: shape.clients,
+            keys: shape.keys,
+        };
+        machine.rt.handle().spawn("client", async move { context.run().await });
+    }
+}
+
+/// Writes keys of its own, so that their histories are in order; reads any key.
+struct Client {
+    drive: KvDrive,
+    handle: Handle,
+    world: Rc<World>,
+    rng: RefCell<Rng>,
+    number: usize,
+    clients: usize,
+    keys: usize,
+}
+
+impl Client {
+    async fn run(self) {
+        loop {
+            self.world.commands.set(self.world.commands.get() + 1);
+            let (dice, key) = {
+                let mut rng = self.rng.borrow_mut();
+                (rng.below(100), self.random_key(&mut rng))
+            };
+            let own = key - key % self.clients + self.number;
+            let own = if own < self.keys { own } else { self.number };
+            match dice {
+                0..60 => self.store(own, StoreMode::Upsert).await,
+                60..64 => self.store(own, StoreMode::MustExist).await,
+                64..68 => self.store(own, StoreMode::MustNotExist).await,
+                68..75 => self.delete(own).await,
+                75..97 => self.retrieve(key).await,
+                97..99 => self.exist(key).await,
+                _ => {
+                    let pause = self.rng.borrow_mut().below(3_000_000);
+                    self.handle.sleep(Nanos(pause)).await;
+                }
+            }
+        }
+    }
+
+    /// Half of all operations go to a sixteenth of the keys.
+    fn random_key(&self, rng: &mut Rng) -> usize {
+        let keys = if rng.chance(0.5) { self.keys / 16 } else { self.keys };
+        rng.below(keys as u64) as usize
+    }
+
+    async fn store(&self, key: usize, mode: StoreMode) {
+        let value = random_value(&mut self.rng.borrow_mut());
+        let exists = {
+            let histories = self.world.histories.borrow();
+            histories[key].at(histories[key].acknowledged).is_some()
+        };
+        let index = self.world.ask(key, Some(value.clone()));
+        let outcome = self.drive.store(&key_name(key), value, mode).await;
+        let expected = match mode {
+            StoreMode::MustExist if !exists => Err(Status::KeyDoesNotExist),
+            StoreMode::MustNotExist if exists => Err(Status::KeyExists),
+            _ => Ok(()),
+        };
+        if outcome.is_ok() {
+            self.world.acknowledge(key, index);
+        } else {
+            self.world.refuse(key);
+        }
+        if outcome != expected && outcome != Err(Status::CapacityExceeded) {
+            self.world.complain(format!("store {mode:?} of key {key}: {outcome:?}"));
+        }
+    }
+
+    async fn delete(&self, key: usize) {
+        let index = self.world.ask(key, None);
+        match self.drive.delete(&key_name(key)).await {
+            Ok(()) => self.world.acknowledge(key, index),
+            Err(status) => self.world.complain(format!("delete of key {key}: {status}")),
+        }
+    }
+
+    async fn retrieve(&self, key: usize) {
+        let from = self.world.acknowledged(key);
+        match self.drive.retrieve(&key_name(key), u32::MAX).await {
+            Ok(found) => self.world.check(key, from, Some(&found.value), "retrieve"),
+            Err(Status::KeyDoesNotExist) => self.world.check(key, from, None, "retrieve"),
+            Err(status) => self.world.complain(format!("retrieve of key {key}: {status}")),
+        }
+    }
+
+    async fn exist(&self, key: usize) {
+        let from = self.world.acknowledged(key);
+        let outcome = self.drive.exist(&key_name(key)).await;
+        let histories = self.world.histories.borrow();
+        let history = &histories[key];
+        let may_be =
+            |exists: bool| (from..=history.values.len()).any(|i| history.at(i).is_some() == exists);
+        let is_right = match outcome {
+            Ok(()) => may_be(true),
+            Err(Status::KeyDoesNotExist) => may_be(false),
+            Err(_) => false,
+        };
+        if !is_right {
+            self.world.complain(format!("exist of key {key}: {outcome:?}"));
+        }
+    }
+}
