@@ -29,8 +29,15 @@ pub(crate) struct Shape {
 impl Shape {
     pub(crate) fn of_seed(seed: u64) -> Self {
         let is_tlc = seed % 4 == 3;
+        let mut device = if is_tlc { small_tlc_device() } else { small_device() };
+        if seed % 5 == 1 {
+            // Slow firmware and fast flash: what a read has looked up is old when it is used.
+            device.controller.costs.key_compare_ns = 40_000.0;
+            device.controller.cores = 16;
+            device.flash.timing.erase_us = 100.0;
+        }
         Self {
-            device: if is_tlc { small_tlc_device() } else { small_device() },
+            device,
             granularity: if seed % 3 == 2 { Granularity::Whole } else { Granularity::Partial },
             keys: 1400,
             clients: 8,
