@@ -1,1 +1,52 @@
-fn main() {}
+//! The command line of Levelhead.
+
+#![forbid(unsafe_code)]
+
+mod bench;
+mod host;
+mod names;
+mod plan;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Simulation makes and drops millions of small objects; this allocator keeps them close together.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// A level-headed key-value store for flash, and a laboratory for drives that do not exist yet.
+#[derive(Parser)]
+#[command(name = "levelhead", version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a workload on a design on a device, in virtual time
+    Bench(bench::BenchArguments),
+    /// Say by arithmetic what a design needs on a drive
+    Plan(plan::PlanArguments),
+    /// List the built-in designs, devices and workloads
+    List,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Bench(arguments) => bench::run(&arguments),
+        Command::Plan(arguments) => plan::run(&arguments),
+        Command::List => {
+            names::list();
+            Ok(())
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("levelhead: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

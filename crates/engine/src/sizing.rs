@@ -1,6 +1,35 @@
 //! Level arithmetic: how large each level may be, and what that costs in memory. The formulas are
 //! those of research/pink.md 1.6; the tests give the published memory table.
 
+use crate::medium::Shape;
+use crate::pointer::PointerFormat;
+use crate::{data_page, meta_segment};
+
+/// Bytes of a stored pointer on a drive of `capacity_bytes`.
+pub fn pointer_bytes(capacity_bytes: u64, page_bytes: u32) -> u32 {
+    let pages_per_extent = 1 << 14;
+    let extents = (capacity_bytes / u64::from(page_bytes)).div_ceil(pages_per_extent) as u32;
+    let shape = Shape {
+        payload_bytes: page_bytes,
+        page_bytes,
+        pages_per_extent: pages_per_extent as u32,
+        extents,
+        append_unit: 1,
+        parallelism: 1,
+    };
+    PointerFormat::new(&shape).bytes as u32
+}
+
+/// Entries in a meta segment of one page.
+pub fn entries_per_segment(page_bytes: u32, pointer_bytes: u32, key_bytes: u32) -> u32 {
+    meta_segment::entries_per_page(page_bytes, pointer_bytes as usize, key_bytes)
+}
+
+/// Flash reads that a value takes.
+pub fn pages_of_value(page_bytes: u32, key_len: usize, value_len: u32) -> u32 {
+    data_page::pages_of(page_bytes, key_len, value_len)
+}
+
 /// How level sizes grow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -1,1 +1,21 @@
+//! Experiments and their reports.
+//!
+//! [`bench`] runs one design on one device under one workload in virtual time and gives a
+//! [`BenchResult`]; [`table`] shows it to a person, `serde` to a program, [`picture`] draws it.
+//! [`plan`] answers by arithmetic what a design would need on a drive. Nothing here reads a clock:
+//! whatever depends on the machine is added by the command line.
 
+#![forbid(unsafe_code)]
+
+pub mod bench;
+pub mod picture;
+pub mod plan;
+mod result;
+pub mod table;
+mod target;
+mod units;
+
+pub use result::{
+    BenchResult, FlashResult, Host, LevelResult, LoadResult, Memory, OperationResult, Verification,
+};
+pub use units::{bytes_text, count_text, parse_bytes};

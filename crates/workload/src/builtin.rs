@@ -39,68 +39,19 @@ mod tests {
         let none = Mix::default();
         let zipfian = RequestDistribution::Zipfian;
         let table = [
-            (
-                "a",
-                Mix {
-                    read: 0.5,
-                    update: 0.5,
-                    ..none
-                },
-                zipfian,
-            ),
-            (
-                "b",
-                Mix {
-                    read: 0.95,
-                    update: 0.05,
-                    ..none
-                },
-                zipfian,
-            ),
+            ("a", Mix { read: 0.5, update: 0.5, ..none }, zipfian),
+            ("b", Mix { read: 0.95, update: 0.05, ..none }, zipfian),
             ("c", Mix { read: 1.0, ..none }, zipfian),
-            (
-                "d",
-                Mix {
-                    read: 0.95,
-                    insert: 0.05,
-                    ..none
-                },
-                RequestDistribution::Latest,
-            ),
-            (
-                "e",
-                Mix {
-                    scan: 0.95,
-                    insert: 0.05,
-                    ..none
-                },
-                zipfian,
-            ),
-            (
-                "f",
-                Mix {
-                    read: 0.5,
-                    read_modify_write: 0.5,
-                    ..none
-                },
-                zipfian,
-            ),
+            ("d", Mix { read: 0.95, insert: 0.05, ..none }, RequestDistribution::Latest),
+            ("e", Mix { scan: 0.95, insert: 0.05, ..none }, zipfian),
+            ("f", Mix { read: 0.5, read_modify_write: 0.5, ..none }, zipfian),
         ];
         for (name, mix, distribution) in table {
             let workload = workload(name);
             assert_eq!(workload.mix, mix, "workload {name}");
-            assert_eq!(
-                workload.request_distribution, distribution,
-                "workload {name}"
-            );
-            assert_eq!(
-                (workload.record_count, workload.operation_count),
-                (1000, 1000)
-            );
-            assert_eq!(
-                (workload.keys.key_bytes(), workload.values.longest_bytes()),
-                (32, 1024)
-            );
+            assert_eq!(workload.request_distribution, distribution, "workload {name}");
+            assert_eq!((workload.record_count, workload.operation_count), (1000, 1000));
+            assert_eq!((workload.keys.key_bytes(), workload.values.longest_bytes()), (32, 1024));
             assert!(workload.warnings.is_empty(), "{:?}", workload.warnings);
         }
     }

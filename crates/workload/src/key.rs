@@ -39,16 +39,9 @@ pub struct KeyBuffer {
 impl KeyFormat {
     /// Keys of `key_bytes` bytes, `prefix` included; `None` if that leaves no room for a digit.
     pub fn new(prefix: &str, key_bytes: usize, order: InsertOrder) -> Option<Self> {
-        let room = key_bytes
-            .checked_sub(prefix.len())
-            .filter(|room| *room > 0)?;
+        let room = key_bytes.checked_sub(prefix.len()).filter(|room| *room > 0)?;
         let digits = room.min(MAX_DIGITS);
-        Some(Self {
-            prefix: prefix.to_owned(),
-            key_bytes,
-            order,
-            digits,
-        })
+        Some(Self { prefix: prefix.to_owned(), key_bytes, order, digits })
     }
 
     /// Length of every key in bytes.
@@ -75,11 +68,7 @@ impl KeyFormat {
 
     /// Writes the key of `number`, which must be below [`Self::capacity`], and returns it.
     pub fn write<'b>(&self, number: u64, buffer: &'b mut KeyBuffer) -> &'b [u8] {
-        assert!(
-            number < self.capacity(),
-            "{number} does not fit in {} digits",
-            self.digits
-        );
+        assert!(number < self.capacity(), "{number} does not fit in {} digits", self.digits);
         let shown = match self.order {
             InsertOrder::Ordered => number,
             InsertOrder::Hashed if self.digits == MAX_DIGITS => mix64(number),
@@ -126,11 +115,7 @@ fn scramble_below(number: u64, bound: u64) -> u64 {
 /// A permutation of the numbers of `bits` bits: multiplying by an odd number modulo a power of two
 /// and xoring with the own upper bits can both be undone.
 fn scramble_bits(number: u64, bits: u32) -> u64 {
-    const ODD: [u64; 3] = [
-        0x9E37_79B9_7F4A_7C15,
-        0xBF58_476D_1CE4_E5B9,
-        0x94D0_49BB_1331_11EB,
-    ];
+    const ODD: [u64; 3] = [0x9E37_79B9_7F4A_7C15, 0xBF58_476D_1CE4_E5B9, 0x94D0_49BB_1331_11EB];
     let mask = u64::MAX >> (u64::BITS - bits);
     let shift = bits.div_ceil(2);
     let step = |x: u64, odd: u64| {
@@ -164,10 +149,7 @@ mod tests {
         let format = KeyFormat::new("user", 28, InsertOrder::Ordered).unwrap();
         let mut buffer = format.buffer();
         format.write(u64::MAX - 1, &mut buffer);
-        assert_eq!(
-            format.write(3, &mut buffer),
-            format!("user{:024}", 3).as_bytes()
-        );
+        assert_eq!(format.write(3, &mut buffer), format!("user{:024}", 3).as_bytes());
     }
 
     #[test]
@@ -194,17 +176,7 @@ mod tests {
     #[test]
     fn a_key_needs_room_for_a_digit() {
         assert_eq!(KeyFormat::new("user", 4, InsertOrder::Hashed), None);
-        assert_eq!(
-            KeyFormat::new("user", 5, InsertOrder::Hashed)
-                .unwrap()
-                .capacity(),
-            10
-        );
-        assert_eq!(
-            KeyFormat::new("", 20, InsertOrder::Hashed)
-                .unwrap()
-                .capacity(),
-            u64::MAX
-        );
+        assert_eq!(KeyFormat::new("user", 5, InsertOrder::Hashed).unwrap().capacity(), 10);
+        assert_eq!(KeyFormat::new("", 20, InsertOrder::Hashed).unwrap().capacity(), u64::MAX);
     }
 }

@@ -27,13 +27,8 @@ pub enum OpKind {
 
 impl OpKind {
     /// Every kind, in the order of reports.
-    pub const ALL: [Self; 5] = [
-        Self::Get,
-        Self::Put,
-        Self::Delete,
-        Self::Scan,
-        Self::ReadModifyWrite,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::Get, Self::Put, Self::Delete, Self::Scan, Self::ReadModifyWrite];
 
     /// Its name in reports.
     pub fn name(self) -> &'static str {
@@ -123,10 +118,7 @@ impl ActionChooser {
                 (sum, action)
             })
             .collect();
-        assert!(
-            !bounds.is_empty(),
-            "settings have checked that some operation has a share"
-        );
+        assert!(!bounds.is_empty(), "settings have checked that some operation has a share");
         Self { bounds }
     }
 
@@ -179,10 +171,7 @@ impl OperationStream {
     /// The next operation; `None` at the end. An insert takes its number from `inserts`.
     pub(crate) fn next(&mut self, inserts: &mut InsertCounter) -> Option<Operation> {
         match self {
-            Self::Load(keys) => keys.next().map(|key| Operation {
-                action: Action::Load,
-                key,
-            }),
+            Self::Load(keys) => keys.next().map(|key| Operation { action: Action::Load, key }),
             Self::Run(run) => run.next(inserts),
         }
     }
@@ -207,21 +196,11 @@ mod tests {
 
     #[test]
     fn shares_need_not_sum_to_one() {
-        let chooser = ActionChooser::new(&Mix {
-            read: 3.0,
-            delete: 1.0,
-            ..Mix::default()
-        });
+        let chooser = ActionChooser::new(&Mix { read: 3.0, delete: 1.0, ..Mix::default() });
         let mut rng = Rng::new(6);
         let draws: Vec<Action> = (0..40_000).map(|_| chooser.draw(&mut rng)).collect();
-        let reads = draws
-            .iter()
-            .filter(|action| **action == Action::Read)
-            .count();
-        let deletes = draws
-            .iter()
-            .filter(|action| **action == Action::Delete)
-            .count();
+        let reads = draws.iter().filter(|action| **action == Action::Read).count();
+        let deletes = draws.iter().filter(|action| **action == Action::Delete).count();
         assert_eq!(reads + deletes, draws.len());
         assert!((29_500..30_500).contains(&reads), "{reads}");
     }
@@ -236,11 +215,7 @@ mod tests {
         assert_eq!(stream.remaining(), 5);
         let mut inserts = InsertCounter::new(1000);
         let operations: Vec<Operation> = std::iter::from_fn(|| stream.next(&mut inserts)).collect();
-        assert!(
-            operations
-                .iter()
-                .all(|operation| operation.action == Action::Load)
-        );
+        assert!(operations.iter().all(|operation| operation.action == Action::Load));
         assert!(operations.iter().map(|operation| operation.key).eq(10..15));
     }
 
@@ -256,18 +231,8 @@ mod tests {
             .filter(|operation| operation.action == Action::Insert)
             .map(|operation| operation.key)
             .collect();
-        assert!(
-            inserted
-                .iter()
-                .copied()
-                .eq(1000..1000 + inserted.len() as u64)
-        );
-        let reads = operations
-            .iter()
-            .filter(|operation| operation.action == Action::Read);
-        assert!(
-            reads.into_iter().all(|read| read.key < 1000),
-            "no insert was acknowledged"
-        );
+        assert!(inserted.iter().copied().eq(1000..1000 + inserted.len() as u64));
+        let reads = operations.iter().filter(|operation| operation.action == Action::Read);
+        assert!(reads.into_iter().all(|read| read.key < 1000), "no insert was acknowledged");
     }
 }

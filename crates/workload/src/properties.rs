@@ -76,16 +76,11 @@ impl Properties {
         let name: Arc<str> = file.into();
         let mut properties = Self::default();
         for (line, logical) in logical_lines(text) {
-            let origin = Origin::File {
-                name: Arc::clone(&name),
-                line,
-            };
+            let origin = Origin::File { name: Arc::clone(&name), line };
             let (key, value) = split(&logical);
             let resolve = |text: &str| {
-                unescape(text).map_err(|problem| PropertiesError {
-                    origin: origin.clone(),
-                    problem,
-                })
+                unescape(text)
+                    .map_err(|problem| PropertiesError { origin: origin.clone(), problem })
             };
             let (key, value) = (resolve(key)?, resolve(value)?);
             properties.entries.insert(key, Property { value, origin });
@@ -95,10 +90,7 @@ impl Properties {
 
     /// Sets one property, whatever it was before.
     pub fn set(&mut self, name: &str, value: &str) {
-        let property = Property {
-            value: value.to_owned(),
-            origin: Origin::Override,
-        };
+        let property = Property { value: value.to_owned(), origin: Origin::Override };
         self.entries.insert(name.to_owned(), property);
     }
 
@@ -114,10 +106,7 @@ impl Properties {
             }
             _ => {
                 let problem = format!("`{assignment}` is not of the form name=value");
-                Err(PropertiesError {
-                    origin: Origin::Override,
-                    problem,
-                })
+                Err(PropertiesError { origin: Origin::Override, problem })
             }
         }
     }
@@ -134,9 +123,7 @@ impl Properties {
 
     /// All settings, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Property)> {
-        self.entries
-            .iter()
-            .map(|(name, property)| (name.as_str(), property))
+        self.entries.iter().map(|(name, property)| (name.as_str(), property))
     }
 }
 
@@ -145,10 +132,7 @@ const BLANKS: [char; 3] = [' ', '\t', '\u{c}'];
 /// Joins continued lines and drops comments and blank lines. Escapes stay as they are.
 fn logical_lines(text: &str) -> Vec<(usize, String)> {
     let text = text.replace("\r\n", "\n");
-    let mut lines = text
-        .split(['\n', '\r'])
-        .map(|line| line.trim_start_matches(BLANKS))
-        .zip(1..);
+    let mut lines = text.split(['\n', '\r']).map(|line| line.trim_start_matches(BLANKS)).zip(1..);
     let mut logical = Vec::new();
     while let Some((line, number)) = lines.next() {
         if line.is_empty() || line.starts_with(['#', '!']) {
@@ -219,10 +203,7 @@ mod tests {
 
     fn parse(text: &str) -> Vec<(String, String)> {
         let parsed = Properties::parse("file", text).unwrap();
-        parsed
-            .iter()
-            .map(|(name, p)| (name.to_owned(), p.value.clone()))
-            .collect()
+        parsed.iter().map(|(name, p)| (name.to_owned(), p.value.clone())).collect()
     }
 
     #[test]
@@ -253,11 +234,7 @@ mod tests {
             ("=b", "", "b"),
         ];
         for (text, name, value) in table {
-            assert_eq!(
-                parse(text),
-                [(name.to_owned(), value.to_owned())],
-                "{text:?}"
-            );
+            assert_eq!(parse(text), [(name.to_owned(), value.to_owned())], "{text:?}");
         }
     }
 
@@ -272,10 +249,7 @@ mod tests {
         let text = "# x\r\na=1\r\nb=2 \\\r\n  3\r\nc=4\rd=5";
         let parsed = Properties::parse("w", text).unwrap();
         let line = |name: &str| parsed.get(name).unwrap().origin.to_string();
-        assert_eq!(
-            [line("a"), line("b"), line("c"), line("d")],
-            ["w:2", "w:3", "w:5", "w:6"]
-        );
+        assert_eq!([line("a"), line("b"), line("c"), line("d")], ["w:2", "w:3", "w:5", "w:6"]);
     }
 
     #[test]
@@ -285,20 +259,14 @@ mod tests {
         first.merge(Properties::parse("two", "\nb=4").unwrap());
         assert_eq!(first.get("b").unwrap().origin.to_string(), "two:2");
         first.set_assignment("a = 9").unwrap();
-        let expected = Property {
-            value: "9".to_owned(),
-            origin: Origin::Override,
-        };
+        let expected = Property { value: "9".to_owned(), origin: Origin::Override };
         assert_eq!(first.get("a"), Some(&expected));
     }
 
     #[test]
     fn broken_escapes_name_their_line() {
         let error = Properties::parse("w", "a=1\nb=\\u12").unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            r"w:2: `\u12` is not \u with four hexadecimal digits"
-        );
+        assert_eq!(error.to_string(), r"w:2: `\u12` is not \u with four hexadecimal digits");
         assert!(Properties::parse("w", r"b=\u+123").is_err());
         assert!(Properties::parse("w", r"b=\ud83d").is_err());
         assert!(Properties::default().set_assignment("nothing").is_err());
@@ -307,10 +275,8 @@ mod tests {
 
     /// Every character as an escape: nothing in it can end a name or a line.
     fn escape(text: &str) -> String {
-        let escapes: Vec<String> = text
-            .encode_utf16()
-            .map(|unit| format!("\\u{unit:04x}"))
-            .collect();
+        let escapes: Vec<String> =
+            text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
         escapes.concat()
     }
 

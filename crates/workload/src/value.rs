@@ -70,12 +70,7 @@ impl ValueRecipe {
             FieldLengths::Zipfian { min, max } => Some(Zipfian::new(u64::from(max - min) + 1)),
             _ => None,
         };
-        Self {
-            fields,
-            lengths,
-            form,
-            zipfian,
-        }
+        Self { fields, lengths, form, zipfian }
     }
 
     /// The longest value, in bytes.
@@ -104,10 +99,7 @@ impl ValueRecipe {
     /// The value of a write as a recipe, in whichever form it is written.
     pub(crate) fn synthetic(&self, stamp: Stamp) -> Value {
         let seed = mix64(stamp.key << VERSION_BITS | u64::from(stamp.version));
-        Value::Synthetic {
-            seed,
-            len: self.len(seed),
-        }
+        Value::Synthetic { seed, len: self.len(seed) }
     }
 
     /// The length of the value that `seed` determines. Nothing else determines it, so that a value
@@ -119,10 +111,7 @@ impl ValueRecipe {
                 self.sum_of_fields(seed, |rng| min + rng.below(u64::from(max - min) + 1) as u32)
             }
             FieldLengths::Zipfian { min, .. } => {
-                let zipfian = self
-                    .zipfian
-                    .as_ref()
-                    .expect("made together with the lengths");
+                let zipfian = self.zipfian.as_ref().expect("made together with the lengths");
                 self.sum_of_fields(seed, |rng| min + zipfian.draw(rng) as u32)
             }
         }
@@ -147,10 +136,7 @@ pub(crate) fn stamp(value: &Value) -> Option<Stamp> {
     };
     let packed = unmix64(seed);
     let version = (packed & ((1 << VERSION_BITS) - 1)) as u32;
-    Some(Stamp {
-        key: packed >> VERSION_BITS,
-        version,
-    })
+    Some(Stamp { key: packed >> VERSION_BITS, version })
 }
 
 /// The inverse of [`mix64`].
@@ -171,10 +157,7 @@ mod tests {
     #[test]
     fn unmixing_undoes_mixing() {
         let mut rng = Rng::new(1);
-        for n in (0..1000)
-            .chain((0..10_000).map(|_| rng.next_u64()))
-            .chain([u64::MAX])
-        {
+        for n in (0..1000).chain((0..10_000).map(|_| rng.next_u64())).chain([u64::MAX]) {
             assert_eq!(unmix64(mix64(n)), n);
         }
     }
@@ -213,10 +196,7 @@ mod tests {
         let zipfian = lengths(FieldLengths::Zipfian { min: 10, max: 30 }, 1);
         assert!(zipfian.iter().all(|len| (10..=30).contains(len)));
         assert!(mean(&zipfian) < 17.0);
-        assert_eq!(
-            uniform,
-            lengths(FieldLengths::Uniform { min: 10, max: 30 }, 4)
-        );
+        assert_eq!(uniform, lengths(FieldLengths::Uniform { min: 10, max: 30 }, 4));
     }
 
     #[test]

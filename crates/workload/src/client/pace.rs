@@ -22,19 +22,11 @@ impl ClientOptions {
     /// Poisson arrivals at `rate` operations per second of virtual time, at most `outstanding` of
     /// them under way; timeline windows as with [`Self::closed`].
     pub fn open(rate: f64, outstanding: usize) -> Self {
-        Self::with_pace(Pace::Open {
-            rate,
-            arrivals: Arrivals::Poisson,
-            outstanding,
-        })
+        Self::with_pace(Pace::Open { rate, arrivals: Arrivals::Poisson, outstanding })
     }
 
     fn with_pace(pace: Pace) -> Self {
-        Self {
-            pace,
-            window: Nanos::from_millis(100),
-            max_windows: 4096,
-        }
+        Self { pace, window: Nanos::from_millis(100), max_windows: 4096 }
     }
 }
 
@@ -91,14 +83,7 @@ pub(super) struct Schedule {
 impl Schedule {
     /// `count` arrivals at `rate` a second; the first comes one spacing after `start`.
     pub(super) fn new(start: Nanos, arrivals: Arrivals, rate: f64, count: u64, rng: Rng) -> Self {
-        Self {
-            start,
-            arrivals,
-            spacing: 1e9 / rate,
-            elapsed: 0.0,
-            left: count,
-            rng,
-        }
+        Self { start, arrivals, spacing: 1e9 / rate, elapsed: 0.0, left: count, rng }
     }
 
     /// When the next operation arrives; `None` after the last.
@@ -118,9 +103,7 @@ mod tests {
 
     fn arrivals(arrivals: Arrivals, rate: f64, count: u64) -> Vec<u64> {
         let mut schedule = Schedule::new(Nanos(1000), arrivals, rate, count, Rng::new(1));
-        std::iter::from_fn(|| schedule.next())
-            .map(|at| at.0 - 1000)
-            .collect()
+        std::iter::from_fn(|| schedule.next()).map(|at| at.0 - 1000).collect()
     }
 
     #[test]
@@ -133,10 +116,7 @@ mod tests {
     #[test]
     fn poisson_spacings_have_the_mean_and_the_spread_of_theory() {
         let at = arrivals(Arrivals::Poisson, 1e6, 100_000);
-        let spacings: Vec<f64> = at
-            .windows(2)
-            .map(|pair| (pair[1] - pair[0]) as f64)
-            .collect();
+        let spacings: Vec<f64> = at.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
         let mean = spacings.iter().sum::<f64>() / spacings.len() as f64;
         let long = spacings.iter().filter(|spacing| **spacing > 1000.0).count() as f64;
         assert!((mean / 1000.0 - 1.0).abs() < 0.02, "{mean}");

@@ -60,9 +60,9 @@ impl Phase {
         let (now, planned) = (handle.now(), stream.remaining());
         let schedule = match options.pace {
             Pace::Closed { .. } => None,
-            Pace::Open { rate, arrivals, .. } => Some(RefCell::new(Schedule::new(
-                now, arrivals, rate, planned, rng,
-            ))),
+            Pace::Open { rate, arrivals, .. } => {
+                Some(RefCell::new(Schedule::new(now, arrivals, rate, planned, rng)))
+            }
         };
         let recorder = Recorder::new(now, planned, options.window, options.max_windows);
         Self {
@@ -93,9 +93,7 @@ impl Phase {
         for client in clients {
             client.await;
         }
-        let Ok(phase) = Rc::try_unwrap(phase) else {
-            unreachable!("every client has ended")
-        };
+        let Ok(phase) = Rc::try_unwrap(phase) else { unreachable!("every client has ended") };
         let recorder = phase.recorder.into_inner();
         (phase.progress.into_inner())(recorder.done(), recorder.planned());
         recorder.into_report()
@@ -113,9 +111,7 @@ impl Phase {
         if self.has_failed.get() {
             return None;
         }
-        self.stream
-            .borrow_mut()
-            .next(&mut self.ledger.borrow_mut().inserts)
+        self.stream.borrow_mut().next(&mut self.ledger.borrow_mut().inserts)
     }
 
     fn operation_done(&self) {
@@ -130,9 +126,7 @@ impl Phase {
     }
 
     fn record(&self, kind: OpKind, since: Nanos) {
-        self.recorder
-            .borrow_mut()
-            .latency(kind, since, self.handle.now());
+        self.recorder.borrow_mut().latency(kind, since, self.handle.now());
     }
 
     fn check(&self, key: u64, ticket: &GetTicket, value: Option<&Value>) {
@@ -145,14 +139,7 @@ impl Phase {
                 let (expected, got) = oracle.describe(ticket, &surprise);
                 let at = self.handle.now();
                 let name = self.keys.display(key);
-                Mismatch {
-                    at,
-                    key: name,
-                    key_number: key,
-                    kind: surprise.kind,
-                    expected,
-                    got,
-                }
+                Mismatch { at, key: name, key_number: key, kind: surprise.kind, expected, got }
             }),
         }
     }
@@ -226,11 +213,7 @@ impl<T: KvTarget> Client<T> {
     }
 
     async fn get(&mut self, key: u64, since: Nanos) -> Result<(), Failed> {
-        let Self {
-            phase,
-            target,
-            key: buffer,
-        } = self;
+        let Self { phase, target, key: buffer } = self;
         let ticket = phase.ledger.borrow().oracle.begin_get(key);
         match target.get(phase.keys.write(key, buffer)).await {
             Ok(value) => {
@@ -243,22 +226,14 @@ impl<T: KvTarget> Client<T> {
     }
 
     async fn put(&mut self, key: u64, since: Nanos) -> Result<(), Failed> {
-        let Self {
-            phase,
-            target,
-            key: buffer,
-        } = self;
+        let Self { phase, target, key: buffer } = self;
         let (ticket, value) = phase.ledger.borrow_mut().oracle.begin_put(key);
         let result = target.put(phase.keys.write(key, buffer), value).await;
         phase.written(OpKind::Put, key, ticket, since, result.err())
     }
 
     async fn delete(&mut self, key: u64, since: Nanos) -> Result<(), Failed> {
-        let Self {
-            phase,
-            target,
-            key: buffer,
-        } = self;
+        let Self { phase, target, key: buffer } = self;
         let ticket = phase.ledger.borrow_mut().oracle.begin_delete(key);
         let result = target.delete(phase.keys.write(key, buffer)).await;
         phase.written(OpKind::Delete, key, ticket, since, result.err())

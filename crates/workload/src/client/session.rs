@@ -90,14 +90,7 @@ impl<T: KvTarget> Session<T> {
             inserts: InsertCounter::new(workload.record_count),
         };
         let ledger = Rc::new(RefCell::new(ledger));
-        Ok(Self {
-            handle,
-            target,
-            workload,
-            seed,
-            ledger,
-            runs: 0,
-        })
+        Ok(Self { handle, target, workload, seed, ledger, runs: 0 })
     }
 
     /// The workload's settings.
@@ -128,8 +121,7 @@ impl<T: KvTarget> Session<T> {
         progress: impl FnMut(u64, u64) + 'static,
     ) -> Result<RunReport, StartError> {
         let stream = OperationStream::load(&self.workload);
-        self.drive(stream, options, "load arrivals", Box::new(progress))
-            .await
+        self.drive(stream, options, "load arrivals", Box::new(progress)).await
     }
 
     /// Does the operations of the workload. May be called again: inserts go on where they were, and
@@ -152,9 +144,7 @@ impl<T: KvTarget> Session<T> {
         let rng = Rng::derive(self.seed, &format!("operations of run {run}"));
         let stream = OperationStream::run(&self.workload, rng);
         let label = format!("arrivals of run {run}");
-        let report = self
-            .drive(stream, options, &label, Box::new(progress))
-            .await?;
+        let report = self.drive(stream, options, &label, Box::new(progress)).await?;
         self.runs += 1;
         Ok(report)
     }
@@ -181,15 +171,7 @@ impl<T: KvTarget> Session<T> {
         let rng = Rng::derive(self.seed, arrivals);
         let ledger = Rc::clone(&self.ledger);
         let keys = self.workload.keys.clone();
-        let phase = Phase::new(
-            self.handle.clone(),
-            keys,
-            ledger,
-            stream,
-            options,
-            rng,
-            progress,
-        );
+        let phase = Phase::new(self.handle.clone(), keys, ledger, stream, options, rng, progress);
         Ok(phase.drive(&self.target, options.pace.outstanding()).await)
     }
 }
@@ -203,9 +185,9 @@ fn check(options: &ClientOptions) -> Result<(), StartError> {
         return refuse("a timeline needs a window above 0 ns, and at least 1 of them".to_owned());
     }
     match options.pace {
-        Pace::Open { rate, .. } if !(1e-6..=1e12).contains(&rate) => refuse(format!(
-            "{rate} operations per second: allowed is 0.000001 to 1e12"
-        )),
+        Pace::Open { rate, .. } if !(1e-6..=1e12).contains(&rate) => {
+            refuse(format!("{rate} operations per second: allowed is 0.000001 to 1e12"))
+        }
         _ => Ok(()),
     }
 }

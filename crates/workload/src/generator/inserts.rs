@@ -17,10 +17,7 @@ impl InsertCounter {
     /// Counts from `first`, which must not be 0; all numbers before it count as acknowledged.
     pub(crate) fn new(first: u64) -> Self {
         assert!(first > 0, "at least one record comes before the inserts");
-        Self {
-            next: first,
-            pending: VecDeque::new(),
-        }
+        Self { next: first, pending: VecDeque::new() }
     }
 
     /// The number of the next record to insert.
@@ -59,10 +56,7 @@ mod tests {
     fn newest_waits_for_the_numbers_before() {
         let mut counter = InsertCounter::new(10);
         assert_eq!(counter.newest(), 9);
-        assert_eq!(
-            [counter.issue(), counter.issue(), counter.issue()],
-            [10, 11, 12]
-        );
+        assert_eq!([counter.issue(), counter.issue(), counter.issue()], [10, 11, 12]);
         counter.acknowledge(11);
         assert_eq!(counter.newest(), 9);
         counter.acknowledge(10);

@@ -44,19 +44,10 @@ impl KeyChooser {
             RequestDistribution::Sequential => {
                 Distribution::Sequential(Sequential::new(first, count))
             }
-            RequestDistribution::Hotspot {
-                data_fraction,
-                operation_fraction,
-            } => Distribution::Hotspot(Hotspot::new(
-                first,
-                count,
-                data_fraction,
-                operation_fraction,
-            )),
-            RequestDistribution::Exponential {
-                percentile,
-                fraction,
-            } => {
+            RequestDistribution::Hotspot { data_fraction, operation_fraction } => {
+                Distribution::Hotspot(Hotspot::new(first, count, data_fraction, operation_fraction))
+            }
+            RequestDistribution::Exponential { percentile, fraction } => {
                 let within = workload.record_count as f64 * fraction;
                 Distribution::Exponential(Exponential::new(percentile, within))
             }
@@ -69,10 +60,7 @@ impl KeyChooser {
             }
             RequestDistribution::Latest => Distribution::Latest(Latest::default()),
         };
-        Self {
-            distribution,
-            first,
-        }
+        Self { distribution, first }
     }
 
     /// The next key number: never greater than `newest`, the newest acknowledged insert.
@@ -98,12 +86,9 @@ impl KeyChooser {
 
 /// YCSB's FNV-64 of the eight bytes of `n`, lowest first, made positive as Java's `Math.abs` does.
 pub(crate) fn fnv64(n: u64) -> u64 {
-    let hash = n
-        .to_le_bytes()
-        .into_iter()
-        .fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(1_099_511_628_211)
-        });
+    let hash = n.to_le_bytes().into_iter().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(1_099_511_628_211)
+    });
     hash.cast_signed().unsigned_abs()
 }
 
@@ -123,14 +108,7 @@ mod tests {
     #[test]
     fn no_distribution_picks_beyond_the_newest_acknowledged_insert() {
         let inserts = [("insertproportion", "1"), ("operationcount", "100000")];
-        for name in [
-            "uniform",
-            "zipfian",
-            "latest",
-            "sequential",
-            "hotspot",
-            "exponential",
-        ] {
+        for name in ["uniform", "zipfian", "latest", "sequential", "hotspot", "exponential"] {
             let mut chooser = chooser(&[inserts[0], inserts[1], ("requestdistribution", name)]);
             let mut rng = Rng::new(7);
             for newest in [0, 1, 5, 998, 999, 1000, 1001, 5000] {

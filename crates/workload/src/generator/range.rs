@@ -27,11 +27,7 @@ pub(crate) struct Sequential {
 
 impl Sequential {
     pub(crate) fn new(first: u64, count: u64) -> Self {
-        Self {
-            first,
-            count,
-            drawn: 0,
-        }
+        Self { first, count, drawn: 0 }
     }
 
     pub(crate) fn draw(&mut self) -> u64 {
@@ -54,12 +50,7 @@ pub(crate) struct Hotspot {
 impl Hotspot {
     pub(crate) fn new(first: u64, count: u64, data_fraction: f64, hot_share: f64) -> Self {
         let hot = ((count as f64 * data_fraction) as u64).clamp(1, count);
-        Self {
-            first,
-            hot,
-            cold: count - hot,
-            hot_share,
-        }
+        Self { first, hot, cold: count - hot, hot_share }
     }
 
     pub(crate) fn draw(&self, rng: &mut Rng) -> u64 {
@@ -79,9 +70,7 @@ pub(crate) struct Exponential {
 
 impl Exponential {
     pub(crate) fn new(percentile: f64, within: f64) -> Self {
-        Self {
-            mean: -within / (1.0 - percentile / 100.0).ln(),
-        }
+        Self { mean: -within / (1.0 - percentile / 100.0).ln() }
     }
 
     pub(crate) fn draw(&self, rng: &mut Rng) -> u64 {
@@ -96,10 +85,7 @@ mod tests {
     /// The statistic of Pearson's chi-square test against equal shares.
     fn chi_square(counts: &[u32]) -> f64 {
         let expected = f64::from(counts.iter().sum::<u32>()) / counts.len() as f64;
-        counts
-            .iter()
-            .map(|count| (f64::from(*count) - expected).powi(2) / expected)
-            .sum()
+        counts.iter().map(|count| (f64::from(*count) - expected).powi(2) / expected).sum()
     }
 
     #[test]

@@ -40,11 +40,7 @@ impl Zipfian {
 
     fn with_zeta(items: u64, zeta: f64) -> Self {
         assert!(items > 0, "there is nothing to draw from");
-        Self {
-            items,
-            zeta,
-            eta: eta(items, zeta),
-        }
+        Self { items, zeta, eta: eta(items, zeta) }
     }
 
     /// Widens the ranks to `0..items`; never narrows them.
@@ -115,11 +111,7 @@ pub(crate) struct ScrambledZipfian {
 impl ScrambledZipfian {
     pub(crate) fn new(first: u64, items: u64) -> Self {
         assert!(items > 0, "there is nothing to draw from");
-        Self {
-            ranks: Zipfian::with_zeta(SCRAMBLED_ITEMS, SCRAMBLED_ZETA),
-            first,
-            items,
-        }
+        Self { ranks: Zipfian::with_zeta(SCRAMBLED_ITEMS, SCRAMBLED_ZETA), first, items }
     }
 
     pub(crate) fn draw(&self, rng: &mut Rng) -> u64 {
@@ -136,9 +128,7 @@ pub(crate) struct Latest {
 
 impl Default for Latest {
     fn default() -> Self {
-        Self {
-            ages: Zipfian::new(1),
-        }
+        Self { ages: Zipfian::new(1) }
     }
 }
 
@@ -200,19 +190,10 @@ mod tests {
         (0..DRAWS).for_each(|_| counts[zipfian.draw(&mut rng) as usize] += 1);
         let share =
             |ranks: u64| f64::from(counts[..ranks as usize].iter().sum::<u32>()) / f64::from(DRAWS);
-        for (ranks, slack) in [
-            (1, 0.002),
-            (2, 0.002),
-            (10, 0.02),
-            (100, 0.02),
-            (1000, 0.02),
-        ] {
+        for (ranks, slack) in [(1, 0.002), (2, 0.002), (10, 0.02), (100, 0.02), (1000, 0.02)] {
             let theory = zeta_by_sum(ranks) / zeta_by_sum(ITEMS);
             let seen = share(ranks);
-            assert!(
-                (seen - theory).abs() < slack,
-                "first {ranks}: {seen}, theory {theory}"
-            );
+            assert!((seen - theory).abs() < slack, "first {ranks}: {seen}, theory {theory}");
         }
     }
 

@@ -26,14 +26,7 @@ pub struct Mismatch {
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            at,
-            key,
-            key_number,
-            kind,
-            expected,
-            got,
-        } = self;
+        let Self { at, key, key_number, kind, expected, got } = self;
         write!(f, "at {at}: key {key} (number {key_number}): {kind}: ")?;
         write!(f, "expected {expected}, got {got}")
     }
@@ -94,18 +87,11 @@ impl fmt::Display for Finding {
             Self::Nothing => f.write_str("nothing"),
             Self::Write(version) => f.write_str(&write_name(*version)),
             Self::OtherKey(Stamp { key, version }) => {
-                write!(
-                    f,
-                    "the value of key number {key}, write {}",
-                    ordinal(*version)
-                )
+                write!(f, "the value of key number {key}, write {}", ordinal(*version))
             }
             Self::Damaged(Stamp { key, version }, problem) => {
                 let ordinal = ordinal(*version);
-                write!(
-                    f,
-                    "the value of key number {key}, write {ordinal}, but {problem}"
-                )
+                write!(f, "the value of key number {key}, write {ordinal}, but {problem}")
             }
             Self::Unknown => f.write_str("a value that was never written"),
         }

@@ -48,18 +48,12 @@ pub(crate) struct GetTicket(ReadTicket);
 impl Oracle {
     /// An empty store, with room for `keys` keys to begin with.
     pub(crate) fn new(recipe: ValueRecipe, keys: u64) -> Self {
-        Self {
-            recipe,
-            versions: Versions::new(keys),
-        }
+        Self { recipe, versions: Versions::new(keys) }
     }
 
     /// A Put begins: the value it is to write.
     pub(crate) fn begin_put(&mut self, key: u64) -> (WriteTicket, Value) {
-        let stamp = Stamp {
-            key,
-            version: self.versions.issue_put(key),
-        };
+        let stamp = Stamp { key, version: self.versions.issue_put(key) };
         (WriteTicket(stamp), self.recipe.value(stamp))
     }
 
@@ -71,10 +65,7 @@ impl Oracle {
 
     /// A delete begins.
     pub(crate) fn begin_delete(&mut self, key: u64) -> WriteTicket {
-        WriteTicket(Stamp {
-            key,
-            version: self.versions.issue_delete(key),
-        })
+        WriteTicket(Stamp { key, version: self.versions.issue_delete(key) })
     }
 
     /// A Put or delete has succeeded. One that failed is not acknowledged.
@@ -99,19 +90,13 @@ impl Oracle {
             Finding::Nothing => Seen::Nothing,
             Finding::Write(version) => Seen::Write(version),
             _ => {
-                return Err(Surprise {
-                    kind: MismatchKind::Foreign,
-                    finding,
-                });
+                return Err(Surprise { kind: MismatchKind::Foreign, finding });
             }
         };
         if self.versions.finish_read(ticket, seen) {
             return Ok(());
         }
-        Err(Surprise {
-            kind: self.kind_of_surprise(ticket, seen),
-            finding,
-        })
+        Err(Surprise { kind: self.kind_of_surprise(ticket, seen), finding })
     }
 
     /// Which write of the key produced `value`, compared byte by byte if it has bytes.
@@ -130,14 +115,7 @@ impl Oracle {
     /// Values of less than eight bytes tell no origin: see whether any allowed write made them.
     fn find_short(&self, ticket: &ReadTicket, value: &Value) -> Finding {
         let is_equal = |version: &u32| {
-            self.difference(
-                Stamp {
-                    key: ticket.key,
-                    version: *version,
-                },
-                value,
-            )
-            .is_none()
+            self.difference(Stamp { key: ticket.key, version: *version }, value).is_none()
         };
         let found = self.versions.allowed_puts(ticket).find(is_equal);
         found.map_or(Finding::Unknown, Finding::Write)
@@ -147,11 +125,7 @@ impl Oracle {
     fn difference(&self, stamp: Stamp, value: &Value) -> Option<String> {
         let written = self.recipe.synthetic(stamp);
         if value.len() != written.len() {
-            return Some(format!(
-                "{} bytes long instead of {}",
-                value.len(),
-                written.len()
-            ));
+            return Some(format!("{} bytes long instead of {}", value.len(), written.len()));
         }
         let Value::Bytes(bytes) = value else {
             return None;
@@ -160,10 +134,7 @@ impl Oracle {
         if *bytes == written {
             return None;
         }
-        let at = bytes
-            .iter()
-            .zip(written.iter())
-            .position(|(one, other)| one != other);
+        let at = bytes.iter().zip(written.iter()).position(|(one, other)| one != other);
         Some(format!("wrong from byte {} on", at.unwrap_or(0)))
     }
 

@@ -27,10 +27,7 @@ fn delete(oracle: &mut Oracle, key: u64) {
 /// A Get from begin to end, told by the kind of mismatch if there is one.
 fn get(oracle: &mut Oracle, key: u64, value: Option<&Value>) -> Option<MismatchKind> {
     let ticket = oracle.begin_get(key);
-    oracle
-        .finish_get(&ticket, value)
-        .err()
-        .map(|surprise| surprise.kind)
+    oracle.finish_get(&ticket, value).err().map(|surprise| surprise.kind)
 }
 
 #[test]
@@ -44,10 +41,7 @@ fn the_newest_acknowledged_write_is_the_only_right_answer_when_nothing_overlaps(
     assert_eq!(get(oracle, KEY, Some(&first)), Some(MismatchKind::Stale));
     assert_eq!(get(oracle, KEY, Some(&second)), None);
     delete(oracle, KEY);
-    assert_eq!(
-        get(oracle, KEY, Some(&second)),
-        Some(MismatchKind::Resurrected)
-    );
+    assert_eq!(get(oracle, KEY, Some(&second)), Some(MismatchKind::Resurrected));
     assert_eq!(get(oracle, KEY, None), None);
     let third = put(oracle, KEY);
     assert_eq!(get(oracle, KEY, Some(&third)), None);
@@ -77,10 +71,7 @@ fn a_get_may_see_any_write_that_began_while_it_ran() {
     for value in [&old, &first, &second] {
         assert_eq!(oracle.finish_get(&ticket, Some(value)), Ok(()));
     }
-    assert_eq!(
-        oracle.finish_get(&ticket, None).unwrap_err().kind,
-        MismatchKind::Lost
-    );
+    assert_eq!(oracle.finish_get(&ticket, None).unwrap_err().kind, MismatchKind::Lost);
     let later = oracle.begin_get(KEY);
     for value in [&old, &first] {
         let surprise = oracle.finish_get(&later, Some(value)).unwrap_err();
@@ -102,17 +93,11 @@ fn overlapping_puts_may_end_either_way_until_a_get_settles_it() {
         let early = oracle.begin_get(KEY);
         assert_eq!(get(oracle, KEY, Some(values[last])), None);
         // Settled: also for a Get that began before that one ended.
-        assert_eq!(
-            get(oracle, KEY, Some(values[1 - last])),
-            Some(MismatchKind::Stale)
-        );
+        assert_eq!(get(oracle, KEY, Some(values[1 - last])), Some(MismatchKind::Stale));
         assert!(oracle.finish_get(&early, Some(values[1 - last])).is_err());
         assert_eq!(oracle.finish_get(&early, Some(values[last])), Ok(()));
         let newer = put(oracle, KEY);
-        assert_eq!(
-            get(oracle, KEY, Some(values[last])),
-            Some(MismatchKind::Stale)
-        );
+        assert_eq!(get(oracle, KEY, Some(values[last])), Some(MismatchKind::Stale));
         assert_eq!(get(oracle, KEY, Some(&newer)), None);
         assert_eq!(oracle.versions.contested(), 0);
     }
@@ -154,10 +139,7 @@ fn deletes_count_as_writes() {
     assert_eq!(get(oracle, KEY, None), None);
     assert_eq!(get(oracle, KEY, Some(&old)), None);
     oracle.acknowledge(ticket);
-    assert_eq!(
-        get(oracle, KEY, Some(&old)),
-        Some(MismatchKind::Resurrected)
-    );
+    assert_eq!(get(oracle, KEY, Some(&old)), Some(MismatchKind::Resurrected));
     // A Get during which the key is written and deleted and written again may see any of it.
     let ticket = oracle.begin_get(KEY);
     let first = put(oracle, KEY);
@@ -170,10 +152,7 @@ fn deletes_count_as_writes() {
     let ticket = oracle.begin_get(KEY);
     put(oracle, KEY);
     put(oracle, KEY);
-    assert_eq!(
-        oracle.finish_get(&ticket, None).unwrap_err().kind,
-        MismatchKind::Lost
-    );
+    assert_eq!(oracle.finish_get(&ticket, None).unwrap_err().kind, MismatchKind::Lost);
 }
 
 #[test]
@@ -204,10 +183,7 @@ fn foreign_values_are_named() {
             got
         };
         assert_eq!(told(oracle, &other), "the value of key number 7, write 1");
-        let never = oracle.recipe.value(Stamp {
-            key: KEY,
-            version: 5,
-        });
+        let never = oracle.recipe.value(Stamp { key: KEY, version: 5 });
         assert_eq!(told(oracle, &never), "a value that was never written");
         let junk = Value::from_bytes(&[0x55; 100]);
         assert_eq!(told(oracle, &junk), "a value that was never written");
@@ -226,19 +202,13 @@ fn damaged_values_are_told_from_right_ones() {
     let bytes = value.to_bytes();
     let cut = Value::from_bytes(&bytes[..99]);
     let name = "the value of key number 3, write 1, but";
-    assert_eq!(
-        told(oracle, &cut),
-        format!("{name} 99 bytes long instead of 100")
-    );
+    assert_eq!(told(oracle, &cut), format!("{name} 99 bytes long instead of 100"));
     let mut flipped = bytes.to_vec();
     flipped[64] ^= 1;
     let got = told(oracle, &Value::from_bytes(&flipped));
     assert_eq!(got, format!("{name} wrong from byte 64 on"));
     flipped[0] ^= 1;
-    assert_eq!(
-        told(oracle, &Value::from_bytes(&flipped)),
-        "a value that was never written"
-    );
+    assert_eq!(told(oracle, &Value::from_bytes(&flipped)), "a value that was never written");
     assert_eq!(get(oracle, KEY, Some(&value)), None);
 }
 
@@ -247,15 +217,9 @@ fn bytes_and_recipes_are_equally_good() {
     for form in [ValueForm::Synthetic, ValueForm::Bytes] {
         let oracle = &mut oracle(form, 100);
         put(oracle, KEY);
-        let recipe = oracle.recipe.synthetic(Stamp {
-            key: KEY,
-            version: 3,
-        });
+        let recipe = oracle.recipe.synthetic(Stamp { key: KEY, version: 3 });
         assert_eq!(get(oracle, KEY, Some(&recipe)), None);
-        assert_eq!(
-            get(oracle, KEY, Some(&Value::Bytes(recipe.to_bytes()))),
-            None
-        );
+        assert_eq!(get(oracle, KEY, Some(&Value::Bytes(recipe.to_bytes()))), None);
     }
 }
 
@@ -269,10 +233,7 @@ fn short_values_are_compared_with_what_is_allowed() {
     let (_ticket, third) = oracle.begin_put(KEY);
     assert_eq!(get(oracle, KEY, Some(&second)), None);
     assert_eq!(get(oracle, KEY, Some(&third)), None);
-    assert_eq!(
-        get(oracle, KEY, Some(&Value::from_bytes(b""))),
-        Some(MismatchKind::Foreign)
-    );
+    assert_eq!(get(oracle, KEY, Some(&Value::from_bytes(b""))), Some(MismatchKind::Foreign));
 }
 
 #[test]
@@ -295,15 +256,8 @@ struct Written {
 
 /// An operation under way on the true register.
 enum Running {
-    Write {
-        index: usize,
-        has_effect: bool,
-    },
-    Read {
-        ticket: ReadTicket,
-        began: usize,
-        seen: Option<Seen>,
-    },
+    Write { index: usize, has_effect: bool },
+    Read { ticket: ReadTicket, began: usize, seen: Option<Seen> },
 }
 
 /// A register that takes each operation at one instant between its begin and end, beside the
@@ -318,11 +272,7 @@ struct Register {
 
 impl Register {
     fn new() -> Self {
-        let never = Written {
-            version: 0,
-            began: 0,
-            acknowledged: 0,
-        };
+        let never = Written { version: 0, began: 0, acknowledged: 0 };
         Self {
             versions: Versions::new(1),
             history: vec![never],
@@ -338,23 +288,12 @@ impl Register {
             1 => self.versions.issue_delete(0),
             _ => {
                 let ticket = self.versions.begin_read(0);
-                self.running.push(Running::Read {
-                    ticket,
-                    began: self.step,
-                    seen: None,
-                });
+                self.running.push(Running::Read { ticket, began: self.step, seen: None });
                 return;
             }
         };
-        self.history.push(Written {
-            version,
-            began: self.step,
-            acknowledged: usize::MAX,
-        });
-        self.running.push(Running::Write {
-            index: self.history.len() - 1,
-            has_effect: false,
-        });
+        self.history.push(Written { version, began: self.step, acknowledged: usize::MAX });
+        self.running.push(Running::Write { index: self.history.len() - 1, has_effect: false });
     }
 
     fn take_effect(&mut self, running: usize) {
@@ -363,11 +302,7 @@ impl Register {
                 let version = self.history[*index].version;
                 if !std::mem::replace(has_effect, true) {
                     let is_put = version & 1 == 1;
-                    self.current = if is_put {
-                        Seen::Write(version)
-                    } else {
-                        Seen::Nothing
-                    };
+                    self.current = if is_put { Seen::Write(version) } else { Seen::Nothing };
                 }
             }
             Running::Read { seen, .. } => {
@@ -383,18 +318,10 @@ impl Register {
                 self.history[index].acknowledged = self.step;
                 self.versions.acknowledge(0, self.history[index].version);
             }
-            Running::Read {
-                ticket,
-                began,
-                seen,
-            } => {
+            Running::Read { ticket, began, seen } => {
                 self.check_against_definition(&ticket, began);
                 let seen = seen.expect("it has taken effect");
-                assert!(
-                    self.versions.finish_read(&ticket, seen),
-                    "{seen:?}: {:?}",
-                    self.history
-                );
+                assert!(self.versions.finish_read(&ticket, seen), "{seen:?}: {:?}", self.history);
             }
         }
     }
@@ -409,10 +336,7 @@ impl Register {
         };
         for write in self.history.iter().filter(|write| write.version & 1 == 1) {
             let seen = Seen::Write(write.version);
-            assert!(
-                !self.versions.allows(ticket, seen) || is_allowed(write),
-                "{write:?}"
-            );
+            assert!(!self.versions.allows(ticket, seen) || is_allowed(write), "{write:?}");
         }
         let mut deletes = self.history.iter().filter(|write| write.version & 1 == 0);
         let may_be_gone = deletes.any(is_allowed);

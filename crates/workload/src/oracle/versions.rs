@@ -102,10 +102,7 @@ impl Versions {
     }
 
     fn issue(&mut self, key: u64, put: u32) -> u32 {
-        assert!(
-            key < KEY_LIMIT,
-            "key number {key} is beyond what values can tell"
-        );
+        assert!(key < KEY_LIMIT, "key number {key} is beyond what values can tell");
         self.clock += 1;
         let index = key as usize;
         if index >= self.slots.len() {
@@ -113,41 +110,24 @@ impl Versions {
         }
         let newest = self.slots[index] & VERSION_MASK;
         let version = (ordinal(newest) + 1) << 1 | put;
-        assert!(
-            version <= VERSION_MASK,
-            "key number {key} was written too often to tell writes"
-        );
+        assert!(version <= VERSION_MASK, "key number {key} was written too often to tell writes");
         let spare = &mut self.spare;
         let contest = self.contests.entry(key).or_insert_with(|| {
             let mut contest = spare.pop().unwrap_or_default();
-            contest.push(Candidate {
-                version: newest,
-                issued: 0,
-                acknowledged: 0,
-            });
+            contest.push(Candidate { version: newest, issued: 0, acknowledged: 0 });
             contest
         });
-        contest.push(Candidate {
-            version,
-            issued: self.clock,
-            acknowledged: UNDER_WAY,
-        });
+        contest.push(Candidate { version, issued: self.clock, acknowledged: UNDER_WAY });
         self.slots[index] = version | CONTESTED;
         version
     }
 
     pub(super) fn acknowledge(&mut self, key: u64, version: u32) {
         self.clock += 1;
-        let contest = self
-            .contests
-            .get_mut(&key)
-            .expect("a write under way is contested");
+        let contest = self.contests.get_mut(&key).expect("a write under way is contested");
         let write = contest.iter_mut().find(|write| write.version == version);
         let write = write.expect("a write under way may be current");
-        assert!(
-            write.acknowledged == UNDER_WAY,
-            "a write is acknowledged once"
-        );
+        assert!(write.acknowledged == UNDER_WAY, "a write is acknowledged once");
         write.acknowledged = self.clock;
         // Whatever was acknowledged before this write began is replaced by it.
         let began = write.issued;
@@ -193,17 +173,9 @@ impl Versions {
         } else {
             let contest = &self.contests[&key];
             let is_quiet = contest.iter().all(|write| write.acknowledged != UNDER_WAY);
-            Current::OneOf {
-                versions: candidates(contest),
-                is_quiet,
-            }
+            Current::OneOf { versions: candidates(contest), is_quiet }
         };
-        ReadTicket {
-            key,
-            newest: slot & VERSION_MASK,
-            deletes: self.deletes,
-            current,
-        }
+        ReadTicket { key, newest: slot & VERSION_MASK, deletes: self.deletes, current }
     }
 
     /// Whether a Get that ends now may have seen what it did; if so, what that settles is noted.
@@ -267,9 +239,7 @@ impl Versions {
     pub(super) fn allowed_puts(&self, ticket: &ReadTicket) -> impl Iterator<Item = u32> {
         let current = self.current(ticket).into_owned().into_iter();
         let since = ordinal(ticket.newest) + 1..=ordinal(self.newest(ticket.key));
-        current
-            .filter(|version| is_put(*version))
-            .chain(since.map(|ordinal| ordinal << 1 | 1))
+        current.filter(|version| is_put(*version)).chain(since.map(|ordinal| ordinal << 1 | 1))
     }
 }
 

@@ -63,9 +63,7 @@ impl Recorder {
     /// A request of `kind` that counts from `since` ends `now`.
     pub(crate) fn latency(&mut self, kind: OpKind, since: Nanos, now: Nanos) {
         let latency = now.saturating_since(since).0;
-        self.latencies[kind as usize]
-            .get_or_insert_with(new_histogram)
-            .saturating_record(latency);
+        self.latencies[kind as usize].get_or_insert_with(new_histogram).saturating_record(latency);
         self.timeline.latency(kind, latency, now);
     }
 

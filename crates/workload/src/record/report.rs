@@ -42,11 +42,7 @@ impl RunReport {
     /// Operations per second of virtual time; 0 if no time has passed.
     pub fn throughput(&self) -> f64 {
         let seconds = self.elapsed().as_secs_f64();
-        if seconds > 0.0 {
-            self.operations as f64 / seconds
-        } else {
-            0.0
-        }
+        if seconds > 0.0 { self.operations as f64 / seconds } else { 0.0 }
     }
 
     /// Latencies of `kind` in nanoseconds, from intended start to end; `None` if there was none.
@@ -66,9 +62,7 @@ impl RunReport {
 
     /// The latencies in short of every kind of operation that occurred.
     pub fn summaries(&self) -> impl Iterator<Item = (OpKind, LatencySummary)> {
-        OpKind::ALL
-            .into_iter()
-            .filter_map(|kind| Some((kind, self.summary(kind)?)))
+        OpKind::ALL.into_iter().filter_map(|kind| Some((kind, self.summary(kind)?)))
     }
 
     /// Whether an error ended the phase before its time.

@@ -34,10 +34,7 @@ pub(super) struct ClosedSketch {
 
 impl Default for Sketch {
     fn default() -> Self {
-        Self {
-            counts: vec![0; BUCKETS].into_boxed_slice(),
-            totals: Totals::default(),
-        }
+        Self { counts: vec![0; BUCKETS].into_boxed_slice(), totals: Totals::default() }
     }
 }
 
@@ -55,16 +52,9 @@ impl Sketch {
         if totals.count == 0 {
             return ClosedSketch::default();
         }
-        let in_use = self
-            .counts
-            .iter_mut()
-            .enumerate()
-            .filter(|(_, count)| **count > 0);
+        let in_use = self.counts.iter_mut().enumerate().filter(|(_, count)| **count > 0);
         let counts = in_use.map(|(bucket, count)| (bucket as u16, std::mem::take(count)));
-        ClosedSketch {
-            counts: counts.collect(),
-            totals,
-        }
+        ClosedSketch { counts: counts.collect(), totals }
     }
 
     /// Takes up a closed window again.
@@ -107,11 +97,7 @@ impl ClosedSketch {
     }
 
     pub(super) fn mean(&self) -> f64 {
-        if self.totals.count == 0 {
-            0.0
-        } else {
-            self.totals.sum as f64 / self.totals.count as f64
-        }
+        if self.totals.count == 0 { 0.0 } else { self.totals.sum as f64 / self.totals.count as f64 }
     }
 
     pub(super) fn max(&self) -> u64 {
@@ -126,9 +112,7 @@ impl ClosedSketch {
             below += u64::from(*count);
             below >= rank
         });
-        found.map_or(0, |(bucket, _)| {
-            middle(usize::from(*bucket)).min(self.totals.max)
-        })
+        found.map_or(0, |(bucket, _)| middle(usize::from(*bucket)).min(self.totals.max))
     }
 }
 
@@ -197,10 +181,7 @@ mod tests {
     #[test]
     fn an_empty_window_is_all_zero() {
         let closed = Sketch::default().close();
-        assert_eq!(
-            (closed.count(), closed.max(), closed.quantile(0.99)),
-            (0, 0, 0)
-        );
+        assert_eq!((closed.count(), closed.max(), closed.quantile(0.99)), (0, 0, 0));
         assert!(closed.mean().abs() < f64::EPSILON);
     }
 }

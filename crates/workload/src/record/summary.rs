@@ -71,10 +71,7 @@ mod tests {
 
     #[test]
     fn nothing_sums_up_to_nothing() {
-        assert_eq!(
-            LatencySummary::of(&new_histogram()),
-            LatencySummary::default()
-        );
+        assert_eq!(LatencySummary::of(&new_histogram()), LatencySummary::default());
     }
 
     #[test]

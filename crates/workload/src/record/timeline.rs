@@ -50,11 +50,7 @@ impl TimelineWindow {
     /// Operations per second of virtual time; 0 if it has no length.
     pub fn throughput(&self) -> f64 {
         let seconds = self.length.as_secs_f64();
-        if seconds > 0.0 {
-            self.operations as f64 / seconds
-        } else {
-            0.0
-        }
+        if seconds > 0.0 { self.operations as f64 / seconds } else { 0.0 }
     }
 }
 
@@ -80,10 +76,7 @@ pub(super) struct TimelineRecorder {
 
 impl TimelineRecorder {
     pub(super) fn new(start: Nanos, window: Nanos, max_windows: usize) -> Self {
-        assert!(
-            window > Nanos::ZERO && max_windows > 0,
-            "checked where the options enter"
-        );
+        assert!(window > Nanos::ZERO && max_windows > 0, "checked where the options enter");
         Self {
             start,
             window,
@@ -135,11 +128,7 @@ impl TimelineRecorder {
     fn close(&mut self) {
         let operations = std::mem::take(&mut self.operations);
         let (gets, puts) = (self.gets.close(), self.puts.close());
-        self.closed.push(ClosedWindow {
-            operations,
-            gets,
-            puts,
-        });
+        self.closed.push(ClosedWindow { operations, gets, puts });
     }
 
     /// After a doubling the last closed window may be one that is not over yet.
@@ -166,21 +155,14 @@ impl TimelineRecorder {
     pub(super) fn finish(mut self, end: Nanos) -> Timeline {
         self.close();
         let starts = (0..).map(|index| self.start + self.window * index);
-        let windows = self
-            .closed
-            .iter()
-            .zip(starts)
-            .map(|(window, start)| TimelineWindow {
-                start,
-                length: self.window.min(end.saturating_since(start)),
-                operations: window.operations,
-                gets: WindowLatency::of(&window.gets),
-                puts: WindowLatency::of(&window.puts),
-            });
-        Timeline {
-            window: self.window,
-            windows: windows.collect(),
-        }
+        let windows = self.closed.iter().zip(starts).map(|(window, start)| TimelineWindow {
+            start,
+            length: self.window.min(end.saturating_since(start)),
+            operations: window.operations,
+            gets: WindowLatency::of(&window.gets),
+            puts: WindowLatency::of(&window.puts),
+        });
+        Timeline { window: self.window, windows: windows.collect() }
     }
 }
 
@@ -224,31 +206,18 @@ mod tests {
     }
 
     fn operations(timeline: &Timeline) -> Vec<u64> {
-        timeline
-            .windows
-            .iter()
-            .map(|window| window.operations)
-            .collect()
+        timeline.windows.iter().map(|window| window.operations).collect()
     }
 
     #[test]
     fn windows_follow_each_other_without_a_gap() {
         let timeline = timeline(100, &[0, 1, 9, 10, 35]);
         assert_eq!(operations(&timeline), [3, 1, 0, 1]);
-        let starts: Vec<u64> = timeline
-            .windows
-            .iter()
-            .map(|window| window.start.0)
-            .collect();
+        let starts: Vec<u64> = timeline.windows.iter().map(|window| window.start.0).collect();
         assert_eq!(starts, [7_000_000, 17_000_000, 27_000_000, 37_000_000]);
         assert_eq!(timeline.windows[3].length, Nanos::from_millis(5));
         assert!((timeline.windows[0].throughput() - 300.0).abs() < 1e-9);
-        let expected = WindowLatency {
-            count: 3,
-            mean_us: 5.0,
-            p99_us: 5.0,
-            max_us: 5.0,
-        };
+        let expected = WindowLatency { count: 3, mean_us: 5.0, p99_us: 5.0, max_us: 5.0 };
         assert_eq!(timeline.windows[0].gets, expected);
         assert_eq!(timeline.windows[0].puts, WindowLatency::default());
     }
@@ -263,10 +232,7 @@ mod tests {
         assert_eq!(wide.windows[3].gets.count, 40);
         // An odd number of windows: the last pair is open still.
         let odd = timeline(3, &every_ms[..45]);
-        assert_eq!(
-            (odd.window, operations(&odd)),
-            (Nanos::from_millis(20), vec![20, 20, 5])
-        );
+        assert_eq!((odd.window, operations(&odd)), (Nanos::from_millis(20), vec![20, 20, 5]));
     }
 
     #[test]

@@ -30,24 +30,13 @@ impl SettingsError {
 
 impl fmt::Display for SettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            origin,
-            property,
-            value,
-            allowed,
-        } = self;
+        let Self { origin, property, value, allowed } = self;
         match origin {
             Some(origin) => {
-                write!(
-                    f,
-                    "{origin}: {property}={value} is not allowed; allowed: {allowed}"
-                )
+                write!(f, "{origin}: {property}={value} is not allowed; allowed: {allowed}")
             }
             None if value.is_empty() => write!(f, "{property} is not set; {allowed}"),
-            None => write!(
-                f,
-                "{property}={value} (default) is not allowed; allowed: {allowed}"
-            ),
+            None => write!(f, "{property}={value} (default) is not allowed; allowed: {allowed}"),
         }
     }
 }

@@ -4,11 +4,7 @@ use super::SettingsError;
 use crate::Properties;
 
 /// Our own.
-const OURS: [&str; 3] = [
-    "levelhead.keybytes",
-    "levelhead.valuebytes",
-    "levelhead.values",
-];
+const OURS: [&str; 3] = ["levelhead.keybytes", "levelhead.valuebytes", "levelhead.values"];
 
 /// YCSB's core workload and client, and `deleteproportion`. Not all have an effect here: there is
 /// no table, no fields to choose among, and results are reported in our own way.
@@ -80,10 +76,7 @@ pub(super) fn check_names(properties: &Properties) -> Result<Vec<String>, Settin
             });
         }
         if !is_known(name) {
-            warnings.push(format!(
-                "{}: {name} is not known and has no effect",
-                property.origin
-            ));
+            warnings.push(format!("{}: {name} is not known and has no effect", property.origin));
         }
     }
     Ok(warnings)
@@ -92,9 +85,7 @@ pub(super) fn check_names(properties: &Properties) -> Result<Vec<String>, Settin
 fn is_known(name: &str) -> bool {
     OURS.contains(&name)
         || CORE.binary_search(&name).is_ok()
-        || MEASUREMENT_PREFIXES
-            .iter()
-            .any(|prefix| name.starts_with(prefix))
+        || MEASUREMENT_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 #[cfg(test)]

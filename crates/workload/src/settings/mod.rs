@@ -134,9 +134,7 @@ impl CoreWorkload {
             values: value_recipe(&reader)?,
             scans: scan_lengths(&reader)?,
             thread_count: reader.optional("threadcount", 1..=u64::MAX)?,
-            target_rate: reader
-                .optional("target", 0.0..=1e12)?
-                .filter(|rate| *rate > 0.0),
+            target_rate: reader.optional("target", 0.0..=1e12)?.filter(|rate| *rate > 0.0),
             warnings,
         })
     }
@@ -144,12 +142,7 @@ impl CoreWorkload {
 
 fn warn_of_ignored_settings(reader: &Reader<'_>, warnings: &mut Vec<String>) {
     if reader.is_set("levelhead.valuebytes") {
-        let fields = [
-            "fieldcount",
-            "fieldlength",
-            "fieldlengthdistribution",
-            "minfieldlength",
-        ];
+        let fields = ["fieldcount", "fieldlength", "fieldlengthdistribution", "minfieldlength"];
         for field in fields.into_iter().filter(|field| reader.is_set(field)) {
             let origin = reader.origin(field);
             let why = "levelhead.valuebytes sets the value length";
@@ -200,21 +193,14 @@ fn request_distribution(reader: &Reader<'_>) -> Result<RequestDistribution, Sett
         ("hotspot", hotspot),
         ("exponential", exponential),
     ];
-    reader.choice(
-        "requestdistribution",
-        RequestDistribution::Uniform,
-        &allowed,
-    )
+    reader.choice("requestdistribution", RequestDistribution::Uniform, &allowed)
 }
 
 /// `zeropadding` asks for so many digits; it only matters where `levelhead.keybytes` is not set.
 fn key_format(reader: &Reader<'_>, keys: u64) -> Result<KeyFormat, SettingsError> {
     let prefix = reader.text("keyprefix").unwrap_or("user");
     let padding = reader.number("zeropadding", 1, 0..=MAX_KEY_BYTES / 2)?;
-    let order = [
-        ("hashed", InsertOrder::Hashed),
-        ("ordered", InsertOrder::Ordered),
-    ];
+    let order = [("hashed", InsertOrder::Hashed), ("ordered", InsertOrder::Ordered)];
     let order = reader.choice("insertorder", InsertOrder::Hashed, &order)?;
     let shortest = prefix.len() as u64 + padding.max(1);
     if shortest > MAX_KEY_BYTES {
@@ -234,10 +220,7 @@ fn key_format(reader: &Reader<'_>, keys: u64) -> Result<KeyFormat, SettingsError
 }
 
 fn value_recipe(reader: &Reader<'_>) -> Result<ValueRecipe, SettingsError> {
-    let forms = [
-        ("synthetic", ValueForm::Synthetic),
-        ("bytes", ValueForm::Bytes),
-    ];
+    let forms = [("synthetic", ValueForm::Synthetic), ("bytes", ValueForm::Bytes)];
     let form = reader.choice("levelhead.values", ValueForm::Synthetic, &forms)?;
     let fields = reader.number("fieldcount", 10, 1..=1 << 20)?;
     let max = reader.number("fieldlength", 100, 0..=MAX_VALUE_BYTES / fields)?;
@@ -250,31 +233,20 @@ fn value_recipe(reader: &Reader<'_>) -> Result<ValueRecipe, SettingsError> {
     ];
     let default = FieldLengths::Constant(max);
     let lengths = reader.choice("fieldlengthdistribution", default, &allowed)?;
-    Ok(
-        match reader.optional("levelhead.valuebytes", 0..=MAX_VALUE_BYTES)? {
-            Some(bytes) => ValueRecipe::new(1, FieldLengths::Constant(bytes as u32), form),
-            None => ValueRecipe::new(fields, lengths, form),
-        },
-    )
+    Ok(match reader.optional("levelhead.valuebytes", 0..=MAX_VALUE_BYTES)? {
+        Some(bytes) => ValueRecipe::new(1, FieldLengths::Constant(bytes as u32), form),
+        None => ValueRecipe::new(fields, lengths, form),
+    })
 }
 
 fn scan_lengths(reader: &Reader<'_>) -> Result<ScanLengths, SettingsError> {
     let max = reader.number("maxscanlength", 1000, 1..=u64::MAX)?;
     let min = reader.number("minscanlength", 1, 1..=max)?;
-    let allowed = [
-        ("uniform", LengthDistribution::Uniform),
-        ("zipfian", LengthDistribution::Zipfian),
-    ];
-    let distribution = reader.choice(
-        "scanlengthdistribution",
-        LengthDistribution::Uniform,
-        &allowed,
-    )?;
-    Ok(ScanLengths {
-        min,
-        max,
-        distribution,
-    })
+    let allowed =
+        [("uniform", LengthDistribution::Uniform), ("zipfian", LengthDistribution::Zipfian)];
+    let distribution =
+        reader.choice("scanlengthdistribution", LengthDistribution::Uniform, &allowed)?;
+    Ok(ScanLengths { min, max, distribution })
 }
 
 #[cfg(test)]

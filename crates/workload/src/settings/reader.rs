@@ -22,16 +22,12 @@ impl<'a> Reader<'a> {
 
     /// The value as text, without the trailing blanks that Java keeps and nobody means.
     pub(super) fn text(&self, name: &str) -> Option<&'a str> {
-        self.properties
-            .get(name)
-            .map(|property| property.value.trim())
+        self.properties.get(name).map(|property| property.value.trim())
     }
 
     /// Where `name` was set, for messages.
     pub(super) fn origin(&self, name: &str) -> String {
-        self.properties
-            .get(name)
-            .map_or_else(String::new, |property| property.origin.to_string())
+        self.properties.get(name).map_or_else(String::new, |property| property.origin.to_string())
     }
 
     /// A number within `range`, or `default` if the property is not set.
@@ -86,10 +82,7 @@ impl<'a> Reader<'a> {
         allowed: impl Into<String>,
     ) -> SettingsError {
         SettingsError {
-            origin: self
-                .properties
-                .get(name)
-                .map(|property| property.origin.clone()),
+            origin: self.properties.get(name).map(|property| property.origin.clone()),
             property: name.to_owned(),
             value: value.to_owned(),
             allowed: allowed.into(),

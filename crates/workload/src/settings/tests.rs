@@ -14,14 +14,7 @@ fn defaults_are_ycsbs() {
     let workload = from("recordcount=7").unwrap();
     assert_eq!((workload.record_count, workload.operation_count), (7, 0));
     assert_eq!((workload.insert_start, workload.insert_count), (0, 7));
-    assert_eq!(
-        workload.mix,
-        Mix {
-            read: 0.95,
-            update: 0.05,
-            ..Mix::default()
-        }
-    );
+    assert_eq!(workload.mix, Mix { read: 0.95, update: 0.05, ..Mix::default() });
     assert_eq!(workload.request_distribution, RequestDistribution::Uniform);
     assert_eq!(workload.values.longest_bytes(), 1000);
     assert_eq!(workload.values.form(), ValueForm::Synthetic);
@@ -64,66 +57,29 @@ fn everything_can_be_set() {
         levelhead.values = bytes";
     let workload = from(text).unwrap();
     assert_eq!((workload.insert_start, workload.insert_count), (100, 200));
-    let mix = Mix {
-        read: 1.0,
-        update: 2.0,
-        insert: 3.0,
-        scan: 4.0,
-        read_modify_write: 5.0,
-        delete: 6.0,
-    };
+    let mix =
+        Mix { read: 1.0, update: 2.0, insert: 3.0, scan: 4.0, read_modify_write: 5.0, delete: 6.0 };
     assert_eq!(workload.mix, mix);
-    let hotspot = RequestDistribution::Hotspot {
-        data_fraction: 0.1,
-        operation_fraction: 0.9,
-    };
+    let hotspot = RequestDistribution::Hotspot { data_fraction: 0.1, operation_fraction: 0.9 };
     assert_eq!(workload.request_distribution, hotspot);
     let lengths = FieldLengths::Uniform { min: 20, max: 50 };
-    assert_eq!(
-        workload.values,
-        ValueRecipe::new(4, lengths, ValueForm::Bytes)
-    );
-    assert_eq!(
-        workload.keys,
-        KeyFormat::new("k", 40, InsertOrder::Ordered).unwrap()
-    );
-    let scans = ScanLengths {
-        min: 3,
-        max: 9,
-        distribution: LengthDistribution::Zipfian,
-    };
+    assert_eq!(workload.values, ValueRecipe::new(4, lengths, ValueForm::Bytes));
+    assert_eq!(workload.keys, KeyFormat::new("k", 40, InsertOrder::Ordered).unwrap());
+    let scans = ScanLengths { min: 3, max: 9, distribution: LengthDistribution::Zipfian };
     assert_eq!(workload.scans, scans);
-    assert_eq!(
-        (workload.thread_count, workload.target_rate),
-        (Some(16), Some(5000.0))
-    );
+    assert_eq!((workload.thread_count, workload.target_rate), (Some(16), Some(5000.0)));
     assert!(workload.warnings.is_empty(), "{:?}", workload.warnings);
 }
 
 #[test]
 fn wrong_values_are_told_with_their_place_and_what_is_allowed() {
     let table = [
-        (
-            "# c\nrecordcount=many",
-            "w:2: recordcount=many is not allowed; allowed: a whole number",
-        ),
-        (
-            "recordcount=0",
-            "w:1: recordcount=0 is not allowed; allowed: a whole number from 1 to",
-        ),
+        ("# c\nrecordcount=many", "w:2: recordcount=many is not allowed; allowed: a whole number"),
+        ("recordcount=0", "w:1: recordcount=0 is not allowed; allowed: a whole number from 1 to"),
         ("operationcount=1", "recordcount is not set"),
-        (
-            "recordcount=5\nreadproportion=-1",
-            "w:2: readproportion=-1 is not allowed; allowed: a n",
-        ),
-        (
-            "recordcount=5\nreadproportion=NaN",
-            "w:2: readproportion=NaN",
-        ),
-        (
-            "recordcount=5\nreadproportion=0\nupdateproportion=0",
-            "w:2: readproportion=0 is not all",
-        ),
+        ("recordcount=5\nreadproportion=-1", "w:2: readproportion=-1 is not allowed; allowed: a n"),
+        ("recordcount=5\nreadproportion=NaN", "w:2: readproportion=NaN"),
+        ("recordcount=5\nreadproportion=0\nupdateproportion=0", "w:2: readproportion=0 is not all"),
         (
             "recordcount=5\nrequestdistribution=zipf",
             "uniform, zipfian, latest, sequential, hotspot",
@@ -133,31 +89,13 @@ fn wrong_values_are_told_with_their_place_and_what_is_allowed() {
             "w:2: insertcount=6 is not allowed; allowed: a whole numb",
         ),
         ("recordcount=5\ninsertstart=5", "w:2: insertstart=5"),
-        (
-            "recordcount=5\nfieldlengthdistribution=histogram",
-            "constant, uniform, zipfian",
-        ),
-        (
-            "recordcount=5\nminfieldlength=101",
-            "w:2: minfieldlength=101",
-        ),
-        (
-            "recordcount=5\nminscanlength=11\nmaxscanlength=10",
-            "w:2: minscanlength=11",
-        ),
+        ("recordcount=5\nfieldlengthdistribution=histogram", "constant, uniform, zipfian"),
+        ("recordcount=5\nminfieldlength=101", "w:2: minfieldlength=101"),
+        ("recordcount=5\nminscanlength=11\nmaxscanlength=10", "w:2: minscanlength=11"),
         ("recordcount=5\ninsertorder=random", "hashed, ordered"),
-        (
-            "recordcount=5\nlevelhead.keybytes=4",
-            "w:2: levelhead.keybytes=4",
-        ),
-        (
-            "recordcount=11\nlevelhead.keybytes=5",
-            "digits for 11 keys; this one has them for 10",
-        ),
-        (
-            "recordcount=5\nlevelhead.valuesize=4",
-            "levelhead properties are levelhead.keybytes,",
-        ),
+        ("recordcount=5\nlevelhead.keybytes=4", "w:2: levelhead.keybytes=4"),
+        ("recordcount=11\nlevelhead.keybytes=5", "digits for 11 keys; this one has them for 10"),
+        ("recordcount=5\nlevelhead.valuesize=4", "levelhead properties are levelhead.keybytes,"),
         ("recordcount=5\nlevelhead.values=real", "synthetic, bytes"),
         ("recordcount=5\nthreadcount=0", "w:2: threadcount=0"),
     ];
@@ -186,12 +124,7 @@ fn an_override_is_told_as_such() {
     let mut properties = Properties::parse("w", "recordcount=5").unwrap();
     properties.set_assignment("target=fast").unwrap();
     let error = CoreWorkload::from_properties(&properties).unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .starts_with("override: target=fast is not allowed"),
-        "{error}"
-    );
+    assert!(error.to_string().starts_with("override: target=fast is not allowed"), "{error}");
 }
 
 #[test]
@@ -215,10 +148,5 @@ fn what_has_no_effect_is_a_warning() {
 
 #[test]
 fn trailing_blanks_do_no_harm() {
-    assert_eq!(
-        from("recordcount=5  \ninsertorder=ordered\t")
-            .unwrap()
-            .record_count,
-        5
-    );
+    assert_eq!(from("recordcount=5  \ninsertorder=ordered\t").unwrap().record_count, 5);
 }

@@ -12,40 +12,17 @@ const SIZES: [&str; 2] = ["recordcount=500", "operationcount=20000"];
 
 fn paces() -> [ClientOptions; 4] {
     let mut fixed = ClientOptions::open(200_000.0, 64);
-    fixed.pace = Pace::Open {
-        rate: 50_000.0,
-        arrivals: Arrivals::Fixed,
-        outstanding: 3,
-    };
-    [
-        ClientOptions::closed(1),
-        ClientOptions::closed(32),
-        ClientOptions::open(200_000.0, 64),
-        fixed,
-    ]
+    fixed.pace = Pace::Open { rate: 50_000.0, arrivals: Arrivals::Fixed, outstanding: 3 };
+    [ClientOptions::closed(1), ClientOptions::closed(32), ClientOptions::open(200_000.0, 64), fixed]
 }
 
 fn assert_clean(trial: &Trial, what: &str) {
     for report in [&trial.load, &trial.run] {
         let told = report.mismatches.first().map(ToString::to_string);
-        assert!(
-            report.is_clean(),
-            "{what}: {:?} {told:?}",
-            report.first_error
-        );
-        let operations: u64 = report
-            .timeline
-            .windows
-            .iter()
-            .map(|window| window.operations)
-            .sum();
+        assert!(report.is_clean(), "{what}: {:?} {told:?}", report.first_error);
+        let operations: u64 = report.timeline.windows.iter().map(|window| window.operations).sum();
         assert_eq!(operations, report.operations);
-        let gets: u64 = report
-            .timeline
-            .windows
-            .iter()
-            .map(|window| window.gets.count)
-            .sum();
+        let gets: u64 = report.timeline.windows.iter().map(|window| window.gets.count).sum();
         assert_eq!(gets, report.count(OpKind::Get));
     }
     assert_eq!(trial.load.count(OpKind::Put), 500);
@@ -66,30 +43,14 @@ fn every_workload_passes_at_every_pace() {
 
 #[test]
 fn every_distribution_and_value_form_passes_with_deletes_and_inserts() {
-    let mix = [
-        "insertproportion=0.1",
-        "deleteproportion=0.2",
-        "readmodifywriteproportion=0.3",
-    ];
+    let mix = ["insertproportion=0.1", "deleteproportion=0.2", "readmodifywriteproportion=0.3"];
     let lengths = ["fieldlengthdistribution=uniform", "fieldlength=9"];
-    for distribution in [
-        "uniform",
-        "zipfian",
-        "latest",
-        "sequential",
-        "hotspot",
-        "exponential",
-    ] {
+    for distribution in ["uniform", "zipfian", "latest", "sequential", "hotspot", "exponential"] {
         let distribution = format!("requestdistribution={distribution}");
         let form = "levelhead.values=bytes";
         let mut overrides = vec![distribution.as_str(), form, "levelhead.valuebytes=20"];
         overrides.extend(SIZES.into_iter().chain(mix).chain(lengths));
-        let trial = trial(
-            2,
-            Lie::None,
-            workload("a", &overrides),
-            ClientOptions::closed(32),
-        );
+        let trial = trial(2, Lie::None, workload("a", &overrides), ClientOptions::closed(32));
         assert_clean(&trial, &distribution);
         assert!(trial.run.not_found > 0 && trial.run.count(OpKind::Delete) > 1000);
     }
@@ -97,48 +58,26 @@ fn every_distribution_and_value_form_passes_with_deletes_and_inserts() {
 
 #[test]
 fn values_too_short_to_tell_their_origin_are_checked_as_well() {
-    let overrides = [
-        "levelhead.values=bytes",
-        "levelhead.valuebytes=2",
-        "deleteproportion=0.1",
-    ];
+    let overrides = ["levelhead.values=bytes", "levelhead.valuebytes=2", "deleteproportion=0.1"];
     let overrides = [overrides.as_slice(), &SIZES].concat();
-    let trial = trial(
-        3,
-        Lie::None,
-        workload("a", &overrides),
-        ClientOptions::closed(32),
-    );
+    let trial = trial(3, Lie::None, workload("a", &overrides), ClientOptions::closed(32));
     assert_clean(&trial, "short values");
 }
 
 #[test]
 fn variable_lengths_pass() {
     let mut properties = workload::Properties::default();
-    let settings = [
-        "readproportion=1",
-        "updateproportion=1",
-        "fieldlengthdistribution=zipfian",
-    ];
+    let settings = ["readproportion=1", "updateproportion=1", "fieldlengthdistribution=zipfian"];
     for assignment in SIZES.iter().chain(&settings) {
         properties.set_assignment(assignment).unwrap();
     }
     let workload = workload::CoreWorkload::from_properties(&properties).unwrap();
-    assert_clean(
-        &trial(3, Lie::None, workload, ClientOptions::closed(32)),
-        "variable lengths",
-    );
+    assert_clean(&trial(3, Lie::None, workload, ClientOptions::closed(32)), "variable lengths");
 }
 
 #[test]
 fn the_parts_of_a_read_modify_write_count_too() {
-    let run = trial(
-        4,
-        Lie::None,
-        workload("f", &SIZES),
-        ClientOptions::closed(8),
-    )
-    .run;
+    let run = trial(4, Lie::None, workload("f", &SIZES), ClientOptions::closed(8)).run;
     let whole = run.count(OpKind::ReadModifyWrite);
     assert!((9_500..10_500).contains(&whole), "{whole}");
     assert_eq!(run.count(OpKind::Put), whole);
@@ -224,15 +163,9 @@ fn scans_are_refused_with_the_reason() {
     let runtime = Runtime::new(10);
     let handle = runtime.handle();
     let store = Store::new(handle.clone(), Lie::None, Nanos::ZERO);
-    let error = Session::new(handle, store, workload("e", &[]), 1)
-        .err()
-        .unwrap();
+    let error = Session::new(handle, store, workload("e", &[]), 1).err().unwrap();
     assert_eq!(error, StartError::Scans);
-    assert!(
-        error
-            .to_string()
-            .contains("scans need iterators, which are not built yet")
-    );
+    assert!(error.to_string().contains("scans need iterators, which are not built yet"));
 }
 
 #[test]
@@ -265,11 +198,7 @@ fn a_run_without_operations_is_refused() {
     let workload = workload("a", &["operationcount=0"]);
     let mut session = Session::new(handle, store, workload, 1).unwrap();
     runtime.block_on(async move {
-        let error = session
-            .run(&ClientOptions::closed(1), |_, _| {})
-            .await
-            .err()
-            .unwrap();
+        let error = session.run(&ClientOptions::closed(1), |_, _| {}).await.err().unwrap();
         assert_eq!(error, StartError::NoOperations);
     });
 }
@@ -280,11 +209,7 @@ fn a_run_that_may_run_out_of_keys_is_refused() {
     let handle = runtime.handle();
     let store = Store::new(handle.clone(), Lie::None, Nanos::ZERO);
     // Four digits: 5000 records and 4000 operations fit, twice 4000 do not.
-    let sizes = [
-        "recordcount=5000",
-        "operationcount=4000",
-        "insertproportion=0.5",
-    ];
+    let sizes = ["recordcount=5000", "operationcount=4000", "insertproportion=0.5"];
     let overrides = [sizes.as_slice(), &["levelhead.keybytes=8"]].concat();
     let mut session = Session::new(handle, store, workload("d", &overrides), 1).unwrap();
     runtime.block_on(async move {
@@ -292,15 +217,6 @@ fn a_run_that_may_run_out_of_keys_is_refused() {
         session.load(&options, |_, _| {}).await.unwrap();
         assert!(session.run(&options, |_, _| {}).await.unwrap().is_clean());
         let error = session.run(&options, |_, _| {}).await.err().unwrap();
-        assert!(
-            matches!(
-                error,
-                StartError::KeysUsedUp {
-                    capacity: 10_000,
-                    ..
-                }
-            ),
-            "{error}"
-        );
+        assert!(matches!(error, StartError::KeysUsedUp { capacity: 10_000, .. }), "{error}");
     });
 }

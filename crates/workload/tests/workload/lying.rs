@@ -5,18 +5,8 @@ use workload::{ClientOptions, MismatchKind, RunReport};
 use crate::store::{Lie, trial, workload};
 
 fn run(lie: Lie, outstanding: usize) -> RunReport {
-    let overrides = [
-        "recordcount=500",
-        "operationcount=20000",
-        "deleteproportion=0.05",
-    ];
-    trial(
-        1,
-        lie,
-        workload("a", &overrides),
-        ClientOptions::closed(outstanding),
-    )
-    .run
+    let overrides = ["recordcount=500", "operationcount=20000", "deleteproportion=0.05"];
+    trial(1, lie, workload("a", &overrides), ClientOptions::closed(outstanding)).run
 }
 
 #[test]
@@ -33,16 +23,9 @@ fn lies_are_found_out_by_kind() {
     for (lie, kind) in table {
         for outstanding in [1, 32] {
             let report = run(lie, outstanding);
-            assert!(
-                report.mismatch_count >= 50,
-                "{lie:?}: {}",
-                report.mismatch_count
-            );
+            assert!(report.mismatch_count >= 50, "{lie:?}: {}", report.mismatch_count);
             assert_eq!(report.mismatches.len(), 10);
-            let kinds = report
-                .mismatches
-                .iter()
-                .filter(|mismatch| mismatch.kind == kind);
+            let kinds = report.mismatches.iter().filter(|mismatch| mismatch.kind == kind);
             assert!(kinds.count() >= 3, "{lie:?}: {:?}", report.mismatches);
             assert_eq!(report.operations, 20_000, "a mismatch does not end the run");
             assert!(!report.is_clean());
@@ -71,20 +54,9 @@ fn a_mismatch_tells_the_key_what_was_expected_and_what_came() {
 fn an_error_ends_the_phase_and_is_told() {
     let report = run(Lie::FullAfter(5_500), 8);
     assert!(report.is_cut_short() && !report.is_clean());
-    assert!(
-        (4_990..=5_000).contains(&report.operations),
-        "{}",
-        report.operations
-    );
-    assert!(
-        (1..=8).contains(&report.error_count),
-        "{}",
-        report.error_count
-    );
+    assert!((4_990..=5_000).contains(&report.operations), "{}", report.operations);
+    assert!((1..=8).contains(&report.error_count), "{}", report.error_count);
     let error = report.first_error.unwrap();
-    assert!(
-        error.ends_with(": full") && error.contains(" of user"),
-        "{error}"
-    );
+    assert!(error.ends_with(": full") && error.contains(" of user"), "{error}");
     assert_eq!(report.mismatch_count, 0);
 }

@@ -59,10 +59,7 @@ impl Store {
             under_way: Cell::new(0),
             most_under_way: Cell::new(0),
         };
-        Self {
-            handle,
-            inner: Rc::new(inner),
-        }
+        Self { handle, inner: Rc::new(inner) }
     }
 
     pub(crate) fn most_under_way(&self) -> usize {
@@ -82,9 +79,7 @@ impl Store {
         let inner = &self.inner;
         inner.operations.set(inner.operations.get() + 1);
         inner.under_way.set(inner.under_way.get() + 1);
-        inner
-            .most_under_way
-            .set(inner.most_under_way.get().max(inner.under_way.get()));
+        inner.most_under_way.set(inner.most_under_way.get().max(inner.under_way.get()));
         self.take_time().await;
         match inner.lie {
             Lie::FullAfter(most) if inner.operations.get() > most => Err("full".to_owned()),
@@ -158,12 +153,7 @@ impl KvTarget for Store {
 
     async fn delete(&self, key: &[u8]) -> Result<bool, String> {
         self.begin().await?;
-        let existed = self
-            .inner
-            .values
-            .borrow()
-            .get(key)
-            .is_some_and(|two| two[0].is_some());
+        let existed = self.inner.values.borrow().get(key).is_some_and(|two| two[0].is_some());
         if self.inner.lie != Lie::Undeleted {
             self.change(key, None);
         }
@@ -197,16 +187,8 @@ pub(crate) fn trial(seed: u64, lie: Lie, workload: CoreWorkload, options: Client
     let target = store.clone();
     let mut session = Session::new(handle.clone(), target, workload, seed).unwrap();
     let (load, run) = runtime.block_on(async move {
-        let load = session
-            .load(&ClientOptions::closed(16), |_, _| {})
-            .await
-            .unwrap();
+        let load = session.load(&ClientOptions::closed(16), |_, _| {}).await.unwrap();
         (load, session.run(&options, |_, _| {}).await.unwrap())
     });
-    Trial {
-        load,
-        run,
-        trace_hash: handle.trace_hash(),
-        store,
-    }
+    Trial { load, run, trace_hash: handle.trace_hash(), store }
 }

@@ -45,24 +45,14 @@ impl KvTarget for OneServer {
 fn load(pace: Pace) -> RunReport {
     let runtime = Runtime::new(1);
     let handle = runtime.handle();
-    let target = OneServer {
-        handle: handle.clone(),
-        server: Rc::new(Semaphore::new(1)),
-    };
+    let target = OneServer { handle: handle.clone(), server: Rc::new(Semaphore::new(1)) };
     let mut session = Session::new(handle, target, workload("c", &[]), 1).unwrap();
-    let options = ClientOptions {
-        pace,
-        ..ClientOptions::closed(1)
-    };
+    let options = ClientOptions { pace, ..ClientOptions::closed(1) };
     runtime.block_on(async move { session.load(&options, |_, _| {}).await.unwrap() })
 }
 
 fn open(rate: f64, arrivals: Arrivals, outstanding: usize) -> RunReport {
-    load(Pace::Open {
-        rate,
-        arrivals,
-        outstanding,
-    })
+    load(Pace::Open { rate, arrivals, outstanding })
 }
 
 #[test]
@@ -84,22 +74,10 @@ fn an_open_loop_above_capacity_shows_the_growing_queue() {
     for outstanding in [1, 8] {
         let report = open(2000.0, Arrivals::Fixed, outstanding);
         let puts = report.summary(OpKind::Put).unwrap();
-        assert!(
-            (puts.max_us / 500_500.0 - 1.0).abs() < 0.002,
-            "{}",
-            puts.max_us
-        );
-        assert!(
-            (puts.p50_us / 250_500.0 - 1.0).abs() < 0.01,
-            "{}",
-            puts.p50_us
-        );
-        let means: Vec<f64> = report
-            .timeline
-            .windows
-            .iter()
-            .map(|window| window.puts.mean_us)
-            .collect();
+        assert!((puts.max_us / 500_500.0 - 1.0).abs() < 0.002, "{}", puts.max_us);
+        assert!((puts.p50_us / 250_500.0 - 1.0).abs() < 0.01, "{}", puts.p50_us);
+        let means: Vec<f64> =
+            report.timeline.windows.iter().map(|window| window.puts.mean_us).collect();
         assert!(means.is_sorted(), "{means:?}");
         assert!((report.throughput() - 1000.0).abs() < 1.0);
     }

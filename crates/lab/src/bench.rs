@@ -1,0 +1,301 @@
+//! Running a workload on a design on a device.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::rc::Rc;
+
+use engine::EngineStats;
+use flash::{Blocker, FlashStats, OperationCounts};
+use kvssd::{Design, DeviceProfile, DriveOptions, KvDrive};
+use runtime::{Handle, IoClass, Runtime};
+use workload::{ClientOptions, CoreWorkload, OpKind, Pace, RunReport, Session, StartError};
+
+use crate::result::{
+    BenchResult, FlashResult, LevelResult, LoadResult, Memory, OperationResult, Verification,
+};
+use crate::target::DriveTarget;
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct BenchSpec {
+    /// The design.
+    pub design: Design,
+    /// The drive.
+    pub device: DeviceProfile,
+    /// The workload's name in results.
+    pub workload_name: String,
+    /// The workload.
+    pub workload: CoreWorkload,
+    /// How operations are issued in the run; the load is a closed loop of as many.
+    pub clients: ClientOptions,
+    /// Seed of all randomness.
+    pub seed: u64,
+}
+
+/// Hears how far a bench is.
+pub trait Observer {
+    /// A phase of `total` operations begins.
+    fn begin(&mut self, phase: &'static str, total: u64);
+    /// `done` operations of the phase are done.
+    fn progress(&mut self, done: u64);
+    /// The phase has ended.
+    fn end(&mut self);
+}
+
+/// Why a bench could not be run.
+#[derive(Debug)]
+pub enum BenchError {
+    /// The workload cannot be run.
+    Start(StartError),
+    /// The load did not come to its end; the text says why.
+    Load(String),
+}
+
+impl fmt::Display for BenchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Start(error) => error.fmt(f),
+            Self::Load(text) => write!(f, "the load failed: {text}"),
+        }
+    }
+}
+
+impl std::error::Error for BenchError {}
+
+impl From<StartError> for BenchError {
+    fn from(error: StartError) -> Self {
+        Self::Start(error)
+    }
+}
+
+/// A result, and the reports of its phases for pictures and tables of detail.
+pub struct BenchOutcome {
+    /// The result.
+    pub result: BenchResult,
+    /// The run in detail.
+    pub run: RunReport,
+}
+
+/// Loads, lets background work settle, runs. Cost in wall time: some microseconds an operation.
+///
+/// # Errors
+/// [`BenchError`]; what goes wrong during the run is part of the result.
+pub fn run(
+    spec: &BenchSpec,
+    observer: &Rc<RefCell<dyn Observer>>,
+) -> Result<BenchOutcome, BenchError> {
+    let rt = Runtime::new(spec.seed);
+    let handle = rt.handle();
+    let mut options = DriveOptions::new(spec.design.engine.clone());
+    options.expected_key_bytes = spec.workload.keys.key_bytes() as u32;
+    options.expected_value_bytes = spec.workload.values.longest_bytes();
+    let drive = KvDrive::format(&handle, &spec.device, options);
+    let (spec_in, drive_in, observer) = (spec.clone(), drive.clone(), Rc::clone(observer));
+    let phases = rt.block_on(async move { phases(&spec_in, handle, &drive_in, observer).await })?;
+    let result = summarise(spec, &drive, &phases);
+    Ok(BenchOutcome { result, run: phases.run })
+}
+
+/// Counters of a drive at one moment.
+struct Snapshot {
+    engine: EngineStats,
+    flash: FlashStats,
+}
+
+impl Snapshot {
+    fn of(drive: &KvDrive) -> Self {
+        Self { engine: drive.engine_stats(), flash: drive.flash_stats() }
+    }
+}
+
+struct Phases {
+    load: RunReport,
+    before_run: Snapshot,
+    run: RunReport,
+}
+
+async fn phases(
+    spec: &BenchSpec,
+    handle: Handle,
+    drive: &KvDrive,
+    observer: Rc<RefCell<dyn Observer>>,
+) -> Result<Phases, BenchError> {
+    let target = DriveTarget(drive.clone());
+    let workload = spec.workload.clone();
+    let (records, operations) = (workload.record_count, workload.operation_count);
+    let mut session = Session::new(handle, target, workload, spec.seed)?;
+    let report = |observer: &Rc<RefCell<dyn Observer>>| {
+        let observer = Rc::clone(observer);
+        move |done, _total| observer.borrow_mut().progress(done)
+    };
+    observer.borrow_mut().begin("load", records);
+    let outstanding = match spec.clients.pace {
+        Pace::Closed { outstanding } | Pace::Open { outstanding, .. } => outstanding,
+    };
+    let load = session.load(&ClientOptions::closed(outstanding), report(&observer)).await?;
+    drive.settle().await;
+    observer.borrow_mut().end();
+    if let Some(error) = &load.first_error {
+        return Err(BenchError::Load(error.clone()));
+    }
+    let before_run = Snapshot::of(drive);
+    observer.borrow_mut().begin("run", operations);
+    let run = session.run(&spec.clients, report(&observer)).await?;
+    observer.borrow_mut().end();
+    Ok(Phases { load, before_run, run })
+}
+
+fn summarise(spec: &BenchSpec, drive: &KvDrive, phases: &Phases) -> BenchResult {
+    let after = Snapshot::of(drive);
+    let page_bytes = u64::from(spec.device.flash.geometry.page_bytes);
+    let amplification =
+        |pages: u64, bytes: u64| (bytes > 0).then(|| (pages * page_bytes) as f64 / bytes as f64);
+    let programmed = |snapshot: &Snapshot| snapshot.flash.total().pages_programmed;
+    let (before, run) = (&phases.before_run, &phases.run);
+    let value_bytes = spec.workload.values.longest_bytes();
+    let key_bytes = spec.workload.keys.key_bytes();
+    BenchResult {
+        levelhead: env!("CARGO_PKG_VERSION"),
+        design: spec.design.name.clone(),
+        device: spec.device.name.clone(),
+        workload: spec.workload_name.clone(),
+        seed: spec.seed,
+        records: spec.workload.record_count,
+        key_bytes: key_bytes as u64,
+        value_bytes: u64::from(value_bytes),
+        clients: clients_text(&spec.clients),
+        operations: operations(run),
+        throughput_ops_per_second: run.throughput(),
+        flash_reads_per_get: difference(
+            after.engine.reads_per_get.counts(),
+            before.engine.reads_per_get.counts(),
+        ),
+        flash_reads_bound: drive.engine().read_bound(key_bytes, value_bytes),
+        write_amplification: amplification(programmed(&after), after.engine.user_bytes),
+        run_write_amplification: amplification(
+            programmed(&after) - programmed(before),
+            after.engine.user_bytes - before.engine.user_bytes,
+        ),
+        memory_bytes: memory(spec, drive, &after.engine),
+        levels: levels(drive),
+        virtual_seconds: run.elapsed().as_secs_f64(),
+        load: LoadResult {
+            virtual_seconds: phases.load.elapsed().as_secs_f64(),
+            throughput_ops_per_second: phases.load.throughput(),
+            write_amplification: amplification(programmed(before), before.engine.user_bytes),
+            put: phases.load.summary(OpKind::Put).map(Into::into).unwrap_or_default(),
+        },
+        flash: flash_work(spec, before, &after, run),
+        verification: verification(run),
+        host: None,
+    }
+}
+
+fn clients_text(clients: &ClientOptions) -> String {
+    match clients.pace {
+        Pace::Closed { outstanding } => format!("closed loop, {outstanding} outstanding"),
+        Pace::Open { rate, outstanding, .. } => {
+            format!("open loop, {rate} operations/s, at most {outstanding} outstanding")
+        }
+    }
+}
+
+fn operations(run: &RunReport) -> BTreeMap<&'static str, OperationResult> {
+    OpKind::ALL
+        .into_iter()
+        .map(|kind| (kind.name(), run.summary(kind).map(Into::into).unwrap_or_default()))
+        .collect()
+}
+
+fn memory(spec: &BenchSpec, drive: &KvDrive, stats: &EngineStats) -> Memory {
+    let memory = drive.memory();
+    Memory {
+        level_lists: memory.level_lists,
+        prefixes: memory.prefixes,
+        range_pointers: memory.range_pointers,
+        pinned_segments: memory.pinned_segments,
+        caches: memory.caches,
+        index: memory.index_bytes(),
+        index_budget: spec.device.dram.index_bytes,
+        index_peak: stats.peak_index_bytes,
+        memtables: memory.memtables,
+        compaction_buffers: memory.compaction_buffers,
+    }
+}
+
+fn levels(drive: &KvDrive) -> Vec<LevelResult> {
+    let plan = drive.engine().plan();
+    let levels = drive.engine().levels().into_iter().zip(plan.capacities).zip(0..);
+    levels
+        .map(|(((segments, entries), capacity_segments), n)| LevelResult {
+            segments,
+            entries,
+            capacity_segments,
+            is_pinned: n < plan.pinned,
+        })
+        .collect()
+}
+
+fn flash_work(
+    spec: &BenchSpec,
+    before: &Snapshot,
+    after: &Snapshot,
+    run: &RunReport,
+) -> FlashResult {
+    let by_class = |count: fn(OperationCounts) -> u64| {
+        IoClass::ALL
+            .into_iter()
+            .map(|class| {
+                (class.name(), count(after.flash.of(class)) - count(before.flash.of(class)))
+            })
+            .filter(|(_, count)| *count > 0)
+            .collect::<BTreeMap<_, _>>()
+    };
+    let blockers = [
+        ("nothing", Blocker::None),
+        ("read", Blocker::Read),
+        ("program", Blocker::Program),
+        ("erase", Blocker::Erase),
+    ];
+    let behind = |blocker| after.flash.waits(blocker).reads - before.flash.waits(blocker).reads;
+    let dies = f64::from(spec.device.flash.geometry.dies());
+    let busy = (after.flash.die_busy - before.flash.die_busy).as_secs_f64();
+    let suspends =
+        |snapshot: &Snapshot| snapshot.flash.program_suspends + snapshot.flash.erase_suspends;
+    let collected = |snapshot: &Snapshot| {
+        let stats = &snapshot.engine;
+        stats.gc_data_extents + stats.gc_meta_extents + stats.gc_empty_extents
+    };
+    let (old, new) = (&before.engine, &after.engine);
+    FlashResult {
+        pages_read: by_class(|counts| counts.pages_read),
+        pages_programmed: by_class(|counts| counts.pages_programmed),
+        blocks_erased: after.flash.total().blocks_erased - before.flash.total().blocks_erased,
+        die_utilisation: busy / (dies * run.elapsed().as_secs_f64()).max(f64::MIN_POSITIVE),
+        client_reads_behind: blockers.into_iter().map(|(name, b)| (name, behind(b))).collect(),
+        suspends: suspends(after) - suspends(before),
+        flushes: new.flushes - old.flushes,
+        compactions: difference(&new.compactions, &old.compactions),
+        extents_collected: collected(after) - collected(before),
+        objects_moved: new.gc_objects_moved - old.gc_objects_moved,
+        write_stalls: new.stalls - old.stalls,
+        write_stall_seconds: (new.stalled - old.stalled).as_secs_f64(),
+    }
+}
+
+fn verification(run: &RunReport) -> Verification {
+    Verification {
+        checked: run.count(OpKind::Get),
+        mismatches: run.mismatch_count,
+        first_mismatch: run.mismatches.first().map(ToString::to_string),
+        errors: run.error_count,
+        first_error: run.first_error.clone(),
+    }
+}
+
+/// Counters of a run from those at its end and its beginning.
+fn difference(after: &[u64], before: &[u64]) -> Vec<u64> {
+    let before = before.iter().copied().chain(std::iter::repeat(0));
+    after.iter().zip(before).map(|(after, before)| after - before).collect()
+}

@@ -1,0 +1,122 @@
+//! A bench result as pictures and as the numbers behind them.
+
+mod chart;
+
+use std::fmt::Write;
+
+use workload::{OpKind, RunReport};
+
+use crate::result::BenchResult;
+use chart::{Chart, Scale, Series};
+
+/// Quantiles of a latency curve: dense towards the tail.
+fn quantiles() -> Vec<f64> {
+    let mut quantiles: Vec<f64> = (0..90).map(|percent| f64::from(percent) / 100.0).collect();
+    for decade in 1..=5 {
+        let tail = 10_f64.powi(-decade);
+        quantiles.extend((0..36).map(|step| 1.0 - tail * 10_f64.powf(-f64::from(step) / 36.0)));
+    }
+    quantiles
+}
+
+/// Latency by quantile and kind of operation.
+pub fn latency_csv(run: &RunReport) -> String {
+    let mut csv = "operation,quantile,latency_us\n".to_owned();
+    for (kind, quantile, us) in latency_points(run) {
+        writeln!(csv, "{},{quantile:.7},{us}", kind.name()).expect("a string takes any text");
+    }
+    csv
+}
+
+fn latency_points(run: &RunReport) -> Vec<(OpKind, f64, f64)> {
+    let mut points = Vec::new();
+    for kind in OpKind::ALL {
+        let Some(histogram) = run.histogram(kind) else { continue };
+        // A quantile that less than one operation lies beyond says nothing.
+        let resolved = |q: &f64| (1.0 - q) * histogram.len() as f64 >= 1.0;
+        for quantile in quantiles().into_iter().filter(resolved) {
+            let us = histogram.value_at_quantile(quantile) as f64 / 1e3;
+            points.push((kind, quantile, us));
+        }
+    }
+    points
+}
+
+/// Throughput and latency by window of virtual time.
+pub fn timeline_csv(run: &RunReport) -> String {
+    let mut csv = "start_s,operations_per_s,get_mean_us,get_p99_us,get_max_us,put_mean_us,\
+                   put_p99_us,put_max_us\n"
+        .to_owned();
+    for window in &run.timeline.windows {
+        let (gets, puts) = (&window.gets, &window.puts);
+        writeln!(
+            csv,
+            "{},{:.0},{:.1},{:.1},{:.1},{:.1},{:.1},{:.1}",
+            window.start.as_secs_f64(),
+            window.throughput(),
+            gets.mean_us,
+            gets.p99_us,
+            gets.max_us,
+            puts.mean_us,
+            puts.p99_us,
+            puts.max_us
+        )
+        .expect("a string takes any text");
+    }
+    csv
+}
+
+/// Latency over the share of operations that took longer, both logarithmic: the tail to the right.
+pub fn latency_svg(result: &BenchResult, run: &RunReport) -> String {
+    let points = latency_points(run);
+    let series = OpKind::ALL.into_iter().filter_map(|kind| {
+        let of_kind = points.iter().filter(|(other, _, _)| *other == kind);
+        let points: Vec<(f64, f64)> =
+            of_kind.map(|(_, quantile, us)| (1.0 / (1.0 - quantile), *us)).collect();
+        (!points.is_empty()).then(|| Series { name: kind.name().replace('_', "-"), points })
+    });
+    Chart {
+        title: format!("Latency: {}", title(result)),
+        x: Scale::tail("percentile of operations"),
+        y: Scale::log("latency, microseconds of virtual time"),
+        series: series.collect(),
+    }
+    .render()
+}
+
+/// Latency of gets and puts over virtual time.
+pub fn timeline_svg(result: &BenchResult, run: &RunReport) -> String {
+    let windows = &run.timeline.windows;
+    let start = windows.first().map_or(0.0, |window| window.start.as_secs_f64());
+    let line = |name: &str, value: fn(&workload::TimelineWindow) -> f64| {
+        let points: Vec<(f64, f64)> = windows
+            .iter()
+            .map(|window| (window.start.as_secs_f64() - start, value(window)))
+            .filter(|(_, us)| *us > 0.0)
+            .collect();
+        Series { name: name.to_owned(), points }
+    };
+    let series = [
+        line("get p99", |window| window.gets.p99_us),
+        line("get mean", |window| window.gets.mean_us),
+        line("put p99", |window| window.puts.p99_us),
+        line("put mean", |window| window.puts.mean_us),
+    ];
+    Chart {
+        title: format!("Latency over time: {}", title(result)),
+        x: Scale::linear("virtual time since the run began, seconds"),
+        y: Scale::log("latency, microseconds of virtual time"),
+        series: series.into_iter().filter(|series| !series.points.is_empty()).collect(),
+    }
+    .render()
+}
+
+fn title(result: &BenchResult) -> String {
+    format!(
+        "{} on {}, workload {}, {} pairs",
+        result.design,
+        result.device,
+        result.workload,
+        crate::count_text(result.records)
+    )
+}

@@ -1,0 +1,214 @@
+//! A line chart as SVG: a few series, two axes, a legend; no script, no font of its own.
+
+use std::fmt::Write;
+
+use crate::units::three_digits;
+
+const WIDTH: f64 = 860.0;
+const HEIGHT: f64 = 440.0;
+const LEFT: f64 = 80.0;
+const RIGHT: f64 = 150.0;
+const TOP: f64 = 48.0;
+const BOTTOM: f64 = 62.0;
+
+/// Colours that colour-blind readers can tell apart (Okabe and Ito).
+const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
+
+/// A line.
+pub(super) struct Series {
+    pub name: String,
+    pub points: Vec<(f64, f64)>,
+}
+
+enum Kind {
+    Linear,
+    Log,
+    /// Values are `1 / (1 - quantile)`, ticks are percentiles.
+    Tail,
+}
+
+/// An axis.
+pub(super) struct Scale {
+    label: String,
+    kind: Kind,
+}
+
+impl Scale {
+    pub(super) fn linear(label: &str) -> Self {
+        Self { label: label.to_owned(), kind: Kind::Linear }
+    }
+
+    pub(super) fn log(label: &str) -> Self {
+        Self { label: label.to_owned(), kind: Kind::Log }
+    }
+
+    pub(super) fn tail(label: &str) -> Self {
+        Self { label: label.to_owned(), kind: Kind::Tail }
+    }
+
+    fn is_log(&self) -> bool {
+        !matches!(self.kind, Kind::Linear)
+    }
+
+    /// Ends of the axis for these values.
+    fn ends(&self, values: impl Iterator<Item = f64>) -> (f64, f64) {
+        let (low, high) =
+            values.fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(v), high.max(v)));
+        if low > high {
+            return (1.0, 10.0);
+        }
+        match self.kind {
+            Kind::Linear => (0.0, if high > 0.0 { high } else { 1.0 }),
+            Kind::Tail => (1.0, high.max(10.0)),
+            Kind::Log => {
+                let low = 10_f64.powf(low.max(1e-3).log10().floor());
+                (low, 10_f64.powf(high.max(low * 1.1).log10().ceil()))
+            }
+        }
+    }
+
+    fn share(&self, value: f64, (low, high): (f64, f64)) -> f64 {
+        if self.is_log() {
+            (value.max(low).log10() - low.log10()) / (high.log10() - low.log10())
+        } else {
+            (value - low) / (high - low)
+        }
+    }
+
+    /// Where ticks stand, and what they say.
+    fn ticks(&self, (low, high): (f64, f64)) -> Vec<(f64, String)> {
+        match self.kind {
+            Kind::Linear => {
+                let step = nice_step(high - low);
+                (0..)
+                    .map(|i| f64::from(i) * step)
+                    .take_while(|v| *v <= high * 1.0001)
+                    .map(|v| (v, trimmed(v)))
+                    .collect()
+            }
+            Kind::Log => decades(low, high).map(|v| (v, trimmed(v))).collect(),
+            Kind::Tail => {
+                let mut ticks = vec![(1.0, "min".to_owned()), (2.0, "p50".to_owned())];
+                ticks.extend(
+                    decades(10.0, high).map(|v| (v, format!("p{}", trimmed(100.0 - 100.0 / v)))),
+                );
+                ticks
+            }
+        }
+    }
+}
+
+fn decades(low: f64, high: f64) -> impl Iterator<Item = f64> {
+    let first = low.log10().round() as i32;
+    (first..).map(|exponent| 10_f64.powi(exponent)).take_while(move |v| *v <= high * 1.0001)
+}
+
+fn nice_step(span: f64) -> f64 {
+    let raw = span / 8.0;
+    let decade = 10_f64.powf(raw.log10().floor());
+    [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * decade).find(|s| *s >= raw).unwrap_or(raw)
+}
+
+/// A number without needless digits.
+fn trimmed(value: f64) -> String {
+    if value >= 1_000_000.0 {
+        return format!("{}M", trimmed(value / 1e6));
+    }
+    if value >= 1_000.0 {
+        return format!("{}k", trimmed(value / 1e3));
+    }
+    let text = format!("{value:.5}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A chart.
+pub(super) struct Chart {
+    pub title: String,
+    pub x: Scale,
+    pub y: Scale,
+    pub series: Vec<Series>,
+}
+
+impl Chart {
+    /// The SVG document.
+    pub(super) fn render(&self) -> String {
+        let mut svg = String::new();
+        self.draw(&mut svg).expect("a string takes any text");
+        svg
+    }
+
+    fn draw(&self, svg: &mut String) -> std::fmt::Result {
+        let points = || self.series.iter().flat_map(|series| series.points.iter());
+        let x_ends = self.x.ends(points().map(|point| point.0));
+        let y_ends = self.y.ends(points().map(|point| point.1));
+        let px = |x: f64| LEFT + self.x.share(x, x_ends) * (WIDTH - LEFT - RIGHT);
+        let py = |y: f64| HEIGHT - BOTTOM - self.y.share(y, y_ends) * (HEIGHT - TOP - BOTTOM);
+        writeln!(
+            svg,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
+             font-family=\"sans-serif\" font-size=\"13\">\n\
+             <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
+             <text x=\"{LEFT}\" y=\"26\" font-size=\"15\" font-weight=\"bold\">{}</text>",
+            escaped(&self.title)
+        )?;
+        let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
+        for (value, label) in self.x.ticks(x_ends) {
+            let x = px(value);
+            writeln!(
+                svg,
+                "<path d=\"M{x:.1} {TOP}V{bottom}\" stroke=\"#e0e0e0\"/>\
+                 <text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{label}</text>",
+                bottom + 20.0
+            )?;
+        }
+        for (value, label) in self.y.ticks(y_ends) {
+            let y = py(value);
+            writeln!(
+                svg,
+                "<path d=\"M{LEFT} {y:.1}H{right}\" stroke=\"#e0e0e0\"/>\
+                 <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>",
+                LEFT - 8.0,
+                y + 4.0
+            )?;
+        }
+        writeln!(
+            svg,
+            "<path d=\"M{LEFT} {TOP}V{bottom}H{right}\" fill=\"none\" stroke=\"#404040\"/>\n\
+             <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n\
+             <text transform=\"translate(20 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
+            f64::midpoint(LEFT, right),
+            HEIGHT - 14.0,
+            escaped(&self.x.label),
+            f64::midpoint(TOP, bottom),
+            escaped(&self.y.label)
+        )?;
+        for (i, series) in self.series.iter().enumerate() {
+            let colour = COLOURS[i % COLOURS.len()];
+            let path: Vec<String> =
+                series.points.iter().map(|(x, y)| format!("{:.1} {:.1}", px(*x), py(*y))).collect();
+            let legend = TOP + 14.0 + i as f64 * 40.0;
+            let last = series.points.last().map_or(0.0, |point| point.1);
+            writeln!(
+                svg,
+                "<path d=\"M{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>\n\
+                 <path d=\"M{} {legend}h22\" stroke=\"{colour}\" stroke-width=\"3\"/>\
+                 <text x=\"{}\" y=\"{}\">{}</text>\
+                 <text x=\"{}\" y=\"{}\" fill=\"#606060\" font-size=\"11\">ends at {}</text>",
+                path.join("L"),
+                right + 12.0,
+                right + 40.0,
+                legend + 4.0,
+                escaped(&series.name),
+                right + 40.0,
+                legend + 18.0,
+                three_digits(last)
+            )?;
+        }
+        svg.push_str("</svg>\n");
+        Ok(())
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}

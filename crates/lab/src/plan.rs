@@ -1,0 +1,189 @@
+//! What a design would need on a drive of some size, by arithmetic alone.
+
+use engine::sizing::{self, LevelPlan, LevelSizing, SizingInput};
+
+use crate::units::{bytes_text, count_text};
+
+/// A drive and its pairs.
+#[derive(Clone, Debug)]
+pub struct PlanSpec {
+    /// Flash, in bytes.
+    pub capacity_bytes: u64,
+    /// Memory for the index, in bytes.
+    pub dram_bytes: u64,
+    /// Key length, in bytes.
+    pub key_bytes: u32,
+    /// Value length, in bytes.
+    pub value_bytes: u32,
+    /// Page size, in bytes.
+    pub page_bytes: u32,
+    /// Levels below the memtable.
+    pub levels: u32,
+    /// Share of the flash that user data fills.
+    pub fill: f64,
+    /// Bytes of each key in the prefix array.
+    pub prefix_bytes: u64,
+}
+
+/// The answer.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What the arithmetic started from.
+    pub input: SizingInput,
+    /// Level sizes and memory.
+    pub levels: LevelPlan,
+    /// Pages that a value takes.
+    pub pages_per_value: u32,
+}
+
+impl Plan {
+    /// The most flash reads a Get can take.
+    pub fn worst_case_reads(&self) -> u32 {
+        self.input.levels - self.levels.pinned + self.pages_per_value
+    }
+
+    /// Whether everything fits in the memory.
+    pub fn fits(&self) -> bool {
+        self.index_bytes() <= self.input.dram_bytes
+    }
+
+    fn index_bytes(&self) -> u64 {
+        let memory = self.levels.memory;
+        memory.level_lists + memory.prefixes + memory.range_pointers + memory.pinned
+    }
+}
+
+/// Plans levels for `spec` as the `pink` design does.
+///
+/// # Errors
+/// Says which number makes no sense.
+pub fn plan(spec: &PlanSpec) -> Result<Plan, String> {
+    if !(1..=255).contains(&spec.key_bytes) {
+        return Err(format!("a key has 1 to 255 bytes, not {}", spec.key_bytes));
+    }
+    if !spec.page_bytes.is_power_of_two() || !(1024..=65_536).contains(&spec.page_bytes) {
+        return Err(format!(
+            "a page has a power of two from 1 KiB to 64 KiB, not {} bytes",
+            spec.page_bytes
+        ));
+    }
+    if !(2..=12).contains(&spec.levels) {
+        return Err(format!("there are 2 to 12 levels, not {}", spec.levels));
+    }
+    if spec.capacity_bytes < 1 << 20 || spec.capacity_bytes > 1 << 50 {
+        return Err("a capacity is from 1 MiB to 1 PiB".to_owned());
+    }
+    let pointer_bytes = sizing::pointer_bytes(spec.capacity_bytes, spec.page_bytes);
+    let entries = sizing::entries_per_segment(spec.page_bytes, pointer_bytes, spec.key_bytes);
+    let input = SizingInput {
+        fill_bytes: (spec.capacity_bytes as f64 * spec.fill) as u64,
+        capacity_bytes: spec.capacity_bytes,
+        pair_bytes: u64::from(spec.key_bytes) + u64::from(spec.value_bytes),
+        key_bytes: u64::from(spec.key_bytes),
+        pointer_bytes: 4,
+        entries_per_segment: u64::from(entries),
+        segment_bytes: u64::from(spec.page_bytes),
+        prefix_bytes: spec.prefix_bytes,
+        range_pointer_bytes: 4,
+        dram_bytes: spec.dram_bytes,
+        levels: spec.levels,
+    };
+    let levels = sizing::plan(&input, LevelSizing::Asymmetric, None);
+    let pages_per_value =
+        sizing::pages_of_value(spec.page_bytes, spec.key_bytes as usize, spec.value_bytes);
+    Ok(Plan { input, levels, pages_per_value })
+}
+
+/// The plan as text.
+pub fn render(plan: &Plan) -> String {
+    let (input, levels) = (&plan.input, &plan.levels);
+    let mut lines = vec![
+        format!(
+            "{} of flash, {} of memory, pairs of {} + {} bytes, pages of {} with {} entries",
+            bytes_text(input.capacity_bytes),
+            bytes_text(input.dram_bytes),
+            input.key_bytes,
+            input.pair_bytes - input.key_bytes,
+            bytes_text(input.segment_bytes),
+            input.entries_per_segment,
+        ),
+        format!(
+            "{} pairs when filled as laid out ({})",
+            count_text(input.fill_bytes / input.pair_bytes),
+            bytes_text(input.fill_bytes)
+        ),
+        String::new(),
+    ];
+    for (n, segments) in (1..).zip(&levels.capacities) {
+        let place = if n <= levels.pinned { "memory" } else { "flash" };
+        let size = bytes_text(segments * input.segment_bytes);
+        lines.push(format!(
+            "L{n}  {:>14} meta segments  {size:>9}  in {place}",
+            count_text(*segments)
+        ));
+    }
+    lines.push(format!(
+        "growth factor {:.2}, into the last level {:.2}",
+        levels.factor, levels.last_factor
+    ));
+    lines.push(String::new());
+    let memory = levels.memory;
+    let rows = [
+        ("level lists", memory.level_lists),
+        ("prefixes", memory.prefixes),
+        ("range pointers", memory.range_pointers),
+        ("pinned segments", memory.pinned),
+        ("in all", plan.index_bytes()),
+        ("budget", input.dram_bytes),
+    ];
+    for (name, bytes) in rows {
+        lines.push(format!("{name:16} {:>9}", bytes_text(bytes)));
+    }
+    lines.push(String::new());
+    lines.push(format!("a get takes at most {} flash reads", plan.worst_case_reads()));
+    if !plan.fits() {
+        lines.push(
+            "the level lists alone exceed the memory: give more, or larger values".to_owned(),
+        );
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn four_terabytes_with_four_gigabytes_of_memory_pin_three_levels() {
+        let spec = PlanSpec {
+            capacity_bytes: 4 << 40,
+            dram_bytes: 4 << 30,
+            key_bytes: 32,
+            value_bytes: 1024,
+            page_bytes: 32_768,
+            levels: 4,
+            fill: 0.7,
+            prefix_bytes: 4,
+        };
+        let plan = plan(&spec).expect("the numbers make sense");
+        assert_eq!((plan.levels.pinned, plan.worst_case_reads()), (3, 2));
+        assert!(plan.fits());
+        let text = render(&plan);
+        assert!(text.contains("at most 2 flash reads"), "{text}");
+    }
+
+    #[test]
+    fn numbers_that_make_no_sense_are_named() {
+        let spec = PlanSpec {
+            capacity_bytes: 4 << 40,
+            dram_bytes: 4 << 30,
+            key_bytes: 300,
+            value_bytes: 1024,
+            page_bytes: 8192,
+            levels: 4,
+            fill: 0.7,
+            prefix_bytes: 4,
+        };
+        assert!(plan(&spec).is_err_and(|text| text.contains("255")));
+    }
+}

@@ -1,0 +1,200 @@
+//! What a bench gives, as `--json` prints it. Field names are the interface: change them with care.
+//!
+//! Everything but `host` is a function of the inputs and the seed: the same bytes every time.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use workload::LatencySummary;
+
+/// One run of a workload on a design on a device.
+#[derive(Clone, Debug, Serialize)]
+pub struct BenchResult {
+    /// Version of this program.
+    pub levelhead: &'static str,
+    /// Design by name.
+    pub design: String,
+    /// Device by name.
+    pub device: String,
+    /// Workload by name.
+    pub workload: String,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// Pairs that were loaded.
+    pub records: u64,
+    /// Key length in bytes.
+    pub key_bytes: u64,
+    /// Longest value in bytes.
+    pub value_bytes: u64,
+    /// How operations were issued, in words.
+    pub clients: String,
+    /// Latencies by kind of operation, from intended start to end.
+    pub operations: BTreeMap<&'static str, OperationResult>,
+    /// Operations per second of virtual time.
+    pub throughput_ops_per_second: f64,
+    /// Gets by flash reads; the index is the number of reads.
+    pub flash_reads_per_get: Vec<u64>,
+    /// Flash reads that no Get may exceed.
+    pub flash_reads_bound: u32,
+    /// Flash bytes programmed per byte of keys and values written, load included; absent if
+    /// nothing was written.
+    pub write_amplification: Option<f64>,
+    /// The same for the run alone.
+    pub run_write_amplification: Option<f64>,
+    /// Memory of the device by use, in bytes, at the end.
+    pub memory_bytes: Memory,
+    /// Levels at the end, L1 first.
+    pub levels: Vec<LevelResult>,
+    /// Virtual time of the run, in seconds.
+    pub virtual_seconds: f64,
+    /// The load.
+    pub load: LoadResult,
+    /// The flash's work during the run.
+    pub flash: FlashResult,
+    /// Whether what was read is what was written.
+    pub verification: Verification,
+    /// What depends on the machine; everything else does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<Host>,
+}
+
+/// Latency of one kind of operation, in microseconds of virtual time.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct OperationResult {
+    /// How many.
+    pub count: u64,
+    /// Mean.
+    pub mean_us: f64,
+    /// Median.
+    pub p50_us: f64,
+    /// 90th percentile.
+    pub p90_us: f64,
+    /// 99th percentile.
+    pub p99_us: f64,
+    /// 99.9th percentile.
+    pub p999_us: f64,
+    /// 99.99th percentile.
+    pub p9999_us: f64,
+    /// Longest.
+    pub max_us: f64,
+}
+
+impl From<LatencySummary> for OperationResult {
+    fn from(summary: LatencySummary) -> Self {
+        let LatencySummary { count, mean_us, p50_us, p90_us, p99_us, p999_us, p9999_us, max_us } =
+            summary;
+        Self { count, mean_us, p50_us, p90_us, p99_us, p999_us, p9999_us, max_us }
+    }
+}
+
+/// Memory of the device by use, in bytes.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Memory {
+    /// Level lists.
+    pub level_lists: u64,
+    /// Prefix arrays.
+    pub prefixes: u64,
+    /// Range pointers.
+    pub range_pointers: u64,
+    /// Pinned meta segments.
+    pub pinned_segments: u64,
+    /// Caches.
+    pub caches: u64,
+    /// Sum of the above: what the budget bounds.
+    pub index: u64,
+    /// The budget.
+    pub index_budget: u64,
+    /// Most of the index at any time.
+    pub index_peak: u64,
+    /// Memtables, outside the budget.
+    pub memtables: u64,
+    /// Pages that compactions have in hand, outside the budget.
+    pub compaction_buffers: u64,
+}
+
+/// One level.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct LevelResult {
+    /// Meta segments in it.
+    pub segments: u64,
+    /// Entries in it.
+    pub entries: u64,
+    /// Segments it may have.
+    pub capacity_segments: u64,
+    /// Whether it is kept in memory.
+    pub is_pinned: bool,
+}
+
+/// The load phase.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct LoadResult {
+    /// Virtual time, in seconds.
+    pub virtual_seconds: f64,
+    /// Puts per second of virtual time.
+    pub throughput_ops_per_second: f64,
+    /// Flash bytes programmed per byte of keys and values.
+    pub write_amplification: Option<f64>,
+    /// Latency of its Puts.
+    pub put: OperationResult,
+}
+
+/// The flash's work.
+#[derive(Clone, Debug, Serialize)]
+pub struct FlashResult {
+    /// Pages read by class of I/O.
+    pub pages_read: BTreeMap<&'static str, u64>,
+    /// Pages programmed by class of I/O.
+    pub pages_programmed: BTreeMap<&'static str, u64>,
+    /// Blocks erased.
+    pub blocks_erased: u64,
+    /// Share of the time that dies were occupied.
+    pub die_utilisation: f64,
+    /// Client reads by what occupied their die when they came.
+    pub client_reads_behind: BTreeMap<&'static str, u64>,
+    /// Programs and erases suspended for a read.
+    pub suspends: u64,
+    /// Memtables flushed.
+    pub flushes: u64,
+    /// Compactions from each level, L1 first.
+    pub compactions: Vec<u64>,
+    /// Extents collected or released.
+    pub extents_collected: u64,
+    /// Objects that garbage collection re-inserted.
+    pub objects_moved: u64,
+    /// Writes that waited for room.
+    pub write_stalls: u64,
+    /// Time they waited in total, in seconds of virtual time.
+    pub write_stall_seconds: f64,
+}
+
+/// Whether what was read is what was written.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verification {
+    /// Gets whose value was checked.
+    pub checked: u64,
+    /// Gets that returned what they may not.
+    pub mismatches: u64,
+    /// The first of them, in words.
+    pub first_mismatch: Option<String>,
+    /// Operations that failed.
+    pub errors: u64,
+    /// The first failure, in words.
+    pub first_error: Option<String>,
+}
+
+/// What depends on the machine.
+#[derive(Clone, Debug, Serialize)]
+pub struct Host {
+    /// Wall time of load and run, in seconds.
+    pub wall_seconds: f64,
+    /// Wall time of the load, in seconds.
+    pub load_wall_seconds: f64,
+    /// Wall time of the run, in seconds.
+    pub run_wall_seconds: f64,
+    /// Operations of the run per second of its wall time.
+    pub simulated_ops_per_wall_second: f64,
+    /// Puts of the load per second of its wall time.
+    pub loaded_per_wall_second: f64,
+    /// Most memory this program had, in bytes.
+    pub peak_rss_bytes: u64,
+}
