@@ -38,7 +38,7 @@ struct Candidate {
     pointer: Pointer,
     key: Box<[u8]>,
     sequence: Sequence,
-    image: Rc<PageImage>,
+    image: PageImage,
     /// What meta pages that are not in memory said about the key.
     answers: Vec<(PageNo, Option<Pointer>)>,
 }
@@ -168,7 +168,7 @@ impl<M: Medium> Inner<M> {
         &self,
         id: ExtentId,
         from: u32,
-    ) -> Result<Vec<(PageNo, Rc<PageImage>)>, Damaged> {
+    ) -> Result<Vec<(PageNo, PageImage)>, Damaged> {
         let (cursor, holes) = {
             let extents = self.extents.borrow();
             let extent = extents.get(id);
@@ -208,7 +208,7 @@ impl<M: Medium> Inner<M> {
                         pointer: self.format.pointer(page, piece, generation),
                         key: head.key.into(),
                         sequence: head.sequence,
-                        image: Rc::clone(&image),
+                        image: image.clone(),
                         answers: Vec::new(),
                     });
                 }
@@ -332,7 +332,7 @@ impl<M: Medium> Inner<M> {
 
     async fn collect_meta(&self, id: ExtentId) -> Result<(), Damaged> {
         for from in self.batches(id) {
-            let mut by_level: BTreeMap<usize, Vec<(PageNo, Rc<PageImage>)>> = BTreeMap::new();
+            let mut by_level: BTreeMap<usize, Vec<(PageNo, PageImage)>> = BTreeMap::new();
             for (page, image) in self.read_batch(id, from).await? {
                 if let Some(level) = self.owner(page, &image) {
                     by_level.entry(level).or_default().push((page, image));
@@ -375,7 +375,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Copies those of `pages` that `level`, which is claimed, still refers to.
-    async fn move_segments(&self, level: usize, pages: Vec<(PageNo, Rc<PageImage>)>) {
+    async fn move_segments(&self, level: usize, pages: Vec<(PageNo, PageImage)>) {
         let version = Rc::clone(&self.version.borrow());
         let list = version.level(level);
         let mut places = Vec::new();

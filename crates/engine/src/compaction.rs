@@ -205,17 +205,13 @@ impl<M: Medium> Inner<M> {
 
     /// The segments `range` of a level as pages, from memory or the medium. `None` if one is
     /// damaged: the store is read-only from then on.
-    pub(crate) async fn load(
-        &self,
-        level: &Level,
-        range: Range<usize>,
-    ) -> Option<Vec<Rc<PageImage>>> {
+    pub(crate) async fn load(&self, level: &Level, range: Range<usize>) -> Option<Vec<PageImage>> {
         let mut pages = Vec::with_capacity(range.len());
         let mut under_way = VecDeque::new();
         let window = 2 * self.shape.parallelism as usize;
         for index in range {
             match &level.segment(index).location {
-                Location::Pinned(image) => under_way.push_back(Loading::Ready(Rc::clone(image))),
+                Location::Pinned(image) => under_way.push_back(Loading::Ready(image.clone())),
                 Location::Stored(page) => {
                     let read = self.medium.read(*page, IoClass::CompactionRead);
                     under_way.push_back(Loading::Reading(*page, read));
@@ -231,9 +227,9 @@ impl<M: Medium> Inner<M> {
         Some(pages)
     }
 
-    async fn finish_loading<F>(&self, loading: Loading<F>) -> Option<Rc<PageImage>>
+    async fn finish_loading<F>(&self, loading: Loading<F>) -> Option<PageImage>
     where
-        F: Future<Output = Result<Rc<PageImage>, crate::medium::Unreadable>>,
+        F: Future<Output = Result<PageImage, crate::medium::Unreadable>>,
     {
         match loading {
             Loading::Ready(image) => Some(image),
@@ -250,8 +246,8 @@ impl<M: Medium> Inner<M> {
     fn checked_meta(
         &self,
         page: PageNo,
-        read: Result<Rc<PageImage>, crate::medium::Unreadable>,
-    ) -> Result<Rc<PageImage>, EngineError> {
+        read: Result<PageImage, crate::medium::Unreadable>,
+    ) -> Result<PageImage, EngineError> {
         let image = read.map_err(|_| EngineError::Corrupt(page))?;
         self.check_meta(page, image)
     }
@@ -360,7 +356,7 @@ impl<M: Medium> Inner<M> {
 }
 
 enum Loading<F> {
-    Ready(Rc<PageImage>),
+    Ready(PageImage),
     Reading(PageNo, F),
 }
 
@@ -374,7 +370,7 @@ fn built(named: NamedSegment) -> Option<BuiltSegment> {
 }
 
 fn pin(built: BuiltSegment) -> NamedSegment {
-    let location = Location::Pinned(Rc::new(PageImage::new(built.bytes)));
+    let location = Location::Pinned(PageImage::new(&built.bytes));
     let segment = Segment { location, entries: built.entries };
     NamedSegment { first_key: built.first_key, segment }
 }

@@ -5,8 +5,6 @@
 //! pages a store is whole. Everything volatile besides (work under way) is simply not in it. The
 //! drive adds epoch and checksum (`kvssd::reserve`).
 
-use std::rc::Rc;
-
 use runtime::PageImage;
 
 use crate::Value;
@@ -161,7 +159,7 @@ fn read_segment(input: &mut Reader<'_>) -> Option<NamedSegment> {
     let entries = input.u32()? as u16;
     let location = match input.u8()? {
         0 => Location::Stored(PageNo(input.u32()?)),
-        1 => Location::Pinned(Rc::new(PageImage::new(input.string()?.to_vec()))),
+        1 => Location::Pinned(PageImage::new(input.string()?)),
         _ => return None,
     };
     Some(NamedSegment { first_key, segment: Segment { location, entries } })

@@ -382,7 +382,7 @@ impl<M: Medium> Inner<M> {
         &self,
         page: PageNo,
         class: IoClass,
-    ) -> Result<Rc<PageImage>, EngineError> {
+    ) -> Result<PageImage, EngineError> {
         let image = self.medium.read(page, class).await.map_err(|_| EngineError::Corrupt(page))?;
         self.check_page(page, image)
     }
@@ -390,8 +390,8 @@ impl<M: Medium> Inner<M> {
     pub(crate) fn check_page(
         &self,
         page: PageNo,
-        image: Rc<PageImage>,
-    ) -> Result<Rc<PageImage>, EngineError> {
+        image: PageImage,
+    ) -> Result<PageImage, EngineError> {
         let is_intact = page::is_intact(&image, page) || self.planted.has(Fault::SkipChecksum);
         if is_intact { Ok(image) } else { Err(EngineError::Corrupt(page)) }
     }
@@ -401,7 +401,7 @@ impl<M: Medium> Inner<M> {
         &self,
         page: PageNo,
         class: IoClass,
-    ) -> Result<Rc<PageImage>, EngineError> {
+    ) -> Result<PageImage, EngineError> {
         let image = self.medium.read(page, class).await.map_err(|_| EngineError::Corrupt(page))?;
         self.check_meta(page, image)
     }
@@ -410,8 +410,8 @@ impl<M: Medium> Inner<M> {
     pub(crate) fn check_meta(
         &self,
         page: PageNo,
-        image: Rc<PageImage>,
-    ) -> Result<Rc<PageImage>, EngineError> {
+        image: PageImage,
+    ) -> Result<PageImage, EngineError> {
         let image = self.check_page(page, image)?;
         let is_meta = MetaSegment::new(image.bytes(), self.format).is_some();
         if is_meta { Ok(image) } else { Err(EngineError::Corrupt(page)) }

@@ -21,7 +21,7 @@ const CHUNK_SEGMENTS: usize = 256;
 #[derive(Clone, Debug)]
 pub(crate) enum Location {
     /// In memory only; a power cut dumps it.
-    Pinned(Rc<PageImage>),
+    Pinned(PageImage),
     /// In a page of the medium.
     Stored(PageNo),
 }

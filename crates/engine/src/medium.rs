@@ -6,7 +6,6 @@
 
 use std::fmt;
 use std::future::Future;
-use std::rc::Rc;
 
 use runtime::{IoClass, PageImage};
 
@@ -84,7 +83,7 @@ pub trait Medium: 'static {
         &self,
         page: PageNo,
         class: IoClass,
-    ) -> impl Future<Output = Result<Rc<PageImage>, Unreadable>> + use<Self>;
+    ) -> impl Future<Output = Result<PageImage, Unreadable>> + use<Self>;
 
     /// Makes an extent empty again. The engine no longer refers to any of its pages.
     fn release(&self, extent: ExtentId) -> impl Future<Output = ()> + use<Self>;

@@ -1,7 +1,6 @@
 //! Merging two sorted runs of entries: the newer one wins. Pure: pages in, pages out.
 
 use std::cmp::Ordering;
-use std::rc::Rc;
 
 use runtime::PageImage;
 
@@ -18,7 +17,7 @@ pub(crate) trait Run {
 
 /// Entries of consecutive meta segments.
 pub(crate) struct SegmentRun {
-    pages: Vec<Rc<PageImage>>,
+    pages: Vec<PageImage>,
     format: PointerFormat,
     page: usize,
     entry: usize,
@@ -26,7 +25,7 @@ pub(crate) struct SegmentRun {
 
 impl SegmentRun {
     /// The entries of `pages`, each of which is a meta segment.
-    pub(crate) fn new(pages: Vec<Rc<PageImage>>, format: PointerFormat) -> Self {
+    pub(crate) fn new(pages: Vec<PageImage>, format: PointerFormat) -> Self {
         Self { pages, format, page: 0, entry: 0 }
     }
 

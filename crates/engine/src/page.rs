@@ -55,7 +55,7 @@ pub(crate) fn seal(mut bytes: Vec<u8>, page: PageNo) -> PageImage {
     bytes[4..8].copy_from_slice(&page.0.to_le_bytes());
     let crc = crc32c::crc32c(&bytes[4..]);
     bytes[0..4].copy_from_slice(&crc.to_le_bytes());
-    PageImage::new(bytes)
+    PageImage::new(&bytes)
 }
 
 /// Whether a page that was read from `page` is what was once written there. The checksum is

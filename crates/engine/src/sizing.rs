@@ -239,7 +239,7 @@ mod tests {
         let plan = plan(&input, LevelSizing::Asymmetric, None);
         let memory = plan.memory;
         let lists = memory.level_lists + memory.prefixes + memory.range_pointers;
-        assert!((lists as f64 / MIB - 10.0).abs() < 0.1, "{} bytes", lists);
+        assert!((lists as f64 / MIB - 10.0).abs() < 0.1, "{lists} bytes");
         let pinned = memory.pinned as f64 / MIB;
         assert!((53.0..=54.1).contains(&pinned), "{pinned} MiB pinned");
         assert!(lists + memory.pinned <= input.dram_bytes);

@@ -6,8 +6,6 @@
 //!
 //! This is what survives a power cut. Memory is in proportion to programmed pages.
 
-use std::rc::Rc;
-
 use runtime::PageImage;
 
 use crate::{BlockAddress, Geometry, PageAddress};
@@ -41,7 +39,7 @@ pub struct NandArray {
 #[derive(Default)]
 struct Block {
     /// Pages programmed since the last erase, in order. A torn program may leave a page `None`.
-    pages: Vec<Option<Rc<PageImage>>>,
+    pages: Vec<Option<PageImage>>,
     erases: u32,
     reads: u64,
     /// An erase was cut short: only another erase helps.
@@ -65,7 +63,7 @@ impl NandArray {
     ///
     /// # Errors
     /// [`ReadError::Erased`], or [`ReadError::Uncorrectable`] where a cut-short erase left noise.
-    pub fn read(&mut self, page: PageAddress) -> Result<Rc<PageImage>, ReadError> {
+    pub fn read(&mut self, page: PageAddress) -> Result<PageImage, ReadError> {
         let (block, index) = self.geometry.locate(page);
         let block = &mut self.blocks[block.0 as usize];
         block.reads += 1;
@@ -75,14 +73,14 @@ impl NandArray {
         match block.pages.get(index as usize) {
             None => Err(ReadError::Erased),
             Some(None) => Err(ReadError::Uncorrectable),
-            Some(Some(image)) => Ok(Rc::clone(image)),
+            Some(Some(image)) => Ok(image.clone()),
         }
     }
 
     /// Programs one unit that starts at `first`.
     pub fn program(&mut self, first: PageAddress, images: Vec<PageImage>) {
         self.assert_programmable(first, images.len());
-        let stored = images.into_iter().map(|image| Some(Rc::new(image)));
+        let stored = images.into_iter().map(Some);
         self.block_of(first).pages.extend(stored);
     }
 
@@ -92,7 +90,7 @@ impl NandArray {
         first: PageAddress,
         damaged: impl Iterator<Item = Option<PageImage>>,
     ) {
-        self.block_of(first).pages.extend(damaged.map(|image| image.map(Rc::new)));
+        self.block_of(first).pages.extend(damaged);
     }
 
     /// Panics if a unit of `count` pages at `first` would break a rule of NAND.
@@ -156,7 +154,7 @@ impl NandArray {
         }
         let bit = bit % (bytes.len() as u64 * 8);
         bytes[(bit / 8) as usize] ^= 1 << (bit % 8);
-        *image = Rc::new(PageImage::new(bytes));
+        *image = PageImage::new(&bytes);
         true
     }
 

@@ -88,7 +88,7 @@ impl Flash {
         &self,
         page: PageAddress,
         class: IoClass,
-    ) -> impl Future<Output = Result<Rc<PageImage>, ReadError>> + use<> {
+    ) -> impl Future<Output = Result<PageImage, ReadError>> + use<> {
         let submitted = self.submit(Request::Read(page), class);
         async { Ok(submitted.await?.expect("a read that did not fail brings a page")) }
     }

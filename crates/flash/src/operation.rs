@@ -1,6 +1,5 @@
 //! Operations in flight, and where their submitters find the outcome.
 
-use std::rc::Rc;
 use std::task::Waker;
 
 use runtime::{IoClass, Nanos, PageImage};
@@ -15,7 +14,7 @@ pub(crate) enum Request {
 }
 
 /// What came of it. Only reads have something to say.
-pub(crate) type Outcome = Result<Option<Rc<PageImage>>, ReadError>;
+pub(crate) type Outcome = Result<Option<PageImage>, ReadError>;
 
 /// One submitted operation.
 pub(crate) struct Operation {

@@ -96,5 +96,5 @@ fn damage(image: &PageImage, rng: &mut Rng) -> Option<PageImage> {
             }
         }
     }
-    Some(PageImage::new(bytes))
+    Some(PageImage::new(&bytes))
 }

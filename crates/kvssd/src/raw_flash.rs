@@ -3,8 +3,6 @@
 //! Append units go round robin over the dies, so that consecutive units are written, and read
 //! back, side by side. The first superblocks are reserved for dumps and not part of the medium.
 
-use std::rc::Rc;
-
 use engine::{ExtentId, Medium, PageNo, Shape, Unreadable};
 use flash::{BlockAddress, DieIndex, Flash, Geometry, PageAddress};
 use runtime::{IoClass, PageImage};
@@ -98,7 +96,7 @@ impl Medium for RawFlash {
         &self,
         page: PageNo,
         class: IoClass,
-    ) -> impl Future<Output = Result<Rc<PageImage>, Unreadable>> + use<> {
+    ) -> impl Future<Output = Result<PageImage, Unreadable>> + use<> {
         let read = self.flash.read(self.layout.page_of(page), class);
         async move { read.await.map_err(|_| Unreadable(page)) }
     }

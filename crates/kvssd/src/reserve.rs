@@ -143,7 +143,7 @@ fn encode(page: &DumpPage<'_>) -> PageImage {
     bytes.extend_from_slice(page.bytes);
     let crc = crc32c::crc32c(&bytes[4..]);
     bytes[..4].copy_from_slice(&crc.to_le_bytes());
-    PageImage::new(bytes)
+    PageImage::new(&bytes)
 }
 
 fn decode(bytes: &[u8]) -> Option<DumpPage<'_>> {

@@ -21,7 +21,7 @@ pub fn render(result: &BenchResult) -> String {
 
 fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(presets::ASCII_MARKDOWN);
     table.set_header(header.iter().enumerate().map(|(i, title)| align(i, (*title).to_owned())));
     table
 }

@@ -80,11 +80,8 @@ impl Scale {
         match self.kind {
             Kind::Linear => {
                 let step = nice_step(high - low);
-                (0..)
-                    .map(|i| f64::from(i) * step)
-                    .take_while(|v| *v <= high * 1.0001)
-                    .map(|v| (v, trimmed(v)))
-                    .collect()
+                let count = (high / step * 1.0001) as u32;
+                (0..=count).map(|i| f64::from(i) * step).map(|v| (v, trimmed(v))).collect()
             }
             Kind::Log => decades(low, high).map(|v| (v, trimmed(v))).collect(),
             Kind::Tail => {
