@@ -1,0 +1,137 @@
+//! The clock: it moves from timer to timer, to the nanosecond, and only when nothing can run.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use runtime::{Event, Handle, Nanos, Runtime, TaskOrder, join_all};
+
+#[test]
+fn sleeps_end_in_order_of_deadline_at_the_nanosecond() {
+    let rt = Runtime::new(1);
+    let handle = rt.handle();
+    let spans = [1_000_000_007, 3, 1, 2, 1_000_000_006, 500];
+    let ended = Rc::new(RefCell::new(Vec::new()));
+    for span in spans {
+        let (handle, ended) = (handle.clone(), Rc::clone(&ended));
+        rt.handle().spawn("sleeper", async move {
+            handle.sleep(Nanos(span)).await;
+            ended.borrow_mut().push((handle.now(), Nanos(span)));
+        });
+    }
+    rt.run_until(Nanos::MAX);
+    let in_order = [1, 2, 3, 500, 1_000_000_006, 1_000_000_007].map(|n| (Nanos(n), Nanos(n)));
+    assert_eq!(*ended.borrow(), in_order);
+}
+
+#[test]
+fn an_instant_that_has_passed_costs_nothing() {
+    let rt = Runtime::new(1);
+    let handle = rt.handle();
+    let now = rt.block_on(async move {
+        handle.sleep(Nanos(10)).await;
+        handle.sleep_until(Nanos(4)).await;
+        handle.sleep(Nanos::ZERO).await;
+        handle.now()
+    });
+    assert_eq!(now, Nanos(10));
+}
+
+#[test]
+fn run_until_includes_its_deadline_and_nothing_later() {
+    let rt = Runtime::new(1);
+    let ended = Rc::new(RefCell::new(Vec::new()));
+    for span in [10, 20, 21] {
+        let (handle, ended) = (rt.handle(), Rc::clone(&ended));
+        rt.handle().spawn("sleeper", async move {
+            handle.sleep(Nanos(span)).await;
+            handle.yield_now().await;
+            ended.borrow_mut().push(span);
+        });
+    }
+    rt.run_until(Nanos(20));
+    assert_eq!(*ended.borrow(), [10, 20]);
+    assert_eq!(rt.handle().now(), Nanos(20));
+}
+
+#[test]
+fn run_until_true_stops_at_the_instant_or_reports_that_it_ran_dry() {
+    let rt = Runtime::new(1);
+    let handle = rt.handle();
+    for span in [10, 20, 30] {
+        drop(handle.spawn("sleeper", handle.sleep(Nanos(span))));
+    }
+    assert!(rt.run_until_true(|| handle.now() >= Nanos(15)));
+    assert_eq!(handle.now(), Nanos(20));
+    assert!(!rt.run_until_true(|| handle.now() > Nanos(30)));
+    assert_eq!(handle.now(), Nanos(30));
+}
+
+struct Recorder {
+    handle: Handle,
+    fired: RefCell<Vec<(Nanos, u64)>>,
+}
+
+impl Event for Recorder {
+    fn fire(&self, token: u64) {
+        self.fired.borrow_mut().push((self.handle.now(), token));
+    }
+}
+
+#[test]
+fn events_of_one_instant_fire_in_order_of_arming_under_every_seed() {
+    for seed in 0..5 {
+        let rt = Runtime::new(seed);
+        let handle = rt.handle();
+        let recorder = Rc::new(Recorder { handle: handle.clone(), fired: RefCell::default() });
+        for (at, token) in [(7, 1), (5, 2), (7, 3), (5, 4)] {
+            handle.fire_at(Nanos(at), Rc::clone(&recorder) as Rc<dyn Event>, token);
+        }
+        rt.run_until(Nanos::MAX);
+        let fired = [(5, 2), (5, 4), (7, 1), (7, 3)].map(|(at, token)| (Nanos(at), token));
+        assert_eq!(*recorder.fired.borrow(), fired);
+    }
+}
+
+#[test]
+#[should_panic(expected = "an event was armed for 4 ns, but it is 5 ns already")]
+fn an_event_in_the_past_is_refused() {
+    let rt = Runtime::new(1);
+    let handle = rt.handle();
+    rt.block_on(async move {
+        handle.sleep(Nanos(5)).await;
+        let recorder = Recorder { handle: handle.clone(), fired: RefCell::default() };
+        handle.fire_at(Nanos(4), Rc::new(recorder), 0);
+    });
+}
+
+#[test]
+fn join_all_drives_at_once_and_keeps_order() {
+    let rt = Runtime::with_order(1, TaskOrder::Fifo);
+    let handle = rt.handle();
+    let results = rt.block_on(async move {
+        let sleepers = [30, 10, 20].map(|span| {
+            let handle = handle.clone();
+            async move {
+                handle.sleep(Nanos(span)).await;
+                (span, handle.now())
+            }
+        });
+        join_all(sleepers).await
+    });
+    assert_eq!(results, [30, 10, 20].map(|span| (span, Nanos(span))));
+}
+
+#[test]
+fn join_all_of_nothing_ends_at_once() {
+    let rt = Runtime::new(1);
+    assert!(rt.block_on(join_all(Vec::<std::future::Ready<()>>::new())).is_empty());
+}
+
+#[test]
+fn microseconds_of_a_profile_round_to_nanoseconds() {
+    assert_eq!(Nanos::from_micros_f64(0.000_4), Nanos::ZERO);
+    assert_eq!(Nanos::from_micros_f64(0.000_6), Nanos(1));
+    assert_eq!(Nanos::from_micros_f64(75.25), Nanos(75_250));
+    assert_eq!(Nanos::from_micros_f64(-1.0), Nanos::ZERO);
+    assert_eq!(Nanos::from_micros_f64(f64::NAN), Nanos::ZERO);
+}
