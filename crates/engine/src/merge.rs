@@ -1,6 +1,7 @@
 //! Merging two sorted runs of entries: the newer one wins. Pure: pages in, pages out.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use runtime::PageImage;
 
@@ -21,33 +22,43 @@ pub(crate) struct SegmentRun {
     format: PointerFormat,
     page: usize,
     entry: usize,
+    /// Where the key of the current entry lies in its page, and its pointer.
+    current: Option<(Range<usize>, Pointer)>,
 }
 
 impl SegmentRun {
     /// The entries of `pages`, each of which is a meta segment.
     pub(crate) fn new(pages: Vec<PageImage>, format: PointerFormat) -> Self {
-        Self { pages, format, page: 0, entry: 0 }
+        let mut run = Self { pages, format, page: 0, entry: 0, current: None };
+        run.settle();
+        run
     }
 
-    fn segment(&self) -> Option<MetaSegment<'_>> {
-        let page = self.pages.get(self.page)?;
-        Some(MetaSegment::new(page.bytes(), self.format).expect("checked when it was read"))
+    /// Looks up the entry it stands at, going on to the next page at the end of one.
+    fn settle(&mut self) {
+        self.current = None;
+        while let Some(page) = self.pages.get(self.page) {
+            let segment = MetaSegment::new(page.bytes(), self.format);
+            let segment = segment.expect("checked when it was read");
+            if self.entry < segment.len() {
+                self.current = Some((segment.key_range(self.entry), segment.pointer(self.entry)));
+                return;
+            }
+            self.page += 1;
+            self.entry = 0;
+        }
     }
 }
 
 impl Run for SegmentRun {
     fn peek(&self) -> Option<(&[u8], Pointer)> {
-        let segment = self.segment()?;
-        Some((segment.key(self.entry), segment.pointer(self.entry)))
+        let (key, pointer) = self.current.as_ref()?;
+        Some((&self.pages[self.page].bytes()[key.clone()], *pointer))
     }
 
     fn advance(&mut self) {
-        let entries = self.segment().map_or(0, |segment| segment.len());
         self.entry += 1;
-        if self.entry >= entries {
-            self.entry = 0;
-            self.page += 1;
-        }
+        self.settle();
     }
 }
 
