@@ -321,7 +321,7 @@ impl<M: Medium> Inner<M> {
                 let image = self.check_meta(page, image).map_err(|_| Damaged)?;
                 let segment = MetaSegment::new(image.bytes(), self.format).expect("just checked");
                 for mut candidate in asking {
-                    let found = segment.find(&candidate.key, &mut Effort::default());
+                    let found = segment.find(&candidate.key);
                     candidate.answers.push((page, found));
                     answered.push(candidate);
                 }

@@ -1,5 +1,7 @@
 //! What code did, counted, so that the processor time it would have taken can be charged.
 
+use std::ops::AddAssign;
+
 use runtime::Nanos;
 use serde::Deserialize;
 
@@ -25,6 +27,14 @@ pub(crate) struct Effort {
     pub memtables: u32,
     pub prefix_compares: u32,
     pub key_compares: u32,
+}
+
+impl AddAssign for Effort {
+    fn add_assign(&mut self, more: Self) {
+        self.memtables += more.memtables;
+        self.prefix_compares += more.prefix_compares;
+        self.key_compares += more.key_compares;
+    }
 }
 
 impl CpuCosts {

@@ -29,7 +29,7 @@ use crate::options::{Options, Surroundings};
 use crate::page;
 use crate::planted::{Fault, Planted};
 use crate::pointer::{Pointer, PointerFormat};
-use crate::search::{Pending, Step, search};
+use crate::search::{Step, search};
 use crate::sizing::{LevelPlan, SizingInput, plan};
 use crate::stats::{EngineStats, MemoryUse};
 use crate::version::Version;
@@ -356,24 +356,16 @@ impl<M: Medium> Inner<M> {
             };
             let image = self.read_meta(pending.page, IoClass::ClientRead).await?;
             *flash_reads += 1;
+            let segment = MetaSegment::new(image.bytes(), self.format).expect("just checked");
+            segment.prefetch();
+            self.cpu.cores.spend(self.cpu.costs.of(segment.effort())).await;
             (work, effort) = (Nanos::ZERO, Effort::default());
-            step = self.search_on(&version, key, &image, pending, &mut effort);
-        }
-    }
-
-    /// Goes on with a search whose page has come.
-    pub(crate) fn search_on(
-        &self,
-        version: &Version,
-        key: &[u8],
-        image: &PageImage,
-        pending: Pending,
-        effort: &mut Effort,
-    ) -> Step {
-        let segment = MetaSegment::new(image.bytes(), self.format).expect("read_meta checked it");
-        match segment.find(key, effort) {
-            Some(pointer) => Step::Found(pointer),
-            None => search(version, key, pending.level + 1, pending.below, self.format, effort),
+            step = if let Some(pointer) = segment.find(key) {
+                Step::Found(pointer)
+            } else {
+                let next = pending.level + 1;
+                search(&version, key, next, pending.below, self.format, &mut effort)
+            };
         }
     }
 

@@ -5,6 +5,9 @@ use serde::Deserialize;
 use crate::picker::Granularity;
 use crate::sizing::LevelSizing;
 
+/// Most levels below the memtable.
+pub(crate) const MAX_LEVELS: usize = 12;
+
 /// Options of an engine. `PinK` is a value of this type.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -56,8 +59,8 @@ impl Options {
     /// Everything that is wrong with these options, in words.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
-        if !(2..=12).contains(&self.levels) {
-            problems.push(format!("levels is {}, must be 2 to 12", self.levels));
+        if !(2..=MAX_LEVELS as u32).contains(&self.levels) {
+            problems.push(format!("levels is {}, must be 2 to {MAX_LEVELS}", self.levels));
         }
         if self.memtable_bytes < 1024 {
             problems.push("memtable_bytes must be at least 1024".to_owned());

@@ -6,6 +6,7 @@ use crate::effort::Effort;
 use crate::level::Location;
 use crate::medium::PageNo;
 use crate::meta_segment::MetaSegment;
+use crate::options::MAX_LEVELS;
 use crate::pointer::{Pointer, PointerFormat};
 use crate::version::Version;
 
@@ -39,25 +40,31 @@ pub(crate) fn search(
     format: PointerFormat,
     effort: &mut Effort,
 ) -> Step {
-    for index in from..version.levels().len() {
-        let level = version.level(index);
-        let Some(at) = level.covering(key, among.take(), effort) else {
-            continue;
-        };
-        let below = version.below(index, at);
+    // Which segments cover the key does not depend on what is in them: all are known, and on
+    // their way into the cache, before the first is searched.
+    let mut pinned: [Option<MetaSegment<'_>>; MAX_LEVELS] = [const { None }; MAX_LEVELS];
+    let mut pending = None;
+    for (index, level) in version.levels().iter().enumerate().skip(from) {
+        let Some(at) = level.covering(key, among.take(), effort) else { continue };
+        among = version.below(index, at);
         match &level.segment(at).location {
             Location::Stored(page) => {
-                return Step::Read(Pending { page: *page, level: index, below });
+                pending = Some(Pending { page: *page, level: index, below: among });
+                break;
             }
             Location::Pinned(image) => {
                 let segment = MetaSegment::new(image.bytes(), format);
                 let segment = segment.expect("pinned segments are made by merges");
-                if let Some(pointer) = segment.find(key, effort) {
-                    return Step::Found(pointer);
-                }
-                among = below;
+                segment.prefetch();
+                pinned[index] = Some(segment);
             }
         }
     }
-    Step::Absent
+    for segment in pinned.iter().flatten() {
+        *effort += segment.effort();
+        if let Some(pointer) = segment.find(key) {
+            return Step::Found(pointer);
+        }
+    }
+    pending.map_or(Step::Absent, Step::Read)
 }

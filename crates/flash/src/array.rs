@@ -6,7 +6,7 @@
 //!
 //! This is what survives a power cut. Memory is in proportion to programmed pages.
 
-use runtime::PageImage;
+use runtime::{PageImage, prefetch};
 
 use crate::{BlockAddress, Geometry, PageAddress};
 
@@ -74,6 +74,22 @@ impl NandArray {
             None => Err(ReadError::Erased),
             Some(None) => Err(ReadError::Uncorrectable),
             Some(Some(image)) => Ok(image.clone()),
+        }
+    }
+
+    /// Hints that `page` will be read: where its image is found.
+    pub(crate) fn prefetch_place(&self, page: PageAddress) {
+        let (block, index) = self.geometry.locate(page);
+        if let Some(place) = self.blocks[block.0 as usize].pages.get(index as usize) {
+            prefetch(place);
+        }
+    }
+
+    /// Hints that `page` will be read: its image.
+    pub(crate) fn prefetch_image(&self, page: PageAddress) {
+        let (block, index) = self.geometry.locate(page);
+        if let Some(Some(image)) = self.blocks[block.0 as usize].pages.get(index as usize) {
+            image.prefetch();
         }
     }
 

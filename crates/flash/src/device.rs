@@ -11,7 +11,7 @@ use runtime::{Event, Handle, IoClass, Nanos, PageImage, Rng};
 
 use crate::array::NandArray;
 use crate::channel::Channel;
-use crate::die::{Die, GiveWay, Next, Phase, Running, Suspended, Waiting};
+use crate::die::{Die, GiveWay, Next, Phase, Running, Sensed, Suspended, Waiting};
 use crate::operation::{Operation, OperationId, OperationTable, Outcome, Request};
 use crate::profile::{Durations, ErrorModel};
 use crate::stats::FlashStats;
@@ -206,6 +206,9 @@ impl Inner {
     fn submit(&self, request: Request, class: IoClass) -> OperationId {
         let state = &mut *self.state.borrow_mut();
         state.submitted += 1;
+        if let Request::Read(page) = &request {
+            state.array.prefetch_place(*page);
+        }
         let (block, _) = match &request {
             Request::Read(page) | Request::Program(page, _) => self.geometry.locate(*page),
             Request::Erase(block) => (*block, 0),
@@ -388,7 +391,8 @@ impl Inner {
         let Phase::OnBus { id, sensed } = std::mem::replace(&mut this.phase, Phase::Idle) else {
             unreachable!("a transfer belongs to a die that is on the bus")
         };
-        if let Some(outcome) = sensed {
+        if let Some(sensed) = sensed {
+            let outcome = bring(state, id, sensed);
             let class = state.operations.get(id).class;
             state.stats.of_mut(class).pages_read += 1;
             state.operations.finish(id, outcome);
@@ -409,8 +413,9 @@ impl Inner {
         match &this.phase {
             Phase::Sensing { id, is_readable } => {
                 let (id, is_readable) = (*id, *is_readable);
-                let outcome = sense(state, id, is_readable);
-                self.enter(state, die, Phase::OnBus { id, sensed: Some(outcome) }, None);
+                state.array.prefetch_image(read_page(state.operations.get(id)));
+                let on_bus = Phase::OnBus { id, sensed: Some(Sensed { is_readable }) };
+                self.enter(state, die, on_bus, None);
                 self.ask_for_bus(state, die, id, self.durations.transfer_page);
             }
             Phase::Running(running) if now < running.ends => self.attend(state, die),
@@ -434,13 +439,16 @@ fn die_token(die: DieIndex, generation: u32) -> u64 {
     u64::from(die.0) << 32 | u64::from(generation)
 }
 
-/// Reads the cells; the data stands in the page register from now on.
-fn sense(state: &mut State, id: OperationId, is_readable: bool) -> Outcome {
-    let Request::Read(page) = state.operations.get(id).request else {
-        unreachable!("only reads sense")
-    };
-    let image = state.array.read(page)?;
-    if is_readable { Ok(Some(image)) } else { Err(ReadError::Uncorrectable) }
+fn read_page(operation: &Operation) -> PageAddress {
+    let Request::Read(page) = operation.request else { unreachable!("only reads sense") };
+    page
+}
+
+/// What a read brings at the end of its transfer. The die was held since it sensed the page, so
+/// the cells still are what they were then.
+fn bring(state: &mut State, id: OperationId, sensed: Sensed) -> Outcome {
+    let image = state.array.read(read_page(state.operations.get(id)))?;
+    if sensed.is_readable { Ok(Some(image)) } else { Err(ReadError::Uncorrectable) }
 }
 
 /// A program or erase has reached its end: the cells change now.

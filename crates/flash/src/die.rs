@@ -4,7 +4,7 @@
 use runtime::{Nanos, Priority};
 
 use crate::Blocker;
-use crate::operation::{OperationId, Outcome};
+use crate::operation::OperationId;
 use crate::profile::SuspendDurations;
 use crate::queue::PriorityQueue;
 
@@ -16,16 +16,23 @@ pub(crate) enum Phase {
         id: OperationId,
         is_readable: bool,
     },
-    /// Waiting for the channel or using it. A read brings what it sensed; a program has data to
+    /// Waiting for the channel or using it. A read has sensed its page; a program has data to
     /// fetch.
     OnBus {
         id: OperationId,
-        sensed: Option<Outcome>,
+        sensed: Option<Sensed>,
     },
     /// Programming or erasing the array.
     Running(Running),
     /// On the way from running to suspended.
     Suspending(Suspended),
+}
+
+/// A page stands in the page register.
+#[derive(Clone, Copy)]
+pub(crate) struct Sensed {
+    /// Whether its bit errors were within what the code corrects.
+    pub is_readable: bool,
 }
 
 /// A program or erase in the array.

@@ -154,12 +154,11 @@ impl Drop for Runtime {
         // Futures hold handles, and handles hold the tasks: break the ring here. Dropping a future
         // runs the guards it holds, which may wake or even spawn, hence the loop.
         loop {
-            let slots = std::mem::take(&mut self.handle.inner.tasks.borrow_mut().slots);
-            if slots.is_empty() {
+            let tasks = std::mem::take(&mut *self.handle.inner.tasks.borrow_mut());
+            if tasks.slots.is_empty() {
                 break;
             }
-            drop(slots);
-            self.handle.inner.tasks.borrow_mut().free.clear();
+            drop(tasks);
         }
         let timers = self.handle.inner.timers.borrow_mut().take();
         drop(timers);

@@ -5,6 +5,8 @@ use std::fmt;
 use std::rc::Rc;
 use std::slice;
 
+use crate::prefetch;
+
 /// The bytes of one page. Clones share them.
 ///
 /// In simulation the stored bytes may be shorter than the page: values may be synthetic (see
@@ -37,6 +39,11 @@ impl PageImage {
         // type, which writes to the flag in front of them and never to them, so nothing changes
         // the bytes while they are borrowed. `Rc` keeps them on this thread.
         unsafe { slice::from_raw_parts(cells.as_ptr().cast::<u8>(), cells.len()) }
+    }
+
+    /// Hints that the beginning of the page will be read soon.
+    pub fn prefetch(&self) {
+        prefetch(&self.cells[0]);
     }
 
     /// Runs `check` on the bytes unless it held before for this very image.
