@@ -30,6 +30,7 @@ use crate::page;
 use crate::planted::{Fault, Planted};
 use crate::pointer::{Pointer, PointerFormat};
 use crate::search::{Step, search};
+use crate::shared_reads::SharedReads;
 use crate::sizing::{LevelPlan, SizingInput, plan};
 use crate::stats::{EngineStats, MemoryUse};
 use crate::version::Version;
@@ -64,6 +65,7 @@ pub(crate) struct Inner<M> {
     pub cpu: Cpu,
     pub planted: Planted,
     pub epochs: Epochs,
+    pub shared_reads: SharedReads,
     /// Writers wait here.
     pub room: Notify,
     /// Background tasks wait here.
@@ -166,6 +168,7 @@ impl<M: Medium> Engine<M> {
             cpu,
             planted,
             epochs: Epochs::default(),
+            shared_reads: SharedReads::default(),
             room: Notify::default(),
             work: Notify::default(),
             memtables: RefCell::default(),
@@ -264,7 +267,10 @@ impl<M: Medium> Engine<M> {
 
     /// Counters so far.
     pub fn stats(&self) -> EngineStats {
-        self.inner.stats.borrow().clone()
+        EngineStats {
+            shared_reads: self.inner.shared_reads.shared(),
+            ..self.inner.stats.borrow().clone()
+        }
     }
 
     /// Memory in use now.
@@ -369,13 +375,23 @@ impl<M: Medium> Inner<M> {
         }
     }
 
+    /// Reads a page; reads of clients share what is under way.
+    async fn read_raw(&self, page: PageNo, class: IoClass) -> Result<PageImage, EngineError> {
+        let read = if class == IoClass::ClientRead {
+            self.shared_reads.read(page, || self.medium.read(page, class)).await
+        } else {
+            self.medium.read(page, class).await
+        };
+        read.map_err(|_| EngineError::Corrupt(page))
+    }
+
     /// Reads a page and checks that it is what was written there.
     pub(crate) async fn read_page(
         &self,
         page: PageNo,
         class: IoClass,
     ) -> Result<PageImage, EngineError> {
-        let image = self.medium.read(page, class).await.map_err(|_| EngineError::Corrupt(page))?;
+        let image = self.read_raw(page, class).await?;
         self.check_page(page, image)
     }
 
@@ -394,7 +410,7 @@ impl<M: Medium> Inner<M> {
         page: PageNo,
         class: IoClass,
     ) -> Result<PageImage, EngineError> {
-        let image = self.medium.read(page, class).await.map_err(|_| EngineError::Corrupt(page))?;
+        let image = self.read_raw(page, class).await?;
         self.check_meta(page, image)
     }
 

@@ -44,6 +44,7 @@ mod planted;
 mod pointer;
 mod ranges;
 mod search;
+mod shared_reads;
 pub mod sizing;
 mod stats;
 mod value;

@@ -38,6 +38,8 @@ impl ReadCounts {
 pub struct EngineStats {
     /// Flash reads per Get.
     pub reads_per_get: ReadCounts,
+    /// Client reads that were served by another client's read of the same page.
+    pub shared_reads: u64,
     /// Gets that found a value.
     pub gets_found: u64,
     /// Gets that found none.

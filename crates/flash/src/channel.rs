@@ -6,13 +6,22 @@ use runtime::{Nanos, Priority};
 use crate::DieIndex;
 use crate::queue::PriorityQueue;
 
-#[derive(Default)]
 pub(crate) struct Channel {
     carrying: Option<DieIndex>,
     waiting: PriorityQueue<(DieIndex, Nanos)>,
+    /// Transfers that may go ahead of waiting background ones in a row. A die that waits for the
+    /// bus is occupied, so whoever wants it waits as well, however urgent: nobody may wait here
+    /// for ever.
+    most_passes: u32,
+    passes: u32,
 }
 
 impl Channel {
+    /// A channel with `dies` behind it: each of them may go ahead once.
+    pub(crate) fn new(dies: u32) -> Self {
+        Self { carrying: None, waiting: PriorityQueue::default(), most_passes: dies, passes: 0 }
+    }
+
     /// Asks for the bus for `span`. True if the transfer starts now.
     pub(crate) fn request(&mut self, die: DieIndex, span: Nanos, priority: Priority) -> bool {
         if self.carrying.is_some() {
@@ -26,8 +35,27 @@ impl Channel {
     /// Ends the current transfer: whose it was, and the next one that starts now, if any.
     pub(crate) fn finish(&mut self) -> (DieIndex, Option<Nanos>) {
         let done = self.carrying.take().expect("a transfer ends once");
-        let next = self.waiting.pop();
+        let next = self.choose_next();
         self.carrying = next.map(|(die, _)| die);
         (done, next.map(|(_, span)| span))
+    }
+
+    fn choose_next(&mut self) -> Option<(DieIndex, Nanos)> {
+        let has_background = self.waiting.peek_of(Priority::Background).is_some();
+        if has_background && self.passes < self.most_passes {
+            let urgent = self
+                .waiting
+                .pop_of(Priority::Demand)
+                .or_else(|| self.waiting.pop_of(Priority::Prefetch));
+            if urgent.is_some() {
+                self.passes += 1;
+                return urgent;
+            }
+        }
+        self.passes = 0;
+        if has_background {
+            return self.waiting.pop_of(Priority::Background);
+        }
+        self.waiting.pop()
     }
 }

@@ -54,7 +54,9 @@ impl Flash {
         let state = State {
             array,
             dies: (0..geometry.dies()).map(|_| Die::default()).collect(),
-            channels: (0..geometry.channels).map(|_| Channel::default()).collect(),
+            channels: (0..geometry.channels)
+                .map(|_| Channel::new(geometry.dies_per_channel))
+                .collect(),
             operations: OperationTable::default(),
             stats: FlashStats::default(),
             error_rng: handle.rng("flash errors"),
@@ -227,13 +229,16 @@ impl Inner {
             is_abandoned: false,
         };
         let id = state.operations.insert(operation);
-        target.waiting.push(class.priority(), Waiting { id, is_read, submitted: now });
+        target.waiting.push(class.priority(), Waiting { id, is_read });
         self.attend(state, die);
         id
     }
 
     /// Starts whatever the die can start now.
     fn attend(&self, state: &mut State, die: DieIndex) {
+        if state.is_off {
+            return; // submitted after a power cut: it waits for ever
+        }
         let now = self.handle.now();
         let suspend = self.durations.suspend.as_ref();
         let this = &mut state.dies[die.0 as usize];
@@ -451,8 +456,14 @@ fn bring(state: &mut State, id: OperationId, sensed: Sensed) -> Outcome {
     if sensed.is_readable { Ok(Some(image)) } else { Err(ReadError::Uncorrectable) }
 }
 
-/// A program or erase has reached its end: the cells change now.
-pub(crate) fn complete(state: &mut State, id: OperationId) {
+/// A program or erase has reached its end: the cells change now, and the submitter learns of it.
+fn complete(state: &mut State, id: OperationId) {
+    apply(state, id);
+    state.operations.finish(id, Ok(None));
+}
+
+/// What a program or erase does to the cells.
+pub(crate) fn apply(state: &mut State, id: OperationId) {
     let operation = state.operations.get(id);
     let counts = state.stats.of_mut(operation.class);
     match &mut operation.request {
@@ -466,5 +477,4 @@ pub(crate) fn complete(state: &mut State, id: OperationId) {
         }
         Request::Read(_) => unreachable!("a read does not run in the array"),
     }
-    state.operations.finish(id, Ok(None));
 }

@@ -63,7 +63,6 @@ pub(crate) struct Suspended {
 pub(crate) struct Waiting {
     pub id: OperationId,
     pub is_read: bool,
-    pub submitted: Nanos,
 }
 
 /// What an idle die does next.
@@ -87,6 +86,8 @@ pub(crate) struct Die {
     pub generation: u32,
     pub waiting: PriorityQueue<Waiting>,
     pub suspended: Option<Suspended>,
+    /// Since when background work has been waiting while others went ahead of it.
+    passed_over_since: Option<Nanos>,
     pub busy_since: Option<Nanos>,
 }
 
@@ -97,6 +98,7 @@ impl Default for Die {
             generation: 0,
             waiting: PriorityQueue::default(),
             suspended: None,
+            passed_over_since: None,
             busy_since: None,
         }
     }
@@ -137,9 +139,19 @@ impl Die {
             self.suspended = None;
             return Next::Resume(suspended);
         }
-        let overdue = self.waiting.peek_of(Priority::Background);
-        if overdue.is_some_and(|w| w.submitted + deadline <= now) {
+        let has_background = self.waiting.peek_of(Priority::Background).is_some();
+        let is_overdue = self.passed_over_since.is_some_and(|since| since + deadline <= now);
+        if has_background && is_overdue {
+            self.passed_over_since = None;
             return self.start(Priority::Background);
+        }
+        let has_urgent = [Priority::Demand, Priority::Prefetch]
+            .into_iter()
+            .any(|priority| self.waiting.peek_of(priority).is_some());
+        match (has_background, has_urgent) {
+            (true, true) => _ = self.passed_over_since.get_or_insert(now),
+            (true, false) => self.passed_over_since = None,
+            (false, _) => {}
         }
         self.waiting.pop().map_or(Next::Nothing, |w| Next::Start(w.id))
     }
@@ -158,7 +170,10 @@ impl Die {
             return GiveWay::No;
         };
         let earliest = running.since + suspend.min_progress;
-        let is_worth_it = earliest.max(now) < running.ends;
+        // What is nearly done is done sooner than suspended and resumed.
+        let detour =
+            suspend.resume + if running.is_erase { suspend.erase } else { suspend.program };
+        let is_worth_it = earliest.max(now) + detour < running.ends;
         let is_allowed = running.suspends < suspend.max_per_operation;
         if !self.demand_read_waits() || !is_allowed || !is_worth_it {
             return GiveWay::No;

@@ -84,6 +84,11 @@ impl FlashProfile {
         let mut times = timing.read_us.clone();
         times.extend(&timing.program_us);
         times.extend([timing.erase_us, timing.command_us, timing.background_deadline_us]);
+        if let Some(s) = &self.suspend {
+            times.extend([s.program_us, s.erase_us, s.resume_us]);
+            times.extend([s.min_progress_us, s.max_span_us]);
+        }
+        times.extend(self.errors.iter().map(|errors| errors.retry_us));
         if times.iter().any(|us| !us.is_finite() || *us < 0.0) {
             problems.push("times must be finite and not negative".to_owned());
         }

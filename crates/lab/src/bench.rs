@@ -274,6 +274,7 @@ fn flash_work(
         blocks_erased: after.flash.total().blocks_erased - before.flash.total().blocks_erased,
         die_utilisation: busy / (dies * run.elapsed().as_secs_f64()).max(f64::MIN_POSITIVE),
         client_reads_behind: blockers.into_iter().map(|(name, b)| (name, behind(b))).collect(),
+        client_reads_shared: new.shared_reads - old.shared_reads,
         suspends: suspends(after) - suspends(before),
         flushes: new.flushes - old.flushes,
         compactions: difference(&new.compactions, &old.compactions),

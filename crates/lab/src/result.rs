@@ -151,6 +151,8 @@ pub struct FlashResult {
     pub die_utilisation: f64,
     /// Client reads by what occupied their die when they came.
     pub client_reads_behind: BTreeMap<&'static str, u64>,
+    /// Client reads served by another client's read of the same page.
+    pub client_reads_shared: u64,
     /// Programs and erases suspended for a read.
     pub suspends: u64,
     /// Memtables flushed.

@@ -135,7 +135,8 @@ fn work(result: &BenchResult) -> String {
         behind.iter().map(|(name, count)| format!("{name} {}", count_text(*count))).collect();
     format!(
         "{table}\nwrite amplification: load {}, run {}, both {}\n\
-         dies busy {:.1} % of the time; client reads by what was in their way: {}\n\
+         dies busy {:.1} % of the time; client reads by what was in their way: {}; \
+         {} shared another's read\n\
          {} flushes, compactions {:?}, {} extents collected, {} objects moved, {} blocks erased, \
          {} suspends\n{} writes waited for room, {} s in all",
         amplification(result.load.write_amplification),
@@ -143,6 +144,7 @@ fn work(result: &BenchResult) -> String {
         amplification(result.write_amplification),
         flash.die_utilisation * 100.0,
         waits.join(", "),
+        count_text(flash.client_reads_shared),
         count_text(flash.flushes),
         flash.compactions,
         count_text(flash.extents_collected),

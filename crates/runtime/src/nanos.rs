@@ -29,7 +29,7 @@ impl Nanos {
 
     /// A span given as a possibly fractional number of microseconds, as device profiles do.
     ///
-    /// Negative and non-finite input counts as zero.
+    /// Negative input and NaN count as zero; what is too large counts as [`Self::MAX`].
     pub fn from_micros_f64(us: f64) -> Self {
         Self((us * 1_000.0).round() as u64)
     }

@@ -190,7 +190,7 @@ impl Chart {
                 "<path d=\"M{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>\n\
                  <path d=\"M{} {legend}h22\" stroke=\"{colour}\" stroke-width=\"3\"/>\
                  <text x=\"{}\" y=\"{}\">{}</text>\
-                 <text x=\"{}\" y=\"{}\" fill=\"#606060\" font-size=\"11\">ends at {}</text>",
+                 <text x=\"{}\" y=\"{}\" fill=\"#606060\" font-size=\"11\">ends at {} us</text>",
                 path.join("L"),
                 right + 12.0,
                 right + 40.0,

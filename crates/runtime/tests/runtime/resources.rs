@@ -103,7 +103,7 @@ fn a_pipe_carries_one_transfer_after_the_other() {
 #[test]
 fn the_speed_of_a_pipe_is_in_decimal_megabytes_and_parts_of_a_nanosecond_count_as_one() {
     let rt = Runtime::new(1);
-    assert_eq!(Pipe::new(rt.handle(), 3_200.0).book(4_096), Nanos(1_282)); // 312 or 313 ps a byte
+    assert_eq!(Pipe::new(rt.handle(), 3_200.0).book(4_096), Nanos(1_283)); // 313 ps a byte
     assert_eq!(Pipe::new(rt.handle(), 800.0).book(1), Nanos(2));
     assert_eq!(Pipe::new(rt.handle(), 800.0).book(4), Nanos(5));
 }

@@ -131,7 +131,7 @@ fn a_waker_outlives_its_task_and_its_runtime_harmlessly() {
     waker.wake_by_ref();
     drop(rt);
     waker.wake_by_ref();
-    waker.clone().wake();
+    waker.wake();
 }
 
 #[test]

@@ -134,4 +134,5 @@ fn microseconds_of_a_profile_round_to_nanoseconds() {
     assert_eq!(Nanos::from_micros_f64(75.25), Nanos(75_250));
     assert_eq!(Nanos::from_micros_f64(-1.0), Nanos::ZERO);
     assert_eq!(Nanos::from_micros_f64(f64::NAN), Nanos::ZERO);
+    assert_eq!(Nanos::from_micros_f64(f64::INFINITY), Nanos::MAX);
 }

@@ -1,0 +1,129 @@
+//! Client reads of one page share one flash read.
+//!
+//! A Get that needs a page which another Get is reading waits for that read instead of starting
+//! its own (the published code does so for meta pages). Without it the die of the hottest key
+//! bounds the whole drive under a skewed load. Cost: a scan over the pages being read, dozens.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+use runtime::PageImage;
+
+use crate::medium::{PageNo, Unreadable};
+
+type Outcome = Result<PageImage, Unreadable>;
+
+/// Reads under way, by page.
+#[derive(Default)]
+pub(crate) struct SharedReads {
+    pages: RefCell<Vec<PageNo>>,
+    /// Who waits for the page at the same place of `pages`.
+    followers: RefCell<Vec<Vec<Rc<Follower>>>>,
+    shared: Cell<u64>,
+}
+
+#[derive(Default)]
+struct Follower {
+    outcome: RefCell<Option<Outcome>>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl SharedReads {
+    /// What `page` holds: from a read that is under way, or from a new one that `start` submits.
+    ///
+    /// Whoever started a read must see it through: its followers depend on it.
+    pub(crate) async fn read<F: Future<Output = Outcome>>(
+        &self,
+        page: PageNo,
+        start: impl FnOnce() -> F,
+    ) -> Outcome {
+        let under_way = self.pages.borrow().iter().position(|other| *other == page);
+        if let Some(place) = under_way {
+            let follower = Rc::new(Follower::default());
+            self.followers.borrow_mut()[place].push(Rc::clone(&follower));
+            self.shared.set(self.shared.get() + 1);
+            return follower.outcome().await;
+        }
+        self.pages.borrow_mut().push(page);
+        self.followers.borrow_mut().push(Vec::new());
+        let outcome = start().await;
+        for follower in self.take(page) {
+            follower.finish(outcome.clone());
+        }
+        outcome
+    }
+
+    fn take(&self, page: PageNo) -> Vec<Rc<Follower>> {
+        let mut pages = self.pages.borrow_mut();
+        let place = pages.iter().position(|other| *other == page);
+        let place = place.expect("a page stays listed until its read has ended");
+        pages.swap_remove(place);
+        self.followers.borrow_mut().swap_remove(place)
+    }
+
+    /// Reads that were served by another's so far.
+    pub(crate) fn shared(&self) -> u64 {
+        self.shared.get()
+    }
+}
+
+impl Follower {
+    fn finish(&self, outcome: Outcome) {
+        *self.outcome.borrow_mut() = Some(outcome);
+        if let Some(waker) = self.waker.borrow_mut().take() {
+            waker.wake();
+        }
+    }
+
+    async fn outcome(&self) -> Outcome {
+        std::future::poll_fn(|cx| {
+            let outcome = self.outcome.borrow_mut().take();
+            if outcome.is_none() {
+                *self.waker.borrow_mut() = Some(cx.waker().clone());
+            }
+            outcome.map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use runtime::{Nanos, Runtime};
+
+    #[test]
+    fn readers_of_one_page_share_a_read_and_later_ones_do_not() {
+        let rt = Runtime::new(1);
+        let handle = rt.handle();
+        let reads = Rc::new(SharedReads::default());
+        let started = Rc::new(Cell::new(0));
+        let read = {
+            let (handle, reads, started) = (handle.clone(), Rc::clone(&reads), Rc::clone(&started));
+            move |page: u32| {
+                let (handle, reads, started) =
+                    (handle.clone(), Rc::clone(&reads), Rc::clone(&started));
+                async move {
+                    let start = || async {
+                        started.set(started.get() + 1);
+                        handle.sleep(Nanos(100)).await;
+                        Ok(PageImage::new(&page.to_le_bytes()))
+                    };
+                    let image = reads.read(PageNo(page), start).await.expect("readable");
+                    assert_eq!(image.bytes(), page.to_le_bytes());
+                }
+            }
+        };
+        let tasks: Vec<_> = [1, 1, 2, 1, 2].map(|page| handle.spawn("reader", read(page))).into();
+        rt.block_on(async move {
+            for task in tasks {
+                task.await;
+            }
+            assert_eq!(handle.now(), Nanos(100));
+            read(1).await;
+        });
+        assert_eq!((started.get(), reads.shared()), (3, 3));
+    }
+}
