@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use runtime::PageImage;
+
 use crate::effort::Effort;
 use crate::level::Location;
 use crate::medium::PageNo;
@@ -32,8 +34,8 @@ pub(crate) struct Pending {
 
 /// Looks for `key` from level `from` (0 is L1) downwards, until a segment that is not in memory is
 /// in the way. `among` bounds the search in the first of these levels.
-pub(crate) fn search(
-    version: &Version,
+pub(crate) fn search<'v>(
+    version: &'v Version,
     key: &[u8],
     from: usize,
     mut among: Option<Range<usize>>,
@@ -42,7 +44,7 @@ pub(crate) fn search(
 ) -> Step {
     // Which segments cover the key does not depend on what is in them: all are known, and on
     // their way into the cache, before the first is searched.
-    let mut pinned: [Option<MetaSegment<'_>>; MAX_LEVELS] = [const { None }; MAX_LEVELS];
+    let mut pinned: [Option<&PageImage>; MAX_LEVELS] = [None; MAX_LEVELS];
     let mut pending = None;
     for (index, level) in version.levels().iter().enumerate().skip(from) {
         let Some(at) = level.covering(key, among.take(), effort) else { continue };
@@ -53,14 +55,19 @@ pub(crate) fn search(
                 break;
             }
             Location::Pinned(image) => {
-                let segment = MetaSegment::new(image.bytes(), format);
-                let segment = segment.expect("pinned segments are made by merges");
-                segment.prefetch();
-                pinned[index] = Some(segment);
+                image.prefetch();
+                pinned[index] = Some(image);
             }
         }
     }
-    for segment in pinned.iter().flatten() {
+    let segment = |image: &&'v PageImage| {
+        let segment = MetaSegment::new(image.bytes(), format);
+        segment.expect("pinned segments are made by merges")
+    };
+    for image in pinned.iter().flatten() {
+        segment(image).prefetch();
+    }
+    for segment in pinned.iter().flatten().map(segment) {
         *effort += segment.effort();
         if let Some(pointer) = segment.find(key) {
             return Step::Found(pointer);
