@@ -50,16 +50,25 @@ enum Verdict {
     Ask(PageNo),
 }
 
-/// A page that may hold something in use is damaged: its extent must not be released.
-struct Damaged;
+/// Why an extent could not be emptied.
+enum Stopped {
+    /// A page of it that may hold something in use is damaged: it must not be released.
+    Damaged,
+    /// This page of the index is damaged, so nobody can tell what is in use.
+    Index(PageNo),
+}
 
 impl<M: Medium> Inner<M> {
     /// The task that keeps extents free, for ever.
     pub(crate) async fn collect_forever(self: Rc<Self>) {
         loop {
             if let Some(id) = self.empty_extent() {
-                self.stats.borrow_mut().gc_empty_extents += 1;
-                self.release(id).await;
+                if self.count_is_certain(id) {
+                    self.stats.borrow_mut().gc_empty_extents += 1;
+                    self.release(id).await;
+                } else {
+                    self.collect(id).await;
+                }
             } else if let Some(id) = self.victim() {
                 self.is_full.set(false);
                 self.is_squeezing.set(false);
@@ -80,6 +89,15 @@ impl<M: Medium> Inner<M> {
                 extent.state == State::Closed && extent.live == 0 && self.is_published(*id)
             })
             .map(|(id, _)| id)
+    }
+
+    /// Whether the extent's count of live items can be relied on. Once generations have wrapped
+    /// around, an entry that was left behind long ago may have been taken for a death among the
+    /// present contents: such a data extent is read before it is released.
+    fn count_is_certain(&self, id: ExtentId) -> bool {
+        let extents = self.extents.borrow();
+        let extent = extents.get(id);
+        extent.purpose == Purpose::Meta || self.format.tells_apart(extent.generation)
     }
 
     fn victim(&self) -> Option<ExtentId> {
@@ -117,10 +135,16 @@ impl<M: Medium> Inner<M> {
         } else {
             self.is_squeezing.set(false);
         }
-        let is_full = is_short && (is_squeezed || self.is_full.get());
+        let is_full =
+            is_short && (is_squeezed || self.is_full.get()) || self.index_memory_is_used_up();
         if self.is_full.replace(is_full) != is_full {
             self.room.notify_all();
         }
+    }
+
+    /// Whether the index is over its budget and no compaction is left that could shrink it.
+    fn index_memory_is_used_up(&self) -> bool {
+        self.memory_index_bytes() > self.surroundings.index_dram_bytes && self.is_settled()
     }
 
     /// Whether every entry is in the last level.
@@ -142,7 +166,15 @@ impl<M: Medium> Inner<M> {
         };
         match outcome {
             Ok(()) => self.release(id).await,
-            Err(Damaged) => self.extents.borrow_mut().set_state(id, State::Quarantined),
+            Err(Stopped::Damaged) => {
+                self.extents.borrow_mut().set_state(id, State::Quarantined);
+                return;
+            }
+            Err(Stopped::Index(page)) => {
+                self.extents.borrow_mut().set_state(id, State::Closed);
+                self.fail(page);
+                return;
+            }
         }
         let mut stats = self.stats.borrow_mut();
         match purpose {
@@ -168,7 +200,7 @@ impl<M: Medium> Inner<M> {
         &self,
         id: ExtentId,
         from: u32,
-    ) -> Result<Vec<(PageNo, PageImage)>, Damaged> {
+    ) -> Result<Vec<(PageNo, PageImage)>, Stopped> {
         let (cursor, holes) = {
             let extents = self.extents.borrow();
             let extent = extents.get(id);
@@ -182,8 +214,8 @@ impl<M: Medium> Inner<M> {
             .collect();
         let mut batch = Vec::with_capacity(reads.len());
         for (page, read) in reads {
-            let image = read.await.map_err(|_| Damaged)?;
-            let image = self.check_page(page, image).map_err(|_| Damaged)?;
+            let image = read.await.map_err(|_| Stopped::Damaged)?;
+            let image = self.check_page(page, image).map_err(|_| Stopped::Damaged)?;
             batch.push((page, image));
         }
         Ok(batch)
@@ -198,7 +230,7 @@ impl<M: Medium> Inner<M> {
         (0..cursor).step_by(self.batch_pages() as usize)
     }
 
-    async fn collect_data(&self, id: ExtentId) -> Result<(), Damaged> {
+    async fn collect_data(&self, id: ExtentId) -> Result<(), Stopped> {
         let generation = self.extents.borrow().get(id).generation;
         for from in self.batches(id) {
             let mut candidates = Vec::new();
@@ -220,7 +252,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Re-inserts those of `candidates` that the index leads to.
-    async fn keep_live(&self, mut candidates: Vec<Candidate>) -> Result<(), Damaged> {
+    async fn keep_live(&self, mut candidates: Vec<Candidate>) -> Result<(), Stopped> {
         // Held throughout, so that a page number in an answer cannot come to mean another page.
         let _guard = self.epochs.enter();
         while !candidates.is_empty() {
@@ -275,8 +307,8 @@ impl<M: Medium> Inner<M> {
     async fn move_object(
         &self,
         candidate: Candidate,
-    ) -> Result<Option<(PageNo, Candidate)>, Damaged> {
-        let value = self.value_of(&candidate).await.map_err(|_| Damaged)?;
+    ) -> Result<Option<(PageNo, Candidate)>, Stopped> {
+        let value = self.value_of(&candidate).await.map_err(|_| Stopped::Damaged)?;
         self.room.wait_until(|| self.has_memtable_room()).await;
         let verdict = if self.planted.has(Fault::CollectWithoutRecheck) {
             Verdict::Live
@@ -307,7 +339,7 @@ impl<M: Medium> Inner<M> {
     async fn ask(
         &self,
         by_page: BTreeMap<PageNo, Vec<Candidate>>,
-    ) -> Result<Vec<Candidate>, Damaged> {
+    ) -> Result<Vec<Candidate>, Stopped> {
         let mut answered = Vec::new();
         let mut pages = by_page.into_iter().peekable();
         while pages.peek().is_some() {
@@ -317,8 +349,8 @@ impl<M: Medium> Inner<M> {
                 .map(|(page, asking)| (page, self.medium.read(page, IoClass::GcRead), asking))
                 .collect();
             for (page, read, asking) in reads {
-                let image = read.await.map_err(|_| Damaged)?;
-                let image = self.check_meta(page, image).map_err(|_| Damaged)?;
+                let image = read.await.map_err(|_| Stopped::Index(page))?;
+                let image = self.check_meta(page, image).map_err(|_| Stopped::Index(page))?;
                 let segment = MetaSegment::new(image.bytes(), self.format).expect("just checked");
                 for mut candidate in asking {
                     let found = segment.find(&candidate.key);
@@ -330,7 +362,7 @@ impl<M: Medium> Inner<M> {
         Ok(answered)
     }
 
-    async fn collect_meta(&self, id: ExtentId) -> Result<(), Damaged> {
+    async fn collect_meta(&self, id: ExtentId) -> Result<(), Stopped> {
         for from in self.batches(id) {
             let mut by_level: BTreeMap<usize, Vec<(PageNo, PageImage)>> = BTreeMap::new();
             for (page, image) in self.read_batch(id, from).await? {
@@ -344,9 +376,8 @@ impl<M: Medium> Inner<M> {
                 self.unclaim(&[level]);
             }
         }
-        // A page that its level was about to drop may have moved on to the next level by a
-        // compaction that only relinked it; look again until no level refers to the extent.
-        if self.refers_to(id) { Err(Damaged) } else { Ok(()) }
+        // The index must not lose a page whatever the bookkeeping says.
+        if self.refers_to(id) { Err(Stopped::Damaged) } else { Ok(()) }
     }
 
     fn refers_to(&self, id: ExtentId) -> bool {
@@ -390,7 +421,13 @@ impl<M: Medium> Inner<M> {
         let firsts = self.write_groups(Purpose::Meta, groups, IoClass::GcWrite, || 0.5).await;
         let mut edits = Vec::with_capacity(places.len());
         for (at, page) in places.into_iter().zip(&firsts) {
-            self.extents.borrow_mut().publish(*page);
+            let Location::Stored(old) = list.segment(at).location else {
+                unreachable!("place_in found it stored")
+            };
+            let mut extents = self.extents.borrow_mut();
+            extents.publish(*page);
+            extents.bury(old);
+            drop(extents);
             let entries = list.segment(at).entries;
             let segment = Segment { location: Location::Stored(*page), entries };
             let new = vec![NamedSegment { first_key: list.first_key(at).into(), segment }];

@@ -292,7 +292,13 @@ impl<M: Medium> Inner<M> {
         let mut extents = self.extents.borrow_mut();
         for pointer in dead {
             let (page, _) = self.format.locate(*pointer);
-            if self.format.is_of(*pointer, extents.generation(page)) {
+            let generation = extents.generation(page);
+            if !self.format.is_of(*pointer, generation) {
+                continue;
+            }
+            if self.format.tells_apart(generation) {
+                extents.bury_certainly(page);
+            } else {
                 extents.bury(page);
             }
         }
@@ -342,6 +348,7 @@ impl<M: Medium> Inner<M> {
     pub(crate) fn fail(&self, page: PageNo) {
         self.failure.set(Some(page));
         self.room.notify_all();
+        self.work.notify_all();
     }
 
     pub(crate) fn is_healthy(&self) -> bool {

@@ -171,12 +171,17 @@ impl Extents {
         extent.live += 1;
     }
 
-    /// No index refers to one of the items in `page` any more. The caller knows that the item was
-    /// of the extent's present generation.
+    /// No index refers to one of the items in `page` any more. The caller has seen that the item
+    /// was of the extent's present generation, as far as generations can be told apart.
     pub(crate) fn bury(&mut self, page: PageNo) {
         let extent = self.extent_mut(page);
-        assert!(extent.live > 0, "more items of page {} died than lived", page.0);
-        extent.live -= 1;
+        extent.live = extent.live.saturating_sub(1);
+    }
+
+    /// As [`Self::bury`], where the item is certain to be of the present generation.
+    pub(crate) fn bury_certainly(&mut self, page: PageNo) {
+        assert!(self.extent_mut(page).live > 0, "more items of page {} died than lived", page.0);
+        self.bury(page);
     }
 
     /// The generation of the extent that holds `page`: how often it was opened.

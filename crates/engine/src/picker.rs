@@ -30,10 +30,16 @@ pub(crate) struct LevelState {
     pub is_busy: bool,
 }
 
-/// How full a level is, counting what it must have room for: 1.0 and above is due.
+/// How full a level is, counting what it must have room for: more than 1.0 is due.
+///
+/// What waits above for room waits for exactly this (`can_move` below, and the flush into L1):
+/// where there is no room, the level is due, and nobody waits for ever.
 pub(crate) fn score(level: &LevelState) -> f64 {
-    let headroom = level.headroom.min(level.capacity / 2);
-    (level.segments + headroom) as f64 / level.capacity.max(1) as f64
+    (level.segments + level.headroom) as f64 / level.capacity.max(1) as f64
+}
+
+fn is_due(level: &LevelState) -> bool {
+    level.segments > 0 && level.segments + level.headroom > level.capacity
 }
 
 /// The level (0 is L1) to compact into the next one, if any is due. The last level never is.
@@ -47,7 +53,7 @@ pub(crate) fn pick(levels: &[LevelState]) -> Option<usize> {
         from.segments > 0 && !from.is_busy && !into.is_busy && has_room
     };
     (0..last)
-        .filter(|n| can_move(*n) && score(&levels[*n]) >= 1.0)
+        .filter(|n| can_move(*n) && is_due(&levels[*n]))
         // The lower level wins a tie: it makes room for the one above it.
         .max_by(|a, b| score(&levels[*a]).total_cmp(&score(&levels[*b])))
 }
@@ -94,6 +100,20 @@ mod tests {
     #[test]
     fn a_level_without_room_below_waits_for_that_one() {
         assert_eq!(pick(&[level(9, 5), level(25, 25), level(0, 100)]), Some(1));
+    }
+
+    #[test]
+    fn where_there_is_no_room_somebody_is_due() {
+        for capacity in 1..12 {
+            for need in 1..24 {
+                for segments in 1..30 {
+                    let first = LevelState { headroom: need, ..level(segments, capacity) };
+                    let has_room = segments + need <= capacity;
+                    let picked = pick(&[first, level(0, 100), level(0, 1000)]);
+                    assert!(has_room || picked == Some(0), "{segments} + {need} of {capacity}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -71,6 +71,11 @@ impl PointerFormat {
         pointer.0 / self.pieces == generation % self.generations
     }
 
+    /// Whether no two generations up to this one look alike.
+    pub(crate) fn tells_apart(&self, generation: u64) -> bool {
+        generation < self.generations
+    }
+
     pub(crate) fn encode(&self, pointer: Pointer, to: &mut Vec<u8>) {
         to.extend_from_slice(&pointer.0.to_le_bytes()[..self.bytes]);
     }

@@ -58,8 +58,6 @@ pub struct EngineStats {
     pub flushed_objects: u64,
     /// Compactions from each level, L1 first.
     pub compactions: Vec<u64>,
-    /// Compactions that only moved segments to the next level's list.
-    pub trivial_moves: u64,
     /// Entries that went through merges, flushes included.
     pub merged_entries: u64,
     /// Entries dropped because a newer one of their key was met.

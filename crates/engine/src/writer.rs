@@ -30,6 +30,7 @@ impl<M: Medium> Inner<M> {
     ) -> Vec<PageNo> {
         let unit = self.shape.append_unit as usize;
         let mut firsts = Vec::with_capacity(groups.len());
+        let mut fillers = Vec::new();
         let mut under_way = VecDeque::new();
         let mut open: Option<PageNo> = None;
         let mut sealed: Vec<PageImage> = Vec::with_capacity(unit);
@@ -38,14 +39,26 @@ impl<M: Medium> Inner<M> {
             if group.len() as u32 > left + self.extents.borrow().room(purpose) {
                 // The group does not fit in what is left of the extent: fill the unit, move on.
                 if let Some(first) = open.take() {
-                    under_way.push_back(self.append_filled(first, &mut sealed, class));
+                    under_way.push_back(self.append_filled(
+                        first,
+                        &mut sealed,
+                        &mut fillers,
+                        class,
+                    ));
                 }
                 self.extents.borrow_mut().close(purpose);
             }
             for (index, bytes) in group.into_iter().enumerate() {
-                let first = match open {
-                    Some(first) => first,
-                    None => self.take_unit(purpose).await,
+                let first = if let Some(first) = open {
+                    first
+                } else {
+                    // Waiting happens only here: a unit that was handed out is submitted before
+                    // anybody else may take the next one of its extent.
+                    let window = pacing::window(urgency(), self.shape.parallelism);
+                    while under_way.len() >= window {
+                        under_way.pop_front().expect("the window is at least 1").await;
+                    }
+                    self.take_unit(purpose).await
                 };
                 open = Some(first);
                 let number = PageNo(first.0 + sealed.len() as u32);
@@ -54,35 +67,41 @@ impl<M: Medium> Inner<M> {
                 }
                 sealed.push(page::seal(bytes, number));
                 if sealed.len() == unit {
-                    under_way.push_back(self.append_filled(first, &mut sealed, class));
+                    under_way.push_back(self.append_filled(
+                        first,
+                        &mut sealed,
+                        &mut fillers,
+                        class,
+                    ));
                     open = None;
                 }
             }
-            let window = pacing::window(urgency(), self.shape.parallelism);
-            while under_way.len() >= window {
-                under_way.pop_front().expect("the window is at least 1").await;
-            }
         }
         if let Some(first) = open {
-            under_way.push_back(self.append_filled(first, &mut sealed, class));
+            under_way.push_back(self.append_filled(first, &mut sealed, &mut fillers, class));
         }
         if !self.planted.has(Fault::PublishBeforeDurable) {
             for append in under_way {
                 append.await;
             }
         }
+        // Until now a power cut would have made holes of them; durable, they are just empty.
+        self.published(&fillers, fillers.iter().map(|_| 1));
         firsts
     }
 
-    /// Submits a unit, filled up with empty pages if need be.
+    /// Submits a unit, filled up with empty pages, whose numbers go to `fillers`, if need be.
     fn append_filled(
         &self,
         first: PageNo,
         sealed: &mut Vec<PageImage>,
+        fillers: &mut Vec<PageNo>,
         class: IoClass,
     ) -> impl Future<Output = ()> + use<M> {
         for place in sealed.len() as u32..self.shape.append_unit {
-            sealed.push(page::seal(data_page::filler(), PageNo(first.0 + place)));
+            let number = PageNo(first.0 + place);
+            fillers.push(number);
+            sealed.push(page::seal(data_page::filler(), number));
         }
         self.medium.append(first, std::mem::take(sealed), class)
     }

@@ -4,7 +4,7 @@ use engine::Value;
 use kvssd::{DriveOptions, KeyFormat, KvDrive, Status, StoreMode};
 use runtime::Runtime;
 
-use crate::harness::{small_device, small_options};
+use crate::harness::{small_device, small_options, small_tlc_device};
 
 /// Runs `scenario` on a fresh small drive.
 fn on_a_drive<F: Future<Output = ()> + 'static>(
@@ -158,4 +158,35 @@ fn a_full_drive_says_so_and_deletes_make_room() {
             assert_eq!(drive.retrieve(&key(i), u32::MAX).await.map(|r| r.value), Ok(value(i)));
         }
     });
+}
+
+/// Overwrites `keys` values of `len` bytes until the drive has been written ten times over.
+fn overwrite_many_times(device: &kvssd::DeviceProfile, keys: u64, len: u32) {
+    let options = DriveOptions { expected_value_bytes: len, ..small_options() };
+    let rt = Runtime::new(3);
+    let drive = KvDrive::format(&rt.handle(), device, options);
+    let rounds = 10 * device.flash.geometry.capacity_bytes() / (u64::from(len) + 20);
+    rt.block_on(async move {
+        let key = |i: u64| format!("key{i:08}").into_bytes();
+        for i in 0..rounds {
+            let value = Value::Synthetic { seed: i, len };
+            let stored = drive.store(&key(i % keys), value, StoreMode::Upsert).await;
+            assert_eq!(stored, Ok(()), "overwrite {i} of {rounds}");
+        }
+        for i in rounds - keys..rounds {
+            let found = drive.retrieve(&key(i % keys), u32::MAX).await.map(|r| r.value);
+            assert_eq!(found, Ok(Value::Synthetic { seed: i, len }));
+        }
+    });
+}
+
+#[test]
+fn a_drive_can_be_overwritten_for_ever_without_a_power_cycle() {
+    overwrite_many_times(&small_device(), 900, 200);
+    overwrite_many_times(&small_tlc_device(), 900, 200);
+}
+
+#[test]
+fn short_values_do_not_stop_the_flush() {
+    overwrite_many_times(&small_device(), 1500, 8);
 }

@@ -8,7 +8,7 @@ use crate::damage::damage_is_caught;
 use crate::trial::{Shape, run_trial};
 
 /// Seeds within which a fault must show.
-const WITHIN: u64 = 40;
+const WITHIN: u64 = 200;
 
 #[test]
 fn every_planted_fault_is_caught() {

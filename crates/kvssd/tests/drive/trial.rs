@@ -240,8 +240,14 @@ pub(crate) fn run_trial(seed: u64, shape: &Shape, fault: Option<Fault>) -> Resul
     for session in 0..shape.sessions {
         start_clients(&machine, &world, shape, &mut rng);
         let span = Nanos(shape.session.0 / 2 + rng.below(shape.session.0 / 2));
-        machine.rt.run_until(machine.rt.handle().now() + span);
+        let start = machine.rt.handle().now();
+        machine.rt.run_until(start + Nanos(span.0 / 2));
+        let half_way = world.commands.get();
+        machine.rt.run_until(start + span);
         world.result()?;
+        if world.commands.get() == half_way {
+            return Err(format!("nothing moved in the second half of session {session}"));
+        }
         tally.count(&machine.drive, machine.rt.handle().trace_hash());
         tally.power_cuts += 1;
         let off = machine.power_cut(&mut rng);
