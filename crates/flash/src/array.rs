@@ -89,7 +89,8 @@ impl NandArray {
     pub(crate) fn prefetch_image(&self, page: PageAddress) {
         let (block, index) = self.geometry.locate(page);
         if let Some(Some(image)) = self.blocks[block.0 as usize].pages.get(index as usize) {
-            image.prefetch();
+            // All of a page of synthetic values, about.
+            image.prefetch_front(448);
         }
     }
 
