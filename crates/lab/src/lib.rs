@@ -1,6 +1,6 @@
 //! Experiments and their reports.
 //!
-//! [`bench`] runs one design on one device under one workload in virtual time and gives a
+//! [`mod@bench`] runs one design on one device under one workload in virtual time and gives a
 //! [`BenchResult`]; [`table`] shows it to a person, `serde` to a program, [`picture`] draws it.
 //! [`plan`] answers by arithmetic what a design would need on a drive. Nothing here reads a clock:
 //! whatever depends on the machine is added by the command line.
