@@ -410,24 +410,20 @@ impl<M: Medium> Inner<M> {
         let version = Rc::clone(&self.version.borrow());
         let list = version.level(level);
         let mut places = Vec::new();
-        let mut groups = Vec::new();
+        let mut copies = Vec::new();
         for (page, image) in &pages {
             if let Some(at) = self.place_in(list, *page, image) {
                 places.push(at);
-                groups.push(vec![image.bytes().to_vec()]);
+                copies.push(image.bytes().to_vec());
             }
         }
-        let lengths = vec![1; groups.len()];
-        let firsts = self.write_groups(Purpose::Meta, groups, IoClass::GcWrite, || 0.5).await;
+        let firsts = self.write_segments(copies, IoClass::GcWrite, || 0.5).await;
         let mut edits = Vec::with_capacity(places.len());
         for (at, page) in places.into_iter().zip(&firsts) {
             let Location::Stored(old) = list.segment(at).location else {
                 unreachable!("place_in found it stored")
             };
-            let mut extents = self.extents.borrow_mut();
-            extents.publish(*page);
-            extents.bury(old);
-            drop(extents);
+            self.extents.borrow_mut().bury(old);
             let entries = list.segment(at).entries;
             let segment = Segment { location: Location::Stored(*page), entries };
             let new = vec![NamedSegment { first_key: list.first_key(at).into(), segment }];
@@ -435,6 +431,5 @@ impl<M: Medium> Inner<M> {
         }
         self.stats.borrow_mut().gc_pages_moved += firsts.len() as u64;
         self.publish(edits);
-        self.published(&firsts, lengths.into_iter());
     }
 }

@@ -262,20 +262,11 @@ impl<M: Medium> Inner<M> {
         if place.level < self.plan.borrow().pinned as usize {
             return segments.into_iter().map(pin).collect();
         }
-        let mut names = Vec::with_capacity(segments.len());
-        let mut groups = Vec::with_capacity(segments.len());
-        for BuiltSegment { first_key, bytes, entries } in segments {
-            names.push((first_key, entries));
-            groups.push(vec![bytes]);
-        }
-        let lengths = vec![1; groups.len()];
-        let firsts = self.write_groups(Purpose::Meta, groups, class, place.urgency).await;
-        let mut extents = self.extents.borrow_mut();
-        for page in &firsts {
-            extents.publish(*page);
-        }
-        drop(extents);
-        self.published(&firsts, lengths.into_iter());
+        let (names, pages): (Vec<_>, Vec<_>) = segments
+            .into_iter()
+            .map(|built| ((built.first_key, built.entries), built.bytes))
+            .unzip();
+        let firsts = self.write_segments(pages, class, place.urgency).await;
         names
             .into_iter()
             .zip(firsts)
@@ -284,6 +275,23 @@ impl<M: Medium> Inner<M> {
                 segment: Segment { location: Location::Stored(page), entries },
             })
             .collect()
+    }
+
+    /// Writes meta segments, unsealed, one page each, and counts them as in use.
+    pub(crate) async fn write_segments(
+        &self,
+        pages: Vec<Vec<u8>>,
+        class: IoClass,
+        urgency: impl Fn() -> f64,
+    ) -> Vec<PageNo> {
+        let groups = pages.into_iter().map(|page| vec![page]).collect();
+        let numbers = self.write_groups(Purpose::Meta, groups, class, urgency).await;
+        let mut extents = self.extents.borrow_mut();
+        for page in &numbers {
+            extents.publish(*page);
+        }
+        self.published(&numbers, numbers.iter().map(|_| 1));
+        numbers
     }
 
     /// The objects of `dead` are obsolete. Those of an earlier generation went when their extent

@@ -461,11 +461,9 @@ impl<M: Medium> Inner<M> {
             let page = PageNo(first.0 + number);
             let image = tail.await.map_err(|_| EngineError::Corrupt(page))?;
             *flash_reads += 1;
-            let part = page::is_intact(&image, page)
-                .then(|| data_page::tail_part(image.bytes(), number))
-                .flatten()
-                .ok_or(EngineError::Corrupt(page))?;
-            bytes.extend_from_slice(part);
+            let image = self.check_page(page, image)?;
+            let part = data_page::tail_part(image.bytes(), number);
+            bytes.extend_from_slice(part.ok_or(EngineError::Corrupt(page))?);
         }
         if head.is_synthetic {
             return head.value().ok_or(EngineError::Corrupt(first));

@@ -9,11 +9,11 @@ use engine::EngineStats;
 use flash::{Blocker, FlashStats, OperationCounts};
 use kvssd::{Design, DeviceProfile, DriveOptions, KvDrive};
 use runtime::{Handle, IoClass, Runtime};
-use workload::{ClientOptions, CoreWorkload, OpKind, Pace, RunReport, Session, StartError};
-
-use crate::result::{
-    BenchResult, FlashResult, LevelResult, LoadResult, Memory, OperationResult, Verification,
+use workload::{
+    ClientOptions, CoreWorkload, LatencySummary, OpKind, Pace, RunReport, Session, StartError,
 };
+
+use crate::result::{BenchResult, FlashResult, LevelResult, LoadResult, Memory, Verification};
 use crate::target::DriveTarget;
 
 /// What to run.
@@ -184,7 +184,7 @@ fn summarise(spec: &BenchSpec, drive: &KvDrive, phases: &Phases) -> BenchResult 
             virtual_seconds: phases.load.elapsed().as_secs_f64(),
             throughput_ops_per_second: phases.load.throughput(),
             write_amplification: amplification(programmed(before), before.engine.user_bytes),
-            put: phases.load.summary(OpKind::Put).map(Into::into).unwrap_or_default(),
+            put: phases.load.summary(OpKind::Put).unwrap_or_default(),
         },
         flash: flash_work(spec, before, &after, run),
         verification: verification(run),
@@ -201,10 +201,10 @@ fn clients_text(clients: &ClientOptions) -> String {
     }
 }
 
-fn operations(run: &RunReport) -> BTreeMap<&'static str, OperationResult> {
+fn operations(run: &RunReport) -> BTreeMap<&'static str, LatencySummary> {
     OpKind::ALL
         .into_iter()
-        .map(|kind| (kind.name(), run.summary(kind).map(Into::into).unwrap_or_default()))
+        .map(|kind| (kind.name(), run.summary(kind).unwrap_or_default()))
         .collect()
 }
 

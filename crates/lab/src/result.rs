@@ -29,7 +29,7 @@ pub struct BenchResult {
     /// How operations were issued, in words.
     pub clients: String,
     /// Latencies by kind of operation, from intended start to end.
-    pub operations: BTreeMap<&'static str, OperationResult>,
+    pub operations: BTreeMap<&'static str, LatencySummary>,
     /// Operations per second of virtual time.
     pub throughput_ops_per_second: f64,
     /// Gets by flash reads; the index is the number of reads.
@@ -56,35 +56,6 @@ pub struct BenchResult {
     /// What depends on the machine; everything else does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<Host>,
-}
-
-/// Latency of one kind of operation, in microseconds of virtual time.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct OperationResult {
-    /// How many.
-    pub count: u64,
-    /// Mean.
-    pub mean_us: f64,
-    /// Median.
-    pub p50_us: f64,
-    /// 90th percentile.
-    pub p90_us: f64,
-    /// 99th percentile.
-    pub p99_us: f64,
-    /// 99.9th percentile.
-    pub p999_us: f64,
-    /// 99.99th percentile.
-    pub p9999_us: f64,
-    /// Longest.
-    pub max_us: f64,
-}
-
-impl From<LatencySummary> for OperationResult {
-    fn from(summary: LatencySummary) -> Self {
-        let LatencySummary { count, mean_us, p50_us, p90_us, p99_us, p999_us, p9999_us, max_us } =
-            summary;
-        Self { count, mean_us, p50_us, p90_us, p99_us, p999_us, p9999_us, max_us }
-    }
 }
 
 /// Memory of the device by use, in bytes.
@@ -135,7 +106,7 @@ pub struct LoadResult {
     /// Flash bytes programmed per byte of keys and values.
     pub write_amplification: Option<f64>,
     /// Latency of its Puts.
-    pub put: OperationResult,
+    pub put: LatencySummary,
 }
 
 /// The flash's work.

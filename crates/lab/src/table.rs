@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
-use crate::result::{BenchResult, OperationResult};
+use workload::LatencySummary;
+
+use crate::result::BenchResult;
 use crate::units::{bytes_text, count_text, three_digits};
 
 /// The whole result, as text of at most 100 columns.
@@ -58,7 +60,7 @@ fn headline(result: &BenchResult) -> String {
 fn latencies(result: &BenchResult) -> String {
     let mut table =
         table(&["latency, us", "count", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"]);
-    let mut row = |name: &str, operation: &OperationResult| {
+    let mut row = |name: &str, operation: &LatencySummary| {
         let o = operation;
         let numbers = [o.mean_us, o.p50_us, o.p90_us, o.p99_us, o.p999_us, o.p9999_us, o.max_us];
         let numbers = numbers.into_iter().map(three_digits);

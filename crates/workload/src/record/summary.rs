@@ -1,9 +1,10 @@
 //! A histogram in a few numbers.
 
 use hdrhistogram::Histogram;
+use serde::Serialize;
 
 /// Latencies in microseconds.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct LatencySummary {
     /// How many there were.
     pub count: u64,
