@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::medium::PageNo;
+use crate::store::medium::PageNo;
 
 /// Why an operation failed. Nothing was changed by it.
 #[derive(Clone, PartialEq, Eq, Debug)]

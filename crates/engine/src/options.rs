@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::picker::Granularity;
+use crate::lsm::picker::Granularity;
 use crate::sizing::LevelSizing;
 
 /// Most levels below the memtable.

@@ -1,9 +1,9 @@
 //! Level arithmetic: how large each level may be, and what that costs in memory. The formulas are
 //! those of research/pink.md 1.6; the tests give the published memory table.
 
-use crate::medium::Shape;
-use crate::pointer::PointerFormat;
-use crate::{data_page, meta_segment};
+use crate::format::pointer::PointerFormat;
+use crate::format::{data_page, meta_segment};
+use crate::store::medium::Shape;
 
 /// Bytes of a stored pointer on a drive of `capacity_bytes`.
 pub fn pointer_bytes(capacity_bytes: u64, page_bytes: u32) -> u32 {
@@ -93,6 +93,13 @@ pub struct PlannedMemory {
     pub range_pointers: u64,
     /// Pinned segments.
     pub pinned: u64,
+}
+
+impl PlannedMemory {
+    /// All of it.
+    pub fn total(&self) -> u64 {
+        self.level_lists + self.prefixes + self.range_pointers + self.pinned
+    }
 }
 
 impl SizingInput {

@@ -66,6 +66,8 @@ pub struct EngineStats {
     pub gc_data_extents: u64,
     /// Meta extents collected.
     pub gc_meta_extents: u64,
+    /// Data extents kept as they are, because a page with something in use cannot be read.
+    pub gc_quarantined_extents: u64,
     /// Extents released without moving anything.
     pub gc_empty_extents: u64,
     /// Objects that garbage collection looked at.

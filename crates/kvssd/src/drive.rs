@@ -4,10 +4,12 @@
 //! for as long as it costs, goes through the engine, and crosses the link back. Cost of a command
 //! in simulation: two timers, and what the engine and the flash add.
 
+use std::fmt;
 use std::rc::Rc;
 
 use engine::{
-    Condition, Cpu, Engine, EngineStats, MemoryUse, Options, Planted, Setup, Surroundings, Value,
+    Condition, Cpu, Engine, EngineStats, MemoryUse, OpenError, Options, Planted, Setup,
+    Surroundings, Value,
 };
 use flash::{Flash, FlashStats, NandArray};
 use runtime::{Cores, Handle, Nanos, Pipe, Semaphore};
@@ -114,6 +116,45 @@ pub(crate) struct Inner {
     max_key_bytes: usize,
 }
 
+/// Why a design cannot be set up on a drive.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SetupError {
+    /// The dumps of the drive's memory would leave it almost no superblocks.
+    TooSmall {
+        /// Superblocks of the drive.
+        superblocks: u32,
+        /// Those that dumps take.
+        reserved: u32,
+    },
+    /// The engine does not fit.
+    Engine(OpenError),
+}
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooSmall { superblocks, reserved } => write!(
+                f,
+                "the drive is too small for its memory: of its {superblocks} superblocks dumps take \
+                 {reserved}, and at least {MIN_SUPERBLOCKS} more are needed; give it more flash, \
+                 less memory or smaller memtables"
+            ),
+            Self::Engine(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for SetupError {}
+
+impl From<OpenError> for SetupError {
+    fn from(error: OpenError) -> Self {
+        Self::Engine(error)
+    }
+}
+
+/// Superblocks that an engine needs at least.
+const MIN_SUPERBLOCKS: u32 = 8;
+
 /// Everything that is made before the engine.
 pub(crate) struct Parts {
     pub handle: Handle,
@@ -129,18 +170,18 @@ impl Parts {
         profile: &DeviceProfile,
         options: &DriveOptions,
         flash: Flash,
-    ) -> Self {
+    ) -> Result<Self, SetupError> {
         let geometry = &profile.flash.geometry;
         let reserve = Reserve::new(geometry, superblocks_for_dump(profile, options));
-        assert!(
-            reserve.superblocks() + 8 <= geometry.blocks_per_die(),
-            "the drive is too small for its memory: its dumps leave fewer than 8 superblocks"
-        );
+        let (superblocks, reserved) = (geometry.blocks_per_die(), reserve.superblocks());
+        if reserved + MIN_SUPERBLOCKS > superblocks {
+            return Err(SetupError::TooSmall { superblocks, reserved });
+        }
         let medium = RawFlash::new(flash.clone(), Layout::new(geometry, reserve.superblocks()));
         let controller = &profile.controller;
         let quantum = Nanos::from_micros_f64(controller.quantum_us);
         let cores = Rc::new(Cores::new(handle.clone(), controller.cores, quantum));
-        Self { handle, flash, reserve, medium, cores }
+        Ok(Self { handle, flash, reserve, medium, cores })
     }
 
     pub(crate) fn setup(&self, profile: &DeviceProfile, options: &DriveOptions) -> Setup<RawFlash> {
@@ -172,12 +213,19 @@ fn superblocks_for_dump(profile: &DeviceProfile, options: &DriveOptions) -> u32 
 
 impl KvDrive {
     /// A drive fresh from the factory, ready for commands.
-    pub fn format(handle: &Handle, profile: &DeviceProfile, options: DriveOptions) -> Self {
+    ///
+    /// # Errors
+    /// [`SetupError`]: the design does not fit on the drive.
+    pub fn format(
+        handle: &Handle,
+        profile: &DeviceProfile,
+        options: DriveOptions,
+    ) -> Result<Self, SetupError> {
         let array = NandArray::new(&profile.flash.geometry);
         let flash = Flash::new(handle.clone(), &profile.flash, array);
-        let parts = Parts::new(handle.clone(), profile, &options, flash);
-        let engine = Engine::create(parts.setup(profile, &options));
-        Self::assemble(parts, profile, options, engine, 1)
+        let parts = Parts::new(handle.clone(), profile, &options, flash)?;
+        let engine = Engine::create(parts.setup(profile, &options))?;
+        Ok(Self::assemble(parts, profile, options, engine, 1))
     }
 
     /// Powers up a drive that lost power, and returns it when it takes commands. A power cut
@@ -191,7 +239,7 @@ impl KvDrive {
         options: DriveOptions,
         flash: Flash,
     ) -> Result<Self, RecoverError> {
-        let parts = Parts::new(handle.clone(), profile, &options, flash);
+        let parts = Parts::new(handle.clone(), profile, &options, flash)?;
         let (engine, epoch) = crate::power::recover(&parts, profile, &options).await?;
         Ok(Self::assemble(parts, profile, options, engine, epoch))
     }
@@ -241,6 +289,8 @@ impl KvDrive {
             StoreMode::MustNotExist => (Condition::MustNotExist, Status::KeyExists),
         };
         let is_done = inner.engine.put(key, value, condition, inner.command).await?;
+        // Its time on the link is part of the fixed latency; what it takes from reads is not.
+        inner.to_host.book(COMMAND_BYTES);
         if is_done { Ok(()) } else { Err(unmet) }
     }
 
@@ -253,6 +303,7 @@ impl KvDrive {
         let inner = &*self.inner;
         inner.check_key(key)?;
         let _slot = inner.slots.acquire(1).await;
+        inner.receive(key);
         let lookup = inner.engine.get(key, inner.command).await?;
         let Some(value) = lookup.value else {
             inner.complete(0).await;
@@ -270,6 +321,7 @@ impl KvDrive {
         let inner = &*self.inner;
         inner.check_key(key)?;
         let _slot = inner.slots.acquire(1).await;
+        inner.receive(key);
         let must_exist = inner.options.delete_must_exist;
         let condition = if must_exist { Condition::MustExist } else { Condition::Always };
         let is_done = inner.engine.delete(key, condition, inner.command).await?;
@@ -285,6 +337,7 @@ impl KvDrive {
         let inner = &*self.inner;
         inner.check_key(key)?;
         let _slot = inner.slots.acquire(1).await;
+        inner.receive(key);
         let exists = inner.engine.exists(key, inner.command).await?;
         inner.complete(0).await;
         if exists { Ok(()) } else { Err(Status::KeyDoesNotExist) }
@@ -339,6 +392,12 @@ impl Inner {
     fn check_key(&self, key: &[u8]) -> Result<(), Status> {
         let is_valid = (1..=self.max_key_bytes).contains(&key.len());
         if is_valid { Ok(()) } else { Err(Status::InvalidKeySize) }
+    }
+
+    /// A command without data comes over the link. Its own time there, some tens of nanoseconds,
+    /// is part of the fixed latency; what it takes from stores is not.
+    fn receive(&self, key: &[u8]) {
+        self.to_drive.book(COMMAND_BYTES + key.len() as u64);
     }
 
     /// Sends data and completion to the host.

@@ -25,7 +25,7 @@ mod status;
 
 pub use catalogue::CatalogueError;
 pub use design::Design;
-pub use drive::{DriveOptions, KeyFormat, KvDrive, Retrieved, StoreMode};
+pub use drive::{DriveOptions, KeyFormat, KvDrive, Retrieved, SetupError, StoreMode};
 pub use power::{PoweredOff, RecoverError};
 pub use profile::{Controller, DeviceProfile, Dram, HostLink};
 pub use raw_flash::RawFlash;

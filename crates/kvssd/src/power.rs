@@ -9,11 +9,11 @@
 
 use std::fmt;
 
-use engine::Engine;
+use engine::{Engine, OpenError};
 use flash::{CutReport, NandArray};
 use runtime::{IoClass, Rng};
 
-use crate::drive::{DriveOptions, Parts};
+use crate::drive::{DriveOptions, Parts, SetupError};
 use crate::raw_flash::RawFlash;
 use crate::{DeviceProfile, KvDrive};
 
@@ -28,8 +28,10 @@ pub struct PoweredOff {
 }
 
 /// Why a drive could not be powered up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RecoverError {
+    /// The design does not fit on the drive.
+    Setup(SetupError),
     /// There is no whole dump in the reserved region.
     NoDump,
     /// The newest dump does not have the form this firmware writes.
@@ -41,6 +43,7 @@ pub enum RecoverError {
 impl fmt::Display for RecoverError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Setup(error) => return error.fmt(f),
             Self::NoDump => "the reserved region holds no whole dump of the drive's memory",
             Self::BadDump => "the dump of the drive's memory has an unknown form",
             Self::LostMemory => {
@@ -52,6 +55,21 @@ impl fmt::Display for RecoverError {
 }
 
 impl std::error::Error for RecoverError {}
+
+impl From<SetupError> for RecoverError {
+    fn from(error: SetupError) -> Self {
+        Self::Setup(error)
+    }
+}
+
+impl From<OpenError> for RecoverError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::BadDump => Self::BadDump,
+            does_not_fit @ OpenError::DoesNotFit { .. } => Self::Setup(does_not_fit.into()),
+        }
+    }
+}
 
 impl KvDrive {
     /// Cuts the power now. Drop the runtime that the drive ran in afterwards; nothing of it may
@@ -74,7 +92,7 @@ pub(crate) async fn recover(
     let dump = parts.reserve.read(&parts.flash).await.ok_or(RecoverError::NoDump)?;
     parts.reserve.erase(&parts.flash, dump.epoch + 1).await;
     let setup = parts.setup(profile, options);
-    let engine = Engine::recover(setup, &dump.bytes).map_err(|_| RecoverError::BadDump)?;
+    let engine = Engine::recover(setup, &dump.bytes)?;
     for page in engine.first_pages_of_free_extents() {
         let address = parts.medium.flash_page(page);
         let read = parts.flash.read(address, IoClass::Journal).await;
@@ -82,6 +100,7 @@ pub(crate) async fn recover(
             return Err(RecoverError::LostMemory);
         }
     }
+    engine.resume().await;
     // Nothing may come between this and the drive taking commands: from here on its state
     // differs from the dump, and a power cut needs a new one.
     engine.start();

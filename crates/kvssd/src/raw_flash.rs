@@ -4,7 +4,7 @@
 //! back, side by side. The first superblocks are reserved for dumps and not part of the medium.
 
 use engine::{ExtentId, Medium, PageNo, Shape, Unreadable};
-use flash::{BlockAddress, DieIndex, Flash, Geometry, PageAddress};
+use flash::{BlockAddress, DieIndex, Flash, Geometry, PageAddress, ReadError};
 use runtime::{IoClass, PageImage};
 
 /// The medium of an in-drive engine.
@@ -99,6 +99,18 @@ impl Medium for RawFlash {
     ) -> impl Future<Output = Result<PageImage, Unreadable>> + use<> {
         let read = self.flash.read(self.layout.page_of(page), class);
         async move { read.await.map_err(|_| Unreadable(page)) }
+    }
+
+    fn skip(&self, first: PageNo) -> impl Future<Output = ()> + use<> {
+        let (flash, address) = (self.flash.clone(), self.layout.page_of(first));
+        let unit = self.layout.geometry.program_unit() as usize;
+        async move {
+            // NAND is programmed in order: a page that was left out would bar its block.
+            if flash.read(address, IoClass::Journal).await.err() == Some(ReadError::Erased) {
+                let nothing = vec![PageImage::new(&[]); unit];
+                flash.program(address, nothing, IoClass::Journal).await;
+            }
+        }
     }
 
     fn release(&self, extent: ExtentId) -> impl Future<Output = ()> + use<> {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use engine::EngineStats;
 use flash::{Blocker, FlashStats, OperationCounts};
-use kvssd::{Design, DeviceProfile, DriveOptions, KvDrive};
+use kvssd::{Design, DeviceProfile, DriveOptions, KvDrive, SetupError};
 use runtime::{Handle, IoClass, Runtime};
 use workload::{
     ClientOptions, CoreWorkload, LatencySummary, OpKind, Pace, RunReport, Session, StartError,
@@ -46,6 +46,8 @@ pub trait Observer {
 /// Why a bench could not be run.
 #[derive(Debug)]
 pub enum BenchError {
+    /// The design cannot be set up on the drive.
+    Setup(SetupError),
     /// The workload cannot be run.
     Start(StartError),
     /// The load did not come to its end; the text says why.
@@ -55,6 +57,7 @@ pub enum BenchError {
 impl fmt::Display for BenchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Setup(error) => error.fmt(f),
             Self::Start(error) => error.fmt(f),
             Self::Load(text) => write!(f, "the load failed: {text}"),
         }
@@ -62,6 +65,12 @@ impl fmt::Display for BenchError {
 }
 
 impl std::error::Error for BenchError {}
+
+impl From<SetupError> for BenchError {
+    fn from(error: SetupError) -> Self {
+        Self::Setup(error)
+    }
+}
 
 impl From<StartError> for BenchError {
     fn from(error: StartError) -> Self {
@@ -90,7 +99,7 @@ pub fn run(
     let mut options = DriveOptions::new(spec.design.engine.clone());
     options.expected_key_bytes = spec.workload.keys.key_bytes() as u32;
     options.expected_value_bytes = spec.workload.values.longest_bytes();
-    let drive = KvDrive::format(&handle, &spec.device, options);
+    let drive = KvDrive::format(&handle, &spec.device, options)?;
     let (spec_in, drive_in, observer) = (spec.clone(), drive.clone(), Rc::clone(observer));
     let phases = rt.block_on(async move { phases(&spec_in, handle, &drive_in, observer).await })?;
     let result = summarise(spec, &drive, &phases);

@@ -12,7 +12,7 @@ fn on_a_drive<F: Future<Output = ()> + 'static>(
     scenario: impl FnOnce(KvDrive) -> F,
 ) {
     let rt = Runtime::new(1);
-    let drive = KvDrive::format(&rt.handle(), &small_device(), options);
+    let drive = KvDrive::format(&rt.handle(), &small_device(), options).expect("it fits");
     rt.block_on(scenario(drive));
 }
 
@@ -164,7 +164,7 @@ fn a_full_drive_says_so_and_deletes_make_room() {
 fn overwrite_many_times(device: &kvssd::DeviceProfile, keys: u64, len: u32) {
     let options = DriveOptions { expected_value_bytes: len, ..small_options() };
     let rt = Runtime::new(3);
-    let drive = KvDrive::format(&rt.handle(), device, options);
+    let drive = KvDrive::format(&rt.handle(), device, options).expect("it fits");
     let rounds = 10 * device.flash.geometry.capacity_bytes() / (u64::from(len) + 20);
     rt.block_on(async move {
         let key = |i: u64| format!("key{i:08}").into_bytes();

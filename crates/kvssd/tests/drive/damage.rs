@@ -1,12 +1,14 @@
 //! Bit rot: a damaged page is reported, and never passed off as data.
 
 use engine::Value;
-use kvssd::{Status, StoreMode};
+use kvssd::{KvDrive, Status, StoreMode};
 use runtime::Rng;
 
 use crate::harness::{Machine, small_device, with_fault};
 
 const KEYS: u64 = 600;
+/// Enough for every level, and for collections as soon as more is written.
+const MANY: u64 = 2_400;
 
 fn key(i: u64) -> Vec<u8> {
     format!("key{i:08}").into_bytes()
@@ -51,4 +53,74 @@ fn damaged_pages_are_reported_and_never_served() {
     for seed in 0..20 {
         damage_is_caught(seed, None).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     }
+}
+
+/// Stores until background work meets a damaged page; gives the status that said so.
+async fn store_until_refused(drive: &KvDrive, keys: u64) -> Option<Status> {
+    for i in 0..20_000 {
+        let outcome = drive.store(&key(i % keys), value(i), StoreMode::Upsert).await;
+        if let Err(status) = outcome {
+            return Some(status);
+        }
+    }
+    None
+}
+
+/// What of the drive is to be damaged.
+#[derive(Clone, Copy, Debug)]
+enum Target {
+    /// Pages with sorted keys: compaction reads them.
+    Index,
+    /// Pages with values: only garbage collection and Gets read them.
+    Values,
+}
+
+/// Flips bits in every page of that kind.
+fn damage_all(drive: &KvDrive, target: Target) {
+    let pages = drive.flash().with_array(|array| array.geometry().pages());
+    for page in (0..pages).map(flash::PageAddress) {
+        drive.flash().with_array(|array| {
+            let Ok(image) = array.read(page) else { return };
+            let is_index = image.bytes().get(8) == Some(&1);
+            let is_reserved = image.bytes().len() < 16;
+            if !is_reserved && is_index == matches!(target, Target::Index) {
+                array.flip_bit(page, 77);
+            }
+        });
+    }
+}
+
+/// Damages a filled drive and writes on. Every read before and after is right or an error.
+/// Returns the status that refused a write, if any, and the extents that were kept for damage.
+fn background_meets_damage(target: Target) -> (Option<Status>, u64) {
+    let machine = Machine::format(5, &small_device(), with_fault(None));
+    let drive = machine.drive.clone();
+    machine.rt.block_on(async move {
+        for i in 0..MANY {
+            drive.store(&key(i), value(i), StoreMode::Upsert).await.expect("there is room");
+        }
+        drive.settle().await;
+        damage_all(&drive, target);
+        let status = store_until_refused(&drive, MANY / 4).await;
+        for i in MANY / 4..MANY {
+            match drive.retrieve(&key(i), u32::MAX).await {
+                Ok(found) => assert_eq!(found.value, value(i), "{target:?}: key {i}"),
+                Err(status) => assert_eq!(status, Status::UnrecoveredError, "{target:?}: key {i}"),
+            }
+        }
+        (status, drive.engine_stats().gc_quarantined_extents)
+    })
+}
+
+#[test]
+fn a_compaction_that_meets_damage_makes_the_drive_read_only() {
+    let (status, _) = background_meets_damage(Target::Index);
+    assert_eq!(status, Some(Status::WriteProtected));
+}
+
+#[test]
+fn a_collection_that_meets_damaged_values_keeps_them_and_goes_on() {
+    let (status, quarantined) = background_meets_damage(Target::Values);
+    assert_eq!(status, None);
+    assert!(quarantined > 0, "no damaged extent was met");
 }

@@ -59,7 +59,7 @@ pub(crate) struct Machine {
 impl Machine {
     pub(crate) fn format(seed: u64, device: &DeviceProfile, options: DriveOptions) -> Self {
         let rt = Runtime::new(seed);
-        let drive = KvDrive::format(&rt.handle(), device, options);
+        let drive = KvDrive::format(&rt.handle(), device, options).expect("it fits");
         Self { rt, drive }
     }
 

@@ -16,10 +16,11 @@ fn model_agrees_over_random_trials() {
     };
     let mut total = Tally::default();
     for seed in seeds.clone() {
-        let tally = run_trial(seed, &Shape::of_seed(seed), None).unwrap_or_else(|error| {
+        let shape = Shape::of_seed(seed);
+        let tally = run_trial(seed, &shape, None).unwrap_or_else(|error| {
             panic!("{error}\nreplay: LEVELHEAD_SEED={seed} cargo test -p kvssd --test drive model")
         });
-        tally.assert_everything_happened(seed);
+        tally.assert_everything_happened(seed, &shape);
         total.add(&tally);
     }
     println!("{} trials: {total}", seeds.end - seeds.start);

@@ -20,6 +20,8 @@ pub(crate) struct Shape {
     pub device: DeviceProfile,
     pub granularity: Granularity,
     pub keys: usize,
+    /// Every key is stored once before anything else: the drive is full from the start.
+    pub is_filled: bool,
     pub clients: usize,
     pub sessions: usize,
     /// Longest a session runs.
@@ -29,6 +31,7 @@ pub(crate) struct Shape {
 impl Shape {
     pub(crate) fn of_seed(seed: u64) -> Self {
         let is_tlc = seed % 4 == 3;
+        let is_filled = seed % 7 == 5;
         let mut device = if is_tlc { small_tlc_device() } else { small_device() };
         if seed % 5 == 1 {
             // Slow firmware and fast flash: what a read has looked up is old when it is used.
@@ -39,7 +42,8 @@ impl Shape {
         Self {
             device,
             granularity: if seed % 3 == 2 { Granularity::Whole } else { Granularity::Partial },
-            keys: 1400,
+            keys: if is_filled { 6_000 } else { 1_400 },
+            is_filled,
             clients: 8,
             sessions: 4,
             session: Nanos::from_millis(900),
@@ -60,6 +64,8 @@ pub(crate) struct Tally {
     pub empty_extents: u64,
     pub objects_moved: u64,
     pub most_reads: usize,
+    /// Stores that were refused for want of room.
+    pub refused: u64,
     pub trace: u64,
 }
 
@@ -78,6 +84,7 @@ impl Tally {
         self.empty_extents += other.empty_extents;
         self.objects_moved += other.objects_moved;
         self.most_reads = self.most_reads.max(other.most_reads);
+        self.refused += other.refused;
         self.trace ^= other.trace;
     }
 
@@ -97,7 +104,8 @@ impl Tally {
     }
 
     /// A trial in which something never happened tests less than it says.
-    pub(crate) fn assert_everything_happened(&self, seed: u64) {
+    pub(crate) fn assert_everything_happened(&self, seed: u64, shape: &Shape) {
+        assert!(!shape.is_filled || self.refused > 0, "seed {seed}: never full in {self}");
         assert!(self.flushes > 0, "seed {seed}: no flush in {self}");
         let (_, levels) = self.compactions.split_last().expect("there are levels");
         assert!(levels.iter().all(|count| *count > 0), "seed {seed}: no compaction in {self}");
@@ -112,7 +120,8 @@ impl fmt::Display for Tally {
         write!(
             f,
             "{} commands, {} power cuts ({} torn), {} flushes, compactions {:?}, collected {} data \
-             and {} meta extents ({} objects moved), {} released empty, at most {} reads a Get",
+             and {} meta extents ({} objects moved), {} released empty, at most {} reads a Get, \
+             {} stores refused on full drives",
             self.commands,
             self.power_cuts,
             self.torn,
@@ -122,7 +131,8 @@ impl fmt::Display for Tally {
             self.meta_extents,
             self.objects_moved,
             self.empty_extents,
-            self.most_reads
+            self.most_reads,
+            self.refused
         )
     }
 }
@@ -158,12 +168,21 @@ pub(crate) struct World {
     histories: RefCell<Vec<History>>,
     complaint: RefCell<Option<String>>,
     commands: Cell<u64>,
+    refused: Cell<u64>,
+    /// Commands by client in this session.
+    by_client: RefCell<Vec<u64>>,
 }
 
 impl World {
     pub(crate) fn new(keys: usize) -> Rc<Self> {
         let histories = RefCell::new((0..keys).map(|_| History::default()).collect());
-        Rc::new(Self { histories, complaint: RefCell::default(), commands: Cell::new(0) })
+        Rc::new(Self {
+            histories,
+            complaint: RefCell::default(),
+            commands: Cell::new(0),
+            refused: Cell::new(0),
+            by_client: RefCell::default(),
+        })
     }
 
     fn complain(&self, what: String) {
@@ -242,11 +261,21 @@ pub(crate) fn run_trial(seed: u64, shape: &Shape, fault: Option<Fault>) -> Resul
         let span = Nanos(shape.session.0 / 2 + rng.below(shape.session.0 / 2));
         let start = machine.rt.handle().now();
         machine.rt.run_until(start + Nanos(span.0 / 2));
-        let half_way = world.commands.get();
+        let half_way = world.by_client.borrow().clone();
         machine.rt.run_until(start + span);
+        // On a full drive a write may wait for long, but not for ever.
+        let has_hung = |world: &World| {
+            let now = world.by_client.borrow();
+            half_way.iter().zip(&*now).position(|(before, now)| before == now)
+        };
+        let grace = start + span + Nanos::from_millis(3_000);
+        machine
+            .rt
+            .run_until_true(|| has_hung(&world).is_none() || machine.rt.handle().now() > grace);
         world.result()?;
-        if world.commands.get() == half_way {
-            return Err(format!("nothing moved in the second half of session {session}"));
+        if let Some(client) = has_hung(&world) {
+            let state = machine.drive.engine().background();
+            return Err(format!("client {client} hung in session {session}: {state}"));
         }
         tally.count(&machine.drive, machine.rt.handle().trace_hash());
         tally.power_cuts += 1;
@@ -257,6 +286,7 @@ pub(crate) fn run_trial(seed: u64, shape: &Shape, fault: Option<Fault>) -> Resul
         check_all(&machine, &world, shape.keys)?;
     }
     tally.commands = world.commands.get();
+    tally.refused = world.refused.get();
     Ok(tally)
 }
 
@@ -285,6 +315,7 @@ pub(crate) fn check_all(machine: &Machine, world: &Rc<World>, keys: usize) -> Re
 }
 
 pub(crate) fn start_clients(machine: &Machine, world: &Rc<World>, shape: &Shape, rng: &mut Rng) {
+    *world.by_client.borrow_mut() = vec![0; shape.clients];
     for client in 0..shape.clients {
         let context = Client {
             drive: machine.drive.clone(),
@@ -294,6 +325,7 @@ pub(crate) fn start_clients(machine: &Machine, world: &Rc<World>, shape: &Shape,
             number: client,
             clients: shape.clients,
             keys: shape.keys,
+            is_filling: shape.is_filled && world.commands.get() == 0,
         };
         machine.rt.handle().spawn("client", async move { context.run().await });
     }
@@ -308,12 +340,20 @@ struct Client {
     number: usize,
     clients: usize,
     keys: usize,
+    is_filling: bool,
 }
 
 impl Client {
     async fn run(self) {
+        if self.is_filling {
+            for key in (self.number..self.keys).step_by(self.clients) {
+                self.world.by_client.borrow_mut()[self.number] += 1;
+                self.store(key, StoreMode::Upsert).await;
+            }
+        }
         loop {
             self.world.commands.set(self.world.commands.get() + 1);
+            self.world.by_client.borrow_mut()[self.number] += 1;
             let (dice, key) = {
                 let mut rng = self.rng.borrow_mut();
                 (rng.below(100), self.random_key(&mut rng))
@@ -359,7 +399,9 @@ impl Client {
         } else {
             self.world.refuse(key);
         }
-        if outcome != expected && outcome != Err(Status::CapacityExceeded) {
+        let is_full = outcome == Err(Status::CapacityExceeded);
+        self.world.refused.set(self.world.refused.get() + u64::from(is_full));
+        if outcome != expected && !is_full {
             self.world.complain(format!("store {mode:?} of key {key}: {outcome:?}"));
         }
     }
@@ -368,7 +410,10 @@ impl Client {
         let index = self.world.ask(key, None);
         match self.drive.delete(&key_name(key)).await {
             Ok(()) => self.world.acknowledge(key, index),
-            Err(status) => self.world.complain(format!("delete of key {key}: {status}")),
+            Err(status) => {
+                let state = self.drive.engine().background();
+                self.world.complain(format!("delete of key {key}: {status}; {state}"));
+            }
         }
     }
 

@@ -85,6 +85,11 @@ pub trait Medium: 'static {
         class: IoClass,
     ) -> impl Future<Output = Result<PageImage, Unreadable>> + use<Self>;
 
+    /// After a power cut: gets the append unit at `first`, which was handed out before and of which
+    /// nobody knows how far it came, out of the way of those behind it. Units of an extent are
+    /// skipped in order. What is in them is lost.
+    fn skip(&self, first: PageNo) -> impl Future<Output = ()> + use<Self>;
+
     /// Makes an extent empty again. The engine no longer refers to any of its pages.
     fn release(&self, extent: ExtentId) -> impl Future<Output = ()> + use<Self>;
 

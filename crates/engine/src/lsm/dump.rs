@@ -8,37 +8,27 @@
 use runtime::PageImage;
 
 use crate::Value;
-use crate::codec::{Reader, Writer};
-use crate::engine::{Inner, Memtables};
-use crate::extents::{Extent, Extents, Purpose, State};
-use crate::level::{Location, NamedSegment, Segment};
-use crate::medium::{Medium, PageNo, Shape};
-use crate::memtable::{Entry, Memtable};
+use crate::format::codec::{Reader, Writer};
+use crate::lsm::level::{Location, NamedSegment, Segment};
+use crate::lsm::memtable::{Entry, Memtable};
+use crate::lsm::version::{LevelEdit, Version};
+use crate::lsm::{Inner, Memtables};
 use crate::planted::Fault;
-use crate::version::{LevelEdit, Version};
+use crate::sizing::{LevelPlan, PlannedMemory};
+use crate::store::extents::{Extent, Extents, Purpose, State};
+use crate::store::medium::{Medium, PageNo, Shape};
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What a dump restores.
 pub(crate) struct Restored {
     pub sequence: u64,
     pub memtable: Memtable,
+    pub plan: LevelPlan,
     pub version: Version,
     pub extents: Extents,
     pub cursors: Vec<Box<[u8]>>,
 }
-
-/// The image does not have the form this program writes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DumpError;
-
-impl std::fmt::Display for DumpError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the dump of the drive's memory does not have the expected form")
-    }
-}
-
-impl std::error::Error for DumpError {}
 
 impl<M: Medium> Inner<M> {
     /// The image at this instant.
@@ -46,14 +36,11 @@ impl<M: Medium> Inner<M> {
         let mut out = Writer::default();
         out.u32(VERSION);
         out.u64(self.sequence.get());
-        let with_frozen = !self.planted.has(Fault::DumpWithoutFrozen);
+        let with_frozen = !self.store.planted.has(Fault::DumpWithoutFrozen);
         write_memtables(&mut out, &self.memtables.borrow(), with_frozen);
+        write_plan(&mut out, &self.plan.borrow());
         write_levels(&mut out, &self.version.borrow());
-        let mut extents = self.extents.borrow().clone();
-        for page in &*self.unpublished.borrow() {
-            extents.add_hole(*page);
-        }
-        write_extents(&mut out, &extents);
+        write_extents(&mut out, &self.store.extents_after_a_cut());
         for cursor in &*self.cursors.borrow() {
             out.string(cursor);
         }
@@ -61,15 +48,14 @@ impl<M: Medium> Inner<M> {
     }
 }
 
-/// Reads an image back. Extents that were open or being collected come back closed.
-pub(crate) fn restore(bytes: &[u8], shape: Shape, empty: &Version) -> Result<Restored, DumpError> {
-    read_all(&mut Reader::new(bytes), shape, empty).ok_or(DumpError)
-}
-
-fn read_all(input: &mut Reader<'_>, shape: Shape, empty: &Version) -> Option<Restored> {
+/// Reads an image back; `None` if it is of another form. Extents that were being collected come
+/// back closed.
+pub(crate) fn restore(bytes: &[u8], shape: Shape, empty: &Version) -> Option<Restored> {
+    let input = &mut Reader::new(bytes);
     (input.u32()? == VERSION).then_some(())?;
     let sequence = input.u64()?;
     let memtable = read_memtable(input)?;
+    let plan = read_plan(input, empty.levels().len())?;
     let version = read_levels(input, empty)?;
     let extents = read_extents(input, shape)?;
     let cursors = version
@@ -77,7 +63,7 @@ fn read_all(input: &mut Reader<'_>, shape: Shape, empty: &Version) -> Option<Res
         .iter()
         .map(|_| input.string().map(Into::into))
         .collect::<Option<Vec<_>>>()?;
-    input.is_at_end().then_some(Restored { sequence, memtable, version, extents, cursors })
+    input.is_at_end().then_some(Restored { sequence, memtable, plan, version, extents, cursors })
 }
 
 fn write_memtables(out: &mut Writer, memtables: &Memtables, with_frozen: bool) {
@@ -117,6 +103,34 @@ fn read_memtable(input: &mut Reader<'_>) -> Option<Memtable> {
         memtable.insert(key, sequence, entry, None);
     }
     Some(memtable)
+}
+
+fn write_plan(out: &mut Writer, plan: &LevelPlan) {
+    for capacity in &plan.capacities {
+        out.u64(*capacity);
+    }
+    out.u32(plan.pinned);
+    out.u64(plan.factor.to_bits());
+    out.u64(plan.last_factor.to_bits());
+    let memory = &plan.memory;
+    for bytes in [memory.level_lists, memory.prefixes, memory.range_pointers, memory.pinned] {
+        out.u64(bytes);
+    }
+}
+
+fn read_plan(input: &mut Reader<'_>, levels: usize) -> Option<LevelPlan> {
+    Some(LevelPlan {
+        capacities: (0..levels).map(|_| input.u64()).collect::<Option<Vec<_>>>()?,
+        pinned: input.u32()?,
+        factor: f64::from_bits(input.u64()?),
+        last_factor: f64::from_bits(input.u64()?),
+        memory: PlannedMemory {
+            level_lists: input.u64()?,
+            prefixes: input.u64()?,
+            range_pointers: input.u64()?,
+            pinned: input.u64()?,
+        },
+    })
 }
 
 fn write_levels(out: &mut Writer, version: &Version) {
@@ -196,7 +210,7 @@ fn read_extent(input: &mut Reader<'_>) -> Option<Extent> {
     let (age, generation) = (input.u64()?, input.u64()?);
     let holes = (0..input.u32()?).map(|_| input.u32().map(PageNo)).collect::<Option<Vec<_>>>()?;
     let state = match state {
-        State::Open | State::Collecting => State::Closed,
+        State::Collecting => State::Closed,
         same => same,
     };
     Some(Extent { state, purpose, cursor, published, live, holes, age, generation })

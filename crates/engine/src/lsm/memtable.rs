@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::Value;
-use crate::object::{Sequence, full_len};
+use crate::format::object::{Sequence, full_len};
 
 /// What one write left behind. `None` is a tombstone.
 pub(crate) type Entry = Option<Value>;

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use crate::level::{Level, NamedSegment};
-use crate::ranges::Ranges;
+use crate::lsm::level::{Level, NamedSegment};
+use crate::lsm::ranges::Ranges;
 
 /// The levels L1, L2, ... (L0 is the memtables), and the range pointers between them.
 #[derive(Clone)]

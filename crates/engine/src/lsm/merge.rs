@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use runtime::PageImage;
 
-use crate::meta_segment::{MetaSegment, MetaSegmentBuilder};
-use crate::pointer::{Pointer, PointerFormat};
+use crate::format::meta_segment::{MetaSegment, MetaSegmentBuilder};
+use crate::format::pointer::{Pointer, PointerFormat};
 
 /// A sorted sequence of entries, read one at a time.
 pub(crate) trait Run {
@@ -24,12 +24,23 @@ pub(crate) struct SegmentRun {
     entry: usize,
     /// Where the key of the current entry lies in its page, and its pointer.
     current: Option<(Range<usize>, Pointer)>,
+    /// The run ends before this key.
+    until: Option<Box<[u8]>>,
 }
 
 impl SegmentRun {
     /// The entries of `pages`, each of which is a meta segment.
     pub(crate) fn new(pages: Vec<PageImage>, format: PointerFormat) -> Self {
-        let mut run = Self { pages, format, page: 0, entry: 0, current: None };
+        Self::until(pages, format, None)
+    }
+
+    /// Those entries of `pages` that come before the key `until`.
+    pub(crate) fn until(
+        pages: Vec<PageImage>,
+        format: PointerFormat,
+        until: Option<Box<[u8]>>,
+    ) -> Self {
+        let mut run = Self { pages, format, page: 0, entry: 0, current: None, until };
         run.settle();
         run
     }
@@ -53,7 +64,9 @@ impl SegmentRun {
 impl Run for SegmentRun {
     fn peek(&self) -> Option<(&[u8], Pointer)> {
         let (key, pointer) = self.current.as_ref()?;
-        Some((&self.pages[self.page].bytes()[key.clone()], *pointer))
+        let key = &self.pages[self.page].bytes()[key.clone()];
+        let is_past = self.until.as_ref().is_some_and(|until| key >= &until[..]);
+        (!is_past).then_some((key, *pointer))
     }
 
     fn advance(&mut self) {
@@ -89,6 +102,21 @@ pub(crate) struct BuiltSegment {
     pub first_key: Box<[u8]>,
     pub bytes: Vec<u8>,
     pub entries: u16,
+}
+
+/// What remains of a segment when its entries before the key `from` are gone.
+pub(crate) fn rest_from(
+    page: &PageImage,
+    from: &[u8],
+    format: PointerFormat,
+    payload_bytes: u32,
+) -> Option<BuiltSegment> {
+    let segment = MetaSegment::new(page.bytes(), format).expect("checked when it was read");
+    let mut out = Output::new(format, payload_bytes, false);
+    for index in (0..segment.len()).filter(|index| segment.key(*index) >= from) {
+        out.push(segment.key(index), segment.pointer(index));
+    }
+    out.finish().segments.pop()
 }
 
 /// What came of a merge.

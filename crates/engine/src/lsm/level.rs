@@ -11,8 +11,8 @@ use std::rc::Rc;
 use runtime::PageImage;
 
 use crate::effort::Effort;
-use crate::key_index::KeyIndex;
-use crate::medium::PageNo;
+use crate::lsm::key_index::KeyIndex;
+use crate::store::medium::PageNo;
 
 /// Segments in a chunk of the list, at most.
 const CHUNK_SEGMENTS: usize = 256;

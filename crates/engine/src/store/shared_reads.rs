@@ -11,7 +11,7 @@ use std::task::{Poll, Waker};
 
 use runtime::PageImage;
 
-use crate::medium::{PageNo, Unreadable};
+use crate::store::medium::{PageNo, Unreadable};
 
 type Outcome = Result<PageImage, Unreadable>;
 
@@ -26,33 +26,60 @@ pub(crate) struct SharedReads {
 
 #[derive(Default)]
 struct Follower {
-    outcome: RefCell<Option<Outcome>>,
+    told: RefCell<Option<Word>>,
     waker: RefCell<Option<Waker>>,
+}
+
+/// What a follower is told.
+#[derive(Clone)]
+enum Word {
+    Read(Outcome),
+    /// Nobody reads the page any more.
+    GivenUp,
+}
+
+/// Whoever reads a page for all. Dropped before the end, its followers fend for themselves.
+struct Leader<'a> {
+    reads: &'a SharedReads,
+    page: PageNo,
+    word: Word,
+}
+
+impl Drop for Leader<'_> {
+    fn drop(&mut self) {
+        for follower in self.reads.take(self.page) {
+            follower.tell(self.word.clone());
+        }
+    }
 }
 
 impl SharedReads {
     /// What `page` holds: from a read that is under way, or from a new one that `start` submits.
-    ///
-    /// Whoever started a read must see it through: its followers depend on it.
     pub(crate) async fn read<F: Future<Output = Outcome>>(
         &self,
         page: PageNo,
         start: impl FnOnce() -> F,
     ) -> Outcome {
-        let under_way = self.pages.borrow().iter().position(|other| *other == page);
-        if let Some(place) = under_way {
-            let follower = Rc::new(Follower::default());
-            self.followers.borrow_mut()[place].push(Rc::clone(&follower));
-            self.shared.set(self.shared.get() + 1);
-            return follower.outcome().await;
+        while let Some(follower) = self.follow(page) {
+            if let Word::Read(outcome) = follower.told().await {
+                self.shared.set(self.shared.get() + 1);
+                return outcome;
+            }
         }
         self.pages.borrow_mut().push(page);
         self.followers.borrow_mut().push(Vec::new());
+        let mut leader = Leader { reads: self, page, word: Word::GivenUp };
         let outcome = start().await;
-        for follower in self.take(page) {
-            follower.finish(outcome.clone());
-        }
+        leader.word = Word::Read(outcome.clone());
         outcome
+    }
+
+    /// Joins a read of `page`, if one is under way.
+    fn follow(&self, page: PageNo) -> Option<Rc<Follower>> {
+        let place = self.pages.borrow().iter().position(|other| *other == page)?;
+        let follower = Rc::new(Follower::default());
+        self.followers.borrow_mut()[place].push(Rc::clone(&follower));
+        Some(follower)
     }
 
     fn take(&self, page: PageNo) -> Vec<Rc<Follower>> {
@@ -70,20 +97,20 @@ impl SharedReads {
 }
 
 impl Follower {
-    fn finish(&self, outcome: Outcome) {
-        *self.outcome.borrow_mut() = Some(outcome);
+    fn tell(&self, word: Word) {
+        *self.told.borrow_mut() = Some(word);
         if let Some(waker) = self.waker.borrow_mut().take() {
             waker.wake();
         }
     }
 
-    async fn outcome(&self) -> Outcome {
+    async fn told(&self) -> Word {
         std::future::poll_fn(|cx| {
-            let outcome = self.outcome.borrow_mut().take();
-            if outcome.is_none() {
+            let told = self.told.borrow_mut().take();
+            if told.is_none() {
                 *self.waker.borrow_mut() = Some(cx.waker().clone());
             }
-            outcome.map_or(Poll::Pending, Poll::Ready)
+            told.map_or(Poll::Pending, Poll::Ready)
         })
         .await
     }
@@ -125,5 +152,32 @@ mod tests {
             read(1).await;
         });
         assert_eq!((started.get(), reads.shared()), (3, 3));
+    }
+
+    #[test]
+    fn followers_of_a_read_that_is_given_up_read_for_themselves() {
+        let rt = Runtime::new(1);
+        let handle = rt.handle();
+        let reads = Rc::new(SharedReads::default());
+        let (sleeper, followed) = (handle.clone(), Rc::clone(&reads));
+        let follower = handle.spawn("follower", async move {
+            sleeper.sleep(Nanos(10)).await;
+            let start = || async { Ok(PageImage::new(b"late")) };
+            followed.read(PageNo(1), start).await.expect("readable").bytes().to_vec()
+        });
+        rt.block_on(async move {
+            {
+                let start = || async { std::future::pending::<Outcome>().await };
+                let mut leader = Box::pin(reads.read(PageNo(1), start));
+                let poll = std::future::poll_fn(|cx| {
+                    assert!(leader.as_mut().poll(cx).is_pending());
+                    Poll::Ready(())
+                });
+                poll.await;
+                handle.sleep(Nanos(20)).await;
+                assert!(!follower.is_finished());
+            }
+            assert_eq!(follower.await, b"late");
+        });
     }
 }

@@ -4,7 +4,9 @@
 //! they lag behind overwrites that still sit in upper levels (research/pink.md, choice 7). Pure
 //! bookkeeping; no I/O here.
 
-use crate::medium::{ExtentId, PageNo, Shape};
+use std::collections::BTreeSet;
+
+use crate::store::medium::{ExtentId, PageNo, Shape};
 
 /// What an extent is filled with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,7 +28,7 @@ pub(crate) enum State {
     Free = 0,
     /// Being filled.
     Open = 1,
-    /// Full, or given up by a recovery.
+    /// Full, or given up.
     Closed = 2,
     /// Garbage collection moves what is in use out of it.
     Collecting = 3,
@@ -95,11 +97,20 @@ impl Extents {
     /// The extents as a recovery found them.
     pub(crate) fn restore(shape: Shape, extents: Vec<Extent>, opened: u64) -> Self {
         let free = extents.iter().filter(|extent| extent.state == State::Free).count();
-        Self { shape, all: extents, open: [None; 2], free, opened }
+        let open = Purpose::ALL.map(|purpose| {
+            let is_open = |e: &Extent| e.state == State::Open && e.purpose == purpose;
+            extents.iter().position(is_open).map(|index| ExtentId(index as u32))
+        });
+        Self { shape, all: extents, open, free, opened }
     }
 
     pub(crate) fn free(&self) -> usize {
         self.free
+    }
+
+    /// Extents that nothing refers to and that are not free yet.
+    pub(crate) fn releasing(&self) -> usize {
+        self.all.iter().filter(|extent| extent.state == State::Releasing).count()
     }
 
     pub(crate) fn opened(&self) -> u64 {
@@ -112,6 +123,15 @@ impl Extents {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (ExtentId, &Extent)> {
         self.all.iter().enumerate().map(|(i, extent)| (ExtentId(i as u32), extent))
+    }
+
+    /// Units of open extents that were handed out and hold nothing that is known, in order.
+    pub(crate) fn units_to_skip(&self) -> Vec<PageNo> {
+        let open = self.open.iter().flatten();
+        let holes = open.flat_map(|id| &self.get(*id).holes);
+        let unit = self.shape.append_unit;
+        let units: BTreeSet<PageNo> = holes.map(|page| PageNo(page.0 - page.0 % unit)).collect();
+        units.into_iter().collect()
     }
 
     /// Pages left in the extent that is open for `purpose`.

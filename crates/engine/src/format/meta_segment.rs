@@ -12,9 +12,10 @@ use std::ops::Range;
 
 use runtime::prefetch;
 
+use crate::MAX_KEY_BYTES;
 use crate::effort::Effort;
-use crate::page::{self, HEADER_BYTES, PageKind};
-use crate::pointer::{Pointer, PointerFormat};
+use crate::format::page::{self, HEADER_BYTES, PageKind};
+use crate::format::pointer::{Pointer, PointerFormat};
 
 const OFFSET_BYTES: usize = 2;
 const STRIDE_AT: usize = 12;
@@ -169,4 +170,12 @@ impl MetaSegmentBuilder {
 pub(crate) fn entries_per_page(payload_bytes: u32, pointer_bytes: usize, key_len: u32) -> u32 {
     let entry = pointer_bytes as u32 + key_len + OFFSET_BYTES as u32;
     (payload_bytes - HEADER_BYTES as u32) / entry
+}
+
+/// Pages that `bytes` of entries take at most: the end of each may be left empty for want of room
+/// for one more entry, whose key has up to 255 bytes.
+pub(crate) fn most_pages(bytes: usize, payload_bytes: u32) -> u32 {
+    let longest_entry = 7 + MAX_KEY_BYTES + OFFSET_BYTES;
+    let filled = (payload_bytes as usize).saturating_sub(HEADER_BYTES + longest_entry).max(1);
+    bytes.div_ceil(filled) as u32 + 1
 }

@@ -7,7 +7,7 @@
 //! the page is computed for the full length either way.
 
 use crate::Value;
-use crate::page::{u32_at, u64_at};
+use crate::format::page::{u32_at, u64_at};
 
 /// Orders all writes of a store.
 pub(crate) type Sequence = u64;

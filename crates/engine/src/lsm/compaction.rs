@@ -4,31 +4,35 @@
 //! level, slice after slice of the whole), merges, writes what is not pinned, and publishes. Reads
 //! go on in the old version until the new one stands. Pinned levels cost no flash I/O: their
 //! segments are merged in memory, and the last pinned level's are read from there.
+//!
+//! Space for a slice is promised before it begins: whoever waits for a claimed level waits for
+//! work that can go on.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::rc::Rc;
 
 use runtime::{IoClass, PageImage};
 
-use crate::engine::Inner;
-use crate::error::EngineError;
-use crate::extents::Purpose;
-use crate::level::{Level, Location, NamedSegment, Segment};
-use crate::medium::{Medium, PageNo};
-use crate::merge::{BuiltSegment, SegmentRun, merge};
-use crate::picker::{self, Granularity, LevelState};
+use crate::format::meta_segment;
+use crate::format::pointer::Pointer;
+use crate::lsm::Inner;
+use crate::lsm::level::{Level, Location, NamedSegment, Segment};
+use crate::lsm::merge::{BuiltSegment, SegmentRun, merge, rest_from};
+use crate::lsm::picker::{self, Granularity, LevelState, Slice};
+use crate::lsm::version::LevelEdit;
 use crate::planted::Fault;
-use crate::pointer::Pointer;
-use crate::version::LevelEdit;
+use crate::store::extents::Purpose;
+use crate::store::medium::{Medium, PageNo, Unreadable};
+use crate::store::space::{Claimant, Promise};
 
 /// Where merged segments go.
-#[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
-    /// 0 is L1.
-    pub level: usize,
-    /// How urgent writing them is; see [`crate::pacing`].
-    pub urgency: &'a dyn Fn() -> f64,
+pub(crate) enum Place<'a> {
+    /// Their level is pinned.
+    Memory,
+    /// Space that was promised.
+    Medium(Promise<'a>),
 }
 
 impl<M: Medium> Inner<M> {
@@ -39,30 +43,38 @@ impl<M: Medium> Inner<M> {
                 continue;
             }
             let Some(level) = self.pick() else {
-                self.work.notified().await;
+                self.store.work.notified().await;
                 continue;
             };
             self.claim(&[level, level + 1], || true).await;
-            match self.options.compaction {
+            let is_done = match self.options.compaction {
                 Granularity::Partial => self.compact_slice(level, false).await,
-                Granularity::Whole => {
-                    while self.version.borrow().level(level).len() > 0 && self.is_healthy() {
-                        self.compact_slice(level, true).await;
-                    }
-                }
-            }
-            self.stats.borrow_mut().compactions[level] += 1;
+                Granularity::Whole => self.compact_whole(level).await,
+            };
+            self.stats.borrow_mut().compactions[level] += u64::from(is_done);
             self.unclaim(&[level, level + 1]);
-            self.room.notify_all();
-            self.handle.yield_now().await; // others may want these levels too
+            self.store.room.notify_all();
+            if is_done {
+                self.store.handle.yield_now().await; // others may want these levels too
+            } else {
+                self.store.work.notified().await;
+            }
         }
+    }
+
+    async fn compact_whole(&self, level: usize) -> bool {
+        let mut is_done = true;
+        while is_done && self.version.borrow().level(level).len() > 0 && self.store.is_healthy() {
+            is_done = self.compact_slice(level, true).await;
+        }
+        is_done
     }
 
     /// The levels as the picker sees them.
     pub(crate) fn level_states(&self) -> Vec<LevelState> {
         let version = self.version.borrow();
         let busy = self.busy.borrow();
-        let has_failed = !self.is_healthy();
+        let has_failed = !self.store.is_healthy();
         let mut headroom = self.flush_segments();
         let mut states = Vec::with_capacity(version.levels().len());
         for (n, level) in version.levels().iter().enumerate() {
@@ -74,49 +86,89 @@ impl<M: Medium> Inner<M> {
             };
             let capacity = self.capacity(n);
             let is_busy = busy[n] || has_failed;
-            states.push(LevelState { segments: level.len(), capacity, slice, headroom, is_busy });
+            let has_space = n + 1 == version.levels().len() || self.has_space_for_slice(n);
+            let segments = level.len();
+            states.push(LevelState { segments, capacity, slice, headroom, is_busy, has_space });
             headroom = slice;
         }
         states
     }
 
+    /// Whether a usual slice of `level` could be written now, or the one there was no space for.
+    fn has_space_for_slice(&self, level: usize) -> bool {
+        let pages = self.short_of.get().max(self.slice_pages(level + 1) as u32);
+        let claimant = Claimant::Compaction;
+        self.is_pinned(level + 1) || self.store.can_promise(Purpose::Meta, pages, claimant)
+    }
+
+    fn is_pinned(&self, level: usize) -> bool {
+        level < self.plan.borrow().pinned as usize
+    }
+
+    /// Whether a level is due and there is no space to compact it.
+    pub(crate) fn compaction_is_starved(&self) -> bool {
+        let states = self.level_states();
+        let mut with_space = states.clone();
+        for state in &mut with_space {
+            state.has_space = true;
+        }
+        self.pick_of(&states).is_none() && self.pick_of(&with_space).is_some()
+    }
+
     /// The level to compact next, if any.
     fn pick(&self) -> Option<usize> {
-        let states = self.level_states();
-        if self.is_squeezing.get() {
-            picker::pick_to_squeeze(&states)
-        } else {
-            picker::pick(&states)
-        }
+        self.pick_of(&self.level_states())
+    }
+
+    fn pick_of(&self, states: &[LevelState]) -> Option<usize> {
+        if self.is_squeezing.get() { picker::pick_to_squeeze(states) } else { picker::pick(states) }
     }
 
     /// Pages that a slice rewrites: enough to keep every die busy where they go to flash, few
     /// enough in memory that a merge is short.
     fn slice_pages(&self, into: usize) -> usize {
-        let in_memory = into < self.plan.borrow().pinned as usize;
-        if in_memory { 32 } else { 2 * self.shape.parallelism as usize }
+        if self.is_pinned(into) { 32 } else { 2 * self.store.shape.parallelism as usize }
     }
 
     pub(crate) fn capacity(&self, level: usize) -> usize {
         self.plan.borrow().capacities[level] as usize
     }
 
-    /// Merges one slice of `level`, which is claimed with the one below, into the latter.
-    async fn compact_slice(&self, level: usize, from_start: bool) {
+    /// Merges one slice of `level`, which is claimed with the one below, into the latter. Returns
+    /// whether it did: there may be no space for it, or damage in it.
+    async fn compact_slice(&self, level: usize, from_start: bool) -> bool {
         let version = Rc::clone(&self.version.borrow());
         let (upper, lower) = (version.level(level), version.level(level + 1));
         let pages = self.slice_pages(level + 1);
-        let slice = picker::slice_len(upper.len(), lower.len(), pages);
-        let cursor = if from_start { 0 } else { self.cursor(level, upper) };
-        let range = picker::next_slice(cursor, slice, upper.len());
-        let end_key: Option<Box<[u8]>> =
-            (range.end < upper.len()).then(|| upper.first_key(range.end).into());
-        let below = lower.overlapping(upper.first_key(range.start), end_key.as_deref());
-        let Some(edits) = self.merge_ranges(level, upper, range, lower, below).await else {
-            return;
-        };
-        self.cursors.borrow_mut()[level] = end_key.unwrap_or_default();
+        let count = picker::slice_len(upper.len(), lower.len(), pages);
+        let start = if from_start { 0 } else { self.cursor(level, upper) };
+        let slice = picker::slice_at(upper, lower, start, count, 2 * pages);
+        let Some(places) = self.places_for(level, &slice) else { return false };
+        let next = slice.end_key.clone().unwrap_or_default();
+        let Some(edits) = self.merge_slice(level, slice, places).await else { return false };
+        self.cursors.borrow_mut()[level] = next;
         self.publish(edits);
+        true
+    }
+
+    /// Where what a slice leaves in `level` and what it gives in the next one can go.
+    fn places_for(&self, level: usize, slice: &Slice) -> Option<(Place<'_>, Place<'_>)> {
+        let payload = self.store.shape.payload_bytes;
+        let bytes = (slice.upper.len() + slice.below.len()) * payload as usize;
+        let most = meta_segment::most_pages(bytes, payload);
+        let place = self.place_for(level + 1, most);
+        self.short_of.set(if place.is_some() { 0 } else { most });
+        let rest = if slice.until.is_some() { self.place_for(level, 1)? } else { Place::Memory };
+        Some((rest, place?))
+    }
+
+    /// Where up to `pages` segments of `level` can go; `None` if there is no space for them now.
+    pub(crate) fn place_for(&self, level: usize, pages: u32) -> Option<Place<'_>> {
+        if self.is_pinned(level) {
+            return Some(Place::Memory);
+        }
+        let claimant = Claimant::Compaction;
+        self.store.try_promise(Purpose::Meta, pages, claimant).map(Place::Medium)
     }
 
     /// Writes segments out that are in memory although the plan no longer pins their level, some
@@ -135,12 +187,15 @@ impl<M: Medium> Inner<M> {
         let end =
             (start..level.len()).take_while(in_memory).take(64).last().map_or(start, |i| i + 1);
         let segments = level.named(start..end).into_iter().filter_map(built).collect();
-        let place = Place { level: n, urgency: &|| 1.0 };
-        let new = self.place(segments, place, IoClass::CompactionWrite).await;
-        self.publish(vec![LevelEdit { level: n, range: start..end, new }]);
+        let place = self.place_for(n, (end - start) as u32);
+        let has_space = place.is_some();
+        if let Some(place) = place {
+            let new = self.place(segments, place, IoClass::CompactionWrite, || 1.0).await;
+            self.publish(vec![LevelEdit { level: n, range: start..end, new }]);
+        }
         self.unclaim(&[n]);
-        self.room.notify_all();
-        true
+        self.store.room.notify_all();
+        has_space
     }
 
     /// Where the next slice of `level` begins.
@@ -148,45 +203,50 @@ impl<M: Medium> Inner<M> {
         segments.first_at_or_after(&self.cursors.borrow()[level])
     }
 
-    async fn merge_ranges(
+    /// Merges a slice of `level` into the next one, whose new segments go to the second of
+    /// `places`; what stays of the slice goes to the first.
+    async fn merge_slice(
         &self,
         level: usize,
-        upper: &Level,
-        range: Range<usize>,
-        lower: &Level,
-        below: Range<usize>,
+        slice: Slice,
+        places: (Place<'_>, Place<'_>),
     ) -> Option<Vec<LevelEdit>> {
-        let buffers = (range.len() + below.len()) as u64 * u64::from(self.shape.page_bytes);
-        self.compaction_buffers.set(self.compaction_buffers.get() + buffers);
-        let loaded = match self.load(upper, range.clone()).await {
-            Some(newer) => self.load(lower, below.clone()).await.map(|older| (newer, older)),
-            None => None,
-        };
-        let Some((newer, older)) = loaded else {
-            self.compaction_buffers.set(self.compaction_buffers.get() - buffers);
-            return None;
-        };
+        let version = Rc::clone(&self.version.borrow());
+        let Slice { upper, below, until, .. } = slice;
+        let (format, payload) = (self.store.format, self.store.shape.payload_bytes);
+        let _buffers = self.buffers(upper.len() + below.len());
+        let newer = self.load(version.level(level), upper.clone()).await?;
+        let older = self.load(version.level(level + 1), below.clone()).await?;
+        let rest = until.as_ref().and_then(|until| rest_from(&newer[0], until, format, payload));
         let merged = merge(
-            SegmentRun::new(newer, self.format),
-            SegmentRun::new(older, self.format),
-            self.format,
-            self.shape.payload_bytes,
+            SegmentRun::until(newer, format, until),
+            SegmentRun::new(older, format),
+            format,
+            payload,
             level + 2 == self.options.levels as usize
-                || self.planted.has(Fault::DropTombstonesEarly),
+                || self.store.planted.has(Fault::DropTombstonesEarly),
         );
-        self.cpu.cores.spend_in_background(self.cpu.costs.of_merge(merged.entries)).await;
-        let place = Place { level: level + 1, urgency: &|| self.urgency_of(level) };
-        let (segments, dead, entries) = (merged.segments, merged.dead, merged.entries);
-        let new = self.place(segments, place, IoClass::CompactionWrite).await;
-        self.count_merge(entries, &dead);
-        self.bury(&dead);
-        self.bury_segments(upper, range.clone());
-        self.bury_segments(lower, below.clone());
-        self.compaction_buffers.set(self.compaction_buffers.get() - buffers);
+        let cost = self.store.cpu.costs.of_merge(merged.entries);
+        self.store.cpu.cores.spend_in_background(cost).await;
+        let urgency = || self.urgency_of(level);
+        let class = IoClass::CompactionWrite;
+        let rest = self.place(rest.into_iter().collect(), places.0, class, urgency).await;
+        let new = self.place(merged.segments, places.1, class, urgency).await;
+        self.count_merge(merged.entries, &merged.dead);
+        self.store.bury(&merged.dead);
+        self.bury_segments(version.level(level), upper.clone());
+        self.bury_segments(version.level(level + 1), below.clone());
         Some(vec![
-            LevelEdit { level, range, new: Vec::new() },
+            LevelEdit { level, range: upper, new: rest },
             LevelEdit { level: level + 1, range: below, new },
         ])
+    }
+
+    /// Counts the pages that a compaction has in hand, until it is dropped.
+    fn buffers(&self, pages: usize) -> Buffers<'_> {
+        let bytes = pages as u64 * u64::from(self.store.shape.page_bytes);
+        self.compaction_buffers.set(self.compaction_buffers.get() + bytes);
+        Buffers { in_use: &self.compaction_buffers, bytes }
     }
 
     /// How far `level` is towards holding writers up: 0 when it just became due, 1 when full.
@@ -208,12 +268,12 @@ impl<M: Medium> Inner<M> {
     pub(crate) async fn load(&self, level: &Level, range: Range<usize>) -> Option<Vec<PageImage>> {
         let mut pages = Vec::with_capacity(range.len());
         let mut under_way = VecDeque::new();
-        let window = 2 * self.shape.parallelism as usize;
+        let window = 2 * self.store.shape.parallelism as usize;
         for index in range {
             match &level.segment(index).location {
                 Location::Pinned(image) => under_way.push_back(Loading::Ready(image.clone())),
                 Location::Stored(page) => {
-                    let read = self.medium.read(*page, IoClass::CompactionRead);
+                    let read = self.store.medium.read(*page, IoClass::CompactionRead);
                     under_way.push_back(Loading::Reading(*page, read));
                 }
             }
@@ -229,47 +289,40 @@ impl<M: Medium> Inner<M> {
 
     async fn finish_loading<F>(&self, loading: Loading<F>) -> Option<PageImage>
     where
-        F: Future<Output = Result<PageImage, crate::medium::Unreadable>>,
+        F: Future<Output = Result<PageImage, Unreadable>>,
     {
         match loading {
             Loading::Ready(image) => Some(image),
             Loading::Reading(page, read) => {
-                let image = self.checked_meta(page, read.await);
+                let image = self.store.check_meta(page, read.await);
                 if image.is_err() {
-                    self.fail(page);
+                    self.store.fail(page);
                 }
                 image.ok()
             }
         }
     }
 
-    fn checked_meta(
-        &self,
-        page: PageNo,
-        read: Result<PageImage, crate::medium::Unreadable>,
-    ) -> Result<PageImage, EngineError> {
-        let image = read.map_err(|_| EngineError::Corrupt(page))?;
-        self.check_meta(page, image)
-    }
-
-    /// Gives merged segments their place: in memory if their level is pinned, else on the medium.
+    /// Gives merged segments their place.
     pub(crate) async fn place(
         &self,
         segments: Vec<BuiltSegment>,
         place: Place<'_>,
         class: IoClass,
+        urgency: impl Fn() -> f64,
     ) -> Vec<NamedSegment> {
-        if place.level < self.plan.borrow().pinned as usize {
-            return segments.into_iter().map(pin).collect();
-        }
+        let promise = match place {
+            Place::Memory => return segments.into_iter().map(pin).collect(),
+            Place::Medium(promise) => promise,
+        };
         let (names, pages): (Vec<_>, Vec<_>) = segments
             .into_iter()
             .map(|built| ((built.first_key, built.entries), built.bytes))
             .unzip();
-        let firsts = self.write_segments(pages, class, place.urgency).await;
+        let numbers = self.store.write_segments(pages, promise, class, urgency).await;
         names
             .into_iter()
-            .zip(firsts)
+            .zip(numbers)
             .map(|((first_key, entries), page)| NamedSegment {
                 first_key,
                 segment: Segment { location: Location::Stored(page), entries },
@@ -277,44 +330,9 @@ impl<M: Medium> Inner<M> {
             .collect()
     }
 
-    /// Writes meta segments, unsealed, one page each, and counts them as in use.
-    pub(crate) async fn write_segments(
-        &self,
-        pages: Vec<Vec<u8>>,
-        class: IoClass,
-        urgency: impl Fn() -> f64,
-    ) -> Vec<PageNo> {
-        let groups = pages.into_iter().map(|page| vec![page]).collect();
-        let numbers = self.write_groups(Purpose::Meta, groups, class, urgency).await;
-        let mut extents = self.extents.borrow_mut();
-        for page in &numbers {
-            extents.publish(*page);
-        }
-        self.published(&numbers, numbers.iter().map(|_| 1));
-        numbers
-    }
-
-    /// The objects of `dead` are obsolete. Those of an earlier generation went when their extent
-    /// was collected.
-    pub(crate) fn bury(&self, dead: &[Pointer]) {
-        let mut extents = self.extents.borrow_mut();
-        for pointer in dead {
-            let (page, _) = self.format.locate(*pointer);
-            let generation = extents.generation(page);
-            if !self.format.is_of(*pointer, generation) {
-                continue;
-            }
-            if self.format.tells_apart(generation) {
-                extents.bury_certainly(page);
-            } else {
-                extents.bury(page);
-            }
-        }
-    }
-
     /// The meta pages of these segments are obsolete.
     pub(crate) fn bury_segments(&self, level: &Level, range: Range<usize>) {
-        let mut extents = self.extents.borrow_mut();
+        let mut extents = self.store.extents.borrow_mut();
         for index in range {
             if let Location::Stored(page) = level.segment(index).location {
                 extents.bury(page);
@@ -333,13 +351,13 @@ impl<M: Medium> Inner<M> {
         let next = self.version.borrow().edited(edits);
         self.account(&next);
         *self.version.borrow_mut() = Rc::new(next);
-        self.work.notify_all();
+        self.store.work.notify_all();
     }
 
     /// Waits until `levels` are free and `is_ready` holds, and makes them busy.
     pub(crate) async fn claim(&self, levels: &[usize], is_ready: impl Fn() -> bool) {
         let is_free = || levels.iter().all(|level| !self.busy.borrow()[*level]);
-        self.work.wait_until(|| is_free() && is_ready()).await;
+        self.store.work.wait_until(|| is_free() && is_ready()).await;
         for level in levels {
             self.busy.borrow_mut()[*level] = true;
         }
@@ -349,24 +367,24 @@ impl<M: Medium> Inner<M> {
         for level in levels {
             self.busy.borrow_mut()[*level] = false;
         }
-        self.work.notify_all();
-    }
-
-    /// Background work cannot go on: `page` is damaged.
-    pub(crate) fn fail(&self, page: PageNo) {
-        self.failure.set(Some(page));
-        self.room.notify_all();
-        self.work.notify_all();
-    }
-
-    pub(crate) fn is_healthy(&self) -> bool {
-        self.failure.get().is_none()
+        self.store.work.notify_all();
     }
 
     pub(crate) fn is_settled(&self) -> bool {
         let is_idle = self.busy.borrow().iter().all(|busy| !busy);
         let is_flushed = self.memtables.borrow().frozen.is_empty();
-        !self.is_healthy() || is_idle && is_flushed && self.pick().is_none()
+        !self.store.is_healthy() || is_idle && is_flushed && self.pick().is_none()
+    }
+}
+
+struct Buffers<'a> {
+    in_use: &'a Cell<u64>,
+    bytes: u64,
+}
+
+impl Drop for Buffers<'_> {
+    fn drop(&mut self) {
+        self.in_use.set(self.in_use.get() - self.bytes);
     }
 }
 

@@ -10,9 +10,9 @@
 //! piece of a pointer is such an offset divided by the piece size.
 
 use crate::Value;
-use crate::object::{self, OBJECT_HEADER_BYTES, ObjectHead, Sequence};
-use crate::page::{self, HEADER_BYTES, PageKind, u16_at};
-use crate::pointer::PIECE_BYTES;
+use crate::format::object::{self, OBJECT_HEADER_BYTES, ObjectHead, Sequence};
+use crate::format::page::{self, HEADER_BYTES, PageKind, u16_at};
+use crate::format::pointer::PIECE_BYTES;
 
 const DIRECTORY_ENTRY_BYTES: usize = 2;
 

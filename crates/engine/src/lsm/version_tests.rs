@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::{LevelEdit, Version};
 use crate::effort::Effort;
-use crate::level::{Location, NamedSegment, Segment};
-use crate::medium::PageNo;
+use crate::lsm::level::{Location, NamedSegment, Segment};
+use crate::store::medium::PageNo;
 
 fn named(key: u16) -> NamedSegment {
     NamedSegment {

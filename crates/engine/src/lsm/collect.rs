@@ -10,27 +10,29 @@
 //! published code leaves those out). The answer is asked for again at the moment of re-insertion,
 //! because writes, flushes and compactions go on meanwhile.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use runtime::{IoClass, PageImage};
 
 use crate::Value;
-use crate::data_page::{self, Found};
 use crate::effort::Effort;
-use crate::engine::Inner;
 use crate::error::EngineError;
-use crate::extents::{Purpose, State};
-use crate::level::{Level, Location, NamedSegment, Segment};
-use crate::medium::{ExtentId, Medium, PageNo};
-use crate::meta_segment::MetaSegment;
-use crate::object::Sequence;
+use crate::format::data_page::{self, Found};
+use crate::format::meta_segment::MetaSegment;
+use crate::format::object::Sequence;
+use crate::format::pointer::Pointer;
+use crate::lsm::level::{Level, Location, NamedSegment, Segment};
+use crate::lsm::search::{Step, search};
+use crate::lsm::version::LevelEdit;
+use crate::lsm::{Fullness, Inner};
 use crate::planted::Fault;
-use crate::pointer::Pointer;
-use crate::search::{Step, search};
-use crate::version::LevelEdit;
+use crate::store::extents::{Extent, Purpose, State};
+use crate::store::medium::{ExtentId, Medium, PageNo};
+use crate::store::space::{Claimant, Promise};
 
-/// Extents fuller than this are not worth collecting.
+/// Extents fuller than this are not worth collecting, as long as there is a choice.
 const WORTH_COLLECTING: f64 = 0.95;
 
 /// An object of a victim.
@@ -50,12 +52,39 @@ enum Verdict {
     Ask(PageNo),
 }
 
+/// Collections, tried or done, since clients last had room.
+#[derive(Default)]
+pub(crate) struct Sweep {
+    collected: Cell<u32>,
+    /// Writes so far when every extent had been collected in vain.
+    gave_up_at: Cell<Option<u64>>,
+}
+
+impl Sweep {
+    fn note_collected(&self, clients_have_room: bool) {
+        self.collected.set(if clients_have_room { 0 } else { self.collected.get() + 1 });
+    }
+
+    /// Whether `extents` collections gave nothing and nobody has written since.
+    fn has_failed(&self, extents: u32, writes: u64) -> bool {
+        if self.gave_up_at.get().is_some_and(|then| then != writes) {
+            self.gave_up_at.set(None);
+            self.collected.set(0);
+        } else if self.collected.get() > extents {
+            self.gave_up_at.set(Some(writes));
+        }
+        self.gave_up_at.get().is_some()
+    }
+}
+
 /// Why an extent could not be emptied.
 enum Stopped {
     /// A page of it that may hold something in use is damaged: it must not be released.
     Damaged,
     /// This page of the index is damaged, so nobody can tell what is in use.
     Index(PageNo),
+    /// What is moved could not be flushed: space has to come from elsewhere first.
+    Starved,
 }
 
 impl<M: Medium> Inner<M> {
@@ -63,83 +92,120 @@ impl<M: Medium> Inner<M> {
     pub(crate) async fn collect_forever(self: Rc<Self>) {
         loop {
             if let Some(id) = self.empty_extent() {
-                if self.count_is_certain(id) {
+                if self.store.count_is_certain(id) {
                     self.stats.borrow_mut().gc_empty_extents += 1;
-                    self.release(id).await;
+                    self.store.retire(id);
                 } else {
                     self.collect(id).await;
                 }
-            } else if let Some(id) = self.victim() {
-                self.is_full.set(false);
-                self.is_squeezing.set(false);
-                self.collect(id).await;
-            } else {
-                self.consider_being_full();
-                self.work.notified().await;
+                continue;
             }
+            if let Some(id) = self.victim() {
+                self.collect(id).await;
+                self.sweep.note_collected(self.has_extents_for_clients());
+                continue;
+            }
+            self.consider_being_full();
+            self.store.work.notified().await;
         }
     }
 
     /// A closed extent in which nothing is in use.
     fn empty_extent(&self) -> Option<ExtentId> {
-        let extents = self.extents.borrow();
-        extents
-            .iter()
-            .find(|(id, extent)| {
-                extent.state == State::Closed && extent.live == 0 && self.is_published(*id)
-            })
-            .map(|(id, _)| id)
+        let extents = self.store.extents.borrow();
+        let is_empty = |extent: &Extent| extent.state == State::Closed && extent.live == 0;
+        let mut empty = extents.iter().filter(|(_, extent)| is_empty(extent));
+        empty.find(|(id, _)| self.store.is_published(*id)).map(|(id, _)| id)
     }
 
-    /// Whether the extent's count of live items can be relied on. Once generations have wrapped
-    /// around, an entry that was left behind long ago may have been taken for a death among the
-    /// present contents: such a data extent is read before it is released.
-    fn count_is_certain(&self, id: ExtentId) -> bool {
-        let extents = self.extents.borrow();
-        let extent = extents.get(id);
-        extent.purpose == Purpose::Meta || self.format.tells_apart(extent.generation)
-    }
-
+    /// The extent to collect next, if free ones run low. When flushes or compactions lack space,
+    /// meta extents go first, and any garbage will do: collecting them waits for nobody.
     fn victim(&self) -> Option<ExtentId> {
-        let extents = self.extents.borrow();
-        if extents.free() >= self.collect_below() || !self.is_healthy() {
+        let is_due = self.extents_in_sight() < self.collect_below();
+        if !is_due || !self.store.is_healthy() || self.has_given_up() {
             return None;
         }
-        extents.choose_victim(WORTH_COLLECTING, |id| self.is_published(id))
+        let extents = self.store.extents.borrow();
+        let is_meta = |id| extents.get(id).purpose == Purpose::Meta;
+        if self.is_starved() {
+            let may_go = |id| is_meta(id) && self.store.is_published(id);
+            let victim = extents.choose_victim(1.0, may_go);
+            if victim.is_some() {
+                return victim;
+            }
+        }
+        let may_go = |id| (is_meta(id) || self.can_move(id)) && self.store.is_published(id);
+        extents.choose_victim(WORTH_COLLECTING, may_go)
+    }
+
+    /// Whether there is space for what is in use in a data extent: once begun, it is to be ended.
+    fn can_move(&self, id: ExtentId) -> bool {
+        let extents = self.store.extents.borrow();
+        let share = extents.utilisation(extents.get(id));
+        let pages = (share * f64::from(self.store.shape.pages_per_extent)).ceil() as u32;
+        // What is moved is flushed in several memtables, and clients' deletes along with it.
+        let pages = pages + self.pages_of_memtable();
+        self.store.can_promise(Purpose::Data, pages, Claimant::Flush)
+    }
+
+    /// Whether collecting every extent once gave clients no room. Something has to be deleted
+    /// before it is tried again.
+    fn has_given_up(&self) -> bool {
+        self.sweep.has_failed(self.store.shape.extents, self.stats.borrow().writes)
+    }
+
+    /// Extents that are free or about to be.
+    fn extents_in_sight(&self) -> usize {
+        let extents = self.store.extents.borrow();
+        extents.free() + extents.releasing()
+    }
+
+    /// Whether flushes or compactions wait for space.
+    fn is_starved(&self) -> bool {
+        self.flush_is_starved.get() || self.compaction_is_starved()
     }
 
     /// Free extents below which collection starts.
     fn collect_below(&self) -> usize {
-        let share = (f64::from(self.shape.extents) * self.options.gc_start).ceil() as usize;
+        let share = (f64::from(self.store.shape.extents) * self.options.gc_start).ceil() as usize;
         share.max(self.client_reserve() + 2)
-    }
-
-    /// Whether every page of the extent that was handed out is published (or a known hole).
-    fn is_published(&self, id: ExtentId) -> bool {
-        let first = self.shape.page(id, 0);
-        let end = PageNo(first.0 + self.shape.pages_per_extent);
-        self.unpublished.borrow().range(first..end).next().is_none()
     }
 
     /// With no victim left and clients held up, garbage may still hide under entries of memtables
     /// and upper levels: everything is moved down first, and only then the store counts as full.
-    /// Deletes start this again.
+    /// So does a store that cannot go on: whose collections give nothing, or whose flushes and
+    /// compactions lack space with nothing to collect. Deletes start this again.
     fn consider_being_full(&self) {
-        let is_short = self.extents.borrow().free() <= self.client_reserve();
+        let is_short = !self.has_extents_for_clients();
         let is_squeezed = self.is_squeezed();
+        let is_stuck = is_short && self.is_starved() && self.is_quiet();
         if is_short && !is_squeezed {
             self.freeze_active();
             if !self.is_squeezing.replace(true) {
-                self.work.notify_all();
+                self.store.work.notify_all();
             }
         } else {
             self.is_squeezing.set(false);
         }
-        let is_full =
-            is_short && (is_squeezed || self.is_full.get()) || self.index_memory_is_used_up();
-        if self.is_full.replace(is_full) != is_full {
-            self.room.notify_all();
+        let was_full = self.fullness.get() != Fullness::Room;
+        let is_full = is_short && (is_squeezed || self.has_given_up() || was_full);
+        let fullness = match is_stuck {
+            true => Fullness::Stuck,
+            false if is_full || self.index_memory_is_used_up() => Fullness::Full,
+            false => Fullness::Room,
+        };
+        if self.fullness.replace(fullness) != fullness {
+            self.store.room.notify_all();
         }
+    }
+
+    /// Whether nothing is under way that could give space back.
+    fn is_quiet(&self) -> bool {
+        self.store.extents.borrow().releasing() == 0 && self.busy.borrow().iter().all(|busy| !busy)
+    }
+
+    fn has_extents_for_clients(&self) -> bool {
+        self.extents_in_sight() > self.client_reserve()
     }
 
     /// Whether the index is over its budget and no compaction is left that could shrink it.
@@ -157,42 +223,34 @@ impl<M: Medium> Inner<M> {
             && upper.iter().all(|level| level.len() == 0)
     }
 
+    /// Moves what is in use out of an extent and retires it.
     async fn collect(&self, id: ExtentId) {
-        let purpose = self.extents.borrow().get(id).purpose;
-        self.extents.borrow_mut().set_state(id, State::Collecting);
+        let purpose = self.store.extents.borrow().get(id).purpose;
+        self.store.extents.borrow_mut().set_state(id, State::Collecting);
         let outcome = match purpose {
             Purpose::Data => self.collect_data(id).await,
             Purpose::Meta => self.collect_meta(id).await,
         };
-        match outcome {
-            Ok(()) => self.release(id).await,
-            Err(Stopped::Damaged) => {
-                self.extents.borrow_mut().set_state(id, State::Quarantined);
-                return;
+        let Err(stopped) = outcome else {
+            self.store.retire(id);
+            let mut stats = self.stats.borrow_mut();
+            match purpose {
+                Purpose::Data => stats.gc_data_extents += 1,
+                Purpose::Meta => stats.gc_meta_extents += 1,
             }
-            Err(Stopped::Index(page)) => {
-                self.extents.borrow_mut().set_state(id, State::Closed);
-                self.fail(page);
-                return;
+            return;
+        };
+        let state = match stopped {
+            Stopped::Damaged => {
+                self.stats.borrow_mut().gc_quarantined_extents += 1;
+                State::Quarantined
             }
+            Stopped::Index(_) | Stopped::Starved => State::Closed,
+        };
+        self.store.extents.borrow_mut().set_state(id, state);
+        if let Stopped::Index(page) = stopped {
+            self.store.fail(page);
         }
-        let mut stats = self.stats.borrow_mut();
-        match purpose {
-            Purpose::Data => stats.gc_data_extents += 1,
-            Purpose::Meta => stats.gc_meta_extents += 1,
-        }
-    }
-
-    /// Empties an extent that nothing refers to, once nobody can still be on the way to it.
-    pub(crate) async fn release(&self, id: ExtentId) {
-        self.extents.borrow_mut().set_state(id, State::Releasing);
-        if !self.planted.has(Fault::ReleaseEarly) {
-            self.epochs.drain().await;
-        }
-        self.medium.release(id).await;
-        self.extents.borrow_mut().set_state(id, State::Free);
-        self.work.notify_all();
-        self.room.notify_all();
     }
 
     /// Batches of the extent's pages, read and checked, in order.
@@ -202,42 +260,42 @@ impl<M: Medium> Inner<M> {
         from: u32,
     ) -> Result<Vec<(PageNo, PageImage)>, Stopped> {
         let (cursor, holes) = {
-            let extents = self.extents.borrow();
+            let extents = self.store.extents.borrow();
             let extent = extents.get(id);
             (extent.cursor, extent.holes.clone())
         };
         let to = cursor.min(from + self.batch_pages());
         let reads: Vec<_> = (from..to)
-            .map(|index| self.shape.page(id, index))
+            .map(|index| self.store.shape.page(id, index))
             .filter(|page| !holes.contains(page))
-            .map(|page| (page, self.medium.read(page, IoClass::GcRead)))
+            .map(|page| (page, self.store.medium.read(page, IoClass::GcRead)))
             .collect();
         let mut batch = Vec::with_capacity(reads.len());
         for (page, read) in reads {
             let image = read.await.map_err(|_| Stopped::Damaged)?;
-            let image = self.check_page(page, image).map_err(|_| Stopped::Damaged)?;
+            let image = self.store.check_page(page, image).map_err(|_| Stopped::Damaged)?;
             batch.push((page, image));
         }
         Ok(batch)
     }
 
     fn batch_pages(&self) -> u32 {
-        4 * self.shape.parallelism
+        4 * self.store.shape.parallelism
     }
 
     fn batches(&self, id: ExtentId) -> impl Iterator<Item = u32> + use<M> {
-        let cursor = self.extents.borrow().get(id).cursor;
+        let cursor = self.store.extents.borrow().get(id).cursor;
         (0..cursor).step_by(self.batch_pages() as usize)
     }
 
     async fn collect_data(&self, id: ExtentId) -> Result<(), Stopped> {
-        let generation = self.extents.borrow().get(id).generation;
+        let generation = self.store.extents.borrow().get(id).generation;
         for from in self.batches(id) {
             let mut candidates = Vec::new();
             for (page, image) in self.read_batch(id, from).await? {
                 for (piece, head) in data_page::objects(image.bytes()) {
                     candidates.push(Candidate {
-                        pointer: self.format.pointer(page, piece, generation),
+                        pointer: self.store.format.pointer(page, piece, generation),
                         key: head.key.into(),
                         sequence: head.sequence,
                         image: image.clone(),
@@ -254,7 +312,7 @@ impl<M: Medium> Inner<M> {
     /// Re-inserts those of `candidates` that the index leads to.
     async fn keep_live(&self, mut candidates: Vec<Candidate>) -> Result<(), Stopped> {
         // Held throughout, so that a page number in an answer cannot come to mean another page.
-        let _guard = self.epochs.enter();
+        let _guard = self.store.epochs.enter();
         while !candidates.is_empty() {
             let mut by_page: BTreeMap<PageNo, Vec<Candidate>> = BTreeMap::new();
             let mut effort = Effort::default();
@@ -269,7 +327,7 @@ impl<M: Medium> Inner<M> {
                     }
                 }
             }
-            self.cpu.cores.spend_in_background(self.cpu.costs.of(effort)).await;
+            self.store.cpu.cores.spend_in_background(self.store.cpu.costs.of(effort)).await;
             candidates = self.ask(by_page).await?;
         }
         Ok(())
@@ -283,7 +341,7 @@ impl<M: Medium> Inner<M> {
         }
         let version = self.version.borrow();
         let key = &candidate.key;
-        let mut step = search(&version, key, 0, None, self.format, effort);
+        let mut step = search(&version, key, 0, None, self.store.format, effort);
         loop {
             let pending = match step {
                 Step::Found(pointer) if pointer == candidate.pointer => return Verdict::Live,
@@ -296,7 +354,7 @@ impl<M: Medium> Inner<M> {
                 Some((_, Some(pointer))) => Step::Found(*pointer),
                 Some((_, None)) => {
                     let next = pending.level + 1;
-                    search(&version, key, next, pending.below, self.format, effort)
+                    search(&version, key, next, pending.below, self.store.format, effort)
                 }
             };
         }
@@ -309,8 +367,13 @@ impl<M: Medium> Inner<M> {
         candidate: Candidate,
     ) -> Result<Option<(PageNo, Candidate)>, Stopped> {
         let value = self.value_of(&candidate).await.map_err(|_| Stopped::Damaged)?;
-        self.room.wait_until(|| self.has_memtable_room()).await;
-        let verdict = if self.planted.has(Fault::CollectWithoutRecheck) {
+        while !self.has_memtable_room() {
+            if self.is_starved() {
+                return Err(Stopped::Starved);
+            }
+            self.store.room.notified().await;
+        }
+        let verdict = if self.store.planted.has(Fault::CollectWithoutRecheck) {
             Verdict::Live
         } else {
             self.judge(&candidate, &mut Effort::default())
@@ -327,10 +390,12 @@ impl<M: Medium> Inner<M> {
     }
 
     async fn value_of(&self, candidate: &Candidate) -> Result<Value, EngineError> {
-        let (page, piece) = self.format.locate(candidate.pointer);
+        let (page, piece) = self.store.format.locate(candidate.pointer);
         match data_page::find(candidate.image.bytes(), piece, &candidate.key) {
             Some(Found::Whole(value)) => Ok(value),
-            Some(Found::Large(head)) => self.read_large(page, head, IoClass::GcRead, &mut 0).await,
+            Some(Found::Large(head)) => {
+                self.store.read_large(page, head, IoClass::GcRead, &mut 0).await
+            }
             None => Err(EngineError::Corrupt(page)),
         }
     }
@@ -346,12 +411,13 @@ impl<M: Medium> Inner<M> {
             let reads: Vec<_> = pages
                 .by_ref()
                 .take(self.batch_pages() as usize)
-                .map(|(page, asking)| (page, self.medium.read(page, IoClass::GcRead), asking))
+                .map(|(page, asking)| (page, self.store.medium.read(page, IoClass::GcRead), asking))
                 .collect();
             for (page, read, asking) in reads {
-                let image = read.await.map_err(|_| Stopped::Index(page))?;
-                let image = self.check_meta(page, image).map_err(|_| Stopped::Index(page))?;
-                let segment = MetaSegment::new(image.bytes(), self.format).expect("just checked");
+                let checked = self.store.check_meta(page, read.await);
+                let image = checked.map_err(|_| Stopped::Index(page))?;
+                let segment =
+                    MetaSegment::new(image.bytes(), self.store.format).expect("just checked");
                 for mut candidate in asking {
                     let found = segment.find(&candidate.key);
                     candidate.answers.push((page, found));
@@ -363,6 +429,9 @@ impl<M: Medium> Inner<M> {
     }
 
     async fn collect_meta(&self, id: ExtentId) -> Result<(), Stopped> {
+        let most = self.pages_to_move(id);
+        let promise = self.store.try_promise(Purpose::Meta, most, Claimant::Collection);
+        let mut promise = promise.ok_or(Stopped::Starved)?;
         for from in self.batches(id) {
             let mut by_level: BTreeMap<usize, Vec<(PageNo, PageImage)>> = BTreeMap::new();
             for (page, image) in self.read_batch(id, from).await? {
@@ -371,8 +440,9 @@ impl<M: Medium> Inner<M> {
                 }
             }
             for (level, pages) in by_level {
+                let share = promise.split(self.store.in_units(pages.len() as u32));
                 self.claim(&[level], || true).await;
-                self.move_segments(level, pages).await;
+                self.move_segments(level, pages, share).await;
                 self.unclaim(&[level]);
             }
         }
@@ -380,10 +450,18 @@ impl<M: Medium> Inner<M> {
         if self.refers_to(id) { Err(Stopped::Damaged) } else { Ok(()) }
     }
 
+    /// Pages that moving the segments of a meta extent takes at most: each batch is written level
+    /// by level, and fills its last unit up.
+    fn pages_to_move(&self, id: ExtentId) -> u32 {
+        let live = self.store.extents.borrow().get(id).live;
+        let batches = self.batches(id).count() as u32;
+        live + batches * self.options.levels * (self.store.shape.append_unit - 1)
+    }
+
     fn refers_to(&self, id: ExtentId) -> bool {
         let version = self.version.borrow();
         version.levels().iter().flat_map(|level| level.iter()).any(|(_, segment)| {
-            matches!(segment.location, Location::Stored(page) if self.shape.extent_of(page) == id)
+            matches!(segment.location, Location::Stored(page) if self.store.shape.extent_of(page) == id)
         })
     }
 
@@ -396,7 +474,7 @@ impl<M: Medium> Inner<M> {
 
     /// The segment of `level` that is stored in `page`.
     fn place_in(&self, level: &Level, page: PageNo, image: &PageImage) -> Option<usize> {
-        let segment = MetaSegment::new(image.bytes(), self.format)?;
+        let segment = MetaSegment::new(image.bytes(), self.store.format)?;
         if segment.len() == 0 {
             return None;
         }
@@ -406,7 +484,12 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Copies those of `pages` that `level`, which is claimed, still refers to.
-    async fn move_segments(&self, level: usize, pages: Vec<(PageNo, PageImage)>) {
+    async fn move_segments(
+        &self,
+        level: usize,
+        pages: Vec<(PageNo, PageImage)>,
+        promise: Promise<'_>,
+    ) {
         let version = Rc::clone(&self.version.borrow());
         let list = version.level(level);
         let mut places = Vec::new();
@@ -417,13 +500,13 @@ impl<M: Medium> Inner<M> {
                 copies.push(image.bytes().to_vec());
             }
         }
-        let firsts = self.write_segments(copies, IoClass::GcWrite, || 0.5).await;
+        let firsts = self.store.write_segments(copies, promise, IoClass::GcWrite, || 0.5).await;
         let mut edits = Vec::with_capacity(places.len());
         for (at, page) in places.into_iter().zip(&firsts) {
             let Location::Stored(old) = list.segment(at).location else {
                 unreachable!("place_in found it stored")
             };
-            self.extents.borrow_mut().bury(old);
+            self.store.extents.borrow_mut().bury(old);
             let entries = list.segment(at).entries;
             let segment = Segment { location: Location::Stored(*page), entries };
             let new = vec![NamedSegment { first_key: list.first_key(at).into(), segment }];

@@ -12,7 +12,7 @@
 
 use runtime::PageImage;
 
-use crate::medium::PageNo;
+use crate::store::medium::PageNo;
 
 /// Bytes of the common header.
 pub(crate) const HEADER_BYTES: usize = 16;

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use crate::effort::Effort;
-use crate::level::Level;
+use crate::lsm::level::Level;
 
 /// The pointers of one level into the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

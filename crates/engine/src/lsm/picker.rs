@@ -7,6 +7,8 @@
 
 use std::ops::Range;
 
+use crate::lsm::level::Level;
+
 /// How much of a level one compaction takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -28,6 +30,8 @@ pub(crate) struct LevelState {
     pub headroom: usize,
     /// Another compaction works on it.
     pub is_busy: bool,
+    /// There is space on the medium for what a compaction out of it writes.
+    pub has_space: bool,
 }
 
 /// How full a level is, counting what it must have room for: more than 1.0 is due.
@@ -50,7 +54,7 @@ pub(crate) fn pick(levels: &[LevelState]) -> Option<usize> {
         let has_room = n + 1 == last || into.segments == 0 || {
             into.segments + from.slice.min(from.segments) <= into.capacity
         };
-        from.segments > 0 && !from.is_busy && !into.is_busy && has_room
+        from.segments > 0 && from.has_space && !from.is_busy && !into.is_busy && has_room
     };
     (0..last)
         .filter(|n| can_move(*n) && is_due(&levels[*n]))
@@ -61,7 +65,7 @@ pub(crate) fn pick(levels: &[LevelState]) -> Option<usize> {
 /// The lowest level above the last that has anything: to get everything down, room is made from
 /// below.
 pub(crate) fn pick_to_squeeze(levels: &[LevelState]) -> Option<usize> {
-    let is_free = |n: usize| !levels[n].is_busy && !levels[n + 1].is_busy;
+    let is_free = |n: usize| levels[n].has_space && !levels[n].is_busy && !levels[n + 1].is_busy;
     (0..levels.len() - 1).rev().find(|n| levels[*n].segments > 0).filter(|n| is_free(*n))
 }
 
@@ -78,12 +82,54 @@ pub(crate) fn next_slice(cursor: usize, slice: usize, segments: usize) -> Range<
     start..(start + slice).min(segments)
 }
 
+/// What one step of a compaction merges.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Slice {
+    /// Segments of the upper level.
+    pub upper: Range<usize>,
+    /// Segments of the lower level that may share keys with them.
+    pub below: Range<usize>,
+    /// If set, only entries before this key take part; the rest of the one upper segment stays.
+    pub until: Option<Box<[u8]>>,
+    /// Where the next slice begins; `None` is the start of the level.
+    pub end_key: Option<Box<[u8]>>,
+}
+
+/// The slice of `upper` from segment `start` that takes `count` segments, or fewer where they meet
+/// so many of `lower` that more than `limit` pages would be merged. A single segment that meets too
+/// many is taken in parts: a step is bounded whatever the levels look like.
+pub(crate) fn slice_at(
+    upper: &Level,
+    lower: &Level,
+    start: usize,
+    count: usize,
+    limit: usize,
+) -> Slice {
+    let mut range = next_slice(start, count, upper.len());
+    loop {
+        let end_key = (range.end < upper.len()).then(|| upper.first_key(range.end).into());
+        let below = lower.overlapping(upper.first_key(range.start), end_key.as_deref());
+        if range.len() + below.len() <= limit.max(2) {
+            return Slice { upper: range, below, until: None, end_key };
+        }
+        if range.len() == 1 {
+            let cut = below.start + limit.max(2) - 1;
+            let until: Box<[u8]> = lower.first_key(cut).into();
+            let (until, end_key) = (Some(until.clone()), Some(until));
+            return Slice { upper: range, below: below.start..cut, until, end_key };
+        }
+        range.end = range.start + range.len() / 2;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lsm::level::{Location, NamedSegment, Segment};
+    use crate::store::medium::PageNo;
 
     fn level(segments: usize, capacity: usize) -> LevelState {
-        LevelState { segments, capacity, slice: 1, headroom: 1, is_busy: false }
+        LevelState { segments, capacity, slice: 1, headroom: 1, is_busy: false, has_space: true }
     }
 
     #[test]
@@ -123,11 +169,47 @@ mod tests {
     }
 
     #[test]
+    fn without_space_below_another_level_goes() {
+        let starved = LevelState { has_space: false, ..level(30, 25) };
+        assert_eq!(pick(&[level(6, 50), starved, level(0, 100)]), None);
+        assert_eq!(
+            pick(&[level(6, 5), LevelState { segments: 3, ..starved }, level(0, 1)]),
+            Some(0)
+        );
+    }
+
+    #[test]
     fn the_cursor_walks_the_level_and_starts_over() {
         assert_eq!(next_slice(0, 4, 10), 0..4);
         assert_eq!(next_slice(8, 4, 10), 8..10);
         assert_eq!(next_slice(10, 4, 10), 0..4);
         assert_eq!(slice_len(100, 2000, 128), 6);
         assert_eq!(slice_len(3, 0, 128), 3);
+    }
+
+    /// A level whose segments begin with these keys.
+    fn keys(keys: impl Iterator<Item = u8>) -> Level {
+        let segment = || Segment { location: Location::Stored(PageNo(0)), entries: 1 };
+        let named = keys.map(|key| NamedSegment { first_key: [key].into(), segment: segment() });
+        Level::empty(0).splice(0..0, named.collect())
+    }
+
+    #[test]
+    fn a_slice_takes_fewer_segments_where_they_meet_many() {
+        let upper = keys([10, 20, 30, 40].into_iter());
+        let lower = keys(0..50);
+        let slice = slice_at(&upper, &lower, 0, 4, 30);
+        assert_eq!((slice.upper, slice.below, slice.until), (0..2, 10..30, None));
+        assert_eq!(slice.end_key.as_deref(), Some(&[30][..]));
+    }
+
+    #[test]
+    fn a_segment_that_meets_too_many_is_taken_in_parts() {
+        let upper = keys([10, 20].into_iter());
+        let lower = keys(0..50);
+        let slice = slice_at(&upper, &lower, 1, 1, 8);
+        assert_eq!((slice.upper, slice.below), (1..2, 20..27));
+        assert_eq!(slice.until.as_deref(), Some(&[27][..]));
+        assert_eq!(slice.end_key, slice.until);
     }
 }

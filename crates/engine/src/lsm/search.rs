@@ -5,12 +5,12 @@ use std::ops::Range;
 use runtime::PageImage;
 
 use crate::effort::Effort;
-use crate::level::Location;
-use crate::medium::PageNo;
-use crate::meta_segment::MetaSegment;
+use crate::format::meta_segment::MetaSegment;
+use crate::format::pointer::{Pointer, PointerFormat};
+use crate::lsm::level::Location;
+use crate::lsm::version::Version;
 use crate::options::MAX_LEVELS;
-use crate::pointer::{Pointer, PointerFormat};
-use crate::version::Version;
+use crate::store::medium::PageNo;
 
 /// How far a search came.
 #[derive(Clone, Debug)]

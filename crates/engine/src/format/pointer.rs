@@ -8,7 +8,7 @@
 //! behind in lower levels that point into an extent which is then used again; when such an entry is
 //! dropped, its generation tells that nothing of the extent's new contents has died.
 
-use crate::medium::{PageNo, Shape};
+use crate::store::medium::{PageNo, Shape};
 
 /// Bytes of an addressable piece of a page.
 pub(crate) const PIECE_BYTES: u32 = 512;

@@ -3,11 +3,11 @@
 //! Level lists are charged by what the firmware would keep (key and page address of each segment),
 //! not by what this program's structures happen to take.
 
-use crate::engine::{Inner, PAGE_ADDRESS_BYTES, RANGE_POINTER_BYTES, sizing_input};
-use crate::medium::Medium;
+use crate::lsm::version::Version;
+use crate::lsm::{Inner, PAGE_ADDRESS_BYTES, RANGE_POINTER_BYTES, sizing_input};
 use crate::sizing;
 use crate::stats::MemoryUse;
-use crate::version::Version;
+use crate::store::medium::Medium;
 
 /// Index memory of a version, with the other fields left at zero.
 fn index_memory(version: &Version, prefix_bytes: u64, page_bytes: u64) -> MemoryUse {
@@ -37,7 +37,7 @@ impl<M: Medium> Inner<M> {
 
     fn index_memory_of(&self, version: &Version) -> MemoryUse {
         let prefix_bytes = self.options.prefix_bytes as u64;
-        index_memory(version, prefix_bytes, u64::from(self.shape.page_bytes))
+        index_memory(version, prefix_bytes, u64::from(self.store.shape.page_bytes))
     }
 
     pub(crate) fn memory_index_bytes(&self) -> u64 {
@@ -56,7 +56,8 @@ impl<M: Medium> Inner<M> {
             return;
         }
         stats.replans += 1;
-        let mut input = sizing_input(&self.options, &self.surroundings, &self.shape, self.format);
+        let mut input =
+            sizing_input(&self.options, &self.surroundings, &self.store.shape, self.store.format);
         // Set aside an eighth more than there is now, with the key length there is now.
         let segments: u64 = version.levels().iter().map(|l| u64::from(l.totals().segments)).sum();
         let entries: u64 = version.levels().iter().map(|l| l.totals().entries).sum();

@@ -1,0 +1,347 @@
+//! The engine: its state, and the operations of its users.
+//!
+//! One Put: wait for room, charge the processor, insert in the active memtable; a full memtable is
+//! frozen and flushed by a task (`flush`). One Get: memtables, then the levels in memory, then at
+//! most one meta segment per level that is not pinned, then the page with the value. Compaction
+//! and garbage collection are tasks of their own (`compaction`, `collect`).
+//!
+//! Invariants: a key's newest entry is the first one met going down (active memtable, frozen ones
+//! newest first, L1, L2, ...); a page is released only when no version in use and no reader under
+//! way can lead to it; everything an acknowledged write changed is in memory that a power cut
+//! dumps, or durable on the medium.
+
+pub(crate) mod collect;
+pub(crate) mod compaction;
+pub(crate) mod dump;
+pub(crate) mod flush;
+pub(crate) mod key_index;
+pub(crate) mod level;
+pub(crate) mod memory;
+pub(crate) mod memtable;
+pub(crate) mod merge;
+pub(crate) mod open;
+pub(crate) mod picker;
+pub(crate) mod ranges;
+pub(crate) mod reads;
+pub(crate) mod search;
+pub(crate) mod version;
+pub(crate) mod writes;
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use runtime::{IoClass, Nanos};
+
+use crate::error::EngineError;
+use crate::format::meta_segment;
+use crate::format::object::Sequence;
+use crate::format::pointer::PointerFormat;
+use crate::lsm::collect::Sweep;
+use crate::lsm::memtable::{Entry, Memtable};
+use crate::lsm::reads::Located;
+use crate::lsm::version::Version;
+use crate::options::{Options, Surroundings};
+use crate::planted::Fault;
+use crate::sizing::{LevelPlan, SizingInput};
+use crate::stats::{EngineStats, MemoryUse};
+use crate::store::PageStore;
+use crate::store::extents::State;
+use crate::store::medium::{Medium, Shape};
+use crate::{MAX_KEY_BYTES, Value};
+
+/// An LSM engine on a medium. Clones are handles to the same store.
+pub struct Engine<M: Medium> {
+    pub(crate) inner: Rc<Inner<M>>,
+}
+
+impl<M: Medium> Clone for Engine<M> {
+    fn clone(&self) -> Self {
+        Self { inner: Rc::clone(&self.inner) }
+    }
+}
+
+pub(crate) struct Inner<M> {
+    pub store: Rc<PageStore<M>>,
+    pub options: Options,
+    pub surroundings: Surroundings,
+    pub plan: RefCell<LevelPlan>,
+    pub memtables: RefCell<Memtables>,
+    pub version: RefCell<Rc<Version>>,
+    /// Where partial compaction goes on in each level.
+    pub cursors: RefCell<Vec<Box<[u8]>>>,
+    /// Levels that a background task is changing.
+    pub busy: RefCell<Vec<bool>>,
+    pub sequence: Cell<Sequence>,
+    pub flushes: Cell<u64>,
+    pub fullness: Cell<Fullness>,
+    /// Compact everything down, to find garbage that upper levels hide.
+    pub is_squeezing: Cell<bool>,
+    pub sweep: Sweep,
+    /// A flush waits for space.
+    pub flush_is_starved: Cell<bool>,
+    /// Pages of the slice that there was no space for last; 0 if there was.
+    pub short_of: Cell<u32>,
+    pub compaction_buffers: Cell<u64>,
+    pub stats: RefCell<EngineStats>,
+}
+
+/// Whether clients may write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fullness {
+    /// They may, or wait for collection to make room.
+    Room,
+    /// Only deletes: there is no garbage left to collect.
+    Full,
+    /// Not even deletes can be flushed.
+    Stuck,
+}
+
+#[derive(Default)]
+pub(crate) struct Memtables {
+    pub active: Memtable,
+    /// Oldest first.
+    pub frozen: VecDeque<Rc<Memtable>>,
+}
+
+impl Memtables {
+    pub(crate) fn get(&self, key: &[u8]) -> Option<(Sequence, &Entry)> {
+        let newest_first =
+            std::iter::once(&self.active).chain(self.frozen.iter().rev().map(|m| &**m));
+        newest_first.into_iter().find_map(|memtable| memtable.get(key, Sequence::MAX))
+    }
+}
+
+/// What a Get found, and what it took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lookup {
+    /// The value, if the key has one.
+    pub value: Option<Value>,
+    /// Flash reads it took.
+    pub flash_reads: u32,
+}
+
+/// When a conditional write goes ahead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Condition {
+    /// Whatever is there.
+    Always,
+    /// Only over an existing value.
+    MustExist,
+    /// Only where there is no value.
+    MustNotExist,
+}
+
+impl<M: Medium> Engine<M> {
+    pub(crate) fn from_parts(
+        store: PageStore<M>,
+        options: Options,
+        surroundings: Surroundings,
+        plan: LevelPlan,
+    ) -> Self {
+        let levels = options.levels as usize;
+        let version = Version::new(levels, options.prefix_bytes, options.range_pointers);
+        let compactions = vec![0; levels];
+        let inner = Inner {
+            store: Rc::new(store),
+            plan: RefCell::new(plan),
+            version: RefCell::new(Rc::new(version)),
+            cursors: RefCell::new(vec![Box::default(); levels]),
+            busy: RefCell::new(vec![false; levels]),
+            stats: RefCell::new(EngineStats { compactions, ..EngineStats::default() }),
+            options,
+            surroundings,
+            memtables: RefCell::default(),
+            sequence: Cell::new(0),
+            flushes: Cell::new(0),
+            fullness: Cell::new(Fullness::Room),
+            is_squeezing: Cell::new(false),
+            sweep: Sweep::default(),
+            flush_is_starved: Cell::new(false),
+            short_of: Cell::new(0),
+            compaction_buffers: Cell::new(0),
+        };
+        Self { inner: Rc::new(inner) }
+    }
+
+    /// The value of `key`. `work` is processor time that the caller owes for this operation; it is
+    /// charged together with the search.
+    ///
+    /// Takes at most one flash read per level that is not pinned, and one per page of the value.
+    ///
+    /// # Errors
+    /// [`EngineError::KeyLength`]; [`EngineError::Corrupt`] if a page on the way is damaged.
+    pub async fn get(&self, key: &[u8], work: Nanos) -> Result<Lookup, EngineError> {
+        check_key(key)?;
+        let inner = &*self.inner;
+        let _guard =
+            (!inner.store.planted.has(Fault::ReadWithoutEpoch)).then(|| inner.store.epochs.enter());
+        let unpinned = inner.unpinned_levels();
+        let mut flash_reads = 0;
+        let value = match inner.locate(key, work, &mut flash_reads).await? {
+            Located::Absent => None,
+            Located::Memory(entry) => entry,
+            Located::At(pointer) => {
+                let value =
+                    inner.store.read_value(key, pointer, IoClass::ClientRead, &mut flash_reads);
+                Some(value.await?)
+            }
+        };
+        inner.count_get(key, value.as_ref(), flash_reads, unpinned);
+        Ok(Lookup { value, flash_reads })
+    }
+
+    /// Whether `key` has a value; reads no value. See [`Self::get`] for `work` and errors.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn exists(&self, key: &[u8], work: Nanos) -> Result<bool, EngineError> {
+        check_key(key)?;
+        let _guard = self.inner.store.epochs.enter();
+        Ok(match self.inner.locate(key, work, &mut 0).await? {
+            Located::Absent => false,
+            Located::Memory(entry) => entry.is_some(),
+            Located::At(_) => true,
+        })
+    }
+
+    /// Stores `value` under `key` if `condition` holds; returns whether it did.
+    ///
+    /// Acknowledged writes survive a power cut, being in memory that is dumped. Waits while the
+    /// memtable is full and its flush is behind.
+    ///
+    /// # Errors
+    /// [`EngineError::KeyLength`], [`EngineError::ValueTooLarge`], [`EngineError::Full`],
+    /// [`EngineError::ReadOnly`]; with a condition also those of [`Self::get`].
+    pub async fn put(
+        &self,
+        key: &[u8],
+        value: Value,
+        condition: Condition,
+        work: Nanos,
+    ) -> Result<bool, EngineError> {
+        check_key(key)?;
+        self.inner.check_value(key, &value)?;
+        self.inner.write(key, Some(value), condition, work).await
+    }
+
+    /// Removes `key` if `condition` holds; returns whether it did. See [`Self::put`].
+    ///
+    /// # Errors
+    /// As [`Self::put`], but a store without room still takes deletes.
+    pub async fn delete(
+        &self,
+        key: &[u8],
+        condition: Condition,
+        work: Nanos,
+    ) -> Result<bool, EngineError> {
+        check_key(key)?;
+        self.inner.write(key, None, condition, work).await
+    }
+
+    /// The longest value this store takes, in bytes.
+    pub fn max_value_bytes(&self) -> u32 {
+        self.inner.max_value_bytes()
+    }
+
+    /// The most flash reads that the Get of a value of `value_len` bytes can take.
+    pub fn read_bound(&self, key_len: usize, value_len: u32) -> u32 {
+        self.inner.read_bound(key_len, value_len)
+    }
+
+    /// Counters so far.
+    pub fn stats(&self) -> EngineStats {
+        EngineStats {
+            shared_reads: self.inner.store.shared_reads(),
+            ..self.inner.stats.borrow().clone()
+        }
+    }
+
+    /// Memory in use now.
+    pub fn memory(&self) -> MemoryUse {
+        self.inner.memory()
+    }
+
+    /// The level sizes in force.
+    pub fn plan(&self) -> LevelPlan {
+        self.inner.plan.borrow().clone()
+    }
+
+    /// Segments and entries of each level, L1 first.
+    pub fn levels(&self) -> Vec<(u64, u64)> {
+        let version = self.inner.version.borrow();
+        let of = |level: &crate::lsm::level::Level| {
+            (u64::from(level.totals().segments), level.totals().entries)
+        };
+        version.levels().iter().map(|level| of(level)).collect()
+    }
+
+    /// Where background work stands, in a line for a person who wonders why nothing moves.
+    pub fn background(&self) -> String {
+        let inner = &*self.inner;
+        let extents = inner.store.extents.borrow();
+        let memtables = inner.memtables.borrow();
+        let count = |state| extents.iter().filter(|(_, extent)| extent.state == state).count();
+        format!(
+            "extents: {} free, {} releasing, {} collecting, {} quarantined; promised pages {:?}; \
+             memtable {} B and {} frozen; levels {:?}; busy {:?}; {:?}, squeezing {}, flush \
+             starved {}, compaction starved {}",
+            extents.free(),
+            extents.releasing(),
+            count(State::Collecting),
+            count(State::Quarantined),
+            inner.store.promised_pages(),
+            memtables.active.bytes(),
+            memtables.frozen.len(),
+            inner.level_states(),
+            inner.busy.borrow(),
+            inner.fullness.get(),
+            inner.is_squeezing.get(),
+            inner.flush_is_starved.get(),
+            inner.compaction_is_starved(),
+        )
+    }
+
+    /// Waits until no memtable waits for its flush and no level is due for compaction.
+    pub async fn settle(&self) {
+        let inner = &*self.inner;
+        inner.store.work.wait_until(|| inner.is_settled()).await;
+    }
+}
+
+/// A key has 1 to 255 bytes, as SNIA's API has it.
+fn check_key(key: &[u8]) -> Result<(), EngineError> {
+    if (1..=MAX_KEY_BYTES).contains(&key.len()) {
+        Ok(())
+    } else {
+        Err(EngineError::KeyLength(key.len()))
+    }
+}
+
+pub(crate) fn sizing_input(
+    options: &Options,
+    surroundings: &Surroundings,
+    shape: &Shape,
+    format: PointerFormat,
+) -> SizingInput {
+    let key_bytes = surroundings.expected_key_bytes;
+    let entries = meta_segment::entries_per_page(shape.payload_bytes, format.bytes, key_bytes);
+    SizingInput {
+        fill_bytes: (shape.capacity_bytes() as f64 * options.fill) as u64,
+        capacity_bytes: shape.capacity_bytes(),
+        pair_bytes: u64::from(key_bytes + surroundings.expected_value_bytes).max(1),
+        key_bytes: u64::from(key_bytes),
+        pointer_bytes: PAGE_ADDRESS_BYTES,
+        entries_per_segment: u64::from(entries),
+        segment_bytes: u64::from(shape.page_bytes),
+        prefix_bytes: options.prefix_bytes as u64,
+        range_pointer_bytes: if options.range_pointers { RANGE_POINTER_BYTES } else { 0 },
+        dram_bytes: surroundings.index_dram_bytes,
+        levels: options.levels,
+    }
+}
+
+/// A level list entry holds a key and the address of a page.
+pub(crate) const PAGE_ADDRESS_BYTES: u64 = 4;
+/// A range pointer is the number of a segment in the next level.
+pub(crate) const RANGE_POINTER_BYTES: u64 = 4;

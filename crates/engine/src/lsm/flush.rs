@@ -1,0 +1,164 @@
+//! Flush: a frozen memtable becomes data pages and entries of L1.
+
+use std::rc::Rc;
+
+use runtime::IoClass;
+
+use crate::Value;
+use crate::format::data_page::Outgoing;
+use crate::format::meta_segment;
+use crate::format::pointer::Pointer;
+use crate::lsm::Inner;
+use crate::lsm::compaction::Place;
+use crate::lsm::memtable::Memtable;
+use crate::lsm::merge::{ListRun, SegmentRun, merge};
+use crate::lsm::version::LevelEdit;
+use crate::store::extents::Purpose;
+use crate::store::medium::Medium;
+use crate::store::space::{Claimant, Promise};
+use crate::store::writing::{Written, lay_out};
+
+impl<M: Medium> Inner<M> {
+    /// The task that flushes frozen memtables, oldest first, for ever.
+    pub(crate) async fn flush_forever(self: Rc<Self>) {
+        loop {
+            let has_work = || self.store.is_healthy() && !self.memtables.borrow().frozen.is_empty();
+            self.store.work.wait_until(has_work).await;
+            let oldest = self.memtables.borrow().frozen.front().map(Rc::clone);
+            self.flush(&oldest.expect("a memtable is frozen")).await;
+        }
+    }
+
+    async fn flush(&self, memtable: &Memtable) {
+        let objects: Vec<Outgoing<'_>> = memtable.iter().filter_map(outgoing).collect();
+        let costs = &self.store.cpu.costs;
+        self.store.cpu.cores.spend_in_background(costs.of_packing(objects.len())).await;
+        let layout = lay_out(&objects, self.store.shape.payload_bytes);
+        let promise = self.promise_data(self.store.pages_of(&layout)).await;
+        let urgency = || self.fill_of_active_memtable();
+        let written = self.store.write_objects(layout, promise, IoClass::Flush, urgency).await;
+        let mut pointers = written.pointers.iter();
+        let entries = memtable
+            .iter()
+            .map(|(key, _, entry)| {
+                let pointer = entry.as_ref().and_then(|_| pointers.next());
+                (key.into(), pointer.copied().unwrap_or(Pointer::TOMBSTONE))
+            })
+            .collect::<Vec<(Box<[u8]>, Pointer)>>();
+        if self.merge_into_first_level(entries, &written).await {
+            let mut stats = self.stats.borrow_mut();
+            stats.flushes += 1;
+            stats.flushed_objects += objects.len() as u64;
+        }
+    }
+
+    /// Waits for space for data; nothing is held meanwhile but the memtable.
+    async fn promise_data(&self, pages: u32) -> Promise<'_> {
+        let promise = || self.store.try_promise(Purpose::Data, pages, Claimant::Flush);
+        self.wait_for(promise).await
+    }
+
+    /// Waits until `attempt` gives something, and lets the collection know that a flush is held up.
+    async fn wait_for<T>(&self, attempt: impl Fn() -> Option<T>) -> T {
+        loop {
+            if let Some(promise) = attempt() {
+                self.flush_is_starved.set(false);
+                return promise;
+            }
+            if !self.flush_is_starved.replace(true) {
+                self.store.work.notify_all();
+                self.store.room.notify_all();
+            }
+            self.store.work.notified().await;
+        }
+    }
+
+    /// Merges the entries of a flush into L1 and publishes them together with the end of their
+    /// memtable: a reader finds them in one or the other. Returns whether it did: L1 may be damaged.
+    async fn merge_into_first_level(
+        &self,
+        entries: Vec<(Box<[u8]>, Pointer)>,
+        written: &Written,
+    ) -> bool {
+        let place = self.claim_first_level(&entries).await;
+        let level = Rc::clone(&self.version.borrow().levels()[0]);
+        let Some(lower) = self.load(&level, 0..level.len()).await else {
+            self.unclaim(&[0]);
+            return false;
+        };
+        let lower = SegmentRun::new(lower, self.store.format);
+        let drops_tombstones = self.options.levels == 1;
+        let payload = self.store.shape.payload_bytes;
+        let upper = ListRun::new(entries);
+        let merged = merge(upper, lower, self.store.format, payload, drops_tombstones);
+        let cost = self.store.cpu.costs.of_merge(merged.entries);
+        self.store.cpu.cores.spend_in_background(cost).await;
+        let (segments, dead) = (merged.segments, merged.dead);
+        let urgency = || self.fill_of_active_memtable();
+        let new = self.place(segments, place, IoClass::CompactionWrite, urgency).await;
+        self.store.objects_published(written);
+        self.count_merge(merged.entries, &dead);
+        self.store.bury(&dead);
+        let range = 0..level.len();
+        self.bury_segments(&level, range.clone());
+        self.publish(vec![LevelEdit { level: 0, range, new }]);
+        self.memtables.borrow_mut().frozen.pop_front();
+        self.flushes.set(self.flushes.get() + 1);
+        self.unclaim(&[0]);
+        self.store.room.notify_all();
+        true
+    }
+
+    /// Claims L1 together with a place for what the merge of `entries` into it gives.
+    async fn claim_first_level(&self, entries: &[(Box<[u8]>, Pointer)]) -> Place<'_> {
+        let expected = self.flush_segments();
+        let payload = self.store.shape.payload_bytes;
+        let own: usize =
+            entries.iter().map(|(key, _)| self.store.format.bytes + key.len() + 2).sum();
+        let most = || {
+            let lower = self.version.borrow().level(0).len() * payload as usize;
+            meta_segment::most_pages(own + lower, payload)
+        };
+        loop {
+            self.claim(&[0], || self.first_level_has_room(expected)).await;
+            if let Some(place) = self.place_for(0, most()) {
+                self.flush_is_starved.set(false);
+                return place;
+            }
+            self.unclaim(&[0]);
+            self.wait_for(|| self.place_for(0, most()).map(drop)).await;
+        }
+    }
+
+    /// Segments that a flush adds to L1, roughly.
+    pub(crate) fn flush_segments(&self) -> usize {
+        let pair = self.surroundings.expected_key_bytes + self.surroundings.expected_value_bytes;
+        let objects = self.options.memtable_bytes / u64::from(pair.max(1)) + 1;
+        let key_bytes = self.surroundings.expected_key_bytes;
+        let entries = meta_segment::entries_per_page(
+            self.store.shape.payload_bytes,
+            self.store.format.bytes,
+            key_bytes,
+        );
+        objects.div_ceil(u64::from(entries)) as usize
+    }
+
+    fn first_level_has_room(&self, segments: usize) -> bool {
+        let len = self.version.borrow().level(0).len();
+        len == 0 || len + segments <= self.capacity(0)
+    }
+
+    fn fill_of_active_memtable(&self) -> f64 {
+        let memtables = self.memtables.borrow();
+        if memtables.frozen.len() < self.options.frozen_memtables {
+            return 0.0;
+        }
+        memtables.active.bytes() as f64 / self.options.memtable_bytes as f64
+    }
+}
+
+fn outgoing<'a>(
+    (key, sequence, entry): (&'a [u8], u64, &'a Option<Value>),
+) -> Option<Outgoing<'a>> {
+    entry.as_ref().map(|value| Outgoing { key, sequence, value })
+}

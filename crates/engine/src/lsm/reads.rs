@@ -1,0 +1,99 @@
+//! Looking keys up.
+
+use std::rc::Rc;
+
+use runtime::{IoClass, Nanos};
+
+use crate::Value;
+use crate::effort::Effort;
+use crate::error::EngineError;
+use crate::format::data_page;
+use crate::format::meta_segment::MetaSegment;
+use crate::format::pointer::Pointer;
+use crate::lsm::Inner;
+use crate::lsm::memtable::Entry;
+use crate::lsm::search::{Step, search};
+use crate::store::medium::Medium;
+
+/// Where the newest entry of a key is.
+pub(crate) enum Located {
+    Memory(Entry),
+    At(Pointer),
+    Absent,
+}
+
+impl<M: Medium> Inner<M> {
+    /// Finds the newest entry of `key`, reading meta segments that are not in memory.
+    pub(crate) async fn locate(
+        &self,
+        key: &[u8],
+        mut work: Nanos,
+        flash_reads: &mut u32,
+    ) -> Result<Located, EngineError> {
+        let mut effort = Effort { memtables: 1, ..Effort::default() };
+        let in_memtable = self.memtables.borrow().get(key).map(|(_, entry)| entry.clone());
+        if let Some(entry) = in_memtable {
+            self.store.cpu.cores.spend(work + self.store.cpu.costs.of(effort)).await;
+            return Ok(Located::Memory(entry));
+        }
+        let version = Rc::clone(&self.version.borrow());
+        let mut step = search(&version, key, 0, None, self.store.format, &mut effort);
+        loop {
+            self.store.cpu.cores.spend(work + self.store.cpu.costs.of(effort)).await;
+            let pending = match step {
+                Step::Absent => return Ok(Located::Absent),
+                Step::Found(pointer) if pointer.is_tombstone() => return Ok(Located::Absent),
+                Step::Found(pointer) => return Ok(Located::At(pointer)),
+                Step::Read(pending) => pending,
+            };
+            let image = self.store.read_meta(pending.page, IoClass::ClientRead).await?;
+            *flash_reads += 1;
+            let segment = MetaSegment::new(image.bytes(), self.store.format).expect("just checked");
+            segment.prefetch();
+            self.store.cpu.cores.spend(self.store.cpu.costs.of(segment.effort())).await;
+            (work, effort) = (Nanos::ZERO, Effort::default());
+            step = if let Some(pointer) = segment.find(key) {
+                Step::Found(pointer)
+            } else {
+                let next = pending.level + 1;
+                search(&version, key, next, pending.below, self.store.format, &mut effort)
+            };
+        }
+    }
+
+    pub(crate) fn read_bound(&self, key_len: usize, value_len: u32) -> u32 {
+        let payload = self.store.shape.payload_bytes;
+        self.unpinned_levels() + data_page::pages_of(payload, key_len, value_len)
+    }
+
+    /// Levels that are not in memory altogether: each may cost a Get a read.
+    pub(crate) fn unpinned_levels(&self) -> u32 {
+        let version = self.version.borrow();
+        let totals = version.levels().iter().map(|level| level.totals());
+        totals.filter(|totals| totals.pinned < totals.segments).count() as u32
+    }
+
+    /// `unpinned` is the number of levels not in memory when the Get began.
+    pub(crate) fn count_get(
+        &self,
+        key: &[u8],
+        value: Option<&Value>,
+        flash_reads: u32,
+        unpinned: u32,
+    ) {
+        let payload = self.store.shape.payload_bytes;
+        let bound =
+            unpinned + value.map_or(0, |v| data_page::pages_of(payload, key.len(), v.len()));
+        assert!(
+            flash_reads <= bound,
+            "a Get took {flash_reads} flash reads, the design promises {bound}"
+        );
+        let stats = &mut *self.stats.borrow_mut();
+        stats.reads_per_get.add(flash_reads);
+        if value.is_some() {
+            stats.gets_found += 1;
+        } else {
+            stats.gets_missing += 1;
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The page store: what an index of this crate keeps its pages and objects in.
+//!
+//! It knows extents, space, reads, writes and releases, and nothing of keys in order. Every index
+//! (the LSM-tree, the hash table) owns one.
+//!
+//! Invariants: a page that was handed out and has no place in an index yet is *unpublished*, and a
+//! power cut makes a hole of it; space is promised before it is written to, so that no write ever
+//! waits half-way (`space`); an extent is released only when no reader under way can lead to it
+//! (`epochs`).
+
+pub(crate) mod epochs;
+pub(crate) mod extents;
+pub(crate) mod medium;
+pub(crate) mod pacing;
+pub(crate) mod reading;
+pub(crate) mod releasing;
+pub(crate) mod shared_reads;
+pub(crate) mod space;
+pub(crate) mod writing;
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use runtime::{Cores, Handle, Notify, Semaphore};
+
+use crate::effort::CpuCosts;
+use crate::format::pointer::PointerFormat;
+use crate::planted::Planted;
+use crate::store::epochs::Epochs;
+use crate::store::extents::{Extents, Purpose};
+use crate::store::medium::{ExtentId, Medium, PageNo, Shape};
+use crate::store::shared_reads::SharedReads;
+use crate::store::space::Promised;
+
+/// The processor an engine runs on, and what its steps cost there.
+pub struct Cpu {
+    /// The cores; shared with whoever else runs on them.
+    pub cores: Rc<Cores>,
+    /// What each step costs.
+    pub costs: CpuCosts,
+}
+
+/// Pages and extents of one medium.
+pub(crate) struct PageStore<M> {
+    pub handle: Handle,
+    pub medium: M,
+    pub shape: Shape,
+    pub format: PointerFormat,
+    pub cpu: Cpu,
+    pub planted: Planted,
+    pub epochs: Epochs,
+    pub extents: RefCell<Extents>,
+    /// Background tasks wait here.
+    pub work: Notify,
+    /// Writers wait here.
+    pub room: Notify,
+    shared_reads: SharedReads,
+    /// Pages handed out to writers whose result is not published yet.
+    unpublished: RefCell<BTreeSet<PageNo>>,
+    promised: Promised,
+    /// One extent is erased at a time, so that reads never find all dies erasing.
+    erasing: Semaphore,
+    /// The first page found damaged by background work.
+    failure: Cell<Option<PageNo>>,
+}
+
+impl<M: Medium> PageStore<M> {
+    pub(crate) fn new(handle: Handle, medium: M, cpu: Cpu, planted: Planted) -> Self {
+        let shape = medium.shape();
+        Self {
+            handle,
+            medium,
+            shape,
+            format: PointerFormat::new(&shape),
+            cpu,
+            planted,
+            epochs: Epochs::default(),
+            extents: RefCell::new(Extents::new(shape)),
+            work: Notify::default(),
+            room: Notify::default(),
+            shared_reads: SharedReads::default(),
+            unpublished: RefCell::default(),
+            promised: Promised::default(),
+            erasing: Semaphore::new(1),
+            failure: Cell::new(None),
+        }
+    }
+
+    /// Background work cannot go on: `page` is damaged.
+    pub(crate) fn fail(&self, page: PageNo) {
+        self.failure.set(Some(page));
+        self.room.notify_all();
+        self.work.notify_all();
+    }
+
+    pub(crate) fn failure(&self) -> Option<PageNo> {
+        self.failure.get()
+    }
+
+    pub(crate) fn is_healthy(&self) -> bool {
+        self.failure.get().is_none()
+    }
+
+    /// Client reads that another client's read served.
+    pub(crate) fn shared_reads(&self) -> u64 {
+        self.shared_reads.shared()
+    }
+
+    /// Whether every page of the extent that was handed out is published (or a known hole).
+    pub(crate) fn is_published(&self, id: ExtentId) -> bool {
+        let first = self.shape.page(id, 0);
+        let end = PageNo(first.0 + self.shape.pages_per_extent);
+        self.unpublished.borrow().range(first..end).next().is_none()
+    }
+
+    /// The extents as a power cut would leave them: what is unpublished becomes holes.
+    pub(crate) fn extents_after_a_cut(&self) -> Extents {
+        let mut extents = self.extents.borrow().clone();
+        for page in &*self.unpublished.borrow() {
+            extents.add_hole(*page);
+        }
+        extents
+    }
+
+    /// Whether the extent's count of live items can be relied on. Once generations have wrapped
+    /// around, an entry that was left behind long ago may have been taken for a death among the
+    /// present contents: such a data extent is read before it is released.
+    pub(crate) fn count_is_certain(&self, id: ExtentId) -> bool {
+        let extents = self.extents.borrow();
+        let extent = extents.get(id);
+        extent.purpose == Purpose::Meta || self.format.tells_apart(extent.generation)
+    }
+}

@@ -1,0 +1,116 @@
+//! Reading pages and values, checked.
+
+use runtime::{IoClass, PageImage};
+
+use crate::Value;
+use crate::error::EngineError;
+use crate::format::data_page::{self, Found};
+use crate::format::meta_segment::MetaSegment;
+use crate::format::object::ObjectHead;
+use crate::format::page;
+use crate::format::pointer::Pointer;
+use crate::planted::Fault;
+use crate::store::PageStore;
+use crate::store::medium::{Medium, PageNo, Unreadable};
+
+impl<M: Medium> PageStore<M> {
+    /// Reads a page; reads of clients share what is under way.
+    async fn read_raw(&self, page: PageNo, class: IoClass) -> Result<PageImage, EngineError> {
+        let read = if class == IoClass::ClientRead {
+            self.shared_reads.read(page, || self.medium.read(page, class)).await
+        } else {
+            self.medium.read(page, class).await
+        };
+        read.map_err(|_| EngineError::Corrupt(page))
+    }
+
+    /// Reads a page and checks that it is what was written there.
+    pub(crate) async fn read_page(
+        &self,
+        page: PageNo,
+        class: IoClass,
+    ) -> Result<PageImage, EngineError> {
+        let image = self.read_raw(page, class).await?;
+        self.check_page(page, image)
+    }
+
+    pub(crate) fn check_page(
+        &self,
+        page: PageNo,
+        image: PageImage,
+    ) -> Result<PageImage, EngineError> {
+        let is_intact = page::is_intact(&image, page) || self.planted.has(Fault::SkipChecksum);
+        if is_intact { Ok(image) } else { Err(EngineError::Corrupt(page)) }
+    }
+
+    /// Reads a page that must be a meta segment.
+    pub(crate) async fn read_meta(
+        &self,
+        page: PageNo,
+        class: IoClass,
+    ) -> Result<PageImage, EngineError> {
+        let image = self.read_raw(page, class).await?;
+        self.check_meta(page, Ok(image))
+    }
+
+    /// Checks a page that was read and must be a meta segment.
+    pub(crate) fn check_meta(
+        &self,
+        page: PageNo,
+        read: Result<PageImage, Unreadable>,
+    ) -> Result<PageImage, EngineError> {
+        let image = read.map_err(|_| EngineError::Corrupt(page))?;
+        let image = self.check_page(page, image)?;
+        let is_meta = MetaSegment::new(image.bytes(), self.format).is_some();
+        if is_meta { Ok(image) } else { Err(EngineError::Corrupt(page)) }
+    }
+
+    /// Reads the value that `pointer` says `key` has.
+    pub(crate) async fn read_value(
+        &self,
+        key: &[u8],
+        pointer: Pointer,
+        class: IoClass,
+        flash_reads: &mut u32,
+    ) -> Result<Value, EngineError> {
+        let (page, piece) = self.format.locate(pointer);
+        let image = self.read_page(page, class).await?;
+        *flash_reads += 1;
+        match data_page::find(image.bytes(), piece, key) {
+            Some(Found::Whole(value)) => Ok(value),
+            Some(Found::Large(head)) => self.read_large(page, head, class, flash_reads).await,
+            None => Err(EngineError::Corrupt(page)),
+        }
+    }
+
+    /// Reads the further pages of a large value, all at once.
+    pub(crate) async fn read_large(
+        &self,
+        first: PageNo,
+        head: ObjectHead<'_>,
+        class: IoClass,
+        flash_reads: &mut u32,
+    ) -> Result<Value, EngineError> {
+        let payload = self.shape.payload_bytes;
+        let pages = data_page::pages_of_large(payload, head.key.len(), head.value_len);
+        let tails: Vec<_> =
+            (1..pages).map(|number| self.medium.read(PageNo(first.0 + number), class)).collect();
+        let mut bytes = head.first_part().to_vec();
+        for (number, tail) in (1..).zip(tails) {
+            let page = PageNo(first.0 + number);
+            let image = tail.await.map_err(|_| EngineError::Corrupt(page))?;
+            *flash_reads += 1;
+            let image = self.check_page(page, image)?;
+            let part = data_page::tail_part(image.bytes(), number);
+            bytes.extend_from_slice(part.ok_or(EngineError::Corrupt(page))?);
+        }
+        if head.is_synthetic {
+            return head.value().ok_or(EngineError::Corrupt(first));
+        }
+        if bytes.len() == head.value_len as usize {
+            Ok(Value::from_bytes(&bytes))
+        } else {
+            Err(EngineError::Corrupt(first))
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Space: who may take the last of it (docs/decisions/0010).
+//!
+//! Whoever writes is promised all the pages of one job before the job begins, so nobody ever waits
+//! for space with work in hand. Claimants stand in an order; each leaves enough extents free for
+//! those after it in the chain "flush needs room that compaction makes, compaction needs space that
+//! collection makes":
+//!
+//! ```text
+//! clients > flush > compaction > collection
+//! ```
+//! A promise counts against what is free until it is used up or given back.
+
+use std::cell::Cell;
+
+use runtime::Notify;
+
+use crate::store::PageStore;
+use crate::store::extents::Purpose;
+use crate::store::medium::Medium;
+
+/// Who asks for space.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Claimant {
+    /// Garbage collection moving meta pages: gives back more than it takes.
+    Collection,
+    /// Compaction: what it writes makes as much garbage.
+    Compaction,
+    /// Flush: needs compaction to make room.
+    Flush,
+}
+
+impl Claimant {
+    /// Extents that must stay free beyond what is promised. Collection fills at most one extent
+    /// before it releases one, and a power cut in the middle may strand another one half full.
+    pub(crate) const fn leaves_free(self) -> usize {
+        match self {
+            Self::Collection => 0,
+            Self::Compaction => 2,
+            Self::Flush => 3,
+        }
+    }
+}
+
+/// Pages promised and not yet taken, by purpose.
+#[derive(Default)]
+pub(crate) struct Promised {
+    pages: [Cell<u32>; Purpose::ALL.len()],
+}
+
+impl Promised {
+    fn of(&self, purpose: Purpose) -> &Cell<u32> {
+        &self.pages[purpose as usize]
+    }
+}
+
+/// Pages that are certain to be there when they are written. What is left of it when it is dropped
+/// is anybody's again.
+pub(crate) struct Promise<'a> {
+    purpose: Purpose,
+    left: u32,
+    promised: &'a Cell<u32>,
+    work: &'a Notify,
+}
+
+impl<'a> Promise<'a> {
+    pub(crate) fn purpose(&self) -> Purpose {
+        self.purpose
+    }
+
+    /// Gives `pages` of it, as long as there are as many, to another.
+    pub(crate) fn split(&mut self, pages: u32) -> Promise<'a> {
+        assert!(self.left >= pages, "a write was promised less space than it takes");
+        self.left -= pages;
+        Promise { purpose: self.purpose, left: pages, promised: self.promised, work: self.work }
+    }
+
+    /// Uses up `pages` of it.
+    pub(crate) fn take(&mut self, pages: u32) {
+        assert!(self.left >= pages, "a write was promised less space than it takes");
+        self.left -= pages;
+        self.promised.set(self.promised.get() - pages);
+    }
+}
+
+impl Drop for Promise<'_> {
+    fn drop(&mut self) {
+        if self.left > 0 {
+            self.promised.set(self.promised.get() - self.left);
+            self.work.notify_all();
+        }
+    }
+}
+
+/// Extents that `pages` take beyond the `room` that is left in the open extent.
+fn extents_for(pages: u32, room: u32, pages_per_extent: u32) -> usize {
+    pages.saturating_sub(room).div_ceil(pages_per_extent) as usize
+}
+
+/// Pages that groups of `pages` pages in all can take at most, the longest being `longest`: pages
+/// come in units, and a group that does not fit in what is left of an extent leaves that empty.
+pub(crate) fn with_waste(pages: u32, longest: u32, unit: u32, pages_per_extent: u32) -> u32 {
+    let lost_per_extent = longest.saturating_sub(1) + unit - 1;
+    let usable = pages_per_extent.saturating_sub(lost_per_extent).max(1);
+    let extents = if longest > 1 { pages.div_ceil(usable) + 1 } else { 0 };
+    (pages + extents * lost_per_extent).next_multiple_of(unit)
+}
+
+impl<M: Medium> PageStore<M> {
+    /// Promises space for `pages` pages, unless that would take what others need more.
+    pub(crate) fn try_promise(
+        &self,
+        purpose: Purpose,
+        pages: u32,
+        claimant: Claimant,
+    ) -> Option<Promise<'_>> {
+        let pages = self.in_units(pages);
+        if !self.can_promise(purpose, pages, claimant) {
+            return None;
+        }
+        let promised = self.promised.of(purpose);
+        promised.set(promised.get() + pages);
+        Some(Promise { purpose, left: pages, promised, work: &self.work })
+    }
+
+    /// Extents that hold `pages`.
+    pub(crate) fn extents_of(&self, pages: u32) -> usize {
+        extents_for(pages, 0, self.shape.pages_per_extent)
+    }
+
+    /// Pages promised and not yet taken, by purpose.
+    pub(crate) fn promised_pages(&self) -> [u32; Purpose::ALL.len()] {
+        Purpose::ALL.map(|purpose| self.promised.of(purpose).get())
+    }
+
+    /// `pages`, rounded up to whole append units.
+    pub(crate) fn in_units(&self, pages: u32) -> u32 {
+        pages.next_multiple_of(self.shape.append_unit)
+    }
+
+    /// Whether [`Self::try_promise`] would succeed now.
+    pub(crate) fn can_promise(&self, purpose: Purpose, pages: u32, claimant: Claimant) -> bool {
+        let extents = self.extents.borrow();
+        let needed: usize = Purpose::ALL
+            .into_iter()
+            .map(|other| {
+                let asked = if other == purpose { pages } else { 0 };
+                let promised = self.promised.of(other).get() + asked;
+                extents_for(promised, extents.room(other), self.shape.pages_per_extent)
+            })
+            .sum();
+        // What fits in open extents takes nothing from anybody.
+        let takes_none = needed == 0;
+        takes_none || needed + claimant.leaves_free() <= extents.free()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{extents_for, with_waste};
+
+    #[test]
+    fn promises_are_counted_in_extents_beyond_the_open_one() {
+        assert_eq!(extents_for(10, 10, 32), 0);
+        assert_eq!(extents_for(11, 10, 32), 1);
+        assert_eq!(extents_for(43, 10, 32), 2);
+    }
+
+    #[test]
+    fn single_pages_waste_less_than_a_unit_and_groups_the_end_of_each_extent() {
+        assert_eq!(with_waste(5, 1, 1, 32), 5);
+        assert_eq!(with_waste(5, 1, 3, 32), 6);
+        assert_eq!(with_waste(40, 8, 1, 32), 40 + 3 * 7);
+    }
+}

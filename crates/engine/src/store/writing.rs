@@ -1,0 +1,246 @@
+//! Writing pages: groups of pages in, their numbers out, a bounded number of appends under way.
+
+use std::collections::VecDeque;
+
+use runtime::{IoClass, PageImage};
+
+use crate::format::data_page::{self, Outgoing};
+use crate::format::packing;
+use crate::format::page;
+use crate::format::pointer::Pointer;
+use crate::planted::Fault;
+use crate::store::PageStore;
+use crate::store::medium::{Medium, PageNo};
+use crate::store::pacing;
+use crate::store::space::{Promise, with_waste};
+
+/// Pages, unsealed, that must follow one another on the medium.
+pub(crate) type Group = Vec<Vec<u8>>;
+
+/// The data pages of a batch of objects, and which object lies where.
+pub(crate) struct Layout {
+    groups: Vec<Group>,
+    /// By object: its group and the piece it begins in.
+    places: Vec<(usize, u32)>,
+}
+
+/// Objects that are durable, but that no index refers to yet.
+pub(crate) struct Written {
+    /// By object.
+    pub pointers: Vec<Pointer>,
+    firsts: Vec<PageNo>,
+    lengths: Vec<usize>,
+}
+
+impl<M: Medium> PageStore<M> {
+    /// Pages to be promised for `layout`.
+    pub(crate) fn pages_of(&self, layout: &Layout) -> u32 {
+        let lengths = layout.groups.iter().map(|group| group.len() as u32);
+        let longest = lengths.clone().max().unwrap_or(1);
+        let shape = &self.shape;
+        with_waste(lengths.sum(), longest, shape.append_unit, shape.pages_per_extent)
+    }
+
+    /// Writes objects as they were laid out. They are unpublished until [`Self::objects_published`].
+    pub(crate) async fn write_objects(
+        &self,
+        layout: Layout,
+        promise: Promise<'_>,
+        class: IoClass,
+        urgency: impl Fn() -> f64,
+    ) -> Written {
+        let lengths = layout.groups.iter().map(Vec::len).collect();
+        let firsts = self.write_groups(layout.groups, promise, class, urgency).await;
+        let extents = self.extents.borrow();
+        let pointers = layout.places.iter().map(|(group, piece)| {
+            let first = firsts[*group];
+            self.format.pointer(first, *piece, extents.generation(first))
+        });
+        Written { pointers: pointers.collect(), firsts, lengths }
+    }
+
+    /// The index refers to these objects from now on.
+    pub(crate) fn objects_published(&self, written: &Written) {
+        let mut extents = self.extents.borrow_mut();
+        for pointer in &written.pointers {
+            extents.publish(self.format.locate(*pointer).0);
+        }
+        self.published(&written.firsts, written.lengths.iter().copied());
+    }
+
+    /// Writes pages of an index, unsealed, one by one, and counts them as in use.
+    pub(crate) async fn write_segments(
+        &self,
+        pages: Vec<Vec<u8>>,
+        promise: Promise<'_>,
+        class: IoClass,
+        urgency: impl Fn() -> f64,
+    ) -> Vec<PageNo> {
+        let groups = pages.into_iter().map(|page| vec![page]).collect();
+        let numbers = self.write_groups(groups, promise, class, urgency).await;
+        let mut extents = self.extents.borrow_mut();
+        for page in &numbers {
+            extents.publish(*page);
+        }
+        self.published(&numbers, numbers.iter().map(|_| 1));
+        numbers
+    }
+
+    /// Writes `groups` in order and returns the number of each group's first page. When it
+    /// returns they are durable, but nothing refers to them yet.
+    ///
+    /// `urgency` is asked before each append how wide the window may be; see [`pacing`].
+    async fn write_groups(
+        &self,
+        groups: Vec<Group>,
+        mut promise: Promise<'_>,
+        class: IoClass,
+        urgency: impl Fn() -> f64,
+    ) -> Vec<PageNo> {
+        let purpose = promise.purpose();
+        let unit = self.shape.append_unit as usize;
+        let mut firsts = Vec::with_capacity(groups.len());
+        let mut fillers = Vec::new();
+        let mut under_way = VecDeque::new();
+        let mut open: Option<PageNo> = None;
+        let mut sealed: Vec<PageImage> = Vec::with_capacity(unit);
+        for group in groups {
+            let left = open.map_or(0, |_| unit - sealed.len()) as u32;
+            if group.len() as u32 > left + self.extents.borrow().room(purpose) {
+                // The group does not fit in what is left of the extent: fill the unit, move on.
+                if let Some(first) = open.take() {
+                    under_way.push_back(self.append_filled(
+                        first,
+                        &mut sealed,
+                        &mut fillers,
+                        class,
+                    ));
+                }
+                self.extents.borrow_mut().close(purpose);
+            }
+            for (index, bytes) in group.into_iter().enumerate() {
+                let first = if let Some(first) = open {
+                    first
+                } else {
+                    // Waiting happens only here: a unit that was handed out is submitted before
+                    // anybody else may take the next one of its extent.
+                    let window = pacing::window(urgency(), self.shape.parallelism);
+                    while under_way.len() >= window {
+                        under_way.pop_front().expect("the window is at least 1").await;
+                    }
+                    self.take_unit(&mut promise)
+                };
+                open = Some(first);
+                let number = PageNo(first.0 + sealed.len() as u32);
+                if index == 0 {
+                    firsts.push(number);
+                }
+                sealed.push(page::seal(bytes, number));
+                if sealed.len() == unit {
+                    under_way.push_back(self.append_filled(
+                        first,
+                        &mut sealed,
+                        &mut fillers,
+                        class,
+                    ));
+                    open = None;
+                }
+            }
+        }
+        if let Some(first) = open {
+            under_way.push_back(self.append_filled(first, &mut sealed, &mut fillers, class));
+        }
+        drop(promise);
+        if !self.planted.has(Fault::PublishBeforeDurable) {
+            for append in under_way {
+                append.await;
+            }
+        }
+        // Until now a power cut would have made holes of them; durable, they are just empty.
+        self.published(&fillers, fillers.iter().map(|_| 1));
+        firsts
+    }
+
+    /// Submits a unit, filled up with empty pages, whose numbers go to `fillers`, if need be.
+    fn append_filled(
+        &self,
+        first: PageNo,
+        sealed: &mut Vec<PageImage>,
+        fillers: &mut Vec<PageNo>,
+        class: IoClass,
+    ) -> impl Future<Output = ()> + use<M> {
+        for place in sealed.len() as u32..self.shape.append_unit {
+            let number = PageNo(first.0 + place);
+            fillers.push(number);
+            sealed.push(page::seal(data_page::filler(), number));
+        }
+        self.medium.append(first, std::mem::take(sealed), class)
+    }
+
+    /// The next append unit of what was promised.
+    fn take_unit(&self, promise: &mut Promise<'_>) -> PageNo {
+        promise.take(self.shape.append_unit);
+        let wear = |id| self.medium.wear(id);
+        let next = self.extents.borrow_mut().next_unit(promise.purpose(), wear);
+        let first = next.expect("what is promised is there");
+        let pages = (0..self.shape.append_unit).map(|place| PageNo(first.0 + place));
+        self.unpublished.borrow_mut().extend(pages);
+        self.work.notify_all(); // free space has shrunk: garbage collection may be due
+        first
+    }
+
+    /// `pages` are in use, or will never be: after a power cut they are no holes.
+    fn published(&self, firsts: &[PageNo], lengths: impl Iterator<Item = usize>) {
+        let mut unpublished = self.unpublished.borrow_mut();
+        for (first, length) in firsts.iter().zip(lengths) {
+            for place in 0..length as u32 {
+                unpublished.remove(&PageNo(first.0 + place));
+            }
+        }
+    }
+
+    /// The objects of `dead` are obsolete. Those of an earlier generation went when their extent
+    /// was collected.
+    pub(crate) fn bury(&self, dead: &[Pointer]) {
+        let mut extents = self.extents.borrow_mut();
+        for pointer in dead {
+            let (page, _) = self.format.locate(*pointer);
+            let generation = extents.generation(page);
+            if !self.format.is_of(*pointer, generation) {
+                continue;
+            }
+            if self.format.tells_apart(generation) {
+                extents.bury_certainly(page);
+            } else {
+                extents.bury(page);
+            }
+        }
+    }
+}
+
+/// Packs objects into pages: small ones share, large ones have pages of their own.
+pub(crate) fn lay_out(objects: &[Outgoing<'_>], payload_bytes: u32) -> Layout {
+    let is_small = |object: &Outgoing<'_>| {
+        data_page::fits_in_a_page(payload_bytes, object.key.len(), object.value.len())
+    };
+    let mut places = vec![(0, 0); objects.len()];
+    let mut groups = Vec::new();
+    let small: Vec<usize> = (0..objects.len()).filter(|i| is_small(&objects[*i])).collect();
+    let lengths: Vec<usize> = small.iter().map(|i| objects[*i].full_len()).collect();
+    let room = payload_bytes as usize - data_page::packed_len(0, 0);
+    let overhead = data_page::packed_len(1, 0) - data_page::packed_len(0, 0);
+    for page in packing::pack(&lengths, room, overhead) {
+        let members: Vec<usize> = page.into_iter().map(|i| small[i]).collect();
+        let together: Vec<Outgoing<'_>> = members.iter().map(|i| objects[*i]).collect();
+        let (bytes, pieces) = data_page::build(&together);
+        for (member, piece) in members.into_iter().zip(pieces) {
+            places[member] = (groups.len(), piece);
+        }
+        groups.push(vec![bytes]);
+    }
+    for (index, object) in objects.iter().enumerate().filter(|(_, object)| !is_small(object)) {
+        places[index] = (groups.len(), 0);
+        groups.push(data_page::build_large(object, payload_bytes));
+    }
+    Layout { groups, places }
+}
