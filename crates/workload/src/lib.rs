@@ -37,7 +37,7 @@ mod value;
 
 pub use builtin::{BUILTIN_NAMES, builtin};
 pub use client::{Arrivals, ClientOptions, Pace, Session, StartError};
-pub use key::{InsertOrder, KeyBuffer, KeyFormat};
+pub use key::{InsertOrder, KeyBuffer, KeyDigits, KeyFormat};
 pub use operation::{Mix, OpKind};
 pub use oracle::{Mismatch, MismatchKind};
 pub use properties::{Origin, Properties, PropertiesError, Property};
