@@ -13,8 +13,8 @@
 //!
 //! A scan sees a snapshot, taken at some instant while its iterator was made. Of each key it must
 //! give what a Get that began and ended when the making did may return, where that is a value, and
-//! it may leave out only keys of which such a Get may return nothing. Not checked is whether one
-//! instant explains all of its keys together.
+//! it may leave out only keys of which such a Get may return nothing; and one instant must explain
+//! all of it.
 //!
 //! Cost: four bytes per key, and some hundred per key with writes under way or unsettled; a Get
 //! costs a look at the four bytes, a Put two look-ups in a small ordered map besides. Scans cost

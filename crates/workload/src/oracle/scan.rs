@@ -1,7 +1,9 @@
 //! Checking scans: every pair, and everything that lies between two.
 //!
 //! A scan must give every record that its snapshot holds, from the key sought on, each once and in
-//! order, with the value that the snapshot holds. Which records there are the order of keys tells;
+//! order, with the value that the snapshot holds. What it gives and leaves out tells when the snapshot
+//! was taken, so that a scan with some keys of one instant and some of another is found out, as far
+//! as the writes in between did not overlap. Which records there are the order of keys tells;
 //! the walk along it stops at each pair, so that a scan of many records costs a step each.
 
 use engine::Value;
@@ -16,7 +18,10 @@ use crate::target::Pair;
 /// A scan under way.
 #[must_use = "a scan that is not ended keeps the journal of all changes growing"]
 pub(crate) struct ScanTicket {
+    /// When the snapshot was taken, as far as is known by now: what comes tells more.
     time: SnapshotTime,
+    /// When the iterator was asked for.
+    opened: SnapshotTime,
     /// The position sought.
     start: u64,
     /// The position at which the scan ends, if it does before the end of the store.
@@ -73,7 +78,7 @@ impl Oracle {
         let start = order.keys().position(start);
         let bound = bound.map(|number| order.keys().position(number));
         let cursor = order.before(start);
-        ScanTicket { time, start, bound, cursor, is_off_track: false }
+        ScanTicket { time, opened: time, start, bound, cursor, is_off_track: false }
     }
 
     /// The iterator is there: its snapshot has been taken.
@@ -84,7 +89,7 @@ impl Oracle {
     /// The scan has come to an end, of whatever kind.
     #[expect(clippy::needless_pass_by_value, reason = "nothing is to be asked of it afterwards")]
     pub(crate) fn end_scan(&mut self, ticket: ScanTicket) {
-        self.versions.close_snapshot(ticket.time);
+        self.versions.close_snapshot(ticket.opened);
     }
 
     /// The next pair of the scan: what is wrong with it, and with the way to it.
@@ -156,6 +161,7 @@ impl Oracle {
                 let (kind, got) = (MismatchKind::Skipped, got());
                 return Some(self.surprise(&view, number, kind, got));
             }
+            ticket.time = self.versions.narrow(ticket.time, number, Seen::Nothing);
             ticket.cursor = order.past(ticket.cursor, position);
         }
         None
@@ -163,7 +169,7 @@ impl Oracle {
 
     fn check_value(
         &mut self,
-        ticket: &ScanTicket,
+        ticket: &mut ScanTicket,
         number: u64,
         value: &Value,
     ) -> Option<ScanSurprise> {
@@ -171,6 +177,7 @@ impl Oracle {
         let finding = self.find_origin(number, value, || self.versions.puts_of_view(&view));
         let kind = match finding {
             Finding::Write(version) if self.versions.finish_view(&view, Seen::Write(version)) => {
+                ticket.time = self.versions.narrow(ticket.time, number, Seen::Write(version));
                 return None;
             }
             Finding::Write(version) if version > view.newest() => MismatchKind::Newer,

@@ -206,6 +206,55 @@ fn a_value_from_while_the_iterator_was_made_may_come_or_not() {
 }
 
 #[test]
+fn one_instant_explains_all_keys_of_a_scan() {
+    in_both_orders(|checked| {
+        let first = (0..KEYS).min_by_key(|number| checked.keys.position(*number)).unwrap();
+        for (one, other) in [(2, 7), (7, 2)] {
+            // One key is overwritten, then another, both while the iterator is made.
+            let takes = |has_one: bool, has_other: bool, checked: &mut Checked| {
+                let mut ticket = checked.oracle.begin_scan(first, None);
+                let old = checked.values.clone();
+                checked.put(one);
+                checked.put(other);
+                checked.oracle.scan_created(&mut ticket);
+                let new = checked.values.clone();
+                for (key, has_new) in [(one, has_one), (other, has_other)] {
+                    let value = if has_new { &new[&key] } else { &old[&key] };
+                    checked.values.insert(key, value.clone());
+                }
+                let pairs = checked.pairs(first);
+                checked.values = new;
+                checked.kinds(ticket, &pairs)
+            };
+            assert_eq!(takes(false, false, checked), []);
+            assert_eq!(takes(true, false, checked), []);
+            assert_eq!(takes(true, true, checked), []);
+            let [torn] = takes(false, true, checked)[..] else { panic!("one surprise") };
+            assert!(matches!(torn, MismatchKind::Stale | MismatchKind::Newer), "{torn:?}");
+        }
+    });
+}
+
+#[test]
+fn an_instant_with_a_record_has_those_inserted_before_it() {
+    in_both_orders(|checked| {
+        let first = (0..KEYS).min_by_key(|number| checked.keys.position(*number)).unwrap();
+        checked.delete(2);
+        checked.delete(7);
+        let mut ticket = checked.oracle.begin_scan(first, None);
+        let value = checked.put(2);
+        checked.put(7);
+        checked.oracle.scan_created(&mut ticket);
+        checked.values.remove(&2);
+        let pairs = checked.pairs(first);
+        checked.values.insert(2, value);
+        let kinds = checked.kinds(ticket, &pairs);
+        // Whichever of the two keys comes first is taken at its word.
+        assert!(kinds == [MismatchKind::Skipped] || kinds == [MismatchKind::Newer], "{kinds:?}");
+    });
+}
+
+#[test]
 fn keys_come_in_order_within_their_bounds_and_are_the_sessions() {
     in_both_orders(|checked| {
         let pairs = checked.pairs(5);

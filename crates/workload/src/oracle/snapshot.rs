@@ -2,7 +2,8 @@
 //!
 //! A snapshot was taken at some instant between its being asked for and answered. What it may hold
 //! of a key is what a Get with these two ends could return, which must still be known when a scan
-//! comes to the key, long after: the journal tells what the key was like.
+//! comes to the key, long after: the journal tells what the key was like. Each key that changed in
+//! the meantime narrows down when the snapshot was taken.
 
 use super::versions::{ReadTicket, Seen, Versions, is_put};
 
@@ -59,6 +60,31 @@ impl Versions {
             }
         }
         SnapshotView { before, meanwhile, is_unchanged: false }
+    }
+
+    /// The part of `time` within which the key can have held what was seen of it; all of it if that
+    /// is no part.
+    ///
+    /// What the other keys of the snapshot hold must be so within this part as well.
+    pub(super) fn narrow(&self, time: SnapshotTime, key: u64, seen: Seen) -> SnapshotTime {
+        let mut changes = self.journal.since(key, time.asked).peekable();
+        if changes.peek().is_none_or(|change| change.at > time.answered) {
+            return time;
+        }
+        // Changes cut the time into pieces, in each of which the key is like before the next one.
+        let mut held: Option<SnapshotTime> = None;
+        let mut asked = time.asked;
+        while asked <= time.answered {
+            let next = changes.next();
+            let before = next.map_or_else(|| self.begin_read(key), |change| change.before.clone());
+            let end = next.map_or(u64::MAX, |change| change.at);
+            if self.current(&before).iter().any(|version| seen.is(*version)) {
+                let asked = held.map_or(asked, |held| held.asked);
+                held = Some(SnapshotTime { asked, answered: time.answered.min(end - 1) });
+            }
+            asked = end;
+        }
+        held.unwrap_or(time)
     }
 
     /// Whether the snapshot may hold what was seen of the key.

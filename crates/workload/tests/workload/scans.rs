@@ -139,6 +139,18 @@ fn lies_of_iterators_are_found_out_by_kind() {
 }
 
 #[test]
+fn a_snapshot_of_two_instants_is_found_out() {
+    for seed in 1..=5 {
+        for layout in ["insertorder=hashed", "insertorder=ordered"] {
+            // It shows only if two keys of a scan are written while its iterator is made.
+            let overrides = [layout, "updateproportion=3", "maxscanlength=150"];
+            let run = mixed(seed, Lie::Scan(ScanLie::Torn), &overrides, 32).run;
+            assert!(run.mismatch_count >= 10, "seed {seed}, {layout}: {}", run.mismatch_count);
+        }
+    }
+}
+
+#[test]
 fn keys_that_change_places_are_out_of_order_as_well() {
     let run = mixed(1, Lie::Scan(ScanLie::Swaps), &[], 1).run;
     let kinds: Vec<MismatchKind> = run.mismatches.iter().map(|mismatch| mismatch.kind).collect();

@@ -47,6 +47,9 @@ pub(crate) enum ScanLie {
     ShowsDeleted,
     /// What is read is the store as it is now, not as it was when the iterator was made.
     NoSnapshot,
+    /// Every second key is as it was when the iterator was asked for, the others as they were some
+    /// time later.
+    Torn,
     /// Now and then a key comes with the value before the last.
     Stale,
     /// Now and then a key comes with the value of the next one.
@@ -212,7 +215,13 @@ impl KvTarget for Store {
 
     async fn create_iterator(&self, upper_bound: Option<&[u8]>) -> Result<StoreIterator, String> {
         self.begin().await?;
-        let snapshot = Rc::clone(&self.inner.values.borrow());
+        let mut snapshot = Rc::clone(&self.inner.values.borrow());
+        if self.inner.lie == Lie::Scan(ScanLie::Torn) {
+            self.handle.sleep(self.inner.longest * 4).await;
+            let later = self.inner.values.borrow();
+            let halves = later.iter().filter(|(key, _)| key.last().is_some_and(|end| end % 2 == 0));
+            Rc::make_mut(&mut snapshot).extend(halves.map(|(key, two)| (key.clone(), two.clone())));
+        }
         self.inner.iterators.set(self.inner.iterators.get() + 1);
         self.inner.open_iterators.set(self.inner.open_iterators.get() + 1);
         self.end().await;
