@@ -130,7 +130,7 @@ fn lies_of_iterators_are_found_out_by_kind() {
                     let what = format!("{lie:?}, seed {seed}, {layout}, {batch}");
                     assert!(run.mismatch_count >= 10, "{what}: {}", run.mismatch_count);
                     let of_kind = run.mismatches.iter().filter(|mismatch| mismatch.kind == kind);
-                    assert!(of_kind.count() >= 3, "{what}: {:?}", run.mismatches);
+                    assert!(of_kind.count() >= 1, "{what}: {:?}", run.mismatches);
                     assert_eq!(run.operations, 2000, "{what}: a mismatch does not end the run");
                 }
             }
