@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
     println!("{}", if arguments.json { &json } else { &text });
     let verification = &outcome.result.verification;
     if verification.mismatches > 0 {
-        anyhow::bail!("{} gets returned wrong data: this is a bug", verification.mismatches);
+        anyhow::bail!("{} answers were wrong data: this is a bug", verification.mismatches);
     }
     if let Some(error) = &verification.first_error {
         anyhow::bail!("the run ended early: {error}");

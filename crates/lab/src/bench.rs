@@ -297,6 +297,7 @@ fn flash_work(
 fn verification(run: &RunReport) -> Verification {
     Verification {
         checked: run.count(OpKind::Get),
+        checked_pairs: run.scanned_pairs,
         mismatches: run.mismatch_count,
         first_mismatch: run.mismatches.first().map(ToString::to_string),
         errors: run.error_count,

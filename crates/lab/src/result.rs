@@ -28,7 +28,8 @@ pub struct BenchResult {
     pub value_bytes: u64,
     /// How operations were issued, in words.
     pub clients: String,
-    /// Latencies by kind of operation, from intended start to end.
+    /// Latencies by kind of operation, from intended start to end. A `scan` is one operation; its
+    /// `seek` and each `next` (in bulk, each call) are listed besides and count as none.
     pub operations: BTreeMap<&'static str, LatencySummary>,
     /// Operations per second of virtual time.
     pub throughput_ops_per_second: f64,
@@ -145,7 +146,9 @@ pub struct FlashResult {
 pub struct Verification {
     /// Gets whose value was checked.
     pub checked: u64,
-    /// Gets that returned what they may not.
+    /// Pairs that scans gave, each checked, and what lies between two as well.
+    pub checked_pairs: u64,
+    /// Answers that are wrong, of gets and scans.
     pub mismatches: u64,
     /// The first of them, in words.
     pub first_mismatch: Option<String>,

@@ -1,19 +1,25 @@
 //! A bench result as tables for eyes.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
-use workload::LatencySummary;
+use workload::{LatencySummary, OpKind};
 
-use crate::result::BenchResult;
+use crate::result::{BenchResult, Verification};
 use crate::units::{bytes_text, count_text, three_digits};
 
 /// The whole result, as text of at most 100 columns.
 pub fn render(result: &BenchResult) -> String {
     let mut text = String::new();
-    let sections =
-        [headline(result), latencies(result), reads(result), memory(result), work(result)];
+    let sections = [
+        headline(result),
+        latencies(&result.operations, &result.load.put),
+        reads(result),
+        memory(result),
+        work(result),
+    ];
     for section in sections {
         writeln!(text, "{section}\n").expect("a string takes any text");
     }
@@ -57,7 +63,7 @@ fn headline(result: &BenchResult) -> String {
     )
 }
 
-fn latencies(result: &BenchResult) -> String {
+fn latencies(operations: &BTreeMap<&'static str, LatencySummary>, load: &LatencySummary) -> String {
     let mut table =
         table(&["latency, us", "count", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"]);
     let mut row = |name: &str, operation: &LatencySummary| {
@@ -66,12 +72,14 @@ fn latencies(result: &BenchResult) -> String {
         let numbers = numbers.into_iter().map(three_digits);
         add(&mut table, [name.to_owned(), count_text(o.count)].into_iter().chain(numbers));
     };
-    for (name, operation) in &result.operations {
-        if operation.count > 0 {
-            row(&name.replace('_', "-"), operation);
+    for kind in OpKind::ALL {
+        let operation = operations.get(kind.name());
+        if let Some(operation) = operation.filter(|operation| operation.count > 0) {
+            let part = if matches!(kind, OpKind::Seek | OpKind::Next) { "  " } else { "" };
+            row(&format!("{part}{}", kind.name()), operation);
         }
     }
-    row("put (load)", &result.load.put);
+    row("put (load)", load);
     table.to_string()
 }
 
@@ -126,7 +134,7 @@ fn work(result: &BenchResult) -> String {
     classes.sort_unstable();
     classes.dedup();
     for class in classes {
-        let of = |counts: &std::collections::BTreeMap<&str, u64>| {
+        let of = |counts: &BTreeMap<&str, u64>| {
             counts.get(class).map_or("-".to_owned(), |count| count_text(*count))
         };
         let name = class.replace('_', " ");
@@ -161,12 +169,9 @@ fn work(result: &BenchResult) -> String {
 fn verdict(result: &BenchResult) -> String {
     let verification = &result.verification;
     let mut text = match &verification.first_mismatch {
-        None => format!(
-            "verified: all {} gets returned what they must",
-            count_text(verification.checked)
-        ),
+        None => format!("verified: all {} returned what they must", answers(verification)),
         Some(first) => {
-            format!("WRONG DATA: {} gets; first: {first}", count_text(verification.mismatches))
+            format!("WRONG DATA: {} answers; first: {first}", count_text(verification.mismatches))
         }
     };
     if let Some(error) = &verification.first_error {
@@ -188,4 +193,52 @@ fn verdict(result: &BenchResult) -> String {
         .expect("a string takes any text");
     }
     text
+}
+
+/// What was checked: gets, unless there were scans only, and the pairs of scans.
+fn answers(verification: &Verification) -> String {
+    let gets = format!("{} gets", count_text(verification.checked));
+    let pairs = format!("scans of {} pairs", count_text(verification.checked_pairs));
+    match (verification.checked, verification.checked_pairs) {
+        (_, 0) => gets,
+        (0, _) => pairs,
+        (_, _) => format!("{gets} and {pairs}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scans_have_rows_for_themselves_and_their_parts_when_there_are_any() {
+        let names = |operations: &[(&'static str, u64)]| -> Vec<String> {
+            let of = |count| LatencySummary { count, ..LatencySummary::default() };
+            let all = OpKind::ALL.map(|kind| (kind.name(), of(0))).into_iter();
+            let some = operations.iter().map(|(name, count)| (*name, of(*count)));
+            let text = latencies(&all.chain(some).collect(), &of(7));
+            let cells = text.lines().skip(2).filter_map(|line| line.split('|').nth(1));
+            cells.map(|name| name.trim_end().strip_prefix(' ').unwrap_or(name).to_owned()).collect()
+        };
+        assert_eq!(names(&[("get", 1), ("put", 2)]), ["get", "put", "put (load)"]);
+        let scans = [("put", 1), ("scan", 2), ("seek", 2), ("next", 30)];
+        assert_eq!(names(&scans), ["put", "scan", "  seek", "  next", "put (load)"]);
+    }
+
+    #[test]
+    fn the_verdict_says_what_was_checked() {
+        let told = |checked, checked_pairs| {
+            answers(&Verification {
+                checked,
+                checked_pairs,
+                mismatches: 0,
+                first_mismatch: None,
+                errors: 0,
+                first_error: None,
+            })
+        };
+        assert_eq!(told(5000, 0), "5 000 gets");
+        assert_eq!(told(0, 128), "scans of 128 pairs");
+        assert_eq!(told(2, 30), "2 gets and scans of 30 pairs");
+    }
 }

@@ -1,33 +1,73 @@
 //! A key-value drive as the workloads see it.
 
+use std::fmt;
+
 use engine::Value;
 use kvssd::{KvDrive, Status, StoreMode};
-use workload::KvTarget;
+use workload::{KvTarget, NoIterators};
 
 /// Drives a [`KvDrive`]; the host's buffer takes any value.
 #[derive(Clone)]
 pub(crate) struct DriveTarget(pub KvDrive);
 
-impl KvTarget for DriveTarget {
-    type Error = Status;
+/// Why a drive has not done what was asked.
+#[derive(Debug)]
+pub(crate) enum DriveError {
+    /// A command ended with this status.
+    Command(Status),
+    /// There is no command for it.
+    NoIterators,
+}
 
-    async fn get(&self, key: &[u8]) -> Result<Option<Value>, Status> {
+impl From<Status> for DriveError {
+    fn from(status: Status) -> Self {
+        Self::Command(status)
+    }
+}
+
+impl fmt::Display for DriveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Command(status) => status.fmt(f),
+            Self::NoIterators => f.write_str(NO_ITERATORS),
+        }
+    }
+}
+
+const NO_ITERATORS: &str = "the drive has no iterator commands yet";
+
+impl KvTarget for DriveTarget {
+    type Error = DriveError;
+    type Iterator = NoIterators<DriveError>;
+
+    async fn get(&self, key: &[u8]) -> Result<Option<Value>, DriveError> {
         match self.0.retrieve(key, u32::MAX).await {
             Ok(found) => Ok(Some(found.value)),
             Err(Status::KeyDoesNotExist) => Ok(None),
-            Err(status) => Err(status),
+            Err(status) => Err(status.into()),
         }
     }
 
-    async fn put(&self, key: &[u8], value: Value) -> Result<(), Status> {
-        self.0.store(key, value, StoreMode::Upsert).await
+    async fn put(&self, key: &[u8], value: Value) -> Result<(), DriveError> {
+        Ok(self.0.store(key, value, StoreMode::Upsert).await?)
     }
 
-    async fn delete(&self, key: &[u8]) -> Result<bool, Status> {
+    async fn delete(&self, key: &[u8]) -> Result<bool, DriveError> {
         match self.0.delete(key).await {
             Ok(()) => Ok(true),
             Err(Status::KeyDoesNotExist) => Ok(false),
-            Err(status) => Err(status),
+            Err(status) => Err(status.into()),
         }
+    }
+
+    fn why_no_iterators(&self) -> Option<&'static str> {
+        Some(NO_ITERATORS)
+    }
+
+    async fn create_iterator(
+        &self,
+        _upper_bound: Option<&[u8]>,
+    ) -> Result<Self::Iterator, DriveError> {
+        Err(DriveError::NoIterators)
     }
 }

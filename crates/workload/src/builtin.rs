@@ -1,34 +1,38 @@
-//! The six core workloads of YCSB (Cooper et al., `SoCC` 2010, table 2) as property files of ours.
+//! Workloads that come with the crate, as property files of ours: the six core workloads of YCSB
+//! (Cooper et al., `SoCC` 2010, table 2), `db_bench`'s random seeks, and uniform reads.
 
 use crate::Properties;
 
 /// The names that [`builtin`] knows; `workloada` means the same as `a`.
-pub const BUILTIN_NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+pub const BUILTIN_NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "seekrandom", "kvbench-read"];
 
-const TEXTS: [&str; 6] = [
-    include_str!("../workloads/workloada"),
-    include_str!("../workloads/workloadb"),
-    include_str!("../workloads/workloadc"),
-    include_str!("../workloads/workloadd"),
-    include_str!("../workloads/workloade"),
-    include_str!("../workloads/workloadf"),
+/// File names and their texts, in the order of [`BUILTIN_NAMES`].
+const FILES: [(&str, &str); BUILTIN_NAMES.len()] = [
+    ("workloada", include_str!("../workloads/workloada")),
+    ("workloadb", include_str!("../workloads/workloadb")),
+    ("workloadc", include_str!("../workloads/workloadc")),
+    ("workloadd", include_str!("../workloads/workloadd")),
+    ("workloade", include_str!("../workloads/workloade")),
+    ("workloadf", include_str!("../workloads/workloadf")),
+    ("seekrandom", include_str!("../workloads/seekrandom")),
+    ("kvbench-read", include_str!("../workloads/kvbench-read")),
 ];
 
 /// The properties of the built-in workload `name` (`a`, `A` or `workloada`), to be changed with
 /// [`Properties::set`] as needed. `None` if there is no such workload.
 pub fn builtin(name: &str) -> Option<Properties> {
     let name = name.to_ascii_lowercase();
-    let letter = name.strip_prefix("workload").unwrap_or(&name);
-    let index = BUILTIN_NAMES.iter().position(|known| *known == letter)?;
-    let file = format!("workload{letter}");
-    let parsed = Properties::parse(&file, TEXTS[index]);
+    let known = FILES.into_iter().zip(BUILTIN_NAMES);
+    let mut named = known.filter(|((file, _), short)| name == *file || name == *short);
+    let ((file, text), _) = named.next()?;
+    let parsed = Properties::parse(file, text);
     Some(parsed.expect("the files that come with the crate are well formed"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CoreWorkload, Mix, RequestDistribution};
+    use crate::{CoreWorkload, InsertOrder, Mix, RequestDistribution};
 
     fn workload(name: &str) -> CoreWorkload {
         CoreWorkload::from_properties(&builtin(name).unwrap()).unwrap()
@@ -57,14 +61,40 @@ mod tests {
     }
 
     #[test]
-    fn scans_of_workload_e_are_up_to_100_long() {
+    fn scans_of_workload_e_are_up_to_100_long_and_read_one_by_one() {
         let scans = workload("workloade").scans;
-        assert_eq!((scans.min, scans.max), (1, 100));
+        assert_eq!((scans.lengths.min, scans.lengths.max, scans.batch), (1, 100, 1));
+    }
+
+    #[test]
+    fn random_seeks_are_uniform_on_four_byte_keys_in_either_layout() {
+        let seeks = workload("seekrandom");
+        assert_eq!(seeks.mix, Mix { scan: 1.0, ..Mix::default() });
+        assert_eq!(seeks.request_distribution, RequestDistribution::Uniform);
+        assert_eq!((seeks.scans.lengths.min, seeks.scans.lengths.max), (128, 128));
+        assert_eq!((seeks.keys.key_bytes(), seeks.keys.order()), (4, InsertOrder::Hashed));
+        assert!(seeks.warnings.is_empty(), "{:?}", seeks.warnings);
+        let mut properties = builtin("seekrandom").unwrap();
+        properties.set("insertorder", "ordered");
+        properties.set("recordcount", "3000000");
+        let ordered = CoreWorkload::from_properties(&properties).unwrap();
+        assert_eq!(ordered.keys.order(), InsertOrder::Ordered);
+    }
+
+    #[test]
+    fn uniform_reads_are_uniform_reads() {
+        let reads = workload("kvbench-read");
+        assert_eq!(reads.mix, Mix { read: 1.0, ..Mix::default() });
+        assert_eq!(reads.request_distribution, RequestDistribution::Uniform);
+        assert_eq!((reads.keys.key_bytes(), reads.values.longest_bytes()), (32, 1024));
+        assert!(reads.warnings.is_empty(), "{:?}", reads.warnings);
     }
 
     #[test]
     fn names_come_in_three_spellings() {
         assert!(builtin("A").is_some() && builtin("WorkloadF").is_some());
+        assert!(BUILTIN_NAMES.into_iter().all(|name| builtin(name).is_some()));
+        assert!(builtin("SeekRandom").is_some() && builtin("workloadseekrandom").is_none());
         assert!(builtin("g").is_none() && builtin("workload").is_none());
     }
 }

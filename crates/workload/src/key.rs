@@ -1,16 +1,19 @@
-//! Keys: the prefix, then the key number in decimal, zero-padded to the full key length.
+//! Keys: the prefix, then the key number in digits, zero-padded to the full key length.
 //!
-//! With hashed order the number is scrambled first, so that keys inserted one after the other lie
-//! anywhere. YCSB hashes with FNV-64, under which nobody has shown two numbers to stay different;
-//! here the scramble is a permutation, [`mix64`] where 20 digits have room and one of the same
-//! kind on fewer bits otherwise, so that keys of different numbers differ for certain.
+//! Digits are decimal, or bytes with the most significant one first. Either way keys of one format
+//! sort as the numbers they show: the number that a key shows is its *position*.
+//!
+//! With ordered keys the position is the key number. With hashed ones it is the number scrambled,
+//! so that keys inserted one after the other lie anywhere. YCSB hashes with FNV-64, under which
+//! nobody has shown two numbers to stay different; here the scramble is a permutation, [`mix64`]
+//! where the digits have room for 64 bits and one of the same kind on fewer bits otherwise, so that
+//! keys of different numbers differ for certain, and a key tells its number.
 //!
 //! Cost: about 20 ns a key, nothing is allocated.
 
 use runtime::mix64;
 
-/// Digits of `u64::MAX`: no number needs more.
-const MAX_DIGITS: usize = 20;
+use crate::value::unmix64;
 
 /// Whether keys sort as their numbers do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,13 +24,50 @@ pub enum InsertOrder {
     Ordered,
 }
 
+/// How numbers are spelled in keys.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KeyDigits {
+    /// `0` to `9`, padded with `0`.
+    Decimal,
+    /// Bytes, the most significant first, padded with zero bytes: four of them have room for four
+    /// thousand million keys.
+    Binary,
+}
+
+impl KeyDigits {
+    fn base(self) -> u64 {
+        match self {
+            Self::Decimal => 10,
+            Self::Binary => 256,
+        }
+    }
+
+    /// Digits of `u64::MAX`: no number needs more.
+    fn most(self) -> usize {
+        match self {
+            Self::Decimal => 20,
+            Self::Binary => 8,
+        }
+    }
+
+    /// What stands in front of numbers that need fewer digits than there are.
+    fn padding(self) -> u8 {
+        match self {
+            Self::Decimal => b'0',
+            Self::Binary => 0,
+        }
+    }
+}
+
 /// How a key number becomes a key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyFormat {
     prefix: String,
     key_bytes: usize,
     order: InsertOrder,
-    digits: usize,
+    digits: KeyDigits,
+    /// How many digits the number has.
+    width: usize,
 }
 
 /// Where keys are written; holds everything but the digits from the start.
@@ -37,11 +77,22 @@ pub struct KeyBuffer {
 }
 
 impl KeyFormat {
-    /// Keys of `key_bytes` bytes, `prefix` included; `None` if that leaves no room for a digit.
+    /// Keys of `key_bytes` bytes in decimal, `prefix` included; `None` if that leaves no room for a
+    /// digit.
     pub fn new(prefix: &str, key_bytes: usize, order: InsertOrder) -> Option<Self> {
+        Self::with_digits(prefix, key_bytes, order, KeyDigits::Decimal)
+    }
+
+    /// As [`Self::new`], in the digits given.
+    pub fn with_digits(
+        prefix: &str,
+        key_bytes: usize,
+        order: InsertOrder,
+        digits: KeyDigits,
+    ) -> Option<Self> {
         let room = key_bytes.checked_sub(prefix.len()).filter(|room| *room > 0)?;
-        let digits = room.min(MAX_DIGITS);
-        Some(Self { prefix: prefix.to_owned(), key_bytes, order, digits })
+        let width = room.min(digits.most());
+        Some(Self { prefix: prefix.to_owned(), key_bytes, order, digits, width })
     }
 
     /// Length of every key in bytes.
@@ -56,27 +107,66 @@ impl KeyFormat {
 
     /// How many keys there can be: numbers below this have keys, each its own.
     pub fn capacity(&self) -> u64 {
-        10_u64.checked_pow(self.digits as u32).unwrap_or(u64::MAX)
+        self.digits.base().checked_pow(self.width as u32).unwrap_or(u64::MAX)
     }
 
     /// A buffer for [`Self::write`].
     pub fn buffer(&self) -> KeyBuffer {
-        let mut bytes = vec![b'0'; self.key_bytes].into_boxed_slice();
+        let mut bytes = vec![self.digits.padding(); self.key_bytes].into_boxed_slice();
         bytes[..self.prefix.len()].copy_from_slice(self.prefix.as_bytes());
         KeyBuffer { bytes }
     }
 
     /// Writes the key of `number`, which must be below [`Self::capacity`], and returns it.
     pub fn write<'b>(&self, number: u64, buffer: &'b mut KeyBuffer) -> &'b [u8] {
-        assert!(number < self.capacity(), "{number} does not fit in {} digits", self.digits);
-        let shown = match self.order {
-            InsertOrder::Ordered => number,
-            InsertOrder::Hashed if self.digits == MAX_DIGITS => mix64(number),
-            InsertOrder::Hashed => scramble_below(number, self.capacity()),
-        };
-        let start = self.key_bytes - self.digits;
-        write_decimal(shown, &mut buffer.bytes[start..]);
+        let position = self.position(number);
+        let digits = &mut buffer.bytes[self.key_bytes - self.width..];
+        match self.digits {
+            KeyDigits::Decimal => write_decimal(position, digits),
+            KeyDigits::Binary => {
+                digits.copy_from_slice(&position.to_be_bytes()[8 - self.width..]);
+            }
+        }
         &buffer.bytes
+    }
+
+    /// Where the key of `number`, which must be below [`Self::capacity`], stands among all keys.
+    pub(crate) fn position(&self, number: u64) -> u64 {
+        assert!(number < self.capacity(), "{number} does not fit in {} digits", self.width);
+        match self.order {
+            InsertOrder::Ordered => number,
+            InsertOrder::Hashed if self.width == self.digits.most() => mix64(number),
+            InsertOrder::Hashed => scramble_below(number, self.capacity(), scramble_bits),
+        }
+    }
+
+    /// The number whose key stands at `position`, which must be one that [`Self::position`] or
+    /// [`Self::parse`] gave.
+    pub(crate) fn number_at(&self, position: u64) -> u64 {
+        match self.order {
+            InsertOrder::Ordered => position,
+            InsertOrder::Hashed if self.width == self.digits.most() => unmix64(position),
+            InsertOrder::Hashed => scramble_below(position, self.capacity(), unscramble_bits),
+        }
+    }
+
+    /// The position that `key` shows; `None` if it is no key of this format.
+    pub(crate) fn parse(&self, key: &[u8]) -> Option<u64> {
+        if key.len() != self.key_bytes {
+            return None;
+        }
+        let rest = key.strip_prefix(self.prefix.as_bytes())?;
+        let (padding, digits) = rest.split_at(rest.len() - self.width);
+        if padding.iter().any(|byte| *byte != self.digits.padding()) {
+            return None;
+        }
+        digits.iter().try_fold(0_u64, |position, byte| {
+            let digit = match self.digits {
+                KeyDigits::Decimal => byte.checked_sub(b'0').filter(|digit| *digit < 10)?,
+                KeyDigits::Binary => *byte,
+            };
+            position.checked_mul(self.digits.base())?.checked_add(u64::from(digit))
+        })
     }
 
     /// The key of `number` as text for messages.
@@ -99,23 +189,25 @@ fn write_decimal(mut n: u64, out: &mut [u8]) {
     }
 }
 
-/// A permutation of the numbers below `bound`: permute all numbers of as many bits, again and
-/// again until the result is in range. Fewer than two rounds on average.
-fn scramble_below(number: u64, bound: u64) -> u64 {
+/// A permutation of the numbers below `bound`: `permute` all numbers of as many bits, again and
+/// again until the result is in range. Fewer than two rounds on average. The inverse of `permute`
+/// gives the inverse, as it goes the same way back.
+fn scramble_below(number: u64, bound: u64, permute: fn(u64, u32) -> u64) -> u64 {
     let bits = u64::BITS - (bound - 1).leading_zeros();
     let mut scrambled = number;
     loop {
-        scrambled = scramble_bits(scrambled, bits);
+        scrambled = permute(scrambled, bits);
         if scrambled < bound {
             return scrambled;
         }
     }
 }
 
+const ODD: [u64; 3] = [0x9E37_79B9_7F4A_7C15, 0xBF58_476D_1CE4_E5B9, 0x94D0_49BB_1331_11EB];
+
 /// A permutation of the numbers of `bits` bits: multiplying by an odd number modulo a power of two
 /// and xoring with the own upper bits can both be undone.
 fn scramble_bits(number: u64, bits: u32) -> u64 {
-    const ODD: [u64; 3] = [0x9E37_79B9_7F4A_7C15, 0xBF58_476D_1CE4_E5B9, 0x94D0_49BB_1331_11EB];
     let mask = u64::MAX >> (u64::BITS - bits);
     let shift = bits.div_ceil(2);
     let step = |x: u64, odd: u64| {
@@ -123,6 +215,22 @@ fn scramble_bits(number: u64, bits: u32) -> u64 {
         x ^ (x >> shift)
     };
     ODD.into_iter().fold(number, step)
+}
+
+/// The inverse of [`scramble_bits`]. The shift moves at least half of the bits out, so that xoring
+/// undoes itself.
+fn unscramble_bits(scrambled: u64, bits: u32) -> u64 {
+    let mask = u64::MAX >> (u64::BITS - bits);
+    let shift = bits.div_ceil(2);
+    let step = |x: u64, odd: u64| (x ^ (x >> shift)).wrapping_mul(inverse_of_odd(odd)) & mask;
+    ODD.into_iter().rev().fold(scrambled, step)
+}
+
+/// The number that multiplied by `odd` gives 1 modulo 2^64, by Newton's method: three bits are
+/// right to begin with, and each step doubles them.
+fn inverse_of_odd(odd: u64) -> u64 {
+    (0..5)
+        .fold(odd, |inverse, _| inverse.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse))))
 }
 
 #[cfg(test)]
@@ -171,6 +279,63 @@ mod tests {
             let rising = keys.windows(2).filter(|pair| pair[0] < pair[1]).count();
             assert!((4500..5500).contains(&rising), "{bytes} bytes: {rising}");
         }
+    }
+
+    fn formats() -> Vec<KeyFormat> {
+        let lengths = [(KeyDigits::Decimal, "user", 32), (KeyDigits::Decimal, "user", 24)];
+        let more = [(KeyDigits::Decimal, "k", 9), (KeyDigits::Binary, "", 4)];
+        let most = [(KeyDigits::Binary, "k", 4), (KeyDigits::Binary, "user", 16)];
+        let orders = [InsertOrder::Hashed, InsertOrder::Ordered];
+        let all = lengths.into_iter().chain(more).chain(most);
+        all.flat_map(|(digits, prefix, bytes)| {
+            orders.map(|order| KeyFormat::with_digits(prefix, bytes, order, digits).unwrap())
+        })
+        .collect()
+    }
+
+    #[test]
+    fn a_key_tells_its_number_and_sorts_by_its_position() {
+        for format in formats() {
+            let mut keys = Vec::new();
+            let mut buffer = format.buffer();
+            for number in (0..2000).chain((0..2000).map(|n| mix64(n) % format.capacity())) {
+                let key = format.write(number, &mut buffer);
+                let position = format.parse(key).unwrap();
+                assert_eq!(position, format.position(number), "{format:?}");
+                assert_eq!(format.number_at(position), number, "{format:?}");
+                keys.push((key.to_vec(), position));
+            }
+            keys.sort_unstable();
+            assert!(keys.is_sorted_by_key(|(_, position)| *position), "{format:?}");
+        }
+    }
+
+    #[test]
+    fn other_keys_are_told_from_ours() {
+        let format = KeyFormat::new("user", 26, InsertOrder::Hashed).unwrap();
+        assert!(format.parse(b"user0000000000000000000012").is_some());
+        let foreign: [&[u8]; 6] = [
+            b"",
+            b"user000000000000000000012",
+            b"user00000000000000000000012",
+            b"usex0000000000000000000012",
+            b"user000000000000000000001x",
+            b"user0100000000000000000012",
+        ];
+        for key in foreign.into_iter().chain([b"user0099999999999999999999".as_slice()]) {
+            assert_eq!(format.parse(key), None, "{}", key.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn four_bytes_have_room_for_four_thousand_million_keys() {
+        let ordered =
+            KeyFormat::with_digits("", 4, InsertOrder::Ordered, KeyDigits::Binary).unwrap();
+        assert_eq!(ordered.capacity(), 1 << 32);
+        assert_eq!(ordered.write(0x0102_0304, &mut ordered.buffer()), [1, 2, 3, 4]);
+        let long = KeyFormat::with_digits("k", 11, InsertOrder::Ordered, KeyDigits::Binary);
+        let long = long.unwrap();
+        assert_eq!(long.write(258, &mut long.buffer()), b"k\0\0\0\0\0\0\0\0\x01\x02");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Clients: YCSB workloads, closed and open loops, latency recorders, and a check of every value
 //! that is read.
 //!
-//! A workload is a YCSB property file, one of the six that come with the crate ([`builtin`]) or
-//! one of the user's ([`Properties::parse`]); [`CoreWorkload`] is its checked form. A [`Session`]
+//! A workload is a YCSB property file, one of those that come with the crate ([`builtin`]) or one
+//! of the user's ([`Properties::parse`]); [`CoreWorkload`] is its checked form. A [`Session`]
 //! drives a [`KvTarget`] with it, first [`Session::load`], then [`Session::run`] any number of
 //! times, and each gives a [`RunReport`].
 //!
@@ -37,13 +37,14 @@ mod value;
 
 pub use builtin::{BUILTIN_NAMES, builtin};
 pub use client::{Arrivals, ClientOptions, Pace, Session, StartError};
-pub use key::{InsertOrder, KeyBuffer, KeyFormat};
+pub use key::{InsertOrder, KeyBuffer, KeyDigits, KeyFormat};
 pub use operation::{Mix, OpKind};
 pub use oracle::{Mismatch, MismatchKind};
 pub use properties::{Origin, Properties, PropertiesError, Property};
 pub use record::{LatencySummary, RunReport, Timeline, TimelineWindow, WindowLatency};
 pub use settings::{
-    CoreWorkload, LengthDistribution, RequestDistribution, ScanLengths, SettingsError,
+    CoreWorkload, LengthDistribution, RequestDistribution, ScanEnd, ScanLengths, Scans,
+    SettingsError,
 };
-pub use target::KvTarget;
+pub use target::{KvIterator, KvTarget, NoIterators, Pair};
 pub use value::{FieldLengths, ValueForm, ValueRecipe};

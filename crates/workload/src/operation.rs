@@ -8,7 +8,7 @@ use std::ops::Range;
 use runtime::Rng;
 
 use crate::CoreWorkload;
-use crate::generator::{InsertCounter, KeyChooser};
+use crate::generator::{InsertCounter, KeyChooser, LengthChooser};
 
 /// What latencies are kept apart by.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -19,16 +19,27 @@ pub enum OpKind {
     Put,
     /// A delete of one key.
     Delete,
-    /// A range of keys.
+    /// A range of keys as a whole, from making the iterator to destroying it.
     Scan,
+    /// The Seek of a scan by itself.
+    Seek,
+    /// A Next of a scan by itself; in bulk, one that brings several pairs.
+    Next,
     /// A read-modify-write as a whole.
     ReadModifyWrite,
 }
 
 impl OpKind {
     /// Every kind, in the order of reports.
-    pub const ALL: [Self; 5] =
-        [Self::Get, Self::Put, Self::Delete, Self::Scan, Self::ReadModifyWrite];
+    pub const ALL: [Self; 7] = [
+        Self::Get,
+        Self::Put,
+        Self::Delete,
+        Self::Scan,
+        Self::Seek,
+        Self::Next,
+        Self::ReadModifyWrite,
+    ];
 
     /// Its name in reports.
     pub fn name(self) -> &'static str {
@@ -37,6 +48,8 @@ impl OpKind {
             Self::Put => "put",
             Self::Delete => "delete",
             Self::Scan => "scan",
+            Self::Seek => "seek",
+            Self::Next => "next",
             Self::ReadModifyWrite => "read-modify-write",
         }
     }
@@ -98,8 +111,12 @@ pub(crate) enum Action {
 /// One operation of a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Operation {
+    /// Its number within the phase, from 1, in the order of issue.
+    pub(crate) number: u64,
     pub(crate) action: Action,
     pub(crate) key: u64,
+    /// How many records it goes to: 1, unless it is a scan.
+    pub(crate) records: u64,
 }
 
 /// Draws actions by their shares.
@@ -133,7 +150,7 @@ impl ActionChooser {
 /// The operations of one phase, one after the other.
 pub(crate) enum OperationStream {
     /// Inserts of the records to begin with, in the order of their numbers.
-    Load(Range<u64>),
+    Load { first: u64, left: Range<u64> },
     /// Operations by the mix and the request distribution.
     Run(Box<RunStream>),
 }
@@ -141,37 +158,44 @@ pub(crate) enum OperationStream {
 pub(crate) struct RunStream {
     actions: ActionChooser,
     keys: KeyChooser,
+    lengths: LengthChooser,
     rng: Rng,
-    remaining: u64,
+    issued: u64,
+    count: u64,
 }
 
 impl OperationStream {
     pub(crate) fn load(workload: &CoreWorkload) -> Self {
         let first = workload.insert_start;
-        Self::Load(first..first + workload.insert_count)
+        Self::Load { first, left: first..first + workload.insert_count }
     }
 
     pub(crate) fn run(workload: &CoreWorkload, rng: Rng) -> Self {
         Self::Run(Box::new(RunStream {
             actions: ActionChooser::new(&workload.mix),
             keys: KeyChooser::new(workload),
+            lengths: LengthChooser::new(workload.scans.lengths),
             rng,
-            remaining: workload.operation_count,
+            issued: 0,
+            count: workload.operation_count,
         }))
     }
 
     /// How many operations are to come.
     pub(crate) fn remaining(&self) -> u64 {
         match self {
-            Self::Load(keys) => keys.end - keys.start,
-            Self::Run(run) => run.remaining,
+            Self::Load { left, .. } => left.end - left.start,
+            Self::Run(run) => run.count - run.issued,
         }
     }
 
     /// The next operation; `None` at the end. An insert takes its number from `inserts`.
     pub(crate) fn next(&mut self, inserts: &mut InsertCounter) -> Option<Operation> {
         match self {
-            Self::Load(keys) => keys.next().map(|key| Operation { action: Action::Load, key }),
+            Self::Load { first, left } => {
+                let key = left.next()?;
+                Some(Operation { number: key - *first + 1, action: Action::Load, key, records: 1 })
+            }
             Self::Run(run) => run.next(inserts),
         }
     }
@@ -179,13 +203,20 @@ impl OperationStream {
 
 impl RunStream {
     fn next(&mut self, inserts: &mut InsertCounter) -> Option<Operation> {
-        self.remaining = self.remaining.checked_sub(1)?;
+        if self.issued == self.count {
+            return None;
+        }
+        self.issued += 1;
         let action = self.actions.draw(&mut self.rng);
         let key = match action {
             Action::Insert => inserts.issue(),
             _ => self.keys.draw(&mut self.rng, inserts.newest()),
         };
-        Some(Operation { action, key })
+        let records = match action {
+            Action::Scan => self.lengths.draw(&mut self.rng),
+            _ => 1,
+        };
+        Some(Operation { number: self.issued, action, key, records })
     }
 }
 
@@ -217,6 +248,7 @@ mod tests {
         let operations: Vec<Operation> = std::iter::from_fn(|| stream.next(&mut inserts)).collect();
         assert!(operations.iter().all(|operation| operation.action == Action::Load));
         assert!(operations.iter().map(|operation| operation.key).eq(10..15));
+        assert!(operations.iter().map(|operation| operation.number).eq(1..=5));
     }
 
     #[test]
@@ -225,7 +257,7 @@ mod tests {
         let mut stream = OperationStream::run(&workload, Rng::new(1));
         let mut inserts = InsertCounter::new(1000);
         let operations: Vec<Operation> = std::iter::from_fn(|| stream.next(&mut inserts)).collect();
-        assert_eq!(operations.len(), 1000);
+        assert!(operations.iter().map(|operation| operation.number).eq(1..=1000));
         let inserted: Vec<u64> = operations
             .iter()
             .filter(|operation| operation.action == Action::Insert)

@@ -140,7 +140,7 @@ pub(crate) fn stamp(value: &Value) -> Option<Stamp> {
 }
 
 /// The inverse of [`mix64`].
-const fn unmix64(mixed: u64) -> u64 {
+pub(crate) const fn unmix64(mixed: u64) -> u64 {
     let mut z = mixed;
     z = z ^ (z >> 31) ^ (z >> 62);
     z = z.wrapping_mul(0x3196_42B2_D24D_8EC3);

@@ -3,6 +3,7 @@
 
 mod pace;
 mod phase;
+mod scan;
 mod session;
 
 pub use pace::{Arrivals, ClientOptions, Pace};

@@ -18,9 +18,9 @@ use super::pace::Schedule;
 use super::{ClientOptions, Pace};
 use crate::generator::InsertCounter;
 use crate::operation::{Action, Operation, OperationStream};
-use crate::oracle::{GetTicket, Oracle, WriteTicket};
+use crate::oracle::{GetTicket, Oracle, ScanSurprise, WriteTicket};
 use crate::record::Recorder;
-use crate::{KeyBuffer, KeyFormat, KvTarget, Mismatch, OpKind, RunReport};
+use crate::{KeyBuffer, KeyFormat, KvTarget, Mismatch, OpKind, RunReport, Scans};
 
 /// Progress is told every so many operations.
 const PROGRESS_STEP: u64 = 4096;
@@ -31,11 +31,21 @@ pub(super) struct Ledger {
     pub(super) inserts: InsertCounter,
 }
 
+/// What there is to do in a phase.
+pub(super) struct Plan {
+    pub(super) seed: u64,
+    pub(super) keys: KeyFormat,
+    pub(super) scans: Scans,
+    pub(super) stream: OperationStream,
+}
+
 /// What the clients of one phase share.
 pub(super) struct Phase {
-    handle: Handle,
-    keys: KeyFormat,
-    ledger: Rc<RefCell<Ledger>>,
+    pub(super) handle: Handle,
+    seed: u64,
+    pub(super) keys: KeyFormat,
+    pub(super) scans: Scans,
+    pub(super) ledger: Rc<RefCell<Ledger>>,
     stream: RefCell<OperationStream>,
     /// Arrivals of an open loop; a closed one has none.
     schedule: Option<RefCell<Schedule>>,
@@ -45,18 +55,18 @@ pub(super) struct Phase {
 }
 
 /// An operation has failed; it is noted, and the phase ends.
-struct Failed;
+pub(super) struct Failed;
 
 impl Phase {
     pub(super) fn new(
         handle: Handle,
-        keys: KeyFormat,
         ledger: Rc<RefCell<Ledger>>,
-        stream: OperationStream,
+        plan: Plan,
         options: &ClientOptions,
         rng: Rng,
         progress: Box<dyn FnMut(u64, u64)>,
     ) -> Self {
+        let Plan { seed, keys, scans, stream } = plan;
         let (now, planned) = (handle.now(), stream.remaining());
         let schedule = match options.pace {
             Pace::Closed { .. } => None,
@@ -67,7 +77,9 @@ impl Phase {
         let recorder = Recorder::new(now, planned, options.window, options.max_windows);
         Self {
             handle,
+            seed,
             keys,
+            scans,
             ledger,
             stream: RefCell::new(stream),
             schedule,
@@ -85,6 +97,7 @@ impl Phase {
                 phase: Rc::clone(&phase),
                 target: target.clone(),
                 key: phase.keys.buffer(),
+                bound: phase.keys.buffer(),
             };
             phase.handle.spawn("workload client", client.work())
         };
@@ -125,11 +138,11 @@ impl Phase {
         }
     }
 
-    fn record(&self, kind: OpKind, since: Nanos) {
+    pub(super) fn record(&self, kind: OpKind, since: Nanos) {
         self.recorder.borrow_mut().latency(kind, since, self.handle.now());
     }
 
-    fn check(&self, key: u64, ticket: &GetTicket, value: Option<&Value>) {
+    fn check(&self, operation: Operation, ticket: &GetTicket, value: Option<&Value>) {
         let oracle = &mut self.ledger.borrow_mut().oracle;
         let recorder = &mut self.recorder.borrow_mut();
         match oracle.finish_get(ticket, value) {
@@ -137,10 +150,42 @@ impl Phase {
             Ok(()) => {}
             Err(surprise) => recorder.mismatch(|| {
                 let (expected, got) = oracle.describe(ticket, &surprise);
-                let at = self.handle.now();
-                let name = self.keys.display(key);
-                Mismatch { at, key: name, key_number: key, kind: surprise.kind, expected, got }
+                Mismatch {
+                    seed: self.seed,
+                    operation: operation.number,
+                    at: self.handle.now(),
+                    key: self.keys.display(operation.key),
+                    key_number: Some(operation.key),
+                    kind: surprise.kind,
+                    expected,
+                    got,
+                }
             }),
+        }
+    }
+
+    /// A scan has given `pairs`, about which the oracle wonders.
+    pub(super) fn scanned(
+        &self,
+        operation: Operation,
+        pairs: u64,
+        surprises: impl IntoIterator<Item = ScanSurprise>,
+    ) {
+        let recorder = &mut self.recorder.borrow_mut();
+        recorder.scanned(pairs);
+        for surprise in surprises {
+            let ScanSurprise { kind, key, key_number, expected, got } = surprise;
+            let (seed, operation, at) = (self.seed, operation.number, self.handle.now());
+            recorder.mismatch(|| Mismatch {
+                seed,
+                operation,
+                at,
+                key,
+                key_number,
+                kind,
+                expected,
+                got,
+            });
         }
     }
 
@@ -160,7 +205,7 @@ impl Phase {
         Ok(())
     }
 
-    fn fail(&self, kind: OpKind, key: u64, error: &impl Display) -> Failed {
+    pub(super) fn fail(&self, kind: OpKind, key: u64, error: &impl Display) -> Failed {
         self.has_failed.set(true);
         self.recorder.borrow_mut().error(|| {
             let (at, name) = (self.handle.now(), self.keys.display(key));
@@ -171,10 +216,12 @@ impl Phase {
 }
 
 /// One client: at most one operation outstanding.
-struct Client<T> {
-    phase: Rc<Phase>,
-    target: T,
-    key: KeyBuffer,
+pub(super) struct Client<T> {
+    pub(super) phase: Rc<Phase>,
+    pub(super) target: T,
+    pub(super) key: KeyBuffer,
+    /// Where the upper bounds of scans are written.
+    pub(super) bound: KeyBuffer,
 }
 
 impl<T: KvTarget> Client<T> {
@@ -192,48 +239,50 @@ impl<T: KvTarget> Client<T> {
     }
 
     async fn execute(&mut self, operation: Operation, since: Nanos) -> Result<(), Failed> {
-        let key = operation.key;
         match operation.action {
-            Action::Load | Action::Update => self.put(key, since).await,
+            Action::Load | Action::Update => self.put(operation, since).await,
             Action::Insert => {
-                self.put(key, since).await?;
-                self.phase.ledger.borrow_mut().inserts.acknowledge(key);
+                self.put(operation, since).await?;
+                self.phase.ledger.borrow_mut().inserts.acknowledge(operation.key);
                 Ok(())
             }
-            Action::Read => self.get(key, since).await,
+            Action::Read => self.get(operation, since).await,
             Action::ReadModifyWrite => {
-                self.get(key, since).await?;
-                self.put(key, self.phase.handle.now()).await?;
+                self.get(operation, since).await?;
+                self.put(operation, self.phase.handle.now()).await?;
                 self.phase.record(OpKind::ReadModifyWrite, since);
                 Ok(())
             }
-            Action::Delete => self.delete(key, since).await,
-            Action::Scan => unreachable!("a session with scans is refused"),
+            Action::Delete => self.delete(operation, since).await,
+            Action::Scan => self.scan(operation, since).await,
         }
     }
 
-    async fn get(&mut self, key: u64, since: Nanos) -> Result<(), Failed> {
-        let Self { phase, target, key: buffer } = self;
+    async fn get(&mut self, operation: Operation, since: Nanos) -> Result<(), Failed> {
+        let Self { phase, target, key: buffer, .. } = self;
+        let key = operation.key;
         let ticket = phase.ledger.borrow().oracle.begin_get(key);
         match target.get(phase.keys.write(key, buffer)).await {
             Ok(value) => {
                 phase.record(OpKind::Get, since);
-                phase.check(key, &ticket, value.as_ref());
+                phase.check(operation, &ticket, value.as_ref());
                 Ok(())
             }
             Err(error) => Err(phase.fail(OpKind::Get, key, &error)),
         }
     }
 
-    async fn put(&mut self, key: u64, since: Nanos) -> Result<(), Failed> {
-        let Self { phase, target, key: buffer } = self;
+    async fn put(&mut self, operation: Operation, since: Nanos) -> Result<(), Failed> {
+        let Self { phase, target, key: buffer, .. } = self;
+        let key = operation.key;
         let (ticket, value) = phase.ledger.borrow_mut().oracle.begin_put(key);
         let result = target.put(phase.keys.write(key, buffer), value).await;
         phase.written(OpKind::Put, key, ticket, since, result.err())
     }
 
-    async fn delete(&mut self, key: u64, since: Nanos) -> Result<(), Failed> {
-        let Self { phase, target, key: buffer } = self;
+    async fn delete(&mut self, operation: Operation, since: Nanos) -> Result<(), Failed> {
+        let Self { phase, target, key: buffer, .. } = self;
+        let key = operation.key;
         let ticket = phase.ledger.borrow_mut().oracle.begin_delete(key);
         let result = target.delete(phase.keys.write(key, buffer)).await;
         phase.written(OpKind::Delete, key, ticket, since, result.err())

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use runtime::{Handle, Nanos, Rng};
 
-use super::phase::{Ledger, Phase};
+use super::phase::{Ledger, Phase, Plan};
 use super::{ClientOptions, Pace};
 use crate::generator::InsertCounter;
 use crate::operation::OperationStream;
@@ -16,7 +16,7 @@ use crate::{CoreWorkload, KvTarget, RunReport};
 
 /// A workload on a target. Remembers what was written, so that every later read can be checked.
 ///
-/// Memory: four bytes per record.
+/// Memory: four bytes per record; twelve for workloads with scans of hashed keys.
 pub struct Session<T: KvTarget> {
     handle: Handle,
     target: T,
@@ -31,8 +31,11 @@ pub struct Session<T: KvTarget> {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The workload has scans, and there is nothing yet to do them with.
-    Scans,
+    /// The workload has scans, and the target has no iterators to do them with.
+    Scans {
+        /// Why it has none, in the target's words.
+        why: &'static str,
+    },
     /// The run has no operations: `operationcount` is 0 or not set.
     NoOperations,
     /// The run may insert more records than there are keys of the set length.
@@ -49,9 +52,10 @@ pub enum StartError {
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Scans => f.write_str(
-                "the workload has scans (scanproportion is above 0): scans need iterators, which \
-                 are not built yet; workloads a, b, c, d and f have none",
+            Self::Scans { why } => write!(
+                f,
+                "the workload has scans (scanproportion is above 0), which need iterators: {why}; \
+                 of the built-in workloads all but e and seekrandom do without"
             ),
             Self::NoOperations => {
                 f.write_str("nothing to run: set operationcount to a whole number above 0")
@@ -79,8 +83,10 @@ impl<T: KvTarget> Session<T> {
         workload: CoreWorkload,
         seed: u64,
     ) -> Result<Self, StartError> {
-        if workload.mix.scan > 0.0 {
-            return Err(StartError::Scans);
+        if workload.mix.scan > 0.0
+            && let Some(why) = target.why_no_iterators()
+        {
+            return Err(StartError::Scans { why });
         }
         // Room for the inserts expected; more make it grow, as do those of further runs.
         let inserts = workload.operation_count as f64 * workload.mix.insert_share() * 1.01;
@@ -140,6 +146,7 @@ impl<T: KvTarget> Session<T> {
             return Err(StartError::NoOperations);
         }
         self.check_key_space()?;
+        self.prepare_scans();
         let run = self.runs;
         let rng = Rng::derive(self.seed, &format!("operations of run {run}"));
         let stream = OperationStream::run(&self.workload, rng);
@@ -160,6 +167,14 @@ impl<T: KvTarget> Session<T> {
         Ok(())
     }
 
+    /// Cost: sorts the keys before the first run with scans, if they are hashed.
+    fn prepare_scans(&self) {
+        if self.workload.mix.scan > 0.0 {
+            let ledger = &mut *self.ledger.borrow_mut();
+            ledger.oracle.prepare_scans(&self.workload.keys, ledger.inserts.next_number());
+        }
+    }
+
     async fn drive(
         &self,
         stream: OperationStream,
@@ -170,8 +185,9 @@ impl<T: KvTarget> Session<T> {
         check(options)?;
         let rng = Rng::derive(self.seed, arrivals);
         let ledger = Rc::clone(&self.ledger);
-        let keys = self.workload.keys.clone();
-        let phase = Phase::new(self.handle.clone(), keys, ledger, stream, options, rng, progress);
+        let CoreWorkload { keys, scans, .. } = &self.workload;
+        let plan = Plan { seed: self.seed, keys: keys.clone(), scans: *scans, stream };
+        let phase = Phase::new(self.handle.clone(), ledger, plan, options, rng, progress);
         Ok(phase.drive(&self.target, options.pace.outstanding()).await)
     }
 }

@@ -1,14 +1,16 @@
-//! Which key comes next: the request distributions of YCSB's core workload.
+//! Which key comes next, and how long a scan is: the distributions of YCSB's core workload.
 //!
 //! Each generator has YCSB's meaning, driven by the session's random stream; where ours differs,
 //! the generator says so. Generators never allocate; the dearest draw is two hashes and a power,
 //! some tens of nanoseconds.
 
 mod inserts;
+mod lengths;
 mod range;
 mod zipfian;
 
 pub(crate) use inserts::InsertCounter;
+pub(crate) use lengths::LengthChooser;
 pub(crate) use zipfian::Zipfian;
 
 use runtime::Rng;
@@ -21,7 +23,7 @@ use zipfian::{Latest, ScrambledZipfian};
 /// may do literally if there are many more inserts to come than records.
 const MAX_REDRAWS: u32 = 64;
 
-/// Draws key numbers for reads, updates, deletes and read-modify-writes.
+/// Draws key numbers for whatever goes to records that are there.
 pub(crate) struct KeyChooser {
     distribution: Distribution,
     first: u64,

@@ -1,4 +1,4 @@
-//! What an oracle says about a Get that returned what it may not.
+//! What an oracle says about a Get or a scan that returned what it may not.
 
 use std::fmt;
 
@@ -7,15 +7,19 @@ use runtime::Nanos;
 use super::versions::ordinal;
 use crate::value::Stamp;
 
-/// A Get that returned what no order of the writes explains.
+/// What no order of the writes explains, in an answer to a Get or a scan.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mismatch {
-    /// When the Get returned, in virtual time.
+    /// The session's seed.
+    pub seed: u64,
+    /// The number of the operation within its phase, from 1, in the order of issue.
+    pub operation: u64,
+    /// When the answer came, in virtual time.
     pub at: Nanos,
     /// The key, escaped to ASCII.
     pub key: String,
-    /// The number the key was made from.
-    pub key_number: u64,
+    /// The number the key was made from; `None` if it is none of the session's keys.
+    pub key_number: Option<u64>,
     /// What sort of wrong it is.
     pub kind: MismatchKind,
     /// Everything that would have been right.
@@ -26,9 +30,12 @@ pub struct Mismatch {
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { at, key, key_number, kind, expected, got } = self;
-        write!(f, "at {at}: key {key} (number {key_number}): {kind}: ")?;
-        write!(f, "expected {expected}, got {got}")
+        let Self { seed, operation, at, key, key_number, kind, expected, got } = self;
+        write!(f, "seed {seed}, operation {operation}, at {at}: key {key}")?;
+        if let Some(number) = key_number {
+            write!(f, " (number {number})")?;
+        }
+        write!(f, ": {kind}: expected {expected}, got {got}")
     }
 }
 
@@ -43,6 +50,16 @@ pub enum MismatchKind {
     Stale,
     /// A value of another key, a damaged one, or one that was never written.
     Foreign,
+    /// A scan passed over a key that its snapshot holds.
+    Skipped,
+    /// A scan gave a value that was written after its snapshot had been taken.
+    Newer,
+    /// A scan gave a key that is not above the one before.
+    OutOfOrder,
+    /// A scan gave a key below the one sought, or not below its bound.
+    OutOfBounds,
+    /// A scan gave a key that was never written.
+    ForeignKey,
 }
 
 impl fmt::Display for MismatchKind {
@@ -52,6 +69,11 @@ impl fmt::Display for MismatchKind {
             Self::Resurrected => "deleted value is back",
             Self::Stale => "stale value",
             Self::Foreign => "foreign value",
+            Self::Skipped => "key skipped",
+            Self::Newer => "value newer than the snapshot",
+            Self::OutOfOrder => "key out of order",
+            Self::OutOfBounds => "key out of bounds",
+            Self::ForeignKey => "foreign key",
         })
     }
 }

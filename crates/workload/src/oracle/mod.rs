@@ -1,4 +1,4 @@
-//! The oracle: knows what every Get may return, and checks what it did return.
+//! The oracle: knows what every Get and every scan may return, and checks what they did return.
 //!
 //! Every write of a key is a version, deletes included. A Get may return
 //!
@@ -11,28 +11,44 @@
 //! effect for ever. These are the rules of a linearizable register as far as one Get can show
 //! them.
 //!
+//! A scan sees a snapshot, taken at some instant while its iterator was made. Of each key it must
+//! give what a Get that began and ended when the making did may return, where that is a value, and
+//! it may leave out only keys of which such a Get may return nothing; and one instant must explain
+//! all of it.
+//!
 //! Cost: four bytes per key, and some hundred per key with writes under way or unsettled; a Get
-//! costs a look at the four bytes, a Put two look-ups in a small ordered map besides.
+//! costs a look at the four bytes, a Put two look-ups in a small ordered map besides. Scans cost
+//! eight more bytes per key if keys are hashed, and as long as one is under way writes are noted.
 
+mod journal;
 mod mismatch;
+mod order;
+mod scan;
+mod snapshot;
 mod versions;
 
+#[cfg(test)]
+mod scan_tests;
 #[cfg(test)]
 mod tests;
 
 pub use mismatch::{Mismatch, MismatchKind};
+pub(crate) use scan::{ScanSurprise, ScanTicket};
 
 use engine::Value;
 
 use crate::ValueRecipe;
 use crate::value::{Stamp, stamp};
 use mismatch::{Finding, Surprise};
+use order::KeyOrder;
 use versions::{ReadTicket, Seen, Versions};
 
 /// What was written under which key number, and what may be read.
 pub(crate) struct Oracle {
     recipe: ValueRecipe,
     versions: Versions,
+    /// Once scans are prepared.
+    order: Option<KeyOrder>,
 }
 
 /// A write under way.
@@ -48,11 +64,16 @@ pub(crate) struct GetTicket(ReadTicket);
 impl Oracle {
     /// An empty store, with room for `keys` keys to begin with.
     pub(crate) fn new(recipe: ValueRecipe, keys: u64) -> Self {
-        Self { recipe, versions: Versions::new(keys) }
+        Self { recipe, versions: Versions::new(keys), order: None }
     }
 
     /// A Put begins: the value it is to write.
     pub(crate) fn begin_put(&mut self, key: u64) -> (WriteTicket, Value) {
+        if let Some(order) = &mut self.order
+            && self.versions.newest(key) == 0
+        {
+            order.insert(key);
+        }
         let stamp = Stamp { key, version: self.versions.issue_put(key) };
         (WriteTicket(stamp), self.recipe.value(stamp))
     }
@@ -85,7 +106,9 @@ impl Oracle {
         value: Option<&Value>,
     ) -> Result<(), Surprise> {
         let ticket = &ticket.0;
-        let finding = value.map_or(Finding::Nothing, |value| self.find_origin(ticket, value));
+        let finding = value.map_or(Finding::Nothing, |value| {
+            self.find_origin(ticket.key, value, || self.versions.allowed_puts(ticket))
+        });
         let seen = match finding {
             Finding::Nothing => Seen::Nothing,
             Finding::Write(version) => Seen::Write(version),
@@ -99,26 +122,34 @@ impl Oracle {
         Err(Surprise { kind: self.kind_of_surprise(ticket, seen), finding })
     }
 
-    /// Which write of the key produced `value`, compared byte by byte if it has bytes.
-    fn find_origin(&self, ticket: &ReadTicket, value: &Value) -> Finding {
+    /// Which write of `key` produced `value`, compared byte by byte if it has bytes.
+    fn find_origin<I: Iterator<Item = u32>>(
+        &self,
+        key: u64,
+        value: &Value,
+        allowed: impl FnOnce() -> I,
+    ) -> Finding {
         match stamp(value) {
-            None => self.find_short(ticket, value),
+            None => self.find_short(key, value, allowed()),
             Some(stamp) if !self.versions.was_put(stamp) => Finding::Unknown,
             Some(stamp) => match self.difference(stamp, value) {
                 Some(problem) => Finding::Damaged(stamp, problem),
-                None if stamp.key == ticket.key => Finding::Write(stamp.version),
+                None if stamp.key == key => Finding::Write(stamp.version),
                 None => Finding::OtherKey(stamp),
             },
         }
     }
 
     /// Values of less than eight bytes tell no origin: see whether any allowed write made them.
-    fn find_short(&self, ticket: &ReadTicket, value: &Value) -> Finding {
-        let is_equal = |version: &u32| {
-            self.difference(Stamp { key: ticket.key, version: *version }, value).is_none()
-        };
-        let found = self.versions.allowed_puts(ticket).find(is_equal);
-        found.map_or(Finding::Unknown, Finding::Write)
+    fn find_short(
+        &self,
+        key: u64,
+        value: &Value,
+        mut allowed: impl Iterator<Item = u32>,
+    ) -> Finding {
+        let is_equal =
+            |version: &u32| self.difference(Stamp { key, version: *version }, value).is_none();
+        allowed.find(is_equal).map_or(Finding::Unknown, Finding::Write)
     }
 
     /// How `value` differs from what the write `stamp` wrote.

@@ -11,6 +11,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use super::journal::Journal;
 use crate::value::{KEY_LIMIT, Stamp, VERSION_BITS};
 
 const CONTESTED: u32 = 1 << 31;
@@ -36,6 +37,8 @@ pub(super) struct Versions {
     /// Counts writes begun and acknowledged: tells which came first where time stands still.
     clock: u64,
     deletes: u64,
+    /// What keys were like before they changed, for the snapshots that are open.
+    pub(super) journal: Journal,
 }
 
 /// What a Get returned: an answer that only the versions can judge.
@@ -46,15 +49,16 @@ pub(super) enum Seen {
 }
 
 /// What could be current when a Get began.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct ReadTicket {
     pub(super) key: u64,
-    newest: u32,
+    /// The newest version that was issued before.
+    pub(super) newest: u32,
     deletes: u64,
     current: Current,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Current {
     /// The newest version and no other.
     Newest,
@@ -67,12 +71,12 @@ pub(super) fn ordinal(version: u32) -> u32 {
     version >> 1
 }
 
-fn is_put(version: u32) -> bool {
+pub(super) fn is_put(version: u32) -> bool {
     version & 1 == 1
 }
 
 impl Seen {
-    fn is(self, version: u32) -> bool {
+    pub(super) fn is(self, version: u32) -> bool {
         match self {
             Self::Nothing => !is_put(version),
             Self::Write(write) => write == version,
@@ -89,6 +93,7 @@ impl Versions {
             spare: Vec::new(),
             clock: 0,
             deletes: 0,
+            journal: Journal::default(),
         }
     }
 
@@ -103,7 +108,7 @@ impl Versions {
 
     fn issue(&mut self, key: u64, put: u32) -> u32 {
         assert!(key < KEY_LIMIT, "key number {key} is beyond what values can tell");
-        self.clock += 1;
+        self.tick(key);
         let index = key as usize;
         if index >= self.slots.len() {
             self.slots.resize(index + 1, 0);
@@ -122,8 +127,17 @@ impl Versions {
         version
     }
 
-    pub(super) fn acknowledge(&mut self, key: u64, version: u32) {
+    /// Something is about to happen to `key`.
+    fn tick(&mut self, key: u64) {
         self.clock += 1;
+        if self.journal.is_kept() {
+            let before = self.begin_read(key);
+            self.journal.note(self.clock, before);
+        }
+    }
+
+    pub(super) fn acknowledge(&mut self, key: u64, version: u32) {
+        self.tick(key);
         let contest = self.contests.get_mut(&key).expect("a write under way is contested");
         let write = contest.iter_mut().find(|write| write.version == version);
         let write = write.expect("a write under way may be current");
@@ -155,7 +169,8 @@ impl Versions {
         self.slots.get(key as usize).copied().unwrap_or(0)
     }
 
-    fn newest(&self, key: u64) -> u32 {
+    /// The newest version of `key` that was issued; 0 if there is none.
+    pub(super) fn newest(&self, key: u64) -> u32 {
         self.slot(key) & VERSION_MASK
     }
 
@@ -164,6 +179,11 @@ impl Versions {
         is_put(stamp.version)
             && ordinal(stamp.version) > 0
             && stamp.version <= self.newest(stamp.key)
+    }
+
+    /// The time by the clock of writes begun and acknowledged.
+    pub(super) fn now(&self) -> u64 {
+        self.clock
     }
 
     pub(super) fn begin_read(&self, key: u64) -> ReadTicket {
@@ -207,7 +227,7 @@ impl Versions {
 
     /// The versions that could be current when the Get began. Without a write meanwhile that is
     /// what other Gets have left of them.
-    fn current<'a>(&self, ticket: &'a ReadTicket) -> Cow<'a, [u32]> {
+    pub(super) fn current<'a>(&self, ticket: &'a ReadTicket) -> Cow<'a, [u32]> {
         match (&ticket.current, self.contests.get(&ticket.key)) {
             (Current::OneOf { .. }, Some(contest)) if self.is_quiet(ticket) => {
                 Cow::Owned(candidates(contest))

@@ -37,6 +37,7 @@ pub(crate) struct Recorder {
     latencies: Latencies,
     timeline: TimelineRecorder,
     not_found: u64,
+    scanned_pairs: u64,
     mismatch_count: u64,
     mismatches: Vec<Mismatch>,
     error_count: u64,
@@ -53,6 +54,7 @@ impl Recorder {
             latencies: [const { None }; OpKind::ALL.len()],
             timeline: TimelineRecorder::new(started, window, max_windows),
             not_found: 0,
+            scanned_pairs: 0,
             mismatch_count: 0,
             mismatches: Vec::new(),
             error_count: 0,
@@ -72,7 +74,12 @@ impl Recorder {
         self.not_found += 1;
     }
 
-    /// A whole operation is done, read-modify-writes counting once. Returns how many are.
+    /// A scan has given so many more pairs.
+    pub(crate) fn scanned(&mut self, pairs: u64) {
+        self.scanned_pairs += pairs;
+    }
+
+    /// A whole operation is done, read-modify-writes and scans counting once. Returns how many are.
     pub(crate) fn operation_done(&mut self, now: Nanos) -> u64 {
         self.last_end = now;
         self.timeline.operation(now);
@@ -80,7 +87,7 @@ impl Recorder {
         self.done
     }
 
-    /// A Get returned what it may not; `describe` is asked only if this one is to be kept.
+    /// A Get or a scan returned what it may not; `describe` is asked only if this one is to be kept.
     pub(crate) fn mismatch(&mut self, describe: impl FnOnce() -> Mismatch) {
         self.mismatch_count += 1;
         if self.mismatches.len() < KEPT_MISMATCHES {
@@ -109,6 +116,7 @@ impl Recorder {
             planned: self.planned,
             operations: self.done,
             not_found: self.not_found,
+            scanned_pairs: self.scanned_pairs,
             mismatch_count: self.mismatch_count,
             mismatches: self.mismatches,
             error_count: self.error_count,

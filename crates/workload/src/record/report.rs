@@ -16,11 +16,14 @@ pub struct RunReport {
     pub ended: Nanos,
     /// How many operations there were to do.
     pub planned: u64,
-    /// How many were done; a read-modify-write counts once. Fewer than planned after an error.
+    /// How many were done; a read-modify-write counts once, and so does a scan. Fewer than planned
+    /// after an error.
     pub operations: u64,
     /// Gets that rightly found nothing, of keys that were deleted or never inserted.
     pub not_found: u64,
-    /// Gets that returned what they may not: 0, or the target is wrong.
+    /// Pairs that scans gave.
+    pub scanned_pairs: u64,
+    /// Wrong answers to Gets and scans: 0, or the target is wrong. A scan may give several.
     pub mismatch_count: u64,
     /// The first few of them.
     pub mismatches: Vec<Mismatch>,
@@ -50,7 +53,8 @@ impl RunReport {
         self.latencies[kind as usize].as_ref()
     }
 
-    /// How many operations of `kind` ended. The Get and the Put within a read-modify-write count.
+    /// How many operations of `kind` ended. The Get and the Put within a read-modify-write count,
+    /// and so do the Seek and each Next within a scan.
     pub fn count(&self, kind: OpKind) -> u64 {
         self.histogram(kind).map_or(0, Histogram::len)
     }

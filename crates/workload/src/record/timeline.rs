@@ -25,7 +25,7 @@ pub struct TimelineWindow {
     pub start: Nanos,
     /// How long it is: less than the others if the phase ended within it.
     pub length: Nanos,
-    /// Operations that ended in it; a read-modify-write counts once.
+    /// Operations that ended in it; a read-modify-write counts once, and so does a scan.
     pub operations: u64,
     /// Gets that ended in it.
     pub gets: WindowLatency,
@@ -94,7 +94,11 @@ impl TimelineRecorder {
         match kind {
             OpKind::Get => self.gets.record(latency),
             OpKind::Put => self.puts.record(latency),
-            OpKind::Delete | OpKind::Scan | OpKind::ReadModifyWrite => {}
+            OpKind::Delete
+            | OpKind::Scan
+            | OpKind::Seek
+            | OpKind::Next
+            | OpKind::ReadModifyWrite => {}
         }
     }
 

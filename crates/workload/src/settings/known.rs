@@ -4,10 +4,12 @@ use super::SettingsError;
 use crate::Properties;
 
 /// Our own.
-const OURS: [&str; 3] = ["levelhead.keybytes", "levelhead.valuebytes", "levelhead.values"];
+const OURS: [&str; 4] =
+    ["levelhead.keybytes", "levelhead.keydigits", "levelhead.valuebytes", "levelhead.values"];
 
-/// YCSB's core workload and client, and `deleteproportion`. Not all have an effect here: there is
-/// no table, no fields to choose among, and results are reported in our own way.
+/// YCSB's core workload and client, and what we add to its operations (`deleteproportion`,
+/// `scanbatch`, `scanbound`, `seeknexts`). Not all have an effect here: there is no table, no
+/// fields to choose among, and results are reported in our own way.
 const CORE: &[&str] = &[
     "core_workload_insertion_retry_interval",
     "core_workload_insertion_retry_limit",
@@ -46,8 +48,11 @@ const CORE: &[&str] = &[
     "recordcount",
     "reportlatencyforeacherror",
     "requestdistribution",
+    "scanbatch",
+    "scanbound",
     "scanlengthdistribution",
     "scanproportion",
+    "seeknexts",
     "status",
     "status.interval",
     "table",

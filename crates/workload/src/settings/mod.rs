@@ -1,12 +1,12 @@
 //! The settings of YCSB's core workload, read from properties and checked.
 //!
-//! Property names, defaults and meanings are YCSB's (`CoreWorkload`, `Client`); `deleteproportion`
-//! and everything that starts with `levelhead.` is ours. Records are one value here: `fieldcount`
+//! Property names, defaults and meanings are YCSB's (`CoreWorkload`, `Client`); `deleteproportion`,
+//! `seeknexts`, `scanbatch`, `scanbound` and everything that starts with `levelhead.` is ours. Records are one value here: `fieldcount`
 //! fields of `fieldlength` bytes make its length, reads read all of it and updates write all of it
 //! anew, whatever `readallfields` and `writeallfields` say.
 //!
-//! Invariant: a [`CoreWorkload`] can be run as it stands, scans excepted; every wrong value was
-//! refused with its file and line.
+//! Invariant: a [`CoreWorkload`] can be run as it stands, if it has scans on any target that has
+//! iterators; every wrong value was refused with its file and line.
 
 mod error;
 mod known;
@@ -15,7 +15,9 @@ mod reader;
 pub use error::SettingsError;
 
 use crate::value::KEY_LIMIT;
-use crate::{FieldLengths, InsertOrder, KeyFormat, Mix, Properties, ValueForm, ValueRecipe};
+use crate::{
+    FieldLengths, InsertOrder, KeyDigits, KeyFormat, Mix, Properties, ValueForm, ValueRecipe,
+};
 use reader::Reader;
 
 /// A workload, ready to run. Change it through the properties it is made from, so that changes are
@@ -39,8 +41,8 @@ pub struct CoreWorkload {
     pub keys: KeyFormat,
     /// What values hold.
     pub values: ValueRecipe,
-    /// How long scans are.
-    pub scans: ScanLengths,
+    /// How scans go.
+    pub scans: Scans,
     /// `threadcount`, if set: how many operations YCSB would have outstanding.
     pub thread_count: Option<u64>,
     /// `target`, if set and not 0: operations per second that YCSB would aim at.
@@ -76,12 +78,34 @@ pub enum RequestDistribution {
     },
 }
 
+/// How scans go. A scan makes an iterator, seeks the key drawn, reads on, and destroys the iterator.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scans {
+    /// How many records they read.
+    pub lengths: ScanLengths,
+    /// `scanbatch`: the most records to ask for at a time after the Seek. At 1 that is one Next for
+    /// each; above, bulk reads.
+    pub batch: u64,
+    /// `scanbound`: what ends them.
+    pub end: ScanEnd,
+}
+
+/// What ends a scan, unless the end of the store comes first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ScanEnd {
+    /// Its length: so many records are asked for, as in YCSB.
+    Length,
+    /// An upper bound given to the iterator, which is then read to its end. It is the key that many
+    /// records on, so that deletes before the scan make it shorter.
+    Bound,
+}
+
 /// How many records a scan reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ScanLengths {
-    /// `minscanlength`, in records.
+    /// `minscanlength`, in records. One more than `seeknexts` if that is set.
     pub min: u64,
-    /// `maxscanlength`, in records.
+    /// `maxscanlength`, in records. One more than `seeknexts` if that is set.
     pub max: u64,
     /// `scanlengthdistribution`.
     pub distribution: LengthDistribution,
@@ -100,6 +124,8 @@ pub enum LengthDistribution {
 const MAX_VALUE_BYTES: u64 = 1 << 30;
 /// Longest key in bytes.
 const MAX_KEY_BYTES: u64 = 4096;
+/// Most records to ask an iterator for at a time.
+const MAX_SCAN_BATCH: u64 = 1 << 20;
 /// Key length in bytes unless set.
 const DEFAULT_KEY_BYTES: u64 = 32;
 
@@ -132,7 +158,7 @@ impl CoreWorkload {
             request_distribution: request_distribution(&reader)?,
             keys: key_format(&reader, record_count.saturating_add(inserts))?,
             values: value_recipe(&reader)?,
-            scans: scan_lengths(&reader)?,
+            scans: scans(&reader)?,
             thread_count: reader.optional("threadcount", 1..=u64::MAX)?,
             target_rate: reader.optional("target", 0.0..=1e12)?.filter(|rate| *rate > 0.0),
             warnings,
@@ -147,6 +173,14 @@ fn warn_of_ignored_settings(reader: &Reader<'_>, warnings: &mut Vec<String>) {
             let origin = reader.origin(field);
             let why = "levelhead.valuebytes sets the value length";
             warnings.push(format!("{origin}: {field} has no effect: {why}"));
+        }
+    }
+    if reader.is_set("seeknexts") {
+        let lengths = ["maxscanlength", "minscanlength", "scanlengthdistribution"];
+        for length in lengths.into_iter().filter(|length| reader.is_set(length)) {
+            let origin = reader.origin(length);
+            let why = "seeknexts sets the length of scans";
+            warnings.push(format!("{origin}: {length} has no effect: {why}"));
         }
     }
     if let Some(class) = reader.text("workload")
@@ -209,7 +243,9 @@ fn key_format(reader: &Reader<'_>, keys: u64) -> Result<KeyFormat, SettingsError
     }
     let default = DEFAULT_KEY_BYTES.max(shortest);
     let key_bytes = reader.number("levelhead.keybytes", default, shortest..=MAX_KEY_BYTES)?;
-    let format = KeyFormat::new(prefix, key_bytes as usize, order);
+    let digits = [("decimal", KeyDigits::Decimal), ("binary", KeyDigits::Binary)];
+    let digits = reader.choice("levelhead.keydigits", KeyDigits::Decimal, &digits)?;
+    let format = KeyFormat::with_digits(prefix, key_bytes as usize, order, digits);
     let format = format.expect("the length was checked to hold the prefix and a digit");
     if format.capacity() < keys {
         let room = format.capacity();
@@ -239,14 +275,31 @@ fn value_recipe(reader: &Reader<'_>) -> Result<ValueRecipe, SettingsError> {
     })
 }
 
+fn scans(reader: &Reader<'_>) -> Result<Scans, SettingsError> {
+    let ends = [("false", ScanEnd::Length), ("true", ScanEnd::Bound)];
+    Ok(Scans {
+        lengths: scan_lengths(reader)?,
+        batch: reader.number("scanbatch", 1, 0..=MAX_SCAN_BATCH)?.max(1),
+        end: reader.choice("scanbound", ScanEnd::Length, &ends)?,
+    })
+}
+
 fn scan_lengths(reader: &Reader<'_>) -> Result<ScanLengths, SettingsError> {
-    let max = reader.number("maxscanlength", 1000, 1..=u64::MAX)?;
+    let max = reader.number("maxscanlength", 1000, 1..=KEY_LIMIT)?;
     let min = reader.number("minscanlength", 1, 1..=max)?;
     let allowed =
         [("uniform", LengthDistribution::Uniform), ("zipfian", LengthDistribution::Zipfian)];
     let distribution =
         reader.choice("scanlengthdistribution", LengthDistribution::Uniform, &allowed)?;
-    Ok(ScanLengths { min, max, distribution })
+    Ok(match reader.optional("seeknexts", 0..=KEY_LIMIT - 1)? {
+        // The Seek gives a record as well.
+        Some(nexts) => ScanLengths {
+            min: nexts + 1,
+            max: nexts + 1,
+            distribution: LengthDistribution::Uniform,
+        },
+        None => ScanLengths { min, max, distribution },
+    })
 }
 
 #[cfg(test)]

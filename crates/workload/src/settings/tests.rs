@@ -20,7 +20,8 @@ fn defaults_are_ycsbs() {
     assert_eq!(workload.values.form(), ValueForm::Synthetic);
     assert_eq!(workload.keys.key_bytes(), 32);
     assert_eq!(workload.keys.order(), InsertOrder::Hashed);
-    assert_eq!((workload.scans.min, workload.scans.max), (1, 1000));
+    let lengths = ScanLengths { min: 1, max: 1000, distribution: LengthDistribution::Uniform };
+    assert_eq!(workload.scans, Scans { lengths, batch: 1, end: ScanEnd::Length });
     assert_eq!((workload.thread_count, workload.target_rate), (None, None));
     assert!(workload.warnings.is_empty());
 }
@@ -51,6 +52,8 @@ fn everything_can_be_set() {
         maxscanlength = 9
         minscanlength = 3
         scanlengthdistribution = zipfian
+        scanbatch = 16
+        scanbound = true
         threadcount = 16
         target = 5000
         levelhead.keybytes = 40
@@ -65,8 +68,8 @@ fn everything_can_be_set() {
     let lengths = FieldLengths::Uniform { min: 20, max: 50 };
     assert_eq!(workload.values, ValueRecipe::new(4, lengths, ValueForm::Bytes));
     assert_eq!(workload.keys, KeyFormat::new("k", 40, InsertOrder::Ordered).unwrap());
-    let scans = ScanLengths { min: 3, max: 9, distribution: LengthDistribution::Zipfian };
-    assert_eq!(workload.scans, scans);
+    let lengths = ScanLengths { min: 3, max: 9, distribution: LengthDistribution::Zipfian };
+    assert_eq!(workload.scans, Scans { lengths, batch: 16, end: ScanEnd::Bound });
     assert_eq!((workload.thread_count, workload.target_rate), (Some(16), Some(5000.0)));
     assert!(workload.warnings.is_empty(), "{:?}", workload.warnings);
 }
@@ -93,6 +96,21 @@ fn wrong_values_are_told_with_their_place_and_what_is_allowed() {
         ("recordcount=5\nminfieldlength=101", "w:2: minfieldlength=101"),
         ("recordcount=5\nminscanlength=11\nmaxscanlength=10", "w:2: minscanlength=11"),
         ("recordcount=5\ninsertorder=random", "hashed, ordered"),
+        ("recordcount=5\nmaxscanlength=0", "w:2: maxscanlength=0 is not allowed; allowed: a whole"),
+        ("recordcount=5\nscanlengthdistribution=fixed", "allowed: uniform, zipfian"),
+        (
+            "recordcount=5\nscanbatch=all",
+            "w:2: scanbatch=all is not allowed; allowed: a whole numb",
+        ),
+        (
+            "recordcount=5\nscanbound=half",
+            "w:2: scanbound=half is not allowed; allowed: false, true",
+        ),
+        (
+            "recordcount=5\nseeknexts=-1",
+            "w:2: seeknexts=-1 is not allowed; allowed: a whole number",
+        ),
+        ("recordcount=5\nlevelhead.keydigits=hex", "allowed: decimal, binary"),
         ("recordcount=5\nlevelhead.keybytes=4", "w:2: levelhead.keybytes=4"),
         ("recordcount=11\nlevelhead.keybytes=5", "digits for 11 keys; this one has them for 10"),
         ("recordcount=5\nlevelhead.valuesize=4", "levelhead properties are levelhead.keybytes,"),
@@ -117,6 +135,23 @@ fn zero_padding_lengthens_keys_that_have_no_set_length() {
     let workload = from("recordcount=5\nzeropadding=40").unwrap();
     assert_eq!(workload.keys.key_bytes(), 44);
     assert!(error("recordcount=5\nzeropadding=40\nlevelhead.keybytes=43").contains("from 44 to"));
+}
+
+#[test]
+fn seeknexts_counts_what_follows_the_seek() {
+    let workload = from("recordcount=5\nmaxscanlength=9\nseeknexts=127\nscanbatch=0").unwrap();
+    assert_eq!((workload.scans.lengths.min, workload.scans.lengths.max), (128, 128));
+    assert_eq!(workload.scans.batch, 1);
+    let warning = "w:2: maxscanlength has no effect: seeknexts sets the length of scans";
+    assert_eq!(workload.warnings, [warning]);
+}
+
+#[test]
+fn keys_of_four_bytes_have_room_for_millions_in_binary_only() {
+    let text = "recordcount=3000000\nkeyprefix=\nlevelhead.keybytes=4\n";
+    assert!(error(text).contains("digits for 3000000 keys; this one has them for 10000"));
+    let workload = from(&format!("{text}levelhead.keydigits=binary")).unwrap();
+    assert_eq!((workload.keys.key_bytes(), workload.keys.capacity()), (4, 1 << 32));
 }
 
 #[test]

@@ -159,16 +159,6 @@ fn progress_is_told_now_and_then_and_at_the_end() {
 }
 
 #[test]
-fn scans_are_refused_with_the_reason() {
-    let runtime = Runtime::new(10);
-    let handle = runtime.handle();
-    let store = Store::new(handle.clone(), Lie::None, Nanos::ZERO);
-    let error = Session::new(handle, store, workload("e", &[]), 1).err().unwrap();
-    assert_eq!(error, StartError::Scans);
-    assert!(error.to_string().contains("scans need iterators, which are not built yet"));
-}
-
-#[test]
 fn options_without_sense_are_refused() {
     let runtime = Runtime::new(11);
     let handle = runtime.handle();

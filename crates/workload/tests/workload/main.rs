@@ -2,5 +2,6 @@
 
 mod honest;
 mod lying;
+mod scans;
 mod store;
 mod timing;

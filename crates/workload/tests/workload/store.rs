@@ -6,7 +6,9 @@ use std::rc::Rc;
 
 use engine::Value;
 use runtime::{Handle, Nanos, Rng, Runtime};
-use workload::{ClientOptions, CoreWorkload, KvTarget, RunReport, Session, builtin};
+use workload::{
+    ClientOptions, CoreWorkload, KvIterator, KvTarget, Pair, RunReport, Session, builtin,
+};
 
 /// What is wrong with a store.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -26,7 +28,43 @@ pub(crate) enum Lie {
     Damaged,
     /// Every operation fails after so many.
     FullAfter(u64),
+    /// Something is wrong with the pairs that iterators give.
+    Scan(ScanLie),
 }
+
+/// What is wrong with the pairs that iterators give.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum ScanLie {
+    /// Now and then a key is passed over.
+    Skips,
+    /// Now and then the end comes too soon.
+    EndsEarly,
+    /// Now and then a key comes twice.
+    Repeats,
+    /// Now and then two keys change places.
+    Swaps,
+    /// Now and then a deleted key comes with the value it had.
+    ShowsDeleted,
+    /// What is read is the store as it is now, not as it was when the iterator was made.
+    NoSnapshot,
+    /// Every second key is as it was when the iterator was asked for, the others as they were some
+    /// time later.
+    Torn,
+    /// Now and then a key comes with the value before the last.
+    Stale,
+    /// Now and then a key comes with the value of the next one.
+    WrongValue,
+    /// Now and then a Seek goes to the key before.
+    SeeksBelow,
+    /// The bound is forgotten.
+    Boundless,
+    /// Now and then a key comes that nobody wrote.
+    Invents,
+    /// Bulk reads give one pair too many.
+    GivesMore,
+}
+
+type Pairs = BTreeMap<Vec<u8>, [Option<Value>; 2]>;
 
 /// A linearizable store if it does not lie: every operation takes effect at one instant between its
 /// begin and its end, after a time and before another that are drawn.
@@ -37,14 +75,16 @@ pub(crate) struct Store {
 }
 
 struct Inner {
-    /// The last two values of every key.
-    values: RefCell<BTreeMap<Vec<u8>, [Option<Value>; 2]>>,
+    /// The last two values of every key; snapshots share them until they change.
+    values: RefCell<Rc<Pairs>>,
     rng: RefCell<Rng>,
     lie: Lie,
     longest: Nanos,
     operations: Cell<u64>,
     under_way: Cell<usize>,
     most_under_way: Cell<usize>,
+    iterators: Cell<u64>,
+    open_iterators: Cell<u64>,
 }
 
 impl Store {
@@ -58,12 +98,19 @@ impl Store {
             operations: Cell::new(0),
             under_way: Cell::new(0),
             most_under_way: Cell::new(0),
+            iterators: Cell::new(0),
+            open_iterators: Cell::new(0),
         };
         Self { handle, inner: Rc::new(inner) }
     }
 
     pub(crate) fn most_under_way(&self) -> usize {
         self.inner.most_under_way.get()
+    }
+
+    /// Iterators made, and those of them that were not destroyed.
+    pub(crate) fn iterators(&self) -> (u64, u64) {
+        (self.inner.iterators.get(), self.inner.open_iterators.get())
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -126,7 +173,7 @@ impl Store {
 
     fn change(&self, key: &[u8], value: Option<Value>) {
         let mut values = self.inner.values.borrow_mut();
-        let last_two = values.entry(key.to_vec()).or_default();
+        let last_two = Rc::make_mut(&mut values).entry(key.to_vec()).or_default();
         last_two.rotate_right(1);
         last_two[0] = value;
     }
@@ -134,6 +181,7 @@ impl Store {
 
 impl KvTarget for Store {
     type Error = String;
+    type Iterator = StoreIterator;
 
     async fn get(&self, key: &[u8]) -> Result<Option<Value>, String> {
         self.begin().await?;
@@ -159,6 +207,142 @@ impl KvTarget for Store {
         }
         self.end().await;
         Ok(existed)
+    }
+
+    fn why_no_iterators(&self) -> Option<&'static str> {
+        None
+    }
+
+    async fn create_iterator(&self, upper_bound: Option<&[u8]>) -> Result<StoreIterator, String> {
+        self.begin().await?;
+        let mut snapshot = Rc::clone(&self.inner.values.borrow());
+        if self.inner.lie == Lie::Scan(ScanLie::Torn) {
+            self.handle.sleep(self.inner.longest * 4).await;
+            let later = self.inner.values.borrow();
+            let halves = later.iter().filter(|(key, _)| key.last().is_some_and(|end| end % 2 == 0));
+            Rc::make_mut(&mut snapshot).extend(halves.map(|(key, two)| (key.clone(), two.clone())));
+        }
+        self.inner.iterators.set(self.inner.iterators.get() + 1);
+        self.inner.open_iterators.set(self.inner.open_iterators.get() + 1);
+        self.end().await;
+        let upper_bound = upper_bound.map(<[u8]>::to_vec);
+        Ok(StoreIterator { store: self.clone(), snapshot, upper_bound, from: None, held: None })
+    }
+}
+
+/// A snapshot, and where an iterator stands in it.
+pub(crate) struct StoreIterator {
+    store: Store,
+    snapshot: Rc<Pairs>,
+    upper_bound: Option<Vec<u8>>,
+    /// The next pair is the first whose key is not below this; `None` before the first Seek.
+    from: Option<Vec<u8>>,
+    /// A pair to give first.
+    held: Option<Pair>,
+}
+
+impl StoreIterator {
+    fn lies(&self, lie: ScanLie) -> bool {
+        self.store.lies(Lie::Scan(lie))
+    }
+
+    fn tells(&self, lie: ScanLie) -> bool {
+        self.store.inner.lie == Lie::Scan(lie)
+    }
+
+    /// The next pair of the snapshot, and the position after it.
+    fn step(&mut self) -> Option<Pair> {
+        let live;
+        let pairs = if self.tells(ScanLie::NoSnapshot) {
+            live = Rc::clone(&self.store.inner.values.borrow());
+            &*live
+        } else {
+            &*self.snapshot
+        };
+        let from = self.from.clone().expect("a Seek comes first");
+        for (key, [last, before]) in pairs.range(from..) {
+            let is_beyond = self.upper_bound.as_ref().is_some_and(|bound| bound <= key);
+            if is_beyond && !self.tells(ScanLie::Boundless) {
+                return None;
+            }
+            let value = match last {
+                Some(_) if before.is_some() && self.lies(ScanLie::Stale) => before,
+                None if before.is_some() && self.lies(ScanLie::ShowsDeleted) => before,
+                last => last,
+            };
+            let Some(value) = value.clone() else { continue };
+            self.from = Some([key.as_slice(), &[0]].concat());
+            return Some(Pair { key: key.as_slice().into(), value });
+        }
+        None
+    }
+
+    /// The next pair, or a lie.
+    fn advance(&mut self) -> Option<Pair> {
+        if let Some(held) = self.held.take() {
+            return Some(held);
+        }
+        if self.lies(ScanLie::Skips) {
+            self.step()?;
+        }
+        if self.lies(ScanLie::EndsEarly) {
+            return None;
+        }
+        let mut pair = self.step()?;
+        if self.lies(ScanLie::Repeats) {
+            self.held = Some(pair.clone());
+        }
+        if self.lies(ScanLie::Swaps)
+            && let Some(next) = self.step()
+        {
+            self.held = Some(pair);
+            return Some(next);
+        }
+        if self.lies(ScanLie::WrongValue)
+            && let Some((_, [other, _])) = self.snapshot.range(self.from.clone()?..).next()
+        {
+            pair.value = other.clone()?;
+        }
+        if self.lies(ScanLie::Invents) {
+            *pair.key.last_mut()? ^= 0x40;
+        }
+        Some(pair)
+    }
+
+    async fn reply<R>(&self, reply: R) -> Result<R, String> {
+        self.store.begin().await?;
+        self.store.end().await;
+        Ok(reply)
+    }
+}
+
+impl KvIterator for StoreIterator {
+    type Error = String;
+
+    async fn seek(&mut self, target: &[u8]) -> Result<Option<Pair>, String> {
+        let below = self.snapshot.range(..target.to_vec()).next_back().map(|(key, _)| key.clone());
+        self.from = Some(match below {
+            Some(below) if self.lies(ScanLie::SeeksBelow) => below,
+            _ => target.to_vec(),
+        });
+        let pair = self.advance();
+        self.reply(pair).await
+    }
+
+    async fn next(&mut self) -> Result<Option<Pair>, String> {
+        let pair = self.advance();
+        self.reply(pair).await
+    }
+
+    async fn next_many(&mut self, count: usize) -> Result<Vec<Pair>, String> {
+        let count = if self.tells(ScanLie::GivesMore) { count + 1 } else { count };
+        let pairs = std::iter::from_fn(|| self.advance()).take(count).collect();
+        self.reply(pairs).await
+    }
+
+    async fn destroy(self) -> Result<(), String> {
+        self.store.inner.open_iterators.set(self.store.inner.open_iterators.get() - 1);
+        self.reply(()).await
     }
 }
 

@@ -4,7 +4,9 @@ use std::rc::Rc;
 
 use engine::Value;
 use runtime::{Handle, Nanos, Runtime, Semaphore};
-use workload::{Arrivals, ClientOptions, KvTarget, OpKind, Pace, RunReport, Session};
+use workload::{
+    Arrivals, ClientOptions, KvTarget, NoIterators, OpKind, Pace, RunReport, Session, StartError,
+};
 
 use crate::store::workload;
 
@@ -23,7 +25,8 @@ impl OneServer {
 }
 
 impl KvTarget for OneServer {
-    type Error = std::convert::Infallible;
+    type Error = &'static str;
+    type Iterator = NoIterators<&'static str>;
 
     async fn get(&self, _key: &[u8]) -> Result<Option<Value>, Self::Error> {
         self.serve().await;
@@ -39,6 +42,14 @@ impl KvTarget for OneServer {
         self.serve().await;
         Ok(false)
     }
+
+    fn why_no_iterators(&self) -> Option<&'static str> {
+        Some("this store keeps no key order")
+    }
+
+    async fn create_iterator(&self, _bound: Option<&[u8]>) -> Result<Self::Iterator, Self::Error> {
+        Err("this store keeps no key order")
+    }
 }
 
 /// Loads 1000 records of workload C.
@@ -53,6 +64,22 @@ fn load(pace: Pace) -> RunReport {
 
 fn open(rate: f64, arrivals: Arrivals, outstanding: usize) -> RunReport {
     load(Pace::Open { rate, arrivals, outstanding })
+}
+
+#[test]
+fn scans_are_refused_with_the_reason_where_there_are_no_iterators() {
+    let runtime = Runtime::new(1);
+    let handle = runtime.handle();
+    let target = OneServer { handle: handle.clone(), server: Rc::new(Semaphore::new(1)) };
+    for name in ["e", "seekrandom"] {
+        let workload = workload(name, &[]);
+        let error = Session::new(handle.clone(), target.clone(), workload, 1).err().unwrap();
+        assert_eq!(error, StartError::Scans { why: "this store keeps no key order" });
+        let told = "the workload has scans (scanproportion is above 0), which need iterators: this \
+                    store keeps no key order; of the built-in workloads all but e and seekrandom \
+                    do without";
+        assert_eq!(error.to_string(), told);
+    }
 }
 
 #[test]
