@@ -19,6 +19,8 @@ pub struct CpuCosts {
     pub merge_entry_ns: f64,
     /// Packing one object into a data page.
     pub pack_object_ns: f64,
+    /// Hashing one key.
+    pub hash_key_ns: f64,
 }
 
 /// Steps of a search.
@@ -27,6 +29,7 @@ pub(crate) struct Effort {
     pub memtables: u32,
     pub prefix_compares: u32,
     pub key_compares: u32,
+    pub hashes: u32,
 }
 
 impl AddAssign for Effort {
@@ -34,6 +37,7 @@ impl AddAssign for Effort {
         self.memtables += more.memtables;
         self.prefix_compares += more.prefix_compares;
         self.key_compares += more.key_compares;
+        self.hashes += more.hashes;
     }
 }
 
@@ -41,7 +45,8 @@ impl CpuCosts {
     pub(crate) fn of(&self, effort: Effort) -> Nanos {
         let ns = f64::from(effort.memtables) * self.memtable_ns
             + f64::from(effort.prefix_compares) * self.prefix_compare_ns
-            + f64::from(effort.key_compares) * self.key_compare_ns;
+            + f64::from(effort.key_compares) * self.key_compare_ns
+            + f64::from(effort.hashes) * self.hash_key_ns;
         Nanos(ns.round() as u64)
     }
 
@@ -53,6 +58,10 @@ impl CpuCosts {
         Nanos((objects as f64 * self.pack_object_ns).round() as u64)
     }
 
+    pub(crate) fn of_hashes(&self, keys: usize) -> Nanos {
+        Nanos((keys as f64 * self.hash_key_ns).round() as u64)
+    }
+
     /// Everything that is wrong with these numbers, in words.
     pub fn problems(&self) -> Vec<String> {
         let costs = [
@@ -61,6 +70,7 @@ impl CpuCosts {
             ("key_compare_ns", self.key_compare_ns),
             ("merge_entry_ns", self.merge_entry_ns),
             ("pack_object_ns", self.pack_object_ns),
+            ("hash_key_ns", self.hash_key_ns),
         ];
         let is_bad = |ns: f64| !ns.is_finite() || ns < 0.0;
         costs

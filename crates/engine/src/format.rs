@@ -1,5 +1,6 @@
 //! Bytes: how pages, segments, objects and pointers are written. Pure; no I/O.
 
+pub(crate) mod bucket;
 pub(crate) mod codec;
 pub(crate) mod data_page;
 pub(crate) mod meta_segment;

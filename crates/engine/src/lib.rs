@@ -1,7 +1,9 @@
-//! The LSM engine: one engine, many designs. `PinK` is a preset of its options.
+//! The engines: an LSM-tree, of whose options `PinK` is a preset, and the hash table it is compared
+//! with.
 //!
 //! ```text
 //!  lsm ....... Engine: Get, Put, Delete; memtable, version, search, flush, compaction, collection
+//!  hash ...... HashEngine: the same commands on a flat table of slots in bucket pages
 //!  store ..... pages and objects on a medium: extents, space, reads, writes, releases
 //!  format .... bytes of pages, segments, objects, pointers
 //!  sizing, options, stats, effort ... arithmetic and values
@@ -16,6 +18,7 @@
 mod effort;
 mod error;
 mod format;
+mod hash;
 mod lsm;
 mod options;
 mod planted;
@@ -26,12 +29,14 @@ mod store;
 pub use effort::CpuCosts;
 pub use error::EngineError;
 pub use format::value::Value;
+pub use hash::HashEngine;
+pub use hash::open::HashSetup;
 pub use lsm::open::{OpenError, Setup};
 pub use lsm::picker::Granularity;
 pub use lsm::{Condition, Engine, Lookup};
-pub use options::{Options, Surroundings};
+pub use options::{HashOptions, Options, Surroundings};
 pub use planted::{Fault, Planted};
-pub use stats::{EngineStats, MemoryUse, ReadCounts};
+pub use stats::{EngineStats, HashStats, MemoryUse, ReadCounts};
 pub use store::Cpu;
 pub use store::medium::{ExtentId, Medium, PageNo, Shape, Unreadable};
 

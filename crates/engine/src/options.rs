@@ -85,13 +85,52 @@ impl Options {
     }
 }
 
+/// Options of the hash table.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HashOptions {
+    /// Writes in a memtable before it is flushed.
+    pub buffer_entries: usize,
+    /// Bytes of keys and values in a memtable before it is flushed.
+    pub buffer_bytes: u64,
+    /// Full memtables that may wait for their flush.
+    pub frozen_buffers: usize,
+    /// Garbage collection starts when fewer extents than this share of all are free.
+    pub gc_start: f64,
+}
+
+impl HashOptions {
+    /// The drive that `PinK` was compared with: 256 writes are buffered (research/pink.md 3.1),
+    /// but no more bytes than `PinK` has.
+    pub fn published() -> Self {
+        Self { buffer_entries: 256, buffer_bytes: 1 << 20, frozen_buffers: 1, gc_start: 0.05 }
+    }
+
+    /// Everything that is wrong with these options, in words.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        if self.buffer_entries == 0 || self.frozen_buffers == 0 {
+            problems.push("buffer_entries and frozen_buffers must be at least 1".to_owned());
+        }
+        if self.buffer_bytes < 1024 {
+            problems.push("buffer_bytes must be at least 1024".to_owned());
+        }
+        if !(self.gc_start > 0.0 && self.gc_start < 0.5) {
+            problems
+                .push(format!("gc_start is {}, must be more than 0, less than 0.5", self.gc_start));
+        }
+        problems
+    }
+}
+
 /// What an engine has to be told about its surroundings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Surroundings {
-    /// Memory for level lists, prefixes, range pointers and pinned segments, in bytes.
+    /// Memory for the index, in bytes: level lists, prefixes, range pointers and pinned segments;
+    /// or directory and cached bucket pages.
     pub index_dram_bytes: u64,
-    /// Key length that levels are sized for, in bytes.
+    /// Key length that the index is sized for, in bytes.
     pub expected_key_bytes: u32,
-    /// Value length that levels are sized for, in bytes.
+    /// Value length that the index is sized for, in bytes.
     pub expected_value_bytes: u32,
 }

@@ -18,11 +18,17 @@ pub enum Fault {
     PublishBeforeDurable,
     /// The dump leaves out frozen memtables.
     DumpWithoutFrozen,
+    /// The hash table takes a signature for the key.
+    HashSkipsKeyCompare,
+    /// The dump leaves out bucket pages that were changed in memory.
+    HashForgetsDirtyPages,
+    /// The hash table does not note which slots garbage collection has taken the object of.
+    HashForgetsUprooted,
 }
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::SkipChecksum,
         Self::ReleaseEarly,
         Self::ReadWithoutEpoch,
@@ -30,6 +36,9 @@ impl Fault {
         Self::DropTombstonesEarly,
         Self::PublishBeforeDurable,
         Self::DumpWithoutFrozen,
+        Self::HashSkipsKeyCompare,
+        Self::HashForgetsDirtyPages,
+        Self::HashForgetsUprooted,
     ];
 }
 

@@ -59,6 +59,8 @@ pub(crate) struct PageStore<M> {
     /// Pages handed out to writers whose result is not published yet.
     unpublished: RefCell<BTreeSet<PageNo>>,
     promised: Promised,
+    /// Extents that data leaves to an index which cannot do without them.
+    pub index_extents: Cell<usize>,
     /// One extent is erased at a time, so that reads never find all dies erasing.
     erasing: Semaphore,
     /// The first page found damaged by background work.
@@ -82,6 +84,7 @@ impl<M: Medium> PageStore<M> {
             shared_reads: SharedReads::default(),
             unpublished: RefCell::default(),
             promised: Promised::default(),
+            index_extents: Cell::new(0),
             erasing: Semaphore::new(1),
             failure: Cell::new(None),
         }

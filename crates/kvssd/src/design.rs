@@ -1,8 +1,9 @@
-//! Designs: which engine options make which published system.
+//! Designs: which index with which options makes which published system.
 
-use engine::Options;
+use engine::{HashOptions, Options};
 use serde::Deserialize;
 
+use crate::IndexOptions;
 use crate::catalogue::{self, CatalogueError, Entry};
 
 /// A named design.
@@ -13,8 +14,10 @@ pub struct Design {
     pub name: String,
     /// What it is, in a sentence.
     pub description: String,
-    /// The engine's options.
-    pub engine: Options,
+    /// Options of an LSM-tree, if that is its index.
+    engine: Option<Options>,
+    /// Options of a hash table, if that is its index.
+    hash: Option<HashOptions>,
 }
 
 impl Design {
@@ -26,6 +29,12 @@ impl Design {
         catalogue::load(name_or_path)
     }
 
+    /// Its index.
+    pub fn index(&self) -> IndexOptions {
+        let lsm = self.engine.clone().map(IndexOptions::Lsm);
+        lsm.or(self.hash.clone().map(IndexOptions::Hash)).expect("a design is checked to have one")
+    }
+
     /// Names of the built-in designs.
     pub fn names() -> Vec<&'static str> {
         Self::BUILT_IN.iter().map(|(name, _)| *name).collect()
@@ -34,11 +43,20 @@ impl Design {
 
 impl Entry for Design {
     const KIND: &'static str = "design";
-    const BUILT_IN: &'static [(&'static str, &'static str)] =
-        &[("pink", include_str!("../designs/pink.toml"))];
+    const BUILT_IN: &'static [(&'static str, &'static str)] = &[
+        ("pink", include_str!("../designs/pink.toml")),
+        ("hash", include_str!("../designs/hash.toml")),
+    ];
 
     fn problems(&self) -> Vec<String> {
-        self.engine.problems()
+        match (&self.engine, &self.hash) {
+            (Some(engine), None) => engine.problems(),
+            (None, Some(hash)) => hash.problems(),
+            (both, _) => {
+                let has = if both.is_some() { "both" } else { "neither" };
+                vec![format!("a design has an [engine] or a [hash] section, this one has {has}")]
+            }
+        }
     }
 }
 
@@ -47,8 +65,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_built_in_pink_is_the_engine_s_pink() {
-        assert_eq!(Design::load("pink").expect("it is built in").engine, Options::pink());
+    fn the_built_in_designs_are_the_engines_own() {
+        let index = |name| Design::load(name).expect("it is built in").index();
+        assert_eq!(index("pink"), Options::pink().into());
+        assert_eq!(index("hash"), HashOptions::published().into());
+    }
+
+    #[test]
+    fn a_design_has_one_index() {
+        let pink = include_str!("../designs/pink.toml");
+        let (head, engine) = pink.split_once("[engine]").expect("it has that section");
+        let (_, hash) = include_str!("../designs/hash.toml").split_once("[hash]").expect("as well");
+        for (text, word) in [
+            (head.to_owned(), "neither"),
+            (format!("{head}[engine]{engine}\n[hash]{hash}"), "both"),
+        ] {
+            let error = catalogue::parse::<Design>("x.toml", &text).expect_err("not one index");
+            let error = error.to_string();
+            assert!(error.contains("[engine] or a [hash]") && error.contains(word), "{error}");
+        }
     }
 
     #[test]

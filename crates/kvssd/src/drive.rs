@@ -8,12 +8,12 @@ use std::fmt;
 use std::rc::Rc;
 
 use engine::{
-    Condition, Cpu, Engine, EngineStats, MemoryUse, OpenError, Options, Planted, Setup,
-    Surroundings, Value,
+    Condition, Cpu, EngineStats, MemoryUse, OpenError, Planted, Surroundings, Value,
 };
 use flash::{Flash, FlashStats, NandArray};
 use runtime::{Cores, Handle, Nanos, Pipe, Semaphore};
 
+use crate::index::{Index, IndexOptions, IndexSetup};
 use crate::power::RecoverError;
 use crate::raw_flash::{Layout, RawFlash};
 use crate::reserve::Reserve;
@@ -44,13 +44,13 @@ impl KeyFormat {
 /// What a drive is set up for, besides its hardware.
 #[derive(Clone, Debug)]
 pub struct DriveOptions {
-    /// The engine's design.
-    pub engine: Options,
+    /// The index, and its options.
+    pub engine: IndexOptions,
     /// How long keys may be.
     pub key_format: KeyFormat,
-    /// Key length that levels are sized for, in bytes.
+    /// Key length that the index is sized for, in bytes.
     pub expected_key_bytes: u32,
-    /// Value length that levels are sized for, in bytes.
+    /// Value length that the index is sized for, in bytes.
     pub expected_value_bytes: u32,
     /// Whether deleting a missing key is an error (NVMe feature "key value configuration").
     pub delete_must_exist: bool,
@@ -60,9 +60,9 @@ pub struct DriveOptions {
 
 impl DriveOptions {
     /// `engine` with the sizes of the paper's workload and the defaults of the command set.
-    pub fn new(engine: Options) -> Self {
+    pub fn new(engine: impl Into<IndexOptions>) -> Self {
         Self {
-            engine,
+            engine: engine.into(),
             key_format: KeyFormat::Snia,
             expected_key_bytes: 32,
             expected_value_bytes: 1024,
@@ -101,7 +101,7 @@ pub struct KvDrive {
 
 pub(crate) struct Inner {
     pub handle: Handle,
-    pub engine: Engine<RawFlash>,
+    pub engine: Index,
     pub flash: Flash,
     pub reserve: Reserve,
     /// Epoch of the next dump.
@@ -184,11 +184,10 @@ impl Parts {
         Ok(Self { handle, flash, reserve, medium, cores })
     }
 
-    pub(crate) fn setup(&self, profile: &DeviceProfile, options: &DriveOptions) -> Setup<RawFlash> {
-        Setup {
+    pub(crate) fn setup(&self, profile: &DeviceProfile, options: &DriveOptions) -> IndexSetup {
+        IndexSetup {
             handle: self.handle.clone(),
             medium: self.medium.clone(),
-            options: options.engine.clone(),
             surroundings: Surroundings {
                 index_dram_bytes: profile.dram.index_bytes,
                 expected_key_bytes: options.expected_key_bytes,
@@ -204,9 +203,8 @@ impl Parts {
 /// index growing past its budget before compaction catches up.
 fn superblocks_for_dump(profile: &DeviceProfile, options: &DriveOptions) -> u32 {
     let geometry = &profile.flash.geometry;
-    let tables = options.engine.frozen_memtables as u64 + 2;
     let extents = u64::from(geometry.blocks_per_die()) * 64;
-    let bytes = profile.dram.index_bytes * 5 / 4 + tables * options.engine.memtable_bytes + extents;
+    let bytes = profile.dram.index_bytes * 5 / 4 + options.engine.memtables_bytes() + extents;
     let pages = u64::from(geometry.dies()) * u64::from(geometry.pages_per_die_block());
     bytes.div_ceil(pages * u64::from(geometry.page_bytes) / 2) as u32
 }
@@ -224,7 +222,7 @@ impl KvDrive {
         let array = NandArray::new(&profile.flash.geometry);
         let flash = Flash::new(handle.clone(), &profile.flash, array);
         let parts = Parts::new(handle.clone(), profile, &options, flash)?;
-        let engine = Engine::create(parts.setup(profile, &options))?;
+        let engine = Index::create(&options.engine, parts.setup(profile, &options))?;
         Ok(Self::assemble(parts, profile, options, engine, 1))
     }
 
@@ -248,7 +246,7 @@ impl KvDrive {
         parts: Parts,
         profile: &DeviceProfile,
         options: DriveOptions,
-        engine: Engine<RawFlash>,
+        engine: Index,
         epoch: u64,
     ) -> Self {
         let Parts { handle, flash, reserve, medium: _, cores } = parts;
@@ -368,8 +366,8 @@ impl KvDrive {
         self.inner.engine.memory()
     }
 
-    /// The engine, for its plan and levels.
-    pub fn engine(&self) -> &Engine<RawFlash> {
+    /// The index, for what is particular to it.
+    pub fn engine(&self) -> &Index {
         &self.inner.engine
     }
 

@@ -4,7 +4,7 @@
 //!  host --> KvDrive: Store, Retrieve, Delete, Exist   (drive)
 //!             |  queue slots, host link, firmware cores: what a command costs besides flash
 //!             v
-//!           engine::Engine on RawFlash: superblocks as extents  (raw_flash)
+//!           Index: engine::Engine or HashEngine  (index), on RawFlash: superblocks as extents  (raw_flash)
 //!             |
 //!           flash::Flash            reserved superblocks: the dump at power loss  (reserve, power)
 //! ```
@@ -17,6 +17,7 @@
 mod catalogue;
 mod design;
 mod drive;
+mod index;
 mod power;
 mod profile;
 mod raw_flash;
@@ -26,6 +27,7 @@ mod status;
 pub use catalogue::CatalogueError;
 pub use design::Design;
 pub use drive::{DriveOptions, KeyFormat, KvDrive, Retrieved, SetupError, StoreMode};
+pub use index::{Index, IndexOptions};
 pub use power::{PoweredOff, RecoverError};
 pub use profile::{Controller, DeviceProfile, Dram, HostLink};
 pub use raw_flash::RawFlash;

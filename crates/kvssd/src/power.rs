@@ -9,12 +9,12 @@
 
 use std::fmt;
 
-use engine::{Engine, OpenError};
+use engine::OpenError;
 use flash::{CutReport, NandArray};
 use runtime::{IoClass, Rng};
 
 use crate::drive::{DriveOptions, Parts, SetupError};
-use crate::raw_flash::RawFlash;
+use crate::index::Index;
 use crate::{DeviceProfile, KvDrive};
 
 /// A drive without power: its cells, and what the cut hit.
@@ -88,11 +88,11 @@ pub(crate) async fn recover(
     parts: &Parts,
     profile: &DeviceProfile,
     options: &DriveOptions,
-) -> Result<(Engine<RawFlash>, u64), RecoverError> {
+) -> Result<(Index, u64), RecoverError> {
     let dump = parts.reserve.read(&parts.flash).await.ok_or(RecoverError::NoDump)?;
     parts.reserve.erase(&parts.flash, dump.epoch + 1).await;
     let setup = parts.setup(profile, options);
-    let engine = Engine::recover(setup, &dump.bytes)?;
+    let engine = Index::recover(&options.engine, setup, &dump.bytes)?;
     for page in engine.first_pages_of_free_extents() {
         let address = parts.medium.flash_page(page);
         let read = parts.flash.read(address, IoClass::Journal).await;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
-use engine::EngineStats;
+use engine::{EngineStats, HashStats};
 use flash::{Blocker, FlashStats, OperationCounts};
 use kvssd::{Design, DeviceProfile, DriveOptions, KvDrive, SetupError};
 use runtime::{Handle, IoClass, Runtime};
@@ -13,7 +13,7 @@ use workload::{
     ClientOptions, CoreWorkload, LatencySummary, OpKind, Pace, RunReport, Session, StartError,
 };
 
-use crate::result::{BenchResult, FlashResult, LevelResult, LoadResult, Memory, Verification};
+use crate::result::{BenchResult, FlashResult, IndexResult, LevelResult, LoadResult, Memory, Verification};
 use crate::target::DriveTarget;
 
 /// What to run.
@@ -96,7 +96,7 @@ pub fn run(
 ) -> Result<BenchOutcome, BenchError> {
     let rt = Runtime::new(spec.seed);
     let handle = rt.handle();
-    let mut options = DriveOptions::new(spec.design.engine.clone());
+    let mut options = DriveOptions::new(spec.design.index());
     options.expected_key_bytes = spec.workload.keys.key_bytes() as u32;
     options.expected_value_bytes = spec.workload.values.longest_bytes();
     let drive = KvDrive::format(&handle, &spec.device, options)?;
@@ -109,12 +109,14 @@ pub fn run(
 /// Counters of a drive at one moment.
 struct Snapshot {
     engine: EngineStats,
+    hash: Option<HashStats>,
     flash: FlashStats,
 }
 
 impl Snapshot {
     fn of(drive: &KvDrive) -> Self {
-        Self { engine: drive.engine_stats(), flash: drive.flash_stats() }
+        let hash = drive.engine().hash_stats();
+        Self { engine: drive.engine_stats(), hash, flash: drive.flash_stats() }
     }
 }
 
@@ -188,6 +190,7 @@ fn summarise(spec: &BenchSpec, drive: &KvDrive, phases: &Phases) -> BenchResult 
         ),
         memory_bytes: memory(spec, drive, &after.engine),
         levels: levels(drive),
+        index: before.hash.as_ref().zip(after.hash.as_ref()).map(|(old, new)| index(old, new)),
         virtual_seconds: run.elapsed().as_secs_f64(),
         load: LoadResult {
             virtual_seconds: phases.load.elapsed().as_secs_f64(),
@@ -224,6 +227,7 @@ fn memory(spec: &BenchSpec, drive: &KvDrive, stats: &EngineStats) -> Memory {
         prefixes: memory.prefixes,
         range_pointers: memory.range_pointers,
         pinned_segments: memory.pinned_segments,
+        directory: memory.directory,
         caches: memory.caches,
         index: memory.index_bytes(),
         index_budget: spec.device.dram.index_bytes,
@@ -234,8 +238,8 @@ fn memory(spec: &BenchSpec, drive: &KvDrive, stats: &EngineStats) -> Memory {
 }
 
 fn levels(drive: &KvDrive) -> Vec<LevelResult> {
-    let plan = drive.engine().plan();
-    let levels = drive.engine().levels().into_iter().zip(plan.capacities).zip(0..);
+    let Some((plan, levels)) = drive.engine().levels() else { return Vec::new() };
+    let levels = levels.into_iter().zip(plan.capacities).zip(0..);
     levels
         .map(|(((segments, entries), capacity_segments), n)| LevelResult {
             segments,
@@ -244,6 +248,28 @@ fn levels(drive: &KvDrive) -> Vec<LevelResult> {
             is_pinned: n < plan.pinned,
         })
         .collect()
+}
+
+fn index(old: &HashStats, new: &HashStats) -> IndexResult {
+    IndexResult {
+        bucket_pages: new.bucket_pages,
+        slots: new.slots,
+        keys: new.keys,
+        cached_pages: new.cached_pages,
+        dirty_pages: new.dirty_pages,
+        longest_search: new.longest_search,
+        bucket_hits: new.bucket_hits - old.bucket_hits,
+        bucket_misses: new.bucket_misses - old.bucket_misses,
+        background_hits: new.background_hits - old.background_hits,
+        background_misses: new.background_misses - old.background_misses,
+        dirty_evictions: new.dirty_evictions - old.dirty_evictions,
+        dirty_evictions_in_reads: new.dirty_evictions_in_reads - old.dirty_evictions_in_reads,
+        false_matches: new.false_matches - old.false_matches,
+        slots_per_lookup: difference(
+            new.slots_per_lookup.counts(),
+            old.slots_per_lookup.counts(),
+        ),
+    }
 }
 
 fn flash_work(

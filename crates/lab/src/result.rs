@@ -35,8 +35,8 @@ pub struct BenchResult {
     pub throughput_ops_per_second: f64,
     /// Gets by flash reads; the index is the number of reads.
     pub flash_reads_per_get: Vec<u64>,
-    /// Flash reads that no Get may exceed.
-    pub flash_reads_bound: u32,
+    /// Flash reads that no Get may exceed; null for a design without such a bound.
+    pub flash_reads_bound: Option<u32>,
     /// Flash bytes programmed per byte of keys and values written, load included; absent if
     /// nothing was written.
     pub write_amplification: Option<f64>,
@@ -44,8 +44,11 @@ pub struct BenchResult {
     pub run_write_amplification: Option<f64>,
     /// Memory of the device by use, in bytes, at the end.
     pub memory_bytes: Memory,
-    /// Levels at the end, L1 first.
+    /// Levels at the end, L1 first; none for a design without levels.
     pub levels: Vec<LevelResult>,
+    /// The hash table, for designs with one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<IndexResult>,
     /// Virtual time of the run, in seconds.
     pub virtual_seconds: f64,
     /// The load.
@@ -70,6 +73,8 @@ pub struct Memory {
     pub range_pointers: u64,
     /// Pinned meta segments.
     pub pinned_segments: u64,
+    /// Directory of bucket pages.
+    pub directory: u64,
     /// Caches.
     pub caches: u64,
     /// Sum of the above: what the budget bounds.
@@ -95,6 +100,39 @@ pub struct LevelResult {
     pub capacity_segments: u64,
     /// Whether it is kept in memory.
     pub is_pinned: bool,
+}
+
+/// A hash table: its state at the end, and its work during the run.
+#[derive(Clone, Debug, Serialize)]
+pub struct IndexResult {
+    /// Bucket pages of the table.
+    pub bucket_pages: u32,
+    /// Slots of the table.
+    pub slots: u64,
+    /// Slots in use.
+    pub keys: u64,
+    /// Bucket pages in memory.
+    pub cached_pages: u64,
+    /// Those of them that differ from the flash.
+    pub dirty_pages: u64,
+    /// Most slots that a lookup may have to look at.
+    pub longest_search: u32,
+    /// Looks at bucket pages for clients that found them in memory.
+    pub bucket_hits: u64,
+    /// Those that did not.
+    pub bucket_misses: u64,
+    /// The same for flushes and garbage collection.
+    pub background_hits: u64,
+    /// The same for flushes and garbage collection.
+    pub background_misses: u64,
+    /// Bucket pages written to make room in memory.
+    pub dirty_evictions: u64,
+    /// Those of them that a client's read waited for.
+    pub dirty_evictions_in_reads: u64,
+    /// Objects of other keys that clients read because the signatures are the same.
+    pub false_matches: u64,
+    /// Lookups of clients that went to the table, by slots looked at; the index is their number.
+    pub slots_per_lookup: Vec<u64>,
 }
 
 /// The load phase.

@@ -18,9 +18,10 @@ pub fn render(result: &BenchResult) -> String {
         latencies(&result.operations, &result.load.put),
         reads(result),
         memory(result),
+        index(result),
         work(result),
     ];
-    for section in sections {
+    for section in sections.into_iter().filter(|section| !section.is_empty()) {
         writeln!(text, "{section}\n").expect("a string takes any text");
     }
     text.push_str(&verdict(result));
@@ -93,8 +94,16 @@ fn reads(result: &BenchResult) -> String {
         let share = *count as f64 / total as f64 * 100.0;
         add(&mut table, [reads.to_string(), count_text(*count), format!("{share:.3} %")]);
     }
-    let bound = result.flash_reads_bound;
-    format!("{table}\nno get takes more than {bound} (asserted on every get)")
+    match result.flash_reads_bound {
+        Some(bound) => format!("{table}\nno get takes more than {bound} (asserted on every get)"),
+        None => format!("{table}\n{} a get on average; there is no bound", three_digits(mean(result))),
+    }
+}
+
+fn mean(result: &BenchResult) -> f64 {
+    let counts = &result.flash_reads_per_get;
+    let reads: u64 = counts.iter().zip(0..).map(|(count, reads)| count * reads).sum();
+    reads as f64 / counts.iter().sum::<u64>() as f64
 }
 
 fn memory(result: &BenchResult) -> String {
@@ -105,6 +114,7 @@ fn memory(result: &BenchResult) -> String {
         ("prefixes", memory.prefixes),
         ("range pointers", memory.range_pointers),
         ("pinned segments", memory.pinned_segments),
+        ("directory", memory.directory),
         ("caches", memory.caches),
         ("index in all", memory.index),
         ("  budget", memory.index_budget),
@@ -112,8 +122,18 @@ fn memory(result: &BenchResult) -> String {
         ("memtables (outside the budget)", memory.memtables),
         ("compaction buffers (outside)", memory.compaction_buffers),
     ];
-    for (name, bytes) in rows {
+    let has_levels = result.index.is_none();
+    let is_foreign = |name: &str| match name {
+        "level lists" | "prefixes" | "range pointers" | "pinned segments" => !has_levels,
+        "compaction buffers (outside)" => !has_levels,
+        "directory" => has_levels,
+        _ => false,
+    };
+    for (name, bytes) in rows.into_iter().filter(|(name, _)| !is_foreign(name)) {
         add(&mut table, [name.to_owned(), count_text(bytes), bytes_text(bytes)]);
+    }
+    if !has_levels {
+        return table.to_string();
     }
     let levels: Vec<String> = (1..)
         .zip(&result.levels)
@@ -123,6 +143,45 @@ fn memory(result: &BenchResult) -> String {
         })
         .collect();
     format!("{table}\nlevels, meta segments of capacity: {}", levels.join(", "))
+}
+
+/// The hash table, if there is one.
+fn index(result: &BenchResult) -> String {
+    let Some(index) = &result.index else { return String::new() };
+    let mut table = table(&["slots looked at per lookup in the table", "lookups", "share"]);
+    let counts = &index.slots_per_lookup;
+    let total = counts.iter().sum::<u64>().max(1);
+    let mut row = |name: String, count: u64| {
+        let share = count as f64 / total as f64 * 100.0;
+        add(&mut table, [name, count_text(count), format!("{share:.3} %")]);
+    };
+    for (slots, count) in counts.iter().enumerate().take(5).skip(1) {
+        row(slots.to_string(), *count);
+    }
+    row("5 or more".to_owned(), counts.iter().skip(5).sum());
+    let looks = (index.bucket_hits + index.bucket_misses).max(1);
+    let count = |number: u64| count_text(number);
+    format!(
+        "{table}\nat most {} slots; {} objects read in vain (same signature, other key)\n\
+         hash table: {} of {} slots in use ({:.1} %), {} bucket pages, {} cached, {} of them dirty\n\
+         bucket pages of clients: {} in memory ({:.1} %), {} read; of flushes and collections: {}, \
+         {} read\n{} dirty pages written to make room, {} of them while a client's read waited",
+        index.longest_search,
+        count(index.false_matches),
+        count(index.keys),
+        count(index.slots),
+        index.keys as f64 / index.slots as f64 * 100.0,
+        count(index.bucket_pages.into()),
+        count(index.cached_pages),
+        count(index.dirty_pages),
+        count(index.bucket_hits),
+        index.bucket_hits as f64 / looks as f64 * 100.0,
+        count(index.bucket_misses),
+        count(index.background_hits),
+        count(index.background_misses),
+        count(index.dirty_evictions),
+        count(index.dirty_evictions_in_reads),
+    )
 }
 
 fn work(result: &BenchResult) -> String {

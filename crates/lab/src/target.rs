@@ -3,7 +3,7 @@
 use std::fmt;
 
 use engine::Value;
-use kvssd::{KvDrive, Status, StoreMode};
+use kvssd::{Index, KvDrive, Status, StoreMode};
 use workload::{KvTarget, NoIterators};
 
 /// Drives a [`KvDrive`]; the host's buffer takes any value.
@@ -35,6 +35,7 @@ impl fmt::Display for DriveError {
 }
 
 const NO_ITERATORS: &str = "the drive has no iterator commands yet";
+const NO_KEY_ORDER: &str = "the hash design keeps no key order";
 
 impl KvTarget for DriveTarget {
     type Error = DriveError;
@@ -61,7 +62,10 @@ impl KvTarget for DriveTarget {
     }
 
     fn why_no_iterators(&self) -> Option<&'static str> {
-        Some(NO_ITERATORS)
+        match self.0.engine() {
+            Index::Lsm(_) => Some(NO_ITERATORS),
+            Index::Hash(_) => Some(NO_KEY_ORDER),
+        }
     }
 
     async fn create_iterator(

@@ -159,7 +159,7 @@ pub(crate) fn find<'a>(bytes: &'a [u8], piece: u32, key: &[u8]) -> Option<Found<
             let head = ObjectHead::parse(&bytes[HEADER_BYTES..])?;
             (head.key == key).then_some(Found::Large(head))
         }
-        PageKind::Meta | PageKind::LargeTail | PageKind::Filler => None,
+        PageKind::Meta | PageKind::LargeTail | PageKind::Filler | PageKind::Bucket => None,
     }
 }
 

@@ -31,11 +31,13 @@ pub(crate) enum PageKind {
     LargeTail = 4,
     /// Nothing: fills up an append unit.
     Filler = 5,
+    /// Slots of a hash table.
+    Bucket = 6,
 }
 
 impl PageKind {
     fn from_byte(byte: u8) -> Option<Self> {
-        [Self::Meta, Self::Data, Self::LargeHead, Self::LargeTail, Self::Filler]
+        [Self::Meta, Self::Data, Self::LargeHead, Self::LargeTail, Self::Filler, Self::Bucket]
             .into_iter()
             .find(|kind| *kind as u8 == byte)
     }

@@ -66,7 +66,7 @@ pub(crate) fn restore(bytes: &[u8], shape: Shape, empty: &Version) -> Option<Res
     input.is_at_end().then_some(Restored { sequence, memtable, plan, version, extents, cursors })
 }
 
-fn write_memtables(out: &mut Writer, memtables: &Memtables, with_frozen: bool) {
+pub(crate) fn write_memtables(out: &mut Writer, memtables: &Memtables, with_frozen: bool) {
     // Oldest first, so that reading them back one after the other leaves the newest on top.
     let frozen = memtables.frozen.iter().filter(|_| with_frozen).map(|memtable| &**memtable);
     let all: Vec<&Memtable> = frozen.chain([&memtables.active]).collect();
@@ -89,7 +89,7 @@ fn write_memtables(out: &mut Writer, memtables: &Memtables, with_frozen: bool) {
     }
 }
 
-fn read_memtable(input: &mut Reader<'_>) -> Option<Memtable> {
+pub(crate) fn read_memtable(input: &mut Reader<'_>) -> Option<Memtable> {
     let mut memtable = Memtable::default();
     for _ in 0..input.u64()? {
         let key = input.string()?;
@@ -179,7 +179,7 @@ fn read_segment(input: &mut Reader<'_>) -> Option<NamedSegment> {
     Some(NamedSegment { first_key, segment: Segment { location, entries } })
 }
 
-fn write_extents(out: &mut Writer, extents: &Extents) {
+pub(crate) fn write_extents(out: &mut Writer, extents: &Extents) {
     out.u64(extents.opened());
     for (_, extent) in extents.iter() {
         out.u8(extent.state as u8);
@@ -196,7 +196,7 @@ fn write_extents(out: &mut Writer, extents: &Extents) {
     }
 }
 
-fn read_extents(input: &mut Reader<'_>, shape: Shape) -> Option<Extents> {
+pub(crate) fn read_extents(input: &mut Reader<'_>, shape: Shape) -> Option<Extents> {
     let opened = input.u64()?;
     let extents =
         (0..shape.extents).map(|_| read_extent(input)).collect::<Option<Vec<Extent>>>()?;

@@ -113,6 +113,12 @@ impl Extents {
         self.all.iter().filter(|extent| extent.state == State::Releasing).count()
     }
 
+    /// Extents with contents of this kind, used or not. Cost: a look at every extent.
+    pub(crate) fn in_use(&self, purpose: Purpose) -> usize {
+        let is_one = |e: &&Extent| e.state != State::Free && e.purpose == purpose;
+        self.all.iter().filter(is_one).count()
+    }
+
     pub(crate) fn opened(&self) -> u64 {
         self.opened
     }

@@ -148,9 +148,13 @@ impl<M: Medium> PageStore<M> {
                 extents_for(promised, extents.room(other), self.shape.pages_per_extent)
             })
             .sum();
+        let set_aside = match purpose {
+            Purpose::Meta => 0,
+            Purpose::Data => self.index_extents.get().saturating_sub(extents.in_use(Purpose::Meta)),
+        };
         // What fits in open extents takes nothing from anybody.
         let takes_none = needed == 0;
-        takes_none || needed + claimant.leaves_free() <= extents.free()
+        takes_none || needed + claimant.leaves_free() + set_aside <= extents.free()
     }
 }
 

@@ -24,6 +24,13 @@ pub(crate) struct Layout {
     places: Vec<(usize, u32)>,
 }
 
+impl Layout {
+    /// The group of an object and the piece it begins in.
+    pub(crate) fn place(&self, object: usize) -> (usize, u32) {
+        self.places[object]
+    }
+}
+
 /// Objects that are durable, but that no index refers to yet.
 pub(crate) struct Written {
     /// By object.

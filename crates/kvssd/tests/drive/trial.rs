@@ -252,7 +252,9 @@ fn random_value(rng: &mut Rng) -> Value {
 pub(crate) fn run_trial(seed: u64, shape: &Shape, fault: Option<Fault>) -> Result<Tally, String> {
     let mut rng = Rng::derive(seed, "trial");
     let mut options = with_fault(fault);
-    options.engine.compaction = shape.granularity;
+    if let IndexOptions::Lsm(options) = &mut options.engine {
+        options.compaction = shape.granularity;
+    }
     let world = World::new(shape.keys);
     let mut tally = Tally::default();
     let mut machine = Machine::format(seed, &shape.device, options.clone());

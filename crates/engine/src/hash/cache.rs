@@ -1,0 +1,229 @@
+//! Bucket pages in memory: the least recently used one makes room. Pure bookkeeping; reads and
+//! writes of pages are in `buckets`. Cost of every operation: constant.
+
+const NONE: u32 = u32::MAX;
+
+/// A bucket page in memory.
+struct Frame {
+    page: u32,
+    slots: Box<[u8]>,
+    is_dirty: bool,
+    older: u32,
+    newer: u32,
+}
+
+/// Bucket pages in memory, in order of use.
+pub(crate) struct Cache {
+    capacity: usize,
+    frames: Vec<Frame>,
+    /// By bucket page: its frame, or `NONE`.
+    frame_of: Vec<u32>,
+    unused: Vec<u32>,
+    oldest: u32,
+    newest: u32,
+    /// Places kept for pages that are being read.
+    reserved: usize,
+    dirty: usize,
+}
+
+impl Cache {
+    /// Room for `capacity` of `pages` bucket pages.
+    pub(crate) fn new(capacity: usize, pages: u32) -> Self {
+        assert!(capacity > 0, "a table cannot be used without a page in memory");
+        Self {
+            capacity,
+            frames: Vec::new(),
+            frame_of: vec![NONE; pages as usize],
+            unused: Vec::new(),
+            oldest: NONE,
+            newest: NONE,
+            reserved: 0,
+            dirty: 0,
+        }
+    }
+
+    /// Pages in memory.
+    pub(crate) fn len(&self) -> usize {
+        self.frames.len() - self.unused.len()
+    }
+
+    /// Pages in memory that differ from the medium.
+    pub(crate) fn dirty(&self) -> usize {
+        self.dirty
+    }
+
+    pub(crate) fn holds(&self, page: u32) -> bool {
+        self.frame_of[page as usize] != NONE
+    }
+
+    /// Keeps a place for a page that is about to be read; `false` if one has to go first.
+    pub(crate) fn reserve(&mut self) -> bool {
+        let has_room = self.len() + self.reserved < self.capacity;
+        self.reserved += usize::from(has_room);
+        has_room
+    }
+
+    /// Gives a reserved place back.
+    pub(crate) fn unreserve(&mut self) {
+        self.reserved -= 1;
+    }
+
+    /// Puts a page in the place that was reserved for it.
+    pub(crate) fn install(&mut self, page: u32, slots: Box<[u8]>, is_dirty: bool) {
+        assert!(!self.holds(page), "bucket page {page} is in memory already");
+        self.reserved -= 1;
+        self.dirty += usize::from(is_dirty);
+        let frame = Frame { page, slots, is_dirty, older: NONE, newer: NONE };
+        let at = if let Some(at) = self.unused.pop() {
+            self.frames[at as usize] = frame;
+            at
+        } else {
+            self.frames.push(frame);
+            self.frames.len() as u32 - 1
+        };
+        self.frame_of[page as usize] = at;
+        self.link_newest(at);
+    }
+
+    /// The slots of a page in memory, which counts as used now.
+    pub(crate) fn touch(&mut self, page: u32) -> Option<&[u8]> {
+        let at = self.frame_of[page as usize];
+        if at == NONE {
+            return None;
+        }
+        if at != self.newest {
+            self.unlink(at);
+            self.link_newest(at);
+        }
+        Some(&self.frames[at as usize].slots)
+    }
+
+    /// The slots of a page in memory, to be changed.
+    pub(crate) fn change(&mut self, page: u32) -> &mut [u8] {
+        let frame = &mut self.frames[self.frame_of[page as usize] as usize];
+        self.dirty += usize::from(!frame.is_dirty);
+        frame.is_dirty = true;
+        &mut frame.slots
+    }
+
+    /// The slots of a page in memory as they are now, on their way to the medium; the page is clean
+    /// until it is changed again.
+    pub(crate) fn clean(&mut self, page: u32) -> Option<&[u8]> {
+        let at = self.frame_of[page as usize];
+        let frame = self.frames.get_mut(at as usize)?;
+        self.dirty -= usize::from(frame.is_dirty);
+        frame.is_dirty = false;
+        Some(&frame.slots)
+    }
+
+    pub(crate) fn is_dirty(&self, page: u32) -> bool {
+        let at = self.frame_of[page as usize];
+        self.frames.get(at as usize).is_some_and(|frame| frame.is_dirty)
+    }
+
+    /// Forgets a clean page.
+    pub(crate) fn evict(&mut self, page: u32) {
+        let at = self.frame_of[page as usize];
+        assert!(!self.frames[at as usize].is_dirty, "bucket page {page} would be lost");
+        self.unlink(at);
+        self.frames[at as usize].slots = Box::default();
+        self.frame_of[page as usize] = NONE;
+        self.unused.push(at);
+    }
+
+    /// Pages in memory, the longest unused first.
+    pub(crate) fn by_age(&self) -> impl Iterator<Item = u32> {
+        let next = |at: u32| self.frames.get(at as usize).map(|frame| (frame.page, frame.newer));
+        let mut at = self.oldest;
+        std::iter::from_fn(move || {
+            let (page, newer) = next(at)?;
+            at = newer;
+            Some(page)
+        })
+    }
+
+    /// Pages in memory with their slots, by number.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &[u8])> {
+        let held = (0_u32..).zip(&self.frame_of).filter(|(_, at)| **at != NONE);
+        held.map(|(page, at)| (page, &*self.frames[*at as usize].slots))
+    }
+
+    fn unlink(&mut self, at: u32) {
+        let (older, newer) = (self.frames[at as usize].older, self.frames[at as usize].newer);
+        match self.frames.get_mut(older as usize) {
+            Some(frame) => frame.newer = newer,
+            None => self.oldest = newer,
+        }
+        match self.frames.get_mut(newer as usize) {
+            Some(frame) => frame.older = older,
+            None => self.newest = older,
+        }
+    }
+
+    fn link_newest(&mut self, at: u32) {
+        let last = self.newest;
+        self.frames[at as usize].older = last;
+        self.frames[at as usize].newer = NONE;
+        match self.frames.get_mut(last as usize) {
+            Some(frame) => frame.newer = at,
+            None => self.oldest = at,
+        }
+        self.newest = at;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn pages_leave_in_the_order_of_their_last_use(
+            steps in prop::collection::vec((0..12_u32, any::<bool>()), 0..200)
+        ) {
+            let mut cache = Cache::new(4, 12);
+            // Longest unused first: page, dirty.
+            let mut model: Vec<(u32, bool)> = Vec::new();
+            for (page, changes) in steps {
+                if let Some(at) = model.iter().position(|(held, _)| *held == page) {
+                    let (_, was_dirty) = model.remove(at);
+                    prop_assert_eq!(cache.touch(page).map(|slots| slots[0]), Some(page as u8));
+                    model.push((page, was_dirty || changes));
+                } else {
+                    prop_assert!(cache.touch(page).is_none());
+                    if !cache.reserve() {
+                        let oldest = cache.by_age().next().expect("it is full");
+                        prop_assert_eq!(oldest, model[0].0);
+                        prop_assert_eq!(cache.is_dirty(oldest), model[0].1);
+                        cache.clean(oldest);
+                        cache.evict(oldest);
+                        model.remove(0);
+                        prop_assert!(cache.reserve());
+                    }
+                    cache.install(page, vec![page as u8].into(), false);
+                    model.push((page, changes));
+                }
+                if changes {
+                    cache.change(page);
+                }
+                let pages: Vec<u32> = model.iter().map(|(held, _)| *held).collect();
+                prop_assert_eq!(cache.by_age().collect::<Vec<_>>(), pages);
+                let dirty = model.iter().filter(|(_, is_dirty)| *is_dirty).count();
+                prop_assert_eq!((cache.len(), cache.dirty()), (model.len(), dirty));
+            }
+        }
+    }
+
+    #[test]
+    fn reserved_places_count() {
+        let mut cache = Cache::new(2, 5);
+        assert!(cache.reserve() && cache.reserve() && !cache.reserve());
+        cache.unreserve();
+        assert!(cache.reserve());
+        cache.install(3, Box::default(), false);
+        assert!(!cache.reserve());
+        cache.evict(3);
+        assert!(cache.reserve());
+    }
+}

@@ -1,0 +1,302 @@
+//! Garbage collection of data extents: objects that the table still leads to are re-inserted in the
+//! memtable as if newly written, as the LSM engine does, and the extent is retired.
+//!
+//! Each object of a victim is looked up in the table. A slot with its signature and its pointer
+//! names it for certain, so no object is read again. The table goes on leading to the old place
+//! until the flush; `uprooted` tells the flush, which could not compare keys there any more, which
+//! slot it is. That goes for keys, too, that a client has just overwritten in the memtable.
+
+use std::rc::Rc;
+
+use runtime::{IoClass, PageImage};
+
+use crate::Value;
+use crate::error::EngineError;
+use crate::format::data_page::{self, Found};
+use crate::format::object::Sequence;
+use crate::format::pointer::Pointer;
+use crate::hash::Inner;
+use crate::hash::key_hash::KeyHash;
+use crate::hash::parallel::in_parallel;
+use crate::hash::reads::Search;
+use crate::lsm::Fullness;
+use crate::planted::Fault;
+use crate::store::extents::{Extent, Purpose, State};
+use crate::store::medium::{ExtentId, Medium, PageNo};
+use crate::store::space::Claimant;
+
+/// Extents fuller than this are not worth collecting.
+const WORTH_COLLECTING: f64 = 0.95;
+
+/// An object of a victim.
+struct Candidate {
+    pointer: Pointer,
+    key: Box<[u8]>,
+    sequence: Sequence,
+    image: PageImage,
+}
+
+/// Why an extent could not be emptied.
+enum Stopped {
+    /// A page of it that may hold something in use is damaged: it must not be released.
+    Damaged,
+    /// The table is damaged, so nobody can tell what is in use.
+    Index(EngineError),
+    /// What is moved could not be flushed: space has to come from elsewhere first.
+    Starved,
+}
+
+impl<M: Medium> Inner<M> {
+    /// The task that keeps extents free of data, for ever.
+    pub(crate) async fn collect_forever(self: Rc<Self>) {
+        loop {
+            if let Some(id) = self.empty_extent(Purpose::Data) {
+                self.stats.borrow_mut().gc_empty_extents += 1;
+                self.store.retire(id);
+                continue;
+            }
+            if let Some(id) = self.data_victim() {
+                self.collect(id).await;
+                let has_room = self.has_extents_for_clients();
+                let in_vain = if has_room { 0 } else { self.collected_in_vain.get() + 1 };
+                self.collected_in_vain.set(in_vain);
+                continue;
+            }
+            self.consider_being_full();
+            self.store.work.notified().await;
+        }
+    }
+
+    /// A closed extent in which nothing is in use. Counts are exact here, because a slot is
+    /// replaced long before its extent could have been used for all generations there are.
+    pub(crate) fn empty_extent(&self, purpose: Purpose) -> Option<ExtentId> {
+        let extents = self.store.extents.borrow();
+        let is_empty = |extent: &Extent| {
+            extent.state == State::Closed && extent.purpose == purpose && extent.live == 0
+        };
+        let mut empty = extents.iter().filter(|(_, extent)| is_empty(extent));
+        empty.find(|(id, _)| self.may_be_collected(*id)).map(|(id, _)| id)
+    }
+
+    fn may_be_collected(&self, id: ExtentId) -> bool {
+        self.store.is_published(id) && !self.placing.borrow().contains(&id)
+    }
+
+    fn data_victim(&self) -> Option<ExtentId> {
+        if !self.is_short_of_extents() || !self.store.is_healthy() || self.has_given_up() {
+            return None;
+        }
+        let extents = self.store.extents.borrow();
+        let may_go = |id| {
+            extents.get(id).purpose == Purpose::Data
+                && self.may_be_collected(id)
+                && self.can_move(id)
+        };
+        extents.choose_victim(WORTH_COLLECTING, may_go)
+    }
+
+    /// Whether free extents have become few.
+    pub(crate) fn is_short_of_extents(&self) -> bool {
+        let extents = self.store.extents.borrow();
+        let share = (f64::from(self.store.shape.extents) * self.options.gc_start).ceil() as usize;
+        let due_below = share.max(self.client_reserve(&extents) + 2);
+        extents.free() + extents.releasing() < due_below
+    }
+
+    pub(crate) fn has_extents_for_clients(&self) -> bool {
+        let extents = self.store.extents.borrow();
+        extents.free() + extents.releasing() > self.client_reserve(&extents)
+    }
+
+    /// Whether there is space for what is in use in a data extent: once begun, it is to be ended.
+    fn can_move(&self, id: ExtentId) -> bool {
+        let extents = self.store.extents.borrow();
+        let share = extents.utilisation(extents.get(id));
+        let pages = (share * f64::from(self.store.shape.pages_per_extent)).ceil() as u32;
+        // What is moved is flushed in several memtables, and clients' deletes along with it.
+        let pages = pages + self.pages_of_memtable();
+        self.store.can_promise(Purpose::Data, pages, Claimant::Flush)
+    }
+
+    /// Whether collecting every extent once gave clients no room and nobody has written since.
+    fn has_given_up(&self) -> bool {
+        let writes = self.stats.borrow().writes;
+        if self.gave_up_at.get().is_some_and(|then| then != writes) {
+            self.gave_up_at.set(None);
+            self.collected_in_vain.set(0);
+        } else if self.collected_in_vain.get() > self.store.shape.extents {
+            self.gave_up_at.set(Some(writes));
+        }
+        self.gave_up_at.get().is_some()
+    }
+
+    /// With no victim left and clients held up, what is in the memtables may still make garbage:
+    /// it is flushed first, and only then the store counts as full. Deletes start this again.
+    fn consider_being_full(&self) {
+        let is_short = !self.has_extents_for_clients();
+        let is_flushed = {
+            let memtables = self.memtables.borrow();
+            memtables.active.len() == 0 && memtables.frozen.is_empty()
+        };
+        if is_short && !is_flushed {
+            self.freeze_active();
+        }
+        let was_full = self.fullness.get() != Fullness::Room;
+        let is_full = is_short && (is_flushed || self.has_given_up() || was_full);
+        let fullness = match is_short && self.flush_is_starved.get() && self.is_quiet() {
+            true => Fullness::Stuck,
+            false if is_full => Fullness::Full,
+            false => Fullness::Room,
+        };
+        if self.fullness.replace(fullness) != fullness {
+            self.store.room.notify_all();
+        }
+    }
+
+    /// Whether nothing is under way that could give space back.
+    fn is_quiet(&self) -> bool {
+        let is_going = |state| matches!(state, State::Releasing | State::Collecting);
+        let extents = self.store.extents.borrow();
+        self.bucket_victim().is_none() && !extents.iter().any(|(_, e)| is_going(e.state))
+    }
+
+    /// Moves what is in use out of a data extent and retires it.
+    async fn collect(self: &Rc<Self>, id: ExtentId) {
+        self.store.extents.borrow_mut().set_state(id, State::Collecting);
+        let Err(stopped) = self.collect_data(id).await else {
+            self.store.retire(id);
+            self.stats.borrow_mut().gc_data_extents += 1;
+            return;
+        };
+        let state = match stopped {
+            Stopped::Damaged => {
+                self.stats.borrow_mut().gc_quarantined_extents += 1;
+                State::Quarantined
+            }
+            Stopped::Index(_) | Stopped::Starved => State::Closed,
+        };
+        self.store.extents.borrow_mut().set_state(id, state);
+        if let Stopped::Index(EngineError::Corrupt(page)) = stopped {
+            self.store.fail(page);
+        }
+    }
+
+    async fn collect_data(self: &Rc<Self>, id: ExtentId) -> Result<(), Stopped> {
+        let (cursor, generation) = {
+            let extents = self.store.extents.borrow();
+            (extents.get(id).cursor, extents.get(id).generation)
+        };
+        for from in (0..cursor).step_by(self.batch_pages() as usize) {
+            let mut candidates = Vec::new();
+            for (page, image) in self.read_batch(id, from).await? {
+                for (piece, head) in data_page::objects(image.bytes()) {
+                    candidates.push(Candidate {
+                        pointer: self.store.format.pointer(page, piece, generation),
+                        key: head.key.into(),
+                        sequence: head.sequence,
+                        image: image.clone(),
+                    });
+                }
+            }
+            self.stats.borrow_mut().gc_objects_seen += candidates.len() as u64;
+            let cost = self.store.cpu.costs.of_hashes(candidates.len());
+            self.store.cpu.cores.spend_in_background(cost).await;
+            in_parallel(self, candidates, async |inner, object| inner.keep_if_live(object).await)
+                .await?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn batch_pages(&self) -> u32 {
+        4 * self.store.shape.parallelism
+    }
+
+    /// A batch of the extent's pages, read and checked, in order.
+    async fn read_batch(
+        &self,
+        id: ExtentId,
+        from: u32,
+    ) -> Result<Vec<(PageNo, PageImage)>, Stopped> {
+        let (cursor, holes) = {
+            let extents = self.store.extents.borrow();
+            (extents.get(id).cursor, extents.get(id).holes.clone())
+        };
+        let to = cursor.min(from + self.batch_pages());
+        let reads: Vec<_> = (from..to)
+            .map(|index| self.store.shape.page(id, index))
+            .filter(|page| !holes.contains(page))
+            .map(|page| (page, self.store.medium.read(page, IoClass::GcRead)))
+            .collect();
+        let mut batch = Vec::with_capacity(reads.len());
+        for (page, read) in reads {
+            let image = read.await.map_err(|_| Stopped::Damaged)?;
+            let image = self.store.check_page(page, image).map_err(|_| Stopped::Damaged)?;
+            batch.push((page, image));
+        }
+        Ok(batch)
+    }
+
+    /// Re-inserts an object if the table leads to it. What is found holds at the insert: there is
+    /// no await between the two.
+    async fn keep_if_live(&self, object: Candidate) -> Result<(), Stopped> {
+        let mut value = None;
+        loop {
+            let skips_check =
+                value.is_some() && self.store.planted.has(Fault::CollectWithoutRecheck);
+            if !skips_check && !self.leads_to(&object).await? {
+                return Ok(());
+            }
+            if !skips_check && self.memtables.borrow().get(&object.key).is_some() {
+                self.uproot(object.key, object.pointer);
+                return Ok(());
+            }
+            let Some(whole) = &value else {
+                let read = self.value_of(&object).await;
+                value = Some(read.map_err(|_| Stopped::Damaged)?);
+                continue;
+            };
+            if !self.has_memtable_room() {
+                if self.flush_is_starved.get() || !self.store.is_healthy() {
+                    return Err(Stopped::Starved);
+                }
+                self.store.room.notified().await;
+                continue;
+            }
+            self.insert_at(&object.key, object.sequence, Some(whole.clone()));
+            self.uproot(object.key, object.pointer);
+            self.stats.borrow_mut().gc_objects_moved += 1;
+            return Ok(());
+        }
+    }
+
+    /// Notes that the object of a key's slot will go, and that the key is in a memtable.
+    fn uproot(&self, key: Box<[u8]>, pointer: Pointer) {
+        if !self.store.planted.has(Fault::HashForgetsUprooted) {
+            self.uprooted.borrow_mut().insert(key, pointer);
+        }
+    }
+
+    /// Whether a slot leads to the object at this instant.
+    async fn leads_to(&self, object: &Candidate) -> Result<bool, Stopped> {
+        let mut search = Search::new(KeyHash::of(&object.key));
+        loop {
+            let next = self.next_match(&mut search, IoClass::GcRead, &mut 0).await;
+            match next.map_err(Stopped::Index)? {
+                None => return Ok(false),
+                Some(found) if found.pointer == object.pointer => return Ok(true),
+                Some(_) => {}
+            }
+        }
+    }
+
+    async fn value_of(&self, object: &Candidate) -> Result<Value, EngineError> {
+        let (page, piece) = self.store.format.locate(object.pointer);
+        match data_page::find(object.image.bytes(), piece, &object.key) {
+            Some(Found::Whole(value)) => Ok(value),
+            Some(Found::Large(head)) => {
+                self.store.read_large(page, head, IoClass::GcRead, &mut 0).await
+            }
+            None => Err(EngineError::Corrupt(page)),
+        }
+    }
+}

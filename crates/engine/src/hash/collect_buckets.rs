@@ -1,0 +1,153 @@
+//! Garbage collection of meta extents: bucket pages that the directory still leads to are copied.
+//!
+//! A task of its own, because the collection of data needs it: data waits for the table, the table
+//! for space for bucket pages, and only this gives it. It waits for nobody but the flash.
+
+use std::rc::Rc;
+
+use runtime::{IoClass, PageImage};
+
+use crate::format::bucket::BucketFormat;
+use crate::hash::Inner;
+use crate::store::extents::{Extent, Purpose, State};
+use crate::store::medium::{ExtentId, Medium, PageNo, Unreadable};
+use crate::store::space::{Claimant, Promise};
+
+/// Bucket pages are written again soon: as long as nobody lacks space, extents of which more than
+/// this share is in use are left to themselves.
+const WORTH_COLLECTING: f64 = 0.5;
+
+impl<M: Medium> Inner<M> {
+    /// The task that keeps extents free of old bucket pages, for ever.
+    pub(crate) async fn collect_buckets_forever(self: Rc<Self>) {
+        loop {
+            if let Some(id) = self.empty_extent(Purpose::Meta) {
+                self.stats.borrow_mut().gc_empty_extents += 1;
+                self.store.retire(id);
+                continue;
+            }
+            if let Some(id) = self.bucket_victim()
+                && let Some(promise) = self.promise_to_move(id)
+            {
+                self.collect_buckets(id, promise).await;
+                continue;
+            }
+            self.store.work.notified().await;
+        }
+    }
+
+    /// The meta extent with the fewest pages in use, if that is few enough.
+    pub(crate) fn bucket_victim(&self) -> Option<ExtentId> {
+        if !self.is_short_of_extents() && !self.index_is_starved.get() {
+            return None;
+        }
+        let per_extent = self.store.shape.pages_per_extent;
+        let is_urgent = self.index_is_starved.get() || !self.has_extents_for_clients();
+        let share = if is_urgent { 1.0 } else { WORTH_COLLECTING };
+        let most = (share * f64::from(per_extent)) as u32;
+        let extents = self.store.extents.borrow();
+        let may_go = |id, extent: &Extent| {
+            let is_meta = extent.state == State::Closed && extent.purpose == Purpose::Meta;
+            let pages = self.pages_to_move(extent.live);
+            is_meta && pages <= most && pages < per_extent && self.store.is_published(id)
+        };
+        let candidates = extents.iter().filter(|(id, extent)| may_go(*id, extent));
+        candidates.min_by_key(|(_, extent)| (extent.live, extent.age)).map(|(id, _)| id)
+    }
+
+    /// Pages that moving `live` bucket pages takes: each batch fills its last unit up.
+    fn pages_to_move(&self, live: u32) -> u32 {
+        let batches = live.div_ceil(self.batch_pages());
+        live + batches * (self.store.shape.append_unit - 1)
+    }
+
+    fn promise_to_move(&self, id: ExtentId) -> Option<Promise<'_>> {
+        let pages = self.pages_to_move(self.store.extents.borrow().get(id).live);
+        self.store.try_promise(Purpose::Meta, pages, Claimant::Collection)
+    }
+
+    async fn collect_buckets(&self, id: ExtentId, mut promise: Promise<'_>) {
+        self.store.extents.borrow_mut().set_state(id, State::Collecting);
+        let pages = self.pages_in(id);
+        let mut is_damaged = false;
+        for batch in pages.chunks(self.batch_pages() as usize) {
+            let share = promise.split(self.store.in_units(batch.len() as u32));
+            is_damaged |= !self.move_buckets(id, batch, share).await;
+        }
+        // The directory must not lose a page whatever the bookkeeping says.
+        is_damaged |= !self.pages_in(id).is_empty();
+        let mut stats = self.stats.borrow_mut();
+        if is_damaged {
+            stats.gc_quarantined_extents += 1;
+            self.store.extents.borrow_mut().set_state(id, State::Quarantined);
+        } else {
+            stats.gc_meta_extents += 1;
+            self.store.retire(id);
+        }
+    }
+
+    /// Bucket pages that the directory has in an extent.
+    fn pages_in(&self, id: ExtentId) -> Vec<u32> {
+        let directory = self.directory.borrow();
+        let is_there = |page: u32| {
+            let at = directory[page as usize];
+            at.is_some_and(|at| self.store.shape.extent_of(at) == id)
+        };
+        (0..self.table.pages).filter(|page| is_there(*page)).collect()
+    }
+
+    /// Copies those of `pages` that are still in the extent; `false` if one cannot be read.
+    async fn move_buckets(&self, id: ExtentId, pages: &[u32], promise: Promise<'_>) -> bool {
+        let mut claimed = Vec::with_capacity(pages.len());
+        for page in pages {
+            // Whoever is writing it has space already and will be done soon.
+            self.settled.wait_until(|| !self.writing.borrow().contains(page)).await;
+            let at = self.directory.borrow()[*page as usize];
+            if let Some(at) = at.filter(|at| self.store.shape.extent_of(*at) == id) {
+                self.writing.borrow_mut().insert(*page);
+                claimed.push((*page, at));
+            }
+        }
+        let guard = self.enter();
+        // What is in memory stays there as long as it is marked as being written.
+        let is_cached = |page: u32| self.cache.borrow().holds(page);
+        let reads: Vec<_> = claimed
+            .into_iter()
+            .map(|(page, at)| {
+                let read = || self.store.medium.read(at, IoClass::GcRead);
+                (page, at, (!is_cached(page)).then(read))
+            })
+            .collect();
+        let (mut moved, mut images) = (Vec::new(), Vec::new());
+        let claimed = reads.len();
+        for (page, at, read) in reads {
+            let image = match read {
+                None => Some(self.image_of(page)),
+                // Whoever loads and changes it meanwhile leaves it dirty in memory.
+                Some(read) => self.checked_copy(page, at, read.await),
+            };
+            if let Some(image) = image {
+                moved.push(page);
+                images.push(image);
+            } else {
+                self.writing.borrow_mut().remove(&page);
+            }
+        }
+        drop(guard);
+        self.stats.borrow_mut().gc_pages_moved += moved.len() as u64;
+        self.write_buckets(&moved, images, promise, IoClass::GcWrite).await;
+        moved.len() == claimed
+    }
+
+    /// What was read of a bucket page, unsealed, if it is whole.
+    fn checked_copy(
+        &self,
+        page: u32,
+        at: PageNo,
+        read: Result<PageImage, Unreadable>,
+    ) -> Option<Vec<u8>> {
+        let image = self.store.check_page(at, read.ok()?).ok()?;
+        let slots = self.buckets.decode(&image, page)?;
+        Some(BucketFormat::encode(slots, page))
+    }
+}

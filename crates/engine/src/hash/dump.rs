@@ -1,0 +1,108 @@
+//! What a power cut leaves of a hash table: memtables, directory, bucket pages that differ from the
+//! medium, and what belongs to them. Clean cached pages are read again when they are needed.
+
+use std::collections::BTreeMap;
+
+use crate::format::codec::{Reader, Writer};
+use crate::format::pointer::{Pointer, PointerFormat};
+use crate::hash::Inner;
+use crate::lsm::dump::{read_extents, read_memtable, write_extents, write_memtables};
+use crate::lsm::memtable::Memtable;
+use crate::planted::Fault;
+use crate::store::extents::Extents;
+use crate::store::medium::{Medium, PageNo, Shape};
+
+/// Tells the dump from those of LSM-trees, too.
+const VERSION: u32 = 0x4841_0001;
+const NOWHERE: u32 = u32::MAX;
+
+/// What a dump restores.
+pub(crate) struct Restored {
+    pub sequence: u64,
+    pub memtable: Memtable,
+    pub uprooted: BTreeMap<Box<[u8]>, Pointer>,
+    pub longest_search: u32,
+    pub keys: u64,
+    pub directory: Vec<Option<PageNo>>,
+    /// Bucket pages by number.
+    pub dirty: Vec<(u32, Box<[u8]>)>,
+    pub extents: Extents,
+}
+
+impl<M: Medium> Inner<M> {
+    /// The image at this instant.
+    pub(crate) fn dump(&self) -> Vec<u8> {
+        let mut out = Writer::default();
+        out.u32(VERSION);
+        out.u64(self.sequence.get());
+        let with_frozen = !self.store.planted.has(Fault::DumpWithoutFrozen);
+        write_memtables(&mut out, &self.memtables.borrow(), with_frozen);
+        let uprooted = self.uprooted.borrow();
+        out.u32(uprooted.len() as u32);
+        for (key, pointer) in &*uprooted {
+            out.string(key);
+            let mut stored = Vec::new();
+            self.store.format.encode(*pointer, &mut stored);
+            out.string(&stored);
+        }
+        out.u32(self.longest_search.get());
+        out.u64(self.keys.get());
+        for at in &*self.directory.borrow() {
+            out.u32(at.map_or(NOWHERE, |page| page.0));
+        }
+        self.write_dirty_pages(&mut out);
+        write_extents(&mut out, &self.store.extents_after_a_cut());
+        out.finish()
+    }
+
+    /// A page that is being written may not be on the medium: it counts as dirty.
+    fn write_dirty_pages(&self, out: &mut Writer) {
+        let (cache, writing) = (self.cache.borrow(), self.writing.borrow());
+        let forgets = self.store.planted.has(Fault::HashForgetsDirtyPages);
+        let is_wanted = |page| !forgets && (cache.is_dirty(page) || writing.contains(&page));
+        let dirty: Vec<_> = cache.iter().filter(|(page, _)| is_wanted(*page)).collect();
+        out.u32(dirty.len() as u32);
+        for (page, slots) in dirty {
+            out.u32(page);
+            out.string(slots);
+        }
+    }
+}
+
+/// Reads an image back; `None` if it is of another form.
+pub(crate) fn restore(
+    bytes: &[u8],
+    shape: Shape,
+    format: PointerFormat,
+    pages: u32,
+) -> Option<Restored> {
+    let input = &mut Reader::new(bytes);
+    (input.u32()? == VERSION).then_some(())?;
+    let sequence = input.u64()?;
+    let memtable = read_memtable(input)?;
+    let mut uprooted = BTreeMap::new();
+    for _ in 0..input.u32()? {
+        let key = input.string()?.into();
+        let stored = input.string()?;
+        (stored.len() == format.bytes).then_some(())?;
+        uprooted.insert(key, format.decode(stored));
+    }
+    let (longest_search, keys) = (input.u32()?, input.u64()?);
+    let directory = (0..pages)
+        .map(|_| input.u32().map(|at| (at != NOWHERE).then_some(PageNo(at))))
+        .collect::<Option<Vec<_>>>()?;
+    let dirty = (0..input.u32()?)
+        .map(|_| Some((input.u32().filter(|page| *page < pages)?, input.string()?.into())))
+        .collect::<Option<Vec<_>>>()?;
+    let extents = read_extents(input, shape)?;
+    input.is_at_end().then_some(Restored {
+        sequence,
+        memtable,
+        uprooted,
+        longest_search,
+        keys,
+        directory,
+        dirty,
+        extents,
+    })
+}

@@ -1,0 +1,222 @@
+//! Flush: a frozen memtable becomes data pages and slots of the table.
+//!
+//! Objects are written first and counted as in use; then each key is searched for, many side by
+//! side, and its slot changed. A power cut half-way leaves slots that lead to durable objects and a
+//! memtable that is flushed again. Objects that no slot leads to yet count as in use, and their
+//! extents are barred from collection until the flush has ended.
+
+use std::rc::Rc;
+
+use runtime::IoClass;
+
+use crate::Value;
+use crate::error::EngineError;
+use crate::format::bucket::Slot;
+use crate::format::data_page::Outgoing;
+use crate::format::pointer::Pointer;
+use crate::hash::Inner;
+use crate::hash::apart::lay_out_apart;
+use crate::hash::key_hash::KeyHash;
+use crate::hash::parallel::in_parallel;
+use crate::hash::reads::{Match, Search};
+use crate::hash::table::SlotNo;
+use crate::lsm::memtable::Memtable;
+use crate::planted::Fault;
+use crate::store::extents::Purpose;
+use crate::store::medium::Medium;
+use crate::store::space::{Claimant, Promise};
+use crate::store::writing::Written;
+
+/// What the flush does for a key: the pointer to enter, or `None` to remove it.
+type Change = (Box<[u8]>, Option<Pointer>);
+
+/// What the index is read and written for when it is not for a client.
+const CLASS: IoClass = IoClass::CompactionRead;
+
+impl<M: Medium> Inner<M> {
+    /// The task that flushes frozen memtables, oldest first, for ever.
+    pub(crate) async fn flush_forever(self: Rc<Self>) {
+        loop {
+            let has_work = || self.store.is_healthy() && !self.memtables.borrow().frozen.is_empty();
+            self.store.work.wait_until(has_work).await;
+            let oldest = self.memtables.borrow().frozen.front().map(Rc::clone);
+            self.flush(&oldest.expect("a memtable is frozen")).await;
+        }
+    }
+
+    async fn flush(self: &Rc<Self>, memtable: &Memtable) {
+        let (pointers, written) = self.write_data(memtable).await;
+        self.bar_from_collection(&pointers);
+        for written in &written {
+            self.store.objects_published(written);
+        }
+        let mut pointers = pointers.into_iter();
+        let changes: Vec<Change> = memtable
+            .iter()
+            .map(|(key, _, entry)| (key.into(), entry.as_ref().and_then(|_| pointers.next())))
+            .collect();
+        let objects = changes.iter().filter(|(_, new)| new.is_some()).count() as u64;
+        let cost = self.store.cpu.costs.of_hashes(changes.len());
+        self.store.cpu.cores.spend_in_background(cost).await;
+        let outcome = in_parallel(self, changes, async |inner, (key, new)| {
+            inner.enter_in_table(&key, new).await
+        });
+        if let Err(error) = outcome.await {
+            // Which slot is the key's cannot be told: what is in memtables stays there.
+            if let EngineError::Corrupt(page) = error {
+                self.store.fail(page);
+            }
+            return;
+        }
+        self.placing.borrow_mut().clear();
+        self.memtables.borrow_mut().frozen.pop_front();
+        self.flushes.set(self.flushes.get() + 1);
+        {
+            let mut stats = self.stats.borrow_mut();
+            stats.flushes += 1;
+            stats.flushed_objects += objects;
+        }
+        self.store.room.notify_all();
+        self.store.work.notify_all();
+    }
+
+    /// Writes the objects of a memtable; gives their pointers in its order.
+    async fn write_data(&self, memtable: &Memtable) -> (Vec<Pointer>, Vec<Written>) {
+        let objects: Vec<Outgoing<'_>> = memtable.iter().filter_map(outgoing).collect();
+        let costs = &self.store.cpu.costs;
+        self.store.cpu.cores.spend_in_background(costs.of_packing(objects.len())).await;
+        let signature = |key: &[u8]| KeyHash::of(key).signature;
+        let batches = lay_out_apart(&objects, signature, self.store.shape.payload_bytes);
+        let pages = batches.iter().map(|batch| self.store.pages_of(&batch.layout)).sum();
+        let mut promise = self.promise_data(pages).await;
+        let mut pointers: Vec<Option<Pointer>> = vec![None; objects.len()];
+        let mut all = Vec::with_capacity(batches.len());
+        for batch in batches {
+            let share = promise.split(self.store.pages_of(&batch.layout));
+            let urgency = || self.fill_of_active_memtable();
+            let written =
+                self.store.write_objects(batch.layout, share, IoClass::Flush, urgency).await;
+            for (member, pointer) in batch.members.iter().zip(&written.pointers) {
+                pointers[*member] = Some(*pointer);
+            }
+            all.push(written);
+        }
+        let pointers = pointers.into_iter().map(|pointer| pointer.expect("all were written"));
+        (pointers.collect(), all)
+    }
+
+    fn bar_from_collection(&self, pointers: &[Pointer]) {
+        let pages = pointers.iter().map(|pointer| self.store.format.locate(*pointer).0);
+        let extents = pages.map(|page| self.store.shape.extent_of(page));
+        self.placing.borrow_mut().extend(extents);
+    }
+
+    /// Waits for space for data; nothing is held meanwhile but the memtable.
+    async fn promise_data(&self, pages: u32) -> Promise<'_> {
+        loop {
+            if let Some(promise) = self.store.try_promise(Purpose::Data, pages, Claimant::Flush) {
+                self.flush_is_starved.set(false);
+                return promise;
+            }
+            if !self.flush_is_starved.replace(true) {
+                self.store.work.notify_all();
+                self.store.room.notify_all();
+            }
+            self.store.work.notified().await;
+        }
+    }
+
+    /// Makes the slot of `key` lead to `new`, or to nothing.
+    async fn enter_in_table(&self, key: &[u8], new: Option<Pointer>) -> Result<(), EngineError> {
+        let hash = KeyHash::of(key);
+        loop {
+            let mut search = Search::new(hash);
+            if let Some(own) = self.own_slot(key, &mut search).await? {
+                self.replace(key, hash, own, new);
+                return Ok(());
+            }
+            assert!(!self.uprooted.borrow().contains_key(key), "the slot of a key was lost");
+            let Some(new) = new else { return Ok(()) };
+            let (number, at) = self.free_slot(&mut search).await?;
+            self.load(at.page, CLASS, &mut 0).await?;
+            // Somebody else may have come first.
+            if !matches!(self.slot(at), Slot::Held { .. }) {
+                self.set_slot(at, Slot::Held { signature: hash.signature, pointer: new });
+                self.longest_search.set(self.longest_search.get().max(number));
+                self.keys.set(self.keys.get() + 1);
+                return Ok(());
+            }
+        }
+    }
+
+    /// The slot of `key`, if it has one; its page is in memory until the next await.
+    async fn own_slot(
+        &self,
+        key: &[u8],
+        search: &mut Search,
+    ) -> Result<Option<Match>, EngineError> {
+        while let Some(found) = self.next_match(search, CLASS, &mut 0).await? {
+            let is_uprooted = self.uprooted.borrow().get(key) == Some(&found.pointer);
+            if is_uprooted {
+                return Ok(Some(found));
+            }
+            if self.is_stale(found.pointer) {
+                continue;
+            }
+            let is_own = self.store.planted.has(Fault::HashSkipsKeyCompare)
+                || self.read_if_of(key, found.pointer, false, CLASS, &mut 0).await?.is_some();
+            if is_own {
+                self.load(found.at.page, CLASS, &mut 0).await?;
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Changes the slot of a key, whose page is in memory, and buries the object it led to.
+    fn replace(&self, key: &[u8], hash: KeyHash, own: Match, new: Option<Pointer>) {
+        let was = Slot::Held { signature: hash.signature, pointer: own.pointer };
+        assert!(self.slot(own.at) == was, "the slot of a key changed under its flush");
+        let slot = new.map_or(Slot::Deleted, |pointer| Slot::Held {
+            signature: hash.signature,
+            pointer,
+        });
+        self.set_slot(own.at, slot);
+        self.store.bury(&[own.pointer]);
+        self.uprooted.borrow_mut().remove(key);
+        self.keys.set(self.keys.get() - u64::from(new.is_none()));
+    }
+
+    /// The first slot that a key may take which is not in the table.
+    async fn free_slot(&self, search: &mut Search) -> Result<(u32, SlotNo), EngineError> {
+        loop {
+            if let Some(free) = search.free {
+                return Ok(free);
+            }
+            let number = search.next;
+            assert!(u64::from(number) <= self.table.most_searches(), "the table is full");
+            search.next += 1;
+            let at = self.table.slot(search.hash, number);
+            self.load(at.page, CLASS, &mut 0).await?;
+            if !matches!(self.slot(at), Slot::Held { .. }) {
+                search.free = Some((number, at));
+            }
+        }
+    }
+
+    fn fill_of_active_memtable(&self) -> f64 {
+        let memtables = self.memtables.borrow();
+        if memtables.frozen.len() < self.options.frozen_buffers {
+            return 0.0;
+        }
+        let active = &memtables.active;
+        let by_bytes = active.bytes() as f64 / self.options.buffer_bytes as f64;
+        by_bytes.max(active.len() as f64 / self.options.buffer_entries as f64)
+    }
+}
+
+fn outgoing<'a>(
+    (key, sequence, entry): (&'a [u8], u64, &'a Option<Value>),
+) -> Option<Outgoing<'a>> {
+    entry.as_ref().map(|value| Outgoing { key, sequence, value })
+}

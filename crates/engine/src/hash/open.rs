@@ -1,0 +1,159 @@
+//! Opening a hash table: fresh, or from a dump.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use runtime::{Handle, Notify};
+
+use crate::format::bucket::BucketFormat;
+use crate::hash::cache::Cache;
+use crate::hash::table::Table;
+use crate::hash::{HashEngine, Inner, PAGE_ADDRESS_BYTES, dump};
+use crate::lsm::Fullness;
+use crate::lsm::open::OpenError;
+use crate::options::{HashOptions, Surroundings};
+use crate::planted::Planted;
+use crate::store::extents::State;
+use crate::store::medium::{Medium, PageNo};
+use crate::store::{Cpu, PageStore};
+
+/// What a hash table is opened with.
+pub struct HashSetup<M> {
+    /// Clock, tasks, randomness.
+    pub handle: Handle,
+    /// Where pages go.
+    pub medium: M,
+    /// The design.
+    pub options: HashOptions,
+    /// Memory and expected sizes: the table has a slot for each pair that fits on the medium.
+    pub surroundings: Surroundings,
+    /// The processor.
+    pub cpu: Cpu,
+    /// A deliberate bug, for tests of the tests.
+    pub planted: Planted,
+}
+
+impl<M: Medium> HashEngine<M> {
+    /// A fresh store on an empty medium. Background tasks start at once.
+    ///
+    /// # Errors
+    /// [`OpenError::DoesNotFit`]: the memory holds not even the directory and one bucket page.
+    pub fn create(setup: HashSetup<M>) -> Result<Self, OpenError> {
+        let engine = Self::build(setup)?;
+        engine.start_tasks();
+        Ok(engine)
+    }
+
+    /// The store that `dump` (see [`Self::dump`]) and the medium hold. Nothing runs and nothing is
+    /// written before [`Self::resume`] and [`Self::start`].
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn recover(setup: HashSetup<M>, dump: &[u8]) -> Result<Self, OpenError> {
+        let engine = Self::build(setup)?;
+        let inner = &engine.inner;
+        let (shape, format) = (inner.store.shape, inner.store.format);
+        let restored = dump::restore(dump, shape, format, inner.table.pages);
+        let restored = restored.ok_or(OpenError::BadDump)?;
+        inner.sequence.set(restored.sequence);
+        inner.memtables.borrow_mut().active = restored.memtable;
+        *inner.uprooted.borrow_mut() = restored.uprooted;
+        inner.longest_search.set(restored.longest_search);
+        inner.keys.set(restored.keys);
+        *inner.directory.borrow_mut() = restored.directory;
+        for (page, slots) in restored.dirty {
+            let mut cache = inner.cache.borrow_mut();
+            let is_page = slots.len() == inner.buckets.blank().len();
+            if !is_page || !cache.reserve() {
+                return Err(OpenError::BadDump);
+            }
+            cache.install(page, slots, true);
+        }
+        *inner.store.extents.borrow_mut() = restored.extents;
+        inner.count_memory();
+        Ok(engine)
+    }
+
+    /// Makes the extents that were being filled ready to be filled further.
+    pub async fn resume(&self) {
+        let units = self.inner.store.extents.borrow().units_to_skip();
+        for unit in units {
+            self.inner.store.medium.skip(unit).await;
+        }
+    }
+
+    /// Starts the background tasks of a recovered store, and releases extents again whose release
+    /// was cut short.
+    pub fn start(&self) {
+        self.inner.store.release_again();
+        self.start_tasks();
+    }
+
+    /// The state that must survive a power cut besides durable pages. Call it when nothing runs
+    /// any more.
+    pub fn dump(&self) -> Vec<u8> {
+        self.inner.dump()
+    }
+
+    /// The first page of each extent that is free: nothing may have been written there.
+    pub fn first_pages_of_free_extents(&self) -> Vec<PageNo> {
+        let extents = self.inner.store.extents.borrow();
+        let free = extents.iter().filter(|(_, extent)| extent.state == State::Free);
+        free.map(|(id, _)| self.inner.store.shape.page(id, 0)).collect()
+    }
+
+    fn build(setup: HashSetup<M>) -> Result<Self, OpenError> {
+        let HashSetup { handle, medium, options, surroundings, cpu, planted } = setup;
+        let problems = options.problems();
+        assert!(problems.is_empty(), "options were not checked: {}", problems.join("; "));
+        let store = PageStore::new(handle, medium, cpu, planted);
+        let shape = store.shape;
+        let buckets = BucketFormat::new(&shape, store.format);
+        let pair = surroundings.expected_key_bytes + surroundings.expected_value_bytes;
+        let table = Table::new(shape.capacity_bytes(), u64::from(pair), buckets.slots);
+        let directory = u64::from(table.pages) * PAGE_ADDRESS_BYTES;
+        let (page_bytes, available) = (u64::from(shape.page_bytes), surroundings.index_dram_bytes);
+        let cached = available.saturating_sub(directory) / page_bytes;
+        if cached == 0 {
+            let needed = directory + page_bytes;
+            return Err(OpenError::DoesNotFit { needed, available, pinned_levels: None });
+        }
+        // All of the table, one extent more to copy from, one that is being filled.
+        store.index_extents.set(store.extents_of(table.pages) + 2);
+        let inner = Inner {
+            store: Rc::new(store),
+            options,
+            table,
+            buckets,
+            directory: RefCell::new(vec![None; table.pages as usize]),
+            cache: RefCell::new(Cache::new(cached as usize, table.pages)),
+            loading: RefCell::default(),
+            writing: RefCell::default(),
+            settled: Notify::default(),
+            longest_search: Cell::new(0),
+            keys: Cell::new(0),
+            memtables: RefCell::default(),
+            uprooted: RefCell::default(),
+            placing: RefCell::new(BTreeSet::new()),
+            sequence: Cell::new(0),
+            flushes: Cell::new(0),
+            fullness: Cell::new(Fullness::Room),
+            collected_in_vain: Cell::new(0),
+            gave_up_at: Cell::new(None),
+            flush_is_starved: Cell::new(false),
+            index_is_starved: Cell::new(false),
+            stats: RefCell::default(),
+            hash_stats: RefCell::default(),
+        };
+        Ok(Self { inner: Rc::new(inner) })
+    }
+
+    fn start_tasks(&self) {
+        let inner = &self.inner;
+        let handle = &inner.store.handle;
+        handle.spawn("flush", Rc::clone(inner).flush_forever());
+        handle.spawn("bucket collection", Rc::clone(inner).collect_buckets_forever());
+        handle.spawn("garbage collection", Rc::clone(inner).collect_forever());
+    }
+}

@@ -1,0 +1,203 @@
+//! The write path of puts and deletes.
+
+use std::rc::Rc;
+
+use runtime::Nanos;
+
+use crate::effort::Effort;
+use crate::error::EngineError;
+use crate::format::data_page;
+use crate::format::object::Sequence;
+use crate::hash::Inner;
+use crate::hash::reads::Located;
+use crate::lsm::memtable::Entry;
+use crate::lsm::{Condition, Fullness};
+use crate::store::extents::{Extents, Purpose};
+use crate::store::medium::Medium;
+use crate::store::space::{Claimant, with_waste};
+use crate::{MAX_VALUE_BYTES, Value};
+
+impl<M: Medium> Inner<M> {
+    /// The write path of puts and deletes.
+    pub(crate) async fn write(
+        &self,
+        key: &[u8],
+        entry: Entry,
+        condition: Condition,
+        work: Nanos,
+    ) -> Result<bool, EngineError> {
+        let is_delete = entry.is_none();
+        let cost = self.store.cpu.costs.of(Effort { memtables: 1, ..Effort::default() });
+        if condition == Condition::Always {
+            self.store.cpu.cores.spend(work + cost).await;
+            // Last, so that what it found still holds at the insert.
+            self.wait_for_room(is_delete).await?;
+            self.insert(key, entry);
+            return Ok(true);
+        }
+        loop {
+            let (start, flushes) = (self.sequence.get(), self.flushes.get());
+            let exists = match self.locate(key, work + cost, false, &mut 0).await? {
+                Located::Absent => false,
+                Located::Memory(entry) => entry.is_some(),
+                Located::Stored(_) => true,
+            };
+            self.wait_for_room(is_delete).await?;
+            // No await from here to the insert: nothing can come in between.
+            if self.flushes.get() != flushes {
+                continue; // what was newer may have left the memtables meanwhile
+            }
+            let newest = self.memtables.borrow().get(key).map(|(at, entry)| (at, entry.is_some()));
+            let exists = newest.filter(|(at, _)| *at > start).map_or(exists, |(_, is_put)| is_put);
+            if exists != (condition == Condition::MustExist) {
+                return Ok(false);
+            }
+            self.insert(key, entry);
+            return Ok(true);
+        }
+    }
+
+    /// Puts a client's write in the active memtable. No await: it happens at one instant.
+    fn insert(&self, key: &[u8], entry: Entry) {
+        let bytes = key.len() as u64 + u64::from(entry.as_ref().map_or(0, Value::len));
+        self.sequence.set(self.sequence.get() + 1);
+        {
+            let mut stats = self.stats.borrow_mut();
+            stats.writes += 1;
+            stats.user_bytes += bytes;
+        }
+        self.insert_at(key, self.sequence.get(), entry);
+    }
+
+    /// Puts a write with its sequence number in the active memtable, and freezes that if full.
+    pub(crate) fn insert_at(&self, key: &[u8], sequence: Sequence, entry: Entry) {
+        self.memtables.borrow_mut().active.insert(key, sequence, entry, None);
+        // A delete on a full drive is to make room at once.
+        if self.active_is_full() || self.fullness.get() != Fullness::Room {
+            self.freeze_active();
+        }
+    }
+
+    fn active_is_full(&self) -> bool {
+        let active = &self.memtables.borrow().active;
+        active.len() >= self.options.buffer_entries || active.bytes() >= self.options.buffer_bytes
+    }
+
+    /// Hands the active memtable to the flush, if there is room in front of it.
+    pub(crate) fn freeze_active(&self) {
+        let memtables = &mut *self.memtables.borrow_mut();
+        let has_room = memtables.frozen.len() < self.options.frozen_buffers;
+        if has_room && memtables.active.len() > 0 {
+            memtables.frozen.push_back(Rc::new(std::mem::take(&mut memtables.active)));
+            self.store.work.notify_all();
+        }
+    }
+
+    /// Waits until a client's write may go ahead.
+    async fn wait_for_room(&self, is_delete: bool) -> Result<(), EngineError> {
+        let started = self.store.handle.now();
+        let mut has_waited = false;
+        loop {
+            if let Some(page) = self.store.failure() {
+                return Err(EngineError::ReadOnly(page));
+            }
+            let has_room = self.has_memtable_room();
+            match self.fullness.get() {
+                Fullness::Room => {}
+                // Deletes make room: they go ahead as soon as the memtable takes them.
+                Fullness::Full if is_delete => {}
+                Fullness::Stuck if is_delete && has_room => {}
+                Fullness::Full | Fullness::Stuck => return Err(EngineError::Full),
+            }
+            if has_room && is_delete {
+                break;
+            }
+            if has_room && self.has_space_for_clients() {
+                match self.slots_for_clients() {
+                    Slots::Some => break,
+                    Slots::None => return Err(EngineError::Full),
+                    Slots::AfterFlush => self.freeze_active(),
+                }
+            }
+            has_waited = true;
+            self.store.room.notified().await;
+        }
+        if has_waited {
+            let mut stats = self.stats.borrow_mut();
+            stats.stalls += 1;
+            stats.stalled += self.store.handle.now() - started;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn has_memtable_room(&self) -> bool {
+        let frozen = self.memtables.borrow().frozen.len();
+        !self.active_is_full() || frozen < self.options.frozen_buffers
+    }
+
+    /// Whether the table has a slot for one more key, should all in memtables be new.
+    fn slots_for_clients(&self) -> Slots {
+        let memtables = self.memtables.borrow();
+        let frozen: usize = memtables.frozen.iter().map(|memtable| memtable.len()).sum();
+        let waiting = (memtables.active.len() + frozen) as u64;
+        match self.keys.get() + waiting < self.table.most_keys() {
+            true => Slots::Some,
+            false if waiting > 0 => Slots::AfterFlush,
+            false => Slots::None,
+        }
+    }
+
+    /// Clients leave the last extents to the background work that makes room again.
+    fn has_space_for_clients(&self) -> bool {
+        let extents = self.store.extents.borrow();
+        // Cheap first: counting the index's extents takes a look at all there are.
+        let most = self.reserve_without_index() + self.store.index_extents.get();
+        extents.free() > most || extents.free() > self.client_reserve(&extents)
+    }
+
+    /// Free extents that clients may not use: those that flushes leave to others, one for the
+    /// index and one for the data of a collection, what memtables that were accepted take, and what
+    /// the index has not taken of its own.
+    pub(crate) fn client_reserve(&self, extents: &Extents) -> usize {
+        let of_index = self.store.index_extents.get();
+        self.reserve_without_index() + of_index.saturating_sub(extents.in_use(Purpose::Meta))
+    }
+
+    fn reserve_without_index(&self) -> usize {
+        let accepted = 3 * self.pages_of_memtable();
+        Claimant::Flush.leaves_free() + 2 + self.store.extents_of(accepted)
+    }
+
+    /// Pages that the flush of a memtable takes at most, about.
+    pub(crate) fn pages_of_memtable(&self) -> u32 {
+        let shape = &self.store.shape;
+        let longest = u64::from(self.max_value_bytes());
+        let pages = |bytes: u64| bytes.div_ceil(u64::from(shape.payload_bytes)) as u32;
+        let (all, longest) = (pages(self.options.buffer_bytes + longest), pages(longest));
+        with_waste(all, longest, shape.append_unit, shape.pages_per_extent)
+    }
+
+    pub(crate) fn check_value(&self, key: &[u8], value: &Value) -> Result<(), EngineError> {
+        let max = self.max_value_bytes();
+        let pages = data_page::pages_of(self.store.shape.payload_bytes, key.len(), value.len());
+        if value.len() <= max && pages <= self.store.shape.pages_per_extent {
+            return Ok(());
+        }
+        Err(EngineError::ValueTooLarge { len: value.len(), max })
+    }
+
+    pub(crate) fn max_value_bytes(&self) -> u32 {
+        // A large value lies in consecutive pages of one extent; small drives have small extents.
+        let pages = (self.store.shape.pages_per_extent / 4).max(1);
+        let in_pages = (self.store.shape.payload_bytes - 512) * pages;
+        MAX_VALUE_BYTES.min(in_pages)
+    }
+}
+
+/// Whether the table takes another key.
+enum Slots {
+    Some,
+    /// Perhaps, when it is known which keys in memtables are new.
+    AfterFlush,
+    None,
+}

@@ -1,0 +1,199 @@
+//! The index of a drive: an LSM-tree or a hash table, with what commands need of either.
+
+use engine::{
+    Condition, Cpu, Engine, EngineError, EngineStats, HashEngine, HashOptions, HashSetup,
+    HashStats, Lookup, MemoryUse, OpenError, Options, PageNo, Planted, Setup, Surroundings, Value,
+    sizing::LevelPlan,
+};
+use runtime::{Handle, Nanos};
+
+use crate::RawFlash;
+
+/// Which index a drive has, and its options.
+#[derive(Clone, Debug, PartialEq)]
+pub enum IndexOptions {
+    /// An LSM-tree.
+    Lsm(Options),
+    /// A hash table.
+    Hash(HashOptions),
+}
+
+impl From<Options> for IndexOptions {
+    fn from(options: Options) -> Self {
+        Self::Lsm(options)
+    }
+}
+
+impl From<HashOptions> for IndexOptions {
+    fn from(options: HashOptions) -> Self {
+        Self::Hash(options)
+    }
+}
+
+impl IndexOptions {
+    /// Most bytes of writes in memory, and some to spare.
+    pub(crate) fn memtables_bytes(&self) -> u64 {
+        let (frozen, bytes) = match self {
+            Self::Lsm(options) => (options.frozen_memtables, options.memtable_bytes),
+            Self::Hash(options) => (options.frozen_buffers, options.buffer_bytes),
+        };
+        (frozen as u64 + 2) * bytes
+    }
+}
+
+/// What an index is opened with, besides its options.
+pub(crate) struct IndexSetup {
+    pub handle: Handle,
+    pub medium: RawFlash,
+    pub surroundings: Surroundings,
+    pub cpu: Cpu,
+    pub planted: Planted,
+}
+
+impl IndexSetup {
+    fn lsm(self, options: Options) -> Setup<RawFlash> {
+        let Self { handle, medium, surroundings, cpu, planted } = self;
+        Setup { handle, medium, options, surroundings, cpu, planted }
+    }
+
+    fn hash(self, options: HashOptions) -> HashSetup<RawFlash> {
+        let Self { handle, medium, surroundings, cpu, planted } = self;
+        HashSetup { handle, medium, options, surroundings, cpu, planted }
+    }
+}
+
+/// The index of a drive. Every method is that of the engine in it.
+#[derive(Clone)]
+pub enum Index {
+    /// An LSM-tree.
+    Lsm(Engine<RawFlash>),
+    /// A hash table.
+    Hash(HashEngine<RawFlash>),
+}
+
+/// Calls a method of whichever engine there is.
+macro_rules! either {
+    ($index:expr, $engine:ident => $call:expr) => {
+        match $index {
+            Index::Lsm($engine) => $call,
+            Index::Hash($engine) => $call,
+        }
+    };
+}
+
+impl Index {
+    pub(crate) fn create(options: &IndexOptions, setup: IndexSetup) -> Result<Self, OpenError> {
+        Ok(match options.clone() {
+            IndexOptions::Lsm(options) => Self::Lsm(Engine::create(setup.lsm(options))?),
+            IndexOptions::Hash(options) => Self::Hash(HashEngine::create(setup.hash(options))?),
+        })
+    }
+
+    pub(crate) fn recover(
+        options: &IndexOptions,
+        setup: IndexSetup,
+        dump: &[u8],
+    ) -> Result<Self, OpenError> {
+        Ok(match options.clone() {
+            IndexOptions::Lsm(options) => Self::Lsm(Engine::recover(setup.lsm(options), dump)?),
+            IndexOptions::Hash(options) => {
+                Self::Hash(HashEngine::recover(setup.hash(options), dump)?)
+            }
+        })
+    }
+
+    pub(crate) async fn resume(&self) {
+        either!(self, engine => engine.resume().await);
+    }
+
+    pub(crate) fn start(&self) {
+        either!(self, engine => engine.start());
+    }
+
+    pub(crate) fn dump(&self) -> Vec<u8> {
+        either!(self, engine => engine.dump())
+    }
+
+    pub(crate) fn first_pages_of_free_extents(&self) -> Vec<PageNo> {
+        either!(self, engine => engine.first_pages_of_free_extents())
+    }
+
+    pub(crate) async fn get(&self, key: &[u8], work: Nanos) -> Result<Lookup, EngineError> {
+        either!(self, engine => engine.get(key, work).await)
+    }
+
+    pub(crate) async fn exists(&self, key: &[u8], work: Nanos) -> Result<bool, EngineError> {
+        either!(self, engine => engine.exists(key, work).await)
+    }
+
+    pub(crate) async fn put(
+        &self,
+        key: &[u8],
+        value: Value,
+        condition: Condition,
+        work: Nanos,
+    ) -> Result<bool, EngineError> {
+        either!(self, engine => engine.put(key, value, condition, work).await)
+    }
+
+    pub(crate) async fn delete(
+        &self,
+        key: &[u8],
+        condition: Condition,
+        work: Nanos,
+    ) -> Result<bool, EngineError> {
+        either!(self, engine => engine.delete(key, condition, work).await)
+    }
+
+    pub(crate) async fn settle(&self) {
+        either!(self, engine => engine.settle().await);
+    }
+
+    pub(crate) fn max_value_bytes(&self) -> u32 {
+        either!(self, engine => engine.max_value_bytes())
+    }
+
+    pub(crate) fn stats(&self) -> EngineStats {
+        either!(self, engine => engine.stats())
+    }
+
+    pub(crate) fn memory(&self) -> MemoryUse {
+        either!(self, engine => engine.memory())
+    }
+
+    /// Where background work stands, in a line for a person who wonders why nothing moves.
+    pub fn background(&self) -> String {
+        either!(self, engine => engine.background())
+    }
+
+    /// The most flash reads that the Get of a value of `value_len` bytes can take; a hash table
+    /// has no such bound.
+    pub fn read_bound(&self, key_len: usize, value_len: u32) -> Option<u32> {
+        match self {
+            Self::Lsm(engine) => Some(engine.read_bound(key_len, value_len)),
+            Self::Hash(_) => None,
+        }
+    }
+
+    /// The level sizes in force and the segments and entries of each level, L1 first, if there are
+    /// levels.
+    pub fn levels(&self) -> Option<(LevelPlan, Vec<(u64, u64)>)> {
+        self.lsm().map(|engine| (engine.plan(), engine.levels()))
+    }
+
+    /// Counters of the hash table, if it is one.
+    pub fn hash_stats(&self) -> Option<HashStats> {
+        match self {
+            Self::Lsm(_) => None,
+            Self::Hash(engine) => Some(engine.hash_stats()),
+        }
+    }
+
+    /// The LSM-tree, if it is one: only it has an order of keys.
+    pub fn lsm(&self) -> Option<&Engine<RawFlash>> {
+        match self {
+            Self::Lsm(engine) => Some(engine),
+            Self::Hash(_) => None,
+        }
+    }
+}
