@@ -7,9 +7,7 @@
 use std::fmt;
 use std::rc::Rc;
 
-use engine::{
-    Condition, Cpu, EngineStats, MemoryUse, OpenError, Planted, Surroundings, Value,
-};
+use engine::{Condition, Cpu, EngineStats, MemoryUse, OpenError, Planted, Surroundings, Value};
 use flash::{Flash, FlashStats, NandArray};
 use runtime::{Cores, Handle, Nanos, Pipe, Semaphore};
 

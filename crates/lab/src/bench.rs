@@ -13,7 +13,9 @@ use workload::{
     ClientOptions, CoreWorkload, LatencySummary, OpKind, Pace, RunReport, Session, StartError,
 };
 
-use crate::result::{BenchResult, FlashResult, IndexResult, LevelResult, LoadResult, Memory, Verification};
+use crate::result::{
+    BenchResult, FlashResult, IndexResult, LevelResult, LoadResult, Memory, Verification,
+};
 use crate::target::DriveTarget;
 
 /// What to run.
@@ -265,10 +267,7 @@ fn index(old: &HashStats, new: &HashStats) -> IndexResult {
         dirty_evictions: new.dirty_evictions - old.dirty_evictions,
         dirty_evictions_in_reads: new.dirty_evictions_in_reads - old.dirty_evictions_in_reads,
         false_matches: new.false_matches - old.false_matches,
-        slots_per_lookup: difference(
-            new.slots_per_lookup.counts(),
-            old.slots_per_lookup.counts(),
-        ),
+        slots_per_lookup: difference(new.slots_per_lookup.counts(), old.slots_per_lookup.counts()),
     }
 }
 

@@ -96,7 +96,9 @@ fn reads(result: &BenchResult) -> String {
     }
     match result.flash_reads_bound {
         Some(bound) => format!("{table}\nno get takes more than {bound} (asserted on every get)"),
-        None => format!("{table}\n{} a get on average; there is no bound", three_digits(mean(result))),
+        None => {
+            format!("{table}\n{} a get on average; there is no bound", three_digits(mean(result)))
+        }
     }
 }
 

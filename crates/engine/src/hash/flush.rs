@@ -177,10 +177,8 @@ impl<M: Medium> Inner<M> {
     fn replace(&self, key: &[u8], hash: KeyHash, own: Match, new: Option<Pointer>) {
         let was = Slot::Held { signature: hash.signature, pointer: own.pointer };
         assert!(self.slot(own.at) == was, "the slot of a key changed under its flush");
-        let slot = new.map_or(Slot::Deleted, |pointer| Slot::Held {
-            signature: hash.signature,
-            pointer,
-        });
+        let slot =
+            new.map_or(Slot::Deleted, |pointer| Slot::Held { signature: hash.signature, pointer });
         self.set_slot(own.at, slot);
         self.store.bury(&[own.pointer]);
         self.uprooted.borrow_mut().remove(key);

@@ -5,21 +5,26 @@ use flash::Flash;
 use kvssd::KvDrive;
 use runtime::{Nanos, Rng, Runtime};
 
+use kvssd::DriveOptions;
+
 use crate::harness::{Machine, small_options};
 use crate::trial::{Shape, World, check_all, start_clients};
 
 /// Few keys and a short run, but on a full memtable every few commands.
-fn shape() -> Shape {
-    Shape { keys: 160, is_filled: false, session: Nanos::from_millis(30), ..Shape::of_seed(0) }
+fn shape_of(shape: Shape) -> Shape {
+    Shape { keys: 160, is_filled: false, session: Nanos::from_millis(30), ..shape }
+}
+
+fn options_of(shape: &Shape) -> DriveOptions {
+    DriveOptions { engine: shape.engine.clone(), ..small_options() }
 }
 
 /// Runs the scenario until the flash has been given `operations` operations; `None` if it never
 /// is within the session.
-fn run_to(operations: u64) -> Option<(Machine, std::rc::Rc<World>)> {
-    let shape = shape();
-    let machine = Machine::format(11, &shape.device, small_options());
+fn run_to(shape: &Shape, operations: u64) -> Option<(Machine, std::rc::Rc<World>)> {
+    let machine = Machine::format(11, &shape.device, options_of(shape));
     let world = World::new(shape.keys);
-    start_clients(&machine, &world, &shape, &mut Rng::new(12));
+    start_clients(&machine, &world, shape, &mut Rng::new(12));
     let (flash, handle) = (machine.drive.flash().clone(), machine.rt.handle());
     let end = shape.session;
     machine.rt.run_until_true(|| flash.submitted() >= operations || handle.now() > end);
@@ -28,12 +33,20 @@ fn run_to(operations: u64) -> Option<(Machine, std::rc::Rc<World>)> {
 
 #[test]
 fn power_may_fail_at_any_device_operation() {
-    let shape = shape();
+    cut_at_every_operation(&shape_of(Shape::of_seed(0)));
+}
+
+#[test]
+fn power_may_fail_at_any_device_operation_of_the_hash_design() {
+    cut_at_every_operation(&shape_of(Shape::of_hash_seed(0)));
+}
+
+fn cut_at_every_operation(shape: &Shape) {
     let mut points = 0;
     for operations in 1.. {
-        let Some((machine, world)) = run_to(operations) else { break };
+        let Some((machine, world)) = run_to(shape, operations) else { break };
         let off = machine.power_cut(&mut Rng::new(operations));
-        let machine = Machine::recover(operations, &shape.device, small_options(), off.array);
+        let machine = Machine::recover(operations, &shape.device, options_of(shape), off.array);
         check_all(&machine, &world, shape.keys)
             .unwrap_or_else(|error| panic!("power cut at device operation {operations}: {error}"));
         points = operations;
@@ -44,17 +57,25 @@ fn power_may_fail_at_any_device_operation() {
 
 #[test]
 fn power_may_fail_again_at_any_point_of_a_recovery() {
-    let shape = shape();
+    cut_in_every_recovery(&shape_of(Shape::of_seed(0)));
+}
+
+#[test]
+fn power_may_fail_again_at_any_point_of_a_recovery_of_the_hash_design() {
+    cut_in_every_recovery(&shape_of(Shape::of_hash_seed(0)));
+}
+
+fn cut_in_every_recovery(shape: &Shape) {
     let mut points = 0;
     for operations in 1.. {
-        let (machine, world) = run_to(150).expect("the run is long enough");
+        let (machine, world) = run_to(shape, 150).expect("the run is long enough");
         let off = machine.power_cut(&mut Rng::new(5));
         let rt = Runtime::new(6);
-        let (handle, device) = (rt.handle(), shape.device.clone());
+        let (handle, device, options) = (rt.handle(), shape.device.clone(), options_of(shape));
         let flash = Flash::new(handle.clone(), &device.flash, off.array);
         let watched = flash.clone();
         let recovering = handle.clone().spawn("recovery", async move {
-            KvDrive::recover(&handle, &device, small_options(), flash).await.map(|_| ())
+            KvDrive::recover(&handle, &device, options, flash).await.map(|_| ())
         });
         rt.run_until_true(|| recovering.is_finished() || watched.submitted() >= operations);
         if recovering.is_finished() {
@@ -62,7 +83,7 @@ fn power_may_fail_again_at_any_point_of_a_recovery() {
         }
         let (array, _) = watched.power_cut(&mut Rng::new(operations));
         drop(rt);
-        let machine = Machine::recover(7, &shape.device, small_options(), array);
+        let machine = Machine::recover(7, &shape.device, options_of(shape), array);
         check_all(&machine, &world, shape.keys)
             .unwrap_or_else(|error| panic!("second cut at operation {operations}: {error}"));
         points = operations;

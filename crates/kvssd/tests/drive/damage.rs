@@ -4,7 +4,9 @@ use engine::Value;
 use kvssd::{KvDrive, Status, StoreMode};
 use runtime::Rng;
 
-use crate::harness::{Machine, small_device, with_fault};
+use kvssd::{DeviceProfile, DriveOptions};
+
+use crate::harness::{Machine, for_hash, small_device, small_hash_options, with_fault};
 
 const KEYS: u64 = 600;
 /// Enough for every level, and for collections as soon as more is written.
@@ -21,8 +23,15 @@ fn value(i: u64) -> Value {
 /// Fills a drive, flips bits in random pages, and reads everything. `Err` if a read returned
 /// something that was never written.
 pub(crate) fn damage_is_caught(seed: u64, fault: Option<engine::Fault>) -> Result<(), String> {
-    let device = small_device();
-    let machine = Machine::format(seed, &device, with_fault(fault));
+    damage_is_caught_by(seed, &small_device(), with_fault(fault))
+}
+
+fn damage_is_caught_by(
+    seed: u64,
+    device: &DeviceProfile,
+    options: DriveOptions,
+) -> Result<(), String> {
+    let machine = Machine::format(seed, device, options);
     let drive = machine.drive.clone();
     machine.rt.block_on(async move {
         for i in 0..KEYS {
@@ -52,6 +61,8 @@ pub(crate) fn damage_is_caught(seed: u64, fault: Option<engine::Fault>) -> Resul
 fn damaged_pages_are_reported_and_never_served() {
     for seed in 0..20 {
         damage_is_caught(seed, None).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        damage_is_caught_by(seed, &for_hash(small_device()), small_hash_options())
+            .unwrap_or_else(|error| panic!("hash, seed {seed}: {error}"));
     }
 }
 
@@ -65,6 +76,9 @@ async fn store_until_refused(drive: &KvDrive, keys: u64) -> Option<Status> {
     }
     None
 }
+
+/// Kinds of index pages: of the LSM-tree, of the hash table.
+const INDEX_KINDS: [u8; 2] = [1, 6];
 
 /// What of the drive is to be damaged.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +95,7 @@ fn damage_all(drive: &KvDrive, target: Target) {
     for page in (0..pages).map(flash::PageAddress) {
         drive.flash().with_array(|array| {
             let Ok(image) = array.read(page) else { return };
-            let is_index = image.bytes().get(8) == Some(&1);
+            let is_index = image.bytes().get(8).is_some_and(|kind| INDEX_KINDS.contains(kind));
             let is_reserved = image.bytes().len() < 16;
             if !is_reserved && is_index == matches!(target, Target::Index) {
                 array.flip_bit(page, 77);
@@ -92,8 +106,12 @@ fn damage_all(drive: &KvDrive, target: Target) {
 
 /// Damages a filled drive and writes on. Every read before and after is right or an error.
 /// Returns the status that refused a write, if any, and the extents that were kept for damage.
-fn background_meets_damage(target: Target) -> (Option<Status>, u64) {
-    let machine = Machine::format(5, &small_device(), with_fault(None));
+fn background_meets_damage(
+    target: Target,
+    device: &DeviceProfile,
+    options: DriveOptions,
+) -> (Option<Status>, u64) {
+    let machine = Machine::format(5, device, options);
     let drive = machine.drive.clone();
     machine.rt.block_on(async move {
         for i in 0..MANY {
@@ -114,13 +132,24 @@ fn background_meets_damage(target: Target) -> (Option<Status>, u64) {
 
 #[test]
 fn a_compaction_that_meets_damage_makes_the_drive_read_only() {
-    let (status, _) = background_meets_damage(Target::Index);
+    let (status, _) = background_meets_damage(Target::Index, &small_device(), with_fault(None));
     assert_eq!(status, Some(Status::WriteProtected));
 }
 
 #[test]
 fn a_collection_that_meets_damaged_values_keeps_them_and_goes_on() {
-    let (status, quarantined) = background_meets_damage(Target::Values);
+    let (status, quarantined) =
+        background_meets_damage(Target::Values, &small_device(), with_fault(None));
     assert_eq!(status, None);
     assert!(quarantined > 0, "no damaged extent was met");
+}
+
+#[test]
+fn a_hash_table_that_cannot_tell_whose_slot_it_is_takes_no_more_writes() {
+    // Overwriting a key means reading its old object, so damaged values count as well.
+    for target in [Target::Index, Target::Values] {
+        let device = for_hash(small_device());
+        let (status, _) = background_meets_damage(target, &device, small_hash_options());
+        assert_eq!(status, Some(Status::WriteProtected), "{target:?}");
+    }
 }

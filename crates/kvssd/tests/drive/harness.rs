@@ -1,7 +1,7 @@
 //! A small drive for tests: small enough that everything a large one does happens within a few
 //! thousand commands.
 
-use engine::{Options, Planted};
+use engine::{HashOptions, Options, Planted};
 use flash::{Flash, NandArray};
 use kvssd::{DeviceProfile, DriveOptions, KvDrive, PoweredOff};
 use runtime::{Rng, Runtime};
@@ -39,9 +39,30 @@ pub(crate) fn small_tlc_device() -> DeviceProfile {
 }
 
 /// `PinK` with memtables and levels to match.
+pub(crate) fn small_lsm() -> Options {
+    Options { memtable_bytes: 4 << 10, ..Options::pink() }
+}
+
+/// A drive with that.
 pub(crate) fn small_options() -> DriveOptions {
-    let engine = Options { memtable_bytes: 4 << 10, ..Options::pink() };
-    DriveOptions { expected_key_bytes: 30, expected_value_bytes: 120, ..DriveOptions::new(engine) }
+    let options = DriveOptions::new(small_lsm());
+    DriveOptions { expected_key_bytes: 30, expected_value_bytes: 120, ..options }
+}
+
+/// The same device with memory for seven bucket pages of some two dozen.
+pub(crate) fn for_hash(mut device: DeviceProfile) -> DeviceProfile {
+    device.dram.index_bytes = 8 << 10;
+    device
+}
+
+/// The hash table with memtables to match the small drive.
+pub(crate) fn small_hash() -> HashOptions {
+    HashOptions { buffer_entries: 40, buffer_bytes: 4 << 10, ..HashOptions::published() }
+}
+
+/// A hash table in place of `PinK`.
+pub(crate) fn small_hash_options() -> DriveOptions {
+    DriveOptions { engine: small_hash().into(), ..small_options() }
 }
 
 /// The same with a deliberate bug.

@@ -24,6 +24,9 @@ fn complaint(seed: u64, fault: Fault) -> Option<String> {
     let outcome = catch_unwind(AssertUnwindSafe(|| match fault {
         // Needs damaged pages, which ordinary trials do not have.
         Fault::SkipChecksum => damage_is_caught(seed, Some(fault)),
+        Fault::HashSkipsKeyCompare | Fault::HashForgetsDirtyPages | Fault::HashForgetsUprooted => {
+            run_trial(seed, &Shape::of_hash_seed(seed), Some(fault)).map(|_| ())
+        }
         _ => run_trial(seed, &Shape::of_seed(seed), Some(fault)).map(|_| ()),
     }));
     match outcome {

@@ -9,16 +9,18 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 
-use engine::{Fault, Granularity, Value};
-use kvssd::{DeviceProfile, DriveOptions, KvDrive, Status, StoreMode};
+use engine::{Fault, Granularity, Options, Value};
+use kvssd::{DeviceProfile, DriveOptions, IndexOptions, KvDrive, Status, StoreMode};
 use runtime::{Handle, Nanos, Rng};
 
-use crate::harness::{Machine, small_device, small_tlc_device, with_fault};
+use crate::harness::{
+    Machine, for_hash, small_device, small_hash, small_lsm, small_tlc_device, with_fault,
+};
 
 /// What varies from trial to trial besides the random choices.
 pub(crate) struct Shape {
     pub device: DeviceProfile,
-    pub granularity: Granularity,
+    pub engine: IndexOptions,
     pub keys: usize,
     /// Every key is stored once before anything else: the drive is full from the start.
     pub is_filled: bool,
@@ -39,15 +41,22 @@ impl Shape {
             device.controller.cores = 16;
             device.flash.timing.erase_us = 100.0;
         }
+        let compaction = if seed % 3 == 2 { Granularity::Whole } else { Granularity::Partial };
         Self {
             device,
-            granularity: if seed % 3 == 2 { Granularity::Whole } else { Granularity::Partial },
+            engine: Options { compaction, ..small_lsm() }.into(),
             keys: if is_filled { 6_000 } else { 1_400 },
             is_filled,
             clients: 8,
             sessions: 4,
             session: Nanos::from_millis(900),
         }
+    }
+
+    /// The same with a hash table.
+    pub(crate) fn of_hash_seed(seed: u64) -> Self {
+        let shape = Self::of_seed(seed);
+        Self { device: for_hash(shape.device), engine: small_hash().into(), ..shape }
     }
 }
 
@@ -63,6 +72,8 @@ pub(crate) struct Tally {
     pub meta_extents: u64,
     pub empty_extents: u64,
     pub objects_moved: u64,
+    /// Dirty bucket pages that were written to make room in memory.
+    pub evictions: u64,
     pub most_reads: usize,
     /// Stores that were refused for want of room.
     pub refused: u64,
@@ -83,6 +94,7 @@ impl Tally {
         self.meta_extents += other.meta_extents;
         self.empty_extents += other.empty_extents;
         self.objects_moved += other.objects_moved;
+        self.evictions += other.evictions;
         self.most_reads = self.most_reads.max(other.most_reads);
         self.refused += other.refused;
         self.trace ^= other.trace;
@@ -97,6 +109,7 @@ impl Tally {
             meta_extents: stats.gc_meta_extents,
             empty_extents: stats.gc_empty_extents,
             objects_moved: stats.gc_objects_moved,
+            evictions: drive.engine().hash_stats().map_or(0, |stats| stats.dirty_evictions),
             most_reads: stats.reads_per_get.max(),
             trace,
             ..Self::default()
@@ -107,8 +120,12 @@ impl Tally {
     pub(crate) fn assert_everything_happened(&self, seed: u64, shape: &Shape) {
         assert!(!shape.is_filled || self.refused > 0, "seed {seed}: never full in {self}");
         assert!(self.flushes > 0, "seed {seed}: no flush in {self}");
-        let (_, levels) = self.compactions.split_last().expect("there are levels");
-        assert!(levels.iter().all(|count| *count > 0), "seed {seed}: no compaction in {self}");
+        if let Some((_, levels)) = self.compactions.split_last() {
+            assert!(levels.iter().all(|count| *count > 0), "seed {seed}: no compaction in {self}");
+        } else {
+            assert!(self.evictions > 0, "seed {seed}: no dirty page was evicted in {self}");
+            assert!(self.meta_extents > 0, "seed {seed}: no bucket page was moved in {self}");
+        }
         assert!(self.data_extents > 0, "seed {seed}: no data was collected in {self}");
         assert!(self.objects_moved > 0, "seed {seed}: nothing was moved in {self}");
         assert!(self.power_cuts > 0, "seed {seed}: no power cut in {self}");
@@ -120,8 +137,8 @@ impl fmt::Display for Tally {
         write!(
             f,
             "{} commands, {} power cuts ({} torn), {} flushes, compactions {:?}, collected {} data \
-             and {} meta extents ({} objects moved), {} released empty, at most {} reads a Get, \
-             {} stores refused on full drives",
+             and {} meta extents ({} objects moved), {} released empty, {} dirty pages evicted, at \
+             most {} reads a Get, {} stores refused on full drives",
             self.commands,
             self.power_cuts,
             self.torn,
@@ -131,6 +148,7 @@ impl fmt::Display for Tally {
             self.meta_extents,
             self.objects_moved,
             self.empty_extents,
+            self.evictions,
             self.most_reads,
             self.refused
         )
@@ -252,9 +270,7 @@ fn random_value(rng: &mut Rng) -> Value {
 pub(crate) fn run_trial(seed: u64, shape: &Shape, fault: Option<Fault>) -> Result<Tally, String> {
     let mut rng = Rng::derive(seed, "trial");
     let mut options = with_fault(fault);
-    if let IndexOptions::Lsm(options) = &mut options.engine {
-        options.compaction = shape.granularity;
-    }
+    options.engine = shape.engine.clone();
     let world = World::new(shape.keys);
     let mut tally = Tally::default();
     let mut machine = Machine::format(seed, &shape.device, options.clone());
@@ -311,6 +327,10 @@ pub(crate) fn check_all(machine: &Machine, world: &Rc<World>, keys: usize) -> Re
                 Err(Status::KeyDoesNotExist) => reader.settle(key, None),
                 Err(status) => reader.complain(format!("after recovery: key {key}: {status}")),
             }
+        }
+        let slots = drive.engine().hash_stats().map_or(0, |stats| stats.keys);
+        if slots > keys as u64 {
+            reader.complain(format!("after recovery: {slots} slots for {keys} keys"));
         }
     });
     world.result()
