@@ -111,30 +111,33 @@ fn mean(result: &BenchResult) -> f64 {
 fn memory(result: &BenchResult) -> String {
     let memory = &result.memory_bytes;
     let mut table = table(&["memory of the device", "bytes", ""]);
-    let rows = [
-        ("level lists", memory.level_lists),
-        ("prefixes", memory.prefixes),
-        ("range pointers", memory.range_pointers),
-        ("pinned segments", memory.pinned_segments),
-        ("directory", memory.directory),
-        ("caches", memory.caches),
+    let mut rows = if result.index.is_some() {
+        vec![
+            ("directory of bucket pages", memory.directory),
+            ("cached bucket pages", memory.caches),
+        ]
+    } else {
+        vec![
+            ("level lists", memory.level_lists),
+            ("prefixes", memory.prefixes),
+            ("range pointers", memory.range_pointers),
+            ("pinned segments", memory.pinned_segments),
+            ("caches", memory.caches),
+        ]
+    };
+    rows.extend([
         ("index in all", memory.index),
         ("  budget", memory.index_budget),
         ("  peak", memory.index_peak),
         ("memtables (outside the budget)", memory.memtables),
-        ("compaction buffers (outside)", memory.compaction_buffers),
-    ];
-    let has_levels = result.index.is_none();
-    let is_foreign = |name: &str| match name {
-        "level lists" | "prefixes" | "range pointers" | "pinned segments" => !has_levels,
-        "compaction buffers (outside)" => !has_levels,
-        "directory" => has_levels,
-        _ => false,
-    };
-    for (name, bytes) in rows.into_iter().filter(|(name, _)| !is_foreign(name)) {
+    ]);
+    if result.index.is_none() {
+        rows.push(("compaction buffers (outside)", memory.compaction_buffers));
+    }
+    for (name, bytes) in rows {
         add(&mut table, [name.to_owned(), count_text(bytes), bytes_text(bytes)]);
     }
-    if !has_levels {
+    if result.levels.is_empty() {
         return table.to_string();
     }
     let levels: Vec<String> = (1..)

@@ -61,7 +61,7 @@ impl Table {
 
 /// Cost: the square root of `limit`, for each of the few numbers down to the prime.
 fn largest_prime_to(limit: u64) -> u64 {
-    let is_prime = |n: &u64| (2..).take_while(|d| d * d <= *n).all(|d| n % d != 0);
+    let is_prime = |n: &u64| (2..=n.isqrt()).all(|d| !n.is_multiple_of(d));
     (2..=limit).rev().find(is_prime).unwrap_or(1)
 }
 
