@@ -83,10 +83,11 @@ fn value(text: &str) -> Cell {
     Cell::new(text).set_alignment(alignment)
 }
 
-/// Whether a text is a number with at most a unit, and no sentence.
+/// Whether a text is a number with at most a unit of one word, as in `3 900 us` or `+12 %`.
 pub(super) fn is_number(text: &str) -> bool {
-    let start = text.trim_start_matches(['+', '-', '<', '>', '~', ' ']);
-    start.starts_with(|c: char| c.is_ascii_digit()) && text.len() <= 24
+    let number = text.trim_start_matches(['+', '-', '<', '>', '~', ' ']);
+    let unit = number.trim_start_matches(|c: char| c.is_ascii_digit() || " .,".contains(c));
+    number.starts_with(|c: char| c.is_ascii_digit()) && !unit.trim().contains(' ')
 }
 
 pub(super) fn csv(comparisons: &[Comparison]) -> String {
@@ -99,4 +100,19 @@ pub(super) fn csv(comparisons: &[Comparison]) -> String {
         );
     }
     csv.text()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_told_from_sentences() {
+        for number in ["2", "3 900 us", "+12 %", "< 0.1 %", "1.9x", "-4.5"] {
+            assert!(is_number(number), "{number}");
+        }
+        for sentence in ["73 % lower (Fig. 8)", "-", "", "rises", "2 of 3 reads"] {
+            assert!(!is_number(sentence), "{sentence}");
+        }
+    }
 }

@@ -1,11 +1,11 @@
 //! The numbers of a figure as a table below it: for who cannot see the plot, or wants a digit.
 
 use super::figure::{BarSeries, Figure, FigureKind, Series};
-use super::unit::Unit;
 use crate::units::{count_text, three_digits};
 
 /// Rows of text: the first column names the row, the others are numbers.
 pub(super) struct Numbers {
+    pub unit: String,
     pub headings: Vec<String>,
     pub rows: Vec<Vec<String>>,
 }
@@ -26,35 +26,31 @@ pub(super) fn of(figure: &Figure) -> Option<Numbers> {
                 let at = |one: &Series| one.points.iter().find(|(x, _)| x == place).map(|p| p.1);
                 row(number(*place), series.iter().map(at))
             });
-            let headings = headings(x.heading(), series.iter().map(|s| &s.name), &y.unit);
-            (places.len() <= MOST_ROWS).then(|| Numbers { headings, rows: rows.collect() })
+            let (unit, headings) = (y.unit.shown().to_owned(), headings(x.heading(), figure));
+            (places.len() <= MOST_ROWS).then(|| Numbers { unit, headings, rows: rows.collect() })
         }
         FigureKind::Cdf { x, of, series, .. } => {
             let rows = PERCENTILES.map(|(name, share)| {
                 let at = |one: &Series| one.points.iter().find(|p| p.1 >= share).map(|p| p.0);
                 row(name.to_owned(), series.iter().map(at))
             });
-            let headings =
-                headings(format!("of all {of}"), series.iter().map(|s| &s.name), &x.unit);
-            Some(Numbers { headings, rows: rows.into() })
+            let (unit, headings) =
+                (x.unit.shown().to_owned(), headings(format!("of all {of}"), figure));
+            Some(Numbers { unit, headings, rows: rows.into() })
         }
         FigureKind::Bars { over, categories, y, series } => {
             let rows = categories.iter().enumerate().map(|(i, category)| {
                 let at = |bars: &BarSeries| bars.values.get(i).copied().flatten();
                 row(category.clone(), series.iter().map(at))
             });
-            let headings = headings(over.clone(), series.iter().map(|s| &s.name), &y.unit);
-            Some(Numbers { headings, rows: rows.collect() })
+            let (unit, headings) = (y.unit.shown().to_owned(), headings(over.clone(), figure));
+            Some(Numbers { unit, headings, rows: rows.collect() })
         }
     }
 }
 
-fn headings<'a>(
-    first: String,
-    names: impl Iterator<Item = &'a String>,
-    unit: &Unit,
-) -> Vec<String> {
-    [first].into_iter().chain(names.map(|name| unit.heading(name))).collect()
+fn headings(first: String, figure: &Figure) -> Vec<String> {
+    [first].into_iter().chain(figure.series_names().into_iter().map(str::to_owned)).collect()
 }
 
 fn row(name: String, values: impl Iterator<Item = Option<f64>>) -> Vec<String> {
@@ -86,6 +82,7 @@ fn number(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Unit;
     use super::*;
 
     #[test]
@@ -117,6 +114,7 @@ mod tests {
         let numbers = of(&figure).expect("every distribution has a table");
         let values: Vec<&str> = numbers.rows.iter().map(|row| row[1].as_str()).collect();
         assert_eq!(values, ["10", "20", "30", "30", "-", "-"]);
-        assert_eq!(numbers.headings, ["of all gets", "a (us)"]);
+        assert_eq!(numbers.headings, ["of all gets", "a"]);
+        assert_eq!(numbers.unit, "\u{b5}s");
     }
 }

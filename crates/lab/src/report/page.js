@@ -3,8 +3,6 @@
 // the reader chose above the plot, and of the theme.
 
 const report = JSON.parse(document.getElementById("report").textContent);
-const narrow = matchMedia("(max-width: 640px)");
-const dark = matchMedia("(prefers-color-scheme: dark)");
 
 // After Okabe and Ito: told apart by colour-blind readers; the dark ones are lighter.
 const COLOURS = {
@@ -16,83 +14,6 @@ const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "x", "cross", "st
 const PATTERNS = ["", "/", ".", "\\", "x", "-", "|"];
 const nth = (list, n) => list[n % list.length];
 
-// Units that take prefixes (us, ms, s; kB, MB) are drawn in their base unit.
-const PREFIXED = {
-  us: { factor: 1e-6, base: "s" },
-  s: { factor: 1, base: "s" },
-  B: { factor: 1, base: "B" },
-  "B/s": { factor: 1, base: "B/s" },
-};
-const factor = (axis) => PREFIXED[axis.unit]?.factor ?? 1;
-const scaled = (axis, values) => values.map((value) => (value === null ? null : value * factor(axis)));
-
-// How a value reads under the pointer; `name` is x or y.
-function reading(axis, name) {
-  const prefixed = PREFIXED[axis.unit];
-  if (prefixed) return `%{${name}:.4~s}${prefixed.base}`;
-  const unit = axis.unit === "" ? "" : ` ${safe(axis.unit)}`;
-  return `%{${name}:,.6~r}${unit}`;
-}
-
-// Plotly reads tags in names and titles: ours have none.
-const safe = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-
-const theme = () => (dark.matches && !printing ? "dark" : "light");
-let printing = false;
-const colour = (name) => {
-  if (printing) return { text: "#000", faint: "#ccc", panel: "#fff" }[name];
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-};
-
-// ---- axes
-
-function axis(title, more) {
-  return {
-    title: { text: title, standoff: 12 },
-    automargin: true,
-    gridcolor: colour("faint"),
-    linecolor: colour("text"),
-    zeroline: false,
-    ticks: "outside",
-    tickcolor: colour("faint"),
-    exponentformat: "SI",
-    minexponent: 4,
-    ...more,
-  };
-}
-
-function numberAxis(description, scale, more = {}) {
-  const prefixed = PREFIXED[description.unit];
-  const unit = prefixed || description.unit === "" ? "" : `, ${description.unit}`;
-  const format = prefixed ? { tickformat: "~s", ticksuffix: prefixed.base } : {};
-  return axis(safe(description.label + unit), {
-    type: scale,
-    // A change of scale forgets how far the reader had zoomed; nothing else does.
-    uirevision: scale,
-    nticks: narrow.matches ? 5 : 10,
-    ...format,
-    ...more,
-  });
-}
-
-// Shares of a tail: one minus the share, so that every further nine is as far as the last.
-function tailAxis(of, rarest) {
-  const ticks = [[1, "min"], [0.5, "p50"]];
-  for (let rest = 0.1; rest > rarest * 0.9; rest /= 10) {
-    ticks.push([rest, percentile(rest)]);
-  }
-  return axis(safe(`percentile of ${of}`), {
-    type: "log",
-    uirevision: "tail",
-    range: [0, Math.log10(rarest) - 0.1],
-    tickvals: ticks.map((tick) => tick[0]),
-    ticktext: ticks.map((tick) => tick[1]),
-  });
-}
-
-// Ten digits cover every nine a run of a billion operations can show, and hide what binary adds.
-const percentile = (rest) => `p${Number((100 * (1 - rest)).toFixed(8))}`;
-
 // ---- kinds of figures: what can be chosen, and what is drawn for a choice
 
 const KINDS = {
@@ -101,16 +22,20 @@ const KINDS = {
     choices: () => ["x", "y"].map((name) => scales(name)),
     draw(figure, choice) {
       const most = Math.max(...figure.series.map((series) => series.points.length));
+      const traces = figure.series.map((series, n) => ({
+        ...line(n, series.name, most),
+        x: scaled(figure.x, series.points.map((point) => point[0])),
+        y: scaled(figure.y, series.points.map((point) => point[1])),
+        hovertemplate: reading(figure.y, "y"),
+      }));
+      const places = placesAcross(figure);
+      const unifiedhovertitle = { text: `${safe(figure.x.label)} ${reading(figure.x, "x")}` };
+      const rangemode = choice.y === "linear" ? "tozero" : "normal";
       return {
-        traces: figure.series.map((series, n) => ({
-          ...line(n, series.name, most <= 40),
-          x: scaled(figure.x, series.points.map((point) => point[0])),
-          y: scaled(figure.y, series.points.map((point) => point[1])),
-          hovertemplate: reading(figure.y, "y"),
-        })),
+        traces,
         layout: {
-          xaxis: numberAxis(figure.x, choice.x, { unifiedhovertitle: { text: `${safe(figure.x.label)} ${reading(figure.x, "x")}` } }),
-          yaxis: numberAxis(figure.y, choice.y, choice.y === "linear" ? { rangemode: "tozero" } : {}),
+          xaxis: numberAxis(figure.x, choice.x, all(traces, "x"), { places, unifiedhovertitle }),
+          yaxis: numberAxis(figure.y, choice.y, all(traces, "y"), { rangemode }),
           hovermode: "x unified",
         },
       };
@@ -123,20 +48,23 @@ const KINDS = {
       const tail = choice.view === "tail";
       const rests = figure.series.flatMap((series) => series.points.map((point) => 1 - point[1]));
       const rarest = Math.min(0.1, ...rests.filter((rest) => rest > 0));
+      const traces = figure.series.map((series, n) => {
+        const points = tail ? series.points.filter((point) => point[1] < 1) : series.points;
+        const { line: stroke, ...rest } = line(n, series.name, points.length);
+        return {
+          ...rest,
+          mode: "lines",
+          line: { ...stroke, shape: tail ? "linear" : "hv" },
+          x: scaled(figure.x, points.map((point) => point[0])),
+          y: points.map((point) => (tail ? 1 - point[1] : point[1])),
+          customdata: points.map((point) => (point[1] < 1 ? percentile(1 - point[1]) : "max")),
+          hovertemplate: `%{customdata}: ${reading(figure.x, "x")}`,
+        };
+      });
       return {
-        traces: figure.series.map((series, n) => {
-          const points = tail ? series.points.filter((point) => point[1] < 1) : series.points;
-          return {
-            ...line(n, series.name, false),
-            line: { ...line(n, series.name, false).line, shape: tail ? "linear" : "hv" },
-            x: scaled(figure.x, points.map((point) => point[0])),
-            y: points.map((point) => (tail ? 1 - point[1] : point[1])),
-            customdata: points.map((point) => (point[1] < 1 ? percentile(1 - point[1]) : "max")),
-            hovertemplate: `%{customdata}: ${reading(figure.x, "x")}`,
-          };
-        }),
+        traces,
         layout: {
-          xaxis: numberAxis(figure.x, choice.x),
+          xaxis: numberAxis(figure.x, choice.x, all(traces, "x")),
           yaxis: tail
             ? tailAxis(figure.of, rarest)
             : axis(safe(`share of ${figure.of}`), { tickformat: ".0%", range: [0, 1.02], uirevision: "share" }),
@@ -149,21 +77,19 @@ const KINDS = {
     first: (figure) => ({ y: figure.y.scale }),
     choices: () => [scales("y")],
     draw(figure, choice) {
+      const traces = figure.series.map((series, n) => ({
+        type: "bar",
+        name: safe(series.name),
+        x: figure.categories.map(safe),
+        y: scaled(figure.y, series.values),
+        marker: { color: nth(COLOURS[theme()], n), pattern: pattern(n) },
+        hovertemplate: reading(figure.y, "y"),
+      }));
       return {
-        traces: figure.series.map((series, n) => ({
-          type: "bar",
-          name: safe(series.name),
-          x: figure.categories.map(safe),
-          y: scaled(figure.y, series.values),
-          marker: {
-            color: nth(COLOURS[theme()], n),
-            pattern: { shape: nth(PATTERNS, n), size: 7, solidity: 0.25, fgcolor: colour("panel"), fillmode: "overlay", bgcolor: nth(COLOURS[theme()], n), fgopacity: 0.55 },
-          },
-          hovertemplate: reading(figure.y, "y"),
-        })),
+        traces,
         layout: {
           xaxis: axis(safe(figure.over), { type: "category", showgrid: false, ticks: "" }),
-          yaxis: numberAxis(figure.y, choice.y),
+          yaxis: numberAxis(figure.y, choice.y, all(traces, "y"), { barred: true }),
           barmode: "group",
           bargap: 0.25,
           bargroupgap: 0.08,
@@ -174,17 +100,27 @@ const KINDS = {
   },
 };
 
+const placesAcross = (figure) =>
+  sweep(figure.x, figure.series.flatMap((series) => series.points.map((point) => point[0])));
+const all = (traces, name) => traces.flatMap((trace) => trace[name]);
+
 const scales = (name) => ({ name, label: `${name} axis`, options: ["linear", "log"] });
 
-function line(n, name, marked) {
+// Few points are marked; many make a thin line, or dashes would run together.
+function line(n, name, points) {
   const color = nth(COLOURS[theme()], n);
   return {
     type: "scatter",
-    mode: marked ? "lines+markers" : "lines",
+    mode: points <= 40 ? "lines+markers" : "lines",
     name: safe(name),
-    line: { color, width: 2, dash: nth(DASHES, n) },
+    line: { color, width: points <= 300 ? 2 : 1.5, dash: nth(DASHES, n) },
     marker: { color, size: 7, symbol: nth(SYMBOLS, n) },
   };
+}
+
+function pattern(n) {
+  const bgcolor = nth(COLOURS[theme()], n);
+  return { shape: nth(PATTERNS, n), size: 7, solidity: 0.2, fgcolor: colour("panel"), bgcolor };
 }
 
 // ---- drawing
@@ -203,6 +139,7 @@ function layout() {
     separators: ".\u202f",
     uirevision: "kept",
     showlegend: true,
+    modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("soft"), activecolor: colour("text") },
   };
 }
 
@@ -215,10 +152,27 @@ async function draw({ figure, choice, place }) {
   await Plotly.react(place.querySelector(".plot"), traces, { ...layout(), ...size, ...own }, {
     responsive: true,
     displaylogo: false,
+    displayModeBar: narrow.matches || printing ? false : "hover",
     modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
     toImageButtonOptions: { format: "svg", filename: figure.id },
   });
   tellHidden(place, traces, own);
+}
+
+// After a zoom a logarithmic axis has other ticks.
+function retick({ figure, place }) {
+  const plot = place.querySelector(".plot");
+  const update = {};
+  for (const name of ["x", "y"]) {
+    const { type, range, ticktext } = plot.layout[`${name}axis`];
+    if (!figure[name] || type !== "log") continue;
+    const places = figure.kind === "lines" && name === "x" ? placesAcross(figure) : [];
+    const ticks = logTicks(figure[name], range, places);
+    if (String(ticks.ticktext) === String(ticktext)) continue;
+    update[`${name}axis.tickvals`] = ticks.tickvals;
+    update[`${name}axis.ticktext`] = ticks.ticktext;
+  }
+  if (Object.keys(update).length > 0) Plotly.relayout(plot, update);
 }
 
 // Says what a logarithmic axis cannot show, instead of letting it vanish.
@@ -267,6 +221,7 @@ async function begin() {
     try {
       addChoices(drawing);
       await draw(drawing);
+      drawing.place.querySelector(".plot").on("plotly_relayout", () => retick(drawing));
       drawn += 1;
     } catch (error) {
       console.error(`${drawing.figure.id}: ${error}`);

@@ -13,6 +13,7 @@ use super::{Figure, Report, numbers, plotly_js};
 const STYLE: &str = include_str!("page.css");
 /// Runs before all else, so that no error escapes it.
 const ERRORS: &str = include_str!("errors.js");
+const AXES: &str = include_str!("axes.js");
 const DRAW: &str = include_str!("page.js");
 
 /// Forbids the page to load anything: what is not inside does not come.
@@ -31,7 +32,7 @@ pub(super) fn render(report: &Report) -> String {
          <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
          {header}{contents}{comparisons}{figures}{notes}{footer}</main>\n\
          <script type=\"application/json\" id=\"report\">{json}</script>\n\
-         <script>{plotly}</script>\n<script>\n{DRAW}</script>\n</body>\n</html>\n",
+         <script>{plotly}</script>\n<script>\n{AXES}</script>\n<script>\n{DRAW}</script>\n</body>\n</html>\n",
         title = escaped(&report.title),
         header = header(report),
         contents = contents(report),
@@ -60,7 +61,7 @@ fn header(report: &Report) -> String {
 fn tally(comparisons: &[Comparison]) -> String {
     let counts = Verdict::ALL.map(|verdict| {
         let count = comparisons.iter().filter(|one| one.holds == verdict).count();
-        (count > 0).then(|| format!("{} {count}", badge(verdict)))
+        (count > 0).then(|| badge(verdict, &format!(": {count}")))
     });
     let counts: Vec<String> = counts.into_iter().flatten().collect();
     if counts.is_empty() {
@@ -85,14 +86,14 @@ fn contents(report: &Report) -> String {
     html
 }
 
-fn badge(verdict: Verdict) -> String {
+fn badge(verdict: Verdict, more: &str) -> String {
     let (class, mark) = match verdict {
         Verdict::Holds => ("holds", "\u{2713}"),
         Verdict::Deviates => ("deviates", "\u{2248}"),
         Verdict::DoesNotHold => ("fails", "\u{2717}"),
         Verdict::NotApplicable => ("none", "\u{2013}"),
     };
-    format!("<span class=\"verdict {class}\">{mark} {}</span>", verdict.words())
+    format!("<span class=\"verdict {class}\">{mark} {}{more}</span>", verdict.words())
 }
 
 fn comparisons(comparisons: &[Comparison]) -> String {
@@ -121,7 +122,7 @@ fn comparison(one: &Comparison) -> String {
         escaped(&one.what),
         value("Paper", &one.paper),
         value("Ours", &one.ours),
-        badge(one.holds),
+        badge(one.holds, ""),
         escaped(&one.sentence),
     )
 }
@@ -144,6 +145,10 @@ fn figure(figure: &Figure) -> String {
 
 fn numbers_table(figure: &Figure) -> String {
     let Some(numbers) = numbers::of(figure) else { return String::new() };
+    let unit = match numbers.unit.as_str() {
+        "" => String::new(),
+        unit => format!(" in {}", escaped(unit)),
+    };
     let headings = numbers.headings.iter().map(|text| format!("<th>{}</th>", escaped(text)));
     let rows = numbers.rows.iter().map(|row| {
         let (name, values) = row.split_first().expect("a row has a name");
@@ -152,7 +157,7 @@ fn numbers_table(figure: &Figure) -> String {
         format!("<tr><th scope=\"row\">{}</th>{}</tr>\n", escaped(name), cells.collect::<String>())
     });
     format!(
-        "<details><summary>Numbers</summary>\n<div class=\"wide\"><table class=\"numbers\">\n\
+        "<details><summary>Numbers{unit}</summary>\n<div class=\"wide\"><table class=\"numbers\">\n\
          <thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody>\n</table></div>\n</details>\n",
         headings.collect::<String>(),
         rows.collect::<String>()

@@ -38,6 +38,14 @@ impl Unit {
         }
     }
 
+    /// The symbol on a page.
+    pub(super) fn shown(&self) -> &str {
+        match self {
+            Self::Microseconds => "\u{b5}s",
+            other => other.symbol(),
+        }
+    }
+
     /// A name with the unit behind it, as a column is headed.
     pub(super) fn heading(&self, name: &str) -> String {
         match self.symbol() {
