@@ -122,5 +122,8 @@ function tailAxis(of, rarest) {
   });
 }
 
-// Ten digits cover every nine a run of a billion operations can show, and hide what binary adds.
-const percentile = (rest) => `p${Number((100 * (1 - rest)).toFixed(8))}`;
+// As many digits as the nines have, and one to tell neighbours apart.
+function percentile(rest) {
+  const digits = Math.max(1, Math.ceil(-Math.log10(rest)));
+  return `p${Number((100 * (1 - rest)).toFixed(Math.min(digits, 12)))}`;
+}

@@ -23,7 +23,9 @@ pub(super) fn of(figure: &Figure) -> Option<Numbers> {
         FigureKind::Lines { x, y, series } => {
             let places = places(series);
             let rows = places.iter().map(|place| {
-                let at = |one: &Series| one.points.iter().find(|(x, _)| x == place).map(|p| p.1);
+                let at = |one: &Series| {
+                    one.points.iter().find(|p| p.0.total_cmp(place).is_eq()).map(|p| p.1)
+                };
                 row(number(*place), series.iter().map(at))
             });
             let (unit, headings) = (y.unit.shown().to_owned(), headings(x.heading(), figure));

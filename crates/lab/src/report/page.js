@@ -46,18 +46,16 @@ const KINDS = {
     choices: () => [scales("x"), { name: "view", label: "show", options: ["share", "tail"] }],
     draw(figure, choice) {
       const tail = choice.view === "tail";
-      const rests = figure.series.flatMap((series) => series.points.map((point) => 1 - point[1]));
-      const rarest = Math.min(0.1, ...rests.filter((rest) => rest > 0));
+      const rarest = Math.min(0.1, ...figure.series.flatMap((series) => rests(series.points)));
       const traces = figure.series.map((series, n) => {
-        const points = tail ? series.points.filter((point) => point[1] < 1) : series.points;
-        const { line: stroke, ...rest } = line(n, series.name, points.length);
+        const { line: stroke, ...rest } = line(n, series.name, series.points.length);
         return {
           ...rest,
           mode: "lines",
           line: { ...stroke, shape: tail ? "linear" : "hv" },
-          x: scaled(figure.x, points.map((point) => point[0])),
-          y: points.map((point) => (tail ? 1 - point[1] : point[1])),
-          customdata: points.map((point) => (point[1] < 1 ? percentile(1 - point[1]) : "max")),
+          x: scaled(figure.x, series.points.map((point) => point[0])),
+          y: tail ? rests(series.points) : series.points.map((point) => point[1]),
+          customdata: series.points.map((point) => (point[1] < 1 ? percentile(1 - point[1]) : "max")),
           hovertemplate: `%{customdata}: ${reading(figure.x, "x")}`,
         };
       });
@@ -104,6 +102,13 @@ const placesAcross = (figure) =>
   sweep(figure.x, figure.series.flatMap((series) => series.points.map((point) => point[0])));
 const all = (traces, name) => traces.flatMap((trace) => trace[name]);
 
+// The share beyond each point. Nothing lies beyond the greatest value, and no logarithm of that: as
+// many lie at it as beyond the one before.
+function rests(points) {
+  let last = 1;
+  return points.map((point) => (last = point[1] < 1 ? 1 - point[1] : last));
+}
+
 const scales = (name) => ({ name, label: `${name} axis`, options: ["linear", "log"] });
 
 // Few points are marked; many make a thin line, or dashes would run together.
@@ -120,19 +125,22 @@ function line(n, name, points) {
 
 function pattern(n) {
   const bgcolor = nth(COLOURS[theme()], n);
-  return { shape: nth(PATTERNS, n), size: 7, solidity: 0.2, fgcolor: colour("panel"), bgcolor };
+  // From the eighth on colours come again, with other patterns.
+  const shape = nth(PATTERNS, n + Math.floor(n / PATTERNS.length));
+  return { shape, size: 7, solidity: 0.2, fgcolor: colour("panel"), bgcolor };
 }
 
 // ---- drawing
 
 function layout() {
+  const family = "system-ui, sans-serif";
   return {
     height: narrow.matches ? 400 : 440,
     margin: { l: 56, r: 16, t: 16, b: 48 },
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
-    font: { family: "system-ui, sans-serif", size: narrow.matches ? 11 : 13, color: colour("text") },
-    hoverlabel: { bgcolor: colour("panel"), bordercolor: colour("faint"), font: { color: colour("text") }, namelength: -1 },
+    font: { family, size: narrow.matches ? 11 : 13, color: colour("text") },
+    hoverlabel: { bgcolor: colour("panel"), bordercolor: colour("faint"), font: { family, color: colour("text") }, namelength: -1 },
     legend: { orientation: "h", x: 0, y: 1.02, xanchor: "left", yanchor: "bottom", bgcolor: "rgba(0,0,0,0)" },
     // One finger scrolls the page; a mouse has the plot.
     dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
@@ -148,6 +156,7 @@ const PAPER_WIDTH = 660;
 
 async function draw({ figure, choice, place }) {
   const { traces, layout: own } = KINDS[figure.kind].draw(figure, choice);
+  const hidden = hideUnshowable(traces, "x", own.xaxis) + hideUnshowable(traces, "y", own.yaxis);
   const size = printing ? { width: PAPER_WIDTH, autosize: false } : { autosize: true };
   await Plotly.react(place.querySelector(".plot"), traces, { ...layout(), ...size, ...own }, {
     responsive: true,
@@ -156,7 +165,9 @@ async function draw({ figure, choice, place }) {
     modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
     toImageButtonOptions: { format: "svg", filename: figure.id },
   });
-  tellHidden(place, traces, own);
+  const line = place.querySelector(".hidden-points");
+  line.hidden = hidden === 0;
+  line.textContent = `Values up to zero, which do not show on a logarithmic axis: ${hidden}.`;
 }
 
 // After a zoom a logarithmic axis has other ticks.
@@ -175,13 +186,13 @@ function retick({ figure, place }) {
   if (Object.keys(update).length > 0) Plotly.relayout(plot, update);
 }
 
-// Says what a logarithmic axis cannot show, instead of letting it vanish.
-function tellHidden(place, traces, { xaxis, yaxis }) {
-  const lost = (axis, values) => (axis.type === "log" ? values.filter((v) => v !== null && v <= 0).length : 0);
-  const count = traces.reduce((sum, trace) => sum + lost(xaxis, trace.x) + lost(yaxis, trace.y), 0);
-  const line = place.querySelector(".hidden-points");
-  line.hidden = count === 0;
-  line.textContent = `${count} of the values are zero or less and do not show on a logarithmic axis.`;
+// Takes out what a logarithmic axis cannot show, which Plotly would draw at its edge, and counts it.
+function hideUnshowable(traces, name, { type }) {
+  if (type !== "log") return 0;
+  const showable = (value) => value === null || value > 0;
+  const count = all(traces, name).filter((value) => !showable(value)).length;
+  for (const trace of traces) trace[name] = trace[name].map((value) => (showable(value) ? value : null));
+  return count;
 }
 
 function addChoices(drawing) {

@@ -149,19 +149,24 @@ fn numbers_table(figure: &Figure) -> String {
         "" => String::new(),
         unit => format!(" in {}", escaped(unit)),
     };
-    let headings = numbers.headings.iter().map(|text| format!("<th>{}</th>", escaped(text)));
-    let rows = numbers.rows.iter().map(|row| {
-        let (name, values) = row.split_first().expect("a row has a name");
-        let cells =
-            values.iter().map(|text| format!("<td class=\"number\">{}</td>", escaped(text)));
-        format!("<tr><th scope=\"row\">{}</th>{}</tr>\n", escaped(name), cells.collect::<String>())
-    });
+    let headings: String = numbers.headings.iter().map(|text| element("th", "", text)).collect();
+    let rows: String = numbers.rows.iter().map(|row| numbers_row(row)).collect();
     format!(
         "<details><summary>Numbers{unit}</summary>\n<div class=\"wide\"><table class=\"numbers\">\n\
-         <thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody>\n</table></div>\n</details>\n",
-        headings.collect::<String>(),
-        rows.collect::<String>()
+         <thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n</details>\n"
     )
+}
+
+fn numbers_row(row: &[String]) -> String {
+    let (name, values) = row.split_first().expect("a row has a name");
+    let name = element("th", " scope=\"row\"", name);
+    let values: String =
+        values.iter().map(|text| element("td", " class=\"number\"", text)).collect();
+    format!("<tr>{name}{values}</tr>\n")
+}
+
+fn element(tag: &str, attributes: &str, text: &str) -> String {
+    format!("<{tag}{attributes}>{}</{tag}>", escaped(text))
 }
 
 /// Links to the files beside the page.
@@ -176,7 +181,7 @@ fn notes(notes: &[String]) -> String {
     if notes.is_empty() {
         return String::new();
     }
-    let items: String = notes.iter().map(|note| format!("<li>{}</li>\n", escaped(note))).collect();
+    let items: String = notes.iter().map(|note| element("li", "", note)).collect();
     format!("<section id=\"notes\">\n<h2>Notes</h2>\n<ul>\n{items}</ul>\n</section>\n")
 }
 

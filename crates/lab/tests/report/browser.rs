@@ -29,6 +29,10 @@ pub(crate) struct Drawn {
     pub marks: usize,
     pub width: f64,
     pub height: f64,
+    /// What is chosen above the plot, a word a group.
+    pub chosen: Vec<String>,
+    /// Whether a line tells of values that are not shown.
+    pub says_hidden: bool,
 }
 
 /// The page of a report in a directory, drawn; nothing if the reader of the tests wants no browser.
@@ -149,7 +153,13 @@ fn drawn(figure: &str) -> Drawn {
         marks: traces.filter(has_outline).count(),
         width: size("width"),
         height: size("height"),
+        chosen: figure.split("aria-pressed=\"true\">").skip(1).map(first_text).collect(),
+        says_hidden: !figure.contains("class=\"hidden-points\" hidden"),
     }
+}
+
+fn first_text(html: &str) -> String {
+    html.split_once('<').map_or(html, |(text, _)| text).to_owned()
 }
 
 /// The value of an attribute of the element whose text begins here.

@@ -3,9 +3,10 @@
 mod browser;
 mod sample;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use browser::Page;
+use lab::report::Report;
 
 /// Asserts that a report was drawn whole.
 fn assert_drawn(page: &Page) {
@@ -17,14 +18,21 @@ fn assert_drawn(page: &Page) {
     }
 }
 
-#[test]
-fn a_sample_is_drawn_whole() {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sample-report");
-    let report = sample::report();
+/// Writes a report into a directory of its own, its page changed.
+fn write(name: &str, report: &Report, change: impl Fn(&str) -> String) -> PathBuf {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&directory).expect("the target directory takes files");
-    for (name, contents) in report.files().expect("the sample is a good report") {
+    for (name, contents) in report.files().expect("a good report") {
+        let contents = if name == "index.html" { change(&contents) } else { contents };
         std::fs::write(directory.join(name), contents).expect("the target directory takes files");
     }
+    directory
+}
+
+#[test]
+fn a_sample_is_drawn_whole() {
+    let report = sample::report();
+    let directory = write("sample-report", &report, str::to_owned);
     let Some(page) = browser::open(&directory) else { return };
     let ids: Vec<&str> = page.figures.iter().map(|figure| figure.id.as_str()).collect();
     let expected: Vec<&str> = report.figures.iter().map(|figure| figure.id.as_str()).collect();
@@ -32,17 +40,54 @@ fn a_sample_is_drawn_whole() {
     assert_drawn(&page);
 }
 
+/// Chooses everything that can be chosen above the plots, and looks closer at each.
+const READER: &str = r#"<script>
+addEventListener("load", async () => {
+  for (const plot of document.querySelectorAll(".plot")) {
+    while (!plot.layout) await new Promise((later) => setTimeout(later, 20));
+    await Plotly.relayout(plot, { "yaxis.range": plot.layout.yaxis.range.map((end) => end * 0.9) });
+    Plotly.Fx.hover(plot, [{ curveNumber: 0, pointNumber: 1 }]);
+  }
+  for (const button of document.querySelectorAll(".views button")) button.click();
+});
+</script></body>"#;
+
+#[test]
+fn every_view_can_be_chosen() {
+    let directory =
+        write("chosen-report", &sample::report(), |page| page.replace("</body>", READER));
+    let Some(page) = browser::open(&directory) else { return };
+    assert_drawn(&page);
+    let chosen: Vec<String> = page.figures.iter().map(|figure| figure.chosen.join(" ")).collect();
+    // The last of each group was clicked last.
+    assert_eq!(chosen, ["log tail", "log tail", "log", "log", "log log", "log log"]);
+}
+
+/// What cannot be shown is said, and nothing breaks.
+#[test]
+fn odd_figures_do_no_harm() {
+    let reader = |page: &str| page.replace("</body>", READER);
+    let directory = write("odd-report", &sample::odd(), reader);
+    let Some(page) = browser::open(&directory) else { return };
+    assert_eq!(page.errors, Vec::<String>::new());
+    assert_eq!(page.says_drawn, page.figures.len());
+    let silent: Vec<&str> = page
+        .figures
+        .iter()
+        .filter(|figure| !figure.says_hidden)
+        .map(|figure| figure.id.as_str())
+        .collect();
+    assert_eq!(silent, ["one-point", "many"], "the others have values that a log axis hides");
+}
+
 /// Without this, a test that looks at nothing would pass too.
 #[test]
 fn a_broken_page_is_seen() {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("broken-report");
-    std::fs::create_dir_all(&directory).expect("the target directory takes files");
-    let files = sample::report().files().expect("the sample is a good report");
-    let (name, page) = &files[0];
-    let broken = page.replace("Plotly.react(", "Plotly.missing(");
-    assert_ne!(page, &broken);
-    let broken = broken.replace("</main>", "<img src=\"https://example.invalid/a.png\"></main>");
-    std::fs::write(directory.join(name), broken).expect("the target directory takes files");
+    let directory = write("broken-report", &sample::report(), |page| {
+        let broken = page.replace("Plotly.react(", "Plotly.missing(");
+        assert_ne!(page, broken);
+        broken.replace("</main>", "<img src=\"https://example.invalid/a.png\"></main>")
+    });
     let Some(page) = browser::open(&directory) else { return };
     assert_eq!(page.says_drawn, 0);
     assert!(page.errors.iter().any(|error| error.contains("missing")), "{:?}", page.errors);

@@ -224,3 +224,38 @@ fn comparisons() -> Vec<Comparison> {
     };
     rows.into_iter().enumerate().map(comparison).collect()
 }
+
+/// Figures at the edge of what is allowed.
+pub(crate) fn odd() -> Report {
+    let log = || Axis::log("<i>size</i>", Unit::Bytes);
+    let lines = |id: &str, series| {
+        figure(
+            id,
+            "",
+            "",
+            FigureKind::Lines { x: log(), y: Axis::log("share", Unit::Percent), series },
+        )
+    };
+    let one_value = FigureKind::Cdf {
+        x: log(),
+        of: "puts".to_owned(),
+        tail: true,
+        series: vec![Series::new("all at once", [(0.0, 1.0)])],
+    };
+    let zeros = FigureKind::Bars {
+        over: "degree".to_owned(),
+        categories: ["1", "2"].map(str::to_owned).into(),
+        y: log(),
+        series: vec![BarSeries::new("</script>", [0.0, 0.0])],
+    };
+    let many =
+        (0..12).map(|n| Series::new(format!("{n}"), [(1.0, f64::from(n) + 1.0), (4.0, 2.0)]));
+    let figures = vec![
+        lines("one-point", vec![Series::new("<b>", [(1e9, 1e-7)])]),
+        lines("below-zero", vec![Series::new("a", [(-1.0, 0.0), (0.0, -3.0), (2.0, 50.0)])]),
+        lines("many", many.collect()),
+        figure("one-value", "", "", one_value),
+        figure("zeros", "", "", zeros),
+    ];
+    Report { figures, comparisons: Vec::new(), notes: Vec::new(), ..report() }
+}
