@@ -93,7 +93,9 @@ function axis(title, more) {
 function numberAxis(description, scale, values, { barred = false, places = [], ...more } = {}) {
   const prefixed = PREFIXED[description.unit];
   const unit = prefixed || description.unit === "" ? "" : `, ${description.unit}`;
-  const format = prefixed ? { tickformat: "~s", ticksuffix: prefixed.base } : {};
+  const format = prefixed
+    ? { tickformat: "~s", ticksuffix: prefixed.base, hoverformat: ".4~s" }
+    : { hoverformat: ",.6~r" };
   return axis(safe(description.label + unit), {
     type: scale,
     // A change of scale forgets how far the reader had zoomed; nothing else does.

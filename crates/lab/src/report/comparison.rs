@@ -62,7 +62,7 @@ pub(super) fn table(comparisons: &[Comparison]) -> String {
         return "nothing to compare with a paper".to_owned();
     }
     let mut table = Table::new();
-    table.load_style(presets::ASCII_FULL_CONDENSED);
+    table.load_style(presets::ASCII_FULL);
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
     table.set_header(HEADINGS);
     for one in comparisons {

@@ -29,12 +29,11 @@ const KINDS = {
         hovertemplate: reading(figure.y, "y"),
       }));
       const places = placesAcross(figure);
-      const unifiedhovertitle = { text: `${safe(figure.x.label)} ${reading(figure.x, "x")}` };
       const rangemode = choice.y === "linear" ? "tozero" : "normal";
       return {
         traces,
         layout: {
-          xaxis: numberAxis(figure.x, choice.x, all(traces, "x"), { places, unifiedhovertitle }),
+          xaxis: numberAxis(figure.x, choice.x, all(traces, "x"), { places }),
           yaxis: numberAxis(figure.y, choice.y, all(traces, "y"), { rangemode }),
           hovermode: "x unified",
         },
@@ -46,7 +45,7 @@ const KINDS = {
     choices: () => [scales("x"), { name: "view", label: "show", options: ["share", "tail"] }],
     draw(figure, choice) {
       const tail = choice.view === "tail";
-      const rarest = Math.min(0.1, ...figure.series.flatMap((series) => rests(series.points)));
+      const rarest = figure.series.flatMap((series) => rests(series.points)).reduce((a, b) => Math.min(a, b), 0.1);
       const traces = figure.series.map((series, n) => {
         const { line: stroke, ...rest } = line(n, series.name, series.points.length);
         return {

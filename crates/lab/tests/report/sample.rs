@@ -125,7 +125,7 @@ fn degree() -> Figure {
         let most = 30_000.0 * (n as f64 + 1.0);
         let degrees = [1, 2, 4, 8, 16, 32, 64].map(f64::from);
         Series::new(
-            format!("{} pairs in a scan", 10_u32.pow(n as u32)),
+            format!("scans of {}", 10_u32.pow(n as u32)),
             degrees.map(|degree| (degree, most * degree / (degree + 6.0))),
         )
     };
