@@ -10,6 +10,7 @@
 pub mod bench;
 pub mod picture;
 pub mod plan;
+pub mod report;
 mod result;
 pub mod table;
 mod target;
