@@ -26,12 +26,14 @@ mod store;
 pub use effort::CpuCosts;
 pub use error::EngineError;
 pub use format::value::Value;
+pub use lsm::iterator::{EngineIterator, Step};
 pub use lsm::open::{OpenError, Setup};
 pub use lsm::picker::Granularity;
+pub use lsm::snapshot::{SnapshotInfo, SnapshotMemory};
 pub use lsm::{Condition, Engine, Lookup};
-pub use options::{Options, Surroundings};
+pub use options::{IteratorOptions, Options, Surroundings};
 pub use planted::{Fault, Planted};
-pub use stats::{EngineStats, MemoryUse, ReadCounts};
+pub use stats::{EngineStats, IteratorStats, MemoryUse, ReadCounts};
 pub use store::Cpu;
 pub use store::medium::{ExtentId, Medium, PageNo, Shape, Unreadable};
 

@@ -18,11 +18,17 @@ pub enum Fault {
     PublishBeforeDurable,
     /// The dump leaves out frozen memtables.
     DumpWithoutFrozen,
+    /// Release segments although a snapshot may still read them.
+    ReleaseUnderSnapshot,
+    /// Move values away although a snapshot leads to where they were.
+    MoveUnderSnapshot,
+    /// A write does not keep the version it replaces for snapshots.
+    OverwriteUnderSnapshot,
 }
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::SkipChecksum,
         Self::ReleaseEarly,
         Self::ReadWithoutEpoch,
@@ -30,6 +36,9 @@ impl Fault {
         Self::DropTombstonesEarly,
         Self::PublishBeforeDurable,
         Self::DumpWithoutFrozen,
+        Self::ReleaseUnderSnapshot,
+        Self::MoveUnderSnapshot,
+        Self::OverwriteUnderSnapshot,
     ];
 }
 
