@@ -56,12 +56,7 @@ pub struct IteratorOptions {
 impl Default for IteratorOptions {
     /// As the published baseline: nothing is read ahead.
     fn default() -> Self {
-        Self {
-            index_prefetch: false,
-            value_prefetch: 0,
-            skip_budget: 1024,
-            buffer_bytes: 256 << 10,
-        }
+        Self { index_prefetch: false, value_prefetch: 0, skip_budget: 1024, buffer_bytes: 64 << 10 }
     }
 }
 

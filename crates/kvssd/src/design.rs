@@ -34,8 +34,12 @@ impl Design {
 
 impl Entry for Design {
     const KIND: &'static str = "design";
-    const BUILT_IN: &'static [(&'static str, &'static str)] =
-        &[("pink", include_str!("../designs/pink.toml"))];
+    const BUILT_IN: &'static [(&'static str, &'static str)] = &[
+        ("pink", include_str!("../designs/pink.toml")),
+        ("iterkvssd", include_str!("../designs/iterkvssd.toml")),
+        ("iterkvssd-i", include_str!("../designs/iterkvssd-i.toml")),
+        ("iterkvssd-b", include_str!("../designs/iterkvssd-b.toml")),
+    ];
 
     fn problems(&self) -> Vec<String> {
         self.engine.problems()

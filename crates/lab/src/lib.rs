@@ -16,5 +16,7 @@ pub mod table;
 mod target;
 mod units;
 
-pub use result::{BenchResult, FlashResult, Host, LevelResult, LoadResult, Memory, Verification};
+pub use result::{
+    BenchResult, FlashResult, Host, IteratorResult, LevelResult, LoadResult, Memory, Verification,
+};
 pub use units::{bytes_text, count_text, parse_bytes};

@@ -22,17 +22,17 @@ use crate::format::data_page::{self, Found};
 use crate::format::meta_segment::MetaSegment;
 use crate::format::object::Sequence;
 use crate::format::pointer::Pointer;
+use crate::lsm::Inner;
 use crate::lsm::level::{Level, Location, NamedSegment, Segment};
 use crate::lsm::search::{Step, search};
 use crate::lsm::version::LevelEdit;
-use crate::lsm::Inner;
 use crate::planted::Fault;
 use crate::store::extents::{Extent, Purpose, State};
 use crate::store::medium::{ExtentId, Medium, PageNo};
 use crate::store::space::{Claimant, Promise};
 
 /// Extents fuller than this are not worth collecting, as long as there is a choice.
-const WORTH_COLLECTING: f64 = 0.95;
+pub(crate) const WORTH_COLLECTING: f64 = 0.95;
 
 /// An object of a victim.
 struct Candidate {

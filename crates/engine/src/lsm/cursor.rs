@@ -130,7 +130,11 @@ impl Cursors {
                 self.levels[level].entry += 1;
                 self.enter(snapshot, level);
                 let is_deleted = pointer.is_tombstone();
-                newest.get_or_insert(if is_deleted { Merged::Deleted } else { Merged::At(pointer) });
+                newest.get_or_insert(if is_deleted {
+                    Merged::Deleted
+                } else {
+                    Merged::At(pointer)
+                });
             }
         }
         newest.map(|newest| (key, newest))

@@ -11,11 +11,11 @@ use runtime::PageImage;
 
 use crate::Value;
 use crate::format::codec::{Reader, Writer};
+use crate::lsm::Inner;
 use crate::lsm::level::{Location, NamedSegment, Segment};
 use crate::lsm::memtable::{Entry, Memtable, Memtables};
 use crate::lsm::pool::Pool;
 use crate::lsm::version::{LevelEdit, Version};
-use crate::lsm::Inner;
 use crate::planted::Fault;
 use crate::sizing::{LevelPlan, PlannedMemory};
 use crate::store::extents::{Extent, Extents, Purpose, State};

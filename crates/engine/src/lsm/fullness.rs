@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use crate::lsm::Inner;
+use crate::lsm::collect::WORTH_COLLECTING;
 use crate::store::medium::Medium;
 
 /// Whether clients may write.
@@ -51,7 +52,7 @@ impl<M: Medium> Inner<M> {
     /// there may be something to collect now.
     pub(crate) fn consider_being_full(&self) -> bool {
         let is_short = !self.has_extents_for_clients();
-        if is_short && self.expire_oldest_snapshot() {
+        if is_short && self.snapshots_hold_garbage() && self.expire_oldest_snapshot() {
             return true;
         }
         let is_squeezed = self.is_squeezed();
@@ -75,6 +76,13 @@ impl<M: Medium> Inner<M> {
             self.store.room.notify_all();
         }
         false
+    }
+
+    /// Whether extents could be released or collected, were it not for snapshots.
+    fn snapshots_hold_garbage(&self) -> bool {
+        let extents = self.store.extents.borrow();
+        self.store.held() > 0
+            || extents.choose_victim(WORTH_COLLECTING, |id| self.store.is_pinned(id)).is_some()
     }
 
     /// Whether nothing is under way that could give space back.

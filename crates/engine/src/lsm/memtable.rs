@@ -164,7 +164,11 @@ mod tests {
         let at = |sequence| memtable.next(Bound::Unbounded, sequence).map(|(_, entry)| entry);
         assert_eq!(at(1), None, "nobody could see the first version");
         assert_eq!(at(2), Some(Some(value("two"))));
-        assert_eq!(at(3), Some(Some(value("two"))), "the third was gone before anybody could see it");
+        assert_eq!(
+            at(3),
+            Some(Some(value("two"))),
+            "the third was gone before anybody could see it"
+        );
         assert_eq!(at(4), Some(Some(value("four"))));
         let two = full_len(1, 3) + full_len(1, 4);
         assert_eq!((memtable.bytes(), memtable.len()), (two as u64, 1));

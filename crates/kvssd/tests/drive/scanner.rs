@@ -195,7 +195,10 @@ impl Walk {
         let possible = &mut self.expected.keys[found].values;
         let is_right = possible.iter().any(|value| is_same(value.as_ref(), Some(&pair.value)));
         if !is_right {
-            return Err(format!("scan: {shown} has {:?}, expected one of {possible:?}", pair.value));
+            return Err(format!(
+                "scan: {shown} has {:?}, expected one of {possible:?}",
+                pair.value
+            ));
         }
         *possible = vec![Some(pair.value.clone())];
         self.at = found + 1;
