@@ -96,8 +96,10 @@ impl Cursors {
         self.levels.iter().enumerate().filter_map(missing).collect()
     }
 
-    /// The segment that `level` will need after the one it stands in, if it has to be read.
+    /// The segment that `level` will need after the one it stands in, if it has to be read. None
+    /// as long as the level waits for the one it stands in.
     pub(crate) fn following(&self, snapshot: &Snapshot, level: usize) -> Option<Needed> {
+        self.levels[level].page.as_ref()?;
         stored_at(snapshot, level, self.levels[level].segment + 1)
     }
 
