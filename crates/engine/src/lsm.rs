@@ -47,7 +47,7 @@ use crate::lsm::pool::Pool;
 use crate::lsm::reads::Located;
 use crate::lsm::snapshot::{SnapshotInfo, SnapshotMemory, Snapshots};
 use crate::lsm::version::Version;
-use crate::options::{Options, Surroundings};
+use crate::options::{IteratorOptions, Options, Surroundings};
 use crate::planted::Fault;
 use crate::sizing::{LevelPlan, SizingInput};
 use crate::stats::{EngineStats, MemoryUse};
@@ -77,6 +77,8 @@ pub(crate) struct Inner<M> {
     /// Descriptors of the segments of all versions.
     pub pool: Rc<Pool>,
     pub snapshots: Snapshots,
+    /// How iterators made from now on read.
+    pub iterator_options: Cell<IteratorOptions>,
     /// Where partial compaction goes on in each level.
     pub cursors: RefCell<Vec<Box<[u8]>>>,
     /// Levels that a background task is changing.
@@ -131,6 +133,7 @@ impl<M: Medium> Engine<M> {
             version: RefCell::new(Rc::new(version)),
             pool: Rc::default(),
             snapshots: Snapshots::default(),
+            iterator_options: Cell::new(options.iterators),
             cursors: RefCell::new(vec![Box::default(); levels]),
             busy: RefCell::new(vec![false; levels]),
             stats: RefCell::new(EngineStats { compactions, ..EngineStats::default() }),
@@ -245,6 +248,11 @@ impl<M: Medium> Engine<M> {
     /// Memory in use now.
     pub fn memory(&self) -> MemoryUse {
         self.inner.memory()
+    }
+
+    /// Changes how iterators read that are made from now on.
+    pub fn set_iterator_options(&self, options: IteratorOptions) {
+        self.inner.iterator_options.set(options);
     }
 
     /// What snapshots cost in memory now.

@@ -338,7 +338,7 @@ fn verification(run: &RunReport) -> Verification {
 }
 
 /// Counters of a run from those at its end and its beginning.
-fn difference(after: &[u64], before: &[u64]) -> Vec<u64> {
+pub(crate) fn difference(after: &[u64], before: &[u64]) -> Vec<u64> {
     let before = before.iter().copied().chain(std::iter::repeat(0));
     after.iter().zip(before).map(|(after, before)| after - before).collect()
 }

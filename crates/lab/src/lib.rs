@@ -11,6 +11,7 @@ pub mod bench;
 pub mod picture;
 pub mod plan;
 pub mod report;
+pub mod reproduce;
 mod result;
 pub mod table;
 mod target;

@@ -116,7 +116,7 @@ impl<M: Medium> Engine<M> {
         upper_bound: Option<&[u8]>,
     ) -> Result<EngineIterator<M>, EngineError> {
         let inner = &self.inner;
-        let options = inner.options.iterators;
+        let options = inner.iterator_options.get();
         let hold = inner.take_snapshot(options.buffer_bytes)?;
         inner.stats.borrow_mut().iterators.created += 1;
         // A page for the pair at hand, and one for each pair ahead.
