@@ -6,6 +6,7 @@ mod bench;
 mod host;
 mod names;
 mod plan;
+mod reproduce;
 
 use std::process::ExitCode;
 
@@ -29,6 +30,8 @@ enum Command {
     Bench(bench::BenchArguments),
     /// Say by arithmetic what a design needs on a drive
     Plan(plan::PlanArguments),
+    /// Run a paper's experiments and set what it says beside what comes out
+    Reproduce(reproduce::ReproduceArguments),
     /// List the built-in designs, devices and workloads
     List,
 }
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
+        Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::List => {
             names::list();
             Ok(())

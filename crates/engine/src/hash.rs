@@ -46,7 +46,9 @@ use crate::format::pointer::Pointer;
 use crate::hash::cache::Cache;
 use crate::hash::reads::Located;
 use crate::hash::table::Table;
-use crate::lsm::{Condition, Fullness, Lookup, Memtables};
+use crate::lsm::fullness::Fullness;
+use crate::lsm::memtable::Memtables;
+use crate::lsm::{Condition, Lookup};
 use crate::options::HashOptions;
 use crate::stats::{EngineStats, HashStats, MemoryUse};
 use crate::store::PageStore;
@@ -214,7 +216,7 @@ impl<M: Medium> HashEngine<M> {
             extents.in_use(crate::store::extents::Purpose::Meta),
             inner.store.index_extents.get(),
             inner.store.promised_pages(),
-            memtables.active.bytes(),
+            memtables.active_bytes(),
             memtables.frozen.len(),
             inner.keys.get(),
             inner.table.slots(),
@@ -237,10 +239,8 @@ impl<M: Medium> HashEngine<M> {
 
 impl<M: Medium> Inner<M> {
     fn memory(&self) -> MemoryUse {
-        let memtables = self.memtables.borrow();
-        let frozen: u64 = memtables.frozen.iter().map(|memtable| memtable.bytes()).sum();
         MemoryUse {
-            memtables: memtables.active.bytes() + frozen,
+            memtables: self.memtables.borrow().bytes(),
             directory: u64::from(self.table.pages) * PAGE_ADDRESS_BYTES,
             caches: self.cache.borrow().len() as u64 * u64::from(self.store.shape.page_bytes),
             ..MemoryUse::default()

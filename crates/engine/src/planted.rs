@@ -24,11 +24,17 @@ pub enum Fault {
     HashForgetsDirtyPages,
     /// The hash table does not note which slots garbage collection has taken the object of.
     HashForgetsUprooted,
+    /// Release segments although a snapshot may still read them.
+    ReleaseUnderSnapshot,
+    /// Move values away although a snapshot leads to where they were.
+    MoveUnderSnapshot,
+    /// A write does not keep the version it replaces for snapshots.
+    OverwriteUnderSnapshot,
 }
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::SkipChecksum,
         Self::ReleaseEarly,
         Self::ReadWithoutEpoch,
@@ -39,6 +45,9 @@ impl Fault {
         Self::HashSkipsKeyCompare,
         Self::HashForgetsDirtyPages,
         Self::HashForgetsUprooted,
+        Self::ReleaseUnderSnapshot,
+        Self::MoveUnderSnapshot,
+        Self::OverwriteUnderSnapshot,
     ];
 }
 

@@ -46,6 +46,9 @@ impl Entry for Design {
     const BUILT_IN: &'static [(&'static str, &'static str)] = &[
         ("pink", include_str!("../designs/pink.toml")),
         ("hash", include_str!("../designs/hash.toml")),
+        ("iterkvssd", include_str!("../designs/iterkvssd.toml")),
+        ("iterkvssd-i", include_str!("../designs/iterkvssd-i.toml")),
+        ("iterkvssd-b", include_str!("../designs/iterkvssd-b.toml")),
     ];
 
     fn problems(&self) -> Vec<String> {

@@ -1,13 +1,13 @@
 //! The index of a drive: an LSM-tree or a hash table, with what commands need of either.
 
 use engine::{
-    Condition, Cpu, Engine, EngineError, EngineStats, HashEngine, HashOptions, HashSetup,
-    HashStats, Lookup, MemoryUse, OpenError, Options, PageNo, Planted, Setup, Surroundings, Value,
-    sizing::LevelPlan,
+    Condition, Cpu, Engine, EngineError, EngineIterator, EngineStats, HashEngine, HashOptions,
+    HashSetup, HashStats, Lookup, MemoryUse, OpenError, Options, PageNo, Planted, Setup,
+    Surroundings, Value, sizing::LevelPlan,
 };
 use runtime::{Handle, Nanos};
 
-use crate::RawFlash;
+use crate::{RawFlash, Status};
 
 /// Which index a drive has, and its options.
 #[derive(Clone, Debug, PartialEq)]
@@ -143,6 +143,15 @@ impl Index {
         work: Nanos,
     ) -> Result<bool, EngineError> {
         either!(self, engine => engine.delete(key, condition, work).await)
+    }
+
+    /// An iterator on a snapshot of now; only an LSM-tree has an order of keys.
+    pub(crate) fn create_iterator(
+        &self,
+        upper_bound: Option<&[u8]>,
+    ) -> Result<EngineIterator<RawFlash>, Status> {
+        let engine = self.lsm().ok_or(Status::InvalidOpcode)?;
+        Ok(engine.create_iterator(upper_bound)?)
     }
 
     pub(crate) async fn settle(&self) {

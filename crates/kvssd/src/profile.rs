@@ -50,6 +50,8 @@ pub struct Controller {
 pub struct Dram {
     /// For index structures, in bytes.
     pub index_bytes: u64,
+    /// For snapshots and the buffers of iterators, in bytes.
+    pub iterator_bytes: u64,
 }
 
 /// The way between host and drive.
@@ -85,6 +87,7 @@ impl Entry for DeviceProfile {
     const BUILT_IN: &'static [(&'static str, &'static str)] = &[
         ("pink-zcu102", include_str!("../devices/pink-zcu102.toml")),
         ("cosmos-plus", include_str!("../devices/cosmos-plus.toml")),
+        ("cosmos-plus-4ch", include_str!("../devices/cosmos-plus-4ch.toml")),
         ("datacenter-tlc-1.92tb", include_str!("../devices/datacenter-tlc-1.92tb.toml")),
     ];
 

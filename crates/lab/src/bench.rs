@@ -14,7 +14,8 @@ use workload::{
 };
 
 use crate::result::{
-    BenchResult, FlashResult, IndexResult, LevelResult, LoadResult, Memory, Verification,
+    BenchResult, FlashResult, IndexResult, IteratorResult, LevelResult, LoadResult, Memory,
+    Verification,
 };
 use crate::target::DriveTarget;
 
@@ -101,6 +102,7 @@ pub fn run(
     let mut options = DriveOptions::new(spec.design.index());
     options.expected_key_bytes = spec.workload.keys.key_bytes() as u32;
     options.expected_value_bytes = spec.workload.values.longest_bytes();
+    options.iterators = options.iterators.max(outstanding(&spec.clients) as u32);
     let drive = KvDrive::format(&handle, &spec.device, options)?;
     let (spec_in, drive_in, observer) = (spec.clone(), drive.clone(), Rc::clone(observer));
     let phases = rt.block_on(async move { phases(&spec_in, handle, &drive_in, observer).await })?;
@@ -143,9 +145,7 @@ async fn phases(
         move |done, _total| observer.borrow_mut().progress(done)
     };
     observer.borrow_mut().begin("load", records);
-    let outstanding = match spec.clients.pace {
-        Pace::Closed { outstanding } | Pace::Open { outstanding, .. } => outstanding,
-    };
+    let outstanding = outstanding(&spec.clients);
     let load = session.load(&ClientOptions::closed(outstanding), report(&observer)).await?;
     drive.settle().await;
     observer.borrow_mut().end();
@@ -201,8 +201,16 @@ fn summarise(spec: &BenchSpec, drive: &KvDrive, phases: &Phases) -> BenchResult 
             put: phases.load.summary(OpKind::Put).unwrap_or_default(),
         },
         flash: flash_work(spec, before, &after, run),
+        iterators: iterators(&before.engine, &after.engine, drive),
         verification: verification(run),
         host: None,
+    }
+}
+
+/// Most operations under way at a time.
+fn outstanding(clients: &ClientOptions) -> usize {
+    match clients.pace {
+        Pace::Closed { outstanding } | Pace::Open { outstanding, .. } => outstanding,
     }
 }
 
@@ -319,6 +327,29 @@ fn flash_work(
     }
 }
 
+/// What iterators did in the run; nothing if there were none.
+fn iterators(before: &EngineStats, after: &EngineStats, drive: &KvDrive) -> Option<IteratorResult> {
+    let (old, new) = (&before.iterators, &after.iterators);
+    let memory = drive.engine().lsm().map(|engine| engine.snapshot_memory().total());
+    (new.created > old.created).then(|| IteratorResult {
+        created: new.created - old.created,
+        seeks: new.seeks - old.seeks,
+        nexts: new.nexts - old.nexts,
+        skipped: new.skipped - old.skipped,
+        skips_cut_short: new.skips_cut_short - old.skips_cut_short,
+        seek_index_reads: new.seek_index_reads - old.seek_index_reads,
+        next_index_reads: new.next_index_reads - old.next_index_reads,
+        index_prefetches: new.index_prefetches - old.index_prefetches,
+        index_prefetch_waits: new.index_prefetch_waits - old.index_prefetch_waits,
+        value_prefetches: new.value_prefetches - old.value_prefetches,
+        value_prefetch_waits: new.value_prefetch_waits - old.value_prefetch_waits,
+        value_prefetches_wasted: new.value_prefetches_wasted - old.value_prefetches_wasted,
+        page_hits: new.page_hits - old.page_hits,
+        snapshots_expired: after.snapshots_expired - before.snapshots_expired,
+        memory: memory.unwrap_or(0),
+    })
+}
+
 fn verification(run: &RunReport) -> Verification {
     Verification {
         checked: run.count(OpKind::Get),
@@ -331,7 +362,7 @@ fn verification(run: &RunReport) -> Verification {
 }
 
 /// Counters of a run from those at its end and its beginning.
-fn difference(after: &[u64], before: &[u64]) -> Vec<u64> {
+pub(crate) fn difference(after: &[u64], before: &[u64]) -> Vec<u64> {
     let before = before.iter().copied().chain(std::iter::repeat(0));
     after.iter().zip(before).map(|(after, before)| after - before).collect()
 }

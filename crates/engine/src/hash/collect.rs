@@ -19,7 +19,7 @@ use crate::hash::Inner;
 use crate::hash::key_hash::KeyHash;
 use crate::hash::parallel::in_parallel;
 use crate::hash::reads::Search;
-use crate::lsm::Fullness;
+use crate::lsm::fullness::Fullness;
 use crate::planted::Fault;
 use crate::store::extents::{Extent, Purpose, State};
 use crate::store::medium::{ExtentId, Medium, PageNo};
@@ -134,10 +134,7 @@ impl<M: Medium> Inner<M> {
     /// it is flushed first, and only then the store counts as full. Deletes start this again.
     fn consider_being_full(&self) {
         let is_short = !self.has_extents_for_clients();
-        let is_flushed = {
-            let memtables = self.memtables.borrow();
-            memtables.active.len() == 0 && memtables.frozen.is_empty()
-        };
+        let is_flushed = self.memtables.borrow().is_empty();
         if is_short && !is_flushed {
             self.freeze_active();
         }

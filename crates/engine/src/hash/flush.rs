@@ -9,10 +9,10 @@ use std::rc::Rc;
 
 use runtime::IoClass;
 
-use crate::Value;
 use crate::error::EngineError;
 use crate::format::bucket::Slot;
 use crate::format::data_page::Outgoing;
+use crate::format::object::Sequence;
 use crate::format::pointer::Pointer;
 use crate::hash::Inner;
 use crate::hash::apart::lay_out_apart;
@@ -20,12 +20,15 @@ use crate::hash::key_hash::KeyHash;
 use crate::hash::parallel::in_parallel;
 use crate::hash::reads::{Match, Search};
 use crate::hash::table::SlotNo;
-use crate::lsm::memtable::Memtable;
+use crate::lsm::memtable::Entry;
 use crate::planted::Fault;
 use crate::store::extents::Purpose;
 use crate::store::medium::Medium;
 use crate::store::space::{Claimant, Promise};
 use crate::store::writing::Written;
+
+/// A write that is to be flushed.
+type Write = (Box<[u8]>, Sequence, Entry);
 
 /// What the flush does for a key: the pointer to enter, or `None` to remove it.
 type Change = (Box<[u8]>, Option<Pointer>);
@@ -40,20 +43,24 @@ impl<M: Medium> Inner<M> {
             let has_work = || self.store.is_healthy() && !self.memtables.borrow().frozen.is_empty();
             self.store.work.wait_until(has_work).await;
             let oldest = self.memtables.borrow().frozen.front().map(Rc::clone);
-            self.flush(&oldest.expect("a memtable is frozen")).await;
+            let memtable = oldest.expect("a memtable is frozen");
+            let owned =
+                |(key, at, entry): (&[u8], Sequence, &Entry)| (key.into(), at, entry.clone());
+            let writes = memtable.borrow().iter().map(owned).collect();
+            self.flush(writes).await;
         }
     }
 
-    async fn flush(self: &Rc<Self>, memtable: &Memtable) {
-        let (pointers, written) = self.write_data(memtable).await;
+    async fn flush(self: &Rc<Self>, writes: Vec<Write>) {
+        let (pointers, written) = self.write_data(&writes).await;
         self.bar_from_collection(&pointers);
         for written in &written {
             self.store.objects_published(written);
         }
         let mut pointers = pointers.into_iter();
-        let changes: Vec<Change> = memtable
-            .iter()
-            .map(|(key, _, entry)| (key.into(), entry.as_ref().and_then(|_| pointers.next())))
+        let changes: Vec<Change> = writes
+            .into_iter()
+            .map(|(key, _, entry)| (key, entry.and_then(|_| pointers.next())))
             .collect();
         let objects = changes.iter().filter(|(_, new)| new.is_some()).count() as u64;
         let cost = self.store.cpu.costs.of_hashes(changes.len());
@@ -81,8 +88,8 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Writes the objects of a memtable; gives their pointers in its order.
-    async fn write_data(&self, memtable: &Memtable) -> (Vec<Pointer>, Vec<Written>) {
-        let objects: Vec<Outgoing<'_>> = memtable.iter().filter_map(outgoing).collect();
+    async fn write_data(&self, writes: &[Write]) -> (Vec<Pointer>, Vec<Written>) {
+        let objects: Vec<Outgoing<'_>> = writes.iter().filter_map(outgoing).collect();
         let costs = &self.store.cpu.costs;
         self.store.cpu.cores.spend_in_background(costs.of_packing(objects.len())).await;
         let signature = |key: &[u8]| KeyHash::of(key).signature;
@@ -207,14 +214,12 @@ impl<M: Medium> Inner<M> {
         if memtables.frozen.len() < self.options.frozen_buffers {
             return 0.0;
         }
-        let active = &memtables.active;
+        let active = memtables.active.borrow();
         let by_bytes = active.bytes() as f64 / self.options.buffer_bytes as f64;
         by_bytes.max(active.len() as f64 / self.options.buffer_entries as f64)
     }
 }
 
-fn outgoing<'a>(
-    (key, sequence, entry): (&'a [u8], u64, &'a Option<Value>),
-) -> Option<Outgoing<'a>> {
-    entry.as_ref().map(|value| Outgoing { key, sequence, value })
+fn outgoing((key, sequence, entry): &Write) -> Option<Outgoing<'_>> {
+    entry.as_ref().map(|value| Outgoing { key, sequence: *sequence, value })
 }

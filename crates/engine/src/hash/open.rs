@@ -10,7 +10,7 @@ use crate::format::bucket::BucketFormat;
 use crate::hash::cache::Cache;
 use crate::hash::table::Table;
 use crate::hash::{HashEngine, Inner, PAGE_ADDRESS_BYTES, dump};
-use crate::lsm::Fullness;
+use crate::lsm::fullness::Fullness;
 use crate::lsm::open::OpenError;
 use crate::options::{HashOptions, Surroundings};
 use crate::planted::Planted;
@@ -57,7 +57,7 @@ impl<M: Medium> HashEngine<M> {
         let restored = dump::restore(dump, shape, format, inner.table.pages);
         let restored = restored.ok_or(OpenError::BadDump)?;
         inner.sequence.set(restored.sequence);
-        inner.memtables.borrow_mut().active = restored.memtable;
+        inner.memtables.borrow_mut().active = Rc::new(RefCell::new(restored.memtable));
         *inner.uprooted.borrow_mut() = restored.uprooted;
         inner.longest_search.set(restored.longest_search);
         inner.keys.set(restored.keys);

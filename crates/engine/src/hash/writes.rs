@@ -1,7 +1,5 @@
 //! The write path of puts and deletes.
 
-use std::rc::Rc;
-
 use runtime::Nanos;
 
 use crate::effort::Effort;
@@ -10,8 +8,9 @@ use crate::format::data_page;
 use crate::format::object::Sequence;
 use crate::hash::Inner;
 use crate::hash::reads::Located;
+use crate::lsm::Condition;
+use crate::lsm::fullness::Fullness;
 use crate::lsm::memtable::Entry;
-use crate::lsm::{Condition, Fullness};
 use crate::store::extents::{Extents, Purpose};
 use crate::store::medium::Medium;
 use crate::store::space::{Claimant, with_waste};
@@ -71,7 +70,8 @@ impl<M: Medium> Inner<M> {
 
     /// Puts a write with its sequence number in the active memtable, and freezes that if full.
     pub(crate) fn insert_at(&self, key: &[u8], sequence: Sequence, entry: Entry) {
-        self.memtables.borrow_mut().active.insert(key, sequence, entry, None);
+        // Without iterators nobody needs older versions.
+        self.memtables.borrow().active.borrow_mut().insert(key, sequence, entry, None);
         // A delete on a full drive is to make room at once.
         if self.active_is_full() || self.fullness.get() != Fullness::Room {
             self.freeze_active();
@@ -79,7 +79,8 @@ impl<M: Medium> Inner<M> {
     }
 
     fn active_is_full(&self) -> bool {
-        let active = &self.memtables.borrow().active;
+        let memtables = self.memtables.borrow();
+        let active = memtables.active.borrow();
         active.len() >= self.options.buffer_entries || active.bytes() >= self.options.buffer_bytes
     }
 
@@ -87,8 +88,7 @@ impl<M: Medium> Inner<M> {
     pub(crate) fn freeze_active(&self) {
         let memtables = &mut *self.memtables.borrow_mut();
         let has_room = memtables.frozen.len() < self.options.frozen_buffers;
-        if has_room && memtables.active.len() > 0 {
-            memtables.frozen.push_back(Rc::new(std::mem::take(&mut memtables.active)));
+        if has_room && memtables.freeze() {
             self.store.work.notify_all();
         }
     }
@@ -138,8 +138,8 @@ impl<M: Medium> Inner<M> {
     /// Whether the table has a slot for one more key, should all in memtables be new.
     fn slots_for_clients(&self) -> Slots {
         let memtables = self.memtables.borrow();
-        let frozen: usize = memtables.frozen.iter().map(|memtable| memtable.len()).sum();
-        let waiting = (memtables.active.len() + frozen) as u64;
+        let lengths = memtables.newest_first().map(|memtable| memtable.borrow().len() as u64);
+        let waiting: u64 = lengths.sum();
         match self.keys.get() + waiting < self.table.most_keys() {
             true => Slots::Some,
             false if waiting > 0 => Slots::AfterFlush,

@@ -21,6 +21,7 @@ use crate::lsm::Inner;
 use crate::lsm::level::{Level, Location, NamedSegment, Segment};
 use crate::lsm::merge::{BuiltSegment, SegmentRun, merge, rest_from};
 use crate::lsm::picker::{self, Granularity, LevelState, Slice};
+use crate::lsm::pool::Pool;
 use crate::lsm::version::LevelEdit;
 use crate::planted::Fault;
 use crate::store::extents::Purpose;
@@ -312,7 +313,9 @@ impl<M: Medium> Inner<M> {
         urgency: impl Fn() -> f64,
     ) -> Vec<NamedSegment> {
         let promise = match place {
-            Place::Memory => return segments.into_iter().map(pin).collect(),
+            Place::Memory => {
+                return segments.into_iter().map(|built| pin(built, &self.pool)).collect();
+            }
             Place::Medium(promise) => promise,
         };
         let (names, pages): (Vec<_>, Vec<_>) = segments
@@ -325,7 +328,7 @@ impl<M: Medium> Inner<M> {
             .zip(numbers)
             .map(|((first_key, entries), page)| NamedSegment {
                 first_key,
-                segment: Segment { location: Location::Stored(page), entries },
+                segment: Segment::new(Location::Stored(page), entries, &self.pool),
             })
             .collect()
     }
@@ -351,6 +354,7 @@ impl<M: Medium> Inner<M> {
         let next = self.version.borrow().edited(edits);
         self.account(&next);
         *self.version.borrow_mut() = Rc::new(next);
+        self.expire_for_memory();
         self.store.work.notify_all();
     }
 
@@ -402,8 +406,8 @@ fn built(named: NamedSegment) -> Option<BuiltSegment> {
     Some(BuiltSegment { first_key, bytes: image.bytes().to_vec(), entries: segment.entries })
 }
 
-fn pin(built: BuiltSegment) -> NamedSegment {
+fn pin(built: BuiltSegment, pool: &Rc<Pool>) -> NamedSegment {
     let location = Location::Pinned(PageImage::new(&built.bytes));
-    let segment = Segment { location, entries: built.entries };
+    let segment = Segment::new(location, built.entries, pool);
     NamedSegment { first_key: built.first_key, segment }
 }

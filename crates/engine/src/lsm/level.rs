@@ -12,6 +12,7 @@ use runtime::PageImage;
 
 use crate::effort::Effort;
 use crate::lsm::key_index::KeyIndex;
+use crate::lsm::pool::{Chunked, Descriptor, Pool};
 use crate::store::medium::PageNo;
 
 /// Segments in a chunk of the list, at most.
@@ -31,6 +32,14 @@ pub(crate) enum Location {
 pub(crate) struct Segment {
     pub location: Location,
     pub entries: u16,
+    descriptor: Descriptor,
+}
+
+impl Segment {
+    pub(crate) fn new(location: Location, entries: u16, pool: &Rc<Pool>) -> Self {
+        let is_in_memory = matches!(location, Location::Pinned(_));
+        Self { location, entries, descriptor: pool.enter(is_in_memory) }
+    }
 }
 
 /// A segment with the key it begins with.
@@ -43,6 +52,7 @@ pub(crate) struct NamedSegment {
 struct Chunk {
     index: KeyIndex,
     segments: Vec<Segment>,
+    _counted: Chunked,
 }
 
 /// A sorted run of segments.
@@ -213,7 +223,8 @@ fn into_chunks(segments: &[NamedSegment], prefix_bytes: usize) -> Vec<Rc<Chunk>>
         .map(|part| {
             let index = KeyIndex::new(part.iter().map(|named| &named.first_key[..]), prefix_bytes);
             let segments = part.iter().map(|named| named.segment.clone()).collect();
-            Rc::new(Chunk { index, segments })
+            let counted = part[0].segment.descriptor.count_chunk(part.len());
+            Rc::new(Chunk { index, segments, _counted: counted })
         })
         .collect()
 }

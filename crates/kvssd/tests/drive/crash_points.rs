@@ -12,7 +12,7 @@ use crate::trial::{Shape, World, check_all, start_clients};
 
 /// Few keys and a short run, but on a full memtable every few commands.
 fn shape_of(shape: Shape) -> Shape {
-    Shape { keys: 160, is_filled: false, session: Nanos::from_millis(30), ..shape }
+    Shape { keys: 160, is_filled: false, scanners: 0, session: Nanos::from_millis(30), ..shape }
 }
 
 fn options_of(shape: &Shape) -> DriveOptions {

@@ -10,4 +10,5 @@ mod damage;
 mod harness;
 mod model;
 mod planted;
+mod scanner;
 mod trial;

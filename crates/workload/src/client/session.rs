@@ -38,6 +38,8 @@ pub enum StartError {
     },
     /// The run has no operations: `operationcount` is 0 or not set.
     NoOperations,
+    /// The session goes on with other keys, values or records than it began with.
+    OtherRecords,
     /// The run may insert more records than there are keys of the set length.
     KeysUsedUp {
         /// Keys there are.
@@ -60,6 +62,10 @@ impl fmt::Display for StartError {
             Self::NoOperations => {
                 f.write_str("nothing to run: set operationcount to a whole number above 0")
             }
+            Self::OtherRecords => f.write_str(
+                "a session goes on with the keys, values and records it began with: recordcount, \
+                 insertstart, key and value settings have to be the same",
+            ),
             Self::KeysUsedUp { capacity, used } => write!(
                 f,
                 "the run may need more keys than there are: {used} of {capacity} are in use; set \
@@ -102,6 +108,27 @@ impl<T: KvTarget> Session<T> {
     /// The workload's settings.
     pub fn workload(&self) -> &CoreWorkload {
         &self.workload
+    }
+
+    /// Goes on with another workload on the same records: the next run does its operations.
+    ///
+    /// # Errors
+    /// [`StartError::Scans`]; [`StartError::OtherRecords`] if its keys, values or records are others.
+    pub fn switch(&mut self, workload: CoreWorkload) -> Result<(), StartError> {
+        if workload.mix.scan > 0.0
+            && let Some(why) = self.target.why_no_iterators()
+        {
+            return Err(StartError::Scans { why });
+        }
+        let now = &self.workload;
+        let is_same = (&now.keys, &now.values) == (&workload.keys, &workload.values)
+            && now.record_count == workload.record_count
+            && now.insert_start == workload.insert_start;
+        if !is_same {
+            return Err(StartError::OtherRecords);
+        }
+        self.workload = workload;
+        Ok(())
     }
 
     /// Takes the target to hold what [`Self::load`] writes, for instance because an earlier session

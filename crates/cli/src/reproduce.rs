@@ -1,0 +1,127 @@
+//! `levelhead reproduce`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use lab::report::Report;
+use lab::reproduce::{self, Plan, Scale, Watcher};
+
+#[derive(Args)]
+pub(crate) struct ReproduceArguments {
+    /// Whose experiments
+    paper: Paper,
+    /// How large: minutes, or the paper's number of pairs
+    #[arg(long, value_enum, default_value_t = ScaleName::Quick)]
+    scale: ScaleName,
+    /// Directory for the report [default: reproduce-PAPER-SCALE]
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Simulations at a time; the result does not depend on it [default: one a core]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Seed of all randomness
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Paper {
+    /// IterKVSSD (SYSTOR'23): snapshot iterators, index and value prefetch
+    Iter,
+}
+
+impl Paper {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Iter => "iter",
+        }
+    }
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ScaleName {
+    Quick,
+    Paper,
+}
+
+impl From<ScaleName> for Scale {
+    fn from(name: ScaleName) -> Self {
+        match name {
+            ScaleName::Quick => Self::Quick,
+            ScaleName::Paper => Self::Paper,
+        }
+    }
+}
+
+pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<()> {
+    let scale = Scale::from(arguments.scale);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let progress = Progress::new();
+    let plan = Plan {
+        scale,
+        threads: arguments.threads.map_or(cores, usize::from),
+        seed: arguments.seed,
+        watcher: &progress,
+    };
+    let report = match arguments.paper {
+        Paper::Iter => reproduce::iter(&plan),
+    };
+    progress.bar.finish_and_clear();
+    let report = report.map_err(anyhow::Error::msg)?;
+    let directory = arguments.out.clone().unwrap_or_else(|| {
+        PathBuf::from(format!("reproduce-{}-{}", arguments.paper.name(), scale.name()))
+    });
+    write(&report, &directory)?;
+    println!("{}\n{}", report.title, report.scale);
+    println!("{}", report.table());
+    println!("figures: {}", directory.join("index.html").display());
+    Ok(())
+}
+
+fn write(report: &Report, directory: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(directory)
+        .with_context(|| format!("cannot make {}", directory.display()))?;
+    for (name, contents) in report.files()? {
+        let path = directory.join(name);
+        std::fs::write(&path, contents)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// A bar that counts simulations and names those under way.
+struct Progress {
+    bar: ProgressBar,
+    under_way: Mutex<Vec<String>>,
+}
+
+impl Progress {
+    fn new() -> Self {
+        let style = "{elapsed_precise} {bar:30} {pos}/{len} {wide_msg}";
+        let style = ProgressStyle::with_template(style).expect("the template is right");
+        let bar = ProgressBar::new(0).with_style(style);
+        bar.enable_steady_tick(std::time::Duration::from_secs(1));
+        Self { bar, under_way: Mutex::default() }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Vec<String>)) {
+        let mut under_way = self.under_way.lock().expect("nobody panics with it");
+        change(&mut under_way);
+        self.bar.set_message(under_way.join("; "));
+    }
+}
+
+impl Watcher for Progress {
+    fn begins(&self, name: &str) {
+        self.change(|names| names.push(name.to_owned()));
+    }
+
+    fn ended(&self, name: &str, done: usize, total: usize) {
+        self.change(|names| names.retain(|other| other != name));
+        self.bar.set_length(total as u64);
+        self.bar.set_position(done as u64);
+    }
+}

@@ -1,0 +1,237 @@
+//! `PinK`'s experiments (USENIX ATC'20): YCSB Load and A to F on a 64 GB drive with 64 MB of memory,
+//! 44 M pairs of 32 + 1024 bytes; hash, LSM-tree, `PinK`, `PinK`+HW.
+
+use engine::sizing::LevelPlan;
+use kvssd::{Design, DeviceProfile};
+use runtime::IoClass;
+use workload::{CoreWorkload, LatencySummary, OpKind};
+
+use super::jobs::{Job, run_all};
+use super::stand::{Failure, Phase, Stand, StandSpec};
+use super::{Plan, Scale};
+
+/// The drive of the paper.
+const DEVICE: &str = "pink-zcu102";
+/// The systems of the paper, and what it calls them.
+pub(super) const SYSTEMS: [(&str, &str); 4] =
+    [("hash", "Hash"), ("lightstore", "LSM-tree"), ("pink", "PinK"), ("pink-hw", "PinK+HW")];
+/// The workloads, in the order in which they run on a loaded drive. E comes last: it is the one
+/// that hash does not run, and until it all have done the same.
+pub(super) const WORKLOADS: [&str; 6] = ["a", "b", "c", "d", "f", "e"];
+/// Those in which reads are measured.
+pub(super) const READS: [&str; 5] = ["a", "b", "c", "d", "f"];
+/// Levels of the experiment on higher trees.
+pub(super) const HEIGHTS: std::ops::RangeInclusive<u32> = 3..=7;
+
+/// How large the experiments are.
+pub(super) struct Size {
+    /// The drive, its memory and the number of pairs are divided by this.
+    pub divisor: u64,
+    pub records: u64,
+    /// Operations of each workload.
+    pub operations: u64,
+    /// Range queries of E.
+    pub scans: u64,
+}
+
+impl Size {
+    pub(super) fn of(scale: Scale) -> Self {
+        match scale {
+            Scale::Quick => {
+                Self { divisor: 32, records: 1_375_000, operations: 400_000, scans: 10_000 }
+            }
+            Scale::Paper => {
+                Self { divisor: 1, records: 44_000_000, operations: 4_400_000, scans: 44_000 }
+            }
+        }
+    }
+}
+
+/// One workload on one system: plain numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Cell {
+    pub workload: &'static str,
+    pub operations_per_second: f64,
+    pub get: LatencySummary,
+    pub get_histogram: Option<hdrhistogram::Histogram<u64>>,
+    pub put: LatencySummary,
+    pub reads_per_get: Vec<u64>,
+    pub mean_reads: f64,
+    pub most_reads: usize,
+    /// Client reads that met a program or an erase on their die.
+    pub behind_writes: f64,
+    pub traffic: Traffic,
+}
+
+/// Pages moved by background work.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Traffic {
+    pub compaction_read: u64,
+    pub compaction_written: u64,
+    pub gc_read: u64,
+    pub gc_written: u64,
+    pub user_pages: f64,
+}
+
+/// A system and what it did.
+pub(super) struct System {
+    pub design: &'static str,
+    pub name: String,
+    pub load: Cell,
+    pub cells: Vec<Cell>,
+    pub plan: Option<LevelPlan>,
+}
+
+impl System {
+    /// One of its workloads, if it ran it.
+    pub(super) fn cell(&self, workload: &str) -> Option<&Cell> {
+        self.cells.iter().find(|cell| cell.workload == workload)
+    }
+}
+
+/// Everything that was measured.
+pub(super) struct Measured {
+    /// In the order of [`SYSTEMS`].
+    pub systems: Vec<System>,
+    /// `PinK` with 0, 1, 2 and 3 levels pinned.
+    pub pinned: Vec<System>,
+    /// `PinK` without prefixes and range pointers.
+    pub plain: System,
+    /// Higher trees, with as many levels pinned as fit.
+    pub heights: Vec<System>,
+    pub page_bytes: u64,
+}
+
+/// Runs all experiments.
+pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
+    let (scale, seed) = (plan.scale, plan.seed);
+    let mut jobs = Vec::new();
+    let mut add = |name: String, design: &'static str, workloads: &'static [&'static str], change: Change| {
+        let title = format!("{name}: Load, {}", workloads.join(", ").to_uppercase());
+        jobs.push(Job::new(title, move || system(scale, seed, design, name, workloads, change)));
+    };
+    for (design, name) in SYSTEMS {
+        let workloads: &[&str] = if design == "hash" { &READS } else { &WORKLOADS };
+        add(name.to_owned(), design, workloads, Change::None);
+    }
+    for levels in 0..=3 {
+        let name = format!("{levels} levels pinned");
+        add(name, "pink", &["a", "c"], Change::Pin(levels));
+    }
+    add("PinK (NO-OPT)".to_owned(), "pink", &["c"], Change::NoSearchAids);
+    for height in HEIGHTS {
+        add(format!("{height} levels in all"), "pink", &["a", "c"], Change::Height(height));
+    }
+    let mut done = run_all(jobs, plan.threads, plan.watcher).into_iter();
+    let mut take = |count: usize| done.by_ref().take(count).collect::<Result<Vec<_>, _>>();
+    let (systems, pinned) = (take(SYSTEMS.len())?, take(4)?);
+    let plain = take(1)?.remove(0);
+    let heights = take(HEIGHTS.count())?;
+    let page_bytes = u64::from(device(1)?.flash.geometry.page_bytes);
+    Ok(Measured { systems, pinned, plain, heights, page_bytes })
+}
+
+/// How a variant differs from its design.
+#[derive(Clone, Copy)]
+enum Change {
+    None,
+    /// So many levels pinned.
+    Pin(u32),
+    /// Neither prefixes nor range pointers.
+    NoSearchAids,
+    /// So many levels below the memtable.
+    Height(u32),
+}
+
+/// The paper's drive, divided: fewer blocks of fewer pages, so that it has as many dies and about
+/// as many superblocks as before. An erase takes as much less time as a block has fewer pages, so
+/// that erasing takes its share of the time as before.
+pub(super) fn device(divisor: u64) -> Result<DeviceProfile, Failure> {
+    let mut device = DeviceProfile::load(DEVICE).map_err(|error| error.to_string())?;
+    let geometry = &mut device.flash.geometry;
+    let smaller_blocks = (divisor as u32).min(8);
+    geometry.pages_per_block /= smaller_blocks;
+    geometry.blocks_per_plane /= (divisor as u32) / smaller_blocks;
+    device.flash.timing.erase_us /= f64::from(smaller_blocks);
+    device.dram.index_bytes /= divisor;
+    if divisor > 1 {
+        device.name = format!("{DEVICE} / {divisor}");
+    }
+    Ok(device)
+}
+
+fn design(name: &str, divisor: u64, change: Change) -> Result<Design, Failure> {
+    let mut design = Design::load(name).map_err(|error| error.to_string())?;
+    design.divide_buffers(divisor);
+    if let Some(options) = design.lsm_mut() {
+        match change {
+            Change::None => {}
+            Change::Pin(levels) => options.pinned_levels = Some(levels),
+            Change::NoSearchAids => {
+                options.prefix_bytes = 0;
+                options.range_pointers = false;
+            }
+            Change::Height(levels) => options.levels = levels,
+        }
+    }
+    Ok(design)
+}
+
+/// A workload of YCSB on the paper's pairs.
+fn ycsb(name: &str, size: &Size) -> Result<CoreWorkload, Failure> {
+    let mut properties = workload::builtin(name).expect("it is built in");
+    let operations = if name == "e" { size.scans } else { size.operations };
+    properties.set("recordcount", &size.records.to_string());
+    properties.set("operationcount", &operations.to_string());
+    // A range get of the paper's drive asks for all its pairs at once.
+    properties.set("scanbatch", "100");
+    CoreWorkload::from_properties(&properties).map_err(|error| error.to_string())
+}
+
+fn system(
+    scale: Scale,
+    seed: u64,
+    name: &'static str,
+    shown: String,
+    workloads: &[&'static str],
+    change: Change,
+) -> Result<System, Failure> {
+    let size = Size::of(scale);
+    let spec = StandSpec {
+        design: design(name, size.divisor, change)?,
+        device: device(size.divisor)?,
+        records: ycsb("c", &size)?,
+        outstanding: 64,
+        seed,
+    };
+    let (mut stand, load) = Stand::load(&spec)?;
+    let load = cell("load", &load, &spec);
+    let mut cells = Vec::with_capacity(workloads.len());
+    for workload in workloads {
+        let phase = stand.run(ycsb(workload, &size)?)?;
+        cells.push(cell(workload, &phase, &spec));
+    }
+    Ok(System { design: name, name: shown, load, cells, plan: stand.drive.plan() })
+}
+
+fn cell(workload: &'static str, phase: &Phase, spec: &StandSpec) -> Cell {
+    let page_bytes = f64::from(spec.device.flash.geometry.page_bytes);
+    Cell {
+        workload,
+        operations_per_second: phase.operations_per_second,
+        get: phase.summary(OpKind::Get),
+        get_histogram: phase.get.clone(),
+        put: phase.summary(OpKind::Put),
+        reads_per_get: phase.reads_per_get.clone(),
+        mean_reads: phase.mean_reads(),
+        most_reads: phase.most_reads(),
+        behind_writes: phase.share_behind_writes(),
+        traffic: Traffic {
+            compaction_read: phase.pages_read(&[IoClass::CompactionRead]),
+            compaction_written: phase.pages_programmed(&[IoClass::CompactionWrite]),
+            gc_read: phase.pages_read(&[IoClass::GcRead]),
+            gc_written: phase.pages_programmed(&[IoClass::GcWrite]),
+            user_pages: phase.user_bytes as f64 / page_bytes,
+        },
+    }
+}

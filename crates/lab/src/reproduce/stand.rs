@@ -1,0 +1,201 @@
+//! A test stand: one drive with one design, loaded once, on which workloads run in turn.
+
+use engine::EngineStats;
+use flash::FlashStats;
+use hdrhistogram::Histogram;
+use kvssd::{Design, DeviceProfile, DriveOptions, KvDrive};
+use runtime::{IoClass, Runtime};
+use workload::{ClientOptions, CoreWorkload, LatencySummary, OpKind, RunReport, Session};
+
+use crate::target::DriveTarget;
+
+/// What an experiment stands on.
+#[derive(Clone, Debug)]
+pub(super) struct StandSpec {
+    pub design: Design,
+    pub device: DeviceProfile,
+    /// Keys, values and number of the records.
+    pub records: CoreWorkload,
+    /// Operations outstanding at a time.
+    pub outstanding: usize,
+    pub seed: u64,
+}
+
+/// A loaded drive.
+pub(super) struct Stand {
+    rt: Runtime,
+    pub drive: KvDrive,
+    session: Option<Session<DriveTarget>>,
+    clients: ClientOptions,
+}
+
+/// What one phase on a stand gave: plain values, so that stands can run side by side.
+#[derive(Clone, Debug)]
+pub(super) struct Phase {
+    pub operations_per_second: f64,
+    pub seconds: f64,
+    /// Pairs that scans gave, each second.
+    pub pairs_per_second: f64,
+    pub get: Option<Histogram<u64>>,
+    pub seek: Option<Histogram<u64>>,
+    pub next: Option<Histogram<u64>>,
+    pub put: Option<Histogram<u64>>,
+    /// Gets by flash reads.
+    pub reads_per_get: Vec<u64>,
+    /// Counters of the engine over the phase.
+    pub user_bytes: u64,
+    pub engine: EngineStats,
+    pub flash: FlashStats,
+    /// The same at the beginning of the phase.
+    engine_before: EngineStats,
+    flash_before: FlashStats,
+}
+
+/// Why an experiment could not be done, in words.
+pub(super) type Failure = String;
+
+impl Stand {
+    /// Loads the records; waits for background work to settle.
+    pub(super) fn load(spec: &StandSpec) -> Result<(Self, Phase), Failure> {
+        let say = |what: String| format!("{} on {}: {what}", spec.design.name, spec.device.name);
+        let rt = Runtime::new(spec.seed);
+        let mut options = DriveOptions::new(spec.design.index());
+        options.expected_key_bytes = spec.records.keys.key_bytes() as u32;
+        options.expected_value_bytes = spec.records.values.longest_bytes();
+        options.iterators = options.iterators.max(spec.outstanding as u32);
+        let drive = KvDrive::format(&rt.handle(), &spec.device, options);
+        let drive = drive.map_err(|error| say(error.to_string()))?;
+        let target = DriveTarget(drive.clone());
+        let records = spec.records.clone();
+        let session = Session::new(rt.handle(), target, records, spec.seed);
+        let mut session = session.map_err(|error| say(error.to_string()))?;
+        let clients = ClientOptions::closed(spec.outstanding);
+        let before = (drive.engine_stats(), drive.flash_stats());
+        let (settling, options) = (drive.clone(), clients.clone());
+        let (session, report) = rt.block_on(async move {
+            let report = session.load(&options, |_, _| {}).await;
+            settling.settle().await;
+            (session, report)
+        });
+        let report = report.map_err(|error| say(error.to_string()))?;
+        let stand = Self { rt, drive, session: Some(session), clients };
+        let phase = stand.phase(&report, before).map_err(say)?;
+        Ok((stand, phase))
+    }
+
+    /// Runs a workload on the same records.
+    pub(super) fn run(&mut self, workload: CoreWorkload) -> Result<Phase, Failure> {
+        let mut session = self.session.take().expect("a stand has its session between runs");
+        let before = (self.drive.engine_stats(), self.drive.flash_stats());
+        let clients = self.clients.clone();
+        let (session, report) = self.rt.block_on(async move {
+            let report = match session.switch(workload) {
+                Ok(()) => session.run(&clients, |_, _| {}).await,
+                Err(error) => Err(error),
+            };
+            (session, report)
+        });
+        self.session = Some(session);
+        let report = report.map_err(|error| error.to_string())?;
+        self.phase(&report, before)
+    }
+
+    /// Runs something else on the drive.
+    pub(super) fn with<T: 'static, F: Future<Output = T> + 'static>(
+        &self,
+        act: impl FnOnce(KvDrive) -> F,
+    ) -> T {
+        self.rt.block_on(act(self.drive.clone()))
+    }
+
+    fn phase(
+        &self,
+        report: &RunReport,
+        before: (EngineStats, FlashStats),
+    ) -> Result<Phase, Failure> {
+        if let Some(mismatch) = report.mismatches.first() {
+            return Err(format!("wrong data, this is a bug: {mismatch}"));
+        }
+        if let Some(error) = &report.first_error {
+            return Err(format!("ended early: {error}"));
+        }
+        let (engine_before, flash_before) = before;
+        let (engine, flash) = (self.drive.engine_stats(), self.drive.flash_stats());
+        let seconds = report.elapsed().as_secs_f64();
+        let (now, then) = (engine.reads_per_get.counts(), engine_before.reads_per_get.counts());
+        Ok(Phase {
+            operations_per_second: report.throughput(),
+            seconds,
+            pairs_per_second: report.scanned_pairs as f64 / seconds.max(f64::MIN_POSITIVE),
+            get: report.histogram(OpKind::Get).cloned(),
+            seek: report.histogram(OpKind::Seek).cloned(),
+            next: report.histogram(OpKind::Next).cloned(),
+            put: report.histogram(OpKind::Put).cloned(),
+            reads_per_get: crate::bench::difference(now, then),
+            user_bytes: engine.user_bytes - engine_before.user_bytes,
+            engine,
+            flash,
+            engine_before,
+            flash_before,
+        })
+    }
+}
+
+impl Phase {
+    /// Latencies of gets in short.
+    pub(super) fn gets(&self) -> LatencySummary {
+        summary(self.get.as_ref())
+    }
+
+    /// Latencies of Nexts in short.
+    pub(super) fn nexts(&self) -> LatencySummary {
+        summary(self.next.as_ref())
+    }
+
+    /// Latencies of Seeks in short.
+    pub(super) fn seeks(&self) -> LatencySummary {
+        summary(self.seek.as_ref())
+    }
+
+    /// Mean flash reads of a get.
+    pub(super) fn mean_reads(&self) -> f64 {
+        let gets: u64 = self.reads_per_get.iter().sum();
+        let reads: u64 = (0..).zip(&self.reads_per_get).map(|(reads, gets)| reads * gets).sum();
+        reads as f64 / gets.max(1) as f64
+    }
+
+    /// Most flash reads of a get.
+    pub(super) fn most_reads(&self) -> usize {
+        self.reads_per_get.iter().rposition(|gets| *gets > 0).unwrap_or(0)
+    }
+
+    /// Pages read for `classes`.
+    pub(super) fn pages_read(&self, classes: &[IoClass]) -> u64 {
+        let of = |stats: &FlashStats, class| stats.of(class).pages_read;
+        classes.iter().map(|class| of(&self.flash, *class) - of(&self.flash_before, *class)).sum()
+    }
+
+    /// Pages programmed for `classes`.
+    pub(super) fn pages_programmed(&self, classes: &[IoClass]) -> u64 {
+        let of = |stats: &FlashStats, class| stats.of(class).pages_programmed;
+        classes.iter().map(|class| of(&self.flash, *class) - of(&self.flash_before, *class)).sum()
+    }
+
+    /// Client reads that found their die busy with a program or an erase, as a share of all.
+    pub(super) fn share_behind_writes(&self) -> f64 {
+        let reads = |stats: &FlashStats, blocker| stats.waits(blocker).reads;
+        let of = |blocker| reads(&self.flash, blocker) - reads(&self.flash_before, blocker);
+        let behind = of(flash::Blocker::Program) + of(flash::Blocker::Erase);
+        let all = behind + of(flash::Blocker::None) + of(flash::Blocker::Read);
+        behind as f64 / all.max(1) as f64
+    }
+
+    /// What iterators did in the phase.
+    pub(super) fn index_reads_of_nexts(&self) -> u64 {
+        self.engine.iterators.next_index_reads - self.engine_before.iterators.next_index_reads
+    }
+}
+
+fn summary(histogram: Option<&Histogram<u64>>) -> LatencySummary {
+    histogram.map(LatencySummary::of).unwrap_or_default()
+}
