@@ -29,7 +29,7 @@ pub use format::value::Value;
 pub use lsm::open::{OpenError, Setup};
 pub use lsm::picker::Granularity;
 pub use lsm::{Condition, Engine, Lookup};
-pub use options::{Options, Surroundings};
+pub use options::{Filters, Options, Surroundings};
 pub use planted::{Fault, Planted};
 pub use stats::{EngineStats, MemoryUse, ReadCounts};
 pub use store::Cpu;

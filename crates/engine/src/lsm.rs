@@ -13,6 +13,7 @@
 pub(crate) mod collect;
 pub(crate) mod compaction;
 pub(crate) mod dump;
+pub(crate) mod filter;
 pub(crate) mod flush;
 pub(crate) mod key_index;
 pub(crate) mod level;
@@ -41,7 +42,7 @@ use crate::lsm::collect::Sweep;
 use crate::lsm::memtable::{Entry, Memtable};
 use crate::lsm::reads::Located;
 use crate::lsm::version::Version;
-use crate::options::{Options, Surroundings};
+use crate::options::{Filters, Options, Surroundings};
 use crate::planted::Fault;
 use crate::sizing::{LevelPlan, SizingInput};
 use crate::stats::{EngineStats, MemoryUse};
@@ -336,6 +337,7 @@ pub(crate) fn sizing_input(
         segment_bytes: u64::from(shape.page_bytes),
         prefix_bytes: options.prefix_bytes as u64,
         range_pointer_bytes: if options.range_pointers { RANGE_POINTER_BYTES } else { 0 },
+        has_filters: options.filters == Filters::Monkey,
         dram_bytes: surroundings.index_dram_bytes,
         levels: options.levels,
     }

@@ -8,6 +8,17 @@ use crate::sizing::LevelSizing;
 /// Most levels below the memtable.
 pub(crate) const MAX_LEVELS: usize = 12;
 
+/// What stands in memory for segments that are not pinned, so that a Get need not read them all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Filters {
+    /// Nothing: a Get reads one segment of each such level until it meets its key.
+    #[default]
+    None,
+    /// Bloom filters per segment, sized level by level as Monkey does (`sizing::monkey`).
+    Monkey,
+}
+
 /// Options of an engine. `PinK` is a value of this type.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,6 +37,9 @@ pub struct Options {
     pub prefix_bytes: usize,
     /// Whether searches are bounded by range pointers.
     pub range_pointers: bool,
+    /// What tells a Get which unpinned segments it need not read.
+    #[serde(default)]
+    pub filters: Filters,
     /// How much of a level one compaction takes.
     pub compaction: Granularity,
     /// Compactions that may run side by side.
@@ -49,10 +63,25 @@ impl Options {
             pinned_levels: None,
             prefix_bytes: 4,
             range_pointers: true,
+            filters: Filters::None,
             compaction: Granularity::Partial,
             compaction_workers: 2,
             fill: 0.7,
             gc_start: 0.05,
+        }
+    }
+
+    /// The baseline of the `PinK` paper, after `LightStore`: all levels in flash, one growth factor,
+    /// and the memory spent on Bloom filters; no prefixes, no range pointers. What is not named here
+    /// is as in [`Self::pink`], compaction in particular, so that a comparison is one of the index.
+    pub fn lightstore() -> Self {
+        Self {
+            level_sizing: LevelSizing::Symmetric,
+            pinned_levels: Some(0),
+            prefix_bytes: 0,
+            range_pointers: false,
+            filters: Filters::Monkey,
+            ..Self::pink()
         }
     }
 
@@ -70,6 +99,14 @@ impl Options {
         }
         if self.prefix_bytes > 8 {
             problems.push(format!("prefix_bytes is {}, must be 0 to 8", self.prefix_bytes));
+        }
+        let leaves_none_unpinned = self.pinned_levels.is_some_and(|pinned| pinned >= self.levels);
+        if leaves_none_unpinned && self.filters != Filters::None {
+            problems.push(
+                "filters are for levels that are not pinned, and pinned_levels leaves none: pin \
+                 fewer levels, or set filters to \"none\""
+                    .to_owned(),
+            );
         }
         if self.compaction_workers == 0 {
             problems.push("compaction_workers must be at least 1".to_owned());

@@ -18,11 +18,13 @@ pub enum Fault {
     PublishBeforeDurable,
     /// The dump leaves out frozen memtables.
     DumpWithoutFrozen,
+    /// A filter does not know the last key of its segment.
+    FilterForgetsKeys,
 }
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::SkipChecksum,
         Self::ReleaseEarly,
         Self::ReadWithoutEpoch,
@@ -30,6 +32,7 @@ impl Fault {
         Self::DropTombstonesEarly,
         Self::PublishBeforeDurable,
         Self::DumpWithoutFrozen,
+        Self::FilterForgetsKeys,
     ];
 }
 

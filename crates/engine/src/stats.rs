@@ -40,6 +40,10 @@ pub struct EngineStats {
     pub reads_per_get: ReadCounts,
     /// Client reads that were served by another client's read of the same page.
     pub shared_reads: u64,
+    /// Meta segments that client commands read and that did not have the key.
+    pub vain_meta_reads: u64,
+    /// Bloom filters that client commands asked.
+    pub filter_probes: u64,
     /// Gets that found a value.
     pub gets_found: u64,
     /// Gets that found none.
@@ -93,6 +97,8 @@ pub struct MemoryUse {
     pub range_pointers: u64,
     /// Pinned meta segments.
     pub pinned_segments: u64,
+    /// Bloom filters of unpinned segments.
+    pub filters: u64,
     /// Cached pages of unpinned levels (this design keeps none).
     pub caches: u64,
     /// Objects in memtables; not part of the index budget (the paper's table leaves them out).
@@ -104,6 +110,7 @@ pub struct MemoryUse {
 impl MemoryUse {
     /// What counts against the index budget.
     pub fn index_bytes(&self) -> u64 {
-        self.level_lists + self.prefixes + self.range_pointers + self.pinned_segments + self.caches
+        let lists = self.level_lists + self.prefixes + self.range_pointers;
+        lists + self.pinned_segments + self.filters + self.caches
     }
 }

@@ -31,8 +31,8 @@ use crate::store::space::{Claimant, Promise};
 pub(crate) enum Place<'a> {
     /// Their level is pinned.
     Memory,
-    /// Space that was promised.
-    Medium(Promise<'a>),
+    /// Space that was promised, for segments of this level.
+    Medium(Promise<'a>, usize),
 }
 
 impl<M: Medium> Inner<M> {
@@ -168,7 +168,9 @@ impl<M: Medium> Inner<M> {
             return Some(Place::Memory);
         }
         let claimant = Claimant::Compaction;
-        self.store.try_promise(Purpose::Meta, pages, claimant).map(Place::Medium)
+        self.store
+            .try_promise(Purpose::Meta, pages, claimant)
+            .map(|promise| Place::Medium(promise, level))
     }
 
     /// Writes segments out that are in memory although the plan no longer pins their level, some
@@ -311,10 +313,11 @@ impl<M: Medium> Inner<M> {
         class: IoClass,
         urgency: impl Fn() -> f64,
     ) -> Vec<NamedSegment> {
-        let promise = match place {
+        let (promise, level) = match place {
             Place::Memory => return segments.into_iter().map(pin).collect(),
-            Place::Medium(promise) => promise,
+            Place::Medium(promise, level) => (promise, level),
         };
+        let filters = self.filters_for(level, &segments).await;
         let (names, pages): (Vec<_>, Vec<_>) = segments
             .into_iter()
             .map(|built| ((built.first_key, built.entries), built.bytes))
@@ -323,9 +326,11 @@ impl<M: Medium> Inner<M> {
         names
             .into_iter()
             .zip(numbers)
-            .map(|((first_key, entries), page)| NamedSegment {
+            .zip(filters)
+            .map(|(((first_key, entries), page), filter)| NamedSegment {
                 first_key,
                 segment: Segment { location: Location::Stored(page), entries },
+                filter,
             })
             .collect()
     }
@@ -395,7 +400,7 @@ enum Loading<F> {
 
 /// A pinned segment as a merge would have made it.
 fn built(named: NamedSegment) -> Option<BuiltSegment> {
-    let NamedSegment { first_key, segment } = named;
+    let NamedSegment { first_key, segment, filter: _ } = named;
     let Location::Pinned(image) = segment.location else {
         return None;
     };
@@ -405,5 +410,5 @@ fn built(named: NamedSegment) -> Option<BuiltSegment> {
 fn pin(built: BuiltSegment) -> NamedSegment {
     let location = Location::Pinned(PageImage::new(&built.bytes));
     let segment = Segment { location, entries: built.entries };
-    NamedSegment { first_key: built.first_key, segment }
+    NamedSegment { first_key: built.first_key, segment, filter: None }
 }

@@ -190,7 +190,11 @@ mod tests {
     /// A level whose segments begin with these keys.
     fn keys(keys: impl Iterator<Item = u8>) -> Level {
         let segment = || Segment { location: Location::Stored(PageNo(0)), entries: 1 };
-        let named = keys.map(|key| NamedSegment { first_key: [key].into(), segment: segment() });
+        let named = keys.map(|key| NamedSegment {
+            first_key: [key].into(),
+            segment: segment(),
+            filter: None,
+        });
         Level::empty(0).splice(0..0, named.collect())
     }
 

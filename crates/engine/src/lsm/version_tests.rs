@@ -11,6 +11,7 @@ fn named(key: u16) -> NamedSegment {
     NamedSegment {
         first_key: format!("user{key:05}").into_bytes().into(),
         segment: Segment { location: Location::Stored(PageNo(u32::from(key))), entries: 1 },
+        filter: None,
     }
 }
 
