@@ -34,8 +34,10 @@ impl Design {
 
 impl Entry for Design {
     const KIND: &'static str = "design";
-    const BUILT_IN: &'static [(&'static str, &'static str)] =
-        &[("pink", include_str!("../designs/pink.toml"))];
+    const BUILT_IN: &'static [(&'static str, &'static str)] = &[
+        ("pink", include_str!("../designs/pink.toml")),
+        ("lightstore", include_str!("../designs/lightstore.toml")),
+    ];
 
     fn problems(&self) -> Vec<String> {
         self.engine.problems()
@@ -49,6 +51,12 @@ mod tests {
     #[test]
     fn the_built_in_pink_is_the_engine_s_pink() {
         assert_eq!(Design::load("pink").expect("it is built in").engine, Options::pink());
+    }
+
+    #[test]
+    fn the_built_in_lightstore_is_the_engine_s_lightstore() {
+        let lightstore = Design::load("lightstore").expect("it is built in").engine;
+        assert_eq!(lightstore, Options::lightstore());
     }
 
     #[test]

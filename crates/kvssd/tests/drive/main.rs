@@ -7,6 +7,7 @@
 mod commands;
 mod crash_points;
 mod damage;
+mod filters;
 mod harness;
 mod model;
 mod planted;

@@ -9,16 +9,16 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 
-use engine::{Fault, Granularity, Value};
+use engine::{Fault, Granularity, Options, Planted, Value};
 use kvssd::{DeviceProfile, DriveOptions, KvDrive, Status, StoreMode};
 use runtime::{Handle, Nanos, Rng};
 
-use crate::harness::{Machine, small_device, small_tlc_device, with_fault};
+use crate::harness::{Machine, small, small_device, small_tlc_device};
 
 /// What varies from trial to trial besides the random choices.
 pub(crate) struct Shape {
     pub device: DeviceProfile,
-    pub granularity: Granularity,
+    pub design: Options,
     pub keys: usize,
     /// Every key is stored once before anything else: the drive is full from the start.
     pub is_filled: bool,
@@ -39,15 +39,24 @@ impl Shape {
             device.controller.cores = 16;
             device.flash.timing.erase_us = 100.0;
         }
+        let compaction = if seed % 3 == 2 { Granularity::Whole } else { Granularity::Partial };
         Self {
             device,
-            granularity: if seed % 3 == 2 { Granularity::Whole } else { Granularity::Partial },
+            design: Options { compaction, ..design_of_seed(seed) },
             keys: if is_filled { 6_000 } else { 1_400 },
             is_filled,
             clients: 8,
             sessions: 4,
             session: Nanos::from_millis(900),
         }
+    }
+}
+
+/// The designs take turns, at a pace of their own, so that each meets every kind of drive.
+fn design_of_seed(seed: u64) -> Options {
+    match seed % 11 {
+        3 | 8 => Options::lightstore(),
+        _ => Options::pink(),
     }
 }
 
@@ -251,8 +260,8 @@ fn random_value(rng: &mut Rng) -> Value {
 /// Runs a trial. `Err` says what the drive got wrong.
 pub(crate) fn run_trial(seed: u64, shape: &Shape, fault: Option<Fault>) -> Result<Tally, String> {
     let mut rng = Rng::derive(seed, "trial");
-    let mut options = with_fault(fault);
-    options.engine.compaction = shape.granularity;
+    let planted = fault.map_or_else(Planted::default, Planted::new);
+    let options = DriveOptions { planted, ..small(shape.design.clone()) };
     let world = World::new(shape.keys);
     let mut tally = Tally::default();
     let mut machine = Machine::format(seed, &shape.device, options.clone());
