@@ -70,6 +70,8 @@ pub struct Memory {
     pub range_pointers: u64,
     /// Pinned meta segments.
     pub pinned_segments: u64,
+    /// Bloom filters.
+    pub filters: u64,
     /// Caches.
     pub caches: u64,
     /// Sum of the above: what the budget bounds.
@@ -125,6 +127,8 @@ pub struct FlashResult {
     pub client_reads_behind: BTreeMap<&'static str, u64>,
     /// Client reads served by another client's read of the same page.
     pub client_reads_shared: u64,
+    /// Meta segments that clients read and that did not have their key.
+    pub vain_meta_reads: u64,
     /// Programs and erases suspended for a read.
     pub suspends: u64,
     /// Memtables flushed.

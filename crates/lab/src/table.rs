@@ -105,6 +105,7 @@ fn memory(result: &BenchResult) -> String {
         ("prefixes", memory.prefixes),
         ("range pointers", memory.range_pointers),
         ("pinned segments", memory.pinned_segments),
+        ("filters", memory.filters),
         ("caches", memory.caches),
         ("index in all", memory.index),
         ("  budget", memory.index_budget),
@@ -146,7 +147,7 @@ fn work(result: &BenchResult) -> String {
     format!(
         "{table}\nwrite amplification: load {}, run {}, both {}\n\
          dies busy {:.1} % of the time; client reads by what was in their way: {}; \
-         {} shared another's read\n\
+         {} shared another's read; {} meta segments read in vain\n\
          {} flushes, compactions {:?}, {} extents collected, {} objects moved, {} blocks erased, \
          {} suspends\n{} writes waited for room, {} s in all",
         amplification(result.load.write_amplification),
@@ -155,6 +156,7 @@ fn work(result: &BenchResult) -> String {
         flash.die_utilisation * 100.0,
         waits.join(", "),
         count_text(flash.client_reads_shared),
+        count_text(flash.vain_meta_reads),
         count_text(flash.flushes),
         flash.compactions,
         count_text(flash.extents_collected),
