@@ -10,6 +10,7 @@
 //! way can lead to it; everything an acknowledged write changed is in memory that a power cut
 //! dumps, or durable on the medium.
 
+pub(crate) mod accelerator;
 pub(crate) mod collect;
 pub(crate) mod compaction;
 pub(crate) mod dump;
@@ -38,6 +39,7 @@ use crate::error::EngineError;
 use crate::format::meta_segment;
 use crate::format::object::Sequence;
 use crate::format::pointer::PointerFormat;
+use crate::lsm::accelerator::{Accelerator, MergeUnit};
 use crate::lsm::collect::Sweep;
 use crate::lsm::memtable::{Entry, Memtable};
 use crate::lsm::reads::Located;
@@ -84,6 +86,8 @@ pub(crate) struct Inner<M> {
     /// Pages of the slice that there was no space for last; 0 if there was.
     pub short_of: Cell<u32>,
     pub compaction_buffers: Cell<u64>,
+    /// What merges into unpinned levels, if it is not the processor.
+    pub merge_unit: Option<MergeUnit>,
     pub stats: RefCell<EngineStats>,
 }
 
@@ -139,11 +143,14 @@ impl<M: Medium> Engine<M> {
         options: Options,
         surroundings: Surroundings,
         plan: LevelPlan,
+        accelerator: Option<Accelerator>,
     ) -> Self {
         let levels = options.levels as usize;
         let version = Version::new(levels, options.prefix_bytes, options.range_pointers);
         let compactions = vec![0; levels];
+        let handle = store.handle.clone();
         let inner = Inner {
+            merge_unit: accelerator.map(|device| MergeUnit::new(handle, device)),
             store: Rc::new(store),
             plan: RefCell::new(plan),
             version: RefCell::new(Rc::new(version)),
@@ -252,10 +259,11 @@ impl<M: Medium> Engine<M> {
 
     /// Counters so far.
     pub fn stats(&self) -> EngineStats {
-        EngineStats {
-            shared_reads: self.inner.store.shared_reads(),
-            ..self.inner.stats.borrow().clone()
-        }
+        let inner = &self.inner;
+        let mut stats = inner.stats.borrow().clone();
+        stats.shared_reads = inner.store.shared_reads();
+        stats.accelerator.busy = inner.merge_unit.as_ref().map_or(Nanos::ZERO, MergeUnit::busy);
+        stats
     }
 
     /// Memory in use now.

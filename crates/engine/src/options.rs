@@ -19,6 +19,17 @@ pub enum Filters {
     Monkey,
 }
 
+/// What merges segments into levels that are not pinned. Merges within memory are the processor's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MergeBy {
+    /// The firmware's processor.
+    #[default]
+    Cpu,
+    /// The accelerator that the device must have.
+    Accelerator,
+}
+
 /// Options of an engine. `PinK` is a value of this type.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,6 +53,9 @@ pub struct Options {
     pub filters: Filters,
     /// How much of a level one compaction takes.
     pub compaction: Granularity,
+    /// What merges segments into levels that are not pinned.
+    #[serde(default)]
+    pub merge: MergeBy,
     /// Compactions that may run side by side.
     pub compaction_workers: usize,
     /// Share of the medium that user data is laid out to fill.
@@ -65,10 +79,16 @@ impl Options {
             range_pointers: true,
             filters: Filters::None,
             compaction: Granularity::Partial,
+            merge: MergeBy::Cpu,
             compaction_workers: 2,
             fill: 0.7,
             gc_start: 0.05,
         }
+    }
+
+    /// `PinK` with the merge accelerator of its prototype.
+    pub fn pink_hw() -> Self {
+        Self { merge: MergeBy::Accelerator, ..Self::pink() }
     }
 
     /// The baseline of the `PinK` paper, after `LightStore`: all levels in flash, one growth factor,
@@ -108,6 +128,13 @@ impl Options {
                     .to_owned(),
             );
         }
+        if leaves_none_unpinned && self.merge == MergeBy::Accelerator {
+            problems.push(
+                "the accelerator merges into levels that are not pinned, and pinned_levels leaves \
+                 none: pin fewer levels, or set merge to \"cpu\""
+                    .to_owned(),
+            );
+        }
         if self.compaction_workers == 0 {
             problems.push("compaction_workers must be at least 1".to_owned());
         }
@@ -131,4 +158,21 @@ pub struct Surroundings {
     pub expected_key_bytes: u32,
     /// Value length that levels are sized for, in bytes.
     pub expected_value_bytes: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn designs_that_cannot_be_are_refused_in_words() {
+        for preset in [Options::pink(), Options::pink_hw(), Options::lightstore()] {
+            assert_eq!(preset.problems(), Vec::<String>::new());
+        }
+        let all_pinned =
+            |options: Options| Options { pinned_levels: Some(4), ..options }.problems().join("; ");
+        assert_eq!(all_pinned(Options::pink()), "");
+        assert!(all_pinned(Options::pink_hw()).contains("merge"));
+        assert!(all_pinned(Options::lightstore()).contains("filters"));
+    }
 }

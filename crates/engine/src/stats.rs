@@ -33,6 +33,21 @@ impl ReadCounts {
     }
 }
 
+/// What a merge accelerator did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AcceleratorWork {
+    /// Merges it did.
+    pub merges: u64,
+    /// Merges it should have done and left to the processor: entries too long, or a copy damaged.
+    pub left_to_processor: u64,
+    /// Bytes of its inputs.
+    pub bytes: u64,
+    /// Pages written for it to read, and for nothing else.
+    pub pages_copied: u64,
+    /// Time it was at work.
+    pub busy: Nanos,
+}
+
 /// Counters since the engine was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EngineStats {
@@ -66,6 +81,8 @@ pub struct EngineStats {
     pub merged_entries: u64,
     /// Entries dropped because a newer one of their key was met.
     pub dropped_duplicates: u64,
+    /// The merge accelerator's share; zeros without one.
+    pub accelerator: AcceleratorWork,
     /// Data extents collected.
     pub gc_data_extents: u64,
     /// Meta extents collected.

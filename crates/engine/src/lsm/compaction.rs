@@ -18,10 +18,11 @@ use runtime::{IoClass, PageImage};
 use crate::format::meta_segment;
 use crate::format::pointer::Pointer;
 use crate::lsm::Inner;
+use crate::lsm::accelerator::Inputs;
 use crate::lsm::level::{Level, Location, NamedSegment, Segment};
 use crate::lsm::merge::{BuiltSegment, SegmentRun, merge, rest_from};
 use crate::lsm::picker::{self, Granularity, LevelState, Slice};
-use crate::lsm::version::LevelEdit;
+use crate::lsm::version::{LevelEdit, Version};
 use crate::planted::Fault;
 use crate::store::extents::Purpose;
 use crate::store::medium::{Medium, PageNo, Unreadable};
@@ -33,6 +34,16 @@ pub(crate) enum Place<'a> {
     Memory,
     /// Space that was promised, for segments of this level.
     Medium(Promise<'a>, usize),
+}
+
+/// Where what a step of a compaction writes goes.
+struct Places<'a> {
+    /// What stays of a slice in its own level.
+    rest: Place<'a>,
+    /// What it gives in the next one.
+    merged: Place<'a>,
+    /// What is written for the accelerator alone.
+    copies: Option<Promise<'a>>,
 }
 
 impl<M: Medium> Inner<M> {
@@ -101,7 +112,7 @@ impl<M: Medium> Inner<M> {
         self.is_pinned(level + 1) || self.store.can_promise(Purpose::Meta, pages, claimant)
     }
 
-    fn is_pinned(&self, level: usize) -> bool {
+    pub(crate) fn is_pinned(&self, level: usize) -> bool {
         level < self.plan.borrow().pinned as usize
     }
 
@@ -143,7 +154,7 @@ impl<M: Medium> Inner<M> {
         let count = picker::slice_len(upper.len(), lower.len(), pages);
         let start = if from_start { 0 } else { self.cursor(level, upper) };
         let slice = picker::slice_at(upper, lower, start, count, 2 * pages);
-        let Some(places) = self.places_for(level, &slice) else { return false };
+        let Some(places) = self.places_for(&version, level, &slice) else { return false };
         let next = slice.end_key.clone().unwrap_or_default();
         let Some(edits) = self.merge_slice(level, slice, places).await else { return false };
         self.cursors.borrow_mut()[level] = next;
@@ -151,15 +162,21 @@ impl<M: Medium> Inner<M> {
         true
     }
 
-    /// Where what a slice leaves in `level` and what it gives in the next one can go.
-    fn places_for(&self, level: usize, slice: &Slice) -> Option<(Place<'_>, Place<'_>)> {
+    /// Where what a slice of `level` gives can go; `None` if there is no space for it now.
+    fn places_for(&self, version: &Version, level: usize, slice: &Slice) -> Option<Places<'_>> {
         let payload = self.store.shape.payload_bytes;
         let bytes = (slice.upper.len() + slice.below.len()) * payload as usize;
-        let most = meta_segment::most_pages(bytes, payload);
-        let place = self.place_for(level + 1, most);
-        self.short_of.set(if place.is_some() { 0 } else { most });
+        let copies = self.pages_to_copy(version, level, slice);
+        let most = meta_segment::most_pages(bytes, payload) + copies;
+        let merged = self.place_for(level + 1, most);
+        self.short_of.set(if merged.is_some() { 0 } else { most });
         let rest = if slice.until.is_some() { self.place_for(level, 1)? } else { Place::Memory };
-        Some((rest, place?))
+        let mut merged = merged?;
+        let copies = match &mut merged {
+            Place::Medium(promise, _) if copies > 0 => Some(promise.split(copies)),
+            _ => None,
+        };
+        Some(Places { rest, merged, copies })
     }
 
     /// Where up to `pages` segments of `level` can go; `None` if there is no space for them now.
@@ -205,20 +222,21 @@ impl<M: Medium> Inner<M> {
         segments.first_at_or_after(&self.cursors.borrow()[level])
     }
 
-    /// Merges a slice of `level` into the next one, whose new segments go to the second of
-    /// `places`; what stays of the slice goes to the first.
+    /// Merges a slice of `level` into the next one.
     async fn merge_slice(
         &self,
         level: usize,
         slice: Slice,
-        places: (Place<'_>, Place<'_>),
+        places: Places<'_>,
     ) -> Option<Vec<LevelEdit>> {
         let version = Rc::clone(&self.version.borrow());
-        let Slice { upper, below, until, .. } = slice;
         let (format, payload) = (self.store.format, self.store.shape.payload_bytes);
-        let _buffers = self.buffers(upper.len() + below.len());
-        let newer = self.load(version.level(level), upper.clone()).await?;
-        let older = self.load(version.level(level + 1), below.clone()).await?;
+        let pages = slice.upper.len() + slice.below.len();
+        let _buffers = self.buffers(pages);
+        let urgency = || self.urgency_of(level);
+        let inputs = self.merge_inputs(&version, level, &slice, places.copies, urgency).await?;
+        let Inputs { newer, older, merger } = inputs;
+        let Slice { upper, below, until, .. } = slice;
         let rest = until.as_ref().and_then(|until| rest_from(&newer[0], until, format, payload));
         let merged = merge(
             SegmentRun::until(newer, format, until),
@@ -228,12 +246,10 @@ impl<M: Medium> Inner<M> {
             level + 2 == self.options.levels as usize
                 || self.store.planted.has(Fault::DropTombstonesEarly),
         );
-        let cost = self.store.cpu.costs.of_merge(merged.entries);
-        self.store.cpu.cores.spend_in_background(cost).await;
-        let urgency = || self.urgency_of(level);
+        self.spend_on_merge(merger, pages, merged.entries, merged.segments.len()).await;
         let class = IoClass::CompactionWrite;
-        let rest = self.place(rest.into_iter().collect(), places.0, class, urgency).await;
-        let new = self.place(merged.segments, places.1, class, urgency).await;
+        let rest = self.place(rest.into_iter().collect(), places.rest, class, urgency).await;
+        let new = self.place(merged.segments, places.merged, class, urgency).await;
         self.count_merge(merged.entries, &merged.dead);
         self.store.bury(&merged.dead);
         self.bury_segments(version.level(level), upper.clone());

@@ -232,10 +232,9 @@ fn into_chunks(segments: &[NamedSegment], prefix_bytes: usize) -> Vec<Rc<Chunk>>
         .map(|part| {
             let index = KeyIndex::new(part.iter().map(|named| &named.first_key[..]), prefix_bytes);
             let segments = part.iter().map(|named| named.segment.clone()).collect();
-            let filters = match part.iter().any(|named| named.filter.is_some()) {
-                true => part.iter().map(|named| named.filter.clone()).collect(),
-                false => Vec::new(),
-            };
+            let has_filters = part.iter().any(|named| named.filter.is_some());
+            let filtered = if has_filters { part } else { &[] };
+            let filters = filtered.iter().map(|named| named.filter.clone()).collect();
             Rc::new(Chunk { index, segments, filters })
         })
         .collect()
