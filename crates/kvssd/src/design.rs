@@ -36,6 +36,7 @@ impl Entry for Design {
     const KIND: &'static str = "design";
     const BUILT_IN: &'static [(&'static str, &'static str)] = &[
         ("pink", include_str!("../designs/pink.toml")),
+        ("pink-hw", include_str!("../designs/pink-hw.toml")),
         ("lightstore", include_str!("../designs/lightstore.toml")),
     ];
 
@@ -49,14 +50,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_built_in_pink_is_the_engine_s_pink() {
-        assert_eq!(Design::load("pink").expect("it is built in").engine, Options::pink());
-    }
-
-    #[test]
-    fn the_built_in_lightstore_is_the_engine_s_lightstore() {
-        let lightstore = Design::load("lightstore").expect("it is built in").engine;
-        assert_eq!(lightstore, Options::lightstore());
+    fn built_in_designs_are_the_engine_s_presets() {
+        let presets = [
+            ("pink", Options::pink()),
+            ("pink-hw", Options::pink_hw()),
+            ("lightstore", Options::lightstore()),
+        ];
+        for (name, preset) in presets {
+            let design = Design::load(name).expect("it is built in");
+            assert_eq!((&*design.name, design.engine), (name, preset));
+        }
     }
 
     #[test]

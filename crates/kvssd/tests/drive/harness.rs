@@ -40,12 +40,12 @@ pub(crate) fn small_tlc_device() -> DeviceProfile {
 
 /// `PinK` with memtables and levels to match.
 pub(crate) fn small_options() -> DriveOptions {
-    small(Options::pink())
+    small(&Options::pink())
 }
 
 /// A design with memtables and expected sizes that suit a small drive.
-pub(crate) fn small(design: Options) -> DriveOptions {
-    let engine = Options { memtable_bytes: 4 << 10, ..design };
+pub(crate) fn small(design: &Options) -> DriveOptions {
+    let engine = Options { memtable_bytes: 4 << 10, ..design.clone() };
     DriveOptions { expected_key_bytes: 30, expected_value_bytes: 120, ..DriveOptions::new(engine) }
 }
 

@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 
-use engine::{Fault, Granularity, Options, Planted, Value};
+use engine::{Fault, Granularity, MergeBy, Options, Planted, Value};
 use kvssd::{DeviceProfile, DriveOptions, KvDrive, Status, StoreMode};
 use runtime::{Handle, Nanos, Rng};
 
@@ -56,6 +56,7 @@ impl Shape {
 fn design_of_seed(seed: u64) -> Options {
     match seed % 11 {
         3 | 8 => Options::lightstore(),
+        5 | 10 => Options::pink_hw(),
         _ => Options::pink(),
     }
 }
@@ -72,6 +73,8 @@ pub(crate) struct Tally {
     pub meta_extents: u64,
     pub empty_extents: u64,
     pub objects_moved: u64,
+    /// Merges by the accelerator.
+    pub accelerated: u64,
     pub most_reads: usize,
     /// Stores that were refused for want of room.
     pub refused: u64,
@@ -92,6 +95,7 @@ impl Tally {
         self.meta_extents += other.meta_extents;
         self.empty_extents += other.empty_extents;
         self.objects_moved += other.objects_moved;
+        self.accelerated += other.accelerated;
         self.most_reads = self.most_reads.max(other.most_reads);
         self.refused += other.refused;
         self.trace ^= other.trace;
@@ -106,6 +110,7 @@ impl Tally {
             meta_extents: stats.gc_meta_extents,
             empty_extents: stats.gc_empty_extents,
             objects_moved: stats.gc_objects_moved,
+            accelerated: stats.accelerator.merges,
             most_reads: stats.reads_per_get.max(),
             trace,
             ..Self::default()
@@ -120,6 +125,8 @@ impl Tally {
         assert!(levels.iter().all(|count| *count > 0), "seed {seed}: no compaction in {self}");
         assert!(self.data_extents > 0, "seed {seed}: no data was collected in {self}");
         assert!(self.objects_moved > 0, "seed {seed}: nothing was moved in {self}");
+        let has_accelerator = shape.design.merge == MergeBy::Accelerator;
+        assert_eq!(self.accelerated > 0, has_accelerator, "seed {seed}: {self}");
         assert!(self.power_cuts > 0, "seed {seed}: no power cut in {self}");
     }
 }
@@ -128,7 +135,7 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} commands, {} power cuts ({} torn), {} flushes, compactions {:?}, collected {} data \
+            "{} commands, {} power cuts ({} torn), {} flushes, compactions {:?} ({} accelerated), collected {} data \
              and {} meta extents ({} objects moved), {} released empty, at most {} reads a Get, \
              {} stores refused on full drives",
             self.commands,
@@ -136,6 +143,7 @@ impl fmt::Display for Tally {
             self.torn,
             self.flushes,
             self.compactions,
+            self.accelerated,
             self.data_extents,
             self.meta_extents,
             self.objects_moved,
@@ -261,7 +269,7 @@ fn random_value(rng: &mut Rng) -> Value {
 pub(crate) fn run_trial(seed: u64, shape: &Shape, fault: Option<Fault>) -> Result<Tally, String> {
     let mut rng = Rng::derive(seed, "trial");
     let planted = fault.map_or_else(Planted::default, Planted::new);
-    let options = DriveOptions { planted, ..small(shape.design.clone()) };
+    let options = DriveOptions { planted, ..small(&shape.design) };
     let world = World::new(shape.keys);
     let mut tally = Tally::default();
     let mut machine = Machine::format(seed, &shape.device, options.clone());
