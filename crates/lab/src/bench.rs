@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
-use engine::EngineStats;
+use engine::{AcceleratorWork, EngineStats};
 use flash::{Blocker, FlashStats, OperationCounts};
 use kvssd::{Design, DeviceProfile, DriveOptions, KvDrive, SetupError};
 use runtime::{Handle, IoClass, Runtime};
@@ -13,7 +13,9 @@ use workload::{
     ClientOptions, CoreWorkload, LatencySummary, OpKind, Pace, RunReport, Session, StartError,
 };
 
-use crate::result::{BenchResult, FlashResult, LevelResult, LoadResult, Memory, Verification};
+use crate::result::{
+    AcceleratorResult, BenchResult, FlashResult, LevelResult, LoadResult, Memory, Verification,
+};
 use crate::target::DriveTarget;
 
 /// What to run.
@@ -193,6 +195,9 @@ fn summarise(spec: &BenchSpec, drive: &KvDrive, phases: &Phases) -> BenchResult 
             virtual_seconds: phases.load.elapsed().as_secs_f64(),
             throughput_ops_per_second: phases.load.throughput(),
             write_amplification: amplification(programmed(before), before.engine.user_bytes),
+            pages_read: pages(&before.flash, None, |counts| counts.pages_read),
+            pages_programmed: pages(&before.flash, None, |counts| counts.pages_programmed),
+            accelerator: accelerated(before.engine.accelerator, AcceleratorWork::default()),
             put: phases.load.summary(OpKind::Put).unwrap_or_default(),
         },
         flash: flash_work(spec, before, &after, run),
@@ -253,15 +258,7 @@ fn flash_work(
     after: &Snapshot,
     run: &RunReport,
 ) -> FlashResult {
-    let by_class = |count: fn(OperationCounts) -> u64| {
-        IoClass::ALL
-            .into_iter()
-            .map(|class| {
-                (class.name(), count(after.flash.of(class)) - count(before.flash.of(class)))
-            })
-            .filter(|(_, count)| *count > 0)
-            .collect::<BTreeMap<_, _>>()
-    };
+    let by_class = |count| pages(&after.flash, Some(&before.flash), count);
     let blockers = [
         ("nothing", Blocker::None),
         ("read", Blocker::Read),
@@ -281,6 +278,7 @@ fn flash_work(
     FlashResult {
         pages_read: by_class(|counts| counts.pages_read),
         pages_programmed: by_class(|counts| counts.pages_programmed),
+        accelerator: accelerated(new.accelerator, old.accelerator),
         blocks_erased: after.flash.total().blocks_erased - before.flash.total().blocks_erased,
         die_utilisation: busy / (dies * run.elapsed().as_secs_f64()).max(f64::MIN_POSITIVE),
         client_reads_behind: blockers.into_iter().map(|(name, b)| (name, behind(b))).collect(),
@@ -294,6 +292,32 @@ fn flash_work(
         write_stalls: new.stalls - old.stalls,
         write_stall_seconds: (new.stalled - old.stalled).as_secs_f64(),
     }
+}
+
+/// Operations by class, without those that had been counted `before`.
+fn pages(
+    after: &FlashStats,
+    before: Option<&FlashStats>,
+    count: fn(OperationCounts) -> u64,
+) -> BTreeMap<&'static str, u64> {
+    let of = |stats: &FlashStats, class| count(stats.of(class));
+    IoClass::ALL
+        .into_iter()
+        .map(|class| (class, of(after, class) - before.map_or(0, |before| of(before, class))))
+        .filter(|(_, count)| *count > 0)
+        .map(|(class, count)| (class.name(), count))
+        .collect()
+}
+
+fn accelerated(after: AcceleratorWork, before: AcceleratorWork) -> Option<AcceleratorResult> {
+    let is_there = after != AcceleratorWork::default();
+    is_there.then(|| AcceleratorResult {
+        merges: after.merges - before.merges,
+        left_to_processor: after.left_to_processor - before.left_to_processor,
+        merged_bytes: after.bytes - before.bytes,
+        pages_copied: after.pages_copied - before.pages_copied,
+        busy_seconds: (after.busy - before.busy).as_secs_f64(),
+    })
 }
 
 fn verification(run: &RunReport) -> Verification {

@@ -100,7 +100,7 @@ pub struct LevelResult {
 }
 
 /// The load phase.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct LoadResult {
     /// Virtual time, in seconds.
     pub virtual_seconds: f64,
@@ -108,6 +108,13 @@ pub struct LoadResult {
     pub throughput_ops_per_second: f64,
     /// Flash bytes programmed per byte of keys and values.
     pub write_amplification: Option<f64>,
+    /// Pages read by class of I/O.
+    pub pages_read: BTreeMap<&'static str, u64>,
+    /// Pages programmed by class of I/O.
+    pub pages_programmed: BTreeMap<&'static str, u64>,
+    /// The merge accelerator's work; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accelerator: Option<AcceleratorResult>,
     /// Latency of its Puts.
     pub put: LatencySummary,
 }
@@ -119,6 +126,9 @@ pub struct FlashResult {
     pub pages_read: BTreeMap<&'static str, u64>,
     /// Pages programmed by class of I/O.
     pub pages_programmed: BTreeMap<&'static str, u64>,
+    /// The merge accelerator's work; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accelerator: Option<AcceleratorResult>,
     /// Blocks erased.
     pub blocks_erased: u64,
     /// Share of the time that dies were occupied.
@@ -143,6 +153,21 @@ pub struct FlashResult {
     pub write_stalls: u64,
     /// Time they waited in total, in seconds of virtual time.
     pub write_stall_seconds: f64,
+}
+
+/// What a merge accelerator did in the run.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct AcceleratorResult {
+    /// Merges it did.
+    pub merges: u64,
+    /// Merges left to the processor.
+    pub left_to_processor: u64,
+    /// Bytes of its inputs.
+    pub merged_bytes: u64,
+    /// Pages written for it alone.
+    pub pages_copied: u64,
+    /// Time it was at work, in seconds of virtual time.
+    pub busy_seconds: f64,
 }
 
 /// Whether what was read is what was written.
