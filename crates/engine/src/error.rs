@@ -22,6 +22,12 @@ pub enum EngineError {
     Corrupt(PageNo),
     /// Background work met a page it cannot read; the store is read-only until it is recovered.
     ReadOnly(PageNo),
+    /// The snapshot expired, because what it held was needed. Make a new iterator.
+    SnapshotTooOld,
+    /// There is no memory for another iterator. Destroy one and try again.
+    IteratorMemory,
+    /// The iterator stands nowhere yet: Seek first.
+    NotPositioned,
 }
 
 impl fmt::Display for EngineError {
@@ -38,6 +44,13 @@ impl fmt::Display for EngineError {
                 "background work found page {} damaged; the store takes no more writes",
                 page.0
             ),
+            Self::SnapshotTooOld => {
+                f.write_str("the iterator's snapshot was too old to be kept; make a new iterator")
+            }
+            Self::IteratorMemory => {
+                f.write_str("there is no memory for another iterator; destroy one and try again")
+            }
+            Self::NotPositioned => f.write_str("the iterator stands nowhere yet; seek first"),
         }
     }
 }

@@ -27,12 +27,14 @@ pub use effort::CpuCosts;
 pub use error::EngineError;
 pub use format::value::Value;
 pub use lsm::accelerator::Accelerator;
+pub use lsm::iterator::{EngineIterator, Step};
 pub use lsm::open::{OpenError, Setup};
 pub use lsm::picker::Granularity;
+pub use lsm::snapshot::{SnapshotInfo, SnapshotMemory};
 pub use lsm::{Condition, Engine, Lookup};
-pub use options::{Filters, MergeBy, Options, Surroundings};
+pub use options::{Filters, IteratorOptions, MergeBy, Options, Surroundings};
 pub use planted::{Fault, Planted};
-pub use stats::{AcceleratorWork, EngineStats, MemoryUse, ReadCounts};
+pub use stats::{AcceleratorWork, EngineStats, IteratorStats, MemoryUse, ReadCounts};
 pub use store::Cpu;
 pub use store::medium::{ExtentId, Medium, PageNo, Shape, Unreadable};
 

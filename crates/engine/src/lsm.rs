@@ -13,9 +13,12 @@
 pub(crate) mod accelerator;
 pub(crate) mod collect;
 pub(crate) mod compaction;
+pub(crate) mod cursor;
 pub(crate) mod dump;
 pub(crate) mod filter;
 pub(crate) mod flush;
+pub(crate) mod fullness;
+pub(crate) mod iterator;
 pub(crate) mod key_index;
 pub(crate) mod level;
 pub(crate) mod memory;
@@ -23,14 +26,15 @@ pub(crate) mod memtable;
 pub(crate) mod merge;
 pub(crate) mod open;
 pub(crate) mod picker;
+pub(crate) mod pool;
 pub(crate) mod ranges;
 pub(crate) mod reads;
 pub(crate) mod search;
+pub(crate) mod snapshot;
 pub(crate) mod version;
 pub(crate) mod writes;
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::rc::Rc;
 
 use runtime::{IoClass, Nanos};
@@ -40,9 +44,11 @@ use crate::format::meta_segment;
 use crate::format::object::Sequence;
 use crate::format::pointer::PointerFormat;
 use crate::lsm::accelerator::{Accelerator, MergeUnit};
-use crate::lsm::collect::Sweep;
-use crate::lsm::memtable::{Entry, Memtable};
+use crate::lsm::fullness::{Fullness, Sweep};
+use crate::lsm::memtable::Memtables;
+use crate::lsm::pool::Pool;
 use crate::lsm::reads::Located;
+use crate::lsm::snapshot::{SnapshotInfo, SnapshotMemory, Snapshots};
 use crate::lsm::version::Version;
 use crate::options::{Filters, Options, Surroundings};
 use crate::planted::Fault;
@@ -71,6 +77,9 @@ pub(crate) struct Inner<M> {
     pub plan: RefCell<LevelPlan>,
     pub memtables: RefCell<Memtables>,
     pub version: RefCell<Rc<Version>>,
+    /// Descriptors of the segments of all versions.
+    pub pool: Rc<Pool>,
+    pub snapshots: Snapshots,
     /// Where partial compaction goes on in each level.
     pub cursors: RefCell<Vec<Box<[u8]>>>,
     /// Levels that a background task is changing.
@@ -89,32 +98,6 @@ pub(crate) struct Inner<M> {
     /// What merges into unpinned levels, if it is not the processor.
     pub merge_unit: Option<MergeUnit>,
     pub stats: RefCell<EngineStats>,
-}
-
-/// Whether clients may write.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Fullness {
-    /// They may, or wait for collection to make room.
-    Room,
-    /// Only deletes: there is no garbage left to collect.
-    Full,
-    /// Not even deletes can be flushed.
-    Stuck,
-}
-
-#[derive(Default)]
-pub(crate) struct Memtables {
-    pub active: Memtable,
-    /// Oldest first.
-    pub frozen: VecDeque<Rc<Memtable>>,
-}
-
-impl Memtables {
-    pub(crate) fn get(&self, key: &[u8]) -> Option<(Sequence, &Entry)> {
-        let newest_first =
-            std::iter::once(&self.active).chain(self.frozen.iter().rev().map(|m| &**m));
-        newest_first.into_iter().find_map(|memtable| memtable.get(key, Sequence::MAX))
-    }
 }
 
 /// What a Get found, and what it took.
@@ -154,6 +137,8 @@ impl<M: Medium> Engine<M> {
             store: Rc::new(store),
             plan: RefCell::new(plan),
             version: RefCell::new(Rc::new(version)),
+            pool: Rc::default(),
+            snapshots: Snapshots::default(),
             cursors: RefCell::new(vec![Box::default(); levels]),
             busy: RefCell::new(vec![false; levels]),
             stats: RefCell::new(EngineStats { compactions, ..EngineStats::default() }),
@@ -271,6 +256,16 @@ impl<M: Medium> Engine<M> {
         self.inner.memory()
     }
 
+    /// What snapshots cost in memory now.
+    pub fn snapshot_memory(&self) -> SnapshotMemory {
+        self.inner.snapshot_memory()
+    }
+
+    /// Every snapshot that lives, oldest first.
+    pub fn snapshots(&self) -> Vec<SnapshotInfo> {
+        self.inner.snapshot_infos()
+    }
+
     /// The level sizes in force.
     pub fn plan(&self) -> LevelPlan {
         self.inner.plan.borrow().clone()
@@ -292,15 +287,16 @@ impl<M: Medium> Engine<M> {
         let memtables = inner.memtables.borrow();
         let count = |state| extents.iter().filter(|(_, extent)| extent.state == state).count();
         format!(
-            "extents: {} free, {} releasing, {} collecting, {} quarantined; promised pages {:?}; \
+            "extents: {} free, {} releasing, {} held by snapshots, {} collecting, {} quarantined; promised pages {:?}; \
              memtable {} B and {} frozen; levels {:?}; busy {:?}; {:?}, squeezing {}, flush \
              starved {}, compaction starved {}",
             extents.free(),
-            extents.releasing(),
+            inner.store.releasing(),
+            inner.store.held(),
             count(State::Collecting),
             count(State::Quarantined),
             inner.store.promised_pages(),
-            memtables.active.bytes(),
+            memtables.active_bytes(),
             memtables.frozen.len(),
             inner.level_states(),
             inner.busy.borrow(),
@@ -319,7 +315,7 @@ impl<M: Medium> Engine<M> {
 }
 
 /// A key has 1 to 255 bytes, as SNIA's API has it.
-fn check_key(key: &[u8]) -> Result<(), EngineError> {
+pub(crate) fn check_key(key: &[u8]) -> Result<(), EngineError> {
     if (1..=MAX_KEY_BYTES).contains(&key.len()) {
         Ok(())
     } else {

@@ -62,6 +62,30 @@ pub struct Options {
     pub fill: f64,
     /// Garbage collection starts when fewer extents than this share of all are free.
     pub gc_start: f64,
+    /// How iterators read.
+    #[serde(default)]
+    pub iterators: IteratorOptions,
+}
+
+/// How iterators read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct IteratorOptions {
+    /// Read the next segment of each level while the one before it is in use.
+    pub index_prefetch: bool,
+    /// Pairs whose values are read ahead of the Next that asks for them: the published degree D.
+    pub value_prefetch: u32,
+    /// Deleted keys that one command passes at most; then it says so and can be asked again.
+    pub skip_budget: u32,
+    /// Memory of each iterator for pages read and values read ahead, in bytes.
+    pub buffer_bytes: u64,
+}
+
+impl Default for IteratorOptions {
+    /// As the published baseline: nothing is read ahead.
+    fn default() -> Self {
+        Self { index_prefetch: false, value_prefetch: 0, skip_budget: 1024, buffer_bytes: 64 << 10 }
+    }
 }
 
 impl Options {
@@ -83,6 +107,7 @@ impl Options {
             compaction_workers: 2,
             fill: 0.7,
             gc_start: 0.05,
+            iterators: IteratorOptions::default(),
         }
     }
 
@@ -145,6 +170,9 @@ impl Options {
             problems
                 .push(format!("gc_start is {}, must be more than 0, less than 0.5", self.gc_start));
         }
+        if self.iterators.skip_budget == 0 {
+            problems.push("iterators.skip_budget must be at least 1".to_owned());
+        }
         problems
     }
 }
@@ -154,6 +182,8 @@ impl Options {
 pub struct Surroundings {
     /// Memory for level lists, prefixes, range pointers and pinned segments, in bytes.
     pub index_dram_bytes: u64,
+    /// Memory for snapshots and the buffers of iterators, in bytes.
+    pub iterator_dram_bytes: u64,
     /// Key length that levels are sized for, in bytes.
     pub expected_key_bytes: u32,
     /// Value length that levels are sized for, in bytes.

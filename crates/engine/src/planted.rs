@@ -20,11 +20,17 @@ pub enum Fault {
     DumpWithoutFrozen,
     /// A filter does not know the last key of its segment.
     FilterForgetsKeys,
+    /// Release segments although a snapshot may still read them.
+    ReleaseUnderSnapshot,
+    /// Move values away although a snapshot leads to where they were.
+    MoveUnderSnapshot,
+    /// A write does not keep the version it replaces for snapshots.
+    OverwriteUnderSnapshot,
 }
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::SkipChecksum,
         Self::ReleaseEarly,
         Self::ReadWithoutEpoch,
@@ -33,6 +39,9 @@ impl Fault {
         Self::PublishBeforeDurable,
         Self::DumpWithoutFrozen,
         Self::FilterForgetsKeys,
+        Self::ReleaseUnderSnapshot,
+        Self::MoveUnderSnapshot,
+        Self::OverwriteUnderSnapshot,
     ];
 }
 

@@ -97,10 +97,45 @@ pub struct EngineStats {
     pub gc_objects_moved: u64,
     /// Meta pages that garbage collection moved.
     pub gc_pages_moved: u64,
+    /// What iterators did.
+    pub iterators: IteratorStats,
+    /// Snapshots that were taken from their iterators, because memory or space ran out.
+    pub snapshots_expired: u64,
     /// Times the level plan was made again because level lists outgrew it.
     pub replans: u64,
     /// Most bytes of index memory in use at any time.
     pub peak_index_bytes: u64,
+}
+
+/// What iterators did, in counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IteratorStats {
+    /// Iterators made.
+    pub created: u64,
+    /// Seeks.
+    pub seeks: u64,
+    /// Nexts.
+    pub nexts: u64,
+    /// Entries passed without giving a pair: tombstones.
+    pub skipped: u64,
+    /// Commands that used up their skip budget.
+    pub skips_cut_short: u64,
+    /// Segments read while a Seek waited, all of its levels at once.
+    pub seek_index_reads: u64,
+    /// Segments read while a Next waited, because nobody had asked for them before.
+    pub next_index_reads: u64,
+    /// Segments read ahead.
+    pub index_prefetches: u64,
+    /// Segments read ahead that a command had to wait for all the same.
+    pub index_prefetch_waits: u64,
+    /// Values read ahead.
+    pub value_prefetches: u64,
+    /// Values read ahead that a command had to wait for all the same.
+    pub value_prefetch_waits: u64,
+    /// Values read ahead for nothing.
+    pub value_prefetches_wasted: u64,
+    /// Values found in a page that the iterator still had.
+    pub page_hits: u64,
 }
 
 /// Memory by use, in bytes of the device.

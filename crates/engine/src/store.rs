@@ -12,6 +12,7 @@ pub(crate) mod epochs;
 pub(crate) mod extents;
 pub(crate) mod medium;
 pub(crate) mod pacing;
+pub(crate) mod pins;
 pub(crate) mod reading;
 pub(crate) mod releasing;
 pub(crate) mod shared_reads;
@@ -30,6 +31,7 @@ use crate::planted::Planted;
 use crate::store::epochs::Epochs;
 use crate::store::extents::{Extents, Purpose};
 use crate::store::medium::{ExtentId, Medium, PageNo, Shape};
+use crate::store::pins::Pins;
 use crate::store::shared_reads::SharedReads;
 use crate::store::space::Promised;
 
@@ -50,9 +52,10 @@ pub(crate) struct PageStore<M> {
     pub cpu: Cpu,
     pub planted: Planted,
     pub epochs: Epochs,
+    pub pins: Pins,
     pub extents: RefCell<Extents>,
     /// Background tasks wait here.
-    pub work: Notify,
+    pub work: Rc<Notify>,
     /// Writers wait here.
     pub room: Notify,
     shared_reads: SharedReads,
@@ -61,6 +64,8 @@ pub(crate) struct PageStore<M> {
     promised: Promised,
     /// One extent is erased at a time, so that reads never find all dies erasing.
     erasing: Semaphore,
+    /// Extents that wait for the pins of snapshots.
+    held: Cell<usize>,
     /// The first page found damaged by background work.
     failure: Cell<Option<PageNo>>,
 }
@@ -68,6 +73,7 @@ pub(crate) struct PageStore<M> {
 impl<M: Medium> PageStore<M> {
     pub(crate) fn new(handle: Handle, medium: M, cpu: Cpu, planted: Planted) -> Self {
         let shape = medium.shape();
+        let work = Rc::<Notify>::default();
         Self {
             handle,
             medium,
@@ -76,8 +82,10 @@ impl<M: Medium> PageStore<M> {
             cpu,
             planted,
             epochs: Epochs::default(),
+            pins: Pins::new(Rc::clone(&work)),
+            held: Cell::new(0),
             extents: RefCell::new(Extents::new(shape)),
-            work: Notify::default(),
+            work,
             room: Notify::default(),
             shared_reads: SharedReads::default(),
             unpublished: RefCell::default(),

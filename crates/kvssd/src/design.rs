@@ -38,6 +38,9 @@ impl Entry for Design {
         ("pink", include_str!("../designs/pink.toml")),
         ("pink-hw", include_str!("../designs/pink-hw.toml")),
         ("lightstore", include_str!("../designs/lightstore.toml")),
+        ("iterkvssd", include_str!("../designs/iterkvssd.toml")),
+        ("iterkvssd-i", include_str!("../designs/iterkvssd-i.toml")),
+        ("iterkvssd-b", include_str!("../designs/iterkvssd-b.toml")),
     ];
 
     fn problems(&self) -> Vec<String> {

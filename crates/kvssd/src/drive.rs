@@ -14,6 +14,7 @@ use engine::{
 use flash::{Flash, FlashStats, NandArray};
 use runtime::{Cores, Handle, Nanos, Pipe, Semaphore};
 
+use crate::iterators::IteratorTable;
 use crate::power::RecoverError;
 use crate::raw_flash::{Layout, RawFlash};
 use crate::reserve::Reserve;
@@ -52,6 +53,8 @@ pub struct DriveOptions {
     pub expected_key_bytes: u32,
     /// Value length that levels are sized for, in bytes.
     pub expected_value_bytes: u32,
+    /// Iterators that may be open at a time.
+    pub iterators: u32,
     /// Whether deleting a missing key is an error (NVMe feature "key value configuration").
     pub delete_must_exist: bool,
     /// A deliberate bug, for tests of the tests.
@@ -66,6 +69,7 @@ impl DriveOptions {
             key_format: KeyFormat::Snia,
             expected_key_bytes: 32,
             expected_value_bytes: 1024,
+            iterators: 16,
             delete_must_exist: false,
             planted: Planted::default(),
         }
@@ -106,12 +110,13 @@ pub(crate) struct Inner {
     pub reserve: Reserve,
     /// Epoch of the next dump.
     pub epoch: u64,
+    pub iterators: IteratorTable,
     options: DriveOptions,
     cores: Rc<Cores>,
-    slots: Semaphore,
+    pub slots: Semaphore,
     to_drive: Pipe,
     to_host: Pipe,
-    command: Nanos,
+    pub command: Nanos,
     fixed: Nanos,
     max_key_bytes: usize,
 }
@@ -191,6 +196,7 @@ impl Parts {
             options: options.engine.clone(),
             surroundings: Surroundings {
                 index_dram_bytes: profile.dram.index_bytes,
+                iterator_dram_bytes: profile.dram.iterator_bytes,
                 expected_key_bytes: options.expected_key_bytes,
                 expected_value_bytes: options.expected_value_bytes,
             },
@@ -256,6 +262,7 @@ impl KvDrive {
         let us = Nanos::from_micros_f64;
         let (controller, host) = (&profile.controller, &profile.host);
         let inner = Inner {
+            iterators: IteratorTable::new(options.iterators),
             engine,
             flash,
             reserve,
@@ -390,19 +397,24 @@ impl KvDrive {
 }
 
 impl Inner {
-    fn check_key(&self, key: &[u8]) -> Result<(), Status> {
+    pub(crate) fn check_key(&self, key: &[u8]) -> Result<(), Status> {
         let is_valid = (1..=self.max_key_bytes).contains(&key.len());
         if is_valid { Ok(()) } else { Err(Status::InvalidKeySize) }
     }
 
     /// A command without data comes over the link. Its own time there, some tens of nanoseconds,
     /// is part of the fixed latency; what it takes from stores is not.
-    fn receive(&self, key: &[u8]) {
+    pub(crate) fn receive(&self, key: &[u8]) {
         self.to_drive.book(COMMAND_BYTES + key.len() as u64);
     }
 
+    /// Charges what a command costs that the engine does not charge for.
+    pub(crate) async fn spend_command(&self) {
+        self.cores.spend(self.command).await;
+    }
+
     /// Sends data and completion to the host.
-    async fn complete(&self, data_bytes: u64) {
+    pub(crate) async fn complete(&self, data_bytes: u64) {
         let arrived = self.to_host.book(COMMAND_BYTES + data_bytes) + self.fixed;
         self.handle.sleep_until(arrived).await;
     }

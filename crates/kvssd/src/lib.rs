@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  host --> KvDrive: Store, Retrieve, Delete, Exist   (drive)
+//!             |      Create, Seek, Next, Destroy       (iterators)
 //!             |  queue slots, host link, firmware cores: what a command costs besides flash
 //!             v
 //!           engine::Engine on RawFlash: superblocks as extents  (raw_flash)
@@ -17,6 +18,8 @@
 mod catalogue;
 mod design;
 mod drive;
+mod iterators;
+mod opcode;
 mod power;
 mod profile;
 mod raw_flash;
@@ -26,6 +29,8 @@ mod status;
 pub use catalogue::CatalogueError;
 pub use design::Design;
 pub use drive::{DriveOptions, KeyFormat, KvDrive, Retrieved, SetupError, StoreMode};
+pub use iterators::{Batch, IteratorHandle, Pair};
+pub use opcode::{Opcode, Transfer};
 pub use power::{PoweredOff, RecoverError};
 pub use profile::{Controller, DeviceProfile, Dram, HostLink};
 pub use raw_flash::RawFlash;

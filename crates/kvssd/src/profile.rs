@@ -53,6 +53,8 @@ pub struct Controller {
 pub struct Dram {
     /// For index structures, in bytes.
     pub index_bytes: u64,
+    /// For snapshots and the buffers of iterators, in bytes.
+    pub iterator_bytes: u64,
 }
 
 /// The way between host and drive.

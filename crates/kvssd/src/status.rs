@@ -4,8 +4,9 @@ use std::fmt;
 
 use engine::EngineError;
 
-/// Why a command did not succeed. The numbers are generic command status codes (status code type
-/// 0h); those from 80h on belong to the Key Value command set.
+/// Why a command did not succeed. The numbers are status codes: generic ones (status code type 0h),
+/// of which those from 80h on belong to the Key Value command set, and from C0h on our own, for
+/// iterators (status code type 7h, vendor specific).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Status {
@@ -23,9 +24,28 @@ pub enum Status {
     UnrecoveredError = 0x88,
     /// A value is stored under the key, and the command asked that there be none.
     KeyExists = 0x89,
+    /// There is no such iterator: it was destroyed, or never made.
+    InvalidIterator = 0xC0,
+    /// As many iterators are open as there may be.
+    TooManyIterators = 0xC1,
+    /// There is no pair from here on. Seek is still possible.
+    EndOfRange = 0xC2,
+    /// The iterator stands nowhere yet: Seek first.
+    NotPositioned = 0xC3,
+    /// More deleted keys than one command passes lie here; the position is kept, ask again.
+    AskAgain = 0xC4,
+    /// The snapshot was too old to be kept. Make a new iterator.
+    SnapshotTooOld = 0xC5,
+    /// There is no memory for another iterator.
+    IteratorMemory = 0xC6,
 }
 
 impl Status {
+    /// The status code type: 0h generic, 7h vendor specific.
+    pub const fn code_type(self) -> u8 {
+        if self.code() >= 0xC0 { 7 } else { 0 }
+    }
+
     /// The status code.
     pub const fn code(self) -> u8 {
         self as u8
@@ -40,6 +60,9 @@ impl From<EngineError> for Status {
             EngineError::Full => Self::CapacityExceeded,
             EngineError::Corrupt(_) => Self::UnrecoveredError,
             EngineError::ReadOnly(_) => Self::WriteProtected,
+            EngineError::SnapshotTooOld => Self::SnapshotTooOld,
+            EngineError::IteratorMemory => Self::IteratorMemory,
+            EngineError::NotPositioned => Self::NotPositioned,
         }
     }
 }
@@ -54,6 +77,13 @@ impl fmt::Display for Status {
             Self::KeyDoesNotExist => "the key does not exist",
             Self::UnrecoveredError => "unrecovered error: the stored data is damaged",
             Self::KeyExists => "the key exists",
+            Self::InvalidIterator => "there is no such iterator",
+            Self::TooManyIterators => "too many iterators are open: destroy one and try again",
+            Self::EndOfRange => "there is no pair from here on",
+            Self::NotPositioned => "the iterator stands nowhere yet: seek first",
+            Self::AskAgain => "among deleted keys: ask again to go on",
+            Self::SnapshotTooOld => "the snapshot was too old to be kept: make a new iterator",
+            Self::IteratorMemory => "no memory for another iterator: destroy one and try again",
         };
         write!(f, "{text} (status {:02X}h)", self.code())
     }

@@ -14,7 +14,8 @@ use workload::{
 };
 
 use crate::result::{
-    AcceleratorResult, BenchResult, FlashResult, LevelResult, LoadResult, Memory, Verification,
+    AcceleratorResult, BenchResult, FlashResult, IteratorResult, LevelResult, LoadResult, Memory,
+    Verification,
 };
 use crate::target::DriveTarget;
 
@@ -101,6 +102,7 @@ pub fn run(
     let mut options = DriveOptions::new(spec.design.engine.clone());
     options.expected_key_bytes = spec.workload.keys.key_bytes() as u32;
     options.expected_value_bytes = spec.workload.values.longest_bytes();
+    options.iterators = options.iterators.max(outstanding(&spec.clients) as u32);
     let drive = KvDrive::format(&handle, &spec.device, options)?;
     let (spec_in, drive_in, observer) = (spec.clone(), drive.clone(), Rc::clone(observer));
     let phases = rt.block_on(async move { phases(&spec_in, handle, &drive_in, observer).await })?;
@@ -141,9 +143,7 @@ async fn phases(
         move |done, _total| observer.borrow_mut().progress(done)
     };
     observer.borrow_mut().begin("load", records);
-    let outstanding = match spec.clients.pace {
-        Pace::Closed { outstanding } | Pace::Open { outstanding, .. } => outstanding,
-    };
+    let outstanding = outstanding(&spec.clients);
     let load = session.load(&ClientOptions::closed(outstanding), report(&observer)).await?;
     drive.settle().await;
     observer.borrow_mut().end();
@@ -201,8 +201,16 @@ fn summarise(spec: &BenchSpec, drive: &KvDrive, phases: &Phases) -> BenchResult 
             put: phases.load.summary(OpKind::Put).unwrap_or_default(),
         },
         flash: flash_work(spec, before, &after, run),
+        iterators: iterators(&before.engine, &after.engine, drive),
         verification: verification(run),
         host: None,
+    }
+}
+
+/// Most operations under way at a time.
+fn outstanding(clients: &ClientOptions) -> usize {
+    match clients.pace {
+        Pace::Closed { outstanding } | Pace::Open { outstanding, .. } => outstanding,
     }
 }
 
@@ -317,6 +325,29 @@ fn accelerated(after: AcceleratorWork, before: AcceleratorWork) -> Option<Accele
         merged_bytes: after.bytes - before.bytes,
         pages_copied: after.pages_copied - before.pages_copied,
         busy_seconds: (after.busy - before.busy).as_secs_f64(),
+    })
+}
+
+/// What iterators did in the run; nothing if there were none.
+fn iterators(before: &EngineStats, after: &EngineStats, drive: &KvDrive) -> Option<IteratorResult> {
+    let (old, new) = (&before.iterators, &after.iterators);
+    let memory = drive.engine().snapshot_memory();
+    (new.created > old.created).then(|| IteratorResult {
+        created: new.created - old.created,
+        seeks: new.seeks - old.seeks,
+        nexts: new.nexts - old.nexts,
+        skipped: new.skipped - old.skipped,
+        skips_cut_short: new.skips_cut_short - old.skips_cut_short,
+        seek_index_reads: new.seek_index_reads - old.seek_index_reads,
+        next_index_reads: new.next_index_reads - old.next_index_reads,
+        index_prefetches: new.index_prefetches - old.index_prefetches,
+        index_prefetch_waits: new.index_prefetch_waits - old.index_prefetch_waits,
+        value_prefetches: new.value_prefetches - old.value_prefetches,
+        value_prefetch_waits: new.value_prefetch_waits - old.value_prefetch_waits,
+        value_prefetches_wasted: new.value_prefetches_wasted - old.value_prefetches_wasted,
+        page_hits: new.page_hits - old.page_hits,
+        snapshots_expired: after.snapshots_expired - before.snapshots_expired,
+        memory: memory.total(),
     })
 }
 

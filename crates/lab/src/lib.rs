@@ -10,10 +10,13 @@
 pub mod bench;
 pub mod picture;
 pub mod plan;
+pub mod report;
 mod result;
 pub mod table;
 mod target;
 mod units;
 
-pub use result::{BenchResult, FlashResult, Host, LevelResult, LoadResult, Memory, Verification};
+pub use result::{
+    BenchResult, FlashResult, Host, IteratorResult, LevelResult, LoadResult, Memory, Verification,
+};
 pub use units::{bytes_text, count_text, parse_bytes};

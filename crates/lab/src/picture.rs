@@ -4,6 +4,7 @@ mod chart;
 
 use std::fmt::Write;
 
+use hdrhistogram::Histogram;
 use workload::{OpKind, RunReport};
 
 use crate::result::BenchResult;
@@ -19,6 +20,14 @@ fn quantiles() -> Vec<f64> {
     quantiles
 }
 
+/// Quantiles and their values, as far as the histogram resolves them: one that less than one
+/// operation lies beyond says nothing.
+pub(crate) fn resolved_quantiles(histogram: &Histogram<u64>) -> Vec<(f64, u64)> {
+    let is_resolved = |quantile: &f64| (1.0 - quantile) * histogram.len() as f64 >= 1.0;
+    let quantiles = quantiles().into_iter().filter(is_resolved);
+    quantiles.map(|quantile| (quantile, histogram.value_at_quantile(quantile))).collect()
+}
+
 /// Latency by quantile and kind of operation.
 pub fn latency_csv(run: &RunReport) -> String {
     let mut csv = "operation,quantile,latency_us\n".to_owned();
@@ -32,12 +41,8 @@ fn latency_points(run: &RunReport) -> Vec<(OpKind, f64, f64)> {
     let mut points = Vec::new();
     for kind in OpKind::ALL {
         let Some(histogram) = run.histogram(kind) else { continue };
-        // A quantile that less than one operation lies beyond says nothing.
-        let resolved = |q: &f64| (1.0 - q) * histogram.len() as f64 >= 1.0;
-        for quantile in quantiles().into_iter().filter(resolved) {
-            let us = histogram.value_at_quantile(quantile) as f64 / 1e3;
-            points.push((kind, quantile, us));
-        }
+        let resolved = resolved_quantiles(histogram).into_iter();
+        points.extend(resolved.map(|(quantile, ns)| (kind, quantile, ns as f64 / 1e3)));
     }
     points
 }

@@ -52,6 +52,9 @@ pub struct BenchResult {
     pub load: LoadResult,
     /// The flash's work during the run.
     pub flash: FlashResult,
+    /// What iterators did in the run, if there were any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iterators: Option<IteratorResult>,
     /// Whether what was read is what was written.
     pub verification: Verification,
     /// What depends on the machine; everything else does not.
@@ -168,6 +171,41 @@ pub struct AcceleratorResult {
     pub pages_copied: u64,
     /// Time it was at work, in seconds of virtual time.
     pub busy_seconds: f64,
+}
+
+/// What iterators did, in counts.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct IteratorResult {
+    /// Iterators made.
+    pub created: u64,
+    /// Seeks.
+    pub seeks: u64,
+    /// Nexts, in bulk each pair.
+    pub nexts: u64,
+    /// Deleted keys passed.
+    pub skipped: u64,
+    /// Commands that passed as many deleted keys as one may.
+    pub skips_cut_short: u64,
+    /// Segments read while a Seek waited.
+    pub seek_index_reads: u64,
+    /// Segments read while a Next waited.
+    pub next_index_reads: u64,
+    /// Segments read ahead.
+    pub index_prefetches: u64,
+    /// Of those, how many had to be waited for.
+    pub index_prefetch_waits: u64,
+    /// Values read ahead.
+    pub value_prefetches: u64,
+    /// Values under way that had to be waited for.
+    pub value_prefetch_waits: u64,
+    /// Values read ahead for nothing.
+    pub value_prefetches_wasted: u64,
+    /// Values found in a page that was still there.
+    pub page_hits: u64,
+    /// Snapshots that were taken away for want of memory or space.
+    pub snapshots_expired: u64,
+    /// Memory of snapshots and buffers at the end, in bytes.
+    pub memory: u64,
 }
 
 /// Whether what was read is what was written.

@@ -1,73 +1,105 @@
 //! A key-value drive as the workloads see it.
 
-use std::fmt;
-
 use engine::Value;
-use kvssd::{KvDrive, Status, StoreMode};
-use workload::{KvTarget, NoIterators};
+use kvssd::{IteratorHandle, KvDrive, Status, StoreMode};
+use workload::{KvIterator, KvTarget, Pair};
 
 /// Drives a [`KvDrive`]; the host's buffer takes any value.
 #[derive(Clone)]
 pub(crate) struct DriveTarget(pub KvDrive);
 
-/// Why a drive has not done what was asked.
-#[derive(Debug)]
-pub(crate) enum DriveError {
-    /// A command ended with this status.
-    Command(Status),
-    /// There is no command for it.
-    NoIterators,
-}
-
-impl From<Status> for DriveError {
-    fn from(status: Status) -> Self {
-        Self::Command(status)
-    }
-}
-
-impl fmt::Display for DriveError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Command(status) => status.fmt(f),
-            Self::NoIterators => f.write_str(NO_ITERATORS),
-        }
-    }
-}
-
-const NO_ITERATORS: &str = "the drive has no iterator commands yet";
-
 impl KvTarget for DriveTarget {
-    type Error = DriveError;
-    type Iterator = NoIterators<DriveError>;
+    type Error = Status;
+    type Iterator = DriveIterator;
 
-    async fn get(&self, key: &[u8]) -> Result<Option<Value>, DriveError> {
+    async fn get(&self, key: &[u8]) -> Result<Option<Value>, Status> {
         match self.0.retrieve(key, u32::MAX).await {
             Ok(found) => Ok(Some(found.value)),
             Err(Status::KeyDoesNotExist) => Ok(None),
-            Err(status) => Err(status.into()),
+            Err(status) => Err(status),
         }
     }
 
-    async fn put(&self, key: &[u8], value: Value) -> Result<(), DriveError> {
-        Ok(self.0.store(key, value, StoreMode::Upsert).await?)
+    async fn put(&self, key: &[u8], value: Value) -> Result<(), Status> {
+        self.0.store(key, value, StoreMode::Upsert).await
     }
 
-    async fn delete(&self, key: &[u8]) -> Result<bool, DriveError> {
+    async fn delete(&self, key: &[u8]) -> Result<bool, Status> {
         match self.0.delete(key).await {
             Ok(()) => Ok(true),
             Err(Status::KeyDoesNotExist) => Ok(false),
-            Err(status) => Err(status.into()),
+            Err(status) => Err(status),
         }
     }
 
     fn why_no_iterators(&self) -> Option<&'static str> {
-        Some(NO_ITERATORS)
+        None
     }
 
-    async fn create_iterator(
-        &self,
-        _upper_bound: Option<&[u8]>,
-    ) -> Result<Self::Iterator, DriveError> {
-        Err(DriveError::NoIterators)
+    async fn create_iterator(&self, upper_bound: Option<&[u8]>) -> Result<DriveIterator, Status> {
+        let handle = self.0.create_iterator(upper_bound).await?;
+        Ok(DriveIterator { drive: self.0.clone(), handle })
+    }
+}
+
+/// An iterator of a drive.
+pub(crate) struct DriveIterator {
+    drive: KvDrive,
+    handle: IteratorHandle,
+}
+
+/// The reply buffer of a bulk read, in bytes: what one command of the drive may transfer.
+const REPLY_BYTES: u64 = 512 << 10;
+
+impl DriveIterator {
+    /// A command's answer; as long as it says to ask again, that of the Next that follows.
+    async fn answer(&self, first: Result<kvssd::Pair, Status>) -> Result<Option<Pair>, Status> {
+        let mut answer = first;
+        while answer == Err(Status::AskAgain) {
+            answer = self.drive.next(self.handle).await;
+        }
+        match answer {
+            Ok(pair) => Ok(Some(Pair { key: pair.key, value: pair.value })),
+            Err(Status::EndOfRange) => Ok(None),
+            Err(status) => Err(status),
+        }
+    }
+}
+
+impl KvIterator for DriveIterator {
+    type Error = Status;
+
+    async fn seek(&mut self, target: &[u8]) -> Result<Option<Pair>, Status> {
+        let answer = self.drive.seek(self.handle, target).await;
+        self.answer(answer).await
+    }
+
+    async fn next(&mut self) -> Result<Option<Pair>, Status> {
+        let answer = self.drive.next(self.handle).await;
+        self.answer(answer).await
+    }
+
+    async fn next_many(&mut self, count: usize) -> Result<Vec<Pair>, Status> {
+        let mut pairs = Vec::with_capacity(count);
+        while pairs.len() < count {
+            let left = (count - pairs.len()) as u32;
+            match self.drive.next_many(self.handle, left, REPLY_BYTES).await {
+                Ok(batch) => {
+                    let batch_pairs = batch.pairs.into_iter();
+                    pairs.extend(batch_pairs.map(|p| Pair { key: p.key, value: p.value }));
+                    if batch.is_last {
+                        break;
+                    }
+                }
+                Err(Status::AskAgain) => {}
+                Err(Status::EndOfRange) => break,
+                Err(status) => return Err(status),
+            }
+        }
+        Ok(pairs)
+    }
+
+    async fn destroy(self) -> Result<(), Status> {
+        self.drive.destroy_iterator(self.handle).await
     }
 }

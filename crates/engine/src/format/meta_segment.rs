@@ -89,10 +89,16 @@ impl<'a> MetaSegment<'a> {
     }
 
     /// The pointer stored for `key`.
+    pub(crate) fn find(&self, key: &[u8]) -> Option<Pointer> {
+        let at = self.lower_bound(key);
+        (at < self.count && self.key(at) == key).then(|| self.pointer(at))
+    }
+
+    /// The first entry whose key is at least `key`; the number of entries if there is none.
     ///
     /// The pivots of two steps of a binary search are looked at together, so that the cache misses
     /// of a simulation's large memory overlap.
-    pub(crate) fn find(&self, key: &[u8]) -> Option<Pointer> {
+    pub(crate) fn lower_bound(&self, key: &[u8]) -> usize {
         let (mut low, mut len) = (0, self.count);
         while len >= 8 {
             let quarter = len / 4;
@@ -101,8 +107,7 @@ impl<'a> MetaSegment<'a> {
             low += passed * quarter;
             len = if passed == 3 { len - 3 * quarter } else { quarter };
         }
-        let found = (low..low + len).find(|index| self.key(*index) >= key)?;
-        (self.key(found) == key).then(|| self.pointer(found))
+        (low..low + len).find(|index| self.key(*index) >= key).unwrap_or(low + len)
     }
 }
 

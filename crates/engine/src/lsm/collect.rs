@@ -10,7 +10,6 @@
 //! published code leaves those out). The answer is asked for again at the moment of re-insertion,
 //! because writes, flushes and compactions go on meanwhile.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -23,17 +22,17 @@ use crate::format::data_page::{self, Found};
 use crate::format::meta_segment::MetaSegment;
 use crate::format::object::Sequence;
 use crate::format::pointer::Pointer;
+use crate::lsm::Inner;
 use crate::lsm::level::{Level, Location, NamedSegment, Segment};
 use crate::lsm::search::{Step, search};
 use crate::lsm::version::LevelEdit;
-use crate::lsm::{Fullness, Inner};
 use crate::planted::Fault;
 use crate::store::extents::{Extent, Purpose, State};
 use crate::store::medium::{ExtentId, Medium, PageNo};
 use crate::store::space::{Claimant, Promise};
 
 /// Extents fuller than this are not worth collecting, as long as there is a choice.
-const WORTH_COLLECTING: f64 = 0.95;
+pub(crate) const WORTH_COLLECTING: f64 = 0.95;
 
 /// An object of a victim.
 struct Candidate {
@@ -50,31 +49,6 @@ enum Verdict {
     Dead,
     /// This page has to be asked first.
     Ask(PageNo),
-}
-
-/// Collections, tried or done, since clients last had room.
-#[derive(Default)]
-pub(crate) struct Sweep {
-    collected: Cell<u32>,
-    /// Writes so far when every extent had been collected in vain.
-    gave_up_at: Cell<Option<u64>>,
-}
-
-impl Sweep {
-    fn note_collected(&self, clients_have_room: bool) {
-        self.collected.set(if clients_have_room { 0 } else { self.collected.get() + 1 });
-    }
-
-    /// Whether `extents` collections gave nothing and nobody has written since.
-    fn has_failed(&self, extents: u32, writes: u64) -> bool {
-        if self.gave_up_at.get().is_some_and(|then| then != writes) {
-            self.gave_up_at.set(None);
-            self.collected.set(0);
-        } else if self.collected.get() > extents {
-            self.gave_up_at.set(Some(writes));
-        }
-        self.gave_up_at.get().is_some()
-    }
 }
 
 /// Why an extent could not be emptied.
@@ -105,8 +79,9 @@ impl<M: Medium> Inner<M> {
                 self.sweep.note_collected(self.has_extents_for_clients());
                 continue;
             }
-            self.consider_being_full();
-            self.store.work.notified().await;
+            if !self.consider_being_full() {
+                self.store.work.notified().await;
+            }
         }
     }
 
@@ -115,7 +90,9 @@ impl<M: Medium> Inner<M> {
         let extents = self.store.extents.borrow();
         let is_empty = |extent: &Extent| extent.state == State::Closed && extent.live == 0;
         let mut empty = extents.iter().filter(|(_, extent)| is_empty(extent));
-        empty.find(|(id, _)| self.store.is_published(*id)).map(|(id, _)| id)
+        let is_certain = |id| self.store.count_is_certain(id) || !self.store.is_pinned(id);
+        let may_go = |id| self.store.is_published(id) && is_certain(id);
+        empty.find(|(id, _)| may_go(*id)).map(|(id, _)| id)
     }
 
     /// The extent to collect next, if free ones run low. When flushes or compactions lack space,
@@ -128,14 +105,20 @@ impl<M: Medium> Inner<M> {
         let extents = self.store.extents.borrow();
         let is_meta = |id| extents.get(id).purpose == Purpose::Meta;
         if self.is_starved() {
-            let may_go = |id| is_meta(id) && self.store.is_published(id);
+            let may_go = |id| is_meta(id) && self.may_collect(id);
             let victim = extents.choose_victim(1.0, may_go);
             if victim.is_some() {
                 return victim;
             }
         }
-        let may_go = |id| (is_meta(id) || self.can_move(id)) && self.store.is_published(id);
+        let may_go = |id| (is_meta(id) || self.can_move(id)) && self.may_collect(id);
         extents.choose_victim(WORTH_COLLECTING, may_go)
+    }
+
+    /// Whether collecting an extent makes sense now: nobody writes to it any more, and it would be
+    /// released afterwards.
+    fn may_collect(&self, id: ExtentId) -> bool {
+        self.store.is_published(id) && !self.store.is_pinned(id)
     }
 
     /// Whether there is space for what is in use in a data extent: once begun, it is to be ended.
@@ -148,79 +131,10 @@ impl<M: Medium> Inner<M> {
         self.store.can_promise(Purpose::Data, pages, Claimant::Flush)
     }
 
-    /// Whether collecting every extent once gave clients no room. Something has to be deleted
-    /// before it is tried again.
-    fn has_given_up(&self) -> bool {
-        self.sweep.has_failed(self.store.shape.extents, self.stats.borrow().writes)
-    }
-
-    /// Extents that are free or about to be.
-    fn extents_in_sight(&self) -> usize {
-        let extents = self.store.extents.borrow();
-        extents.free() + extents.releasing()
-    }
-
-    /// Whether flushes or compactions wait for space.
-    fn is_starved(&self) -> bool {
-        self.flush_is_starved.get() || self.compaction_is_starved()
-    }
-
     /// Free extents below which collection starts.
     fn collect_below(&self) -> usize {
         let share = (f64::from(self.store.shape.extents) * self.options.gc_start).ceil() as usize;
         share.max(self.client_reserve() + 2)
-    }
-
-    /// With no victim left and clients held up, garbage may still hide under entries of memtables
-    /// and upper levels: everything is moved down first, and only then the store counts as full.
-    /// So does a store that cannot go on: whose collections give nothing, or whose flushes and
-    /// compactions lack space with nothing to collect. Deletes start this again.
-    fn consider_being_full(&self) {
-        let is_short = !self.has_extents_for_clients();
-        let is_squeezed = self.is_squeezed();
-        let is_stuck = is_short && self.is_starved() && self.is_quiet();
-        if is_short && !is_squeezed {
-            self.freeze_active();
-            if !self.is_squeezing.replace(true) {
-                self.store.work.notify_all();
-            }
-        } else {
-            self.is_squeezing.set(false);
-        }
-        let was_full = self.fullness.get() != Fullness::Room;
-        let is_full = is_short && (is_squeezed || self.has_given_up() || was_full);
-        let fullness = match is_stuck {
-            true => Fullness::Stuck,
-            false if is_full || self.index_memory_is_used_up() => Fullness::Full,
-            false => Fullness::Room,
-        };
-        if self.fullness.replace(fullness) != fullness {
-            self.store.room.notify_all();
-        }
-    }
-
-    /// Whether nothing is under way that could give space back.
-    fn is_quiet(&self) -> bool {
-        self.store.extents.borrow().releasing() == 0 && self.busy.borrow().iter().all(|busy| !busy)
-    }
-
-    fn has_extents_for_clients(&self) -> bool {
-        self.extents_in_sight() > self.client_reserve()
-    }
-
-    /// Whether the index is over its budget and no compaction is left that could shrink it.
-    fn index_memory_is_used_up(&self) -> bool {
-        self.memory_index_bytes() > self.surroundings.index_dram_bytes && self.is_settled()
-    }
-
-    /// Whether every entry is in the last level.
-    fn is_squeezed(&self) -> bool {
-        let memtables = self.memtables.borrow();
-        let version = self.version.borrow();
-        let (_, upper) = version.levels().split_last().expect("there are levels");
-        memtables.active.len() == 0
-            && memtables.frozen.is_empty()
-            && upper.iter().all(|level| level.len() == 0)
     }
 
     /// Moves what is in use out of an extent and retires it.
@@ -508,7 +422,7 @@ impl<M: Medium> Inner<M> {
             };
             self.store.extents.borrow_mut().bury(old);
             let entries = list.segment(at).entries;
-            let segment = Segment { location: Location::Stored(*page), entries };
+            let segment = Segment::new(Location::Stored(*page), entries, &self.pool);
             let (first_key, filter) = (list.first_key(at).into(), list.filter(at).cloned());
             let new = vec![NamedSegment { first_key, segment, filter }];
             edits.push(LevelEdit { level, range: at..at + 1, new });

@@ -22,6 +22,7 @@ use crate::lsm::accelerator::Inputs;
 use crate::lsm::level::{Level, Location, NamedSegment, Segment};
 use crate::lsm::merge::{BuiltSegment, SegmentRun, merge, rest_from};
 use crate::lsm::picker::{self, Granularity, LevelState, Slice};
+use crate::lsm::pool::Pool;
 use crate::lsm::version::{LevelEdit, Version};
 use crate::planted::Fault;
 use crate::store::extents::Purpose;
@@ -330,7 +331,9 @@ impl<M: Medium> Inner<M> {
         urgency: impl Fn() -> f64,
     ) -> Vec<NamedSegment> {
         let (promise, level) = match place {
-            Place::Memory => return segments.into_iter().map(pin).collect(),
+            Place::Memory => {
+                return segments.into_iter().map(|built| pin(built, &self.pool)).collect();
+            }
             Place::Medium(promise, level) => (promise, level),
         };
         let filters = self.filters_for(level, &segments).await;
@@ -345,7 +348,7 @@ impl<M: Medium> Inner<M> {
             .zip(filters)
             .map(|(((first_key, entries), page), filter)| NamedSegment {
                 first_key,
-                segment: Segment { location: Location::Stored(page), entries },
+                segment: Segment::new(Location::Stored(page), entries, &self.pool),
                 filter,
             })
             .collect()
@@ -372,6 +375,7 @@ impl<M: Medium> Inner<M> {
         let next = self.version.borrow().edited(edits);
         self.account(&next);
         *self.version.borrow_mut() = Rc::new(next);
+        self.expire_for_memory();
         self.store.work.notify_all();
     }
 
@@ -423,8 +427,8 @@ fn built(named: NamedSegment) -> Option<BuiltSegment> {
     Some(BuiltSegment { first_key, bytes: image.bytes().to_vec(), entries: segment.entries })
 }
 
-fn pin(built: BuiltSegment) -> NamedSegment {
+fn pin(built: BuiltSegment, pool: &Rc<Pool>) -> NamedSegment {
     let location = Location::Pinned(PageImage::new(&built.bytes));
-    let segment = Segment { location, entries: built.entries };
+    let segment = Segment::new(location, built.entries, pool);
     NamedSegment { first_key: built.first_key, segment, filter: None }
 }

@@ -5,15 +5,18 @@
 //! pages a store is whole. Everything volatile besides (work under way) is simply not in it. The
 //! drive adds epoch and checksum (`kvssd::reserve`).
 
+use std::rc::Rc;
+
 use runtime::PageImage;
 
 use crate::Value;
 use crate::format::codec::{Reader, Writer};
+use crate::lsm::Inner;
 use crate::lsm::filter::Filter;
 use crate::lsm::level::{Location, NamedSegment, Segment};
-use crate::lsm::memtable::{Entry, Memtable};
+use crate::lsm::memtable::{Entry, Memtable, Memtables};
+use crate::lsm::pool::Pool;
 use crate::lsm::version::{LevelEdit, Version};
-use crate::lsm::{Inner, Memtables};
 use crate::planted::Fault;
 use crate::sizing::{LevelPlan, PlannedMemory};
 use crate::store::extents::{Extent, Extents, Purpose, State};
@@ -51,13 +54,18 @@ impl<M: Medium> Inner<M> {
 
 /// Reads an image back; `None` if it is of another form. Extents that were being collected come
 /// back closed.
-pub(crate) fn restore(bytes: &[u8], shape: Shape, empty: &Version) -> Option<Restored> {
+pub(crate) fn restore(
+    bytes: &[u8],
+    shape: Shape,
+    empty: &Version,
+    pool: &Rc<Pool>,
+) -> Option<Restored> {
     let input = &mut Reader::new(bytes);
     (input.u32()? == VERSION).then_some(())?;
     let sequence = input.u64()?;
     let memtable = read_memtable(input)?;
     let plan = read_plan(input, empty.levels().len())?;
-    let version = read_levels(input, empty)?;
+    let version = read_levels(input, empty, pool)?;
     let extents = read_extents(input, shape)?;
     let cursors = version
         .levels()
@@ -69,8 +77,8 @@ pub(crate) fn restore(bytes: &[u8], shape: Shape, empty: &Version) -> Option<Res
 
 fn write_memtables(out: &mut Writer, memtables: &Memtables, with_frozen: bool) {
     // Oldest first, so that reading them back one after the other leaves the newest on top.
-    let frozen = memtables.frozen.iter().filter(|_| with_frozen).map(|memtable| &**memtable);
-    let all: Vec<&Memtable> = frozen.chain([&memtables.active]).collect();
+    let frozen = memtables.frozen.iter().filter(|_| with_frozen);
+    let all: Vec<_> = frozen.chain([&memtables.active]).map(|memtable| memtable.borrow()).collect();
     out.u64(all.iter().map(|memtable| memtable.len() as u64).sum());
     for (key, sequence, entry) in all.iter().flat_map(|memtable| memtable.iter()) {
         out.string(key);
@@ -157,21 +165,21 @@ fn write_levels(out: &mut Writer, version: &Version) {
     }
 }
 
-fn read_levels(input: &mut Reader<'_>, empty: &Version) -> Option<Version> {
+fn read_levels(input: &mut Reader<'_>, empty: &Version, pool: &Rc<Pool>) -> Option<Version> {
     let levels = input.u32()? as usize;
     (levels == empty.levels().len()).then_some(())?;
     let mut edits = Vec::with_capacity(levels);
     for level in 0..levels {
         let mut new = Vec::new();
         for _ in 0..input.u32()? {
-            new.push(read_segment(input)?);
+            new.push(read_segment(input, pool)?);
         }
         edits.push(LevelEdit { level, range: 0..0, new });
     }
     Some(empty.edited(edits))
 }
 
-fn read_segment(input: &mut Reader<'_>) -> Option<NamedSegment> {
+fn read_segment(input: &mut Reader<'_>, pool: &Rc<Pool>) -> Option<NamedSegment> {
     let first_key = input.string()?.into();
     let entries = input.u32()? as u16;
     let (location, filter) = match input.u8()? {
@@ -179,7 +187,7 @@ fn read_segment(input: &mut Reader<'_>) -> Option<NamedSegment> {
         1 => (Location::Pinned(PageImage::new(input.string()?)), None),
         _ => return None,
     };
-    Some(NamedSegment { first_key, segment: Segment { location, entries }, filter })
+    Some(NamedSegment { first_key, segment: Segment::new(location, entries, pool), filter })
 }
 
 fn write_extents(out: &mut Writer, extents: &Extents) {

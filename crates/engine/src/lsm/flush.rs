@@ -4,13 +4,13 @@ use std::rc::Rc;
 
 use runtime::IoClass;
 
-use crate::Value;
 use crate::format::data_page::Outgoing;
 use crate::format::meta_segment;
+use crate::format::object::Sequence;
 use crate::format::pointer::Pointer;
 use crate::lsm::Inner;
 use crate::lsm::compaction::Place;
-use crate::lsm::memtable::Memtable;
+use crate::lsm::memtable::Entry;
 use crate::lsm::merge::{ListRun, SegmentRun, merge};
 use crate::lsm::version::LevelEdit;
 use crate::store::extents::Purpose;
@@ -25,12 +25,15 @@ impl<M: Medium> Inner<M> {
             let has_work = || self.store.is_healthy() && !self.memtables.borrow().frozen.is_empty();
             self.store.work.wait_until(has_work).await;
             let oldest = self.memtables.borrow().frozen.front().map(Rc::clone);
-            self.flush(&oldest.expect("a memtable is frozen")).await;
+            let memtable = oldest.expect("a memtable is frozen");
+            let writes = memtable.borrow().iter().map(owned).collect();
+            self.flush(writes).await;
         }
     }
 
-    async fn flush(&self, memtable: &Memtable) {
-        let objects: Vec<Outgoing<'_>> = memtable.iter().filter_map(outgoing).collect();
+    async fn flush(&self, writes: Vec<Write>) {
+        let objects: Vec<Outgoing<'_>> = writes.iter().filter_map(outgoing).collect();
+        let flushed = objects.len() as u64;
         let costs = &self.store.cpu.costs;
         self.store.cpu.cores.spend_in_background(costs.of_packing(objects.len())).await;
         let layout = lay_out(&objects, self.store.shape.payload_bytes);
@@ -38,17 +41,17 @@ impl<M: Medium> Inner<M> {
         let urgency = || self.fill_of_active_memtable();
         let written = self.store.write_objects(layout, promise, IoClass::Flush, urgency).await;
         let mut pointers = written.pointers.iter();
-        let entries = memtable
-            .iter()
-            .map(|(key, _, entry)| {
-                let pointer = entry.as_ref().and_then(|_| pointers.next());
-                (key.into(), pointer.copied().unwrap_or(Pointer::TOMBSTONE))
+        let entries = writes
+            .into_iter()
+            .map(|write| {
+                let pointer = write.entry.as_ref().and_then(|_| pointers.next());
+                (write.key, pointer.copied().unwrap_or(Pointer::TOMBSTONE))
             })
             .collect::<Vec<(Box<[u8]>, Pointer)>>();
         if self.merge_into_first_level(entries, &written).await {
             let mut stats = self.stats.borrow_mut();
             stats.flushes += 1;
-            stats.flushed_objects += objects.len() as u64;
+            stats.flushed_objects += flushed;
         }
     }
 
@@ -153,12 +156,22 @@ impl<M: Medium> Inner<M> {
         if memtables.frozen.len() < self.options.frozen_memtables {
             return 0.0;
         }
-        memtables.active.bytes() as f64 / self.options.memtable_bytes as f64
+        memtables.active_bytes() as f64 / self.options.memtable_bytes as f64
     }
 }
 
-fn outgoing<'a>(
-    (key, sequence, entry): (&'a [u8], u64, &'a Option<Value>),
-) -> Option<Outgoing<'a>> {
-    entry.as_ref().map(|value| Outgoing { key, sequence, value })
+/// The newest write of a key.
+struct Write {
+    key: Box<[u8]>,
+    sequence: Sequence,
+    entry: Entry,
+}
+
+fn owned((key, sequence, entry): (&[u8], Sequence, &Entry)) -> Write {
+    Write { key: key.into(), sequence, entry: entry.clone() }
+}
+
+fn outgoing(write: &Write) -> Option<Outgoing<'_>> {
+    let (key, sequence) = (&write.key[..], write.sequence);
+    write.entry.as_ref().map(|value| Outgoing { key, sequence, value })
 }

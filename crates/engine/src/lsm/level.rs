@@ -13,6 +13,7 @@ use runtime::PageImage;
 use crate::effort::Effort;
 use crate::lsm::filter::Filter;
 use crate::lsm::key_index::KeyIndex;
+use crate::lsm::pool::{Chunked, Descriptor, Pool};
 use crate::store::medium::PageNo;
 
 /// Segments in a chunk of the list, at most.
@@ -32,6 +33,14 @@ pub(crate) enum Location {
 pub(crate) struct Segment {
     pub location: Location,
     pub entries: u16,
+    descriptor: Descriptor,
+}
+
+impl Segment {
+    pub(crate) fn new(location: Location, entries: u16, pool: &Rc<Pool>) -> Self {
+        let is_in_memory = matches!(location, Location::Pinned(_));
+        Self { location, entries, descriptor: pool.enter(is_in_memory) }
+    }
 }
 
 /// A segment with the key it begins with.
@@ -48,6 +57,7 @@ struct Chunk {
     segments: Vec<Segment>,
     /// By segment; empty if none has one. Apart from the segments, which every Get looks at.
     filters: Vec<Option<Filter>>,
+    _counted: Chunked,
 }
 
 /// A sorted run of segments.
@@ -235,7 +245,8 @@ fn into_chunks(segments: &[NamedSegment], prefix_bytes: usize) -> Vec<Rc<Chunk>>
             let has_filters = part.iter().any(|named| named.filter.is_some());
             let filtered = if has_filters { part } else { &[] };
             let filters = filtered.iter().map(|named| named.filter.clone()).collect();
-            Rc::new(Chunk { index, segments, filters })
+            let counted = part[0].segment.descriptor.count_chunk(part.len());
+            Rc::new(Chunk { index, segments, filters, _counted: counted })
         })
         .collect()
 }

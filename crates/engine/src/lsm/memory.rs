@@ -9,6 +9,9 @@ use crate::sizing;
 use crate::stats::MemoryUse;
 use crate::store::medium::Medium;
 
+/// Bytes of a pooled segment descriptor besides its key: page address, references, generation.
+pub(crate) const DESCRIPTOR_OVERHEAD_BYTES: u64 = PAGE_ADDRESS_BYTES + 8;
+
 /// Index memory of a version, with the other fields left at zero.
 fn index_memory(version: &Version, prefix_bytes: u64, page_bytes: u64) -> MemoryUse {
     let mut memory = MemoryUse {
@@ -27,10 +30,8 @@ fn index_memory(version: &Version, prefix_bytes: u64, page_bytes: u64) -> Memory
 
 impl<M: Medium> Inner<M> {
     pub(crate) fn memory(&self) -> MemoryUse {
-        let memtables = self.memtables.borrow();
-        let frozen: u64 = memtables.frozen.iter().map(|memtable| memtable.bytes()).sum();
         MemoryUse {
-            memtables: memtables.active.bytes() + frozen,
+            memtables: self.memtables.borrow().bytes(),
             compaction_buffers: self.compaction_buffers.get(),
             ..self.index_memory_of(&self.version.borrow())
         }

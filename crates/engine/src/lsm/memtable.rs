@@ -1,9 +1,13 @@
 //! L0: the newest writes, in memory, in key order.
 //!
 //! A key may have several versions, newest first; older ones are kept only while a snapshot can
-//! see them. Cost of a lookup or an insert: `O(log n)` comparisons.
+//! see them. Snapshots share a memtable with the writers and read it as of their sequence number;
+//! flushes write the newest versions only. Cost of a lookup or an insert: `O(log n)` comparisons.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+use std::rc::Rc;
 
 use crate::Value;
 use crate::format::object::{Sequence, full_len};
@@ -16,7 +20,6 @@ pub(crate) type Entry = Option<Value>;
 pub(crate) struct Memtable {
     keys: BTreeMap<Box<[u8]>, Versions>,
     bytes: u64,
-    entries: usize,
 }
 
 struct Versions {
@@ -31,14 +34,25 @@ struct Version {
     entry: Entry,
 }
 
+impl Versions {
+    /// The newest version at or before `at`.
+    fn at(&self, at: Sequence) -> Option<&Version> {
+        std::iter::once(&self.newest).chain(&self.older).find(|version| version.sequence <= at)
+    }
+}
+
 impl Memtable {
-    /// The newest write of `key` at or before `at`.
-    pub(crate) fn get(&self, key: &[u8], at: Sequence) -> Option<(Sequence, &Entry)> {
-        let versions = self.keys.get(key)?;
-        std::iter::once(&versions.newest)
-            .chain(&versions.older)
-            .find(|version| version.sequence <= at)
-            .map(|version| (version.sequence, &version.entry))
+    /// The newest write of `key`.
+    pub(crate) fn get(&self, key: &[u8]) -> Option<(Sequence, Entry)> {
+        let newest = &self.keys.get(key)?.newest;
+        Some((newest.sequence, newest.entry.clone()))
+    }
+
+    /// The first key in `from` that has a version at or before `at`, and that version.
+    pub(crate) fn next(&self, from: Bound<&[u8]>, at: Sequence) -> Option<(Box<[u8]>, Entry)> {
+        self.keys.range::<[u8], _>((from, Bound::Unbounded)).find_map(|(key, versions)| {
+            versions.at(at).map(|version| (key.clone(), version.entry.clone()))
+        })
     }
 
     /// Adds a write that is newer than every other of its key. The version it replaces is kept if
@@ -54,14 +68,12 @@ impl Memtable {
         self.bytes += len(&entry);
         let version = Version { sequence, entry };
         let Some(versions) = self.keys.get_mut(key) else {
-            self.entries += 1;
             self.keys.insert(key.into(), Versions { newest: version, older: Vec::new() });
             return;
         };
         assert!(versions.newest.sequence < sequence, "writes of a key come in order");
         let replaced = std::mem::replace(&mut versions.newest, version);
         if newest_snapshot.is_some_and(|snapshot| replaced.sequence <= snapshot) {
-            self.entries += 1;
             versions.older.insert(0, replaced);
         } else {
             self.bytes -= len(&replaced.entry);
@@ -80,8 +92,96 @@ impl Memtable {
         self.bytes
     }
 
-    /// Number of versions.
+    /// Number of keys.
     pub(crate) fn len(&self) -> usize {
-        self.entries
+        self.keys.len()
+    }
+}
+
+/// A memtable that writers and snapshots share.
+pub(crate) type SharedMemtable = Rc<RefCell<Memtable>>;
+
+/// The memtables of a store.
+#[derive(Default)]
+pub(crate) struct Memtables {
+    pub active: SharedMemtable,
+    /// Oldest first; nobody writes to them any more.
+    pub frozen: VecDeque<SharedMemtable>,
+}
+
+impl Memtables {
+    /// All of them, newest first.
+    pub(crate) fn newest_first(&self) -> impl Iterator<Item = &SharedMemtable> {
+        std::iter::once(&self.active).chain(self.frozen.iter().rev())
+    }
+
+    /// The newest write of `key`.
+    pub(crate) fn get(&self, key: &[u8]) -> Option<(Sequence, Entry)> {
+        self.newest_first().find_map(|memtable| memtable.borrow().get(key))
+    }
+
+    /// Bytes in the active memtable.
+    pub(crate) fn active_bytes(&self) -> u64 {
+        self.active.borrow().bytes()
+    }
+
+    /// Bytes in all of them.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.newest_first().map(|memtable| memtable.borrow().bytes()).sum()
+    }
+
+    /// Freezes the active memtable, if it holds anything.
+    pub(crate) fn freeze(&mut self) -> bool {
+        let holds_something = self.active.borrow().len() > 0;
+        if holds_something {
+            self.frozen.push_back(std::mem::take(&mut self.active));
+        }
+        holds_something
+    }
+
+    /// Whether none holds anything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.frozen.is_empty() && self.active.borrow().len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Value {
+        Value::from_bytes(text.as_bytes())
+    }
+
+    #[test]
+    fn versions_are_kept_only_for_snapshots() {
+        let mut memtable = Memtable::default();
+        memtable.insert(b"a", 1, Some(value("one")), None);
+        memtable.insert(b"a", 2, Some(value("two")), None);
+        memtable.insert(b"a", 3, None, Some(2));
+        memtable.insert(b"a", 4, Some(value("four")), Some(2));
+        assert_eq!(memtable.get(b"a"), Some((4, Some(value("four")))));
+        let at = |sequence| memtable.next(Bound::Unbounded, sequence).map(|(_, entry)| entry);
+        assert_eq!(at(1), None, "nobody could see the first version");
+        assert_eq!(at(2), Some(Some(value("two"))));
+        assert_eq!(
+            at(3),
+            Some(Some(value("two"))),
+            "the third was gone before anybody could see it"
+        );
+        assert_eq!(at(4), Some(Some(value("four"))));
+        let two = full_len(1, 3) + full_len(1, 4);
+        assert_eq!((memtable.bytes(), memtable.len()), (two as u64, 1));
+    }
+
+    #[test]
+    fn the_next_key_skips_what_a_snapshot_cannot_see() {
+        let mut memtable = Memtable::default();
+        memtable.insert(b"a", 1, Some(value("x")), None);
+        memtable.insert(b"b", 9, Some(value("x")), None);
+        memtable.insert(b"c", 2, None, None);
+        let next = memtable.next(Bound::Excluded(b"a"), 5).expect("there is one");
+        assert_eq!(next, (b"c"[..].into(), None));
+        assert_eq!(memtable.next(Bound::Excluded(b"c"), 5), None);
     }
 }

@@ -98,11 +98,12 @@ impl<M: Medium> Engine<M> {
         let engine = Self::build(setup)?;
         let inner = &engine.inner;
         let empty = Rc::clone(&inner.version.borrow());
-        let restored = dump::restore(dump, inner.store.shape, &empty).ok_or(OpenError::BadDump)?;
+        let restored = dump::restore(dump, inner.store.shape, &empty, &inner.pool);
+        let restored = restored.ok_or(OpenError::BadDump)?;
         restored.version.assert_consistent();
         inner.sequence.set(restored.sequence);
         *inner.plan.borrow_mut() = restored.plan;
-        inner.memtables.borrow_mut().active = restored.memtable;
+        *inner.memtables.borrow().active.borrow_mut() = restored.memtable;
         inner.account(&restored.version);
         *inner.version.borrow_mut() = Rc::new(restored.version);
         *inner.store.extents.borrow_mut() = restored.extents;

@@ -124,6 +124,8 @@ pub(crate) fn slice_at(
 
 #[cfg(test)]
 mod tests {
+    use std::rc::Rc;
+
     use super::*;
     use crate::lsm::level::{Location, NamedSegment, Segment};
     use crate::store::medium::PageNo;
@@ -189,7 +191,8 @@ mod tests {
 
     /// A level whose segments begin with these keys.
     fn keys(keys: impl Iterator<Item = u8>) -> Level {
-        let segment = || Segment { location: Location::Stored(PageNo(0)), entries: 1 };
+        let pool = Rc::default();
+        let segment = || Segment::new(Location::Stored(PageNo(0)), 1, &pool);
         let named = keys.map(|key| NamedSegment {
             first_key: [key].into(),
             segment: segment(),

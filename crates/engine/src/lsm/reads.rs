@@ -31,8 +31,8 @@ impl<M: Medium> Inner<M> {
         flash_reads: &mut u32,
     ) -> Result<Located, EngineError> {
         let mut effort = Effort { memtables: 1, ..Effort::default() };
-        let in_memtable = self.memtables.borrow().get(key).map(|(_, entry)| entry.clone());
-        if let Some(entry) = in_memtable {
+        let in_memtable = self.memtables.borrow().get(key);
+        if let Some((_, entry)) = in_memtable {
             self.store.cpu.cores.spend(work + self.store.cpu.costs.of(effort)).await;
             return Ok(Located::Memory(entry));
         }

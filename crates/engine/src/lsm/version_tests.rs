@@ -1,5 +1,7 @@
 //! Properties of levels, range pointers and searches against plain sorted arrays.
 
+use std::rc::Rc;
+
 use proptest::prelude::*;
 
 use super::{LevelEdit, Version};
@@ -10,7 +12,7 @@ use crate::store::medium::PageNo;
 fn named(key: u16) -> NamedSegment {
     NamedSegment {
         first_key: format!("user{key:05}").into_bytes().into(),
-        segment: Segment { location: Location::Stored(PageNo(u32::from(key))), entries: 1 },
+        segment: Segment::new(Location::Stored(PageNo(u32::from(key))), 1, &Rc::default()),
         filter: None,
     }
 }

@@ -8,9 +8,11 @@ use crate::effort::Effort;
 use crate::error::EngineError;
 use crate::format::data_page;
 use crate::format::object::Sequence;
+use crate::lsm::fullness::Fullness;
 use crate::lsm::memtable::Entry;
 use crate::lsm::reads::Located;
-use crate::lsm::{Condition, Fullness, Inner};
+use crate::lsm::{Condition, Inner};
+use crate::planted::Fault;
 use crate::store::medium::Medium;
 use crate::store::space::{Claimant, with_waste};
 use crate::{MAX_VALUE_BYTES, Value};
@@ -72,8 +74,11 @@ impl<M: Medium> Inner<M> {
 
     /// Puts a write with its sequence number in the active memtable, and freezes that if full.
     pub(crate) fn insert_at(&self, key: &[u8], sequence: Sequence, entry: Entry) {
-        self.memtables.borrow_mut().active.insert(key, sequence, entry, None);
-        let is_due = self.memtables.borrow().active.bytes() >= self.options.memtable_bytes;
+        let active = Rc::clone(&self.memtables.borrow().active);
+        let newest = self.snapshots.newest();
+        let newest = newest.filter(|_| !self.store.planted.has(Fault::OverwriteUnderSnapshot));
+        active.borrow_mut().insert(key, sequence, entry, newest);
+        let is_due = active.borrow().bytes() >= self.options.memtable_bytes;
         if is_due || self.is_squeezing.get() {
             self.freeze_active();
         }
@@ -83,8 +88,7 @@ impl<M: Medium> Inner<M> {
     pub(crate) fn freeze_active(&self) {
         let memtables = &mut *self.memtables.borrow_mut();
         let has_room = memtables.frozen.len() < self.options.frozen_memtables;
-        if has_room && memtables.active.len() > 0 {
-            memtables.frozen.push_back(Rc::new(std::mem::take(&mut memtables.active)));
+        if has_room && memtables.freeze() {
             self.store.work.notify_all();
         }
     }
@@ -121,7 +125,7 @@ impl<M: Medium> Inner<M> {
 
     pub(crate) fn has_memtable_room(&self) -> bool {
         let memtables = self.memtables.borrow();
-        memtables.active.bytes() < self.options.memtable_bytes
+        memtables.active_bytes() < self.options.memtable_bytes
             || memtables.frozen.len() < self.options.frozen_memtables
     }
 

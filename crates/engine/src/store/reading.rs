@@ -83,6 +83,33 @@ impl<M: Medium> PageStore<M> {
         }
     }
 
+    /// Reads a page, sharing the read with whoever needs it at the same time, and checks it.
+    pub(crate) async fn read_shared(
+        &self,
+        page: PageNo,
+        class: IoClass,
+    ) -> Result<PageImage, EngineError> {
+        let read = self.shared_reads.read(page, || self.medium.read(page, class)).await;
+        self.check_page(page, read.map_err(|_| EngineError::Corrupt(page))?)
+    }
+
+    /// The value that `pointer` says `key` has in a page that was read; a large one's further pages
+    /// are read.
+    pub(crate) async fn value_in(
+        &self,
+        image: &PageImage,
+        key: &[u8],
+        pointer: Pointer,
+        class: IoClass,
+    ) -> Result<Value, EngineError> {
+        let (page, piece) = self.format.locate(pointer);
+        match data_page::find(image.bytes(), piece, key) {
+            Some(Found::Whole(value)) => Ok(value),
+            Some(Found::Large(head)) => self.read_large(page, head, class, &mut 0).await,
+            None => Err(EngineError::Corrupt(page)),
+        }
+    }
+
     /// Reads the further pages of a large value, all at once.
     pub(crate) async fn read_large(
         &self,

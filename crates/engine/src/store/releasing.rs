@@ -4,16 +4,55 @@ use std::rc::Rc;
 
 use crate::planted::Fault;
 use crate::store::PageStore;
-use crate::store::extents::State;
+use crate::store::extents::{Purpose, State};
 use crate::store::medium::{ExtentId, Medium};
+use crate::store::pins::Moment;
 
 impl<M: Medium> PageStore<M> {
     /// Nothing refers to the extent any more: it becomes free once nobody can still be on the way
     /// to it. Returns at once.
     pub(crate) fn retire(self: &Rc<Self>, id: ExtentId) {
         self.extents.borrow_mut().set_state(id, State::Releasing);
-        let store = Rc::clone(self);
-        self.handle.spawn("release", async move { store.release(id).await });
+        let (store, now) = (Rc::clone(self), self.pins.now());
+        self.handle.spawn("release", async move {
+            store.wait_for_pins(id, now).await;
+            store.release(id).await;
+        });
+    }
+
+    async fn wait_for_pins(&self, id: ExtentId, until: Moment) {
+        let age = self.extents.borrow().get(id).age;
+        if !self.respects_pins(id) || !self.pins.holds(age, until) {
+            return;
+        }
+        self.held.set(self.held.get() + 1);
+        self.pins.let_go(age, until).await;
+        self.held.set(self.held.get() - 1);
+    }
+
+    /// Extents on their way to being free, apart from those that snapshots hold.
+    pub(crate) fn releasing(&self) -> usize {
+        self.extents.borrow().releasing() - self.held.get()
+    }
+
+    /// Extents that nothing but snapshots refers to.
+    pub(crate) fn held(&self) -> usize {
+        self.held.get()
+    }
+
+    /// Whether a snapshot may still read the extent.
+    pub(crate) fn is_pinned(&self, id: ExtentId) -> bool {
+        let age = self.extents.borrow().get(id).age;
+        self.respects_pins(id) && self.pins.holds(age, self.pins.now())
+    }
+
+    /// False for a planted bug.
+    fn respects_pins(&self, id: ExtentId) -> bool {
+        let fault = match self.extents.borrow().get(id).purpose {
+            Purpose::Data => Fault::MoveUnderSnapshot,
+            Purpose::Meta => Fault::ReleaseUnderSnapshot,
+        };
+        !self.planted.has(fault)
     }
 
     async fn release(&self, id: ExtentId) {

@@ -10,7 +10,13 @@ use crate::trial::{Shape, World, check_all, start_clients};
 
 /// Few keys and a short run, but on a full memtable every few commands.
 fn shape() -> Shape {
-    Shape { keys: 160, is_filled: false, session: Nanos::from_millis(30), ..Shape::of_seed(0) }
+    Shape {
+        keys: 160,
+        is_filled: false,
+        scanners: 0,
+        session: Nanos::from_millis(30),
+        ..Shape::of_seed(0)
+    }
 }
 
 /// Runs the scenario until the flash has been given `operations` operations; `None` if it never

@@ -19,6 +19,7 @@ pub(crate) fn small_device() -> DeviceProfile {
     device.flash.timing.program_us = vec![300.0, 500.0];
     device.flash.timing.erase_us = 900.0;
     device.dram.index_bytes = 34 << 10;
+    device.dram.iterator_bytes = 256 << 10;
     device
 }
 

@@ -12,4 +12,5 @@ mod filters;
 mod harness;
 mod model;
 mod planted;
+mod scanner;
 mod trial;

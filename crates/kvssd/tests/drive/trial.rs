@@ -9,11 +9,12 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 
-use engine::{Fault, Granularity, MergeBy, Options, Planted, Value};
+use engine::{Fault, Granularity, IteratorOptions, MergeBy, Options, Planted, Value};
 use kvssd::{DeviceProfile, DriveOptions, KvDrive, Status, StoreMode};
 use runtime::{Handle, Nanos, Rng};
 
 use crate::harness::{Machine, small, small_device, small_tlc_device};
+use crate::scanner::Scanner;
 
 /// What varies from trial to trial besides the random choices.
 pub(crate) struct Shape {
@@ -23,6 +24,7 @@ pub(crate) struct Shape {
     /// Every key is stored once before anything else: the drive is full from the start.
     pub is_filled: bool,
     pub clients: usize,
+    pub scanners: usize,
     pub sessions: usize,
     /// Longest a session runs.
     pub session: Nanos,
@@ -42,10 +44,11 @@ impl Shape {
         let compaction = if seed % 3 == 2 { Granularity::Whole } else { Granularity::Partial };
         Self {
             device,
-            design: Options { compaction, ..design_of_seed(seed) },
+            design: Options { compaction, iterators: iterators_of(seed), ..design_of_seed(seed) },
             keys: if is_filled { 6_000 } else { 1_400 },
             is_filled,
             clients: 8,
+            scanners: 2,
             sessions: 4,
             session: Nanos::from_millis(900),
         }
@@ -59,6 +62,13 @@ fn design_of_seed(seed: u64) -> Options {
         5 | 10 => Options::pink_hw(),
         _ => Options::pink(),
     }
+}
+
+fn iterators_of(seed: u64) -> IteratorOptions {
+    let (index_prefetch, value_prefetch) =
+        [(false, 0), (true, 0), (true, 8), (false, 3)][(seed / 2 % 4) as usize];
+    let skip_budget = if seed.is_multiple_of(3) { 8 } else { 1024 };
+    IteratorOptions { index_prefetch, value_prefetch, skip_budget, buffer_bytes: 16 << 10 }
 }
 
 /// What happened in a trial.
@@ -78,6 +88,10 @@ pub(crate) struct Tally {
     pub most_reads: usize,
     /// Stores that were refused for want of room.
     pub refused: u64,
+    /// Pairs that iterators returned, snapshots they were made on and those that expired.
+    pub scanned: u64,
+    pub snapshots: u64,
+    pub expired: u64,
     pub trace: u64,
 }
 
@@ -98,6 +112,9 @@ impl Tally {
         self.accelerated += other.accelerated;
         self.most_reads = self.most_reads.max(other.most_reads);
         self.refused += other.refused;
+        self.scanned += other.scanned;
+        self.snapshots += other.snapshots;
+        self.expired += other.expired;
         self.trace ^= other.trace;
     }
 
@@ -112,6 +129,8 @@ impl Tally {
             objects_moved: stats.gc_objects_moved,
             accelerated: stats.accelerator.merges,
             most_reads: stats.reads_per_get.max(),
+            scanned: stats.iterators.seeks + stats.iterators.nexts,
+            snapshots: stats.iterators.created,
             trace,
             ..Self::default()
         });
@@ -135,9 +154,9 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} commands, {} power cuts ({} torn), {} flushes, compactions {:?} ({} accelerated), collected {} data \
-             and {} meta extents ({} objects moved), {} released empty, at most {} reads a Get, \
-             {} stores refused on full drives",
+            "{} commands, {} power cuts ({} torn), {} flushes, compactions {:?} ({} accelerated), \
+             collected {} data and {} meta extents ({} objects moved), {} released empty, at most {} reads a Get, \
+             {} stores refused on full drives, {} pairs scanned in {} snapshots ({} expired)",
             self.commands,
             self.power_cuts,
             self.torn,
@@ -149,7 +168,10 @@ impl fmt::Display for Tally {
             self.objects_moved,
             self.empty_extents,
             self.most_reads,
-            self.refused
+            self.refused,
+            self.scanned,
+            self.snapshots,
+            self.expired
         )
     }
 }
@@ -173,7 +195,7 @@ impl History {
 }
 
 /// A synthetic value and its bytes are the same value.
-fn is_same(a: Option<&Value>, b: Option<&Value>) -> bool {
+pub(crate) fn is_same(a: Option<&Value>, b: Option<&Value>) -> bool {
     match (a, b) {
         (None, None) => true,
         (Some(a), Some(b)) => a == b || a.to_bytes() == b.to_bytes(),
@@ -186,6 +208,7 @@ pub(crate) struct World {
     complaint: RefCell<Option<String>>,
     commands: Cell<u64>,
     refused: Cell<u64>,
+    expired: Cell<u64>,
     /// Commands by client in this session.
     by_client: RefCell<Vec<u64>>,
 }
@@ -198,12 +221,33 @@ impl World {
             complaint: RefCell::default(),
             commands: Cell::new(0),
             refused: Cell::new(0),
+            expired: Cell::new(0),
             by_client: RefCell::default(),
         })
     }
 
-    fn complain(&self, what: String) {
+    pub(crate) fn complain(&self, what: String) {
         self.complaint.borrow_mut().get_or_insert(what);
+    }
+
+    pub(crate) fn count_command(&self, client: usize) {
+        self.commands.set(self.commands.get() + 1);
+        self.by_client.borrow_mut()[client] += 1;
+    }
+
+    pub(crate) fn count_expired(&self) {
+        self.expired.set(self.expired.get() + 1);
+    }
+
+    /// By key, the newest value that is acknowledged.
+    pub(crate) fn acknowledged_all(&self) -> Vec<usize> {
+        self.histories.borrow().iter().map(|history| history.acknowledged).collect()
+    }
+
+    /// The values that a key may have from index `from` on.
+    pub(crate) fn values_since(&self, key: usize, from: usize) -> Vec<Option<Value>> {
+        let history = &self.histories.borrow()[key];
+        (from..=history.values.len()).map(|index| history.at(index).cloned()).collect()
     }
 
     pub(crate) fn result(&self) -> Result<(), String> {
@@ -304,6 +348,7 @@ pub(crate) fn run_trial(seed: u64, shape: &Shape, fault: Option<Fault>) -> Resul
     }
     tally.commands = world.commands.get();
     tally.refused = world.refused.get();
+    tally.expired = world.expired.get();
     Ok(tally)
 }
 
@@ -332,7 +377,8 @@ pub(crate) fn check_all(machine: &Machine, world: &Rc<World>, keys: usize) -> Re
 }
 
 pub(crate) fn start_clients(machine: &Machine, world: &Rc<World>, shape: &Shape, rng: &mut Rng) {
-    *world.by_client.borrow_mut() = vec![0; shape.clients];
+    let is_first = world.commands.get() == 0;
+    *world.by_client.borrow_mut() = vec![0; shape.clients + shape.scanners];
     for client in 0..shape.clients {
         let context = Client {
             drive: machine.drive.clone(),
@@ -342,9 +388,20 @@ pub(crate) fn start_clients(machine: &Machine, world: &Rc<World>, shape: &Shape,
             number: client,
             clients: shape.clients,
             keys: shape.keys,
-            is_filling: shape.is_filled && world.commands.get() == 0,
+            is_filling: shape.is_filled && is_first,
         };
         machine.rt.handle().spawn("client", async move { context.run().await });
+    }
+    for scanner in 0..shape.scanners {
+        let scanner = Scanner {
+            drive: machine.drive.clone(),
+            handle: machine.rt.handle(),
+            world: Rc::clone(world),
+            rng: RefCell::new(Rng::new(rng.next_u64())),
+            number: shape.clients + scanner,
+            keys: shape.keys,
+        };
+        machine.rt.handle().spawn("scanner", async move { scanner.run().await });
     }
 }
 
@@ -364,13 +421,12 @@ impl Client {
     async fn run(self) {
         if self.is_filling {
             for key in (self.number..self.keys).step_by(self.clients) {
-                self.world.by_client.borrow_mut()[self.number] += 1;
+                self.world.count_command(self.number);
                 self.store(key, StoreMode::Upsert).await;
             }
         }
         loop {
-            self.world.commands.set(self.world.commands.get() + 1);
-            self.world.by_client.borrow_mut()[self.number] += 1;
+            self.world.count_command(self.number);
             let (dice, key) = {
                 let mut rng = self.rng.borrow_mut();
                 (rng.below(100), self.random_key(&mut rng))

@@ -1,0 +1,208 @@
+//! Cursors: one place in each memtable and level of a snapshot, and the merge of them.
+//!
+//! Pure apart from what it is given: pages come from outside, so that the iterator decides when to
+//! read and when to wait. The newest source wins where several have a key.
+
+use std::cmp::Ordering;
+use std::ops::Bound;
+
+use runtime::PageImage;
+
+use crate::Value;
+use crate::effort::Effort;
+use crate::format::meta_segment::MetaSegment;
+use crate::format::pointer::{Pointer, PointerFormat};
+use crate::lsm::level::Location;
+use crate::lsm::memtable::Entry;
+use crate::lsm::snapshot::Snapshot;
+use crate::store::medium::PageNo;
+
+/// What the newest source says of a key.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Merged {
+    /// The value is in memory.
+    Memory(Value),
+    /// The value is on the medium.
+    At(Pointer),
+    /// The key is deleted.
+    Deleted,
+}
+
+/// A place in one level.
+struct LevelCursor {
+    /// The segment it stands in; past the last one at the end.
+    segment: usize,
+    /// That segment, once it is there.
+    page: Option<PageImage>,
+    entry: usize,
+    /// Where to go in the segment as soon as it is there.
+    target: Option<Box<[u8]>>,
+}
+
+/// A place in every source of a snapshot.
+pub(crate) struct Cursors {
+    format: PointerFormat,
+    /// The next entry of each memtable, newest first.
+    memtables: Vec<Option<(Box<[u8]>, Entry)>>,
+    /// L1 first.
+    levels: Vec<LevelCursor>,
+}
+
+/// A segment that a cursor needs before the merge can go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Needed {
+    pub level: usize,
+    pub segment: usize,
+    pub page: PageNo,
+}
+
+impl Cursors {
+    /// Every source at its first entry at or after `key`. Segments in memory are there at once.
+    pub(crate) fn seek(
+        snapshot: &Snapshot,
+        key: &[u8],
+        format: PointerFormat,
+        effort: &mut Effort,
+    ) -> Self {
+        let next = |memtable: &crate::lsm::memtable::SharedMemtable| {
+            memtable.borrow().next(Bound::Included(key), snapshot.sequence)
+        };
+        let memtables = snapshot.memtables.iter().map(next).collect();
+        effort.memtables += snapshot.memtables.len() as u32;
+        let mut among = None;
+        let mut levels = Vec::with_capacity(snapshot.version.levels().len());
+        for (index, level) in snapshot.version.levels().iter().enumerate() {
+            let at = level.covering(key, among.take(), effort);
+            among = at.and_then(|at| snapshot.version.below(index, at));
+            let (segment, target) = (at.unwrap_or(0), Some(key.into()));
+            levels.push(LevelCursor { segment, page: None, entry: 0, target });
+        }
+        let mut cursors = Self { format, memtables, levels };
+        for level in 0..cursors.levels.len() {
+            cursors.arrive(snapshot, level);
+        }
+        cursors
+    }
+
+    /// Segments to be read before [`Self::pop`] can answer.
+    pub(crate) fn needed(&self, snapshot: &Snapshot) -> Vec<Needed> {
+        let missing = |(level, cursor): (usize, &LevelCursor)| {
+            let segments = snapshot.version.level(level);
+            if cursor.page.is_some() || cursor.segment >= segments.len() {
+                return None;
+            }
+            stored_at(snapshot, level, cursor.segment)
+        };
+        self.levels.iter().enumerate().filter_map(missing).collect()
+    }
+
+    /// The segment that `level` will need after the one it stands in, if it has to be read. None
+    /// as long as the level waits for the one it stands in.
+    pub(crate) fn following(&self, snapshot: &Snapshot, level: usize) -> Option<Needed> {
+        self.levels[level].page.as_ref()?;
+        stored_at(snapshot, level, self.levels[level].segment + 1)
+    }
+
+    /// Gives a cursor the segment it needs.
+    pub(crate) fn supply(&mut self, snapshot: &Snapshot, needed: Needed, page: PageImage) {
+        let cursor = &mut self.levels[needed.level];
+        assert_eq!(cursor.segment, needed.segment, "a cursor got a segment it does not stand in");
+        cursor.page = Some(page);
+        self.enter(snapshot, needed.level);
+    }
+
+    /// The next key of all sources and what the newest of them says of it; every source goes past
+    /// it. `None` at the end. Nothing may be [`Self::needed`].
+    pub(crate) fn pop(
+        &mut self,
+        snapshot: &Snapshot,
+        effort: &mut Effort,
+    ) -> Option<(Box<[u8]>, Merged)> {
+        let key: Box<[u8]> = self.smallest(effort)?.into();
+        let mut newest = None;
+        for index in 0..self.memtables.len() {
+            if self.memtables[index].as_ref().is_some_and(|(at, _)| *at == key) {
+                let entry = self.advance_memtable(snapshot, index, &key);
+                newest.get_or_insert(entry.map_or(Merged::Deleted, Merged::Memory));
+            }
+        }
+        for level in 0..self.levels.len() {
+            let found = self.current(level).filter(|(at, _)| **at == *key);
+            if let Some(pointer) = found.map(|(_, pointer)| pointer) {
+                self.levels[level].entry += 1;
+                self.enter(snapshot, level);
+                let is_deleted = pointer.is_tombstone();
+                newest.get_or_insert(if is_deleted {
+                    Merged::Deleted
+                } else {
+                    Merged::At(pointer)
+                });
+            }
+        }
+        newest.map(|newest| (key, newest))
+    }
+
+    fn smallest(&self, effort: &mut Effort) -> Option<&[u8]> {
+        let in_memtables = self.memtables.iter().flatten().map(|(key, _)| &key[..]);
+        let in_levels = (0..self.levels.len()).filter_map(|level| Some(self.current(level)?.0));
+        in_memtables.chain(in_levels).reduce(|least, key| {
+            effort.key_compares += 1;
+            if key.cmp(least) == Ordering::Less { key } else { least }
+        })
+    }
+
+    fn advance_memtable(&mut self, snapshot: &Snapshot, index: usize, past: &[u8]) -> Entry {
+        let memtable = snapshot.memtables[index].borrow();
+        let next = memtable.next(Bound::Excluded(past), snapshot.sequence);
+        std::mem::replace(&mut self.memtables[index], next).and_then(|(_, entry)| entry)
+    }
+
+    /// The entry that a level's cursor stands at.
+    fn current(&self, level: usize) -> Option<(&[u8], Pointer)> {
+        let cursor = &self.levels[level];
+        let segment = MetaSegment::new(cursor.page.as_ref()?.bytes(), self.format);
+        let segment = segment.expect("checked when it was read");
+        Some((segment.key(cursor.entry), segment.pointer(cursor.entry)))
+    }
+
+    /// Takes the segment a cursor came to, if it is in memory.
+    fn arrive(&mut self, snapshot: &Snapshot, level: usize) {
+        let segments = snapshot.version.level(level);
+        let cursor = &mut self.levels[level];
+        if cursor.segment >= segments.len() {
+            return;
+        }
+        if let Location::Pinned(image) = &segments.segment(cursor.segment).location {
+            cursor.page = Some(image.clone());
+            self.enter(snapshot, level);
+        }
+    }
+
+    /// Goes to the target in a segment that has come; past its end, on to the next one.
+    fn enter(&mut self, snapshot: &Snapshot, level: usize) {
+        let cursor = &mut self.levels[level];
+        let Some(page) = &cursor.page else { return };
+        let segment = MetaSegment::new(page.bytes(), self.format).expect("checked when read");
+        if let Some(target) = cursor.target.take() {
+            cursor.entry = segment.lower_bound(&target);
+        }
+        if cursor.entry >= segment.len() {
+            cursor.segment += 1;
+            cursor.entry = 0;
+            cursor.page = None;
+            self.arrive(snapshot, level);
+        }
+    }
+}
+
+/// The segment `index` of `level`, if there is one and it is not in memory.
+fn stored_at(snapshot: &Snapshot, level: usize, index: usize) -> Option<Needed> {
+    let segments = snapshot.version.level(level);
+    if index >= segments.len() {
+        return None;
+    }
+    match segments.segment(index).location {
+        Location::Stored(page) => Some(Needed { level, segment: index, page }),
+        Location::Pinned(_) => None,
+    }
+}

@@ -1,0 +1,125 @@
+//! When is the store full? And what is given up before it is.
+
+use std::cell::Cell;
+
+use crate::lsm::Inner;
+use crate::lsm::collect::WORTH_COLLECTING;
+use crate::store::medium::Medium;
+
+/// Whether clients may write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fullness {
+    /// They may, or wait for collection to make room.
+    Room,
+    /// Only deletes: there is no garbage left to collect.
+    Full,
+    /// Not even deletes can be flushed.
+    Stuck,
+}
+
+/// Collections, tried or done, since clients last had room.
+#[derive(Default)]
+pub(crate) struct Sweep {
+    collected: Cell<u32>,
+    /// Writes so far when every extent had been collected in vain.
+    gave_up_at: Cell<Option<u64>>,
+}
+
+impl Sweep {
+    pub(crate) fn note_collected(&self, clients_have_room: bool) {
+        self.collected.set(if clients_have_room { 0 } else { self.collected.get() + 1 });
+    }
+
+    /// Whether `extents` collections gave nothing and nobody has written since.
+    fn has_failed(&self, extents: u32, writes: u64) -> bool {
+        if self.gave_up_at.get().is_some_and(|then| then != writes) {
+            self.gave_up_at.set(None);
+            self.collected.set(0);
+        } else if self.collected.get() > extents {
+            self.gave_up_at.set(Some(writes));
+        }
+        self.gave_up_at.get().is_some()
+    }
+}
+
+impl<M: Medium> Inner<M> {
+    /// With no victim left and clients held up, garbage may still hide under entries of memtables
+    /// and upper levels: everything is moved down first, and only then the store counts as full.
+    /// So does a store that cannot go on: whose collections give nothing, or whose flushes and
+    /// compactions lack space with nothing to collect. Deletes start this again.
+    ///
+    /// Before all that, the oldest snapshot expires: what it held is garbage then. Returns whether
+    /// there may be something to collect now.
+    pub(crate) fn consider_being_full(&self) -> bool {
+        let is_short = !self.has_extents_for_clients();
+        if is_short && self.snapshots_hold_garbage() && self.expire_oldest_snapshot() {
+            return true;
+        }
+        let is_squeezed = self.is_squeezed();
+        let is_stuck = is_short && self.is_starved() && self.is_quiet();
+        if is_short && !is_squeezed {
+            self.freeze_active();
+            if !self.is_squeezing.replace(true) {
+                self.store.work.notify_all();
+            }
+        } else {
+            self.is_squeezing.set(false);
+        }
+        let was_full = self.fullness.get() != Fullness::Room;
+        let is_full = is_short && (is_squeezed || self.has_given_up() || was_full);
+        let fullness = match is_stuck {
+            true => Fullness::Stuck,
+            false if is_full || self.index_memory_is_used_up() => Fullness::Full,
+            false => Fullness::Room,
+        };
+        if self.fullness.replace(fullness) != fullness {
+            self.store.room.notify_all();
+        }
+        false
+    }
+
+    /// Whether extents could be released or collected, were it not for snapshots.
+    fn snapshots_hold_garbage(&self) -> bool {
+        let extents = self.store.extents.borrow();
+        self.store.held() > 0
+            || extents.choose_victim(WORTH_COLLECTING, |id| self.store.is_pinned(id)).is_some()
+    }
+
+    /// Whether nothing is under way that could give space back.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.store.releasing() == 0 && self.busy.borrow().iter().all(|busy| !busy)
+    }
+
+    pub(crate) fn has_extents_for_clients(&self) -> bool {
+        self.extents_in_sight() > self.client_reserve()
+    }
+
+    /// Whether the index is over its budget and no compaction is left that could shrink it.
+    pub(crate) fn index_memory_is_used_up(&self) -> bool {
+        self.memory_index_bytes() > self.surroundings.index_dram_bytes && self.is_settled()
+    }
+
+    /// Whether every entry is in the last level.
+    pub(crate) fn is_squeezed(&self) -> bool {
+        let memtables = self.memtables.borrow();
+        let version = self.version.borrow();
+        let (_, upper) = version.levels().split_last().expect("there are levels");
+        memtables.is_empty() && upper.iter().all(|level| level.len() == 0)
+    }
+
+    /// Whether flushes or compactions wait for space.
+    pub(crate) fn is_starved(&self) -> bool {
+        self.flush_is_starved.get() || self.compaction_is_starved()
+    }
+
+    /// Extents that are free or about to be.
+    pub(crate) fn extents_in_sight(&self) -> usize {
+        self.store.extents.borrow().free() + self.store.releasing()
+    }
+
+    /// Whether collecting every extent once gave clients no room. Something has to be deleted
+    /// before it is tried again.
+    pub(crate) fn has_given_up(&self) -> bool {
+        self.sweep.has_failed(self.store.shape.extents, self.stats.borrow().writes)
+    }
+}

@@ -1,0 +1,469 @@
+//! Iterators: pairs of a snapshot in key order (IterKVSSD, SYSTOR'23).
+//!
+//! One Next: merge on to the next key that has a value; with degree D, ask for the value of the pair
+//! D further on; wait for this pair's value. Segments of levels that are not in memory are read
+//! when a cursor comes to them, or, with index prefetch, while the segment before is in use.
+//! Reading ahead never blocks a command: where the merge would need a segment that has not come
+//! yet, it goes on at the next command.
+//!
+//! Invariants: what an iterator returns depends on its snapshot alone, not on degree, prefetch or
+//! what runs beside it; reads under way hold the snapshot, so its extents stay until they end.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use runtime::{IoClass, JoinHandle, Nanos, PageImage};
+
+use crate::Value;
+use crate::effort::Effort;
+use crate::error::EngineError;
+use crate::format::pointer::Pointer;
+use crate::lsm::cursor::{Cursors, Merged, Needed};
+use crate::lsm::snapshot::{Hold, Snapshot};
+use crate::lsm::{Engine, Inner};
+use crate::options::IteratorOptions;
+use crate::store::medium::{Medium, PageNo};
+
+/// Where a command left an iterator.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// At this pair.
+    Pair(Box<[u8]>, Value),
+    /// Past the last pair.
+    End,
+    /// Among deleted keys, of which there are more than one command passes: ask again.
+    Again,
+}
+
+/// A snapshot of the store, read in key order.
+pub struct EngineIterator<M: Medium> {
+    inner: Rc<Inner<M>>,
+    hold: Rc<Hold>,
+    options: IteratorOptions,
+    upper_bound: Option<Box<[u8]>>,
+    position: Option<Position>,
+    pages: Rc<RefCell<Pages>>,
+}
+
+/// Where an iterator stands.
+struct Position {
+    cursors: Cursors,
+    /// Segments that were asked for ahead of time, by level.
+    ahead: Vec<Option<Ahead>>,
+    /// Pairs the merge has come past and that no command has returned.
+    ring: VecDeque<Item>,
+    /// The merge has come to the end.
+    is_at_end: bool,
+}
+
+struct Ahead {
+    segment: usize,
+    read: JoinHandle<Result<PageImage, EngineError>>,
+}
+
+struct Item {
+    key: Box<[u8]>,
+    value: Fetch,
+}
+
+enum Fetch {
+    Ready(Value),
+    Demand(Pointer),
+    /// Asked for ahead of time.
+    UnderWay(JoinHandle<Result<Value, EngineError>>),
+}
+
+/// Pages of values that an iterator read last.
+struct Pages {
+    kept: VecDeque<(PageNo, PageImage)>,
+    most: usize,
+}
+
+impl Pages {
+    fn get(&self, page: PageNo) -> Option<PageImage> {
+        self.kept.iter().find(|(kept, _)| *kept == page).map(|(_, image)| image.clone())
+    }
+
+    fn keep(&mut self, page: PageNo, image: PageImage) {
+        if self.get(page).is_none() {
+            self.kept.push_back((page, image));
+        }
+        if self.kept.len() > self.most {
+            self.kept.pop_front();
+        }
+    }
+}
+
+/// How the merge came along.
+enum Progress {
+    Item(Item),
+    End,
+    /// The skip budget is used up.
+    Budget,
+    /// A segment has not come yet.
+    Missing,
+}
+
+impl<M: Medium> Engine<M> {
+    /// A snapshot of the store as it is now, to be read in key order up to `upper_bound`
+    /// (exclusive). Dropping it gives back what it holds.
+    ///
+    /// # Errors
+    /// [`EngineError::IteratorMemory`].
+    pub fn create_iterator(
+        &self,
+        upper_bound: Option<&[u8]>,
+    ) -> Result<EngineIterator<M>, EngineError> {
+        let inner = &self.inner;
+        let options = inner.options.iterators;
+        let hold = inner.take_snapshot(options.buffer_bytes)?;
+        inner.stats.borrow_mut().iterators.created += 1;
+        // A page for the pair at hand, and one for each pair ahead.
+        let in_buffer = options.buffer_bytes / u64::from(inner.store.shape.page_bytes);
+        let most = (u64::from(options.value_prefetch) + 2).min(in_buffer.max(1)) as usize;
+        Ok(EngineIterator {
+            inner: Rc::clone(inner),
+            hold,
+            options,
+            upper_bound: upper_bound.map(Into::into),
+            position: None,
+            pages: Rc::new(RefCell::new(Pages { kept: VecDeque::new(), most })),
+        })
+    }
+}
+
+impl<M: Medium> EngineIterator<M> {
+    /// Goes to the first pair at or after `key` and reads it. `work` is processor time that the
+    /// caller owes.
+    ///
+    /// # Errors
+    /// [`EngineError::KeyLength`], [`EngineError::SnapshotTooOld`], [`EngineError::Corrupt`].
+    pub async fn seek(&mut self, key: &[u8], work: Nanos) -> Result<Step, EngineError> {
+        crate::lsm::check_key(key)?;
+        let snapshot = self.hold.get()?;
+        self.inner.stats.borrow_mut().iterators.seeks += 1;
+        self.leave();
+        let mut effort = Effort::default();
+        let format = self.inner.store.format;
+        let cursors = Cursors::seek(&snapshot, key, format, &mut effort);
+        let levels = snapshot.version.levels().len();
+        let mut position = Position {
+            cursors,
+            ahead: (0..levels).map(|_| None).collect(),
+            ring: VecDeque::new(),
+            is_at_end: false,
+        };
+        self.spend(work, effort).await;
+        let read = self.read_all(&snapshot, &mut position).await?;
+        self.inner.stats.borrow_mut().iterators.seek_index_reads += read;
+        self.position = Some(position);
+        self.step(&snapshot, Nanos::ZERO, 0).await
+    }
+
+    /// Goes to the next pair and reads it. `ahead` more are going to be asked for in the same
+    /// request, so their values are read side by side.
+    ///
+    /// # Errors
+    /// As [`Self::seek`], and [`EngineError::NotPositioned`] before the first Seek.
+    pub async fn next(&mut self, ahead: u32, work: Nanos) -> Result<Step, EngineError> {
+        let snapshot = self.hold.get()?;
+        if self.position.is_none() {
+            return Err(EngineError::NotPositioned);
+        }
+        self.inner.stats.borrow_mut().iterators.nexts += 1;
+        self.step(&snapshot, work, ahead).await
+    }
+
+    async fn step(
+        &mut self,
+        snapshot: &Rc<Snapshot>,
+        work: Nanos,
+        ahead: u32,
+    ) -> Result<Step, EngineError> {
+        let mut position = self.position.take().expect("a command begins at a position");
+        let outcome = self.step_from(&mut position, snapshot, work, ahead).await;
+        self.position = Some(position);
+        outcome
+    }
+
+    async fn step_from(
+        &self,
+        position: &mut Position,
+        snapshot: &Rc<Snapshot>,
+        work: Nanos,
+        ahead: u32,
+    ) -> Result<Step, EngineError> {
+        let mut effort = Effort::default();
+        let mut budget = self.options.skip_budget;
+        if position.ring.is_empty() {
+            match self.merge_on(position, snapshot, &mut budget, &mut effort, true).await? {
+                Progress::Item(item) => position.ring.push_back(item),
+                Progress::End => {
+                    self.spend(work, effort).await;
+                    return Ok(Step::End);
+                }
+                Progress::Budget | Progress::Missing => {
+                    self.inner.stats.borrow_mut().iterators.skips_cut_short += 1;
+                    self.spend(work, effort).await;
+                    return Ok(Step::Again);
+                }
+            }
+        }
+        let item = position.ring.pop_front().expect("there is one now");
+        // The command's own read is on its way before those that are only wanted later.
+        let item = self.start(item, snapshot, ahead > 0 || self.options.value_prefetch > 0);
+        self.look_ahead(position, snapshot, ahead, &mut budget, &mut effort).await?;
+        self.spend(work, effort).await;
+        let value = self.finish(&item.key, item.value).await?;
+        Ok(Step::Pair(item.key, value))
+    }
+
+    /// Asks for the values of pairs that will be asked for: `ahead` in this request, or the degree
+    /// of prefetching, whichever is more.
+    async fn look_ahead(
+        &self,
+        position: &mut Position,
+        snapshot: &Rc<Snapshot>,
+        ahead: u32,
+        budget: &mut u32,
+        effort: &mut Effort,
+    ) -> Result<(), EngineError> {
+        let most = ahead.max(self.options.value_prefetch).min(self.values_in_buffer()) as usize;
+        while position.ring.len() < most && !position.is_at_end {
+            // Without index prefetch the merge reads what it needs when it needs it.
+            let may_wait = !self.options.index_prefetch;
+            match self.merge_on(position, snapshot, budget, effort, may_wait).await? {
+                Progress::Item(item) => {
+                    let is_asked_for = position.ring.len() < ahead as usize;
+                    position.ring.push_back(self.start_ahead(item, snapshot, is_asked_for));
+                }
+                Progress::End | Progress::Budget | Progress::Missing => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Values of the expected length that fit in the iterator's buffer.
+    fn values_in_buffer(&self) -> u32 {
+        let value = u64::from(self.inner.surroundings.expected_value_bytes);
+        let page = u64::from(self.inner.store.shape.page_bytes);
+        let takes = if value < page { value } else { value.next_multiple_of(page) };
+        (self.options.buffer_bytes / takes.max(1)).max(1) as u32
+    }
+
+    /// Merges on to the next key that has a value.
+    async fn merge_on(
+        &self,
+        position: &mut Position,
+        snapshot: &Rc<Snapshot>,
+        budget: &mut u32,
+        effort: &mut Effort,
+        may_wait: bool,
+    ) -> Result<Progress, EngineError> {
+        loop {
+            if position.is_at_end {
+                return Ok(Progress::End);
+            }
+            if *budget == 0 {
+                return Ok(Progress::Budget);
+            }
+            if !self.supply(position, snapshot, may_wait).await? {
+                return Ok(Progress::Missing);
+            }
+            let popped = position.cursors.pop(snapshot, effort);
+            let is_within = |key: &[u8]| self.upper_bound.as_ref().is_none_or(|end| *key < **end);
+            let Some((key, merged)) = popped.filter(|(key, _)| is_within(key)) else {
+                position.is_at_end = true;
+                return Ok(Progress::End);
+            };
+            self.prefetch_index(position, snapshot);
+            let value = match merged {
+                Merged::Memory(value) => Fetch::Ready(value),
+                Merged::At(pointer) => Fetch::Demand(pointer),
+                Merged::Deleted => {
+                    *budget -= 1;
+                    self.inner.stats.borrow_mut().iterators.skipped += 1;
+                    continue;
+                }
+            };
+            return Ok(Progress::Item(Item { key, value }));
+        }
+    }
+
+    /// Gives cursors the segments they need. False if it would have to wait and may not.
+    async fn supply(
+        &self,
+        position: &mut Position,
+        snapshot: &Rc<Snapshot>,
+        may_wait: bool,
+    ) -> Result<bool, EngineError> {
+        loop {
+            let needed = position.cursors.needed(snapshot);
+            let Some(first) = needed.first().copied() else { return Ok(true) };
+            let ahead = position.ahead[first.level].take_if(|a| a.segment == first.segment);
+            let page = match ahead {
+                Some(ahead) if !ahead.read.is_finished() && !may_wait => {
+                    position.ahead[first.level] = Some(ahead);
+                    return Ok(false);
+                }
+                Some(ahead) => {
+                    let has_come = ahead.read.is_finished();
+                    self.inner.stats.borrow_mut().iterators.index_prefetch_waits +=
+                        u64::from(!has_come);
+                    ahead.read.await?
+                }
+                None if !may_wait => return Ok(false),
+                None => {
+                    self.inner.stats.borrow_mut().iterators.next_index_reads += 1;
+                    self.inner.store.read_meta(first.page, IoClass::ClientRead).await?
+                }
+            };
+            position.cursors.supply(snapshot, first, page);
+            self.prefetch_index(position, snapshot);
+        }
+    }
+
+    /// Reads the segments that cursors need side by side. Returns how many.
+    async fn read_all(
+        &self,
+        snapshot: &Rc<Snapshot>,
+        position: &mut Position,
+    ) -> Result<u64, EngineError> {
+        let mut count = 0;
+        loop {
+            let needed = position.cursors.needed(snapshot);
+            if needed.is_empty() {
+                self.prefetch_index(position, snapshot);
+                return Ok(count);
+            }
+            let read = |needed: Needed| {
+                (needed, self.inner.store.medium.read(needed.page, IoClass::ClientRead))
+            };
+            let reads: Vec<_> = needed.into_iter().map(read).collect();
+            count += reads.len() as u64;
+            for (needed, read) in reads {
+                let page = self.inner.store.check_meta(needed.page, read.await)?;
+                position.cursors.supply(snapshot, needed, page);
+            }
+        }
+    }
+
+    /// Asks for the segment that follows the one in use, in each level.
+    fn prefetch_index(&self, position: &mut Position, snapshot: &Rc<Snapshot>) {
+        if !self.options.index_prefetch {
+            return;
+        }
+        for level in 0..position.ahead.len() {
+            let Some(next) = position.cursors.following(snapshot, level) else { continue };
+            let is_asked_for =
+                position.ahead[level].as_ref().is_some_and(|ahead| ahead.segment == next.segment);
+            if is_asked_for || self.is_beyond(snapshot, next) {
+                continue;
+            }
+            let (inner, snapshot) = (Rc::clone(&self.inner), Rc::clone(snapshot));
+            let read = self.inner.store.handle.spawn("index prefetch", async move {
+                let _snapshot = snapshot;
+                inner.store.read_meta(next.page, IoClass::IndexPrefetch).await
+            });
+            self.inner.stats.borrow_mut().iterators.index_prefetches += 1;
+            position.ahead[level] = Some(Ahead { segment: next.segment, read });
+        }
+    }
+
+    /// Whether a segment begins at or after the upper bound.
+    fn is_beyond(&self, snapshot: &Snapshot, needed: Needed) -> bool {
+        let first_key = snapshot.version.level(needed.level).first_key(needed.segment);
+        self.upper_bound.as_ref().is_some_and(|end| *first_key >= **end)
+    }
+
+    /// Starts the read of the pair at hand, if others are to be started beside it.
+    fn start(&self, item: Item, snapshot: &Rc<Snapshot>, has_company: bool) -> Item {
+        match item.value {
+            Fetch::Demand(pointer) if has_company => {
+                self.spawn_fetch(item.key, pointer, snapshot, IoClass::ClientRead)
+            }
+            _ => item,
+        }
+    }
+
+    /// Starts the read of a pair further on.
+    fn start_ahead(&self, item: Item, snapshot: &Rc<Snapshot>, is_asked_for: bool) -> Item {
+        let Fetch::Demand(pointer) = item.value else { return item };
+        let class = if is_asked_for { IoClass::ClientRead } else { IoClass::ValuePrefetch };
+        self.inner.stats.borrow_mut().iterators.value_prefetches += u64::from(!is_asked_for);
+        self.spawn_fetch(item.key, pointer, snapshot, class)
+    }
+
+    fn spawn_fetch(
+        &self,
+        key: Box<[u8]>,
+        pointer: Pointer,
+        snapshot: &Rc<Snapshot>,
+        class: IoClass,
+    ) -> Item {
+        let (inner, snapshot) = (Rc::clone(&self.inner), Rc::clone(snapshot));
+        let (pages, wanted) = (Rc::clone(&self.pages), key.clone());
+        let read = self.inner.store.handle.spawn("value prefetch", async move {
+            let _snapshot = snapshot;
+            fetch(&inner, &pages, &wanted, pointer, class).await
+        });
+        Item { key, value: Fetch::UnderWay(read) }
+    }
+
+    async fn finish(&self, key: &[u8], value: Fetch) -> Result<Value, EngineError> {
+        match value {
+            Fetch::Ready(value) => Ok(value),
+            Fetch::Demand(pointer) => {
+                fetch(&self.inner, &self.pages, key, pointer, IoClass::ClientRead).await
+            }
+            Fetch::UnderWay(read) => {
+                let has_come = read.is_finished();
+                self.inner.stats.borrow_mut().iterators.value_prefetch_waits +=
+                    u64::from(!has_come);
+                read.await
+            }
+        }
+    }
+
+    /// Leaves the present position; what was read ahead of it was for nothing.
+    fn leave(&mut self) {
+        if let Some(position) = self.position.take() {
+            let wasted = position.ring.iter();
+            let wasted = wasted.filter(|item| matches!(item.value, Fetch::UnderWay(_))).count();
+            self.inner.stats.borrow_mut().iterators.value_prefetches_wasted += wasted as u64;
+        }
+    }
+
+    async fn spend(&self, work: Nanos, effort: Effort) {
+        let cpu = &self.inner.store.cpu;
+        cpu.cores.spend(work + cpu.costs.of(effort)).await;
+    }
+}
+
+impl<M: Medium> Drop for EngineIterator<M> {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// Reads a value, from a page that the iterator still has if it can.
+async fn fetch<M: Medium>(
+    inner: &Inner<M>,
+    pages: &RefCell<Pages>,
+    key: &[u8],
+    pointer: Pointer,
+    class: IoClass,
+) -> Result<Value, EngineError> {
+    let (page, _) = inner.store.format.locate(pointer);
+    let kept = pages.borrow().get(page);
+    let image = if let Some(image) = kept {
+        inner.stats.borrow_mut().iterators.page_hits += 1;
+        image
+    } else {
+        let image = inner.store.read_shared(page, class).await?;
+        pages.borrow_mut().keep(page, image.clone());
+        image
+    };
+    inner.store.value_in(&image, key, pointer, class).await
+}

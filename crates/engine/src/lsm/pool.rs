@@ -1,0 +1,87 @@
+//! The pool of segment descriptors, and what versions cost.
+//!
+//! Published design (IterKVSSD, "Decoupling and Pooling Metadata from Version Data Structure"): the
+//! metadata of a table is kept once, in a pool, and a version is a view of references to it, so
+//! that iterators share what their versions have in common. Here a descriptor is counted as long as
+//! any version lists its segment, and views are shared in chunks (`level`). The counts are exact:
+//! they follow from the lives of the values themselves.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// What all versions of a store consist of.
+#[derive(Default, Debug)]
+pub(crate) struct Pool {
+    descriptors: Cell<u64>,
+    in_memory: Cell<u64>,
+    references: Cell<u64>,
+}
+
+/// What versions consist of, counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PoolUse {
+    /// Descriptors, each once.
+    pub descriptors: u64,
+    /// Those whose segment is in memory.
+    pub in_memory: u64,
+    /// References in the chunks of views, each chunk once.
+    pub references: u64,
+}
+
+impl Pool {
+    /// A descriptor's place in the pool, for as long as anybody lists it.
+    pub(crate) fn enter(self: &Rc<Self>, is_in_memory: bool) -> Descriptor {
+        self.descriptors.set(self.descriptors.get() + 1);
+        self.in_memory.set(self.in_memory.get() + u64::from(is_in_memory));
+        Descriptor { entry: Rc::new(PoolEntry { pool: Rc::clone(self), is_in_memory }) }
+    }
+
+    pub(crate) fn in_use(&self) -> PoolUse {
+        PoolUse {
+            descriptors: self.descriptors.get(),
+            in_memory: self.in_memory.get(),
+            references: self.references.get(),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct PoolEntry {
+    pool: Rc<Pool>,
+    is_in_memory: bool,
+}
+
+impl Drop for PoolEntry {
+    fn drop(&mut self) {
+        let pool = &self.pool;
+        pool.descriptors.set(pool.descriptors.get() - 1);
+        pool.in_memory.set(pool.in_memory.get() - u64::from(self.is_in_memory));
+    }
+}
+
+/// A reference to a descriptor. Clones refer to the same.
+#[derive(Clone, Debug)]
+pub(crate) struct Descriptor {
+    entry: Rc<PoolEntry>,
+}
+
+impl Descriptor {
+    /// Counts a chunk of `count` references for as long as the result lives.
+    pub(crate) fn count_chunk(&self, count: usize) -> Chunked {
+        let pool = &self.entry.pool;
+        pool.references.set(pool.references.get() + count as u64);
+        Chunked { pool: Rc::clone(pool), count: count as u64 }
+    }
+}
+
+/// A chunk of references is in use.
+pub(crate) struct Chunked {
+    pool: Rc<Pool>,
+    count: u64,
+}
+
+impl Drop for Chunked {
+    fn drop(&mut self) {
+        self.pool.references.set(self.pool.references.get() - self.count);
+    }
+}

@@ -1,0 +1,228 @@
+//! Snapshots: the store as it was at one instant.
+//!
+//! A snapshot is a sequence number, the memtables and the version of that instant, and a pin on
+//! every extent that was in use. All are shared: what it costs is what has changed since. Memory is
+//! bounded (`Surroundings::iterator_dram_bytes`) and so is space; when either runs out, the oldest
+//! snapshot expires, and writes never wait for a reader that forgot to leave.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::{Rc, Weak};
+
+use runtime::Nanos;
+
+use crate::error::EngineError;
+use crate::format::object::Sequence;
+use crate::lsm::Inner;
+use crate::lsm::memory::DESCRIPTOR_OVERHEAD_BYTES;
+use crate::lsm::memtable::SharedMemtable;
+use crate::lsm::version::Version;
+use crate::store::extents::State;
+use crate::store::medium::Medium;
+use crate::store::pins::Pin;
+
+/// The store at one instant.
+pub(crate) struct Snapshot {
+    /// Writes up to this one are in it.
+    pub sequence: Sequence,
+    /// Newest first; shared with the writers, so read as of `sequence`.
+    pub memtables: Vec<SharedMemtable>,
+    pub version: Rc<Version>,
+    number: u64,
+    registry: Snapshots,
+    _pin: Pin,
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        self.registry.shared.live.borrow_mut().remove(&self.number);
+    }
+}
+
+/// Somebody's hold on a snapshot, until it expires.
+pub(crate) struct Hold {
+    snapshot: RefCell<Option<Rc<Snapshot>>>,
+    created: Nanos,
+    buffer_bytes: u64,
+}
+
+impl Hold {
+    /// The snapshot.
+    ///
+    /// # Errors
+    /// [`EngineError::SnapshotTooOld`] once it has expired.
+    pub(crate) fn get(&self) -> Result<Rc<Snapshot>, EngineError> {
+        self.snapshot.borrow().clone().ok_or(EngineError::SnapshotTooOld)
+    }
+}
+
+/// A snapshot as statistics show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SnapshotInfo {
+    /// When it was made, in order from 0.
+    pub number: u64,
+    /// How long it has lived.
+    pub age: Nanos,
+    /// Extents that are kept for it (and maybe for others) alone.
+    pub extents_held: u64,
+}
+
+/// What snapshots cost in memory, in bytes of the device, apart from what the store needs anyway.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SnapshotMemory {
+    /// Descriptors of segments that are in no current level.
+    pub descriptors: u64,
+    /// Chunks of versions that the current one does not share.
+    pub views: u64,
+    /// Segments in memory that are in no current level.
+    pub pinned_segments: u64,
+    /// Memtables that have been flushed.
+    pub memtables: u64,
+    /// Buffers for prefetches.
+    pub buffers: u64,
+}
+
+impl SnapshotMemory {
+    /// All of it.
+    pub fn total(&self) -> u64 {
+        self.descriptors + self.views + self.pinned_segments + self.memtables + self.buffers
+    }
+}
+
+/// The snapshots that live. Clones are handles to the same.
+#[derive(Clone, Default)]
+pub(crate) struct Snapshots {
+    shared: Rc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    next: Cell<u64>,
+    live: RefCell<BTreeMap<u64, Live>>,
+}
+
+struct Live {
+    sequence: Sequence,
+    hold: Weak<Hold>,
+}
+
+impl Snapshots {
+    /// The sequence number of the newest one.
+    pub(crate) fn newest(&self) -> Option<Sequence> {
+        self.shared.live.borrow().last_key_value().map(|(_, live)| live.sequence)
+    }
+
+    fn holds(&self) -> Vec<(u64, Rc<Hold>)> {
+        let live = self.shared.live.borrow();
+        live.iter().filter_map(|(number, live)| Some((*number, live.hold.upgrade()?))).collect()
+    }
+
+    /// Takes the oldest snapshot away from whoever holds it. False if nobody holds any.
+    fn expire_oldest(&self) -> bool {
+        let taken = self.holds().into_iter().find_map(|(_, hold)| hold.snapshot.take());
+        taken.is_some()
+    }
+}
+
+/// Bytes of a reference to a descriptor in a view.
+const REFERENCE_BYTES: u64 = 4;
+
+impl<M: Medium> Inner<M> {
+    /// Takes a snapshot now. Its holder needs `buffer_bytes` of buffers.
+    ///
+    /// # Errors
+    /// [`EngineError::IteratorMemory`] if there is no memory for it.
+    pub(crate) fn take_snapshot(&self, buffer_bytes: u64) -> Result<Rc<Hold>, EngineError> {
+        let budget = self.surroundings.iterator_dram_bytes;
+        if self.snapshot_memory().total() + buffer_bytes > budget {
+            return Err(EngineError::IteratorMemory);
+        }
+        let registry = self.snapshots.clone();
+        let number = registry.shared.next.replace(registry.shared.next.get() + 1);
+        let sequence = self.sequence.get();
+        let snapshot = Rc::new(Snapshot {
+            sequence,
+            memtables: self.memtables.borrow().newest_first().map(Rc::clone).collect(),
+            version: Rc::clone(&self.version.borrow()),
+            number,
+            registry: registry.clone(),
+            _pin: self.store.pins.pin(self.store.extents.borrow().opened()),
+        });
+        let hold = Rc::new(Hold {
+            snapshot: RefCell::new(Some(snapshot)),
+            created: self.store.handle.now(),
+            buffer_bytes,
+        });
+        let live = Live { sequence, hold: Rc::downgrade(&hold) };
+        registry.shared.live.borrow_mut().insert(number, live);
+        Ok(hold)
+    }
+
+    /// What snapshots cost now.
+    pub(crate) fn snapshot_memory(&self) -> SnapshotMemory {
+        let in_use = self.pool.in_use();
+        let version = self.version.borrow();
+        let totals = version.levels().iter().map(|level| level.totals());
+        let (mut segments, mut pinned, mut key_bytes) = (0, 0, 0);
+        for level in totals {
+            segments += u64::from(level.segments);
+            pinned += u64::from(level.pinned);
+            key_bytes += level.key_bytes;
+        }
+        let descriptor_bytes = key_bytes / segments.max(1) + DESCRIPTOR_OVERHEAD_BYTES;
+        let holds = self.snapshots.holds();
+        SnapshotMemory {
+            descriptors: in_use.descriptors.saturating_sub(segments) * descriptor_bytes,
+            views: in_use.references.saturating_sub(segments) * REFERENCE_BYTES,
+            pinned_segments: in_use.in_memory.saturating_sub(pinned)
+                * u64::from(self.store.shape.page_bytes),
+            memtables: self.flushed_memtable_bytes(&holds),
+            buffers: holds.iter().map(|(_, hold)| hold.buffer_bytes).sum(),
+        }
+    }
+
+    /// Bytes of memtables that only snapshots hold.
+    fn flushed_memtable_bytes(&self, holds: &[(u64, Rc<Hold>)]) -> u64 {
+        let memtables = self.memtables.borrow();
+        let mut seen: BTreeSet<_> = memtables.newest_first().map(Rc::as_ptr).collect();
+        let snapshots = holds.iter().filter_map(|(_, hold)| hold.snapshot.borrow().clone());
+        let mut bytes = 0;
+        for snapshot in snapshots {
+            for memtable in snapshot.memtables.iter().filter(|m| seen.insert(Rc::as_ptr(m))) {
+                bytes += memtable.borrow().bytes();
+            }
+        }
+        bytes
+    }
+
+    /// Lets snapshots expire, oldest first, until memory is within its budget.
+    pub(crate) fn expire_for_memory(&self) {
+        let is_over = || self.snapshot_memory().total() > self.surroundings.iterator_dram_bytes;
+        while self.snapshots.newest().is_some() && is_over() {
+            if !self.expire_oldest_snapshot() {
+                return; // commands under way hold the rest; they end soon
+            }
+        }
+    }
+
+    /// Lets the oldest snapshot expire. False if there is none to expire.
+    pub(crate) fn expire_oldest_snapshot(&self) -> bool {
+        let has_expired = self.snapshots.expire_oldest();
+        self.stats.borrow_mut().snapshots_expired += u64::from(has_expired);
+        has_expired
+    }
+
+    /// Every snapshot that lives, oldest first.
+    pub(crate) fn snapshot_infos(&self) -> Vec<SnapshotInfo> {
+        let now = self.store.handle.now();
+        let holds = self.snapshots.holds();
+        let extents = self.store.extents.borrow();
+        let held = extents.iter().filter(|(_, extent)| extent.state == State::Releasing).count();
+        let info = |(number, hold): &(u64, Rc<Hold>)| SnapshotInfo {
+            number: *number,
+            age: now - hold.created,
+            extents_held: (held as u64).min(self.store.held() as u64),
+        };
+        holds.iter().map(info).collect()
+    }
+}

@@ -1,0 +1,229 @@
+//! A client that iterates: what it reads must be the store as it was when its iterator was made.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use engine::Value;
+use kvssd::{IteratorHandle, KvDrive, Pair, Status};
+use runtime::{Handle, Nanos, Rng};
+
+use crate::trial::{World, is_same, key_name};
+
+/// Reads snapshots for ever.
+pub(crate) struct Scanner {
+    pub drive: KvDrive,
+    pub handle: Handle,
+    pub world: Rc<World>,
+    pub rng: RefCell<Rng>,
+    pub number: usize,
+    pub keys: usize,
+}
+
+/// What a snapshot may hold, by key in key order.
+struct Expected {
+    keys: Vec<Possible>,
+}
+
+struct Possible {
+    name: Vec<u8>,
+    /// The values it may have had; one of them once it was read.
+    values: Vec<Option<Value>>,
+}
+
+/// A walk through a snapshot.
+struct Walk {
+    expected: Expected,
+    /// The next key that may come.
+    at: usize,
+    /// Keys from here on are out of bounds.
+    end: usize,
+}
+
+impl Scanner {
+    pub(crate) async fn run(self) {
+        loop {
+            self.world.count_command(self.number);
+            if let Err(status) = self.scan().await {
+                match status {
+                    Status::SnapshotTooOld => self.world.count_expired(),
+                    Status::IteratorMemory | Status::TooManyIterators => {}
+                    other => self.world.complain(format!("scan: {other}")),
+                }
+            }
+            self.pause(2_000_000).await;
+        }
+    }
+
+    async fn pause(&self, most: u64) {
+        let pause = self.rng.borrow_mut().below(most);
+        self.handle.sleep(Nanos(pause)).await;
+    }
+
+    /// Makes an iterator, walks here and there, and gives it back.
+    async fn scan(&self) -> Result<(), Status> {
+        let before = self.world.acknowledged_all();
+        let is_bounded = self.rng.borrow_mut().chance(0.3);
+        let bound = is_bounded.then(|| self.random_name());
+        let handle = self.drive.create_iterator(bound.as_deref()).await?;
+        let mut walk = Walk::new(self.expected(&before), bound.as_deref());
+        let outcome = self.walks(handle, &mut walk).await;
+        // One that is forgotten now and then holds its snapshot until it expires.
+        let is_forgotten = self.rng.borrow_mut().chance(0.1);
+        if !is_forgotten || outcome.is_err() {
+            self.drive.destroy_iterator(handle).await?;
+            let stale = self.drive.next(handle).await;
+            if stale != Err(Status::InvalidIterator) {
+                self.world.complain(format!("a destroyed iterator answered {stale:?}"));
+            }
+        }
+        outcome
+    }
+
+    fn expected(&self, before: &[usize]) -> Expected {
+        let mut keys: Vec<Possible> = (0..self.keys)
+            .map(|key| Possible {
+                name: key_name(key),
+                values: self.world.values_since(key, before[key]),
+            })
+            .collect();
+        keys.sort_by(|a, b| a.name.cmp(&b.name));
+        Expected { keys }
+    }
+
+    fn random_name(&self) -> Vec<u8> {
+        let mut rng = self.rng.borrow_mut();
+        let name = key_name(rng.below(self.keys as u64) as usize);
+        let cut = rng.below(name.len() as u64) as usize;
+        name[..name.len() - cut / 2].to_vec()
+    }
+
+    async fn walks(&self, handle: IteratorHandle, walk: &mut Walk) -> Result<(), Status> {
+        let walks = self.rng.borrow_mut().below(4);
+        for _ in 0..=walks {
+            let target = self.random_name();
+            walk.seek(&target);
+            let first = self.drive.seek(handle, &target).await;
+            if self.meet(walk, first)? {
+                continue;
+            }
+            let steps = self.rng.borrow_mut().below(200);
+            let is_one_by_one = self.rng.borrow_mut().chance(0.5);
+            if is_one_by_one {
+                self.one_by_one(handle, walk, steps).await?;
+            } else {
+                self.in_bulk(handle, walk, steps as u32 + 1).await?;
+            }
+            self.pause(40_000_000).await;
+        }
+        Ok(())
+    }
+
+    async fn one_by_one(
+        &self,
+        handle: IteratorHandle,
+        walk: &mut Walk,
+        steps: u64,
+    ) -> Result<(), Status> {
+        for _ in 0..steps {
+            let pair = self.drive.next(handle).await;
+            if self.meet(walk, pair)? {
+                break;
+            }
+            let rests = self.rng.borrow_mut().chance(0.05);
+            if rests {
+                self.pause(10_000_000).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn in_bulk(
+        &self,
+        handle: IteratorHandle,
+        walk: &mut Walk,
+        count: u32,
+    ) -> Result<(), Status> {
+        let buffer = 500 + self.rng.borrow_mut().below(20_000);
+        match self.drive.next_many(handle, count, buffer).await {
+            Ok(batch) => {
+                for pair in batch.pairs {
+                    self.meet(walk, Ok(pair))?;
+                }
+                if batch.is_last {
+                    self.meet(walk, Err(Status::EndOfRange))?;
+                }
+                Ok(())
+            }
+            Err(status) => self.meet(walk, Err(status)).map(|_| ()),
+        }
+    }
+
+    /// Checks an answer. True at the end.
+    fn meet(&self, walk: &mut Walk, answer: Result<Pair, Status>) -> Result<bool, Status> {
+        self.world.count_command(self.number);
+        let complaint = match answer {
+            Ok(pair) => walk.meet(&pair),
+            Err(Status::EndOfRange) => walk.meet_the_end().map(|()| true),
+            Err(Status::AskAgain) => Ok(false),
+            Err(other) => return Err(other),
+        };
+        Ok(complaint.unwrap_or_else(|complaint| {
+            self.world.complain(complaint);
+            true
+        }))
+    }
+}
+
+impl Walk {
+    fn new(expected: Expected, bound: Option<&[u8]>) -> Self {
+        let end = bound.map_or(expected.keys.len(), |bound| expected.first_from(bound));
+        Self { expected, at: 0, end }
+    }
+
+    fn seek(&mut self, target: &[u8]) {
+        self.at = self.expected.first_from(target);
+    }
+
+    fn meet(&mut self, pair: &Pair) -> Result<bool, String> {
+        let shown = pair.key.escape_ascii();
+        let found = self.expected.first_from(&pair.key);
+        let is_known = self.expected.keys.get(found).is_some_and(|key| *key.name == *pair.key);
+        if !is_known || found < self.at || found >= self.end {
+            return Err(format!("scan: {shown} is unknown, out of order or out of bounds"));
+        }
+        self.pass_to(found)?;
+        let possible = &mut self.expected.keys[found].values;
+        let is_right = possible.iter().any(|value| is_same(value.as_ref(), Some(&pair.value)));
+        if !is_right {
+            return Err(format!(
+                "scan: {shown} has {:?}, expected one of {possible:?}",
+                pair.value
+            ));
+        }
+        *possible = vec![Some(pair.value.clone())];
+        self.at = found + 1;
+        Ok(false)
+    }
+
+    fn meet_the_end(&mut self) -> Result<(), String> {
+        self.pass_to(self.end)
+    }
+
+    /// What is passed over must be absent.
+    fn pass_to(&mut self, to: usize) -> Result<(), String> {
+        for key in self.expected.keys.get_mut(self.at..to).unwrap_or_default() {
+            if !key.values.contains(&None) {
+                return Err(format!("scan: {} was left out", key.name.escape_ascii()));
+            }
+            key.values = vec![None];
+        }
+        Ok(())
+    }
+}
+
+impl Expected {
+    /// The first key at or after `name`.
+    fn first_from(&self, name: &[u8]) -> usize {
+        self.keys.partition_point(|key| *key.name < *name)
+    }
+}

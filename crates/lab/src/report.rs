@@ -1,0 +1,91 @@
+//! A report of experiments: figures, what a paper says beside what came out here, and how to get it
+//! again.
+//!
+//! Pure: values in, the contents of files out; no clock, no randomness, the same report gives the
+//! same bytes. [`Report::files`] is what `levelhead reproduce` writes: a page that opens from the
+//! disk without a network, and every number as CSV and JSON. [`Report::table`] is for a terminal.
+//!
+//! The page draws from the JSON inside it (`page.js`) with Plotly, whose script is part of the page.
+//! A policy in the page forbids it to load anything, so what works here works offline.
+
+mod check;
+mod comparison;
+mod csv;
+mod figure;
+mod html;
+mod numbers;
+mod page;
+mod plotly_js;
+mod unit;
+
+use serde::Serialize;
+
+pub use check::ReportError;
+pub use comparison::{Comparison, Verdict};
+pub use figure::{Axis, BarSeries, Figure, FigureKind, Scale, Series};
+pub use unit::Unit;
+
+/// Experiments and what they show.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// What the report is about, in a line.
+    pub title: String,
+    /// What came out, in a few sentences: what a reader in a hurry takes away.
+    pub summary: String,
+    /// How the size of the experiments relates to the paper's, in words.
+    pub scale: String,
+    /// The command that gives this report again.
+    pub command: String,
+    /// Figures, in order.
+    pub figures: Vec<Figure>,
+    /// What the paper says beside what came out.
+    pub comparisons: Vec<Comparison>,
+    /// What a reader should know: assumptions, what was left out.
+    pub notes: Vec<String>,
+}
+
+/// `report.json`: the report and the program it is from.
+#[derive(Serialize)]
+struct Document<'a> {
+    levelhead: &'static str,
+    #[serde(flatten)]
+    report: &'a Report,
+}
+
+impl Report {
+    /// The files of the report, as names and contents: `index.html`, `report.json`,
+    /// `comparisons.csv` and `.json`, and for each figure `<id>.csv` and `<id>.json`.
+    ///
+    /// # Errors
+    /// A report that could not be shown as it is meant, such as two figures with one id, is refused.
+    pub fn files(&self) -> Result<Vec<(String, String)>, ReportError> {
+        check::check(self)?;
+        let document = Document { levelhead: env!("CARGO_PKG_VERSION"), report: self };
+        let mut files = vec![
+            ("index.html".to_owned(), page::render(self)),
+            ("report.json".to_owned(), json(&document)),
+            ("comparisons.csv".to_owned(), comparison::csv(&self.comparisons)),
+            ("comparisons.json".to_owned(), json(&self.comparisons)),
+        ];
+        for figure in &self.figures {
+            files.push((format!("{}.csv", figure.id), figure.csv()));
+            files.push((format!("{}.json", figure.id), json(figure)));
+        }
+        Ok(files)
+    }
+
+    /// The comparisons as a table for a terminal of 100 columns.
+    pub fn table(&self) -> String {
+        comparison::table(&self.comparisons)
+    }
+}
+
+fn json(value: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(value).expect("strings and numbers become JSON");
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+#[path = "report/tests.rs"]
+mod tests;

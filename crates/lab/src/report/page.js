@@ -1,0 +1,251 @@
+"use strict";
+// Draws the figures of the report in this page. What is drawn is a function of the report, of what
+// the reader chose above the plot, and of the theme.
+
+const report = JSON.parse(document.getElementById("report").textContent);
+
+// After Okabe and Ito: told apart by colour-blind readers; the dark ones are lighter.
+const COLOURS = {
+  light: ["#0072b2", "#d55e00", "#009e73", "#b5588f", "#b07a00", "#3d9bd1", "#404040"],
+  dark: ["#56b4e9", "#ff8c42", "#2ec49a", "#e59ac4", "#f0c040", "#8fb8ff", "#d0d0d0"],
+};
+const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"];
+const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "x", "cross", "star"];
+const PATTERNS = ["", "/", ".", "\\", "x", "-", "|"];
+const nth = (list, n) => list[n % list.length];
+
+// ---- kinds of figures: what can be chosen, and what is drawn for a choice
+
+const KINDS = {
+  lines: {
+    first: (figure) => ({ x: figure.x.scale, y: figure.y.scale }),
+    choices: () => ["x", "y"].map((name) => scales(name)),
+    draw(figure, choice) {
+      const most = Math.max(...figure.series.map((series) => series.points.length));
+      const traces = figure.series.map((series, n) => ({
+        ...line(n, series.name, most),
+        x: scaled(figure.x, series.points.map((point) => point[0])),
+        y: scaled(figure.y, series.points.map((point) => point[1])),
+        hovertemplate: reading(figure.y, "y"),
+      }));
+      const places = placesAcross(figure);
+      const rangemode = choice.y === "linear" ? "tozero" : "normal";
+      return {
+        traces,
+        layout: {
+          xaxis: numberAxis(figure.x, choice.x, all(traces, "x"), { places }),
+          yaxis: numberAxis(figure.y, choice.y, all(traces, "y"), { rangemode }),
+          hovermode: "x unified",
+        },
+      };
+    },
+  },
+  cdf: {
+    first: (figure) => ({ x: figure.x.scale, view: figure.tail ? "tail" : "share" }),
+    choices: () => [scales("x"), { name: "view", label: "show", options: ["share", "tail"] }],
+    draw(figure, choice) {
+      const tail = choice.view === "tail";
+      const rarest = figure.series.flatMap((series) => rests(series.points)).reduce((a, b) => Math.min(a, b), 0.1);
+      const traces = figure.series.map((series, n) => {
+        const { line: stroke, ...rest } = line(n, series.name, series.points.length);
+        return {
+          ...rest,
+          mode: "lines",
+          line: { ...stroke, shape: tail ? "linear" : "hv" },
+          x: scaled(figure.x, series.points.map((point) => point[0])),
+          y: tail ? rests(series.points) : series.points.map((point) => point[1]),
+          customdata: series.points.map((point) => (point[1] < 1 ? percentile(1 - point[1]) : "max")),
+          hovertemplate: `%{customdata}: ${reading(figure.x, "x")}`,
+        };
+      });
+      return {
+        traces,
+        layout: {
+          xaxis: numberAxis(figure.x, choice.x, all(traces, "x")),
+          yaxis: tail
+            ? tailAxis(figure.of, rarest)
+            : axis(safe(`share of ${figure.of}`), { tickformat: ".0%", range: [0, 1.02], uirevision: "share" }),
+          hovermode: "closest",
+        },
+      };
+    },
+  },
+  bars: {
+    first: (figure) => ({ y: figure.y.scale }),
+    choices: () => [scales("y")],
+    draw(figure, choice) {
+      const traces = figure.series.map((series, n) => ({
+        type: "bar",
+        name: safe(series.name),
+        x: figure.categories.map(safe),
+        y: scaled(figure.y, series.values),
+        marker: { color: nth(COLOURS[theme()], n), pattern: pattern(n) },
+        hovertemplate: reading(figure.y, "y"),
+      }));
+      return {
+        traces,
+        layout: {
+          xaxis: axis(safe(figure.over), { type: "category", showgrid: false, ticks: "" }),
+          yaxis: numberAxis(figure.y, choice.y, all(traces, "y"), { barred: true }),
+          barmode: "group",
+          bargap: 0.25,
+          bargroupgap: 0.08,
+          hovermode: "x unified",
+        },
+      };
+    },
+  },
+};
+
+const placesAcross = (figure) =>
+  sweep(figure.x, figure.series.flatMap((series) => series.points.map((point) => point[0])));
+const all = (traces, name) => traces.flatMap((trace) => trace[name]);
+
+// The share beyond each point. Nothing lies beyond the greatest value, and no logarithm of that: as
+// many lie at it as beyond the one before.
+function rests(points) {
+  let last = 1;
+  return points.map((point) => (last = point[1] < 1 ? 1 - point[1] : last));
+}
+
+const scales = (name) => ({ name, label: `${name} axis`, options: ["linear", "log"] });
+
+// Few points are marked; many make a thin line, or dashes would run together.
+function line(n, name, points) {
+  const color = nth(COLOURS[theme()], n);
+  return {
+    type: "scatter",
+    mode: points <= 40 ? "lines+markers" : "lines",
+    name: safe(name),
+    line: { color, width: points <= 300 ? 2 : 1.5, dash: nth(DASHES, n) },
+    marker: { color, size: 7, symbol: nth(SYMBOLS, n) },
+  };
+}
+
+function pattern(n) {
+  const bgcolor = nth(COLOURS[theme()], n);
+  // From the eighth on colours come again, with other patterns.
+  const shape = nth(PATTERNS, n + Math.floor(n / PATTERNS.length));
+  return { shape, size: 7, solidity: 0.2, fgcolor: colour("panel"), bgcolor };
+}
+
+// ---- drawing
+
+function layout() {
+  const family = "system-ui, sans-serif";
+  return {
+    height: narrow.matches ? 400 : 440,
+    margin: { l: 56, r: 16, t: 16, b: 48 },
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { family, size: narrow.matches ? 11 : 13, color: colour("text") },
+    hoverlabel: { bgcolor: colour("panel"), bordercolor: colour("faint"), font: { family, color: colour("text") }, namelength: -1 },
+    legend: { orientation: "h", x: 0, y: 1.02, xanchor: "left", yanchor: "bottom", bgcolor: "rgba(0,0,0,0)" },
+    // One finger scrolls the page; a mouse has the plot.
+    dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
+    separators: ".\u202f",
+    uirevision: "kept",
+    showlegend: true,
+    modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("soft"), activecolor: colour("text") },
+  };
+}
+
+// A wish to print makes the width that of paper.
+const PAPER_WIDTH = 660;
+
+async function draw({ figure, choice, place }) {
+  const { traces, layout: own } = KINDS[figure.kind].draw(figure, choice);
+  const hidden = hideUnshowable(traces, "x", own.xaxis) + hideUnshowable(traces, "y", own.yaxis);
+  const size = printing ? { width: PAPER_WIDTH, autosize: false } : { autosize: true };
+  await Plotly.react(place.querySelector(".plot"), traces, { ...layout(), ...size, ...own }, {
+    responsive: true,
+    displaylogo: false,
+    displayModeBar: narrow.matches || printing ? false : "hover",
+    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+    toImageButtonOptions: { format: "svg", filename: figure.id },
+  });
+  const line = place.querySelector(".hidden-points");
+  line.hidden = hidden === 0;
+  line.textContent = `Values up to zero, which do not show on a logarithmic axis: ${hidden}.`;
+}
+
+// After a zoom a logarithmic axis has other ticks.
+function retick({ figure, place }) {
+  const plot = place.querySelector(".plot");
+  const update = {};
+  for (const name of ["x", "y"]) {
+    const { type, range, ticktext } = plot.layout[`${name}axis`];
+    if (!figure[name] || type !== "log") continue;
+    const places = figure.kind === "lines" && name === "x" ? placesAcross(figure) : [];
+    const ticks = logTicks(figure[name], range, places);
+    if (String(ticks.ticktext) === String(ticktext)) continue;
+    update[`${name}axis.tickvals`] = ticks.tickvals;
+    update[`${name}axis.ticktext`] = ticks.ticktext;
+  }
+  if (Object.keys(update).length > 0) Plotly.relayout(plot, update);
+}
+
+// Takes out what a logarithmic axis cannot show, which Plotly would draw at its edge, and counts it.
+function hideUnshowable(traces, name, { type }) {
+  if (type !== "log") return 0;
+  const showable = (value) => value === null || value > 0;
+  const count = all(traces, name).filter((value) => !showable(value)).length;
+  for (const trace of traces) trace[name] = trace[name].map((value) => (showable(value) ? value : null));
+  return count;
+}
+
+function addChoices(drawing) {
+  const views = drawing.place.querySelector(".views");
+  for (const { name, label, options } of KINDS[drawing.figure.kind].choices()) {
+    const group = document.createElement("fieldset");
+    const legend = document.createElement("legend");
+    legend.textContent = label;
+    group.append(legend);
+    for (const option of options) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = option;
+      const show = () => button.setAttribute("aria-pressed", String(drawing.choice[name] === option));
+      button.addEventListener("click", () => {
+        drawing.choice[name] = option;
+        for (const other of group.querySelectorAll("button")) other.setAttribute("aria-pressed", String(other === button));
+        draw(drawing);
+      });
+      show();
+      group.append(button);
+    }
+    views.append(group);
+  }
+}
+
+const drawings = report.figures.map((figure) => ({
+  figure,
+  choice: KINDS[figure.kind].first(figure),
+  place: document.getElementById(figure.id),
+}));
+const drawAll = () => Promise.all(drawings.map(draw));
+
+async function begin() {
+  let drawn = 0;
+  for (const drawing of drawings) {
+    try {
+      addChoices(drawing);
+      await draw(drawing);
+      drawing.place.querySelector(".plot").on("plotly_relayout", () => retick(drawing));
+      drawn += 1;
+    } catch (error) {
+      console.error(`${drawing.figure.id}: ${error}`);
+      drawing.place.querySelector(".plot").textContent = "This plot could not be drawn; its numbers are below.";
+    }
+  }
+  document.documentElement.dataset.figuresDrawn = String(drawn);
+  for (const query of [dark, narrow]) query.addEventListener("change", drawAll);
+  const print = (on) => () => {
+    printing = on;
+    drawAll();
+  };
+  addEventListener("beforeprint", print(true));
+  addEventListener("afterprint", print(false));
+}
+
+begin();

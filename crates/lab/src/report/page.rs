@@ -1,0 +1,195 @@
+//! The page: everything in one file, nothing from elsewhere.
+//!
+//! The text is written here, so that it is there without a script and in print; `page.js` draws the
+//! figures from the report's JSON, and leaves on the document's element how many it drew
+//! (`data-figures-drawn`) and what went wrong (`data-errors`, a JSON list): tests look there.
+
+use std::fmt::Write;
+
+use super::comparison::{Comparison, Verdict, is_number};
+use super::html::{escaped, script_json};
+use super::{Figure, Report, numbers, plotly_js};
+
+const STYLE: &str = include_str!("page.css");
+/// Runs before all else, so that no error escapes it.
+const ERRORS: &str = include_str!("errors.js");
+const AXES: &str = include_str!("axes.js");
+const DRAW: &str = include_str!("page.js");
+
+/// Forbids the page to load anything: what is not inside does not come.
+const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; \
+                      style-src 'unsafe-inline'; img-src data: blob:";
+
+/// The page of a report that was checked.
+pub(super) fn render(report: &Report) -> String {
+    let json = serde_json::to_string(report).expect("strings and numbers become JSON");
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <script>{ERRORS}</script>\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
+         {header}{contents}{comparisons}{figures}{notes}{footer}</main>\n\
+         <script type=\"application/json\" id=\"report\">{json}</script>\n\
+         <script>{plotly}</script>\n<script>\n{AXES}</script>\n<script>\n{DRAW}</script>\n</body>\n</html>\n",
+        title = escaped(&report.title),
+        header = header(report),
+        contents = contents(report),
+        comparisons = comparisons(&report.comparisons),
+        figures = report.figures.iter().map(figure).collect::<String>(),
+        notes = notes(&report.notes),
+        footer = footer(),
+        json = script_json(&json),
+        plotly = plotly_js::source(),
+    )
+}
+
+fn header(report: &Report) -> String {
+    format!(
+        "<header>\n<h1>{}</h1>\n<p class=\"summary\">{}</p>\n<dl>\n<dt>Scale</dt><dd>{}</dd>\n\
+         <dt>Again with</dt><dd><code>{}</code></dd>\n{}</dl>\n</header>\n",
+        escaped(&report.title),
+        escaped(&report.summary),
+        escaped(&report.scale),
+        escaped(&report.command),
+        tally(&report.comparisons),
+    )
+}
+
+/// How many statements hold, in a line.
+fn tally(comparisons: &[Comparison]) -> String {
+    let counts = Verdict::ALL.map(|verdict| {
+        let count = comparisons.iter().filter(|one| one.holds == verdict).count();
+        (count > 0).then(|| badge(verdict, &format!(": {count}")))
+    });
+    let counts: Vec<String> = counts.into_iter().flatten().collect();
+    if counts.is_empty() {
+        return String::new();
+    }
+    format!("<dt>What the paper says</dt><dd class=\"tally\">{}</dd>\n", counts.join(" "))
+}
+
+fn contents(report: &Report) -> String {
+    if report.figures.len() < 2 {
+        return String::new();
+    }
+    let mut html = "<nav aria-label=\"Contents\">\n<ul>\n".to_owned();
+    if !report.comparisons.is_empty() {
+        html.push_str("<li><a href=\"#comparisons\">The paper and this run</a></li>\n");
+    }
+    for figure in &report.figures {
+        writeln!(html, "<li><a href=\"#{}\">{}</a></li>", figure.id, escaped(&figure.title))
+            .expect("a string takes any text");
+    }
+    html.push_str("</ul>\n</nav>\n");
+    html
+}
+
+fn badge(verdict: Verdict, more: &str) -> String {
+    let (class, mark) = match verdict {
+        Verdict::Holds => ("holds", "\u{2713}"),
+        Verdict::Deviates => ("deviates", "\u{2248}"),
+        Verdict::DoesNotHold => ("fails", "\u{2717}"),
+        Verdict::NotApplicable => ("none", "\u{2013}"),
+    };
+    format!("<span class=\"verdict {class}\">{mark} {}{more}</span>", verdict.words())
+}
+
+fn comparisons(comparisons: &[Comparison]) -> String {
+    if comparisons.is_empty() {
+        return String::new();
+    }
+    let rows: String = comparisons.iter().map(comparison).collect();
+    format!(
+        "<section id=\"comparisons\">\n<h2>The paper and this run</h2>\n\
+         <table class=\"comparisons\">\n<thead><tr><th>What</th><th>Paper</th><th>Ours</th>\
+         <th>Verdict</th><th>Why</th></tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n\
+         {}</section>\n",
+        files("comparisons")
+    )
+}
+
+fn comparison(one: &Comparison) -> String {
+    let value = |label: &str, text: &str| {
+        let class = if is_number(text) { " class=\"number\"" } else { "" };
+        format!("<td data-label=\"{label}\"{class}>{}</td>", escaped(text))
+    };
+    format!(
+        "<tr id=\"comparison-{}\"><th scope=\"row\">{}</th>{}{}\
+         <td data-label=\"Verdict\">{}</td><td data-label=\"Why\">{}</td></tr>\n",
+        one.id,
+        escaped(&one.what),
+        value("Paper", &one.paper),
+        value("Ours", &one.ours),
+        badge(one.holds, ""),
+        escaped(&one.sentence),
+    )
+}
+
+fn figure(figure: &Figure) -> String {
+    format!(
+        "<figure id=\"{id}\" data-series=\"{series}\">\n<h2>{title}</h2>\n\
+         <div class=\"views\"></div>\n<div class=\"plot\"></div>\n\
+         <noscript><p>This plot needs a script; its numbers do not.</p></noscript>\n\
+         <p class=\"hidden-points\" hidden></p>\n<figcaption>{caption}</figcaption>\n\
+         {numbers}{files}</figure>\n",
+        id = figure.id,
+        series = figure.series_names().len(),
+        title = escaped(&figure.title),
+        caption = escaped(&figure.caption),
+        numbers = numbers_table(figure),
+        files = files(&figure.id),
+    )
+}
+
+fn numbers_table(figure: &Figure) -> String {
+    let Some(numbers) = numbers::of(figure) else { return String::new() };
+    let unit = match numbers.unit.as_str() {
+        "" => String::new(),
+        unit => format!(" in {}", escaped(unit)),
+    };
+    let headings: String = numbers.headings.iter().map(|text| element("th", "", text)).collect();
+    let rows: String = numbers.rows.iter().map(|row| numbers_row(row)).collect();
+    format!(
+        "<details><summary>Numbers{unit}</summary>\n<div class=\"wide\"><table class=\"numbers\">\n\
+         <thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n</details>\n"
+    )
+}
+
+fn numbers_row(row: &[String]) -> String {
+    let (name, values) = row.split_first().expect("a row has a name");
+    let name = element("th", " scope=\"row\"", name);
+    let values: String =
+        values.iter().map(|text| element("td", " class=\"number\"", text)).collect();
+    format!("<tr>{name}{values}</tr>\n")
+}
+
+fn element(tag: &str, attributes: &str, text: &str) -> String {
+    format!("<{tag}{attributes}>{}</{tag}>", escaped(text))
+}
+
+/// Links to the files beside the page.
+fn files(id: &str) -> String {
+    format!(
+        "<p class=\"files\">All of it: <a href=\"{id}.csv\">{id}.csv</a>, \
+         <a href=\"{id}.json\">{id}.json</a></p>\n"
+    )
+}
+
+fn notes(notes: &[String]) -> String {
+    if notes.is_empty() {
+        return String::new();
+    }
+    let items: String = notes.iter().map(|note| element("li", "", note)).collect();
+    format!("<section id=\"notes\">\n<h2>Notes</h2>\n<ul>\n{items}</ul>\n</section>\n")
+}
+
+fn footer() -> String {
+    format!(
+        "<footer>levelhead {}. In a plot: hover or tap for values; click a name in the legend to \
+         hide it, twice to see it alone; drag to look closer, click twice to come back. The same \
+         as one file: <a href=\"report.json\">report.json</a>.</footer>\n",
+        env!("CARGO_PKG_VERSION")
+    )
+}

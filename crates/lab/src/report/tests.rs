@@ -1,0 +1,174 @@
+//! What a report's files say, and which reports are refused.
+
+use super::*;
+
+fn lines(id: &str, points: &[(f64, f64)]) -> Figure {
+    Figure {
+        id: id.to_owned(),
+        title: "Throughput <by> degree".to_owned(),
+        caption: "Figure 9 of the paper".to_owned(),
+        kind: FigureKind::Lines {
+            x: Axis::linear("degree", Unit::Number),
+            y: Axis::linear("throughput", Unit::OperationsPerSecond),
+            series: vec![Series::new("a, \"b\"", points.iter().copied())],
+        },
+    }
+}
+
+fn bars(values: Vec<Option<f64>>) -> Figure {
+    let kind = FigureKind::Bars {
+        over: "workload".to_owned(),
+        categories: vec!["A".to_owned(), "B".to_owned()],
+        y: Axis::log("latency", Unit::Microseconds),
+        series: vec![BarSeries { name: "pink".to_owned(), values }],
+    };
+    Figure { id: "bars".to_owned(), title: String::new(), caption: String::new(), kind }
+}
+
+fn cdf(points: &[(f64, f64)]) -> Figure {
+    let kind = FigureKind::Cdf {
+        x: Axis::log("latency", Unit::Microseconds),
+        of: "gets".to_owned(),
+        tail: true,
+        series: vec![Series::new("pink", points.iter().copied())],
+    };
+    Figure { id: "cdf".to_owned(), title: String::new(), caption: String::new(), kind }
+}
+
+fn report(figures: Vec<Figure>) -> Report {
+    Report {
+        title: "</script><script>alert(1)</script>".to_owned(),
+        summary: "a & b".to_owned(),
+        scale: "1/10".to_owned(),
+        command: "levelhead reproduce pink".to_owned(),
+        figures,
+        comparisons: vec![Comparison {
+            id: "tail".to_owned(),
+            what: "p99 of gets".to_owned(),
+            paper: "2.1x lower (Fig. 9)".to_owned(),
+            ours: "1.9x".to_owned(),
+            holds: Verdict::Holds,
+            sentence: "lower, \"as\" said".to_owned(),
+        }],
+        notes: vec!["<b>".to_owned()],
+    }
+}
+
+fn file(report: &Report, name: &str) -> String {
+    let files = report.files().expect("a good report");
+    files.into_iter().find(|file| file.0 == name).expect("the file is there").1
+}
+
+fn refusal(figures: Vec<Figure>) -> String {
+    report(figures).files().expect_err("it must be refused").to_string()
+}
+
+#[test]
+fn every_figure_has_its_files() {
+    let report = report(vec![lines("one", &[(1.0, 2.5)]), bars(vec![Some(1.0), None])]);
+    let names: Vec<String> =
+        report.files().expect("a good report").into_iter().map(|file| file.0).collect();
+    let expected = [
+        "index.html",
+        "report.json",
+        "comparisons.csv",
+        "comparisons.json",
+        "one.csv",
+        "one.json",
+        "bars.csv",
+        "bars.json",
+    ];
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn csv_has_units_in_its_headings() {
+    let report = report(vec![
+        lines("one", &[(1.0, 2.5)]),
+        bars(vec![Some(1.0), None]),
+        cdf(&[(10.0, 0.5), (12.5, 1.0)]),
+    ]);
+    assert_eq!(
+        file(&report, "one.csv"),
+        "series,degree,throughput (operations/s)\n\"a, \"\"b\"\"\",1,2.5\n"
+    );
+    assert_eq!(file(&report, "bars.csv"), "workload,pink (us)\nA,1\nB,\n");
+    assert_eq!(
+        file(&report, "cdf.csv"),
+        "series,latency (us),share of gets\npink,10,0.5\npink,12.5,1\n"
+    );
+    assert_eq!(
+        file(&report, "comparisons.csv"),
+        "id,what,paper,ours,holds,sentence\n\
+         tail,p99 of gets,2.1x lower (Fig. 9),1.9x,holds,\"lower, \"\"as\"\" said\"\n"
+    );
+}
+
+#[test]
+fn json_says_what_is_plotted() {
+    let json = file(&report(vec![bars(vec![Some(1.0), None])]), "bars.json");
+    let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(value["kind"], "bars");
+    assert_eq!(value["y"], serde_json::json!({"label": "latency", "unit": "us", "scale": "log"}));
+    assert_eq!(value["series"][0]["values"], serde_json::json!([1.0, null]));
+}
+
+#[test]
+fn text_stays_text_in_the_page() {
+    let page = file(&report(vec![lines("one", &[(1.0, 2.5)])]), "index.html");
+    assert!(!page.contains("<script>alert"), "the title runs as a script");
+    assert!(page.contains("&lt;/script&gt;&lt;script&gt;alert(1)"));
+    assert!(page.contains("Throughput &lt;by&gt; degree"));
+    assert!(page.contains("<li>&lt;b&gt;</li>"));
+}
+
+#[test]
+fn the_same_report_gives_the_same_bytes() {
+    let make = || report(vec![lines("one", &[(1.0, 2.5)]), cdf(&[(1.0, 0.5)])]);
+    assert!(make().files() == make().files(), "two runs differ");
+}
+
+#[test]
+fn ids_are_unique_and_name_files() {
+    let one = || lines("one", &[(1.0, 2.0)]);
+    assert!(refusal(vec![one(), one()]).contains("the id `one`"));
+    for id in ["", "a/b", "Big", "report", "comparisons", "-x", "a b"] {
+        assert!(refusal(vec![lines(id, &[(1.0, 2.0)])]).contains("small letters"), "{id}");
+    }
+    let mut report = report(Vec::new());
+    report.comparisons.push(report.comparisons[0].clone());
+    assert_eq!(report.files(), Err(ReportError::SameId("tail".to_owned())));
+}
+
+#[test]
+fn what_cannot_be_drawn_is_refused_in_words() {
+    assert!(refusal(vec![lines("one", &[])]).contains("has no points"));
+    assert!(refusal(vec![lines("one", &[(1.0, f64::NAN)])]).contains("(1, NaN)"));
+    assert!(refusal(vec![bars(vec![Some(1.0)])]).contains("1 bars for 2 groups"));
+    assert!(refusal(vec![bars(vec![None, None])]).contains("no bars"));
+    assert!(refusal(vec![bars(vec![Some(f64::INFINITY), None])]).contains("bar of inf"));
+    assert!(refusal(vec![cdf(&[(1.0, 50.0)])]).contains("0 to 1"));
+    assert!(refusal(vec![cdf(&[(2.0, 0.5), (1.0, 0.9)])]).contains("goes down"));
+}
+
+#[test]
+fn the_table_is_for_a_terminal() {
+    let table = report(Vec::new()).table();
+    assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
+    assert!(table.contains("holds") && table.contains("p99 of gets"), "{table}");
+    let empty = Report { comparisons: Vec::new(), ..report(Vec::new()) };
+    assert_eq!(empty.table(), "nothing to compare with a paper");
+}
+
+#[test]
+fn a_histogram_becomes_a_distribution() {
+    let mut histogram = hdrhistogram::Histogram::<u64>::new(3).expect("3 digits are possible");
+    for us in 1..=1_000 {
+        histogram.record(us * 1_000).expect("it grows");
+    }
+    let series = Series::latency_cdf("gets", &histogram);
+    let (slowest, share) = *series.points.last().expect("points");
+    assert!((999.0..1_002.0).contains(&slowest), "{slowest}");
+    assert!((share - 1.0).abs() < f64::EPSILON);
+    assert!(report(vec![cdf(&series.points)]).files().is_ok());
+}

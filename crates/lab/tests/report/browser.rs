@@ -1,0 +1,172 @@
+//! Opens a report in headless Chromium and reads back what it became.
+//!
+//! The markup that is read is our own (`report/page.rs`) and Plotly's, so cutting it at known tags
+//! does; a parser of HTML would be one more dependency for a dozen lines.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// What a page became.
+#[derive(Debug)]
+pub(crate) struct Page {
+    /// Figures in order.
+    pub figures: Vec<Drawn>,
+    /// How many figures the page says it drew.
+    pub says_drawn: usize,
+    /// Errors of scripts, on the console, and of what the page tried to load.
+    pub errors: Vec<String>,
+}
+
+/// A figure as it was drawn.
+#[derive(Debug)]
+pub(crate) struct Drawn {
+    pub id: String,
+    /// Series it was to show.
+    pub series: usize,
+    /// Series of which something with an outline is there.
+    pub marks: usize,
+    pub width: f64,
+    pub height: f64,
+    /// What is chosen above the plot, a word a group.
+    pub chosen: Vec<String>,
+    /// Whether a line tells of values that are not shown.
+    pub says_hidden: bool,
+}
+
+/// The page of a report in a directory, drawn; nothing if the reader of the tests wants no browser.
+///
+/// # Panics
+/// If there is no browser, or it does not come to an end.
+pub(crate) fn open(directory: &Path) -> Option<Page> {
+    if environment("LEVELHEAD_NO_BROWSER").as_deref() == Some("1") {
+        println!("skipped: LEVELHEAD_NO_BROWSER=1, so no report was looked at in a browser");
+        return None;
+    }
+    let page = directory.join("index.html");
+    let page = page.canonicalize().unwrap_or_else(|error| panic!("{}: {error}", page.display()));
+    let profile = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!(
+        "browser-{}-{}",
+        std::process::id(),
+        name_of(directory)
+    ));
+    fs::create_dir_all(&profile).expect("the target directory takes files");
+    let dom = rendered(&page, &profile);
+    let _ = fs::remove_dir_all(&profile);
+    Some(read(&dom))
+}
+
+fn name_of(directory: &Path) -> String {
+    directory.file_name().map_or("report".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Runs the browser; its output goes to a file, which unlike a pipe never fills up.
+fn rendered(page: &Path, profile: &Path) -> String {
+    let (out, log) = (profile.join("dom.html"), profile.join("log.txt"));
+    let file = |path| Stdio::from(File::create(path).expect("the target directory takes files"));
+    let mut browser = Command::new(browser())
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"])
+        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        .args(["--disable-dev-shm-usage", "--window-size=1200,1600"])
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .args(["--virtual-time-budget=15000", "--dump-dom"])
+        .arg(format!("file://{}", page.display()))
+        .stdout(file(&out))
+        .stderr(file(&log))
+        .spawn()
+        .expect("the browser starts");
+    let ended = wait(&mut browser);
+    let dom = fs::read_to_string(&out).expect("the page as text");
+    let log = || fs::read_to_string(&log).unwrap_or_default();
+    assert!(ended && dom.contains("data-errors"), "the browser gave no page; it said:\n{}", log());
+    dom
+}
+
+/// Whether the browser ends by itself within two minutes.
+#[expect(clippy::disallowed_methods, reason = "the browser runs in real time")]
+fn wait(browser: &mut Child) -> bool {
+    for _ in 0..2_400 {
+        if let Some(status) = browser.try_wait().expect("our own process") {
+            return status.success();
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    browser.kill().expect("our own process");
+    false
+}
+
+fn browser() -> PathBuf {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let path = environment("PATH").unwrap_or_default();
+    let in_path = |name: &str| {
+        std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
+    };
+    let given = environment("CHROMIUM").map(PathBuf::from);
+    given.or_else(|| names.into_iter().find_map(in_path)).unwrap_or_else(|| {
+        panic!(
+            "no browser: none of {names:?} is in PATH. Install one (Debian, Ubuntu: apt-get \
+             install chromium; Fedora: dnf install chromium; macOS: brew install chromium), name \
+             it in CHROMIUM, or leave these tests out with LEVELHEAD_NO_BROWSER=1"
+        )
+    })
+}
+
+/// A setting from outside.
+#[expect(clippy::disallowed_methods, reason = "where the browser is depends on the machine")]
+pub(crate) fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn read(dom: &str) -> Page {
+    let root = dom.split_once("<html").and_then(|(_, rest)| rest.split_once('>'));
+    let root = root.expect("a page begins with html").0;
+    let errors = attribute(root, "data-errors").expect("the page notes its errors");
+    let figures = dom.split("<figure ").skip(1).map(|rest| {
+        let figure = rest.split_once("</figure>").expect("a figure has an end").0;
+        drawn(figure)
+    });
+    Page {
+        figures: figures.collect(),
+        says_drawn: attribute(root, "data-figures-drawn")
+            .map_or(0, |count| count.parse().expect("a count")),
+        errors: serde_json::from_str(&errors).expect("errors are a list of texts"),
+    }
+}
+
+fn drawn(figure: &str) -> Drawn {
+    let canvas = figure.split("<svg ").find(|svg| svg.starts_with("class=\"main-svg\""));
+    let size = |name| {
+        let text = canvas.and_then(|svg| attribute(svg, name)).unwrap_or_default();
+        text.parse().unwrap_or(0.0)
+    };
+    // Plotly has a group of this class for each series, with paths in it.
+    let traces = figure.split("<g class=\"trace ").skip(1);
+    let has_outline = |trace: &&str| {
+        trace.split("<path ").skip(1).any(|path| {
+            attribute(path, "d").is_some_and(|d| d.starts_with('M') && !d.starts_with("M0,0Z"))
+        })
+    };
+    Drawn {
+        id: attribute(figure, "id").expect("a figure has an id"),
+        series: attribute(figure, "data-series").map_or(0, |n| n.parse().expect("a count")),
+        marks: traces.filter(has_outline).count(),
+        width: size("width"),
+        height: size("height"),
+        chosen: figure.split("aria-pressed=\"true\">").skip(1).map(first_text).collect(),
+        says_hidden: !figure.contains("class=\"hidden-points\" hidden"),
+    }
+}
+
+fn first_text(html: &str) -> String {
+    html.split_once('<').map_or(html, |(text, _)| text).to_owned()
+}
+
+/// The value of an attribute of the element whose text begins here.
+fn attribute(element: &str, name: &str) -> Option<String> {
+    let tag = element.split_once('>').map_or(element, |(tag, _)| tag);
+    let (_, value) = tag.split_once(&format!("{name}=\""))?;
+    let value = value.split_once('"')?.0;
+    let plain = value.replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">");
+    Some(plain.replace("&amp;", "&"))
+}

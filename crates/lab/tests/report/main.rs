@@ -1,0 +1,104 @@
+//! Reports in a browser: what a reader would see is drawn, and nothing goes wrong.
+
+mod browser;
+mod sample;
+
+use std::path::{Path, PathBuf};
+
+use browser::Page;
+use lab::report::Report;
+
+/// Asserts that a report was drawn whole.
+fn assert_drawn(page: &Page) {
+    assert_eq!(page.errors, Vec::<String>::new(), "the page says what went wrong");
+    assert_eq!(page.says_drawn, page.figures.len(), "the page counts the figures it drew");
+    for figure in &page.figures {
+        assert!(figure.width >= 200.0 && figure.height >= 200.0, "too small: {figure:?}");
+        assert_eq!(figure.marks, figure.series, "not every series is drawn: {figure:?}");
+    }
+}
+
+/// Writes a report into a directory of its own, its page changed.
+fn write(name: &str, report: &Report, change: impl Fn(&str) -> String) -> PathBuf {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&directory).expect("the target directory takes files");
+    for (name, contents) in report.files().expect("a good report") {
+        let contents = if name == "index.html" { change(&contents) } else { contents };
+        std::fs::write(directory.join(name), contents).expect("the target directory takes files");
+    }
+    directory
+}
+
+#[test]
+fn a_sample_is_drawn_whole() {
+    let report = sample::report();
+    let directory = write("sample-report", &report, str::to_owned);
+    let Some(page) = browser::open(&directory) else { return };
+    let ids: Vec<&str> = page.figures.iter().map(|figure| figure.id.as_str()).collect();
+    let expected: Vec<&str> = report.figures.iter().map(|figure| figure.id.as_str()).collect();
+    assert_eq!(ids, expected);
+    assert_drawn(&page);
+}
+
+/// Chooses everything that can be chosen above the plots, and looks closer at each.
+const READER: &str = r#"<script>
+addEventListener("load", async () => {
+  for (const plot of document.querySelectorAll(".plot")) {
+    while (!plot.layout) await new Promise((later) => setTimeout(later, 20));
+    await Plotly.relayout(plot, { "yaxis.range": plot.layout.yaxis.range.map((end) => end * 0.9) });
+    Plotly.Fx.hover(plot, [{ curveNumber: 0, pointNumber: 1 }]);
+  }
+  for (const button of document.querySelectorAll(".views button")) button.click();
+});
+</script></body>"#;
+
+#[test]
+fn every_view_can_be_chosen() {
+    let directory =
+        write("chosen-report", &sample::report(), |page| page.replace("</body>", READER));
+    let Some(page) = browser::open(&directory) else { return };
+    assert_drawn(&page);
+    let chosen: Vec<String> = page.figures.iter().map(|figure| figure.chosen.join(" ")).collect();
+    // The last of each group was clicked last.
+    assert_eq!(chosen, ["log tail", "log tail", "log", "log", "log log", "log log"]);
+}
+
+/// What cannot be shown is said, and nothing breaks.
+#[test]
+fn odd_figures_do_no_harm() {
+    let reader = |page: &str| page.replace("</body>", READER);
+    let directory = write("odd-report", &sample::odd(), reader);
+    let Some(page) = browser::open(&directory) else { return };
+    assert_eq!(page.errors, Vec::<String>::new());
+    assert_eq!(page.says_drawn, page.figures.len());
+    let silent: Vec<&str> = page
+        .figures
+        .iter()
+        .filter(|figure| !figure.says_hidden)
+        .map(|figure| figure.id.as_str())
+        .collect();
+    assert_eq!(silent, ["one-point", "many"], "the others have values that a log axis hides");
+}
+
+/// Without this, a test that looks at nothing would pass too.
+#[test]
+fn a_broken_page_is_seen() {
+    let directory = write("broken-report", &sample::report(), |page| {
+        let broken = page.replace("Plotly.react(", "Plotly.missing(");
+        assert_ne!(page, broken);
+        broken.replace("</main>", "<img src=\"https://example.invalid/a.png\"></main>")
+    });
+    let Some(page) = browser::open(&directory) else { return };
+    assert_eq!(page.says_drawn, 0);
+    assert!(page.errors.iter().any(|error| error.contains("missing")), "{:?}", page.errors);
+    assert!(page.errors.iter().any(|error| error.contains("example.invalid")), "{:?}", page.errors);
+}
+
+/// `LEVELHEAD_REPORT=DIR cargo test -p lab --test report` looks at a report that was written.
+#[test]
+fn a_given_report_is_drawn_whole() {
+    let Some(directory) = browser::environment("LEVELHEAD_REPORT") else { return };
+    let Some(page) = browser::open(Path::new(&directory)) else { return };
+    assert!(!page.figures.is_empty(), "{directory} has no figures");
+    assert_drawn(&page);
+}
