@@ -168,15 +168,19 @@ impl<M: Medium> Inner<M> {
         let payload = self.store.shape.payload_bytes;
         let bytes = (slice.upper.len() + slice.below.len()) * payload as usize;
         let copies = self.pages_to_copy(version, level, slice);
-        let most = meta_segment::most_pages(bytes, payload) + copies;
+        let has_rest = slice.until.is_some() && !self.is_pinned(level);
+        let rest = self.store.in_units(u32::from(has_rest));
+        // One promise for all of it: what a slice was short of is what it is tried with again.
+        let most = meta_segment::most_pages(bytes, payload) + copies + rest;
         let merged = self.place_for(level + 1, most);
         self.short_of.set(if merged.is_some() { 0 } else { most });
-        let rest = if slice.until.is_some() { self.place_for(level, 1)? } else { Place::Memory };
         let mut merged = merged?;
-        let copies = match &mut merged {
-            Place::Medium(promise, _) if copies > 0 => Some(promise.split(copies)),
+        let mut part = |pages| match &mut merged {
+            Place::Medium(promise, _) if pages > 0 => Some(promise.split(pages)),
             _ => None,
         };
+        let copies = part(copies);
+        let rest = part(rest).map_or(Place::Memory, |promise| Place::Medium(promise, level));
         Some(Places { rest, merged, copies })
     }
 
