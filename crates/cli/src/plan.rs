@@ -1,6 +1,7 @@
 //! `levelhead plan`.
 
 use clap::Args;
+use kvssd::Design;
 use lab::parse_bytes;
 use lab::plan::{PlanSpec, plan, render};
 
@@ -21,28 +22,29 @@ pub(crate) struct PlanArguments {
     /// Size of a flash page
     #[arg(long, default_value = "8KiB", value_parser = parse_bytes)]
     page: u64,
-    /// Levels below the memtable
-    #[arg(long, default_value_t = 4)]
-    levels: u32,
-    /// Share of the flash that user data fills
-    #[arg(long, default_value_t = 0.7)]
-    fill: f64,
+    /// Design: a built-in name or a TOML file
+    #[arg(long, default_value = "pink")]
+    design: String,
+    /// Levels below the memtable [default: the design's]
+    #[arg(long)]
+    levels: Option<u32>,
+    /// Share of the flash that user data fills [default: the design's]
+    #[arg(long)]
+    fill: Option<f64>,
 }
 
 pub(crate) fn run(arguments: &PlanArguments) -> anyhow::Result<()> {
     let small = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
-    if !(arguments.fill > 0.0 && arguments.fill <= 1.0) {
-        anyhow::bail!("--fill is a share, more than 0 and at most 1, not {}", arguments.fill);
-    }
+    let mut design = Design::load(&arguments.design)?.engine;
+    design.levels = arguments.levels.unwrap_or(design.levels);
+    design.fill = arguments.fill.unwrap_or(design.fill);
     let spec = PlanSpec {
         capacity_bytes: arguments.capacity,
         dram_bytes: arguments.dram,
         key_bytes: small(arguments.key),
         value_bytes: small(arguments.value),
         page_bytes: small(arguments.page),
-        levels: arguments.levels,
-        fill: arguments.fill,
-        prefix_bytes: 4,
+        design,
     };
     let plan = plan(&spec).map_err(anyhow::Error::msg)?;
     println!("{}", render(&plan));

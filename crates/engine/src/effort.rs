@@ -17,6 +17,10 @@ pub struct CpuCosts {
     pub key_compare_ns: f64,
     /// Taking one entry through a merge.
     pub merge_entry_ns: f64,
+    /// Putting one key into a Bloom filter, its hash included.
+    pub filter_build_ns: f64,
+    /// Asking one Bloom filter, with its share of the key's hash.
+    pub filter_probe_ns: f64,
     /// Packing one object into a data page.
     pub pack_object_ns: f64,
     /// Hashing one key.
@@ -30,6 +34,7 @@ pub(crate) struct Effort {
     pub prefix_compares: u32,
     pub key_compares: u32,
     pub hashes: u32,
+    pub filter_probes: u32,
 }
 
 impl AddAssign for Effort {
@@ -38,6 +43,7 @@ impl AddAssign for Effort {
         self.prefix_compares += more.prefix_compares;
         self.key_compares += more.key_compares;
         self.hashes += more.hashes;
+        self.filter_probes += more.filter_probes;
     }
 }
 
@@ -46,12 +52,17 @@ impl CpuCosts {
         let ns = f64::from(effort.memtables) * self.memtable_ns
             + f64::from(effort.prefix_compares) * self.prefix_compare_ns
             + f64::from(effort.key_compares) * self.key_compare_ns
-            + f64::from(effort.hashes) * self.hash_key_ns;
+            + f64::from(effort.hashes) * self.hash_key_ns
+            + f64::from(effort.filter_probes) * self.filter_probe_ns;
         Nanos(ns.round() as u64)
     }
 
     pub(crate) fn of_merge(&self, entries: usize) -> Nanos {
         Nanos((entries as f64 * self.merge_entry_ns).round() as u64)
+    }
+
+    pub(crate) fn of_filters(&self, keys: u64) -> Nanos {
+        Nanos((keys as f64 * self.filter_build_ns).round() as u64)
     }
 
     pub(crate) fn of_packing(&self, objects: usize) -> Nanos {
@@ -69,6 +80,8 @@ impl CpuCosts {
             ("prefix_compare_ns", self.prefix_compare_ns),
             ("key_compare_ns", self.key_compare_ns),
             ("merge_entry_ns", self.merge_entry_ns),
+            ("filter_build_ns", self.filter_build_ns),
+            ("filter_probe_ns", self.filter_probe_ns),
             ("pack_object_ns", self.pack_object_ns),
             ("hash_key_ns", self.hash_key_ns),
         ];

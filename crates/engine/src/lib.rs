@@ -31,14 +31,15 @@ pub use error::EngineError;
 pub use format::value::Value;
 pub use hash::HashEngine;
 pub use hash::open::HashSetup;
+pub use lsm::accelerator::Accelerator;
 pub use lsm::iterator::{EngineIterator, Step};
 pub use lsm::open::{OpenError, Setup};
 pub use lsm::picker::Granularity;
 pub use lsm::snapshot::{SnapshotInfo, SnapshotMemory};
 pub use lsm::{Condition, Engine, Lookup};
-pub use options::{HashOptions, IteratorOptions, Options, Surroundings};
+pub use options::{Filters, HashOptions, IteratorOptions, MergeBy, Options, Surroundings};
 pub use planted::{Fault, Planted};
-pub use stats::{EngineStats, HashStats, IteratorStats, MemoryUse, ReadCounts};
+pub use stats::{AcceleratorWork, EngineStats, HashStats, IteratorStats, MemoryUse, ReadCounts};
 pub use store::Cpu;
 pub use store::medium::{ExtentId, Medium, PageNo, Shape, Unreadable};
 

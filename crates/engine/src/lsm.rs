@@ -10,10 +10,12 @@
 //! way can lead to it; everything an acknowledged write changed is in memory that a power cut
 //! dumps, or durable on the medium.
 
+pub(crate) mod accelerator;
 pub(crate) mod collect;
 pub(crate) mod compaction;
 pub(crate) mod cursor;
 pub(crate) mod dump;
+pub(crate) mod filter;
 pub(crate) mod flush;
 pub(crate) mod fullness;
 pub(crate) mod iterator;
@@ -41,13 +43,14 @@ use crate::error::EngineError;
 use crate::format::meta_segment;
 use crate::format::object::Sequence;
 use crate::format::pointer::PointerFormat;
+use crate::lsm::accelerator::{Accelerator, MergeUnit};
 use crate::lsm::fullness::{Fullness, Sweep};
 use crate::lsm::memtable::Memtables;
 use crate::lsm::pool::Pool;
 use crate::lsm::reads::Located;
 use crate::lsm::snapshot::{SnapshotInfo, SnapshotMemory, Snapshots};
 use crate::lsm::version::Version;
-use crate::options::{IteratorOptions, Options, Surroundings};
+use crate::options::{Filters, IteratorOptions, Options, Surroundings};
 use crate::planted::Fault;
 use crate::sizing::{LevelPlan, SizingInput};
 use crate::stats::{EngineStats, MemoryUse};
@@ -94,6 +97,8 @@ pub(crate) struct Inner<M> {
     /// Pages of the slice that there was no space for last; 0 if there was.
     pub short_of: Cell<u32>,
     pub compaction_buffers: Cell<u64>,
+    /// What merges into unpinned levels, if it is not the processor.
+    pub merge_unit: Option<MergeUnit>,
     pub stats: RefCell<EngineStats>,
 }
 
@@ -123,11 +128,14 @@ impl<M: Medium> Engine<M> {
         options: Options,
         surroundings: Surroundings,
         plan: LevelPlan,
+        accelerator: Option<Accelerator>,
     ) -> Self {
         let levels = options.levels as usize;
         let version = Version::new(levels, options.prefix_bytes, options.range_pointers);
         let compactions = vec![0; levels];
+        let handle = store.handle.clone();
         let inner = Inner {
+            merge_unit: accelerator.map(|device| MergeUnit::new(handle, device)),
             store: Rc::new(store),
             plan: RefCell::new(plan),
             version: RefCell::new(Rc::new(version)),
@@ -239,10 +247,11 @@ impl<M: Medium> Engine<M> {
 
     /// Counters so far.
     pub fn stats(&self) -> EngineStats {
-        EngineStats {
-            shared_reads: self.inner.store.shared_reads(),
-            ..self.inner.stats.borrow().clone()
-        }
+        let inner = &self.inner;
+        let mut stats = inner.stats.borrow().clone();
+        stats.shared_reads = inner.store.shared_reads();
+        stats.accelerator.busy = inner.merge_unit.as_ref().map_or(Nanos::ZERO, MergeUnit::busy);
+        stats
     }
 
     /// Memory in use now.
@@ -340,6 +349,7 @@ pub(crate) fn sizing_input(
         segment_bytes: u64::from(shape.page_bytes),
         prefix_bytes: options.prefix_bytes as u64,
         range_pointer_bytes: if options.range_pointers { RANGE_POINTER_BYTES } else { 0 },
+        has_filters: options.filters == Filters::Monkey,
         dram_bytes: surroundings.index_dram_bytes,
         levels: options.levels,
     }

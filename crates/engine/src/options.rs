@@ -8,6 +8,28 @@ use crate::sizing::LevelSizing;
 /// Most levels below the memtable.
 pub(crate) const MAX_LEVELS: usize = 12;
 
+/// What stands in memory for segments that are not pinned, so that a Get need not read them all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Filters {
+    /// Nothing: a Get reads one segment of each such level until it meets its key.
+    #[default]
+    None,
+    /// Bloom filters per segment, sized level by level as Monkey does (`sizing::monkey`).
+    Monkey,
+}
+
+/// What merges segments into levels that are not pinned. Merges within memory are the processor's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MergeBy {
+    /// The firmware's processor.
+    #[default]
+    Cpu,
+    /// The accelerator that the device must have.
+    Accelerator,
+}
+
 /// Options of an engine. `PinK` is a value of this type.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,8 +48,14 @@ pub struct Options {
     pub prefix_bytes: usize,
     /// Whether searches are bounded by range pointers.
     pub range_pointers: bool,
+    /// What tells a Get which unpinned segments it need not read.
+    #[serde(default)]
+    pub filters: Filters,
     /// How much of a level one compaction takes.
     pub compaction: Granularity,
+    /// What merges segments into levels that are not pinned.
+    #[serde(default)]
+    pub merge: MergeBy,
     /// Compactions that may run side by side.
     pub compaction_workers: usize,
     /// Share of the medium that user data is laid out to fill.
@@ -73,11 +101,32 @@ impl Options {
             pinned_levels: None,
             prefix_bytes: 4,
             range_pointers: true,
+            filters: Filters::None,
             compaction: Granularity::Partial,
+            merge: MergeBy::Cpu,
             compaction_workers: 2,
             fill: 0.7,
             gc_start: 0.05,
             iterators: IteratorOptions::default(),
+        }
+    }
+
+    /// `PinK` with the merge accelerator of its prototype.
+    pub fn pink_hw() -> Self {
+        Self { merge: MergeBy::Accelerator, ..Self::pink() }
+    }
+
+    /// The baseline of the `PinK` paper, after `LightStore`: all levels in flash, one growth factor,
+    /// and the memory spent on Bloom filters; no prefixes, no range pointers. What is not named here
+    /// is as in [`Self::pink`], compaction in particular, so that a comparison is one of the index.
+    pub fn lightstore() -> Self {
+        Self {
+            level_sizing: LevelSizing::Symmetric,
+            pinned_levels: Some(0),
+            prefix_bytes: 0,
+            range_pointers: false,
+            filters: Filters::Monkey,
+            ..Self::pink()
         }
     }
 
@@ -95,6 +144,21 @@ impl Options {
         }
         if self.prefix_bytes > 8 {
             problems.push(format!("prefix_bytes is {}, must be 0 to 8", self.prefix_bytes));
+        }
+        let leaves_none_unpinned = self.pinned_levels.is_some_and(|pinned| pinned >= self.levels);
+        if leaves_none_unpinned && self.filters != Filters::None {
+            problems.push(
+                "filters are for levels that are not pinned, and pinned_levels leaves none: pin \
+                 fewer levels, or set filters to \"none\""
+                    .to_owned(),
+            );
+        }
+        if leaves_none_unpinned && self.merge == MergeBy::Accelerator {
+            problems.push(
+                "the accelerator merges into levels that are not pinned, and pinned_levels leaves \
+                 none: pin fewer levels, or set merge to \"cpu\""
+                    .to_owned(),
+            );
         }
         if self.compaction_workers == 0 {
             problems.push("compaction_workers must be at least 1".to_owned());
@@ -163,4 +227,21 @@ pub struct Surroundings {
     pub expected_key_bytes: u32,
     /// Value length that the index is sized for, in bytes.
     pub expected_value_bytes: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn designs_that_cannot_be_are_refused_in_words() {
+        for preset in [Options::pink(), Options::pink_hw(), Options::lightstore()] {
+            assert_eq!(preset.problems(), Vec::<String>::new());
+        }
+        let all_pinned =
+            |options: Options| Options { pinned_levels: Some(4), ..options }.problems().join("; ");
+        assert_eq!(all_pinned(Options::pink()), "");
+        assert!(all_pinned(Options::pink_hw()).contains("merge"));
+        assert!(all_pinned(Options::lightstore()).contains("filters"));
+    }
 }

@@ -24,6 +24,8 @@ pub enum Fault {
     HashForgetsDirtyPages,
     /// The hash table does not note which slots garbage collection has taken the object of.
     HashForgetsUprooted,
+    /// A filter does not know the last key of its segment.
+    FilterForgetsKeys,
     /// Release segments although a snapshot may still read them.
     ReleaseUnderSnapshot,
     /// Move values away although a snapshot leads to where they were.
@@ -34,7 +36,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::SkipChecksum,
         Self::ReleaseEarly,
         Self::ReadWithoutEpoch,
@@ -45,6 +47,7 @@ impl Fault {
         Self::HashSkipsKeyCompare,
         Self::HashForgetsDirtyPages,
         Self::HashForgetsUprooted,
+        Self::FilterForgetsKeys,
         Self::ReleaseUnderSnapshot,
         Self::MoveUnderSnapshot,
         Self::OverwriteUnderSnapshot,

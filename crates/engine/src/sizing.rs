@@ -1,6 +1,8 @@
 //! Level arithmetic: how large each level may be, and what that costs in memory. The formulas are
 //! those of research/pink.md 1.6; the tests give the published memory table.
 
+pub mod monkey;
+
 use crate::format::pointer::PointerFormat;
 use crate::format::{data_page, meta_segment};
 use crate::store::medium::Shape;
@@ -61,6 +63,8 @@ pub struct SizingInput {
     pub prefix_bytes: u64,
     /// Bytes per segment of an upper level for range pointers; 0 if there are none.
     pub range_pointer_bytes: u64,
+    /// Whether levels that are not pinned have Bloom filters; they get what memory is left.
+    pub has_filters: bool,
     /// Memory for all of this, in bytes.
     pub dram_bytes: u64,
     /// Levels below the memtable.
@@ -93,12 +97,14 @@ pub struct PlannedMemory {
     pub range_pointers: u64,
     /// Pinned segments.
     pub pinned: u64,
+    /// Bloom filters.
+    pub filters: u64,
 }
 
 impl PlannedMemory {
     /// All of it.
     pub fn total(&self) -> u64 {
-        self.level_lists + self.prefixes + self.range_pointers + self.pinned
+        self.level_lists + self.prefixes + self.range_pointers + self.pinned + self.filters
     }
 }
 
@@ -154,8 +160,31 @@ fn plan_for(input: &SizingInput, sizing: LevelSizing, pinned: u32) -> LevelPlan 
         prefixes: input.segments_at_capacity() * input.prefix_bytes,
         range_pointers: upper * input.range_pointer_bytes,
         pinned: of(pinned as usize) * input.segment_bytes,
+        filters: 0,
     };
-    LevelPlan { capacities, pinned, factor, last_factor, memory }
+    let mut plan = LevelPlan { capacities, pinned, factor, last_factor, memory };
+    plan.memory.filters = monkey::memory_bytes(&plan.keys(input), &plan.filter_bits(input));
+    plan
+}
+
+impl LevelPlan {
+    /// Keys of each level that is not pinned, when it is full.
+    fn keys(&self, input: &SizingInput) -> Vec<u64> {
+        let keys = self.capacities.iter().map(|segments| segments * input.entries_per_segment);
+        (0..).zip(keys).map(|(n, keys)| if n < self.pinned { 0 } else { keys }).collect()
+    }
+
+    /// Bits per key of each level's Bloom filters; 0 where there are none.
+    pub fn filter_bits(&self, input: &SizingInput) -> Vec<f64> {
+        let others = PlannedMemory { filters: 0, ..self.memory };
+        let room = input.dram_bytes.saturating_sub(others.total());
+        if !input.has_filters {
+            return vec![0.0; self.capacities.len()];
+        }
+        let mut bits = monkey::bits_per_key(&self.keys(input), room);
+        bits[..self.pinned as usize].fill(0.0);
+        bits
+    }
 }
 
 /// Level `n` has `factor^n` segments.
@@ -221,6 +250,7 @@ mod tests {
             segment_bytes: 8192,
             prefix_bytes: 0,
             range_pointer_bytes: 0,
+            has_filters: false,
             dram_bytes: GIB / 16,
             levels: 4,
         }
@@ -280,6 +310,21 @@ mod tests {
         assert!((mib(2) - 3112.0).abs() < 30.0, "L3 {}", mib(2));
         assert!((plan.memory.level_lists as f64 / MIB - 162.0).abs() < 0.5);
         assert!(plan.memory.level_lists + plan.memory.pinned < input.dram_bytes);
+    }
+
+    #[test]
+    fn filters_take_what_lists_and_pinned_levels_leave() {
+        let input = SizingInput { has_filters: true, ..paper() };
+        let unpinned = plan(&input, LevelSizing::Symmetric, Some(0));
+        let total = unpinned.memory.total();
+        assert!(total <= input.dram_bytes && total > input.dram_bytes - 64, "{total} bytes");
+        assert!((unpinned.memory.filters as f64 / MIB - 55.0).abs() < 0.01);
+        let vain = monkey::expected_vain_reads(&unpinned.filter_bits(&input));
+        assert!((0.005..0.012).contains(&vain), "{vain} reads in vain");
+        let pinned = plan(&input, LevelSizing::Symmetric, Some(2));
+        let bits = pinned.filter_bits(&input);
+        assert!(bits[..2] == [0.0, 0.0] && bits[2] > bits[3], "{bits:?}");
+        assert!(pinned.memory.total() <= input.dram_bytes);
     }
 
     #[test]

@@ -33,6 +33,21 @@ impl ReadCounts {
     }
 }
 
+/// What a merge accelerator did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AcceleratorWork {
+    /// Merges it did.
+    pub merges: u64,
+    /// Merges it should have done and left to the processor: entries too long, or a copy damaged.
+    pub left_to_processor: u64,
+    /// Bytes of its inputs.
+    pub bytes: u64,
+    /// Pages written for it to read, and for nothing else.
+    pub pages_copied: u64,
+    /// Time it was at work.
+    pub busy: Nanos,
+}
+
 /// Counters since the engine was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EngineStats {
@@ -40,6 +55,10 @@ pub struct EngineStats {
     pub reads_per_get: ReadCounts,
     /// Client reads that were served by another client's read of the same page.
     pub shared_reads: u64,
+    /// Meta segments that client commands read and that did not have the key.
+    pub vain_meta_reads: u64,
+    /// Bloom filters that client commands asked.
+    pub filter_probes: u64,
     /// Gets that found a value.
     pub gets_found: u64,
     /// Gets that found none.
@@ -62,6 +81,8 @@ pub struct EngineStats {
     pub merged_entries: u64,
     /// Entries dropped because a newer one of their key was met.
     pub dropped_duplicates: u64,
+    /// The merge accelerator's share; zeros without one.
+    pub accelerator: AcceleratorWork,
     /// Data extents collected.
     pub gc_data_extents: u64,
     /// Meta extents collected.
@@ -128,6 +149,8 @@ pub struct MemoryUse {
     pub range_pointers: u64,
     /// Pinned meta segments.
     pub pinned_segments: u64,
+    /// Bloom filters of unpinned segments.
+    pub filters: u64,
     /// Where each bucket page of a hash table is.
     pub directory: u64,
     /// Cached pages of an index: bucket pages of a hash table (an LSM-tree keeps none).
@@ -142,7 +165,7 @@ impl MemoryUse {
     /// What counts against the index budget.
     pub fn index_bytes(&self) -> u64 {
         let lists = self.level_lists + self.prefixes + self.range_pointers;
-        lists + self.pinned_segments + self.directory + self.caches
+        lists + self.pinned_segments + self.filters + self.directory + self.caches
     }
 }
 

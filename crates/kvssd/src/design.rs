@@ -46,6 +46,8 @@ impl Entry for Design {
     const BUILT_IN: &'static [(&'static str, &'static str)] = &[
         ("pink", include_str!("../designs/pink.toml")),
         ("hash", include_str!("../designs/hash.toml")),
+        ("pink-hw", include_str!("../designs/pink-hw.toml")),
+        ("lightstore", include_str!("../designs/lightstore.toml")),
         ("iterkvssd", include_str!("../designs/iterkvssd.toml")),
         ("iterkvssd-i", include_str!("../designs/iterkvssd-i.toml")),
         ("iterkvssd-b", include_str!("../designs/iterkvssd-b.toml")),
@@ -68,9 +70,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_built_in_designs_are_the_engines_own() {
+    fn built_in_designs_are_the_engine_s_presets() {
         let index = |name| Design::load(name).expect("it is built in").index();
         assert_eq!(index("pink"), Options::pink().into());
+        assert_eq!(index("pink-hw"), Options::pink_hw().into());
+        assert_eq!(index("lightstore"), Options::lightstore().into());
         assert_eq!(index("hash"), HashOptions::published().into());
     }
 

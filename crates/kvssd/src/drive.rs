@@ -198,6 +198,7 @@ impl Parts {
                 expected_value_bytes: options.expected_value_bytes,
             },
             cpu: Cpu { cores: Rc::clone(&self.cores), costs: profile.controller.costs.clone() },
+            accelerator: profile.accelerator.clone(),
             planted: options.planted,
         }
     }

@@ -1,9 +1,9 @@
 //! The index of a drive: an LSM-tree or a hash table, with what commands need of either.
 
 use engine::{
-    Condition, Cpu, Engine, EngineError, EngineIterator, EngineStats, HashEngine, HashOptions,
-    HashSetup, HashStats, Lookup, MemoryUse, OpenError, Options, PageNo, Planted, Setup,
-    Surroundings, Value, sizing::LevelPlan,
+    Accelerator, Condition, Cpu, Engine, EngineError, EngineIterator, EngineStats, HashEngine,
+    HashOptions, HashSetup, HashStats, Lookup, MemoryUse, OpenError, Options, PageNo, Planted,
+    Setup, Surroundings, Value, sizing::LevelPlan,
 };
 use runtime::{Handle, Nanos};
 
@@ -47,17 +47,18 @@ pub(crate) struct IndexSetup {
     pub medium: RawFlash,
     pub surroundings: Surroundings,
     pub cpu: Cpu,
+    pub accelerator: Option<Accelerator>,
     pub planted: Planted,
 }
 
 impl IndexSetup {
     fn lsm(self, options: Options) -> Setup<RawFlash> {
-        let Self { handle, medium, surroundings, cpu, planted } = self;
-        Setup { handle, medium, options, surroundings, cpu, planted }
+        let Self { handle, medium, surroundings, cpu, accelerator, planted } = self;
+        Setup { handle, medium, options, surroundings, cpu, accelerator, planted }
     }
 
     fn hash(self, options: HashOptions) -> HashSetup<RawFlash> {
-        let Self { handle, medium, surroundings, cpu, planted } = self;
+        let Self { handle, medium, surroundings, cpu, accelerator: _, planted } = self;
         HashSetup { handle, medium, options, surroundings, cpu, planted }
     }
 }

@@ -66,7 +66,7 @@ impl From<OpenError> for RecoverError {
     fn from(error: OpenError) -> Self {
         match error {
             OpenError::BadDump => Self::BadDump,
-            does_not_fit @ OpenError::DoesNotFit { .. } => Self::Setup(does_not_fit.into()),
+            OpenError::DoesNotFit { .. } | OpenError::NoAccelerator => Self::Setup(error.into()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Device profiles: the physical parameters of a drive. Every design that runs on a profile runs
 //! on the same numbers.
 
-use engine::CpuCosts;
+use engine::{Accelerator, CpuCosts};
 use flash::FlashProfile;
 use serde::Deserialize;
 
@@ -19,6 +19,9 @@ pub struct DeviceProfile {
     pub flash: FlashProfile,
     /// Its firmware's processor.
     pub controller: Controller,
+    /// Its merge accelerator, if it has one; designs use it or leave it alone.
+    #[serde(default)]
+    pub accelerator: Option<Accelerator>,
     /// Its memory.
     pub dram: Dram,
     /// How the host reaches it.
@@ -94,6 +97,7 @@ impl Entry for DeviceProfile {
     fn problems(&self) -> Vec<String> {
         let mut problems = self.flash.problems();
         problems.extend(self.controller.costs.problems());
+        problems.extend(self.accelerator.iter().flat_map(Accelerator::problems));
         let controller = &self.controller;
         if controller.cores == 0 || controller.queue_depth == 0 {
             problems.push("cores and queue_depth must be at least 1".to_owned());

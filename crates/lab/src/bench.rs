@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
-use engine::{EngineStats, HashStats};
+use engine::{AcceleratorWork, EngineStats, HashStats};
 use flash::{Blocker, FlashStats, OperationCounts};
 use kvssd::{Design, DeviceProfile, DriveOptions, KvDrive, SetupError};
 use runtime::{Handle, IoClass, Runtime};
@@ -14,8 +14,8 @@ use workload::{
 };
 
 use crate::result::{
-    BenchResult, FlashResult, IndexResult, IteratorResult, LevelResult, LoadResult, Memory,
-    Verification,
+    AcceleratorResult, BenchResult, FlashResult, IndexResult, IteratorResult, LevelResult,
+    LoadResult, Memory, Verification,
 };
 use crate::target::DriveTarget;
 
@@ -198,6 +198,9 @@ fn summarise(spec: &BenchSpec, drive: &KvDrive, phases: &Phases) -> BenchResult 
             virtual_seconds: phases.load.elapsed().as_secs_f64(),
             throughput_ops_per_second: phases.load.throughput(),
             write_amplification: amplification(programmed(before), before.engine.user_bytes),
+            pages_read: pages(&before.flash, None, |counts| counts.pages_read),
+            pages_programmed: pages(&before.flash, None, |counts| counts.pages_programmed),
+            accelerator: accelerated(before.engine.accelerator, AcceleratorWork::default()),
             put: phases.load.summary(OpKind::Put).unwrap_or_default(),
         },
         flash: flash_work(spec, before, &after, run),
@@ -238,6 +241,7 @@ fn memory(spec: &BenchSpec, drive: &KvDrive, stats: &EngineStats) -> Memory {
         range_pointers: memory.range_pointers,
         pinned_segments: memory.pinned_segments,
         directory: memory.directory,
+        filters: memory.filters,
         caches: memory.caches,
         index: memory.index_bytes(),
         index_budget: spec.device.dram.index_bytes,
@@ -285,15 +289,7 @@ fn flash_work(
     after: &Snapshot,
     run: &RunReport,
 ) -> FlashResult {
-    let by_class = |count: fn(OperationCounts) -> u64| {
-        IoClass::ALL
-            .into_iter()
-            .map(|class| {
-                (class.name(), count(after.flash.of(class)) - count(before.flash.of(class)))
-            })
-            .filter(|(_, count)| *count > 0)
-            .collect::<BTreeMap<_, _>>()
-    };
+    let by_class = |count| pages(&after.flash, Some(&before.flash), count);
     let blockers = [
         ("nothing", Blocker::None),
         ("read", Blocker::Read),
@@ -313,10 +309,12 @@ fn flash_work(
     FlashResult {
         pages_read: by_class(|counts| counts.pages_read),
         pages_programmed: by_class(|counts| counts.pages_programmed),
+        accelerator: accelerated(new.accelerator, old.accelerator),
         blocks_erased: after.flash.total().blocks_erased - before.flash.total().blocks_erased,
         die_utilisation: busy / (dies * run.elapsed().as_secs_f64()).max(f64::MIN_POSITIVE),
         client_reads_behind: blockers.into_iter().map(|(name, b)| (name, behind(b))).collect(),
         client_reads_shared: new.shared_reads - old.shared_reads,
+        vain_meta_reads: new.vain_meta_reads - old.vain_meta_reads,
         suspends: suspends(after) - suspends(before),
         flushes: new.flushes - old.flushes,
         compactions: difference(&new.compactions, &old.compactions),
@@ -325,6 +323,32 @@ fn flash_work(
         write_stalls: new.stalls - old.stalls,
         write_stall_seconds: (new.stalled - old.stalled).as_secs_f64(),
     }
+}
+
+/// Operations by class, without those that had been counted `before`.
+fn pages(
+    after: &FlashStats,
+    before: Option<&FlashStats>,
+    count: fn(OperationCounts) -> u64,
+) -> BTreeMap<&'static str, u64> {
+    let of = |stats: &FlashStats, class| count(stats.of(class));
+    IoClass::ALL
+        .into_iter()
+        .map(|class| (class, of(after, class) - before.map_or(0, |before| of(before, class))))
+        .filter(|(_, count)| *count > 0)
+        .map(|(class, count)| (class.name(), count))
+        .collect()
+}
+
+fn accelerated(after: AcceleratorWork, before: AcceleratorWork) -> Option<AcceleratorResult> {
+    let is_there = after != AcceleratorWork::default();
+    is_there.then(|| AcceleratorResult {
+        merges: after.merges - before.merges,
+        left_to_processor: after.left_to_processor - before.left_to_processor,
+        merged_bytes: after.bytes - before.bytes,
+        pages_copied: after.pages_copied - before.pages_copied,
+        busy_seconds: (after.busy - before.busy).as_secs_f64(),
+    })
 }
 
 /// What iterators did in the run; nothing if there were none.

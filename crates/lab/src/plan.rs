@@ -1,6 +1,7 @@
 //! What a design would need on a drive of some size, by arithmetic alone.
 
-use engine::sizing::{self, LevelPlan, LevelSizing, SizingInput};
+use engine::sizing::{self, LevelPlan, SizingInput, monkey};
+use engine::{Filters, Options};
 
 use crate::units::{bytes_text, count_text};
 
@@ -17,12 +18,8 @@ pub struct PlanSpec {
     pub value_bytes: u32,
     /// Page size, in bytes.
     pub page_bytes: u32,
-    /// Levels below the memtable.
-    pub levels: u32,
-    /// Share of the flash that user data fills.
-    pub fill: f64,
-    /// Bytes of each key in the prefix array.
-    pub prefix_bytes: u64,
+    /// The design.
+    pub design: Options,
 }
 
 /// The answer.
@@ -48,12 +45,11 @@ impl Plan {
     }
 
     fn index_bytes(&self) -> u64 {
-        let memory = self.levels.memory;
-        memory.level_lists + memory.prefixes + memory.range_pointers + memory.pinned
+        self.levels.memory.total()
     }
 }
 
-/// Plans levels for `spec` as the `pink` design does.
+/// Plans the levels of `spec`.
 ///
 /// # Errors
 /// Says which number makes no sense.
@@ -67,28 +63,30 @@ pub fn plan(spec: &PlanSpec) -> Result<Plan, String> {
             spec.page_bytes
         ));
     }
-    if !(2..=12).contains(&spec.levels) {
-        return Err(format!("there are 2 to 12 levels, not {}", spec.levels));
+    if let Some(problem) = spec.design.problems().into_iter().next() {
+        return Err(problem);
     }
     if spec.capacity_bytes < 1 << 20 || spec.capacity_bytes > 1 << 50 {
         return Err("a capacity is from 1 MiB to 1 PiB".to_owned());
     }
     let pointer_bytes = sizing::pointer_bytes(spec.capacity_bytes, spec.page_bytes);
     let entries = sizing::entries_per_segment(spec.page_bytes, pointer_bytes, spec.key_bytes);
+    let design = &spec.design;
     let input = SizingInput {
-        fill_bytes: (spec.capacity_bytes as f64 * spec.fill) as u64,
+        fill_bytes: (spec.capacity_bytes as f64 * design.fill) as u64,
         capacity_bytes: spec.capacity_bytes,
         pair_bytes: u64::from(spec.key_bytes) + u64::from(spec.value_bytes),
         key_bytes: u64::from(spec.key_bytes),
         pointer_bytes: 4,
         entries_per_segment: u64::from(entries),
         segment_bytes: u64::from(spec.page_bytes),
-        prefix_bytes: spec.prefix_bytes,
-        range_pointer_bytes: 4,
+        prefix_bytes: design.prefix_bytes as u64,
+        range_pointer_bytes: if design.range_pointers { 4 } else { 0 },
+        has_filters: design.filters == Filters::Monkey,
         dram_bytes: spec.dram_bytes,
-        levels: spec.levels,
+        levels: design.levels,
     };
-    let levels = sizing::plan(&input, LevelSizing::Asymmetric, None);
+    let levels = sizing::plan(&input, design.level_sizing, design.pinned_levels);
     let pages_per_value =
         sizing::pages_of_value(spec.page_bytes, spec.key_bytes as usize, spec.value_bytes);
     Ok(Plan { input, levels, pages_per_value })
@@ -133,6 +131,7 @@ pub fn render(plan: &Plan) -> String {
         ("prefixes", memory.prefixes),
         ("range pointers", memory.range_pointers),
         ("pinned segments", memory.pinned),
+        ("filters", memory.filters),
         ("in all", plan.index_bytes()),
         ("budget", input.dram_bytes),
     ];
@@ -140,6 +139,7 @@ pub fn render(plan: &Plan) -> String {
         lines.push(format!("{name:16} {:>9}", bytes_text(bytes)));
     }
     lines.push(String::new());
+    lines.extend(filters(plan));
     lines.push(format!("a get takes at most {} flash reads", plan.worst_case_reads()));
     if !plan.fits() {
         lines.push(
@@ -147,6 +147,21 @@ pub fn render(plan: &Plan) -> String {
         );
     }
     lines.join("\n")
+}
+
+/// What the design's filters give, if it has any.
+fn filters(plan: &Plan) -> Option<String> {
+    if !plan.input.has_filters {
+        return None;
+    }
+    let bits = &plan.levels.filter_bits(&plan.input)[plan.levels.pinned as usize..];
+    let text: Vec<String> = bits.iter().map(|bits| format!("{bits:.1}")).collect();
+    Some(format!(
+        "bits per key in filters, level by level in flash: {}; a get reads {:.4} meta segments in \
+         vain on the average",
+        text.join(", "),
+        monkey::expected_vain_reads(bits)
+    ))
 }
 
 #[cfg(test)]
@@ -161,15 +176,31 @@ mod tests {
             key_bytes: 32,
             value_bytes: 1024,
             page_bytes: 32_768,
-            levels: 4,
-            fill: 0.7,
-            prefix_bytes: 4,
+            design: Options::pink(),
         };
         let plan = plan(&spec).expect("the numbers make sense");
         assert_eq!((plan.levels.pinned, plan.worst_case_reads()), (3, 2));
         assert!(plan.fits());
         let text = render(&plan);
         assert!(text.contains("at most 2 flash reads"), "{text}");
+    }
+
+    #[test]
+    fn the_paper_s_baseline_spends_its_memory_on_filters() {
+        let spec = PlanSpec {
+            capacity_bytes: 64 << 30,
+            dram_bytes: 64 << 20,
+            key_bytes: 32,
+            value_bytes: 1024,
+            page_bytes: 8192,
+            design: Options::lightstore(),
+        };
+        let plan = plan(&spec).expect("the numbers make sense");
+        assert_eq!((plan.levels.pinned, plan.worst_case_reads()), (0, 5));
+        let memory = plan.levels.memory;
+        assert!(plan.fits() && memory.filters > 53 << 20, "{memory:?}");
+        let text = render(&plan);
+        assert!(text.contains("in vain on the average"), "{text}");
     }
 
     #[test]
@@ -180,9 +211,7 @@ mod tests {
             key_bytes: 300,
             value_bytes: 1024,
             page_bytes: 8192,
-            levels: 4,
-            fill: 0.7,
-            prefix_bytes: 4,
+            design: Options::pink(),
         };
         assert!(plan(&spec).is_err_and(|text| text.contains("255")));
     }

@@ -78,6 +78,8 @@ pub struct Memory {
     pub pinned_segments: u64,
     /// Directory of bucket pages.
     pub directory: u64,
+    /// Bloom filters.
+    pub filters: u64,
     /// Caches.
     pub caches: u64,
     /// Sum of the above: what the budget bounds.
@@ -139,7 +141,7 @@ pub struct IndexResult {
 }
 
 /// The load phase.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct LoadResult {
     /// Virtual time, in seconds.
     pub virtual_seconds: f64,
@@ -147,6 +149,13 @@ pub struct LoadResult {
     pub throughput_ops_per_second: f64,
     /// Flash bytes programmed per byte of keys and values.
     pub write_amplification: Option<f64>,
+    /// Pages read by class of I/O.
+    pub pages_read: BTreeMap<&'static str, u64>,
+    /// Pages programmed by class of I/O.
+    pub pages_programmed: BTreeMap<&'static str, u64>,
+    /// The merge accelerator's work; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accelerator: Option<AcceleratorResult>,
     /// Latency of its Puts.
     pub put: LatencySummary,
 }
@@ -158,6 +167,9 @@ pub struct FlashResult {
     pub pages_read: BTreeMap<&'static str, u64>,
     /// Pages programmed by class of I/O.
     pub pages_programmed: BTreeMap<&'static str, u64>,
+    /// The merge accelerator's work; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accelerator: Option<AcceleratorResult>,
     /// Blocks erased.
     pub blocks_erased: u64,
     /// Share of the time that dies were occupied.
@@ -166,6 +178,8 @@ pub struct FlashResult {
     pub client_reads_behind: BTreeMap<&'static str, u64>,
     /// Client reads served by another client's read of the same page.
     pub client_reads_shared: u64,
+    /// Meta segments that clients read and that did not have their key.
+    pub vain_meta_reads: u64,
     /// Programs and erases suspended for a read.
     pub suspends: u64,
     /// Memtables flushed.
@@ -180,6 +194,21 @@ pub struct FlashResult {
     pub write_stalls: u64,
     /// Time they waited in total, in seconds of virtual time.
     pub write_stall_seconds: f64,
+}
+
+/// What a merge accelerator did in the run.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct AcceleratorResult {
+    /// Merges it did.
+    pub merges: u64,
+    /// Merges left to the processor.
+    pub left_to_processor: u64,
+    /// Bytes of its inputs.
+    pub merged_bytes: u64,
+    /// Pages written for it alone.
+    pub pages_copied: u64,
+    /// Time it was at work, in seconds of virtual time.
+    pub busy_seconds: f64,
 }
 
 /// What iterators did, in counts.

@@ -7,7 +7,7 @@ use comfy_table::{Cell, CellAlignment, Table, presets};
 
 use workload::{LatencySummary, OpKind};
 
-use crate::result::{BenchResult, Verification};
+use crate::result::{AcceleratorResult, BenchResult, Verification};
 use crate::units::{bytes_text, count_text, three_digits};
 
 /// The whole result, as text of at most 100 columns.
@@ -122,6 +122,7 @@ fn memory(result: &BenchResult) -> String {
             ("prefixes", memory.prefixes),
             ("range pointers", memory.range_pointers),
             ("pinned segments", memory.pinned_segments),
+            ("filters", memory.filters),
             ("caches", memory.caches),
         ]
     };
@@ -204,21 +205,27 @@ fn work(result: &BenchResult) -> String {
         let name = class.replace('_', " ");
         add(&mut table, [name, of(&flash.pages_read), of(&flash.pages_programmed)]);
     }
+    let phases = [("load", &result.load.accelerator), ("run", &flash.accelerator)];
+    let accelerators: String = phases
+        .into_iter()
+        .filter_map(|(phase, work)| work.as_ref().map(|work| accelerator(phase, work)))
+        .collect();
     let behind = &flash.client_reads_behind;
     let waits: Vec<String> =
         behind.iter().map(|(name, count)| format!("{name} {}", count_text(*count))).collect();
     format!(
         "{table}\nwrite amplification: load {}, run {}, both {}\n\
          dies busy {:.1} % of the time; client reads by what was in their way: {}; \
-         {} shared another's read\n\
+         {} shared another's read; {} meta segments read in vain\n\
          {} flushes, compactions {:?}, {} extents collected, {} objects moved, {} blocks erased, \
-         {} suspends\n{} writes waited for room, {} s in all",
+         {} suspends\n{accelerators}{} writes waited for room, {} s in all",
         amplification(result.load.write_amplification),
         amplification(result.run_write_amplification),
         amplification(result.write_amplification),
         flash.die_utilisation * 100.0,
         waits.join(", "),
         count_text(flash.client_reads_shared),
+        count_text(flash.vain_meta_reads),
         count_text(flash.flushes),
         flash.compactions,
         count_text(flash.extents_collected),
@@ -227,6 +234,18 @@ fn work(result: &BenchResult) -> String {
         count_text(flash.suspends),
         count_text(flash.write_stalls),
         three_digits(flash.write_stall_seconds),
+    )
+}
+
+fn accelerator(phase: &str, work: &AcceleratorResult) -> String {
+    format!(
+        "accelerator ({phase}): {} merges of {} in {} s, {} pages written for it alone, {} merges left \
+         to the processor\n",
+        count_text(work.merges),
+        bytes_text(work.merged_bytes),
+        three_digits(work.busy_seconds),
+        count_text(work.pages_copied),
+        count_text(work.left_to_processor),
     )
 }
 

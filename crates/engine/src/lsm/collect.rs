@@ -423,7 +423,8 @@ impl<M: Medium> Inner<M> {
             self.store.extents.borrow_mut().bury(old);
             let entries = list.segment(at).entries;
             let segment = Segment::new(Location::Stored(*page), entries, &self.pool);
-            let new = vec![NamedSegment { first_key: list.first_key(at).into(), segment }];
+            let (first_key, filter) = (list.first_key(at).into(), list.filter(at).cloned());
+            let new = vec![NamedSegment { first_key, segment, filter }];
             edits.push(LevelEdit { level, range: at..at + 1, new });
         }
         self.stats.borrow_mut().gc_pages_moved += firsts.len() as u64;

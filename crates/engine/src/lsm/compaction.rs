@@ -18,11 +18,12 @@ use runtime::{IoClass, PageImage};
 use crate::format::meta_segment;
 use crate::format::pointer::Pointer;
 use crate::lsm::Inner;
+use crate::lsm::accelerator::Inputs;
 use crate::lsm::level::{Level, Location, NamedSegment, Segment};
 use crate::lsm::merge::{BuiltSegment, SegmentRun, merge, rest_from};
 use crate::lsm::picker::{self, Granularity, LevelState, Slice};
 use crate::lsm::pool::Pool;
-use crate::lsm::version::LevelEdit;
+use crate::lsm::version::{LevelEdit, Version};
 use crate::planted::Fault;
 use crate::store::extents::Purpose;
 use crate::store::medium::{Medium, PageNo, Unreadable};
@@ -32,8 +33,18 @@ use crate::store::space::{Claimant, Promise};
 pub(crate) enum Place<'a> {
     /// Their level is pinned.
     Memory,
-    /// Space that was promised.
-    Medium(Promise<'a>),
+    /// Space that was promised, for segments of this level.
+    Medium(Promise<'a>, usize),
+}
+
+/// Where what a step of a compaction writes goes.
+struct Places<'a> {
+    /// What stays of a slice in its own level.
+    rest: Place<'a>,
+    /// What it gives in the next one.
+    merged: Place<'a>,
+    /// What is written for the accelerator alone.
+    copies: Option<Promise<'a>>,
 }
 
 impl<M: Medium> Inner<M> {
@@ -102,7 +113,7 @@ impl<M: Medium> Inner<M> {
         self.is_pinned(level + 1) || self.store.can_promise(Purpose::Meta, pages, claimant)
     }
 
-    fn is_pinned(&self, level: usize) -> bool {
+    pub(crate) fn is_pinned(&self, level: usize) -> bool {
         level < self.plan.borrow().pinned as usize
     }
 
@@ -144,7 +155,7 @@ impl<M: Medium> Inner<M> {
         let count = picker::slice_len(upper.len(), lower.len(), pages);
         let start = if from_start { 0 } else { self.cursor(level, upper) };
         let slice = picker::slice_at(upper, lower, start, count, 2 * pages);
-        let Some(places) = self.places_for(level, &slice) else { return false };
+        let Some(places) = self.places_for(&version, level, &slice) else { return false };
         let next = slice.end_key.clone().unwrap_or_default();
         let Some(edits) = self.merge_slice(level, slice, places).await else { return false };
         self.cursors.borrow_mut()[level] = next;
@@ -152,15 +163,25 @@ impl<M: Medium> Inner<M> {
         true
     }
 
-    /// Where what a slice leaves in `level` and what it gives in the next one can go.
-    fn places_for(&self, level: usize, slice: &Slice) -> Option<(Place<'_>, Place<'_>)> {
+    /// Where what a slice of `level` gives can go; `None` if there is no space for it now.
+    fn places_for(&self, version: &Version, level: usize, slice: &Slice) -> Option<Places<'_>> {
         let payload = self.store.shape.payload_bytes;
         let bytes = (slice.upper.len() + slice.below.len()) * payload as usize;
-        let most = meta_segment::most_pages(bytes, payload);
-        let place = self.place_for(level + 1, most);
-        self.short_of.set(if place.is_some() { 0 } else { most });
-        let rest = if slice.until.is_some() { self.place_for(level, 1)? } else { Place::Memory };
-        Some((rest, place?))
+        let copies = self.pages_to_copy(version, level, slice);
+        let has_rest = slice.until.is_some() && !self.is_pinned(level);
+        let rest = self.store.in_units(u32::from(has_rest));
+        // One promise for all of it: what a slice was short of is what it is tried with again.
+        let most = meta_segment::most_pages(bytes, payload) + copies + rest;
+        let merged = self.place_for(level + 1, most);
+        self.short_of.set(if merged.is_some() { 0 } else { most });
+        let mut merged = merged?;
+        let mut part = |pages| match &mut merged {
+            Place::Medium(promise, _) if pages > 0 => Some(promise.split(pages)),
+            _ => None,
+        };
+        let copies = part(copies);
+        let rest = part(rest).map_or(Place::Memory, |promise| Place::Medium(promise, level));
+        Some(Places { rest, merged, copies })
     }
 
     /// Where up to `pages` segments of `level` can go; `None` if there is no space for them now.
@@ -169,7 +190,9 @@ impl<M: Medium> Inner<M> {
             return Some(Place::Memory);
         }
         let claimant = Claimant::Compaction;
-        self.store.try_promise(Purpose::Meta, pages, claimant).map(Place::Medium)
+        self.store
+            .try_promise(Purpose::Meta, pages, claimant)
+            .map(|promise| Place::Medium(promise, level))
     }
 
     /// Writes segments out that are in memory although the plan no longer pins their level, some
@@ -204,20 +227,21 @@ impl<M: Medium> Inner<M> {
         segments.first_at_or_after(&self.cursors.borrow()[level])
     }
 
-    /// Merges a slice of `level` into the next one, whose new segments go to the second of
-    /// `places`; what stays of the slice goes to the first.
+    /// Merges a slice of `level` into the next one.
     async fn merge_slice(
         &self,
         level: usize,
         slice: Slice,
-        places: (Place<'_>, Place<'_>),
+        places: Places<'_>,
     ) -> Option<Vec<LevelEdit>> {
         let version = Rc::clone(&self.version.borrow());
-        let Slice { upper, below, until, .. } = slice;
         let (format, payload) = (self.store.format, self.store.shape.payload_bytes);
-        let _buffers = self.buffers(upper.len() + below.len());
-        let newer = self.load(version.level(level), upper.clone()).await?;
-        let older = self.load(version.level(level + 1), below.clone()).await?;
+        let pages = slice.upper.len() + slice.below.len();
+        let _buffers = self.buffers(pages);
+        let urgency = || self.urgency_of(level);
+        let inputs = self.merge_inputs(&version, level, &slice, places.copies, urgency).await?;
+        let Inputs { newer, older, merger } = inputs;
+        let Slice { upper, below, until, .. } = slice;
         let rest = until.as_ref().and_then(|until| rest_from(&newer[0], until, format, payload));
         let merged = merge(
             SegmentRun::until(newer, format, until),
@@ -227,12 +251,10 @@ impl<M: Medium> Inner<M> {
             level + 2 == self.options.levels as usize
                 || self.store.planted.has(Fault::DropTombstonesEarly),
         );
-        let cost = self.store.cpu.costs.of_merge(merged.entries);
-        self.store.cpu.cores.spend_in_background(cost).await;
-        let urgency = || self.urgency_of(level);
+        self.spend_on_merge(merger, pages, merged.entries, merged.segments.len()).await;
         let class = IoClass::CompactionWrite;
-        let rest = self.place(rest.into_iter().collect(), places.0, class, urgency).await;
-        let new = self.place(merged.segments, places.1, class, urgency).await;
+        let rest = self.place(rest.into_iter().collect(), places.rest, class, urgency).await;
+        let new = self.place(merged.segments, places.merged, class, urgency).await;
         self.count_merge(merged.entries, &merged.dead);
         self.store.bury(&merged.dead);
         self.bury_segments(version.level(level), upper.clone());
@@ -312,12 +334,13 @@ impl<M: Medium> Inner<M> {
         class: IoClass,
         urgency: impl Fn() -> f64,
     ) -> Vec<NamedSegment> {
-        let promise = match place {
+        let (promise, level) = match place {
             Place::Memory => {
                 return segments.into_iter().map(|built| pin(built, &self.pool)).collect();
             }
-            Place::Medium(promise) => promise,
+            Place::Medium(promise, level) => (promise, level),
         };
+        let filters = self.filters_for(level, &segments).await;
         let (names, pages): (Vec<_>, Vec<_>) = segments
             .into_iter()
             .map(|built| ((built.first_key, built.entries), built.bytes))
@@ -326,9 +349,11 @@ impl<M: Medium> Inner<M> {
         names
             .into_iter()
             .zip(numbers)
-            .map(|((first_key, entries), page)| NamedSegment {
+            .zip(filters)
+            .map(|(((first_key, entries), page), filter)| NamedSegment {
                 first_key,
                 segment: Segment::new(Location::Stored(page), entries, &self.pool),
+                filter,
             })
             .collect()
     }
@@ -399,7 +424,7 @@ enum Loading<F> {
 
 /// A pinned segment as a merge would have made it.
 fn built(named: NamedSegment) -> Option<BuiltSegment> {
-    let NamedSegment { first_key, segment } = named;
+    let NamedSegment { first_key, segment, filter: _ } = named;
     let Location::Pinned(image) = segment.location else {
         return None;
     };
@@ -409,5 +434,5 @@ fn built(named: NamedSegment) -> Option<BuiltSegment> {
 fn pin(built: BuiltSegment, pool: &Rc<Pool>) -> NamedSegment {
     let location = Location::Pinned(PageImage::new(&built.bytes));
     let segment = Segment::new(location, built.entries, pool);
-    NamedSegment { first_key: built.first_key, segment }
+    NamedSegment { first_key: built.first_key, segment, filter: None }
 }

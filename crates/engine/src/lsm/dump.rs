@@ -1,7 +1,7 @@
 //! The state that lives in capacitor-backed memory, as bytes for the reserved region.
 //!
 //! On a power cut the drive has energy for one thing: writing this image. It holds memtables,
-//! level lists, pinned segments, extent counters and compaction cursors; with it and the durable
+//! level lists with their filters, pinned segments, extent counters and compaction cursors; with it and the durable
 //! pages a store is whole. Everything volatile besides (work under way) is simply not in it. The
 //! drive adds epoch and checksum (`kvssd::reserve`).
 
@@ -12,6 +12,7 @@ use runtime::PageImage;
 use crate::Value;
 use crate::format::codec::{Reader, Writer};
 use crate::lsm::Inner;
+use crate::lsm::filter::Filter;
 use crate::lsm::level::{Location, NamedSegment, Segment};
 use crate::lsm::memtable::{Entry, Memtable, Memtables};
 use crate::lsm::pool::Pool;
@@ -21,7 +22,7 @@ use crate::sizing::{LevelPlan, PlannedMemory};
 use crate::store::extents::{Extent, Extents, Purpose, State};
 use crate::store::medium::{Medium, PageNo, Shape};
 
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// What a dump restores.
 pub(crate) struct Restored {
@@ -120,8 +121,8 @@ fn write_plan(out: &mut Writer, plan: &LevelPlan) {
     out.u32(plan.pinned);
     out.u64(plan.factor.to_bits());
     out.u64(plan.last_factor.to_bits());
-    let memory = &plan.memory;
-    for bytes in [memory.level_lists, memory.prefixes, memory.range_pointers, memory.pinned] {
+    let PlannedMemory { level_lists, prefixes, range_pointers, pinned, filters } = plan.memory;
+    for bytes in [level_lists, prefixes, range_pointers, pinned, filters] {
         out.u64(bytes);
     }
 }
@@ -137,6 +138,7 @@ fn read_plan(input: &mut Reader<'_>, levels: usize) -> Option<LevelPlan> {
             prefixes: input.u64()?,
             range_pointers: input.u64()?,
             pinned: input.u64()?,
+            filters: input.u64()?,
         },
     })
 }
@@ -145,13 +147,14 @@ fn write_levels(out: &mut Writer, version: &Version) {
     out.u32(version.levels().len() as u32);
     for level in version.levels() {
         out.u32(level.len() as u32);
-        for (first_key, segment) in level.iter() {
+        for (index, (first_key, segment)) in level.iter().enumerate() {
             out.string(first_key);
             out.u32(u32::from(segment.entries));
             match &segment.location {
                 Location::Stored(page) => {
                     out.u8(0);
                     out.u32(page.0);
+                    out.string(level.filter(index).map_or(&[], Filter::bytes));
                 }
                 Location::Pinned(image) => {
                     out.u8(1);
@@ -179,12 +182,12 @@ fn read_levels(input: &mut Reader<'_>, empty: &Version, pool: &Rc<Pool>) -> Opti
 fn read_segment(input: &mut Reader<'_>, pool: &Rc<Pool>) -> Option<NamedSegment> {
     let first_key = input.string()?.into();
     let entries = input.u32()? as u16;
-    let location = match input.u8()? {
-        0 => Location::Stored(PageNo(input.u32()?)),
-        1 => Location::Pinned(PageImage::new(input.string()?)),
+    let (location, filter) = match input.u8()? {
+        0 => (Location::Stored(PageNo(input.u32()?)), Filter::from_bytes(input.string()?)),
+        1 => (Location::Pinned(PageImage::new(input.string()?)), None),
         _ => return None,
     };
-    Some(NamedSegment { first_key, segment: Segment::new(location, entries, pool) })
+    Some(NamedSegment { first_key, segment: Segment::new(location, entries, pool), filter })
 }
 
 pub(crate) fn write_extents(out: &mut Writer, extents: &Extents) {

@@ -85,9 +85,11 @@ impl<M: Medium> Inner<M> {
             || extents.choose_victim(WORTH_COLLECTING, |id| self.store.is_pinned(id)).is_some()
     }
 
-    /// Whether nothing is under way that could give space back.
+    /// Whether nothing is under way that could give space back. Commands are that still read from a
+    /// snapshot that has expired.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.store.releasing() == 0 && self.busy.borrow().iter().all(|busy| !busy)
+        let gives_nothing = self.store.releasing() == 0 && self.store.held() == 0;
+        gives_nothing && self.busy.borrow().iter().all(|busy| !busy)
     }
 
     pub(crate) fn has_extents_for_clients(&self) -> bool {

@@ -11,6 +11,7 @@ use std::rc::Rc;
 use runtime::PageImage;
 
 use crate::effort::Effort;
+use crate::lsm::filter::Filter;
 use crate::lsm::key_index::KeyIndex;
 use crate::lsm::pool::{Chunked, Descriptor, Pool};
 use crate::store::medium::PageNo;
@@ -47,11 +48,15 @@ impl Segment {
 pub(crate) struct NamedSegment {
     pub first_key: Box<[u8]>,
     pub segment: Segment,
+    /// What keys it may have, if it is not pinned and the design has filters.
+    pub filter: Option<Filter>,
 }
 
 struct Chunk {
     index: KeyIndex,
     segments: Vec<Segment>,
+    /// By segment; empty if none has one. Apart from the segments, which every Get looks at.
+    filters: Vec<Option<Filter>>,
     _counted: Chunked,
 }
 
@@ -74,6 +79,8 @@ pub(crate) struct Totals {
     pub entries: u64,
     /// Length of the first keys of all segments.
     pub key_bytes: u64,
+    /// Length of all filters.
+    pub filter_bytes: u64,
 }
 
 impl Level {
@@ -88,6 +95,8 @@ impl Level {
             starts.push(totals.segments);
             totals.segments += chunk.segments.len() as u32;
             totals.key_bytes += chunk.index.key_bytes();
+            let filters = chunk.filters.iter().flatten();
+            totals.filter_bytes += filters.map(|filter| filter.bytes().len() as u64).sum::<u64>();
             for segment in &chunk.segments {
                 totals.entries += u64::from(segment.entries);
                 totals.pinned += u32::from(matches!(segment.location, Location::Pinned(_)));
@@ -109,6 +118,15 @@ impl Level {
     pub(crate) fn segment(&self, index: usize) -> &Segment {
         let (chunk, place) = self.place(index);
         &self.chunks[chunk].segments[place]
+    }
+
+    /// What tells which keys the segment at `index` may have.
+    pub(crate) fn filter(&self, index: usize) -> Option<&Filter> {
+        if self.totals.filter_bytes == 0 {
+            return None;
+        }
+        let (chunk, place) = self.place(index);
+        self.chunks[chunk].filters.get(place)?.as_ref()
     }
 
     /// The key the segment at `index` begins with.
@@ -200,6 +218,7 @@ impl Level {
             .map(|index| NamedSegment {
                 first_key: self.first_key(index).into(),
                 segment: self.segment(index).clone(),
+                filter: self.filter(index).cloned(),
             })
             .collect()
     }
@@ -223,8 +242,11 @@ fn into_chunks(segments: &[NamedSegment], prefix_bytes: usize) -> Vec<Rc<Chunk>>
         .map(|part| {
             let index = KeyIndex::new(part.iter().map(|named| &named.first_key[..]), prefix_bytes);
             let segments = part.iter().map(|named| named.segment.clone()).collect();
+            let has_filters = part.iter().any(|named| named.filter.is_some());
+            let filtered = if has_filters { part } else { &[] };
+            let filters = filtered.iter().map(|named| named.filter.clone()).collect();
             let counted = part[0].segment.descriptor.count_chunk(part.len());
-            Rc::new(Chunk { index, segments, _counted: counted })
+            Rc::new(Chunk { index, segments, filters, _counted: counted })
         })
         .collect()
 }

@@ -23,6 +23,7 @@ fn index_memory(version: &Version, prefix_bytes: u64, page_bytes: u64) -> Memory
         memory.level_lists += totals.key_bytes + u64::from(totals.segments) * PAGE_ADDRESS_BYTES;
         memory.prefixes += u64::from(totals.segments) * prefix_bytes;
         memory.pinned_segments += u64::from(totals.pinned) * page_bytes;
+        memory.filters += totals.filter_bytes;
     }
     memory
 }
@@ -36,13 +37,16 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    fn index_memory_of(&self, version: &Version) -> MemoryUse {
+    pub(crate) fn index_memory_of(&self, version: &Version) -> MemoryUse {
         let prefix_bytes = self.options.prefix_bytes as u64;
         index_memory(version, prefix_bytes, u64::from(self.store.shape.page_bytes))
     }
 
+    /// Index memory that clients may have to wait for: compaction has to bring it down. Filters are
+    /// not part of it, because merges size them by what is free (`filter`).
     pub(crate) fn memory_index_bytes(&self) -> u64 {
-        self.index_memory_of(&self.version.borrow()).index_bytes()
+        let memory = self.index_memory_of(&self.version.borrow());
+        memory.index_bytes() - memory.filters
     }
 
     /// Notes the memory of a version that was just published. When level lists have outgrown what

@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use runtime::Handle;
 
+use crate::lsm::accelerator::Accelerator;
 use crate::lsm::{Engine, dump, sizing_input};
-use crate::options::{Options, Surroundings};
+use crate::options::{MergeBy, Options, Surroundings};
 use crate::planted::Planted;
 use crate::sizing::plan;
 use crate::store::extents::State;
@@ -25,6 +26,8 @@ pub struct Setup<M> {
     pub surroundings: Surroundings,
     /// The processor.
     pub cpu: Cpu,
+    /// The device's merge accelerator, if it has one.
+    pub accelerator: Option<Accelerator>,
     /// A deliberate bug, for tests of the tests.
     pub planted: Planted,
 }
@@ -41,14 +44,27 @@ pub enum OpenError {
         /// Levels it was asked to pin, if it was.
         pinned_levels: Option<u32>,
     },
+    /// The design merges with an accelerator, and the device has none.
+    NoAccelerator,
     /// The dump does not have the form this program writes.
     BadDump,
 }
 
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::DoesNotFit { needed, available, pinned_levels } = self else {
-            return f.write_str("the dump of the drive's memory does not have the expected form");
+        let (needed, available, pinned_levels) = match self {
+            Self::DoesNotFit { needed, available, pinned_levels } => {
+                (needed, available, pinned_levels)
+            }
+            Self::NoAccelerator => {
+                return f.write_str(
+                    "the design merges with an accelerator and the device has none: set merge to \
+                     \"cpu\", or give the device an [accelerator]",
+                );
+            }
+            Self::BadDump => {
+                return f.write_str("the dump of the drive's memory has an unexpected form");
+            }
         };
         write!(f, "the index needs {needed} bytes of memory and the drive has {available}: ")?;
         match pinned_levels {
@@ -125,9 +141,13 @@ impl<M: Medium> Engine<M> {
     }
 
     fn build(setup: Setup<M>) -> Result<Self, OpenError> {
-        let Setup { handle, medium, options, surroundings, cpu, planted } = setup;
+        let Setup { handle, medium, options, surroundings, cpu, accelerator, planted } = setup;
         let problems = options.problems();
         assert!(problems.is_empty(), "options were not checked: {}", problems.join("; "));
+        let accelerator = match options.merge {
+            MergeBy::Cpu => None,
+            MergeBy::Accelerator => Some(accelerator.ok_or(OpenError::NoAccelerator)?),
+        };
         let store = PageStore::new(handle, medium, cpu, planted);
         let input = sizing_input(&options, &surroundings, &store.shape, store.format);
         let plan = plan(&input, options.level_sizing, options.pinned_levels);
@@ -136,7 +156,7 @@ impl<M: Medium> Engine<M> {
             let pinned_levels = options.pinned_levels;
             return Err(OpenError::DoesNotFit { needed, available, pinned_levels });
         }
-        Ok(Self::from_parts(store, options, surroundings, plan))
+        Ok(Self::from_parts(store, options, surroundings, plan, accelerator))
     }
 
     fn start_tasks(&self) {

@@ -193,7 +193,11 @@ mod tests {
     fn keys(keys: impl Iterator<Item = u8>) -> Level {
         let pool = Rc::default();
         let segment = || Segment::new(Location::Stored(PageNo(0)), 1, &pool);
-        let named = keys.map(|key| NamedSegment { first_key: [key].into(), segment: segment() });
+        let named = keys.map(|key| NamedSegment {
+            first_key: [key].into(),
+            segment: segment(),
+            filter: None,
+        });
         Level::empty(0).splice(0..0, named.collect())
     }
 

@@ -39,6 +39,7 @@ impl<M: Medium> Inner<M> {
         let version = Rc::clone(&self.version.borrow());
         let mut step = search(&version, key, 0, None, self.store.format, &mut effort);
         loop {
+            self.stats.borrow_mut().filter_probes += u64::from(effort.filter_probes);
             self.store.cpu.cores.spend(work + self.store.cpu.costs.of(effort)).await;
             let pending = match step {
                 Step::Absent => return Ok(Located::Absent),
@@ -55,6 +56,7 @@ impl<M: Medium> Inner<M> {
             step = if let Some(pointer) = segment.find(key) {
                 Step::Found(pointer)
             } else {
+                self.stats.borrow_mut().vain_meta_reads += 1;
                 let next = pending.level + 1;
                 search(&version, key, next, pending.below, self.store.format, &mut effort)
             };

@@ -7,7 +7,8 @@ use runtime::PageImage;
 use crate::effort::Effort;
 use crate::format::meta_segment::MetaSegment;
 use crate::format::pointer::{Pointer, PointerFormat};
-use crate::lsm::level::Location;
+use crate::lsm::filter::key_hash;
+use crate::lsm::level::{Level, Location};
 use crate::lsm::version::Version;
 use crate::options::MAX_LEVELS;
 use crate::store::medium::PageNo;
@@ -46,11 +47,15 @@ pub(crate) fn search<'v>(
     // their way into the cache, before the first is searched.
     let mut pinned: [Option<&PageImage>; MAX_LEVELS] = [None; MAX_LEVELS];
     let mut pending = None;
+    let mut hash = None;
     for (index, level) in version.levels().iter().enumerate().skip(from) {
         let Some(at) = level.covering(key, among.take(), effort) else { continue };
         among = version.below(index, at);
         match &level.segment(at).location {
             Location::Stored(page) => {
+                if !may_have(level, at, key, &mut hash, effort) {
+                    continue;
+                }
                 pending = Some(Pending { page: *page, level: index, below: among });
                 break;
             }
@@ -74,4 +79,19 @@ pub(crate) fn search<'v>(
         }
     }
     pending.map_or(Step::Absent, Step::Read)
+}
+
+/// Whether the segment `at` of `level` may have `key`, as far as its filter tells. The key is hashed
+/// once, for the first filter that is asked.
+fn may_have(
+    level: &Level,
+    at: usize,
+    key: &[u8],
+    hash: &mut Option<u64>,
+    effort: &mut Effort,
+) -> bool {
+    level.filter(at).is_none_or(|filter| {
+        effort.filter_probes += 1;
+        filter.may_have(*hash.get_or_insert_with(|| key_hash(key)))
+    })
 }

@@ -13,6 +13,7 @@ fn named(key: u16) -> NamedSegment {
     NamedSegment {
         first_key: format!("user{key:05}").into_bytes().into(),
         segment: Segment::new(Location::Stored(PageNo(u32::from(key))), 1, &Rc::default()),
+        filter: None,
     }
 }
 

@@ -39,6 +39,31 @@ pub(crate) struct Written {
     lengths: Vec<usize>,
 }
 
+/// Pages that no index refers to, written for a single reader. They are garbage as soon as this is
+/// dropped; a power cut before that makes holes of them.
+pub(crate) struct Temporary<'a, M: Medium> {
+    store: &'a PageStore<M>,
+    pages: Vec<PageNo>,
+}
+
+impl<M: Medium> Temporary<'_, M> {
+    pub(crate) fn pages(&self) -> &[PageNo] {
+        &self.pages
+    }
+}
+
+impl<M: Medium> Drop for Temporary<'_, M> {
+    fn drop(&mut self) {
+        let mut extents = self.store.extents.borrow_mut();
+        for page in &self.pages {
+            extents.publish(*page);
+            extents.bury(*page);
+        }
+        self.store.published(&self.pages, self.pages.iter().map(|_| 1));
+        self.store.work.notify_all();
+    }
+}
+
 impl<M: Medium> PageStore<M> {
     /// Pages to be promised for `layout`.
     pub(crate) fn pages_of(&self, layout: &Layout) -> u32 {
@@ -91,6 +116,19 @@ impl<M: Medium> PageStore<M> {
         }
         self.published(&numbers, numbers.iter().map(|_| 1));
         numbers
+    }
+
+    /// Writes pages for a single reader.
+    pub(crate) async fn write_temporary(
+        &self,
+        pages: Vec<Vec<u8>>,
+        promise: Promise<'_>,
+        class: IoClass,
+        urgency: impl Fn() -> f64,
+    ) -> Temporary<'_, M> {
+        let groups = pages.into_iter().map(|page| vec![page]).collect();
+        let pages = self.write_groups(groups, promise, class, urgency).await;
+        Temporary { store: self, pages }
     }
 
     /// Writes `groups` in order and returns the number of each group's first page. When it

@@ -3,7 +3,7 @@
 
 use engine::{HashOptions, Options, Planted};
 use flash::{Flash, NandArray};
-use kvssd::{DeviceProfile, DriveOptions, KvDrive, PoweredOff};
+use kvssd::{DeviceProfile, DriveOptions, IndexOptions, KvDrive, PoweredOff};
 use runtime::{Rng, Runtime};
 
 /// 2 channels x 2 dies x 32 blocks x 8 pages of 1 KiB: 32 superblocks of 32 KiB.
@@ -46,7 +46,17 @@ pub(crate) fn small_lsm() -> Options {
 
 /// A drive with that.
 pub(crate) fn small_options() -> DriveOptions {
-    let options = DriveOptions::new(small_lsm());
+    small(small_lsm())
+}
+
+/// A design of an LSM-tree with memtables that suit a small drive.
+pub(crate) fn small_design(design: Options) -> DriveOptions {
+    small(Options { memtable_bytes: 4 << 10, ..design })
+}
+
+/// Expected sizes that suit a small drive.
+pub(crate) fn small(index: impl Into<IndexOptions>) -> DriveOptions {
+    let options = DriveOptions::new(index);
     DriveOptions { expected_key_bytes: 30, expected_value_bytes: 120, ..options }
 }
 
@@ -63,7 +73,7 @@ pub(crate) fn small_hash() -> HashOptions {
 
 /// A hash table in place of `PinK`.
 pub(crate) fn small_hash_options() -> DriveOptions {
-    DriveOptions { engine: small_hash().into(), ..small_options() }
+    small(small_hash())
 }
 
 /// The same with a deliberate bug.

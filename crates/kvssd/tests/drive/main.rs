@@ -4,9 +4,11 @@
 //! `LEVELHEAD_SEED=N cargo test -p kvssd --test drive model`. `LEVELHEAD_TRIALS=1000` runs more of
 //! them than the default.
 
+mod accelerator;
 mod commands;
 mod crash_points;
 mod damage;
+mod filters;
 mod harness;
 mod model;
 mod planted;

@@ -9,13 +9,11 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 
-use engine::{Fault, Granularity, IteratorOptions, Options, Value};
+use engine::{Fault, Granularity, IteratorOptions, MergeBy, Options, Planted, Value};
 use kvssd::{DeviceProfile, DriveOptions, IndexOptions, KvDrive, Status, StoreMode};
 use runtime::{Handle, Nanos, Rng};
 
-use crate::harness::{
-    Machine, for_hash, small_device, small_hash, small_lsm, small_tlc_device, with_fault,
-};
+use crate::harness::{Machine, for_hash, small, small_device, small_hash, small_tlc_device};
 use crate::scanner::Scanner;
 
 /// What varies from trial to trial besides the random choices.
@@ -46,7 +44,13 @@ impl Shape {
         let compaction = if seed % 3 == 2 { Granularity::Whole } else { Granularity::Partial };
         Self {
             device,
-            engine: Options { compaction, iterators: iterators_of(seed), ..small_lsm() }.into(),
+            engine: Options {
+                compaction,
+                memtable_bytes: 4 << 10,
+                iterators: iterators_of(seed),
+                ..design_of_seed(seed)
+            }
+            .into(),
             keys: if is_filled { 6_000 } else { 1_400 },
             is_filled,
             clients: 8,
@@ -61,6 +65,15 @@ impl Shape {
         let shape = Self::of_seed(seed);
         // It has no iterators.
         Self { device: for_hash(shape.device), engine: small_hash().into(), scanners: 0, ..shape }
+    }
+}
+
+/// The designs take turns, at a pace of their own, so that each meets every kind of drive.
+fn design_of_seed(seed: u64) -> Options {
+    match seed % 11 {
+        3 | 8 => Options::lightstore(),
+        5 | 10 => Options::pink_hw(),
+        _ => Options::pink(),
     }
 }
 
@@ -85,6 +98,8 @@ pub(crate) struct Tally {
     pub objects_moved: u64,
     /// Dirty bucket pages that were written to make room in memory.
     pub evictions: u64,
+    /// Merges by the accelerator.
+    pub accelerated: u64,
     pub most_reads: usize,
     /// Stores that were refused for want of room.
     pub refused: u64,
@@ -110,6 +125,7 @@ impl Tally {
         self.empty_extents += other.empty_extents;
         self.objects_moved += other.objects_moved;
         self.evictions += other.evictions;
+        self.accelerated += other.accelerated;
         self.most_reads = self.most_reads.max(other.most_reads);
         self.refused += other.refused;
         self.scanned += other.scanned;
@@ -128,6 +144,7 @@ impl Tally {
             empty_extents: stats.gc_empty_extents,
             objects_moved: stats.gc_objects_moved,
             evictions: drive.engine().hash_stats().map_or(0, |stats| stats.dirty_evictions),
+            accelerated: stats.accelerator.merges,
             most_reads: stats.reads_per_get.max(),
             scanned: stats.iterators.seeks + stats.iterators.nexts,
             snapshots: stats.iterators.created,
@@ -148,6 +165,11 @@ impl Tally {
         }
         assert!(self.data_extents > 0, "seed {seed}: no data was collected in {self}");
         assert!(self.objects_moved > 0, "seed {seed}: nothing was moved in {self}");
+        let has_accelerator = match &shape.engine {
+            IndexOptions::Lsm(options) => options.merge == MergeBy::Accelerator,
+            IndexOptions::Hash(_) => false,
+        };
+        assert_eq!(self.accelerated > 0, has_accelerator, "seed {seed}: {self}");
         assert!(self.power_cuts > 0, "seed {seed}: no power cut in {self}");
     }
 }
@@ -156,15 +178,16 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} commands, {} power cuts ({} torn), {} flushes, compactions {:?}, collected {} data \
-             and {} meta extents ({} objects moved), {} released empty, {} dirty pages evicted, at \
-             most {} reads a Get, {} stores refused on full drives, {} pairs scanned in {} snapshots \
-             ({} expired)",
+            "{} commands, {} power cuts ({} torn), {} flushes, compactions {:?} ({} accelerated), \
+             collected {} data and {} meta extents ({} objects moved), {} released empty, {} dirty \
+             pages evicted, at most {} reads a Get, {} stores refused on full drives, {} pairs \
+             scanned in {} snapshots ({} expired)",
             self.commands,
             self.power_cuts,
             self.torn,
             self.flushes,
             self.compactions,
+            self.accelerated,
             self.data_extents,
             self.meta_extents,
             self.objects_moved,
@@ -315,8 +338,8 @@ fn random_value(rng: &mut Rng) -> Value {
 /// Runs a trial. `Err` says what the drive got wrong.
 pub(crate) fn run_trial(seed: u64, shape: &Shape, fault: Option<Fault>) -> Result<Tally, String> {
     let mut rng = Rng::derive(seed, "trial");
-    let mut options = with_fault(fault);
-    options.engine = shape.engine.clone();
+    let planted = fault.map_or_else(Planted::default, Planted::new);
+    let options = DriveOptions { planted, ..small(shape.engine.clone()) };
     let world = World::new(shape.keys);
     let mut tally = Tally::default();
     let mut machine = Machine::format(seed, &shape.device, options.clone());

@@ -261,9 +261,8 @@ fn comparisons(measured: &Measured) -> Vec<Comparison> {
 
 fn index_rows(measured: &Measured) -> Vec<Comparison> {
     let stand = stand(measured, 4 << 10, Layout::Random);
-    let quantile = |histogram: &hdrhistogram::Histogram<u64>, q| {
-        histogram.value_at_quantile(q) as f64 / 1e3
-    };
+    let quantile =
+        |histogram: &hdrhistogram::Histogram<u64>, q| histogram.value_at_quantile(q) as f64 / 1e3;
     let (base, with) = (&stand.baseline, &stand.with_index);
     let ratio = |q| quantile(&base.next, q) / quantile(&with.next, q);
     let share = base.index_reads as f64 / base.next.len().max(1) as f64;
@@ -481,7 +480,11 @@ fn memory_rows(measured: &Measured) -> Vec<Comparison> {
             "a full summary of the tables",
             "44 B x about 65,000 tables = 2.7 MB (slide)",
             bytes_text(65_000 * SUMMARY_ENTRY_BYTES),
-            if published.abs_diff(2_760_000) < 200_000 { Verdict::Holds } else { Verdict::Deviates },
+            if published.abs_diff(2_760_000) < 200_000 {
+                Verdict::Holds
+            } else {
+                Verdict::Deviates
+            },
             format!(
                 "Arithmetic. This store has {} segments of one page, {} for a summary.",
                 crate::count_text(measured.segments),

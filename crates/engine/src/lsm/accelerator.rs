@@ -1,0 +1,261 @@
+//! Merging in hardware: the cost model and the data path of `PinK`'s accelerator (research/pink.md
+//! 2.6).
+//!
+//! The accelerator sits beside the flash and merges meta segments from there: both inputs are read
+//! from flash, so what a pinned level gives is written out first, for this one reader. The firmware
+//! sets each merge up and rebuilds the level list from the result; in between its cores are free.
+//! The hardware takes one merge at a time, reads `bytes_per_cycle` of its inputs each cycle, and
+//! cannot take entries longer than `max_entry_bytes`: merges that meet one are the processor's.
+//!
+//! Reading, merging and writing of one slice follow one another here, as they do with the processor;
+//! the hardware would overlap them. Merges within memory (flushes into a pinned L1, compactions
+//! between pinned levels) and flushes into an unpinned L1 stay with the processor: one of their inputs
+//! has never been a segment in flash, or none needs to be.
+
+use std::ops::Range;
+
+use runtime::{Cores, Handle, IoClass, Nanos, PageImage};
+use serde::Deserialize;
+
+use crate::format::meta_segment::MetaSegment;
+use crate::format::pointer::PointerFormat;
+use crate::lsm::Inner;
+use crate::lsm::level::{Level, Location};
+use crate::lsm::picker::Slice;
+use crate::lsm::version::Version;
+use crate::store::medium::{Medium, PageNo};
+use crate::store::space::Promise;
+
+/// A merge accelerator, as a device has it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Accelerator {
+    /// Clock, in MHz.
+    pub clock_mhz: f64,
+    /// Bytes of input it takes each cycle.
+    pub bytes_per_cycle: u32,
+    /// The longest entry, key and pointer, that it can merge, in bytes.
+    pub max_entry_bytes: u32,
+    /// Time that a firmware core sets one merge up for, in microseconds.
+    pub setup_us: f64,
+    /// Time that a firmware core takes to put one segment of the result into the level list, in
+    /// microseconds.
+    pub segment_us: f64,
+}
+
+impl Accelerator {
+    /// Everything that is wrong with these numbers, in words.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        if !(self.clock_mhz.is_finite() && self.clock_mhz > 0.0) || self.bytes_per_cycle == 0 {
+            problems.push(
+                "the accelerator's clock_mhz and bytes_per_cycle must be greater than 0".to_owned(),
+            );
+        }
+        if [self.setup_us, self.segment_us].iter().any(|us| !us.is_finite() || *us < 0.0) {
+            problems.push(
+                "the accelerator's setup_us and segment_us must be finite and not negative"
+                    .to_owned(),
+            );
+        }
+        problems
+    }
+
+    /// How long it merges `bytes` of input.
+    fn time_for(&self, bytes: u64) -> Nanos {
+        let cycles = bytes.div_ceil(u64::from(self.bytes_per_cycle));
+        Nanos((cycles as f64 * 1_000.0 / self.clock_mhz).ceil() as u64)
+    }
+
+    /// What a merge costs the firmware that gives `segments`.
+    fn firmware_time_for(&self, segments: usize) -> Nanos {
+        Nanos::from_micros_f64(self.setup_us + self.segment_us * segments as f64)
+    }
+}
+
+/// The accelerator of a running store: serves one merge at a time.
+pub(crate) struct MergeUnit {
+    device: Accelerator,
+    server: Cores,
+}
+
+impl MergeUnit {
+    pub(crate) fn new(handle: Handle, device: Accelerator) -> Self {
+        // The quantum means nothing: merges are not cut into slices.
+        Self { device, server: Cores::new(handle, 1, Nanos(1)) }
+    }
+
+    /// Whether no entry of these segments is too long for it.
+    fn takes(&self, pages: &[PageImage], format: PointerFormat) -> bool {
+        pages.iter().all(|page| {
+            let segment = MetaSegment::new(page.bytes(), format).expect("checked when it was read");
+            let longest = (0..segment.len()).map(|index| segment.key_range(index).len()).max();
+            longest.unwrap_or(0) + format.bytes <= self.device.max_entry_bytes as usize
+        })
+    }
+
+    /// How long it has been at work.
+    pub(crate) fn busy(&self) -> Nanos {
+        self.server.busy()
+    }
+}
+
+/// Who merges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Merger {
+    Processor,
+    Accelerator,
+}
+
+/// The inputs of a merge, and who merges them.
+pub(crate) struct Inputs {
+    pub newer: Vec<PageImage>,
+    pub older: Vec<PageImage>,
+    pub merger: Merger,
+}
+
+impl<M: Medium> Inner<M> {
+    /// The accelerator, if compactions into `level` are its work.
+    fn accelerator_into(&self, level: usize) -> Option<&MergeUnit> {
+        self.merge_unit.as_ref().filter(|_| !self.is_pinned(level))
+    }
+
+    /// Pages that compacting `slice` of `level` writes for the accelerator alone: what is only in
+    /// memory.
+    pub(crate) fn pages_to_copy(&self, version: &Version, level: usize, slice: &Slice) -> u32 {
+        if self.accelerator_into(level + 1).is_none() {
+            return 0;
+        }
+        self.store.in_units(in_memory(version.level(level), slice.upper.clone()).len() as u32)
+    }
+
+    /// Both inputs of the merge of `slice`, read from where its merger takes them: the accelerator
+    /// all from flash, pinned segments by way of the pages that `copies` was promised for. `None` if
+    /// a segment is damaged.
+    pub(crate) async fn merge_inputs(
+        &self,
+        version: &Version,
+        level: usize,
+        slice: &Slice,
+        copies: Option<Promise<'_>>,
+        urgency: impl Fn() -> f64,
+    ) -> Option<Inputs> {
+        let mut newer = self.load(version.level(level), slice.upper.clone()).await?;
+        let unit = self.accelerator_into(level + 1);
+        let takes =
+            |pages: &[PageImage]| unit.is_some_and(|unit| unit.takes(pages, self.store.format));
+        let mut is_for_hardware = takes(&newer);
+        if let Some(copies) = copies.filter(|_| is_for_hardware) {
+            let places = in_memory(version.level(level), slice.upper.clone());
+            is_for_hardware = self.take_through_flash(&mut newer, &places, copies, urgency).await;
+        }
+        let older = self.load(version.level(level + 1), slice.below.clone()).await?;
+        is_for_hardware &= takes(&older);
+        let is_left_over = unit.is_some() && !is_for_hardware;
+        self.stats.borrow_mut().accelerator.left_to_processor += u64::from(is_left_over);
+        let merger = if is_for_hardware { Merger::Accelerator } else { Merger::Processor };
+        Some(Inputs { newer, older, merger })
+    }
+
+    /// Writes the pages at `places` to flash and puts what is read back in their place. False if one
+    /// cannot be read back: what is in memory still stands, for the processor to merge.
+    async fn take_through_flash(
+        &self,
+        pages: &mut [PageImage],
+        places: &[usize],
+        promise: Promise<'_>,
+        urgency: impl Fn() -> f64,
+    ) -> bool {
+        let copies = places.iter().map(|place| pages[*place].bytes().to_vec()).collect();
+        let class = IoClass::CompactionWrite;
+        let written = self.store.write_temporary(copies, promise, class, urgency).await;
+        self.stats.borrow_mut().accelerator.pages_copied += places.len() as u64;
+        let read = |page: &PageNo| (*page, self.store.medium.read(*page, IoClass::CompactionRead));
+        let reads: Vec<_> = written.pages().iter().map(read).collect();
+        let mut are_intact = true;
+        for (place, (page, read)) in places.iter().zip(reads) {
+            match self.store.check_meta(page, read.await) {
+                Ok(image) => pages[*place] = image,
+                Err(_) => are_intact = false,
+            }
+        }
+        are_intact
+    }
+
+    /// Spends the time of a merge of `pages` pages and `entries` entries into `segments` segments,
+    /// where it is done.
+    pub(crate) async fn spend_on_merge(
+        &self,
+        merger: Merger,
+        pages: usize,
+        entries: usize,
+        segments: usize,
+    ) {
+        let cpu = &self.store.cpu;
+        let Some(unit) = self.merge_unit.as_ref().filter(|_| merger == Merger::Accelerator) else {
+            return cpu.cores.spend_in_background(cpu.costs.of_merge(entries)).await;
+        };
+        let bytes = pages as u64 * u64::from(self.store.shape.page_bytes);
+        cpu.cores.spend_in_background(unit.device.firmware_time_for(segments)).await;
+        unit.server.spend(unit.device.time_for(bytes)).await;
+        let work = &mut self.stats.borrow_mut().accelerator;
+        work.merges += 1;
+        work.bytes += bytes;
+    }
+}
+
+/// Which of the segments `range`, counted from its start, are in memory only.
+fn in_memory(level: &Level, range: Range<usize>) -> Vec<usize> {
+    let is_pinned =
+        |n: &usize| matches!(level.segment(range.start + n).location, Location::Pinned(_));
+    (0..range.len()).filter(is_pinned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::meta_segment::MetaSegmentBuilder;
+    use crate::format::pointer::Pointer;
+    use crate::store::medium::Shape;
+
+    fn device() -> Accelerator {
+        Accelerator {
+            clock_mhz: 175.0,
+            bytes_per_cycle: 16,
+            max_entry_bytes: 256,
+            setup_us: 10.0,
+            segment_us: 2.0,
+        }
+    }
+
+    #[test]
+    fn it_merges_at_2_8_gigabytes_a_second() {
+        let time = device().time_for(2_800_000_000);
+        assert_eq!(time, Nanos(1_000_000_000));
+        assert_eq!(device().time_for(1), Nanos(6), "a cycle begun is a cycle");
+        assert_eq!(device().firmware_time_for(5), Nanos(20_000));
+    }
+
+    #[test]
+    fn entries_of_256_bytes_are_the_longest_it_takes() {
+        let shape = Shape {
+            payload_bytes: 8192,
+            page_bytes: 8192,
+            pages_per_extent: 1 << 14,
+            extents: 512,
+            append_unit: 1,
+            parallelism: 64,
+        };
+        let format = PointerFormat::new(&shape);
+        let rt = runtime::Runtime::new(1);
+        let unit = MergeUnit::new(rt.handle(), device());
+        let page = |key_len: usize| {
+            let mut builder = MetaSegmentBuilder::new(format, 8192);
+            builder.push(b"a", Pointer::TOMBSTONE);
+            builder.push(&vec![b'b'; key_len], Pointer::TOMBSTONE);
+            PageImage::new(&builder.finish())
+        };
+        assert!(unit.takes(&[page(5), page(256 - format.bytes)], format));
+        assert!(!unit.takes(&[page(5), page(257 - format.bytes)], format));
+    }
+}

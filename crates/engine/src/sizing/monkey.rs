@@ -1,0 +1,120 @@
+//! How much memory the Bloom filters of each level get: Monkey's answer (Dayan, Athanassoulis and
+//! Idreos, SIGMOD 2017).
+//!
+//! A Get that ends below a level reads a segment of it in vain as often as its filter errs. Spending
+//! the same bits on every key is a waste: a bit per key of the largest level costs twenty times what
+//! it costs one level up and saves no more reads. The sum of all rates is least, for a given memory,
+//! where each rate is in proportion to the level's size, so rates grow by the size factor from level
+//! to level.
+
+use std::f64::consts::LN_2;
+
+/// A filter is never made larger than this: it would err once in a billion times.
+pub const MOST_BITS_PER_KEY: f64 = 43.0;
+
+/// How often a filter of that many bits a key says "maybe" to a key it does not have, with the best
+/// number of hashes.
+pub fn false_positive_rate(bits_per_key: f64) -> f64 {
+    (-bits_per_key * LN_2 * LN_2).exp()
+}
+
+/// Bits per key of each level's filters, for levels of so many keys and all filters together in
+/// `memory_bytes`. 0 stands for no filter: with little memory the largest levels go without.
+///
+/// With rates `c * keys`, the memory is `sum(keys * -ln(c * keys)) / ln(2)^2`, which gives `c`;
+/// levels whose rate would be 1 or more drop out, largest first.
+pub fn bits_per_key(keys: &[u64], memory_bytes: u64) -> Vec<f64> {
+    let size = |level: usize| keys[level].max(1) as f64;
+    let mut filtered: Vec<usize> = (0..keys.len()).collect();
+    filtered.sort_by_key(|level| keys[*level]);
+    let bits = memory_bytes as f64 * 8.0;
+    let mut result = vec![0.0; keys.len()];
+    while let Some(largest) = filtered.last() {
+        let all: f64 = filtered.iter().map(|level| size(*level)).sum();
+        let weighted: f64 = filtered.iter().map(|level| size(*level) * size(*level).ln()).sum();
+        let ln_c = -(bits * LN_2 * LN_2 + weighted) / all;
+        if ln_c + size(*largest).ln() < 0.0 {
+            for level in filtered {
+                let ln_rate = ln_c + size(level).ln();
+                result[level] = (-ln_rate / (LN_2 * LN_2)).min(MOST_BITS_PER_KEY);
+            }
+            break;
+        }
+        filtered.pop();
+    }
+    result
+}
+
+/// Bytes that filters of `bits` a key take for levels of so many keys.
+pub fn memory_bytes(keys: &[u64], bits: &[f64]) -> u64 {
+    let all: f64 = keys.iter().zip(bits).map(|(keys, bits)| *keys as f64 * bits).sum();
+    (all / 8.0).floor() as u64
+}
+
+/// Segments that a Get reads in vain on the average, if its key is in none of the levels.
+pub fn expected_vain_reads(bits: &[f64]) -> f64 {
+    bits.iter().map(|bits| false_positive_rate(*bits)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Four levels that grow by `factor` and hold `keys` in all.
+    fn levels(keys: f64, factor: f64) -> Vec<u64> {
+        let first = keys * (factor - 1.0) / (factor.powi(4) - 1.0);
+        (0..4).map(|n| (first * factor.powi(n)).round() as u64).collect()
+    }
+
+    #[test]
+    fn the_paper_s_baseline() {
+        // 44 M keys in four levels with factor 21, 55 MiB of filters (research/pink.md 3.2).
+        let keys = levels(44e6, 21.0);
+        let memory = 55 << 20;
+        let bits = bits_per_key(&keys, memory);
+        let all: u64 = keys.iter().sum();
+        let overall = memory as f64 * 8.0 / all as f64;
+        assert!((overall - 10.5).abs() < 0.02, "{overall} bits a key");
+        assert!((memory_bytes(&keys, &bits) as f64 / memory as f64 - 1.0).abs() < 1e-3);
+        let vain = expected_vain_reads(&bits);
+        assert!((vain - 0.0079).abs() < 0.0001, "{vain} reads in vain");
+        for pair in bits.windows(2) {
+            let growth = false_positive_rate(pair[1]) / false_positive_rate(pair[0]);
+            assert!((growth - 21.0).abs() < 0.05, "rates grow by {growth}");
+        }
+    }
+
+    #[test]
+    fn with_little_memory_the_largest_level_goes_without() {
+        let keys = levels(44e6, 21.0);
+        let bits = bits_per_key(&keys, 100 << 10);
+        assert!(bits[3] <= 0.0 && bits[0] > bits[1], "{bits:?}");
+        assert!(memory_bytes(&keys, &bits) <= 100 << 10);
+        assert_eq!(bits_per_key(&keys, 0), [0.0; 4]);
+    }
+
+    #[test]
+    fn with_much_memory_filters_stop_growing_and_empty_levels_do_no_harm() {
+        assert_eq!(bits_per_key(&[0, 10, 100], 1 << 30), [MOST_BITS_PER_KEY; 3]);
+        assert!(bits_per_key(&[], 100).is_empty());
+    }
+
+    #[test]
+    fn no_other_split_of_the_memory_does_better() {
+        let keys = levels(1e6, 10.0);
+        let memory = 1_000_000;
+        let best = expected_vain_reads(&bits_per_key(&keys, memory));
+        let even = [memory as f64 * 8.0 / keys.iter().sum::<u64>() as f64; 4];
+        assert!(best < expected_vain_reads(&even));
+        // Moving a little memory from one level to another never helps.
+        let bits = bits_per_key(&keys, memory);
+        for from in 0..4 {
+            for to in (0..4).filter(|to| *to != from) {
+                let mut moved = bits.clone();
+                moved[from] -= 1_000.0 / keys[from] as f64;
+                moved[to] += 1_000.0 / keys[to] as f64;
+                assert!(expected_vain_reads(&moved) >= best, "from {from} to {to}");
+            }
+        }
+    }
+}
