@@ -1,7 +1,8 @@
 //! `levelhead plan`.
 
+use anyhow::bail;
 use clap::Args;
-use kvssd::Design;
+use kvssd::{Design, IndexOptions};
 use lab::parse_bytes;
 use lab::plan::{PlanSpec, plan, render};
 
@@ -35,7 +36,12 @@ pub(crate) struct PlanArguments {
 
 pub(crate) fn run(arguments: &PlanArguments) -> anyhow::Result<()> {
     let small = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
-    let mut design = Design::load(&arguments.design)?.engine;
+    let IndexOptions::Lsm(mut design) = Design::load(&arguments.design)?.index() else {
+        bail!(
+            "{} has a hash table: what is planned here are the levels of LSM-trees",
+            arguments.design
+        );
+    };
     design.levels = arguments.levels.unwrap_or(design.levels);
     design.fill = arguments.fill.unwrap_or(design.fill);
     let spec = PlanSpec {
