@@ -29,6 +29,8 @@ pub(crate) struct ReproduceArguments {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Paper {
+    /// `PinK` (USENIX ATC'20): an LSM-tree with bounded tails against hash and Bloom filters
+    Pink,
     /// IterKVSSD (SYSTOR'23): snapshot iterators, index and value prefetch
     Iter,
 }
@@ -36,6 +38,7 @@ enum Paper {
 impl Paper {
     fn name(self) -> &'static str {
         match self {
+            Self::Pink => "pink",
             Self::Iter => "iter",
         }
     }
@@ -67,6 +70,7 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<()> {
         watcher: &progress,
     };
     let report = match arguments.paper {
+        Paper::Pink => reproduce::pink(&plan),
         Paper::Iter => reproduce::iter(&plan),
     };
     progress.bar.finish_and_clear();

@@ -8,6 +8,9 @@
 mod iter;
 mod iter_report;
 mod jobs;
+mod pink;
+mod pink_memory;
+mod pink_report;
 mod stand;
 mod words;
 
@@ -51,6 +54,15 @@ pub struct Plan<'a> {
     pub seed: u64,
     /// Who hears of it.
     pub watcher: &'a dyn Watcher,
+}
+
+/// The experiments of `PinK` (USENIX ATC'20).
+///
+/// # Errors
+/// In words, what could not be simulated.
+pub fn pink(plan: &Plan<'_>) -> Result<Report, String> {
+    let measured = pink::measure(plan)?;
+    Ok(pink_report::report(plan, &measured))
 }
 
 /// The experiments of IterKVSSD (SYSTOR'23).

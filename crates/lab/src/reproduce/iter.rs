@@ -158,7 +158,8 @@ pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
 fn spec(scale: Scale, seed: u64, value_bytes: u64, layout: Layout) -> Result<StandSpec, Failure> {
     let records = Size::of(scale).records;
     Ok(StandSpec {
-        design: Design::load("iterkvssd").map_err(|error| error.to_string())?,
+        name: "iterkvssd".to_owned(),
+        index: Design::load("iterkvssd").map_err(|error| error.to_string())?.index(),
         device: DeviceProfile::load(DEVICE).map_err(|error| error.to_string())?,
         records: seekrandom(records, value_bytes, layout, 128, 1)?,
         outstanding: 1,

@@ -1,10 +1,11 @@
 //! `PinK`'s experiments (USENIX ATC'20): YCSB Load and A to F on a 64 GB drive with 64 MB of memory,
 //! 44 M pairs of 32 + 1024 bytes; hash, LSM-tree, `PinK`, `PinK`+HW.
 
+use engine::Options;
 use engine::sizing::LevelPlan;
-use kvssd::{Design, DeviceProfile};
+use kvssd::{Design, DeviceProfile, IndexOptions};
 use runtime::IoClass;
-use workload::{CoreWorkload, LatencySummary, OpKind};
+use workload::{CoreWorkload, LatencySummary};
 
 use super::jobs::{Job, run_all};
 use super::stand::{Failure, Phase, Stand, StandSpec};
@@ -106,9 +107,10 @@ pub(super) struct Measured {
 pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
     let (scale, seed) = (plan.scale, plan.seed);
     let mut jobs = Vec::new();
-    let mut add = |name: String, design: &'static str, workloads: &'static [&'static str], change: Change| {
+    let mut add = |name: String, design, workloads: &'static [&'static str], change: Change| {
         let title = format!("{name}: Load, {}", workloads.join(", ").to_uppercase());
-        jobs.push(Job::new(title, move || system(scale, seed, design, name, workloads, change)));
+        let variant = Variant { design, name, change };
+        jobs.push(Job::new(title, move || system(scale, seed, &variant, workloads)));
     };
     for (design, name) in SYSTEMS {
         let workloads: &[&str] = if design == "hash" { &READS } else { &WORKLOADS };
@@ -143,6 +145,20 @@ enum Change {
     Height(u32),
 }
 
+impl Change {
+    fn apply(self, options: &mut Options) {
+        match self {
+            Self::None => {}
+            Self::Pin(levels) => options.pinned_levels = Some(levels),
+            Self::NoSearchAids => {
+                options.prefix_bytes = 0;
+                options.range_pointers = false;
+            }
+            Self::Height(levels) => options.levels = levels,
+        }
+    }
+}
+
 /// The paper's drive, divided: fewer blocks of fewer pages, so that it has as many dies and about
 /// as many superblocks as before. An erase takes as much less time as a block has fewer pages, so
 /// that erasing takes its share of the time as before.
@@ -160,21 +176,20 @@ pub(super) fn device(divisor: u64) -> Result<DeviceProfile, Failure> {
     Ok(device)
 }
 
-fn design(name: &str, divisor: u64, change: Change) -> Result<Design, Failure> {
-    let mut design = Design::load(name).map_err(|error| error.to_string())?;
-    design.divide_buffers(divisor);
-    if let Some(options) = design.lsm_mut() {
-        match change {
-            Change::None => {}
-            Change::Pin(levels) => options.pinned_levels = Some(levels),
-            Change::NoSearchAids => {
-                options.prefix_bytes = 0;
-                options.range_pointers = false;
-            }
-            Change::Height(levels) => options.levels = levels,
+/// A design with what it keeps of writes in memory divided as well.
+fn index(name: &str, divisor: u64, change: Change) -> Result<IndexOptions, Failure> {
+    let mut index = Design::load(name).map_err(|error| error.to_string())?.index();
+    match &mut index {
+        IndexOptions::Hash(options) => {
+            options.buffer_bytes /= divisor;
+            options.buffer_entries = (options.buffer_entries as u64 / divisor).max(1) as usize;
+        }
+        IndexOptions::Lsm(options) => {
+            options.memtable_bytes /= divisor;
+            change.apply(options);
         }
     }
-    Ok(design)
+    Ok(index)
 }
 
 /// A workload of YCSB on the paper's pairs.
@@ -188,17 +203,23 @@ fn ycsb(name: &str, size: &Size) -> Result<CoreWorkload, Failure> {
     CoreWorkload::from_properties(&properties).map_err(|error| error.to_string())
 }
 
+/// A system, or a variant of one.
+struct Variant {
+    design: &'static str,
+    name: String,
+    change: Change,
+}
+
 fn system(
     scale: Scale,
     seed: u64,
-    name: &'static str,
-    shown: String,
+    variant: &Variant,
     workloads: &[&'static str],
-    change: Change,
 ) -> Result<System, Failure> {
     let size = Size::of(scale);
     let spec = StandSpec {
-        design: design(name, size.divisor, change)?,
+        name: variant.name.clone(),
+        index: index(variant.design, size.divisor, variant.change)?,
         device: device(size.divisor)?,
         records: ycsb("c", &size)?,
         outstanding: 64,
@@ -211,7 +232,8 @@ fn system(
         let phase = stand.run(ycsb(workload, &size)?)?;
         cells.push(cell(workload, &phase, &spec));
     }
-    Ok(System { design: name, name: shown, load, cells, plan: stand.drive.plan() })
+    let plan = stand.drive.engine().levels().map(|(plan, _)| plan);
+    Ok(System { design: variant.design, name: variant.name.clone(), load, cells, plan })
 }
 
 fn cell(workload: &'static str, phase: &Phase, spec: &StandSpec) -> Cell {
@@ -219,9 +241,9 @@ fn cell(workload: &'static str, phase: &Phase, spec: &StandSpec) -> Cell {
     Cell {
         workload,
         operations_per_second: phase.operations_per_second,
-        get: phase.summary(OpKind::Get),
+        get: phase.gets(),
         get_histogram: phase.get.clone(),
-        put: phase.summary(OpKind::Put),
+        put: phase.puts(),
         reads_per_get: phase.reads_per_get.clone(),
         mean_reads: phase.mean_reads(),
         most_reads: phase.most_reads(),

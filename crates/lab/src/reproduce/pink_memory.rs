@@ -21,6 +21,7 @@ fn small_drive() -> SizingInput {
         segment_bytes: 8192,
         prefix_bytes: 0,
         range_pointer_bytes: 0,
+        has_filters: false,
         dram_bytes: 64 << 20,
         levels: 4,
     }
@@ -44,7 +45,11 @@ fn planned(input: &SizingInput) -> LevelPlan {
 
 pub(super) fn figures() -> [Figure; 2] {
     [
-        memory_figure("pink-memory-64gb", "Memory on 64 GB of flash, 64 MB of DRAM", &small_drive()),
+        memory_figure(
+            "pink-memory-64gb",
+            "Memory on 64 GB of flash, 64 MB of DRAM",
+            &small_drive(),
+        ),
         memory_figure("pink-memory-4tb", "Memory on 4 TB of flash, 4 GB of DRAM", &large_drive()),
     ]
 }

@@ -1,6 +1,6 @@
 //! What came of `PinK`'s experiments, as figures and beside the published statements.
 
-use super::pink::{Cell, Measured, READS, SYSTEMS, Size, System, WORKLOADS};
+use super::pink::{Cell, Measured, READS, Size, System, WORKLOADS};
 use super::words::{change, holds, micros, row, verdict};
 use super::{Plan, Scale, pink_memory};
 use crate::count_text;
@@ -426,7 +426,11 @@ fn compaction(measured: &Measured) -> Comparison {
         "pink-compaction",
         "compaction of PinK against that of the LSM-tree, Load and A",
         "less: pinned levels cost none (slides; no value)",
-        format!("writes {}, reads {}", change(lsm, pink), change(reads("lightstore"), reads("pink"))),
+        format!(
+            "writes {}, reads {}",
+            change(lsm, pink),
+            change(reads("lightstore"), reads("pink"))
+        ),
         holds(pink < lsm),
         format!(
             "{pink:.2} bytes written by compaction for each byte of users, against {lsm:.2}. The \
@@ -512,10 +516,4 @@ fn accelerator(measured: &Measured) -> Comparison {
             read(software)
         ),
     )
-}
-
-/// Names as the paper has them, for tests.
-#[cfg(test)]
-pub(super) fn names() -> [&'static str; SYSTEMS.len()] {
-    SYSTEMS.map(|(_, name)| name)
 }

@@ -3,7 +3,7 @@
 use engine::EngineStats;
 use flash::FlashStats;
 use hdrhistogram::Histogram;
-use kvssd::{Design, DeviceProfile, DriveOptions, KvDrive};
+use kvssd::{DeviceProfile, DriveOptions, IndexOptions, KvDrive};
 use runtime::{IoClass, Runtime};
 use workload::{ClientOptions, CoreWorkload, LatencySummary, OpKind, RunReport, Session};
 
@@ -12,7 +12,9 @@ use crate::target::DriveTarget;
 /// What an experiment stands on.
 #[derive(Clone, Debug)]
 pub(super) struct StandSpec {
-    pub design: Design,
+    /// What it is called in messages.
+    pub name: String,
+    pub index: IndexOptions,
     pub device: DeviceProfile,
     /// Keys, values and number of the records.
     pub records: CoreWorkload,
@@ -57,9 +59,9 @@ pub(super) type Failure = String;
 impl Stand {
     /// Loads the records; waits for background work to settle.
     pub(super) fn load(spec: &StandSpec) -> Result<(Self, Phase), Failure> {
-        let say = |what: String| format!("{} on {}: {what}", spec.design.name, spec.device.name);
+        let say = |what: String| format!("{} on {}: {what}", spec.name, spec.device.name);
         let rt = Runtime::new(spec.seed);
-        let mut options = DriveOptions::new(spec.design.index());
+        let mut options = DriveOptions::new(spec.index.clone());
         options.expected_key_bytes = spec.records.keys.key_bytes() as u32;
         options.expected_value_bytes = spec.records.values.longest_bytes();
         options.iterators = options.iterators.max(spec.outstanding as u32);
@@ -145,6 +147,11 @@ impl Phase {
     /// Latencies of gets in short.
     pub(super) fn gets(&self) -> LatencySummary {
         summary(self.get.as_ref())
+    }
+
+    /// Latencies of puts in short.
+    pub(super) fn puts(&self) -> LatencySummary {
+        summary(self.put.as_ref())
     }
 
     /// Latencies of Nexts in short.
