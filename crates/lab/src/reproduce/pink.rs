@@ -39,7 +39,7 @@ impl Size {
     pub(super) fn of(scale: Scale) -> Self {
         match scale {
             Scale::Quick => {
-                Self { divisor: 32, records: 1_375_000, operations: 400_000, scans: 10_000 }
+                Self { divisor: 64, records: 687_500, operations: 300_000, scans: 6_000 }
             }
             Scale::Paper => {
                 Self { divisor: 1, records: 44_000_000, operations: 4_400_000, scans: 44_000 }
@@ -100,7 +100,6 @@ pub(super) struct Measured {
     pub plain: System,
     /// Higher trees, with as many levels pinned as fit.
     pub heights: Vec<System>,
-    pub page_bytes: u64,
 }
 
 /// Runs all experiments.
@@ -129,8 +128,7 @@ pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
     let (systems, pinned) = (take(SYSTEMS.len())?, take(4)?);
     let plain = take(1)?.remove(0);
     let heights = take(HEIGHTS.count())?;
-    let page_bytes = u64::from(device(1)?.flash.geometry.page_bytes);
-    Ok(Measured { systems, pinned, plain, heights, page_bytes })
+    Ok(Measured { systems, pinned, plain, heights })
 }
 
 /// How a variant differs from its design.
@@ -165,7 +163,7 @@ impl Change {
 pub(super) fn device(divisor: u64) -> Result<DeviceProfile, Failure> {
     let mut device = DeviceProfile::load(DEVICE).map_err(|error| error.to_string())?;
     let geometry = &mut device.flash.geometry;
-    let smaller_blocks = (divisor as u32).min(8);
+    let smaller_blocks = (divisor as u32).min(16);
     geometry.pages_per_block /= smaller_blocks;
     geometry.blocks_per_plane /= (divisor as u32) / smaller_blocks;
     device.flash.timing.erase_us /= f64::from(smaller_blocks);
@@ -176,16 +174,14 @@ pub(super) fn device(divisor: u64) -> Result<DeviceProfile, Failure> {
     Ok(device)
 }
 
-/// A design with what it keeps of writes in memory divided as well.
+/// A design on a drive divided by `divisor`. Its memtables are divided by an eighth of that at most,
+/// as the first level of the smaller tree is; a buffer of a page or two would waste half of them.
 fn index(name: &str, divisor: u64, change: Change) -> Result<IndexOptions, Failure> {
     let mut index = Design::load(name).map_err(|error| error.to_string())?.index();
     match &mut index {
-        IndexOptions::Hash(options) => {
-            options.buffer_bytes /= divisor;
-            options.buffer_entries = (options.buffer_entries as u64 / divisor).max(1) as usize;
-        }
+        IndexOptions::Hash(_) => {}
         IndexOptions::Lsm(options) => {
-            options.memtable_bytes /= divisor;
+            options.memtable_bytes /= divisor.min(8);
             change.apply(options);
         }
     }

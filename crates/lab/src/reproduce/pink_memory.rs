@@ -166,7 +166,7 @@ fn large_row() -> Comparison {
     )
 }
 
-/// What a later paper (AnyKey, ASPLOS'25) reports of its port of `PinK` to small values.
+/// What a later paper (`AnyKey`, ASPLOS'25) reports of its port of `PinK` to small values.
 fn small_values() -> Vec<Comparison> {
     let lists = |key: u64, value: u64| {
         let entries = (8192 - 16) / (key + 4 + 2);

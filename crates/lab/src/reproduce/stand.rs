@@ -35,7 +35,6 @@ pub(super) struct Stand {
 #[derive(Clone, Debug)]
 pub(super) struct Phase {
     pub operations_per_second: f64,
-    pub seconds: f64,
     /// Pairs that scans gave, each second.
     pub pairs_per_second: f64,
     pub get: Option<Histogram<u64>>,
@@ -127,7 +126,6 @@ impl Stand {
         let (now, then) = (engine.reads_per_get.counts(), engine_before.reads_per_get.counts());
         Ok(Phase {
             operations_per_second: report.throughput(),
-            seconds,
             pairs_per_second: report.scanned_pairs as f64 / seconds.max(f64::MIN_POSITIVE),
             get: report.histogram(OpKind::Get).cloned(),
             seek: report.histogram(OpKind::Seek).cloned(),
