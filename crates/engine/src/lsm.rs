@@ -14,6 +14,7 @@ pub(crate) mod collect;
 pub(crate) mod compaction;
 pub(crate) mod cursor;
 pub(crate) mod dump;
+pub(crate) mod fetch;
 pub(crate) mod flush;
 pub(crate) mod fullness;
 pub(crate) mod iterator;

@@ -249,11 +249,7 @@ impl<M: Medium> Inner<M> {
         let info = |(number, hold): &(u64, Rc<Hold>)| {
             let snapshot = hold.snapshot.borrow();
             let held = snapshot.as_ref().map_or(0, |snapshot| self.store.held_by(&snapshot.pin));
-            SnapshotInfo {
-                number: *number,
-                age: now - hold.created,
-                extents_held: held as u64,
-            }
+            SnapshotInfo { number: *number, age: now - hold.created, extents_held: held as u64 }
         };
         holds.iter().map(info).collect()
     }
