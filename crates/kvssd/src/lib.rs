@@ -18,6 +18,7 @@
 mod catalogue;
 mod design;
 mod drive;
+mod handles;
 mod iterators;
 mod opcode;
 mod power;
@@ -29,7 +30,8 @@ mod status;
 pub use catalogue::CatalogueError;
 pub use design::Design;
 pub use drive::{DriveOptions, KeyFormat, KvDrive, Retrieved, SetupError, StoreMode};
-pub use iterators::{Batch, IteratorHandle, Pair};
+pub use handles::IteratorHandle;
+pub use iterators::{Batch, Pair};
 pub use opcode::{Opcode, Transfer};
 pub use power::{PoweredOff, RecoverError};
 pub use profile::{Controller, DeviceProfile, Dram, HostLink};
