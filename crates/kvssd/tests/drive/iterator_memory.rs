@@ -1,6 +1,6 @@
 //! What snapshots hold, of memory and of space, and that it comes back.
 
-use engine::{IteratorOptions, Value};
+use engine::{Granularity, IteratorOptions, Value};
 use kvssd::{DeviceProfile, IteratorHandle, KvDrive, Status, StoreMode};
 use runtime::{Handle, Nanos};
 
@@ -175,5 +175,43 @@ fn each_snapshot_shows_the_extents_that_it_keeps() {
         assert_eq!(drive.engine().snapshots().len(), 1);
         assert_eq!(drive.engine().snapshots()[0].extents_held, 0);
         drive.destroy_iterator(young).await.expect("open");
+    });
+}
+
+#[test]
+fn while_the_oldest_snapshot_is_still_read_no_other_expires_for_it() {
+    let mut device = small_device();
+    device.dram.iterator_bytes = 2 * PLAIN.buffer_bytes + (12 << 10);
+    let mut options = with_iterators(PLAIN);
+    // Levels in memory that are rewritten as a whole: a compaction leaves much memory to snapshots.
+    options.engine.pinned_levels = None;
+    options.engine.compaction = Granularity::Whole;
+    let machine = Machine::format(1, &device, options);
+    let (drive, handle) = (machine.drive.clone(), machine.rt.handle());
+    machine.rt.block_on(async move {
+        store(&drive, 0..900, 0).await;
+        drive.settle().await;
+        let old = create(&drive).await;
+        let reader = drive.clone();
+        // Always under way in a command of many reads.
+        let reading = handle.spawn("reader", async move {
+            loop {
+                let sought = reader.seek(old, &key(0)).await;
+                let read = reader.next_many(old, 500, u64::MAX).await;
+                if sought == Err(Status::SnapshotTooOld) || read == Err(Status::SnapshotTooOld) {
+                    return;
+                }
+            }
+        });
+        store(&drive, 0..50, 1).await;
+        let young = create(&drive).await;
+        let mut i = 0;
+        while drive.engine_stats().snapshots_expired == 0 {
+            store(&drive, i % 900..i % 900 + 1, 2 + i / 900).await;
+            i += 1;
+        }
+        assert_eq!(drive.engine_stats().snapshots_expired, 1, "after {i} stores");
+        drive.seek(young, &key(0)).await.expect("one was enough");
+        reading.await;
     });
 }
