@@ -210,7 +210,7 @@ impl<M: Medium> EngineIterator<M> {
         effort: &mut Effort,
     ) {
         let most = ahead.max(self.options.value_prefetch).min(self.values_in_buffer()) as usize;
-        while position.ring.len() < most && !position.is_at_end {
+        while position.ring.len() < most && self.under_way() <= most && !position.is_at_end {
             // Without index prefetch the merge reads what it needs when it needs it.
             let may_wait = !self.options.index_prefetch;
             match self.merge_on(position, snapshot, budget, effort, may_wait).await {
@@ -221,6 +221,12 @@ impl<M: Medium> EngineIterator<M> {
                 Ok(Progress::End | Progress::Budget | Progress::Missing) | Err(_) => break,
             }
         }
+    }
+
+    /// Values being read; those that a Seek left behind among them, so that Seek after Seek does
+    /// not pile up reads that nobody wants.
+    fn under_way(&self) -> usize {
+        Rc::strong_count(&self.pages) - 1 // each read has the pages to put its own there
     }
 
     /// Values that fit in the iterator's buffer, by the longest one that was expected or came:

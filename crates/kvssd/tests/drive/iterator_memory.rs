@@ -146,7 +146,7 @@ fn space_is_taken_from_the_oldest_snapshot_and_from_no_more_than_needed() {
         let young = create(&drive).await;
         let mut i = 0;
         while drive.engine_stats().snapshots_expired == 0 {
-            store(&drive, i % 700..i % 700 + 1, 2 + i / 700).await;
+            store(&drive, std::iter::once(i % 700), 2 + i / 700).await;
             i += 1;
         }
         assert_eq!(drive.engine_stats().snapshots_expired, 1, "after {i} stores");
@@ -207,7 +207,7 @@ fn while_the_oldest_snapshot_is_still_read_no_other_expires_for_it() {
         let young = create(&drive).await;
         let mut i = 0;
         while drive.engine_stats().snapshots_expired == 0 {
-            store(&drive, i % 900..i % 900 + 1, 2 + i / 900).await;
+            store(&drive, std::iter::once(i % 900), 2 + i / 900).await;
             i += 1;
         }
         assert_eq!(drive.engine_stats().snapshots_expired, 1, "after {i} stores");

@@ -271,3 +271,30 @@ fn whoever_needs_a_page_that_is_being_prefetched_makes_that_urgent() {
     let (took, _) = get_among_prefetches(&device, 288);
     assert!(took <= bound, "a Get took {took}, not {bound}");
 }
+
+#[test]
+fn seek_after_seek_does_not_pile_up_prefetches() {
+    let mut device = plain_device();
+    device.flash.geometry.channels = 1;
+    device.flash.geometry.dies_per_channel = 1;
+    device.flash.geometry.pages_per_block = 32;
+    let iterators = IteratorOptions { value_prefetch: 8, ..PLAIN };
+    on_a_drive(&device, with_iterators(iterators), |drive, _| {
+        Box::pin(async move {
+            for i in 0..300 {
+                store(&drive, i, page_long(i)).await;
+            }
+            drive.settle().await;
+            let iterator = drive.create_iterator(None).await.expect("there is room");
+            for i in 0..60 {
+                drive.seek(iterator, &key(i * 37 % 290)).await.expect("stored");
+                let asked_for = drive.engine_stats().iterators.value_prefetches;
+                let read = drive.flash_stats().of(IoClass::ValuePrefetch).pages_read;
+                // Some find their page among those the iterator keeps.
+                let kept = drive.engine_stats().iterators.page_hits;
+                let outstanding = asked_for.saturating_sub(read + kept);
+                assert!(outstanding <= 9, "{outstanding} prefetches are outstanding");
+            }
+        })
+    });
+}
