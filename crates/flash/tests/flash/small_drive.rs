@@ -130,7 +130,10 @@ impl Drive {
     /// Says at `at` that somebody waits for a page of block 0 of `die`.
     pub(crate) fn hurry(&self, at: u64, die: u32, index: u32) {
         let page = self.page(die, 0, index);
-        drop(self.at(at, move |flash| std::future::ready(flash.hurry(page))));
+        drop(self.at(at, move |flash| {
+            flash.hurry(page);
+            std::future::ready(())
+        }));
     }
 
     /// Programs the first unit of block 1 of `die` at `at`; when that ended.
