@@ -28,7 +28,7 @@ impl Numbering {
     pub(crate) fn first(self, power_cycle: u64) -> u32 {
         let generations = u64::from(self.generations());
         // The golden section of them all: many steps of that length keep clear of each other.
-        let step = generations * 0x9E37_79B9 >> 32;
+        let step = (generations * 0x9E37_79B9) >> 32;
         (power_cycle.wrapping_mul(step) % generations) as u32
     }
 
