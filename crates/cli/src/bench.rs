@@ -30,7 +30,8 @@ pub(crate) struct BenchArguments {
     /// Pairs to load [default: 4 million; a file's own recordcount]
     #[arg(long)]
     records: Option<u64>,
-    /// Operations to run [default: 1 million; a file's own operationcount]
+    /// Operations to run [default: 1 million, for e 100 thousand, for seekrandom 2 thousand; a file's
+    /// own operationcount]
     #[arg(long)]
     operations: Option<u64>,
     /// Seed of all randomness: the same seed gives the same result
@@ -62,7 +63,15 @@ fn assignment(text: &str) -> Result<(String, String), String> {
 }
 
 const DEFAULT_RECORDS: u64 = 4_000_000;
-const DEFAULT_OPERATIONS: u64 = 1_000_000;
+
+/// Operations of a built-in workload. One that scans reads up to 100 pairs in each (e) or 128.
+fn default_operations(workload: &str) -> u64 {
+    match workload.to_ascii_lowercase().as_str() {
+        "e" | "workloade" => 100_000,
+        "seekrandom" => 2_000,
+        _ => 1_000_000,
+    }
+}
 
 pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
     let spec = spec(arguments)?;
@@ -91,7 +100,7 @@ fn spec(arguments: &BenchArguments) -> anyhow::Result<BenchSpec> {
     let mut overrides = Vec::new();
     let default = |count: u64| is_built_in.then_some(count);
     let records = arguments.records.or(default(DEFAULT_RECORDS));
-    let operations = arguments.operations.or(default(DEFAULT_OPERATIONS));
+    let operations = arguments.operations.or(default(default_operations(&arguments.workload)));
     for (name, count) in [("recordcount", records), ("operationcount", operations)] {
         overrides.extend(count.map(|count| (name.to_owned(), count.to_string())));
     }
@@ -178,5 +187,20 @@ impl Observer for Progress {
     fn end(&mut self) {
         self.bar.finish_and_clear();
         self.phases.push(self.stopwatch.elapsed());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::default_operations;
+
+    #[test]
+    fn workloads_that_scan_run_fewer_operations() {
+        for name in workload::BUILTIN_NAMES {
+            let mix = workload::CoreWorkload::from_properties(&workload::builtin(name).unwrap());
+            let scans = mix.unwrap().mix.scan > 0.0;
+            assert_eq!(default_operations(name) < 1_000_000, scans, "workload {name}");
+        }
+        assert_eq!(default_operations("WorkloadE"), default_operations("e"));
     }
 }

@@ -20,7 +20,7 @@ pub(crate) mod space;
 pub(crate) mod writing;
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use runtime::{Cores, Handle, Notify, Semaphore};
@@ -31,7 +31,7 @@ use crate::planted::Planted;
 use crate::store::epochs::Epochs;
 use crate::store::extents::{Extents, Purpose};
 use crate::store::medium::{ExtentId, Medium, PageNo, Shape};
-use crate::store::pins::Pins;
+use crate::store::pins::{Moment, Pins};
 use crate::store::shared_reads::SharedReads;
 use crate::store::space::Promised;
 
@@ -66,8 +66,8 @@ pub(crate) struct PageStore<M> {
     pub index_extents: Cell<usize>,
     /// One extent is erased at a time, so that reads never find all dies erasing.
     erasing: Semaphore,
-    /// Extents that wait for the pins of snapshots.
-    held: Cell<usize>,
+    /// Extents that are to be released, and since when nothing refers to them.
+    retired: RefCell<BTreeMap<ExtentId, Moment>>,
     /// The first page found damaged by background work.
     failure: Cell<Option<PageNo>>,
 }
@@ -85,7 +85,7 @@ impl<M: Medium> PageStore<M> {
             planted,
             epochs: Epochs::default(),
             pins: Pins::new(Rc::clone(&work)),
-            held: Cell::new(0),
+            retired: RefCell::default(),
             extents: RefCell::new(Extents::new(shape)),
             work,
             room: Notify::default(),

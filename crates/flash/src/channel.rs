@@ -32,6 +32,11 @@ impl Channel {
         true
     }
 
+    /// Somebody on demand waits for what `die` reads, or for `die`.
+    pub(crate) fn hurry(&mut self, die: DieIndex) {
+        self.waiting.promote(|(waiting, _)| *waiting == die);
+    }
+
     /// Ends the current transfer: whose it was, and the next one that starts now, if any.
     pub(crate) fn finish(&mut self) -> (DieIndex, Option<Nanos>) {
         let done = self.carrying.take().expect("a transfer ends once");

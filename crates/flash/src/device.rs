@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll};
 
-use runtime::{Event, Handle, IoClass, Nanos, PageImage, Rng};
+use runtime::{Event, Handle, IoClass, Nanos, PageImage, Priority, Rng};
 
 use crate::array::NandArray;
 use crate::channel::Channel;
@@ -93,6 +93,14 @@ impl Flash {
     ) -> impl Future<Output = Result<PageImage, ReadError>> + use<> {
         let submitted = self.submit(Request::Read(page), class);
         async { Ok(submitted.await?.expect("a read that did not fail brings a page")) }
+    }
+
+    /// A client waits for `page` now, which is being read as a prefetch: from here on that read is
+    /// on demand. Nothing happens if no such read is under way.
+    pub fn hurry(&self, page: PageAddress) {
+        let (block, _) = self.inner.geometry.locate(page);
+        let die = self.inner.geometry.die_of(block);
+        self.inner.hurry(&mut self.inner.state.borrow_mut(), die, page);
     }
 
     /// Programs one program unit starting at `first`. When the result is there, it is durable.
@@ -222,6 +230,7 @@ impl Inner {
         let operation = Operation {
             request,
             class,
+            priority: class.priority(),
             submitted: now,
             blocked_by: target.blocker(),
             waker: None,
@@ -230,8 +239,33 @@ impl Inner {
         };
         let id = state.operations.insert(operation);
         target.waiting.push(class.priority(), Waiting { id, is_read });
+        self.let_read_end(state, die);
         self.attend(state, die);
         id
+    }
+
+    fn hurry(&self, state: &mut State, die: DieIndex, page: PageAddress) {
+        let State { dies, operations, .. } = state;
+        let this = &mut dies[die.0 as usize];
+        let promoted = this.waiting.promote(|w| operations.get(w.id).is_read_of(page));
+        let waiting = promoted.map(|w| w.id);
+        let reading = this.reading().filter(|id| operations.get(*id).is_read_of(page));
+        let Some(id) = waiting.or(reading) else { return };
+        operations.get(id).priority = Priority::Demand;
+        if reading == Some(id) {
+            state.channels[self.geometry.channel_of(die) as usize].hurry(die);
+        }
+        self.let_read_end(state, die);
+        self.attend(state, die);
+    }
+
+    /// A prefetch that waits for the bus occupies its die: if somebody on demand wants the die, it
+    /// is not passed over there, or both would wait for as long as others keep the bus busy.
+    fn let_read_end(&self, state: &mut State, die: DieIndex) {
+        let this = &state.dies[die.0 as usize];
+        if this.demand_read_waits() && matches!(this.phase, Phase::OnBus { .. }) {
+            state.channels[self.geometry.channel_of(die) as usize].hurry(die);
+        }
     }
 
     /// Starts whatever the die can start now.
@@ -379,11 +413,12 @@ impl Inner {
 
     fn ask_for_bus(&self, state: &mut State, die: DieIndex, id: OperationId, span: Nanos) {
         let channel = self.geometry.channel_of(die);
-        let priority = state.operations.get(id).class.priority();
+        let priority = state.operations.get(id).priority;
         if state.channels[channel as usize].request(die, span, priority) {
             self.arm(self.handle.now() + span, CHANNEL_TOKEN | u64::from(channel));
             state.stats.channel_busy += span;
         }
+        self.let_read_end(state, die);
     }
 
     fn transfer_ended(&self, state: &mut State, channel: u32) {

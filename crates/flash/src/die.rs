@@ -156,11 +156,19 @@ impl Die {
         self.waiting.pop().map_or(Next::Nothing, |w| Next::Start(w.id))
     }
 
+    /// The read that occupies it, if it is one.
+    pub(crate) fn reading(&self) -> Option<OperationId> {
+        match self.phase {
+            Phase::Sensing { id, .. } | Phase::OnBus { id, sensed: Some(_) } => Some(id),
+            _ => None,
+        }
+    }
+
     fn start(&mut self, priority: Priority) -> Next {
         self.waiting.pop_of(priority).map_or(Next::Nothing, |w| Next::Start(w.id))
     }
 
-    fn demand_read_waits(&self) -> bool {
+    pub(crate) fn demand_read_waits(&self) -> bool {
         self.waiting.peek_of(Priority::Demand).is_some_and(|w| w.is_read)
     }
 

@@ -2,7 +2,7 @@
 
 use std::task::Waker;
 
-use runtime::{IoClass, Nanos, PageImage};
+use runtime::{IoClass, Nanos, PageImage, Priority};
 
 use crate::{BlockAddress, Blocker, PageAddress, ReadError};
 
@@ -20,6 +20,8 @@ pub(crate) type Outcome = Result<Option<PageImage>, ReadError>;
 pub(crate) struct Operation {
     pub request: Request,
     pub class: IoClass,
+    /// That of its class, until somebody waits for it on demand.
+    pub priority: Priority,
     pub submitted: Nanos,
     /// What the die was doing when this came.
     pub blocked_by: Blocker,
@@ -27,6 +29,12 @@ pub(crate) struct Operation {
     pub outcome: Option<Outcome>,
     /// The submitter is gone; the hardware goes on all the same.
     pub is_abandoned: bool,
+}
+
+impl Operation {
+    pub(crate) fn is_read_of(&self, page: PageAddress) -> bool {
+        matches!(self.request, Request::Read(read) if read == page)
+    }
 }
 
 /// The number of an operation in its [`OperationTable`].

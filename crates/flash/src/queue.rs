@@ -29,6 +29,15 @@ impl<T> PriorityQueue<T> {
         self.lanes[priority as usize].pop_front()
     }
 
+    /// Moves an item that waits as a prefetch behind those on demand. The item, if there is one.
+    pub(crate) fn promote(&mut self, is_it: impl FnMut(&T) -> bool) -> Option<&T> {
+        let place = self.lanes[Priority::Prefetch as usize].iter().position(is_it)?;
+        let item = self.lanes[Priority::Prefetch as usize].remove(place)?;
+        let demand = &mut self.lanes[Priority::Demand as usize];
+        demand.push_back(item);
+        demand.back()
+    }
+
     pub(crate) fn peek_of(&self, priority: Priority) -> Option<&T> {
         self.lanes[priority as usize].front()
     }

@@ -258,7 +258,7 @@ impl KvDrive {
         let us = Nanos::from_micros_f64;
         let (controller, host) = (&profile.controller, &profile.host);
         let inner = Inner {
-            iterators: IteratorTable::new(options.iterators),
+            iterators: IteratorTable::new(options.iterators, epoch),
             engine,
             flash,
             reserve,

@@ -31,6 +31,14 @@ impl From<HashOptions> for IndexOptions {
 }
 
 impl IndexOptions {
+    /// The options of the LSM-tree, if it is one.
+    pub fn lsm_mut(&mut self) -> Option<&mut Options> {
+        match self {
+            Self::Lsm(options) => Some(options),
+            Self::Hash(_) => None,
+        }
+    }
+
     /// Most bytes of writes in memory, and some to spare.
     pub(crate) fn memtables_bytes(&self) -> u64 {
         let (frozen, bytes) = match self {

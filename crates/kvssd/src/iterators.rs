@@ -1,24 +1,21 @@
 //! Iterator commands: Create, Seek, Next, Next-many, Destroy.
 //!
-//! A handle is a slot and the number of times the slot was used, so one that was destroyed is never
-//! taken for its successor. Commands on one handle are served one after the other. A reply is, for
+//! Commands on one handle (`handles`) are served one after the other. A reply is, for
 //! each pair, eight bytes (key length, flags, value length), the key and the value.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use engine::{EngineIterator, Step, Value};
-use runtime::Semaphore;
+use engine::{EngineError, EngineIterator, Step, Value};
+use runtime::{Nanos, Semaphore};
 
+use crate::drive::Inner;
+use crate::handles::{IteratorHandle, Numbering};
 use crate::raw_flash::RawFlash;
 use crate::{KvDrive, Status};
 
 /// Bytes before the key and value of each pair in a reply.
 const PAIR_HEADER_BYTES: u64 = 8;
-
-/// An open iterator, as the host knows it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct IteratorHandle(u32);
 
 /// A pair that an iterator came to.
 #[derive(Clone, PartialEq, Debug)]
@@ -47,12 +44,13 @@ pub struct Batch {
 
 /// The open iterators of a drive.
 pub(crate) struct IteratorTable {
+    numbering: Numbering,
     slots: RefCell<Vec<Slot>>,
 }
 
-#[derive(Default)]
 struct Slot {
-    uses: u32,
+    /// Of the iterator that is open, or of the next one.
+    generation: u32,
     iterator: Option<Rc<Open>>,
 }
 
@@ -64,13 +62,16 @@ struct Open {
 
 struct State {
     iterator: EngineIterator<RawFlash>,
-    /// A pair that did not fit in the last reply.
-    left_over: Option<Pair>,
+    /// What the last reply had no place for: a pair, or what stopped the reading after some pairs.
+    left_over: Option<Result<Pair, Status>>,
 }
 
 impl IteratorTable {
-    pub(crate) fn new(limit: u32) -> Self {
-        Self { slots: RefCell::new((0..limit).map(|_| Slot::default()).collect()) }
+    pub(crate) fn new(limit: u32, power_cycle: u64) -> Self {
+        let numbering = Numbering::new(limit);
+        let generation = numbering.first(power_cycle);
+        let slots = (0..limit).map(|_| Slot { generation, iterator: None }).collect();
+        Self { numbering, slots: RefCell::new(slots) }
     }
 
     fn has_room(&self) -> bool {
@@ -79,42 +80,43 @@ impl IteratorTable {
 
     fn add(&self, iterator: EngineIterator<RawFlash>) -> Option<IteratorHandle> {
         let mut slots = self.slots.borrow_mut();
-        let count = slots.len() as u32;
         let index = slots.iter().position(|slot| slot.iterator.is_none())?;
         let slot = &mut slots[index];
         let state = RefCell::new(Some(State { iterator, left_over: None }));
         slot.iterator = Some(Rc::new(Open { turn: Semaphore::new(1), state }));
-        let handle = IteratorHandle(slot.uses.wrapping_mul(count).wrapping_add(index as u32));
-        slot.uses = slot.uses.wrapping_add(1);
-        Some(handle)
-    }
-
-    fn slot_of(&self, handle: IteratorHandle) -> Result<usize, Status> {
-        let slots = self.slots.borrow();
-        let count = (slots.len() as u32).max(1);
-        let index = (handle.0 % count) as usize;
-        let slot = slots.get(index).filter(|slot| slot.iterator.is_some());
-        let is_current = slot.is_some_and(|slot| slot.uses.wrapping_sub(1) == handle.0 / count);
-        if is_current { Ok(index) } else { Err(Status::InvalidIterator) }
+        Some(self.numbering.handle(index, slot.generation))
     }
 
     fn get(&self, handle: IteratorHandle) -> Result<Rc<Open>, Status> {
-        let index = self.slot_of(handle)?;
-        self.slots.borrow()[index].iterator.clone().ok_or(Status::InvalidIterator)
+        let (index, generation) = self.numbering.parts(handle);
+        let slots = self.slots.borrow();
+        let slot = slots.get(index).filter(|slot| slot.generation == generation);
+        slot.and_then(|slot| slot.iterator.clone()).ok_or(Status::InvalidIterator)
     }
 
     fn remove(&self, handle: IteratorHandle) -> Result<(), Status> {
-        let index = self.slot_of(handle)?;
-        let open = self.slots.borrow_mut()[index].iterator.take();
-        // A command under way has the state; it is dropped when that command ends.
-        drop(open.and_then(|open| open.state.borrow_mut().take()));
+        self.get(handle)?;
+        self.close(self.numbering.parts(handle).0);
         Ok(())
     }
 
     fn clear(&self) {
-        for slot in &mut *self.slots.borrow_mut() {
-            drop(slot.iterator.take());
-        }
+        let count = self.slots.borrow().len();
+        (0..count).for_each(|index| self.close(index));
+    }
+
+    /// Closes the iterator in a slot, if there is one. Commands that wait for their turn find no
+    /// state and fail; one under way has the state, which is dropped when that command ends.
+    fn close(&self, index: usize) {
+        let open = {
+            let slot = &mut self.slots.borrow_mut()[index];
+            let open = slot.iterator.take();
+            if open.is_some() {
+                slot.generation = self.numbering.next(slot.generation);
+            }
+            open
+        };
+        drop(open.and_then(|open| open.state.borrow_mut().take()));
     }
 }
 
@@ -132,13 +134,9 @@ impl KvDrive {
         let _slot = inner.slots.acquire(1).await;
         inner.receive(upper_bound.unwrap_or_default());
         inner.spend_command().await;
-        if !inner.iterators.has_room() {
-            return Err(Status::TooManyIterators);
-        }
-        let iterator = inner.engine.create_iterator(upper_bound)?;
-        let handle = inner.iterators.add(iterator).ok_or(Status::TooManyIterators)?;
+        let outcome = inner.open_iterator(upper_bound);
         inner.complete(0).await;
-        Ok(handle)
+        outcome
     }
 
     /// Seek: goes to the first pair at or after `key`, and reads it.
@@ -176,11 +174,11 @@ impl KvDrive {
         let _turn = open.turn.acquire(1).await;
         let mut state = open.take()?;
         inner.spend_command().await;
-        let outcome = state.read_many(count, buffer_bytes).await;
+        let outcome = state.read_many(count.max(1), buffer_bytes).await;
         inner.iterators.give_back(handle, &open, state);
-        let batch = outcome?;
-        inner.complete(batch.pairs.iter().map(Pair::reply_bytes).sum()).await;
-        Ok(batch)
+        let pairs = outcome.as_ref().map_or(&[][..], |batch| &batch.pairs);
+        inner.complete(pairs.iter().map(Pair::reply_bytes).sum()).await;
+        outcome
     }
 
     /// Destroy: closes an iterator and gives back what it holds.
@@ -209,32 +207,38 @@ impl KvDrive {
         inner.receive(seek.unwrap_or_default());
         let _turn = open.turn.acquire(1).await;
         let mut state = open.take()?;
-        let step = match (seek, state.left_over.take()) {
-            (Some(key), _) => state.iterator.seek(key, inner.command).await,
-            (None, Some(pair)) => {
+        let outcome = match (seek, state.left_over.take()) {
+            (Some(key), _) => pair_of(state.iterator.seek(key, inner.command).await),
+            (None, Some(left_over)) => {
                 inner.spend_command().await;
-                Ok(Step::Pair(pair.key, pair.value))
+                left_over
             }
-            (None, None) => state.iterator.next(0, inner.command).await,
+            (None, None) => pair_of(state.iterator.next(0, inner.command).await),
         };
         inner.iterators.give_back(handle, &open, state);
-        match step? {
-            Step::Pair(key, value) => {
-                let pair = Pair { key, value };
-                inner.complete(pair.reply_bytes()).await;
-                Ok(pair)
-            }
-            nothing => {
-                inner.complete(0).await;
-                Err(status_of(&nothing))
-            }
-        }
+        inner.complete(outcome.as_ref().map_or(0, Pair::reply_bytes)).await;
+        outcome
     }
 }
 
-/// The status of a command that has no pair to show.
-fn status_of(step: &Step) -> Status {
-    if *step == Step::End { Status::EndOfRange } else { Status::AskAgain }
+impl Inner {
+    /// A new iterator and its handle. No await: it happens at one instant.
+    fn open_iterator(&self, upper_bound: Option<&[u8]>) -> Result<IteratorHandle, Status> {
+        if !self.iterators.has_room() {
+            return Err(Status::TooManyIterators);
+        }
+        let iterator = self.engine.create_iterator(upper_bound)?;
+        self.iterators.add(iterator).ok_or(Status::TooManyIterators)
+    }
+}
+
+/// The pair a step came to, or the status that says why there is none.
+fn pair_of(step: Result<Step, EngineError>) -> Result<Pair, Status> {
+    match step? {
+        Step::Pair(key, value) => Ok(Pair { key, value }),
+        Step::End => Err(Status::EndOfRange),
+        Step::Again => Err(Status::AskAgain),
+    }
 }
 
 impl IteratorTable {
@@ -259,24 +263,27 @@ impl State {
         let mut room = buffer_bytes;
         while (batch.pairs.len() as u32) < count {
             let ahead = count - batch.pairs.len() as u32 - 1;
-            let step = match self.left_over.take() {
-                Some(pair) => Step::Pair(pair.key, pair.value),
-                None => self.iterator.next(ahead, runtime::Nanos::ZERO).await?,
+            let outcome = match self.left_over.take() {
+                Some(left_over) => left_over,
+                None => pair_of(self.iterator.next(ahead, Nanos::ZERO).await),
             };
-            let Step::Pair(key, value) = step else {
-                if batch.pairs.is_empty() {
-                    return Err(status_of(&step));
+            match outcome {
+                Ok(pair) if batch.pairs.is_empty() || pair.reply_bytes() <= room => {
+                    room = room.saturating_sub(pair.reply_bytes());
+                    batch.pairs.push(pair);
                 }
-                batch.is_last = step == Step::End;
-                break;
-            };
-            let pair = Pair { key, value };
-            if !batch.pairs.is_empty() && pair.reply_bytes() > room {
-                self.left_over = Some(pair);
-                break;
+                Err(status) if batch.pairs.is_empty() => return Err(status),
+                Err(Status::EndOfRange) => {
+                    batch.is_last = true;
+                    break;
+                }
+                Err(Status::AskAgain) => break,
+                // The host gets what was read; the pair or the error is the next command's.
+                Ok(_) | Err(_) => {
+                    self.left_over = Some(outcome);
+                    break;
+                }
             }
-            room = room.saturating_sub(pair.reply_bytes());
-            batch.pairs.push(pair);
         }
         Ok(batch)
     }

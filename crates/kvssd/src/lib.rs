@@ -18,6 +18,7 @@
 mod catalogue;
 mod design;
 mod drive;
+mod handles;
 mod index;
 mod iterators;
 mod opcode;
@@ -30,8 +31,9 @@ mod status;
 pub use catalogue::CatalogueError;
 pub use design::Design;
 pub use drive::{DriveOptions, KeyFormat, KvDrive, Retrieved, SetupError, StoreMode};
+pub use handles::IteratorHandle;
 pub use index::{Index, IndexOptions};
-pub use iterators::{Batch, IteratorHandle, Pair};
+pub use iterators::{Batch, Pair};
 pub use opcode::{Opcode, Transfer};
 pub use power::{PoweredOff, RecoverError};
 pub use profile::{Controller, DeviceProfile, Dram, HostLink};

@@ -101,6 +101,10 @@ impl Medium for RawFlash {
         async move { read.await.map_err(|_| Unreadable(page)) }
     }
 
+    fn hurry(&self, page: PageNo) {
+        self.flash.hurry(self.layout.page_of(page));
+    }
+
     fn skip(&self, first: PageNo) -> impl Future<Output = ()> + use<> {
         let (flash, address) = (self.flash.clone(), self.layout.page_of(first));
         let unit = self.layout.geometry.program_unit() as usize;

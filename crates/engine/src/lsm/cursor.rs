@@ -103,6 +103,13 @@ impl Cursors {
         stored_at(snapshot, level, self.levels[level].segment + 1)
     }
 
+    /// Nothing more is wanted of a level.
+    pub(crate) fn finish(&mut self, snapshot: &Snapshot, level: usize) {
+        let cursor = &mut self.levels[level];
+        cursor.segment = snapshot.version.level(level).len();
+        cursor.page = None;
+    }
+
     /// Gives a cursor the segment it needs.
     pub(crate) fn supply(&mut self, snapshot: &Snapshot, needed: Needed, page: PageImage) {
         let cursor = &mut self.levels[needed.level];

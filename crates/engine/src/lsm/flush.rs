@@ -106,6 +106,8 @@ impl<M: Medium> Inner<M> {
         self.bury_segments(&level, range.clone());
         self.publish(vec![LevelEdit { level: 0, range, new }]);
         self.memtables.borrow_mut().frozen.pop_front();
+        // From now on the memtable is memory of the snapshots that share it, if any.
+        self.expire_for_memory();
         self.flushes.set(self.flushes.get() + 1);
         self.unclaim(&[0]);
         self.store.room.notify_all();

@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 use crate::lsm::Inner;
 use crate::lsm::collect::WORTH_COLLECTING;
+use crate::lsm::snapshot::Expiry;
 use crate::store::medium::Medium;
 
 /// Whether clients may write.
@@ -52,8 +53,12 @@ impl<M: Medium> Inner<M> {
     /// there may be something to collect now.
     pub(crate) fn consider_being_full(&self) -> bool {
         let is_short = !self.has_extents_for_clients();
-        if is_short && self.snapshots_hold_garbage() && self.expire_oldest_snapshot() {
-            return true;
+        if is_short && self.snapshots_hold_garbage() {
+            match self.expire_for_space() {
+                Expiry::Done => return true,
+                Expiry::UnderWay => return false, // its pin wakes us when it goes
+                Expiry::Nothing => {}
+            }
         }
         let is_squeezed = self.is_squeezed();
         let is_stuck = is_short && self.is_starved() && self.is_quiet();

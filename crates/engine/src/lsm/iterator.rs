@@ -3,13 +3,15 @@
 //! One Next: merge on to the next key that has a value; with degree D, ask for the value of the pair
 //! D further on; wait for this pair's value. Segments of levels that are not in memory are read
 //! when a cursor comes to them, or, with index prefetch, while the segment before is in use.
-//! Reading ahead never blocks a command: where the merge would need a segment that has not come
-//! yet, it goes on at the next command.
+//! With index prefetch, reading ahead never blocks a command: where the merge would need a segment
+//! that has not come yet, it goes on at the next command. Without, the merge reads segments when it
+//! comes to them, ahead of the pair at hand or not. A command that waits for something it asked for
+//! ahead of time makes that read urgent.
 //!
 //! Invariants: what an iterator returns depends on its snapshot alone, not on degree, prefetch or
 //! what runs beside it; reads under way hold the snapshot, so its extents stay until they end.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -20,6 +22,7 @@ use crate::effort::Effort;
 use crate::error::EngineError;
 use crate::format::pointer::Pointer;
 use crate::lsm::cursor::{Cursors, Merged, Needed};
+use crate::lsm::fetch::{Fetch, Pages, UnderWay, fetch};
 use crate::lsm::snapshot::{Hold, Snapshot};
 use crate::lsm::{Engine, Inner};
 use crate::options::IteratorOptions;
@@ -44,6 +47,8 @@ pub struct EngineIterator<M: Medium> {
     upper_bound: Option<Box<[u8]>>,
     position: Option<Position>,
     pages: Rc<RefCell<Pages>>,
+    /// Length of the longest value so far: what a buffer has to be reckoned with.
+    longest: Cell<u32>,
 }
 
 /// Where an iterator stands.
@@ -65,34 +70,6 @@ struct Ahead {
 struct Item {
     key: Box<[u8]>,
     value: Fetch,
-}
-
-enum Fetch {
-    Ready(Value),
-    Demand(Pointer),
-    /// Asked for ahead of time.
-    UnderWay(JoinHandle<Result<Value, EngineError>>),
-}
-
-/// Pages of values that an iterator read last.
-struct Pages {
-    kept: VecDeque<(PageNo, PageImage)>,
-    most: usize,
-}
-
-impl Pages {
-    fn get(&self, page: PageNo) -> Option<PageImage> {
-        self.kept.iter().find(|(kept, _)| *kept == page).map(|(_, image)| image.clone())
-    }
-
-    fn keep(&mut self, page: PageNo, image: PageImage) {
-        if self.get(page).is_none() {
-            self.kept.push_back((page, image));
-        }
-        if self.kept.len() > self.most {
-            self.kept.pop_front();
-        }
-    }
 }
 
 /// How the merge came along.
@@ -128,7 +105,8 @@ impl<M: Medium> Engine<M> {
             options,
             upper_bound: upper_bound.map(Into::into),
             position: None,
-            pages: Rc::new(RefCell::new(Pages { kept: VecDeque::new(), most })),
+            pages: Rc::new(RefCell::new(Pages::new(most))),
+            longest: Cell::new(inner.surroundings.expected_value_bytes),
         })
     }
 }
@@ -211,16 +189,18 @@ impl<M: Medium> EngineIterator<M> {
             }
         }
         let item = position.ring.pop_front().expect("there is one now");
+        let was_asked_for = matches!(item.value, Fetch::UnderWay(_));
         // The command's own read is on its way before those that are only wanted later.
         let item = self.start(item, snapshot, ahead > 0 || self.options.value_prefetch > 0);
-        self.look_ahead(position, snapshot, ahead, &mut budget, &mut effort).await?;
+        self.look_ahead(position, snapshot, ahead, &mut budget, &mut effort).await;
         self.spend(work, effort).await;
-        let value = self.finish(&item.key, item.value).await?;
+        let value = self.finish(&item.key, item.value, was_asked_for).await?;
+        self.longest.set(self.longest.get().max(value.len()));
         Ok(Step::Pair(item.key, value))
     }
 
     /// Asks for the values of pairs that will be asked for: `ahead` in this request, or the degree
-    /// of prefetching, whichever is more.
+    /// of prefetching, whichever is more. Damage that it meets is for the command that comes there.
     async fn look_ahead(
         &self,
         position: &mut Position,
@@ -228,25 +208,31 @@ impl<M: Medium> EngineIterator<M> {
         ahead: u32,
         budget: &mut u32,
         effort: &mut Effort,
-    ) -> Result<(), EngineError> {
+    ) {
         let most = ahead.max(self.options.value_prefetch).min(self.values_in_buffer()) as usize;
-        while position.ring.len() < most && !position.is_at_end {
+        while position.ring.len() < most && self.under_way() <= most && !position.is_at_end {
             // Without index prefetch the merge reads what it needs when it needs it.
             let may_wait = !self.options.index_prefetch;
-            match self.merge_on(position, snapshot, budget, effort, may_wait).await? {
-                Progress::Item(item) => {
+            match self.merge_on(position, snapshot, budget, effort, may_wait).await {
+                Ok(Progress::Item(item)) => {
                     let is_asked_for = position.ring.len() < ahead as usize;
                     position.ring.push_back(self.start_ahead(item, snapshot, is_asked_for));
                 }
-                Progress::End | Progress::Budget | Progress::Missing => break,
+                Ok(Progress::End | Progress::Budget | Progress::Missing) | Err(_) => break,
             }
         }
-        Ok(())
     }
 
-    /// Values of the expected length that fit in the iterator's buffer.
+    /// Values being read; those that a Seek left behind among them, so that Seek after Seek does
+    /// not pile up reads that nobody wants.
+    fn under_way(&self) -> usize {
+        Rc::strong_count(&self.pages) - 1 // each read has the pages to put its own there
+    }
+
+    /// Values that fit in the iterator's buffer, by the longest one that was expected or came:
+    /// pointers hold no lengths, so how long those ahead are shows only when they are read.
     fn values_in_buffer(&self) -> u32 {
-        let value = u64::from(self.inner.surroundings.expected_value_bytes);
+        let value = u64::from(self.longest.get());
         let page = u64::from(self.inner.store.shape.page_bytes);
         let takes = if value < page { value } else { value.next_multiple_of(page) };
         (self.options.buffer_bytes / takes.max(1)).max(1) as u32
@@ -301,6 +287,10 @@ impl<M: Medium> EngineIterator<M> {
         loop {
             let needed = position.cursors.needed(snapshot);
             let Some(first) = needed.first().copied() else { return Ok(true) };
+            if self.is_beyond(snapshot, first) {
+                position.cursors.finish(snapshot, first.level);
+                continue;
+            }
             let ahead = position.ahead[first.level].take_if(|a| a.segment == first.segment);
             let page = match ahead {
                 Some(ahead) if !ahead.read.is_finished() && !may_wait => {
@@ -308,9 +298,12 @@ impl<M: Medium> EngineIterator<M> {
                     return Ok(false);
                 }
                 Some(ahead) => {
-                    let has_come = ahead.read.is_finished();
+                    let is_waited_for = !ahead.read.is_finished();
                     self.inner.stats.borrow_mut().iterators.index_prefetch_waits +=
-                        u64::from(!has_come);
+                        u64::from(is_waited_for);
+                    if is_waited_for {
+                        self.inner.store.medium.hurry(first.page);
+                    }
                     ahead.read.await?
                 }
                 None if !may_wait => return Ok(false),
@@ -332,7 +325,10 @@ impl<M: Medium> EngineIterator<M> {
     ) -> Result<u64, EngineError> {
         let mut count = 0;
         loop {
-            let needed = position.cursors.needed(snapshot);
+            let mut needed = position.cursors.needed(snapshot);
+            for beyond in needed.extract_if(.., |needed| self.is_beyond(snapshot, *needed)) {
+                position.cursors.finish(snapshot, beyond.level);
+            }
             if needed.is_empty() {
                 self.prefetch_index(position, snapshot);
                 return Ok(count);
@@ -404,25 +400,48 @@ impl<M: Medium> EngineIterator<M> {
     ) -> Item {
         let (inner, snapshot) = (Rc::clone(&self.inner), Rc::clone(snapshot));
         let (pages, wanted) = (Rc::clone(&self.pages), key.clone());
+        let (page, _) = inner.store.format.locate(pointer);
+        let class = Rc::new(Cell::new(class));
+        let for_reads = Rc::clone(&class);
         let read = self.inner.store.handle.spawn("value prefetch", async move {
             let _snapshot = snapshot;
-            fetch(&inner, &pages, &wanted, pointer, class).await
+            fetch(&inner, &pages, &wanted, pointer, &for_reads).await
         });
-        Item { key, value: Fetch::UnderWay(read) }
+        Item { key, value: Fetch::UnderWay(UnderWay { page, class, read }) }
     }
 
-    async fn finish(&self, key: &[u8], value: Fetch) -> Result<Value, EngineError> {
+    async fn finish(
+        &self,
+        key: &[u8],
+        value: Fetch,
+        was_asked_for: bool,
+    ) -> Result<Value, EngineError> {
         match value {
             Fetch::Ready(value) => Ok(value),
             Fetch::Demand(pointer) => {
-                fetch(&self.inner, &self.pages, key, pointer, IoClass::ClientRead).await
+                let class = Cell::new(IoClass::ClientRead);
+                fetch(&self.inner, &self.pages, key, pointer, &class).await
             }
-            Fetch::UnderWay(read) => {
-                let has_come = read.is_finished();
+            Fetch::UnderWay(value) => {
+                let is_waited_for = was_asked_for && !value.read.is_finished();
                 self.inner.stats.borrow_mut().iterators.value_prefetch_waits +=
-                    u64::from(!has_come);
-                read.await
+                    u64::from(is_waited_for);
+                if is_waited_for {
+                    self.hurry(&value);
+                }
+                value.read.await
             }
+        }
+    }
+
+    /// Makes the reads of a value urgent: those to come, and those under way.
+    fn hurry(&self, value: &UnderWay) {
+        value.class.set(IoClass::ClientRead);
+        let payload = self.inner.store.shape.payload_bytes;
+        let last = value.page.0 + self.longest.get() / payload;
+        let medium_end = self.inner.store.shape.extents * self.inner.store.shape.pages_per_extent;
+        for page in value.page.0..=last.min(medium_end - 1) {
+            self.inner.store.medium.hurry(PageNo(page));
         }
     }
 
@@ -445,25 +464,4 @@ impl<M: Medium> Drop for EngineIterator<M> {
     fn drop(&mut self) {
         self.leave();
     }
-}
-
-/// Reads a value, from a page that the iterator still has if it can.
-async fn fetch<M: Medium>(
-    inner: &Inner<M>,
-    pages: &RefCell<Pages>,
-    key: &[u8],
-    pointer: Pointer,
-    class: IoClass,
-) -> Result<Value, EngineError> {
-    let (page, _) = inner.store.format.locate(pointer);
-    let kept = pages.borrow().get(page);
-    let image = if let Some(image) = kept {
-        inner.stats.borrow_mut().iterators.page_hits += 1;
-        image
-    } else {
-        let image = inner.store.read_shared(page, class).await?;
-        pages.borrow_mut().keep(page, image.clone());
-        image
-    };
-    inner.store.value_in(&image, key, pointer, class).await
 }

@@ -17,7 +17,6 @@ use crate::lsm::Inner;
 use crate::lsm::memory::DESCRIPTOR_OVERHEAD_BYTES;
 use crate::lsm::memtable::SharedMemtable;
 use crate::lsm::version::Version;
-use crate::store::extents::State;
 use crate::store::medium::Medium;
 use crate::store::pins::Pin;
 
@@ -30,7 +29,7 @@ pub(crate) struct Snapshot {
     pub version: Rc<Version>,
     number: u64,
     registry: Snapshots,
-    _pin: Pin,
+    pin: Pin,
 }
 
 impl Drop for Snapshot {
@@ -63,7 +62,7 @@ pub struct SnapshotInfo {
     pub number: u64,
     /// How long it has lived.
     pub age: Nanos,
-    /// Extents that are kept for it (and maybe for others) alone.
+    /// Extents that nothing refers to any more but it, and other snapshots maybe.
     pub extents_held: u64,
 }
 
@@ -117,11 +116,29 @@ impl Snapshots {
         live.iter().filter_map(|(number, live)| Some((*number, live.hold.upgrade()?))).collect()
     }
 
+    /// Whether one lives that nobody holds any more: a command under way or a read ahead of one has
+    /// it, and it goes when that ends.
+    fn is_any_leaving(&self) -> bool {
+        let is_held = |hold: Rc<Hold>| hold.snapshot.borrow().is_some();
+        self.shared.live.borrow().values().any(|live| !live.hold.upgrade().is_some_and(is_held))
+    }
+
     /// Takes the oldest snapshot away from whoever holds it. False if nobody holds any.
     fn expire_oldest(&self) -> bool {
         let taken = self.holds().into_iter().find_map(|(_, hold)| hold.snapshot.take());
         taken.is_some()
     }
+}
+
+/// What came of the wish that a snapshot expire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Expiry {
+    /// One has expired.
+    Done,
+    /// One is expiring: a command still uses it.
+    UnderWay,
+    /// There is none.
+    Nothing,
 }
 
 /// Bytes of a reference to a descriptor in a view.
@@ -146,7 +163,7 @@ impl<M: Medium> Inner<M> {
             version: Rc::clone(&self.version.borrow()),
             number,
             registry: registry.clone(),
-            _pin: self.store.pins.pin(self.store.extents.borrow().opened()),
+            pin: self.store.pins.pin(self.store.extents.borrow().opened()),
         });
         let hold = Rc::new(Hold {
             snapshot: RefCell::new(Some(snapshot)),
@@ -160,6 +177,9 @@ impl<M: Medium> Inner<M> {
 
     /// What snapshots cost now.
     pub(crate) fn snapshot_memory(&self) -> SnapshotMemory {
+        if self.snapshots.newest().is_none() {
+            return SnapshotMemory::default(); // what compactions have in hand is not theirs
+        }
         let in_use = self.pool.in_use();
         let version = self.version.borrow();
         let totals = version.levels().iter().map(|level| level.totals());
@@ -195,18 +215,28 @@ impl<M: Medium> Inner<M> {
         bytes
     }
 
-    /// Lets snapshots expire, oldest first, until memory is within its budget.
+    /// Lets snapshots expire, oldest first, until memory is within its budget. One that a command
+    /// still uses gives its memory back when that ends; younger ones need not go for it. Costs a
+    /// look at an empty map when there are no snapshots.
     pub(crate) fn expire_for_memory(&self) {
         let is_over = || self.snapshot_memory().total() > self.surroundings.iterator_dram_bytes;
         while self.snapshots.newest().is_some() && is_over() {
-            if !self.expire_oldest_snapshot() {
-                return; // commands under way hold the rest; they end soon
+            if self.snapshots.is_any_leaving() || !self.expire_oldest_snapshot() {
+                return;
             }
         }
     }
 
+    /// Lets the oldest snapshot expire to gain space, unless one is on its way out already.
+    pub(crate) fn expire_for_space(&self) -> Expiry {
+        if self.snapshots.is_any_leaving() {
+            return Expiry::UnderWay;
+        }
+        if self.expire_oldest_snapshot() { Expiry::Done } else { Expiry::Nothing }
+    }
+
     /// Lets the oldest snapshot expire. False if there is none to expire.
-    pub(crate) fn expire_oldest_snapshot(&self) -> bool {
+    fn expire_oldest_snapshot(&self) -> bool {
         let has_expired = self.snapshots.expire_oldest();
         self.stats.borrow_mut().snapshots_expired += u64::from(has_expired);
         has_expired
@@ -216,12 +246,10 @@ impl<M: Medium> Inner<M> {
     pub(crate) fn snapshot_infos(&self) -> Vec<SnapshotInfo> {
         let now = self.store.handle.now();
         let holds = self.snapshots.holds();
-        let extents = self.store.extents.borrow();
-        let held = extents.iter().filter(|(_, extent)| extent.state == State::Releasing).count();
-        let info = |(number, hold): &(u64, Rc<Hold>)| SnapshotInfo {
-            number: *number,
-            age: now - hold.created,
-            extents_held: (held as u64).min(self.store.held() as u64),
+        let info = |(number, hold): &(u64, Rc<Hold>)| {
+            let snapshot = hold.snapshot.borrow();
+            let held = snapshot.as_ref().map_or(0, |snapshot| self.store.held_by(&snapshot.pin));
+            SnapshotInfo { number: *number, age: now - hold.created, extents_held: held as u64 }
         };
         holds.iter().map(info).collect()
     }

@@ -85,6 +85,9 @@ pub trait Medium: 'static {
         class: IoClass,
     ) -> impl Future<Output = Result<PageImage, Unreadable>> + use<Self>;
 
+    /// A client waits now for `page`, which is being read as a prefetch. Does nothing if it is not.
+    fn hurry(&self, page: PageNo);
+
     /// After a power cut: gets the append unit at `first`, which was handed out before and of which
     /// nobody knows how far it came, out of the way of those behind it. Units of an extent are
     /// skipped in order. What is in them is lost.

@@ -32,6 +32,15 @@ struct Shared {
 pub(crate) struct Pin {
     shared: Rc<Shared>,
     number: u64,
+    /// Extents opened when it was made.
+    opened: u64,
+}
+
+impl Pin {
+    /// Whether it needs an extent that was the `age`th to be opened and in use until `until`.
+    pub(crate) fn holds(&self, age: u64, until: Moment) -> bool {
+        self.number < until.0 && self.opened >= age
+    }
 }
 
 /// A moment between pins.
@@ -48,7 +57,7 @@ impl Pins {
     pub(crate) fn pin(&self, opened: u64) -> Pin {
         let number = self.shared.next.replace(self.shared.next.get() + 1);
         self.shared.live.borrow_mut().insert(number, opened);
-        Pin { shared: Rc::clone(&self.shared), number }
+        Pin { shared: Rc::clone(&self.shared), number, opened }
     }
 
     /// Now.
@@ -92,6 +101,8 @@ mod tests {
         assert!(!pins.holds(3, before), "retired before");
         let later = pins.pin(20);
         assert!(pins.holds(15, pins.now()) && !pins.holds(15, now));
+        assert!(pin.holds(10, now) && !pin.holds(11, now) && !pin.holds(3, before));
+        assert!(later.holds(15, pins.now()) && !later.holds(3, now));
         drop(pin);
         assert!(!pins.holds(3, now), "the later pin was made after it was retired");
         drop(later);

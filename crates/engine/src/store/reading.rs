@@ -17,11 +17,19 @@ impl<M: Medium> PageStore<M> {
     /// Reads a page; reads of clients share what is under way.
     async fn read_raw(&self, page: PageNo, class: IoClass) -> Result<PageImage, EngineError> {
         let read = if class == IoClass::ClientRead {
-            self.shared_reads.read(page, || self.medium.read(page, class)).await
+            self.share(page, class).await
         } else {
             self.medium.read(page, class).await
         };
         read.map_err(|_| EngineError::Corrupt(page))
+    }
+
+    /// Reads a page, or joins a read of it. Whoever joins a prefetch on demand makes it urgent.
+    async fn share(&self, page: PageNo, class: IoClass) -> Result<PageImage, Unreadable> {
+        if class == IoClass::ClientRead && self.shared_reads.is_under_way(page) {
+            self.medium.hurry(page);
+        }
+        self.shared_reads.read(page, || self.medium.read(page, class)).await
     }
 
     /// Reads a page and checks that it is what was written there.
@@ -89,7 +97,7 @@ impl<M: Medium> PageStore<M> {
         page: PageNo,
         class: IoClass,
     ) -> Result<PageImage, EngineError> {
-        let read = self.shared_reads.read(page, || self.medium.read(page, class)).await;
+        let read = self.share(page, class).await;
         self.check_page(page, read.map_err(|_| EngineError::Corrupt(page))?)
     }
 

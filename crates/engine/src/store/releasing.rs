@@ -6,7 +6,7 @@ use crate::planted::Fault;
 use crate::store::PageStore;
 use crate::store::extents::{Purpose, State};
 use crate::store::medium::{ExtentId, Medium};
-use crate::store::pins::Moment;
+use crate::store::pins::{Moment, Pin};
 
 impl<M: Medium> PageStore<M> {
     /// Nothing refers to the extent any more: it becomes free once nobody can still be on the way
@@ -14,30 +14,39 @@ impl<M: Medium> PageStore<M> {
     pub(crate) fn retire(self: &Rc<Self>, id: ExtentId) {
         self.extents.borrow_mut().set_state(id, State::Releasing);
         let (store, now) = (Rc::clone(self), self.pins.now());
+        self.retired.borrow_mut().insert(id, now);
         self.handle.spawn("release", async move {
-            store.wait_for_pins(id, now).await;
+            if store.respects_pins(id) {
+                let age = store.extents.borrow().get(id).age;
+                store.pins.let_go(age, now).await;
+            }
             store.release(id).await;
         });
     }
 
-    async fn wait_for_pins(&self, id: ExtentId, until: Moment) {
-        let age = self.extents.borrow().get(id).age;
-        if !self.respects_pins(id) || !self.pins.holds(age, until) {
-            return;
-        }
-        self.held.set(self.held.get() + 1);
-        self.pins.let_go(age, until).await;
-        self.held.set(self.held.get() - 1);
-    }
-
     /// Extents on their way to being free, apart from those that snapshots hold.
     pub(crate) fn releasing(&self) -> usize {
-        self.extents.borrow().releasing() - self.held.get()
+        self.extents.borrow().releasing() - self.held()
     }
 
-    /// Extents that nothing but snapshots refers to.
+    /// Extents that nothing but snapshots refers to. Asked of the pins, not counted: the space of
+    /// a snapshot that has gone is in sight at once, before its extents' tasks have run.
     pub(crate) fn held(&self) -> usize {
-        self.held.get()
+        self.count_retired(|age, until| self.pins.holds(age, until))
+    }
+
+    /// Extents that `pin`, among others maybe, keeps from being released.
+    pub(crate) fn held_by(&self, pin: &Pin) -> usize {
+        self.count_retired(|age, until| pin.holds(age, until))
+    }
+
+    fn count_retired(&self, is_needed: impl Fn(u64, Moment) -> bool) -> usize {
+        let extents = self.extents.borrow();
+        let retired = self.retired.borrow();
+        let counts = |(id, until): &(&ExtentId, &Moment)| {
+            self.respects_pins(**id) && is_needed(extents.get(**id).age, **until)
+        };
+        retired.iter().filter(counts).count()
     }
 
     /// Whether a snapshot may still read the extent.
@@ -61,6 +70,7 @@ impl<M: Medium> PageStore<M> {
         }
         let _turn = self.erasing.acquire(1).await;
         self.medium.release(id).await;
+        self.retired.borrow_mut().remove(&id);
         self.extents.borrow_mut().set_state(id, State::Free);
         self.work.notify_all();
         self.room.notify_all();

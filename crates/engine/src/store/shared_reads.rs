@@ -74,6 +74,10 @@ impl SharedReads {
         outcome
     }
 
+    pub(crate) fn is_under_way(&self, page: PageNo) -> bool {
+        self.pages.borrow().contains(&page)
+    }
+
     /// Joins a read of `page`, if one is under way.
     fn follow(&self, page: PageNo) -> Option<Rc<Follower>> {
         let place = self.pages.borrow().iter().position(|other| *other == page)?;

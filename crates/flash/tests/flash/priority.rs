@@ -34,6 +34,34 @@ fn prefetches_come_between_demand_and_background() {
 }
 
 #[test]
+fn a_prefetch_that_is_waited_for_is_on_demand() {
+    let drive = Drive::new(&profile());
+    let first = drive.read(0, 0, CLIENT);
+    let prefetches = [1, 2].map(|at| drive.read_page(u64::from(at), 0, at, IoClass::ValuePrefetch));
+    let demand = drive.read(3, 0, CLIENT);
+    drive.hurry(4, 0, 2);
+    drive.hurry(4, 0, 9); // nobody reads that
+    let late = drive.read(5, 0, CLIENT);
+    assert_eq!(drive.ends([first, demand, late]), [46, 92, 184]);
+    assert_eq!(drive.ends(prefetches), [230, 138]);
+}
+
+#[test]
+fn a_prefetch_on_the_bus_does_not_keep_demand_reads_from_its_die() {
+    let mut profile = profile_of(1, 4);
+    profile.timing.channel_mb_per_s = 200.0; // 25 us a page: three reading dies fill the bus
+    let drive = Drive::new(&profile);
+    let mut reads = Vec::new();
+    for die in 1..4 {
+        reads.extend((0..200).map(|_| drive.read(0, die, CLIENT)));
+    }
+    let prefetch = drive.read(10, 0, IoClass::ValuePrefetch);
+    let behind = drive.read(20, 0, CLIENT);
+    let (prefetch, behind) = (drive.end(prefetch), drive.end(behind));
+    assert!(behind < 600, "the prefetch ended at {prefetch} us, the read behind it at {behind} us");
+}
+
+#[test]
 fn background_work_passed_over_until_its_deadline_goes_first() {
     let mut profile = profile();
     profile.timing.background_deadline_us = 100.0;

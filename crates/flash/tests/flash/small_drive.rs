@@ -109,11 +109,31 @@ impl Drive {
 
     /// Reads a page of block 0 of `die` at `at`; when that ended.
     pub(crate) fn read(&self, at: u64, die: u32, class: IoClass) -> JoinHandle<(bool, u64)> {
-        let page = self.page(die, 0, 0);
+        self.read_page(at, die, 0, class)
+    }
+
+    /// The same for another page of that block.
+    pub(crate) fn read_page(
+        &self,
+        at: u64,
+        die: u32,
+        index: u32,
+        class: IoClass,
+    ) -> JoinHandle<(bool, u64)> {
+        let page = self.page(die, 0, index);
         self.at(at, move |flash| {
             let read = flash.read(page, class);
             async { read.await.is_ok() }
         })
+    }
+
+    /// Says at `at` that somebody waits for a page of block 0 of `die`.
+    pub(crate) fn hurry(&self, at: u64, die: u32, index: u32) {
+        let page = self.page(die, 0, index);
+        drop(self.at(at, move |flash| {
+            flash.hurry(page);
+            std::future::ready(())
+        }));
     }
 
     /// Programs the first unit of block 1 of `die` at `at`; when that ended.

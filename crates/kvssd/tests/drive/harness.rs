@@ -1,9 +1,9 @@
 //! A small drive for tests: small enough that everything a large one does happens within a few
 //! thousand commands.
 
-use engine::{HashOptions, Options, Planted};
+use engine::{Engine, HashOptions, Options, Planted};
 use flash::{Flash, NandArray};
-use kvssd::{DeviceProfile, DriveOptions, IndexOptions, KvDrive, PoweredOff};
+use kvssd::{DeviceProfile, DriveOptions, IndexOptions, KvDrive, PoweredOff, RawFlash};
 use runtime::{Rng, Runtime};
 
 /// 2 channels x 2 dies x 32 blocks x 8 pages of 1 KiB: 32 superblocks of 32 KiB.
@@ -54,6 +54,11 @@ pub(crate) fn small_design(design: Options) -> DriveOptions {
     small(Options { memtable_bytes: 4 << 10, ..design })
 }
 
+/// The options of the LSM-tree of a drive.
+pub(crate) fn tree_of(options: &mut DriveOptions) -> &mut Options {
+    options.engine.lsm_mut().expect("it has an LSM-tree")
+}
+
 /// Expected sizes that suit a small drive.
 pub(crate) fn small(index: impl Into<IndexOptions>) -> DriveOptions {
     let options = DriveOptions::new(index);
@@ -80,6 +85,11 @@ pub(crate) fn small_hash_options() -> DriveOptions {
 pub(crate) fn with_fault(fault: Option<engine::Fault>) -> DriveOptions {
     let planted = fault.map_or_else(Planted::default, Planted::new);
     DriveOptions { planted, ..small_options() }
+}
+
+/// The LSM-tree of a drive.
+pub(crate) fn tree(drive: &KvDrive) -> &Engine<RawFlash> {
+    drive.engine().lsm().expect("it has an LSM-tree")
 }
 
 /// A drive and the runtime it runs in.
