@@ -93,6 +93,8 @@ pub(crate) struct Inner<M> {
     /// Compact everything down, to find garbage that upper levels hide.
     pub is_squeezing: Cell<bool>,
     pub sweep: Sweep,
+    /// When background work will be woken because a snapshot's grace ends.
+    pub wakes_at: Cell<Nanos>,
     /// A flush waits for space.
     pub flush_is_starved: Cell<bool>,
     /// Pages of the slice that there was no space for last; 0 if there was.
@@ -154,6 +156,7 @@ impl<M: Medium> Engine<M> {
             fullness: Cell::new(Fullness::Room),
             is_squeezing: Cell::new(false),
             sweep: Sweep::default(),
+            wakes_at: Cell::new(Nanos::ZERO),
             flush_is_starved: Cell::new(false),
             short_of: Cell::new(0),
             compaction_buffers: Cell::new(0),

@@ -34,6 +34,10 @@ use crate::store::space::{Claimant, Promise};
 /// Extents fuller than this are not worth collecting, as long as there is a choice.
 pub(crate) const WORTH_COLLECTING: f64 = 0.95;
 
+/// Collected extents that may wait for snapshots at a time, before no more are collected under
+/// snapshots.
+const MOST_HELD: usize = 4;
+
 /// An object of a victim.
 struct Candidate {
     pointer: Pointer,
@@ -102,23 +106,26 @@ impl<M: Medium> Inner<M> {
         if !is_due || !self.store.is_healthy() || self.has_given_up() {
             return None;
         }
+        // A pinned extent is released only when its snapshots are gone. Most are gone soon, so such
+        // extents go as well when there are no others, as long as few already wait.
+        self.victim_among(|id| !self.store.is_pinned(id)).or_else(|| {
+            let few_wait = self.store.held() < MOST_HELD;
+            if few_wait { self.victim_among(|_| true) } else { None }
+        })
+    }
+
+    fn victim_among(&self, may_go: impl Fn(ExtentId) -> bool) -> Option<ExtentId> {
         let extents = self.store.extents.borrow();
         let is_meta = |id| extents.get(id).purpose == Purpose::Meta;
+        let may_go = |id| self.store.is_published(id) && may_go(id);
         if self.is_starved() {
-            let may_go = |id| is_meta(id) && self.may_collect(id);
-            let victim = extents.choose_victim(1.0, may_go);
+            let victim = extents.choose_victim(1.0, |id| is_meta(id) && may_go(id));
             if victim.is_some() {
                 return victim;
             }
         }
-        let may_go = |id| (is_meta(id) || self.can_move(id)) && self.may_collect(id);
+        let may_go = |id| (is_meta(id) || self.can_move(id)) && may_go(id);
         extents.choose_victim(WORTH_COLLECTING, may_go)
-    }
-
-    /// Whether collecting an extent makes sense now: nobody writes to it any more, and it would be
-    /// released afterwards.
-    fn may_collect(&self, id: ExtentId) -> bool {
-        self.store.is_published(id) && !self.store.is_pinned(id)
     }
 
     /// Whether there is space for what is in use in a data extent: once begun, it is to be ended.

@@ -1,6 +1,9 @@
 //! When is the store full? And what is given up before it is.
 
 use std::cell::Cell;
+use std::rc::Rc;
+
+use runtime::Nanos;
 
 use crate::lsm::Inner;
 use crate::lsm::collect::WORTH_COLLECTING;
@@ -57,6 +60,10 @@ impl<M: Medium> Inner<M> {
             match self.expire_for_space() {
                 Expiry::Done => return true,
                 Expiry::UnderWay => return false, // its pin wakes us when it goes
+                Expiry::NotBefore(until) => {
+                    self.wake_at(until);
+                    return false;
+                }
                 Expiry::Nothing => {}
             }
         }
@@ -81,6 +88,18 @@ impl<M: Medium> Inner<M> {
             self.store.room.notify_all();
         }
         false
+    }
+
+    /// Wakes background work at an instant, unless it will be woken by then anyway.
+    fn wake_at(&self, until: Nanos) {
+        if self.wakes_at.get() <= self.store.handle.now() {
+            self.wakes_at.set(until);
+            let (handle, work) = (self.store.handle.clone(), Rc::clone(&self.store.work));
+            self.store.handle.spawn("end of a grace period", async move {
+                handle.sleep_until(until).await;
+                work.notify_all();
+            });
+        }
     }
 
     /// Whether extents could be released or collected, were it not for snapshots.

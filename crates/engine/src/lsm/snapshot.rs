@@ -137,9 +137,14 @@ pub(crate) enum Expiry {
     Done,
     /// One is expiring: a command still uses it.
     UnderWay,
+    /// The oldest may live until then: most are gone by themselves before.
+    NotBefore(Nanos),
     /// There is none.
     Nothing,
 }
+
+/// How long a snapshot may hold back space that writers wait for: a scan of some thousand pairs.
+const GRACE: Nanos = Nanos(100_000_000);
 
 /// Bytes of a reference to a descriptor in a view.
 const REFERENCE_BYTES: u64 = 4;
@@ -231,6 +236,11 @@ impl<M: Medium> Inner<M> {
     pub(crate) fn expire_for_space(&self) -> Expiry {
         if self.snapshots.is_any_leaving() {
             return Expiry::UnderWay;
+        }
+        let oldest = self.snapshots.holds().first().map(|(_, hold)| hold.created);
+        let until = oldest.map_or(Nanos::ZERO, |created| created + GRACE);
+        if self.store.handle.now() < until {
+            return Expiry::NotBefore(until);
         }
         if self.expire_oldest_snapshot() { Expiry::Done } else { Expiry::Nothing }
     }

@@ -17,7 +17,7 @@ fn key(i: u64) -> Vec<u8> {
 fn fill_and_read(max_entry_bytes: u32) -> AcceleratorWork {
     let mut device = small_device();
     device.accelerator.as_mut().expect("it has one").max_entry_bytes = max_entry_bytes;
-    let machine = Machine::format(1, &device, small_design(Options::pink_hw()));
+    let machine = Machine::format(1, &device, small_design(&Options::pink_hw()));
     let drive = machine.drive.clone();
     machine.rt.block_on(async move {
         for i in 0..KEYS {
@@ -59,7 +59,7 @@ fn a_device_without_an_accelerator_says_so() {
     device.accelerator = None;
     let rt = Runtime::new(1);
     let format = |design: Options| {
-        KvDrive::format(&rt.handle(), &device, small_design(design))
+        KvDrive::format(&rt.handle(), &device, small_design(&design))
             .map(drop)
             .map_err(|e| e.to_string())
     };

@@ -40,7 +40,7 @@ async fn mean_reads(drive: KvDrive) -> (f64, f64) {
 
 #[test]
 fn filters_spare_reads_stay_in_the_budget_and_outlive_a_power_cut() {
-    let (device, options) = (small_device(), small_design(Options::lightstore()));
+    let (device, options) = (small_device(), small_design(&Options::lightstore()));
     let machine = Machine::format(1, &device, options.clone());
     machine.rt.block_on(fill(machine.drive.clone()));
     let (found, missing) = machine.rt.block_on(mean_reads(machine.drive.clone()));
@@ -63,7 +63,7 @@ fn without_memory_for_filters_more_is_read_and_nothing_waits() {
     let mut device = small_device();
     // Level lists of these many keys fit, and hardly anything besides.
     device.dram.index_bytes = 9 << 10;
-    let machine = Machine::format(1, &device, small_design(Options::lightstore()));
+    let machine = Machine::format(1, &device, small_design(&Options::lightstore()));
     machine.rt.block_on(fill(machine.drive.clone()));
     let (found, missing) = machine.rt.block_on(mean_reads(machine.drive.clone()));
     let memory = machine.drive.memory();

@@ -50,8 +50,8 @@ pub(crate) fn small_options() -> DriveOptions {
 }
 
 /// A design of an LSM-tree with memtables that suit a small drive.
-pub(crate) fn small_design(design: Options) -> DriveOptions {
-    small(Options { memtable_bytes: 4 << 10, ..design })
+pub(crate) fn small_design(design: &Options) -> DriveOptions {
+    small(Options { memtable_bytes: 4 << 10, ..design.clone() })
 }
 
 /// The options of the LSM-tree of a drive.

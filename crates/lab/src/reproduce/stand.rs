@@ -40,7 +40,6 @@ pub(super) struct Phase {
     pub get: Option<Histogram<u64>>,
     pub seek: Option<Histogram<u64>>,
     pub next: Option<Histogram<u64>>,
-    pub put: Option<Histogram<u64>>,
     /// Gets by flash reads.
     pub reads_per_get: Vec<u64>,
     /// Counters of the engine over the phase.
@@ -130,7 +129,6 @@ impl Stand {
             get: report.histogram(OpKind::Get).cloned(),
             seek: report.histogram(OpKind::Seek).cloned(),
             next: report.histogram(OpKind::Next).cloned(),
-            put: report.histogram(OpKind::Put).cloned(),
             reads_per_get: crate::bench::difference(now, then),
             user_bytes: engine.user_bytes - engine_before.user_bytes,
             engine,
@@ -145,11 +143,6 @@ impl Phase {
     /// Latencies of gets in short.
     pub(super) fn gets(&self) -> LatencySummary {
         summary(self.get.as_ref())
-    }
-
-    /// Latencies of puts in short.
-    pub(super) fn puts(&self) -> LatencySummary {
-        summary(self.put.as_ref())
     }
 
     /// Latencies of Nexts in short.
