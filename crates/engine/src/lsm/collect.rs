@@ -36,7 +36,7 @@ pub(crate) const WORTH_COLLECTING: f64 = 0.95;
 
 /// Collected extents that may wait for snapshots at a time, before no more are collected under
 /// snapshots.
-const MOST_HELD: usize = 4;
+const MOST_HELD: usize = 2;
 
 /// An object of a victim.
 struct Candidate {

@@ -144,7 +144,7 @@ pub(crate) enum Expiry {
 }
 
 /// How long a snapshot may hold back space that writers wait for: a scan of some thousand pairs.
-const GRACE: Nanos = Nanos(100_000_000);
+const GRACE: Nanos = Nanos(50_000_000);
 
 /// Bytes of a reference to a descriptor in a view.
 const REFERENCE_BYTES: u64 = 4;

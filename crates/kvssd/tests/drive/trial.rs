@@ -56,7 +56,7 @@ impl Shape {
             clients: 8,
             scanners: 2,
             sessions: 4,
-            session: Nanos::from_millis(900),
+            session: session_of(seed),
         }
     }
 
@@ -75,6 +75,18 @@ fn design_of_seed(seed: u64) -> Options {
         5 | 10 => Options::pink_hw(),
         _ => Options::pink(),
     }
+}
+
+/// Long enough for every kind of compaction. With nothing in memory all takes longer, and more so
+/// behind slow firmware.
+fn session_of(seed: u64) -> Nanos {
+    let is_slow = seed % 5 == 1;
+    let has_nothing_pinned = design_of_seed(seed).pinned_levels == Some(0);
+    Nanos::from_millis(match (has_nothing_pinned, is_slow) {
+        (false, _) => 900,
+        (true, false) => 1_800,
+        (true, true) => 3_600,
+    })
 }
 
 fn iterators_of(seed: u64) -> IteratorOptions {
