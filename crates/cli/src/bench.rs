@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use anyhow::Context;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use kvssd::{Design, DeviceProfile};
@@ -14,7 +13,7 @@ use lab::{Host, picture, table};
 use workload::ClientOptions;
 
 use crate::host::{Stopwatch, peak_rss_bytes};
-use crate::names;
+use crate::{files, names};
 
 #[derive(Args)]
 pub(crate) struct BenchArguments {
@@ -82,7 +81,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
     let json = serde_json::to_string_pretty(&outcome.result)?;
     let text = table::render(&outcome.result);
     if let Some(directory) = &arguments.out {
-        write_files(directory, &outcome, &json, &text)?;
+        files::write(directory, files_of(&outcome, &json, &text))?;
     }
     println!("{}", if arguments.json { &json } else { &text });
     let verification = &outcome.result.verification;
@@ -121,28 +120,16 @@ fn spec(arguments: &BenchArguments) -> anyhow::Result<BenchSpec> {
     })
 }
 
-fn write_files(
-    directory: &Path,
-    outcome: &BenchOutcome,
-    json: &str,
-    text: &str,
-) -> anyhow::Result<()> {
-    std::fs::create_dir_all(directory)
-        .with_context(|| format!("cannot make {}", directory.display()))?;
-    let files = [
+/// The result as files: names and contents.
+fn files_of(outcome: &BenchOutcome, json: &str, text: &str) -> [(&'static str, String); 6] {
+    [
         ("result.json", format!("{json}\n")),
         ("result.txt", format!("{text}\n")),
         ("latency.csv", picture::latency_csv(&outcome.run)),
         ("timeline.csv", picture::timeline_csv(&outcome.run)),
         ("latency.svg", picture::latency_svg(&outcome.result, &outcome.run)),
         ("timeline.svg", picture::timeline_svg(&outcome.result, &outcome.run)),
-    ];
-    for (name, contents) in files {
-        let path = directory.join(name);
-        std::fs::write(&path, contents)
-            .with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    Ok(())
+    ]
 }
 
 /// Draws the bar, and times the phases.

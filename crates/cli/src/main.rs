@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod files;
 mod host;
 mod names;
 mod plan;

@@ -1,13 +1,13 @@
 //! `levelhead reproduce`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 
-use anyhow::Context;
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::report::Report;
 use lab::reproduce::{self, Plan, Scale, Watcher};
+
+use crate::files;
 
 #[derive(Args)]
 pub(crate) struct ReproduceArguments {
@@ -78,21 +78,10 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<()> {
     let directory = arguments.out.clone().unwrap_or_else(|| {
         PathBuf::from(format!("reproduce-{}-{}", arguments.paper.name(), scale.name()))
     });
-    write(&report, &directory)?;
+    files::write(&directory, report.files()?)?;
     println!("{}\n{}", report.title, report.scale);
     println!("{}", report.table());
     println!("figures: {}", directory.join("index.html").display());
-    Ok(())
-}
-
-fn write(report: &Report, directory: &Path) -> anyhow::Result<()> {
-    std::fs::create_dir_all(directory)
-        .with_context(|| format!("cannot make {}", directory.display()))?;
-    for (name, contents) in report.files()? {
-        let path = directory.join(name);
-        std::fs::write(&path, contents)
-            .with_context(|| format!("cannot write {}", path.display()))?;
-    }
     Ok(())
 }
 

@@ -46,9 +46,9 @@ use crate::format::pointer::Pointer;
 use crate::hash::cache::Cache;
 use crate::hash::reads::Located;
 use crate::hash::table::Table;
-use crate::lsm::fullness::Fullness;
-use crate::lsm::memtable::Memtables;
-use crate::lsm::{Condition, Lookup};
+use crate::memtable::Memtables;
+use crate::operations::Fullness;
+use crate::operations::{Condition, Lookup};
 use crate::options::HashOptions;
 use crate::stats::{EngineStats, HashStats, MemoryUse};
 use crate::store::PageStore;
@@ -152,7 +152,7 @@ impl<M: Medium> HashEngine<M> {
         work: Nanos,
     ) -> Result<bool, EngineError> {
         check_key(key)?;
-        self.inner.check_value(key, &value)?;
+        self.inner.store.check_value(key, &value)?;
         self.inner.write(key, Some(value), condition, work).await
     }
 
@@ -172,7 +172,7 @@ impl<M: Medium> HashEngine<M> {
 
     /// The longest value this store takes, in bytes.
     pub fn max_value_bytes(&self) -> u32 {
-        self.inner.max_value_bytes()
+        self.inner.store.max_value_bytes()
     }
 
     /// Counters so far.

@@ -4,6 +4,7 @@
 //! ```text
 //!  lsm ....... Engine: Get, Put, Delete; memtable, version, search, flush, compaction, collection
 //!  hash ...... HashEngine: the same commands on a flat table of slots in bucket pages
+//!  memtable, operations ... what both have: writes in memory, what clients ask and are told
 //!  store ..... pages and objects on a medium: extents, space, reads, writes, releases
 //!  format .... bytes of pages, segments, objects, pointers
 //!  sizing, options, stats, effort ... arithmetic and values
@@ -20,6 +21,8 @@ mod error;
 mod format;
 mod hash;
 mod lsm;
+mod memtable;
+mod operations;
 mod options;
 mod planted;
 pub mod sizing;
@@ -31,12 +34,13 @@ pub use error::EngineError;
 pub use format::value::Value;
 pub use hash::HashEngine;
 pub use hash::open::HashSetup;
+pub use lsm::Engine;
 pub use lsm::accelerator::Accelerator;
 pub use lsm::iterator::{EngineIterator, Step};
 pub use lsm::open::{OpenError, Setup};
 pub use lsm::picker::Granularity;
 pub use lsm::snapshot::{SnapshotInfo, SnapshotMemory};
-pub use lsm::{Condition, Engine, Lookup};
+pub use operations::{Condition, Lookup};
 pub use options::{Filters, HashOptions, IteratorOptions, MergeBy, Options, Surroundings};
 pub use planted::{Fault, Planted};
 pub use stats::{AcceleratorWork, EngineStats, HashStats, IteratorStats, MemoryUse, ReadCounts};

@@ -23,7 +23,6 @@ pub(crate) mod iterator;
 pub(crate) mod key_index;
 pub(crate) mod level;
 pub(crate) mod memory;
-pub(crate) mod memtable;
 pub(crate) mod merge;
 pub(crate) mod open;
 pub(crate) mod picker;
@@ -45,12 +44,13 @@ use crate::format::meta_segment;
 use crate::format::object::Sequence;
 use crate::format::pointer::PointerFormat;
 use crate::lsm::accelerator::{Accelerator, MergeUnit};
-use crate::lsm::fullness::{Fullness, Sweep};
-use crate::lsm::memtable::Memtables;
+use crate::lsm::fullness::Sweep;
 use crate::lsm::pool::Pool;
 use crate::lsm::reads::Located;
 use crate::lsm::snapshot::{SnapshotInfo, SnapshotMemory, Snapshots};
 use crate::lsm::version::Version;
+use crate::memtable::Memtables;
+use crate::operations::{Condition, Fullness, Lookup};
 use crate::options::{Filters, IteratorOptions, Options, Surroundings};
 use crate::planted::Fault;
 use crate::sizing::{LevelPlan, SizingInput};
@@ -103,26 +103,6 @@ pub(crate) struct Inner<M> {
     /// What merges into unpinned levels, if it is not the processor.
     pub merge_unit: Option<MergeUnit>,
     pub stats: RefCell<EngineStats>,
-}
-
-/// What a Get found, and what it took.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Lookup {
-    /// The value, if the key has one.
-    pub value: Option<Value>,
-    /// Flash reads it took.
-    pub flash_reads: u32,
-}
-
-/// When a conditional write goes ahead.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Condition {
-    /// Whatever is there.
-    Always,
-    /// Only over an existing value.
-    MustExist,
-    /// Only where there is no value.
-    MustNotExist,
 }
 
 impl<M: Medium> Engine<M> {
@@ -221,7 +201,7 @@ impl<M: Medium> Engine<M> {
         work: Nanos,
     ) -> Result<bool, EngineError> {
         check_key(key)?;
-        self.inner.check_value(key, &value)?;
+        self.inner.store.check_value(key, &value)?;
         self.inner.write(key, Some(value), condition, work).await
     }
 
@@ -241,7 +221,7 @@ impl<M: Medium> Engine<M> {
 
     /// The longest value this store takes, in bytes.
     pub fn max_value_bytes(&self) -> u32 {
-        self.inner.max_value_bytes()
+        self.inner.store.max_value_bytes()
     }
 
     /// The most flash reads that the Get of a value of `value_len` bytes can take.

@@ -10,6 +10,7 @@
 
 pub(crate) mod epochs;
 pub(crate) mod extents;
+pub(crate) mod limits;
 pub(crate) mod medium;
 pub(crate) mod pacing;
 pub(crate) mod pins;

@@ -19,7 +19,7 @@ use crate::hash::Inner;
 use crate::hash::key_hash::KeyHash;
 use crate::hash::parallel::in_parallel;
 use crate::hash::reads::Search;
-use crate::lsm::fullness::Fullness;
+use crate::operations::Fullness;
 use crate::planted::Fault;
 use crate::store::extents::{Extent, Purpose, State};
 use crate::store::medium::{ExtentId, Medium, PageNo};
@@ -114,7 +114,7 @@ impl<M: Medium> Inner<M> {
         let share = extents.utilisation(extents.get(id));
         let pages = (share * f64::from(self.store.shape.pages_per_extent)).ceil() as u32;
         // What is moved is flushed in several memtables, and clients' deletes along with it.
-        let pages = pages + self.pages_of_memtable();
+        let pages = pages + self.store.pages_of_memtable(self.options.buffer_bytes);
         self.store.can_promise(Purpose::Data, pages, Claimant::Flush)
     }
 

@@ -7,7 +7,7 @@ use crate::format::codec::{Reader, Writer};
 use crate::format::pointer::{Pointer, PointerFormat};
 use crate::hash::Inner;
 use crate::lsm::dump::{read_extents, read_memtable, write_extents, write_memtables};
-use crate::lsm::memtable::Memtable;
+use crate::memtable::Memtable;
 use crate::planted::Fault;
 use crate::store::extents::Extents;
 use crate::store::medium::{Medium, PageNo, Shape};

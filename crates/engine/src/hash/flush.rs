@@ -20,7 +20,7 @@ use crate::hash::key_hash::KeyHash;
 use crate::hash::parallel::in_parallel;
 use crate::hash::reads::{Match, Search};
 use crate::hash::table::SlotNo;
-use crate::lsm::memtable::Entry;
+use crate::memtable::Entry;
 use crate::planted::Fault;
 use crate::store::extents::Purpose;
 use crate::store::medium::Medium;

@@ -11,7 +11,7 @@ use crate::format::pointer::Pointer;
 use crate::hash::Inner;
 use crate::hash::key_hash::KeyHash;
 use crate::hash::table::SlotNo;
-use crate::lsm::memtable::Entry;
+use crate::memtable::Entry;
 use crate::store::extents::State;
 use crate::store::medium::Medium;
 

@@ -134,7 +134,7 @@ impl<M: Medium> Inner<M> {
         let share = extents.utilisation(extents.get(id));
         let pages = (share * f64::from(self.store.shape.pages_per_extent)).ceil() as u32;
         // What is moved is flushed in several memtables, and clients' deletes along with it.
-        let pages = pages + self.pages_of_memtable();
+        let pages = pages + self.store.pages_of_memtable(self.options.memtable_bytes);
         self.store.can_promise(Purpose::Data, pages, Claimant::Flush)
     }
 

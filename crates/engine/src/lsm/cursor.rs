@@ -13,8 +13,8 @@ use crate::effort::Effort;
 use crate::format::meta_segment::MetaSegment;
 use crate::format::pointer::{Pointer, PointerFormat};
 use crate::lsm::level::Location;
-use crate::lsm::memtable::Entry;
 use crate::lsm::snapshot::Snapshot;
+use crate::memtable::Entry;
 use crate::store::medium::PageNo;
 
 /// What the newest source says of a key.
@@ -64,7 +64,7 @@ impl Cursors {
         format: PointerFormat,
         effort: &mut Effort,
     ) -> Self {
-        let next = |memtable: &crate::lsm::memtable::SharedMemtable| {
+        let next = |memtable: &crate::memtable::SharedMemtable| {
             memtable.borrow().next(Bound::Included(key), snapshot.sequence)
         };
         let memtables = snapshot.memtables.iter().map(next).collect();

@@ -8,18 +8,8 @@ use runtime::Nanos;
 use crate::lsm::Inner;
 use crate::lsm::collect::WORTH_COLLECTING;
 use crate::lsm::snapshot::Expiry;
+use crate::operations::Fullness;
 use crate::store::medium::Medium;
-
-/// Whether clients may write.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Fullness {
-    /// They may, or wait for collection to make room.
-    Room,
-    /// Only deletes: there is no garbage left to collect.
-    Full,
-    /// Not even deletes can be flushed.
-    Stuck,
-}
 
 /// Collections, tried or done, since clients last had room.
 #[derive(Default)]

@@ -11,8 +11,8 @@ use crate::format::data_page;
 use crate::format::meta_segment::MetaSegment;
 use crate::format::pointer::Pointer;
 use crate::lsm::Inner;
-use crate::lsm::memtable::Entry;
 use crate::lsm::search::{Step, search};
+use crate::memtable::Entry;
 use crate::store::medium::Medium;
 
 /// Where the newest entry of a key is.

@@ -15,8 +15,8 @@ use crate::error::EngineError;
 use crate::format::object::Sequence;
 use crate::lsm::Inner;
 use crate::lsm::memory::DESCRIPTOR_OVERHEAD_BYTES;
-use crate::lsm::memtable::SharedMemtable;
 use crate::lsm::version::Version;
+use crate::memtable::SharedMemtable;
 use crate::store::medium::Medium;
 use crate::store::pins::Pin;
 

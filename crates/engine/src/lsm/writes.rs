@@ -4,18 +4,17 @@ use std::rc::Rc;
 
 use runtime::Nanos;
 
+use crate::Value;
 use crate::effort::Effort;
 use crate::error::EngineError;
-use crate::format::data_page;
 use crate::format::object::Sequence;
-use crate::lsm::fullness::Fullness;
-use crate::lsm::memtable::Entry;
+use crate::lsm::Inner;
 use crate::lsm::reads::Located;
-use crate::lsm::{Condition, Inner};
+use crate::memtable::Entry;
+use crate::operations::{Condition, Fullness};
 use crate::planted::Fault;
 use crate::store::medium::Medium;
-use crate::store::space::{Claimant, with_waste};
-use crate::{MAX_VALUE_BYTES, Value};
+use crate::store::space::Claimant;
 
 impl<M: Medium> Inner<M> {
     /// The write path of puts and deletes.
@@ -139,32 +138,7 @@ impl<M: Medium> Inner<M> {
     /// Free extents that clients may not use: those that flushes leave to others, one for the
     /// index and one for the data of a collection, and what memtables that were accepted take.
     pub(crate) fn client_reserve(&self) -> usize {
-        let accepted = 3 * self.pages_of_memtable();
+        let accepted = 3 * self.store.pages_of_memtable(self.options.memtable_bytes);
         Claimant::Flush.leaves_free() + 2 + self.store.extents_of(accepted)
-    }
-
-    /// Pages that the flush of a memtable takes at most, about.
-    pub(crate) fn pages_of_memtable(&self) -> u32 {
-        let shape = &self.store.shape;
-        let longest = u64::from(self.max_value_bytes());
-        let pages = |bytes: u64| bytes.div_ceil(u64::from(shape.payload_bytes)) as u32;
-        let (all, longest) = (pages(self.options.memtable_bytes + longest), pages(longest));
-        with_waste(all, longest, shape.append_unit, shape.pages_per_extent)
-    }
-
-    pub(crate) fn check_value(&self, key: &[u8], value: &Value) -> Result<(), EngineError> {
-        let max = self.max_value_bytes();
-        let pages = data_page::pages_of(self.store.shape.payload_bytes, key.len(), value.len());
-        if value.len() <= max && pages <= self.store.shape.pages_per_extent {
-            return Ok(());
-        }
-        Err(EngineError::ValueTooLarge { len: value.len(), max })
-    }
-
-    pub(crate) fn max_value_bytes(&self) -> u32 {
-        // A large value lies in consecutive pages of one extent; small drives have small extents.
-        let pages = (self.store.shape.pages_per_extent / 4).max(1);
-        let in_pages = (self.store.shape.payload_bytes - 512) * pages;
-        MAX_VALUE_BYTES.min(in_pages)
     }
 }

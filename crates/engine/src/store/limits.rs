@@ -1,0 +1,37 @@
+//! How large values and batches may be.
+
+use crate::error::EngineError;
+use crate::format::data_page;
+use crate::store::PageStore;
+use crate::store::medium::Medium;
+use crate::store::space::with_waste;
+use crate::{MAX_VALUE_BYTES, Value};
+
+impl<M: Medium> PageStore<M> {
+    /// The longest value that fits, in bytes: a large one lies in consecutive pages of one extent,
+    /// and small drives have small extents.
+    pub(crate) fn max_value_bytes(&self) -> u32 {
+        let pages = (self.shape.pages_per_extent / 4).max(1);
+        let in_pages = (self.shape.payload_bytes - 512) * pages;
+        MAX_VALUE_BYTES.min(in_pages)
+    }
+
+    pub(crate) fn check_value(&self, key: &[u8], value: &Value) -> Result<(), EngineError> {
+        let max = self.max_value_bytes();
+        let pages = data_page::pages_of(self.shape.payload_bytes, key.len(), value.len());
+        if value.len() <= max && pages <= self.shape.pages_per_extent {
+            return Ok(());
+        }
+        Err(EngineError::ValueTooLarge { len: value.len(), max })
+    }
+
+    /// Pages that the flush of a memtable of `bytes` takes at most, about: the last value it took
+    /// may have made it longer.
+    pub(crate) fn pages_of_memtable(&self, bytes: u64) -> u32 {
+        let shape = &self.shape;
+        let longest = u64::from(self.max_value_bytes());
+        let pages = |bytes: u64| bytes.div_ceil(u64::from(shape.payload_bytes)) as u32;
+        let (all, longest) = (pages(bytes + longest), pages(longest));
+        with_waste(all, longest, shape.append_unit, shape.pages_per_extent)
+    }
+}
