@@ -56,3 +56,49 @@ impl fmt::Display for EngineError {
 }
 
 impl std::error::Error for EngineError {}
+
+/// Why a store could not be opened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum OpenError {
+    /// The design needs more memory for its index than there is, in bytes.
+    DoesNotFit {
+        /// What level lists, prefixes, range pointers and pinned segments take.
+        needed: u64,
+        /// What there is.
+        available: u64,
+        /// Levels it was asked to pin, if it was.
+        pinned_levels: Option<u32>,
+    },
+    /// The design merges with an accelerator, and the device has none.
+    NoAccelerator,
+    /// The dump does not have the form this program writes.
+    BadDump,
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (needed, available, pinned_levels) = match self {
+            Self::DoesNotFit { needed, available, pinned_levels } => {
+                (needed, available, pinned_levels)
+            }
+            Self::NoAccelerator => {
+                return f.write_str(
+                    "the design merges with an accelerator and the device has none: set merge to \
+                     \"cpu\", or give the device an [accelerator]",
+                );
+            }
+            Self::BadDump => {
+                return f.write_str("the dump of the drive's memory has an unexpected form");
+            }
+        };
+        write!(f, "the index needs {needed} bytes of memory and the drive has {available}: ")?;
+        match pinned_levels {
+            Some(0) | None => f.write_str("use longer values, shorter keys or more memory"),
+            Some(levels) => {
+                write!(f, "pin fewer than {levels} levels, or leave pinned_levels out")
+            }
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}

@@ -39,6 +39,7 @@ use std::rc::Rc;
 
 use runtime::{Nanos, Notify};
 
+use crate::Value;
 use crate::error::EngineError;
 use crate::format::bucket::BucketFormat;
 use crate::format::object::Sequence;
@@ -47,13 +48,12 @@ use crate::hash::cache::Cache;
 use crate::hash::reads::Located;
 use crate::hash::table::Table;
 use crate::memtable::Memtables;
-use crate::operations::Fullness;
-use crate::operations::{Condition, Lookup};
+use crate::operations::{Condition, Fullness, Lookup, check_key};
 use crate::options::HashOptions;
 use crate::stats::{EngineStats, HashStats, MemoryUse};
 use crate::store::PageStore;
 use crate::store::medium::{ExtentId, Medium, PageNo};
-use crate::{MAX_KEY_BYTES, Value};
+use crate::store::sweep::Sweep;
 
 /// The directory keeps the address of each bucket page.
 pub(crate) const PAGE_ADDRESS_BYTES: u64 = 4;
@@ -95,9 +95,7 @@ pub(crate) struct Inner<M> {
     pub sequence: Cell<Sequence>,
     pub flushes: Cell<u64>,
     pub fullness: Cell<Fullness>,
-    /// Collections since clients last had room, and writes so far when all were in vain.
-    pub collected_in_vain: Cell<u32>,
-    pub gave_up_at: Cell<Option<u64>>,
+    pub sweep: Sweep,
     /// A flush waits for space.
     pub flush_is_starved: Cell<bool>,
     /// A bucket page waits for space.
@@ -212,7 +210,7 @@ impl<M: Medium> HashEngine<M> {
              memtable {} B and {} frozen; {} of {} slots; bucket pages: {} cached, {} dirty, {:?} \
              being read, {:?} written; {:?}, flush starved {}, index starved {}",
             extents.free(),
-            extents.releasing(),
+            inner.store.releasing(),
             extents.in_use(crate::store::extents::Purpose::Meta),
             inner.store.index_extents.get(),
             inner.store.promised_pages(),
@@ -269,14 +267,5 @@ impl Located {
             Self::Stored(value) => value,
             Self::Absent => None,
         }
-    }
-}
-
-/// A key has 1 to 255 bytes, as SNIA's API has it.
-fn check_key(key: &[u8]) -> Result<(), EngineError> {
-    if (1..=MAX_KEY_BYTES).contains(&key.len()) {
-        Ok(())
-    } else {
-        Err(EngineError::KeyLength(key.len()))
     }
 }

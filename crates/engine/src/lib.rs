@@ -4,7 +4,8 @@
 //! ```text
 //!  lsm ....... Engine: Get, Put, Delete; memtable, version, search, flush, compaction, collection
 //!  hash ...... HashEngine: the same commands on a flat table of slots in bucket pages
-//!  memtable, operations ... what both have: writes in memory, what clients ask and are told
+//!  memtable, operations, dump ... what both have: writes in memory, what clients ask and are
+//!              told, what a power cut leaves
 //!  store ..... pages and objects on a medium: extents, space, reads, writes, releases
 //!  format .... bytes of pages, segments, objects, pointers
 //!  sizing, options, stats, effort ... arithmetic and values
@@ -16,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+mod dump;
 mod effort;
 mod error;
 mod format;
@@ -30,14 +32,14 @@ mod stats;
 mod store;
 
 pub use effort::CpuCosts;
-pub use error::EngineError;
+pub use error::{EngineError, OpenError};
 pub use format::value::Value;
 pub use hash::HashEngine;
 pub use hash::open::HashSetup;
 pub use lsm::Engine;
 pub use lsm::accelerator::Accelerator;
 pub use lsm::iterator::{EngineIterator, Step};
-pub use lsm::open::{OpenError, Setup};
+pub use lsm::open::Setup;
 pub use lsm::picker::Granularity;
 pub use lsm::snapshot::{SnapshotInfo, SnapshotMemory};
 pub use operations::{Condition, Lookup};

@@ -39,18 +39,18 @@ use std::rc::Rc;
 
 use runtime::{IoClass, Nanos};
 
+use crate::Value;
 use crate::error::EngineError;
 use crate::format::meta_segment;
 use crate::format::object::Sequence;
 use crate::format::pointer::PointerFormat;
 use crate::lsm::accelerator::{Accelerator, MergeUnit};
-use crate::lsm::fullness::Sweep;
 use crate::lsm::pool::Pool;
 use crate::lsm::reads::Located;
 use crate::lsm::snapshot::{SnapshotInfo, SnapshotMemory, Snapshots};
 use crate::lsm::version::Version;
 use crate::memtable::Memtables;
-use crate::operations::{Condition, Fullness, Lookup};
+use crate::operations::{Condition, Fullness, Lookup, check_key};
 use crate::options::{Filters, IteratorOptions, Options, Surroundings};
 use crate::planted::Fault;
 use crate::sizing::{LevelPlan, SizingInput};
@@ -58,7 +58,7 @@ use crate::stats::{EngineStats, MemoryUse};
 use crate::store::PageStore;
 use crate::store::extents::State;
 use crate::store::medium::{Medium, Shape};
-use crate::{MAX_KEY_BYTES, Value};
+use crate::store::sweep::Sweep;
 
 /// An LSM engine on a medium. Clones are handles to the same store.
 pub struct Engine<M: Medium> {
@@ -303,15 +303,6 @@ impl<M: Medium> Engine<M> {
     pub async fn settle(&self) {
         let inner = &*self.inner;
         inner.store.work.wait_until(|| inner.is_settled()).await;
-    }
-}
-
-/// A key has 1 to 255 bytes, as SNIA's API has it.
-pub(crate) fn check_key(key: &[u8]) -> Result<(), EngineError> {
-    if (1..=MAX_KEY_BYTES).contains(&key.len()) {
-        Ok(())
-    } else {
-        Err(EngineError::KeyLength(key.len()))
     }
 }
 

@@ -10,6 +10,7 @@ use std::ops::Bound;
 use std::rc::Rc;
 
 use crate::Value;
+use crate::format::data_page::Outgoing;
 use crate::format::object::{Sequence, full_len};
 
 /// What one write left behind. `None` is a tombstone.
@@ -87,6 +88,16 @@ impl Memtable {
             .map(|(key, versions)| (&key[..], versions.newest.sequence, &versions.newest.entry))
     }
 
+    /// The newest write of each key, in key order: what a flush writes.
+    pub(crate) fn writes(&self) -> Vec<Write> {
+        let owned = |(key, sequence, entry): (&[u8], Sequence, &Entry)| Write {
+            key: key.into(),
+            sequence,
+            entry: entry.clone(),
+        };
+        self.iter().map(owned).collect()
+    }
+
     /// Full length of all objects, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
@@ -95,6 +106,21 @@ impl Memtable {
     /// Number of keys.
     pub(crate) fn len(&self) -> usize {
         self.keys.len()
+    }
+}
+
+/// The newest write of a key.
+pub(crate) struct Write {
+    pub key: Box<[u8]>,
+    pub sequence: Sequence,
+    pub entry: Entry,
+}
+
+impl Write {
+    /// The object it puts on the medium; none if it is a delete.
+    pub(crate) fn object(&self) -> Option<Outgoing<'_>> {
+        let (key, sequence) = (&self.key[..], self.sequence);
+        self.entry.as_ref().map(|value| Outgoing { key, sequence, value })
     }
 }
 
@@ -128,6 +154,11 @@ impl Memtables {
     /// Bytes in all of them.
     pub(crate) fn bytes(&self) -> u64 {
         self.newest_first().map(|memtable| memtable.borrow().bytes()).sum()
+    }
+
+    /// The writes of the oldest frozen memtable, if there is one.
+    pub(crate) fn oldest_writes(&self) -> Option<Vec<Write>> {
+        self.frozen.front().map(|memtable| memtable.borrow().writes())
     }
 
     /// Freezes the active memtable, if it holds anything.

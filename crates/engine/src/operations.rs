@@ -1,6 +1,7 @@
 //! What clients of an index ask for and are told, whichever index it is.
 
-use crate::Value;
+use crate::error::EngineError;
+use crate::{MAX_KEY_BYTES, Value};
 
 /// What a Get found, and what it took.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,4 +32,25 @@ pub(crate) enum Fullness {
     Full,
     /// Not even deletes can be flushed.
     Stuck,
+}
+
+impl Fullness {
+    /// Whether a write is refused, where memtables have room for it or not.
+    pub(crate) fn refuses(self, is_delete: bool, has_room: bool) -> bool {
+        match self {
+            Self::Room => false,
+            // Deletes make room: they go ahead as soon as the memtable takes them.
+            Self::Full => !is_delete,
+            Self::Stuck => !(is_delete && has_room),
+        }
+    }
+}
+
+/// A key has 1 to 255 bytes, as SNIA's API has it.
+pub(crate) fn check_key(key: &[u8]) -> Result<(), EngineError> {
+    if (1..=MAX_KEY_BYTES).contains(&key.len()) {
+        Ok(())
+    } else {
+        Err(EngineError::KeyLength(key.len()))
+    }
 }

@@ -1,6 +1,7 @@
 //! What an engine did, counted.
 
 use runtime::{IoClass, Nanos};
+use serde::Serialize;
 
 /// Gets by the number of flash reads they took.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -108,7 +109,7 @@ pub struct EngineStats {
 }
 
 /// What iterators did, in counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct IteratorStats {
     /// Iterators made.
     pub created: u64,
@@ -136,6 +137,28 @@ pub struct IteratorStats {
     pub value_prefetches_wasted: u64,
     /// Values found in a page that the iterator still had.
     pub page_hits: u64,
+}
+
+impl IteratorStats {
+    /// What was counted since `before`.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            created: self.created - before.created,
+            seeks: self.seeks - before.seeks,
+            nexts: self.nexts - before.nexts,
+            skipped: self.skipped - before.skipped,
+            skips_cut_short: self.skips_cut_short - before.skips_cut_short,
+            seek_index_reads: self.seek_index_reads - before.seek_index_reads,
+            next_index_reads: self.next_index_reads - before.next_index_reads,
+            index_prefetches: self.index_prefetches - before.index_prefetches,
+            index_prefetch_waits: self.index_prefetch_waits - before.index_prefetch_waits,
+            value_prefetches: self.value_prefetches - before.value_prefetches,
+            value_prefetch_waits: self.value_prefetch_waits - before.value_prefetch_waits,
+            value_prefetches_wasted: self.value_prefetches_wasted - before.value_prefetches_wasted,
+            page_hits: self.page_hits - before.page_hits,
+        }
+    }
 }
 
 /// Memory by use, in bytes of the device.

@@ -18,6 +18,7 @@ pub(crate) mod reading;
 pub(crate) mod releasing;
 pub(crate) mod shared_reads;
 pub(crate) mod space;
+pub(crate) mod sweep;
 pub(crate) mod writing;
 
 use std::cell::{Cell, RefCell};
@@ -30,7 +31,7 @@ use crate::effort::CpuCosts;
 use crate::format::pointer::PointerFormat;
 use crate::planted::Planted;
 use crate::store::epochs::Epochs;
-use crate::store::extents::{Extents, Purpose};
+use crate::store::extents::{Extents, Purpose, State};
 use crate::store::medium::{ExtentId, Medium, PageNo, Shape};
 use crate::store::pins::{Moment, Pins};
 use crate::store::shared_reads::SharedReads;
@@ -133,6 +134,23 @@ impl<M: Medium> PageStore<M> {
             extents.add_hole(*page);
         }
         extents
+    }
+
+    /// After a power cut: makes the extents that were being filled ready to be filled further. They
+    /// are not closed instead, because a drive that loses power over and over would run out of free
+    /// ones.
+    pub(crate) async fn resume(&self) {
+        let units = self.extents.borrow().units_to_skip();
+        for unit in units {
+            self.medium.skip(unit).await;
+        }
+    }
+
+    /// The first page of each extent that is free: nothing may have been written there.
+    pub(crate) fn first_pages_of_free_extents(&self) -> Vec<PageNo> {
+        let extents = self.extents.borrow();
+        let free = extents.iter().filter(|(_, extent)| extent.state == State::Free);
+        free.map(|(id, _)| self.shape.page(id, 0)).collect()
     }
 
     /// Whether the extent's count of live items can be relied on. Once generations have wrapped

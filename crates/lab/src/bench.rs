@@ -353,22 +353,10 @@ fn accelerated(after: AcceleratorWork, before: AcceleratorWork) -> Option<Accele
 
 /// What iterators did in the run; nothing if there were none.
 fn iterators(before: &EngineStats, after: &EngineStats, drive: &KvDrive) -> Option<IteratorResult> {
-    let (old, new) = (&before.iterators, &after.iterators);
+    let counts = after.iterators.since(&before.iterators);
     let memory = drive.engine().lsm().map(|engine| engine.snapshot_memory().total());
-    (new.created > old.created).then(|| IteratorResult {
-        created: new.created - old.created,
-        seeks: new.seeks - old.seeks,
-        nexts: new.nexts - old.nexts,
-        skipped: new.skipped - old.skipped,
-        skips_cut_short: new.skips_cut_short - old.skips_cut_short,
-        seek_index_reads: new.seek_index_reads - old.seek_index_reads,
-        next_index_reads: new.next_index_reads - old.next_index_reads,
-        index_prefetches: new.index_prefetches - old.index_prefetches,
-        index_prefetch_waits: new.index_prefetch_waits - old.index_prefetch_waits,
-        value_prefetches: new.value_prefetches - old.value_prefetches,
-        value_prefetch_waits: new.value_prefetch_waits - old.value_prefetch_waits,
-        value_prefetches_wasted: new.value_prefetches_wasted - old.value_prefetches_wasted,
-        page_hits: new.page_hits - old.page_hits,
+    (counts.created > 0).then(|| IteratorResult {
+        counts,
         snapshots_expired: after.snapshots_expired - before.snapshots_expired,
         memory: memory.unwrap_or(0),
     })

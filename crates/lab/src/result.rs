@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use engine::IteratorStats;
 use serde::Serialize;
 use workload::LatencySummary;
 
@@ -214,32 +215,9 @@ pub struct AcceleratorResult {
 /// What iterators did, in counts.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct IteratorResult {
-    /// Iterators made.
-    pub created: u64,
-    /// Seeks.
-    pub seeks: u64,
-    /// Nexts, in bulk each pair.
-    pub nexts: u64,
-    /// Deleted keys passed.
-    pub skipped: u64,
-    /// Commands that passed as many deleted keys as one may.
-    pub skips_cut_short: u64,
-    /// Segments read while a Seek waited.
-    pub seek_index_reads: u64,
-    /// Segments read while a Next waited.
-    pub next_index_reads: u64,
-    /// Segments read ahead.
-    pub index_prefetches: u64,
-    /// Of those, how many had to be waited for.
-    pub index_prefetch_waits: u64,
-    /// Values read ahead.
-    pub value_prefetches: u64,
-    /// Values under way that had to be waited for.
-    pub value_prefetch_waits: u64,
-    /// Values read ahead for nothing.
-    pub value_prefetches_wasted: u64,
-    /// Values found in a page that was still there.
-    pub page_hits: u64,
+    /// Their counters.
+    #[serde(flatten)]
+    pub counts: IteratorStats,
     /// Snapshots that were taken away for want of memory or space.
     pub snapshots_expired: u64,
     /// Memory of snapshots and buffers at the end, in bytes.

@@ -10,9 +10,8 @@ use std::rc::Rc;
 
 use runtime::{IoClass, PageImage};
 
-use crate::Value;
 use crate::error::EngineError;
-use crate::format::data_page::{self, Found};
+use crate::format::data_page;
 use crate::format::object::Sequence;
 use crate::format::pointer::Pointer;
 use crate::hash::Inner;
@@ -22,7 +21,7 @@ use crate::hash::reads::Search;
 use crate::operations::Fullness;
 use crate::planted::Fault;
 use crate::store::extents::{Extent, Purpose, State};
-use crate::store::medium::{ExtentId, Medium, PageNo};
+use crate::store::medium::{ExtentId, Medium};
 use crate::store::space::Claimant;
 
 /// Extents fuller than this are not worth collecting.
@@ -57,9 +56,7 @@ impl<M: Medium> Inner<M> {
             }
             if let Some(id) = self.data_victim() {
                 self.collect(id).await;
-                let has_room = self.has_extents_for_clients();
-                let in_vain = if has_room { 0 } else { self.collected_in_vain.get() + 1 };
-                self.collected_in_vain.set(in_vain);
+                self.sweep.note_collected(self.has_extents_for_clients());
                 continue;
             }
             self.consider_being_full();
@@ -100,12 +97,11 @@ impl<M: Medium> Inner<M> {
         let extents = self.store.extents.borrow();
         let share = (f64::from(self.store.shape.extents) * self.options.gc_start).ceil() as usize;
         let due_below = share.max(self.client_reserve(&extents) + 2);
-        extents.free() + extents.releasing() < due_below
+        self.store.extents_in_sight() < due_below
     }
 
     pub(crate) fn has_extents_for_clients(&self) -> bool {
-        let extents = self.store.extents.borrow();
-        extents.free() + extents.releasing() > self.client_reserve(&extents)
+        self.store.extents_in_sight() > self.client_reserve(&self.store.extents.borrow())
     }
 
     /// Whether there is space for what is in use in a data extent: once begun, it is to be ended.
@@ -118,16 +114,9 @@ impl<M: Medium> Inner<M> {
         self.store.can_promise(Purpose::Data, pages, Claimant::Flush)
     }
 
-    /// Whether collecting every extent once gave clients no room and nobody has written since.
+    /// See [`Sweep::has_failed`].
     fn has_given_up(&self) -> bool {
-        let writes = self.stats.borrow().writes;
-        if self.gave_up_at.get().is_some_and(|then| then != writes) {
-            self.gave_up_at.set(None);
-            self.collected_in_vain.set(0);
-        } else if self.collected_in_vain.get() > self.store.shape.extents {
-            self.gave_up_at.set(Some(writes));
-        }
-        self.gave_up_at.get().is_some()
+        self.sweep.has_failed(self.store.shape.extents, self.stats.borrow().writes)
     }
 
     /// With no victim left and clients held up, what is in the memtables may still make garbage:
@@ -179,13 +168,12 @@ impl<M: Medium> Inner<M> {
     }
 
     async fn collect_data(self: &Rc<Self>, id: ExtentId) -> Result<(), Stopped> {
-        let (cursor, generation) = {
-            let extents = self.store.extents.borrow();
-            (extents.get(id).cursor, extents.get(id).generation)
-        };
-        for from in (0..cursor).step_by(self.batch_pages() as usize) {
+        let generation = self.store.extents.borrow().get(id).generation;
+        for from in self.store.batches(id) {
             let mut candidates = Vec::new();
-            for (page, image) in self.read_batch(id, from).await? {
+            for (page, image) in
+                self.store.read_batch(id, from).await.map_err(|_| Stopped::Damaged)?
+            {
                 for (piece, head) in data_page::objects(image.bytes()) {
                     candidates.push(Candidate {
                         pointer: self.store.format.pointer(page, piece, generation),
@@ -204,35 +192,6 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
-    pub(crate) fn batch_pages(&self) -> u32 {
-        4 * self.store.shape.parallelism
-    }
-
-    /// A batch of the extent's pages, read and checked, in order.
-    async fn read_batch(
-        &self,
-        id: ExtentId,
-        from: u32,
-    ) -> Result<Vec<(PageNo, PageImage)>, Stopped> {
-        let (cursor, holes) = {
-            let extents = self.store.extents.borrow();
-            (extents.get(id).cursor, extents.get(id).holes.clone())
-        };
-        let to = cursor.min(from + self.batch_pages());
-        let reads: Vec<_> = (from..to)
-            .map(|index| self.store.shape.page(id, index))
-            .filter(|page| !holes.contains(page))
-            .map(|page| (page, self.store.medium.read(page, IoClass::GcRead)))
-            .collect();
-        let mut batch = Vec::with_capacity(reads.len());
-        for (page, read) in reads {
-            let image = read.await.map_err(|_| Stopped::Damaged)?;
-            let image = self.store.check_page(page, image).map_err(|_| Stopped::Damaged)?;
-            batch.push((page, image));
-        }
-        Ok(batch)
-    }
-
     /// Re-inserts an object if the table leads to it. What is found holds at the insert: there is
     /// no await between the two.
     async fn keep_if_live(&self, object: Candidate) -> Result<(), Stopped> {
@@ -248,7 +207,8 @@ impl<M: Medium> Inner<M> {
                 return Ok(());
             }
             let Some(whole) = &value else {
-                let read = self.value_of(&object).await;
+                let Candidate { image, key, pointer, .. } = &object;
+                let read = self.store.value_in(image, key, *pointer, IoClass::GcRead, &mut 0).await;
                 value = Some(read.map_err(|_| Stopped::Damaged)?);
                 continue;
             };
@@ -283,17 +243,6 @@ impl<M: Medium> Inner<M> {
                 Some(found) if found.pointer == object.pointer => return Ok(true),
                 Some(_) => {}
             }
-        }
-    }
-
-    async fn value_of(&self, object: &Candidate) -> Result<Value, EngineError> {
-        let (page, piece) = self.store.format.locate(object.pointer);
-        match data_page::find(object.image.bytes(), piece, &object.key) {
-            Some(Found::Whole(value)) => Ok(value),
-            Some(Found::Large(head)) => {
-                self.store.read_large(page, head, IoClass::GcRead, &mut 0).await
-            }
-            None => Err(EngineError::Corrupt(page)),
         }
     }
 }

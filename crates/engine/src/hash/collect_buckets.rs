@@ -57,7 +57,7 @@ impl<M: Medium> Inner<M> {
 
     /// Pages that moving `live` bucket pages takes: each batch fills its last unit up.
     fn pages_to_move(&self, live: u32) -> u32 {
-        let batches = live.div_ceil(self.batch_pages());
+        let batches = live.div_ceil(self.store.batch_pages());
         live + batches * (self.store.shape.append_unit - 1)
     }
 
@@ -70,7 +70,7 @@ impl<M: Medium> Inner<M> {
         self.store.extents.borrow_mut().set_state(id, State::Collecting);
         let pages = self.pages_in(id);
         let mut is_damaged = false;
-        for batch in pages.chunks(self.batch_pages() as usize) {
+        for batch in pages.chunks(self.store.batch_pages() as usize) {
             let share = promise.split(self.store.in_units(batch.len() as u32));
             is_damaged |= !self.move_buckets(id, batch, share).await;
         }

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::dump::{read_extents, read_memtable, write_extents, write_memtables};
 use crate::format::codec::{Reader, Writer};
 use crate::format::pointer::{Pointer, PointerFormat};
 use crate::hash::Inner;
-use crate::lsm::dump::{read_extents, read_memtable, write_extents, write_memtables};
 use crate::memtable::Memtable;
 use crate::planted::Fault;
 use crate::store::extents::Extents;

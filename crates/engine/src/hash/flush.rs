@@ -12,7 +12,6 @@ use runtime::IoClass;
 use crate::error::EngineError;
 use crate::format::bucket::Slot;
 use crate::format::data_page::Outgoing;
-use crate::format::object::Sequence;
 use crate::format::pointer::Pointer;
 use crate::hash::Inner;
 use crate::hash::apart::lay_out_apart;
@@ -20,15 +19,12 @@ use crate::hash::key_hash::KeyHash;
 use crate::hash::parallel::in_parallel;
 use crate::hash::reads::{Match, Search};
 use crate::hash::table::SlotNo;
-use crate::memtable::Entry;
+use crate::memtable::Write;
 use crate::planted::Fault;
 use crate::store::extents::Purpose;
 use crate::store::medium::Medium;
 use crate::store::space::{Claimant, Promise};
 use crate::store::writing::Written;
-
-/// A write that is to be flushed.
-type Write = (Box<[u8]>, Sequence, Entry);
 
 /// What the flush does for a key: the pointer to enter, or `None` to remove it.
 type Change = (Box<[u8]>, Option<Pointer>);
@@ -42,12 +38,8 @@ impl<M: Medium> Inner<M> {
         loop {
             let has_work = || self.store.is_healthy() && !self.memtables.borrow().frozen.is_empty();
             self.store.work.wait_until(has_work).await;
-            let oldest = self.memtables.borrow().frozen.front().map(Rc::clone);
-            let memtable = oldest.expect("a memtable is frozen");
-            let owned =
-                |(key, at, entry): (&[u8], Sequence, &Entry)| (key.into(), at, entry.clone());
-            let writes = memtable.borrow().iter().map(owned).collect();
-            self.flush(writes).await;
+            let writes = self.memtables.borrow().oldest_writes();
+            self.flush(writes.expect("a memtable is frozen")).await;
         }
     }
 
@@ -60,7 +52,7 @@ impl<M: Medium> Inner<M> {
         let mut pointers = pointers.into_iter();
         let changes: Vec<Change> = writes
             .into_iter()
-            .map(|(key, _, entry)| (key, entry.and_then(|_| pointers.next())))
+            .map(|write| (write.key, write.entry.and_then(|_| pointers.next())))
             .collect();
         let objects = changes.iter().filter(|(_, new)| new.is_some()).count() as u64;
         let cost = self.store.cpu.costs.of_hashes(changes.len());
@@ -89,7 +81,7 @@ impl<M: Medium> Inner<M> {
 
     /// Writes the objects of a memtable; gives their pointers in its order.
     async fn write_data(&self, writes: &[Write]) -> (Vec<Pointer>, Vec<Written>) {
-        let objects: Vec<Outgoing<'_>> = writes.iter().filter_map(outgoing).collect();
+        let objects: Vec<Outgoing<'_>> = writes.iter().filter_map(Write::object).collect();
         let costs = &self.store.cpu.costs;
         self.store.cpu.cores.spend_in_background(costs.of_packing(objects.len())).await;
         let signature = |key: &[u8]| KeyHash::of(key).signature;
@@ -120,17 +112,8 @@ impl<M: Medium> Inner<M> {
 
     /// Waits for space for data; nothing is held meanwhile but the memtable.
     async fn promise_data(&self, pages: u32) -> Promise<'_> {
-        loop {
-            if let Some(promise) = self.store.try_promise(Purpose::Data, pages, Claimant::Flush) {
-                self.flush_is_starved.set(false);
-                return promise;
-            }
-            if !self.flush_is_starved.replace(true) {
-                self.store.work.notify_all();
-                self.store.room.notify_all();
-            }
-            self.store.work.notified().await;
-        }
+        let promise = || self.store.try_promise(Purpose::Data, pages, Claimant::Flush);
+        self.store.wait_for(promise, &self.flush_is_starved).await
     }
 
     /// Makes the slot of `key` lead to `new`, or to nothing.
@@ -218,8 +201,4 @@ impl<M: Medium> Inner<M> {
         let by_bytes = active.bytes() as f64 / self.options.buffer_bytes as f64;
         by_bytes.max(active.len() as f64 / self.options.buffer_entries as f64)
     }
-}
-
-fn outgoing((key, sequence, entry): &Write) -> Option<Outgoing<'_>> {
-    entry.as_ref().map(|value| Outgoing { key, sequence: *sequence, value })
 }

@@ -6,16 +6,16 @@ use std::rc::Rc;
 
 use runtime::{Handle, Notify};
 
+use crate::error::OpenError;
 use crate::format::bucket::BucketFormat;
 use crate::hash::cache::Cache;
 use crate::hash::table::Table;
 use crate::hash::{HashEngine, Inner, PAGE_ADDRESS_BYTES, dump};
-use crate::lsm::open::OpenError;
 use crate::operations::Fullness;
 use crate::options::{HashOptions, Surroundings};
 use crate::planted::Planted;
-use crate::store::extents::State;
 use crate::store::medium::{Medium, PageNo};
+use crate::store::sweep::Sweep;
 use crate::store::{Cpu, PageStore};
 
 /// What a hash table is opened with.
@@ -77,10 +77,7 @@ impl<M: Medium> HashEngine<M> {
 
     /// Makes the extents that were being filled ready to be filled further.
     pub async fn resume(&self) {
-        let units = self.inner.store.extents.borrow().units_to_skip();
-        for unit in units {
-            self.inner.store.medium.skip(unit).await;
-        }
+        self.inner.store.resume().await;
     }
 
     /// Starts the background tasks of a recovered store, and releases extents again whose release
@@ -98,9 +95,7 @@ impl<M: Medium> HashEngine<M> {
 
     /// The first page of each extent that is free: nothing may have been written there.
     pub fn first_pages_of_free_extents(&self) -> Vec<PageNo> {
-        let extents = self.inner.store.extents.borrow();
-        let free = extents.iter().filter(|(_, extent)| extent.state == State::Free);
-        free.map(|(id, _)| self.inner.store.shape.page(id, 0)).collect()
+        self.inner.store.first_pages_of_free_extents()
     }
 
     fn build(setup: HashSetup<M>) -> Result<Self, OpenError> {
@@ -139,8 +134,7 @@ impl<M: Medium> HashEngine<M> {
             sequence: Cell::new(0),
             flushes: Cell::new(0),
             fullness: Cell::new(Fullness::Room),
-            collected_in_vain: Cell::new(0),
-            gave_up_at: Cell::new(None),
+            sweep: Sweep::default(),
             flush_is_starved: Cell::new(false),
             index_is_starved: Cell::new(false),
             stats: RefCell::default(),

@@ -100,12 +100,8 @@ impl<M: Medium> Inner<M> {
                 return Err(EngineError::ReadOnly(page));
             }
             let has_room = self.has_memtable_room();
-            match self.fullness.get() {
-                Fullness::Room => {}
-                // Deletes make room: they go ahead as soon as the memtable takes them.
-                Fullness::Full if is_delete => {}
-                Fullness::Stuck if is_delete && has_room => {}
-                Fullness::Full | Fullness::Stuck => return Err(EngineError::Full),
+            if self.fullness.get().refuses(is_delete, has_room) {
+                return Err(EngineError::Full);
             }
             if has_room && is_delete {
                 break;

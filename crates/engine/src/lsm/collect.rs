@@ -15,10 +15,8 @@ use std::rc::Rc;
 
 use runtime::{IoClass, PageImage};
 
-use crate::Value;
 use crate::effort::Effort;
-use crate::error::EngineError;
-use crate::format::data_page::{self, Found};
+use crate::format::data_page;
 use crate::format::meta_segment::MetaSegment;
 use crate::format::object::Sequence;
 use crate::format::pointer::Pointer;
@@ -102,7 +100,7 @@ impl<M: Medium> Inner<M> {
     /// The extent to collect next, if free ones run low. When flushes or compactions lack space,
     /// meta extents go first, and any garbage will do: collecting them waits for nobody.
     fn victim(&self) -> Option<ExtentId> {
-        let is_due = self.extents_in_sight() < self.collect_below();
+        let is_due = self.store.extents_in_sight() < self.collect_below();
         if !is_due || !self.store.is_healthy() || self.has_given_up() {
             return None;
         }
@@ -174,46 +172,13 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Batches of the extent's pages, read and checked, in order.
-    async fn read_batch(
-        &self,
-        id: ExtentId,
-        from: u32,
-    ) -> Result<Vec<(PageNo, PageImage)>, Stopped> {
-        let (cursor, holes) = {
-            let extents = self.store.extents.borrow();
-            let extent = extents.get(id);
-            (extent.cursor, extent.holes.clone())
-        };
-        let to = cursor.min(from + self.batch_pages());
-        let reads: Vec<_> = (from..to)
-            .map(|index| self.store.shape.page(id, index))
-            .filter(|page| !holes.contains(page))
-            .map(|page| (page, self.store.medium.read(page, IoClass::GcRead)))
-            .collect();
-        let mut batch = Vec::with_capacity(reads.len());
-        for (page, read) in reads {
-            let image = read.await.map_err(|_| Stopped::Damaged)?;
-            let image = self.store.check_page(page, image).map_err(|_| Stopped::Damaged)?;
-            batch.push((page, image));
-        }
-        Ok(batch)
-    }
-
-    fn batch_pages(&self) -> u32 {
-        4 * self.store.shape.parallelism
-    }
-
-    fn batches(&self, id: ExtentId) -> impl Iterator<Item = u32> + use<M> {
-        let cursor = self.store.extents.borrow().get(id).cursor;
-        (0..cursor).step_by(self.batch_pages() as usize)
-    }
-
     async fn collect_data(&self, id: ExtentId) -> Result<(), Stopped> {
         let generation = self.store.extents.borrow().get(id).generation;
-        for from in self.batches(id) {
+        for from in self.store.batches(id) {
             let mut candidates = Vec::new();
-            for (page, image) in self.read_batch(id, from).await? {
+            for (page, image) in
+                self.store.read_batch(id, from).await.map_err(|_| Stopped::Damaged)?
+            {
                 for (piece, head) in data_page::objects(image.bytes()) {
                     candidates.push(Candidate {
                         pointer: self.store.format.pointer(page, piece, generation),
@@ -287,7 +252,9 @@ impl<M: Medium> Inner<M> {
         &self,
         candidate: Candidate,
     ) -> Result<Option<(PageNo, Candidate)>, Stopped> {
-        let value = self.value_of(&candidate).await.map_err(|_| Stopped::Damaged)?;
+        let Candidate { image, key, pointer, .. } = &candidate;
+        let value = self.store.value_in(image, key, *pointer, IoClass::GcRead, &mut 0).await;
+        let value = value.map_err(|_| Stopped::Damaged)?;
         while !self.has_memtable_room() {
             if self.is_starved() {
                 return Err(Stopped::Starved);
@@ -310,17 +277,6 @@ impl<M: Medium> Inner<M> {
         Ok(None)
     }
 
-    async fn value_of(&self, candidate: &Candidate) -> Result<Value, EngineError> {
-        let (page, piece) = self.store.format.locate(candidate.pointer);
-        match data_page::find(candidate.image.bytes(), piece, &candidate.key) {
-            Some(Found::Whole(value)) => Ok(value),
-            Some(Found::Large(head)) => {
-                self.store.read_large(page, head, IoClass::GcRead, &mut 0).await
-            }
-            None => Err(EngineError::Corrupt(page)),
-        }
-    }
-
     /// Reads each page once and notes for each candidate what it says.
     async fn ask(
         &self,
@@ -331,7 +287,7 @@ impl<M: Medium> Inner<M> {
         while pages.peek().is_some() {
             let reads: Vec<_> = pages
                 .by_ref()
-                .take(self.batch_pages() as usize)
+                .take(self.store.batch_pages() as usize)
                 .map(|(page, asking)| (page, self.store.medium.read(page, IoClass::GcRead), asking))
                 .collect();
             for (page, read, asking) in reads {
@@ -353,9 +309,11 @@ impl<M: Medium> Inner<M> {
         let most = self.pages_to_move(id);
         let promise = self.store.try_promise(Purpose::Meta, most, Claimant::Collection);
         let mut promise = promise.ok_or(Stopped::Starved)?;
-        for from in self.batches(id) {
+        for from in self.store.batches(id) {
             let mut by_level: BTreeMap<usize, Vec<(PageNo, PageImage)>> = BTreeMap::new();
-            for (page, image) in self.read_batch(id, from).await? {
+            for (page, image) in
+                self.store.read_batch(id, from).await.map_err(|_| Stopped::Damaged)?
+            {
                 if let Some(level) = self.owner(page, &image) {
                     by_level.entry(level).or_default().push((page, image));
                 }
@@ -375,7 +333,7 @@ impl<M: Medium> Inner<M> {
     /// by level, and fills its last unit up.
     fn pages_to_move(&self, id: ExtentId) -> u32 {
         let live = self.store.extents.borrow().get(id).live;
-        let batches = self.batches(id).count() as u32;
+        let batches = self.store.batches(id).count() as u32;
         live + batches * self.options.levels * (self.store.shape.append_unit - 1)
     }
 

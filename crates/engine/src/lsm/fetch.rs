@@ -73,5 +73,5 @@ pub(crate) async fn fetch<M: Medium>(
         pages.borrow_mut().keep(page, image.clone());
         image
     };
-    inner.store.value_in(&image, key, pointer, class.get()).await
+    inner.store.value_in(&image, key, pointer, class.get(), &mut 0).await
 }

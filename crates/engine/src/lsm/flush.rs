@@ -6,13 +6,12 @@ use runtime::IoClass;
 
 use crate::format::data_page::Outgoing;
 use crate::format::meta_segment;
-use crate::format::object::Sequence;
 use crate::format::pointer::Pointer;
 use crate::lsm::Inner;
 use crate::lsm::compaction::Place;
 use crate::lsm::merge::{ListRun, SegmentRun, merge};
 use crate::lsm::version::LevelEdit;
-use crate::memtable::Entry;
+use crate::memtable::Write;
 use crate::store::extents::Purpose;
 use crate::store::medium::Medium;
 use crate::store::space::{Claimant, Promise};
@@ -24,15 +23,13 @@ impl<M: Medium> Inner<M> {
         loop {
             let has_work = || self.store.is_healthy() && !self.memtables.borrow().frozen.is_empty();
             self.store.work.wait_until(has_work).await;
-            let oldest = self.memtables.borrow().frozen.front().map(Rc::clone);
-            let memtable = oldest.expect("a memtable is frozen");
-            let writes = memtable.borrow().iter().map(owned).collect();
-            self.flush(writes).await;
+            let writes = self.memtables.borrow().oldest_writes();
+            self.flush(writes.expect("a memtable is frozen")).await;
         }
     }
 
     async fn flush(&self, writes: Vec<Write>) {
-        let objects: Vec<Outgoing<'_>> = writes.iter().filter_map(outgoing).collect();
+        let objects: Vec<Outgoing<'_>> = writes.iter().filter_map(Write::object).collect();
         let flushed = objects.len() as u64;
         let costs = &self.store.cpu.costs;
         self.store.cpu.cores.spend_in_background(costs.of_packing(objects.len())).await;
@@ -58,22 +55,7 @@ impl<M: Medium> Inner<M> {
     /// Waits for space for data; nothing is held meanwhile but the memtable.
     async fn promise_data(&self, pages: u32) -> Promise<'_> {
         let promise = || self.store.try_promise(Purpose::Data, pages, Claimant::Flush);
-        self.wait_for(promise).await
-    }
-
-    /// Waits until `attempt` gives something, and lets the collection know that a flush is held up.
-    async fn wait_for<T>(&self, attempt: impl Fn() -> Option<T>) -> T {
-        loop {
-            if let Some(promise) = attempt() {
-                self.flush_is_starved.set(false);
-                return promise;
-            }
-            if !self.flush_is_starved.replace(true) {
-                self.store.work.notify_all();
-                self.store.room.notify_all();
-            }
-            self.store.work.notified().await;
-        }
+        self.store.wait_for(promise, &self.flush_is_starved).await
     }
 
     /// Merges the entries of a flush into L1 and publishes them together with the end of their
@@ -131,7 +113,8 @@ impl<M: Medium> Inner<M> {
                 return place;
             }
             self.unclaim(&[0]);
-            self.wait_for(|| self.place_for(0, most()).map(drop)).await;
+            let has_place = || self.place_for(0, most()).map(drop);
+            self.store.wait_for(has_place, &self.flush_is_starved).await;
         }
     }
 
@@ -160,20 +143,4 @@ impl<M: Medium> Inner<M> {
         }
         memtables.active_bytes() as f64 / self.options.memtable_bytes as f64
     }
-}
-
-/// The newest write of a key.
-struct Write {
-    key: Box<[u8]>,
-    sequence: Sequence,
-    entry: Entry,
-}
-
-fn owned((key, sequence, entry): (&[u8], Sequence, &Entry)) -> Write {
-    Write { key: key.into(), sequence, entry: entry.clone() }
-}
-
-fn outgoing(write: &Write) -> Option<Outgoing<'_>> {
-    let (key, sequence) = (&write.key[..], write.sequence);
-    write.entry.as_ref().map(|value| Outgoing { key, sequence, value })
 }

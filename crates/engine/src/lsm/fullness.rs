@@ -1,6 +1,5 @@
 //! When is the store full? And what is given up before it is.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
 use runtime::Nanos;
@@ -10,31 +9,6 @@ use crate::lsm::collect::WORTH_COLLECTING;
 use crate::lsm::snapshot::Expiry;
 use crate::operations::Fullness;
 use crate::store::medium::Medium;
-
-/// Collections, tried or done, since clients last had room.
-#[derive(Default)]
-pub(crate) struct Sweep {
-    collected: Cell<u32>,
-    /// Writes so far when every extent had been collected in vain.
-    gave_up_at: Cell<Option<u64>>,
-}
-
-impl Sweep {
-    pub(crate) fn note_collected(&self, clients_have_room: bool) {
-        self.collected.set(if clients_have_room { 0 } else { self.collected.get() + 1 });
-    }
-
-    /// Whether `extents` collections gave nothing and nobody has written since.
-    fn has_failed(&self, extents: u32, writes: u64) -> bool {
-        if self.gave_up_at.get().is_some_and(|then| then != writes) {
-            self.gave_up_at.set(None);
-            self.collected.set(0);
-        } else if self.collected.get() > extents {
-            self.gave_up_at.set(Some(writes));
-        }
-        self.gave_up_at.get().is_some()
-    }
-}
 
 impl<M: Medium> Inner<M> {
     /// With no victim left and clients held up, garbage may still hide under entries of memtables
@@ -107,7 +81,7 @@ impl<M: Medium> Inner<M> {
     }
 
     pub(crate) fn has_extents_for_clients(&self) -> bool {
-        self.extents_in_sight() > self.client_reserve()
+        self.store.extents_in_sight() > self.client_reserve()
     }
 
     /// Whether the index is over its budget and no compaction is left that could shrink it.
@@ -126,11 +100,6 @@ impl<M: Medium> Inner<M> {
     /// Whether flushes or compactions wait for space.
     pub(crate) fn is_starved(&self) -> bool {
         self.flush_is_starved.get() || self.compaction_is_starved()
-    }
-
-    /// Extents that are free or about to be.
-    pub(crate) fn extents_in_sight(&self) -> usize {
-        self.store.extents.borrow().free() + self.store.releasing()
     }
 
     /// Whether collecting every extent once gave clients no room. Something has to be deleted

@@ -25,6 +25,7 @@ use crate::lsm::cursor::{Cursors, Merged, Needed};
 use crate::lsm::fetch::{Fetch, Pages, UnderWay, fetch};
 use crate::lsm::snapshot::{Hold, Snapshot};
 use crate::lsm::{Engine, Inner};
+use crate::operations::check_key;
 use crate::options::IteratorOptions;
 use crate::store::medium::{Medium, PageNo};
 
@@ -118,7 +119,7 @@ impl<M: Medium> EngineIterator<M> {
     /// # Errors
     /// [`EngineError::KeyLength`], [`EngineError::SnapshotTooOld`], [`EngineError::Corrupt`].
     pub async fn seek(&mut self, key: &[u8], work: Nanos) -> Result<Step, EngineError> {
-        crate::lsm::check_key(key)?;
+        check_key(key)?;
         let snapshot = self.hold.get()?;
         self.inner.stats.borrow_mut().iterators.seeks += 1;
         self.leave();

@@ -1,16 +1,15 @@
 //! Opening a store: fresh, or from a dump.
 
-use std::fmt;
 use std::rc::Rc;
 
 use runtime::Handle;
 
+use crate::error::OpenError;
 use crate::lsm::accelerator::Accelerator;
 use crate::lsm::{Engine, dump, sizing_input};
 use crate::options::{MergeBy, Options, Surroundings};
 use crate::planted::Planted;
 use crate::sizing::plan;
-use crate::store::extents::State;
 use crate::store::medium::{Medium, PageNo};
 use crate::store::{Cpu, PageStore};
 
@@ -31,52 +30,6 @@ pub struct Setup<M> {
     /// A deliberate bug, for tests of the tests.
     pub planted: Planted,
 }
-
-/// Why a store could not be opened.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum OpenError {
-    /// The design needs more memory for its index than there is, in bytes.
-    DoesNotFit {
-        /// What level lists, prefixes, range pointers and pinned segments take.
-        needed: u64,
-        /// What there is.
-        available: u64,
-        /// Levels it was asked to pin, if it was.
-        pinned_levels: Option<u32>,
-    },
-    /// The design merges with an accelerator, and the device has none.
-    NoAccelerator,
-    /// The dump does not have the form this program writes.
-    BadDump,
-}
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (needed, available, pinned_levels) = match self {
-            Self::DoesNotFit { needed, available, pinned_levels } => {
-                (needed, available, pinned_levels)
-            }
-            Self::NoAccelerator => {
-                return f.write_str(
-                    "the design merges with an accelerator and the device has none: set merge to \
-                     \"cpu\", or give the device an [accelerator]",
-                );
-            }
-            Self::BadDump => {
-                return f.write_str("the dump of the drive's memory has an unexpected form");
-            }
-        };
-        write!(f, "the index needs {needed} bytes of memory and the drive has {available}: ")?;
-        match pinned_levels {
-            Some(0) | None => f.write_str("use longer values, shorter keys or more memory"),
-            Some(levels) => {
-                write!(f, "pin fewer than {levels} levels, or leave pinned_levels out")
-            }
-        }
-    }
-}
-
-impl std::error::Error for OpenError {}
 
 impl<M: Medium> Engine<M> {
     /// A fresh store on an empty medium. Background tasks start at once.
@@ -114,10 +67,7 @@ impl<M: Medium> Engine<M> {
     /// Makes the extents that were being filled ready to be filled further. They are not closed
     /// instead, because a drive that loses power over and over would run out of free ones.
     pub async fn resume(&self) {
-        let units = self.inner.store.extents.borrow().units_to_skip();
-        for unit in units {
-            self.inner.store.medium.skip(unit).await;
-        }
+        self.inner.store.resume().await;
     }
 
     /// Starts the background tasks of a recovered store, and releases extents again whose release
@@ -135,9 +85,7 @@ impl<M: Medium> Engine<M> {
 
     /// The first page of each extent that is free: nothing may have been written there.
     pub fn first_pages_of_free_extents(&self) -> Vec<PageNo> {
-        let extents = self.inner.store.extents.borrow();
-        let free = extents.iter().filter(|(_, extent)| extent.state == State::Free);
-        free.map(|(id, _)| self.inner.store.shape.page(id, 0)).collect()
+        self.inner.store.first_pages_of_free_extents()
     }
 
     fn build(setup: Setup<M>) -> Result<Self, OpenError> {

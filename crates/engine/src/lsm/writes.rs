@@ -11,7 +11,7 @@ use crate::format::object::Sequence;
 use crate::lsm::Inner;
 use crate::lsm::reads::Located;
 use crate::memtable::Entry;
-use crate::operations::{Condition, Fullness};
+use crate::operations::Condition;
 use crate::planted::Fault;
 use crate::store::medium::Medium;
 use crate::store::space::Claimant;
@@ -101,12 +101,8 @@ impl<M: Medium> Inner<M> {
                 return Err(EngineError::ReadOnly(page));
             }
             let has_room = self.has_memtable_room();
-            match self.fullness.get() {
-                Fullness::Room => {}
-                // Deletes make room: they go ahead as soon as the memtable takes them.
-                Fullness::Full if is_delete => {}
-                Fullness::Stuck if is_delete && has_room => {}
-                Fullness::Full | Fullness::Stuck => return Err(EngineError::Full),
+            if self.fullness.get().refuses(is_delete, has_room) {
+                return Err(EngineError::Full);
             }
             if has_room && (is_delete || self.has_space_for_clients()) {
                 break;

@@ -108,11 +108,6 @@ impl Extents {
         self.free
     }
 
-    /// Extents that nothing refers to and that are not free yet.
-    pub(crate) fn releasing(&self) -> usize {
-        self.all.iter().filter(|extent| extent.state == State::Releasing).count()
-    }
-
     /// Extents with contents of this kind, used or not. Cost: a look at every extent.
     pub(crate) fn in_use(&self, purpose: Purpose) -> usize {
         let is_one = |e: &&Extent| e.state != State::Free && e.purpose == purpose;

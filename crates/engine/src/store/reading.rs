@@ -11,7 +11,7 @@ use crate::format::page;
 use crate::format::pointer::Pointer;
 use crate::planted::Fault;
 use crate::store::PageStore;
-use crate::store::medium::{Medium, PageNo, Unreadable};
+use crate::store::medium::{ExtentId, Medium, PageNo, Unreadable};
 
 impl<M: Medium> PageStore<M> {
     /// Reads a page; reads of clients share what is under way.
@@ -81,14 +81,9 @@ impl<M: Medium> PageStore<M> {
         class: IoClass,
         flash_reads: &mut u32,
     ) -> Result<Value, EngineError> {
-        let (page, piece) = self.format.locate(pointer);
-        let image = self.read_page(page, class).await?;
+        let image = self.read_page(self.format.locate(pointer).0, class).await?;
         *flash_reads += 1;
-        match data_page::find(image.bytes(), piece, key) {
-            Some(Found::Whole(value)) => Ok(value),
-            Some(Found::Large(head)) => self.read_large(page, head, class, flash_reads).await,
-            None => Err(EngineError::Corrupt(page)),
-        }
+        self.value_in(&image, key, pointer, class, flash_reads).await
     }
 
     /// Reads a page, sharing the read with whoever needs it at the same time, and checks it.
@@ -109,13 +104,50 @@ impl<M: Medium> PageStore<M> {
         key: &[u8],
         pointer: Pointer,
         class: IoClass,
+        flash_reads: &mut u32,
     ) -> Result<Value, EngineError> {
         let (page, piece) = self.format.locate(pointer);
         match data_page::find(image.bytes(), piece, key) {
             Some(Found::Whole(value)) => Ok(value),
-            Some(Found::Large(head)) => self.read_large(page, head, class, &mut 0).await,
+            Some(Found::Large(head)) => self.read_large(page, head, class, flash_reads).await,
             None => Err(EngineError::Corrupt(page)),
         }
+    }
+
+    /// Pages that a collection reads side by side.
+    pub(crate) fn batch_pages(&self) -> u32 {
+        4 * self.shape.parallelism
+    }
+
+    /// The places in an extent where batches of its pages begin.
+    pub(crate) fn batches(&self, id: ExtentId) -> impl Iterator<Item = u32> + use<M> {
+        let cursor = self.extents.borrow().get(id).cursor;
+        (0..cursor).step_by(self.batch_pages() as usize)
+    }
+
+    /// A batch of an extent's pages, read and checked, in order.
+    pub(crate) async fn read_batch(
+        &self,
+        id: ExtentId,
+        from: u32,
+    ) -> Result<Vec<(PageNo, PageImage)>, EngineError> {
+        let (cursor, holes) = {
+            let extents = self.extents.borrow();
+            let extent = extents.get(id);
+            (extent.cursor, extent.holes.clone())
+        };
+        let to = cursor.min(from + self.batch_pages());
+        let reads: Vec<_> = (from..to)
+            .map(|index| self.shape.page(id, index))
+            .filter(|page| !holes.contains(page))
+            .map(|page| (page, self.medium.read(page, IoClass::GcRead)))
+            .collect();
+        let mut batch = Vec::with_capacity(reads.len());
+        for (page, read) in reads {
+            let image = read.await.map_err(|_| EngineError::Corrupt(page))?;
+            batch.push((page, self.check_page(page, image)?));
+        }
+        Ok(batch)
     }
 
     /// Reads the further pages of a large value, all at once.

@@ -26,7 +26,12 @@ impl<M: Medium> PageStore<M> {
 
     /// Extents on their way to being free, apart from those that snapshots hold.
     pub(crate) fn releasing(&self) -> usize {
-        self.extents.borrow().releasing() - self.held()
+        self.retired.borrow().len() - self.held()
+    }
+
+    /// Extents that are free or about to be.
+    pub(crate) fn extents_in_sight(&self) -> usize {
+        self.extents.borrow().free() + self.releasing()
     }
 
     /// Extents that nothing but snapshots refers to. Asked of the pins, not counted: the space of

@@ -122,6 +122,26 @@ impl<M: Medium> PageStore<M> {
         Some(Promise { purpose, left: pages, promised, work: &self.work })
     }
 
+    /// Waits for space, until `attempt` gives something. Meanwhile `is_starved` says so, and the
+    /// collection hears of it.
+    pub(crate) async fn wait_for<T>(
+        &self,
+        attempt: impl Fn() -> Option<T>,
+        is_starved: &Cell<bool>,
+    ) -> T {
+        loop {
+            if let Some(given) = attempt() {
+                is_starved.set(false);
+                return given;
+            }
+            if !is_starved.replace(true) {
+                self.work.notify_all();
+                self.room.notify_all();
+            }
+            self.work.notified().await;
+        }
+    }
+
     /// Extents that hold `pages`.
     pub(crate) fn extents_of(&self, pages: u32) -> usize {
         extents_for(pages, 0, self.shape.pages_per_extent)

@@ -226,13 +226,14 @@ fn long_run(
     index_prefetch: bool,
 ) -> Result<LongRun, Failure> {
     tree(stand).set_iterator_options(options(index_prefetch, 0));
-    let late = |stand: &Stand| stand.drive.engine_stats().iterators.index_prefetch_waits;
-    let before = late(stand);
     let length = LONG_SCAN.min(sizes.records / 2);
     let phase = stand.run(seekrandom(sizes.records, size, layout, length, sizes.long_queries)?)?;
-    let index_reads = phase.index_reads_of_nexts();
     let next = phase.next.ok_or("a long scan made no Next")?;
-    Ok(LongRun { next, index_reads, late_prefetches: late(stand) - before })
+    Ok(LongRun {
+        next,
+        index_reads: phase.iterators.next_index_reads,
+        late_prefetches: phase.iterators.index_prefetch_waits,
+    })
 }
 
 /// Opens iterators one after the other; between two, a part of the pairs is overwritten at random.

@@ -1,6 +1,6 @@
 //! A test stand: one drive with one design, loaded once, on which workloads run in turn.
 
-use engine::EngineStats;
+use engine::{EngineStats, IteratorStats};
 use flash::FlashStats;
 use hdrhistogram::Histogram;
 use kvssd::{DeviceProfile, DriveOptions, IndexOptions, KvDrive};
@@ -42,12 +42,12 @@ pub(super) struct Phase {
     pub next: Option<Histogram<u64>>,
     /// Gets by flash reads.
     pub reads_per_get: Vec<u64>,
-    /// Counters of the engine over the phase.
+    /// Bytes of keys and values written.
     pub user_bytes: u64,
-    pub engine: EngineStats,
-    pub flash: FlashStats,
-    /// The same at the beginning of the phase.
-    engine_before: EngineStats,
+    /// What iterators did.
+    pub iterators: IteratorStats,
+    /// Counters of the flash at the end and at the beginning.
+    flash: FlashStats,
     flash_before: FlashStats,
 }
 
@@ -131,9 +131,8 @@ impl Stand {
             next: report.histogram(OpKind::Next).cloned(),
             reads_per_get: crate::bench::difference(now, then),
             user_bytes: engine.user_bytes - engine_before.user_bytes,
-            engine,
+            iterators: engine.iterators.since(&engine_before.iterators),
             flash,
-            engine_before,
             flash_before,
         })
     }
@@ -186,11 +185,6 @@ impl Phase {
         let behind = of(flash::Blocker::Program) + of(flash::Blocker::Erase);
         let all = behind + of(flash::Blocker::None) + of(flash::Blocker::Read);
         behind as f64 / all.max(1) as f64
-    }
-
-    /// What iterators did in the phase.
-    pub(super) fn index_reads_of_nexts(&self) -> u64 {
-        self.engine.iterators.next_index_reads - self.engine_before.iterators.next_index_reads
     }
 }
 
