@@ -1,0 +1,5 @@
+//! A block drive on flash, in virtual time.
+
+#![forbid(unsafe_code)]
+
+pub mod nvme;

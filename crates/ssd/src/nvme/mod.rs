@@ -1,0 +1,1 @@
+//! Commands and data structures of the NVMe standard that the drive speaks.
