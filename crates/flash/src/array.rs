@@ -6,6 +6,8 @@
 //!
 //! This is what survives a power cut. Memory is in proportion to programmed pages.
 
+use std::rc::Rc;
+
 use runtime::{PageImage, prefetch};
 
 use crate::{BlockAddress, Geometry, PageAddress};
@@ -30,17 +32,28 @@ impl std::fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
+/// What pages hold that were never programmed by anybody: the contents of a drive that was filled
+/// before the story begins, made up when they are looked at. So a full drive costs no memory.
+pub trait PageSource {
+    /// The page's contents; the same at every call.
+    fn page(&self, page: PageAddress) -> PageImage;
+}
+
 /// All blocks of a drive.
 pub struct NandArray {
     geometry: Geometry,
     blocks: Vec<Block>,
+    source: Option<Rc<dyn PageSource>>,
 }
 
 #[derive(Default)]
 struct Block {
     /// Pages programmed since the last erase, in order. A torn program may leave a page `None`.
     pages: Vec<Option<PageImage>>,
+    /// Whether all its pages were there from the beginning, as the array's source makes them.
+    is_prefilled: bool,
     erases: u32,
+    /// Since the last erase.
     reads: u64,
     /// An erase was cut short: only another erase helps.
     needs_erase: bool,
@@ -51,7 +64,23 @@ impl NandArray {
     pub fn new(geometry: &Geometry) -> Self {
         let count = geometry.dies() * geometry.blocks_per_die();
         let blocks = (0..count).map(|_| Block::default()).collect();
-        Self { geometry: geometry.clone(), blocks }
+        Self { geometry: geometry.clone(), blocks, source: None }
+    }
+
+    /// Makes `blocks`, which must be erased, look programmed from end to end with what `source`
+    /// makes up for each page.
+    pub fn prefill(
+        &mut self,
+        blocks: impl Iterator<Item = BlockAddress>,
+        source: Rc<dyn PageSource>,
+    ) {
+        assert!(self.source.is_none(), "an array is prefilled once");
+        self.source = Some(source);
+        for block in blocks {
+            let block = &mut self.blocks[block.0 as usize];
+            assert!(block.pages.is_empty() && !block.needs_erase, "only erased blocks are filled");
+            block.is_prefilled = true;
+        }
     }
 
     /// The geometry this array was made with.
@@ -65,12 +94,14 @@ impl NandArray {
     /// [`ReadError::Erased`], or [`ReadError::Uncorrectable`] where a cut-short erase left noise.
     pub fn read(&mut self, page: PageAddress) -> Result<PageImage, ReadError> {
         let (block, index) = self.geometry.locate(page);
+        let source = &self.source;
         let block = &mut self.blocks[block.0 as usize];
         block.reads += 1;
         if block.needs_erase {
             return Err(ReadError::Uncorrectable);
         }
         match block.pages.get(index as usize) {
+            None if block.is_prefilled => Ok(source.as_ref().expect("it was filled").page(page)),
             None => Err(ReadError::Erased),
             Some(None) => Err(ReadError::Uncorrectable),
             Some(Some(image)) => Ok(image.clone()),
@@ -117,6 +148,7 @@ impl NandArray {
         let unit = self.geometry.program_unit() as usize;
         assert!(!block.needs_erase, "block {} must be erased first", address.0);
         assert_eq!(count, unit, "a program unit of block {} has {unit} pages", address.0);
+        assert!(!block.is_prefilled, "block {} is full", address.0);
         assert_eq!(
             index as usize,
             block.pages.len(),
@@ -129,7 +161,9 @@ impl NandArray {
     pub fn erase(&mut self, block: BlockAddress) {
         let block = &mut self.blocks[block.0 as usize];
         block.pages = Vec::new();
+        block.is_prefilled = false;
         block.needs_erase = false;
+        block.reads = 0;
         block.erases += 1;
     }
 
@@ -141,7 +175,11 @@ impl NandArray {
 
     /// How many pages of `block` were programmed since its last erase.
     pub fn programmed_pages(&self, block: BlockAddress) -> u32 {
-        self.blocks[block.0 as usize].pages.len() as u32
+        let block = &self.blocks[block.0 as usize];
+        if block.is_prefilled {
+            return self.geometry.pages_per_die_block();
+        }
+        block.pages.len() as u32
     }
 
     /// Whether the last erase of `block` was cut short.
@@ -154,7 +192,7 @@ impl NandArray {
         self.blocks[block.0 as usize].erases
     }
 
-    /// How often pages of `block` were read.
+    /// How often pages of `block` were read since its last erase.
     pub fn read_count(&self, block: BlockAddress) -> u64 {
         self.blocks[block.0 as usize].reads
     }

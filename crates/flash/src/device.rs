@@ -91,7 +91,23 @@ impl Flash {
         page: PageAddress,
         class: IoClass,
     ) -> impl Future<Output = Result<PageImage, ReadError>> + use<> {
-        let submitted = self.submit(Request::Read(page), class);
+        self.read_part(page, self.inner.geometry.page_bytes, class)
+    }
+
+    /// Reads `bytes` of one page, with their share of the code: the die senses the whole page, the
+    /// channel carries that part. The image is the whole page's; which part is looked at is the
+    /// caller's affair.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn read_part(
+        &self,
+        page: PageAddress,
+        bytes: u32,
+        class: IoClass,
+    ) -> impl Future<Output = Result<PageImage, ReadError>> + use<> {
+        debug_assert!(bytes <= self.inner.geometry.page_bytes);
+        let submitted = self.submit(Request::Read(page, bytes), class);
         async { Ok(submitted.await?.expect("a read that did not fail brings a page")) }
     }
 
@@ -216,16 +232,16 @@ impl Inner {
     fn submit(&self, request: Request, class: IoClass) -> OperationId {
         let state = &mut *self.state.borrow_mut();
         state.submitted += 1;
-        if let Request::Read(page) = &request {
+        if let Request::Read(page, _) = &request {
             state.array.prefetch_place(*page);
         }
         let (block, _) = match &request {
-            Request::Read(page) | Request::Program(page, _) => self.geometry.locate(*page),
+            Request::Read(page, _) | Request::Program(page, _) => self.geometry.locate(*page),
             Request::Erase(block) => (*block, 0),
         };
         let die = self.geometry.die_of(block);
         let now = self.handle.now();
-        let is_read = matches!(request, Request::Read(_));
+        let is_read = matches!(request, Request::Read(..));
         let target = &mut state.dies[die.0 as usize];
         let operation = Operation {
             request,
@@ -303,13 +319,18 @@ impl Inner {
         state.dies[die.0 as usize].busy_since.get_or_insert(now);
         let operation = state.operations.get(id);
         match &operation.request {
-            Request::Read(page) => {
-                let (_, index) = self.geometry.locate(*page);
+            Request::Read(page, _) => {
+                let (block, index) = self.geometry.locate(*page);
                 if operation.class == IoClass::ClientRead {
                     state.stats.count_wait(operation.blocked_by, now - operation.submitted);
                 }
                 let page_type = self.geometry.page_type(index);
+                let is_disturbed = self
+                    .durations
+                    .disturb_limit
+                    .is_some_and(|limit| state.array.read_count(block) >= limit);
                 let (retries, is_readable) = self.draw_retries(state);
+                let is_readable = is_readable && !is_disturbed;
                 let sense = self.durations.read[page_type as usize];
                 let span = self.durations.command + sense + self.durations.retry * retries;
                 self.enter(state, die, Phase::Sensing { id, is_readable }, Some(span));
@@ -456,7 +477,10 @@ impl Inner {
                 state.array.prefetch_image(read_page(state.operations.get(id)));
                 let on_bus = Phase::OnBus { id, sensed: Some(Sensed { is_readable }) };
                 self.enter(state, die, on_bus, None);
-                self.ask_for_bus(state, die, id, self.durations.transfer_page);
+                let Request::Read(_, bytes) = state.operations.get(id).request else {
+                    unreachable!("only reads sense")
+                };
+                self.ask_for_bus(state, die, id, self.durations.transfer_of(bytes));
             }
             Phase::Running(running) if now < running.ends => self.attend(state, die),
             Phase::Running(running) => {
@@ -480,7 +504,7 @@ fn die_token(die: DieIndex, generation: u32) -> u64 {
 }
 
 fn read_page(operation: &Operation) -> PageAddress {
-    let Request::Read(page) = operation.request else { unreachable!("only reads sense") };
+    let Request::Read(page, _) = operation.request else { unreachable!("only reads sense") };
     page
 }
 
@@ -510,6 +534,6 @@ pub(crate) fn apply(state: &mut State, id: OperationId) {
             counts.blocks_erased += 1;
             state.array.erase(*block);
         }
-        Request::Read(_) => unreachable!("a read does not run in the array"),
+        Request::Read(..) => unreachable!("a read does not run in the array"),
     }
 }

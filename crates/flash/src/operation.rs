@@ -8,7 +8,8 @@ use crate::{BlockAddress, Blocker, PageAddress, ReadError};
 
 /// What a die is asked to do.
 pub(crate) enum Request {
-    Read(PageAddress),
+    /// A page, and how much of it crosses the bus, in user bytes.
+    Read(PageAddress, u32),
     Program(PageAddress, Vec<PageImage>),
     Erase(BlockAddress),
 }
@@ -33,7 +34,7 @@ pub(crate) struct Operation {
 
 impl Operation {
     pub(crate) fn is_read_of(&self, page: PageAddress) -> bool {
-        matches!(self.request, Request::Read(read) if read == page)
+        matches!(self.request, Request::Read(read, _) if read == page)
     }
 }
 

@@ -76,7 +76,7 @@ fn tear(state: &mut State, id: OperationId, rng: &mut Rng) {
             let block = *block;
             state.array.erase_torn(block);
         }
-        Request::Read(_) => unreachable!("a read does not run in the array"),
+        Request::Read(..) => unreachable!("a read does not run in the array"),
     }
 }
 

@@ -18,6 +18,8 @@ pub struct FlashProfile {
     pub suspend: Option<Suspend>,
     /// Bit errors; absent for a drive without.
     pub errors: Option<ErrorModel>,
+    /// Read disturb; absent where it is not looked at.
+    pub read_disturb: Option<ReadDisturb>,
 }
 
 /// Operation times, in microseconds as data sheets give them.
@@ -68,6 +70,15 @@ pub struct ErrorModel {
     pub max_retries: u32,
 }
 
+/// What reading does to the pages of a block that is not erased meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadDisturb {
+    /// Reads of a block since its last erase from which on its pages have more bit errors than the
+    /// code corrects. A sharp edge instead of a slope: a firmware that stays below it is right.
+    pub limit_reads: u64,
+}
+
 impl FlashProfile {
     /// Everything that is wrong with these numbers, in words.
     pub fn problems(&self) -> Vec<String> {
@@ -115,6 +126,8 @@ pub(crate) struct Durations {
     pub background_deadline: Nanos,
     pub suspend: Option<SuspendDurations>,
     pub retry: Nanos,
+    pub disturb_limit: Option<u64>,
+    page_bytes: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -148,7 +161,14 @@ impl Durations {
                 max_per_operation: s.max_per_operation,
             }),
             retry: profile.errors.as_ref().map_or(Nanos::ZERO, |e| us(e.retry_us)),
+            disturb_limit: profile.read_disturb.as_ref().map(|d| d.limit_reads),
+            page_bytes: u64::from(profile.geometry.page_bytes),
         }
+    }
+
+    /// How long `bytes` of a page occupy the bus, with their share of spare area and code.
+    pub(crate) fn transfer_of(&self, bytes: u32) -> Nanos {
+        Nanos(self.transfer_page.0 * u64::from(bytes) / self.page_bytes)
     }
 
     pub(crate) fn program_of(&self, page_type: u32) -> Nanos {

@@ -1,10 +1,10 @@
 //! Designs: which index with which options makes which published system.
 
+use catalogue::{CatalogueError, Entry};
 use engine::{HashOptions, Options};
 use serde::Deserialize;
 
 use crate::IndexOptions;
-use crate::catalogue::{self, CatalogueError, Entry};
 
 /// A named design.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

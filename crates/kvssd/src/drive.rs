@@ -8,14 +8,13 @@ use std::fmt;
 use std::rc::Rc;
 
 use engine::{Condition, Cpu, EngineStats, MemoryUse, OpenError, Planted, Surroundings, Value};
-use flash::{Flash, FlashStats, NandArray};
+use flash::{Flash, FlashStats, NandArray, Reserve};
 use runtime::{Cores, Handle, Nanos, Pipe, Semaphore};
 
 use crate::index::{Index, IndexOptions, IndexSetup};
 use crate::iterators::IteratorTable;
 use crate::power::RecoverError;
-use crate::raw_flash::{Layout, RawFlash};
-use crate::reserve::Reserve;
+use crate::raw_flash::RawFlash;
 use crate::{DeviceProfile, Status};
 
 /// Bytes of a command or completion on the link, besides data.
@@ -180,7 +179,7 @@ impl Parts {
         if reserved + MIN_SUPERBLOCKS > superblocks {
             return Err(SetupError::TooSmall { superblocks, reserved });
         }
-        let medium = RawFlash::new(flash.clone(), Layout::new(geometry, reserve.superblocks()));
+        let medium = RawFlash::new(flash.clone(), reserve.superblocks());
         let controller = &profile.controller;
         let quantum = Nanos::from_micros_f64(controller.quantum_us);
         let cores = Rc::new(Cores::new(handle.clone(), controller.cores, quantum));

@@ -15,7 +15,6 @@
 
 #![forbid(unsafe_code)]
 
-mod catalogue;
 mod design;
 mod drive;
 mod handles;
@@ -25,7 +24,6 @@ mod opcode;
 mod power;
 mod profile;
 mod raw_flash;
-mod reserve;
 mod status;
 
 pub use catalogue::CatalogueError;

@@ -1,11 +1,10 @@
 //! Device profiles: the physical parameters of a drive. Every design that runs on a profile runs
 //! on the same numbers.
 
+use catalogue::{CatalogueError, Entry};
 use engine::{Accelerator, CpuCosts};
 use flash::FlashProfile;
 use serde::Deserialize;
-
-use crate::catalogue::{self, CatalogueError, Entry};
 
 /// A drive.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -123,12 +122,7 @@ mod tests {
         for (name, text) in DeviceProfile::BUILT_IN {
             let profile = DeviceProfile::load(name).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(profile.name, *name);
-            for line in text.lines().filter(|line| line.contains('=') && !line.starts_with('#')) {
-                let value = line.split_once('=').map_or("", |(_, value)| value.trim_start());
-                let is_number = value.starts_with(|c: char| c.is_ascii_digit() || c == '[');
-                let has_source = line.split_once('#').is_some_and(|(_, why)| why.trim().len() >= 3);
-                assert!(!is_number || has_source, "{name}: no source beside `{line}`");
-            }
+            assert_eq!(catalogue::numbers_without_source(text), [] as [&str; 0], "{name}");
         }
     }
 

@@ -4,83 +4,46 @@
 //! back, side by side. The first superblocks are reserved for dumps and not part of the medium.
 
 use engine::{ExtentId, Medium, PageNo, Shape, Unreadable};
-use flash::{BlockAddress, DieIndex, Flash, Geometry, PageAddress, ReadError};
+use flash::{DieIndex, Flash, PageAddress, ReadError, Superblocks};
 use runtime::{IoClass, PageImage};
 
 /// The medium of an in-drive engine.
 #[derive(Clone)]
 pub struct RawFlash {
     flash: Flash,
-    layout: Layout,
-}
-
-/// Where the pages of superblocks are. Pure arithmetic.
-#[derive(Clone, Debug)]
-pub(crate) struct Layout {
-    geometry: Geometry,
+    layout: Superblocks,
     /// Superblocks kept for dumps, at the beginning of the drive.
     reserved: u32,
 }
 
-impl Layout {
-    pub(crate) fn new(geometry: &Geometry, reserved: u32) -> Self {
-        Self { geometry: geometry.clone(), reserved }
-    }
-
-    pub(crate) fn pages_per_superblock(&self) -> u32 {
-        self.geometry.dies() * self.geometry.pages_per_die_block()
-    }
-
-    /// Page `index` of superblock `superblock`, in append order.
-    pub(crate) fn page(&self, superblock: u32, index: u32) -> PageAddress {
-        let unit = self.geometry.program_unit();
-        let (row, place) = (index / unit, index % unit);
-        let die = DieIndex(row % self.geometry.dies());
-        let block = self.geometry.block(die, superblock);
-        self.geometry.page(block, row / self.geometry.dies() * unit + place)
-    }
-
-    /// The erase blocks of a superblock.
-    pub(crate) fn blocks(&self, superblock: u32) -> impl Iterator<Item = BlockAddress> {
-        (0..self.geometry.dies()).map(move |die| self.geometry.block(DieIndex(die), superblock))
+impl RawFlash {
+    pub(crate) fn new(flash: Flash, reserved: u32) -> Self {
+        let layout = Superblocks::new(flash.geometry());
+        Self { flash, layout, reserved }
     }
 
     fn superblock(&self, extent: ExtentId) -> u32 {
         extent.0 + self.reserved
     }
 
-    fn page_of(&self, page: PageNo) -> PageAddress {
-        let per = self.pages_per_superblock();
-        self.page(self.superblock(ExtentId(page.0 / per)), page.0 % per)
-    }
-
-    fn shape(&self) -> Shape {
-        let geometry = &self.geometry;
-        Shape {
-            payload_bytes: geometry.page_bytes + geometry.spare_bytes,
-            page_bytes: geometry.page_bytes,
-            pages_per_extent: self.pages_per_superblock(),
-            extents: geometry.blocks_per_die() - self.reserved,
-            append_unit: geometry.program_unit(),
-            parallelism: geometry.dies(),
-        }
-    }
-}
-
-impl RawFlash {
-    pub(crate) fn new(flash: Flash, layout: Layout) -> Self {
-        Self { flash, layout }
-    }
-
     /// Where a page of the medium lies in the flash; for tests that damage it.
     pub fn flash_page(&self, page: PageNo) -> PageAddress {
-        self.layout.page_of(page)
+        let per = self.layout.pages();
+        self.layout.page(self.superblock(ExtentId(page.0 / per)), page.0 % per)
     }
 }
 
 impl Medium for RawFlash {
     fn shape(&self) -> Shape {
-        self.layout.shape()
+        let geometry = self.flash.geometry();
+        Shape {
+            payload_bytes: geometry.page_bytes + geometry.spare_bytes,
+            page_bytes: geometry.page_bytes,
+            pages_per_extent: self.layout.pages(),
+            extents: geometry.blocks_per_die() - self.reserved,
+            append_unit: geometry.program_unit(),
+            parallelism: geometry.dies(),
+        }
     }
 
     fn append(
@@ -89,7 +52,7 @@ impl Medium for RawFlash {
         pages: Vec<PageImage>,
         class: IoClass,
     ) -> impl Future<Output = ()> + use<> {
-        self.flash.program(self.layout.page_of(first), pages, class)
+        self.flash.program(self.flash_page(first), pages, class)
     }
 
     fn read(
@@ -97,17 +60,17 @@ impl Medium for RawFlash {
         page: PageNo,
         class: IoClass,
     ) -> impl Future<Output = Result<PageImage, Unreadable>> + use<> {
-        let read = self.flash.read(self.layout.page_of(page), class);
+        let read = self.flash.read(self.flash_page(page), class);
         async move { read.await.map_err(|_| Unreadable(page)) }
     }
 
     fn hurry(&self, page: PageNo) {
-        self.flash.hurry(self.layout.page_of(page));
+        self.flash.hurry(self.flash_page(page));
     }
 
     fn skip(&self, first: PageNo) -> impl Future<Output = ()> + use<> {
-        let (flash, address) = (self.flash.clone(), self.layout.page_of(first));
-        let unit = self.layout.geometry.program_unit() as usize;
+        let (flash, address) = (self.flash.clone(), self.flash_page(first));
+        let unit = self.flash.geometry().program_unit() as usize;
         async move {
             // NAND is programmed in order: a page that was left out would bar its block.
             if flash.read(address, IoClass::Journal).await.err() == Some(ReadError::Erased) {
@@ -118,7 +81,7 @@ impl Medium for RawFlash {
     }
 
     fn release(&self, extent: ExtentId) -> impl Future<Output = ()> + use<> {
-        let blocks = self.layout.blocks(self.layout.superblock(extent));
+        let blocks = self.layout.blocks(self.superblock(extent));
         let erases: Vec<_> =
             blocks.map(|block| self.flash.erase(block, IoClass::GcWrite)).collect();
         async move {
@@ -129,7 +92,7 @@ impl Medium for RawFlash {
     }
 
     fn wear(&self, extent: ExtentId) -> u32 {
-        let block = self.layout.geometry.block(DieIndex(0), self.layout.superblock(extent));
+        let block = self.flash.geometry().block(DieIndex(0), self.superblock(extent));
         self.flash.with_array(|array| array.erase_count(block))
     }
 }

@@ -1,6 +1,6 @@
 //! Bit errors: reads that take longer, and reads that fail.
 
-use flash::{ErrorModel, FlashProfile, ReadError};
+use flash::{ErrorModel, FlashProfile, ReadDisturb, ReadError};
 
 use crate::small_drive::{Drive, profile};
 
@@ -68,4 +68,18 @@ fn without_retries_the_first_error_is_the_last() {
 fn the_same_seed_gives_the_same_errors() {
     let profile = profile_with_errors(0.3, 2);
     assert_eq!(read_often(&profile), read_often(&profile));
+}
+
+#[test]
+fn a_block_that_is_read_too_often_fails_until_it_is_erased() {
+    let read_disturb = Some(ReadDisturb { limit_reads: 5 });
+    let drive = Drive::new(&FlashProfile { read_disturb, ..profile() });
+    let (block, page) = (drive.block(0, 0), drive.page(0, 0, 3));
+    for read in 0..8 {
+        let expected = if read < 5 { Ok(()) } else { Err(ReadError::Uncorrectable) };
+        assert_eq!(drive.read_now(page).map(drop), expected, "read {read}");
+    }
+    drive.rt.block_on(drive.flash.erase(block, crate::small_drive::BACKGROUND));
+    drive.flash.with_array(|array| crate::small_drive::fill(array, block));
+    assert!(drive.read_now(page).is_ok());
 }

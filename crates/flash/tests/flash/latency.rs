@@ -140,3 +140,12 @@ fn statistics_count_pages_blocks_and_busy_time_by_class() {
     assert_eq!(stats.channel_busy.0, 15_000);
     assert_eq!(drive.flash.submitted(), 4);
 }
+
+#[test]
+fn a_part_of_a_page_occupies_the_bus_for_its_share() {
+    let drive = Drive::new(&profile());
+    let (flash, page) = (drive.flash.clone(), drive.page(0, 0, 0));
+    drive.rt.block_on(async move { flash.read_part(page, 1_024, CLIENT).await.map(drop) }).unwrap();
+    // 1 + 40, and a quarter of 5 us.
+    assert_eq!(drive.rt.handle().now().0, 42_250);
+}

@@ -34,6 +34,7 @@ pub(crate) fn profile() -> FlashProfile {
         },
         suspend: None,
         errors: None,
+        read_disturb: None,
     }
 }
 

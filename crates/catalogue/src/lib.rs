@@ -1,18 +1,21 @@
-//! Named TOML files that are built in, and files of the user's.
+//! Named TOML files that are built in, and files of the user's: designs, drives, jobs.
+
+#![forbid(unsafe_code)]
 
 use std::fmt;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-/// Why a design or a device could not be had.
+/// Why an entry could not be had: what is wrong and what is allowed, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogueError {
     message: String,
 }
 
 impl CatalogueError {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
+    /// An error of these words.
+    pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into() }
     }
 }
@@ -26,7 +29,7 @@ impl fmt::Display for CatalogueError {
 impl std::error::Error for CatalogueError {}
 
 /// What can be loaded from a catalogue.
-pub(crate) trait Entry: DeserializeOwned {
+pub trait Entry: DeserializeOwned {
     /// What it is called in messages.
     const KIND: &'static str;
     /// Built-in names and their TOML.
@@ -37,7 +40,10 @@ pub(crate) trait Entry: DeserializeOwned {
 }
 
 /// The built-in entry of that name, or the file at that path.
-pub(crate) fn load<T: Entry>(name_or_path: &str) -> Result<T, CatalogueError> {
+///
+/// # Errors
+/// [`CatalogueError`]: there is no such entry, or something in it is wrong.
+pub fn load<T: Entry>(name_or_path: &str) -> Result<T, CatalogueError> {
     if let Some((_, text)) = T::BUILT_IN.iter().find(|(name, _)| *name == name_or_path) {
         return parse(name_or_path, text);
     }
@@ -55,7 +61,10 @@ pub(crate) fn load<T: Entry>(name_or_path: &str) -> Result<T, CatalogueError> {
 }
 
 /// Parses and checks TOML; `origin` says in messages where it came from.
-pub(crate) fn parse<T: Entry>(origin: &str, text: &str) -> Result<T, CatalogueError> {
+///
+/// # Errors
+/// [`CatalogueError`]: something in it is wrong.
+pub fn parse<T: Entry>(origin: &str, text: &str) -> Result<T, CatalogueError> {
     let kind = T::KIND;
     let entry: T = toml::from_str(text)
         .map_err(|error| CatalogueError::new(format!("{kind} {origin}: {error}")))?;
@@ -64,4 +73,29 @@ pub(crate) fn parse<T: Entry>(origin: &str, text: &str) -> Result<T, CatalogueEr
         return Ok(entry);
     }
     Err(CatalogueError::new(format!("{kind} {origin}: {}", problems.join("; "))))
+}
+
+/// Lines of a profile that give a number without a source, or the word "assumed", beside it.
+///
+/// For tests of built-in profiles: physical parameters say where they come from.
+pub fn numbers_without_source(text: &str) -> Vec<&str> {
+    let lines = text.lines().filter(|line| line.contains('=') && !line.starts_with('#'));
+    let is_bare = |line: &&str| {
+        let value = line.split_once('=').map_or("", |(_, value)| value.trim_start());
+        let is_number = value.starts_with(|c: char| c.is_ascii_digit() || c == '[');
+        let has_source = line.split_once('#').is_some_and(|(_, why)| why.trim().len() >= 3);
+        is_number && !has_source
+    };
+    lines.filter(is_bare).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::numbers_without_source;
+
+    #[test]
+    fn numbers_need_a_source() {
+        let text = "# a = 1\nname = \"x\"\ngood = 1.5 # assumed\nbad = [1, 2]\nshort = 3 # ?";
+        assert_eq!(numbers_without_source(text), ["bad = [1, 2]", "short = 3 # ?"]);
+    }
 }

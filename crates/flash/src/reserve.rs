@@ -1,4 +1,4 @@
-//! The reserved region: dumps of the drive's memory, with epoch and checksum.
+//! A reserved region of a drive: dumps of its memory, with epoch and checksum.
 //!
 //! Two halves take turns: dump `e` goes to half `e % 2`, and the other half is erased when a
 //! recovery has loaded dump `e`, before the drive takes commands. So there is always one whole
@@ -8,26 +8,27 @@
 //! each page: CRC-32C u32 | magic u32 | epoch u64 | page u32 of u32 | bytes of the dump
 //! ```
 
-use flash::{Flash, NandArray, PageAddress};
 use runtime::{IoClass, PageImage};
 
-use crate::raw_flash::Layout;
+use crate::{Flash, Geometry, NandArray, PageAddress, Superblocks};
 
 const MAGIC: u32 = 0x4455_4D50;
 const HEADER_BYTES: usize = 24;
 
 /// Where dumps go.
 #[derive(Clone, Debug)]
-pub(crate) struct Reserve {
-    layout: Layout,
+pub struct Reserve {
+    layout: Superblocks,
     superblocks_per_half: u32,
     page_bytes: usize,
     unit: u32,
 }
 
 /// A dump that was read back whole.
-pub(crate) struct Dump {
+pub struct Dump {
+    /// Counts dumps; the newest whole one has the greatest.
     pub epoch: u64,
+    /// What was dumped.
     pub bytes: Vec<u8>,
 }
 
@@ -39,9 +40,10 @@ struct DumpPage<'a> {
 }
 
 impl Reserve {
-    pub(crate) fn new(geometry: &flash::Geometry, superblocks_per_half: u32) -> Self {
+    /// The first superblocks of a drive: twice as many as one dump takes.
+    pub fn new(geometry: &Geometry, superblocks_per_half: u32) -> Self {
         Self {
-            layout: Layout::new(geometry, 0),
+            layout: Superblocks::new(geometry),
             superblocks_per_half,
             page_bytes: geometry.page_bytes as usize,
             unit: geometry.program_unit(),
@@ -49,7 +51,7 @@ impl Reserve {
     }
 
     /// Superblocks that the region takes.
-    pub(crate) fn superblocks(&self) -> u32 {
+    pub fn superblocks(&self) -> u32 {
         2 * self.superblocks_per_half
     }
 
@@ -59,17 +61,17 @@ impl Reserve {
     }
 
     fn page(&self, epoch: u64, index: u32) -> PageAddress {
-        let per = self.layout.pages_per_superblock();
+        let per = self.layout.pages();
         self.layout.page(self.half(epoch).start + index / per, index % per)
     }
 
     fn pages(&self) -> u32 {
-        self.superblocks_per_half * self.layout.pages_per_superblock()
+        self.superblocks_per_half * self.layout.pages()
     }
 
     /// Writes a dump on capacitor power: the cells change, and no time is simulated, because
     /// nobody is there to see it.
-    pub(crate) fn write(&self, array: &mut NandArray, epoch: u64, dump: &[u8]) {
+    pub fn write(&self, array: &mut NandArray, epoch: u64, dump: &[u8]) {
         let room = self.page_bytes - HEADER_BYTES;
         let total = dump.len().div_ceil(room).max(1) as u32;
         let padded = total.next_multiple_of(self.unit);
@@ -91,7 +93,7 @@ impl Reserve {
     }
 
     /// Reads the newest whole dump; `None` on a drive that never had one.
-    pub(crate) async fn read(&self, flash: &Flash) -> Option<Dump> {
+    pub async fn read(&self, flash: &Flash) -> Option<Dump> {
         let mut newest: Option<Dump> = None;
         for half in 0..2 {
             if let Some(dump) = self.read_half(flash, half).await
@@ -125,7 +127,7 @@ impl Reserve {
     }
 
     /// Makes room for the dump of `epoch`.
-    pub(crate) async fn erase(&self, flash: &Flash, epoch: u64) {
+    pub async fn erase(&self, flash: &Flash, epoch: u64) {
         let blocks = self.half(epoch).flat_map(|superblock| self.layout.blocks(superblock));
         let erases: Vec<_> = blocks.map(|block| flash.erase(block, IoClass::Journal)).collect();
         for erase in erases {
