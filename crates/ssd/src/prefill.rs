@@ -1,0 +1,248 @@
+//! A drive that was written before the story begins, without simulating those writes.
+//!
+//! Where each block lies is computed from its number, both ways, so that a full drive of any size
+//! costs no memory and no time. After long random overwriting under greedy collection, superblocks
+//! have been losing blocks since they were written, all at the same rate: of one that is written
+//! now all blocks are valid, of the next victim a share `u`, in between the share falls
+//! exponentially with age. Their mean is the share of slots in use `p`, hence `(1 - u) / -ln u = p`
+//! (Desnoyers, "Analytic models of SSD write performance", ACM TOS 2014, and others before).
+
+use std::rc::Rc;
+
+use flash::{BlockAddress, NandArray, PageAddress, PageSource};
+use runtime::PageImage;
+
+use crate::layout::{Layout, Slot};
+use crate::page::{self, Lpn, Sequence, Versioned};
+use crate::permutation::Permutation;
+
+/// What happened to a drive before.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub enum Precondition {
+    /// Nothing: fresh out of the box.
+    #[default]
+    Empty,
+    /// The first part of its blocks, as a share of all, was written once, in order.
+    Sequential(f64),
+    /// The same part was then overwritten at random until that made no difference any more.
+    Random(f64),
+}
+
+/// Where the blocks of a prefilled drive lie.
+#[derive(Debug)]
+pub(crate) struct Prefill {
+    layout: Layout,
+    /// Number of the first superblock that is filled; the others follow.
+    first: u32,
+    /// Blocks in each superblock and those before it.
+    ends: Vec<u32>,
+    /// Blocks `0..mapped` were written.
+    mapped: u32,
+    scattered: Option<Scatter>,
+}
+
+#[derive(Debug)]
+struct Scatter {
+    blocks: Permutation,
+    /// Within each superblock.
+    places: Vec<Permutation>,
+}
+
+impl Prefill {
+    /// Superblocks `first..` hold `mapped` blocks, in order, in as few as that takes.
+    pub(crate) fn sequential(layout: &Layout, first: u32, mapped: u32) -> Self {
+        let slots = layout.data_slots();
+        let ends = (1..=mapped.div_ceil(slots)).map(|i| (i * slots).min(mapped)).collect();
+        Self { layout: layout.clone(), first, ends, mapped, scattered: None }
+    }
+
+    /// `count` superblocks from `first` on hold `mapped` blocks as long overwriting leaves them.
+    pub(crate) fn random(layout: &Layout, first: u32, count: u32, mapped: u32, seed: u64) -> Self {
+        let valid = steady_state(count, layout.data_slots(), mapped);
+        let ends = valid.iter().scan(0, |sum, valid| {
+            *sum += valid;
+            Some(*sum)
+        });
+        let places = (0..count)
+            .map(|i| Permutation::new(layout.data_slots(), seed.wrapping_add(u64::from(i) + 1)));
+        let scattered =
+            Scatter { blocks: Permutation::new(mapped, seed), places: places.collect() };
+        Self {
+            layout: layout.clone(),
+            first,
+            ends: ends.collect(),
+            mapped,
+            scattered: Some(scattered),
+        }
+    }
+
+    /// The superblocks that are filled.
+    pub(crate) fn superblocks(&self) -> std::ops::Range<u32> {
+        self.first..self.first + self.ends.len() as u32
+    }
+
+    /// Blocks that a filled superblock holds.
+    pub(crate) fn valid(&self, superblock: u32) -> u32 {
+        let index = (superblock - self.first) as usize;
+        self.ends[index] - self.start(index)
+    }
+
+    fn start(&self, index: usize) -> u32 {
+        index.checked_sub(1).map_or(0, |before| self.ends[before])
+    }
+
+    /// Where a block is, if it was written.
+    pub(crate) fn slot_of(&self, lpn: Lpn) -> Option<Slot> {
+        if lpn.0 >= self.mapped {
+            return None;
+        }
+        let order = self.scattered.as_ref().map_or(lpn.0, |s| s.blocks.forward(lpn.0));
+        let index = self.ends.partition_point(|end| *end <= order);
+        let nth = order - self.start(index);
+        let place = self.scattered.as_ref().map_or(nth, |s| s.places[index].forward(nth));
+        Some(Slot(self.layout.first(self.first + index as u32).0 + place))
+    }
+
+    /// Which block a slot of a filled superblock holds, if that is its newest version.
+    pub(crate) fn lpn_of(&self, slot: Slot) -> Option<Lpn> {
+        let (superblock, place) = self.layout.locate(slot);
+        let index = superblock.checked_sub(self.first)? as usize;
+        if index >= self.ends.len() || place >= self.layout.data_slots() {
+            return None;
+        }
+        let nth = self.scattered.as_ref().map_or(place, |s| s.places[index].backward(place));
+        let order = self.start(index) + nth;
+        let is_valid = order < self.ends[index];
+        is_valid.then(|| Lpn(self.scattered.as_ref().map_or(order, |s| s.blocks.backward(order))))
+    }
+
+    /// Puts it on flash.
+    pub(crate) fn apply(self: &Rc<Self>, array: &mut NandArray) {
+        let blocks: Vec<BlockAddress> =
+            self.superblocks().flat_map(|sb| self.layout.superblocks.blocks(sb)).collect();
+        let source: Rc<dyn PageSource> = Rc::<Self>::clone(self);
+        array.prefill(blocks.into_iter(), source);
+    }
+}
+
+impl PageSource for Prefill {
+    /// Stale slots name no block: they could not be told from the newest version otherwise.
+    fn page(&self, page: PageAddress) -> PageImage {
+        let first = self.layout.first_of_page(page);
+        let filled = |place: u32| {
+            let lpn = self.lpn_of(Slot(first.0 + place));
+            lpn.map_or(Versioned::FILLER, |lpn| Versioned { lpn, ..Versioned::FILLER })
+        };
+        let slots: Vec<_> = (0..self.layout.slots_per_page).map(filled).collect();
+        debug_assert!(slots.iter().all(|slot| slot.sequence == Sequence(0)));
+        page::data(&slots)
+    }
+}
+
+/// How many of its `slots` are valid in each of `count` superblocks, the newest first, so that they
+/// hold `mapped` blocks in all.
+fn steady_state(count: u32, slots: u32, mapped: u32) -> Vec<u32> {
+    let in_use = f64::from(mapped) / (f64::from(count) * f64::from(slots));
+    assert!(in_use < 1.0, "a drive without spare slots has no steady state");
+    let victim = victim_share(in_use);
+    let share = |i: u32| victim.powf((f64::from(i) + 0.5) / f64::from(count));
+    let mut valid: Vec<u32> = (0..count).map(|i| (f64::from(slots) * share(i)) as u32).collect();
+    // What rounding left over goes one by one to those with room, from the newest on.
+    let mut missing = i64::from(mapped) - valid.iter().map(|v| i64::from(*v)).sum::<i64>();
+    while missing != 0 {
+        let step = missing.signum();
+        let mut has_moved = false;
+        for valid in &mut valid {
+            let next = i64::from(*valid) + step;
+            if missing != 0 && (0..=i64::from(slots)).contains(&next) {
+                *valid = next as u32;
+                missing -= step;
+                has_moved = true;
+            }
+        }
+        assert!(has_moved, "fewer slots than blocks");
+    }
+    valid
+}
+
+/// The share of a victim's slots that are still valid when a share `in_use` of all are: the `u`
+/// with `(1 - u) / -ln u = in_use`.
+pub(crate) fn victim_share(in_use: f64) -> f64 {
+    let (mut low, mut high) = (1e-12, 1.0 - 1e-12);
+    for _ in 0..100 {
+        let u: f64 = f64::midpoint(low, high);
+        if (1.0 - u) / -u.ln() < in_use {
+            low = u;
+        } else {
+            high = u;
+        }
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use flash::Geometry;
+
+    use super::*;
+
+    fn layout() -> Layout {
+        Layout::new(&Geometry {
+            channels: 1,
+            dies_per_channel: 2,
+            planes_per_die: 1,
+            blocks_per_plane: 20,
+            pages_per_block: 24,
+            page_bytes: 16_384,
+            spare_bytes: 128,
+            transfer_bytes: 18_022,
+            one_shot: true,
+            bits_per_cell: 3,
+        })
+    }
+
+    fn check(prefill: &Prefill, mapped: u32) {
+        let layout = layout();
+        let mut found = vec![0; 20];
+        for lpn in 0..mapped {
+            let slot = prefill.slot_of(Lpn(lpn)).expect("it was written");
+            assert_eq!(prefill.lpn_of(slot), Some(Lpn(lpn)));
+            found[layout.locate(slot).0 as usize] += 1;
+        }
+        assert_eq!(prefill.slot_of(Lpn(mapped)), None);
+        for superblock in prefill.superblocks() {
+            assert_eq!(prefill.valid(superblock), found[superblock as usize]);
+            let first = layout.first(superblock).0;
+            let slots = first..first + layout.slots_per_superblock;
+            let valid = slots.filter(|slot| prefill.lpn_of(Slot(*slot)).is_some()).count();
+            assert_eq!(valid, found[superblock as usize] as usize);
+        }
+        assert_eq!(found.iter().sum::<u32>(), mapped);
+    }
+
+    #[test]
+    fn each_block_has_one_slot_and_is_found_from_it() {
+        let layout = layout();
+        let slots = layout.data_slots();
+        check(&Prefill::sequential(&layout, 2, slots * 5 + 7), slots * 5 + 7);
+        check(&Prefill::random(&layout, 2, 17, slots * 13 + 1, 5), slots * 13 + 1);
+        check(&Prefill::random(&layout, 1, 19, slots * 19 - 1, 5), slots * 19 - 1);
+    }
+
+    #[test]
+    fn pages_say_what_they_hold() {
+        let layout = layout();
+        let prefill = Prefill::random(&layout, 2, 17, layout.data_slots() * 13, 5);
+        let slot = prefill.slot_of(Lpn(77)).expect("it was written");
+        let (page, place) = layout.page(slot);
+        let read = page::slot(&prefill.page(page), place).expect("whole");
+        assert_eq!((read.lpn, read.sequence), (Lpn(77), Sequence(0)));
+    }
+
+    #[test]
+    fn the_share_left_in_a_victim_is_that_of_the_formula() {
+        for (in_use, expected) in [(0.854, 0.720), (0.93, 0.8667), (0.5, 0.2032)] {
+            assert!((victim_share(in_use) - expected).abs() < 5e-3, "{}", victim_share(in_use));
+        }
+    }
+}

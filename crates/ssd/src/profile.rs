@@ -1,0 +1,316 @@
+//! Profiles of block drives: physical parameters and what the firmware is set up for.
+
+use catalogue::{CatalogueError, Entry};
+use flash::{FlashProfile, Geometry};
+use serde::Deserialize;
+
+use crate::block::BLOCK_BYTES;
+use crate::layout::Layout;
+use crate::page;
+
+/// A block drive. Numbers are of the whole drive; each of its sets has its share.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SsdProfile {
+    /// Its name in results.
+    pub name: String,
+    /// What it is, in a sentence.
+    pub description: String,
+    /// NVM sets it is cut into. Each has its own cores, memory and channels.
+    pub sets: u32,
+    /// Bytes that users see, over all sets.
+    pub user_bytes: u64,
+    /// Its flash.
+    pub flash: FlashProfile,
+    /// Its firmware's processor.
+    pub controller: Controller,
+    /// Its memory.
+    pub dram: Dram,
+    /// Its write buffer.
+    pub buffer: WriteBuffer,
+    /// Its background work.
+    pub background: Background,
+    /// Its predictable-latency windows, if it has any.
+    pub plm: Option<PlmProfile>,
+    /// How the host reaches it.
+    pub host: HostLink,
+}
+
+/// The processor that runs the firmware, and what the firmware costs.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Controller {
+    /// Processor cores of the drive.
+    pub cores: u32,
+    /// Time that a command occupies a core for, in microseconds: bounds commands per second.
+    pub command_us: f64,
+    /// Time that a command takes in stages that overlap with others, in microseconds: adds to
+    /// latency only.
+    pub pipeline_us: f64,
+    /// Core time for each further block of a command, in nanoseconds.
+    pub block_ns: f64,
+    /// Core time to place a block on flash and enter it in the mapping, in nanoseconds.
+    pub map_ns: f64,
+    /// Longest stretch that background work keeps a core, in microseconds.
+    pub quantum_us: f64,
+    /// Commands that a set holds at a time; more wait outside.
+    pub queue_depth: u32,
+}
+
+/// Memory of the drive.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dram {
+    /// Its size in bytes: mapping, write buffer and read cache have to fit.
+    pub bytes: u64,
+    /// Its speed in decimal megabytes per second.
+    pub mb_per_s: f64,
+    /// Time of an access, in nanoseconds.
+    pub access_ns: f64,
+    /// For blocks that were read ahead, in bytes.
+    pub read_cache_bytes: u64,
+    /// How far a client that reads in order is read ahead of, in bytes; 0 for not at all.
+    pub read_ahead_bytes: u64,
+}
+
+/// The write buffer and how it is emptied.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WriteBuffer {
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Whether capacitors save it in a power cut. Without them a write is durable after Flush only.
+    pub has_capacitors: bool,
+    /// Filled so far it is emptied at full speed, in percent.
+    pub start_percent: f64,
+    /// Down to here, in percent.
+    pub stop_percent: f64,
+    /// What is below that goes to flash in bursts of one unit for each die, this often, in
+    /// milliseconds.
+    pub burst_interval_ms: f64,
+}
+
+/// Garbage collection, read reclaim, wear levelling.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Background {
+    /// Free superblocks, in percent of all, below which garbage collection begins.
+    pub start_free_percent: f64,
+    /// Free superblocks at which it ends.
+    pub stop_free_percent: f64,
+    /// Programs of garbage collection under way at a time, for each die.
+    pub programs_per_die: u32,
+    /// Reads of a block since its last erase after which its data move elsewhere.
+    pub reclaim_reads: u64,
+    /// Reads of a block at which that cannot wait for any window.
+    pub critical_reads: u64,
+    /// Erases by which a superblock may lag behind the most worn.
+    pub wear_spread: u32,
+    /// Discarded ranges that are remembered; further discards are ignored, as the standard allows.
+    pub discarded_ranges: u32,
+}
+
+/// Which rules windows follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlmRules {
+    /// Vigil-KV's hardware: time is the only budget, any write ends the window, the write buffer is
+    /// empty and off while it lasts.
+    Vigil,
+    /// The NVMe standard's: reads, writes and time have budgets.
+    Standard,
+}
+
+/// Predictable-latency windows. All numbers are worst cases over the drive's life.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlmProfile {
+    /// The rules.
+    pub rules: PlmRules,
+    /// DTWIN Time Maximum, in milliseconds.
+    pub dtwin_time_max_ms: u64,
+    /// NDWIN Time Minimum Low, in milliseconds: the next DTWIN is held back until then.
+    pub ndwin_time_min_low_ms: u64,
+    /// NDWIN Time Minimum High, in milliseconds: what it takes after a longest DTWIN.
+    pub ndwin_time_min_high_ms: u64,
+    /// DTWIN Reads Typical, in random 4 KiB reads; 0 for no such budget.
+    pub dtwin_reads_typical: u64,
+    /// DTWIN Writes Typical, in writes of the optimal size.
+    pub dtwin_writes_typical: u64,
+}
+
+/// The way between host and drive.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostLink {
+    /// Submission, completion and everything else a command spends outside the drive, in
+    /// microseconds.
+    pub latency_us: f64,
+    /// Speed towards the host, in decimal megabytes per second.
+    pub read_mb_per_s: f64,
+    /// Speed towards the drive, in decimal megabytes per second.
+    pub write_mb_per_s: f64,
+}
+
+/// Superblocks that must be left over beside those that a set's blocks fill: two are open, two are
+/// kept for garbage collection, one for rounding.
+const SPARE_SUPERBLOCKS: u32 = 6;
+
+impl SsdProfile {
+    /// A built-in profile by name, or one from a TOML file by path.
+    ///
+    /// # Errors
+    /// What is wrong and what is allowed, in words.
+    pub fn load(name_or_path: &str) -> Result<Self, CatalogueError> {
+        catalogue::load(name_or_path)
+    }
+
+    /// Names of the built-in profiles.
+    pub fn names() -> Vec<&'static str> {
+        Self::BUILT_IN.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// Logical blocks of each set.
+    pub fn blocks_per_set(&self) -> u64 {
+        self.user_bytes / u64::from(self.sets) / u64::from(BLOCK_BYTES)
+    }
+
+    /// The flash of one set: its share of the channels.
+    pub fn flash_of_set(&self) -> FlashProfile {
+        let geometry = Geometry {
+            channels: self.flash.geometry.channels / self.sets,
+            ..self.flash.geometry.clone()
+        };
+        FlashProfile { geometry, ..self.flash.clone() }
+    }
+
+    /// Superblocks at the beginning of each set that hold what is saved when power fails.
+    pub(crate) fn reserved_per_half(&self, layout: &Layout) -> u32 {
+        let sets = u64::from(self.sets);
+        // Beside each buffered block its number and sequence; and the discarded ranges.
+        let blocks = self.buffer.bytes / sets / u64::from(BLOCK_BYTES) + 1;
+        let buffered = blocks * u64::from(BLOCK_BYTES + 32);
+        let trims = u64::from(self.background.discarded_ranges) * crate::trims::ENTRY_BYTES as u64;
+        let pages = (buffered + trims).div_ceil(u64::from(self.flash.geometry.page_bytes) / 2) + 2;
+        pages.div_ceil(u64::from(layout.superblocks.pages())) as u32
+    }
+
+    fn problems_of_space(&self) -> Vec<String> {
+        let flash = self.flash_of_set();
+        let layout = Layout::new(&flash.geometry);
+        let mut problems = Vec::new();
+        if page::header_bytes(flash.geometry.page_bytes) > flash.geometry.spare_bytes {
+            problems.push("spare_bytes has no room for the numbers of a page's blocks".to_owned());
+        }
+        let data = u64::from(layout.data_slots());
+        let reserved = 2 * self.reserved_per_half(&layout) + SPARE_SUPERBLOCKS;
+        let usable = u64::from(layout.superblocks.count().saturating_sub(reserved)) * data;
+        if self.blocks_per_set() == 0 || self.blocks_per_set() > usable {
+            problems.push(format!(
+                "user_bytes gives each set {} blocks, its flash has room for 1 to {usable}",
+                self.blocks_per_set()
+            ));
+        }
+        if u64::from(layout.superblocks.count()) * u64::from(layout.slots_per_superblock)
+            >= u64::from(u32::MAX) - 1
+        {
+            problems.push("a set has more than 4294967293 slots of 4 KiB".to_owned());
+        }
+        problems
+    }
+}
+
+impl Entry for SsdProfile {
+    const KIND: &'static str = "block drive";
+    const BUILT_IN: &'static [(&'static str, &'static str)] = &[
+        ("vigil-1.92tb", include_str!("../profiles/vigil-1.92tb.toml")),
+        ("baseline-1.92tb", include_str!("../profiles/baseline-1.92tb.toml")),
+        ("vigil-15gb", include_str!("../profiles/vigil-15gb.toml")),
+        ("baseline-15gb", include_str!("../profiles/baseline-15gb.toml")),
+    ];
+
+    fn problems(&self) -> Vec<String> {
+        let mut problems = self.flash.problems();
+        let (geometry, sets) = (&self.flash.geometry, self.sets);
+        if sets == 0 || !geometry.channels.is_multiple_of(sets.max(1)) {
+            problems.push("sets must divide channels".to_owned());
+        }
+        if self.controller.cores == 0 || !self.controller.cores.is_multiple_of(sets.max(1)) {
+            problems.push("sets must divide cores".to_owned());
+        }
+        if geometry.page_bytes < BLOCK_BYTES {
+            problems.push(format!("page_bytes must be at least {BLOCK_BYTES}"));
+        }
+        let c = &self.controller;
+        let (buffer, background) = (&self.buffer, &self.background);
+        let times = [c.command_us, c.pipeline_us, c.block_ns, c.map_ns, self.dram.access_ns];
+        let times = times.into_iter().chain([self.host.latency_us]);
+        if times.into_iter().any(|time| !time.is_finite() || time < 0.0) {
+            problems.push("times must be finite and not negative".to_owned());
+        }
+        let speeds = [self.dram.mb_per_s, self.host.read_mb_per_s, self.host.write_mb_per_s];
+        let speeds = speeds.into_iter().chain([c.quantum_us, buffer.burst_interval_ms]);
+        if speeds.into_iter().any(|speed| !speed.is_finite() || speed <= 0.0) {
+            problems
+                .push("speeds, quantum_us and burst_interval_ms must be greater than 0".to_owned());
+        }
+        if !(0.0 <= buffer.stop_percent
+            && buffer.stop_percent <= buffer.start_percent
+            && buffer.start_percent <= 100.0)
+        {
+            problems.push("0 <= stop_percent <= start_percent <= 100 must hold".to_owned());
+        }
+        if !(0.0 <= background.start_free_percent
+            && background.start_free_percent <= background.stop_free_percent
+            && background.stop_free_percent < 100.0)
+        {
+            problems
+                .push("0 <= start_free_percent <= stop_free_percent < 100 must hold".to_owned());
+        }
+        if background.reclaim_reads == 0 || background.critical_reads <= background.reclaim_reads {
+            problems.push("0 < reclaim_reads < critical_reads must hold".to_owned());
+        }
+        if let Some(limit) = &self.flash.read_disturb
+            && limit.limit_reads <= background.critical_reads
+        {
+            problems.push("critical_reads must be below the flash's limit_reads".to_owned());
+        }
+        if background.programs_per_die == 0 || c.queue_depth == 0 {
+            problems.push("programs_per_die and queue_depth must be at least 1".to_owned());
+        }
+        if problems.is_empty() {
+            problems = self.problems_of_space();
+        }
+        problems
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn built_in_profiles_are_valid_and_every_number_has_a_source() {
+        for (name, text) in SsdProfile::BUILT_IN {
+            let profile = SsdProfile::load(name).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(profile.name, *name);
+            assert_eq!(catalogue::numbers_without_source(text), [] as [&str; 0], "{name}");
+        }
+    }
+
+    #[test]
+    fn the_baseline_has_the_same_resources_in_one_set() {
+        for size in ["1.92tb", "15gb"] {
+            let vigil = SsdProfile::load(&format!("vigil-{size}")).expect("built in");
+            let baseline = SsdProfile::load(&format!("baseline-{size}")).expect("built in");
+            let as_one = SsdProfile {
+                name: baseline.name.clone(),
+                description: baseline.description.clone(),
+                sets: 1,
+                plm: None,
+                ..vigil
+            };
+            assert_eq!(as_one, baseline);
+        }
+    }
+}

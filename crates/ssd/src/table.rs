@@ -1,0 +1,241 @@
+//! The firmware's table of superblocks: which are free, being written, full; how many of their
+//! slots hold newest versions.
+
+use std::rc::Rc;
+
+use crate::layout::{Layout, Slot};
+use crate::prefill::Prefill;
+
+/// What a superblock is for at present.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    /// Erased.
+    Free,
+    /// Being written, or its last programs are under way.
+    Open,
+    /// Written to the end: may be collected.
+    Full,
+    /// Being collected, or about to be erased.
+    Leaving,
+}
+
+/// Newest versions in a superblock, slot by slot.
+enum Valid {
+    /// As a prefilled drive has it, as far as the mapping still points there: decided slot by slot
+    /// when the superblock is collected.
+    AsPrefilled,
+    Bitmap(Box<[u64]>),
+}
+
+struct Superblock {
+    state: State,
+    valid_slots: u32,
+    valid: Valid,
+    /// Reads of clients that are under way in it.
+    readers: u32,
+    /// Programs that are under way in it.
+    programs: u32,
+    erases: u32,
+}
+
+/// All superblocks of a set that data may be in.
+pub(crate) struct Table {
+    layout: Layout,
+    first: u32,
+    superblocks: Vec<Superblock>,
+    free: u32,
+}
+
+impl Table {
+    /// All free, from number `first` on, but those that were prefilled.
+    pub(crate) fn new(layout: &Layout, first: u32, prefill: Option<&Rc<Prefill>>) -> Self {
+        let new = |number: u32| {
+            let filled = prefill.filter(|p| p.superblocks().contains(&number));
+            Superblock {
+                state: if filled.is_some() { State::Full } else { State::Free },
+                valid_slots: filled.map_or(0, |p| p.valid(number)),
+                valid: filled.map_or_else(|| Valid::Bitmap(Box::default()), |_| Valid::AsPrefilled),
+                readers: 0,
+                programs: 0,
+                erases: 0,
+            }
+        };
+        let superblocks: Vec<_> = (first..layout.superblocks.count()).map(new).collect();
+        let free = superblocks.iter().filter(|sb| sb.state == State::Free).count() as u32;
+        Self { layout: layout.clone(), first, superblocks, free }
+    }
+
+    fn of(&self, superblock: u32) -> &Superblock {
+        &self.superblocks[(superblock - self.first) as usize]
+    }
+
+    fn of_mut(&mut self, superblock: u32) -> &mut Superblock {
+        &mut self.superblocks[(superblock - self.first) as usize]
+    }
+
+    /// Free superblocks.
+    pub(crate) fn free(&self) -> u32 {
+        self.free
+    }
+
+    /// Superblocks in all.
+    pub(crate) fn count(&self) -> u32 {
+        self.superblocks.len() as u32
+    }
+
+    pub(crate) fn state(&self, superblock: u32) -> State {
+        self.of(superblock).state
+    }
+
+    pub(crate) fn valid_slots(&self, superblock: u32) -> u32 {
+        self.of(superblock).valid_slots
+    }
+
+    /// Whether the superblock has not been written since the drive was prefilled.
+    pub(crate) fn is_prefilled(&self, superblock: u32) -> bool {
+        matches!(self.of(superblock).valid, Valid::AsPrefilled)
+    }
+
+    /// Takes the free superblock with the least wear.
+    pub(crate) fn open(&mut self) -> Option<u32> {
+        let free = self.superblocks.iter().enumerate().filter(|(_, sb)| sb.state == State::Free);
+        let (index, _) = free.min_by_key(|(index, sb)| (sb.erases, *index))?;
+        self.free -= 1;
+        let words = self.layout.slots_per_superblock.div_ceil(64) as usize;
+        let superblock = &mut self.superblocks[index];
+        superblock.state = State::Open;
+        superblock.valid = Valid::Bitmap(vec![0; words].into());
+        Some(index as u32 + self.first)
+    }
+
+    /// Reopens, or declares full, a superblock that recovery found written.
+    pub(crate) fn adopt(&mut self, superblock: u32, state: State) {
+        assert_eq!(self.state(superblock), State::Free, "it is not known yet");
+        self.free -= 1;
+        let words = self.layout.slots_per_superblock.div_ceil(64) as usize;
+        let this = self.of_mut(superblock);
+        this.state = state;
+        this.valid = Valid::Bitmap(vec![0; words].into());
+    }
+
+    pub(crate) fn set_erases(&mut self, superblock: u32, erases: u32) {
+        self.of_mut(superblock).erases = erases;
+    }
+
+    pub(crate) fn erases(&self, superblock: u32) -> u32 {
+        self.of(superblock).erases
+    }
+
+    /// Written to the end, and every program has ended.
+    pub(crate) fn close(&mut self, superblock: u32) {
+        let this = self.of_mut(superblock);
+        assert!(this.state == State::Open && this.programs == 0, "it is still being written");
+        this.state = State::Full;
+    }
+
+    pub(crate) fn begin_leaving(&mut self, superblock: u32) {
+        let this = self.of_mut(superblock);
+        assert_eq!(this.state, State::Full, "only what is full is collected");
+        this.state = State::Leaving;
+    }
+
+    /// A collection was given up.
+    pub(crate) fn stay(&mut self, superblock: u32) {
+        let this = self.of_mut(superblock);
+        assert_eq!(this.state, State::Leaving, "it was to leave");
+        this.state = State::Full;
+    }
+
+    /// The superblock was erased.
+    pub(crate) fn freed(&mut self, superblock: u32) {
+        let this = self.of_mut(superblock);
+        assert!(this.state == State::Leaving && this.valid_slots == 0, "data would be lost");
+        assert_eq!(this.readers, 0, "somebody reads it");
+        this.state = State::Free;
+        this.erases += 1;
+        this.valid = Valid::Bitmap(Box::default());
+        self.free += 1;
+    }
+
+    /// The mapping points to `slot` now.
+    pub(crate) fn add_valid(&mut self, slot: Slot) {
+        let (superblock, place) = self.layout.locate(slot);
+        let this = self.of_mut(superblock);
+        let Valid::Bitmap(bitmap) = &mut this.valid else {
+            unreachable!("nothing is written to a prefilled superblock")
+        };
+        let (word, bit) = (place as usize / 64, 1_u64 << (place % 64));
+        assert_eq!(bitmap[word] & bit, 0, "a slot is filled once");
+        bitmap[word] |= bit;
+        this.valid_slots += 1;
+    }
+
+    /// The mapping does not point to `slot` any more.
+    pub(crate) fn remove_valid(&mut self, slot: Slot) {
+        let (superblock, place) = self.layout.locate(slot);
+        let this = self.of_mut(superblock);
+        if let Valid::Bitmap(bitmap) = &mut this.valid {
+            let (word, bit) = (place as usize / 64, 1_u64 << (place % 64));
+            assert_ne!(bitmap[word] & bit, 0, "a slot becomes stale once");
+            bitmap[word] &= !bit;
+        }
+        this.valid_slots -= 1;
+    }
+
+    /// Whether the bitmap has `slot`; `None` if only the mapping can say.
+    pub(crate) fn is_valid(&self, slot: Slot) -> Option<bool> {
+        let (superblock, place) = self.layout.locate(slot);
+        match &self.of(superblock).valid {
+            Valid::AsPrefilled => None,
+            Valid::Bitmap(bitmap) => Some(bitmap[place as usize / 64] >> (place % 64) & 1 == 1),
+        }
+    }
+
+    pub(crate) fn begin_read(&mut self, superblock: u32) {
+        self.of_mut(superblock).readers += 1;
+    }
+
+    /// True if that was the last one.
+    pub(crate) fn end_read(&mut self, superblock: u32) -> bool {
+        let this = self.of_mut(superblock);
+        this.readers -= 1;
+        this.readers == 0 && this.state == State::Leaving
+    }
+
+    pub(crate) fn has_readers(&self, superblock: u32) -> bool {
+        self.of(superblock).readers > 0
+    }
+
+    pub(crate) fn begin_program(&mut self, superblock: u32) {
+        self.of_mut(superblock).programs += 1;
+    }
+
+    /// True if none is left.
+    pub(crate) fn end_program(&mut self, superblock: u32) -> bool {
+        let this = self.of_mut(superblock);
+        this.programs -= 1;
+        this.programs == 0
+    }
+
+    /// The full superblock with the fewest newest versions.
+    pub(crate) fn greediest(&self) -> Option<u32> {
+        let full = self.superblocks.iter().enumerate().filter(|(_, sb)| sb.state == State::Full);
+        let (index, _) = full.min_by_key(|(index, sb)| (sb.valid_slots, *index))?;
+        Some(index as u32 + self.first)
+    }
+
+    /// The full superblock with the least wear, if it lags behind the most worn by more than
+    /// `spread` erases: its data do not change, and others wear in its place.
+    pub(crate) fn laggard(&self, spread: u32) -> Option<u32> {
+        let most = self.superblocks.iter().map(|sb| sb.erases).max()?;
+        let full = self.superblocks.iter().enumerate().filter(|(_, sb)| sb.state == State::Full);
+        let (index, least) = full.min_by_key(|(index, sb)| (sb.erases, *index))?;
+        (most - least.erases > spread).then_some(index as u32 + self.first)
+    }
+
+    /// Least and most erases of a superblock.
+    pub(crate) fn wear(&self) -> (u32, u32) {
+        let erases = || self.superblocks.iter().map(|sb| sb.erases);
+        (erases().min().unwrap_or(0), erases().max().unwrap_or(0))
+    }
+}

@@ -1,0 +1,116 @@
+//! Blocks that were discarded, and when: what stands between a reader after a power cut and older
+//! versions that are still on flash.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::page::{Lpn, Sequence};
+
+/// Bytes of a range in a checkpoint.
+pub(crate) const ENTRY_BYTES: usize = 16;
+
+/// Discarded ranges, disjoint, each with the sequence of its discard.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Trims {
+    /// By first block: the block behind the last, and the sequence.
+    ranges: BTreeMap<u32, (u32, Sequence)>,
+}
+
+impl Trims {
+    /// Ranges it holds.
+    pub(crate) fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Notes that `blocks` were discarded.
+    pub(crate) fn add(&mut self, blocks: Range<u32>, sequence: Sequence) {
+        self.remove(blocks.clone());
+        if !blocks.is_empty() {
+            self.ranges.insert(blocks.start, (blocks.end, sequence));
+        }
+    }
+
+    /// `blocks` have newer versions on flash.
+    pub(crate) fn remove(&mut self, blocks: Range<u32>) {
+        self.split(blocks.start);
+        self.split(blocks.end);
+        while let Some((&start, _)) = self.ranges.range(blocks.clone()).next() {
+            self.ranges.remove(&start);
+        }
+    }
+
+    /// Cuts the range that `at` is in the middle of.
+    fn split(&mut self, at: u32) {
+        if let Some((_, (end, sequence))) = self.ranges.range_mut(..at).next_back()
+            && *end > at
+        {
+            let behind = (*end, *sequence);
+            *end = at;
+            self.ranges.insert(at, behind);
+        }
+    }
+
+    /// When the block was discarded, if it was and has not been written since.
+    pub(crate) fn get(&self, lpn: Lpn) -> Option<Sequence> {
+        let (_, (end, sequence)) = self.ranges.range(..=lpn.0).next_back()?;
+        (*end > lpn.0).then_some(*sequence)
+    }
+
+    /// Its bytes: for each range first block, blocks, sequence.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.ranges.len() * ENTRY_BYTES);
+        for (start, (end, sequence)) in &self.ranges {
+            bytes.extend_from_slice(&start.to_le_bytes());
+            bytes.extend_from_slice(&(end - start).to_le_bytes());
+            bytes.extend_from_slice(&sequence.0.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// The other way round; `None` if these are not such bytes.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (entries, rest) = bytes.as_chunks::<ENTRY_BYTES>();
+        let mut ranges = BTreeMap::new();
+        for entry in entries {
+            let start = u32::from_le_bytes(*entry.first_chunk()?);
+            let count = u32::from_le_bytes(*entry[4..].first_chunk()?);
+            let sequence = Sequence(u64::from_le_bytes(*entry[8..].first_chunk()?));
+            ranges.insert(start, (start.checked_add(count)?, sequence));
+        }
+        rest.is_empty().then_some(Self { ranges })
+    }
+
+    /// The greatest sequence in it.
+    pub(crate) fn newest(&self) -> Sequence {
+        self.ranges.values().map(|(_, sequence)| *sequence).max().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use runtime::Rng;
+
+    use super::*;
+
+    #[test]
+    fn it_knows_of_each_block_what_a_table_of_blocks_knows() {
+        for seed in 0..200 {
+            let mut rng = Rng::new(seed);
+            let (mut trims, mut model) = (Trims::default(), [None; 64]);
+            for sequence in 1..60 {
+                let start = rng.below(64) as u32;
+                let end = start + rng.below(u64::from(65 - start)) as u32;
+                let new = rng.chance(0.5).then_some(Sequence(sequence));
+                match new {
+                    Some(sequence) => trims.add(start..end, sequence),
+                    None => trims.remove(start..end),
+                }
+                model[start as usize..end as usize].fill(new);
+                for (lpn, expected) in model.iter().enumerate() {
+                    assert_eq!(trims.get(Lpn(lpn as u32)), *expected, "seed {seed} block {lpn}");
+                }
+            }
+            assert_eq!(Trims::decode(&trims.encode()), Some(trims));
+        }
+    }
+}
