@@ -182,6 +182,11 @@ impl NandArray {
         block.pages.len() as u32
     }
 
+    /// Whether `block` is still as [`Self::prefill`] left it.
+    pub fn is_prefilled(&self, block: BlockAddress) -> bool {
+        self.blocks[block.0 as usize].is_prefilled
+    }
+
     /// Whether the last erase of `block` was cut short.
     pub fn needs_erase(&self, block: BlockAddress) -> bool {
         self.blocks[block.0 as usize].needs_erase

@@ -72,6 +72,28 @@ impl Reserve {
     /// Writes a dump on capacitor power: the cells change, and no time is simulated, because
     /// nobody is there to see it.
     pub fn write(&self, array: &mut NandArray, epoch: u64, dump: &[u8]) {
+        for (first, images) in self.units(epoch, dump) {
+            array.program(first, images);
+        }
+    }
+
+    /// Writes a dump as a running drive does. It is whole when this returns; before, the one
+    /// before it holds.
+    pub async fn store(&self, flash: &Flash, epoch: u64, dump: &[u8]) {
+        let units = self.units(epoch, dump);
+        let programs: Vec<_> =
+            units.map(|(first, images)| flash.program(first, images, IoClass::Journal)).collect();
+        for program in programs {
+            program.await;
+        }
+    }
+
+    /// The program units of a dump, and where they go.
+    fn units<'a>(
+        &'a self,
+        epoch: u64,
+        dump: &'a [u8],
+    ) -> impl Iterator<Item = (PageAddress, Vec<PageImage>)> + 'a {
         let room = self.page_bytes - HEADER_BYTES;
         let total = dump.len().div_ceil(room).max(1) as u32;
         let padded = total.next_multiple_of(self.unit);
@@ -80,16 +102,16 @@ impl Reserve {
             "the dump has {total} pages, reserved are {}",
             self.pages()
         );
-        let part = |index: u32| {
+        let part = move |index: u32| {
             let start = (index as usize * room).min(dump.len());
             &dump[start..(start + room).min(dump.len())]
         };
-        for first in (0..padded).step_by(self.unit as usize) {
+        (0..padded).step_by(self.unit as usize).map(move |first| {
             let images = (first..first + self.unit)
                 .map(|index| encode(&DumpPage { epoch, index, total, bytes: part(index) }))
                 .collect();
-            array.program(self.page(epoch, first), images);
-        }
+            (self.page(epoch, first), images)
+        })
     }
 
     /// Reads the newest whole dump; `None` on a drive that never had one.

@@ -24,6 +24,8 @@ pub enum IoClass {
     IndexPrefetch,
     /// A value that an iterator will need soon.
     ValuePrefetch,
+    /// Blocks behind those that a client of a block drive reads in order.
+    ReadAhead,
 }
 
 /// How urgent an I/O is at a resource it shares with others.
@@ -39,7 +41,7 @@ pub enum Priority {
 
 impl IoClass {
     /// All classes, in the order of [`IoClass::index`].
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::ClientRead,
         Self::Log,
         Self::Journal,
@@ -50,6 +52,7 @@ impl IoClass {
         Self::GcWrite,
         Self::IndexPrefetch,
         Self::ValuePrefetch,
+        Self::ReadAhead,
     ];
 
     /// A dense number for tables of per-class counters.
@@ -70,6 +73,7 @@ impl IoClass {
             Self::GcWrite => "gc_write",
             Self::IndexPrefetch => "index_prefetch",
             Self::ValuePrefetch => "value_prefetch",
+            Self::ReadAhead => "read_ahead",
         }
     }
 
@@ -77,7 +81,7 @@ impl IoClass {
     pub const fn priority(self) -> Priority {
         match self {
             Self::ClientRead | Self::Log => Priority::Demand,
-            Self::IndexPrefetch | Self::ValuePrefetch => Priority::Prefetch,
+            Self::IndexPrefetch | Self::ValuePrefetch | Self::ReadAhead => Priority::Prefetch,
             Self::Journal
             | Self::Flush
             | Self::CompactionRead

@@ -78,8 +78,14 @@ impl Pipe {
 
     /// Books a transfer of `bytes` and returns when its last byte has passed.
     pub fn book(&self, bytes: u64) -> Nanos {
+        self.book_from(self.handle.now(), bytes)
+    }
+
+    /// Books a transfer whose bytes are there from `earliest` on. Transfers pass in the order in
+    /// which they were booked: exact if each comes from the stage before in that order.
+    pub fn book_from(&self, earliest: Nanos, bytes: u64) -> Nanos {
         let span = Nanos((bytes * self.picos_per_byte).div_ceil(1_000));
-        let done = self.handle.now().max(self.free_at.get()) + span;
+        let done = earliest.max(self.free_at.get()) + span;
         self.free_at.set(done);
         done
     }

@@ -17,6 +17,8 @@ pub(crate) enum State {
     Full,
     /// Being collected, or about to be erased.
     Leaving,
+    /// Holds what can neither be read nor named; never erased, never collected.
+    Retired,
 }
 
 /// Newest versions in a superblock, slot by slot.
@@ -108,7 +110,7 @@ impl Table {
         Some(index as u32 + self.first)
     }
 
-    /// Reopens, or declares full, a superblock that recovery found written.
+    /// Notes that recovery found a superblock written.
     pub(crate) fn adopt(&mut self, superblock: u32, state: State) {
         assert_eq!(self.state(superblock), State::Free, "it is not known yet");
         self.free -= 1;
@@ -118,12 +120,23 @@ impl Table {
         this.valid = Valid::Bitmap(vec![0; words].into());
     }
 
-    pub(crate) fn set_erases(&mut self, superblock: u32, erases: u32) {
-        self.of_mut(superblock).erases = erases;
+    /// Notes that recovery found a superblock as it was prefilled, with that many blocks.
+    pub(crate) fn adopt_prefilled(&mut self, superblock: u32, valid_slots: u32) {
+        self.adopt(superblock, State::Full);
+        let this = self.of_mut(superblock);
+        this.valid = Valid::AsPrefilled;
+        this.valid_slots = valid_slots;
     }
 
-    pub(crate) fn erases(&self, superblock: u32) -> u32 {
-        self.of(superblock).erases
+    /// Recovery found nothing of use in a superblock: it is to be erased.
+    pub(crate) fn give_up(&mut self, superblock: u32) {
+        let this = self.of_mut(superblock);
+        assert_eq!(this.valid_slots, 0, "data would be lost");
+        this.state = State::Leaving;
+    }
+
+    pub(crate) fn set_erases(&mut self, superblock: u32, erases: u32) {
+        self.of_mut(superblock).erases = erases;
     }
 
     /// Written to the end, and every program has ended.
@@ -139,11 +152,11 @@ impl Table {
         this.state = State::Leaving;
     }
 
-    /// A collection was given up.
-    pub(crate) fn stay(&mut self, superblock: u32) {
+    /// A collection failed.
+    pub(crate) fn retire(&mut self, superblock: u32) {
         let this = self.of_mut(superblock);
         assert_eq!(this.state, State::Leaving, "it was to leave");
-        this.state = State::Full;
+        this.state = State::Retired;
     }
 
     /// The superblock was erased.

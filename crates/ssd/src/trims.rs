@@ -56,6 +56,11 @@ impl Trims {
         (*end > lpn.0).then_some(*sequence)
     }
 
+    /// The discarded ranges.
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = Range<u32>> + '_ {
+        self.ranges.iter().map(|(start, (end, _))| *start..*end)
+    }
+
     /// Its bytes: for each range first block, blocks, sequence.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.ranges.len() * ENTRY_BYTES);

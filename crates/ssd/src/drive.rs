@@ -1,0 +1,267 @@
+//! The drive: sets side by side behind one host link.
+
+use std::rc::Rc;
+
+use flash::{CutReport, FlashStats};
+use runtime::{Handle, Nanos, Pipe, Rng};
+
+use crate::block::{BLOCK_BYTES, Block};
+use crate::device::{BlockDevice, DeviceError, SetShape};
+use crate::nvme::{EventAggregate, PerSetLog, PlmConfig, SetId, Status, WindowSelect};
+use crate::planted::Planted;
+use crate::prefill::Precondition;
+use crate::profile::SsdProfile;
+use crate::set::{Parts, Set, SetImage};
+use crate::stats::SetStats;
+
+/// Bytes of a command or completion on the link, besides data.
+const COMMAND_BYTES: u64 = 64;
+
+/// A block drive. Clones are handles to the same drive.
+#[derive(Clone)]
+pub struct Ssd {
+    inner: Rc<Inner>,
+}
+
+struct Inner {
+    handle: Handle,
+    profile: Rc<SsdProfile>,
+    sets: Vec<Rc<Set>>,
+    to_drive: Pipe,
+    to_host: Pipe,
+    latency: Nanos,
+}
+
+/// A drive without power.
+pub struct SsdImage {
+    sets: Vec<SetImage>,
+}
+
+/// What a set did, and how it stands.
+#[derive(Clone, Debug)]
+pub struct SetReport {
+    /// Counters of the firmware.
+    pub firmware: SetStats,
+    /// Counters of the flash.
+    pub flash: FlashStats,
+    /// Superblocks that are free.
+    pub free_superblocks: u32,
+    /// Superblocks that data may be in.
+    pub superblocks: u32,
+    /// Least and most erases of a superblock.
+    pub wear: (u32, u32),
+    /// Memory of this program that the mapping takes, in bytes.
+    pub mapping_bytes: u64,
+}
+
+impl Ssd {
+    /// A drive that `precondition` happened to, each of its sets alike.
+    pub fn new(handle: &Handle, profile: &SsdProfile, precondition: Precondition) -> Self {
+        Self::with_fault(handle, profile, precondition, Planted::default())
+    }
+
+    /// The same with a deliberate bug, for tests of the tests.
+    pub fn with_fault(
+        handle: &Handle,
+        profile: &SsdProfile,
+        precondition: Precondition,
+        planted: Planted,
+    ) -> Self {
+        let profile = Rc::new(profile.clone());
+        let mut rng = handle.rng("precondition");
+        let sets = (0..profile.sets)
+            .map(|_| Set::format(parts(handle, &profile, planted), precondition, rng.next_u64()));
+        Self::of_sets(handle, &profile, sets.collect())
+    }
+
+    /// A drive that gets power again. Returns when every set takes commands.
+    pub async fn recover(
+        handle: &Handle,
+        profile: &SsdProfile,
+        image: SsdImage,
+        planted: Planted,
+    ) -> Self {
+        let profile = Rc::new(profile.clone());
+        let recoveries: Vec<_> = image
+            .sets
+            .into_iter()
+            .map(|image| {
+                let parts = parts(handle, &profile, planted);
+                handle.spawn("recovery", Set::recover(parts, image))
+            })
+            .collect();
+        let mut sets = Vec::with_capacity(recoveries.len());
+        for recovery in recoveries {
+            sets.push(recovery.await);
+        }
+        Self::of_sets(handle, &profile, sets)
+    }
+
+    fn of_sets(handle: &Handle, profile: &Rc<SsdProfile>, sets: Vec<Rc<Set>>) -> Self {
+        let host = &profile.host;
+        let inner = Inner {
+            handle: handle.clone(),
+            profile: Rc::clone(profile),
+            sets,
+            to_drive: Pipe::new(handle.clone(), host.write_mb_per_s),
+            to_host: Pipe::new(handle.clone(), host.read_mb_per_s),
+            latency: Nanos::from_micros_f64(host.latency_us),
+        };
+        Self { inner: Rc::new(inner) }
+    }
+
+    /// Cuts the power now. Nothing that is under way ever completes.
+    pub fn power_cut(&self, rng: &mut Rng) -> (SsdImage, Vec<CutReport>) {
+        let cut = self.inner.sets.iter().map(|set| set.power_cut(rng));
+        let (sets, reports) = cut.unzip();
+        (SsdImage { sets }, reports)
+    }
+
+    /// The profile it was made from.
+    pub fn profile(&self) -> &SsdProfile {
+        &self.inner.profile
+    }
+
+    /// What a set did.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoSuchSet`].
+    pub fn report(&self, set: SetId) -> Result<SetReport, DeviceError> {
+        let set = self.set(set)?;
+        let (free_superblocks, superblocks) = set.space();
+        Ok(SetReport {
+            firmware: set.stats(),
+            flash: set.flash().stats(),
+            free_superblocks,
+            superblocks,
+            wear: set.wear(),
+            mapping_bytes: set.mapping_bytes(),
+        })
+    }
+
+    /// The flash of a set: for tests that look at it or damage it.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoSuchSet`].
+    pub fn flash(&self, set: SetId) -> Result<&flash::Flash, DeviceError> {
+        Ok(self.set(set)?.flash())
+    }
+
+    fn set(&self, id: SetId) -> Result<&Rc<Set>, DeviceError> {
+        let index = usize::from(id.get()) - 1;
+        self.inner.sets.get(index).ok_or(DeviceError::NoSuchSet(id))
+    }
+
+    /// The set, if it has these blocks.
+    fn within(&self, id: SetId, first: u64, blocks: u64) -> Result<&Rc<Set>, DeviceError> {
+        let set = self.set(id)?;
+        let capacity = u64::from(set.blocks());
+        if first.checked_add(blocks).is_none_or(|end| end > capacity) {
+            return Err(DeviceError::OutOfRange { set: id, first, blocks, capacity });
+        }
+        Ok(set)
+    }
+
+    /// A command without data has crossed the link, there and back, when this returns.
+    async fn complete(&self) {
+        let done = self.inner.to_host.book(COMMAND_BYTES);
+        self.inner.handle.sleep_until(done + self.inner.latency).await;
+    }
+
+    async fn refused_or_done(&self, done: Result<(), Status>) -> Result<(), DeviceError> {
+        self.complete().await;
+        done.map_err(DeviceError::Refused)
+    }
+}
+
+fn parts(handle: &Handle, profile: &Rc<SsdProfile>, planted: Planted) -> Parts {
+    Parts { handle: handle.clone(), profile: Rc::clone(profile), planted }
+}
+
+fn set_id(index: usize) -> SetId {
+    SetId::new(index as u16 + 1).expect("numbers begin with 1")
+}
+
+impl BlockDevice for Ssd {
+    fn sets(&self) -> Vec<SetShape> {
+        let shape = |(index, set): (usize, &Rc<Set>)| SetShape {
+            id: set_id(index),
+            blocks: u64::from(set.blocks()),
+            optimal_write_bytes: set.optimal_write_bytes(),
+            has_windows: self.inner.profile.plm.is_some(),
+        };
+        self.inner.sets.iter().enumerate().map(shape).collect()
+    }
+
+    async fn read(&self, set: SetId, first: u64, blocks: u32) -> Result<Vec<Block>, DeviceError> {
+        let set_of_blocks = self.within(set, first, u64::from(blocks))?;
+        let first = first as u32;
+        let read = set_of_blocks.read(first..first + blocks).await;
+        let unreadable = |lost: crate::set::Unreadable| DeviceError::Unreadable {
+            set,
+            block: u64::from(lost.block),
+        };
+        let (read, in_memory) = match read {
+            Ok(read) => read,
+            Err(lost) => {
+                self.complete().await;
+                return Err(unreadable(lost));
+            }
+        };
+        let bytes = u64::from(blocks) * u64::from(BLOCK_BYTES) + COMMAND_BYTES;
+        let done = self.inner.to_host.book_from(in_memory, bytes);
+        self.inner.handle.sleep_until(done + self.inner.latency).await;
+        Ok(read)
+    }
+
+    async fn write(&self, set: SetId, first: u64, blocks: Vec<Block>) -> Result<(), DeviceError> {
+        let set = self.within(set, first, blocks.len() as u64)?;
+        let bytes = blocks.len() as u64 * u64::from(BLOCK_BYTES) + COMMAND_BYTES;
+        self.inner.handle.sleep_until(self.inner.to_drive.book(bytes)).await;
+        set.write(first as u32, blocks).await;
+        self.complete().await;
+        Ok(())
+    }
+
+    async fn flush(&self, set: SetId) -> Result<(), DeviceError> {
+        self.set(set)?.flush().await;
+        self.complete().await;
+        Ok(())
+    }
+
+    async fn discard(&self, set: SetId, first: u64, blocks: u64) -> Result<(), DeviceError> {
+        let set = self.within(set, first, blocks)?;
+        set.discard(first as u32..(first + blocks) as u32).await;
+        self.complete().await;
+        Ok(())
+    }
+
+    async fn configure_plm(&self, set: SetId, config: PlmConfig) -> Result<(), DeviceError> {
+        let done = self.set(set)?.configure_plm(config).await;
+        self.refused_or_done(done).await
+    }
+
+    async fn plm_config(&self, set: SetId) -> Result<PlmConfig, DeviceError> {
+        let config = self.set(set)?.plm_config();
+        self.complete().await;
+        Ok(config)
+    }
+
+    async fn select_window(&self, set: SetId, window: WindowSelect) -> Result<(), DeviceError> {
+        let done = self.set(set)?.select_window(window).await;
+        self.refused_or_done(done).await
+    }
+
+    async fn plm_log(&self, set: SetId, retains: bool) -> Result<PerSetLog, DeviceError> {
+        let log = self.set(set)?.plm_log(!retains);
+        self.complete().await;
+        Ok(log)
+    }
+
+    async fn plm_events(&self) -> EventAggregate {
+        let sets = self.inner.sets.iter().enumerate().filter(|(_, set)| set.has_events());
+        let sets = sets.map(|(index, _)| set_id(index)).collect();
+        self.complete().await;
+        EventAggregate { sets }
+    }
+}

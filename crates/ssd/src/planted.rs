@@ -1,0 +1,69 @@
+//! Planted faults: deliberate bugs that the model tests must catch. Compiled in only with the
+//! feature `planted-faults`, which nothing but tests asks for.
+
+/// A bug to plant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// The mapping points to a program's slots before it has ended.
+    MapBeforeProgram,
+    /// What is buffered when a deterministic window begins is forgotten.
+    ForgetBufferAtWindow,
+    /// A block that was moved is mapped to its new place although it was written meanwhile.
+    MoveWithoutRecheck,
+    /// A copy counts as newer than what was written before it was made.
+    CopyAsNew,
+    /// Superblocks are erased although clients read them.
+    EraseUnderReaders,
+    /// Discards are not remembered.
+    ForgetDiscards,
+    /// Superblocks are erased before the copies of their blocks have landed.
+    EraseBeforeCopied,
+    /// The data of blocks that are read often do not move.
+    NoReclaim,
+    /// Internal jobs go on in deterministic windows.
+    JobsInWindow,
+    /// The read cache keeps what was written meanwhile.
+    StaleCache,
+}
+
+impl Fault {
+    /// Every fault there is.
+    pub const ALL: [Self; 10] = [
+        Self::MapBeforeProgram,
+        Self::ForgetBufferAtWindow,
+        Self::MoveWithoutRecheck,
+        Self::CopyAsNew,
+        Self::EraseUnderReaders,
+        Self::ForgetDiscards,
+        Self::EraseBeforeCopied,
+        Self::NoReclaim,
+        Self::JobsInWindow,
+        Self::StaleCache,
+    ];
+}
+
+/// Which fault is planted, if any.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Planted {
+    #[cfg(feature = "planted-faults")]
+    fault: Option<Fault>,
+}
+
+impl Planted {
+    /// Plants `fault`.
+    #[cfg(feature = "planted-faults")]
+    pub fn new(fault: Fault) -> Self {
+        Self { fault: Some(fault) }
+    }
+
+    /// Whether this fault is planted. Always false without the feature.
+    pub(crate) fn is(self, fault: Fault) -> bool {
+        #[cfg(feature = "planted-faults")]
+        return self.fault == Some(fault);
+        #[cfg(not(feature = "planted-faults"))]
+        {
+            let _ = fault;
+            false
+        }
+    }
+}

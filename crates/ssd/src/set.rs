@@ -1,0 +1,293 @@
+//! One NVM set: a firmware of its own, on cores, memory and channels of its own.
+//!
+//! ```text
+//!   clients -> read.rs, write.rs                    legacy I/O queue
+//!                 |  buffer, cache, mapping
+//!   flusher -> flush.rs  --+
+//!   jobs ----> collect.rs --+-> place.rs -> Flash   internal jobs, behind gates
+//!   window.rs  opens and closes the gates
+//!   power.rs, recover.rs  a power cut and the way back
+//! ```
+//!
+//! The state is in `RefCell`s, each of which is borrowed between two awaits and never across one.
+
+mod collect;
+mod flush;
+mod place;
+mod power;
+mod read;
+mod recover;
+mod window;
+mod write;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use flash::{Flash, Geometry, NandArray, Reserve};
+use runtime::{Cores, Handle, Nanos, Notify, Pipe, Semaphore};
+
+pub(crate) use power::SetImage;
+
+use crate::block::BLOCK_BYTES;
+use crate::buffer::Buffer;
+use crate::gate::Gate;
+use crate::layout::Layout;
+use crate::mapping::Mapping;
+use crate::page::Sequence;
+use crate::planted::Planted;
+use crate::prefill::{Precondition, Prefill};
+use crate::profile::SsdProfile;
+use crate::read_cache::ReadCache;
+use crate::set::collect::Jobs;
+use crate::set::flush::Flusher;
+use crate::set::place::Streams;
+use crate::stats::SetStats;
+use crate::table::Table;
+use crate::trims::Trims;
+use crate::windows::Windows;
+
+/// Why blocks could not be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Unreadable {
+    pub block: u32,
+}
+
+pub(crate) struct Set {
+    handle: Handle,
+    profile: Rc<SsdProfile>,
+    times: Times,
+    /// Logical blocks.
+    blocks: u32,
+    flash: Flash,
+    layout: Layout,
+    cores: Cores,
+    dram: Pipe,
+    queue: Semaphore,
+    mapping: RefCell<Mapping>,
+    table: RefCell<Table>,
+    prefill: Option<Rc<Prefill>>,
+    buffer: RefCell<Buffer>,
+    /// Room in the buffer, in blocks.
+    room: Semaphore,
+    cache: RefCell<ReadCache>,
+    /// A block that was read ahead has arrived.
+    arrived: Notify,
+    sequence: Cell<u64>,
+    trims: RefCell<Trims>,
+    /// The discarded ranges have changed since they were last saved.
+    trims_changed: Cell<bool>,
+    reserve: Reserve,
+    /// Number of the next dump.
+    epoch: Cell<u64>,
+    saving: Semaphore,
+    streams: Streams,
+    flusher: Flusher,
+    jobs: Jobs,
+    /// In front of garbage collection, reclaim and wear levelling.
+    jobs_gate: Rc<Gate>,
+    /// In front of programs that empty the buffer.
+    flush_gate: Rc<Gate>,
+    windows: RefCell<Windows>,
+    /// The window, or what makes it change, has changed.
+    window_changed: Notify,
+    /// Window commands are carried out one after the other.
+    window_commands: Semaphore,
+    /// Superblocks have become free, or readers have left them.
+    space_changed: Notify,
+    stats: Cell<SetStats>,
+    planted: Planted,
+}
+
+/// Times of the profile in the unit the simulation counts in.
+struct Times {
+    command: Nanos,
+    pipeline: Nanos,
+    block: Nanos,
+    map: Nanos,
+    access: Nanos,
+    burst: Nanos,
+}
+
+/// What a set is made from.
+pub(crate) struct Parts {
+    pub handle: Handle,
+    pub profile: Rc<SsdProfile>,
+    pub planted: Planted,
+}
+
+impl Set {
+    /// A set that `precondition` happened to.
+    pub(crate) fn format(parts: Parts, precondition: Precondition, seed: u64) -> Rc<Self> {
+        let geometry = parts.profile.flash_of_set().geometry;
+        let mut array = NandArray::new(&geometry);
+        let prefill = parts.prefill(&geometry, precondition, seed).map(Rc::new);
+        if let Some(prefill) = &prefill {
+            prefill.apply(&mut array);
+        }
+        let set = Self::new(parts, array, prefill);
+        set.start();
+        set
+    }
+
+    fn new(parts: Parts, array: NandArray, prefill: Option<Rc<Prefill>>) -> Rc<Self> {
+        let Parts { handle, profile, planted } = parts;
+        let flash_profile = profile.flash_of_set();
+        let geometry = flash_profile.geometry.clone();
+        let layout = Layout::new(&geometry);
+        let per_half = profile.reserved_per_half(&layout);
+        let (sets, controller) = (u64::from(profile.sets), &profile.controller);
+        let quantum = Nanos::from_micros_f64(controller.quantum_us);
+        let cores = (controller.cores / profile.sets) as usize;
+        let blocks = profile.blocks_per_set() as u32;
+        let in_blocks = |bytes: u64| (bytes / sets / u64::from(BLOCK_BYTES)) as usize;
+        let window = profile.dram.read_ahead_bytes / u64::from(BLOCK_BYTES);
+        let optimal_write = u64::from(layout.slots_per_unit * BLOCK_BYTES);
+        Rc::new(Self {
+            times: Times::new(&profile),
+            blocks,
+            flash: Flash::new(handle.clone(), &flash_profile, array),
+            cores: Cores::new(handle.clone(), cores, quantum),
+            dram: Pipe::new(handle.clone(), profile.dram.mb_per_s / sets as f64),
+            queue: Semaphore::new(controller.queue_depth as usize),
+            mapping: RefCell::new(Mapping::new(blocks, prefill.clone())),
+            table: RefCell::new(Table::new(&layout, 2 * per_half, prefill.as_ref())),
+            prefill,
+            buffer: RefCell::default(),
+            room: Semaphore::new(in_blocks(profile.buffer.bytes).max(1)),
+            cache: RefCell::new(ReadCache::new(
+                in_blocks(profile.dram.read_cache_bytes),
+                window as u32,
+            )),
+            arrived: Notify::default(),
+            sequence: Cell::new(1),
+            trims: RefCell::default(),
+            trims_changed: Cell::new(false),
+            reserve: Reserve::new(&geometry, per_half),
+            epoch: Cell::new(1),
+            saving: Semaphore::new(1),
+            streams: Streams::new(&geometry, &profile),
+            flusher: Flusher::new(&profile, in_blocks(profile.buffer.bytes)),
+            jobs: Jobs::default(),
+            jobs_gate: Gate::new(true),
+            flush_gate: Gate::new(true),
+            windows: RefCell::new(Windows::new(profile.plm.clone(), optimal_write)),
+            window_changed: Notify::default(),
+            window_commands: Semaphore::new(1),
+            space_changed: Notify::default(),
+            stats: Cell::default(),
+            planted,
+            handle,
+            profile,
+            layout,
+        })
+    }
+
+    fn start(self: &Rc<Self>) {
+        self.handle.spawn("flusher", Rc::clone(self).empty_buffer());
+        self.handle.spawn("internal jobs", Rc::clone(self).run_jobs());
+    }
+
+    /// Logical blocks.
+    pub(crate) fn blocks(&self) -> u32 {
+        self.blocks
+    }
+
+    /// Bytes that one program writes.
+    pub(crate) fn optimal_write_bytes(&self) -> u32 {
+        self.layout.slots_per_unit * BLOCK_BYTES
+    }
+
+    pub(crate) fn flash(&self) -> &Flash {
+        &self.flash
+    }
+
+    pub(crate) fn stats(&self) -> SetStats {
+        self.stats.get()
+    }
+
+    fn count(&self, change: impl FnOnce(&mut SetStats)) {
+        let mut stats = self.stats.get();
+        change(&mut stats);
+        self.stats.set(stats);
+    }
+
+    fn next_sequence(&self) -> Sequence {
+        let next = self.sequence.get();
+        self.sequence.set(next + 1);
+        Sequence(next)
+    }
+
+    /// Free superblocks, and all.
+    pub(crate) fn space(&self) -> (u32, u32) {
+        let table = self.table.borrow();
+        (table.free(), table.count())
+    }
+
+    /// Least and most erases of a superblock.
+    pub(crate) fn wear(&self) -> (u32, u32) {
+        self.table.borrow().wear()
+    }
+
+    /// Bytes that the mapping takes in this program's memory.
+    pub(crate) fn mapping_bytes(&self) -> u64 {
+        self.mapping.borrow().memory_bytes()
+    }
+
+    /// Occupies a core for a command of `blocks` blocks and goes through the pipeline.
+    async fn charge_command(&self, blocks: u32) {
+        let work = self.times.command + self.times.block * u64::from(blocks.saturating_sub(1));
+        self.handle.sleep_until(self.cores.book(work) + self.times.pipeline).await;
+    }
+
+    /// When `bytes` that are there now have passed through memory.
+    fn through_memory(&self, bytes: u64) -> Nanos {
+        self.dram.book(bytes) + self.times.access
+    }
+}
+
+impl Times {
+    fn new(profile: &SsdProfile) -> Self {
+        let us = Nanos::from_micros_f64;
+        let controller = &profile.controller;
+        Self {
+            command: us(controller.command_us),
+            pipeline: us(controller.pipeline_us),
+            block: us(controller.block_ns / 1e3),
+            map: us(controller.map_ns / 1e3),
+            access: us(profile.dram.access_ns / 1e3),
+            burst: us(profile.buffer.burst_interval_ms * 1e3),
+        }
+    }
+}
+
+impl Parts {
+    /// How a set looks that `precondition` happened to.
+    fn prefill(
+        &self,
+        geometry: &Geometry,
+        precondition: Precondition,
+        seed: u64,
+    ) -> Option<Prefill> {
+        let layout = Layout::new(geometry);
+        let first = 2 * self.profile.reserved_per_half(&layout);
+        let all = layout.superblocks.count() - first;
+        let blocks = self.profile.blocks_per_set() as f64;
+        let share = |share: f64| (blocks * share.clamp(0.0, 1.0)) as u32;
+        match precondition {
+            Precondition::Empty => None,
+            Precondition::Sequential(part) => {
+                Some(Prefill::sequential(&layout, first, share(part)))
+                    .filter(|p| !p.superblocks().is_empty())
+            }
+            Precondition::Random(part) => {
+                // Two are open, and garbage collection keeps some free.
+                let percent = self.profile.background.start_free_percent;
+                let free = (f64::from(all) * percent / 100.0).ceil() as u32 + collect::RESERVE;
+                let least = (f64::from(share(part)) / f64::from(layout.data_slots())) as u32 + 1;
+                let count = all.saturating_sub(free).max(least).min(all - collect::RESERVE);
+                let mapped = share(part);
+                (mapped > 0).then(|| Prefill::random(&layout, first, count, mapped, seed))
+            }
+        }
+    }
+}

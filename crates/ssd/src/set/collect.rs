@@ -1,0 +1,316 @@
+//! Internal jobs: garbage collection, read reclaim, wear levelling. One task does one at a time.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use flash::{BlockAddress, PageAddress};
+use runtime::{IoClass, Notify};
+
+use super::Set;
+use super::place::Stream;
+use crate::gate::{Gate, Inside};
+use crate::layout::Slot;
+use crate::page::{self, Lpn, Sequence, Versioned};
+use crate::planted::Fault;
+
+/// Free superblocks that are left to garbage collection: it needs one to make others free.
+pub(super) const RESERVE: u32 = 2;
+
+/// What there is to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Job {
+    /// Move what is valid elsewhere and erase.
+    Collect(u32, Reason),
+    /// Move what is valid in one block elsewhere; it is erased with its superblock.
+    Reclaim(BlockAddress),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Reason {
+    Space,
+    Wear,
+}
+
+/// The internal job queue.
+#[derive(Default)]
+pub(super) struct Jobs {
+    reclaims: RefCell<VecDeque<BlockAddress>>,
+    /// Space ran low and is not back at its mark yet.
+    is_collecting: Cell<bool>,
+    /// A lockdown is to come, and what is in the buffer needs room.
+    pub(super) wants_room: Cell<bool>,
+    changed: Notify,
+}
+
+impl Jobs {
+    /// There may be something to do.
+    pub(super) fn wake(&self) {
+        self.changed.notify_all();
+    }
+
+    /// Has the data of a block moved, once.
+    pub(super) fn ask_for_reclaim(&self, block: BlockAddress) {
+        let mut reclaims = self.reclaims.borrow_mut();
+        if !reclaims.contains(&block) {
+            reclaims.push_back(block);
+            self.wake();
+        }
+    }
+}
+
+/// A version that was read to be moved, and where it was.
+struct Moving {
+    from: Slot,
+    version: Versioned,
+}
+
+impl Set {
+    /// The task of internal jobs.
+    pub(super) async fn run_jobs(self: Rc<Self>) {
+        loop {
+            match self.next_job() {
+                Some(Job::Collect(superblock, reason)) => self.collect(superblock, reason).await,
+                Some(Job::Reclaim(block)) => self.reclaim(block).await,
+                None => self.jobs.changed.notified().await,
+            }
+        }
+    }
+
+    /// What to do next: space for those who wait for it, data in danger, space, wear.
+    fn next_job(&self) -> Option<Job> {
+        if !self.windows.borrow().runs_jobs() && !self.planted.is(Fault::JobsInWindow) {
+            return None;
+        }
+        let table = self.table.borrow();
+        let (free, all) = (f64::from(table.free()), f64::from(table.count()));
+        let victim = || {
+            let victim = table.greediest()?;
+            let gains =
+                table.valid_slots(victim) + self.layout.slots_per_unit <= self.layout.data_slots();
+            gains.then_some(Job::Collect(victim, Reason::Space))
+        };
+        let wants_room = self.jobs.wants_room.get() && !self.has_room_for_buffer();
+        if (table.free() <= RESERVE || wants_room)
+            && let Some(job) = victim()
+        {
+            return Some(job);
+        }
+        if self.jobs.wants_room.replace(false) {
+            self.space_changed.notify_all(); // there is, or it cannot be made
+        }
+        if let Some(block) = self.jobs.reclaims.borrow().front() {
+            return Some(Job::Reclaim(*block));
+        }
+        let background = &self.profile.background;
+        let mark = |percent: f64| f64::from(RESERVE) + all * percent / 100.0;
+        let is_low = free < mark(background.start_free_percent);
+        let is_below_stop = free < mark(background.stop_free_percent);
+        self.jobs.is_collecting.set(is_low || (self.jobs.is_collecting.get() && is_below_stop));
+        if self.jobs.is_collecting.get()
+            && let Some(job) = victim()
+        {
+            return Some(job);
+        }
+        let laggard = table.laggard(background.wear_spread).filter(|_| table.free() > RESERVE)?;
+        Some(Job::Collect(laggard, Reason::Wear))
+    }
+
+    /// Moves what is valid in a superblock and erases it.
+    async fn collect(self: &Rc<Self>, superblock: u32, reason: Reason) {
+        self.table.borrow_mut().begin_leaving(superblock);
+        let is_moved = self.move_valid(self.pages_by_die(superblock)).await;
+        if !is_moved {
+            // Some pages could not be read, nor is it known what was in them: the superblock
+            // stays as it is, and out of use.
+            return self.table.borrow_mut().retire(superblock);
+        }
+        self.save_trims().await;
+        if !self.planted.is(Fault::EraseUnderReaders) {
+            self.space_changed.wait_until(|| !self.table.borrow().has_readers(superblock)).await;
+        }
+        let inside = self.jobs_gate.enter().await;
+        let blocks = self.layout.superblocks.blocks(superblock);
+        let erases: Vec<_> =
+            blocks.map(|block| self.flash.erase(block, IoClass::GcWrite)).collect();
+        for erase in erases {
+            erase.await;
+        }
+        drop(inside);
+        self.table.borrow_mut().freed(superblock);
+        self.count(|stats| match reason {
+            Reason::Space => stats.collections += 1,
+            Reason::Wear => stats.wear_moves += 1,
+        });
+        self.space_changed.notify_all();
+    }
+
+    /// Moves what is valid in a block that was read often.
+    async fn reclaim(self: &Rc<Self>, block: BlockAddress) {
+        let geometry = self.flash.geometry();
+        let programmed = self.flash.with_array(|array| array.programmed_pages(block));
+        let pages: Vec<_> = (0..programmed).map(|index| geometry.page(block, index)).collect();
+        self.move_valid(pages).await;
+        self.jobs.reclaims.borrow_mut().retain(|other| *other != block);
+        self.count(|stats| stats.reclaims += 1);
+    }
+
+    /// The data pages of a superblock, such that consecutive ones are on different dies.
+    fn pages_by_die(&self, superblock: u32) -> Vec<PageAddress> {
+        let layout = &self.layout;
+        let dies = self.flash.geometry().dies();
+        let (unit, units) = (layout.pages_per_unit, layout.data_units);
+        let stripes = (0..units).step_by(dies as usize);
+        let page = |index: u32| layout.superblocks.page(superblock, index);
+        stripes
+            .flat_map(|first| (0..unit).map(move |place| (first, place)))
+            .flat_map(|(first, place)| (first..units.min(first + dies)).map(move |u| (u, place)))
+            .map(|(u, place)| page(u * unit + place))
+            .collect()
+    }
+
+    /// Moves the valid slots of `pages`, and returns when the copies have landed. False if some
+    /// could not be moved.
+    async fn move_valid(self: &Rc<Self>, pages: Vec<PageAddress>) -> bool {
+        let unit = self.layout.slots_per_unit as usize;
+        let at_once = self.flash.geometry().dies() as usize * 2;
+        let mut moving: Vec<Moving> = Vec::new();
+        let mut copies = Vec::new();
+        let mut is_complete = true;
+        for pages in pages.chunks(at_once) {
+            is_complete &= self.read_valid(pages, &mut moving).await;
+            while moving.len() >= unit {
+                let rest = moving.split_off(unit);
+                copies.push(self.copy(std::mem::replace(&mut moving, rest)).await);
+            }
+        }
+        if !moving.is_empty() {
+            copies.push(self.copy(moving).await);
+        }
+        if !self.planted.is(Fault::EraseBeforeCopied) {
+            for copy in copies {
+                copy.await;
+            }
+        }
+        is_complete
+    }
+
+    /// Reads the pages that have valid slots, side by side. False if some versions could not be
+    /// read, nor named.
+    async fn read_valid(&self, pages: &[PageAddress], moving: &mut Vec<Moving>) -> bool {
+        let inside = self.enter_jobs_gate().await;
+        let with_valid = pages.iter().filter_map(|page| {
+            let valid = self.valid_slots(*page);
+            (!valid.is_empty()).then(|| (valid, self.flash.read(*page, IoClass::GcRead)))
+        });
+        let mut is_complete = true;
+        let reads: Vec<_> = with_valid.collect();
+        for (valid, read) in reads {
+            let image = read.await.ok();
+            self.cores.spend_in_background(self.times.map * valid.len() as u64).await;
+            for from in valid {
+                let place = self.layout.page(from).1;
+                let read = image.as_ref().and_then(|image| page::slot(image, place));
+                let version = match read {
+                    Some(version) => Some(version),
+                    None => self.lost(from).await,
+                };
+                is_complete &= version.is_some();
+                moving.extend(version.map(|version| Moving { from, version }));
+            }
+        }
+        drop(inside);
+        is_complete
+    }
+
+    async fn enter_jobs_gate(&self) -> Inside {
+        if self.planted.is(Fault::JobsInWindow) {
+            return Gate::new(true).enter().await;
+        }
+        self.jobs_gate.enter().await
+    }
+
+    /// The slots of a page that hold newest versions.
+    fn valid_slots(&self, page: PageAddress) -> Vec<Slot> {
+        let first = self.layout.first_of_page(page).0;
+        let slots = (first..first + self.layout.slots_per_page).map(Slot);
+        let (table, mapping) = (self.table.borrow(), self.mapping.borrow());
+        let is_valid = |slot: &Slot| {
+            table.is_valid(*slot).unwrap_or_else(|| {
+                let prefill = self.prefill.as_ref().expect("a superblock was prefilled");
+                prefill.lpn_of(*slot).is_some_and(|lpn| mapping.get(lpn) == Some(*slot))
+            })
+        };
+        slots.filter(is_valid).collect()
+    }
+
+    /// What stood in a slot that cannot be read, as far as the summary of its superblock says.
+    /// The block is lost, and whoever reads it is to be told.
+    async fn lost(&self, slot: Slot) -> Option<Versioned> {
+        let (lpn, sequence) = self.named_in_summary(slot).await?;
+        self.count(|stats| stats.blocks_lost += 1);
+        Some(Versioned { lpn, sequence, block: None })
+    }
+
+    async fn named_in_summary(&self, slot: Slot) -> Option<(Lpn, Sequence)> {
+        let (superblock, place) = self.layout.locate(slot);
+        if let Some(lpn) =
+            self.prefill.as_ref().filter(|_| self.table.borrow().is_prefilled(superblock))
+        {
+            return lpn.lpn_of(slot).map(|lpn| (lpn, Sequence(0)));
+        }
+        if let Some(contents) = self.contents_in_memory(superblock, place) {
+            return Some(contents);
+        }
+        let entries = page::summary_entries(self.flash.geometry().page_bytes);
+        let index = self.layout.data_units * self.layout.pages_per_unit + place / entries;
+        let page = self.layout.superblocks.page(superblock, index);
+        let image = self.flash.read(page, IoClass::GcRead).await.ok()?;
+        page::read_summary(&image)?.get((place % entries) as usize).copied()
+    }
+
+    /// Writes copies. They are on their way when this returns, and have landed when what it
+    /// returns ends.
+    async fn copy(self: &Rc<Self>, moving: Vec<Moving>) -> impl Future<Output = ()> + use<> {
+        let bound = self.streams.bounds[Stream::Moved as usize].acquire(1).await;
+        self.open_superblock(Stream::Moved).await;
+        let inside = self.jobs_gate.enter().await;
+        let is_new = self.planted.is(Fault::CopyAsNew);
+        let versions = moving.iter().map(|moving| Versioned {
+            sequence: if is_new { self.next_sequence() } else { moving.version.sequence },
+            ..moving.version.clone()
+        });
+        let placed = self.place(Stream::Moved, versions.collect());
+        let set = Rc::clone(self);
+        self.handle.spawn("copy", async move {
+            placed.program.await;
+            set.cores.spend_in_background(set.times.map * moving.len() as u64).await;
+            for (slot, moving) in (placed.first.0..).map(Slot).zip(&moving) {
+                set.enter_moved(moving, slot);
+            }
+            set.program_ended(placed.superblock);
+            drop((inside, bound));
+        })
+    }
+
+    /// The copy counts only if the block was neither written nor discarded meanwhile.
+    fn enter_moved(&self, moving: &Moving, to: Slot) {
+        let lpn = moving.version.lpn;
+        let now_at = self.mapping.borrow().get(lpn);
+        if now_at != Some(moving.from) && !self.planted.is(Fault::MoveWithoutRecheck) {
+            return;
+        }
+        self.mapping.borrow_mut().set(lpn, Some(to));
+        let mut table = self.table.borrow_mut();
+        now_at.into_iter().for_each(|from| table.remove_valid(from));
+        table.add_valid(to);
+    }
+
+    /// Whether there is room for everything in the buffer without making more.
+    pub(super) fn has_room_for_buffer(&self) -> bool {
+        let table = self.table.borrow();
+        let slots = self.room.in_use() as u32 + self.layout.slots_per_unit;
+        let superblocks = slots.div_ceil(self.layout.data_slots()) + 1;
+        table.free() >= RESERVE + superblocks
+    }
+}

@@ -1,0 +1,166 @@
+//! Emptying the write buffer.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use runtime::Notify;
+
+use super::Set;
+use super::place::{Placed, Stream};
+use crate::layout::Slot;
+use crate::page::Versioned;
+use crate::planted::Fault;
+use crate::profile::SsdProfile;
+
+/// What the task that empties the buffer goes by.
+pub(super) struct Flusher {
+    start: u32,
+    stop: u32,
+    wanted: Notify,
+    /// Programs have landed.
+    pub(super) landed: Notify,
+    /// The buffer was filled beyond `start` and is not down to `stop` yet.
+    is_draining: Cell<bool>,
+    /// Somebody waits for everything; how many of them.
+    pub(super) all: Cell<u32>,
+    /// Units left of the present burst.
+    burst: Cell<u32>,
+    is_burst_coming: Cell<bool>,
+}
+
+impl Flusher {
+    pub(super) fn new(profile: &SsdProfile, capacity: usize) -> Self {
+        let share = |percent: f64| (capacity as f64 * percent / 100.0) as u32;
+        Self {
+            start: share(profile.buffer.start_percent),
+            stop: share(profile.buffer.stop_percent),
+            wanted: Notify::default(),
+            landed: Notify::default(),
+            is_draining: Cell::new(false),
+            all: Cell::new(0),
+            burst: Cell::new(0),
+            is_burst_coming: Cell::new(false),
+        }
+    }
+
+    /// Something has come into the buffer, or is to leave it.
+    pub(super) fn wake(&self) {
+        self.wanted.notify_all();
+    }
+
+    /// How many of `waiting` blocks go to flash now, in one program of at most `unit`.
+    fn decide(&self, waiting: u32, unit: u32) -> u32 {
+        if self.all.get() > 0 {
+            return waiting.min(unit);
+        }
+        let is_draining =
+            if self.is_draining.get() { waiting > self.stop } else { waiting >= self.start };
+        self.is_draining.set(is_draining);
+        if waiting < unit {
+            return 0;
+        }
+        if is_draining {
+            return unit;
+        }
+        if self.burst.get() > 0 {
+            self.burst.set(self.burst.get() - 1);
+            return unit;
+        }
+        0
+    }
+}
+
+impl Set {
+    /// The task that empties the buffer.
+    pub(super) async fn empty_buffer(self: Rc<Self>) {
+        let unit = self.layout.slots_per_unit;
+        loop {
+            let waiting = self.buffer.borrow().waiting();
+            let count = self.flusher.decide(waiting, unit);
+            if count == 0 {
+                if waiting >= unit {
+                    self.arm_burst();
+                }
+                self.flusher.wanted.notified().await;
+                continue;
+            }
+            self.open_superblock(Stream::Host).await;
+            let bound = self.streams.bounds[Stream::Host as usize].acquire(1).await;
+            let inside = self.flush_gate.enter().await;
+            let versions = self.buffer.borrow_mut().take(count);
+            if versions.is_empty() {
+                // All that waits was overwritten while its program is under way.
+                drop((inside, bound));
+                self.flusher.landed.notified().await;
+                continue;
+            }
+            let placed = self.place(Stream::Host, versions.clone());
+            let set = Rc::clone(&self);
+            self.handle.spawn("flush", async move {
+                set.land(placed, versions).await;
+                drop((inside, bound));
+            });
+        }
+    }
+
+    /// Waits for a program and enters its blocks in the mapping.
+    async fn land<F: Future<Output = ()>>(
+        self: &Rc<Self>,
+        placed: Placed<F>,
+        versions: Vec<Versioned>,
+    ) {
+        let is_early = self.planted.is(Fault::MapBeforeProgram);
+        if is_early {
+            self.enter_landed(placed.first, &versions);
+        }
+        placed.program.await;
+        self.cores.spend_in_background(self.times.map * versions.len() as u64).await;
+        if !is_early {
+            self.enter_landed(placed.first, &versions);
+        }
+        self.program_ended(placed.superblock);
+        self.flusher.landed.notify_all();
+        self.flusher.wake();
+    }
+
+    fn enter_landed(&self, first: Slot, versions: &[Versioned]) {
+        for (slot, version) in (first.0..).map(Slot).zip(versions) {
+            let is_wanted = self.buffer.borrow_mut().landed(version.lpn);
+            if !is_wanted {
+                continue;
+            }
+            let was = self.mapping.borrow_mut().set(version.lpn, Some(slot));
+            let mut table = self.table.borrow_mut();
+            table.add_valid(slot);
+            was.into_iter().for_each(|slot| table.remove_valid(slot));
+            drop(table);
+            if self.trims.borrow().get(version.lpn).is_some() {
+                // What is saved may still have it: the block's sequence is greater, so that does
+                // no harm.
+                self.trims.borrow_mut().remove(version.lpn.0..version.lpn.0 + 1);
+            }
+        }
+    }
+
+    /// Empties part of the buffer a while from now, if nothing else has until then.
+    fn arm_burst(self: &Rc<Self>) {
+        if self.flusher.is_burst_coming.replace(true) {
+            return;
+        }
+        let set = Rc::clone(self);
+        self.handle.spawn("burst", async move {
+            set.handle.sleep(set.times.burst).await;
+            set.flusher.is_burst_coming.set(false);
+            set.flusher.burst.set(set.flash.geometry().dies());
+            set.flusher.wake();
+        });
+    }
+
+    /// Waits until everything of a generation of the buffer is on flash.
+    pub(super) async fn flush_generation(self: &Rc<Self>, generation: u64) {
+        self.flusher.all.set(self.flusher.all.get() + 1);
+        self.flusher.wake();
+        self.flusher.landed.wait_until(|| self.buffer.borrow().is_safe(generation)).await;
+        self.flusher.all.set(self.flusher.all.get() - 1);
+    }
+}

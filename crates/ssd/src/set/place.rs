@@ -1,0 +1,193 @@
+//! Writing: which slots come next, programs, and what follows from their end.
+//!
+//! There are two streams, each with a superblock of its own: what clients write, and what is moved
+//! (it is colder, and mixing the two would make both wear more). One task writes each stream.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use flash::Geometry;
+use runtime::{IoClass, Semaphore};
+
+use super::{Set, collect};
+use crate::layout::Slot;
+use crate::page::{self, Lpn, Sequence, Versioned};
+use crate::profile::SsdProfile;
+
+/// Who writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stream {
+    /// What clients wrote.
+    Host = 0,
+    /// What is moved.
+    Moved = 1,
+}
+
+/// A superblock that is being written.
+pub(super) struct OpenSuperblock {
+    pub number: u32,
+    pub next_unit: u32,
+    /// What its slots hold, for the summary at its end.
+    pub contents: Vec<(Lpn, Sequence)>,
+}
+
+/// The superblocks that are being written, and bounds on programs under way.
+pub(super) struct Streams {
+    pub open: [RefCell<Option<OpenSuperblock>>; 2],
+    /// Data written, programs under way, summary to come.
+    closing: RefCell<Vec<OpenSuperblock>>,
+    /// Programs under way.
+    pub bounds: [Semaphore; 2],
+    /// Superblocks in a row that had to wait for one to be free.
+    is_starved: Cell<bool>,
+}
+
+impl Stream {
+    fn class(self) -> IoClass {
+        match self {
+            Self::Host => IoClass::Flush,
+            Self::Moved => IoClass::GcWrite,
+        }
+    }
+
+    /// Free superblocks that this stream leaves to others.
+    fn leaves(self) -> u32 {
+        match self {
+            Self::Host => collect::RESERVE,
+            Self::Moved => 0,
+        }
+    }
+}
+
+impl Streams {
+    pub(super) fn new(geometry: &Geometry, profile: &SsdProfile) -> Self {
+        // One program runs on a die while the data of the next cross the bus.
+        let host = geometry.dies() * 2;
+        let moved = geometry.dies() * profile.background.programs_per_die;
+        Self {
+            open: Default::default(),
+            closing: RefCell::default(),
+            bounds: [Semaphore::new(host as usize), Semaphore::new(moved as usize)],
+            is_starved: Cell::new(false),
+        }
+    }
+}
+
+/// Slots whose program is under way.
+pub(super) struct Placed<F> {
+    /// The others follow.
+    pub first: Slot,
+    pub superblock: u32,
+    pub program: F,
+}
+
+impl Set {
+    /// Waits until `stream` has a superblock to write to.
+    pub(super) async fn open_superblock(&self, stream: Stream) {
+        let open = &self.streams.open[stream as usize];
+        while open.borrow().is_none() {
+            let free = self.table.borrow().free();
+            if free > stream.leaves() {
+                let number = self.table.borrow_mut().open().expect("one is free");
+                let contents = Vec::with_capacity(self.layout.data_slots() as usize);
+                *open.borrow_mut() = Some(OpenSuperblock { number, next_unit: 0, contents });
+                self.jobs.wake();
+                self.streams.is_starved.set(false);
+                return;
+            }
+            if !self.streams.is_starved.replace(true) {
+                self.count(|stats| stats.starvations += 1);
+            }
+            self.jobs.wake();
+            self.space_changed.notified().await;
+        }
+    }
+
+    /// Starts the program of the next unit of `stream`, filled up to its size. A superblock must
+    /// be open. The program is under way when this returns.
+    pub(super) fn place(
+        self: &Rc<Self>,
+        stream: Stream,
+        mut versions: Vec<Versioned>,
+    ) -> Placed<impl Future<Output = ()> + use<>> {
+        let wasted = self.layout.slots_per_unit as usize - versions.len();
+        versions.resize(self.layout.slots_per_unit as usize, Versioned::FILLER);
+        self.count(|stats| {
+            stats.slots_wasted += wasted as u64;
+            let used = versions.len() - wasted;
+            match stream {
+                Stream::Host => stats.slots_flushed += used as u64,
+                Stream::Moved => stats.slots_moved += used as u64,
+            }
+        });
+        let mut slot = self.streams.open[stream as usize].borrow_mut();
+        let open = slot.as_mut().expect("a superblock was opened first");
+        let (superblock, unit) = (open.number, open.next_unit);
+        open.next_unit += 1;
+        open.contents.extend(versions.iter().map(|v| (v.lpn, v.sequence)));
+        if open.next_unit == self.layout.data_units {
+            self.streams.closing.borrow_mut().extend(slot.take());
+        }
+        let images = versions.chunks(self.layout.slots_per_page as usize).map(page::data).collect();
+        let page = self.layout.superblocks.page(superblock, unit * self.layout.pages_per_unit);
+        self.table.borrow_mut().begin_program(superblock);
+        let program = self.flash.program(page, images, stream.class());
+        let first = self.layout.first(superblock).0 + unit * self.layout.slots_per_unit;
+        Placed { first: Slot(first), superblock, program }
+    }
+
+    /// A program in `superblock` has ended.
+    pub(super) fn program_ended(self: &Rc<Self>, superblock: u32) {
+        if !self.table.borrow_mut().end_program(superblock) {
+            return;
+        }
+        let mut closing = self.streams.closing.borrow_mut();
+        if let Some(at) = closing.iter().position(|open| open.number == superblock) {
+            let open = closing.swap_remove(at);
+            self.handle.spawn("summary", Rc::clone(self).write_summary(open));
+        }
+    }
+
+    /// Ends a superblock with what its slots hold. Only now: a summary that names a block whose
+    /// program was torn would hide the loss.
+    pub(super) async fn write_summary(self: Rc<Self>, open: OpenSuperblock) {
+        let inside = self.jobs_gate.enter().await;
+        let entries = page::summary_entries(self.flash.geometry().page_bytes) as usize;
+        let mut images: Vec<_> = open.contents.chunks(entries).map(page::summary).collect();
+        let unit = self.layout.pages_per_unit;
+        let units = self.layout.units - self.layout.data_units;
+        images.resize((units * unit) as usize, page::summary(&[]));
+        let mut programs = Vec::new();
+        for (i, images) in
+            images.chunks(unit as usize).enumerate().skip(open_units(&open, &self.layout))
+        {
+            let index = (self.layout.data_units + i as u32) * unit;
+            let page = self.layout.superblocks.page(open.number, index);
+            programs.push(self.flash.program(page, images.to_vec(), IoClass::GcWrite));
+        }
+        for program in programs {
+            program.await;
+        }
+        self.table.borrow_mut().close(open.number);
+        drop(inside);
+        self.jobs.wake();
+    }
+
+    /// What the slots of a superblock hold that is still being written, from `first` on.
+    pub(super) fn contents_in_memory(
+        &self,
+        superblock: u32,
+        place: u32,
+    ) -> Option<(Lpn, Sequence)> {
+        let of = |open: &OpenSuperblock| {
+            (open.number == superblock).then(|| open.contents.get(place as usize).copied())
+        };
+        let open = self.streams.open.iter().find_map(|o| o.borrow().as_ref().and_then(of));
+        open.or_else(|| self.streams.closing.borrow().iter().find_map(of)).flatten()
+    }
+}
+
+/// Units of the summary that are on flash already.
+fn open_units(open: &OpenSuperblock, layout: &crate::layout::Layout) -> usize {
+    open.next_unit.saturating_sub(layout.data_units) as usize
+}

@@ -1,0 +1,79 @@
+//! A power cut, seen from a set: what capacitors save.
+//!
+//! ```text
+//! dump = bytes of discarded ranges u32 | discarded ranges
+//!        | of each buffered block: number u32, sequence u64, bytes u16, bytes
+//! ```
+
+use std::rc::Rc;
+
+use flash::{CutReport, NandArray};
+use runtime::Rng;
+
+use super::Set;
+use crate::block::Block;
+use crate::page::{Lpn, Sequence, Versioned};
+use crate::prefill::Prefill;
+use crate::trims::Trims;
+
+/// What is left of a set without power.
+pub(crate) struct SetImage {
+    pub array: NandArray,
+    /// How the cells look that were filled before the story began.
+    pub prefill: Option<Rc<Prefill>>,
+}
+
+/// What a dump holds.
+#[derive(Default)]
+pub(super) struct Saved {
+    pub trims: Trims,
+    pub buffered: Vec<Versioned>,
+}
+
+impl Set {
+    /// Cuts the power now. Operations of the flash that are under way end as `rng` decides.
+    pub(crate) fn power_cut(&self, rng: &mut Rng) -> (SetImage, CutReport) {
+        let (mut array, report) = self.flash.power_cut(rng);
+        if self.profile.buffer.has_capacitors {
+            self.reserve.write(&mut array, self.epoch.get(), &self.encode_dump(true));
+        }
+        (SetImage { array, prefill: self.prefill.clone() }, report)
+    }
+
+    pub(super) fn encode_dump(&self, with_buffer: bool) -> Vec<u8> {
+        let trims = self.trims.borrow().encode();
+        let mut dump = (trims.len() as u32).to_le_bytes().to_vec();
+        dump.extend(trims);
+        let buffer = self.buffer.borrow();
+        for version in buffer.newest().filter(|_| with_buffer) {
+            let block = version.block.unwrap_or(Block::ZERO);
+            dump.extend_from_slice(&version.lpn.0.to_le_bytes());
+            dump.extend_from_slice(&version.sequence.0.to_le_bytes());
+            dump.extend_from_slice(&(block.bytes().len() as u16).to_le_bytes());
+            dump.extend_from_slice(block.bytes());
+        }
+        dump
+    }
+}
+
+impl Saved {
+    /// Reads a dump; `None` if these bytes are none.
+    pub(super) fn decode(dump: &[u8]) -> Option<Self> {
+        let (length, rest) = dump.split_first_chunk()?;
+        let (trims, mut rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        let mut buffered = Vec::new();
+        while !rest.is_empty() {
+            let (lpn, tail) = rest.split_first_chunk()?;
+            let (sequence, tail) = tail.split_first_chunk()?;
+            let (length, tail) = tail.split_first_chunk()?;
+            let (bytes, tail) = tail.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
+            buffered.push(Versioned {
+                lpn: Lpn(u32::from_le_bytes(*lpn)),
+                sequence: Sequence(u64::from_le_bytes(*sequence)),
+                block: Some(Block::new(bytes)),
+            });
+            rest = tail;
+        }
+        Some(Self { trims: Trims::decode(trims)?, buffered })
+    }
+}

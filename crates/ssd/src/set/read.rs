@@ -1,0 +1,256 @@
+//! Reads: buffer, cache, flash.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use flash::{PageAddress, ReadError};
+use runtime::{IoClass, Nanos, PageImage};
+
+use super::{Set, Unreadable};
+use crate::block::{BLOCK_BYTES, Block};
+use crate::layout::Slot;
+use crate::nvme::Event;
+use crate::page::{self, Lpn};
+use crate::planted::Fault;
+use crate::read_cache::Cached;
+
+/// Where a block is found.
+enum Found {
+    /// In memory, or nowhere: never written blocks are zeros.
+    Here(Block),
+    /// Its page is being read ahead.
+    Coming,
+    /// On flash.
+    At(Slot),
+}
+
+/// Keeps a superblock from being erased.
+struct Reader {
+    set: Rc<Set>,
+    superblock: u32,
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let is_last = self.set.table.borrow_mut().end_read(self.superblock);
+        if is_last {
+            self.set.space_changed.notify_all();
+        }
+    }
+}
+
+/// Blocks that lie side by side in a page.
+struct Piece {
+    page: PageAddress,
+    superblock: u32,
+    place: u32,
+    blocks: Range<u32>,
+}
+
+impl Set {
+    /// Reads `blocks`. Returns them and the instant at which the last byte has passed through the
+    /// drive's memory.
+    pub(crate) async fn read(
+        self: &Rc<Self>,
+        blocks: Range<u32>,
+    ) -> Result<(Vec<Block>, Nanos), Unreadable> {
+        let _slot = self.queue.acquire(1).await;
+        self.charge_command(blocks.end - blocks.start).await;
+        self.note_read(&blocks);
+        let bytes = u64::from(blocks.end - blocks.start) * u64::from(BLOCK_BYTES);
+        let read = if blocks.end - blocks.start == 1 {
+            vec![self.read_one(blocks.start).await?]
+        } else {
+            self.read_many(blocks).await?
+        };
+        Ok((read, self.through_memory(bytes)))
+    }
+
+    fn note_read(self: &Rc<Self>, blocks: &Range<u32>) {
+        let count = u64::from(blocks.end - blocks.start);
+        self.count(|stats| stats.blocks_read += count);
+        let ahead = self.cache.borrow_mut().note(blocks, self.blocks);
+        if !ahead.is_empty() {
+            self.read_ahead(ahead);
+        }
+        let mut windows = self.windows.borrow_mut();
+        if windows.is_deterministic() {
+            assert_eq!(
+                self.jobs_gate.inside() + self.flush_gate.inside(),
+                0,
+                "an internal job is under way in a deterministic window"
+            );
+            let bytes = count * u64::from(BLOCK_BYTES);
+            if windows.count_read(bytes, self.handle.now()) {
+                drop(windows);
+                self.leave_dtwin(Some(Event::Exceeded));
+            }
+        }
+    }
+
+    fn find(&self, lpn: Lpn) -> Found {
+        if let Some(block) = self.buffer.borrow().get(lpn) {
+            self.count(|stats| stats.buffer_hits += 1);
+            return Found::Here(block.clone());
+        }
+        match self.cache.borrow().get(lpn) {
+            Some(Cached::Here(block)) => {
+                self.count(|stats| stats.cache_hits += 1);
+                return Found::Here(block.clone());
+            }
+            Some(Cached::Coming) => return Found::Coming,
+            None => {}
+        }
+        self.mapping.borrow().get(lpn).map_or(Found::Here(Block::ZERO), Found::At)
+    }
+
+    async fn read_one(self: &Rc<Self>, block: u32) -> Result<Block, Unreadable> {
+        loop {
+            match self.find(Lpn(block)) {
+                Found::Here(found) => return Ok(found),
+                Found::Coming => self.arrived.notified().await,
+                Found::At(slot) => {
+                    let piece = self.piece(block, slot);
+                    let read = self.read_page(&piece, IoClass::ClientRead).await;
+                    return take(&read, &piece, block);
+                }
+            }
+        }
+    }
+
+    async fn read_many(self: &Rc<Self>, blocks: Range<u32>) -> Result<Vec<Block>, Unreadable> {
+        let mut found: Vec<Option<Block>> = Vec::with_capacity(blocks.len());
+        let mut pieces: Vec<Piece> = Vec::new();
+        for block in blocks.clone() {
+            let here = match self.find(Lpn(block)) {
+                Found::Here(here) => Some(here),
+                Found::Coming => None, // afterwards, by itself
+                Found::At(slot) => {
+                    self.add_piece(&mut pieces, block, slot);
+                    None
+                }
+            };
+            found.push(here);
+        }
+        let reads: Vec<_> =
+            pieces.iter().map(|piece| self.read_page(piece, IoClass::ClientRead)).collect();
+        for (piece, read) in pieces.iter().zip(reads) {
+            let read = read.await;
+            for block in piece.blocks.clone() {
+                found[(block - blocks.start) as usize] = Some(take(&read, piece, block)?);
+            }
+        }
+        let mut all = Vec::with_capacity(found.len());
+        for (block, found) in blocks.zip(found) {
+            all.push(match found {
+                Some(found) => found,
+                None => self.read_one(block).await?,
+            });
+        }
+        Ok(all)
+    }
+
+    fn piece(&self, block: u32, slot: Slot) -> Piece {
+        let (page, place) = self.layout.page(slot);
+        let (superblock, _) = self.layout.locate(slot);
+        Piece { page, superblock, place, blocks: block..block + 1 }
+    }
+
+    /// Adds a block to the last piece if it follows there, or as a piece of its own.
+    fn add_piece(&self, pieces: &mut Vec<Piece>, block: u32, slot: Slot) {
+        let new = self.piece(block, slot);
+        match pieces.last_mut() {
+            Some(last)
+                if last.page == new.page
+                    && last.blocks.end == block
+                    && last.place + last.blocks.len() as u32 == new.place =>
+            {
+                last.blocks.end += 1;
+            }
+            _ => pieces.push(new),
+        }
+    }
+
+    /// Reads a piece of a page. The read is under way when this returns.
+    fn read_page(
+        self: &Rc<Self>,
+        piece: &Piece,
+        class: IoClass,
+    ) -> impl Future<Output = Result<PageImage, ReadError>> + use<> {
+        if !self.planted.is(Fault::EraseUnderReaders) {
+            self.table.borrow_mut().begin_read(piece.superblock);
+        }
+        let reader = Reader { set: Rc::clone(self), superblock: piece.superblock };
+        let bytes = piece.blocks.len() as u32 * BLOCK_BYTES;
+        let read = self.flash.read_part(piece.page, bytes, class);
+        let page = piece.page;
+        async move {
+            let read = read.await;
+            reader.set.look_at_wear(page);
+            if reader.set.planted.is(Fault::EraseUnderReaders) {
+                std::mem::forget(reader);
+            }
+            read
+        }
+    }
+
+    /// Has the data of a block moved that was read too often.
+    fn look_at_wear(self: &Rc<Self>, page: PageAddress) {
+        let (block, _) = self.flash.geometry().locate(page);
+        let reads = self.flash.with_array(|array| array.read_count(block));
+        let background = &self.profile.background;
+        if reads < background.reclaim_reads || self.planted.is(Fault::NoReclaim) {
+            return;
+        }
+        self.jobs.ask_for_reclaim(block);
+        if reads >= background.critical_reads && self.windows.borrow().is_deterministic() {
+            self.leave_dtwin(Some(Event::Excursion));
+        }
+    }
+
+    /// Reads blocks that nobody asked for yet into the cache.
+    fn read_ahead(self: &Rc<Self>, blocks: Range<u32>) {
+        let mut pieces = Vec::new();
+        for block in blocks {
+            if let Found::At(slot) = self.find_quietly(Lpn(block)) {
+                self.add_piece(&mut pieces, block, slot);
+            }
+        }
+        for piece in pieces {
+            let mut cache = self.cache.borrow_mut();
+            let tickets: Vec<u64> =
+                piece.blocks.clone().map(|block| cache.expect(Lpn(block))).collect();
+            drop(cache);
+            let read = self.read_page(&piece, IoClass::ReadAhead);
+            let set = Rc::clone(self);
+            self.handle.spawn("read ahead", async move {
+                let read = read.await;
+                for (block, ticket) in piece.blocks.clone().zip(tickets) {
+                    let arrived = take(&read, &piece, block).ok();
+                    set.cache.borrow_mut().arrive(Lpn(block), ticket, arrived);
+                }
+                set.arrived.notify_all();
+            });
+        }
+    }
+
+    /// As [`Self::find`], for nobody: nothing is counted.
+    fn find_quietly(&self, lpn: Lpn) -> Found {
+        let is_here =
+            self.buffer.borrow().get(lpn).is_some() || self.cache.borrow().get(lpn).is_some();
+        let slot = self.mapping.borrow().get(lpn).filter(|_| !is_here);
+        slot.map_or(Found::Here(Block::ZERO), Found::At)
+    }
+}
+
+/// A block of a piece that was read.
+fn take(
+    read: &Result<PageImage, ReadError>,
+    piece: &Piece,
+    block: u32,
+) -> Result<Block, Unreadable> {
+    let place = piece.place + (block - piece.blocks.start);
+    let version = read.as_ref().ok().and_then(|image| page::slot(image, place));
+    let own = version.filter(|version| version.lpn == Lpn(block));
+    own.and_then(|version| version.block).ok_or(Unreadable { block })
+}

@@ -1,0 +1,292 @@
+//! The way back from a power cut.
+//!
+//! What was saved is read; then, of each superblock, what its slots hold: from the summary where
+//! there is a whole one, from page headers where not. Of each block the version with the greatest
+//! sequence is the one that counts, unless it was discarded later. Superblocks that were being
+//! written are written on; holes that torn or missing programs left are filled with nothing.
+
+use std::rc::Rc;
+
+use flash::PageAddress;
+use runtime::IoClass;
+
+use super::place::{OpenSuperblock, Stream};
+use super::power::{Saved, SetImage};
+use super::{Parts, Set};
+use crate::layout::Slot;
+use crate::page::{self, Lpn, Sequence, Versioned};
+use crate::table::{State, Table};
+
+/// Reads under way at a time.
+const READS_AT_ONCE: usize = 256;
+
+/// What was found in a superblock.
+struct Found {
+    number: u32,
+    /// Units that each die has programmed.
+    units_by_die: Vec<u32>,
+    contents: Vec<(Lpn, Sequence)>,
+}
+
+impl Found {
+    /// The unit behind the last programmed one.
+    fn next_unit(&self) -> u32 {
+        let dies = self.units_by_die.len() as u32;
+        let last = (0..dies).zip(&self.units_by_die).filter(|(_, units)| **units > 0);
+        last.map(|(die, units)| (units - 1) * dies + die + 1).max().unwrap_or(0)
+    }
+}
+
+impl Set {
+    /// Powers a set up again.
+    pub(crate) async fn recover(parts: Parts, image: SetImage) -> Rc<Self> {
+        let set = Self::new(parts, image.array, image.prefill);
+        let saved = set.load_saved().await;
+        let first = 2 * set.profile.reserved_per_half(&set.layout);
+        *set.table.borrow_mut() = Table::new(&set.layout, first, None);
+        let mut found = Vec::new();
+        for superblock in first..set.layout.superblocks.count() {
+            found.extend(set.look_at(superblock).await);
+        }
+        set.build_mapping(&found, saved).await;
+        set.write_on(found).await;
+        set.start();
+        set.jobs.wake();
+        set
+    }
+
+    async fn load_saved(&self) -> Saved {
+        let dump = self.reserve.read(&self.flash).await;
+        let next = dump.as_ref().map_or(1, |dump| dump.epoch + 1);
+        self.reserve.erase(&self.flash, next).await;
+        self.epoch.set(next);
+        dump.and_then(|dump| Saved::decode(&dump.bytes)).unwrap_or_default()
+    }
+
+    /// What a superblock holds; `None` if it is free, or as it was prefilled.
+    async fn look_at(&self, number: u32) -> Option<Found> {
+        let blocks: Vec<_> = self.layout.superblocks.blocks(number).collect();
+        let unit = self.layout.pages_per_unit;
+        let (states, erases, is_torn) = self.flash.with_array(|array| {
+            let of = |block: &flash::BlockAddress| {
+                (array.programmed_pages(*block) / unit, array.is_prefilled(*block))
+            };
+            let states: Vec<_> = blocks.iter().map(of).collect();
+            let is_torn = blocks.iter().any(|block| array.needs_erase(*block));
+            (states, array.erase_count(blocks[0]), is_torn)
+        });
+        self.table.borrow_mut().set_erases(number, erases);
+        let is_prefilled = states.iter().filter(|(_, is_prefilled)| *is_prefilled).count();
+        if is_prefilled == states.len() {
+            let valid = self.prefill.as_ref().expect("it was prefilled").valid(number);
+            self.table.borrow_mut().adopt_prefilled(number, valid);
+            return None;
+        }
+        let units_by_die: Vec<u32> = states.iter().map(|(units, _)| *units).collect();
+        if is_torn || is_prefilled > 0 {
+            // It was being erased: whatever it held is elsewhere.
+            self.erase_all(number).await;
+            return None;
+        }
+        if units_by_die.iter().all(|units| *units == 0) {
+            return None;
+        }
+        self.table.borrow_mut().adopt(number, State::Open);
+        let mut found = Found { number, units_by_die, contents: Vec::new() };
+        found.contents = self.contents_of(&found).await;
+        Some(found)
+    }
+
+    async fn erase_all(&self, number: u32) {
+        let blocks = self.layout.superblocks.blocks(number);
+        let erases: Vec<_> =
+            blocks.map(|block| self.flash.erase(block, IoClass::Journal)).collect();
+        for erase in erases {
+            erase.await;
+        }
+    }
+
+    /// What the slots of a superblock hold.
+    async fn contents_of(&self, found: &Found) -> Vec<(Lpn, Sequence)> {
+        let layout = &self.layout;
+        let per_die = layout.units / self.flash.geometry().dies();
+        if found.units_by_die.iter().all(|units| *units == per_die)
+            && let Some(contents) = self.read_summary(found.number).await
+        {
+            return contents;
+        }
+        let dies = self.flash.geometry().dies();
+        let units = found.next_unit().min(layout.data_units);
+        let nothing = (Lpn::NONE, Sequence(0));
+        let mut contents = vec![nothing; (units * layout.slots_per_unit) as usize];
+        let pages: Vec<u32> = (0..units * layout.pages_per_unit)
+            .filter(|page| {
+                let unit = page / layout.pages_per_unit;
+                unit / dies < found.units_by_die[(unit % dies) as usize]
+            })
+            .collect();
+        for pages in pages.chunks(READS_AT_ONCE) {
+            let reads: Vec<_> =
+                pages.iter().map(|page| self.read_index(found.number, *page)).collect();
+            for (page, read) in pages.iter().zip(reads) {
+                let Ok(image) = read.await else { continue };
+                for place in 0..layout.slots_per_page {
+                    if let Some(version) = page::slot(&image, place) {
+                        let slot = (page * layout.slots_per_page + place) as usize;
+                        contents[slot] = (version.lpn, version.sequence);
+                    }
+                }
+            }
+        }
+        contents
+    }
+
+    fn read_index(
+        &self,
+        superblock: u32,
+        index: u32,
+    ) -> impl Future<Output = Result<runtime::PageImage, flash::ReadError>> + use<> {
+        self.flash.read(self.layout.superblocks.page(superblock, index), IoClass::Journal)
+    }
+
+    async fn read_summary(&self, superblock: u32) -> Option<Vec<(Lpn, Sequence)>> {
+        let slots = self.layout.data_slots();
+        let pages = slots.div_ceil(page::summary_entries(self.flash.geometry().page_bytes));
+        let first = self.layout.data_units * self.layout.pages_per_unit;
+        let reads: Vec<_> =
+            (first..first + pages).map(|index| self.read_index(superblock, index)).collect();
+        let mut contents = Vec::with_capacity(slots as usize);
+        for read in reads {
+            contents.extend(page::read_summary(&read.await.ok()?)?);
+        }
+        (contents.len() == slots as usize).then_some(contents)
+    }
+
+    /// Of each block the newest version counts.
+    async fn build_mapping(&self, found: &[Found], saved: Saved) {
+        let mut newest = Vec::new();
+        for superblock in found {
+            let first = self.layout.first(superblock.number).0;
+            let slots = (first..).zip(&superblock.contents);
+            let named = slots.filter(|(_, (lpn, _))| *lpn != Lpn::NONE);
+            newest.extend(named.map(|(slot, (lpn, sequence))| (*lpn, *sequence, Slot(slot))));
+        }
+        newest.sort_unstable();
+        let last = newest.iter().map(|(_, sequence, _)| *sequence).max().unwrap_or_default();
+        newest.dedup_by(|next, kept| {
+            // `dedup_by` keeps the first: make that the newest.
+            let is_same = next.0 == kept.0;
+            if is_same {
+                *kept = *next;
+            }
+            is_same
+        });
+        let mut sequence = last.max(saved.trims.newest());
+        for (lpn, found_sequence, slot) in newest {
+            let was_discarded = saved.trims.get(lpn).is_some_and(|trim| trim > found_sequence);
+            self.enter_found(lpn, (!was_discarded).then_some(slot));
+        }
+        self.forget_discarded(&saved);
+        for version in saved.buffered {
+            sequence = sequence.max(version.sequence);
+            let room = self.room.acquire(1).await;
+            let block = version.block.unwrap_or(crate::Block::ZERO);
+            self.buffer.borrow_mut().insert(version.lpn, version.sequence, block, room);
+        }
+        self.trims.replace(saved.trims);
+        self.sequence.set(sequence.0 + 1);
+    }
+
+    fn enter_found(&self, lpn: Lpn, slot: Option<Slot>) {
+        let was = self.mapping.borrow_mut().set(lpn, slot);
+        let mut table = self.table.borrow_mut();
+        let is_prefilled = |slot: &Slot| table.is_prefilled(self.layout.locate(*slot).0);
+        if let Some(was) = was.filter(is_prefilled) {
+            table.remove_valid(was);
+        }
+        slot.into_iter().for_each(|slot| table.add_valid(slot));
+    }
+
+    /// Blocks that were prefilled, discarded, and not found since.
+    fn forget_discarded(&self, saved: &Saved) {
+        let Some(prefill) = &self.prefill else { return };
+        for range in saved.trims.ranges() {
+            for lpn in range.map(Lpn) {
+                let here = self.mapping.borrow().get(lpn);
+                if here.is_some() && here == prefill.slot_of(lpn) {
+                    self.enter_found(lpn, None);
+                }
+            }
+        }
+    }
+
+    /// Superblocks that were being written are written on, or erased if nothing in them counts.
+    async fn write_on(self: &Rc<Self>, found: Vec<Found>) {
+        let mut open = Vec::new();
+        for found in found {
+            let number = found.number;
+            let next_unit = found.next_unit();
+            let per_die = self.layout.units / self.flash.geometry().dies();
+            if found.units_by_die.iter().all(|units| *units == per_die) {
+                self.table.borrow_mut().close(number);
+            } else if self.table.borrow().valid_slots(number) == 0 {
+                self.table.borrow_mut().give_up(number);
+                self.erase_all(number).await;
+                self.table.borrow_mut().freed(number);
+            } else {
+                self.fill_holes(&found).await;
+                open.push(OpenSuperblock { number, next_unit, contents: found.contents });
+            }
+        }
+        // The emptiest two are written on, the others are ended.
+        open.sort_by_key(|open| open.next_unit);
+        let rest = open.split_off(open.len().min(2));
+        for (stream, open) in [Stream::Host, Stream::Moved].into_iter().zip(open) {
+            if open.next_unit < self.layout.data_units {
+                self.streams.open[stream as usize].replace(Some(open));
+            } else {
+                self.end(open).await;
+            }
+        }
+        for open in rest {
+            self.end(open).await;
+        }
+    }
+
+    /// Programs the units below the frontier that are missing: the pages of a block are programmed
+    /// in order.
+    async fn fill_holes(&self, found: &Found) {
+        let dies = self.flash.geometry().dies();
+        let is_missing = |unit: &u32| unit / dies >= found.units_by_die[(unit % dies) as usize];
+        let missing: Vec<u32> = (0..found.next_unit()).filter(is_missing).collect();
+        self.program_nothing(found.number, &missing).await;
+    }
+
+    async fn program_nothing(&self, superblock: u32, units: &[u32]) {
+        let filler = vec![Versioned::FILLER; self.layout.slots_per_page as usize];
+        let images = vec![page::data(&filler); self.layout.pages_per_unit as usize];
+        let programs: Vec<_> = units
+            .iter()
+            .map(|unit| {
+                let page = self.unit_page(superblock, *unit);
+                self.flash.program(page, images.clone(), IoClass::Journal)
+            })
+            .collect();
+        for program in programs {
+            program.await;
+        }
+    }
+
+    fn unit_page(&self, superblock: u32, unit: u32) -> PageAddress {
+        self.layout.superblocks.page(superblock, unit * self.layout.pages_per_unit)
+    }
+
+    /// Fills a superblock up and ends it.
+    async fn end(self: &Rc<Self>, mut open: OpenSuperblock) {
+        let missing: Vec<u32> = (open.next_unit..self.layout.data_units).collect();
+        self.program_nothing(open.number, &missing).await;
+        open.next_unit = open.next_unit.max(self.layout.data_units);
+        open.contents.resize(self.layout.data_slots() as usize, (Lpn::NONE, Sequence(0)));
+        Rc::clone(self).write_summary(open).await;
+    }
+}

@@ -1,0 +1,159 @@
+//! Window commands, and what the windows do to the gates.
+
+use std::rc::Rc;
+
+use runtime::Nanos;
+
+use super::Set;
+use crate::nvme::{Event, PerSetLog, PlmConfig, Status, WindowSelect};
+use crate::planted::Fault;
+use crate::windows::Window;
+
+impl Set {
+    /// Turns windows on or off, with what the host wants to hear of.
+    pub(crate) async fn configure_plm(self: &Rc<Self>, config: PlmConfig) -> Result<(), Status> {
+        let _in_turn = self.window_commands.acquire(1).await;
+        self.charge_command(1).await;
+        if !self.windows.borrow().is_supported() {
+            return Err(Status::InvalidField);
+        }
+        self.windows.borrow_mut().configure(config, self.handle.now());
+        self.arm_time_warning();
+        self.windows_changed();
+        Ok(())
+    }
+
+    pub(crate) fn plm_config(&self) -> PlmConfig {
+        self.windows.borrow().config()
+    }
+
+    /// Takes the set to a window; it is there when this returns. DTWIN is held back until NDWIN
+    /// has lasted its minimum.
+    pub(crate) async fn select_window(self: &Rc<Self>, to: WindowSelect) -> Result<(), Status> {
+        let _in_turn = self.window_commands.acquire(1).await;
+        self.charge_command(1).await;
+        let window = self.windows.borrow().window();
+        match (window, to) {
+            (Window::Off, _) => Err(Status::InvalidField),
+            (Window::Dtwin { .. }, WindowSelect::Ndwin) => {
+                self.leave_dtwin(None);
+                Ok(())
+            }
+            (Window::Ndwin { .. }, WindowSelect::Dtwin) => {
+                self.enter_dtwin().await;
+                Ok(())
+            }
+            (Window::Dtwin { .. }, WindowSelect::Dtwin)
+            | (Window::Ndwin { .. }, WindowSelect::Ndwin) => Ok(()),
+            (Window::Lockdown { .. }, _) => unreachable!("commands come one after the other"),
+        }
+    }
+
+    /// Lets NDWIN have its time, then ends every internal job, empties the buffer, and begins the
+    /// deterministic window.
+    async fn enter_dtwin(self: &Rc<Self>) {
+        let earliest = self.windows.borrow().earliest_lockdown().expect("the set is in NDWIN");
+        self.handle.sleep_until(earliest).await;
+        // In a lockdown no job runs: what the buffer needs has to be free before.
+        self.jobs.wants_room.set(true);
+        self.jobs.wake();
+        self.space_changed.wait_until(|| !self.jobs.wants_room.get()).await;
+        self.windows.borrow_mut().begin_lockdown(self.handle.now());
+        self.windows_changed();
+        if !self.planted.is(Fault::JobsInWindow) {
+            self.jobs_gate.until_empty().await;
+        }
+        if !self.planted.is(Fault::ForgetBufferAtWindow) {
+            let generation = self.buffer.borrow_mut().begin_generation();
+            self.flush_generation(generation).await;
+            self.flush_gate.until_empty().await;
+        }
+        self.save_trims().await;
+        self.flush_gate.until_empty().await;
+        if self.planted.is(Fault::ForgetBufferAtWindow) {
+            self.buffer.replace(crate::buffer::Buffer::default());
+        }
+        let deadline = self.windows.borrow_mut().enter_dtwin(self.handle.now());
+        self.windows_changed();
+        self.count(|stats| stats.windows_entered += 1);
+        self.end_window_at(deadline);
+        self.arm_time_warning();
+    }
+
+    /// Leaves the deterministic window, by the host's choice or because of `event`.
+    pub(super) fn leave_dtwin(self: &Rc<Self>, event: Option<Event>) {
+        self.windows.borrow_mut().leave_dtwin(self.handle.now(), event);
+        if event.is_some() {
+            self.count(|stats| stats.windows_broken += 1);
+        }
+        self.windows_changed();
+    }
+
+    /// Opens and closes the gates, and tells those who wait.
+    fn windows_changed(&self) {
+        let windows = self.windows.borrow();
+        let (runs_jobs, empties) = (windows.runs_jobs(), windows.empties_buffer());
+        drop(windows);
+        self.jobs_gate.set_open(runs_jobs);
+        self.flush_gate.set_open(empties);
+        self.window_changed.notify_all();
+        self.jobs.wake();
+        self.flusher.wake();
+    }
+
+    /// Ends the window that has just begun when its time is up.
+    fn end_window_at(self: &Rc<Self>, deadline: Nanos) {
+        let (set, generation) = (Rc::clone(self), self.windows.borrow().generation());
+        self.handle.spawn("end of window", async move {
+            set.handle.sleep_until(deadline).await;
+            if set.is_in_dtwin(generation) {
+                set.leave_dtwin(Some(Event::Exceeded));
+            }
+        });
+    }
+
+    fn arm_time_warning(self: &Rc<Self>) {
+        let Some(at) = self.windows.borrow().time_warning_at() else { return };
+        let (set, generation) = (Rc::clone(self), self.windows.borrow().generation());
+        self.handle.spawn("time warning", async move {
+            set.handle.sleep_until(at.max(set.handle.now())).await;
+            if set.is_in_dtwin(generation) {
+                set.windows.borrow_mut().warn(set.handle.now());
+            }
+        });
+    }
+
+    fn is_in_dtwin(&self, generation: u64) -> bool {
+        let windows = self.windows.borrow();
+        windows.is_deterministic() && windows.generation() == generation
+    }
+
+    /// The log page 0Ah. `clears` takes the events back.
+    pub(crate) fn plm_log(&self, clears: bool) -> PerSetLog {
+        let log = self.windows.borrow().log(self.handle.now(), self.lockdown_estimate());
+        if clears {
+            self.windows.borrow_mut().clear_events();
+        }
+        log
+    }
+
+    pub(crate) fn has_events(&self) -> bool {
+        !self.windows.borrow().events().is_empty()
+    }
+
+    /// How long a lockdown would take now: the buffer at the speed of all dies, and the operation
+    /// that each may have begun.
+    fn lockdown_estimate(&self) -> Nanos {
+        let timing = &self.profile.flash.timing;
+        let geometry = self.flash.geometry();
+        let program_us = timing.program_us.iter().copied().fold(0.0, f64::max);
+        let transfer_us = f64::from(geometry.transfer_bytes) / timing.channel_mb_per_s
+            * f64::from(geometry.program_unit());
+        let waiting = self.buffer.borrow().waiting();
+        let rounds = waiting.div_ceil(self.layout.slots_per_unit).div_ceil(geometry.dies());
+        let bus_us = transfer_us * f64::from(geometry.dies_per_channel);
+        let per_round = (program_us + transfer_us).max(bus_us);
+        let begun = program_us.max(timing.erase_us);
+        Nanos::from_micros_f64(f64::from(rounds) * per_round + begun)
+    }
+}

@@ -1,0 +1,113 @@
+//! Writes, discards and flushes, as clients ask for them.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::Set;
+use crate::block::{BLOCK_BYTES, Block};
+use crate::nvme::Event;
+use crate::page::Lpn;
+use crate::planted::Fault;
+use crate::windows::Admission;
+
+impl Set {
+    /// Writes blocks from number `first` on. When this returns they are in the buffer: durable if
+    /// that has capacitors.
+    pub(crate) async fn write(self: &Rc<Self>, first: u32, blocks: Vec<Block>) {
+        let _slot = self.queue.acquire(1).await;
+        self.charge_command(blocks.len() as u32).await;
+        let bytes = blocks.len() as u64 * u64::from(BLOCK_BYTES);
+        self.handle.sleep_until(self.through_memory(bytes)).await;
+        self.count(|stats| stats.blocks_written += blocks.len() as u64);
+        for (lpn, block) in (first..).zip(blocks) {
+            self.write_one(Lpn(lpn), block).await;
+        }
+    }
+
+    async fn write_one(self: &Rc<Self>, lpn: Lpn, block: Block) {
+        let is_full = self.room.in_use() >= self.room.limit();
+        if is_full && self.windows.borrow().is_deterministic() {
+            // Nothing empties the buffer in the window: room would never come.
+            self.leave_dtwin(Some(Event::Excursion));
+        }
+        let room = self.room.acquire(1).await;
+        self.until_writes_are_taken(u64::from(BLOCK_BYTES)).await;
+        let sequence = self.next_sequence();
+        self.buffer.borrow_mut().insert(lpn, sequence, block, room);
+        if !self.planted.is(Fault::StaleCache) {
+            self.cache.borrow_mut().remove(lpn);
+        }
+        self.flusher.wake();
+    }
+
+    /// Waits until the window lets a write in; the caller acts at once.
+    async fn until_writes_are_taken(self: &Rc<Self>, bytes: u64) {
+        loop {
+            let admission = self.windows.borrow().admit_write(bytes);
+            match admission {
+                Admission::Now => break,
+                Admission::Later => self.window_changed.notified().await,
+                Admission::EndsWindow => self.leave_dtwin(Some(Event::Exceeded)),
+            }
+        }
+        self.windows.borrow_mut().count_write(bytes, self.handle.now());
+    }
+
+    /// Forgets `blocks`: they read as zeros. Advisory: without room to remember it, it is ignored.
+    pub(crate) async fn discard(self: &Rc<Self>, blocks: Range<u32>) {
+        let _slot = self.queue.acquire(1).await;
+        self.charge_command(1).await;
+        self.until_writes_are_taken(u64::from(BLOCK_BYTES)).await;
+        let limit = self.profile.background.discarded_ranges as usize;
+        // A new range may cut an old one in two.
+        if self.trims.borrow().len() + 2 > limit {
+            return self.count(|stats| stats.discards_ignored += 1);
+        }
+        let sequence = self.next_sequence();
+        for lpn in blocks.clone().map(Lpn) {
+            self.buffer.borrow_mut().discard(lpn);
+            self.cache.borrow_mut().remove(lpn);
+            if self.mapping.borrow().get(lpn).is_some() {
+                let was = self.mapping.borrow_mut().set(lpn, None);
+                was.into_iter().for_each(|slot| self.table.borrow_mut().remove_valid(slot));
+            }
+        }
+        if !self.planted.is(Fault::ForgetDiscards) {
+            self.trims.borrow_mut().add(blocks, sequence);
+            self.trims_changed.set(true);
+        }
+    }
+
+    /// Returns when everything that was acknowledged before is durable.
+    pub(crate) async fn flush(self: &Rc<Self>) {
+        let _slot = self.queue.acquire(1).await;
+        self.charge_command(1).await;
+        if self.profile.buffer.has_capacitors {
+            return;
+        }
+        let has_work = !self.buffer.borrow().is_empty() || self.trims_changed.get();
+        if has_work && self.windows.borrow().is_deterministic() {
+            self.leave_dtwin(Some(Event::Excursion));
+        }
+        let generation = self.buffer.borrow_mut().begin_generation();
+        self.flush_generation(generation).await;
+        self.save_trims().await;
+    }
+
+    /// Makes discards durable that are not. With capacitors the dump does it.
+    pub(super) async fn save_trims(self: &Rc<Self>) {
+        if self.profile.buffer.has_capacitors || !self.trims_changed.get() {
+            return;
+        }
+        let _one_at_a_time = self.saving.acquire(1).await;
+        if !self.trims_changed.replace(false) {
+            return; // whoever was before has saved them
+        }
+        let inside = self.flush_gate.enter().await;
+        let dump = self.encode_dump(false);
+        let epoch = self.epoch.replace(self.epoch.get() + 1);
+        self.reserve.store(&self.flash, epoch, &dump).await;
+        self.reserve.erase(&self.flash, epoch + 1).await;
+        drop(inside);
+    }
+}

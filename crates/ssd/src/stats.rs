@@ -1,0 +1,44 @@
+//! What a set did.
+
+/// Counters of a set since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SetStats {
+    /// Blocks that clients read.
+    pub blocks_read: u64,
+    /// Of them, found in the write buffer.
+    pub buffer_hits: u64,
+    /// Of them, read ahead.
+    pub cache_hits: u64,
+    /// Blocks that clients wrote.
+    pub blocks_written: u64,
+    /// Slots programmed with what clients wrote.
+    pub slots_flushed: u64,
+    /// Slots programmed with blocks that were moved.
+    pub slots_moved: u64,
+    /// Slots programmed with nothing, to fill up a unit.
+    pub slots_wasted: u64,
+    /// Superblocks collected because space ran low.
+    pub collections: u64,
+    /// Superblocks collected because they lagged behind in wear.
+    pub wear_moves: u64,
+    /// Blocks whose data moved because they were read so often.
+    pub reclaims: u64,
+    /// Times that emptying the buffer had to wait for garbage collection.
+    pub starvations: u64,
+    /// Logical blocks that the flash lost.
+    pub blocks_lost: u64,
+    /// Discards that were ignored for want of room to remember them.
+    pub discards_ignored: u64,
+    /// Deterministic windows entered.
+    pub windows_entered: u64,
+    /// Of them, left by the drive and not by the host.
+    pub windows_broken: u64,
+}
+
+impl SetStats {
+    /// Slots programmed for each block that clients wrote.
+    pub fn write_amplification(&self) -> f64 {
+        let programmed = self.slots_flushed + self.slots_moved + self.slots_wasted;
+        programmed as f64 / self.blocks_written.max(1) as f64
+    }
+}

@@ -1,0 +1,4 @@
+//! The block drive as its users see it.
+
+mod latency;
+mod small;
