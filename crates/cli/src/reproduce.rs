@@ -5,14 +5,14 @@ use std::sync::Mutex;
 
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::reproduce::{self, Plan, Scale, Watcher};
+use lab::reproduce::{self, Paper, Plan, Scale, Watcher};
 
 use crate::files;
 
 #[derive(Args)]
 pub(crate) struct ReproduceArguments {
     /// Whose experiments
-    paper: Paper,
+    paper: PaperName,
     /// How large: minutes, or the paper's number of pairs
     #[arg(long, value_enum, default_value_t = ScaleName::Quick)]
     scale: ScaleName,
@@ -28,18 +28,18 @@ pub(crate) struct ReproduceArguments {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Paper {
-    /// `PinK` (USENIX ATC'20): an LSM-tree with bounded tails against hash and Bloom filters
+enum PaperName {
+    /// PinK (USENIX ATC'20): an LSM-tree with bounded tails against hash and Bloom filters
     Pink,
     /// IterKVSSD (SYSTOR'23): snapshot iterators, index and value prefetch
     Iter,
 }
 
-impl Paper {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Pink => "pink",
-            Self::Iter => "iter",
+impl From<PaperName> for Paper {
+    fn from(name: PaperName) -> Self {
+        match name {
+            PaperName::Pink => Self::Pink,
+            PaperName::Iter => Self::Iter,
         }
     }
 }
@@ -60,24 +60,23 @@ impl From<ScaleName> for Scale {
 }
 
 pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<()> {
-    let scale = Scale::from(arguments.scale);
+    let (paper, scale) = (Paper::from(arguments.paper), Scale::from(arguments.scale));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let progress = Progress::new();
     let plan = Plan {
+        paper,
         scale,
         threads: arguments.threads.map_or(cores, usize::from),
         seed: arguments.seed,
         watcher: &progress,
     };
-    let report = match arguments.paper {
-        Paper::Pink => reproduce::pink(&plan),
-        Paper::Iter => reproduce::iter(&plan),
-    };
+    let report = reproduce::run(&plan);
     progress.bar.finish_and_clear();
     let report = report.map_err(anyhow::Error::msg)?;
-    let directory = arguments.out.clone().unwrap_or_else(|| {
-        PathBuf::from(format!("reproduce-{}-{}", arguments.paper.name(), scale.name()))
-    });
+    let directory = arguments
+        .out
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(format!("reproduce-{}-{}", paper.name(), scale.name())));
     files::write(&directory, report.files()?)?;
     println!("{}\n{}", report.title, report.scale);
     println!("{}", report.table());

@@ -6,6 +6,7 @@
 //! says so and what was measured about the cause.
 
 mod iter;
+mod iter_measured;
 mod iter_report;
 mod jobs;
 mod pink;
@@ -15,6 +16,25 @@ mod stand;
 mod words;
 
 use crate::report::Report;
+
+/// Whose experiments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Paper {
+    /// PinK (USENIX ATC'20): an LSM-tree with bounded tails against hash and Bloom filters.
+    Pink,
+    /// IterKVSSD (SYSTOR'23): snapshot iterators, index and value prefetch.
+    Iter,
+}
+
+impl Paper {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pink => "pink",
+            Self::Iter => "iter",
+        }
+    }
+}
 
 /// How large the experiments are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,6 +66,8 @@ pub trait Watcher: Sync {
 /// How to run a reproduction.
 #[derive(Clone, Copy)]
 pub struct Plan<'a> {
+    /// Whose experiments.
+    pub paper: Paper,
     /// How large.
     pub scale: Scale,
     /// Simulations at a time; the result does not depend on it.
@@ -56,20 +78,21 @@ pub struct Plan<'a> {
     pub watcher: &'a dyn Watcher,
 }
 
-/// The experiments of `PinK` (USENIX ATC'20).
-///
-/// # Errors
-/// In words, what could not be simulated.
-pub fn pink(plan: &Plan<'_>) -> Result<Report, String> {
-    let measured = pink::measure(plan)?;
-    Ok(pink_report::report(plan, &measured))
+impl Plan<'_> {
+    /// The command that gives the same report.
+    fn command(&self) -> String {
+        let (paper, scale) = (self.paper.name(), self.scale.name());
+        format!("levelhead reproduce {paper} --scale {scale} --seed {}", self.seed)
+    }
 }
 
-/// The experiments of IterKVSSD (SYSTOR'23).
+/// Runs a paper's experiments.
 ///
 /// # Errors
 /// In words, what could not be simulated.
-pub fn iter(plan: &Plan<'_>) -> Result<Report, String> {
-    let measured = iter::measure(plan)?;
-    Ok(iter_report::report(plan, &measured))
+pub fn run(plan: &Plan<'_>) -> Result<Report, String> {
+    match plan.paper {
+        Paper::Pink => Ok(pink_report::report(plan, &pink::measure(plan)?)),
+        Paper::Iter => Ok(iter_report::report(plan, &iter::measure(plan)?)),
+    }
 }

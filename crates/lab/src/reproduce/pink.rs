@@ -87,6 +87,16 @@ impl System {
     pub(super) fn cell(&self, workload: &str) -> Option<&Cell> {
         self.cells.iter().find(|cell| cell.workload == workload)
     }
+
+    /// One of the workloads that every system of its experiment runs.
+    pub(super) fn ran(&self, workload: &str) -> &Cell {
+        self.cell(workload).expect("every system of the experiment ran it")
+    }
+
+    /// Most flash reads that a get took in any workload.
+    pub(super) fn most_reads(&self) -> usize {
+        self.cells.iter().map(|cell| cell.most_reads).max().unwrap_or(0)
+    }
 }
 
 /// Everything that was measured.
@@ -99,6 +109,14 @@ pub(super) struct Measured {
     pub plain: System,
     /// Higher trees, with as many levels pinned as fit.
     pub heights: Vec<System>,
+}
+
+impl Measured {
+    /// One of [`SYSTEMS`], by its design.
+    pub(super) fn system(&self, design: &str) -> &System {
+        let mut systems = self.systems.iter();
+        systems.find(|system| system.design == design).expect("every system was run")
+    }
 }
 
 /// Runs all experiments.
