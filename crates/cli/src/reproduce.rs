@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use indicatif::{ProgressBar, ProgressStyle};
-use lab::reproduce::{self, Paper, Plan, Scale, Watcher};
+use indicatif::ProgressBar;
+use lab::reproduce::{self, Paper, Plan, Scale, Simulation, Watcher};
 
-use crate::files;
+use crate::host::Stopwatch;
+use crate::{files, progress};
 
 #[derive(Args)]
 pub(crate) struct ReproduceArguments {
@@ -61,6 +63,11 @@ impl From<ScaleName> for Scale {
 
 pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<()> {
     let (paper, scale) = (Paper::from(arguments.paper), Scale::from(arguments.scale));
+    let directory = arguments
+        .out
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(format!("reproduce-{}-{}", paper.name(), scale.name())));
+    files::make(&directory)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let progress = Progress::new();
     let plan = Plan {
@@ -84,36 +91,78 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A bar that counts simulations and names those under way.
+const BAR: &str = "{elapsed_precise} {bar:30} {pos}/{len} {wide_msg}";
+
+/// A bar that counts simulations and names those under way; lines where it does not show.
 struct Progress {
     bar: ProgressBar,
-    under_way: Mutex<Vec<String>>,
+    under_way: Mutex<Vec<UnderWay>>,
+}
+
+struct UnderWay {
+    number: usize,
+    name: String,
+    stopwatch: Stopwatch,
 }
 
 impl Progress {
     fn new() -> Self {
-        let style = "{elapsed_precise} {bar:30} {pos}/{len} {wide_msg}";
-        let style = ProgressStyle::with_template(style).expect("the template is right");
-        let bar = ProgressBar::new(0).with_style(style);
-        bar.enable_steady_tick(std::time::Duration::from_secs(1));
+        let bar = progress::bar(BAR, 0);
+        bar.enable_steady_tick(Duration::from_secs(1));
         Self { bar, under_way: Mutex::default() }
     }
 
-    fn change(&self, change: impl FnOnce(&mut Vec<String>)) {
+    fn change<T>(&self, change: impl FnOnce(&mut Vec<UnderWay>) -> T) -> T {
         let mut under_way = self.under_way.lock().expect("nobody panics with it");
-        change(&mut under_way);
-        self.bar.set_message(under_way.join("; "));
+        let changed = change(&mut under_way);
+        let names: Vec<_> = under_way.iter().map(|one| one.name.as_str()).collect();
+        self.bar.set_message(names.join("; "));
+        changed
     }
 }
 
 impl Watcher for Progress {
-    fn begins(&self, name: &str) {
-        self.change(|names| names.push(name.to_owned()));
+    fn begins(&self, simulation: Simulation<'_>) {
+        let Simulation { name, number, total } = simulation;
+        self.bar.set_length(total as u64);
+        progress::line_without(&self.bar, &begin_line(simulation));
+        let name = name.to_owned();
+        self.change(|all| all.push(UnderWay { number, name, stopwatch: Stopwatch::start() }));
     }
 
-    fn ended(&self, name: &str, done: usize, total: usize) {
-        self.change(|names| names.retain(|other| other != name));
-        self.bar.set_length(total as u64);
-        self.bar.set_position(done as u64);
+    fn ended(&self, simulation: Simulation<'_>, succeeded: bool) {
+        let ended = self.change(|all| {
+            let at = all.iter().position(|one| one.number == simulation.number);
+            all.remove(at.expect("what ends has begun"))
+        });
+        self.bar.inc(1);
+        let line = end_line(simulation, succeeded, ended.stopwatch.elapsed());
+        progress::line_without(&self.bar, &line);
+    }
+}
+
+fn begin_line(simulation: Simulation<'_>) -> String {
+    let Simulation { name, number, total } = simulation;
+    format!("[{number}/{total}] {name} ...")
+}
+
+fn end_line(simulation: Simulation<'_>, succeeded: bool, took: Duration) -> String {
+    let how = if succeeded { "done" } else { "failed" };
+    format!("{} {how} after {}", begin_line(simulation), progress::time_text(took))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_say_which_simulation_and_how_long_it_took() {
+        let simulation = Simulation { name: "PinK: Load, A, B", number: 3, total: 14 };
+        assert_eq!(begin_line(simulation), "[3/14] PinK: Load, A, B ...");
+        assert_eq!(
+            end_line(simulation, true, Duration::from_secs(250)),
+            "[3/14] PinK: Load, A, B ... done after 4 min 10 s"
+        );
+        assert!(end_line(simulation, false, Duration::ZERO).ends_with("failed after 0.0 s"));
     }
 }

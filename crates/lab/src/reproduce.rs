@@ -55,12 +55,23 @@ impl Scale {
     }
 }
 
+/// One of the simulations of a reproduction.
+#[derive(Clone, Copy, Debug)]
+pub struct Simulation<'a> {
+    /// What is simulated.
+    pub name: &'a str,
+    /// Its number in the order in which simulations begin, from 1.
+    pub number: usize,
+    /// How many there are.
+    pub total: usize,
+}
+
 /// Hears how far the simulations are; from several threads.
 pub trait Watcher: Sync {
     /// A simulation begins.
-    fn begins(&self, name: &str);
-    /// A simulation has ended: the `done`th of `total`.
-    fn ended(&self, name: &str, done: usize, total: usize);
+    fn begins(&self, simulation: Simulation<'_>);
+    /// A simulation has ended. After one that did not succeed no other begins.
+    fn ended(&self, simulation: Simulation<'_>, succeeded: bool);
 }
 
 /// How to run a reproduction.

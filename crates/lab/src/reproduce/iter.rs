@@ -48,8 +48,8 @@ impl Size {
 pub(super) const SUMMARY_ENTRY_BYTES: u64 = 44;
 
 enum Outcome {
-    Stand(Box<Result<OnStand, Failure>>),
-    Versions(Result<(u64, Vec<VersionMemory>), Failure>),
+    Stand(Box<OnStand>),
+    Versions(u64, Vec<VersionMemory>),
 }
 
 /// Runs all experiments.
@@ -60,16 +60,18 @@ pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
     for size in SIZES.into_iter().rev() {
         for layout in Layout::ALL {
             let name = format!("values of {size} B, {} layout", layout.name());
-            let run = move || Outcome::Stand(Box::new(on_stand(scale, seed, size, layout)));
-            jobs.push(Job::new(name, run));
+            let run = move || on_stand(scale, seed, size, layout);
+            jobs.push(Job::new(name, move || Ok(Outcome::Stand(Box::new(run()?)))));
         }
     }
-    jobs.push(Job::new("memory of versions", move || Outcome::Versions(versions(scale, seed))));
+    jobs.push(Job::new("memory of versions", move || versions(scale, seed)));
     let mut measured = Measured { stands: Vec::new(), segments: 0, versions: Vec::new() };
-    for outcome in run_all(jobs, plan.threads, plan.watcher) {
+    for outcome in run_all(jobs, plan.threads, plan.watcher)? {
         match outcome {
-            Outcome::Stand(stand) => measured.stands.push((*stand)?),
-            Outcome::Versions(versions) => (measured.segments, measured.versions) = versions?,
+            Outcome::Stand(stand) => measured.stands.push(*stand),
+            Outcome::Versions(segments, versions) => {
+                (measured.segments, measured.versions) = (segments, versions);
+            }
         }
     }
     measured.stands.sort_by_key(|stand| (stand.size, stand.layout.name()));
@@ -79,7 +81,6 @@ pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
 fn spec(scale: Scale, seed: u64, value_bytes: u64, layout: Layout) -> Result<StandSpec, Failure> {
     let records = Size::of(scale).records;
     Ok(StandSpec {
-        name: "iterkvssd".to_owned(),
         index: Design::load("iterkvssd").map_err(|error| error.to_string())?.index(),
         device: DeviceProfile::load(DEVICE).map_err(|error| error.to_string())?,
         records: seekrandom(records, value_bytes, layout, 128, 1)?,
@@ -158,7 +159,7 @@ fn long_run(
 }
 
 /// Opens iterators one after the other; between two, a part of the pairs is overwritten at random.
-fn versions(scale: Scale, seed: u64) -> Result<(u64, Vec<VersionMemory>), Failure> {
+fn versions(scale: Scale, seed: u64) -> Result<Outcome, Failure> {
     let spec = spec(scale, seed, 128, Layout::Random)?;
     let (mut stand, _) = Stand::load(&spec)?;
     let mut overwrite = workload::builtin("a").expect("it is built in");
@@ -193,7 +194,7 @@ fn versions(scale: Scale, seed: u64) -> Result<(u64, Vec<VersionMemory>), Failur
     if stand.drive.engine_stats().snapshots_expired > 0 {
         return Err("an iterator expired: the device has too little memory for this".to_owned());
     }
-    Ok((segments(&stand), measured))
+    Ok(Outcome::Versions(segments(&stand), measured))
 }
 
 fn tree(stand: &Stand) -> &Engine<RawFlash> {

@@ -141,11 +141,11 @@ pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
     for height in HEIGHTS {
         add(format!("{height} levels in all"), "pink", &["a", "c"], Change::Height(height));
     }
-    let mut done = run_all(jobs, plan.threads, plan.watcher).into_iter();
-    let mut take = |count: usize| done.by_ref().take(count).collect::<Result<Vec<_>, _>>();
-    let (systems, pinned) = (take(SYSTEMS.len())?, take(4)?);
-    let plain = take(1)?.remove(0);
-    let heights = take(HEIGHTS.count())?;
+    let mut done = run_all(jobs, plan.threads, plan.watcher)?.into_iter();
+    let mut take = |count: usize| done.by_ref().take(count).collect::<Vec<_>>();
+    let (systems, pinned) = (take(SYSTEMS.len()), take(4));
+    let plain = take(1).remove(0);
+    let heights = take(HEIGHTS.count());
     Ok(Measured { systems, pinned, plain, heights })
 }
 
@@ -232,7 +232,6 @@ fn system(
 ) -> Result<System, Failure> {
     let size = Size::of(scale);
     let spec = StandSpec {
-        name: variant.name.clone(),
         index: index(variant.design, size.divisor, variant.change)?,
         device: device(size.divisor)?,
         records: ycsb("c", &size)?,
