@@ -23,7 +23,7 @@ pub(crate) struct BenchArguments {
     /// Device: a built-in name or a TOML file
     #[arg(long, default_value = "pink-zcu102")]
     device: String,
-    /// Workload: a to f, or a YCSB property file
+    /// Workload: a built-in name or a YCSB property file; `levelhead list` has the names
     #[arg(long, default_value = "a")]
     workload: String,
     /// Pairs to load [default: 4 million; a file's own recordcount]

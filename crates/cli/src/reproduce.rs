@@ -6,23 +6,23 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
-use lab::reproduce::{self, Paper, Plan, Scale, Simulation, Watcher};
+use lab::bytes_text;
+use lab::reproduce::{self, Bound, Paper, Plan, Scale, Simulation, Threads, Watcher};
 
-use crate::host::Stopwatch;
+use crate::host::{self, Stopwatch};
 use crate::{files, progress};
 
 #[derive(Args)]
 pub(crate) struct ReproduceArguments {
     /// Whose experiments
     paper: PaperName,
-    /// How large: minutes, or the paper's number of pairs
+    /// How large
     #[arg(long, value_enum, default_value_t = ScaleName::Quick)]
     scale: ScaleName,
     /// Directory for the report [default: reproduce-PAPER-SCALE]
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Simulations at a time; the result does not depend on it [default: one a core]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, help = threads_help(), value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// Seed of all randomness
     #[arg(long, default_value_t = 1)]
@@ -48,7 +48,9 @@ impl From<PaperName> for Paper {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum ScaleName {
+    /// Minutes: smaller drives and fewer pairs in the same proportions
     Quick,
+    /// The paper's number of pairs: an hour or two for pink, and gigabytes of memory
     Paper,
 }
 
@@ -68,27 +70,56 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<()> {
         .clone()
         .unwrap_or_else(|| PathBuf::from(format!("reproduce-{}-{}", paper.name(), scale.name())));
     files::make(&directory)?;
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = arguments.threads.map_or_else(|| default_threads(paper, scale), usize::from);
     let progress = Progress::new();
-    let plan = Plan {
-        paper,
-        scale,
-        threads: arguments.threads.map_or(cores, usize::from),
-        seed: arguments.seed,
-        watcher: &progress,
-    };
+    let plan = Plan { paper, scale, threads, seed: arguments.seed, watcher: &progress };
     let report = reproduce::run(&plan);
     progress.bar.finish_and_clear();
     let report = report.map_err(anyhow::Error::msg)?;
-    let directory = arguments
-        .out
-        .clone()
-        .unwrap_or_else(|| PathBuf::from(format!("reproduce-{}-{}", paper.name(), scale.name())));
     files::write(&directory, report.files()?)?;
     println!("{}\n{}", report.title, report.scale);
     println!("{}", report.table());
     println!("figures: {}", directory.join("index.html").display());
     Ok(())
+}
+
+fn threads_help() -> String {
+    let need = |paper| bytes_text(reproduce::bytes_per_simulation(paper, Scale::Paper));
+    format!(
+        "Simulations at a time; the result does not depend on it [default: one a core, as long as \
+         there is memory for them: at paper scale one takes up to {} (pink) or {} (iter)]",
+        need(Paper::Pink),
+        need(Paper::Iter)
+    )
+}
+
+/// As many simulations at a time as this machine has cores and memory for; says so if there are
+/// cores for more.
+fn default_threads(paper: Paper, scale: Scale) -> usize {
+    let (cores, available) = (host::cores(), host::available_memory_bytes());
+    let need = reproduce::bytes_per_simulation(paper, scale);
+    let threads = reproduce::threads(cores, available, need);
+    if let Some(words) = threads_words(threads, cores, available.unwrap_or(0), need) {
+        eprintln!("levelhead: {words}");
+    }
+    threads.count
+}
+
+/// What to say of simulations that memory bounds.
+fn threads_words(threads: Threads, cores: usize, available: u64, need: u64) -> Option<String> {
+    let (available, need) = (bytes_text(available), bytes_text(need));
+    match threads.bound {
+        Bound::Cores => None,
+        Bound::Memory => Some(format!(
+            "simulations at a time: {}, though there are {cores} cores: one takes up to {need} of \
+             memory, and {available} are available (--threads for another number)",
+            threads.count
+        )),
+        Bound::TooLittleMemory => Some(format!(
+            "a simulation takes up to {need} of memory, and {available} are available: one at a time \
+             is tried"
+        )),
+    }
 }
 
 const BAR: &str = "{elapsed_precise} {bar:30} {pos}/{len} {wide_msg}";
@@ -154,6 +185,20 @@ fn end_line(simulation: Simulation<'_>, succeeded: bool, took: Duration) -> Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_that_bounds_is_spoken_of() {
+        let words = |cores, available: u64, need: u64| {
+            let threads = reproduce::threads(cores, Some(available), need);
+            threads_words(threads, cores, available, need).unwrap_or_default()
+        };
+        assert_eq!(words(2, 32 << 30, 16 << 30), "");
+        let bounded = words(2, 22 << 30, 16 << 30);
+        assert!(bounded.contains("at a time: 1, though there are 2 cores"), "{bounded}");
+        assert!(bounded.contains("16.0 GiB") && bounded.contains("22.0 GiB"), "{bounded}");
+        let too_little = words(2, 12 << 30, 16 << 30);
+        assert!(too_little.ends_with("one at a time is tried"), "{too_little}");
+    }
 
     #[test]
     fn lines_say_which_simulation_and_how_long_it_took() {

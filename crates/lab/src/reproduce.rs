@@ -13,7 +13,10 @@ mod pink;
 mod pink_memory;
 mod pink_report;
 mod stand;
+mod threads;
 mod words;
+
+pub use threads::{Bound, Threads, bytes_per_simulation, threads};
 
 use crate::report::Report;
 
