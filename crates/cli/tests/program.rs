@@ -26,6 +26,12 @@ fn a_bench_says_when_its_phases_begin_and_end() {
 }
 
 #[test]
+fn a_bench_without_operations_is_refused_before_the_load() {
+    let said = stderr(&levelhead(&["bench", "--records", "2000", "--operations", "0"]));
+    assert!(said.starts_with("levelhead: nothing to run"), "{said}");
+}
+
+#[test]
 fn a_directory_that_cannot_be_made_is_refused_before_the_work() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
     let inside = file.join("report");

@@ -16,7 +16,7 @@ pub(super) const DEVICE: &str = "cosmos-plus-4ch";
 /// Value sizes of the paper, in bytes.
 pub(super) const SIZES: [u64; 4] = [128, 4 << 10, 16 << 10, 128 << 10];
 /// Scan lengths of the paper: pairs of a range query.
-pub(super) const LENGTHS: [u64; 5] = [128, 256, 512, 1024, 2048];
+const LENGTHS: [u64; 5] = [128, 256, 512, 1024, 2048];
 /// Degrees of the paper.
 pub(super) const DEGREES: std::ops::RangeInclusive<u32> = 0..=8;
 /// The scan length at which degrees are compared.

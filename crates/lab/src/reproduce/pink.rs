@@ -14,7 +14,7 @@ use super::{Plan, Scale};
 /// The drive of the paper.
 const DEVICE: &str = "pink-zcu102";
 /// The systems of the paper, and what it calls them.
-pub(super) const SYSTEMS: [(&str, &str); 4] =
+const SYSTEMS: [(&str, &str); 4] =
     [("hash", "Hash"), ("lightstore", "LSM-tree"), ("pink", "PinK"), ("pink-hw", "PinK+HW")];
 /// The workloads, in the order in which they run on a loaded drive. E comes last: it is the one
 /// that hash does not run, and until it all have done the same.
@@ -22,7 +22,7 @@ pub(super) const WORKLOADS: [&str; 6] = ["a", "b", "c", "d", "f", "e"];
 /// Those in which reads are measured.
 pub(super) const READS: [&str; 5] = ["a", "b", "c", "d", "f"];
 /// Levels of the experiment on higher trees.
-pub(super) const HEIGHTS: std::ops::RangeInclusive<u32> = 3..=7;
+const HEIGHTS: std::ops::RangeInclusive<u32> = 3..=7;
 
 /// How large the experiments are.
 pub(super) struct Size {
@@ -178,7 +178,7 @@ impl Change {
 /// The paper's drive, divided: fewer blocks of fewer pages, so that it has as many dies and about
 /// as many superblocks as before. An erase takes as much less time as a block has fewer pages, so
 /// that erasing takes its share of the time as before.
-pub(super) fn device(divisor: u64) -> Result<DeviceProfile, Failure> {
+fn device(divisor: u64) -> Result<DeviceProfile, Failure> {
     let mut device = DeviceProfile::load(DEVICE).map_err(|error| error.to_string())?;
     let geometry = &mut device.flash.geometry;
     let smaller_blocks = (divisor as u32).min(16);
