@@ -11,7 +11,7 @@ pub fn bytes_per_simulation(paper: Paper, scale: Scale) -> u64 {
     match (paper, scale) {
         // 257 MiB, all simulations one after the other.
         (Paper::Pink, Scale::Quick) => 300 * MIB,
-        // 15.2 GiB for hash; some 7.7 GiB for each LSM-tree.
+        // 15.2 GiB with every level in flash; some 7.8 GiB with PinK's levels pinned.
         (Paper::Pink, Scale::Paper) => 16 * GIB,
         // 927 MiB, all simulations one after the other.
         (Paper::Iter, Scale::Quick) => GIB,
