@@ -6,14 +6,14 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use kvssd::{Design, DeviceProfile};
 use lab::bench::{BenchOutcome, BenchSpec, Observer};
-use lab::{Host, picture, table};
+use lab::{Host, count_text, picture, table};
 use workload::ClientOptions;
 
 use crate::host::{Stopwatch, peak_rss_bytes};
-use crate::{files, names};
+use crate::{files, names, progress};
 
 #[derive(Args)]
 pub(crate) struct BenchArguments {
@@ -23,7 +23,7 @@ pub(crate) struct BenchArguments {
     /// Device: a built-in name or a TOML file
     #[arg(long, default_value = "pink-zcu102")]
     device: String,
-    /// Workload: a to f, or a YCSB property file
+    /// Workload: a built-in name or a YCSB property file; `levelhead list` has the names
     #[arg(long, default_value = "a")]
     workload: String,
     /// Pairs to load [default: 4 million; a file's own recordcount]
@@ -74,6 +74,9 @@ fn default_operations(workload: &str) -> u64 {
 
 pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
     let spec = spec(arguments)?;
+    if let Some(directory) = &arguments.out {
+        files::make(directory)?;
+    }
     let progress = Rc::new(RefCell::new(Progress::new()));
     let observer: Rc<RefCell<dyn Observer>> = progress.clone();
     let mut outcome = lab::bench::run(&spec, &observer)?;
@@ -132,16 +135,25 @@ fn files_of(outcome: &BenchOutcome, json: &str, text: &str) -> [(&'static str, S
     ]
 }
 
-/// Draws the bar, and times the phases.
+const BAR: &str = "{msg:5} {wide_bar} {human_pos}/{human_len} {per_sec} eta {eta}";
+
+/// Draws a bar for each phase, or says lines where it does not show, and times the phases.
 struct Progress {
     bar: ProgressBar,
+    /// What a line begins with.
+    line: String,
     stopwatch: Stopwatch,
     phases: Vec<Duration>,
 }
 
 impl Progress {
     fn new() -> Self {
-        Self { bar: ProgressBar::hidden(), stopwatch: Stopwatch::start(), phases: Vec::new() }
+        Self {
+            bar: ProgressBar::hidden(),
+            line: String::new(),
+            stopwatch: Stopwatch::start(),
+            phases: Vec::new(),
+        }
     }
 
     fn host(&self, outcome: &BenchOutcome) -> Host {
@@ -162,9 +174,9 @@ impl Progress {
 impl Observer for Progress {
     fn begin(&mut self, phase: &'static str, total: u64) {
         self.stopwatch = Stopwatch::start();
-        let style = "{msg:5} {wide_bar} {human_pos}/{human_len} {per_sec} eta {eta}";
-        let style = ProgressStyle::with_template(style).expect("the template is right");
-        self.bar = ProgressBar::new(total).with_style(style).with_message(phase);
+        self.bar = progress::bar(BAR, total).with_message(phase);
+        self.line = format!("{phase}: {} operations ...", count_text(total));
+        progress::line_without(&self.bar, &self.line);
     }
 
     fn progress(&mut self, done: u64) {
@@ -173,7 +185,10 @@ impl Observer for Progress {
 
     fn end(&mut self) {
         self.bar.finish_and_clear();
-        self.phases.push(self.stopwatch.elapsed());
+        let took = self.stopwatch.elapsed();
+        let line = format!("{} done after {}", self.line, progress::time_text(took));
+        progress::line_without(&self.bar, &line);
+        self.phases.push(took);
     }
 }
 

@@ -4,13 +4,18 @@ use std::path::Path;
 
 use anyhow::Context;
 
-/// Writes files, given as names and contents, into `directory`, which is made if need be.
+/// Makes `directory` if need be. Before work that takes long, so that a place where nothing can be
+/// made is found out first.
+pub(crate) fn make(directory: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(directory)
+        .with_context(|| format!("cannot make {}", directory.display()))
+}
+
+/// Writes files, given as names and contents, into `directory`, which is there.
 pub(crate) fn write(
     directory: &Path,
     files: impl IntoIterator<Item = (impl AsRef<Path>, String)>,
 ) -> anyhow::Result<()> {
-    std::fs::create_dir_all(directory)
-        .with_context(|| format!("cannot make {}", directory.display()))?;
     for (name, contents) in files {
         let path = directory.join(name);
         std::fs::write(&path, contents)

@@ -1,4 +1,4 @@
-//! The one place that looks at the machine: wall clock and memory.
+//! The one place that looks at the machine: wall clock, cores and memory.
 
 use std::time::Duration;
 
@@ -23,10 +23,42 @@ impl Stopwatch {
     }
 }
 
+/// Cores that this process may use, as far as the system tells.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Most memory this process had so far, in bytes; 0 where the system does not tell.
 pub(crate) fn peak_rss_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-    kib.unwrap_or(0) * 1024
+    bytes_in("/proc/self/status", "VmHWM").unwrap_or(0)
+}
+
+/// Memory that can be had without pushing anything else out, in bytes, where the system tells (Linux).
+pub(crate) fn available_memory_bytes() -> Option<u64> {
+    bytes_in("/proc/meminfo", "MemAvailable")
+}
+
+fn bytes_in(path: &str, name: &str) -> Option<u64> {
+    bytes_of(&std::fs::read_to_string(path).ok()?, name)
+}
+
+/// The value of a line such as `MemAvailable:   12345 kB`, in bytes.
+fn bytes_of(text: &str, name: &str) -> Option<u64> {
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    let kib: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bytes_of;
+
+    #[test]
+    fn memory_is_read_from_its_line_alone() {
+        let text = "MemTotal:       24 kB\nMemAvailable:    7 kB\nHugePages_Total:   3\n";
+        assert_eq!(bytes_of(text, "MemAvailable"), Some(7 * 1024));
+        for absent in ["Mem", "MemFree", "HugePages_Total"] {
+            assert_eq!(bytes_of(text, absent), None, "{absent}");
+        }
+    }
 }

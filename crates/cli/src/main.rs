@@ -7,6 +7,7 @@ mod files;
 mod host;
 mod names;
 mod plan;
+mod progress;
 mod reproduce;
 
 use std::process::ExitCode;

@@ -2,25 +2,27 @@
 
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use indicatif::{ProgressBar, ProgressStyle};
-use lab::reproduce::{self, Plan, Scale, Watcher};
+use indicatif::ProgressBar;
+use lab::bytes_text;
+use lab::reproduce::{self, Bound, Paper, Plan, Scale, Simulation, Threads, Watcher};
 
-use crate::files;
+use crate::host::{self, Stopwatch};
+use crate::{files, progress};
 
 #[derive(Args)]
 pub(crate) struct ReproduceArguments {
     /// Whose experiments
-    paper: Paper,
-    /// How large: minutes, or the paper's number of pairs
+    paper: PaperName,
+    /// How large
     #[arg(long, value_enum, default_value_t = ScaleName::Quick)]
     scale: ScaleName,
     /// Directory for the report [default: reproduce-PAPER-SCALE]
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Simulations at a time; the result does not depend on it [default: one a core]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, help = threads_help(), value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// Seed of all randomness
     #[arg(long, default_value_t = 1)]
@@ -28,25 +30,27 @@ pub(crate) struct ReproduceArguments {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Paper {
-    /// `PinK` (USENIX ATC'20): an LSM-tree with bounded tails against hash and Bloom filters
+enum PaperName {
+    /// PinK (USENIX ATC'20): an LSM-tree with bounded tails against hash and Bloom filters
     Pink,
     /// IterKVSSD (SYSTOR'23): snapshot iterators, index and value prefetch
     Iter,
 }
 
-impl Paper {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Pink => "pink",
-            Self::Iter => "iter",
+impl From<PaperName> for Paper {
+    fn from(name: PaperName) -> Self {
+        match name {
+            PaperName::Pink => Self::Pink,
+            PaperName::Iter => Self::Iter,
         }
     }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum ScaleName {
+    /// Minutes: smaller drives and fewer pairs in the same proportions
     Quick,
+    /// The paper's number of pairs: an hour or two for pink, and gigabytes of memory
     Paper,
 }
 
@@ -60,24 +64,18 @@ impl From<ScaleName> for Scale {
 }
 
 pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<()> {
-    let scale = Scale::from(arguments.scale);
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let (paper, scale) = (Paper::from(arguments.paper), Scale::from(arguments.scale));
+    let directory = arguments
+        .out
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(format!("reproduce-{}-{}", paper.name(), scale.name())));
+    files::make(&directory)?;
+    let threads = arguments.threads.map_or_else(|| default_threads(paper, scale), usize::from);
     let progress = Progress::new();
-    let plan = Plan {
-        scale,
-        threads: arguments.threads.map_or(cores, usize::from),
-        seed: arguments.seed,
-        watcher: &progress,
-    };
-    let report = match arguments.paper {
-        Paper::Pink => reproduce::pink(&plan),
-        Paper::Iter => reproduce::iter(&plan),
-    };
+    let plan = Plan { paper, scale, threads, seed: arguments.seed, watcher: &progress };
+    let report = reproduce::run(&plan);
     progress.bar.finish_and_clear();
     let report = report.map_err(anyhow::Error::msg)?;
-    let directory = arguments.out.clone().unwrap_or_else(|| {
-        PathBuf::from(format!("reproduce-{}-{}", arguments.paper.name(), scale.name()))
-    });
     files::write(&directory, report.files()?)?;
     println!("{}\n{}", report.title, report.scale);
     println!("{}", report.table());
@@ -85,36 +83,131 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A bar that counts simulations and names those under way.
+fn threads_help() -> String {
+    let need = |paper| bytes_text(reproduce::bytes_per_simulation(paper, Scale::Paper));
+    format!(
+        "Simulations at a time; the result does not depend on it [default: one a core, as long as \
+         there is memory for them: at paper scale one takes up to {} (pink) or {} (iter)]",
+        need(Paper::Pink),
+        need(Paper::Iter)
+    )
+}
+
+/// As many simulations at a time as this machine has cores and memory for; says so if there are
+/// cores for more.
+fn default_threads(paper: Paper, scale: Scale) -> usize {
+    let (cores, available) = (host::cores(), host::available_memory_bytes());
+    let need = reproduce::bytes_per_simulation(paper, scale);
+    let threads = reproduce::threads(cores, available, need);
+    if let Some(words) = threads_words(threads, cores, available.unwrap_or(0), need) {
+        eprintln!("levelhead: {words}");
+    }
+    threads.count
+}
+
+/// What to say of simulations that memory bounds.
+fn threads_words(threads: Threads, cores: usize, available: u64, need: u64) -> Option<String> {
+    let (available, need) = (bytes_text(available), bytes_text(need));
+    match threads.bound {
+        Bound::Cores => None,
+        Bound::Memory => Some(format!(
+            "simulations at a time: {}, though there are {cores} cores: one takes up to {need} of \
+             memory, and {available} are available (--threads for another number)",
+            threads.count
+        )),
+        Bound::TooLittleMemory => Some(format!(
+            "a simulation takes up to {need} of memory, and {available} are available: one at a time \
+             is tried"
+        )),
+    }
+}
+
+const BAR: &str = "{elapsed_precise} {bar:30} {pos}/{len} {wide_msg}";
+
+/// A bar that counts simulations and names those under way; lines where it does not show.
 struct Progress {
     bar: ProgressBar,
-    under_way: Mutex<Vec<String>>,
+    under_way: Mutex<Vec<UnderWay>>,
+}
+
+struct UnderWay {
+    number: usize,
+    name: String,
+    stopwatch: Stopwatch,
 }
 
 impl Progress {
     fn new() -> Self {
-        let style = "{elapsed_precise} {bar:30} {pos}/{len} {wide_msg}";
-        let style = ProgressStyle::with_template(style).expect("the template is right");
-        let bar = ProgressBar::new(0).with_style(style);
-        bar.enable_steady_tick(std::time::Duration::from_secs(1));
+        let bar = progress::bar(BAR, 0);
+        bar.enable_steady_tick(Duration::from_secs(1));
         Self { bar, under_way: Mutex::default() }
     }
 
-    fn change(&self, change: impl FnOnce(&mut Vec<String>)) {
+    fn change<T>(&self, change: impl FnOnce(&mut Vec<UnderWay>) -> T) -> T {
         let mut under_way = self.under_way.lock().expect("nobody panics with it");
-        change(&mut under_way);
-        self.bar.set_message(under_way.join("; "));
+        let changed = change(&mut under_way);
+        let names: Vec<_> = under_way.iter().map(|one| one.name.as_str()).collect();
+        self.bar.set_message(names.join("; "));
+        changed
     }
 }
 
 impl Watcher for Progress {
-    fn begins(&self, name: &str) {
-        self.change(|names| names.push(name.to_owned()));
+    fn begins(&self, simulation: Simulation<'_>) {
+        let Simulation { name, number, total } = simulation;
+        self.bar.set_length(total as u64);
+        progress::line_without(&self.bar, &begin_line(simulation));
+        let name = name.to_owned();
+        self.change(|all| all.push(UnderWay { number, name, stopwatch: Stopwatch::start() }));
     }
 
-    fn ended(&self, name: &str, done: usize, total: usize) {
-        self.change(|names| names.retain(|other| other != name));
-        self.bar.set_length(total as u64);
-        self.bar.set_position(done as u64);
+    fn ended(&self, simulation: Simulation<'_>, succeeded: bool) {
+        let ended = self.change(|all| {
+            let at = all.iter().position(|one| one.number == simulation.number);
+            all.remove(at.expect("what ends has begun"))
+        });
+        self.bar.inc(1);
+        let line = end_line(simulation, succeeded, ended.stopwatch.elapsed());
+        progress::line_without(&self.bar, &line);
+    }
+}
+
+fn begin_line(simulation: Simulation<'_>) -> String {
+    let Simulation { name, number, total } = simulation;
+    format!("[{number}/{total}] {name} ...")
+}
+
+fn end_line(simulation: Simulation<'_>, succeeded: bool, took: Duration) -> String {
+    let how = if succeeded { "done" } else { "failed" };
+    format!("{} {how} after {}", begin_line(simulation), progress::time_text(took))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_bounds_is_spoken_of() {
+        let words = |cores, available: u64, need: u64| {
+            let threads = reproduce::threads(cores, Some(available), need);
+            threads_words(threads, cores, available, need).unwrap_or_default()
+        };
+        assert_eq!(words(2, 32 << 30, 16 << 30), "");
+        let bounded = words(2, 22 << 30, 16 << 30);
+        assert!(bounded.contains("at a time: 1, though there are 2 cores"), "{bounded}");
+        assert!(bounded.contains("16.0 GiB") && bounded.contains("22.0 GiB"), "{bounded}");
+        let too_little = words(2, 12 << 30, 16 << 30);
+        assert!(too_little.ends_with("one at a time is tried"), "{too_little}");
+    }
+
+    #[test]
+    fn lines_say_which_simulation_and_how_long_it_took() {
+        let simulation = Simulation { name: "PinK: Load, A, B", number: 3, total: 14 };
+        assert_eq!(begin_line(simulation), "[3/14] PinK: Load, A, B ...");
+        assert_eq!(
+            end_line(simulation, true, Duration::from_secs(250)),
+            "[3/14] PinK: Load, A, B ... done after 4 min 10 s"
+        );
+        assert!(end_line(simulation, false, Duration::ZERO).ends_with("failed after 0.0 s"));
     }
 }

@@ -139,6 +139,10 @@ async fn phases(
     let target = DriveTarget(drive.clone());
     let workload = spec.workload.clone();
     let (records, operations) = (workload.record_count, workload.operation_count);
+    if operations == 0 {
+        // The run would say so, after the load.
+        return Err(StartError::NoOperations.into());
+    }
     let mut session = Session::new(handle, target, workload, spec.seed)?;
     let report = |observer: &Rc<RefCell<dyn Observer>>| {
         let observer = Rc::clone(observer);

@@ -6,15 +6,38 @@
 //! says so and what was measured about the cause.
 
 mod iter;
+mod iter_measured;
 mod iter_report;
 mod jobs;
 mod pink;
 mod pink_memory;
 mod pink_report;
 mod stand;
+mod threads;
 mod words;
 
+pub use threads::{Bound, Threads, bytes_per_simulation, threads};
+
 use crate::report::Report;
+
+/// Whose experiments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Paper {
+    /// PinK (USENIX ATC'20): an LSM-tree with bounded tails against hash and Bloom filters.
+    Pink,
+    /// IterKVSSD (SYSTOR'23): snapshot iterators, index and value prefetch.
+    Iter,
+}
+
+impl Paper {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pink => "pink",
+            Self::Iter => "iter",
+        }
+    }
+}
 
 /// How large the experiments are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,17 +58,30 @@ impl Scale {
     }
 }
 
+/// One of the simulations of a reproduction.
+#[derive(Clone, Copy, Debug)]
+pub struct Simulation<'a> {
+    /// What is simulated.
+    pub name: &'a str,
+    /// Its number in the order in which simulations begin, from 1.
+    pub number: usize,
+    /// How many there are.
+    pub total: usize,
+}
+
 /// Hears how far the simulations are; from several threads.
 pub trait Watcher: Sync {
     /// A simulation begins.
-    fn begins(&self, name: &str);
-    /// A simulation has ended: the `done`th of `total`.
-    fn ended(&self, name: &str, done: usize, total: usize);
+    fn begins(&self, simulation: Simulation<'_>);
+    /// A simulation has ended. After one that did not succeed no other begins.
+    fn ended(&self, simulation: Simulation<'_>, succeeded: bool);
 }
 
 /// How to run a reproduction.
 #[derive(Clone, Copy)]
 pub struct Plan<'a> {
+    /// Whose experiments.
+    pub paper: Paper,
     /// How large.
     pub scale: Scale,
     /// Simulations at a time; the result does not depend on it.
@@ -56,20 +92,21 @@ pub struct Plan<'a> {
     pub watcher: &'a dyn Watcher,
 }
 
-/// The experiments of `PinK` (USENIX ATC'20).
-///
-/// # Errors
-/// In words, what could not be simulated.
-pub fn pink(plan: &Plan<'_>) -> Result<Report, String> {
-    let measured = pink::measure(plan)?;
-    Ok(pink_report::report(plan, &measured))
+impl Plan<'_> {
+    /// The command that gives the same report.
+    fn command(&self) -> String {
+        let (paper, scale) = (self.paper.name(), self.scale.name());
+        format!("levelhead reproduce {paper} --scale {scale} --seed {}", self.seed)
+    }
 }
 
-/// The experiments of IterKVSSD (SYSTOR'23).
+/// Runs a paper's experiments.
 ///
 /// # Errors
 /// In words, what could not be simulated.
-pub fn iter(plan: &Plan<'_>) -> Result<Report, String> {
-    let measured = iter::measure(plan)?;
-    Ok(iter_report::report(plan, &measured))
+pub fn run(plan: &Plan<'_>) -> Result<Report, String> {
+    match plan.paper {
+        Paper::Pink => Ok(pink_report::report(plan, &pink::measure(plan)?)),
+        Paper::Iter => Ok(iter_report::report(plan, &iter::measure(plan)?)),
+    }
 }

@@ -3,10 +3,10 @@
 //! of the index are set between runs.
 
 use engine::{Engine, IteratorOptions};
-use hdrhistogram::Histogram;
 use kvssd::{Design, DeviceProfile, IndexOptions, IteratorHandle, RawFlash};
-use workload::{CoreWorkload, LatencySummary, Properties};
+use workload::{CoreWorkload, Properties};
 
+use super::iter_measured::{Layout, LongRun, Measured, OnStand, Run, VersionMemory};
 use super::jobs::{Job, run_all};
 use super::stand::{Failure, Stand, StandSpec};
 use super::{Plan, Scale};
@@ -16,7 +16,7 @@ pub(super) const DEVICE: &str = "cosmos-plus-4ch";
 /// Value sizes of the paper, in bytes.
 pub(super) const SIZES: [u64; 4] = [128, 4 << 10, 16 << 10, 128 << 10];
 /// Scan lengths of the paper: pairs of a range query.
-pub(super) const LENGTHS: [u64; 5] = [128, 256, 512, 1024, 2048];
+const LENGTHS: [u64; 5] = [128, 256, 512, 1024, 2048];
 /// Degrees of the paper.
 pub(super) const DEGREES: std::ops::RangeInclusive<u32> = 0..=8;
 /// The scan length at which degrees are compared.
@@ -25,33 +25,6 @@ pub(super) const DEGREE_SCAN: u64 = 1024;
 pub(super) const LONG_SCAN: u64 = 200_000;
 /// Iterators of the experiment on version memory.
 pub(super) const ITERATORS: usize = 16;
-
-/// Where pairs that follow one another by key lie.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Layout {
-    /// Far apart: they were written in random order.
-    Random,
-    /// Side by side: they were written in key order.
-    Sequential,
-}
-
-impl Layout {
-    pub(super) const ALL: [Self; 2] = [Self::Random, Self::Sequential];
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Random => "random",
-            Self::Sequential => "sequential",
-        }
-    }
-
-    fn insert_order(self) -> &'static str {
-        match self {
-            Self::Random => "hashed",
-            Self::Sequential => "ordered",
-        }
-    }
-}
 
 /// How large the experiments are.
 pub(super) struct Size {
@@ -71,64 +44,12 @@ impl Size {
     }
 }
 
-/// One run: a degree and a scan length.
-#[derive(Clone, Debug)]
-pub(super) struct Run {
-    pub degree: u32,
-    pub length: u64,
-    pub bytes_per_second: f64,
-    pub seek: LatencySummary,
-    pub next: LatencySummary,
-}
-
-/// Nexts of long scans.
-#[derive(Clone, Debug)]
-pub(super) struct LongRun {
-    pub next: Histogram<u64>,
-    /// Segments that a Next waited for.
-    pub index_reads: u64,
-    /// Prefetched segments that a Next waited for all the same.
-    pub late_prefetches: u64,
-}
-
-/// Everything that was measured on one stand.
-pub(super) struct Series {
-    pub size: u64,
-    pub layout: Layout,
-    /// By degree, at one scan length.
-    pub by_degree: Vec<Run>,
-    /// By scan length, without value prefetch and with the highest degree.
-    pub by_length: Vec<Run>,
-    /// Without and with index prefetch.
-    pub baseline: LongRun,
-    pub with_index: LongRun,
-}
-
-/// Memory when the `n`th iterator is open, in bytes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct VersionMemory {
-    /// Descriptors in the pool beyond those of the current version, and chunks of references.
-    pub pooled: u64,
-    /// Memtables that only snapshots hold.
-    pub memtables: u64,
-    /// What a summary for each iterator would take, at the published 44 bytes a table.
-    pub summaries: u64,
-}
-
-/// What was measured.
-pub(super) struct Measured {
-    pub series: Vec<Series>,
-    /// Segments of the store in the experiment on version memory.
-    pub segments: u64,
-    pub versions: Vec<VersionMemory>,
-}
-
 /// Bytes of a summary entry as published.
 pub(super) const SUMMARY_ENTRY_BYTES: u64 = 44;
 
 enum Outcome {
-    Series(Box<Result<Series, Failure>>),
-    Versions(Result<(u64, Vec<VersionMemory>), Failure>),
+    Stand(Box<OnStand>),
+    Versions(u64, Vec<VersionMemory>),
 }
 
 /// Runs all experiments.
@@ -139,26 +60,27 @@ pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
     for size in SIZES.into_iter().rev() {
         for layout in Layout::ALL {
             let name = format!("values of {size} B, {} layout", layout.name());
-            let run = move || Outcome::Series(Box::new(series(scale, seed, size, layout)));
-            jobs.push(Job::new(name, run));
+            let run = move || on_stand(scale, seed, size, layout);
+            jobs.push(Job::new(name, move || Ok(Outcome::Stand(Box::new(run()?)))));
         }
     }
-    jobs.push(Job::new("memory of versions", move || Outcome::Versions(versions(scale, seed))));
-    let mut measured = Measured { series: Vec::new(), segments: 0, versions: Vec::new() };
-    for outcome in run_all(jobs, plan.threads, plan.watcher) {
+    jobs.push(Job::new("memory of versions", move || versions(scale, seed)));
+    let mut measured = Measured { stands: Vec::new(), segments: 0, versions: Vec::new() };
+    for outcome in run_all(jobs, plan.threads, plan.watcher)? {
         match outcome {
-            Outcome::Series(series) => measured.series.push((*series)?),
-            Outcome::Versions(versions) => (measured.segments, measured.versions) = versions?,
+            Outcome::Stand(stand) => measured.stands.push(*stand),
+            Outcome::Versions(segments, versions) => {
+                (measured.segments, measured.versions) = (segments, versions);
+            }
         }
     }
-    measured.series.sort_by_key(|series| (series.size, series.layout.name()));
+    measured.stands.sort_by_key(|stand| (stand.size, stand.layout.name()));
     Ok(measured)
 }
 
 fn spec(scale: Scale, seed: u64, value_bytes: u64, layout: Layout) -> Result<StandSpec, Failure> {
     let records = Size::of(scale).records;
     Ok(StandSpec {
-        name: "iterkvssd".to_owned(),
         index: Design::load("iterkvssd").map_err(|error| error.to_string())?.index(),
         device: DeviceProfile::load(DEVICE).map_err(|error| error.to_string())?,
         records: seekrandom(records, value_bytes, layout, 128, 1)?,
@@ -195,7 +117,7 @@ fn options(index_prefetch: bool, degree: u32) -> IteratorOptions {
     IteratorOptions { index_prefetch, value_prefetch: degree, ..of_design.iterators }
 }
 
-fn series(scale: Scale, seed: u64, size: u64, layout: Layout) -> Result<Series, Failure> {
+fn on_stand(scale: Scale, seed: u64, size: u64, layout: Layout) -> Result<OnStand, Failure> {
     let sizes = Size::of(scale);
     let (mut stand, _) = Stand::load(&spec(scale, seed, size, layout)?)?;
     let mut run = |degree: u32, length: u64| -> Result<Run, Failure> {
@@ -214,7 +136,7 @@ fn series(scale: Scale, seed: u64, size: u64, layout: Layout) -> Result<Series, 
         .collect::<Result<_, _>>()?;
     let baseline = long_run(&mut stand, &sizes, size, layout, false)?;
     let with_index = long_run(&mut stand, &sizes, size, layout, true)?;
-    Ok(Series { size, layout, by_degree, by_length, baseline, with_index })
+    Ok(OnStand { size, layout, by_degree, by_length, baseline, with_index })
 }
 
 /// Long scans without value prefetch.
@@ -237,7 +159,7 @@ fn long_run(
 }
 
 /// Opens iterators one after the other; between two, a part of the pairs is overwritten at random.
-fn versions(scale: Scale, seed: u64) -> Result<(u64, Vec<VersionMemory>), Failure> {
+fn versions(scale: Scale, seed: u64) -> Result<Outcome, Failure> {
     let spec = spec(scale, seed, 128, Layout::Random)?;
     let (mut stand, _) = Stand::load(&spec)?;
     let mut overwrite = workload::builtin("a").expect("it is built in");
@@ -272,7 +194,7 @@ fn versions(scale: Scale, seed: u64) -> Result<(u64, Vec<VersionMemory>), Failur
     if stand.drive.engine_stats().snapshots_expired > 0 {
         return Err("an iterator expired: the device has too little memory for this".to_owned());
     }
-    Ok((segments(&stand), measured))
+    Ok(Outcome::Versions(segments(&stand), measured))
 }
 
 fn tree(stand: &Stand) -> &Engine<RawFlash> {

@@ -2,38 +2,53 @@
 //! many threads there are: every job has a runtime, a drive and a seed of its own.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::Watcher;
+use super::stand::Failure;
+use super::{Simulation, Watcher};
 
 /// One simulation.
 pub(super) struct Job<T> {
     pub name: String,
-    pub run: Box<dyn FnOnce() -> T + Send>,
+    pub run: Box<dyn FnOnce() -> Result<T, Failure> + Send>,
 }
 
 impl<T> Job<T> {
-    pub(super) fn new(name: impl Into<String>, run: impl FnOnce() -> T + Send + 'static) -> Self {
+    pub(super) fn new(
+        name: impl Into<String>,
+        run: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+    ) -> Self {
         Self { name: name.into(), run: Box::new(run) }
     }
 }
 
 /// Runs `jobs` on `threads` threads; results in the order of the jobs.
-pub(super) fn run_all<T: Send>(jobs: Vec<Job<T>>, threads: usize, watcher: &dyn Watcher) -> Vec<T> {
+///
+/// Once a job has failed no other begins; those under way are waited for. Jobs begin in order, so
+/// the first that fails, in that order, has always been run: which failure is returned does not
+/// depend on `threads` either.
+pub(super) fn run_all<T: Send>(
+    jobs: Vec<Job<T>>,
+    threads: usize,
+    watcher: &dyn Watcher,
+) -> Result<Vec<T>, Failure> {
     let total = jobs.len();
     let jobs: Vec<_> = jobs.into_iter().map(|job| Mutex::new(Some(job))).collect();
-    let results: Vec<Mutex<Option<T>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let results: Vec<Mutex<Option<_>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
+    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
     let work = || {
-        loop {
+        // Asked before a job is taken: one that is taken is run.
+        while !failed.load(Ordering::Relaxed) {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(slot) = jobs.get(index) else { break };
             let job = slot.lock().expect("a job that panics ends the program").take();
             let Job { name, run } = job.expect("each job is taken once");
-            watcher.begins(&name);
-            let result = run();
+            let simulation = Simulation { name: &name, number: index + 1, total };
+            watcher.begins(simulation);
+            let result = run().map_err(|failure| format!("{name}: {failure}"));
+            failed.fetch_or(result.is_err(), Ordering::Relaxed);
+            watcher.ended(simulation, result.is_ok());
             *results[index].lock().expect("as above") = Some(result);
-            watcher.ended(&name, done.fetch_add(1, Ordering::Relaxed) + 1, total);
         }
     };
     std::thread::scope(|scope| {
@@ -42,27 +57,58 @@ pub(super) fn run_all<T: Send>(jobs: Vec<Job<T>>, threads: usize, watcher: &dyn 
         }
         work();
     });
+    // Jobs that did not begin come after one that failed, and collecting ends there.
     let taken = results.into_iter().map(|result| result.into_inner().expect("as above"));
-    taken.map(|result| result.expect("every job was run")).collect()
+    taken.map(|result| result.expect("every job before a failure was run")).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    struct Nobody;
+    /// Notes what it hears.
+    #[derive(Default)]
+    struct Notes(Mutex<Vec<String>>);
 
-    impl Watcher for Nobody {
-        fn begins(&self, _name: &str) {}
-        fn ended(&self, _name: &str, _done: usize, _total: usize) {}
+    impl Watcher for Notes {
+        fn begins(&self, simulation: Simulation<'_>) {
+            let Simulation { name, number, total } = simulation;
+            self.0.lock().unwrap().push(format!("{number}/{total} {name}"));
+        }
+
+        fn ended(&self, simulation: Simulation<'_>, succeeded: bool) {
+            let how = if succeeded { "done" } else { "failed" };
+            self.0.lock().unwrap().push(format!("{} {how}", simulation.name));
+        }
     }
 
     #[test]
     fn results_come_in_the_order_of_the_jobs() {
         for threads in [1, 2, 7] {
-            let jobs = (0..20).map(|i| Job::new(i.to_string(), move || i * i)).collect();
+            let jobs = (0..20).map(|i| Job::new(i.to_string(), move || Ok(i * i))).collect();
             let expected: Vec<i32> = (0..20).map(|i| i * i).collect();
-            assert_eq!(run_all(jobs, threads, &Nobody), expected);
+            assert_eq!(run_all(jobs, threads, &Notes::default()), Ok(expected));
         }
+    }
+
+    fn failing_at(failures: &'static [u32]) -> Vec<Job<u32>> {
+        let run = |i: u32| if failures.contains(&i) { Err("no room".to_owned()) } else { Ok(i) };
+        (0..20).map(|i| Job::new(format!("job {i}"), move || run(i))).collect()
+    }
+
+    #[test]
+    fn the_first_failure_is_returned_whatever_the_threads() {
+        for threads in [1, 2, 7] {
+            let outcome = run_all(failing_at(&[3, 4, 11]), threads, &Notes::default());
+            assert_eq!(outcome, Err("job 3: no room".to_owned()), "{threads} threads");
+        }
+    }
+
+    #[test]
+    fn a_watcher_hears_of_each_job_until_one_fails() {
+        let notes = Notes::default();
+        run_all(failing_at(&[1]), 1, &notes).unwrap_err();
+        let heard = notes.0.into_inner().unwrap();
+        assert_eq!(heard, ["1/20 job 0", "job 0 done", "2/20 job 1", "job 1 failed"]);
     }
 }

@@ -14,7 +14,7 @@ use super::{Plan, Scale};
 /// The drive of the paper.
 const DEVICE: &str = "pink-zcu102";
 /// The systems of the paper, and what it calls them.
-pub(super) const SYSTEMS: [(&str, &str); 4] =
+const SYSTEMS: [(&str, &str); 4] =
     [("hash", "Hash"), ("lightstore", "LSM-tree"), ("pink", "PinK"), ("pink-hw", "PinK+HW")];
 /// The workloads, in the order in which they run on a loaded drive. E comes last: it is the one
 /// that hash does not run, and until it all have done the same.
@@ -22,7 +22,7 @@ pub(super) const WORKLOADS: [&str; 6] = ["a", "b", "c", "d", "f", "e"];
 /// Those in which reads are measured.
 pub(super) const READS: [&str; 5] = ["a", "b", "c", "d", "f"];
 /// Levels of the experiment on higher trees.
-pub(super) const HEIGHTS: std::ops::RangeInclusive<u32> = 3..=7;
+const HEIGHTS: std::ops::RangeInclusive<u32> = 3..=7;
 
 /// How large the experiments are.
 pub(super) struct Size {
@@ -87,6 +87,16 @@ impl System {
     pub(super) fn cell(&self, workload: &str) -> Option<&Cell> {
         self.cells.iter().find(|cell| cell.workload == workload)
     }
+
+    /// One of the workloads that every system of its experiment runs.
+    pub(super) fn ran(&self, workload: &str) -> &Cell {
+        self.cell(workload).expect("every system of the experiment ran it")
+    }
+
+    /// Most flash reads that a get took in any workload.
+    pub(super) fn most_reads(&self) -> usize {
+        self.cells.iter().map(|cell| cell.most_reads).max().unwrap_or(0)
+    }
 }
 
 /// Everything that was measured.
@@ -99,6 +109,14 @@ pub(super) struct Measured {
     pub plain: System,
     /// Higher trees, with as many levels pinned as fit.
     pub heights: Vec<System>,
+}
+
+impl Measured {
+    /// One of [`SYSTEMS`], by its design.
+    pub(super) fn system(&self, design: &str) -> &System {
+        let mut systems = self.systems.iter();
+        systems.find(|system| system.design == design).expect("every system was run")
+    }
 }
 
 /// Runs all experiments.
@@ -123,11 +141,11 @@ pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
     for height in HEIGHTS {
         add(format!("{height} levels in all"), "pink", &["a", "c"], Change::Height(height));
     }
-    let mut done = run_all(jobs, plan.threads, plan.watcher).into_iter();
-    let mut take = |count: usize| done.by_ref().take(count).collect::<Result<Vec<_>, _>>();
-    let (systems, pinned) = (take(SYSTEMS.len())?, take(4)?);
-    let plain = take(1)?.remove(0);
-    let heights = take(HEIGHTS.count())?;
+    let mut done = run_all(jobs, plan.threads, plan.watcher)?.into_iter();
+    let mut take = |count: usize| done.by_ref().take(count).collect::<Vec<_>>();
+    let (systems, pinned) = (take(SYSTEMS.len()), take(4));
+    let plain = take(1).remove(0);
+    let heights = take(HEIGHTS.count());
     Ok(Measured { systems, pinned, plain, heights })
 }
 
@@ -160,7 +178,7 @@ impl Change {
 /// The paper's drive, divided: fewer blocks of fewer pages, so that it has as many dies and about
 /// as many superblocks as before. An erase takes as much less time as a block has fewer pages, so
 /// that erasing takes its share of the time as before.
-pub(super) fn device(divisor: u64) -> Result<DeviceProfile, Failure> {
+fn device(divisor: u64) -> Result<DeviceProfile, Failure> {
     let mut device = DeviceProfile::load(DEVICE).map_err(|error| error.to_string())?;
     let geometry = &mut device.flash.geometry;
     let smaller_blocks = (divisor as u32).min(16);
@@ -214,7 +232,6 @@ fn system(
 ) -> Result<System, Failure> {
     let size = Size::of(scale);
     let spec = StandSpec {
-        name: variant.name.clone(),
         index: index(variant.design, size.divisor, variant.change)?,
         device: device(size.divisor)?,
         records: ycsb("c", &size)?,

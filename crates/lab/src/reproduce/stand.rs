@@ -12,8 +12,6 @@ use crate::target::DriveTarget;
 /// What an experiment stands on.
 #[derive(Clone, Debug)]
 pub(super) struct StandSpec {
-    /// What it is called in messages.
-    pub name: String,
     pub index: IndexOptions,
     pub device: DeviceProfile,
     /// Keys, values and number of the records.
@@ -57,7 +55,7 @@ pub(super) type Failure = String;
 impl Stand {
     /// Loads the records; waits for background work to settle.
     pub(super) fn load(spec: &StandSpec) -> Result<(Self, Phase), Failure> {
-        let say = |what: String| format!("{} on {}: {what}", spec.name, spec.device.name);
+        let say = |what: String| format!("on {}: {what}", spec.device.name);
         let rt = Runtime::new(spec.seed);
         let mut options = DriveOptions::new(spec.index.clone());
         options.expected_key_bytes = spec.records.keys.key_bytes() as u32;

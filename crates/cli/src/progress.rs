@@ -1,0 +1,58 @@
+//! What is shown of work under way, on stderr: a bar on a terminal; elsewhere, where a bar does not
+//! show, a plain line when something begins and one when it ends.
+
+use std::io::Write;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A bar from 0 to `length`, in a template of indicatif.
+pub(crate) fn bar(template: &str, length: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template(template).expect("the template is right");
+    ProgressBar::new(length).with_style(style)
+}
+
+/// Says a line where `bar` does not show.
+pub(crate) fn line_without(bar: &ProgressBar, line: &str) {
+    if bar.is_hidden() {
+        // That nobody listens does not end the work.
+        let _ = writeln!(std::io::stderr(), "{line}");
+    }
+}
+
+/// A time for people: `0.4 s`, `12 s`, `4 min 10 s`, `1 h 2 min`.
+pub(crate) fn time_text(time: Duration) -> String {
+    let tenths = (time.as_millis() + 50) / 100;
+    if tenths < 100 {
+        return format!("{}.{} s", tenths / 10, tenths % 10);
+    }
+    let seconds = (time.as_millis() + 500) / 1000;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_for_people() {
+        for (millis, text) in [
+            (0, "0.0 s"),
+            (449, "0.4 s"),
+            (9_949, "9.9 s"),
+            (9_950, "10 s"),
+            (59_499, "59 s"),
+            (59_500, "1 min 0 s"),
+            (250_000, "4 min 10 s"),
+            (3_599_499, "59 min 59 s"),
+            (3_599_500, "1 h 0 min"),
+            (3_720_000, "1 h 2 min"),
+        ] {
+            assert_eq!(time_text(Duration::from_millis(millis)), text, "{millis} ms");
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What the paper says, beside what came out.
+
+use super::{
+    COMPACTION_READS, COMPACTION_WRITES, one_ratio, per_user_byte, ratio, with_search_aids,
+};
+use crate::report::{Comparison, Verdict};
+use crate::reproduce::pink::{Cell, Measured, READS, System};
+use crate::reproduce::pink_memory;
+use crate::reproduce::words::{change, holds, row, verdict};
+
+pub(super) fn comparisons(measured: &Measured) -> Vec<Comparison> {
+    let mut rows = headline_rows(measured);
+    rows.extend(direction_rows(measured));
+    rows.extend(pink_memory::rows());
+    rows
+}
+
+fn headline_rows(measured: &Measured) -> Vec<Comparison> {
+    let headline = |name: &str, what: &str, published: f64, text: &str, of: fn(&Cell) -> f64| {
+        let ours = ratio(measured, "pink", "hash", of);
+        let by_workload = READS.map(|workload| {
+            let one = one_ratio(measured, "pink", "hash", workload, of);
+            format!("{} {}", workload.to_uppercase(), change(1.0, one))
+        });
+        row(
+            &format!("pink-{name}-hash"),
+            what,
+            &format!("{text} (abstract)"),
+            change(1.0, ours),
+            verdict(published, ours, 1.0),
+            format!("By workload: {}. {}", by_workload.join(", "), causes(measured)),
+        )
+    };
+    let (p99, mean) = ("p99 of gets, PinK against hash", "mean of gets, PinK against hash");
+    let throughput = "throughput, PinK against hash";
+    vec![
+        headline("p99", p99, 0.27, "-73 %", |cell| cell.get.p99_us),
+        headline("mean", mean, 0.58, "-42 %", |cell| cell.get.mean_us),
+        headline("throughput", throughput, 1.37, "+37 %", |cell| cell.operations_per_second),
+    ]
+}
+
+/// What was measured about why reads take as long as they do.
+fn causes(measured: &Measured) -> String {
+    let of = |design: &str| {
+        let cells = READS.map(|workload| measured.system(design).ran(workload));
+        let mean = |of: fn(&Cell) -> f64| {
+            cells.iter().map(|cell| of(cell)).sum::<f64>() / READS.len() as f64
+        };
+        let (reads, behind) = (mean(|cell| cell.mean_reads), mean(|cell| cell.behind_writes));
+        (reads, behind * 100.0)
+    };
+    let (hash, pink) = (of("hash"), of("pink"));
+    format!(
+        "A get takes {:.2} flash reads on average with hash (most {}) and {:.2} with PinK (most {}); \
+         {:.0} % and {:.0} % of the reads found their die programming or erasing.",
+        hash.0,
+        measured.system("hash").most_reads(),
+        pink.0,
+        measured.system("pink").most_reads(),
+        hash.1,
+        pink.1
+    )
+}
+
+fn direction_rows(measured: &Measured) -> Vec<Comparison> {
+    let mut rows = vec![worst_case(measured), compaction(measured)];
+    rows.extend(read_directions(measured));
+    rows.push(aids_row(measured));
+    rows.push(accelerator(measured));
+    rows
+}
+
+fn worst_case(measured: &Measured) -> Comparison {
+    let most = |design| measured.system(design).most_reads();
+    let (pink, lsm, hash) = (most("pink"), most("lightstore"), most("hash"));
+    row(
+        "pink-worst-case",
+        "most flash reads of a get",
+        "PinK 2, LSM-tree 5, hash unbounded (slides)",
+        format!("PinK {pink}, LSM-tree {lsm}, hash {hash}"),
+        holds(pink <= 2 && pink < lsm),
+        "PinK's bound is asserted on every get. That of the LSM-tree is 5; how many a run meets \
+         depends on how many filters fail at once.",
+    )
+}
+
+fn compaction(measured: &Measured) -> Comparison {
+    let writes = |design| per_user_byte(measured.system(design), COMPACTION_WRITES);
+    let reads = |design| per_user_byte(measured.system(design), COMPACTION_READS);
+    let (pink, lsm) = (writes("pink"), writes("lightstore"));
+    row(
+        "pink-compaction",
+        "compaction of PinK against that of the LSM-tree, Load and A",
+        "less: pinned levels cost none (slides; no value)",
+        format!(
+            "writes {}, reads {}",
+            change(lsm, pink),
+            change(reads("lightstore"), reads("pink"))
+        ),
+        holds(pink < lsm),
+        format!(
+            "{pink:.2} bytes written by compaction for each byte of users, against {lsm:.2}. The \
+             formulas of the released code give half to two thirds less."
+        ),
+    )
+}
+
+fn read_directions(measured: &Measured) -> Vec<Comparison> {
+    vec![
+        direction(measured, "p99", false, |cell| cell.get.p99_us),
+        direction(measured, "mean", false, |cell| cell.get.mean_us),
+        direction(measured, "throughput", true, |cell| cell.operations_per_second),
+    ]
+}
+
+/// In how many workloads `PinK` beats hash on what `of` gives, and what was measured in the others.
+fn direction(
+    measured: &Measured,
+    name: &str,
+    more_is_better: bool,
+    of: fn(&Cell) -> f64,
+) -> Comparison {
+    let ratios =
+        READS.map(|workload| (workload, one_ratio(measured, "pink", "hash", workload, of)));
+    let is_lost = |(_, ratio): &&(&str, f64)| (*ratio > 1.0) != more_is_better;
+    let lost = ratios.iter().filter(is_lost);
+    let why = lost.map(|(workload, ratio)| {
+        let cell = |design| measured.system(design).ran(workload);
+        let (hash, pink) = (cell("hash"), cell("pink"));
+        format!(
+            "{}: {}, with {:.2} flash reads a get against {:.2}, {:.0} % and {:.0} % of them behind \
+             a program or erase",
+            workload.to_uppercase(),
+            change(1.0, *ratio),
+            pink.mean_reads,
+            hash.mean_reads,
+            pink.behind_writes * 100.0,
+            hash.behind_writes * 100.0
+        )
+    });
+    let why: Vec<String> = why.collect();
+    row(
+        &format!("pink-direction-{name}"),
+        &format!("PinK beats hash on {name} in every read workload"),
+        "it does (slides)",
+        format!("in {} of {}", READS.len() - why.len(), READS.len()),
+        holds(why.is_empty()),
+        if why.is_empty() { "In all of them.".to_owned() } else { why.join("; ") },
+    )
+}
+
+fn aids_row(measured: &Measured) -> Comparison {
+    let of = |system: &System| {
+        let gets = system.ran("c").operations_per_second;
+        (system.load.operations_per_second, gets)
+    };
+    let (with, without) = (of(with_search_aids(measured)), of(&measured.plain));
+    row(
+        "pink-search-aids",
+        "prefixes and range pointers",
+        "faster Load and C (slide 30; no value)",
+        format!("Load {}, C {}", change(without.0, with.0), change(without.1, with.1)),
+        holds(with.0 >= without.0 * 0.99 && with.1 >= without.1 * 0.99),
+        "They save comparisons of whole keys, which the firmware's four cores do beside the reads \
+         of 64 requests: where flash is the bottleneck little of it shows.",
+    )
+}
+
+fn accelerator(measured: &Measured) -> Comparison {
+    let (software, hardware) = (measured.system("pink"), measured.system("pink-hw"));
+    let load = |system: &System| system.load.operations_per_second;
+    let read = |system| per_user_byte(system, COMPACTION_READS);
+    row(
+        "pink-hw",
+        "merge accelerator against software, Load",
+        "faster merges, more flash I/O (slides; no value)",
+        change(load(software), load(hardware)),
+        Verdict::NotApplicable,
+        format!(
+            "No published number. The accelerator reads both inputs from flash and pinned segments \
+             are written first: {:.2} bytes read for each byte of users in place of {:.2}.",
+            read(hardware),
+            read(software)
+        ),
+    )
+}

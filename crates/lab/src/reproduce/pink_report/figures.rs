@@ -1,0 +1,239 @@
+//! The figures.
+
+use super::{
+    COLLECTION_READS, COLLECTION_WRITES, COMPACTION_READS, COMPACTION_WRITES, Pages, per_user_byte,
+    with_search_aids,
+};
+use crate::report::{Axis, BarSeries, Figure, FigureKind, Series, Unit};
+use crate::reproduce::pink::{Cell, Measured, READS, System, WORKLOADS};
+use crate::reproduce::pink_memory;
+
+pub(super) fn figures(measured: &Measured) -> Vec<Figure> {
+    let mut figures = vec![throughput(measured)];
+    figures.extend(READS.map(|workload| latency(measured, workload)));
+    figures.push(latency_bars(measured, "p99", |cell| cell.get.p99_us));
+    figures.push(latency_bars(measured, "mean", |cell| cell.get.mean_us));
+    figures.push(flash_reads(measured));
+    figures.push(background(measured));
+    figures.push(pinning_latency(measured));
+    figures.push(pinning_traffic(measured));
+    figures.push(search_aids(measured));
+    figures.extend(heights(measured));
+    figures.extend(pink_memory::figures());
+    figures
+}
+
+fn throughput(measured: &Measured) -> Figure {
+    let bars = |system: &System| {
+        let run = WORKLOADS.iter().map(|workload| system.cell(workload));
+        let values = std::iter::once(Some(&system.load)).chain(run);
+        BarSeries {
+            name: system.name.clone(),
+            values: values.map(|cell| cell.map(|cell| cell.operations_per_second)).collect(),
+        }
+    };
+    let names = WORKLOADS.map(str::to_uppercase);
+    Figure {
+        id: "pink-throughput".to_owned(),
+        title: "Throughput by YCSB workload".to_owned(),
+        caption: "E counts range queries; hash has none.".to_owned(),
+        kind: FigureKind::Bars {
+            over: "YCSB workload".to_owned(),
+            categories: std::iter::once("Load".to_owned()).chain(names).collect(),
+            y: Axis::log("throughput", Unit::OperationsPerSecond),
+            series: measured.systems.iter().map(bars).collect(),
+        },
+    }
+}
+
+fn latency(measured: &Measured, workload: &str) -> Figure {
+    let line = |system: &System| {
+        let histogram = system.cell(workload)?.get_histogram.as_ref()?;
+        Some(Series::latency_cdf(system.name.clone(), histogram))
+    };
+    Figure {
+        id: format!("pink-latency-{workload}"),
+        title: format!("Latency of gets, YCSB-{}", workload.to_uppercase()),
+        caption: "Every get from its start to its end, with 64 operations outstanding.".to_owned(),
+        kind: FigureKind::Cdf {
+            x: Axis::log("latency of gets", Unit::Microseconds),
+            of: "gets".to_owned(),
+            tail: true,
+            series: measured.systems.iter().filter_map(line).collect(),
+        },
+    }
+}
+
+fn latency_bars(measured: &Measured, name: &str, of: fn(&Cell) -> f64) -> Figure {
+    let bars = |system: &System| {
+        let cells = READS.map(|workload| system.ran(workload));
+        BarSeries::new(system.name.clone(), cells.map(of))
+    };
+    Figure {
+        id: format!("pink-{name}"),
+        title: format!("Latency of gets by workload: {name}"),
+        caption: "Lower is better.".to_owned(),
+        kind: FigureKind::Bars {
+            over: "YCSB workload".to_owned(),
+            categories: READS.map(str::to_uppercase).to_vec(),
+            y: Axis::linear(format!("{name} latency of gets"), Unit::Microseconds),
+            series: measured.systems.iter().map(bars).collect(),
+        },
+    }
+}
+
+/// Reads that are told apart; the last stands for all above.
+const COUNTED: usize = 7;
+
+fn flash_reads(measured: &Measured) -> Figure {
+    let shares = |system: &System| {
+        let counts = &system.ran("c").reads_per_get;
+        let all = counts.iter().sum::<u64>().max(1) as f64;
+        let at = |reads: usize| counts.get(reads).copied().unwrap_or(0);
+        let more: u64 = counts.iter().skip(COUNTED - 1).sum();
+        let counted = (0..COUNTED - 1).map(at).chain([more]);
+        BarSeries::new(system.name.clone(), counted.map(|gets| gets as f64 / all * 100.0))
+    };
+    let mut categories: Vec<String> = (0..COUNTED).map(|reads| reads.to_string()).collect();
+    categories[COUNTED - 1].push_str(" or more");
+    Figure {
+        id: "pink-flash-reads".to_owned(),
+        title: "Flash accesses of a get, YCSB-C".to_owned(),
+        caption: "A get that shares the read of another still counts it as its own.".to_owned(),
+        kind: FigureKind::Bars {
+            over: "flash reads".to_owned(),
+            categories,
+            y: Axis::log("share of gets", Unit::Percent),
+            series: measured.systems.iter().map(shares).collect(),
+        },
+    }
+}
+
+const TRAFFIC: [(&str, Pages); 4] = [
+    ("compaction reads", COMPACTION_READS),
+    ("compaction writes", COMPACTION_WRITES),
+    ("collection reads", COLLECTION_READS),
+    ("collection writes", COLLECTION_WRITES),
+];
+
+fn traffic_bars(id: &str, title: &str, caption: &str, over: &str, systems: &[System]) -> Figure {
+    let bars = |(name, of): (&str, Pages)| {
+        BarSeries::new(name, systems.iter().map(|system| per_user_byte(system, of)))
+    };
+    Figure {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        caption: caption.to_owned(),
+        kind: FigureKind::Bars {
+            over: over.to_owned(),
+            categories: systems.iter().map(|system| system.name.clone()).collect(),
+            y: Axis::linear("bytes per byte written by users", Unit::Number),
+            series: TRAFFIC.map(bars).to_vec(),
+        },
+    }
+}
+
+fn background(measured: &Measured) -> Figure {
+    traffic_bars(
+        "pink-background",
+        "Compaction and collection, Load and YCSB-A together",
+        "Objects that a collection re-inserts are written by the next flush and not counted here; \
+         what hash writes as compaction is bucket pages.",
+        "system",
+        &measured.systems,
+    )
+}
+
+fn pinning_traffic(measured: &Measured) -> Figure {
+    traffic_bars(
+        "pink-pinning-traffic",
+        "Background work by levels pinned, Load and YCSB-A together",
+        "Merges between pinned levels cost no flash I/O.",
+        "levels pinned",
+        &measured.pinned,
+    )
+}
+
+fn pinning_latency(measured: &Measured) -> Figure {
+    let bars = |name: &str, workload: &str, of: fn(&Cell) -> f64| {
+        let cells = measured.pinned.iter().map(|system| system.ran(workload));
+        BarSeries::new(name, cells.map(of))
+    };
+    let series = vec![
+        bars("YCSB-C, mean", "c", |cell| cell.get.mean_us),
+        bars("YCSB-C, p99", "c", |cell| cell.get.p99_us),
+        bars("YCSB-A, mean", "a", |cell| cell.get.mean_us),
+        bars("YCSB-A, p99", "a", |cell| cell.get.p99_us),
+    ];
+    Figure {
+        id: "pink-pinning-latency".to_owned(),
+        title: "Latency of gets by levels pinned".to_owned(),
+        caption: "Without filters every level that is not pinned costs a get a read.".to_owned(),
+        kind: FigureKind::Bars {
+            over: "levels pinned".to_owned(),
+            categories: measured.pinned.iter().map(|system| system.name.clone()).collect(),
+            y: Axis::log("latency of gets", Unit::Microseconds),
+            series,
+        },
+    }
+}
+
+fn search_aids(measured: &Measured) -> Figure {
+    let bars = |system: &System| {
+        let get = system.ran("c").operations_per_second;
+        BarSeries::new(system.name.clone(), [system.load.operations_per_second, get])
+    };
+    Figure {
+        id: "pink-search-aids".to_owned(),
+        title: "Prefixes and range pointers".to_owned(),
+        caption: "NO-OPT searches every level list by whole keys. Beside slide 30.".to_owned(),
+        kind: FigureKind::Bars {
+            over: "workload".to_owned(),
+            categories: vec!["Load".to_owned(), "YCSB-C".to_owned()],
+            y: Axis::linear("throughput", Unit::OperationsPerSecond),
+            series: vec![bars(&measured.plain), bars(with_search_aids(measured))],
+        },
+    }
+}
+
+fn heights(measured: &Measured) -> [Figure; 2] {
+    let height = |system: &System| {
+        let levels = system.plan.as_ref().map_or(0, |plan| plan.capacities.len());
+        levels as f64
+    };
+    let line = |name: &str, of: &dyn Fn(&System) -> f64| {
+        Series::new(name, measured.heights.iter().map(|system| (height(system), of(system))))
+    };
+    let x = || Axis::linear("levels below the memtable", Unit::Number);
+    let pinned = |s: &System| f64::from(s.plan.as_ref().map_or(0, |plan| plan.pinned));
+    let reads = Figure {
+        id: "pink-heights-reads".to_owned(),
+        title: "Flash reads of a get by height of the tree".to_owned(),
+        caption: "As many levels are pinned as fit in memory. Beside slide 31.".to_owned(),
+        kind: FigureKind::Lines {
+            x: x(),
+            y: Axis::linear("flash reads, levels", Unit::Number),
+            series: vec![
+                line("most reads", &|system| system.most_reads() as f64),
+                line("mean reads (YCSB-C)", &|s| s.cell("c").map_or(0.0, |cell| cell.mean_reads)),
+                line("levels pinned", &pinned),
+            ],
+        },
+    };
+    let traffic = |of: Pages| move |system: &System| per_user_byte(system, of);
+    let work = Figure {
+        id: "pink-heights-traffic".to_owned(),
+        title: "Compaction by height of the tree".to_owned(),
+        caption: "Load and YCSB-A together: a higher tree merges each entry into fewer others."
+            .to_owned(),
+        kind: FigureKind::Lines {
+            x: x(),
+            y: Axis::linear("bytes per byte written by users", Unit::Number),
+            series: vec![
+                line("compaction reads", &traffic(COMPACTION_READS)),
+                line("compaction writes", &traffic(COMPACTION_WRITES)),
+            ],
+        },
+    };
+    [reads, work]
+}
