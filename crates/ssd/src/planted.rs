@@ -56,14 +56,15 @@ impl Planted {
         Self { fault: Some(fault) }
     }
 
-    /// Whether this fault is planted. Always false without the feature.
+    /// Whether this fault is planted. Never without the feature.
+    #[cfg(feature = "planted-faults")]
     pub(crate) fn is(self, fault: Fault) -> bool {
-        #[cfg(feature = "planted-faults")]
-        return self.fault == Some(fault);
-        #[cfg(not(feature = "planted-faults"))]
-        {
-            let _ = fault;
-            false
-        }
+        self.fault == Some(fault)
+    }
+
+    #[cfg(not(feature = "planted-faults"))]
+    #[expect(clippy::unused_self, reason = "the twin above needs it")]
+    pub(crate) const fn is(self, _fault: Fault) -> bool {
+        false
     }
 }

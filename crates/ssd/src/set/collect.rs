@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use flash::{BlockAddress, PageAddress};
-use runtime::{IoClass, Notify};
+use runtime::{IoClass, JoinHandle, Notify, Semaphore};
 
 use super::Set;
 use super::place::Stream;
@@ -32,15 +32,36 @@ enum Reason {
     Wear,
 }
 
+/// Superblocks that may be on their way out at a time: one is read while the copies of the other
+/// land. Not more than what is kept free for them.
+const LEAVING: usize = RESERVE as usize;
+/// Batches of reads under way ahead of the copies.
+const BATCHES_AHEAD: usize = 2;
+
 /// The internal job queue.
-#[derive(Default)]
 pub(super) struct Jobs {
     reclaims: RefCell<VecDeque<BlockAddress>>,
     /// Space ran low and is not back at its mark yet.
     is_collecting: Cell<bool>,
+    /// Slots that clients may fill while space is low: as many as collecting is making free.
+    credit: Cell<i64>,
+    leaving: Semaphore,
     /// A lockdown is to come, and what is in the buffer needs room.
     pub(super) wants_room: Cell<bool>,
     changed: Notify,
+}
+
+impl Default for Jobs {
+    fn default() -> Self {
+        Self {
+            reclaims: RefCell::default(),
+            is_collecting: Cell::new(false),
+            credit: Cell::new(0),
+            leaving: Semaphore::new(LEAVING),
+            wants_room: Cell::new(false),
+            changed: Notify::default(),
+        }
+    }
 }
 
 impl Jobs {
@@ -57,6 +78,13 @@ impl Jobs {
             self.wake();
         }
     }
+}
+
+/// What came of reading pages whose valid slots are to be moved.
+struct Batch {
+    moving: Vec<Moving>,
+    /// Every valid version was read, or at least named.
+    is_complete: bool,
 }
 
 /// A version that was read to be moved, and where it was.
@@ -103,33 +131,58 @@ impl Set {
             return Some(Job::Reclaim(*block));
         }
         let background = &self.profile.background;
-        let mark = |percent: f64| f64::from(RESERVE) + all * percent / 100.0;
-        let is_low = free < mark(background.start_free_percent);
-        let is_below_stop = free < mark(background.stop_free_percent);
-        self.jobs.is_collecting.set(is_low || (self.jobs.is_collecting.get() && is_below_stop));
-        if self.jobs.is_collecting.get()
-            && let Some(job) = victim()
-        {
-            return Some(job);
+        let is_below = |percent: f64| free < f64::from(RESERVE) + all * percent / 100.0;
+        let is_low = is_below(background.start_free_percent);
+        let goes_on = self.jobs.is_collecting.get() && is_below(background.stop_free_percent);
+        let job = victim().filter(|_| is_low || goes_on);
+        let was_collecting = self.jobs.is_collecting.replace(job.is_some());
+        if job.is_some() {
+            return job;
+        }
+        if was_collecting {
+            self.jobs.credit.set(0);
+            self.space_changed.notify_all();
         }
         let laggard = table.laggard(background.wear_spread).filter(|_| table.free() > RESERVE)?;
         Some(Job::Collect(laggard, Reason::Wear))
     }
 
-    /// Moves what is valid in a superblock and erases it.
+    /// Moves what is valid in a superblock and has it erased. Returns when the copies are on their
+    /// way.
     async fn collect(self: &Rc<Self>, superblock: u32, reason: Reason) {
+        let leaving = self.jobs.leaving.acquire(1).await;
         self.table.borrow_mut().begin_leaving(superblock);
-        let is_moved = self.move_valid(self.pages_by_die(superblock)).await;
-        if !is_moved {
-            // Some pages could not be read, nor is it known what was in them: the superblock
-            // stays as it is, and out of use.
-            return self.table.borrow_mut().retire(superblock);
-        }
+        let gain = self.layout.data_slots() - self.table.borrow().valid_slots(superblock);
+        let (is_complete, copies) = self.move_valid(self.pages_by_die(superblock), gain).await;
+        let set = Rc::clone(self);
+        self.handle.spawn("erase", async move {
+            if !set.planted.is(Fault::EraseBeforeCopied) {
+                until_ended(copies).await;
+            }
+            if is_complete {
+                set.erase(superblock).await;
+                set.count(|stats| match reason {
+                    Reason::Space => stats.collections += 1,
+                    Reason::Wear => stats.wear_moves += 1,
+                });
+            } else {
+                // Some pages could not be read, nor is it known what was in them: the superblock
+                // stays as it is, and out of use.
+                set.table.borrow_mut().retire(superblock);
+            }
+            drop(leaving);
+            set.space_changed.notify_all();
+            set.jobs.wake();
+        });
+    }
+
+    /// Erases a superblock in which nothing is valid, once nobody reads it.
+    async fn erase(self: &Rc<Self>, superblock: u32) {
         self.save_trims().await;
         if !self.planted.is(Fault::EraseUnderReaders) {
             self.space_changed.wait_until(|| !self.table.borrow().has_readers(superblock)).await;
         }
-        let inside = self.jobs_gate.enter().await;
+        let inside = self.enter_jobs_gate().await;
         let blocks = self.layout.superblocks.blocks(superblock);
         let erases: Vec<_> =
             blocks.map(|block| self.flash.erase(block, IoClass::GcWrite)).collect();
@@ -138,11 +191,6 @@ impl Set {
         }
         drop(inside);
         self.table.borrow_mut().freed(superblock);
-        self.count(|stats| match reason {
-            Reason::Space => stats.collections += 1,
-            Reason::Wear => stats.wear_moves += 1,
-        });
-        self.space_changed.notify_all();
     }
 
     /// Moves what is valid in a block that was read often.
@@ -150,7 +198,8 @@ impl Set {
         let geometry = self.flash.geometry();
         let programmed = self.flash.with_array(|array| array.programmed_pages(block));
         let pages: Vec<_> = (0..programmed).map(|index| geometry.page(block, index)).collect();
-        self.move_valid(pages).await;
+        let (_, copies) = self.move_valid(pages, 0).await;
+        until_ended(copies).await;
         self.jobs.reclaims.borrow_mut().retain(|other| *other != block);
         self.count(|stats| stats.reclaims += 1);
     }
@@ -169,58 +218,88 @@ impl Set {
             .collect()
     }
 
-    /// Moves the valid slots of `pages`, and returns when the copies have landed. False if some
-    /// could not be moved.
-    async fn move_valid(self: &Rc<Self>, pages: Vec<PageAddress>) -> bool {
+    /// Moves the valid slots of `pages`; clients are given the `gain` in slots as it goes on.
+    /// Returns whether all could be moved, and the copies that are under way.
+    async fn move_valid(
+        self: &Rc<Self>,
+        pages: Vec<PageAddress>,
+        gain: u32,
+    ) -> (bool, Vec<JoinHandle<()>>) {
         let unit = self.layout.slots_per_unit as usize;
-        let at_once = self.flash.geometry().dies() as usize * 2;
-        let mut moving: Vec<Moving> = Vec::new();
-        let mut copies = Vec::new();
-        let mut is_complete = true;
-        for pages in pages.chunks(at_once) {
-            is_complete &= self.read_valid(pages, &mut moving).await;
+        let at_once = (self.flash.geometry().dies() * self.layout.pages_per_unit) as usize;
+        let total = pages.len();
+        let mut chunks = pages.chunks(at_once);
+        let mut reading: VecDeque<(usize, JoinHandle<Batch>)> = VecDeque::new();
+        let (mut moving, mut copies, mut is_complete): (Vec<Moving>, _, _) = (vec![], vec![], true);
+        loop {
+            while reading.len() < BATCHES_AHEAD
+                && let Some(pages) = chunks.next()
+            {
+                reading.push_back((pages.len(), self.start_reading(pages).await));
+            }
+            let Some((count, batch)) = reading.pop_front() else { break };
+            let batch = batch.await;
+            is_complete &= batch.is_complete;
+            moving.extend(batch.moving);
             while moving.len() >= unit {
                 let rest = moving.split_off(unit);
                 copies.push(self.copy(std::mem::replace(&mut moving, rest)).await);
             }
+            self.give_credit(i64::from(gain) * count as i64 / total as i64);
         }
         if !moving.is_empty() {
             copies.push(self.copy(moving).await);
         }
-        if !self.planted.is(Fault::EraseBeforeCopied) {
-            for copy in copies {
-                copy.await;
-            }
-        }
-        is_complete
+        (is_complete, copies)
     }
 
-    /// Reads the pages that have valid slots, side by side. False if some versions could not be
-    /// read, nor named.
-    async fn read_valid(&self, pages: &[PageAddress], moving: &mut Vec<Moving>) -> bool {
+    /// Reads the pages that have valid slots, side by side.
+    async fn start_reading(self: &Rc<Self>, pages: &[PageAddress]) -> JoinHandle<Batch> {
         let inside = self.enter_jobs_gate().await;
         let with_valid = pages.iter().filter_map(|page| {
             let valid = self.valid_slots(*page);
             (!valid.is_empty()).then(|| (valid, self.flash.read(*page, IoClass::GcRead)))
         });
-        let mut is_complete = true;
         let reads: Vec<_> = with_valid.collect();
-        for (valid, read) in reads {
-            let image = read.await.ok();
-            self.cores.spend_in_background(self.times.map * valid.len() as u64).await;
-            for from in valid {
-                let place = self.layout.page(from).1;
-                let read = image.as_ref().and_then(|image| page::slot(image, place));
-                let version = match read {
-                    Some(version) => Some(version),
-                    None => self.lost(from).await,
-                };
-                is_complete &= version.is_some();
-                moving.extend(version.map(|version| Moving { from, version }));
+        let set = Rc::clone(self);
+        self.handle.spawn("read to move", async move {
+            let mut batch = Batch { moving: Vec::new(), is_complete: true };
+            for (valid, read) in reads {
+                let image = read.await.ok();
+                set.cores.spend_in_background(set.times.map * valid.len() as u64).await;
+                for from in valid {
+                    let place = set.layout.page(from).1;
+                    let read = image.as_ref().and_then(|image| page::slot(image, place));
+                    let version = match read {
+                        Some(version) => Some(version),
+                        None => set.lost(from).await,
+                    };
+                    batch.is_complete &= version.is_some();
+                    batch.moving.extend(version.map(|version| Moving { from, version }));
+                }
             }
+            drop(inside);
+            batch
+        })
+    }
+
+    fn give_credit(&self, slots: i64) {
+        let most = i64::from(self.layout.data_slots());
+        self.jobs.credit.set((self.jobs.credit.get() + slots).min(most));
+        self.space_changed.notify_all();
+    }
+
+    /// While space is low, what clients write goes to flash only as fast as collecting makes room
+    /// for it: they wait a little often, instead of long when nothing is left.
+    pub(super) async fn keep_pace(&self, slots: u32) {
+        let may_go = || {
+            let is_paced = self.jobs.is_collecting.get() && self.windows.borrow().runs_jobs();
+            !is_paced || self.jobs.credit.get() >= 0
+        };
+        self.space_changed.wait_until(may_go).await;
+        if self.jobs.is_collecting.get() {
+            self.jobs.credit.set(self.jobs.credit.get() - i64::from(slots));
         }
-        drop(inside);
-        is_complete
     }
 
     async fn enter_jobs_gate(&self) -> Inside {
@@ -271,7 +350,7 @@ impl Set {
 
     /// Writes copies. They are on their way when this returns, and have landed when what it
     /// returns ends.
-    async fn copy(self: &Rc<Self>, moving: Vec<Moving>) -> impl Future<Output = ()> + use<> {
+    async fn copy(self: &Rc<Self>, moving: Vec<Moving>) -> JoinHandle<()> {
         let bound = self.streams.bounds[Stream::Moved as usize].acquire(1).await;
         self.open_superblock(Stream::Moved).await;
         let inside = self.jobs_gate.enter().await;
@@ -302,7 +381,9 @@ impl Set {
         }
         self.mapping.borrow_mut().set(lpn, Some(to));
         let mut table = self.table.borrow_mut();
-        now_at.into_iter().for_each(|from| table.remove_valid(from));
+        if let Some(from) = now_at {
+            table.remove_valid(from);
+        }
         table.add_valid(to);
     }
 
@@ -312,5 +393,11 @@ impl Set {
         let slots = self.room.in_use() as u32 + self.layout.slots_per_unit;
         let superblocks = slots.div_ceil(self.layout.data_slots()) + 1;
         table.free() >= RESERVE + superblocks
+    }
+}
+
+async fn until_ended(copies: Vec<JoinHandle<()>>) {
+    for copy in copies {
+        copy.await;
     }
 }

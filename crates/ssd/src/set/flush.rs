@@ -84,6 +84,7 @@ impl Set {
                 self.flusher.wanted.notified().await;
                 continue;
             }
+            self.keep_pace(count).await;
             self.open_superblock(Stream::Host).await;
             let bound = self.streams.bounds[Stream::Host as usize].acquire(1).await;
             let inside = self.flush_gate.enter().await;
@@ -132,7 +133,9 @@ impl Set {
             let was = self.mapping.borrow_mut().set(version.lpn, Some(slot));
             let mut table = self.table.borrow_mut();
             table.add_valid(slot);
-            was.into_iter().for_each(|slot| table.remove_valid(slot));
+            if let Some(slot) = was {
+                table.remove_valid(slot);
+            }
             drop(table);
             if self.trims.borrow().get(version.lpn).is_some() {
                 // What is saved may still have it: the block's sequence is greater, so that does

@@ -97,8 +97,8 @@ impl Set {
             }
             if !self.streams.is_starved.replace(true) {
                 self.count(|stats| stats.starvations += 1);
+                self.jobs.wake();
             }
-            self.jobs.wake();
             self.space_changed.notified().await;
         }
     }

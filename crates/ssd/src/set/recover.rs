@@ -204,7 +204,9 @@ impl Set {
         if let Some(was) = was.filter(is_prefilled) {
             table.remove_valid(was);
         }
-        slot.into_iter().for_each(|slot| table.add_valid(slot));
+        if let Some(slot) = slot {
+            table.add_valid(slot);
+        }
     }
 
     /// Blocks that were prefilled, discarded, and not found since.

@@ -69,7 +69,9 @@ impl Set {
             self.cache.borrow_mut().remove(lpn);
             if self.mapping.borrow().get(lpn).is_some() {
                 let was = self.mapping.borrow_mut().set(lpn, None);
-                was.into_iter().for_each(|slot| self.table.borrow_mut().remove_valid(slot));
+                if let Some(slot) = was {
+                    self.table.borrow_mut().remove_valid(slot);
+                }
             }
         }
         if !self.planted.is(Fault::ForgetDiscards) {
