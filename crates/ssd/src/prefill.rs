@@ -203,7 +203,7 @@ mod tests {
 
     fn check(prefill: &Prefill, mapped: u32) {
         let layout = layout();
-        let mut found = vec![0; 20];
+        let mut found = [0; 20];
         for lpn in 0..mapped {
             let slot = prefill.slot_of(Lpn(lpn)).expect("it was written");
             assert_eq!(prefill.lpn_of(slot), Some(Lpn(lpn)));
