@@ -202,6 +202,14 @@ impl SsdProfile {
         if page::header_bytes(flash.geometry.page_bytes) > flash.geometry.spare_bytes {
             problems.push("spare_bytes has no room for the numbers of a page's blocks".to_owned());
         }
+        let mapping = self.user_bytes / u64::from(BLOCK_BYTES) * 4;
+        let needed = mapping + self.buffer.bytes + self.dram.read_cache_bytes;
+        if needed > self.dram.bytes {
+            problems.push(format!(
+                "dram.bytes is {}, but mapping (4 bytes a block), buffer and read cache need {needed}",
+                self.dram.bytes
+            ));
+        }
         let data = u64::from(layout.data_slots());
         let reserved = 2 * self.reserved_per_half(&layout) + SPARE_SUPERBLOCKS;
         let usable = u64::from(layout.superblocks.count().saturating_sub(reserved)) * data;

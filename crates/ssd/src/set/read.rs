@@ -108,12 +108,27 @@ impl Set {
         loop {
             match self.find(Lpn(block)) {
                 Found::Here(found) => return Ok(found),
-                Found::Coming => self.arrived.notified().await,
+                Found::Coming => {
+                    self.hurry(Lpn(block));
+                    self.arrived.notified().await;
+                }
                 Found::At(slot) => {
                     let piece = self.piece(block, slot);
                     let read = self.read_page(&piece, IoClass::ClientRead).await;
                     return take(&read, &piece, block);
                 }
+            }
+        }
+    }
+
+    /// A client waits for a block that is being read ahead: that read is on demand now, and so are
+    /// those behind it, or the client would stop again at each.
+    fn hurry(&self, first: Lpn) {
+        let (mapping, cache) = (self.mapping.borrow(), self.cache.borrow());
+        let coming = (first.0..self.blocks).map(Lpn);
+        for lpn in coming.take_while(|lpn| cache.get(*lpn) == Some(&Cached::Coming)) {
+            if let Some(slot) = mapping.get(lpn) {
+                self.flash.hurry(self.layout.page(slot).0);
             }
         }
     }
