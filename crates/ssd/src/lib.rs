@@ -1,4 +1,17 @@
-//! A block drive on flash, in virtual time.
+//! A block drive on flash, in virtual time: what Vigil-KV (USENIX ATC'22) calls its hardware.
+//!
+//! ```text
+//!   Ssd .......... host link, commands; implements BlockDevice       (drive.rs, device.rs)
+//!    `- Set ...... one NVM set: a firmware with resources of its own  (set.rs, set/)
+//!        |- Windows .. NDWIN, lockdown, DTWIN: decisions              (windows.rs)
+//!        |- Buffer ... newest versions not on flash yet               (buffer.rs)
+//!        |- Mapping .. where the newest version on flash is           (mapping.rs)
+//!        |- Table .... superblocks: free, open, full; valid slots     (table.rs)
+//!        `- Flash .... its dies and channels                          (crate flash)
+//! ```
+//!
+//! [`nvme`] has the bytes of the standard's window commands. Cost of a 4 KiB read in simulation: five
+//! steps of the executor. Memory is in proportion to the blocks written; a prefilled drive costs none.
 
 #![forbid(unsafe_code)]
 
