@@ -37,7 +37,7 @@ mod windows;
 
 pub use block::{BLOCK_BYTES, Block};
 pub use device::{BlockDevice, DeviceError, SetShape};
-pub use drive::{SetReport, Ssd, SsdImage};
+pub use drive::{Recovery, SetReport, Ssd, SsdImage};
 pub use planted::{Fault, Planted};
 pub use prefill::Precondition;
 pub use profile::{

@@ -95,6 +95,8 @@ pub(crate) struct Set {
     /// Superblocks have become free, or readers have left them.
     space_changed: Notify,
     stats: Cell<SetStats>,
+    /// It takes commands: from the beginning, or since it has recovered.
+    is_up: Cell<bool>,
     planted: Planted,
 }
 
@@ -175,6 +177,7 @@ impl Set {
             window_commands: Semaphore::new(1),
             space_changed: Notify::default(),
             stats: Cell::default(),
+            is_up: Cell::new(false),
             planted,
             handle,
             profile,
@@ -183,6 +186,7 @@ impl Set {
     }
 
     fn start(self: &Rc<Self>) {
+        self.is_up.set(true);
         self.handle.spawn("flusher", Rc::clone(self).empty_buffer());
         self.handle.spawn("internal jobs", Rc::clone(self).run_jobs());
     }

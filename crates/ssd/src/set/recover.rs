@@ -38,21 +38,24 @@ impl Found {
 }
 
 impl Set {
-    /// Powers a set up again.
-    pub(crate) async fn recover(parts: Parts, image: SetImage) -> Rc<Self> {
-        let set = Self::new(parts, image.array, image.prefill);
-        let saved = set.load_saved().await;
-        let first = 2 * set.profile.reserved_per_half(&set.layout);
-        *set.table.borrow_mut() = Table::new(&set.layout, first, None);
+    /// A set that has power again, before it knows what it holds.
+    pub(crate) fn power_up(parts: Parts, image: SetImage) -> Rc<Self> {
+        Self::new(parts, image.array, image.prefill)
+    }
+
+    /// Finds what the set holds, and takes commands.
+    pub(crate) async fn recover(self: Rc<Self>) {
+        let saved = self.load_saved().await;
+        let first = 2 * self.profile.reserved_per_half(&self.layout);
+        *self.table.borrow_mut() = Table::new(&self.layout, first, None);
         let mut found = Vec::new();
-        for superblock in first..set.layout.superblocks.count() {
-            found.extend(set.look_at(superblock).await);
+        for superblock in first..self.layout.superblocks.count() {
+            found.extend(self.look_at(superblock).await);
         }
-        set.build_mapping(&found, saved).await;
-        set.write_on(found).await;
-        set.start();
-        set.jobs.wake();
-        set
+        self.build_mapping(&found, saved).await;
+        self.write_on(found).await;
+        self.start();
+        self.jobs.wake();
     }
 
     async fn load_saved(&self) -> Saved {
