@@ -74,6 +74,7 @@ impl Set {
                 }
             }
         }
+        self.flusher.landed.notify_all();
         if !self.planted.is(Fault::ForgetDiscards) {
             self.trims.borrow_mut().add(blocks, sequence);
             self.trims_changed.set(true);
