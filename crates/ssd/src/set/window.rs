@@ -97,6 +97,7 @@ impl Set {
         self.jobs_gate.set_open(runs_jobs);
         self.flush_gate.set_open(empties);
         self.window_changed.notify_all();
+        self.space_changed.notify_all(); // who keeps pace with jobs need not while none run
         self.jobs.wake();
         self.flusher.wake();
     }
