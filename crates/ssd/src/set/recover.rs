@@ -86,8 +86,8 @@ impl Set {
             return None;
         }
         let units_by_die: Vec<u32> = states.iter().map(|(units, _)| *units).collect();
-        if is_torn || is_prefilled > 0 {
-            // It was being erased: whatever it held is elsewhere.
+        if is_torn || is_prefilled > 0 || self.was_being_erased(&units_by_die) {
+            // Whatever it held is elsewhere.
             self.erase_all(number).await;
             return None;
         }
@@ -98,6 +98,16 @@ impl Set {
         let mut found = Found { number, units_by_die, contents: Vec::new() };
         found.contents = self.contents_of(&found).await;
         Some(found)
+    }
+
+    /// A superblock with some of its summary has all of its data, unless dies have lost theirs since.
+    /// Its summary would name what is not there any more.
+    fn was_being_erased(&self, units_by_die: &[u32]) -> bool {
+        let dies = units_by_die.len() as u32;
+        let data_units = |die: u32| (self.layout.data_units + dies - 1 - die) / dies;
+        let mut counted = (0..dies).zip(units_by_die);
+        let has_summary = counted.clone().any(|(die, units)| *units > data_units(die));
+        has_summary && counted.any(|(die, units)| *units < data_units(die))
     }
 
     async fn erase_all(&self, number: u32) {
