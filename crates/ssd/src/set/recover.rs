@@ -195,11 +195,11 @@ impl Set {
             is_same
         });
         let mut sequence = last.max(saved.trims.newest());
+        self.forget_discarded(&saved);
         for (lpn, found_sequence, slot) in newest {
             let was_discarded = saved.trims.get(lpn).is_some_and(|trim| trim > found_sequence);
             self.enter_found(lpn, (!was_discarded).then_some(slot));
         }
-        self.forget_discarded(&saved);
         for version in saved.buffered {
             sequence = sequence.max(version.sequence);
             let room = self.room.acquire(1).await;
@@ -222,15 +222,15 @@ impl Set {
         }
     }
 
-    /// Blocks that were prefilled, discarded, and not found since.
+    /// Blocks that were discarded are not where they were prefilled. Those that were written later
+    /// are found afterwards, perhaps in the very slots that they were prefilled in.
     fn forget_discarded(&self, saved: &Saved) {
-        let Some(prefill) = &self.prefill else { return };
-        for range in saved.trims.ranges() {
-            for lpn in range.map(Lpn) {
-                let here = self.mapping.borrow().get(lpn);
-                if here.is_some() && here == prefill.slot_of(lpn) {
-                    self.enter_found(lpn, None);
-                }
+        if self.prefill.is_none() {
+            return;
+        }
+        for lpn in saved.trims.ranges().flatten().map(Lpn) {
+            if self.mapping.borrow().get(lpn).is_some() {
+                self.enter_found(lpn, None);
             }
         }
     }
