@@ -200,7 +200,11 @@ impl Table {
         let (superblock, place) = self.layout.locate(slot);
         match &self.of(superblock).valid {
             Valid::AsPrefilled => None,
-            Valid::Bitmap(bitmap) => Some(bitmap[place as usize / 64] >> (place % 64) & 1 == 1),
+            // Nothing, if the superblock has become free meanwhile.
+            Valid::Bitmap(bitmap) => {
+                let word = bitmap.get(place as usize / 64);
+                Some(word.is_some_and(|word| word >> (place % 64) & 1 == 1))
+            }
         }
     }
 
