@@ -85,6 +85,11 @@ impl Table {
         self.superblocks.len() as u32
     }
 
+    /// Superblocks in that state.
+    pub(crate) fn in_state(&self, state: State) -> usize {
+        self.superblocks.iter().filter(|superblock| superblock.state == state).count()
+    }
+
     pub(crate) fn state(&self, superblock: u32) -> State {
         self.of(superblock).state
     }

@@ -49,14 +49,6 @@ impl Stream {
             Self::Moved => IoClass::GcWrite,
         }
     }
-
-    /// Free superblocks that this stream leaves to others.
-    fn leaves(self) -> u32 {
-        match self {
-            Self::Host => collect::RESERVE,
-            Self::Moved => 0,
-        }
-    }
 }
 
 impl Streams {
@@ -82,12 +74,23 @@ pub(super) struct Placed<F> {
 }
 
 impl Set {
+    /// Free superblocks that `stream` leaves to others.
+    fn leaves(&self, stream: Stream) -> u32 {
+        match stream {
+            Stream::Host if self.jobs.wants_room.get() => {
+                collect::RESERVE + self.room_before_lockdown()
+            }
+            Stream::Host => collect::RESERVE,
+            Stream::Moved => 0,
+        }
+    }
+
     /// Waits until `stream` has a superblock to write to.
     pub(super) async fn open_superblock(&self, stream: Stream) {
         let open = &self.streams.open[stream as usize];
         while open.borrow().is_none() {
             let free = self.table.borrow().free();
-            if free > stream.leaves() {
+            if free > self.leaves(stream) {
                 let number = self.table.borrow_mut().open().expect("one is free");
                 let contents = Vec::with_capacity(self.layout.data_slots() as usize);
                 *open.borrow_mut() = Some(OpenSuperblock { number, next_unit: 0, contents });
