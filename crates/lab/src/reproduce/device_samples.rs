@@ -97,6 +97,6 @@ mod tests {
     #[test]
     fn stretches_of_time_have_a_point_each() {
         let points = over_time(&samples(), 10, |latency| latency.longest_us);
-        assert_eq!((points.len(), points[0]), (10, (0.0, 98.0)));
+        assert_eq!((points.len(), points[0]), (10, (0.0, 99.0)));
     }
 }
