@@ -229,7 +229,10 @@ impl SsdProfile {
             ));
         }
         let data = u64::from(layout.data_slots());
-        let reserved = 2 * self.reserved_per_half(&layout) + SPARE_SUPERBLOCKS;
+        // Before a lockdown there has to be room for all of the buffer.
+        let buffered = self.buffer.bytes / u64::from(self.sets) / u64::from(BLOCK_BYTES);
+        let buffered = buffered.div_ceil(data.max(1)) as u32;
+        let reserved = 2 * self.reserved_per_half(&layout) + SPARE_SUPERBLOCKS + buffered;
         let usable = u64::from(layout.superblocks.count().saturating_sub(reserved)) * data;
         if self.blocks_per_set() == 0 || self.blocks_per_set() > usable {
             problems.push(format!(
