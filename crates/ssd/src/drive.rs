@@ -208,8 +208,11 @@ impl BlockDevice for Ssd {
                 return Err(unreadable(lost));
             }
         };
+        // The link is asked for when the data are there, not before: in the meantime it carries what
+        // other sets have ready, however long this one's memory takes.
+        self.inner.handle.sleep_until(in_memory).await;
         let bytes = u64::from(blocks) * u64::from(BLOCK_BYTES) + COMMAND_BYTES;
-        let done = self.inner.to_host.book_from(in_memory, bytes);
+        let done = self.inner.to_host.book(bytes);
         self.inner.handle.sleep_until(done + self.inner.latency).await;
         Ok(read)
     }
