@@ -54,10 +54,13 @@ impl Set {
     async fn enter_dtwin(self: &Rc<Self>) {
         let earliest = self.windows.borrow().earliest_lockdown().expect("the set is in NDWIN");
         self.handle.sleep_until(earliest).await;
-        // In a lockdown no job runs: what the buffer needs has to be free before.
-        self.jobs.wants_room.set(true);
-        self.jobs.wake();
-        self.space_changed.wait_until(|| !self.jobs.wants_room.get()).await;
+        // In a lockdown no job runs: what the buffer needs has to be free before. Where it is, jobs
+        // that are under way are not waited for: they stop halfway.
+        if !self.has_room_for_buffer() {
+            self.jobs.wants_room.set(true);
+            self.jobs.wake();
+            self.space_changed.wait_until(|| !self.jobs.wants_room.get()).await;
+        }
         self.windows.borrow_mut().begin_lockdown(self.handle.now());
         self.windows_changed();
         if !self.planted.is(Fault::JobsInWindow) {
@@ -97,6 +100,8 @@ impl Set {
         self.jobs_gate.set_open(runs_jobs);
         self.flush_gate.set_open(empties);
         self.window_changed.notify_all();
+        // Who empties the buffer at the pace of collection goes on: in a lockdown there is none.
+        self.space_changed.notify_all();
         self.jobs.wake();
         self.flusher.wake();
     }
