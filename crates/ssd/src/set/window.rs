@@ -81,6 +81,10 @@ impl Set {
         self.count(|stats| stats.windows_entered += 1);
         self.end_window_at(deadline);
         self.arm_time_warning();
+        if self.room.waiting() > 0 {
+            // Writes that came in the lockdown have taken all room, and more wait for some.
+            self.leave_dtwin(Some(Event::Excursion));
+        }
     }
 
     /// Leaves the deterministic window, by the host's choice or because of `event`.
