@@ -247,7 +247,7 @@ impl BlockDevice for Ssd {
     async fn plm_config(&self, set: SetId) -> Result<PlmConfig, DeviceError> {
         let config = self.set(set)?.plm_config();
         self.complete().await;
-        Ok(config)
+        config.map_err(DeviceError::Refused)
     }
 
     async fn select_window(&self, set: SetId, window: WindowSelect) -> Result<(), DeviceError> {
@@ -258,7 +258,7 @@ impl BlockDevice for Ssd {
     async fn plm_log(&self, set: SetId, retains: bool) -> Result<PerSetLog, DeviceError> {
         let log = self.set(set)?.plm_log(!retains);
         self.complete().await;
-        Ok(log)
+        log.map_err(DeviceError::Refused)
     }
 
     async fn plm_events(&self) -> EventAggregate {

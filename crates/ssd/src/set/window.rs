@@ -23,8 +23,9 @@ impl Set {
         Ok(())
     }
 
-    pub(crate) fn plm_config(&self) -> PlmConfig {
-        self.windows.borrow().config()
+    pub(crate) fn plm_config(&self) -> Result<PlmConfig, Status> {
+        let windows = self.windows.borrow();
+        windows.is_supported().then(|| windows.config()).ok_or(Status::InvalidField)
     }
 
     /// Takes the set to a window; it is there when this returns. DTWIN is held back until NDWIN
@@ -138,12 +139,16 @@ impl Set {
     }
 
     /// The log page 0Ah. `clears` takes the events back.
-    pub(crate) fn plm_log(&self, clears: bool) -> PerSetLog {
-        let log = self.windows.borrow().log(self.handle.now(), self.lockdown_estimate());
-        if clears {
-            self.windows.borrow_mut().clear_events();
+    pub(crate) fn plm_log(&self, clears: bool) -> Result<PerSetLog, Status> {
+        let mut windows = self.windows.borrow_mut();
+        if !windows.is_supported() {
+            return Err(Status::InvalidLogPage);
         }
-        log
+        let log = windows.log(self.handle.now(), self.lockdown_estimate());
+        if clears {
+            windows.clear_events();
+        }
+        Ok(log)
     }
 
     pub(crate) fn has_events(&self) -> bool {
