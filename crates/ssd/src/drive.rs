@@ -1,13 +1,16 @@
 //! The drive: sets side by side behind one host link.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use flash::{CutReport, FlashStats};
-use runtime::{Handle, Nanos, Pipe, Rng};
+use runtime::{Handle, Nanos, Notify, Pipe, Rng};
 
 use crate::block::{BLOCK_BYTES, Block};
 use crate::device::{BlockDevice, DeviceError, SetShape};
-use crate::nvme::{EventAggregate, PerSetLog, PlmConfig, SetId, Status, WindowSelect};
+use crate::nvme::{
+    AsyncEventConfig, EventAggregate, PerSetLog, PlmConfig, SetId, Status, WindowSelect,
+};
 use crate::planted::Planted;
 use crate::prefill::Precondition;
 use crate::profile::SsdProfile;
@@ -15,7 +18,7 @@ use crate::set::{Parts, Set, SetImage};
 use crate::stats::SetStats;
 
 /// Bytes of a command or completion on the link, besides data.
-const COMMAND_BYTES: u64 = 64;
+pub(crate) const COMMAND_BYTES: u64 = 64;
 
 /// A block drive. Clones are handles to the same drive.
 #[derive(Clone)]
@@ -30,6 +33,22 @@ struct Inner {
     to_drive: Pipe,
     to_host: Pipe,
     latency: Nanos,
+    events: Rc<EventBell>,
+    event_config: Cell<AsyncEventConfig>,
+}
+
+/// Rings when a set records an event.
+#[derive(Default)]
+pub(crate) struct EventBell {
+    recorded: Notify,
+    /// The host was told, and has not looked yet.
+    is_announced: Cell<bool>,
+}
+
+impl EventBell {
+    pub(crate) fn ring(&self) {
+        self.recorded.notify_all();
+    }
 }
 
 /// A drive without power.
@@ -69,9 +88,11 @@ impl Ssd {
     ) -> Self {
         let profile = Rc::new(profile.clone());
         let mut rng = handle.rng("precondition");
-        let sets = (0..profile.sets)
-            .map(|_| Set::format(parts(handle, &profile, planted), precondition, rng.next_u64()));
-        Self::of_sets(handle, &profile, sets.collect())
+        let events = Rc::new(EventBell::default());
+        let parts = Parts { handle: handle.clone(), profile: Rc::clone(&profile), planted, events };
+        let sets =
+            (0..profile.sets).map(|_| Set::format(parts.clone(), precondition, rng.next_u64()));
+        Self::of_sets(&parts, sets.collect())
     }
 
     /// A drive that gets power again. Returns when every set takes commands.
@@ -82,27 +103,28 @@ impl Ssd {
         planted: Planted,
     ) -> Self {
         let profile = Rc::new(profile.clone());
+        let events = Rc::new(EventBell::default());
+        let parts = Parts { handle: handle.clone(), profile, planted, events };
         let recoveries: Vec<_> = image
             .sets
             .into_iter()
-            .map(|image| {
-                let parts = parts(handle, &profile, planted);
-                handle.spawn("recovery", Set::recover(parts, image))
-            })
+            .map(|image| handle.spawn("recovery", Set::recover(parts.clone(), image)))
             .collect();
         let mut sets = Vec::with_capacity(recoveries.len());
         for recovery in recoveries {
             sets.push(recovery.await);
         }
-        Self::of_sets(handle, &profile, sets)
+        Self::of_sets(&parts, sets)
     }
 
-    fn of_sets(handle: &Handle, profile: &Rc<SsdProfile>, sets: Vec<Rc<Set>>) -> Self {
-        let host = &profile.host;
+    fn of_sets(parts: &Parts, sets: Vec<Rc<Set>>) -> Self {
+        let (handle, host) = (&parts.handle, &parts.profile.host);
         let inner = Inner {
             handle: handle.clone(),
-            profile: Rc::clone(profile),
+            profile: Rc::clone(&parts.profile),
             sets,
+            events: Rc::clone(&parts.events),
+            event_config: Cell::default(),
             to_drive: Pipe::new(handle.clone(), host.write_mb_per_s),
             to_host: Pipe::new(handle.clone(), host.read_mb_per_s),
             latency: Nanos::from_micros_f64(host.latency_us),
@@ -168,14 +190,36 @@ impl Ssd {
         self.inner.handle.sleep_until(done + self.inner.latency).await;
     }
 
+    /// Waits until a set has an event that the host was not told of, and wants to be.
+    pub(crate) async fn next_event(&self) {
+        let bell = &self.inner.events;
+        let is_due = || {
+            let wants = self.inner.event_config.get().event_aggregate();
+            wants && !bell.is_announced.get() && self.inner.sets.iter().any(|set| set.has_events())
+        };
+        bell.recorded.wait_until(is_due).await;
+        bell.is_announced.set(true);
+    }
+
+    /// The host has read which sets have events: it is told of the next one.
+    pub(crate) fn event_was_heard(&self) {
+        self.inner.events.is_announced.set(false);
+        self.inner.events.ring();
+    }
+
+    pub(crate) fn event_config(&self) -> AsyncEventConfig {
+        self.inner.event_config.get()
+    }
+
+    pub(crate) fn set_event_config(&self, config: AsyncEventConfig) {
+        self.inner.event_config.set(config);
+        self.inner.events.ring();
+    }
+
     async fn refused_or_done(&self, done: Result<(), Status>) -> Result<(), DeviceError> {
         self.complete().await;
         done.map_err(DeviceError::Refused)
     }
-}
-
-fn parts(handle: &Handle, profile: &Rc<SsdProfile>, planted: Planted) -> Parts {
-    Parts { handle: handle.clone(), profile: Rc::clone(profile), planted }
 }
 
 fn set_id(index: usize) -> SetId {

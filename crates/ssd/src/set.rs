@@ -30,6 +30,7 @@ pub(crate) use power::SetImage;
 
 use crate::block::BLOCK_BYTES;
 use crate::buffer::Buffer;
+use crate::drive::EventBell;
 use crate::gate::Gate;
 use crate::layout::Layout;
 use crate::mapping::Mapping;
@@ -96,6 +97,7 @@ pub(crate) struct Set {
     space_changed: Notify,
     stats: Cell<SetStats>,
     planted: Planted,
+    events: Rc<EventBell>,
 }
 
 /// Times of the profile in the unit the simulation counts in.
@@ -109,10 +111,12 @@ struct Times {
 }
 
 /// What a set is made from.
+#[derive(Clone)]
 pub(crate) struct Parts {
     pub handle: Handle,
     pub profile: Rc<SsdProfile>,
     pub planted: Planted,
+    pub events: Rc<EventBell>,
 }
 
 impl Set {
@@ -130,7 +134,7 @@ impl Set {
     }
 
     fn new(parts: Parts, array: NandArray, prefill: Option<Rc<Prefill>>) -> Rc<Self> {
-        let Parts { handle, profile, planted } = parts;
+        let Parts { handle, profile, planted, events } = parts;
         let flash_profile = profile.flash_of_set();
         let geometry = flash_profile.geometry.clone();
         let layout = Layout::new(&geometry);
@@ -176,6 +180,7 @@ impl Set {
             space_changed: Notify::default(),
             stats: Cell::default(),
             planted,
+            events,
             handle,
             profile,
             layout,

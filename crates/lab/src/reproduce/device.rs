@@ -8,7 +8,7 @@ use runtime::{Nanos, Runtime};
 use ssd::nvme::{PlmConfig, SetId, Thresholds, WindowSelect};
 use ssd::{BLOCK_BYTES, BlockDevice, Precondition, SetReport, Ssd, SsdProfile};
 
-use super::device_arithmetic::{self, Bounds};
+use super::device_arithmetic::Bounds;
 use super::device_clients::{self as clients, Clock, Place, Sample};
 use super::jobs::{Job, run_all};
 use super::stand::Failure;
@@ -125,8 +125,9 @@ pub(super) struct Measured {
     pub curve: Vec<Point>,
     /// What arithmetic says of such reads, on the baseline.
     pub bounds: Bounds,
-    /// What it says of a read alone, by page type.
+    /// What it says of a read alone, by page type, on the baseline and on the prototype.
     pub alone_us: Vec<f64>,
+    pub alone_in_set_us: Vec<f64>,
 }
 
 enum Outcome {
@@ -177,7 +178,8 @@ pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
     else {
         unreachable!("results come in the order of the jobs")
     };
-    let baseline = SsdProfile::load(BASELINE).map_err(|error| error.to_string())?;
+    let load = |name| SsdProfile::load(name).map_err(|error| error.to_string());
+    let (baseline, prototype) = (load(BASELINE)?, load(PROTOTYPE)?);
     Ok(Measured {
         buffer_flush,
         collection,
@@ -192,7 +194,8 @@ pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
         undisturbed,
         curve,
         bounds: Bounds::of(&baseline),
-        alone_us: device_arithmetic::alone_us(&baseline),
+        alone_us: baseline.read_alone_us(),
+        alone_in_set_us: prototype.read_alone_us(),
     })
 }
 

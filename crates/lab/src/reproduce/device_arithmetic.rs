@@ -43,16 +43,3 @@ fn transfer_us(profile: &SsdProfile) -> f64 {
     let share = f64::from(BLOCK_BYTES) / f64::from(geometry.page_bytes);
     f64::from(geometry.transfer_bytes) * share / profile.flash.timing.channel_mb_per_s
 }
-
-/// How long a read takes that meets no other, by page type, in microseconds.
-pub(super) fn alone_us(profile: &SsdProfile) -> Vec<f64> {
-    let (controller, timing) = (&profile.controller, &profile.flash.timing);
-    let block = f64::from(BLOCK_BYTES);
-    let memory_us =
-        block / (profile.dram.mb_per_s / f64::from(profile.sets)) + profile.dram.access_ns / 1e3;
-    // A command or completion of 64 bytes comes with it.
-    let link_us = (block + 64.0) / profile.host.read_mb_per_s + profile.host.latency_us;
-    let around = controller.command_us + controller.pipeline_us + memory_us + link_us;
-    let flash = |sense: &f64| timing.command_us + sense + transfer_us(profile);
-    timing.read_us.iter().map(|sense| around + flash(sense)).collect()
-}

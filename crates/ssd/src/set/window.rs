@@ -93,6 +93,7 @@ impl Set {
         self.windows.borrow_mut().leave_dtwin(self.handle.now(), event);
         if event.is_some() {
             self.count(|stats| stats.windows_broken += 1);
+            self.announce_events();
         }
         self.windows_changed();
     }
@@ -129,6 +130,7 @@ impl Set {
             set.handle.sleep_until(at.max(set.handle.now())).await;
             if set.is_in_dtwin(generation) {
                 set.windows.borrow_mut().warn(set.handle.now());
+                set.announce_events();
             }
         });
     }
@@ -149,6 +151,13 @@ impl Set {
             windows.clear_events();
         }
         Ok(log)
+    }
+
+    /// Tells the host, if there is something to tell.
+    pub(super) fn announce_events(&self) {
+        if self.has_events() {
+            self.events.ring();
+        }
     }
 
     pub(crate) fn has_events(&self) -> bool {
