@@ -87,7 +87,9 @@ impl Set {
         let open = &self.streams.open[stream as usize];
         while open.borrow().is_none() {
             let free = self.table.borrow().free();
-            if free > stream.leaves() {
+            // What is made free for a lockdown is for the lockdown: or it would never be enough.
+            let is_kept = stream == Stream::Host && self.jobs.wants_room.get();
+            if free > stream.leaves() && !is_kept {
                 let number = self.table.borrow_mut().open().expect("one is free");
                 let contents = Vec::with_capacity(self.layout.data_slots() as usize);
                 *open.borrow_mut() = Some(OpenSuperblock { number, next_unit: 0, contents });
