@@ -19,6 +19,7 @@ impl Set {
         }
         self.windows.borrow_mut().configure(config, self.handle.now());
         self.arm_time_warning();
+        self.announce_events();
         self.windows_changed();
         Ok(())
     }
@@ -82,6 +83,7 @@ impl Set {
         self.count(|stats| stats.windows_entered += 1);
         self.end_window_at(deadline);
         self.arm_time_warning();
+        self.announce_events();
         if self.room.waiting() > 0 {
             // Writes that came in the lockdown have taken all room, and more wait for some.
             self.leave_dtwin(Some(Event::Excursion));
@@ -149,13 +151,14 @@ impl Set {
         let log = windows.log(self.handle.now(), self.lockdown_estimate());
         if clears {
             windows.clear_events();
+            self.is_listed.set(false);
         }
         Ok(log)
     }
 
-    /// Tells the host, if there is something to tell.
+    /// Tells the host if the set has come to be among those with events.
     pub(super) fn announce_events(&self) {
-        if self.has_events() {
+        if self.has_events() && !self.is_listed.replace(true) {
             self.events.ring();
         }
     }
