@@ -37,17 +37,20 @@ struct Inner {
     event_config: Cell<AsyncEventConfig>,
 }
 
-/// Rings when a set records an event.
+/// Rings when a set comes to be among those with events.
 #[derive(Default)]
 pub(crate) struct EventBell {
-    recorded: Notify,
+    changed: Notify,
+    /// A set was added since the host last read which ones have events.
+    is_due: Cell<bool>,
     /// The host was told, and has not looked yet.
     is_announced: Cell<bool>,
 }
 
 impl EventBell {
     pub(crate) fn ring(&self) {
-        self.recorded.notify_all();
+        self.is_due.set(true);
+        self.changed.notify_all();
     }
 }
 
@@ -195,16 +198,17 @@ impl Ssd {
         let bell = &self.inner.events;
         let is_due = || {
             let wants = self.inner.event_config.get().event_aggregate();
-            wants && !bell.is_announced.get() && self.inner.sets.iter().any(|set| set.has_events())
+            let is_new = bell.is_due.get() && !bell.is_announced.get();
+            wants && is_new && self.inner.sets.iter().any(|set| set.has_events())
         };
-        bell.recorded.wait_until(is_due).await;
+        bell.changed.wait_until(is_due).await;
         bell.is_announced.set(true);
     }
 
-    /// The host has read which sets have events: it is told of the next one.
+    /// The host has read which sets have events: it is told when another is added.
     pub(crate) fn event_was_heard(&self) {
         self.inner.events.is_announced.set(false);
-        self.inner.events.ring();
+        self.inner.events.is_due.set(false);
     }
 
     pub(crate) fn event_config(&self) -> AsyncEventConfig {
@@ -213,7 +217,7 @@ impl Ssd {
 
     pub(crate) fn set_event_config(&self, config: AsyncEventConfig) {
         self.inner.event_config.set(config);
-        self.inner.events.ring();
+        self.inner.events.changed.notify_all();
     }
 
     async fn refused_or_done(&self, done: Result<(), Status>) -> Result<(), DeviceError> {
@@ -252,8 +256,11 @@ impl BlockDevice for Ssd {
                 return Err(unreadable(lost));
             }
         };
+        // The link is asked for when the data are there, not before: in the meantime it carries what
+        // other sets have ready, however long this one's memory takes.
+        self.inner.handle.sleep_until(in_memory).await;
         let bytes = u64::from(blocks) * u64::from(BLOCK_BYTES) + COMMAND_BYTES;
-        let done = self.inner.to_host.book_from(in_memory, bytes);
+        let done = self.inner.to_host.book(bytes);
         self.inner.handle.sleep_until(done + self.inner.latency).await;
         Ok(read)
     }
@@ -288,7 +295,7 @@ impl BlockDevice for Ssd {
     async fn plm_config(&self, set: SetId) -> Result<PlmConfig, DeviceError> {
         let config = self.set(set)?.plm_config();
         self.complete().await;
-        Ok(config)
+        config.map_err(DeviceError::Refused)
     }
 
     async fn select_window(&self, set: SetId, window: WindowSelect) -> Result<(), DeviceError> {
@@ -299,7 +306,7 @@ impl BlockDevice for Ssd {
     async fn plm_log(&self, set: SetId, retains: bool) -> Result<PerSetLog, DeviceError> {
         let log = self.set(set)?.plm_log(!retains);
         self.complete().await;
-        Ok(log)
+        log.map_err(DeviceError::Refused)
     }
 
     async fn plm_events(&self) -> EventAggregate {

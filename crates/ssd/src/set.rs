@@ -98,6 +98,8 @@ pub(crate) struct Set {
     stats: Cell<SetStats>,
     planted: Planted,
     events: Rc<EventBell>,
+    /// The bell has been rung for the events that there are.
+    is_listed: Cell<bool>,
 }
 
 /// Times of the profile in the unit the simulation counts in.
@@ -181,6 +183,7 @@ impl Set {
             stats: Cell::default(),
             planted,
             events,
+            is_listed: Cell::new(false),
             handle,
             profile,
             layout,

@@ -352,8 +352,14 @@ impl Set {
     /// returns ends.
     async fn copy(self: &Rc<Self>, moving: Vec<Moving>) -> JoinHandle<()> {
         let bound = self.streams.bounds[Stream::Moved as usize].acquire(1).await;
-        self.open_superblock(Stream::Moved).await;
-        let inside = self.jobs_gate.enter().await;
+        let inside = loop {
+            self.open_superblock(Stream::Moved).await;
+            let inside = self.jobs_gate.enter().await;
+            if !self.is_next_block_spent(Stream::Moved) {
+                break inside;
+            }
+            self.skip_unit(Stream::Moved, inside);
+        };
         let is_new = self.planted.is(Fault::CopyAsNew);
         let versions = moving.iter().map(|moving| Versioned {
             sequence: if is_new { self.next_sequence() } else { moving.version.sequence },

@@ -87,7 +87,9 @@ impl Set {
         let open = &self.streams.open[stream as usize];
         while open.borrow().is_none() {
             let free = self.table.borrow().free();
-            if free > stream.leaves() {
+            // What is made free for a lockdown is for the lockdown: or it would never be enough.
+            let is_kept = stream == Stream::Host && self.jobs.wants_room.get();
+            if free > stream.leaves() && !is_kept {
                 let number = self.table.borrow_mut().open().expect("one is free");
                 let contents = Vec::with_capacity(self.layout.data_slots() as usize);
                 *open.borrow_mut() = Some(OpenSuperblock { number, next_unit: 0, contents });
@@ -134,6 +136,29 @@ impl Set {
         let program = self.flash.program(page, images, stream.class());
         let first = self.layout.first(superblock).0 + unit * self.layout.slots_per_unit;
         Placed { first: Slot(first), superblock, program }
+    }
+
+    /// Whether the block that comes next in `stream` was read so often since its erase that what is
+    /// written there would have to move at once, and its reads would end a window. A superblock must
+    /// be open.
+    pub(super) fn is_next_block_spent(&self, stream: Stream) -> bool {
+        let open = self.streams.open[stream as usize].borrow();
+        let open = open.as_ref().expect("a superblock was opened first");
+        let index = open.next_unit * self.layout.pages_per_unit;
+        let page = self.layout.superblocks.page(open.number, index);
+        let (block, _) = self.flash.geometry().locate(page);
+        let reads = self.flash.with_array(|array| array.read_count(block));
+        reads >= self.profile.background.reclaim_reads
+    }
+
+    /// Fills the next unit of `stream` with nothing. `held` is let go when that has landed.
+    pub(super) fn skip_unit<T: 'static>(self: &Rc<Self>, stream: Stream, held: T) {
+        let placed = self.place(stream, Vec::new());
+        let set = Rc::clone(self);
+        self.handle.spawn("skipped", async move {
+            set.land(placed, Vec::new()).await;
+            drop(held);
+        });
     }
 
     /// A program in `superblock` has ended.

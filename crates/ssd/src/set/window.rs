@@ -19,12 +19,14 @@ impl Set {
         }
         self.windows.borrow_mut().configure(config, self.handle.now());
         self.arm_time_warning();
+        self.announce_events();
         self.windows_changed();
         Ok(())
     }
 
-    pub(crate) fn plm_config(&self) -> PlmConfig {
-        self.windows.borrow().config()
+    pub(crate) fn plm_config(&self) -> Result<PlmConfig, Status> {
+        let windows = self.windows.borrow();
+        windows.is_supported().then(|| windows.config()).ok_or(Status::InvalidField)
     }
 
     /// Takes the set to a window; it is there when this returns. DTWIN is held back until NDWIN
@@ -54,10 +56,13 @@ impl Set {
     async fn enter_dtwin(self: &Rc<Self>) {
         let earliest = self.windows.borrow().earliest_lockdown().expect("the set is in NDWIN");
         self.handle.sleep_until(earliest).await;
-        // In a lockdown no job runs: what the buffer needs has to be free before.
-        self.jobs.wants_room.set(true);
-        self.jobs.wake();
-        self.space_changed.wait_until(|| !self.jobs.wants_room.get()).await;
+        // In a lockdown no job runs: what the buffer needs has to be free before. Where it is, jobs
+        // that are under way are not waited for: they stop halfway.
+        if !self.has_room_for_buffer() {
+            self.jobs.wants_room.set(true);
+            self.jobs.wake();
+            self.space_changed.wait_until(|| !self.jobs.wants_room.get()).await;
+        }
         self.windows.borrow_mut().begin_lockdown(self.handle.now());
         self.windows_changed();
         if !self.planted.is(Fault::JobsInWindow) {
@@ -78,6 +83,11 @@ impl Set {
         self.count(|stats| stats.windows_entered += 1);
         self.end_window_at(deadline);
         self.arm_time_warning();
+        self.announce_events();
+        if self.room.waiting() > 0 {
+            // Writes that came in the lockdown have taken all room, and more wait for some.
+            self.leave_dtwin(Some(Event::Excursion));
+        }
     }
 
     /// Leaves the deterministic window, by the host's choice or because of `event`.
@@ -98,6 +108,8 @@ impl Set {
         self.jobs_gate.set_open(runs_jobs);
         self.flush_gate.set_open(empties);
         self.window_changed.notify_all();
+        // Who empties the buffer at the pace of collection goes on: in a lockdown there is none.
+        self.space_changed.notify_all();
         self.jobs.wake();
         self.flusher.wake();
     }
@@ -131,17 +143,22 @@ impl Set {
     }
 
     /// The log page 0Ah. `clears` takes the events back.
-    pub(crate) fn plm_log(&self, clears: bool) -> PerSetLog {
-        let log = self.windows.borrow().log(self.handle.now(), self.lockdown_estimate());
-        if clears {
-            self.windows.borrow_mut().clear_events();
+    pub(crate) fn plm_log(&self, clears: bool) -> Result<PerSetLog, Status> {
+        let mut windows = self.windows.borrow_mut();
+        if !windows.is_supported() {
+            return Err(Status::InvalidLogPage);
         }
-        log
+        let log = windows.log(self.handle.now(), self.lockdown_estimate());
+        if clears {
+            windows.clear_events();
+            self.is_listed.set(false);
+        }
+        Ok(log)
     }
 
-    /// Tells the host, if there is something to tell.
+    /// Tells the host if the set has come to be among those with events.
     pub(super) fn announce_events(&self) {
-        if self.has_events() {
+        if self.has_events() && !self.is_listed.replace(true) {
             self.events.ring();
         }
     }
