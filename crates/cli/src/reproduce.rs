@@ -35,6 +35,8 @@ enum PaperName {
     Pink,
     /// IterKVSSD (SYSTOR'23): snapshot iterators, index and value prefetch
     Iter,
+    /// Vigil-KV's hardware (USENIX ATC'22): NVM sets and predictable-latency windows
+    Device,
 }
 
 impl From<PaperName> for Paper {
@@ -42,6 +44,7 @@ impl From<PaperName> for Paper {
         match name {
             PaperName::Pink => Self::Pink,
             PaperName::Iter => Self::Iter,
+            PaperName::Device => Self::Device,
         }
     }
 }

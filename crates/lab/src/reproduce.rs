@@ -5,6 +5,11 @@
 //! nothing is set per design to meet a published value. Where a direction does not hold, the report
 //! says so and what was measured about the cause.
 
+mod device;
+mod device_arithmetic;
+mod device_clients;
+mod device_report;
+mod device_samples;
 mod iter;
 mod iter_measured;
 mod iter_report;
@@ -27,6 +32,8 @@ pub enum Paper {
     Pink,
     /// IterKVSSD (SYSTOR'23): snapshot iterators, index and value prefetch.
     Iter,
+    /// Vigil-KV's hardware (USENIX ATC'22): a block drive with predictable-latency windows.
+    Device,
 }
 
 impl Paper {
@@ -35,6 +42,7 @@ impl Paper {
         match self {
             Self::Pink => "pink",
             Self::Iter => "iter",
+            Self::Device => "device",
         }
     }
 }
@@ -108,5 +116,6 @@ pub fn run(plan: &Plan<'_>) -> Result<Report, String> {
     match plan.paper {
         Paper::Pink => Ok(pink_report::report(plan, &pink::measure(plan)?)),
         Paper::Iter => Ok(iter_report::report(plan, &iter::measure(plan)?)),
+        Paper::Device => Ok(device_report::report(plan, &device::measure(plan)?)),
     }
 }

@@ -1,13 +1,16 @@
 //! The drive: sets side by side behind one host link.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use flash::{CutReport, FlashStats};
-use runtime::{Handle, JoinHandle, Nanos, Pipe, Rng};
+use runtime::{Handle, JoinHandle, Nanos, Notify, Pipe, Rng};
 
 use crate::block::{BLOCK_BYTES, Block};
 use crate::device::{BlockDevice, DeviceError, SetShape};
-use crate::nvme::{EventAggregate, PerSetLog, PlmConfig, SetId, Status, WindowSelect};
+use crate::nvme::{
+    AsyncEventConfig, EventAggregate, PerSetLog, PlmConfig, SetId, Status, WindowSelect,
+};
 use crate::planted::Planted;
 use crate::prefill::Precondition;
 use crate::profile::SsdProfile;
@@ -15,7 +18,7 @@ use crate::set::{Parts, Set, SetImage};
 use crate::stats::SetStats;
 
 /// Bytes of a command or completion on the link, besides data.
-const COMMAND_BYTES: u64 = 64;
+pub(crate) const COMMAND_BYTES: u64 = 64;
 
 /// A block drive. Clones are handles to the same drive.
 #[derive(Clone)]
@@ -30,6 +33,25 @@ struct Inner {
     to_drive: Pipe,
     to_host: Pipe,
     latency: Nanos,
+    events: Rc<EventBell>,
+    event_config: Cell<AsyncEventConfig>,
+}
+
+/// Rings when a set comes to be among those with events.
+#[derive(Default)]
+pub(crate) struct EventBell {
+    changed: Notify,
+    /// A set was added since the host last read which ones have events.
+    is_due: Cell<bool>,
+    /// The host was told, and has not looked yet.
+    is_announced: Cell<bool>,
+}
+
+impl EventBell {
+    pub(crate) fn ring(&self) {
+        self.is_due.set(true);
+        self.changed.notify_all();
+    }
 }
 
 /// A drive without power.
@@ -39,8 +61,7 @@ pub struct SsdImage {
 
 /// A drive that has power again and is on its way up.
 pub struct Recovery {
-    handle: Handle,
-    profile: Rc<SsdProfile>,
+    parts: Parts,
     sets: Vec<Rc<Set>>,
     under_way: Vec<JoinHandle<()>>,
 }
@@ -77,9 +98,11 @@ impl Ssd {
     ) -> Self {
         let profile = Rc::new(profile.clone());
         let mut rng = handle.rng("precondition");
-        let sets = (0..profile.sets)
-            .map(|_| Set::format(parts(handle, &profile, planted), precondition, rng.next_u64()));
-        Self::of_sets(handle, &profile, sets.collect())
+        let events = Rc::new(EventBell::default());
+        let parts = Parts { handle: handle.clone(), profile: Rc::clone(&profile), planted, events };
+        let sets =
+            (0..profile.sets).map(|_| Set::format(parts.clone(), precondition, rng.next_u64()));
+        Self::of_sets(&parts, sets.collect())
     }
 
     /// A drive that gets power again. Returns when every set takes commands.
@@ -92,12 +115,14 @@ impl Ssd {
         Recovery::begin(handle, profile, image, planted).finish().await
     }
 
-    fn of_sets(handle: &Handle, profile: &Rc<SsdProfile>, sets: Vec<Rc<Set>>) -> Self {
-        let host = &profile.host;
+    fn of_sets(parts: &Parts, sets: Vec<Rc<Set>>) -> Self {
+        let (handle, host) = (&parts.handle, &parts.profile.host);
         let inner = Inner {
             handle: handle.clone(),
-            profile: Rc::clone(profile),
+            profile: Rc::clone(&parts.profile),
             sets,
+            events: Rc::clone(&parts.events),
+            event_config: Cell::default(),
             to_drive: Pipe::new(handle.clone(), host.write_mb_per_s),
             to_host: Pipe::new(handle.clone(), host.read_mb_per_s),
             latency: Nanos::from_micros_f64(host.latency_us),
@@ -161,6 +186,33 @@ impl Ssd {
         self.inner.handle.sleep_until(done + self.inner.latency).await;
     }
 
+    /// Waits until a set has an event that the host was not told of, and wants to be.
+    pub(crate) async fn next_event(&self) {
+        let bell = &self.inner.events;
+        let is_due = || {
+            let wants = self.inner.event_config.get().event_aggregate();
+            let is_new = bell.is_due.get() && !bell.is_announced.get();
+            wants && is_new && self.inner.sets.iter().any(|set| set.has_events())
+        };
+        bell.changed.wait_until(is_due).await;
+        bell.is_announced.set(true);
+    }
+
+    /// The host has read which sets have events: it is told when another is added.
+    pub(crate) fn event_was_heard(&self) {
+        self.inner.events.is_announced.set(false);
+        self.inner.events.is_due.set(false);
+    }
+
+    pub(crate) fn event_config(&self) -> AsyncEventConfig {
+        self.inner.event_config.get()
+    }
+
+    pub(crate) fn set_event_config(&self, config: AsyncEventConfig) {
+        self.inner.event_config.set(config);
+        self.inner.events.changed.notify_all();
+    }
+
     async fn refused_or_done(&self, done: Result<(), Status>) -> Result<(), DeviceError> {
         self.complete().await;
         done.map_err(DeviceError::Refused)
@@ -171,11 +223,13 @@ impl Recovery {
     /// Gives `image` power again.
     pub fn begin(handle: &Handle, profile: &SsdProfile, image: SsdImage, planted: Planted) -> Self {
         let profile = Rc::new(profile.clone());
-        let new = |image| Set::power_up(parts(handle, &profile, planted), image);
+        let events = Rc::new(EventBell::default());
+        let parts = Parts { handle: handle.clone(), profile, planted, events };
+        let new = |image| Set::power_up(parts.clone(), image);
         let sets: Vec<_> = image.sets.into_iter().map(new).collect();
         let recover = |set: &Rc<Set>| handle.spawn("recovery", Rc::clone(set).recover());
         let under_way = sets.iter().map(recover).collect();
-        Self { handle: handle.clone(), profile, sets, under_way }
+        Self { parts, sets, under_way }
     }
 
     /// The drive, when every set takes commands.
@@ -183,7 +237,7 @@ impl Recovery {
         for recovery in self.under_way {
             recovery.await;
         }
-        Ssd::of_sets(&self.handle, &self.profile, self.sets)
+        Ssd::of_sets(&self.parts, self.sets)
     }
 
     /// Whether every set takes commands.
@@ -205,10 +259,6 @@ impl Recovery {
 fn power_cut(sets: &[Rc<Set>], rng: &mut Rng) -> (SsdImage, Vec<CutReport>) {
     let (sets, reports) = sets.iter().map(|set| set.power_cut(rng)).unzip();
     (SsdImage { sets }, reports)
-}
-
-fn parts(handle: &Handle, profile: &Rc<SsdProfile>, planted: Planted) -> Parts {
-    Parts { handle: handle.clone(), profile: Rc::clone(profile), planted }
 }
 
 fn set_id(index: usize) -> SetId {
@@ -241,8 +291,11 @@ impl BlockDevice for Ssd {
                 return Err(unreadable(lost));
             }
         };
+        // The link is asked for when the data are there, not before: in the meantime it carries what
+        // other sets have ready, however long this one's memory takes.
+        self.inner.handle.sleep_until(in_memory).await;
         let bytes = u64::from(blocks) * u64::from(BLOCK_BYTES) + COMMAND_BYTES;
-        let done = self.inner.to_host.book_from(in_memory, bytes);
+        let done = self.inner.to_host.book(bytes);
         self.inner.handle.sleep_until(done + self.inner.latency).await;
         Ok(read)
     }
@@ -277,7 +330,7 @@ impl BlockDevice for Ssd {
     async fn plm_config(&self, set: SetId) -> Result<PlmConfig, DeviceError> {
         let config = self.set(set)?.plm_config();
         self.complete().await;
-        Ok(config)
+        config.map_err(DeviceError::Refused)
     }
 
     async fn select_window(&self, set: SetId, window: WindowSelect) -> Result<(), DeviceError> {
@@ -288,7 +341,7 @@ impl BlockDevice for Ssd {
     async fn plm_log(&self, set: SetId, retains: bool) -> Result<PerSetLog, DeviceError> {
         let log = self.set(set)?.plm_log(!retains);
         self.complete().await;
-        Ok(log)
+        log.map_err(DeviceError::Refused)
     }
 
     async fn plm_events(&self) -> EventAggregate {

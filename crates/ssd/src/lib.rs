@@ -1,7 +1,7 @@
 //! A block drive on flash, in virtual time: what Vigil-KV (USENIX ATC'22) calls its hardware.
 //!
 //! ```text
-//!   Ssd .......... host link, commands; implements BlockDevice       (drive.rs, device.rs)
+//!   Ssd .......... host link, commands; implements BlockDevice       (drive.rs, device.rs, admin.rs)
 //!    `- Set ...... one NVM set: a firmware with resources of its own  (set.rs, set/)
 //!        |- Windows .. NDWIN, lockdown, DTWIN: decisions              (windows.rs)
 //!        |- Buffer ... newest versions not on flash yet               (buffer.rs)
@@ -15,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+mod admin;
 mod block;
 mod buffer;
 mod device;
@@ -35,6 +36,7 @@ mod table;
 mod trims;
 mod windows;
 
+pub use admin::{AdminCommand, AdminCompletion};
 pub use block::{BLOCK_BYTES, Block};
 pub use device::{BlockDevice, DeviceError, SetShape};
 pub use drive::{Recovery, SetReport, Ssd, SsdImage};

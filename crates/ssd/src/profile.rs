@@ -184,6 +184,24 @@ impl SsdProfile {
         FlashProfile { geometry, ..self.flash.clone() }
     }
 
+    /// How long a read of one block takes that meets no other, by page type, in microseconds: the
+    /// sum of its steps.
+    pub fn read_alone_us(&self) -> Vec<f64> {
+        let (controller, timing, geometry) =
+            (&self.controller, &self.flash.timing, &self.flash.geometry);
+        let block = f64::from(BLOCK_BYTES);
+        let memory_us =
+            block / (self.dram.mb_per_s / f64::from(self.sets)) + self.dram.access_ns / 1e3;
+        let link_us = (block + f64::from(crate::drive::COMMAND_BYTES as u32))
+            / self.host.read_mb_per_s
+            + self.host.latency_us;
+        let part = block / f64::from(geometry.page_bytes);
+        let transfer_us = f64::from(geometry.transfer_bytes) * part / timing.channel_mb_per_s;
+        let around = controller.command_us + controller.pipeline_us + memory_us + link_us;
+        let flash = |sense: &f64| timing.command_us + sense + transfer_us;
+        timing.read_us.iter().map(|sense| around + flash(sense)).collect()
+    }
+
     /// Superblocks at the beginning of each set that hold what is saved when power fails.
     pub(crate) fn reserved_per_half(&self, layout: &Layout) -> u32 {
         let sets = u64::from(self.sets);

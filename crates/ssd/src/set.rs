@@ -30,6 +30,7 @@ pub(crate) use power::SetImage;
 
 use crate::block::BLOCK_BYTES;
 use crate::buffer::Buffer;
+use crate::drive::EventBell;
 use crate::gate::Gate;
 use crate::layout::Layout;
 use crate::mapping::Mapping;
@@ -98,6 +99,9 @@ pub(crate) struct Set {
     /// It takes commands: from the beginning, or since it has recovered.
     is_up: Cell<bool>,
     planted: Planted,
+    events: Rc<EventBell>,
+    /// The bell has been rung for the events that there are.
+    is_listed: Cell<bool>,
 }
 
 /// Times of the profile in the unit the simulation counts in.
@@ -111,10 +115,12 @@ struct Times {
 }
 
 /// What a set is made from.
+#[derive(Clone)]
 pub(crate) struct Parts {
     pub handle: Handle,
     pub profile: Rc<SsdProfile>,
     pub planted: Planted,
+    pub events: Rc<EventBell>,
 }
 
 impl Set {
@@ -132,7 +138,7 @@ impl Set {
     }
 
     fn new(parts: Parts, array: NandArray, prefill: Option<Rc<Prefill>>) -> Rc<Self> {
-        let Parts { handle, profile, planted } = parts;
+        let Parts { handle, profile, planted, events } = parts;
         let flash_profile = profile.flash_of_set();
         let geometry = flash_profile.geometry.clone();
         let layout = Layout::new(&geometry);
@@ -179,6 +185,8 @@ impl Set {
             stats: Cell::default(),
             is_up: Cell::new(false),
             planted,
+            events,
+            is_listed: Cell::new(false),
             handle,
             profile,
             layout,

@@ -117,6 +117,7 @@ impl Windows {
             (true, _) => {}
         }
         self.config = config;
+        self.warn(now);
     }
 
     /// When the set may begin to leave NDWIN.
@@ -138,6 +139,7 @@ impl Windows {
         assert!(matches!(self.window, Window::Lockdown { .. }), "lockdown comes first");
         self.window = Window::Dtwin { since: now, used: Used::default() };
         self.generation += 1;
+        self.warn(now);
         let max = self.profile.as_ref().map_or(0, |p| p.dtwin_time_max_ms);
         now + Nanos::from_millis(max)
     }
@@ -329,6 +331,23 @@ mod tests {
         assert!(!windows.events().contains(Event::TimeWarning));
         assert_eq!(windows.time_warning_at(), Some(Nanos(64 * S + S / 1_000)));
         windows.warn(Nanos(64 * S + S / 1_000));
+        assert!(windows.events().contains(Event::TimeWarning));
+    }
+
+    #[test]
+    fn a_threshold_above_what_is_left_is_noticed_at_once() {
+        let mut windows = windows(PlmRules::Standard);
+        let beyond = |time_ms| Thresholds {
+            events: Events::ALL,
+            left: Budget { reads: 11, writes: 0, time_ms },
+        };
+        windows.configure(PlmConfig { enabled: true, thresholds: beyond(0) }, Nanos(2 * S));
+        assert!(windows.events().is_empty(), "there is no window to warn of");
+        windows.begin_lockdown(Nanos(5 * S));
+        windows.enter_dtwin(Nanos(5 * S));
+        assert_eq!(windows.events(), Events::NONE.with(Event::ReadsWarning));
+        windows.clear_events();
+        windows.configure(PlmConfig { enabled: true, thresholds: beyond(70_000) }, Nanos(6 * S));
         assert!(windows.events().contains(Event::TimeWarning));
     }
 

@@ -26,10 +26,12 @@ impl<M: Medium> PageStore<M> {
 
     /// Reads a page, or joins a read of it. Whoever joins a prefetch on demand makes it urgent.
     async fn share(&self, page: PageNo, class: IoClass) -> Result<PageImage, Unreadable> {
-        if class == IoClass::ClientRead && self.shared_reads.is_under_way(page) {
-            self.medium.hurry(page);
-        }
-        self.shared_reads.read(page, || self.medium.read(page, class)).await
+        let joined = || {
+            if class == IoClass::ClientRead {
+                self.medium.hurry(page);
+            }
+        };
+        self.shared_reads.read(page, joined, || self.medium.read(page, class)).await
     }
 
     /// Reads a page and checks that it is what was written there.

@@ -54,13 +54,16 @@ impl Drop for Leader<'_> {
 }
 
 impl SharedReads {
-    /// What `page` holds: from a read that is under way, or from a new one that `start` submits.
+    /// What `page` holds: from a read that is under way, which `joined` is called for, or from a
+    /// new one that `start` submits.
     pub(crate) async fn read<F: Future<Output = Outcome>>(
         &self,
         page: PageNo,
+        joined: impl Fn(),
         start: impl FnOnce() -> F,
     ) -> Outcome {
         while let Some(follower) = self.follow(page) {
+            joined();
             if let Word::Read(outcome) = follower.told().await {
                 self.shared.set(self.shared.get() + 1);
                 return outcome;
@@ -72,10 +75,6 @@ impl SharedReads {
         let outcome = start().await;
         leader.word = Word::Read(outcome.clone());
         outcome
-    }
-
-    pub(crate) fn is_under_way(&self, page: PageNo) -> bool {
-        self.pages.borrow().contains(&page)
     }
 
     /// Joins a read of `page`, if one is under way.
@@ -142,7 +141,7 @@ mod tests {
                         handle.sleep(Nanos(100)).await;
                         Ok(PageImage::new(&page.to_le_bytes()))
                     };
-                    let image = reads.read(PageNo(page), start).await.expect("readable");
+                    let image = reads.read(PageNo(page), || {}, start).await.expect("readable");
                     assert_eq!(image.bytes(), page.to_le_bytes());
                 }
             }
@@ -167,12 +166,12 @@ mod tests {
         let follower = handle.spawn("follower", async move {
             sleeper.sleep(Nanos(10)).await;
             let start = || async { Ok(PageImage::new(b"late")) };
-            followed.read(PageNo(1), start).await.expect("readable").bytes().to_vec()
+            followed.read(PageNo(1), || {}, start).await.expect("readable").bytes().to_vec()
         });
         rt.block_on(async move {
             {
                 let start = || async { std::future::pending::<Outcome>().await };
-                let mut leader = Box::pin(reads.read(PageNo(1), start));
+                let mut leader = Box::pin(reads.read(PageNo(1), || {}, start));
                 let poll = std::future::poll_fn(|cx| {
                     assert!(leader.as_mut().poll(cx).is_pending());
                     Poll::Ready(())

@@ -125,7 +125,7 @@ impl Set {
             return Some(Job::Reclaim(block));
         }
         let wants_room = self.jobs.wants_room.get();
-        let lacks_room = wants_room && table.free() < RESERVE + self.room_before_lockdown();
+        let lacks_room = wants_room && !self.has_room_for_buffer(&table);
         if (table.free() <= RESERVE || lacks_room)
             && let Some(job) = victim()
         {
@@ -371,8 +371,14 @@ impl Set {
     /// returns ends.
     async fn copy(self: &Rc<Self>, moving: Vec<Moving>) -> JoinHandle<()> {
         let bound = self.streams.bounds[Stream::Moved as usize].acquire(1).await;
-        self.open_superblock(Stream::Moved).await;
-        let inside = self.jobs_gate.enter().await;
+        let inside = loop {
+            self.open_superblock(Stream::Moved).await;
+            let inside = self.jobs_gate.enter().await;
+            if !self.is_next_block_spent(Stream::Moved) {
+                break inside;
+            }
+            self.skip_unit(Stream::Moved, inside);
+        };
         let is_new = self.planted.is(Fault::CopyAsNew);
         let versions = moving.iter().map(|moving| Versioned {
             sequence: if is_new { self.next_sequence() } else { moving.version.sequence },
@@ -406,10 +412,10 @@ impl Set {
         table.add_valid(to);
     }
 
-    /// Superblocks that a full buffer may take. While a lockdown is to come, as many stay free beside
-    /// those that collecting needs, or it could not be emptied then.
-    pub(super) fn room_before_lockdown(&self) -> u32 {
-        self.profile.superblocks_of_buffer(&self.layout)
+    /// Whether there is room for a full buffer beside what collecting needs: in a lockdown no more
+    /// can be made.
+    pub(super) fn has_room_for_buffer(&self, table: &Table) -> bool {
+        table.free() >= RESERVE + self.profile.superblocks_of_buffer(&self.layout)
     }
 
     /// Whether superblocks are about to become free, or to be open to collection.

@@ -88,6 +88,10 @@ impl Set {
             self.open_superblock(Stream::Host).await;
             let bound = self.streams.bounds[Stream::Host as usize].acquire(1).await;
             let inside = self.flush_gate.enter().await;
+            if self.is_next_block_spent(Stream::Host) {
+                self.skip_unit(Stream::Host, (inside, bound));
+                continue;
+            }
             let versions = self.buffer.borrow_mut().take(count);
             if versions.is_empty() {
                 drop((inside, bound));
@@ -107,7 +111,7 @@ impl Set {
     }
 
     /// Waits for a program and enters its blocks in the mapping.
-    async fn land<F: Future<Output = ()>>(
+    pub(super) async fn land<F: Future<Output = ()>>(
         self: &Rc<Self>,
         placed: Placed<F>,
         versions: Vec<Versioned>,

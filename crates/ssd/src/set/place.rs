@@ -49,6 +49,14 @@ impl Stream {
             Self::Moved => IoClass::GcWrite,
         }
     }
+
+    /// Free superblocks that this stream leaves to others.
+    fn leaves(self) -> u32 {
+        match self {
+            Self::Host => collect::RESERVE,
+            Self::Moved => 0,
+        }
+    }
 }
 
 impl Streams {
@@ -74,23 +82,14 @@ pub(super) struct Placed<F> {
 }
 
 impl Set {
-    /// Free superblocks that `stream` leaves to others.
-    fn leaves(&self, stream: Stream) -> u32 {
-        match stream {
-            Stream::Host if self.jobs.wants_room.get() => {
-                collect::RESERVE + self.room_before_lockdown()
-            }
-            Stream::Host => collect::RESERVE,
-            Stream::Moved => 0,
-        }
-    }
-
     /// Waits until `stream` has a superblock to write to.
     pub(super) async fn open_superblock(&self, stream: Stream) {
         let open = &self.streams.open[stream as usize];
         while open.borrow().is_none() {
             let free = self.table.borrow().free();
-            if free > self.leaves(stream) {
+            // What is made free for a lockdown is for the lockdown: or it would never be enough.
+            let is_kept = stream == Stream::Host && self.jobs.wants_room.get();
+            if free > stream.leaves() && !is_kept {
                 let number = self.table.borrow_mut().open().expect("one is free");
                 let contents = Vec::with_capacity(self.layout.data_slots() as usize);
                 *open.borrow_mut() = Some(OpenSuperblock { number, next_unit: 0, contents });
@@ -137,6 +136,29 @@ impl Set {
         let program = self.flash.program(page, images, stream.class());
         let first = self.layout.first(superblock).0 + unit * self.layout.slots_per_unit;
         Placed { first: Slot(first), superblock, program }
+    }
+
+    /// Whether the block that comes next in `stream` was read so often since its erase that what is
+    /// written there would have to move at once, and its reads would end a window. A superblock must
+    /// be open.
+    pub(super) fn is_next_block_spent(&self, stream: Stream) -> bool {
+        let open = self.streams.open[stream as usize].borrow();
+        let open = open.as_ref().expect("a superblock was opened first");
+        let index = open.next_unit * self.layout.pages_per_unit;
+        let page = self.layout.superblocks.page(open.number, index);
+        let (block, _) = self.flash.geometry().locate(page);
+        let reads = self.flash.with_array(|array| array.read_count(block));
+        reads >= self.profile.background.reclaim_reads
+    }
+
+    /// Fills the next unit of `stream` with nothing. `held` is let go when that has landed.
+    pub(super) fn skip_unit<T: 'static>(self: &Rc<Self>, stream: Stream, held: T) {
+        let placed = self.place(stream, Vec::new());
+        let set = Rc::clone(self);
+        self.handle.spawn("skipped", async move {
+            set.land(placed, Vec::new()).await;
+            drop(held);
+        });
     }
 
     /// A program in `superblock` has ended.

@@ -88,8 +88,10 @@ impl Set {
                 "an internal job is under way in a deterministic window"
             );
             let bytes = count * u64::from(BLOCK_BYTES);
-            if windows.count_read(bytes, self.handle.now()) {
-                drop(windows);
+            let is_spent = windows.count_read(bytes, self.handle.now());
+            drop(windows);
+            self.announce_events();
+            if is_spent {
                 self.leave_dtwin(Some(Event::Exceeded));
             }
         }

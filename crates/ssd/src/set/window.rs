@@ -19,12 +19,14 @@ impl Set {
         }
         self.windows.borrow_mut().configure(config, self.handle.now());
         self.arm_time_warning();
+        self.announce_events();
         self.windows_changed();
         Ok(())
     }
 
-    pub(crate) fn plm_config(&self) -> PlmConfig {
-        self.windows.borrow().config()
+    pub(crate) fn plm_config(&self) -> Result<PlmConfig, Status> {
+        let windows = self.windows.borrow();
+        windows.is_supported().then(|| windows.config()).ok_or(Status::InvalidField)
     }
 
     /// Takes the set to a window; it is there when this returns. DTWIN is held back until NDWIN
@@ -54,10 +56,14 @@ impl Set {
     async fn enter_dtwin(self: &Rc<Self>) {
         let earliest = self.windows.borrow().earliest_lockdown().expect("the set is in NDWIN");
         self.handle.sleep_until(earliest).await;
-        // In a lockdown no job runs: what the buffer needs has to be free before.
-        self.jobs.wants_room.set(true);
-        self.jobs.wake();
-        self.space_changed.wait_until(|| !self.jobs.wants_room.get()).await;
+        // In a lockdown no job runs: what the buffer needs has to be free before. Where it is, jobs
+        // that are under way are not waited for: they stop halfway.
+        let has_room = self.has_room_for_buffer(&self.table.borrow());
+        if !has_room {
+            self.jobs.wants_room.set(true);
+            self.jobs.wake();
+            self.space_changed.wait_until(|| !self.jobs.wants_room.get()).await;
+        }
         self.windows.borrow_mut().begin_lockdown(self.handle.now());
         self.windows_changed();
         if !self.planted.is(Fault::JobsInWindow) {
@@ -78,6 +84,11 @@ impl Set {
         self.count(|stats| stats.windows_entered += 1);
         self.end_window_at(deadline);
         self.arm_time_warning();
+        self.announce_events();
+        if self.room.waiting() > 0 {
+            // Writes that came in the lockdown have taken all room, and more wait for some.
+            self.leave_dtwin(Some(Event::Excursion));
+        }
     }
 
     /// Leaves the deterministic window, by the host's choice or because of `event`.
@@ -85,6 +96,7 @@ impl Set {
         self.windows.borrow_mut().leave_dtwin(self.handle.now(), event);
         if event.is_some() {
             self.count(|stats| stats.windows_broken += 1);
+            self.announce_events();
         }
         self.windows_changed();
     }
@@ -97,7 +109,8 @@ impl Set {
         self.jobs_gate.set_open(runs_jobs);
         self.flush_gate.set_open(empties);
         self.window_changed.notify_all();
-        self.space_changed.notify_all(); // who keeps pace with jobs need not while none run
+        // Who empties the buffer at the pace of collection goes on: in a lockdown there is none.
+        self.space_changed.notify_all();
         self.jobs.wake();
         self.flusher.wake();
     }
@@ -120,6 +133,7 @@ impl Set {
             set.handle.sleep_until(at.max(set.handle.now())).await;
             if set.is_in_dtwin(generation) {
                 set.windows.borrow_mut().warn(set.handle.now());
+                set.announce_events();
             }
         });
     }
@@ -130,12 +144,24 @@ impl Set {
     }
 
     /// The log page 0Ah. `clears` takes the events back.
-    pub(crate) fn plm_log(&self, clears: bool) -> PerSetLog {
-        let log = self.windows.borrow().log(self.handle.now(), self.lockdown_estimate());
-        if clears {
-            self.windows.borrow_mut().clear_events();
+    pub(crate) fn plm_log(&self, clears: bool) -> Result<PerSetLog, Status> {
+        let mut windows = self.windows.borrow_mut();
+        if !windows.is_supported() {
+            return Err(Status::InvalidLogPage);
         }
-        log
+        let log = windows.log(self.handle.now(), self.lockdown_estimate());
+        if clears {
+            windows.clear_events();
+            self.is_listed.set(false);
+        }
+        Ok(log)
+    }
+
+    /// Tells the host if the set has come to be among those with events.
+    pub(super) fn announce_events(&self) {
+        if self.has_events() && !self.is_listed.replace(true) {
+            self.events.ring();
+        }
     }
 
     pub(crate) fn has_events(&self) -> bool {

@@ -51,6 +51,7 @@ impl Set {
             }
         }
         self.windows.borrow_mut().count_write(bytes, self.handle.now());
+        self.announce_events();
     }
 
     /// Forgets `blocks`: they read as zeros. Advisory: without room to remember it, it is ignored.

@@ -5,13 +5,20 @@
 //! `LEVELHEAD_SEED=N cargo test -p ssd --test drive model`. `LEVELHEAD_TRIALS=1000` runs more of
 //! them than the default.
 
+mod admin;
+mod amplification;
+mod arithmetic;
 mod client;
+mod determinism;
 mod harness;
-mod latency;
+mod isolation;
+mod load;
 mod model;
 mod shape;
 mod small;
 mod tally;
 mod trial;
+mod window_cases;
 mod window_client;
+mod window_storm;
 mod world;

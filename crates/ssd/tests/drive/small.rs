@@ -7,7 +7,7 @@ use ssd::SsdProfile;
 /// in a few megabytes.
 pub(crate) fn profile(sets: u32) -> SsdProfile {
     let mut profile = SsdProfile::load("vigil-15gb").expect("built in");
-    profile.name = "small".to_owned();
+    "small".clone_into(&mut profile.name);
     profile.sets = sets;
     profile.controller.cores = sets;
     profile.flash = FlashProfile {

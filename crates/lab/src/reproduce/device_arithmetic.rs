@@ -1,0 +1,45 @@
+//! What plain arithmetic says of a block drive: the model is checked against it.
+
+use ssd::{BLOCK_BYTES, SsdProfile};
+
+/// What bounds 4 KiB reads, each in reads a second.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    pub dies: f64,
+    pub channels: f64,
+    pub link: f64,
+    pub firmware: f64,
+}
+
+impl Bounds {
+    /// The bounds of a whole drive.
+    pub(super) fn of(profile: &SsdProfile) -> Self {
+        let (geometry, timing) = (&profile.flash.geometry, &profile.flash.timing);
+        let transfer_us = transfer_us(profile);
+        let sense_us = timing.read_us.iter().sum::<f64>() / timing.read_us.len() as f64;
+        Self {
+            dies: f64::from(geometry.dies()) * 1e6 / (timing.command_us + sense_us + transfer_us),
+            channels: f64::from(geometry.channels) * 1e6 / transfer_us,
+            link: profile.host.read_mb_per_s * 1e6 / f64::from(BLOCK_BYTES),
+            firmware: f64::from(profile.controller.cores) * 1e6 / profile.controller.command_us,
+        }
+    }
+
+    /// The name of the smallest bound, and the bound.
+    pub(super) fn smallest(&self) -> (&'static str, f64) {
+        let all = [
+            ("dies", self.dies),
+            ("channels", self.channels),
+            ("link", self.link),
+            ("firmware", self.firmware),
+        ];
+        all.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)).expect("there are four")
+    }
+}
+
+/// How long 4 KiB and their share of the code occupy a channel.
+fn transfer_us(profile: &SsdProfile) -> f64 {
+    let geometry = &profile.flash.geometry;
+    let share = f64::from(BLOCK_BYTES) / f64::from(geometry.page_bytes);
+    f64::from(geometry.transfer_bytes) * share / profile.flash.timing.channel_mb_per_s
+}

@@ -1,0 +1,217 @@
+//! Clients of block drives: what they do is an experiment's, how long each request took is theirs
+//! to note.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use runtime::{Handle, Nanos, Rng};
+use ssd::nvme::SetId;
+use ssd::{BLOCK_BYTES, Block, BlockDevice, Ssd};
+
+use super::stand::Failure;
+
+/// A read: when it was asked for, and how long it took.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sample {
+    pub at: Nanos,
+    pub took: Nanos,
+}
+
+/// Virtual time.
+#[derive(Clone)]
+pub(super) struct Clock {
+    handle: Handle,
+}
+
+impl Clock {
+    pub(super) fn new(handle: Handle) -> Self {
+        Self { handle }
+    }
+
+    pub(super) fn now(&self) -> Nanos {
+        self.handle.now()
+    }
+
+    pub(super) async fn sleep_until(&self, at: Nanos) {
+        self.handle.sleep_until(at).await;
+    }
+}
+
+/// A part of a set.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub set: SetId,
+    pub first: u64,
+    pub blocks: u64,
+}
+
+impl Place {
+    pub(super) fn bytes(&self) -> u64 {
+        self.blocks * u64::from(BLOCK_BYTES)
+    }
+
+    /// Whole blocks of the `bytes` from `offset` on.
+    pub(super) fn part(&self, offset: u64, bytes: u64) -> Self {
+        let block = u64::from(BLOCK_BYTES);
+        let skipped = (offset / block).min(self.blocks);
+        let blocks = (bytes / block).min(self.blocks - skipped);
+        Self { set: self.set, first: self.first + skipped, blocks }
+    }
+}
+
+fn contents(block: u64) -> Block {
+    Block::new(&(block + 1).to_le_bytes())
+}
+
+/// Writes a place in order, in requests of 128 KiB, `depth` at a time.
+pub(super) async fn fill(
+    ssd: &Ssd,
+    clock: &Clock,
+    place: Place,
+    depth: u32,
+) -> Result<(), Failure> {
+    const REQUEST: u64 = 32;
+    let next = Rc::new(Cell::new(place.first));
+    let end = place.first + place.blocks;
+    let writer = || {
+        let (ssd, next) = (ssd.clone(), Rc::clone(&next));
+        clock.handle.spawn("fill", async move {
+            while next.get() < end {
+                let first = next.get();
+                let blocks = REQUEST.min(end - first);
+                next.set(first + blocks);
+                let data = (first..first + blocks).map(contents).collect();
+                ssd.write(place.set, first, data).await.map_err(|error| error.to_string())?;
+            }
+            Ok::<_, Failure>(())
+        })
+    };
+    let writers: Vec<_> = (0..depth).map(|_| writer()).collect();
+    for writer in writers {
+        writer.await?;
+    }
+    Ok(())
+}
+
+/// Writes blocks at random, so many a second, whether the ones before are done or not.
+pub(super) fn write_at_rate(ssd: &Ssd, clock: &Clock, place: Place, rate: f64, end: Nanos) {
+    let (ssd, clock) = (ssd.clone(), clock.clone());
+    let mut rng = clock.handle.rng("writes at a rate");
+    clock.handle.clone().spawn("writes at a rate", async move {
+        let begun = clock.now();
+        for count in 0_u64.. {
+            let at = begun + Nanos::from_micros_f64(count as f64 * 1e6 / rate);
+            if at >= end {
+                break;
+            }
+            clock.sleep_until(at).await;
+            let block = place.first + rng.below(place.blocks);
+            let ssd = ssd.clone();
+            clock.handle.spawn("write", async move {
+                let done = ssd.write(place.set, block, vec![contents(block)]).await;
+                done.expect("the block is within the set");
+            });
+        }
+    });
+}
+
+/// Reads one block after the other as `next` says, until `end`.
+async fn read_one_by_one(
+    ssd: &Ssd,
+    clock: &Clock,
+    set: SetId,
+    mut next: impl FnMut() -> u64,
+    end: Nanos,
+) -> Result<Vec<Sample>, Failure> {
+    let mut samples = Vec::new();
+    while clock.now() < end {
+        let at = clock.now();
+        ssd.read(set, next(), 1).await.map_err(|error| error.to_string())?;
+        samples.push(Sample { at, took: clock.now() - at });
+    }
+    Ok(samples)
+}
+
+/// Reads a place in order, again and again.
+pub(super) async fn read_in_order(
+    ssd: &Ssd,
+    clock: &Clock,
+    place: Place,
+    end: Nanos,
+) -> Result<Vec<Sample>, Failure> {
+    let mut next = (0..place.blocks).cycle().map(|block| place.first + block);
+    let next = || next.next().expect("it goes round");
+    read_one_by_one(ssd, clock, place.set, next, end).await
+}
+
+/// Reads blocks of a place at random, one at a time.
+pub(super) async fn read_at_random(
+    ssd: &Ssd,
+    clock: &Clock,
+    place: Place,
+    end: Nanos,
+) -> Result<Vec<Sample>, Failure> {
+    read_picked(ssd, clock, place.set, |random| place.first + random % place.blocks, end).await
+}
+
+/// Reads blocks that `pick` makes of random numbers, one at a time.
+pub(super) async fn read_picked(
+    ssd: &Ssd,
+    clock: &Clock,
+    set: SetId,
+    pick: impl Fn(u64) -> u64,
+    end: Nanos,
+) -> Result<Vec<Sample>, Failure> {
+    // A stream of its own for each call.
+    let mut rng = Rng::derive(clock.handle.seed() ^ clock.now().0, "reads");
+    read_one_by_one(ssd, clock, set, || pick(rng.next_u64()), end).await
+}
+
+/// Reads blocks that `pick` makes of random numbers, `depth` at a time, `reads` in all. What they
+/// took together.
+pub(super) async fn read_often(
+    ssd: &Ssd,
+    clock: &Clock,
+    set: SetId,
+    pick: impl Fn(u64) -> u64 + Copy + 'static,
+    reads: u64,
+    depth: u32,
+) -> Result<Nanos, Failure> {
+    let (left, took) = (Rc::new(Cell::new(reads)), Rc::new(Cell::new(Nanos::ZERO)));
+    let reader = |number: u32| {
+        let (ssd, clock) = (ssd.clone(), clock.clone());
+        let (left, took) = (Rc::clone(&left), Rc::clone(&took));
+        let mut rng = Rng::derive(clock.handle.seed() + u64::from(number), "reads often");
+        clock.handle.clone().spawn("read often", async move {
+            while left.get() > 0 {
+                left.set(left.get() - 1);
+                let at = clock.now();
+                let read = ssd.read(set, pick(rng.next_u64()), 1).await;
+                read.map_err(|error| error.to_string())?;
+                took.set(took.get() + (clock.now() - at));
+            }
+            Ok::<_, Failure>(())
+        })
+    };
+    let readers: Vec<_> = (0..depth).map(reader).collect();
+    for reader in readers {
+        reader.await?;
+    }
+    Ok(took.get())
+}
+
+/// Notes when something first holds, to a hundredth of a second.
+pub(super) fn when(
+    clock: &Clock,
+    end: Nanos,
+    instant: Rc<Cell<Nanos>>,
+    holds: impl Fn() -> bool + 'static,
+) {
+    let clock = clock.clone();
+    clock.handle.clone().spawn("when", async move {
+        while !holds() && clock.now() < end {
+            clock.sleep_until(clock.now() + Nanos::from_millis(10)).await;
+        }
+        instant.set(clock.now());
+    });
+}

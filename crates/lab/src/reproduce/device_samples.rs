@@ -1,0 +1,102 @@
+//! What a series of reads comes to.
+
+use flash::{Blocker, FlashStats};
+use runtime::Nanos;
+
+use super::device_clients::Sample;
+
+/// Reads of a part of an experiment, in microseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Latency {
+    pub reads: usize,
+    pub mean_us: f64,
+    pub median_us: f64,
+    pub p999_us: f64,
+    pub longest_us: f64,
+}
+
+impl Latency {
+    /// Of the reads that were asked for from `from` on and before `to`.
+    pub(super) fn between(samples: &[Sample], from: Nanos, to: Nanos) -> Self {
+        let within = samples.iter().filter(|sample| sample.at >= from && sample.at < to);
+        Self::of(within.map(|sample| sample.took).collect())
+    }
+
+    /// Of all reads.
+    pub(super) fn all(samples: &[Sample]) -> Self {
+        Self::between(samples, Nanos::ZERO, Nanos::MAX)
+    }
+
+    fn of(mut took: Vec<Nanos>) -> Self {
+        took.sort_unstable();
+        let at = |share: f64| {
+            let index = (took.len() as f64 * share) as usize;
+            took.get(index.min(took.len().saturating_sub(1))).map_or(0.0, |t| t.as_micros_f64())
+        };
+        let total: f64 = took.iter().map(|took| took.as_micros_f64()).sum();
+        Self {
+            reads: took.len(),
+            mean_us: total / took.len().max(1) as f64,
+            median_us: at(0.5),
+            p999_us: at(0.999),
+            longest_us: at(1.0),
+        }
+    }
+}
+
+/// One statistic of the reads in each of `buckets` stretches of time: seconds, and microseconds.
+pub(super) fn over_time(
+    samples: &[Sample],
+    buckets: usize,
+    statistic: impl Fn(&Latency) -> f64,
+) -> Vec<(f64, f64)> {
+    let (Some(first), Some(last)) = (samples.first(), samples.last()) else { return Vec::new() };
+    let span = ((last.at - first.at).0 / buckets as u64).max(1);
+    let bucket = |sample: &Sample| (((sample.at - first.at).0 / span) as usize).min(buckets - 1);
+    let chunks = samples.chunk_by(|a, b| bucket(a) == bucket(b));
+    let point = |chunk: &[Sample]| {
+        let latency = Latency::of(chunk.iter().map(|sample| sample.took).collect());
+        (chunk[0].at.as_secs_f64(), statistic(&latency))
+    };
+    chunks.map(point).collect()
+}
+
+/// What reads found their die occupied with, in words.
+pub(super) fn what_reads_met(flash: &FlashStats) -> String {
+    let met = |blocker: Blocker, what: &str| {
+        let wait = flash.waits(blocker);
+        let mean = wait.waited.as_micros_f64() / wait.reads.max(1) as f64;
+        format!("{} {what} (waiting {mean:.0} us on average)", wait.reads)
+    };
+    format!(
+        "Of the flash reads {} met {} and {}",
+        met(Blocker::Read, "another read"),
+        met(Blocker::Program, "a program"),
+        met(Blocker::Erase, "an erase"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples() -> Vec<Sample> {
+        let sample = |i: u64| Sample { at: Nanos::from_millis(i), took: Nanos::from_micros(i) };
+        (0..1_000).map(sample).collect()
+    }
+
+    #[test]
+    fn a_part_of_the_reads_has_its_own_latency() {
+        let latency =
+            Latency::between(&samples(), Nanos::from_millis(100), Nanos::from_millis(200));
+        assert_eq!((latency.reads, latency.median_us, latency.longest_us), (100, 150.0, 199.0));
+        assert!((latency.mean_us - 149.5).abs() < 1e-9);
+        assert_eq!(Latency::all(&[]).reads, 0);
+    }
+
+    #[test]
+    fn stretches_of_time_have_a_point_each() {
+        let points = over_time(&samples(), 10, |latency| latency.longest_us);
+        assert_eq!((points.len(), points[0]), (10, (0.0, 99.0)));
+    }
+}

@@ -1,0 +1,129 @@
+//! Write amplification under uniform random overwriting, from the first write on a drive that
+//! begins as long overwriting leaves it, against the formula that the beginning is made from.
+//!
+//! With greedy collection a victim has a share `u` of its blocks left, `(1 - u) / -ln u` being the
+//! share of slots in use, and each write costs `1 / (1 - u)` slots. The drive differs from the
+//! formula's in this: superblocks are taken whole, so free ones come and go between two marks; two
+//! are being written; copies lie apart from what clients wrote; the last copies of a superblock
+//! may not fill a unit.
+
+use flash::{FlashProfile, Geometry};
+use runtime::{Nanos, Runtime};
+use ssd::{BLOCK_BYTES, Block, BlockDevice, Precondition, SetStats, Ssd, SsdProfile};
+
+use crate::load::set;
+
+/// Four dies with 300 superblocks: enough that one more or less makes no difference.
+fn profile() -> SsdProfile {
+    let mut profile = SsdProfile::load("baseline-15gb").expect("built in");
+    profile.flash = FlashProfile {
+        geometry: Geometry {
+            channels: 2,
+            dies_per_channel: 2,
+            planes_per_die: 1,
+            blocks_per_plane: 300,
+            pages_per_block: 48,
+            ..profile.flash.geometry.clone()
+        },
+        ..profile.flash
+    };
+    profile.background.discarded_ranges = 100;
+    profile.buffer.bytes = 100 * u64::from(BLOCK_BYTES);
+    profile.user_bytes = 180_000 * u64::from(BLOCK_BYTES);
+    profile
+}
+
+/// Slots of a superblock that hold blocks; the rest is its summary.
+fn data_slots(geometry: &Geometry) -> u32 {
+    let in_page = geometry.page_bytes / BLOCK_BYTES;
+    let pages = geometry.dies() * geometry.pages_per_die_block();
+    let summary = (pages * in_page).div_ceil(geometry.page_bytes / 12);
+    (pages - summary.next_multiple_of(geometry.program_unit())) * in_page
+}
+
+/// What each write costs when a share `in_use` of all slots is in use.
+fn formula(in_use: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..60 {
+        let u = f64::midpoint(low, high);
+        if (1.0 - u) / -f64::ln(u) < in_use { low = u } else { high = u }
+    }
+    1.0 / (1.0 - low)
+}
+
+struct Part {
+    written: u64,
+    programmed: u64,
+    wasted: u64,
+    /// On average.
+    free: f64,
+}
+
+impl Part {
+    fn amplification(&self) -> f64 {
+        self.programmed as f64 / self.written as f64
+    }
+}
+
+/// Overwrites a full drive at random, a write each `interval`, and reports about each tenth of it.
+fn overwrite(profile: &SsdProfile, interval: Nanos, tenths: usize) -> Vec<Part> {
+    let rt = Runtime::new(7);
+    let ssd = Ssd::new(&rt.handle(), profile, Precondition::Random(1.0));
+    let (handle, blocks) = (rt.handle(), profile.blocks_per_set());
+    rt.block_on(async move {
+        let mut rng = handle.rng("places");
+        let mut parts = Vec::new();
+        for _ in 0..tenths {
+            let before: SetStats = ssd.report(set(1)).expect("it exists").firmware;
+            let mut free = 0;
+            for _ in 0..100 {
+                for _ in 0..blocks / 1_000 {
+                    let (at, first) = (handle.now(), rng.below(blocks));
+                    ssd.write(set(1), first, vec![Block::ZERO]).await.expect("it can be written");
+                    handle.sleep_until(at + interval).await;
+                }
+                free += ssd.report(set(1)).expect("it exists").free_superblocks;
+            }
+            let after = ssd.report(set(1)).expect("it exists").firmware;
+            let since = |of: fn(&SetStats) -> u64| of(&after) - of(&before);
+            parts.push(Part {
+                written: since(|s| s.slots_flushed),
+                programmed: since(|s| s.slots_flushed + s.slots_moved),
+                wasted: since(|s| s.slots_wasted),
+                free: f64::from(free) / 100.0,
+            });
+        }
+        parts
+    })
+}
+
+fn mean(parts: &[Part], of: impl Fn(&Part) -> f64) -> f64 {
+    parts.iter().map(of).sum::<f64>() / parts.len() as f64
+}
+
+#[test]
+fn write_amplification_is_that_of_the_formula_from_the_first_write_on() {
+    let profile = profile();
+    let rt = Runtime::new(7);
+    let fresh = Ssd::new(&rt.handle(), &profile, Precondition::Random(1.0));
+    let fresh = fresh.report(set(1)).expect("it exists");
+    let slots = data_slots(&profile.flash.geometry);
+    // First with time for everything, then as fast as one client can.
+    for interval in [Nanos::from_millis(1), Nanos::ZERO] {
+        let parts = overwrite(&profile, interval, 12);
+        let free = mean(&parts, |part| part.free);
+        // Of the two that are being written one is full and one empty, on average.
+        let usable = f64::from(fresh.superblocks) - free - 1.0;
+        let expected = formula(profile.blocks_per_set() as f64 / (usable * f64::from(slots)));
+        let measured = mean(&parts, Part::amplification);
+        let wasted = mean(&parts, |part| part.wasted as f64 / part.written as f64);
+        let drift = mean(&parts[6..], Part::amplification) / mean(&parts[..6], Part::amplification);
+        println!(
+            "a write each {interval}: {measured:.3} slots, {expected:.3} by the formula; {wasted:.4} \
+             slots wasted; second half to first {drift:.3}; {free:.1} superblocks free",
+        );
+        assert!((measured / expected - 1.0).abs() < 0.03, "{measured} against {expected}");
+        assert!((drift - 1.0).abs() < 0.04, "{drift}");
+        assert!(wasted < 0.01, "{wasted}");
+    }
+}

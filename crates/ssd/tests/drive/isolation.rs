@@ -1,0 +1,92 @@
+//! Sets do not disturb each other (Vigil-KV, ATC'22, figure 8c): what one writes does not change
+//! the latency of a read in another, windows or not. In a drive of one set it does.
+
+use runtime::{Nanos, Rng, Runtime};
+use ssd::{BLOCK_BYTES, Precondition, Ssd, SsdProfile};
+
+use crate::load::{Command, closed_loop, run, set};
+
+/// Random reads of one block, one at a time, from the first eighth of the drive.
+const READS: u64 = 2_000;
+
+/// What else goes on while the reads are measured.
+#[derive(Clone, Copy)]
+enum Neighbour {
+    Idle,
+    /// Random writes of this many blocks, and reads of as many in between.
+    Busy {
+        set: u16,
+        blocks: u32,
+    },
+}
+
+/// The latencies of reads in set 1.
+fn latencies(profile: &SsdProfile, neighbour: Neighbour) -> Vec<Nanos> {
+    let rt = Runtime::new(3);
+    let ssd = Ssd::new(&rt.handle(), profile, Precondition::Random(1.0));
+    let (handle, eighth) = (rt.handle(), profile.blocks_per_set() / 8);
+    rt.block_on(async move {
+        if let Neighbour::Busy { set: busy, blocks } = neighbour {
+            let times = (Nanos::ZERO, Nanos::MAX);
+            let next = move |client: usize, rng: &mut Rng| {
+                let first = eighth + rng.below(eighth);
+                if client.is_multiple_of(2) {
+                    Command::Write { set: set(busy), first, blocks }
+                } else {
+                    Command::Read { set: set(busy), first, blocks }
+                }
+            };
+            let (on, ssd) = (handle.clone(), ssd.clone());
+            handle.spawn("neighbour", async move {
+                closed_loop(&on, &ssd, 16, times, next).await;
+            });
+        }
+        handle.sleep(Nanos::from_millis(50)).await;
+        let mut rng = handle.rng("places");
+        let mut latencies = Vec::new();
+        for _ in 0..READS {
+            let read = Command::Read { set: set(1), first: rng.below(eighth), blocks: 1 };
+            latencies.push(run(&handle, &ssd, read).await);
+        }
+        latencies
+    })
+}
+
+fn longest(latencies: &[Nanos]) -> Nanos {
+    latencies.iter().copied().max().unwrap_or_default()
+}
+
+#[test]
+fn what_one_set_writes_another_does_not_feel() {
+    for blocks in [1, 32] {
+        let busy = Neighbour::Busy { set: 2, blocks };
+        let mut profile = SsdProfile::load("vigil-15gb").expect("built in");
+        let shared = (latencies(&profile, Neighbour::Idle), latencies(&profile, busy));
+        // A link that takes no time is never shared.
+        profile.host.read_mb_per_s = 1e9;
+        profile.host.write_mb_per_s = 1e9;
+        let (alone, beside) = (latencies(&profile, Neighbour::Idle), latencies(&profile, busy));
+        assert!(alone == beside, "to the nanosecond");
+        // On the real one a transfer of the neighbour's data can be in the way, and some
+        // completions.
+        let (alone, beside) = shared;
+        let transfer_us = f64::from(blocks * BLOCK_BYTES + 10 * 64) / 3_200.0;
+        let longer = alone.iter().zip(&beside).map(|(alone, beside)| *beside - *alone);
+        let longest_more = longest(&longer.collect::<Vec<_>>());
+        println!(
+            "beside commands of {} KiB: at most {longest_more} longer than {} at most",
+            blocks * 4,
+            longest(&alone)
+        );
+        assert!(longest_more.as_micros_f64() <= transfer_us, "{longest_more}");
+    }
+}
+
+#[test]
+fn in_a_drive_of_one_set_reads_wait_for_writes() {
+    let profile = SsdProfile::load("baseline-15gb").expect("built in");
+    let alone = latencies(&profile, Neighbour::Idle);
+    let beside = latencies(&profile, Neighbour::Busy { set: 1, blocks: 1 });
+    println!("one set: at most {} alone, {} beside writes", longest(&alone), longest(&beside));
+    assert!(longest(&beside).0 > 5 * longest(&alone).0);
+}
