@@ -182,7 +182,7 @@ fn capacity(rng: &mut Rng, profile: &mut SsdProfile) {
     assert_eq!(profile.problems(), [] as [&str; 0]);
 }
 
-fn set_blocks(profile: &mut SsdProfile, blocks: u64) {
+pub(crate) fn set_blocks(profile: &mut SsdProfile, blocks: u64) {
     profile.user_bytes = blocks * u64::from(profile.sets * BLOCK_BYTES);
 }
 
