@@ -76,6 +76,11 @@ impl Buffer {
         self.waiting == 0 && self.programming == 0
     }
 
+    /// Whether programs are under way.
+    pub(crate) fn is_programming(&self) -> bool {
+        self.programming > 0
+    }
+
     /// Takes up to `most` versions for a program, oldest first.
     pub(crate) fn take(&mut self, most: u32) -> Vec<Versioned> {
         let mut taken = Vec::with_capacity(most as usize);

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use flash::{CutReport, FlashStats};
-use runtime::{Handle, Nanos, Notify, Pipe, Rng};
+use runtime::{Handle, JoinHandle, Nanos, Notify, Pipe, Rng};
 
 use crate::block::{BLOCK_BYTES, Block};
 use crate::device::{BlockDevice, DeviceError, SetShape};
@@ -59,6 +59,13 @@ pub struct SsdImage {
     sets: Vec<SetImage>,
 }
 
+/// A drive that has power again and is on its way up.
+pub struct Recovery {
+    parts: Parts,
+    sets: Vec<Rc<Set>>,
+    under_way: Vec<JoinHandle<()>>,
+}
+
 /// What a set did, and how it stands.
 #[derive(Clone, Debug)]
 pub struct SetReport {
@@ -105,19 +112,7 @@ impl Ssd {
         image: SsdImage,
         planted: Planted,
     ) -> Self {
-        let profile = Rc::new(profile.clone());
-        let events = Rc::new(EventBell::default());
-        let parts = Parts { handle: handle.clone(), profile, planted, events };
-        let recoveries: Vec<_> = image
-            .sets
-            .into_iter()
-            .map(|image| handle.spawn("recovery", Set::recover(parts.clone(), image)))
-            .collect();
-        let mut sets = Vec::with_capacity(recoveries.len());
-        for recovery in recoveries {
-            sets.push(recovery.await);
-        }
-        Self::of_sets(&parts, sets)
+        Recovery::begin(handle, profile, image, planted).finish().await
     }
 
     fn of_sets(parts: &Parts, sets: Vec<Rc<Set>>) -> Self {
@@ -137,9 +132,7 @@ impl Ssd {
 
     /// Cuts the power now. Nothing that is under way ever completes.
     pub fn power_cut(&self, rng: &mut Rng) -> (SsdImage, Vec<CutReport>) {
-        let cut = self.inner.sets.iter().map(|set| set.power_cut(rng));
-        let (sets, reports) = cut.unzip();
-        (SsdImage { sets }, reports)
+        power_cut(&self.inner.sets, rng)
     }
 
     /// The profile it was made from.
@@ -224,6 +217,48 @@ impl Ssd {
         self.complete().await;
         done.map_err(DeviceError::Refused)
     }
+}
+
+impl Recovery {
+    /// Gives `image` power again.
+    pub fn begin(handle: &Handle, profile: &SsdProfile, image: SsdImage, planted: Planted) -> Self {
+        let profile = Rc::new(profile.clone());
+        let events = Rc::new(EventBell::default());
+        let parts = Parts { handle: handle.clone(), profile, planted, events };
+        let new = |image| Set::power_up(parts.clone(), image);
+        let sets: Vec<_> = image.sets.into_iter().map(new).collect();
+        let recover = |set: &Rc<Set>| handle.spawn("recovery", Rc::clone(set).recover());
+        let under_way = sets.iter().map(recover).collect();
+        Self { parts, sets, under_way }
+    }
+
+    /// The drive, when every set takes commands.
+    pub async fn finish(self) -> Ssd {
+        for recovery in self.under_way {
+            recovery.await;
+        }
+        Ssd::of_sets(&self.parts, self.sets)
+    }
+
+    /// Whether every set takes commands.
+    pub fn is_finished(&self) -> bool {
+        self.under_way.iter().all(JoinHandle::is_finished)
+    }
+
+    /// Operations that the flash of all sets was given so far: what crash points are counted in.
+    pub fn flash_operations(&self) -> u64 {
+        self.sets.iter().map(|set| set.flash().submitted()).sum()
+    }
+
+    /// Cuts the power again.
+    pub fn power_cut(&self, rng: &mut Rng) -> (SsdImage, Vec<CutReport>) {
+        power_cut(&self.sets, rng)
+    }
+}
+
+fn power_cut(sets: &[Rc<Set>], rng: &mut Rng) -> (SsdImage, Vec<CutReport>) {
+    let (sets, reports) = sets.iter().map(|set| set.power_cut(rng)).unzip();
+    (SsdImage { sets }, reports)
 }
 
 fn set_id(index: usize) -> SetId {

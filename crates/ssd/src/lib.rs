@@ -39,7 +39,7 @@ mod windows;
 pub use admin::{AdminCommand, AdminCompletion};
 pub use block::{BLOCK_BYTES, Block};
 pub use device::{BlockDevice, DeviceError, SetShape};
-pub use drive::{SetReport, Ssd, SsdImage};
+pub use drive::{Recovery, SetReport, Ssd, SsdImage};
 pub use planted::{Fault, Planted};
 pub use prefill::Precondition;
 pub use profile::{

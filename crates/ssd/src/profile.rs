@@ -152,9 +152,9 @@ pub struct HostLink {
     pub write_mb_per_s: f64,
 }
 
-/// Superblocks that must be left over beside those that a set's blocks fill: two are open, two are
-/// kept for garbage collection, one for rounding.
-const SPARE_SUPERBLOCKS: u32 = 6;
+/// Superblocks that must be left over beside those that a set's blocks and its buffer fill: two are
+/// open, two are kept for garbage collection, one for rounding.
+const SPARE_SUPERBLOCKS: u32 = 5;
 
 impl SsdProfile {
     /// A built-in profile by name, or one from a TOML file by path.
@@ -213,12 +213,34 @@ impl SsdProfile {
         pages.div_ceil(u64::from(layout.superblocks.pages())) as u32
     }
 
+    /// Superblocks that a full buffer takes, written in units that are not all full.
+    pub(crate) fn superblocks_of_buffer(&self, layout: &Layout) -> u32 {
+        let blocks = self.buffer.bytes / u64::from(self.sets) / u64::from(BLOCK_BYTES);
+        (blocks as u32 + layout.slots_per_unit).div_ceil(layout.data_slots()) + 1
+    }
+
+    /// Logical blocks of a set that there is room for however they are scattered: superblocks out
+    /// of which not even one unit could be had are not collected.
+    fn usable_blocks(&self, layout: &Layout) -> u64 {
+        if layout.data_units == 0 {
+            return 0;
+        }
+        let reserved = 2 * self.reserved_per_half(layout) + SPARE_SUPERBLOCKS;
+        let spare = reserved + self.superblocks_of_buffer(layout) - 1;
+        let superblocks = layout.superblocks.count().saturating_sub(spare);
+        u64::from(superblocks) * u64::from(layout.data_slots() - layout.slots_per_unit + 1)
+    }
+
     fn problems_of_space(&self) -> Vec<String> {
         let flash = self.flash_of_set();
         let layout = Layout::new(&flash.geometry);
         let mut problems = Vec::new();
         if page::header_bytes(flash.geometry.page_bytes) > flash.geometry.spare_bytes {
             problems.push("spare_bytes has no room for the numbers of a page's blocks".to_owned());
+        }
+        let unit = u64::from(layout.slots_per_unit * BLOCK_BYTES);
+        if self.buffer.bytes < u64::from(self.sets) * unit {
+            problems.push(format!("buffer.bytes must hold a program of {unit} bytes for each set"));
         }
         let mapping = self.user_bytes / u64::from(BLOCK_BYTES) * 4;
         let needed = mapping + self.buffer.bytes + self.dram.read_cache_bytes;
@@ -228,12 +250,7 @@ impl SsdProfile {
                 self.dram.bytes
             ));
         }
-        let data = u64::from(layout.data_slots());
-        // Before a lockdown there has to be room for all of the buffer.
-        let buffered = self.buffer.bytes / u64::from(self.sets) / u64::from(BLOCK_BYTES);
-        let buffered = buffered.div_ceil(data.max(1)) as u32;
-        let reserved = 2 * self.reserved_per_half(&layout) + SPARE_SUPERBLOCKS + buffered;
-        let usable = u64::from(layout.superblocks.count().saturating_sub(reserved)) * data;
+        let usable = self.usable_blocks(&layout);
         if self.blocks_per_set() == 0 || self.blocks_per_set() > usable {
             problems.push(format!(
                 "user_bytes gives each set {} blocks, its flash has room for 1 to {usable}",

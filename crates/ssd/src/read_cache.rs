@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use crate::block::Block;
+use crate::layout::Slot;
 use crate::page::Lpn;
 
 /// Clients that are followed at a time.
@@ -18,8 +19,8 @@ const RUN: u32 = 2;
 /// What the cache knows of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cached {
-    /// Its read is under way.
-    Coming,
+    /// It is being read from there.
+    Coming(Slot),
     Here(Block),
 }
 
@@ -93,9 +94,9 @@ impl ReadCache {
     }
 
     /// The read of a block begins. The ticket is for [`Self::arrive`].
-    pub(crate) fn expect(&mut self, lpn: Lpn) -> u64 {
+    pub(crate) fn expect(&mut self, lpn: Lpn, slot: Slot) -> u64 {
         self.ticket += 1;
-        self.blocks.insert(lpn, (self.ticket, Cached::Coming));
+        self.blocks.insert(lpn, (self.ticket, Cached::Coming(slot)));
         self.order.push_back((lpn, self.ticket));
         while self.blocks.len() > self.capacity || self.order.len() > 2 * self.capacity {
             let Some((oldest, ticket)) = self.order.pop_front() else { break };
@@ -152,12 +153,12 @@ mod tests {
     #[test]
     fn a_block_that_was_written_meanwhile_does_not_arrive() {
         let mut cache = ReadCache::new(10, 4);
-        let first = cache.expect(Lpn(5));
-        assert_eq!(cache.get(Lpn(5)), Some(&Cached::Coming));
+        let first = cache.expect(Lpn(5), Slot(9));
+        assert_eq!(cache.get(Lpn(5)), Some(&Cached::Coming(Slot(9))));
         cache.remove(Lpn(5));
         cache.arrive(Lpn(5), first, Some(Block::new(b"old")));
         assert_eq!(cache.get(Lpn(5)), None);
-        let second = cache.expect(Lpn(5));
+        let second = cache.expect(Lpn(5), Slot(9));
         cache.arrive(Lpn(5), first, Some(Block::new(b"old")));
         cache.arrive(Lpn(5), second, Some(Block::new(b"new")));
         assert_eq!(cache.get(Lpn(5)), Some(&Cached::Here(Block::new(b"new"))));
@@ -167,7 +168,7 @@ mod tests {
     fn the_oldest_leave_when_it_is_full() {
         let mut cache = ReadCache::new(3, 1);
         for i in 0..5 {
-            cache.expect(Lpn(i));
+            cache.expect(Lpn(i), Slot(i));
         }
         let known: Vec<_> = (0..5).filter(|i| cache.get(Lpn(*i)).is_some()).collect();
         assert_eq!(known, [2, 3, 4]);

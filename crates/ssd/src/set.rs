@@ -96,6 +96,8 @@ pub(crate) struct Set {
     /// Superblocks have become free, or readers have left them.
     space_changed: Notify,
     stats: Cell<SetStats>,
+    /// It takes commands: from the beginning, or since it has recovered.
+    is_up: Cell<bool>,
     planted: Planted,
     events: Rc<EventBell>,
     /// The bell has been rung for the events that there are.
@@ -181,6 +183,7 @@ impl Set {
             window_commands: Semaphore::new(1),
             space_changed: Notify::default(),
             stats: Cell::default(),
+            is_up: Cell::new(false),
             planted,
             events,
             is_listed: Cell::new(false),
@@ -191,6 +194,7 @@ impl Set {
     }
 
     fn start(self: &Rc<Self>) {
+        self.is_up.set(true);
         self.handle.spawn("flusher", Rc::clone(self).empty_buffer());
         self.handle.spawn("internal jobs", Rc::clone(self).run_jobs());
     }

@@ -85,6 +85,11 @@ impl Table {
         self.superblocks.len() as u32
     }
 
+    /// Superblocks in that state.
+    pub(crate) fn in_state(&self, state: State) -> usize {
+        self.superblocks.iter().filter(|superblock| superblock.state == state).count()
+    }
+
     pub(crate) fn state(&self, superblock: u32) -> State {
         self.of(superblock).state
     }
@@ -200,7 +205,11 @@ impl Table {
         let (superblock, place) = self.layout.locate(slot);
         match &self.of(superblock).valid {
             Valid::AsPrefilled => None,
-            Valid::Bitmap(bitmap) => Some(bitmap[place as usize / 64] >> (place % 64) & 1 == 1),
+            // Nothing, if the superblock has become free meanwhile.
+            Valid::Bitmap(bitmap) => {
+                let word = bitmap.get(place as usize / 64);
+                Some(word.is_some_and(|word| word >> (place % 64) & 1 == 1))
+            }
         }
     }
 

@@ -13,6 +13,7 @@ use crate::gate::{Gate, Inside};
 use crate::layout::Slot;
 use crate::page::{self, Lpn, Sequence, Versioned};
 use crate::planted::Fault;
+use crate::table::{State, Table};
 
 /// Free superblocks that are left to garbage collection: it needs one to make others free.
 pub(super) const RESERVE: u32 = 2;
@@ -105,7 +106,8 @@ impl Set {
         }
     }
 
-    /// What to do next: space for those who wait for it, data in danger, space, wear.
+    /// What to do next: data in danger, space for those who wait for it, data that will be in danger,
+    /// space, wear.
     fn next_job(&self) -> Option<Job> {
         if !self.windows.borrow().runs_jobs() && !self.planted.is(Fault::JobsInWindow) {
             return None;
@@ -118,14 +120,21 @@ impl Set {
                 table.valid_slots(victim) + self.layout.slots_per_unit <= self.layout.data_slots();
             gains.then_some(Job::Collect(victim, Reason::Space))
         };
-        let wants_room = self.jobs.wants_room.get() && !self.has_room_for_buffer();
-        if (table.free() <= RESERVE || wants_room)
+        // Collecting for those who wait may go on for long, and needs one free superblock.
+        if let Some(block) = self.most_in_danger().filter(|_| table.free() >= RESERVE) {
+            return Some(Job::Reclaim(block));
+        }
+        let wants_room = self.jobs.wants_room.get();
+        let lacks_room = wants_room && !self.has_room_for_buffer(&table);
+        if (table.free() <= RESERVE || lacks_room)
             && let Some(job) = victim()
         {
             return Some(job);
         }
-        if self.jobs.wants_room.replace(false) {
-            self.space_changed.notify_all(); // there is, or it cannot be made
+        // If it cannot be made, and nothing is on its way that could change that, so be it.
+        if wants_room && !(lacks_room && self.makes_room(&table)) {
+            self.jobs.wants_room.set(false);
+            self.space_changed.notify_all();
         }
         if let Some(block) = self.jobs.reclaims.borrow().front() {
             return Some(Job::Reclaim(*block));
@@ -145,6 +154,16 @@ impl Set {
         }
         let laggard = table.laggard(background.wear_spread).filter(|_| table.free() > RESERVE)?;
         Some(Job::Collect(laggard, Reason::Wear))
+    }
+
+    /// The block that was read most often of those whose data cannot wait.
+    fn most_in_danger(&self) -> Option<BlockAddress> {
+        let reads = |block: BlockAddress| self.flash.with_array(|array| array.read_count(block));
+        let reclaims = self.jobs.reclaims.borrow();
+        let counted = reclaims.iter().map(|block| (reads(*block), *block));
+        let critical =
+            counted.filter(|(reads, _)| *reads >= self.profile.background.critical_reads);
+        critical.max().map(|(_, block)| block)
     }
 
     /// Moves what is valid in a superblock and has it erased. Returns when the copies are on their
@@ -397,12 +416,16 @@ impl Set {
         table.add_valid(to);
     }
 
-    /// Whether there is room for everything in the buffer without making more.
-    pub(super) fn has_room_for_buffer(&self) -> bool {
-        let table = self.table.borrow();
-        let slots = self.room.in_use() as u32 + self.layout.slots_per_unit;
-        let superblocks = slots.div_ceil(self.layout.data_slots()) + 1;
-        table.free() >= RESERVE + superblocks
+    /// Whether there is room for a full buffer beside what collecting needs: in a lockdown no more
+    /// can be made.
+    pub(super) fn has_room_for_buffer(&self, table: &Table) -> bool {
+        table.free() >= RESERVE + self.profile.superblocks_of_buffer(&self.layout)
+    }
+
+    /// Whether superblocks are about to become free, or to be open to collection.
+    fn makes_room(&self, table: &Table) -> bool {
+        let are_open = self.streams.open.iter().filter(|open| open.borrow().is_some()).count();
+        table.in_state(State::Leaving) > 0 || table.in_state(State::Open) > are_open
     }
 }
 

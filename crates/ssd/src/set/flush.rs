@@ -17,7 +17,7 @@ pub(super) struct Flusher {
     start: u32,
     stop: u32,
     wanted: Notify,
-    /// Programs have landed.
+    /// Blocks have left the buffer: programs have landed, or they were discarded.
     pub(super) landed: Notify,
     /// The buffer was filled beyond `start` and is not down to `stop` yet.
     is_draining: Cell<bool>,
@@ -94,9 +94,11 @@ impl Set {
             }
             let versions = self.buffer.borrow_mut().take(count);
             if versions.is_empty() {
-                // All that waits was overwritten while its program is under way.
                 drop((inside, bound));
-                self.flusher.landed.notified().await;
+                if self.buffer.borrow().is_programming() {
+                    // All that waits was overwritten while its program is under way.
+                    self.flusher.landed.notified().await;
+                } // else it was discarded
                 continue;
             }
             let placed = self.place(Stream::Host, versions.clone());

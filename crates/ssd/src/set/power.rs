@@ -34,7 +34,8 @@ impl Set {
     /// Cuts the power now. Operations of the flash that are under way end as `rng` decides.
     pub(crate) fn power_cut(&self, rng: &mut Rng) -> (SetImage, CutReport) {
         let (mut array, report) = self.flash.power_cut(rng);
-        if self.profile.buffer.has_capacitors {
+        // A recovery that is cut short has taken no command: the dump it began with still holds.
+        if self.profile.buffer.has_capacitors && self.is_up.get() {
             self.reserve.write(&mut array, self.epoch.get(), &self.encode_dump(true));
         }
         (SetImage { array, prefill: self.prefill.clone() }, report)

@@ -24,10 +24,17 @@ enum Found {
     At(Slot),
 }
 
-/// Keeps a superblock from being erased.
+/// A client's read: keeps a superblock from being erased.
 struct Reader {
     set: Rc<Set>,
     superblock: u32,
+}
+
+impl Reader {
+    fn new(set: &Rc<Set>, superblock: u32) -> Self {
+        set.table.borrow_mut().begin_read(superblock);
+        Self { set: Rc::clone(set), superblock }
+    }
 }
 
 impl Drop for Reader {
@@ -95,15 +102,17 @@ impl Set {
             self.count(|stats| stats.buffer_hits += 1);
             return Found::Here(block.clone());
         }
+        let slot = self.mapping.borrow().get(lpn);
         match self.cache.borrow().get(lpn) {
             Some(Cached::Here(block)) => {
                 self.count(|stats| stats.cache_hits += 1);
                 return Found::Here(block.clone());
             }
-            Some(Cached::Coming) => return Found::Coming,
-            None => {}
+            // If it has been moved meanwhile, that read may be passed over for ever.
+            Some(Cached::Coming(from)) if slot == Some(*from) => return Found::Coming,
+            _ => {}
         }
-        self.mapping.borrow().get(lpn).map_or(Found::Here(Block::ZERO), Found::At)
+        slot.map_or(Found::Here(Block::ZERO), Found::At)
     }
 
     async fn read_one(self: &Rc<Self>, block: u32) -> Result<Block, Unreadable> {
@@ -126,12 +135,11 @@ impl Set {
     /// A client waits for a block that is being read ahead: that read is on demand now, and so are
     /// those behind it, or the client would stop again at each.
     fn hurry(&self, first: Lpn) {
-        let (mapping, cache) = (self.mapping.borrow(), self.cache.borrow());
+        let cache = self.cache.borrow();
         let coming = (first.0..self.blocks).map(Lpn);
-        for lpn in coming.take_while(|lpn| cache.get(*lpn) == Some(&Cached::Coming)) {
-            if let Some(slot) = mapping.get(lpn) {
-                self.flash.hurry(self.layout.page(slot).0);
-            }
+        for lpn in coming {
+            let Some(Cached::Coming(from)) = cache.get(lpn) else { break };
+            self.flash.hurry(self.layout.page(*from).0);
         }
     }
 
@@ -173,6 +181,11 @@ impl Set {
         Piece { page, superblock, place, blocks: block..block + 1 }
     }
 
+    /// The slot of the first block of a piece.
+    fn slot(&self, piece: &Piece) -> Slot {
+        Slot(self.layout.first_of_page(piece.page).0 + piece.place)
+    }
+
     /// Adds a block to the last piece if it follows there, or as a piece of its own.
     fn add_piece(&self, pieces: &mut Vec<Piece>, block: u32, slot: Slot) {
         let new = self.piece(block, slot);
@@ -189,24 +202,24 @@ impl Set {
     }
 
     /// Reads a piece of a page. The read is under way when this returns.
+    ///
+    /// What is read ahead may be erased before: nobody waits for it, so it may be passed over for
+    /// ever, and collecting would wait for it. A client that comes to wait looks where the block is
+    /// by then.
     fn read_page(
         self: &Rc<Self>,
         piece: &Piece,
         class: IoClass,
     ) -> impl Future<Output = Result<PageImage, ReadError>> + use<> {
-        if !self.planted.is(Fault::EraseUnderReaders) {
-            self.table.borrow_mut().begin_read(piece.superblock);
-        }
-        let reader = Reader { set: Rc::clone(self), superblock: piece.superblock };
+        let keeps = class == IoClass::ClientRead && !self.planted.is(Fault::EraseUnderReaders);
+        let reader = keeps.then(|| Reader::new(self, piece.superblock));
         let bytes = piece.blocks.len() as u32 * BLOCK_BYTES;
         let read = self.flash.read_part(piece.page, bytes, class);
-        let page = piece.page;
+        let (set, page) = (Rc::clone(self), piece.page);
         async move {
             let read = read.await;
-            reader.set.look_at_wear(page);
-            if reader.set.planted.is(Fault::EraseUnderReaders) {
-                std::mem::forget(reader);
-            }
+            set.look_at_wear(page);
+            drop(reader);
             read
         }
     }
@@ -235,8 +248,13 @@ impl Set {
         }
         for piece in pieces {
             let mut cache = self.cache.borrow_mut();
-            let tickets: Vec<u64> =
-                piece.blocks.clone().map(|block| cache.expect(Lpn(block))).collect();
+            let slots = (self.slot(&piece).0..).map(Slot);
+            let tickets: Vec<u64> = piece
+                .blocks
+                .clone()
+                .zip(slots)
+                .map(|(block, slot)| cache.expect(Lpn(block), slot))
+                .collect();
             drop(cache);
             let read = self.read_page(&piece, IoClass::ReadAhead);
             let set = Rc::clone(self);

@@ -38,21 +38,24 @@ impl Found {
 }
 
 impl Set {
-    /// Powers a set up again.
-    pub(crate) async fn recover(parts: Parts, image: SetImage) -> Rc<Self> {
-        let set = Self::new(parts, image.array, image.prefill);
-        let saved = set.load_saved().await;
-        let first = 2 * set.profile.reserved_per_half(&set.layout);
-        *set.table.borrow_mut() = Table::new(&set.layout, first, None);
+    /// A set that has power again, before it knows what it holds.
+    pub(crate) fn power_up(parts: Parts, image: SetImage) -> Rc<Self> {
+        Self::new(parts, image.array, image.prefill)
+    }
+
+    /// Finds what the set holds, and takes commands.
+    pub(crate) async fn recover(self: Rc<Self>) {
+        let saved = self.load_saved().await;
+        let first = 2 * self.profile.reserved_per_half(&self.layout);
+        *self.table.borrow_mut() = Table::new(&self.layout, first, None);
         let mut found = Vec::new();
-        for superblock in first..set.layout.superblocks.count() {
-            found.extend(set.look_at(superblock).await);
+        for superblock in first..self.layout.superblocks.count() {
+            found.extend(self.look_at(superblock).await);
         }
-        set.build_mapping(&found, saved).await;
-        set.write_on(found).await;
-        set.start();
-        set.jobs.wake();
-        set
+        self.build_mapping(&found, saved).await;
+        self.write_on(found).await;
+        self.start();
+        self.jobs.wake();
     }
 
     async fn load_saved(&self) -> Saved {
@@ -83,8 +86,8 @@ impl Set {
             return None;
         }
         let units_by_die: Vec<u32> = states.iter().map(|(units, _)| *units).collect();
-        if is_torn || is_prefilled > 0 {
-            // It was being erased: whatever it held is elsewhere.
+        if is_torn || is_prefilled > 0 || self.was_being_erased(&units_by_die) {
+            // Whatever it held is elsewhere.
             self.erase_all(number).await;
             return None;
         }
@@ -95,6 +98,16 @@ impl Set {
         let mut found = Found { number, units_by_die, contents: Vec::new() };
         found.contents = self.contents_of(&found).await;
         Some(found)
+    }
+
+    /// A superblock with some of its summary has all of its data, unless dies have lost theirs since.
+    /// Its summary would name what is not there any more.
+    fn was_being_erased(&self, units_by_die: &[u32]) -> bool {
+        let dies = units_by_die.len() as u32;
+        let data_units = |die: u32| (self.layout.data_units + dies - 1 - die) / dies;
+        let mut counted = (0..dies).zip(units_by_die);
+        let has_summary = counted.clone().any(|(die, units)| *units > data_units(die));
+        has_summary && counted.any(|(die, units)| *units < data_units(die))
     }
 
     async fn erase_all(&self, number: u32) {
@@ -182,11 +195,11 @@ impl Set {
             is_same
         });
         let mut sequence = last.max(saved.trims.newest());
+        self.forget_discarded(&saved);
         for (lpn, found_sequence, slot) in newest {
             let was_discarded = saved.trims.get(lpn).is_some_and(|trim| trim > found_sequence);
             self.enter_found(lpn, (!was_discarded).then_some(slot));
         }
-        self.forget_discarded(&saved);
         for version in saved.buffered {
             sequence = sequence.max(version.sequence);
             let room = self.room.acquire(1).await;
@@ -209,15 +222,15 @@ impl Set {
         }
     }
 
-    /// Blocks that were prefilled, discarded, and not found since.
+    /// Blocks that were discarded are not where they were prefilled. Those that were written later
+    /// are found afterwards, perhaps in the very slots that they were prefilled in.
     fn forget_discarded(&self, saved: &Saved) {
-        let Some(prefill) = &self.prefill else { return };
-        for range in saved.trims.ranges() {
-            for lpn in range.map(Lpn) {
-                let here = self.mapping.borrow().get(lpn);
-                if here.is_some() && here == prefill.slot_of(lpn) {
-                    self.enter_found(lpn, None);
-                }
+        if self.prefill.is_none() {
+            return;
+        }
+        for lpn in saved.trims.ranges().flatten().map(Lpn) {
+            if self.mapping.borrow().get(lpn).is_some() {
+                self.enter_found(lpn, None);
             }
         }
     }

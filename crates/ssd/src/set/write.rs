@@ -75,6 +75,7 @@ impl Set {
                 }
             }
         }
+        self.flusher.landed.notify_all();
         if !self.planted.is(Fault::ForgetDiscards) {
             self.trims.borrow_mut().add(blocks, sequence);
             self.trims_changed.set(true);
@@ -99,14 +100,16 @@ impl Set {
 
     /// Makes discards durable that are not. With capacitors the dump does it.
     pub(super) async fn save_trims(self: &Rc<Self>) {
-        if self.profile.buffer.has_capacitors || !self.trims_changed.get() {
+        let is_saved = !self.trims_changed.get() && self.saving.in_use() == 0;
+        if self.profile.buffer.has_capacitors || is_saved {
             return;
         }
         let _one_at_a_time = self.saving.acquire(1).await;
-        if !self.trims_changed.replace(false) {
+        if !self.trims_changed.get() {
             return; // whoever was before has saved them
         }
         let inside = self.flush_gate.enter().await;
+        self.trims_changed.set(false);
         let dump = self.encode_dump(false);
         let epoch = self.epoch.replace(self.epoch.get() + 1);
         self.reserve.store(&self.flash, epoch, &dump).await;

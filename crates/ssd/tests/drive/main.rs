@@ -1,11 +1,24 @@
-//! The block drive as its users see it.
+//! The block drive as its users see it: latencies, and random commands, power cuts, crash points
+//! and planted faults against a model.
+//!
+//! Trials are numbered by seed. A failure prints the command that replays it:
+//! `LEVELHEAD_SEED=N cargo test -p ssd --test drive model`. `LEVELHEAD_TRIALS=1000` runs more of
+//! them than the default.
 
 mod admin;
 mod amplification;
 mod arithmetic;
+mod client;
 mod determinism;
+mod harness;
 mod isolation;
 mod load;
+mod model;
+mod shape;
 mod small;
+mod tally;
+mod trial;
 mod window_cases;
+mod window_client;
 mod window_storm;
+mod world;

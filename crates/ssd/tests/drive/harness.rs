@@ -1,0 +1,98 @@
+//! A drive and the runtime it runs in.
+
+use flash::CutReport;
+use runtime::{Nanos, Rng, Runtime};
+use ssd::nvme::SetId;
+use ssd::{Fault, Planted, Precondition, Recovery, Ssd, SsdImage, SsdProfile};
+
+/// The number of a set that the model counts from 0.
+pub(crate) fn set_id(set: u16) -> SetId {
+    SetId::new(set + 1).expect("numbers begin with 1")
+}
+
+pub(crate) fn planted(fault: Option<Fault>) -> Planted {
+    fault.map_or_else(Planted::default, Planted::new)
+}
+
+pub(crate) struct Machine {
+    pub rt: Runtime,
+    pub ssd: Ssd,
+}
+
+impl Machine {
+    pub(crate) fn format(
+        seed: u64,
+        profile: &SsdProfile,
+        precondition: Precondition,
+        planted: Planted,
+    ) -> Self {
+        let rt = Runtime::new(seed);
+        let ssd = Ssd::with_fault(&rt.handle(), profile, precondition, planted);
+        Self { rt, ssd }
+    }
+
+    pub(crate) fn now(&self) -> Nanos {
+        self.rt.handle().now()
+    }
+
+    /// Cuts the power; whatever ran is gone.
+    pub(crate) fn power_cut(self, rng: &mut Rng) -> (SsdImage, CutReport) {
+        let (image, reports) = self.ssd.power_cut(rng);
+        (image, sum(&reports))
+    }
+
+    pub(crate) fn recover(
+        seed: u64,
+        profile: &SsdProfile,
+        image: SsdImage,
+        planted: Planted,
+    ) -> Self {
+        Comeback::begin(seed, profile, image, planted).finish()
+    }
+}
+
+/// A drive on its way up, and the runtime it runs in.
+pub(crate) struct Comeback {
+    rt: Runtime,
+    recovery: Recovery,
+}
+
+impl Comeback {
+    pub(crate) fn begin(
+        seed: u64,
+        profile: &SsdProfile,
+        image: SsdImage,
+        planted: Planted,
+    ) -> Self {
+        let rt = Runtime::new(seed);
+        let recovery = Recovery::begin(&rt.handle(), profile, image, planted);
+        Self { rt, recovery }
+    }
+
+    pub(crate) fn finish(self) -> Machine {
+        let Self { rt, recovery } = self;
+        let ssd = rt.block_on(recovery.finish());
+        Machine { rt, ssd }
+    }
+
+    /// Goes on until the flash was given that many operations. False if the drive is up before.
+    pub(crate) fn run_to(&self, operations: u64) -> bool {
+        let recovery = &self.recovery;
+        let is_there = || recovery.flash_operations() >= operations;
+        self.rt.run_until_true(|| recovery.is_finished() || is_there());
+        !recovery.is_finished()
+    }
+
+    pub(crate) fn power_cut(self, rng: &mut Rng) -> (SsdImage, CutReport) {
+        let (image, reports) = self.recovery.power_cut(rng);
+        (image, sum(&reports))
+    }
+}
+
+fn sum(reports: &[CutReport]) -> CutReport {
+    reports.iter().fold(CutReport::default(), |sum, one| CutReport {
+        done: sum.done + one.done,
+        not_done: sum.not_done + one.not_done,
+        torn: sum.torn + one.torn,
+    })
+}

@@ -1,0 +1,212 @@
+//! Drives of random shape, small enough that everything a large one does happens within a few
+//! thousand commands.
+
+use catalogue::Entry;
+use flash::{FlashProfile, Geometry, ReadDisturb, Suspend, Timing};
+use runtime::{Nanos, Rng};
+use ssd::{BLOCK_BYTES, PlmProfile, PlmRules, Precondition, SsdProfile};
+
+use crate::small;
+
+/// Reads that a block of a hammered drive bears.
+const LIMIT_READS: u64 = 5_000;
+
+/// Blocks that a set has at most: reading them all after each power cut has to be cheap.
+const MOST_BLOCKS: u64 = 4_000;
+
+/// What varies from trial to trial besides the random choices.
+pub(crate) struct Shape {
+    pub profile: SsdProfile,
+    pub precondition: Precondition,
+    /// Clients of each set that do a bit of everything.
+    pub mixed: usize,
+    /// Clients of each set that read in order.
+    pub readers: usize,
+    /// Clients of each set that read the same few blocks over and over.
+    pub hammers: usize,
+    pub sessions: u64,
+    /// Longest a session runs.
+    pub session: Nanos,
+}
+
+const SUSPEND: Suspend = Suspend {
+    program_us: 50.0,
+    erase_us: 150.0,
+    resume_us: 50.0,
+    min_progress_us: 200.0,
+    max_span_us: 1_000.0,
+    max_per_operation: 6,
+};
+
+impl Shape {
+    /// The drive and the clients of a seed.
+    pub(crate) fn of_seed(seed: u64) -> Self {
+        let rng = &mut Rng::derive(seed, "shape");
+        let is_hammered = rng.chance(0.3);
+        let mut profile = small::profile(if rng.chance(0.3) { 2 } else { 1 });
+        profile.flash = flash(rng, profile.sets, is_hammered);
+        controller(rng, &mut profile);
+        memory(rng, &mut profile);
+        background(rng, &mut profile, is_hammered);
+        profile.plm = rng.chance(0.75).then(|| windows(rng));
+        capacity(rng, &mut profile);
+        Self {
+            profile,
+            precondition: precondition(rng),
+            mixed: pick(rng, &[1, 3, 6]),
+            readers: pick(rng, &[0, 1, 2]),
+            hammers: if is_hammered { 2 } else { 0 },
+            sessions: 3,
+            session: Nanos::from_millis(if is_hammered { 800 } else { 1_200 }),
+        }
+    }
+
+    pub(crate) fn sets(&self) -> u16 {
+        self.profile.sets as u16
+    }
+
+    pub(crate) fn blocks(&self) -> u64 {
+        self.profile.blocks_per_set()
+    }
+}
+
+fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
+    of[rng.below(of.len() as u64) as usize]
+}
+
+fn flash(rng: &mut Rng, sets: u32, is_hammered: bool) -> FlashProfile {
+    let base = small::profile(1).flash;
+    // One-shot TLC, MLC page by page, SLC.
+    let (bits_per_cell, one_shot, pages_per_block) =
+        pick(rng, &[(3, true, 12), (3, true, 24), (2, false, 12), (1, false, 16)]);
+    let bits = bits_per_cell as usize;
+    let is_fast = is_hammered || rng.chance(0.3);
+    let programs = if is_fast { [300.0, 500.0] } else { [2_000.0, 1_200.0] };
+    // Reclaim is background work: behind a long deadline reads would win the race to the limit.
+    let deadlines: &[f64] = if is_hammered { &[100.0] } else { &[100.0, 2_000.0, 20_000.0] };
+    let read_us = if is_hammered { [20.0, 24.0, 28.0] } else { [49.0, 58.0, 67.0] };
+    FlashProfile {
+        geometry: Geometry {
+            channels: sets * pick(rng, &[1, 2]),
+            dies_per_channel: pick(rng, &[1, 2]),
+            planes_per_die: pick(rng, &[1, 2]),
+            blocks_per_plane: pick(rng, &[18, 24, 32]),
+            pages_per_block,
+            page_bytes: pick(rng, &[4_096, 16_384]),
+            one_shot,
+            bits_per_cell,
+            ..base.geometry
+        },
+        timing: Timing {
+            read_us: read_us[..bits].into(),
+            program_us: programs[..if one_shot { 1 } else { bits }].into(),
+            erase_us: if is_fast { 900.0 } else { 3_500.0 },
+            background_deadline_us: pick(rng, deadlines),
+            ..base.timing
+        },
+        suspend: rng.chance(0.5).then_some(SUSPEND),
+        errors: None,
+        read_disturb: is_hammered.then_some(ReadDisturb { limit_reads: LIMIT_READS }),
+    }
+}
+
+fn controller(rng: &mut Rng, profile: &mut SsdProfile) {
+    let controller = &mut profile.controller;
+    controller.cores = profile.sets * pick(rng, &[1, 2]);
+    controller.command_us = pick(rng, &[1.0, 7.4, 30.0]);
+    // With slow firmware much happens between the end of a program and the mapping's change.
+    controller.map_ns = pick(rng, &[150.0, 5_000.0]);
+    controller.queue_depth = pick(rng, &[1, 3, 1_024]);
+}
+
+fn memory(rng: &mut Rng, profile: &mut SsdProfile) {
+    let blocks = |count: u64| count * u64::from(BLOCK_BYTES);
+    let sets = u64::from(profile.sets);
+    profile.dram.bytes = 1 << 30;
+    profile.dram.read_cache_bytes = sets * blocks(pick(rng, &[8, 60, 400]));
+    profile.dram.read_ahead_bytes = blocks(pick(rng, &[0, 6, 24]));
+    let geometry = profile.flash_of_set().geometry;
+    let unit = u64::from(geometry.program_unit() * geometry.page_bytes / BLOCK_BYTES);
+    let in_units = [1, 1, 2, 2 * u64::from(geometry.dies()), 200];
+    let buffer = &mut profile.buffer;
+    buffer.bytes = sets * blocks((unit * pick(rng, &in_units)).min(400));
+    buffer.has_capacitors = rng.chance(0.5);
+    (buffer.stop_percent, buffer.start_percent) =
+        pick(rng, &[(40.0, 50.0), (0.0, 0.0), (0.0, 100.0), (80.0, 90.0)]);
+    buffer.burst_interval_ms = pick(rng, &[1.0, 20.0, 100.0]);
+}
+
+fn background(rng: &mut Rng, profile: &mut SsdProfile, is_hammered: bool) {
+    let background = &mut profile.background;
+    (background.start_free_percent, background.stop_free_percent) =
+        pick(rng, &[(0.0, 0.0), (5.0, 6.0), (20.0, 35.0)]);
+    background.programs_per_die = pick(rng, &[1, 2]);
+    (background.reclaim_reads, background.critical_reads) =
+        if is_hammered { (pick(rng, &[400, 700]), 1_500) } else { (3_000, 10_000) };
+    background.wear_spread = pick(rng, &[1, 4, 50]);
+    background.discarded_ranges = pick(rng, &[3, 40, 2_000]);
+}
+
+fn windows(rng: &mut Rng) -> PlmProfile {
+    let rules = pick(rng, &[PlmRules::Vigil, PlmRules::Standard]);
+    let is_standard = rules == PlmRules::Standard;
+    PlmProfile {
+        rules,
+        dtwin_time_max_ms: pick(rng, &[10, 60, 60_000]),
+        ndwin_time_min_low_ms: pick(rng, &[0, 3, 20]),
+        ndwin_time_min_high_ms: 20,
+        dtwin_reads_typical: if is_standard { pick(rng, &[0, 60, 2_000]) } else { 0 },
+        dtwin_writes_typical: if is_standard { pick(rng, &[0, 2, 500]) } else { 0 },
+    }
+}
+
+/// As many logical blocks as the profile may have, or fewer.
+fn capacity(rng: &mut Rng, profile: &mut SsdProfile) {
+    let share = pick(rng, &[1.0, 1.0, 0.95, 0.8, 0.5]);
+    let mut most = most_blocks(profile);
+    while most == 0 {
+        profile.flash.geometry.blocks_per_plane += 6;
+        most = most_blocks(profile);
+    }
+    // What is too large has its flash cut down, not its users' part of it.
+    while most > MOST_BLOCKS && profile.flash.geometry.blocks_per_plane > 12 {
+        profile.flash.geometry.blocks_per_plane -= 1;
+        most = most_blocks(profile);
+        if most == 0 {
+            profile.flash.geometry.blocks_per_plane += 1;
+            most = most_blocks(profile);
+            break;
+        }
+    }
+    set_blocks(profile, ((most as f64 * share) as u64).max(64).min(most));
+    assert_eq!(profile.problems(), [] as [&str; 0]);
+}
+
+fn set_blocks(profile: &mut SsdProfile, blocks: u64) {
+    profile.user_bytes = blocks * u64::from(profile.sets * BLOCK_BYTES);
+}
+
+/// The most logical blocks of a set that its flash has room for.
+pub(crate) fn most_blocks(profile: &SsdProfile) -> u64 {
+    let mut profile = profile.clone();
+    let (mut fits, mut too_many) = (0, 1 << 20);
+    while too_many - fits > 1 {
+        let middle = u64::midpoint(fits, too_many);
+        set_blocks(&mut profile, middle);
+        if profile.problems().is_empty() {
+            fits = middle;
+        } else {
+            too_many = middle;
+        }
+    }
+    fits
+}
+
+fn precondition(rng: &mut Rng) -> Precondition {
+    let part = pick(rng, &[0.3, 0.9, 1.0]);
+    match rng.below(3) {
+        0 => Precondition::Empty,
+        1 => Precondition::Sequential(part),
+        _ => Precondition::Random(part),
+    }
+}

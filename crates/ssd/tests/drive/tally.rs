@@ -1,0 +1,100 @@
+//! What happened in trials: a mechanism that never ran was not tested.
+
+use std::fmt;
+
+use flash::CutReport;
+use ssd::SetReport;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub commands: u64,
+    pub power_cuts: u64,
+    pub cuts_of_recoveries: u64,
+    pub clean_ends: u64,
+    pub torn: u64,
+    pub collections: u64,
+    pub wear_moves: u64,
+    pub reclaims: u64,
+    pub blocks_moved: u64,
+    pub blocks_wasted: u64,
+    pub windows_entered: u64,
+    pub windows_broken: u64,
+    pub starvations: u64,
+    pub buffer_hits: u64,
+    pub cache_hits: u64,
+    pub discards_ignored: u64,
+    pub suspends: u64,
+    pub trace: u64,
+}
+
+impl Tally {
+    /// By name; whatever is added up stands here once.
+    fn all(&mut self) -> [(&'static str, &mut u64); 17] {
+        [
+            ("commands", &mut self.commands),
+            ("power cuts", &mut self.power_cuts),
+            ("cuts of recoveries", &mut self.cuts_of_recoveries),
+            ("clean ends", &mut self.clean_ends),
+            ("torn programs and erases", &mut self.torn),
+            ("collections", &mut self.collections),
+            ("wear moves", &mut self.wear_moves),
+            ("reclaims", &mut self.reclaims),
+            ("blocks moved", &mut self.blocks_moved),
+            ("slots wasted", &mut self.blocks_wasted),
+            ("windows entered", &mut self.windows_entered),
+            ("windows broken", &mut self.windows_broken),
+            ("starvations", &mut self.starvations),
+            ("buffer hits", &mut self.buffer_hits),
+            ("cache hits", &mut self.cache_hits),
+            ("discards ignored", &mut self.discards_ignored),
+            ("suspends", &mut self.suspends),
+        ]
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        let mut other = other.clone();
+        for ((_, sum), (_, more)) in self.all().into_iter().zip(other.all()) {
+            *sum += *more;
+        }
+        self.trace = self.trace.rotate_left(1) ^ other.trace;
+    }
+
+    /// Counts what a set did since it has power.
+    pub(crate) fn count(&mut self, report: &SetReport) {
+        let firmware = &report.firmware;
+        self.add(&Self {
+            collections: firmware.collections,
+            wear_moves: firmware.wear_moves,
+            reclaims: firmware.reclaims,
+            blocks_moved: firmware.slots_moved,
+            blocks_wasted: firmware.slots_wasted,
+            windows_entered: firmware.windows_entered,
+            windows_broken: firmware.windows_broken,
+            starvations: firmware.starvations,
+            buffer_hits: firmware.buffer_hits,
+            cache_hits: firmware.cache_hits,
+            discards_ignored: firmware.discards_ignored,
+            suspends: report.flash.program_suspends + report.flash.erase_suspends,
+            ..Self::default()
+        });
+    }
+
+    pub(crate) fn count_cut(&mut self, cut: CutReport) {
+        self.power_cuts += 1;
+        self.torn += u64::from(cut.torn);
+    }
+
+    /// Over many trials everything has to have happened.
+    pub(crate) fn assert_everything_happened(&self) {
+        for (name, count) in self.clone().all() {
+            assert!(*count > 0, "no {name} in {self}");
+        }
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = self.clone().all().map(|(name, count)| format!("{count} {name}"));
+        f.write_str(&all.join(", "))
+    }
+}
