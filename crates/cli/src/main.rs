@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod device;
 mod files;
 mod host;
 mod names;
@@ -30,17 +31,20 @@ struct Arguments {
 enum Command {
     /// Run a workload on a design on a device, in virtual time
     Bench(bench::BenchArguments),
+    /// Run a job of reads and writes on a block drive, in virtual time
+    Device(device::DeviceArguments),
     /// Say by arithmetic what a design needs on a drive
     Plan(plan::PlanArguments),
     /// Run a paper's experiments and set what it says beside what comes out
     Reproduce(reproduce::ReproduceArguments),
-    /// List the built-in designs, devices and workloads
+    /// List the built-in designs, devices, workloads, block drives and jobs
     List,
 }
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Device(arguments) => device::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::List => {

@@ -2,10 +2,13 @@
 
 use anyhow::{Context, bail};
 use kvssd::{Design, DeviceProfile};
+use lab::device::Job;
+use ssd::SsdProfile;
 use workload::{BUILTIN_NAMES, CoreWorkload, Properties};
 
 /// Prints every built-in name with what it stands for.
 pub(crate) fn list() {
+    println!("levelhead bench");
     println!("designs (--design)");
     for name in Design::names() {
         if let Ok(design) = Design::load(name) {
@@ -19,7 +22,20 @@ pub(crate) fn list() {
         }
     }
     println!("workloads (--workload): {}", BUILTIN_NAMES.join(", "));
-    println!("each of the three also takes the path of a file");
+    println!("levelhead device");
+    println!("block drives (--profile)");
+    for name in SsdProfile::names() {
+        if let Ok(profile) = SsdProfile::load(name) {
+            println!("  {name:24} {}", profile.description);
+        }
+    }
+    println!("jobs (--job)");
+    for name in Job::names() {
+        if let Ok(job) = Job::load(name) {
+            println!("  {name:24} {}", job.description);
+        }
+    }
+    println!("each of the five also takes the path of a file");
 }
 
 /// The built-in workload of that name, or the YCSB property file at that path, with `overrides`

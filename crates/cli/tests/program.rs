@@ -32,11 +32,30 @@ fn a_bench_without_operations_is_refused_before_the_load() {
 }
 
 #[test]
+fn a_job_on_a_block_drive_prints_a_table_or_json() {
+    let table = levelhead(&["device", "--job", "randread-qd1"]);
+    let lines = stderr(&table);
+    assert!(table.status.success(), "{lines}");
+    assert!(lines.starts_with("randread-qd1 on vigil-15gb ...\n"), "{lines}");
+    assert_eq!(lines.lines().count(), 2, "{lines}");
+    let table = String::from_utf8(table.stdout).expect("it writes text");
+    assert!(table.contains("| reads  |   1 | randread 4 KiB |"), "{table}");
+    assert!(table.contains("verified: all "), "{table}");
+    let json = levelhead(&["device", "--job", "randread-qd1", "--json", "-"]);
+    assert_eq!(json.stdout.first(), Some(&b'{'), "stdout has the result and nothing else");
+}
+
+#[test]
 fn a_directory_that_cannot_be_made_is_refused_before_the_work() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
     let inside = file.join("report");
     let out = inside.to_str().expect("the path is text");
-    for command in [&["bench", "--out", out][..], &["reproduce", "pink", "--out", out]] {
+    let commands = [
+        &["bench", "--out", out][..],
+        &["device", "--out", out],
+        &["reproduce", "pink", "--out", out],
+    ];
+    for command in commands {
         let output = levelhead(command);
         let said = stderr(&output);
         assert!(!output.status.success() && said.starts_with("levelhead: cannot make"), "{said}");

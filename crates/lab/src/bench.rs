@@ -6,13 +6,14 @@ use std::fmt;
 use std::rc::Rc;
 
 use engine::{AcceleratorWork, EngineStats, HashStats};
-use flash::{Blocker, FlashStats, OperationCounts};
+use flash::FlashStats;
 use kvssd::{Design, DeviceProfile, DriveOptions, KvDrive, SetupError};
-use runtime::{Handle, IoClass, Runtime};
+use runtime::{Handle, Runtime};
 use workload::{
     ClientOptions, CoreWorkload, LatencySummary, OpKind, Pace, RunReport, Session, StartError,
 };
 
+use crate::flash_work::{pages, reads_behind};
 use crate::result::{
     AcceleratorResult, BenchResult, FlashResult, IndexResult, IteratorResult, LevelResult,
     LoadResult, Memory, Verification,
@@ -294,13 +295,6 @@ fn flash_work(
     run: &RunReport,
 ) -> FlashResult {
     let by_class = |count| pages(&after.flash, Some(&before.flash), count);
-    let blockers = [
-        ("nothing", Blocker::None),
-        ("read", Blocker::Read),
-        ("program", Blocker::Program),
-        ("erase", Blocker::Erase),
-    ];
-    let behind = |blocker| after.flash.waits(blocker).reads - before.flash.waits(blocker).reads;
     let dies = f64::from(spec.device.flash.geometry.dies());
     let busy = (after.flash.die_busy - before.flash.die_busy).as_secs_f64();
     let suspends =
@@ -316,7 +310,7 @@ fn flash_work(
         accelerator: accelerated(new.accelerator, old.accelerator),
         blocks_erased: after.flash.total().blocks_erased - before.flash.total().blocks_erased,
         die_utilisation: busy / (dies * run.elapsed().as_secs_f64()).max(f64::MIN_POSITIVE),
-        client_reads_behind: blockers.into_iter().map(|(name, b)| (name, behind(b))).collect(),
+        client_reads_behind: reads_behind(&after.flash, Some(&before.flash)),
         client_reads_shared: new.shared_reads - old.shared_reads,
         vain_meta_reads: new.vain_meta_reads - old.vain_meta_reads,
         suspends: suspends(after) - suspends(before),
@@ -327,21 +321,6 @@ fn flash_work(
         write_stalls: new.stalls - old.stalls,
         write_stall_seconds: (new.stalled - old.stalled).as_secs_f64(),
     }
-}
-
-/// Operations by class, without those that had been counted `before`.
-fn pages(
-    after: &FlashStats,
-    before: Option<&FlashStats>,
-    count: fn(OperationCounts) -> u64,
-) -> BTreeMap<&'static str, u64> {
-    let of = |stats: &FlashStats, class| count(stats.of(class));
-    IoClass::ALL
-        .into_iter()
-        .map(|class| (class, of(after, class) - before.map_or(0, |before| of(before, class))))
-        .filter(|(_, count)| *count > 0)
-        .map(|(class, count)| (class.name(), count))
-        .collect()
 }
 
 fn accelerated(after: AcceleratorWork, before: AcceleratorWork) -> Option<AcceleratorResult> {

@@ -2,12 +2,15 @@
 //!
 //! [`mod@bench`] runs one design on one device under one workload in virtual time and gives a
 //! [`BenchResult`]; [`table`] shows it to a person, `serde` to a program, [`picture`] draws it.
+//! [`device`] does jobs of reads and writes on a block drive.
 //! [`plan`] answers by arithmetic what a design would need on a drive. Nothing here reads a clock:
 //! whatever depends on the machine is added by the command line.
 
 #![forbid(unsafe_code)]
 
 pub mod bench;
+pub mod device;
+mod flash_work;
 pub mod picture;
 pub mod plan;
 pub mod report;

@@ -1,6 +1,6 @@
 //! A bench result as pictures and as the numbers behind them.
 
-mod chart;
+pub(crate) mod chart;
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 use workload::{OpKind, RunReport};
 
 use crate::result::BenchResult;
-use chart::{Chart, Scale, Series};
+use chart::{Chart, Note, Scale, Series};
 
 /// Quantiles of a latency curve: dense towards the tail.
 fn quantiles() -> Vec<f64> {
@@ -85,6 +85,8 @@ pub fn latency_svg(result: &BenchResult, run: &RunReport) -> String {
         x: Scale::tail("percentile of operations"),
         y: Scale::log("latency, microseconds of virtual time"),
         series: series.collect(),
+        note: Note::End,
+        bands: Vec::new(),
     }
     .render()
 }
@@ -112,6 +114,8 @@ pub fn timeline_svg(result: &BenchResult, run: &RunReport) -> String {
         x: Scale::linear("virtual time since the run began, seconds"),
         y: Scale::log("latency, microseconds of virtual time"),
         series: series.into_iter().filter(|series| !series.points.is_empty()).collect(),
+        note: Note::End,
+        bands: Vec::new(),
     }
     .render()
 }

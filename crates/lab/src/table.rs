@@ -28,7 +28,8 @@ pub fn render(result: &BenchResult) -> String {
     text
 }
 
-fn table(header: &[&str]) -> Table {
+/// An empty table.
+pub(crate) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);
     table.set_header(header.iter().enumerate().map(|(i, title)| align(i, (*title).to_owned())));
@@ -41,7 +42,8 @@ fn align(column: usize, text: String) -> Cell {
     Cell::new(text).set_alignment(alignment)
 }
 
-fn add(table: &mut Table, cells: impl IntoIterator<Item = String>) {
+/// Adds a row.
+pub(crate) fn add(table: &mut Table, cells: impl IntoIterator<Item = String>) {
     table.add_row(cells.into_iter().enumerate().map(|(i, text)| align(i, text)));
 }
 

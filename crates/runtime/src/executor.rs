@@ -108,7 +108,7 @@ impl Runtime {
     /// are left.
     pub fn block_on<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> T {
         let join = self.handle.spawn("main", future);
-        let ended = self.run_while(|| !join.is_finished());
+        let ended = self.run_while(&|| !join.is_finished());
         assert!(ended, "nothing can happen any more, but these tasks wait: {:?}", self.waiting());
         join.take().expect("the task has finished and nobody else took its result")
     }
@@ -116,19 +116,21 @@ impl Runtime {
     /// Runs until `is_reached` holds, checked after every instant. False if nothing is left to
     /// happen before that.
     pub fn run_until_true(&self, is_reached: impl Fn() -> bool) -> bool {
-        self.run_while(|| !is_reached())
+        self.run_while(&|| !is_reached())
     }
 
     /// Runs until `deadline`, or until nothing is left to happen, whichever is first.
     pub fn run_until(&self, deadline: Nanos) {
         let timers = &self.handle.inner.timers;
-        self.run_while(|| timers.borrow().next_at().is_some_and(|at| at <= deadline));
+        self.run_while(&|| timers.borrow().next_at().is_some_and(|at| at <= deadline));
         // Tasks woken at the last instant still run: `run_while` checks before it advances.
     }
 
     /// Runs as long as `goes_on` holds, checked whenever no task is ready. False if the runtime
     /// ran dry first.
-    fn run_while(&self, goes_on: impl Fn() -> bool) -> bool {
+    ///
+    /// Not generic: one copy of this loop is what the compiler puts polling and timers into.
+    fn run_while(&self, goes_on: &dyn Fn() -> bool) -> bool {
         let inner = &*self.handle.inner;
         loop {
             while let Some(task) = inner.next_ready() {

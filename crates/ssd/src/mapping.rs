@@ -53,8 +53,36 @@ impl Mapping {
         let before = self.get(lpn);
         let stored = slot.map_or(UNMAPPED, |slot| slot.0);
         debug_assert!(slot.is_none() || stored < AS_PREFILLED);
-        self.regions[(lpn.0 / REGION_BLOCKS) as usize].store(lpn.0 % REGION_BLOCKS, stored);
+        self.store(lpn, stored);
         before
+    }
+
+    /// Whether the block is where it was prefilled, if it was: nothing has been noted of it since.
+    pub(crate) fn is_untouched(&self, lpn: Lpn) -> bool {
+        self.stored(lpn).is_none()
+    }
+
+    /// Points to `to` if the newest version on flash still is the one at `from`.
+    /// `was_prefilled` says whether `from` was prefilled, with this block.
+    pub(crate) fn move_from(
+        &mut self,
+        lpn: Lpn,
+        from: Slot,
+        was_prefilled: bool,
+        to: Slot,
+    ) -> bool {
+        let is_there = match self.stored(lpn) {
+            Some(stored) => stored == from.0,
+            None => was_prefilled,
+        };
+        if is_there {
+            self.store(lpn, to.0);
+        }
+        is_there
+    }
+
+    fn store(&mut self, lpn: Lpn, slot: u32) {
+        self.regions[(lpn.0 / REGION_BLOCKS) as usize].store(lpn.0 % REGION_BLOCKS, slot);
     }
 
     fn stored(&self, lpn: Lpn) -> Option<u32> {

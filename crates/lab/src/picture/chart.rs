@@ -15,7 +15,7 @@ const BOTTOM: f64 = 62.0;
 const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 
 /// A line.
-pub(super) struct Series {
+pub(crate) struct Series {
     pub name: String,
     pub points: Vec<(f64, f64)>,
 }
@@ -28,21 +28,21 @@ enum Kind {
 }
 
 /// An axis.
-pub(super) struct Scale {
+pub(crate) struct Scale {
     label: String,
     kind: Kind,
 }
 
 impl Scale {
-    pub(super) fn linear(label: &str) -> Self {
+    pub(crate) fn linear(label: &str) -> Self {
         Self { label: label.to_owned(), kind: Kind::Linear }
     }
 
-    pub(super) fn log(label: &str) -> Self {
+    pub(crate) fn log(label: &str) -> Self {
         Self { label: label.to_owned(), kind: Kind::Log }
     }
 
-    pub(super) fn tail(label: &str) -> Self {
+    pub(crate) fn tail(label: &str) -> Self {
         Self { label: label.to_owned(), kind: Kind::Tail }
     }
 
@@ -119,16 +119,36 @@ fn trimmed(value: f64) -> String {
 }
 
 /// A chart.
-pub(super) struct Chart {
+pub(crate) struct Chart {
     pub title: String,
     pub x: Scale,
     pub y: Scale,
     pub series: Vec<Series>,
+    /// What the legend tells of each line.
+    pub note: Note,
+    /// Stretches of the x axis that stand out.
+    pub bands: Vec<Band>,
+}
+
+/// What a legend tells of a line.
+#[derive(Clone, Copy)]
+pub(crate) enum Note {
+    /// Where it ends.
+    End,
+    /// The highest it gets.
+    Highest,
+}
+
+/// A stretch of the x axis with a name.
+pub(crate) struct Band {
+    pub name: String,
+    pub from: f64,
+    pub to: f64,
 }
 
 impl Chart {
     /// The SVG document.
-    pub(super) fn render(&self) -> String {
+    pub(crate) fn render(&self) -> String {
         let mut svg = String::new();
         self.draw(&mut svg).expect("a string takes any text");
         svg
@@ -136,7 +156,8 @@ impl Chart {
 
     fn draw(&self, svg: &mut String) -> std::fmt::Result {
         let points = || self.series.iter().flat_map(|series| series.points.iter());
-        let x_ends = self.x.ends(points().map(|point| point.0));
+        let of_bands = self.bands.iter().flat_map(|band| [band.from, band.to]);
+        let x_ends = self.x.ends(points().map(|point| point.0).chain(of_bands));
         let y_ends = self.y.ends(points().map(|point| point.1));
         let px = |x: f64| LEFT + self.x.share(x, x_ends) * (WIDTH - LEFT - RIGHT);
         let py = |y: f64| HEIGHT - BOTTOM - self.y.share(y, y_ends) * (HEIGHT - TOP - BOTTOM);
@@ -149,6 +170,7 @@ impl Chart {
             escaped(&self.title)
         )?;
         let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
+        self.draw_bands(svg, px)?;
         for (value, label) in self.x.ticks(x_ends) {
             let x = px(value);
             writeln!(
@@ -179,29 +201,62 @@ impl Chart {
             f64::midpoint(TOP, bottom),
             escaped(&self.y.label)
         )?;
+        self.draw_series(svg, px, py)?;
+        svg.push_str("</svg>\n");
+        Ok(())
+    }
+
+    fn draw_bands(&self, svg: &mut String, px: impl Fn(f64) -> f64) -> std::fmt::Result {
+        for band in &self.bands {
+            let (from, to) = (px(band.from), px(band.to));
+            writeln!(
+                svg,
+                "<rect x=\"{from:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{}\" fill=\"#f0f4e0\"/>\
+                 <text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\" fill=\"#606060\" \
+                 font-size=\"11\">{}</text>",
+                (to - from).max(0.0),
+                HEIGHT - BOTTOM - TOP,
+                f64::midpoint(from, to),
+                TOP - 6.0,
+                escaped(&band.name)
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The lines and their legend.
+    fn draw_series(
+        &self,
+        svg: &mut String,
+        px: impl Fn(f64) -> f64,
+        py: impl Fn(f64) -> f64,
+    ) -> std::fmt::Result {
         for (i, series) in self.series.iter().enumerate() {
             let colour = COLOURS[i % COLOURS.len()];
             let path: Vec<String> =
                 series.points.iter().map(|(x, y)| format!("{:.1} {:.1}", px(*x), py(*y))).collect();
             let legend = TOP + 14.0 + i as f64 * 40.0;
-            let last = series.points.last().map_or(0.0, |point| point.1);
+            let mut heights = series.points.iter().map(|point| point.1);
+            let (note, value) = match self.note {
+                Note::End => ("ends at", heights.next_back().unwrap_or(0.0)),
+                Note::Highest => ("at most", heights.fold(0.0, f64::max)),
+            };
             writeln!(
                 svg,
                 "<path d=\"M{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>\n\
                  <path d=\"M{} {legend}h22\" stroke=\"{colour}\" stroke-width=\"3\"/>\
                  <text x=\"{}\" y=\"{}\">{}</text>\
-                 <text x=\"{}\" y=\"{}\" fill=\"#606060\" font-size=\"11\">ends at {} us</text>",
+                 <text x=\"{}\" y=\"{}\" fill=\"#606060\" font-size=\"11\">{note} {} us</text>",
                 path.join("L"),
-                right + 12.0,
-                right + 40.0,
+                WIDTH - RIGHT + 12.0,
+                WIDTH - RIGHT + 40.0,
                 legend + 4.0,
                 escaped(&series.name),
-                right + 40.0,
+                WIDTH - RIGHT + 40.0,
                 legend + 18.0,
-                three_digits(last)
+                three_digits(value)
             )?;
         }
-        svg.push_str("</svg>\n");
         Ok(())
     }
 }

@@ -339,7 +339,7 @@ impl Set {
         let is_valid = |slot: &Slot| {
             table.is_valid(*slot).unwrap_or_else(|| {
                 let prefill = self.prefill.as_ref().expect("a superblock was prefilled");
-                prefill.lpn_of(*slot).is_some_and(|lpn| mapping.get(lpn) == Some(*slot))
+                prefill.lpn_of(*slot).is_some_and(|lpn| mapping.is_untouched(lpn))
             })
         };
         slots.filter(is_valid).collect()
@@ -403,14 +403,18 @@ impl Set {
 
     /// The copy counts only if the block was neither written nor discarded meanwhile.
     fn enter_moved(&self, moving: &Moving, to: Slot) {
-        let lpn = moving.version.lpn;
-        let now_at = self.mapping.borrow().get(lpn);
-        if now_at != Some(moving.from) && !self.planted.is(Fault::MoveWithoutRecheck) {
-            return;
-        }
-        self.mapping.borrow_mut().set(lpn, Some(to));
+        let Moving { from, version } = moving;
         let mut table = self.table.borrow_mut();
-        if let Some(from) = now_at {
+        let was_prefilled = table.is_prefilled(self.layout.locate(*from).0);
+        let mut mapping = self.mapping.borrow_mut();
+        let left = if self.planted.is(Fault::MoveWithoutRecheck) {
+            mapping.set(version.lpn, Some(to))
+        } else if mapping.move_from(version.lpn, *from, was_prefilled, to) {
+            Some(*from)
+        } else {
+            return;
+        };
+        if let Some(from) = left {
             table.remove_valid(from);
         }
         table.add_valid(to);

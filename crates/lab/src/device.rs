@@ -1,0 +1,122 @@
+//! Jobs on block drives: streams of reads and writes in the words of fio, in virtual time.
+//!
+//! A [`Job`] is TOML (see [`job`]) or a value; [`run`] does it on the drive of a profile and gives a
+//! [`JobReport`]: latencies by stream and direction, a timeline, single latencies where the job asks
+//! for them, window commands, and each set's counters before and after. [`DeviceResult`] is the same
+//! for programs, [`table`] for eyes, [`picture`] draws it.
+//!
+//! ```
+//! use lab::device::{self, DeviceSpec, Direction, Job, Rw, StreamSpec};
+//!
+//! let reads = StreamSpec { depth: Some(4), operations: Some(1_000), ..StreamSpec::new(Rw::RandRead) };
+//! let spec = DeviceSpec {
+//!     profile: ssd::SsdProfile::load("baseline-15gb").expect("built in"),
+//!     job: Job::new("a thousand reads", vec![reads]),
+//!     seed: 1,
+//! };
+//! let report = device::run(&spec, |_| ()).expect("it fits the drive");
+//! let reads = report.streams[0].direction(Direction::Read).expect("there were some");
+//! assert_eq!(reads.operations, 1_000);
+//! assert!(reads.summary().p99_us < 1_000.0);
+//! ```
+
+mod check;
+#[cfg(test)]
+mod drive_tests;
+#[cfg(test)]
+mod fake;
+pub mod job;
+#[cfg(test)]
+mod job_tests;
+mod ledger;
+pub mod picture;
+mod plan;
+mod recorder;
+mod report;
+mod result;
+mod run;
+#[cfg(test)]
+mod run_tests;
+mod size;
+mod source;
+pub mod table;
+mod timeline;
+mod versions;
+
+use runtime::{Handle, Runtime};
+use ssd::{BlockDevice, Ssd, SsdProfile};
+
+pub use job::{Arrivals, Before, Job, Rw, StreamSpec, WindowName, WindowStep};
+pub use ledger::{Found, Mismatch};
+pub use plan::PlanError;
+pub use report::{
+    Checks, Direction, DirectionReport, JobReport, Sample, SetChange, StreamReport, WindowReport,
+};
+pub use result::{
+    DeviceHost, DeviceResult, DirectionResult, SetResult, StreamResult, WindowResult,
+};
+pub use size::Extent;
+pub use timeline::{Timeline, TimelinePoint};
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct DeviceSpec {
+    /// The drive.
+    pub profile: SsdProfile,
+    /// What is done to it.
+    pub job: Job,
+    /// Seed of all randomness.
+    pub seed: u64,
+}
+
+impl DeviceSpec {
+    /// What a reader of the results should know: streams that read what nobody has written.
+    pub fn warnings(&self) -> Vec<String> {
+        plan::warnings(&self.job, &self.profile)
+    }
+}
+
+/// Does a job on a drive. `progress` is told how far it is, from 0, when the drive is made and the
+/// job begins, to 1, when it has ended. Cost in wall time: a microsecond or a few an operation of
+/// 4 KiB, most of it the drive's.
+///
+/// # Errors
+/// [`PlanError`]: the job does not fit the drive. What goes wrong during the job is part of the
+/// report.
+///
+/// # Panics
+/// If the job has problems that loading it would have told.
+pub fn run(spec: &DeviceSpec, progress: impl FnMut(f64) + 'static) -> Result<JobReport, PlanError> {
+    let problems = check::problems(&spec.job);
+    assert!(problems.is_empty(), "job {}: {}", spec.job.name, problems.join("; "));
+    let rt = Runtime::new(spec.seed);
+    let handle = rt.handle();
+    let ssd = Ssd::new(&handle, &spec.profile, spec.job.precondition());
+    let plan = plan::plan(&spec.job, &ssd.sets())?;
+    Ok(rt.block_on(on_drive(handle, ssd, plan, Box::new(progress))))
+}
+
+async fn on_drive(
+    handle: Handle,
+    ssd: Ssd,
+    plan: plan::Plan,
+    progress: Box<dyn FnMut(f64)>,
+) -> JobReport {
+    let reports = |ssd: &Ssd| {
+        let sets = ssd.sets().into_iter().map(|shape| shape.id);
+        sets.map(|id| (id, ssd.report(id).expect("the drive has it"))).collect::<Vec<_>>()
+    };
+    let before = reports(&ssd);
+    let ran = run::run(&handle, ssd.clone(), plan, progress).await;
+    let sets = before.into_iter().zip(reports(&ssd));
+    JobReport {
+        started: ran.started,
+        ended: ran.ended,
+        streams: ran.streams,
+        timeline: ran.timeline,
+        windows: ran.windows,
+        sets: sets.map(|((id, before), (_, after))| SetChange { id, before, after }).collect(),
+        checks: ran.checks,
+        first_error: ran.first_error,
+    }
+}

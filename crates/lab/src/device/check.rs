@@ -1,0 +1,168 @@
+//! What is wrong with a job whatever the drive is, in words.
+
+use ssd::BLOCK_BYTES;
+
+use super::job::{Before, Job, StreamSpec};
+use super::size::Extent;
+
+/// Most operations outstanding of a stream.
+const MAX_DEPTH: u32 = 65_536;
+/// Most bytes of an operation.
+const MAX_BLOCK_BYTES: u64 = 16 << 20;
+/// Longest time in a job, in seconds: ten days.
+const MAX_SECONDS: f64 = 864_000.0;
+
+/// Everything that is wrong with a job.
+pub(super) fn problems(job: &Job) -> Vec<String> {
+    let mut problems = Vec::new();
+    if job.streams.is_empty() {
+        problems.push("it has no [[stream]]: give at least one".to_owned());
+    }
+    match (job.fill, job.precondition) {
+        (Some(_), Before::Empty) => {
+            problems.push("fill is of no use with precondition = \"empty\": leave it out".into());
+        }
+        (Some(fill), _) if !(0.0..=1.0).contains(&fill) => {
+            problems.push(format!("fill = {fill}: allowed is a share of the set, 0 to 1"));
+        }
+        _ => {}
+    }
+    if !(1e-3..=1e6).contains(&job.bucket_ms) {
+        problems.push(format!("bucket_ms = {}: allowed is 0.001 to 1000000", job.bucket_ms));
+    }
+    for (i, stream) in job.streams.iter().enumerate() {
+        let place = place(i, stream);
+        let of_stream = of_stream(stream).into_iter().chain(of_order(&job.streams, i));
+        problems.extend(of_stream.map(|problem| format!("{place}: {problem}")));
+    }
+    for (i, step) in job.windows.iter().enumerate() {
+        if !is_time(step.at_s) {
+            problems.push(format!("window {}: at_s = {}: {TIME}", i + 1, step.at_s));
+        }
+        if step.set == 0 {
+            problems.push(format!("window {}: {SET}", i + 1));
+        }
+    }
+    problems
+}
+
+const TIME: &str = "allowed are seconds from 0 to 864000";
+const SET: &str = "set = 0: sets are numbered from 1 on";
+
+/// What a stream is called in messages.
+pub(super) fn place(index: usize, stream: &StreamSpec) -> String {
+    let number = index + 1;
+    if stream.name.is_empty() {
+        format!("stream {number}")
+    } else {
+        format!("stream {number} ({})", stream.name)
+    }
+}
+
+fn is_time(seconds: f64) -> bool {
+    (0.0..=MAX_SECONDS).contains(&seconds)
+}
+
+fn of_stream(stream: &StreamSpec) -> Vec<String> {
+    let mut problems = Vec::new();
+    let mut unless = |is_right: bool, problem: String| {
+        if !is_right {
+            problems.push(problem);
+        }
+    };
+    let (block, whole) = (stream.block_bytes, u64::from(BLOCK_BYTES));
+    unless(stream.set > 0, SET.to_owned());
+    unless(
+        block > 0 && block.is_multiple_of(whole) && block <= MAX_BLOCK_BYTES,
+        format!("block_bytes = {block}: allowed are multiples of 4096 up to 16 MiB"),
+    );
+    if let Some(percent) = stream.read_percent {
+        unless(
+            stream.rw.is_mixed(),
+            format!("read_percent is for rw = \"rw\" and \"randrw\", not {}", stream.rw.name()),
+        );
+        let is_percent = (0.0..=100.0).contains(&percent);
+        unless(is_percent, format!("read_percent = {percent}: allowed is 0 to 100"));
+    }
+    let depth = stream.outstanding();
+    unless((1..=MAX_DEPTH).contains(&depth), format!("depth = {depth}: allowed is 1 to 65536"));
+    if let Some(rate) = stream.rate {
+        unless(
+            (1e-6..=1e9).contains(&rate),
+            format!("rate = {rate}: allowed are operations per second from 0.000001 to 1e9"),
+        );
+    }
+    unless(
+        stream.arrivals.is_none() || stream.rate.is_some(),
+        "arrivals are those of an open loop: give a rate, or leave it out".to_owned(),
+    );
+    let start = stream.start_s;
+    unless(is_time(start), format!("start_s = {start}: {TIME}"));
+    let every = stream.flush_every;
+    unless(every != Some(0), "flush_every = 0: allowed is 1 or more".to_owned());
+    problems.extend(of_end(stream));
+    problems.extend(of_part(stream));
+    problems
+}
+
+/// What ends a stream.
+fn of_end(stream: &StreamSpec) -> Vec<String> {
+    let mut problems = Vec::new();
+    match stream.duration_s {
+        Some(seconds) if !is_time(seconds) || seconds <= 0.0 => {
+            problems.push(format!("duration_s = {seconds}: allowed is more than 0 to 864000"));
+        }
+        None if stream.operations.is_none() && stream.bytes.is_none() => {
+            problems.push("it never ends: give duration_s, operations or bytes".to_owned());
+        }
+        _ => {}
+    }
+    if stream.operations == Some(0) {
+        problems.push("operations = 0: allowed is 1 or more".to_owned());
+    }
+    if let Some(bytes) = stream.bytes
+        && bytes < stream.block_bytes
+    {
+        problems.push(format!(
+            "bytes = {bytes} are less than one operation of {} bytes",
+            stream.block_bytes
+        ));
+    }
+    problems
+}
+
+/// The part of the set that it goes to.
+fn of_part(stream: &StreamSpec) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (name, extent) in [("offset", stream.offset), ("size", stream.size)] {
+        match extent {
+            Some(Extent::Bytes(bytes)) if !bytes.is_multiple_of(u64::from(BLOCK_BYTES)) => {
+                problems.push(format!(
+                    "{name} = {bytes}: allowed are multiples of 4096 bytes, or a share of the set \
+                     with a point in it (0.25)"
+                ));
+            }
+            Some(Extent::Share(share)) if !(0.0..=1.0).contains(&share) => {
+                problems.push(format!("{name} = {share}: allowed is a share from 0 to 1"));
+            }
+            _ => {}
+        }
+    }
+    problems
+}
+
+/// How a stream stands to those before it.
+fn of_order(streams: &[StreamSpec], index: usize) -> Vec<String> {
+    let mut problems = Vec::new();
+    let (before, stream) = (&streams[..index], &streams[index]);
+    let is_there = |name: &str| before.iter().any(|other| other.name == name);
+    if !stream.name.is_empty() && is_there(&stream.name) {
+        problems.push("an earlier stream has the same name".to_owned());
+    }
+    if let Some(after) = &stream.after
+        && (after.is_empty() || !is_there(after))
+    {
+        problems.push(format!("after = \"{after}\": allowed are names of earlier streams"));
+    }
+    problems
+}

@@ -1,0 +1,160 @@
+//! The runner on simulated drives, beside arithmetic.
+
+use ssd::{BLOCK_BYTES, SsdProfile};
+
+use super::{
+    DeviceResult, DeviceSpec, Direction, Extent, Job, JobReport, Rw, StreamSpec, WindowName,
+    WindowStep, picture, run, table,
+};
+
+fn spec(profile: &str, job: Job) -> DeviceSpec {
+    DeviceSpec { profile: SsdProfile::load(profile).expect("built in"), job, seed: 1 }
+}
+
+fn report(spec: &DeviceSpec) -> JobReport {
+    let report = run(spec, |_| ()).expect("it fits");
+    assert_eq!((&report.first_error, report.checks.mismatches), (&None, 0));
+    report
+}
+
+fn stream(rw: Rw, operations: u64) -> StreamSpec {
+    StreamSpec { operations: Some(operations), ..StreamSpec::new(rw) }
+}
+
+/// What a read takes that meets no other, by page type, in microseconds.
+fn alone_us(profile: &SsdProfile) -> Vec<f64> {
+    let (controller, timing) = (&profile.controller, &profile.flash.timing);
+    let (geometry, block) = (&profile.flash.geometry, f64::from(BLOCK_BYTES));
+    let share = block / f64::from(geometry.page_bytes);
+    let transfer = f64::from(geometry.transfer_bytes) * share / timing.channel_mb_per_s;
+    let memory = block / (profile.dram.mb_per_s / f64::from(profile.sets));
+    let link = (block + 64.0) / profile.host.read_mb_per_s + profile.host.latency_us;
+    let around = controller.command_us + controller.pipeline_us + memory + link;
+    let rest = around + timing.command_us + transfer + profile.dram.access_ns / 1e3;
+    timing.read_us.iter().map(|sense| sense + rest).collect()
+}
+
+#[test]
+fn one_read_at_a_time_takes_the_sum_of_its_steps() {
+    let spec = spec(
+        "baseline-15gb",
+        Job { samples: 3_000, ..Job::new("t", vec![stream(Rw::RandRead, 3_000)]) },
+    );
+    let report = report(&spec);
+    let reads = report.streams[0].direction(Direction::Read).expect("there were some");
+    let theory = alone_us(&spec.profile);
+    for sample in &reads.samples {
+        let us = sample.latency.as_micros_f64();
+        let is_one = theory.iter().any(|theory| (us - theory).abs() < 0.02);
+        assert!(is_one, "{us} us is none of {theory:?}");
+    }
+    let mean = theory.iter().sum::<f64>() / theory.len() as f64;
+    assert!((reads.summary().mean_us / mean - 1.0).abs() < 0.01);
+    let set = &report.sets[0];
+    assert_eq!(set.after.firmware.blocks_read, 3_000);
+}
+
+#[test]
+fn deep_queues_get_what_the_firmware_gives_of_reads_in_order() {
+    let reads = StreamSpec { depth: Some(64), ..stream(Rw::Read, 20_000) };
+    let spec = spec("baseline-15gb", Job::new("t", vec![reads]));
+    let report = report(&spec);
+    let controller = &spec.profile.controller;
+    let bound = f64::from(controller.cores) * 1e6 / controller.command_us;
+    let got = 20_000.0 / report.elapsed().as_secs_f64();
+    assert!((0.8..1.001).contains(&(got / bound)), "{got} reads a second of {bound}");
+}
+
+#[test]
+fn everything_is_right_while_reads_writes_and_collection_go_on() {
+    let mixed = StreamSpec {
+        depth: Some(32),
+        size: Some(Extent::Share(0.02)),
+        flush_every: Some(100),
+        ..stream(Rw::RandRw, 60_000)
+    };
+    let long = StreamSpec {
+        set: 2,
+        block_bytes: 65_536,
+        depth: Some(4),
+        size: Some(Extent::Share(0.01)),
+        ..stream(Rw::Rw, 2_000)
+    };
+    let others =
+        StreamSpec { set: 2, size: Some(Extent::Share(0.01)), ..stream(Rw::RandRw, 5_000) };
+    let spec = spec("vigil-15gb", Job::new("t", vec![mixed, long, others]));
+    let first = report(&spec);
+    assert!(first.checks.blocks > 30_000 + 14_000);
+    assert!(first.sets[0].after.firmware.collections > 0);
+    assert_eq!(first.streams[1].name, "rw");
+    assert_eq!((&*first.streams[0].name, &*first.streams[2].name), ("randrw 1", "randrw 3"));
+    let text = |report: &JobReport| {
+        serde_json::to_string(&DeviceResult::new(&spec, report)).expect("numbers and strings")
+    };
+    let second = report(&spec);
+    assert_eq!(text(&first), text(&second), "the same seed gives the same bytes");
+    assert_eq!(picture::timeline_svg(&spec, &first), picture::timeline_svg(&spec, &second));
+    let other = report(&DeviceSpec { seed: 2, ..spec.clone() });
+    assert_ne!(text(&first), text(&other));
+    let table = table::render(&DeviceResult::new(&spec, &first));
+    assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
+    for words in ["| randrw 1: flush", "write amplification", "verified: all "] {
+        assert!(table.contains(words), "no `{words}` in\n{table}");
+    }
+}
+
+#[test]
+fn reads_in_a_deterministic_window_meet_nothing() {
+    let step = |at_s, to| WindowStep { at_s, set: 1, to };
+    let reads = StreamSpec {
+        name: "reads".to_owned(),
+        rate: Some(2_000.0),
+        duration_s: Some(6.5),
+        ..StreamSpec::new(Rw::RandRead)
+    };
+    let writes =
+        StreamSpec { rate: Some(4_000.0), duration_s: Some(4.9), ..StreamSpec::new(Rw::RandWrite) };
+    let job = Job {
+        windows: vec![step(5.0, WindowName::Dtwin), step(6.0, WindowName::Ndwin)],
+        samples: 100_000,
+        ..Job::new("t", vec![reads, writes])
+    };
+    let spec = spec("vigil-15gb", job);
+    let report = report(&spec);
+    let firmware = &report.sets[0].after.firmware;
+    assert_eq!((firmware.windows_entered, firmware.windows_broken), (1, 0));
+    let [entered, left] = &report.windows[..] else { panic!("two commands") };
+    let reads = report.stream("reads").and_then(|s| s.direction(Direction::Read)).expect("reads");
+    let longest = |from, to| {
+        let among = reads.samples.iter().filter(|s| s.at >= from && s.at < to);
+        among.map(|s| s.latency.as_micros_f64()).fold(0.0, f64::max)
+    };
+    let alone = alone_us(&spec.profile).into_iter().fold(0.0, f64::max);
+    assert!(longest(entered.reached, left.asked) < alone * 2.0);
+    assert!(longest(runtime::Nanos::ZERO, entered.asked) > alone * 5.0, "NDWIN disturbs");
+    let svg = picture::timeline_svg(&spec, &report);
+    assert_eq!(svg.matches("set 1: DTWIN").count(), 1);
+    assert!(table::render(&DeviceResult::new(&spec, &report)).contains("set 1 to DTWIN"));
+}
+
+#[test]
+fn pictures_have_their_numbers_beside_them() {
+    let name = "reads, mostly".to_owned();
+    let mixed =
+        StreamSpec { name, depth: Some(4), read_percent: Some(90.0), ..stream(Rw::RandRw, 2_000) };
+    let spec = spec("baseline-15gb", Job { samples: 10, ..Job::new("t", vec![mixed]) });
+    let report = report(&spec);
+    let rows = |csv: &str, start: &str| csv.lines().filter(|line| line.starts_with(start)).count();
+    let samples = picture::samples_csv(&report).expect("ten of each");
+    assert_eq!(rows(&samples, "\"reads, mostly\",read,"), 10);
+    assert_eq!(rows(&samples, "\"reads, mostly\",write,"), 10);
+    assert!(rows(&picture::latency_csv(&report), "\"reads, mostly\",read,") > 100);
+    let timeline = picture::timeline_csv(&report);
+    let points = report.timeline.of(0, Direction::Read);
+    assert_eq!(rows(&timeline, "\"reads, mostly\",read,"), points.len());
+    assert_eq!(
+        points.iter().map(|point| point.count).sum::<u64>(),
+        report.streams[0].direction(Direction::Read).expect("reads").operations
+    );
+    assert!(picture::latency_svg(&spec, &report).contains("reads, mostly write"));
+}

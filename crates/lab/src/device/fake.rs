@@ -1,0 +1,145 @@
+//! What the tests of this module share: a device whose times are plain, and a plain stream.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use runtime::{Handle, Nanos, Semaphore};
+use ssd::nvme::{EventAggregate, PerSetLog, PlmConfig, SetId, WindowSelect, WindowStatus};
+use ssd::{Block, BlockDevice, DeviceError, SetShape};
+
+use super::plan::StreamPlan;
+
+/// How long an operation takes.
+pub(super) const SERVICE: Nanos = Nanos::from_micros(10);
+/// Blocks of each of the two sets.
+pub(super) const BLOCKS: u64 = 1_000;
+
+pub(super) fn set(number: u16) -> SetId {
+    SetId::new(number).expect("not zero")
+}
+
+/// A stream of reads in order that takes what a test changes.
+pub(super) fn stream_plan() -> StreamPlan {
+    StreamPlan {
+        name: "stream".to_owned(),
+        set: set(1),
+        set_index: 0,
+        first: 0,
+        places: 100,
+        blocks: 1,
+        is_random: false,
+        read_share: 1.0,
+        clients: 1,
+        rate: None,
+        after: None,
+        delay: Nanos::ZERO,
+        duration: None,
+        operations: u64::MAX,
+        flush_every: None,
+    }
+}
+
+/// A device of two sets that does so many operations at a time, each in [`SERVICE`].
+#[derive(Clone)]
+pub(super) struct Fake {
+    handle: Handle,
+    servers: Semaphore,
+    blocks: Rc<RefCell<BTreeMap<(SetId, u64), Block>>>,
+    /// Writes are lost from this many on.
+    pub loses_after: Rc<Cell<u64>>,
+    /// Reads fail from this instant on.
+    pub fails_at: Rc<Cell<Nanos>>,
+    /// What was asked for, in order.
+    pub asked: Rc<RefCell<Vec<&'static str>>>,
+}
+
+impl Fake {
+    pub(super) fn new(handle: &Handle, servers: usize) -> Self {
+        Self {
+            handle: handle.clone(),
+            servers: Semaphore::new(servers),
+            blocks: Rc::default(),
+            loses_after: Rc::new(Cell::new(u64::MAX)),
+            fails_at: Rc::new(Cell::new(Nanos::MAX)),
+            asked: Rc::default(),
+        }
+    }
+
+    async fn serve(&self, what: &'static str) {
+        self.asked.borrow_mut().push(what);
+        let _server = self.servers.acquire(1).await;
+        self.handle.sleep(SERVICE).await;
+    }
+}
+
+impl BlockDevice for Fake {
+    fn sets(&self) -> Vec<SetShape> {
+        let shape = |number| SetShape {
+            id: set(number),
+            blocks: BLOCKS,
+            optimal_write_bytes: 4_096,
+            has_windows: number == 1,
+        };
+        vec![shape(1), shape(2)]
+    }
+
+    async fn read(&self, set: SetId, first: u64, blocks: u32) -> Result<Vec<Block>, DeviceError> {
+        self.serve("read").await;
+        if self.handle.now() >= self.fails_at.get() {
+            return Err(DeviceError::Unreadable { set, block: first });
+        }
+        let all = self.blocks.borrow();
+        let of = |block| all.get(&(set, block)).cloned().unwrap_or(Block::ZERO);
+        Ok((first..first + u64::from(blocks)).map(of).collect())
+    }
+
+    async fn write(&self, set: SetId, first: u64, blocks: Vec<Block>) -> Result<(), DeviceError> {
+        self.serve("write").await;
+        let left = self.loses_after.get();
+        if left > 0 {
+            self.loses_after.set(left - 1);
+            let numbered = (first..).zip(blocks).map(|(number, block)| ((set, number), block));
+            self.blocks.borrow_mut().extend(numbered);
+        }
+        Ok(())
+    }
+
+    async fn flush(&self, _set: SetId) -> Result<(), DeviceError> {
+        self.serve("flush").await;
+        Ok(())
+    }
+
+    async fn discard(&self, _set: SetId, _first: u64, _blocks: u64) -> Result<(), DeviceError> {
+        self.serve("discard").await;
+        Ok(())
+    }
+
+    async fn configure_plm(&self, _set: SetId, config: PlmConfig) -> Result<(), DeviceError> {
+        self.serve(if config.enabled { "plm on" } else { "plm off" }).await;
+        Ok(())
+    }
+
+    async fn plm_config(&self, _set: SetId) -> Result<PlmConfig, DeviceError> {
+        Ok(PlmConfig::default())
+    }
+
+    async fn select_window(&self, _set: SetId, window: WindowSelect) -> Result<(), DeviceError> {
+        self.serve(if window == WindowSelect::Dtwin { "to DTWIN" } else { "to NDWIN" }).await;
+        Ok(())
+    }
+
+    async fn plm_log(&self, _set: SetId, _retains: bool) -> Result<PerSetLog, DeviceError> {
+        self.serve("log").await;
+        let estimate = std::num::NonZeroU64::new(7);
+        Ok(PerSetLog {
+            status: WindowStatus::Ndwin,
+            lockdown_estimate_us: estimate,
+            ..PerSetLog::default()
+        })
+    }
+
+    async fn plm_events(&self) -> EventAggregate {
+        EventAggregate::default()
+    }
+}

@@ -1,0 +1,288 @@
+//! What `levelhead device` gives as JSON. Field names are the interface: change them with care.
+//!
+//! Everything but `host` is a function of the inputs and the seed: the same bytes every time.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use ssd::{BLOCK_BYTES, SetReport};
+use workload::LatencySummary;
+
+use super::DeviceSpec;
+use super::job::StreamSpec;
+use super::report::{DirectionReport, JobReport, SetChange, StreamReport, WindowReport};
+use crate::flash_work::{pages, reads_behind};
+
+/// A job on a drive.
+#[derive(Clone, Debug, Serialize)]
+pub struct DeviceResult {
+    /// Version of this program.
+    pub levelhead: &'static str,
+    /// The drive by name.
+    pub profile: String,
+    /// The job by name.
+    pub job: String,
+    /// What the job is.
+    pub description: String,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// Virtual time of the job, in seconds.
+    pub virtual_seconds: f64,
+    /// The streams, in the order of the job.
+    pub streams: Vec<StreamResult>,
+    /// Window commands, in the order in which they were given.
+    pub windows: Vec<WindowResult>,
+    /// Each set of the drive: what it did during the job, and how it stands at the end.
+    pub sets: Vec<SetResult>,
+    /// Whether what was read is what was written.
+    pub verification: VerificationResult,
+    /// What depends on the machine; everything else does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<DeviceHost>,
+}
+
+/// A stream.
+#[derive(Clone, Debug, Serialize)]
+pub struct StreamResult {
+    /// Its name.
+    pub name: String,
+    /// Its set.
+    pub set: u16,
+    /// What it does, in fio's word.
+    pub rw: &'static str,
+    /// Bytes of an operation.
+    pub block_bytes: u64,
+    /// Share of its operations that are reads, 0 to 1.
+    pub read_share: f64,
+    /// Operations per second of an open loop; null for a closed one.
+    pub rate: Option<f64>,
+    /// Operations outstanding: exactly so many in a closed loop, at most so many in an open one.
+    pub depth: u32,
+    /// When it began, in seconds of virtual time from the beginning of the job.
+    pub start_s: f64,
+    /// From there to the end of its last operation, in seconds.
+    pub virtual_seconds: f64,
+    /// What it did, by direction: `read`, `write`, `flush`; those that occurred.
+    pub directions: BTreeMap<&'static str, DirectionResult>,
+}
+
+/// What a stream did in a direction.
+#[derive(Clone, Debug, Serialize)]
+pub struct DirectionResult {
+    /// Operations.
+    pub operations: u64,
+    /// Blocks of 4 KiB.
+    pub blocks: u64,
+    /// Operations per second of virtual time.
+    pub operations_per_second: f64,
+    /// Bytes per second of virtual time.
+    pub bytes_per_second: f64,
+    /// Latencies, in an open loop from the intended start.
+    pub latency: LatencySummary,
+}
+
+/// A window command.
+#[derive(Clone, Debug, Serialize)]
+pub struct WindowResult {
+    /// The set.
+    pub set: u16,
+    /// The window it was to go to.
+    pub to: &'static str,
+    /// When the command was given, in seconds from the beginning of the job.
+    pub asked_s: f64,
+    /// How long it took, in milliseconds.
+    pub took_ms: f64,
+    /// How long the drive had estimated that a lockdown would take, in milliseconds.
+    pub lockdown_estimate_ms: Option<f64>,
+}
+
+/// What a set did during a job.
+#[derive(Clone, Debug, Serialize)]
+pub struct SetResult {
+    /// Its number.
+    pub set: u16,
+    /// Blocks that clients read.
+    pub blocks_read: u64,
+    /// Of them, found in the write buffer.
+    pub buffer_hits: u64,
+    /// Of them, read ahead.
+    pub cache_hits: u64,
+    /// Blocks that clients wrote.
+    pub blocks_written: u64,
+    /// Slots programmed for each block that clients wrote; null if they wrote none.
+    pub write_amplification: Option<f64>,
+    /// Slots programmed with what clients wrote.
+    pub slots_flushed: u64,
+    /// Slots programmed with blocks that were moved.
+    pub slots_moved: u64,
+    /// Slots programmed with nothing, to fill up a unit.
+    pub slots_wasted: u64,
+    /// Superblocks collected because space ran low.
+    pub collections: u64,
+    /// Superblocks collected because they lagged behind in wear.
+    pub wear_moves: u64,
+    /// Blocks whose data moved because they were read so often.
+    pub reclaims: u64,
+    /// Times that emptying the buffer had to wait for garbage collection.
+    pub starvations: u64,
+    /// Logical blocks that the flash lost.
+    pub blocks_lost: u64,
+    /// Discards that were ignored for want of room to remember them.
+    pub discards_ignored: u64,
+    /// Deterministic windows entered.
+    pub windows_entered: u64,
+    /// Of them, left by the drive and not by the host.
+    pub windows_broken: u64,
+    /// Superblocks that were free at the beginning.
+    pub free_superblocks_before: u32,
+    /// Superblocks that are free at the end.
+    pub free_superblocks: u32,
+    /// Superblocks that data may be in.
+    pub superblocks: u32,
+    /// Least and most erases of a superblock, at the end.
+    pub wear: (u32, u32),
+    /// Pages read by class of I/O.
+    pub pages_read: BTreeMap<&'static str, u64>,
+    /// Pages programmed by class of I/O.
+    pub pages_programmed: BTreeMap<&'static str, u64>,
+    /// Blocks erased.
+    pub blocks_erased: u64,
+    /// Client reads by what occupied their die when they came.
+    pub client_reads_behind: BTreeMap<&'static str, u64>,
+    /// Programs and erases suspended for a read.
+    pub suspends: u64,
+}
+
+/// Whether what was read is what was written.
+#[derive(Clone, Debug, Serialize)]
+pub struct VerificationResult {
+    /// Whether the job checks what is read.
+    pub enabled: bool,
+    /// Blocks that were read and checked.
+    pub checked: u64,
+    /// Reads that returned what they may not.
+    pub mismatches: u64,
+    /// The first of them, in words.
+    pub first_mismatch: Option<String>,
+    /// The first operation that failed, in words.
+    pub first_error: Option<String>,
+}
+
+/// What depends on the machine.
+#[derive(Clone, Debug, Serialize)]
+pub struct DeviceHost {
+    /// Wall time of making the drive, in seconds.
+    pub setup_wall_seconds: f64,
+    /// Wall time of the job, in seconds.
+    pub wall_seconds: f64,
+    /// Operations of the job per second of its wall time.
+    pub simulated_ops_per_wall_second: f64,
+    /// Most memory this program had, in bytes.
+    pub peak_rss_bytes: u64,
+}
+
+impl DeviceResult {
+    /// What a report says to programs.
+    pub fn new(spec: &DeviceSpec, report: &JobReport) -> Self {
+        let streams = spec.job.streams.iter().zip(&report.streams);
+        let checks = &report.checks;
+        Self {
+            levelhead: env!("CARGO_PKG_VERSION"),
+            profile: spec.profile.name.clone(),
+            job: spec.job.name.clone(),
+            description: spec.job.description.clone(),
+            seed: spec.seed,
+            virtual_seconds: report.elapsed().as_secs_f64(),
+            streams: streams.map(|(spec, stream)| of_stream(spec, stream)).collect(),
+            windows: report.windows.iter().map(of_window).collect(),
+            sets: report.sets.iter().map(of_set).collect(),
+            verification: VerificationResult {
+                enabled: spec.job.verify,
+                checked: checks.blocks,
+                mismatches: checks.mismatches,
+                first_mismatch: checks.first_mismatch.as_ref().map(ToString::to_string),
+                first_error: report.first_error.clone(),
+            },
+            host: None,
+        }
+    }
+}
+
+fn of_stream(spec: &StreamSpec, stream: &StreamReport) -> StreamResult {
+    let seconds = stream.elapsed().as_secs_f64();
+    let of = |part: &DirectionReport| of_direction(part, seconds);
+    StreamResult {
+        name: stream.name.clone(),
+        set: stream.set.get(),
+        rw: spec.rw.name(),
+        block_bytes: spec.block_bytes,
+        read_share: spec.read_share(),
+        rate: spec.rate,
+        depth: spec.outstanding(),
+        start_s: stream.started.as_secs_f64(),
+        virtual_seconds: seconds,
+        directions: stream.parts().map(|(d, part)| (d.name(), of(part))).collect(),
+    }
+}
+
+fn of_direction(part: &DirectionReport, seconds: f64) -> DirectionResult {
+    let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    DirectionResult {
+        operations: part.operations,
+        blocks: part.blocks,
+        operations_per_second: per_second(part.operations),
+        bytes_per_second: per_second(part.blocks * u64::from(BLOCK_BYTES)),
+        latency: part.summary(),
+    }
+}
+
+fn of_window(window: &WindowReport) -> WindowResult {
+    let ms = |time: runtime::Nanos| time.as_micros_f64() / 1e3;
+    WindowResult {
+        set: window.set.get(),
+        to: window.to.name(),
+        asked_s: window.asked.as_secs_f64(),
+        took_ms: ms(window.reached - window.asked),
+        lockdown_estimate_ms: window.lockdown_estimate.map(ms),
+    }
+}
+
+fn of_set(change: &SetChange) -> SetResult {
+    let SetChange { id, before, after } = change;
+    let (old, new) = (&before.firmware, &after.firmware);
+    let written = new.blocks_written - old.blocks_written;
+    let flushed = new.slots_flushed - old.slots_flushed;
+    let moved = new.slots_moved - old.slots_moved;
+    let wasted = new.slots_wasted - old.slots_wasted;
+    let suspends = |of: &SetReport| of.flash.program_suspends + of.flash.erase_suspends;
+    let by_class = |count| pages(&after.flash, Some(&before.flash), count);
+    SetResult {
+        set: id.get(),
+        blocks_read: new.blocks_read - old.blocks_read,
+        buffer_hits: new.buffer_hits - old.buffer_hits,
+        cache_hits: new.cache_hits - old.cache_hits,
+        blocks_written: written,
+        write_amplification: (written > 0)
+            .then(|| (flushed + moved + wasted) as f64 / written as f64),
+        slots_flushed: flushed,
+        slots_moved: moved,
+        slots_wasted: wasted,
+        collections: new.collections - old.collections,
+        wear_moves: new.wear_moves - old.wear_moves,
+        reclaims: new.reclaims - old.reclaims,
+        starvations: new.starvations - old.starvations,
+        blocks_lost: new.blocks_lost - old.blocks_lost,
+        discards_ignored: new.discards_ignored - old.discards_ignored,
+        windows_entered: new.windows_entered - old.windows_entered,
+        windows_broken: new.windows_broken - old.windows_broken,
+        free_superblocks_before: before.free_superblocks,
+        free_superblocks: after.free_superblocks,
+        superblocks: after.superblocks,
+        wear: after.wear,
+        pages_read: by_class(|counts| counts.pages_read),
+        pages_programmed: by_class(|counts| counts.pages_programmed),
+        blocks_erased: after.flash.total().blocks_erased - before.flash.total().blocks_erased,
+        client_reads_behind: reads_behind(&after.flash, Some(&before.flash)),
+        suspends: suspends(after) - suspends(before),
+    }
+}

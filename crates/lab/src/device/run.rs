@@ -1,0 +1,314 @@
+//! Running a job: the clients of its streams, and its window commands.
+//!
+//! Every client is a task. In a closed loop it takes an operation, does it and takes the next. In
+//! an open loop it takes an arrival, waits for it if it is still to come, and does it: as many
+//! clients as may be outstanding make a queue, first come first served, for arrivals that are late.
+//!
+//! Invariant: nothing that is shared stays borrowed across an await.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use runtime::{Handle, Nanos, Notify};
+use ssd::nvme::{PlmConfig, SetId};
+use ssd::{Block, BlockDevice, DeviceError};
+
+use super::job::WindowName;
+use super::ledger::{Ledger, Mismatch};
+use super::plan::{Plan, StreamPlan, WindowPlan};
+use super::recorder::Recorder;
+use super::report::{Checks, Direction, StreamReport, WindowReport};
+use super::source::{Operation, Source};
+use super::timeline::Timeline;
+
+/// Progress is told every so many operations.
+const PROGRESS_STEP: u64 = 4096;
+
+/// What comes of a job, but for the drive's own counters.
+pub(super) struct Ran {
+    pub started: Nanos,
+    pub ended: Nanos,
+    pub streams: Vec<StreamReport>,
+    pub timeline: Timeline,
+    pub windows: Vec<WindowReport>,
+    pub checks: Checks,
+    pub first_error: Option<String>,
+}
+
+/// What all tasks of a job share.
+struct Run<D> {
+    handle: Handle,
+    device: D,
+    started: Nanos,
+    verifies: bool,
+    streams: Vec<Stream>,
+    /// By place in the list of sets.
+    ledgers: Vec<RefCell<Ledger>>,
+    recorder: RefCell<Recorder>,
+    windows: RefCell<Vec<WindowReport>>,
+    checks: RefCell<Checks>,
+    first_error: RefCell<Option<String>>,
+    /// What is written where nothing is checked.
+    unchecked: Block,
+    progress: RefCell<Box<dyn FnMut(f64)>>,
+}
+
+/// A stream and what its clients share.
+struct Stream {
+    plan: StreamPlan,
+    source: RefCell<Source>,
+    /// Writes since the last flush began.
+    writes: Cell<u64>,
+    is_over: Cell<bool>,
+    over: Notify,
+}
+
+/// Does a job on a device, from the first operation to the last.
+pub(super) async fn run<D: BlockDevice + 'static>(
+    handle: &Handle,
+    device: D,
+    plan: Plan,
+    progress: Box<dyn FnMut(f64)>,
+) -> Ran {
+    let first_error = enable_windows(&device, &plan.windows).await.err();
+    let started = handle.now();
+    let sets = device.sets();
+    let run = Rc::new(Run {
+        handle: handle.clone(),
+        device,
+        started,
+        verifies: plan.verifies,
+        recorder: RefCell::new(Recorder::new(&plan, started)),
+        streams: plan
+            .streams
+            .into_iter()
+            .enumerate()
+            .map(|(i, s)| Stream::new(handle, i, s))
+            .collect(),
+        ledgers: sets.iter().map(|shape| RefCell::new(Ledger::new(shape.id))).collect(),
+        windows: RefCell::default(),
+        checks: RefCell::default(),
+        first_error: RefCell::new(first_error.map(|error| error.to_string())),
+        unchecked: Block::new(b"nobody checks this"),
+        progress: RefCell::new(progress),
+    });
+    (run.progress.borrow_mut())(0.0);
+    if run.first_error.borrow().is_none() {
+        let windows = plan.windows.into_iter();
+        let tasks = windows.map(|plan| handle.spawn("window commands", Rc::clone(&run).step(plan)));
+        let streams = (0..run.streams.len())
+            .map(|stream| handle.spawn("stream", Rc::clone(&run).stream(stream)));
+        let tasks: Vec<_> = streams.chain(tasks).collect();
+        for task in tasks {
+            task.await;
+        }
+    }
+    (run.progress.borrow_mut())(1.0);
+    let ended = handle.now();
+    let Ok(run) = Rc::try_unwrap(run) else { unreachable!("every task has ended") };
+    let mut windows = run.windows.into_inner();
+    windows.sort_by_key(|window| window.asked);
+    let (streams, timeline) = run.recorder.into_inner().finish();
+    Ran {
+        started,
+        ended,
+        streams,
+        timeline,
+        windows,
+        checks: run.checks.into_inner(),
+        first_error: run.first_error.into_inner(),
+    }
+}
+
+/// Turns predictable-latency mode on for the sets that have window commands.
+async fn enable_windows<D: BlockDevice>(
+    device: &D,
+    windows: &[WindowPlan],
+) -> Result<(), DeviceError> {
+    for plan in windows {
+        let config = PlmConfig { enabled: true, ..PlmConfig::default() };
+        device.configure_plm(plan.set, config).await?;
+    }
+    Ok(())
+}
+
+impl Stream {
+    fn new(handle: &Handle, index: usize, plan: StreamPlan) -> Self {
+        let rng = handle.rng(&format!("stream {index}"));
+        Self {
+            source: RefCell::new(Source::new(&plan, rng)),
+            plan,
+            writes: Cell::new(0),
+            is_over: Cell::new(false),
+            over: Notify::default(),
+        }
+    }
+
+    /// Counts a write. Whether a flush is due.
+    fn flush_is_due(&self) -> bool {
+        let Some(every) = self.plan.flush_every else { return false };
+        let writes = self.writes.get() + 1;
+        self.writes.set(if writes == every { 0 } else { writes });
+        writes == every
+    }
+}
+
+impl<D: BlockDevice + 'static> Run<D> {
+    /// A stream from its start to its end.
+    async fn stream(self: Rc<Self>, index: usize) {
+        let stream = &self.streams[index];
+        let mut since = self.started;
+        if let Some(after) = stream.plan.after {
+            let before = &self.streams[after];
+            before.over.wait_until(|| before.is_over.get()).await;
+            since = self.handle.now();
+        }
+        self.handle.sleep_until(since + stream.plan.delay).await;
+        let now = self.handle.now();
+        self.recorder.borrow_mut().begin(index, now);
+        stream.source.borrow_mut().begin(now);
+        let clients: Vec<_> = (0..stream.plan.clients)
+            .map(|_| self.handle.spawn("client", Rc::clone(&self).client(index)))
+            .collect();
+        for client in clients {
+            client.await;
+        }
+        stream.is_over.set(true);
+        stream.over.notify_all();
+    }
+
+    /// One of those that do a stream's operations.
+    async fn client(self: Rc<Self>, index: usize) {
+        let stream = &self.streams[index];
+        let mut oldest = Vec::new();
+        loop {
+            let now = self.handle.now();
+            let next = stream.source.borrow_mut().next(now);
+            let Some(operation) = next else { break };
+            if operation.at > now {
+                self.handle.sleep_until(operation.at).await;
+            }
+            let done = match operation.direction {
+                Direction::Read => self.read(stream, operation.first, &mut oldest).await,
+                Direction::Write => self.write(stream, operation.first).await,
+                Direction::Flush => unreachable!("flushes follow writes"),
+            };
+            let Operation { at, direction, .. } = operation;
+            if !self.ended(index, direction, at, done) {
+                break;
+            }
+            if direction == Direction::Write && stream.flush_is_due() {
+                let since = self.handle.now();
+                let done = self.device.flush(stream.plan.set).await;
+                if !self.ended(index, Direction::Flush, since, done) {
+                    break;
+                }
+            }
+        }
+    }
+
+    async fn read(
+        &self,
+        stream: &Stream,
+        first: u64,
+        oldest: &mut Vec<u32>,
+    ) -> Result<(), DeviceError> {
+        let StreamPlan { set, set_index, blocks, .. } = stream.plan;
+        if !self.verifies {
+            return self.device.read(set, first, blocks).await.map(drop);
+        }
+        let ledger = &self.ledgers[set_index];
+        ledger.borrow().begin_read(first, blocks, oldest);
+        let read = self.device.read(set, first, blocks).await?;
+        let checked = ledger.borrow().end_read(first, &read, oldest);
+        self.checked(blocks, checked);
+        Ok(())
+    }
+
+    async fn write(&self, stream: &Stream, first: u64) -> Result<(), DeviceError> {
+        let StreamPlan { set, set_index, blocks, .. } = stream.plan;
+        if !self.verifies {
+            let blocks = vec![self.unchecked.clone(); blocks as usize];
+            return self.device.write(set, first, blocks).await;
+        }
+        let ledger = &self.ledgers[set_index];
+        let stamped = ledger.borrow_mut().begin_write(first, blocks);
+        self.device.write(set, first, stamped).await?;
+        ledger.borrow_mut().end_write(first, blocks);
+        Ok(())
+    }
+
+    fn checked(&self, blocks: u32, result: Result<(), Mismatch>) {
+        let mut checks = self.checks.borrow_mut();
+        checks.blocks += u64::from(blocks);
+        if let Err(mismatch) = result {
+            checks.mismatches += 1;
+            checks.first_mismatch.get_or_insert(mismatch);
+        }
+    }
+
+    /// An operation has ended that counts from `since`. Whether the job goes on.
+    fn ended(
+        &self,
+        index: usize,
+        direction: Direction,
+        since: Nanos,
+        done: Result<(), DeviceError>,
+    ) -> bool {
+        let (now, plan) = (self.handle.now(), &self.streams[index].plan);
+        if let Err(error) = done {
+            self.fail(&format!("a {} of stream {}: {error}", direction.name(), plan.name));
+            return false;
+        }
+        let blocks = if direction == Direction::Flush { 0 } else { plan.blocks };
+        let operations = self.recorder.borrow_mut().ended(index, direction, blocks, since, now);
+        if operations.is_multiple_of(PROGRESS_STEP) {
+            self.tell_progress(now);
+        }
+        true
+    }
+
+    /// Says how far the job is. That it has ended is told once, at the end.
+    fn tell_progress(&self, now: Nanos) {
+        let of_streams = self.streams.iter().map(|s| s.source.borrow().progress(now));
+        let least = of_streams.fold(0.999, f64::min);
+        (self.progress.borrow_mut())(least);
+    }
+
+    /// Notes what has failed, if it is the first that has, and ends all streams.
+    fn fail(&self, words: &str) {
+        let at = (self.handle.now() - self.started).as_secs_f64();
+        let words = format!("{at:.6} s into the job, {words}");
+        self.first_error.borrow_mut().get_or_insert(words);
+        for stream in &self.streams {
+            stream.source.borrow_mut().stop();
+        }
+    }
+
+    /// The window commands of a set.
+    async fn step(self: Rc<Self>, plan: WindowPlan) {
+        for (at, to) in plan.steps {
+            self.handle.sleep_until(self.started + at).await;
+            if let Err(error) = self.select(plan.set, to).await {
+                return self.fail(&format!("set {} to {}: {error}", plan.set, to.name()));
+            }
+        }
+    }
+
+    async fn select(&self, set: SetId, to: WindowName) -> Result<(), DeviceError> {
+        let log = self.device.plm_log(set, true).await?;
+        let asked = self.handle.now();
+        self.device.select_window(set, to.into()).await?;
+        let now = self.handle.now();
+        let estimate = log.lockdown_estimate_us;
+        self.windows.borrow_mut().push(WindowReport {
+            set,
+            to,
+            asked: asked - self.started,
+            lockdown_estimate: estimate.map(|us| Nanos::from_micros(us.get())),
+            from: log.status,
+            reached: now - self.started,
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,209 @@
+//! The runner on a device whose times are plain: what comes out is arithmetic.
+
+use runtime::{Nanos, Runtime};
+use ssd::BlockDevice;
+
+use super::fake::{BLOCKS, Fake, SERVICE, set};
+use super::plan;
+use super::report::Direction;
+use super::run::{Ran, run};
+use super::{Extent, Job, Rw, StreamSpec, WindowName, WindowStep};
+
+fn us(us: u64) -> Nanos {
+    Nanos::from_micros(us)
+}
+
+fn stream(rw: Rw, operations: u64) -> StreamSpec {
+    StreamSpec { operations: Some(operations), ..StreamSpec::new(rw) }
+}
+
+/// Does a job on a device that does `servers` operations at a time, after `prepare`.
+fn ran(job: Job, servers: usize, prepare: impl FnOnce(&Fake)) -> (Ran, Vec<&'static str>) {
+    let rt = Runtime::new(1);
+    let handle = rt.handle();
+    let fake = Fake::new(&handle, servers);
+    prepare(&fake);
+    let asked = fake.asked.clone();
+    let ran = rt.block_on(async move {
+        let plan = plan::plan(&job, &fake.sets()).expect("it fits");
+        run(&handle, fake, plan, Box::new(|_| ())).await
+    });
+    let asked = asked.take();
+    (ran, asked)
+}
+
+fn done(job: Job, servers: usize) -> Ran {
+    ran(job, servers, |_| ()).0
+}
+
+fn job(streams: Vec<StreamSpec>) -> Job {
+    Job { samples: 1_000, bucket_ms: 0.1, ..Job::new("test", streams) }
+}
+
+/// When the operations of a stream began and how long they took, in microseconds.
+fn samples(ran: &Ran, stream: usize, direction: Direction) -> Vec<(u64, u64)> {
+    let part = ran.streams[stream].direction(direction).expect("it did some");
+    part.samples.iter().map(|sample| (sample.at.0 / 1_000, sample.latency.0 / 1_000)).collect()
+}
+
+#[test]
+fn a_closed_loop_has_its_depth_under_way_and_latency_grows_with_it() {
+    for (depth, servers, latency_us, elapsed_us) in
+        [(1, 1, 10, 1_000), (4, 1, 40, 1_000), (4, 2, 20, 500), (4, 8, 10, 250)]
+    {
+        let stream = StreamSpec { depth: Some(depth), ..stream(Rw::RandRead, 100) };
+        let ran = done(job(vec![stream]), servers);
+        let part = ran.streams[0].direction(Direction::Read).expect("there were reads");
+        assert_eq!((part.operations, part.blocks, part.histogram.len()), (100, 100, 100));
+        assert_eq!(ran.streams[0].elapsed(), us(elapsed_us), "depth {depth}, {servers} servers");
+        let settled =
+            samples(&ran, 0, Direction::Read)[depth as usize..].iter().all(|s| s.1 == latency_us);
+        assert!(settled, "depth {depth}, {servers} servers");
+        assert!((part.summary().p99_us / latency_us as f64 - 1.0).abs() < 0.001);
+        assert_eq!((ran.checks.blocks, ran.checks.mismatches), (100, 0));
+        let points = ran.timeline.of(0, Direction::Read);
+        assert_eq!(points.iter().map(|point| point.count).sum::<u64>(), 100);
+        assert_eq!(ran.timeline.bucket, us(100));
+    }
+}
+
+#[test]
+fn an_open_loop_counts_from_the_intended_start() {
+    // Half as many as the device can do, then twice as many: each waits for all before it.
+    let slow = StreamSpec { rate: Some(50_000.0), ..stream(Rw::RandRead, 5) };
+    assert_eq!(
+        samples(&done(job(vec![slow]), 1), 0, Direction::Read),
+        [(0, 10), (20, 10), (40, 10), (60, 10), (80, 10)]
+    );
+    for depth in [1, 3, 256] {
+        let fast = StreamSpec {
+            rate: Some(200_000.0),
+            depth: Some(depth),
+            duration_s: Some(20e-6),
+            operations: None,
+            ..stream(Rw::RandRead, 0)
+        };
+        assert_eq!(
+            samples(&done(job(vec![fast]), 1), 0, Direction::Read),
+            [(0, 10), (5, 15), (10, 20), (15, 25)],
+            "at most {depth} under way"
+        );
+    }
+}
+
+#[test]
+fn streams_begin_and_end_when_they_are_to() {
+    let first = StreamSpec {
+        name: "first".to_owned(),
+        start_s: 100e-6,
+        bytes: Some(5 * 8_192 + 1),
+        block_bytes: 8_192,
+        operations: None,
+        ..stream(Rw::Write, 0)
+    };
+    let then = StreamSpec {
+        after: Some("first".to_owned()),
+        start_s: 7e-6,
+        duration_s: Some(25e-6),
+        operations: None,
+        ..stream(Rw::Read, 0)
+    };
+    let ran = done(job(vec![first, then]), 1);
+    let writes = samples(&ran, 0, Direction::Write);
+    assert_eq!(writes, [(100, 10), (110, 10), (120, 10), (130, 10), (140, 10)]);
+    assert_eq!(ran.streams[0].direction(Direction::Write).map(|part| part.blocks), Some(10));
+    assert_eq!(samples(&ran, 1, Direction::Read), [(157, 10), (167, 10), (177, 10)]);
+    assert_eq!((ran.streams[1].started, ran.streams[1].ended), (us(157), us(187)));
+}
+
+#[test]
+fn operations_stay_in_their_part_of_their_set() {
+    let part = StreamSpec {
+        set: 2,
+        block_bytes: 16_384,
+        offset: Some(Extent::Share(0.5)),
+        size: Some(Extent::Bytes(10 * 16_384 + 4_096)),
+        ..stream(Rw::RandWrite, 400)
+    };
+    let rt = Runtime::new(1);
+    let handle = rt.handle();
+    let fake = Fake::new(&handle, 1);
+    rt.block_on(async move {
+        let plan = plan::plan(&job(vec![part]), &fake.sets()).expect("it fits");
+        run(&handle, fake.clone(), plan, Box::new(|_| ())).await;
+        for block in 0..BLOCKS {
+            for number in [1, 2] {
+                let read = fake.read(set(number), block, 1).await.expect("it is there");
+                let is_written = number == 2 && (500..540).contains(&block);
+                assert_eq!(!read[0].bytes().is_empty(), is_written, "block {block} of {number}");
+            }
+        }
+    });
+}
+
+#[test]
+fn flushes_follow_writes_and_are_counted_by_themselves() {
+    let stream = StreamSpec { flush_every: Some(3), ..stream(Rw::RandWrite, 7) };
+    let (ran, asked) = ran(job(vec![stream]), 1, |_| ());
+    assert_eq!(
+        asked,
+        ["write", "write", "write", "flush", "write", "write", "write", "flush", "write"]
+    );
+    let flushes = ran.streams[0].direction(Direction::Flush).expect("there were some");
+    assert_eq!((flushes.operations, flushes.blocks), (2, 0));
+    assert_eq!(ran.timeline.of(0, Direction::Flush), []);
+    assert_eq!(samples(&ran, 0, Direction::Write).len(), 7);
+}
+
+#[test]
+fn window_commands_are_given_in_time_and_in_turn() {
+    let step = |at_us: f64, to| WindowStep { at_s: at_us / 1e6, set: 1, to };
+    let job = Job {
+        windows: vec![step(500.0, WindowName::Ndwin), step(100.0, WindowName::Dtwin)],
+        ..job(vec![stream(Rw::RandRead, 1)])
+    };
+    let (ran, asked) = ran(job, 1, |_| ());
+    assert_eq!(asked, ["plm on", "read", "log", "to DTWIN", "log", "to NDWIN"]);
+    assert_eq!(ran.started, SERVICE, "the job begins when the mode is on");
+    let times = |window: usize| {
+        let window = &ran.windows[window];
+        (window.to, window.asked.0 / 1_000, window.reached.0 / 1_000, window.lockdown_estimate)
+    };
+    assert_eq!(times(0), (WindowName::Dtwin, 110, 120, Some(us(7))));
+    assert_eq!(times(1), (WindowName::Ndwin, 510, 520, Some(us(7))));
+    assert_eq!(ran.ended, us(530), "the job ends with its last command");
+}
+
+#[test]
+fn lost_writes_are_found_unless_nobody_looks() {
+    let mix =
+        StreamSpec { depth: Some(4), size: Some(Extent::Bytes(40_960)), ..stream(Rw::RandRw, 400) };
+    let loses = |verify| {
+        let job = Job { verify, ..job(vec![mix.clone()]) };
+        ran(job, 2, |fake| fake.loses_after.set(100)).0
+    };
+    let found = loses(true);
+    assert!(found.checks.mismatches > 0);
+    let first = found.checks.first_mismatch.expect("there were some").to_string();
+    assert!(first.contains("of set 1 may have version"), "{first}");
+    let unseen = loses(false);
+    assert_eq!((unseen.checks.blocks, unseen.checks.mismatches), (0, 0));
+    let right = done(job(vec![mix]), 2);
+    assert_eq!(right.checks.mismatches, 0);
+    assert!(right.checks.blocks > 150);
+}
+
+#[test]
+fn the_first_error_ends_the_job_and_is_told() {
+    let reads = StreamSpec { name: "reads".to_owned(), ..stream(Rw::Read, 1_000) };
+    let writes = StreamSpec { set: 2, ..stream(Rw::Write, 1_000) };
+    let (ran, _) = ran(job(vec![reads, writes]), 2, |fake| fake.fails_at.set(us(95)));
+    let error = ran.first_error.expect("a read failed");
+    assert_eq!(
+        error,
+        "0.000100 s into the job, a read of stream reads: block 9 of NVM set 1 cannot be read back \
+         as it was written"
+    );
+    assert!(ran.ended <= us(110), "{}", ran.ended);
+    assert_eq!(ran.streams[0].direction(Direction::Read).map(|part| part.operations), Some(9));
+}

@@ -1,0 +1,199 @@
+//! A job's result as tables for eyes.
+
+use std::fmt::Write;
+
+use super::result::{DeviceResult, DirectionResult, SetResult, StreamResult};
+use crate::table::{add, table};
+use crate::units::{bytes_text, count_text, three_digits};
+
+/// The whole result, as text of at most 100 columns.
+pub fn render(result: &DeviceResult) -> String {
+    let sections = [
+        headline(result),
+        throughput(&result.streams),
+        latencies(&result.streams),
+        windows(result),
+        sets(result),
+        verdict(result),
+    ];
+    let sections: Vec<_> = sections.into_iter().filter(|section| !section.is_empty()).collect();
+    sections.join("\n\n")
+}
+
+fn headline(result: &DeviceResult) -> String {
+    let mut text = format!(
+        "{} on {}, seed {}: {} s of virtual time",
+        result.job,
+        result.profile,
+        result.seed,
+        three_digits(result.virtual_seconds)
+    );
+    if !result.description.is_empty() {
+        write!(text, "\n{}", result.description).expect("a string takes any text");
+    }
+    text
+}
+
+/// Each stream with each direction, under a name of its own.
+fn rows(streams: &[StreamResult]) -> Vec<(String, &StreamResult, &DirectionResult)> {
+    let mut rows = Vec::new();
+    for stream in streams {
+        for (direction, part) in &stream.directions {
+            let name = match stream.directions.len() {
+                1 => stream.name.clone(),
+                _ => format!("{}: {direction}", stream.name),
+            };
+            rows.push((name, stream, part));
+        }
+    }
+    rows
+}
+
+fn throughput(streams: &[StreamResult]) -> String {
+    let header = ["stream", "set", "what", "load", "operations", "per second", "MB/s"];
+    let mut table = table(&header);
+    for (name, stream, part) in rows(streams) {
+        let cells = [
+            name,
+            stream.set.to_string(),
+            what(stream),
+            load(stream),
+            count_text(part.operations),
+            count_text(part.operations_per_second.round() as u64),
+            three_digits(part.bytes_per_second / 1e6),
+        ];
+        add(&mut table, cells);
+    }
+    table.to_string()
+}
+
+fn what(stream: &StreamResult) -> String {
+    let block = match stream.block_bytes / 1024 {
+        kib if kib >= 1024 && kib.is_multiple_of(1024) => format!("{} MiB", kib / 1024),
+        kib => format!("{kib} KiB"),
+    };
+    let is_mixed = stream.read_share > 0.0 && stream.read_share < 1.0;
+    let mix = if is_mixed {
+        format!(", {} % reads", (stream.read_share * 1000.0).round() / 10.0)
+    } else {
+        String::new()
+    };
+    format!("{} {block}{mix}", stream.rw)
+}
+
+fn load(stream: &StreamResult) -> String {
+    match stream.rate {
+        Some(rate) => format!("{}/s, {} deep", (rate * 100.0).round() / 100.0, stream.depth),
+        None => format!("{} deep", stream.depth),
+    }
+}
+
+fn latencies(streams: &[StreamResult]) -> String {
+    let mut table = table(&["latency, us", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"]);
+    for (name, _, part) in rows(streams) {
+        let l = &part.latency;
+        let numbers = [l.mean_us, l.p50_us, l.p90_us, l.p99_us, l.p999_us, l.p9999_us, l.max_us];
+        add(&mut table, [name].into_iter().chain(numbers.into_iter().map(three_digits)));
+    }
+    table.to_string()
+}
+
+fn windows(result: &DeviceResult) -> String {
+    if result.windows.is_empty() {
+        return String::new();
+    }
+    let mut table =
+        table(&["window command", "given at, s", "took, ms", "lockdown as estimated, ms"]);
+    for window in &result.windows {
+        let estimate = window.lockdown_estimate_ms.filter(|_| window.to == "DTWIN");
+        let cells = [
+            format!("set {} to {}", window.set, window.to),
+            three_digits(window.asked_s),
+            three_digits(window.took_ms),
+            estimate.map_or("-".to_owned(), three_digits),
+        ];
+        add(&mut table, cells);
+    }
+    table.to_string()
+}
+
+/// What a row of counters shows of a set.
+type Counter = fn(&SetResult) -> u64;
+
+const COUNTERS: [(&str, Counter); 16] = [
+    ("blocks read", |set| set.blocks_read),
+    ("  found in the write buffer", |set| set.buffer_hits),
+    ("  read ahead", |set| set.cache_hits),
+    ("  their die busy with a read", |set| behind(set, "read")),
+    ("  with a program", |set| behind(set, "program")),
+    ("  with an erase", |set| behind(set, "erase")),
+    ("blocks written", |set| set.blocks_written),
+    ("blocks moved", |set| set.slots_moved),
+    ("superblocks collected", |set| set.collections),
+    ("superblocks moved for wear", |set| set.wear_moves),
+    ("blocks reclaimed after reads", |set| set.reclaims),
+    ("waits of the buffer for collection", |set| set.starvations),
+    ("programs and erases suspended", |set| set.suspends),
+    ("blocks lost", |set| set.blocks_lost),
+    ("deterministic windows", |set| set.windows_entered),
+    ("  left by the drive", |set| set.windows_broken),
+];
+
+fn behind(set: &SetResult, blocker: &str) -> u64 {
+    set.client_reads_behind.get(blocker).copied().unwrap_or(0)
+}
+
+/// A column for each set that did anything, a row for each counter that counted.
+fn sets(result: &DeviceResult) -> String {
+    let has_worked = |set: &&SetResult| COUNTERS.iter().any(|(_, counter)| counter(set) > 0);
+    let sets: Vec<&SetResult> = result.sets.iter().filter(has_worked).collect();
+    if sets.is_empty() {
+        return String::new();
+    }
+    let names: Vec<String> = sets.iter().map(|set| format!("set {}", set.set)).collect();
+    let header = std::iter::once("drive").chain(names.iter().map(String::as_str));
+    let mut table = table(&header.collect::<Vec<_>>());
+    let mut row = |name: &str, cell: &dyn Fn(&SetResult) -> String| {
+        add(&mut table, std::iter::once(name.to_owned()).chain(sets.iter().map(|set| cell(set))));
+    };
+    for (name, counter) in COUNTERS {
+        if sets.iter().any(|set| counter(set) > 0) {
+            row(name, &|set| count_text(counter(set)));
+        }
+        if name == "blocks written" && sets.iter().any(|set| set.write_amplification.is_some()) {
+            let text = |set: &SetResult| set.write_amplification.map(three_digits);
+            row("write amplification", &|set| text(set).unwrap_or("-".to_owned()));
+        }
+    }
+    row("free superblocks", &|set| match (set.free_superblocks_before, set.free_superblocks) {
+        (before, after) if before == after => format!("{after} of {}", set.superblocks),
+        (before, after) => format!("{before} to {after} of {}", set.superblocks),
+    });
+    table.to_string()
+}
+
+fn verdict(result: &DeviceResult) -> String {
+    let checks = &result.verification;
+    let mut text = match &checks.first_mismatch {
+        Some(first) => {
+            format!("WRONG DATA: {} reads; first: {first}", count_text(checks.mismatches))
+        }
+        None if !checks.enabled => "nothing was verified: the job says verify = false".to_owned(),
+        None if checks.checked == 0 => "nothing was verified: the job reads nothing".to_owned(),
+        None => format!("verified: all {} blocks read are right", count_text(checks.checked)),
+    };
+    if let Some(error) = &checks.first_error {
+        write!(text, "\nFAILED: {error}").expect("a string takes any text");
+    }
+    if let Some(host) = &result.host {
+        write!(
+            text,
+            "\nthis machine: {:.1} s wall, {} simulated operations/s, {} of memory",
+            host.setup_wall_seconds + host.wall_seconds,
+            count_text(host.simulated_ops_per_wall_second.round() as u64),
+            bytes_text(host.peak_rss_bytes)
+        )
+        .expect("a string takes any text");
+    }
+    text
+}

@@ -1,0 +1,211 @@
+//! How a job went over virtual time, bucket by bucket.
+//!
+//! Invariant: buckets follow each other without a gap from the beginning of the job, all of one
+//! length, and there are at most [`MAX_BUCKETS`]: when one more were needed, each two neighbours
+//! become one and the length doubles. Operations count in the bucket they end in.
+//!
+//! Cost: a histogram of 8 KiB for each bucket in which a line has operations, and one increment in
+//! it for each.
+
+use hdrhistogram::Histogram;
+use runtime::Nanos;
+
+/// Most buckets of a timeline: as many as a picture can show.
+pub(super) const MAX_BUCKETS: usize = 512;
+
+/// Latencies are told apart within a hundredth from 1 ns to 8 ms; beyond, histograms grow.
+const USUAL_NANOS: u64 = 1 << 23;
+
+/// How a job went.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Timeline {
+    /// Length of each bucket.
+    pub bucket: Nanos,
+    /// For each line, its buckets in which anything ended.
+    pub lines: Vec<Vec<TimelinePoint>>,
+}
+
+/// What a line has in a bucket.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TimelinePoint {
+    /// When the bucket begins, from the beginning of the job.
+    pub start: Nanos,
+    /// Operations that ended in it.
+    pub count: u64,
+    /// The mean of their latencies, in microseconds.
+    pub mean_us: f64,
+    /// 99 % are no longer, within 1 %.
+    pub p99_us: f64,
+    /// The longest.
+    pub max_us: f64,
+}
+
+/// Makes a timeline.
+pub(super) struct TimelineRecorder {
+    started: Nanos,
+    bucket: Nanos,
+    /// When the last bucket ends.
+    end: Nanos,
+    buckets: Vec<Bucket>,
+    lines: usize,
+}
+
+/// One for each line; nothing where nothing ended.
+type Bucket = Vec<Option<Latencies>>;
+
+struct Latencies {
+    histogram: Histogram<u32>,
+    sum: u64,
+    max: u64,
+}
+
+impl TimelineRecorder {
+    pub(super) fn new(started: Nanos, bucket: Nanos, lines: usize) -> Self {
+        let bucket = bucket.max(Nanos(1));
+        let mut new = Self { started, bucket, end: started, buckets: Vec::new(), lines };
+        new.reach(started);
+        new
+    }
+
+    /// An operation of a line has ended.
+    pub(super) fn record(&mut self, line: usize, latency: Nanos, now: Nanos) {
+        if now >= self.end {
+            self.reach(now);
+        }
+        let bucket = self.buckets.last_mut().expect("there is one from the beginning on");
+        bucket[line].get_or_insert_with(Latencies::new).record(latency.0);
+    }
+
+    /// Makes the bucket that `now` is in the last one.
+    fn reach(&mut self, now: Nanos) {
+        while self.index_of(now) >= MAX_BUCKETS {
+            self.double();
+        }
+        let index = self.index_of(now);
+        let lines = self.lines;
+        while self.buckets.len() <= index {
+            self.buckets.push((0..lines).map(|_| None).collect());
+        }
+        self.end = self.started + self.bucket * (index as u64 + 1);
+    }
+
+    fn index_of(&self, now: Nanos) -> usize {
+        (now.saturating_since(self.started).0 / self.bucket.0) as usize
+    }
+
+    fn double(&mut self) {
+        self.bucket = self.bucket * 2;
+        let mut buckets = std::mem::take(&mut self.buckets).into_iter();
+        while let Some(mut first) = buckets.next() {
+            for (line, late) in first.iter_mut().zip(buckets.next().into_iter().flatten()) {
+                join(line, late);
+            }
+            self.buckets.push(first);
+        }
+    }
+
+    pub(super) fn finish(self) -> Timeline {
+        let starts = (0..).map(|index| self.started + self.bucket * index);
+        let mut lines = vec![Vec::new(); self.lines];
+        for (bucket, start) in self.buckets.iter().zip(starts) {
+            let start = start.saturating_since(self.started);
+            for (points, latencies) in lines.iter_mut().zip(bucket) {
+                points.extend(latencies.as_ref().map(|latencies| latencies.point(start)));
+            }
+        }
+        Timeline { bucket: self.bucket, lines }
+    }
+}
+
+fn join(early: &mut Option<Latencies>, late: Option<Latencies>) {
+    match (early.as_mut(), late) {
+        (Some(early), Some(late)) => early.add(&late),
+        (None, late) => *early = late,
+        (Some(_), None) => {}
+    }
+}
+
+impl Latencies {
+    fn new() -> Self {
+        let mut histogram =
+            Histogram::new_with_bounds(1, USUAL_NANOS, 2).expect("the bounds are constants");
+        histogram.auto(true);
+        Self { histogram, sum: 0, max: 0 }
+    }
+
+    fn record(&mut self, nanos: u64) {
+        self.histogram.record(nanos).expect("it grows");
+        self.sum += nanos;
+        self.max = self.max.max(nanos);
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.histogram.add(&other.histogram).expect("it grows");
+        self.sum += other.sum;
+        self.max = self.max.max(other.max);
+    }
+
+    fn point(&self, start: Nanos) -> TimelinePoint {
+        let count = self.histogram.len();
+        let p99 = self.histogram.value_at_quantile(0.99).min(self.max);
+        TimelinePoint {
+            start,
+            count,
+            mean_us: self.sum as f64 / count as f64 / 1e3,
+            p99_us: p99 as f64 / 1e3,
+            max_us: self.max as f64 / 1e3,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Nanos = Nanos::from_millis(7);
+
+    /// Operations of the second of two lines at these milliseconds; each takes as many us.
+    fn timeline(millis: impl IntoIterator<Item = u64>) -> Timeline {
+        let mut recorder = TimelineRecorder::new(START, Nanos::from_millis(1), 2);
+        for ms in millis {
+            recorder.record(1, Nanos::from_micros(ms), START + Nanos::from_millis(ms));
+        }
+        recorder.finish()
+    }
+
+    #[test]
+    fn operations_count_where_they_end_and_empty_buckets_have_no_point() {
+        let timeline = timeline([3, 3, 3, 511]);
+        assert_eq!((timeline.bucket, timeline.lines[0].len()), (Nanos::from_millis(1), 0));
+        let starts: Vec<u64> = timeline.lines[1].iter().map(|point| point.start.0).collect();
+        assert_eq!(starts, [3_000_000, 511_000_000]);
+        let first = timeline.lines[1][0];
+        assert_eq!((first.count, first.mean_us, first.max_us), (3, 3.0, 3.0));
+        assert!((first.p99_us / 3.0 - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn buckets_double_when_there_are_too_many() {
+        let timeline = timeline(0..2_000);
+        assert_eq!(timeline.bucket, Nanos::from_millis(4));
+        let points = &timeline.lines[1];
+        assert_eq!(points.len(), 500);
+        assert!(points.iter().all(|point| point.count == 4));
+        let last = points[499];
+        assert_eq!((last.start, last.max_us), (Nanos::from_millis(1_996), 1_999.0));
+        assert!((last.mean_us - 1_997.5).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_long_silence_doubles_as_often_as_it_takes() {
+        let timeline = timeline([0, 1, 1_000_000]);
+        let counts: Vec<u64> = timeline.lines[1].iter().map(|point| point.count).collect();
+        assert_eq!(counts, [2, 1]);
+        assert!(timeline.lines[1][1].max_us > 8_388.0, "longer than histograms begin with");
+    }
+
+    #[test]
+    fn a_job_without_operations_has_no_points() {
+        assert_eq!(timeline([]).lines, [vec![], vec![]]);
+    }
+}
