@@ -114,6 +114,22 @@ fn power_may_fail_at_any_operation_without_capacitors() {
     cut_at_every_operation(&shape(false, Precondition::Sequential(1.0)));
 }
 
+#[test]
+fn power_may_fail_right_after_a_recovery() {
+    let shape = shape(false, Precondition::Sequential(1.0));
+    for operations in 1.. {
+        let Some((machine, world)) = run_to(&shape, operations) else { break };
+        let (mut image, _) = machine.power_cut(&mut Rng::new(operations));
+        world.power_cut();
+        for seed in 0..2 {
+            let machine = Machine::recover(seed, &shape.profile, image, planted(None));
+            (image, _) = machine.power_cut(&mut Rng::new(seed));
+        }
+        let machine = Machine::recover(operations, &shape.profile, image, planted(None));
+        check(&shape, &machine, &world, &format!("power cuts from operation {operations} on"));
+    }
+}
+
 /// Cuts the power at `first` and then at every operation of the recovery; gives how many it has.
 fn cut_in_recovery(shape: &Shape, first: u64) -> u64 {
     for operations in 1.. {

@@ -12,6 +12,7 @@ mod client;
 mod crash_points;
 mod damage;
 mod determinism;
+mod discards;
 mod harness;
 mod isolation;
 mod load;
