@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use flash::{Geometry, Timing};
 use runtime::{Nanos, Rng};
-use ssd::{PlmRules, Precondition, SsdProfile};
+use ssd::{Fault, PlmRules, Precondition, SsdProfile};
 
 use crate::harness::{Comeback, Machine, planted, set_id};
 use crate::shape::{Shape, most_blocks, set_blocks};
@@ -114,20 +114,27 @@ fn power_may_fail_at_any_operation_without_capacitors() {
     cut_at_every_operation(&shape(false, Precondition::Sequential(1.0)));
 }
 
+/// Cuts the power at every operation, and again as soon as the drive is back.
+pub(crate) fn cut_right_after_a_recovery(fault: Option<Fault>) -> Result<(), String> {
+    let shape = shape(true, Precondition::Random(1.0));
+    let points = last_point(&shape);
+    // What was being erased or programmed ends in many ways.
+    for (operations, way) in (1..points).flat_map(|point| (0..3).map(move |way| (point, way))) {
+        let (machine, world) = run_to(&shape, operations).expect("it was counted");
+        let (image, _) = machine.power_cut(&mut Rng::new(way * points + operations));
+        world.power_cut();
+        let machine = Machine::recover(1, &shape.profile, image, planted(fault));
+        let (image, _) = machine.power_cut(&mut Rng::new(2));
+        let machine = Machine::recover(3, &shape.profile, image, planted(fault));
+        check_set(&machine, &world, 0, shape.blocks());
+        world.result().map_err(|error| format!("power cuts at operation {operations}: {error}"))?;
+    }
+    Ok(())
+}
+
 #[test]
 fn power_may_fail_right_after_a_recovery() {
-    let shape = shape(false, Precondition::Sequential(1.0));
-    for operations in 1.. {
-        let Some((machine, world)) = run_to(&shape, operations) else { break };
-        let (mut image, _) = machine.power_cut(&mut Rng::new(operations));
-        world.power_cut();
-        for seed in 0..2 {
-            let machine = Machine::recover(seed, &shape.profile, image, planted(None));
-            (image, _) = machine.power_cut(&mut Rng::new(seed));
-        }
-        let machine = Machine::recover(operations, &shape.profile, image, planted(None));
-        check(&shape, &machine, &world, &format!("power cuts from operation {operations} on"));
-    }
+    cut_right_after_a_recovery(None).unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// Cuts the power at `first` and then at every operation of the recovery; gives how many it has.

@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ssd::Fault;
 
+use crate::crash_points::cut_right_after_a_recovery;
 use crate::damage::damage_is_kept_apart;
 use crate::shape::Shape;
 use crate::trial::run_trial;
@@ -25,6 +26,8 @@ fn complaint(seed: u64, fault: Fault) -> Option<String> {
     let trial = || match fault {
         // Needs damaged pages, which ordinary trials do not have.
         Fault::LostAsZeros => damage_is_kept_apart(seed, Some(fault)),
+        // Needs two power cuts in a row, the first while a superblock is erased.
+        Fault::FillErased => cut_right_after_a_recovery(Some(fault)),
         _ => run_trial(seed, &Shape::of_seed(seed), Some(fault)).map(|_| ()),
     };
     match catch_unwind(AssertUnwindSafe(trial)) {
