@@ -24,11 +24,27 @@ pub enum Fault {
     JobsInWindow,
     /// The read cache keeps what was written meanwhile.
     StaleCache,
+    /// Superblocks are erased before it is durable that their blocks were discarded.
+    EraseBeforeSaved,
+    /// Flush does not wait for programs.
+    FlushTooEarly,
+    /// Capacitors do not save the buffer.
+    DumpWithoutBuffer,
+    /// Versions are counted from the beginning again after a power cut.
+    SequenceRestarts,
+    /// A superblock that lost its power while it was erased is filled up and kept.
+    FillErased,
+    /// A recovery erases the dump that it read.
+    EraseDumpInUse,
+    /// What could not be read reads as zeros once it was moved.
+    LostAsZeros,
+    /// A lockdown begins without room for what is in the buffer.
+    LockdownWithoutRoom,
 }
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 18] = [
         Self::MapBeforeProgram,
         Self::ForgetBufferAtWindow,
         Self::MoveWithoutRecheck,
@@ -39,6 +55,14 @@ impl Fault {
         Self::NoReclaim,
         Self::JobsInWindow,
         Self::StaleCache,
+        Self::EraseBeforeSaved,
+        Self::FlushTooEarly,
+        Self::DumpWithoutBuffer,
+        Self::SequenceRestarts,
+        Self::FillErased,
+        Self::EraseDumpInUse,
+        Self::LostAsZeros,
+        Self::LockdownWithoutRoom,
     ];
 }
 

@@ -30,8 +30,19 @@ impl Trims {
         }
     }
 
-    /// `blocks` have newer versions on flash.
-    pub(crate) fn remove(&mut self, blocks: Range<u32>) {
+    /// A block has a newer version on flash. Where forgetting that it was discarded would take more
+    /// than `limit` ranges, nothing is forgotten: the version's sequence is greater than that of the
+    /// discard, so it does no harm here, as in what was saved before.
+    pub(crate) fn landed(&mut self, lpn: Lpn, limit: usize) {
+        let Some((start, (end, _))) = self.ranges.range(..=lpn.0).next_back() else { return };
+        let is_inside = *start < lpn.0 && lpn.0 + 1 < *end;
+        if *end > lpn.0 && !(is_inside && self.len() >= limit) {
+            self.remove(lpn.0..lpn.0 + 1);
+        }
+    }
+
+    /// Forgets that `blocks` were discarded.
+    fn remove(&mut self, blocks: Range<u32>) {
         self.split(blocks.start);
         self.split(blocks.end);
         while let Some((&start, _)) = self.ranges.range(blocks.clone()).next() {
@@ -50,7 +61,7 @@ impl Trims {
         }
     }
 
-    /// When the block was discarded, if it was and has not been written since.
+    /// When the block was discarded, if it was. It may have been written since.
     pub(crate) fn get(&self, lpn: Lpn) -> Option<Sequence> {
         let (_, (end, sequence)) = self.ranges.range(..=lpn.0).next_back()?;
         (*end > lpn.0).then_some(*sequence)
@@ -117,5 +128,16 @@ mod tests {
             }
             assert_eq!(Trims::decode(&trims.encode()), Some(trims));
         }
+    }
+
+    #[test]
+    fn writes_do_not_make_more_ranges_than_allowed() {
+        let mut trims = Trims::default();
+        trims.add(10..20, Sequence(1));
+        for lpn in [5, 10, 14, 16, 19, 20] {
+            trims.landed(Lpn(lpn), 2);
+        }
+        let ranges: Vec<_> = trims.ranges().collect();
+        assert_eq!(ranges, [11..14, 15..19], "there was no room to cut at 16");
     }
 }

@@ -9,6 +9,7 @@ use runtime::{IoClass, JoinHandle, Notify, Semaphore};
 
 use super::Set;
 use super::place::Stream;
+use crate::block::Block;
 use crate::gate::{Gate, Inside};
 use crate::layout::Slot;
 use crate::page::{self, Lpn, Sequence, Versioned};
@@ -197,7 +198,9 @@ impl Set {
 
     /// Erases a superblock in which nothing is valid, once nobody reads it.
     async fn erase(self: &Rc<Self>, superblock: u32) {
-        self.save_trims().await;
+        if !self.planted.is(Fault::EraseBeforeSaved) {
+            self.save_trims().await;
+        }
         if !self.planted.is(Fault::EraseUnderReaders) {
             self.space_changed.wait_until(|| !self.table.borrow().has_readers(superblock)).await;
         }
@@ -347,7 +350,8 @@ impl Set {
     async fn lost(&self, slot: Slot) -> Option<Versioned> {
         let (lpn, sequence) = self.named_in_summary(slot).await?;
         self.count(|stats| stats.blocks_lost += 1);
-        Some(Versioned { lpn, sequence, block: None })
+        let block = self.planted.is(Fault::LostAsZeros).then_some(Block::ZERO);
+        Some(Versioned { lpn, sequence, block })
     }
 
     async fn named_in_summary(&self, slot: Slot) -> Option<(Lpn, Sequence)> {

@@ -143,11 +143,8 @@ impl Set {
                 table.remove_valid(slot);
             }
             drop(table);
-            if self.trims.borrow().get(version.lpn).is_some() {
-                // What is saved may still have it: the block's sequence is greater, so that does
-                // no harm.
-                self.trims.borrow_mut().remove(version.lpn.0..version.lpn.0 + 1);
-            }
+            let limit = self.profile.background.discarded_ranges as usize;
+            self.trims.borrow_mut().landed(version.lpn, limit);
         }
     }
 

@@ -13,6 +13,7 @@ use runtime::Rng;
 use super::Set;
 use crate::block::Block;
 use crate::page::{Lpn, Sequence, Versioned};
+use crate::planted::Fault;
 use crate::prefill::Prefill;
 use crate::trims::Trims;
 
@@ -36,7 +37,8 @@ impl Set {
         let (mut array, report) = self.flash.power_cut(rng);
         // A recovery that is cut short has taken no command: the dump it began with still holds.
         if self.profile.buffer.has_capacitors && self.is_up.get() {
-            self.reserve.write(&mut array, self.epoch.get(), &self.encode_dump(true));
+            let dump = self.encode_dump(!self.planted.is(Fault::DumpWithoutBuffer));
+            self.reserve.write(&mut array, self.epoch.get(), &dump);
         }
         (SetImage { array, prefill: self.prefill.clone() }, report)
     }

@@ -15,6 +15,7 @@ use super::power::{Saved, SetImage};
 use super::{Parts, Set};
 use crate::layout::Slot;
 use crate::page::{self, Lpn, Sequence, Versioned};
+use crate::planted::Fault;
 use crate::table::{State, Table};
 
 /// Reads under way at a time.
@@ -61,6 +62,9 @@ impl Set {
     async fn load_saved(&self) -> Saved {
         let dump = self.reserve.read(&self.flash).await;
         let next = dump.as_ref().map_or(1, |dump| dump.epoch + 1);
+        if self.planted.is(Fault::EraseDumpInUse) {
+            self.reserve.erase(&self.flash, next + 1).await;
+        }
         self.reserve.erase(&self.flash, next).await;
         self.epoch.set(next);
         dump.and_then(|dump| Saved::decode(&dump.bytes)).unwrap_or_default()
@@ -107,7 +111,9 @@ impl Set {
         let data_units = |die: u32| (self.layout.data_units + dies - 1 - die) / dies;
         let mut counted = (0..dies).zip(units_by_die);
         let has_summary = counted.clone().any(|(die, units)| *units > data_units(die));
-        has_summary && counted.any(|(die, units)| *units < data_units(die))
+        has_summary
+            && !self.planted.is(Fault::FillErased)
+            && counted.any(|(die, units)| *units < data_units(die))
     }
 
     async fn erase_all(&self, number: u32) {
@@ -207,7 +213,9 @@ impl Set {
             self.buffer.borrow_mut().insert(version.lpn, version.sequence, block, room);
         }
         self.trims.replace(saved.trims);
-        self.sequence.set(sequence.0 + 1);
+        if !self.planted.is(Fault::SequenceRestarts) {
+            self.sequence.set(sequence.0 + 1);
+        }
     }
 
     fn enter_found(&self, lpn: Lpn, slot: Option<Slot>) {

@@ -59,7 +59,7 @@ impl Set {
         // In a lockdown no job runs: what the buffer needs has to be free before. Where it is, jobs
         // that are under way are not waited for: they stop halfway.
         let has_room = self.has_room_for_buffer(&self.table.borrow());
-        if !has_room {
+        if !has_room && !self.planted.is(Fault::LockdownWithoutRoom) {
             self.jobs.wants_room.set(true);
             self.jobs.wake();
             self.space_changed.wait_until(|| !self.jobs.wants_room.get()).await;

@@ -93,8 +93,10 @@ impl Set {
         if has_work && self.windows.borrow().is_deterministic() {
             self.leave_dtwin(Some(Event::Excursion));
         }
-        let generation = self.buffer.borrow_mut().begin_generation();
-        self.flush_generation(generation).await;
+        if !self.planted.is(Fault::FlushTooEarly) {
+            let generation = self.buffer.borrow_mut().begin_generation();
+            self.flush_generation(generation).await;
+        }
         self.save_trims().await;
     }
 

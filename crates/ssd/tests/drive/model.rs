@@ -4,33 +4,40 @@ use crate::shape::Shape;
 use crate::tally::Tally;
 use crate::trial::run_trial;
 
-/// Trials without being asked for more.
-const TRIALS: u64 = 60;
-
 /// A number from the environment: the one thing a test may be told from outside.
 #[expect(clippy::disallowed_methods, reason = "how a person asks for more trials, or for one")]
 pub(crate) fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-#[test]
-fn model_agrees_over_random_trials() {
-    let one = number("LEVELHEAD_SEED");
-    let seeds = match one {
+/// Runs trials; `test` is what the replay asks for.
+fn model_agrees(test: &str, default: u64, shape_of: impl Fn(u64) -> Shape) -> Tally {
+    let seeds = match number("LEVELHEAD_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..number("LEVELHEAD_TRIALS").unwrap_or(TRIALS),
+        None => 0..number("LEVELHEAD_TRIALS").unwrap_or(default),
     };
     let mut total = Tally::default();
     for seed in seeds.clone() {
-        let tally = run_trial(seed, &Shape::of_seed(seed), None).unwrap_or_else(|error| {
-            panic!("{error}\nreplay: LEVELHEAD_SEED={seed} cargo test -p ssd --test drive model")
+        let tally = run_trial(seed, &shape_of(seed), None).unwrap_or_else(|error| {
+            panic!("{error}\nreplay: LEVELHEAD_SEED={seed} cargo test -p ssd --test drive {test}")
         });
         total.add(&tally);
     }
     println!("{} trials: {total}", seeds.end - seeds.start);
-    if one.is_none() {
+    total
+}
+
+#[test]
+fn model_agrees_over_random_trials() {
+    let total = model_agrees("model_agrees_over", 100, Shape::of_seed);
+    if number("LEVELHEAD_SEED").is_none() {
         total.assert_everything_happened();
     }
+}
+
+#[test]
+fn model_agrees_through_many_power_cuts() {
+    model_agrees("model_agrees_through", 60, Shape::of_restless_seed);
 }
 
 #[test]

@@ -61,6 +61,25 @@ impl Shape {
         }
     }
 
+    /// A smaller drive that loses its power every few milliseconds.
+    pub(crate) fn of_restless_seed(seed: u64) -> Self {
+        let rng = &mut Rng::derive(seed, "restless shape");
+        let mut shape = Self::of_seed(seed);
+        let profile = &mut shape.profile;
+        profile.flash = flash(rng, profile.sets, false);
+        let geometry = &mut profile.flash.geometry;
+        geometry.pages_per_block = if geometry.one_shot { 12 } else { pick(rng, &[8, 12]) };
+        geometry.blocks_per_plane = pick(rng, &[12, 16]);
+        geometry.page_bytes = pick(rng, &[4_096, 4_096, 16_384]);
+        profile.flash.timing.background_deadline_us = 100.0;
+        memory(rng, profile);
+        capacity(rng, profile);
+        shape.hammers = 0;
+        shape.sessions = 25;
+        shape.session = Nanos::from_millis(40);
+        shape
+    }
+
     pub(crate) fn sets(&self) -> u16 {
         self.profile.sets as u16
     }
@@ -182,7 +201,7 @@ fn capacity(rng: &mut Rng, profile: &mut SsdProfile) {
     assert_eq!(profile.problems(), [] as [&str; 0]);
 }
 
-fn set_blocks(profile: &mut SsdProfile, blocks: u64) {
+pub(crate) fn set_blocks(profile: &mut SsdProfile, blocks: u64) {
     profile.user_bytes = blocks * u64::from(profile.sets * BLOCK_BYTES);
 }
 

@@ -145,7 +145,8 @@ impl Trial<'_> {
     }
 }
 
-fn check_set(machine: &Machine, world: &Rc<World>, set: u16, blocks: u64) {
+/// Reads every block of a set.
+pub(crate) fn check_set(machine: &Machine, world: &Rc<World>, set: u16, blocks: u64) {
     let (ssd, reader) = (machine.ssd.clone(), Rc::clone(world));
     machine.rt.block_on(async move {
         for first in (0..blocks).step_by(32) {
@@ -160,7 +161,7 @@ fn check_set(machine: &Machine, world: &Rc<World>, set: u16, blocks: u64) {
 }
 
 /// Starts the clients of a session.
-fn start_clients(machine: &Machine, world: &Rc<World>, shape: &Shape, rng: &mut Rng) {
+pub(crate) fn start_clients(machine: &Machine, world: &Rc<World>, shape: &Shape, rng: &mut Rng) {
     let kinds: Vec<Kind> =
         [(Kind::Mixed, shape.mixed), (Kind::Reader, shape.readers), (Kind::Hammer, shape.hammers)]
             .into_iter()

@@ -1,0 +1,41 @@
+//! Checks of the checker: deliberate bugs, each of which some trial must catch.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use ssd::Fault;
+
+use crate::crash_points::cut_right_after_a_recovery;
+use crate::damage::damage_is_kept_apart;
+use crate::shape::Shape;
+use crate::trial::run_trial;
+
+/// Seeds within which a fault must show.
+const WITHIN: u64 = 200;
+
+#[test]
+fn every_planted_fault_is_caught() {
+    for fault in Fault::ALL {
+        let caught = (0..WITHIN).find_map(|seed| complaint(seed, fault).map(|text| (seed, text)));
+        let (seed, text) = caught.unwrap_or_else(|| panic!("{fault:?} was not caught"));
+        println!("{fault:?}: seed {seed}: {}", text.lines().next().unwrap_or_default());
+    }
+}
+
+/// What went wrong in the trial of `seed` with `fault` planted, as a complaint or a panic.
+fn complaint(seed: u64, fault: Fault) -> Option<String> {
+    let trial = || match fault {
+        // Needs damaged pages, which ordinary trials do not have.
+        Fault::LostAsZeros => damage_is_kept_apart(seed, Some(fault)),
+        // Needs two power cuts in a row, the first while a superblock is erased.
+        Fault::FillErased => cut_right_after_a_recovery(Some(fault)),
+        _ => run_trial(seed, &Shape::of_seed(seed), Some(fault)).map(|_| ()),
+    };
+    match catch_unwind(AssertUnwindSafe(trial)) {
+        Ok(Ok(())) => None,
+        Ok(Err(complaint)) => Some(complaint),
+        Err(panic) => Some(match panic.downcast_ref::<String>() {
+            Some(text) => format!("panic: {text}"),
+            None => "panic".to_owned(),
+        }),
+    }
+}
