@@ -46,7 +46,7 @@ impl Permutation {
     /// Scrambles one half by the other, in turns; its own inverse.
     fn round(&self, x: u64, round: u64) -> u64 {
         let (high, low) = (x >> self.low_bits, x & ((1 << self.low_bits) - 1));
-        let (high, low) = if round % 2 == 0 {
+        let (high, low) = if round.is_multiple_of(2) {
             (high ^ self.scramble(low, round, self.high_bits), low)
         } else {
             (high, low ^ self.scramble(high, round, self.low_bits))
