@@ -45,6 +45,10 @@ pub(crate) fn run(arguments: &DeviceArguments) -> anyhow::Result<()> {
     if let Some(directory) = &arguments.out {
         files::make(directory)?;
     }
+    let json_file = arguments.json.as_deref().filter(|file| *file != Path::new("-"));
+    if let Some(file) = json_file {
+        files::check(file)?;
+    }
     let (report, host) = simulate(&spec)?;
     let mut result = DeviceResult::new(&spec, &report);
     result.host = Some(host);
@@ -53,15 +57,12 @@ pub(crate) fn run(arguments: &DeviceArguments) -> anyhow::Result<()> {
     if let Some(directory) = &arguments.out {
         files::write(directory, files_of(&spec, &report, &json, &text))?;
     }
-    match &arguments.json {
-        Some(file) if file == Path::new("-") => println!("{json}"),
-        Some(file) => {
-            std::fs::write(file, format!("{json}\n"))
-                .with_context(|| format!("cannot write {}", file.display()))?;
-            println!("{text}");
-        }
-        None => println!("{text}"),
+    if let Some(file) = json_file {
+        let json = format!("{json}\n");
+        std::fs::write(file, json).with_context(|| format!("cannot write {}", file.display()))?;
     }
+    let is_for_programs = arguments.json.is_some() && json_file.is_none();
+    println!("{}", if is_for_programs { &json } else { &text });
     let checks = &report.checks;
     if checks.mismatches > 0 {
         anyhow::bail!("{} reads returned wrong data: this is a bug", checks.mismatches);

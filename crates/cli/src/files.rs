@@ -11,6 +11,12 @@ pub(crate) fn make(directory: &Path) -> anyhow::Result<()> {
         .with_context(|| format!("cannot make {}", directory.display()))
 }
 
+/// Finds out whether `file` can be written, before work that takes long. Leaves what is in it.
+pub(crate) fn check(file: &Path) -> anyhow::Result<()> {
+    let opened = std::fs::File::options().create(true).append(true).open(file);
+    opened.map(drop).with_context(|| format!("cannot write {}", file.display()))
+}
+
 /// Writes files, given as names and contents, into `directory`, which is there.
 pub(crate) fn write(
     directory: &Path,

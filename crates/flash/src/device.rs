@@ -156,7 +156,13 @@ impl Flash {
 
     /// Counters so far.
     pub fn stats(&self) -> FlashStats {
-        self.inner.state.borrow().stats.clone()
+        let (state, now) = (self.inner.state.borrow(), self.inner.handle.now());
+        let mut stats = state.stats.clone();
+        // A die's time is counted when it comes to rest; some have not for long.
+        for since in state.dies.iter().filter_map(|die| die.busy_since) {
+            stats.die_busy += now - since;
+        }
+        stats
     }
 
     /// Looks at the cells without taking time: for format, recovery scans and tests.

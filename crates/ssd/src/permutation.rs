@@ -1,6 +1,7 @@
 //! A permutation that is computed, not stored: pseudo-random, and its own inverse is as cheap.
 //!
-//! A Feistel network over the next power of four, walked until the result is within bounds.
+//! A Feistel network over the next power of two, in two halves that may differ by a bit, walked until
+//! the result is within bounds: twice at most, on average.
 
 use runtime::mix64;
 
@@ -10,14 +11,15 @@ const ROUNDS: u64 = 4;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Permutation {
     count: u32,
-    half_bits: u32,
+    low_bits: u32,
+    high_bits: u32,
     seed: u64,
 }
 
 impl Permutation {
     pub(crate) fn new(count: u32, seed: u64) -> Self {
-        let bits = u32::BITS - count.saturating_sub(1).leading_zeros();
-        Self { count, half_bits: bits.div_ceil(2).max(1), seed }
+        let bits = (u32::BITS - count.saturating_sub(1).leading_zeros()).max(2);
+        Self { count, low_bits: bits / 2, high_bits: bits - bits / 2, seed }
     }
 
     /// Where `index` goes.
@@ -27,7 +29,7 @@ impl Permutation {
 
     /// Where the image `index` comes from.
     pub(crate) fn backward(&self, index: u32) -> u32 {
-        self.walk(index, |x| (0..ROUNDS).rev().fold(x, |x, round| self.unround(x, round)))
+        self.walk(index, |x| (0..ROUNDS).rev().fold(x, |x, round| self.round(x, round)))
     }
 
     fn walk(&self, index: u32, step: impl Fn(u64) -> u64) -> u32 {
@@ -41,22 +43,19 @@ impl Permutation {
         }
     }
 
-    fn mask(&self) -> u64 {
-        (1 << self.half_bits) - 1
-    }
-
-    fn scramble(&self, half: u64, round: u64) -> u64 {
-        mix64(self.seed ^ half ^ round << 40) & self.mask()
-    }
-
+    /// Scrambles one half by the other, in turns; its own inverse.
     fn round(&self, x: u64, round: u64) -> u64 {
-        let (left, right) = (x >> self.half_bits, x & self.mask());
-        right << self.half_bits | (left ^ self.scramble(right, round))
+        let (high, low) = (x >> self.low_bits, x & ((1 << self.low_bits) - 1));
+        let (high, low) = if round.is_multiple_of(2) {
+            (high ^ self.scramble(low, round, self.high_bits), low)
+        } else {
+            (high, low ^ self.scramble(high, round, self.low_bits))
+        };
+        high << self.low_bits | low
     }
 
-    fn unround(&self, x: u64, round: u64) -> u64 {
-        let (right, mixed) = (x >> self.half_bits, x & self.mask());
-        (mixed ^ self.scramble(right, round)) << self.half_bits | right
+    fn scramble(&self, half: u64, round: u64, bits: u32) -> u64 {
+        mix64(self.seed ^ half ^ round << 40) & ((1 << bits) - 1)
     }
 }
 

@@ -149,3 +149,18 @@ fn a_part_of_a_page_occupies_the_bus_for_its_share() {
     // 1 + 40, and a quarter of 5 us.
     assert_eq!(drive.rt.handle().now().0, 42_250);
 }
+
+#[test]
+fn a_die_that_has_not_come_to_rest_counts_as_busy() {
+    let drive = Drive::new(&profile());
+    let erase = drive.erase(0, 0, BACKGROUND);
+    drive.rt.run_until(crate::small_drive::us(0));
+    let (handle, flash) = (drive.rt.handle(), drive.flash.clone());
+    let busy = drive.rt.block_on(async move {
+        handle.sleep_until(crate::small_drive::us(1_000)).await;
+        flash.stats().die_busy
+    });
+    assert_eq!(busy, crate::small_drive::us(1_000));
+    assert_eq!(drive.end(erase), 3_001);
+    assert_eq!(drive.flash.stats().die_busy, crate::small_drive::us(3_001));
+}

@@ -70,7 +70,7 @@ impl Recorder {
             part.samples.push(Sample { at: since.saturating_since(self.started), latency });
         }
         if let Some(line) = line(stream, direction) {
-            self.timeline.record(line, latency, now);
+            self.timeline.record(line, since, latency);
         }
         self.operations += 1;
         self.operations

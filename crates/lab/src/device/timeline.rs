@@ -2,7 +2,8 @@
 //!
 //! Invariant: buckets follow each other without a gap from the beginning of the job, all of one
 //! length, and there are at most [`MAX_BUCKETS`]: when one more were needed, each two neighbours
-//! become one and the length doubles. Operations count in the bucket they end in.
+//! become one and the length doubles. Operations count in the bucket they begin in, so that the last
+//! one of a stream has not only those that took longest.
 //!
 //! Cost: a histogram of 8 KiB for each bucket in which a line has operations, and one increment in
 //! it for each.
@@ -21,7 +22,7 @@ const USUAL_NANOS: u64 = 1 << 23;
 pub struct Timeline {
     /// Length of each bucket.
     pub bucket: Nanos,
-    /// For each line, its buckets in which anything ended.
+    /// For each line, its buckets in which anything began.
     pub lines: Vec<Vec<TimelinePoint>>,
 }
 
@@ -30,7 +31,7 @@ pub struct Timeline {
 pub struct TimelinePoint {
     /// When the bucket begins, from the beginning of the job.
     pub start: Nanos,
-    /// Operations that ended in it.
+    /// Operations that began in it, or were to begin.
     pub count: u64,
     /// The mean of their latencies, in microseconds.
     pub mean_us: f64,
@@ -44,13 +45,11 @@ pub struct TimelinePoint {
 pub(super) struct TimelineRecorder {
     started: Nanos,
     bucket: Nanos,
-    /// When the last bucket ends.
-    end: Nanos,
     buckets: Vec<Bucket>,
     lines: usize,
 }
 
-/// One for each line; nothing where nothing ended.
+/// One for each line; nothing where nothing began.
 type Bucket = Vec<Option<Latencies>>;
 
 struct Latencies {
@@ -61,36 +60,23 @@ struct Latencies {
 
 impl TimelineRecorder {
     pub(super) fn new(started: Nanos, bucket: Nanos, lines: usize) -> Self {
-        let bucket = bucket.max(Nanos(1));
-        let mut new = Self { started, bucket, end: started, buckets: Vec::new(), lines };
-        new.reach(started);
-        new
+        Self { started, bucket: bucket.max(Nanos(1)), buckets: Vec::new(), lines }
     }
 
-    /// An operation of a line has ended.
-    pub(super) fn record(&mut self, line: usize, latency: Nanos, now: Nanos) {
-        if now >= self.end {
-            self.reach(now);
-        }
-        let bucket = self.buckets.last_mut().expect("there is one from the beginning on");
-        bucket[line].get_or_insert_with(Latencies::new).record(latency.0);
-    }
-
-    /// Makes the bucket that `now` is in the last one.
-    fn reach(&mut self, now: Nanos) {
-        while self.index_of(now) >= MAX_BUCKETS {
+    /// An operation of a line has ended that began, or was to begin, at `at`.
+    pub(super) fn record(&mut self, line: usize, at: Nanos, latency: Nanos) {
+        while self.index_of(at) >= MAX_BUCKETS {
             self.double();
         }
-        let index = self.index_of(now);
-        let lines = self.lines;
+        let (index, lines) = (self.index_of(at), self.lines);
         while self.buckets.len() <= index {
             self.buckets.push((0..lines).map(|_| None).collect());
         }
-        self.end = self.started + self.bucket * (index as u64 + 1);
+        self.buckets[index][line].get_or_insert_with(Latencies::new).record(latency.0);
     }
 
-    fn index_of(&self, now: Nanos) -> usize {
-        (now.saturating_since(self.started).0 / self.bucket.0) as usize
+    fn index_of(&self, at: Nanos) -> usize {
+        (at.saturating_since(self.started).0 / self.bucket.0) as usize
     }
 
     fn double(&mut self) {
@@ -164,18 +150,18 @@ mod tests {
 
     const START: Nanos = Nanos::from_millis(7);
 
-    /// Operations of the second of two lines at these milliseconds; each takes as many us.
+    /// Operations of the second of two lines that begin at these milliseconds; each takes as many us.
     fn timeline(millis: impl IntoIterator<Item = u64>) -> Timeline {
         let mut recorder = TimelineRecorder::new(START, Nanos::from_millis(1), 2);
         for ms in millis {
-            recorder.record(1, Nanos::from_micros(ms), START + Nanos::from_millis(ms));
+            recorder.record(1, START + Nanos::from_millis(ms), Nanos::from_micros(ms));
         }
         recorder.finish()
     }
 
     #[test]
-    fn operations_count_where_they_end_and_empty_buckets_have_no_point() {
-        let timeline = timeline([3, 3, 3, 511]);
+    fn operations_count_where_they_begin_and_empty_buckets_have_no_point() {
+        let timeline = timeline([511, 3, 3, 3]);
         assert_eq!((timeline.bucket, timeline.lines[0].len()), (Nanos::from_millis(1), 0));
         let starts: Vec<u64> = timeline.lines[1].iter().map(|point| point.start.0).collect();
         assert_eq!(starts, [3_000_000, 511_000_000]);
