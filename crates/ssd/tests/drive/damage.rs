@@ -1,18 +1,24 @@
 //! Damage: a block whose page cannot be read is reported, never passed off as what it was before,
 //! and stays so until it is written again. Others are unharmed.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
-use flash::PageAddress;
+use flash::{BlockAddress, NandArray, PageAddress, ReadDisturb};
 use runtime::{Nanos, Rng};
 use ssd::{Block, BlockDevice, DeviceError, Fault, Precondition, Ssd, SsdProfile};
 
 use crate::harness::{Machine, planted, set_id};
+use crate::model::number;
 use crate::small;
 use crate::world::encode;
 
-/// In the first half nothing is written after the beginning; the second is overwritten.
+/// In the first half nothing is written after the beginning, but for even blocks, once. The second
+/// half is overwritten again and again.
 const BLOCKS: u64 = 4_000;
+/// Reads that a block bears.
+const LIMIT_READS: u64 = 30_000;
 
 fn profile(has_capacitors: bool) -> SsdProfile {
     let mut profile = small::profile(1);
@@ -20,9 +26,9 @@ fn profile(has_capacitors: bool) -> SsdProfile {
     profile.flash.geometry.blocks_per_plane = 14;
     // What nobody writes moves as well.
     profile.background.wear_spread = 1;
-    profile.flash.read_disturb = None;
-    profile.background.reclaim_reads = 1 << 40;
-    profile.background.critical_reads = 1 << 41;
+    profile.flash.read_disturb = Some(ReadDisturb { limit_reads: LIMIT_READS });
+    profile.background.reclaim_reads = LIMIT_READS - 2;
+    profile.background.critical_reads = LIMIT_READS - 1;
     profile.buffer.has_capacitors = has_capacitors;
     profile.user_bytes = BLOCKS * 4_096;
     profile
@@ -57,23 +63,61 @@ fn moved(ssd: &Ssd) -> u64 {
     ssd.report(set_id(0)).expect("it is there").firmware.slots_moved
 }
 
-/// Flips a bit in some pages that hold the second version of odd blocks of the first half. Gives
-/// the blocks that were harmed.
-fn damage(ssd: &Ssd, rng: &mut Rng) -> BTreeSet<u64> {
+/// Odd blocks of the first half whose second version a page holds.
+fn held(array: &mut NandArray, page: PageAddress) -> Vec<u64> {
+    let Ok(image) = array.read(page) else { return Vec::new() };
+    let is_wanted = |lba: &u64| *lba < BLOCKS / 2 && holds_second(image.bytes(), *lba);
+    blocks_of(image.bytes()).into_iter().filter(is_wanted).collect()
+}
+
+/// Flips a bit in one of `one_in` pages that hold such versions. Gives the blocks that were harmed.
+fn flip_bits(ssd: &Ssd, rng: &mut Rng, one_in: u64) -> BTreeSet<u64> {
     ssd.flash(set_id(0)).expect("it is there").with_array(|array| {
         let mut harmed = BTreeSet::new();
         for page in (0..array.geometry().pages()).map(PageAddress) {
-            let Ok(image) = array.read(page) else { continue };
-            let holds = blocks_of(image.bytes());
-            let is_wanted = |lba: &u64| *lba < BLOCKS / 2 && holds_second(image.bytes(), *lba);
-            if holds.iter().any(is_wanted) && rng.chance(0.03) {
+            let held = held(array, page);
+            if !held.is_empty() && rng.below(one_in) == 0 {
                 assert!(array.flip_bit(page, rng.next_u64()));
-                harmed.extend(holds.into_iter().filter(is_wanted));
+                harmed.extend(held);
             }
         }
-        assert!(harmed.len() > 10, "only {harmed:?} were harmed");
         harmed
     })
+}
+
+/// Makes all pages unreadable that one die has of some superblocks.
+fn wear_out(ssd: &Ssd, rng: &mut Rng) -> BTreeSet<u64> {
+    ssd.flash(set_id(0)).expect("it is there").with_array(|array| {
+        let mut harmed = BTreeSet::new();
+        // The summary is on the last dies.
+        for block in (2..array.geometry().blocks_per_die()).map(BlockAddress) {
+            let pages: Vec<_> = (0..array.programmed_pages(block))
+                .map(|index| array.geometry().page(block, index))
+                .collect();
+            let held: Vec<u64> = pages.iter().flat_map(|page| held(array, *page)).collect();
+            if !held.is_empty() && (harmed.is_empty() || rng.below(2) == 0) {
+                (0..LIMIT_READS).for_each(|_| _ = array.read(pages[0]));
+                harmed.extend(held);
+            }
+        }
+        harmed
+    })
+}
+
+/// Flips a bit in every page of a summary.
+fn flip_summaries(ssd: &Ssd, rng: &mut Rng) {
+    const KIND_OF_SUMMARY: u8 = 2;
+    ssd.flash(set_id(0)).expect("it is there").with_array(|array| {
+        let mut flipped = 0;
+        for page in (0..array.geometry().pages()).map(PageAddress) {
+            let Ok(image) = array.read(page) else { continue };
+            if image.bytes().len() > 8 && image.bytes()[4] == KIND_OF_SUMMARY {
+                array.flip_bit(page, rng.next_u64());
+                flipped += 1;
+            }
+        }
+        assert!(flipped > 4, "only {flipped} pages of summaries were found");
+    });
 }
 
 /// Blocks whose numbers stand in the header of a data page.
@@ -92,43 +136,85 @@ fn holds_second(bytes: &[u8], lba: u64) -> bool {
     bytes.windows(second.bytes().len()).any(|window| window == second.bytes())
 }
 
-/// Every block of the first half: odd ones have their second version or are lost, even ones what
-/// `even` says.
-async fn check(ssd: &Ssd, lost: &BTreeSet<u64>, even: u64) -> Result<(), String> {
-    for lba in 0..BLOCKS / 2 {
-        let round = if lba % 2 == 0 { even } else { 1 };
-        let is_lost = lost.contains(&lba) && round == 1;
-        let unreadable = DeviceError::Unreadable { set: set_id(0), block: lba };
-        let expected = if is_lost { Err(unreadable) } else { Ok(vec![contents(lba, round)]) };
-        let found = ssd.read(set_id(0), lba, 1).await;
-        if found != expected {
-            let stamp = found.map(|blocks| blocks[0].bytes().first().copied());
-            return Err(format!("block {lba}, lost: {is_lost}: {stamp:?}"));
-        }
-    }
-    Ok(())
+/// What is to be found in the first half.
+#[derive(Clone, Default)]
+struct Expected {
+    /// Odd blocks that cannot be read.
+    lost: BTreeSet<u64>,
+    /// Odd blocks that perhaps cannot.
+    doubtful: BTreeSet<u64>,
+    /// Which version even blocks have.
+    even: u64,
 }
 
-/// Writes a drive twice over, harms it, has it collected, cuts its power.
-pub(crate) fn damage_is_kept_apart(seed: u64, fault: Option<Fault>) -> Result<(), String> {
+impl Expected {
+    async fn check(&self, ssd: &Ssd) -> Result<(), String> {
+        for lba in 0..BLOCKS / 2 {
+            let round = if lba % 2 == 0 { self.even } else { 1 };
+            let good = Ok(vec![contents(lba, round)]);
+            let unreadable = Err(DeviceError::Unreadable { set: set_id(0), block: lba });
+            let found = ssd.read(set_id(0), lba, 1).await;
+            let is_right = match (self.lost.contains(&lba), self.doubtful.contains(&lba)) {
+                _ if round > 1 => found == good,
+                (true, _) => found == unreadable,
+                (false, true) => found == good || found == unreadable,
+                (false, false) => found == good,
+            };
+            if !is_right {
+                let found = found.map(|blocks| blocks[0].bytes().first().copied());
+                let is_lost = self.lost.contains(&lba);
+                return Err(format!("block {lba}, lost: {is_lost}, version: {found:?}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A drive that was written twice over. What was written last is in superblocks without summary:
+/// that is none of the first half.
+async fn write_twice(ssd: &Ssd) {
+    write(ssd, 0..BLOCKS, 0).await;
+    write(ssd, 0..BLOCKS, 1).await;
+    write(ssd, BLOCKS / 2..BLOCKS, 1).await;
+}
+
+/// Lost blocks that were written or discarded are like others again.
+async fn make_whole(ssd: &Ssd, lost: &BTreeSet<u64>) -> Result<(), String> {
+    let mut odd = lost.iter().copied().filter(|lba| lba % 2 == 1);
+    let discarded = odd.next().expect("some were harmed");
+    ssd.discard(set_id(0), discarded, 1).await.expect("it never fails");
+    let zeros = ssd.read(set_id(0), discarded, 1).await;
+    if zeros != Ok(vec![Block::ZERO]) {
+        return Err(format!("block {discarded} was discarded: {zeros:?}"));
+    }
+    write(ssd, lost.iter().copied().filter(|lba| lba % 2 == 1), 1).await;
+    Expected { even: 2, ..Expected::default() }.check(ssd).await
+}
+
+/// Writes a drive, harms it, has it collected, cuts its power, and so on.
+fn harmed(
+    seed: u64,
+    fault: Option<Fault>,
+    harm: impl FnOnce(&Ssd, &mut Rng) -> BTreeSet<u64> + 'static,
+) -> Result<(), String> {
     let mut rng = Rng::derive(seed, "damage");
     let profile = profile(rng.chance(0.5));
     let machine = Machine::format(seed, &profile, Precondition::Empty, planted(fault));
     let (ssd, handle) = (machine.ssd.clone(), machine.rt.handle());
-    let mut rng_of_damage = Rng::new(rng.next_u64());
-    let lost = machine.rt.block_on(async move {
-        write(&ssd, 0..BLOCKS, 0).await;
-        write(&ssd, 0..BLOCKS, 1).await;
-        // What was written last is in superblocks that have no summary yet.
-        write(&ssd, BLOCKS / 2..BLOCKS, 1).await;
-        let lost = damage(&ssd, &mut rng_of_damage);
-        check(&ssd, &lost, 1).await?;
+    let mut rng_of_harm = Rng::new(rng.next_u64());
+    let expected = machine.rt.block_on(async move {
+        write_twice(&ssd).await;
+        let lost = harm(&ssd, &mut rng_of_harm);
+        assert!(lost.len() > 10, "only {lost:?} were harmed");
+        let mut expected = Expected { lost, even: 1, ..Expected::default() };
+        expected.check(&ssd).await?;
         churn(&ssd, handle).await;
-        check(&ssd, &lost, 2).await?;
-        Ok::<_, String>(lost)
+        expected.even = 2;
+        expected.check(&ssd).await?;
+        Ok::<_, String>(expected)
     })?;
     let stats = machine.ssd.report(set_id(0)).expect("it is there").firmware;
-    let still_lost = lost.iter().filter(|lba| *lba % 2 == 1).count() as u64;
+    let still_lost = expected.lost.iter().filter(|lba| *lba % 2 == 1).count() as u64;
     if stats.blocks_lost < still_lost {
         return Err(format!("{still_lost} lost blocks were to be moved: {stats:?}"));
     }
@@ -136,25 +222,134 @@ pub(crate) fn damage_is_kept_apart(seed: u64, fault: Option<Fault>) -> Result<()
     let machine = Machine::recover(seed, &profile, image, planted(fault));
     let (ssd, handle) = (machine.ssd.clone(), machine.rt.handle());
     machine.rt.block_on(async move {
-        check(&ssd, &lost, 2).await?;
+        expected.check(&ssd).await?;
         churn(&ssd, handle).await;
-        check(&ssd, &lost, 2).await?;
-        // Written or discarded they are like others again.
-        let mut odd = lost.iter().copied().filter(|lba| lba % 2 == 1);
-        let discarded = odd.next().expect("some were harmed");
-        ssd.discard(set_id(0), discarded, 1).await.expect("it never fails");
-        let zeros = ssd.read(set_id(0), discarded, 1).await;
-        if zeros != Ok(vec![Block::ZERO]) {
-            return Err(format!("block {discarded} was discarded: {zeros:?}"));
-        }
-        write(&ssd, lost.iter().copied().filter(|lba| lba % 2 == 1), 1).await;
-        check(&ssd, &BTreeSet::new(), 2).await
+        expected.check(&ssd).await?;
+        make_whole(&ssd, &expected.lost).await
     })
 }
 
+/// The same with bits flipped here and there.
+pub(crate) fn damage_is_kept_apart(seed: u64, fault: Option<Fault>) -> Result<(), String> {
+    harmed(seed, fault, |ssd, rng| flip_bits(ssd, rng, 30))
+}
+
+fn trials() -> u64 {
+    number("LEVELHEAD_TRIALS").map_or(6, |trials| trials / 5)
+}
+
 #[test]
-fn damage_stays_where_it_is() {
-    for seed in 0..6 {
+fn flipped_bits_harm_their_page_only() {
+    for seed in 0..trials() {
         damage_is_kept_apart(seed, None).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    }
+}
+
+#[test]
+fn worn_out_pages_are_lost_and_no_others() {
+    for seed in 0..trials() {
+        harmed(seed, None, wear_out).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    }
+}
+
+#[test]
+fn bits_may_flip_while_their_superblocks_are_collected() {
+    for seed in 0..trials() {
+        let mut rng = Rng::derive(seed, "damage");
+        let profile = profile(seed % 2 == 0);
+        let machine = Machine::format(seed, &profile, Precondition::Empty, planted(None));
+        let (ssd, handle) = (machine.ssd.clone(), machine.rt.handle());
+        let expected = machine.rt.block_on(async move {
+            write_twice(&ssd).await;
+            let doubtful = Rc::new(RefCell::new(BTreeSet::new()));
+            let (gnawed, gnawer, clock) = (Rc::clone(&doubtful), ssd.clone(), handle.clone());
+            let mut rng = Rng::derive(seed, "gnawing");
+            handle.spawn("gnawer", async move {
+                for _ in 0..40 {
+                    clock.sleep(Nanos::from_millis(10)).await;
+                    gnawed.borrow_mut().extend(flip_bits(&gnawer, &mut rng, 1_000));
+                }
+            });
+            churn(&ssd, handle.clone()).await;
+            let stats = ssd.report(set_id(0)).expect("it is there").firmware;
+            assert!(stats.blocks_lost > 0, "{stats:?}");
+            let doubtful = doubtful.borrow().clone();
+            let expected = Expected { doubtful, even: 2, ..Expected::default() };
+            expected.check(&ssd).await.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+            expected
+        });
+        let (image, _) = machine.power_cut(&mut rng);
+        let machine = Machine::recover(seed, &profile, image, planted(None));
+        let ssd = machine.ssd.clone();
+        let checked = machine.rt.block_on(async move { expected.check(&ssd).await });
+        checked.unwrap_or_else(|error| panic!("seed {seed}, after recovery: {error}"));
+    }
+}
+
+#[test]
+fn damaged_summaries_harm_nothing() {
+    let profile = profile(false);
+    let machine = Machine::format(1, &profile, Precondition::Empty, planted(None));
+    let ssd = machine.ssd.clone();
+    machine.rt.block_on(async move {
+        write_twice(&ssd).await;
+        flip_summaries(&ssd, &mut Rng::new(1));
+    });
+    let (image, _) = machine.power_cut(&mut Rng::new(2));
+    let machine = Machine::recover(2, &profile, image, planted(None));
+    let (ssd, handle) = (machine.ssd.clone(), machine.rt.handle());
+    machine.rt.block_on(async move {
+        let mut expected = Expected { even: 1, ..Expected::default() };
+        expected.check(&ssd).await.unwrap_or_else(|error| panic!("{error}"));
+        churn(&ssd, handle).await;
+        expected.even = 2;
+        expected.check(&ssd).await.unwrap_or_else(|error| panic!("{error}"));
+    });
+}
+
+/// Blocks that cannot be read; what can is zeros.
+async fn unreadable(ssd: &Ssd) -> BTreeSet<u64> {
+    let mut lost = BTreeSet::new();
+    for lba in 0..BLOCKS {
+        match ssd.read(set_id(0), lba, 1).await {
+            Ok(found) => assert_eq!(found, [Block::ZERO], "block {lba}"),
+            Err(error) => {
+                assert_eq!(error, DeviceError::Unreadable { set: set_id(0), block: lba });
+                lost.insert(lba);
+            }
+        }
+    }
+    lost
+}
+
+#[test]
+fn what_was_there_from_the_beginning_can_be_lost_as_well() {
+    for precondition in [Precondition::Sequential(1.0), Precondition::Random(1.0)] {
+        let profile = profile(true);
+        let machine = Machine::format(1, &profile, precondition, planted(None));
+        let (ssd, handle) = (machine.ssd.clone(), machine.rt.handle());
+        let lost = machine.rt.block_on(async move {
+            ssd.flash(set_id(0)).expect("it is there").with_array(|array| {
+                let page = array.geometry().page(BlockAddress(4), 0);
+                (0..LIMIT_READS).for_each(|_| _ = array.read(page));
+            });
+            let lost = unreadable(&ssd).await;
+            assert!(!lost.is_empty() && lost.len() < 200, "{} blocks were lost", lost.len());
+            handle.sleep(Nanos::from_millis(500)).await; // they are moved
+            let stats = ssd.report(set_id(0)).expect("it is there").firmware;
+            assert!(stats.reclaims > 0 && stats.blocks_lost > 0, "{stats:?}");
+            assert_eq!(unreadable(&ssd).await, lost);
+            lost
+        });
+        let (image, _) = machine.power_cut(&mut Rng::new(1));
+        let machine = Machine::recover(1, &profile, image, planted(None));
+        let ssd = machine.ssd.clone();
+        machine.rt.block_on(async move {
+            assert_eq!(unreadable(&ssd).await, lost);
+            for lba in lost {
+                ssd.write(set_id(0), lba, vec![Block::ZERO]).await.expect("there is room");
+            }
+            assert_eq!(unreadable(&ssd).await, BTreeSet::new());
+        });
     }
 }
