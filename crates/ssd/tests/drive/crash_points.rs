@@ -59,11 +59,11 @@ fn shape(has_capacitors: bool, precondition: Precondition) -> Shape {
 }
 
 /// Runs until the flash was given `operations` operations; `None` if the run ends before.
-fn run_to(shape: &Shape, operations: u64) -> Option<(Machine, Rc<World>)> {
-    let machine = Machine::format(11, &shape.profile, shape.precondition, planted(None));
+fn run_to(shape: &Shape, seed: u64, operations: u64) -> Option<(Machine, Rc<World>)> {
+    let machine = Machine::format(seed, &shape.profile, shape.precondition, planted(None));
     let has_capacitors = shape.profile.buffer.has_capacitors;
     let world = World::new(1, shape.blocks(), has_capacitors);
-    start_clients(&machine, &world, shape, &mut Rng::new(12));
+    start_clients(&machine, &world, shape, &mut Rng::new(seed));
     let (flash, end) = (machine.ssd.flash(set_id(0)).expect("it is there").clone(), shape.session);
     machine.rt.run_until_true(|| flash.submitted() >= operations || machine.now() > end);
     (flash.submitted() >= operations).then_some((machine, world))
@@ -76,16 +76,16 @@ fn check(shape: &Shape, machine: &Machine, world: &Rc<World>, when: &str) {
 
 /// What a run is for has to happen in it.
 fn assert_everything_happens(shape: &Shape) {
-    let (machine, _) = run_to(shape, last_point(shape)).expect("it was counted");
+    let (machine, _) = run_to(shape, 11, last_point(shape, 11)).expect("it was counted");
     let report = machine.ssd.report(set_id(0)).expect("it is there");
     let firmware = report.firmware;
     assert!(firmware.collections > 2 && firmware.windows_entered > 0, "{firmware:?}");
     assert!(firmware.slots_moved > 0 && firmware.slots_flushed > 0, "{firmware:?}");
 }
 
-fn last_point(shape: &Shape) -> u64 {
+fn last_point(shape: &Shape, seed: u64) -> u64 {
     let mut last = 0;
-    while run_to(shape, last + 50).is_some() {
+    while run_to(shape, seed, last + 50).is_some() {
         last += 50;
     }
     last
@@ -95,7 +95,7 @@ fn cut_at_every_operation(shape: &Shape) {
     assert_everything_happens(shape);
     let mut points = 0;
     for operations in 1.. {
-        let Some((machine, world)) = run_to(shape, operations) else { break };
+        let Some((machine, world)) = run_to(shape, 11, operations) else { break };
         let (image, _) = machine.power_cut(&mut Rng::new(operations));
         world.power_cut();
         let machine = Machine::recover(operations, &shape.profile, image, planted(None));
@@ -119,12 +119,12 @@ fn power_may_fail_at_any_operation_without_capacitors() {
 }
 
 /// Cuts the power at every operation, and again as soon as the drive is back.
-pub(crate) fn cut_right_after_a_recovery(fault: Option<Fault>) -> Result<(), String> {
+pub(crate) fn cut_right_after_a_recovery(seed: u64, fault: Option<Fault>) -> Result<(), String> {
     let shape = shape(true, Precondition::Random(1.0));
-    let points = last_point(&shape);
+    let points = last_point(&shape, seed);
     // What was being erased or programmed ends in many ways.
     for (operations, way) in (1..points).flat_map(|point| (0..3).map(move |way| (point, way))) {
-        let (machine, world) = run_to(&shape, operations).expect("it was counted");
+        let (machine, world) = run_to(&shape, seed, operations).expect("it was counted");
         let (image, _) = machine.power_cut(&mut Rng::new(way * points + operations));
         world.power_cut();
         let machine = Machine::recover(1, &shape.profile, image, planted(fault));
@@ -138,13 +138,13 @@ pub(crate) fn cut_right_after_a_recovery(fault: Option<Fault>) -> Result<(), Str
 
 #[test]
 fn power_may_fail_right_after_a_recovery() {
-    cut_right_after_a_recovery(None).unwrap_or_else(|error| panic!("{error}"));
+    cut_right_after_a_recovery(11, None).unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// Cuts the power at `first` and then at every operation of the recovery; gives how many it has.
 fn cut_in_recovery(shape: &Shape, first: u64) -> u64 {
     for operations in 1.. {
-        let (machine, world) = run_to(shape, first).expect("the run is long enough");
+        let (machine, world) = run_to(shape, 11, first).expect("the run is long enough");
         let (image, _) = machine.power_cut(&mut Rng::new(first));
         world.power_cut();
         let comeback = Comeback::begin(6, &shape.profile, image, planted(None));
@@ -165,7 +165,7 @@ fn power_may_fail_again_at_any_point_of_a_recovery() {
         [(true, Precondition::Random(1.0)), (false, Precondition::Sequential(1.0))]
     {
         let shape = shape(has_capacitors, precondition);
-        let last = last_point(&shape);
+        let last = last_point(&shape, 11);
         let points: u64 = (1..=24).map(|part| cut_in_recovery(&shape, last * part / 24)).sum();
         assert!(points > 500, "recoveries have more operations than {points}");
         println!("{points} crash points in recoveries");

@@ -27,7 +27,7 @@ fn complaint(seed: u64, fault: Fault) -> Option<String> {
         // Needs damaged pages, which ordinary trials do not have.
         Fault::LostAsZeros => damage_is_kept_apart(seed, Some(fault)),
         // Needs two power cuts in a row, the first while a superblock is erased.
-        Fault::FillErased => cut_right_after_a_recovery(Some(fault)),
+        Fault::FillErased => cut_right_after_a_recovery(seed, Some(fault)),
         _ => run_trial(seed, &Shape::of_seed(seed), Some(fault)).map(|_| ()),
     };
     match catch_unwind(AssertUnwindSafe(trial)) {
