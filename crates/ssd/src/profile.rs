@@ -345,6 +345,16 @@ mod tests {
     }
 
     #[test]
+    fn a_buffer_holds_a_program_of_each_set() {
+        let mut profile = SsdProfile::load("vigil-15gb").expect("built in");
+        let unit = Layout::new(&profile.flash_of_set().geometry).slots_per_unit;
+        profile.buffer.bytes = u64::from(4 * unit * BLOCK_BYTES);
+        assert_eq!(profile.problems(), [] as [&str; 0]);
+        profile.buffer.bytes -= 1;
+        assert!(profile.problems()[0].starts_with("buffer.bytes must hold"));
+    }
+
+    #[test]
     fn the_baseline_has_the_same_resources_in_one_set() {
         for size in ["1.92tb", "15gb"] {
             let vigil = SsdProfile::load(&format!("vigil-{size}")).expect("built in");

@@ -261,3 +261,37 @@ impl Table {
         (erases().min().unwrap_or(0), erases().max().unwrap_or(0))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use flash::Geometry;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_valid_in_a_superblock_that_has_become_free() {
+        let layout = Layout::new(&Geometry {
+            channels: 1,
+            dies_per_channel: 2,
+            planes_per_die: 1,
+            blocks_per_plane: 8,
+            pages_per_block: 24,
+            page_bytes: 16_384,
+            spare_bytes: 128,
+            transfer_bytes: 18_022,
+            one_shot: true,
+            bits_per_cell: 3,
+        });
+        let mut table = Table::new(&layout, 2, None);
+        let superblock = table.open().expect("all are free");
+        let slot = layout.first(superblock);
+        table.add_valid(slot);
+        assert_eq!((table.is_valid(slot), table.free()), (Some(true), 5));
+        table.close(superblock);
+        table.begin_leaving(superblock);
+        table.remove_valid(slot);
+        table.freed(superblock);
+        // A reclaim of one of its blocks may still be looking.
+        assert_eq!((table.is_valid(slot), table.free()), (Some(false), 6));
+    }
+}

@@ -102,17 +102,15 @@ impl Set {
             self.count(|stats| stats.buffer_hits += 1);
             return Found::Here(block.clone());
         }
-        let slot = self.mapping.borrow().get(lpn);
         match self.cache.borrow().get(lpn) {
             Some(Cached::Here(block)) => {
                 self.count(|stats| stats.cache_hits += 1);
                 return Found::Here(block.clone());
             }
-            // If it has been moved meanwhile, that read may be passed over for ever.
-            Some(Cached::Coming(from)) if slot == Some(*from) => return Found::Coming,
-            _ => {}
+            Some(Cached::Coming(_)) => return Found::Coming,
+            None => {}
         }
-        slot.map_or(Found::Here(Block::ZERO), Found::At)
+        self.mapping.borrow().get(lpn).map_or(Found::Here(Block::ZERO), Found::At)
     }
 
     async fn read_one(self: &Rc<Self>, block: u32) -> Result<Block, Unreadable> {
@@ -133,11 +131,11 @@ impl Set {
     }
 
     /// A client waits for a block that is being read ahead: that read is on demand now, and so are
-    /// those behind it, or the client would stop again at each.
+    /// those behind it, or the client would stop again at each. They are where they were when their
+    /// reads began, though they may have been moved since.
     fn hurry(&self, first: Lpn) {
         let cache = self.cache.borrow();
-        let coming = (first.0..self.blocks).map(Lpn);
-        for lpn in coming {
+        for lpn in (first.0..self.blocks).map(Lpn) {
             let Some(Cached::Coming(from)) = cache.get(lpn) else { break };
             self.flash.hurry(self.layout.page(*from).0);
         }
@@ -204,8 +202,7 @@ impl Set {
     /// Reads a piece of a page. The read is under way when this returns.
     ///
     /// What is read ahead may be erased before: nobody waits for it, so it may be passed over for
-    /// ever, and collecting would wait for it. A client that comes to wait looks where the block is
-    /// by then.
+    /// ever, and collecting would wait for it. A client that waits by then looks anew.
     fn read_page(
         self: &Rc<Self>,
         piece: &Piece,

@@ -98,10 +98,8 @@ async fn check(ssd: &Ssd, lost: &BTreeSet<u64>, even: u64) -> Result<(), String>
     for lba in 0..BLOCKS / 2 {
         let round = if lba % 2 == 0 { even } else { 1 };
         let is_lost = lost.contains(&lba) && round == 1;
-        let expected = match is_lost {
-            false => Ok(vec![contents(lba, round)]),
-            true => Err(DeviceError::Unreadable { set: set_id(0), block: lba }),
-        };
+        let unreadable = DeviceError::Unreadable { set: set_id(0), block: lba };
+        let expected = if is_lost { Err(unreadable) } else { Ok(vec![contents(lba, round)]) };
         let found = ssd.read(set_id(0), lba, 1).await;
         if found != expected {
             let stamp = found.map(|blocks| blocks[0].bytes().first().copied());

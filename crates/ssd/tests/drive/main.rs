@@ -20,6 +20,7 @@ mod model;
 mod planted;
 mod shape;
 mod small;
+mod starvation;
 mod tally;
 mod trial;
 mod window_cases;
