@@ -188,8 +188,10 @@ fn verdict(result: &DeviceResult) -> String {
     if let Some(host) = &result.host {
         write!(
             text,
-            "\nthis machine: {:.1} s wall, {} simulated operations/s, {} of memory",
-            host.setup_wall_seconds + host.wall_seconds,
+            "\nthis machine: drive made in {:.3} s, job in {:.1} s, {} simulated operations/s, {} of \
+             memory",
+            host.setup_wall_seconds,
+            host.wall_seconds,
             count_text(host.simulated_ops_per_wall_second.round() as u64),
             bytes_text(host.peak_rss_bytes)
         )

@@ -224,8 +224,10 @@ fn heights(measured: &Measured) -> [Figure; 2] {
     let work = Figure {
         id: "pink-heights-traffic".to_owned(),
         title: "Compaction by height of the tree".to_owned(),
-        caption: "Load and YCSB-A together: a higher tree merges each entry into fewer others."
-            .to_owned(),
+        caption:
+            "Load and YCSB-A together. What is merged into the levels in flash grows with how \
+                  much larger the last level is than the one above."
+                .to_owned(),
         kind: FigureKind::Lines {
             x: x(),
             y: Axis::linear("bytes per byte written by users", Unit::Number),
