@@ -29,8 +29,10 @@ fn model_agrees(test: &str, default: u64, shape_of: impl Fn(u64) -> Shape) -> Ta
 
 #[test]
 fn model_agrees_over_random_trials() {
-    let total = model_agrees("model_agrees_over", 70, Shape::of_seed);
-    if number("LEVELHEAD_SEED").is_none() {
+    const TRIALS: u64 = 70;
+    let total = model_agrees("model_agrees_over", TRIALS, Shape::of_seed);
+    let has_few = number("LEVELHEAD_TRIALS").is_some_and(|trials| trials < TRIALS);
+    if number("LEVELHEAD_SEED").is_none() && !has_few {
         total.assert_everything_happened();
     }
 }

@@ -102,7 +102,7 @@ fn flash(rng: &mut Rng, sets: u32, is_hammered: bool) -> FlashProfile {
     let is_fast = is_hammered || rng.chance(0.3);
     let programs = if is_fast { [300.0, 500.0] } else { [2_000.0, 1_200.0] };
     // Reclaim is background work: behind a long deadline reads would win the race to the limit.
-    let deadlines: &[f64] = if is_hammered { &[100.0] } else { &[100.0, 2_000.0, 20_000.0] };
+    let deadlines: &[f64] = if is_hammered { &[100.0] } else { &[100.0, 1_000.0, 5_000.0] };
     let read_us = if is_hammered { [20.0, 24.0, 28.0] } else { [49.0, 58.0, 67.0] };
     FlashProfile {
         geometry: Geometry {
@@ -161,7 +161,7 @@ fn background(rng: &mut Rng, profile: &mut SsdProfile, is_hammered: bool) {
         pick(rng, &[(0.0, 0.0), (5.0, 6.0), (20.0, 35.0)]);
     background.programs_per_die = pick(rng, &[1, 2]);
     (background.reclaim_reads, background.critical_reads) =
-        if is_hammered { (pick(rng, &[400, 700]), 1_500) } else { (3_000, 10_000) };
+        if is_hammered { (pick(rng, &[400, 700]), 1_500) } else { (20_000, 60_000) };
     background.wear_spread = pick(rng, &[1, 4, 50]);
     background.discarded_ranges = pick(rng, &[3, 40, 2_000]);
 }

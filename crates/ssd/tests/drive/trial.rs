@@ -13,11 +13,14 @@ use crate::shape::Shape;
 use crate::tally::Tally;
 use crate::world::{UnderWay, World};
 
-/// A command that takes longer than that has hung. It is long because it may take many operations of
-/// one die that pass each other over for up to 20 ms each.
+/// A command that takes longer than that has hung. It is long because a window may wait for many
+/// operations of one die, each of which is passed over for up to 5 ms.
 const GRACE: Nanos = Nanos::from_millis(8_000);
-/// A drive that nobody uses comes to rest within this span.
-const REST: Nanos = Nanos::from_millis(5_000);
+/// A drive that nobody uses comes to rest within this span: a large buffer of a drive with one die is
+/// emptied one program at a time, every 100 ms.
+const REST: Nanos = Nanos::from_millis(60_000);
+/// It has come to rest if it does nothing for that long.
+const STILL: Nanos = Nanos::from_millis(250);
 
 /// Runs a trial. `Err` says what the drive got wrong.
 pub(crate) fn run_trial(seed: u64, shape: &Shape, fault: Option<Fault>) -> Result<Tally, String> {
@@ -100,11 +103,16 @@ impl Trial<'_> {
             let of_set = |set| machine.ssd.flash(set_id(set)).expect("it is there").submitted();
             (0..self.shape.sets()).map(of_set).sum()
         };
-        machine.rt.run_until(machine.now() + REST);
-        let before = operations();
-        machine.rt.run_until(machine.now() + Nanos::from_millis(200));
-        if operations() != before {
-            return Err(format!("the drive does not come to rest: {:?}", self.tally));
+        let end = machine.now() + REST;
+        loop {
+            let before = operations();
+            machine.rt.run_until(machine.now() + STILL);
+            if operations() == before {
+                break;
+            }
+            if machine.now() > end {
+                return Err(format!("the drive does not come to rest: {:?}", self.tally));
+            }
         }
         world.result()
     }
