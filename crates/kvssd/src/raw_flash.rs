@@ -4,7 +4,7 @@
 //! back, side by side. The first superblocks are reserved for dumps and not part of the medium.
 
 use engine::{ExtentId, Medium, PageNo, Shape, Unreadable};
-use flash::{DieIndex, Flash, PageAddress, ReadError, Superblocks};
+use flash::{DieIndex, Flash, Geometry, PageAddress, ReadError, Superblocks};
 use runtime::{IoClass, PageImage};
 
 /// The medium of an in-drive engine.
@@ -33,17 +33,21 @@ impl RawFlash {
     }
 }
 
+/// The shape of a medium on this flash, of which so many superblocks are reserved.
+pub(crate) fn shape(geometry: &Geometry, reserved: u32) -> Shape {
+    Shape {
+        payload_bytes: geometry.page_bytes + geometry.spare_bytes,
+        page_bytes: geometry.page_bytes,
+        pages_per_extent: Superblocks::new(geometry).pages(),
+        extents: geometry.blocks_per_die() - reserved,
+        append_unit: geometry.program_unit(),
+        parallelism: geometry.dies(),
+    }
+}
+
 impl Medium for RawFlash {
     fn shape(&self) -> Shape {
-        let geometry = self.flash.geometry();
-        Shape {
-            payload_bytes: geometry.page_bytes + geometry.spare_bytes,
-            page_bytes: geometry.page_bytes,
-            pages_per_extent: self.layout.pages(),
-            extents: geometry.blocks_per_die() - self.reserved,
-            append_unit: geometry.program_unit(),
-            parallelism: geometry.dies(),
-        }
+        shape(self.flash.geometry(), self.reserved)
     }
 
     fn append(
