@@ -7,7 +7,9 @@
 use std::fmt;
 use std::rc::Rc;
 
-use engine::{Condition, Cpu, EngineStats, MemoryUse, OpenError, Planted, Surroundings, Value};
+use engine::{
+    Condition, Cpu, EngineStats, MemoryUse, OpenError, Planted, StoreId, Surroundings, Value,
+};
 use flash::{Flash, FlashStats, NandArray, Reserve};
 use runtime::{Cores, Handle, Nanos, Pipe, Semaphore};
 
@@ -199,6 +201,7 @@ impl Parts {
             cpu: Cpu { cores: Rc::clone(&self.cores), costs: profile.controller.costs.clone() },
             accelerator: profile.accelerator.clone(),
             planted: options.planted,
+            id: StoreId(self.handle.rng("store identity").next_u64()),
         }
     }
 }
