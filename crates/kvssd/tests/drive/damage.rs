@@ -6,6 +6,7 @@ use runtime::Rng;
 
 use kvssd::{DeviceProfile, DriveOptions};
 
+use crate::complaint::{Complaint, Kind};
 use crate::harness::{Machine, for_hash, small_device, small_hash_options, with_fault};
 
 const KEYS: u64 = 600;
@@ -22,7 +23,7 @@ fn value(i: u64) -> Value {
 
 /// Fills a drive, flips bits in random pages, and reads everything. `Err` if a read returned
 /// something that was never written.
-pub(crate) fn damage_is_caught(seed: u64, fault: Option<engine::Fault>) -> Result<(), String> {
+pub(crate) fn damage_is_caught(seed: u64, fault: Option<engine::Fault>) -> Result<(), Complaint> {
     damage_is_caught_by(seed, &small_device(), with_fault(fault))
 }
 
@@ -30,7 +31,7 @@ fn damage_is_caught_by(
     seed: u64,
     device: &DeviceProfile,
     options: DriveOptions,
-) -> Result<(), String> {
+) -> Result<(), Complaint> {
     let machine = Machine::format(seed, device, options);
     let drive = machine.drive.clone();
     machine.rt.block_on(async move {
@@ -50,10 +51,17 @@ fn damage_is_caught_by(
             match drive.retrieve(&key(i), u32::MAX).await {
                 Ok(found) if found.value == value(i) => {}
                 Err(Status::UnrecoveredError) => damaged += 1,
-                other => return Err(format!("key {i}: {other:?}")),
+                Ok(found) => {
+                    let text = format!("key {i} has {:?}", found.value);
+                    return Err(Complaint::new(Kind::Foreign, text));
+                }
+                Err(status) => return Err(Complaint::of_status(status, &format!("key {i}"))),
             }
         }
-        if damaged == 0 { Err("no damage was seen".to_owned()) } else { Ok(()) }
+        match damaged {
+            0 => Err(Complaint::new(Kind::Unnoticed, "no damage was seen")),
+            _ => Ok(()),
+        }
     })
 }
 
