@@ -4,7 +4,8 @@
 //! back, side by side. The first superblocks are reserved for dumps and not part of the medium.
 
 use engine::{ExtentId, Medium, PageNo, Shape, Unreadable};
-use flash::{DieIndex, Flash, PageAddress, ReadError, Superblocks};
+use firmware::Superblocks;
+use flash::{DieIndex, Flash, PageAddress, ReadError};
 use runtime::{IoClass, PageImage};
 
 /// The medium of an in-drive engine.
