@@ -21,6 +21,7 @@ use crate::hash::reads::{Match, Search};
 use crate::hash::table::SlotNo;
 use crate::memtable::Write;
 use crate::planted::Fault;
+use crate::store::changes::Changes;
 use crate::store::extents::Purpose;
 use crate::store::medium::Medium;
 use crate::store::space::{Claimant, Promise};
@@ -46,9 +47,11 @@ impl<M: Medium> Inner<M> {
     async fn flush(self: &Rc<Self>, writes: Vec<Write>) {
         let (pointers, written) = self.write_data(&writes).await;
         self.bar_from_collection(&pointers);
+        let mut changes = Changes::default();
         for written in &written {
-            self.store.objects_published(written);
+            self.store.publish_objects(&mut changes, written);
         }
+        self.store.apply(&changes);
         let mut pointers = pointers.into_iter();
         let changes: Vec<Change> = writes
             .into_iter()
@@ -170,7 +173,9 @@ impl<M: Medium> Inner<M> {
         let slot =
             new.map_or(Slot::Deleted, |pointer| Slot::Held { signature: hash.signature, pointer });
         self.set_slot(own.at, slot);
-        self.store.bury(&[own.pointer]);
+        let mut changes = Changes::default();
+        self.store.mark_dead(&mut changes, &[own.pointer]);
+        self.store.apply(&changes);
         self.uprooted.borrow_mut().remove(key);
         self.keys.set(self.keys.get() - u64::from(new.is_none()));
     }

@@ -382,10 +382,6 @@ impl<M: Medium> Inner<M> {
         let firsts = self.store.write_segments(copies, promise, IoClass::GcWrite, || 0.5).await;
         let mut edits = Vec::with_capacity(places.len());
         for (at, page) in places.into_iter().zip(&firsts) {
-            let Location::Stored(old) = list.segment(at).location else {
-                unreachable!("place_in found it stored")
-            };
-            self.store.extents.borrow_mut().bury(old);
             let entries = list.segment(at).entries;
             let segment = Segment::new(Location::Stored(*page), entries, &self.pool);
             let (first_key, filter) = (list.first_key(at).into(), list.filter(at).cloned());
@@ -393,6 +389,6 @@ impl<M: Medium> Inner<M> {
             edits.push(LevelEdit { level, range: at..at + 1, new });
         }
         self.stats.borrow_mut().gc_pages_moved += firsts.len() as u64;
-        self.publish(edits);
+        self.publish(self.edit_of(edits));
     }
 }

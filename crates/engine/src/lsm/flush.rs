@@ -81,16 +81,9 @@ impl<M: Medium> Inner<M> {
         let (segments, dead) = (merged.segments, merged.dead);
         let urgency = || self.fill_of_active_memtable();
         let new = self.place(segments, place, IoClass::CompactionWrite, urgency).await;
-        self.store.objects_published(written);
         self.count_merge(merged.entries, &dead);
-        self.store.bury(&dead);
-        let range = 0..level.len();
-        self.bury_segments(&level, range.clone());
-        self.publish(vec![LevelEdit { level: 0, range, new }]);
-        self.memtables.borrow_mut().frozen.pop_front();
-        // From now on the memtable is memory of the snapshots that share it, if any.
-        self.expire_for_memory();
-        self.flushes.set(self.flushes.get() + 1);
+        let edit = self.edit_of(vec![LevelEdit { level: 0, range: 0..level.len(), new }]);
+        self.publish(self.with_flushed(self.with_dead(edit, &dead), written));
         self.unclaim(&[0]);
         self.store.room.notify_all();
         true
