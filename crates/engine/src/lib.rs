@@ -34,6 +34,7 @@ mod store;
 
 pub use effort::CpuCosts;
 pub use error::{EngineError, OpenError};
+pub use format::page::{PageFault, StoreId};
 pub use format::value::Value;
 pub use hash::HashEngine;
 pub use hash::open::HashSetup;

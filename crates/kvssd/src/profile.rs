@@ -3,6 +3,7 @@
 
 use catalogue::{CatalogueError, Entry};
 use engine::{Accelerator, CpuCosts};
+use firmware::HostLink;
 use flash::FlashProfile;
 use serde::Deserialize;
 
@@ -54,19 +55,6 @@ pub struct Dram {
     pub index_bytes: u64,
     /// For snapshots and the buffers of iterators, in bytes.
     pub iterator_bytes: u64,
-}
-
-/// The way between host and drive.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HostLink {
-    /// Submission, completion and everything else a command spends outside the drive, in
-    /// microseconds.
-    pub latency_us: f64,
-    /// Speed towards the host, in decimal megabytes per second.
-    pub read_mb_per_s: f64,
-    /// Speed towards the drive, in decimal megabytes per second.
-    pub write_mb_per_s: f64,
 }
 
 impl DeviceProfile {

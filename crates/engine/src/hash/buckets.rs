@@ -13,6 +13,7 @@ use runtime::IoClass;
 
 use crate::error::EngineError;
 use crate::format::bucket::{BucketFormat, Slot};
+use crate::format::page::PageFault;
 use crate::hash::Inner;
 use crate::hash::table::SlotNo;
 use crate::planted::Fault;
@@ -94,7 +95,10 @@ impl<M: Medium> Inner<M> {
     ) -> Result<Box<[u8]>, EngineError> {
         let _guard = self.enter();
         let image = self.store.read_page(at, class).await?;
-        let slots = self.buckets.decode(&image, page).ok_or(EngineError::Corrupt(at))?;
+        let slots = self
+            .buckets
+            .decode(&image, page)
+            .ok_or(EngineError::Corrupt(at, PageFault::Contents))?;
         Ok(slots.into())
     }
 

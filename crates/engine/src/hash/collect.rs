@@ -155,21 +155,21 @@ impl<M: Medium> Inner<M> {
             Stopped::Index(_) | Stopped::Starved => State::Closed,
         };
         self.store.extents.borrow_mut().set_state(id, state);
-        if let Stopped::Index(EngineError::Corrupt(page)) = stopped {
+        if let Stopped::Index(EngineError::Corrupt(page, _)) = stopped {
             self.store.fail(page);
         }
     }
 
     async fn collect_data(self: &Rc<Self>, id: ExtentId) -> Result<(), Stopped> {
-        let generation = self.store.extents.borrow().get(id).generation;
         for from in self.store.batches(id) {
             let mut candidates = Vec::new();
             for (page, image) in
                 self.store.read_batch(id, from).await.map_err(|_| Stopped::Damaged)?
             {
-                for (piece, head) in data_page::objects(image.bytes()) {
+                let objects = data_page::objects(image.bytes()).ok_or(Stopped::Damaged)?;
+                for (piece, head) in objects {
                     candidates.push(Candidate {
-                        pointer: self.store.format.pointer(page, piece, generation),
+                        pointer: self.store.pointer_to(page, piece, &head),
                         key: head.key.into(),
                         sequence: head.sequence,
                         image: image.clone(),

@@ -59,7 +59,7 @@ impl<M: Medium> Inner<M> {
         });
         if let Err(error) = outcome.await {
             // Which slot is the key's cannot be told: what is in memtables stays there.
-            if let EngineError::Corrupt(page) = error {
+            if let EngineError::Corrupt(page, _) = error {
                 self.store.fail(page);
             }
             return;

@@ -8,6 +8,7 @@ use runtime::{Handle, Notify};
 
 use crate::error::OpenError;
 use crate::format::bucket::BucketFormat;
+use crate::format::page::StoreId;
 use crate::front::{Front, MemtableLimits};
 use crate::hash::cache::Cache;
 use crate::hash::table::Table;
@@ -31,6 +32,9 @@ pub struct HashSetup<M> {
     pub cpu: Cpu,
     /// A deliberate bug, for tests of the tests.
     pub planted: Planted,
+    /// The identity of a new store, which stands in each of its pages. A store that is recovered has
+    /// the one it was made with.
+    pub id: StoreId,
 }
 
 impl<M: Medium> HashEngine<M> {
@@ -55,6 +59,7 @@ impl<M: Medium> HashEngine<M> {
         let (shape, format) = (inner.store.shape, inner.store.format);
         let restored = dump::restore(dump, shape, format, inner.table.pages);
         let restored = restored.ok_or(OpenError::BadDump)?;
+        inner.store.id.set(restored.id);
         inner.front.sequence.set(restored.sequence);
         inner.front.memtables.borrow_mut().active = Rc::new(RefCell::new(restored.memtable));
         *inner.uprooted.borrow_mut() = restored.uprooted;
@@ -98,10 +103,10 @@ impl<M: Medium> HashEngine<M> {
     }
 
     fn build(setup: HashSetup<M>) -> Result<Self, OpenError> {
-        let HashSetup { handle, medium, options, surroundings, cpu, planted } = setup;
+        let HashSetup { handle, medium, options, surroundings, cpu, planted, id } = setup;
         let problems = options.problems();
         assert!(problems.is_empty(), "options were not checked: {}", problems.join("; "));
-        let store = PageStore::new(handle, medium, cpu, planted);
+        let store = PageStore::new(handle, medium, cpu, planted, id);
         let shape = store.shape;
         let buckets = BucketFormat::new(&shape, store.format);
         let pair = surroundings.expected_key_bytes + surroundings.expected_value_bytes;

@@ -173,15 +173,15 @@ impl<M: Medium> Inner<M> {
     }
 
     async fn collect_data(&self, id: ExtentId) -> Result<(), Stopped> {
-        let generation = self.store.extents.borrow().get(id).generation;
         for from in self.store.batches(id) {
             let mut candidates = Vec::new();
             for (page, image) in
                 self.store.read_batch(id, from).await.map_err(|_| Stopped::Damaged)?
             {
-                for (piece, head) in data_page::objects(image.bytes()) {
+                let objects = data_page::objects(image.bytes()).ok_or(Stopped::Damaged)?;
+                for (piece, head) in objects {
                     candidates.push(Candidate {
-                        pointer: self.store.format.pointer(page, piece, generation),
+                        pointer: self.store.pointer_to(page, piece, &head),
                         key: head.key.into(),
                         sequence: head.sequence,
                         image: image.clone(),

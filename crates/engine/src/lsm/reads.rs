@@ -65,7 +65,8 @@ impl<M: Medium> Inner<M> {
 
     pub(crate) fn read_bound(&self, key_len: usize, value_len: u32) -> u32 {
         let payload = self.store.shape.payload_bytes;
-        self.unpinned_levels() + data_page::pages_of(payload, key_len, value_len)
+        let pages = data_page::pages_of(payload, key_len, value_len);
+        self.unpinned_levels() + self.store.format.pages_read(pages)
     }
 
     /// Levels that are not in memory altogether: each may cost a Get a read.
@@ -84,8 +85,8 @@ impl<M: Medium> Inner<M> {
         unpinned: u32,
     ) {
         let payload = self.store.shape.payload_bytes;
-        let bound =
-            unpinned + value.map_or(0, |v| data_page::pages_of(payload, key.len(), v.len()));
+        let pages = value.map_or(0, |v| data_page::pages_of(payload, key.len(), v.len()));
+        let bound = unpinned + self.store.format.pages_read(pages);
         assert!(
             flash_reads <= bound,
             "a Get took {flash_reads} flash reads, the design promises {bound}"

@@ -81,12 +81,12 @@ impl<M: Medium> PageStore<M> {
         class: IoClass,
         urgency: impl Fn() -> f64,
     ) -> Written {
-        let lengths = layout.groups.iter().map(Vec::len).collect();
+        let lengths: Vec<usize> = layout.groups.iter().map(Vec::len).collect();
         let firsts = self.write_groups(layout.groups, promise, class, urgency).await;
         let extents = self.extents.borrow();
         let pointers = layout.places.iter().map(|(group, piece)| {
-            let first = firsts[*group];
-            self.format.pointer(first, *piece, extents.generation(first))
+            let (first, pages) = (firsts[*group], lengths[*group] as u32);
+            self.format.pointer(first, *piece, extents.generation(first), pages)
         });
         Written { pointers: pointers.collect(), firsts, lengths }
     }
@@ -180,7 +180,7 @@ impl<M: Medium> PageStore<M> {
                 if index == 0 {
                     firsts.push(number);
                 }
-                sealed.push(page::seal(bytes, number));
+                sealed.push(page::seal(bytes, self.identity(number)));
                 if sealed.len() == unit {
                     under_way.push_back(self.append_filled(
                         first,
@@ -217,7 +217,7 @@ impl<M: Medium> PageStore<M> {
         for place in sealed.len() as u32..self.shape.append_unit {
             let number = PageNo(first.0 + place);
             fillers.push(number);
-            sealed.push(page::seal(data_page::filler(), number));
+            sealed.push(page::seal(data_page::filler(), self.identity(number)));
         }
         self.medium.append(first, std::mem::take(sealed), class)
     }

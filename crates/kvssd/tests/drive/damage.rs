@@ -11,7 +11,7 @@ use crate::harness::{Machine, for_hash, small_device, small_hash_options, with_f
 
 const KEYS: u64 = 600;
 /// Enough for every level, and for collections as soon as more is written.
-const MANY: u64 = 2_400;
+const MANY: u64 = 2_300;
 
 fn key(i: u64) -> Vec<u8> {
     format!("key{i:08}").into_bytes()
@@ -103,8 +103,8 @@ fn damage_all(drive: &KvDrive, target: Target) {
     for page in (0..pages).map(flash::PageAddress) {
         drive.flash().with_array(|array| {
             let Ok(image) = array.read(page) else { return };
-            let is_index = image.bytes().get(8).is_some_and(|kind| INDEX_KINDS.contains(kind));
-            let is_reserved = image.bytes().len() < 16;
+            let is_index = image.bytes().get(22).is_some_and(|kind| INDEX_KINDS.contains(kind));
+            let is_reserved = image.bytes().len() < 32;
             if !is_reserved && is_index == matches!(target, Target::Index) {
                 array.flip_bit(page, 77);
             }

@@ -17,6 +17,7 @@ pub(crate) fn small_device() -> DeviceProfile {
     geometry.blocks_per_plane = 32;
     geometry.pages_per_block = 8;
     geometry.page_bytes = 1024;
+    geometry.spare_bytes = 48; // what header and directory take beyond a page of the paper
     geometry.transfer_bytes = 1100;
     device.flash.timing.program_us = vec![300.0, 500.0];
     device.flash.timing.erase_us = 900.0;
