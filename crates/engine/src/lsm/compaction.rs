@@ -376,7 +376,7 @@ impl<M: Medium> Inner<M> {
 
     pub(crate) fn is_settled(&self) -> bool {
         let is_idle = self.busy.borrow().iter().all(|busy| !busy);
-        let is_flushed = self.memtables.borrow().frozen.is_empty();
+        let is_flushed = self.front.memtables.borrow().frozen.is_empty();
         !self.store.is_healthy() || is_idle && is_flushed && self.pick().is_none()
     }
 }

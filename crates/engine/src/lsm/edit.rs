@@ -78,9 +78,7 @@ impl<M: Medium> Inner<M> {
         *self.version.borrow_mut() = Rc::new(next);
         if flushed {
             // From now on it is memory of the snapshots that share it, if any.
-            let gone = self.memtables.borrow_mut().frozen.pop_front();
-            assert!(gone.is_some(), "a memtable is flushed once");
-            self.flushes.set(self.flushes.get() + 1);
+            self.front.flushed();
         }
     }
 }
