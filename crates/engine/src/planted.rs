@@ -55,27 +55,4 @@ impl Fault {
 }
 
 /// Which fault is planted, if any.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct Planted {
-    #[cfg(feature = "planted-faults")]
-    fault: Option<Fault>,
-}
-
-impl Planted {
-    /// Plants a fault.
-    #[cfg(feature = "planted-faults")]
-    pub fn new(fault: Fault) -> Self {
-        Self { fault: Some(fault) }
-    }
-
-    #[cfg(feature = "planted-faults")]
-    pub(crate) fn has(self, fault: Fault) -> bool {
-        self.fault == Some(fault)
-    }
-
-    #[cfg(not(feature = "planted-faults"))]
-    #[expect(clippy::unused_self, reason = "the twin above needs it")]
-    pub(crate) const fn has(self, _fault: Fault) -> bool {
-        false
-    }
-}
+pub type Planted = planted::Planted<Fault>;

@@ -22,15 +22,11 @@ mod operation;
 mod power_cut;
 mod profile;
 mod queue;
-mod reserve;
 mod stats;
-mod superblocks;
 
 pub use array::{NandArray, PageSource, ReadError};
 pub use device::Flash;
 pub use geometry::{BlockAddress, DieIndex, Geometry, PageAddress};
 pub use power_cut::CutReport;
 pub use profile::{ErrorModel, FlashProfile, ReadDisturb, Suspend, Timing};
-pub use reserve::{Dump, Reserve};
 pub use stats::{Blocker, FlashStats, OperationCounts, WaitStats};
-pub use superblocks::Superblocks;

@@ -7,8 +7,11 @@
 use std::fmt;
 use std::rc::Rc;
 
-use engine::{Condition, Cpu, EngineStats, MemoryUse, OpenError, Planted, Surroundings, Value};
-use flash::{Flash, FlashStats, NandArray, Reserve};
+use engine::{
+    Condition, Cpu, EngineStats, MemoryUse, OpenError, Planted, StoreId, Surroundings, Value,
+};
+use firmware::{COMMAND_BYTES, Reserve};
+use flash::{Flash, FlashStats, NandArray};
 use runtime::{Cores, Handle, Nanos, Pipe, Semaphore};
 
 use crate::index::{Index, IndexOptions, IndexSetup};
@@ -16,9 +19,6 @@ use crate::iterators::IteratorTable;
 use crate::power::RecoverError;
 use crate::raw_flash::RawFlash;
 use crate::{DeviceProfile, Status};
-
-/// Bytes of a command or completion on the link, besides data.
-const COMMAND_BYTES: u64 = 64;
 
 /// How long keys may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -205,6 +205,7 @@ impl Parts {
             cpu: Cpu { cores: Rc::clone(&self.cores), costs: profile.controller.costs.clone() },
             accelerator: profile.accelerator.clone(),
             planted: options.planted,
+            id: StoreId(self.handle.rng("store identity").next_u64()),
         }
     }
 }

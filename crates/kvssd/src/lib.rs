@@ -34,6 +34,6 @@ pub use index::{Index, IndexOptions};
 pub use iterators::{Batch, Pair};
 pub use opcode::{Opcode, Transfer};
 pub use power::{PoweredOff, RecoverError};
-pub use profile::{Controller, DeviceProfile, Dram, HostLink};
+pub use profile::{Controller, DeviceProfile, Dram};
 pub use raw_flash::RawFlash;
 pub use status::Status;

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 
 use catalogue::{CatalogueError, Entry, bounds, unprintable};
 use engine::{Accelerator, CpuCosts};
+use firmware::HostLink;
 use flash::FlashProfile;
 use serde::Deserialize;
 
@@ -56,19 +57,6 @@ pub struct Dram {
     pub index_bytes: u64,
     /// For snapshots and the buffers of iterators, in bytes.
     pub iterator_bytes: u64,
-}
-
-/// The way between host and drive.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HostLink {
-    /// Submission, completion and everything else a command spends outside the drive, in
-    /// microseconds.
-    pub latency_us: f64,
-    /// Speed towards the host, in decimal megabytes per second.
-    pub read_mb_per_s: f64,
-    /// Speed towards the drive, in decimal megabytes per second.
-    pub write_mb_per_s: f64,
 }
 
 impl DeviceProfile {
@@ -126,17 +114,6 @@ impl Dram {
         let problems = [
             bounds::range("dram.index_bytes", self.index_bytes, 0..=MAX_DRAM_BYTES),
             bounds::range("dram.iterator_bytes", self.iterator_bytes, 0..=MAX_DRAM_BYTES),
-        ];
-        problems.into_iter().flatten().collect()
-    }
-}
-
-impl HostLink {
-    fn problems(&self) -> Vec<String> {
-        let problems = [
-            bounds::time_us("host.latency_us", self.latency_us),
-            bounds::speed_mb_per_s("host.read_mb_per_s", self.read_mb_per_s),
-            bounds::speed_mb_per_s("host.write_mb_per_s", self.write_mb_per_s),
         ];
         problems.into_iter().flatten().collect()
     }

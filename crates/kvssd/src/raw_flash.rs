@@ -4,7 +4,8 @@
 //! back, side by side. The first superblocks are reserved for dumps and not part of the medium.
 
 use engine::{ExtentId, Medium, PageNo, Shape, Unreadable};
-use flash::{DieIndex, Flash, Geometry, PageAddress, ReadError, Superblocks};
+use firmware::Superblocks;
+use flash::{DieIndex, Flash, Geometry, PageAddress, ReadError};
 use runtime::{IoClass, PageImage};
 
 /// The medium of an in-drive engine.
@@ -66,6 +67,23 @@ impl Medium for RawFlash {
     ) -> impl Future<Output = Result<PageImage, Unreadable>> + use<> {
         let read = self.flash.read(self.flash_page(page), class);
         async move { read.await.map_err(|_| Unreadable(page)) }
+    }
+
+    fn read_run(
+        &self,
+        first: PageNo,
+        pages: u32,
+        class: IoClass,
+    ) -> impl Future<Output = Vec<Result<PageImage, Unreadable>>> + use<> {
+        let pages = (first.0..first.0 + pages).map(PageNo);
+        let reads: Vec<_> = pages.map(|page| self.read(page, class)).collect();
+        async move {
+            let mut images = Vec::with_capacity(reads.len());
+            for read in reads {
+                images.push(read.await);
+            }
+            images
+        }
     }
 
     fn hurry(&self, page: PageNo) {

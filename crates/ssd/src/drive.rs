@@ -3,8 +3,9 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use firmware::Link;
 use flash::{CutReport, FlashStats};
-use runtime::{Handle, JoinHandle, Nanos, Notify, Pipe, Rng};
+use runtime::{Handle, JoinHandle, Notify, Rng};
 
 use crate::block::{BLOCK_BYTES, Block};
 use crate::device::{BlockDevice, DeviceError, SetShape};
@@ -17,9 +18,6 @@ use crate::profile::SsdProfile;
 use crate::set::{Parts, Set, SetImage};
 use crate::stats::SetStats;
 
-/// Bytes of a command or completion on the link, besides data.
-pub(crate) const COMMAND_BYTES: u64 = 64;
-
 /// A block drive. Clones are handles to the same drive.
 #[derive(Clone)]
 pub struct Ssd {
@@ -30,9 +28,7 @@ struct Inner {
     handle: Handle,
     profile: Rc<SsdProfile>,
     sets: Vec<Rc<Set>>,
-    to_drive: Pipe,
-    to_host: Pipe,
-    latency: Nanos,
+    link: Link,
     events: Rc<EventBell>,
     event_config: Cell<AsyncEventConfig>,
 }
@@ -116,16 +112,13 @@ impl Ssd {
     }
 
     fn of_sets(parts: &Parts, sets: Vec<Rc<Set>>) -> Self {
-        let (handle, host) = (&parts.handle, &parts.profile.host);
         let inner = Inner {
-            handle: handle.clone(),
+            handle: parts.handle.clone(),
             profile: Rc::clone(&parts.profile),
             sets,
             events: Rc::clone(&parts.events),
             event_config: Cell::default(),
-            to_drive: Pipe::new(handle.clone(), host.write_mb_per_s),
-            to_host: Pipe::new(handle.clone(), host.read_mb_per_s),
-            latency: Nanos::from_micros_f64(host.latency_us),
+            link: Link::new(&parts.handle, &parts.profile.host),
         };
         Self { inner: Rc::new(inner) }
     }
@@ -182,8 +175,7 @@ impl Ssd {
 
     /// A command without data has crossed the link, there and back, when this returns.
     async fn complete(&self) {
-        let done = self.inner.to_host.book(COMMAND_BYTES);
-        self.inner.handle.sleep_until(done + self.inner.latency).await;
+        self.inner.handle.sleep_until(self.inner.link.complete(0)).await;
     }
 
     /// Waits until a set has an event that the host was not told of, and wants to be.
@@ -294,16 +286,15 @@ impl BlockDevice for Ssd {
         // The link is asked for when the data are there, not before: in the meantime it carries what
         // other sets have ready, however long this one's memory takes.
         self.inner.handle.sleep_until(in_memory).await;
-        let bytes = u64::from(blocks) * u64::from(BLOCK_BYTES) + COMMAND_BYTES;
-        let done = self.inner.to_host.book(bytes);
-        self.inner.handle.sleep_until(done + self.inner.latency).await;
+        let bytes = u64::from(blocks) * u64::from(BLOCK_BYTES);
+        self.inner.handle.sleep_until(self.inner.link.complete(bytes)).await;
         Ok(read)
     }
 
     async fn write(&self, set: SetId, first: u64, blocks: Vec<Block>) -> Result<(), DeviceError> {
         let set = self.within(set, first, blocks.len() as u64)?;
-        let bytes = blocks.len() as u64 * u64::from(BLOCK_BYTES) + COMMAND_BYTES;
-        self.inner.handle.sleep_until(self.inner.to_drive.book(bytes)).await;
+        let bytes = blocks.len() as u64 * u64::from(BLOCK_BYTES);
+        self.inner.handle.sleep_until(self.inner.link.receive(bytes)).await;
         set.write(first as u32, blocks).await;
         self.complete().await;
         Ok(())

@@ -6,7 +6,8 @@
 //! page       = slots of one logical block each, and a header in the spare area
 //! ```
 
-use flash::{Geometry, PageAddress, Superblocks};
+use firmware::Superblocks;
+use flash::{Geometry, PageAddress};
 
 use crate::block::BLOCK_BYTES;
 use crate::page;

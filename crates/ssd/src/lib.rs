@@ -42,7 +42,5 @@ pub use device::{BlockDevice, DeviceError, SetShape};
 pub use drive::{Recovery, SetReport, Ssd, SsdImage};
 pub use planted::{Fault, Planted};
 pub use prefill::Precondition;
-pub use profile::{
-    Background, Controller, Dram, HostLink, PlmProfile, PlmRules, SsdProfile, WriteBuffer,
-};
+pub use profile::{Background, Controller, Dram, PlmProfile, PlmRules, SsdProfile, WriteBuffer};
 pub use stats::SetStats;

@@ -3,6 +3,7 @@
 mod numbers;
 
 use catalogue::{CatalogueError, Entry, unprintable};
+use firmware::{COMMAND_BYTES, HostLink};
 use flash::{FlashProfile, Geometry};
 use serde::Deserialize;
 
@@ -141,19 +142,6 @@ pub struct PlmProfile {
     pub dtwin_writes_typical: u64,
 }
 
-/// The way between host and drive.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HostLink {
-    /// Submission, completion and everything else a command spends outside the drive, in
-    /// microseconds.
-    pub latency_us: f64,
-    /// Speed towards the host, in decimal megabytes per second.
-    pub read_mb_per_s: f64,
-    /// Speed towards the drive, in decimal megabytes per second.
-    pub write_mb_per_s: f64,
-}
-
 /// Superblocks that must be left over beside those that a set's blocks and its buffer fill: two are
 /// open, two are kept for garbage collection, one for rounding.
 const SPARE_SUPERBLOCKS: u32 = 5;
@@ -194,9 +182,8 @@ impl SsdProfile {
         let block = f64::from(BLOCK_BYTES);
         let memory_us =
             block / (self.dram.mb_per_s / f64::from(self.sets)) + self.dram.access_ns / 1e3;
-        let link_us = (block + f64::from(crate::drive::COMMAND_BYTES as u32))
-            / self.host.read_mb_per_s
-            + self.host.latency_us;
+        let link_us =
+            (block + COMMAND_BYTES as f64) / self.host.read_mb_per_s + self.host.latency_us;
         let part = block / f64::from(geometry.page_bytes);
         let transfer_us = f64::from(geometry.transfer_bytes) * part / timing.channel_mb_per_s;
         let around = controller.command_us + controller.pipeline_us + memory_us + link_us;

@@ -23,7 +23,8 @@ mod write;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use flash::{Flash, Geometry, NandArray, Reserve};
+use firmware::Reserve;
+use flash::{Flash, Geometry, NandArray};
 use runtime::{Cores, Handle, Nanos, Notify, Pipe, Semaphore};
 
 pub(crate) use power::SetImage;

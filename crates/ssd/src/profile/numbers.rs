@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use catalogue::bounds;
 
-use super::{Background, Controller, Dram, HostLink, PlmProfile, WriteBuffer};
+use super::{Background, Controller, Dram, PlmProfile, WriteBuffer};
 
 /// Processor cores of a drive.
 const CORES: RangeInclusive<u32> = 1..=1024;
@@ -102,16 +102,5 @@ impl PlmProfile {
         ];
         let times = times.into_iter();
         times.filter_map(|(key, ms)| bounds::range(key, ms, 0..=LONGEST_WINDOW_MS)).collect()
-    }
-}
-
-impl HostLink {
-    pub(super) fn problems(&self) -> Vec<String> {
-        let problems = [
-            bounds::time_us("host.latency_us", self.latency_us),
-            bounds::speed_mb_per_s("host.read_mb_per_s", self.read_mb_per_s),
-            bounds::speed_mb_per_s("host.write_mb_per_s", self.write_mb_per_s),
-        ];
-        problems.into_iter().flatten().collect()
     }
 }

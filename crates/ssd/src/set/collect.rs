@@ -110,7 +110,7 @@ impl Set {
     /// What to do next: data in danger, space for those who wait for it, data that will be in danger,
     /// space, wear.
     fn next_job(&self) -> Option<Job> {
-        if !self.windows.borrow().runs_jobs() && !self.planted.is(Fault::JobsInWindow) {
+        if !self.windows.borrow().runs_jobs() && !self.planted.has(Fault::JobsInWindow) {
             return None;
         }
         let table = self.table.borrow();
@@ -176,7 +176,7 @@ impl Set {
         let (is_complete, copies) = self.move_valid(self.pages_by_die(superblock), gain).await;
         let set = Rc::clone(self);
         self.handle.spawn("erase", async move {
-            if !set.planted.is(Fault::EraseBeforeCopied) {
+            if !set.planted.has(Fault::EraseBeforeCopied) {
                 until_ended(copies).await;
             }
             if is_complete {
@@ -198,10 +198,10 @@ impl Set {
 
     /// Erases a superblock in which nothing is valid, once nobody reads it.
     async fn erase(self: &Rc<Self>, superblock: u32) {
-        if !self.planted.is(Fault::EraseBeforeSaved) {
+        if !self.planted.has(Fault::EraseBeforeSaved) {
             self.save_trims().await;
         }
-        if !self.planted.is(Fault::EraseUnderReaders) {
+        if !self.planted.has(Fault::EraseUnderReaders) {
             self.space_changed.wait_until(|| !self.table.borrow().has_readers(superblock)).await;
         }
         let inside = self.enter_jobs_gate().await;
@@ -325,7 +325,7 @@ impl Set {
     }
 
     async fn enter_jobs_gate(&self) -> Inside {
-        if self.planted.is(Fault::JobsInWindow) {
+        if self.planted.has(Fault::JobsInWindow) {
             return Gate::new(true).enter().await;
         }
         self.jobs_gate.enter().await
@@ -350,7 +350,7 @@ impl Set {
     async fn lost(&self, slot: Slot) -> Option<Versioned> {
         let (lpn, sequence) = self.named_in_summary(slot).await?;
         self.count(|stats| stats.blocks_lost += 1);
-        let block = self.planted.is(Fault::LostAsZeros).then_some(Block::ZERO);
+        let block = self.planted.has(Fault::LostAsZeros).then_some(Block::ZERO);
         Some(Versioned { lpn, sequence, block })
     }
 
@@ -383,7 +383,7 @@ impl Set {
             }
             self.skip_unit(Stream::Moved, inside);
         };
-        let is_new = self.planted.is(Fault::CopyAsNew);
+        let is_new = self.planted.has(Fault::CopyAsNew);
         let versions = moving.iter().map(|moving| Versioned {
             sequence: if is_new { self.next_sequence() } else { moving.version.sequence },
             ..moving.version.clone()
@@ -407,7 +407,7 @@ impl Set {
         let mut table = self.table.borrow_mut();
         let was_prefilled = table.is_prefilled(self.layout.locate(*from).0);
         let mut mapping = self.mapping.borrow_mut();
-        let left = if self.planted.is(Fault::MoveWithoutRecheck) {
+        let left = if self.planted.has(Fault::MoveWithoutRecheck) {
             mapping.set(version.lpn, Some(to))
         } else if mapping.move_from(version.lpn, *from, was_prefilled, to) {
             Some(*from)

@@ -116,7 +116,7 @@ impl Set {
         placed: Placed<F>,
         versions: Vec<Versioned>,
     ) {
-        let is_early = self.planted.is(Fault::MapBeforeProgram);
+        let is_early = self.planted.has(Fault::MapBeforeProgram);
         if is_early {
             self.enter_landed(placed.first, &versions);
         }

@@ -37,7 +37,7 @@ impl Set {
         let (mut array, report) = self.flash.power_cut(rng);
         // A recovery that is cut short has taken no command: the dump it began with still holds.
         if self.profile.buffer.has_capacitors && self.is_up.get() {
-            let dump = self.encode_dump(!self.planted.is(Fault::DumpWithoutBuffer));
+            let dump = self.encode_dump(!self.planted.has(Fault::DumpWithoutBuffer));
             self.reserve.write(&mut array, self.epoch.get(), &dump);
         }
         (SetImage { array, prefill: self.prefill.clone() }, report)

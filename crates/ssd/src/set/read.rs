@@ -208,7 +208,7 @@ impl Set {
         piece: &Piece,
         class: IoClass,
     ) -> impl Future<Output = Result<PageImage, ReadError>> + use<> {
-        let keeps = class == IoClass::ClientRead && !self.planted.is(Fault::EraseUnderReaders);
+        let keeps = class == IoClass::ClientRead && !self.planted.has(Fault::EraseUnderReaders);
         let reader = keeps.then(|| Reader::new(self, piece.superblock));
         let bytes = piece.blocks.len() as u32 * BLOCK_BYTES;
         let read = self.flash.read_part(piece.page, bytes, class);
@@ -226,7 +226,7 @@ impl Set {
         let (block, _) = self.flash.geometry().locate(page);
         let reads = self.flash.with_array(|array| array.read_count(block));
         let background = &self.profile.background;
-        if reads < background.reclaim_reads || self.planted.is(Fault::NoReclaim) {
+        if reads < background.reclaim_reads || self.planted.has(Fault::NoReclaim) {
             return;
         }
         self.jobs.ask_for_reclaim(block);

@@ -62,7 +62,7 @@ impl Set {
     async fn load_saved(&self) -> Saved {
         let dump = self.reserve.read(&self.flash).await;
         let next = dump.as_ref().map_or(1, |dump| dump.epoch + 1);
-        if self.planted.is(Fault::EraseDumpInUse) {
+        if self.planted.has(Fault::EraseDumpInUse) {
             self.reserve.erase(&self.flash, next + 1).await;
         }
         self.reserve.erase(&self.flash, next).await;
@@ -112,7 +112,7 @@ impl Set {
         let mut counted = (0..dies).zip(units_by_die);
         let has_summary = counted.clone().any(|(die, units)| *units > data_units(die));
         has_summary
-            && !self.planted.is(Fault::FillErased)
+            && !self.planted.has(Fault::FillErased)
             && counted.any(|(die, units)| *units < data_units(die))
     }
 
@@ -213,7 +213,7 @@ impl Set {
             self.buffer.borrow_mut().insert(version.lpn, version.sequence, block, room);
         }
         self.trims.replace(saved.trims);
-        if !self.planted.is(Fault::SequenceRestarts) {
+        if !self.planted.has(Fault::SequenceRestarts) {
             self.sequence.set(sequence.0 + 1);
         }
     }

@@ -59,24 +59,24 @@ impl Set {
         // In a lockdown no job runs: what the buffer needs has to be free before. Where it is, jobs
         // that are under way are not waited for: they stop halfway.
         let has_room = self.has_room_for_buffer(&self.table.borrow());
-        if !has_room && !self.planted.is(Fault::LockdownWithoutRoom) {
+        if !has_room && !self.planted.has(Fault::LockdownWithoutRoom) {
             self.jobs.wants_room.set(true);
             self.jobs.wake();
             self.space_changed.wait_until(|| !self.jobs.wants_room.get()).await;
         }
         self.windows.borrow_mut().begin_lockdown(self.handle.now());
         self.windows_changed();
-        if !self.planted.is(Fault::JobsInWindow) {
+        if !self.planted.has(Fault::JobsInWindow) {
             self.jobs_gate.until_empty().await;
         }
-        if !self.planted.is(Fault::ForgetBufferAtWindow) {
+        if !self.planted.has(Fault::ForgetBufferAtWindow) {
             let generation = self.buffer.borrow_mut().begin_generation();
             self.flush_generation(generation).await;
             self.flush_gate.until_empty().await;
         }
         self.save_trims().await;
         self.flush_gate.until_empty().await;
-        if self.planted.is(Fault::ForgetBufferAtWindow) {
+        if self.planted.has(Fault::ForgetBufferAtWindow) {
             self.buffer.replace(crate::buffer::Buffer::default());
         }
         let deadline = self.windows.borrow_mut().enter_dtwin(self.handle.now());

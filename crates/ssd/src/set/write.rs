@@ -34,7 +34,7 @@ impl Set {
         self.until_writes_are_taken(u64::from(BLOCK_BYTES)).await;
         let sequence = self.next_sequence();
         self.buffer.borrow_mut().insert(lpn, sequence, block, room);
-        if !self.planted.is(Fault::StaleCache) {
+        if !self.planted.has(Fault::StaleCache) {
             self.cache.borrow_mut().remove(lpn);
         }
         self.flusher.wake();
@@ -76,7 +76,7 @@ impl Set {
             }
         }
         self.flusher.landed.notify_all();
-        if !self.planted.is(Fault::ForgetDiscards) {
+        if !self.planted.has(Fault::ForgetDiscards) {
             self.trims.borrow_mut().add(blocks, sequence);
             self.trims_changed.set(true);
         }
@@ -93,7 +93,7 @@ impl Set {
         if has_work && self.windows.borrow().is_deterministic() {
             self.leave_dtwin(Some(Event::Excursion));
         }
-        if !self.planted.is(Fault::FlushTooEarly) {
+        if !self.planted.has(Fault::FlushTooEarly) {
             let generation = self.buffer.borrow_mut().begin_generation();
             self.flush_generation(generation).await;
         }

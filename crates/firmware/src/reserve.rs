@@ -8,9 +8,10 @@
 //! each page: CRC-32C u32 | magic u32 | epoch u64 | page u32 of u32 | bytes of the dump
 //! ```
 
+use flash::{Flash, Geometry, NandArray, PageAddress};
 use runtime::{IoClass, PageImage};
 
-use crate::{Flash, Geometry, NandArray, PageAddress, Superblocks};
+use crate::Superblocks;
 
 const MAGIC: u32 = 0x4455_4D50;
 const HEADER_BYTES: usize = 24;

@@ -3,7 +3,7 @@
 //! Program units go round robin over the dies, so that consecutive units are written, and read
 //! back, side by side.
 
-use crate::{BlockAddress, DieIndex, Geometry, PageAddress};
+use flash::{BlockAddress, DieIndex, Geometry, PageAddress};
 
 /// Where the pages of superblocks are.
 #[derive(Clone, Debug)]

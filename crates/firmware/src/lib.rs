@@ -1,0 +1,17 @@
+//! What the firmware of a simulated drive does whatever it stores, blocks or key-value pairs.
+//!
+//! ```text
+//!   Link .......... the way between host and drive, in both directions   (link.rs)
+//!   Superblocks ... one erase block of every die, written as one         (superblocks.rs)
+//!   Reserve ....... where memory is dumped when power fails              (reserve.rs)
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod link;
+mod reserve;
+mod superblocks;
+
+pub use link::{COMMAND_BYTES, HostLink, Link};
+pub use reserve::{Dump, Reserve};
+pub use superblocks::Superblocks;

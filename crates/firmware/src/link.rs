@@ -1,0 +1,62 @@
+//! The way between host and drive.
+
+use catalogue::bounds;
+use runtime::{Handle, Nanos, Pipe};
+use serde::Deserialize;
+
+/// Bytes of a command or completion on the link, besides data.
+pub const COMMAND_BYTES: u64 = 64;
+
+/// The way between host and drive, as a profile gives it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostLink {
+    /// Submission, completion and everything else a command spends outside the drive, in
+    /// microseconds.
+    pub latency_us: f64,
+    /// Speed towards the host, in decimal megabytes per second.
+    pub read_mb_per_s: f64,
+    /// Speed towards the drive, in decimal megabytes per second.
+    pub write_mb_per_s: f64,
+}
+
+impl HostLink {
+    /// Everything that is wrong with these numbers, in words that begin with the key.
+    pub fn problems(&self) -> Vec<String> {
+        let problems = [
+            bounds::time_us("host.latency_us", self.latency_us),
+            bounds::speed_mb_per_s("host.read_mb_per_s", self.read_mb_per_s),
+            bounds::speed_mb_per_s("host.write_mb_per_s", self.write_mb_per_s),
+        ];
+        problems.into_iter().flatten().collect()
+    }
+}
+
+/// A link at work: commands and data one way, completions and data the other way, side by side.
+pub struct Link {
+    to_drive: Pipe,
+    to_host: Pipe,
+    latency: Nanos,
+}
+
+impl Link {
+    /// The link of a profile, idle.
+    pub fn new(handle: &Handle, link: &HostLink) -> Self {
+        Self {
+            to_drive: Pipe::new(handle.clone(), link.write_mb_per_s),
+            to_host: Pipe::new(handle.clone(), link.read_mb_per_s),
+            latency: Nanos::from_micros_f64(link.latency_us),
+        }
+    }
+
+    /// Books a command with `data_bytes` of data on its way to the drive. Gives when it is there.
+    pub fn receive(&self, data_bytes: u64) -> Nanos {
+        self.to_drive.book(COMMAND_BYTES + data_bytes)
+    }
+
+    /// Books a completion with `data_bytes` of data on its way to the host. Gives when the host has
+    /// noticed it.
+    pub fn complete(&self, data_bytes: u64) -> Nanos {
+        self.to_host.book(COMMAND_BYTES + data_bytes) + self.latency
+    }
+}

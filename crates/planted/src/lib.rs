@@ -1,0 +1,48 @@
+//! Planted faults: deliberate bugs that the model tests must catch. A crate lists its own in an enum
+//! and asks at the place of each whether it is planted. Compiled in only with the feature `faults`,
+//! which nothing but tests asks for: without it every answer is a constant.
+
+#![forbid(unsafe_code)]
+
+#[cfg(not(feature = "faults"))]
+use std::marker::PhantomData;
+
+/// Which fault of `F` is planted, if any.
+#[derive(Clone, Copy, Debug)]
+pub struct Planted<F> {
+    #[cfg(feature = "faults")]
+    fault: Option<F>,
+    #[cfg(not(feature = "faults"))]
+    nothing: PhantomData<F>,
+}
+
+impl<F> Default for Planted<F> {
+    /// No fault.
+    fn default() -> Self {
+        #[cfg(feature = "faults")]
+        return Self { fault: None };
+        #[cfg(not(feature = "faults"))]
+        return Self { nothing: PhantomData };
+    }
+}
+
+impl<F: Copy + PartialEq> Planted<F> {
+    /// Plants `fault`.
+    #[cfg(feature = "faults")]
+    pub const fn new(fault: F) -> Self {
+        Self { fault: Some(fault) }
+    }
+
+    /// Whether this fault is planted. Never without the feature.
+    #[cfg(feature = "faults")]
+    pub fn has(self, fault: F) -> bool {
+        self.fault == Some(fault)
+    }
+
+    /// Whether this fault is planted. Never without the feature.
+    #[cfg(not(feature = "faults"))]
+    #[expect(clippy::unused_self, reason = "the twin above needs it")]
+    pub const fn has(self, _fault: F) -> bool {
+        false
+    }
+}
