@@ -49,6 +49,7 @@ pub use options::{Filters, HashOptions, IteratorOptions, MergeBy, Options, Surro
 pub use planted::{Fault, Planted};
 pub use stats::{AcceleratorWork, EngineStats, HashStats, IteratorStats, MemoryUse, ReadCounts};
 pub use store::Cpu;
+pub use store::limits::max_value_bytes;
 pub use store::medium::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
 
 /// Longest key, in bytes (SNIA KV API; NVMe drives take 16).

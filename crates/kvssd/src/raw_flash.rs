@@ -7,7 +7,7 @@ use std::future::ready;
 
 use engine::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
 use firmware::Superblocks;
-use flash::{DieIndex, Flash, PageAddress, ReadError};
+use flash::{DieIndex, Flash, Geometry, PageAddress, ReadError};
 use runtime::{IoClass, PageImage};
 
 /// The medium of an in-drive engine.
@@ -33,6 +33,18 @@ impl RawFlash {
     pub fn flash_page(&self, page: PageNo) -> PageAddress {
         let per = self.layout.pages();
         self.layout.page(self.superblock(ExtentId(page.0 / per)), page.0 % per)
+    }
+}
+
+/// The shape of a medium on this flash, of which so many superblocks are reserved.
+pub(crate) fn shape(geometry: &Geometry, reserved: u32) -> Shape {
+    Shape {
+        payload_bytes: geometry.page_bytes + geometry.spare_bytes,
+        page_bytes: geometry.page_bytes,
+        pages_per_extent: Superblocks::new(geometry).pages(),
+        extents: geometry.blocks_per_die() - reserved,
+        append_unit: geometry.program_unit(),
+        parallelism: geometry.dies(),
     }
 }
 
@@ -98,15 +110,7 @@ impl RawFlash {
 
 impl Medium for RawFlash {
     fn shape(&self) -> Shape {
-        let geometry = self.flash.geometry();
-        Shape {
-            payload_bytes: geometry.page_bytes + geometry.spare_bytes,
-            page_bytes: geometry.page_bytes,
-            pages_per_extent: self.layout.pages(),
-            extents: geometry.blocks_per_die() - self.reserved,
-            append_unit: geometry.program_unit(),
-            parallelism: geometry.dies(),
-        }
+        shape(self.flash.geometry(), self.reserved)
     }
 
     /// Streams share the dies; nothing is to be done.

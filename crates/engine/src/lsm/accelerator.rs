@@ -14,6 +14,7 @@
 
 use std::ops::Range;
 
+use catalogue::bounds;
 use runtime::{Cores, Handle, IoClass, Nanos, PageImage};
 use serde::Deserialize;
 
@@ -47,19 +48,13 @@ pub struct Accelerator {
 impl Accelerator {
     /// Everything that is wrong with these numbers, in words.
     pub fn problems(&self) -> Vec<String> {
-        let mut problems = Vec::new();
-        if !(self.clock_mhz.is_finite() && self.clock_mhz > 0.0) || self.bytes_per_cycle == 0 {
-            problems.push(
-                "the accelerator's clock_mhz and bytes_per_cycle must be greater than 0".to_owned(),
-            );
-        }
-        if [self.setup_us, self.segment_us].iter().any(|us| !us.is_finite() || *us < 0.0) {
-            problems.push(
-                "the accelerator's setup_us and segment_us must be finite and not negative"
-                    .to_owned(),
-            );
-        }
-        problems
+        let problems = [
+            bounds::range("clock_mhz", self.clock_mhz, 0.001..=1e6),
+            bounds::range("bytes_per_cycle", self.bytes_per_cycle, 1..=1 << 20),
+            bounds::time_us("setup_us", self.setup_us),
+            bounds::time_us("segment_us", self.segment_us),
+        ];
+        problems.into_iter().flatten().collect()
     }
 
     /// How long it merges `bytes` of input.
