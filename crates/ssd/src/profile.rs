@@ -1,11 +1,11 @@
 //! Profiles of block drives: physical parameters and what the firmware is set up for.
 
+use block::BLOCK_BYTES;
 use catalogue::{CatalogueError, Entry};
 use firmware::{COMMAND_BYTES, HostLink};
 use flash::{FlashProfile, Geometry};
 use serde::Deserialize;
 
-use crate::block::BLOCK_BYTES;
 use crate::layout::Layout;
 use crate::page;
 

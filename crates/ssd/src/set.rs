@@ -23,15 +23,15 @@ mod write;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use block::BLOCK_BYTES;
 use firmware::Reserve;
 use flash::{Flash, Geometry, NandArray};
 use runtime::{Cores, Handle, Nanos, Notify, Pipe, Semaphore};
 
 pub(crate) use power::SetImage;
 
-use crate::block::BLOCK_BYTES;
 use crate::buffer::Buffer;
-use crate::drive::EventBell;
+use crate::drive::{EventBell, SetFailure};
 use crate::gate::Gate;
 use crate::layout::Layout;
 use crate::mapping::Mapping;
@@ -99,6 +99,8 @@ pub(crate) struct Set {
     stats: Cell<SetStats>,
     /// It takes commands: from the beginning, or since it has recovered.
     is_up: Cell<bool>,
+    /// Why it answers no command, if it does not.
+    failure: Cell<Option<SetFailure>>,
     planted: Planted,
     events: Rc<EventBell>,
     /// The bell has been rung for the events that there are.
@@ -185,6 +187,7 @@ impl Set {
             space_changed: Notify::default(),
             stats: Cell::default(),
             is_up: Cell::new(false),
+            failure: Cell::new(None),
             planted,
             events,
             is_listed: Cell::new(false),
@@ -198,6 +201,15 @@ impl Set {
         self.is_up.set(true);
         self.handle.spawn("flusher", Rc::clone(self).empty_buffer());
         self.handle.spawn("internal jobs", Rc::clone(self).run_jobs());
+    }
+
+    /// The set is lost. What is under way in it comes to an end, and nobody hears of it.
+    pub(crate) fn fail(&self, failure: SetFailure) {
+        self.failure.set(Some(failure));
+    }
+
+    pub(crate) fn failure(&self) -> Option<SetFailure> {
+        self.failure.get()
     }
 
     /// Logical blocks.

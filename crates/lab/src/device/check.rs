@@ -1,6 +1,6 @@
 //! What is wrong with a job whatever the drive is, in words.
 
-use ssd::BLOCK_BYTES;
+use block::BLOCK_BYTES;
 
 use super::job::{Before, Job, StreamSpec};
 use super::size::Extent;

@@ -4,12 +4,12 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use block::Block;
 use flash::{BlockAddress, PageAddress};
 use runtime::{IoClass, JoinHandle, Notify, Semaphore};
 
 use super::Set;
 use super::place::Stream;
-use crate::block::Block;
 use crate::gate::{Gate, Inside};
 use crate::layout::Slot;
 use crate::page::{self, Lpn, Sequence, Versioned};

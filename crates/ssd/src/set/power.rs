@@ -7,11 +7,12 @@
 
 use std::rc::Rc;
 
+use block::Block;
 use flash::{CutReport, NandArray};
 use runtime::Rng;
 
 use super::Set;
-use crate::block::Block;
+use crate::drive::SetFailure;
 use crate::page::{Lpn, Sequence, Versioned};
 use crate::planted::Fault;
 use crate::prefill::Prefill;
@@ -22,6 +23,8 @@ pub(crate) struct SetImage {
     pub array: NandArray,
     /// How the cells look that were filled before the story began.
     pub prefill: Option<Rc<Prefill>>,
+    /// Power does not bring back a set that was lost.
+    pub failure: Option<SetFailure>,
 }
 
 /// What a dump holds.
@@ -40,7 +43,7 @@ impl Set {
             let dump = self.encode_dump(!self.planted.has(Fault::DumpWithoutBuffer));
             self.reserve.write(&mut array, self.epoch.get(), &dump);
         }
-        (SetImage { array, prefill: self.prefill.clone() }, report)
+        (SetImage { array, prefill: self.prefill.clone(), failure: self.failure.get() }, report)
     }
 
     pub(super) fn encode_dump(&self, with_buffer: bool) -> Vec<u8> {

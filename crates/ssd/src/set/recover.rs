@@ -7,6 +7,7 @@
 
 use std::rc::Rc;
 
+use block::Block;
 use flash::PageAddress;
 use runtime::IoClass;
 
@@ -41,11 +42,16 @@ impl Found {
 impl Set {
     /// A set that has power again, before it knows what it holds.
     pub(crate) fn power_up(parts: Parts, image: SetImage) -> Rc<Self> {
-        Self::new(parts, image.array, image.prefill)
+        let set = Self::new(parts, image.array, image.prefill);
+        set.failure.set(image.failure);
+        set
     }
 
     /// Finds what the set holds, and takes commands.
     pub(crate) async fn recover(self: Rc<Self>) {
+        if self.failure.get().is_some() {
+            return;
+        }
         let saved = self.load_saved().await;
         let first = 2 * self.profile.reserved_per_half(&self.layout);
         *self.table.borrow_mut() = Table::new(&self.layout, first, None);
@@ -209,7 +215,7 @@ impl Set {
         for version in saved.buffered {
             sequence = sequence.max(version.sequence);
             let room = self.room.acquire(1).await;
-            let block = version.block.unwrap_or(crate::Block::ZERO);
+            let block = version.block.unwrap_or(Block::ZERO);
             self.buffer.borrow_mut().insert(version.lpn, version.sequence, block, room);
         }
         self.trims.replace(saved.trims);

@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
+use block::nvme::{Event, PerSetLog, PlmConfig, Status, WindowSelect};
 use runtime::Nanos;
 
 use super::Set;
-use crate::nvme::{Event, PerSetLog, PlmConfig, Status, WindowSelect};
 use crate::planted::Fault;
 use crate::windows::Window;
 

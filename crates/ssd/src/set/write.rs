@@ -4,16 +4,17 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::Set;
-use crate::block::{BLOCK_BYTES, Block};
-use crate::nvme::Event;
+use block::nvme::Event;
+use block::{BLOCK_BYTES, Block, Force};
+
 use crate::page::Lpn;
 use crate::planted::Fault;
 use crate::windows::Admission;
 
 impl Set {
     /// Writes blocks from number `first` on. When this returns they are in the buffer: durable if
-    /// that has capacitors.
-    pub(crate) async fn write(self: &Rc<Self>, first: u32, blocks: Vec<Block>) {
+    /// that has capacitors, or if they were forced.
+    pub(crate) async fn write(self: &Rc<Self>, first: u32, blocks: Vec<Block>, force: Force) {
         let _slot = self.queue.acquire(1).await;
         self.charge_command(blocks.len() as u32).await;
         let bytes = blocks.len() as u64 * u64::from(BLOCK_BYTES);
@@ -21,6 +22,9 @@ impl Set {
         self.count(|stats| stats.blocks_written += blocks.len() as u64);
         for (lpn, block) in (first..).zip(blocks) {
             self.write_one(Lpn(lpn), block).await;
+        }
+        if force == Force::Unit && !self.planted.has(Fault::IgnoreForce) {
+            self.make_durable().await;
         }
     }
 
@@ -86,6 +90,12 @@ impl Set {
     pub(crate) async fn flush(self: &Rc<Self>) {
         let _slot = self.queue.acquire(1).await;
         self.charge_command(1).await;
+        self.make_durable().await;
+    }
+
+    /// What was acknowledged before is durable when this returns. So are discards: or a version
+    /// could come back that is older than one that was forced, and discarded since.
+    async fn make_durable(self: &Rc<Self>) {
         if self.profile.buffer.has_capacitors {
             return;
         }

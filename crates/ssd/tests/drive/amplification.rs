@@ -7,10 +7,12 @@
 //! are being written; copies lie apart from what clients wrote; the last copies of a superblock
 //! may not fill a unit.
 
+use block::{BLOCK_BYTES, Block};
 use flash::{FlashProfile, Geometry};
 use runtime::{Nanos, Runtime};
-use ssd::{BLOCK_BYTES, Block, BlockDevice, Precondition, SetStats, Ssd, SsdProfile};
+use ssd::{Precondition, SetStats, Ssd, SsdProfile};
 
+use crate::harness::ClientIo;
 use crate::load::set;
 
 /// Four dies with 300 superblocks: enough that one more or less makes no difference.
@@ -79,7 +81,9 @@ fn overwrite(profile: &SsdProfile, interval: Nanos, tenths: usize) -> Vec<Part> 
             for _ in 0..100 {
                 for _ in 0..blocks / 1_000 {
                     let (at, first) = (handle.now(), rng.below(blocks));
-                    ssd.write(set(1), first, vec![Block::ZERO]).await.expect("it can be written");
+                    ssd.client_write(set(1), first, vec![Block::ZERO])
+                        .await
+                        .expect("it can be written");
                     handle.sleep_until(at + interval).await;
                 }
                 free += ssd.report(set(1)).expect("it exists").free_superblocks;

@@ -11,8 +11,8 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 
+use block::{BLOCK_BYTES, Block};
 use runtime::{Nanos, mix64};
-use ssd::{BLOCK_BYTES, Block};
 
 /// Counts events; `NEVER` is behind them all.
 type Tick = u64;
