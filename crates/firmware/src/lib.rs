@@ -15,6 +15,6 @@ mod submit;
 mod superblocks;
 
 pub use link::{COMMAND_BYTES, HostLink, Link};
-pub use reserve::{Dump, Reserve};
+pub use reserve::{Dump, DumpError, Reserve};
 pub use submit::{Submitted, submit};
 pub use superblocks::Superblocks;

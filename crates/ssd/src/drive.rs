@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use block::nvme::{AsyncEventConfig, SetId};
 use block::{DeviceError, SetShape};
-use firmware::Link;
-use flash::{CutReport, FlashStats};
+use firmware::{DumpError, Link};
+use flash::{CutReport, FlashStats, NandArray};
 use runtime::{Handle, JoinHandle, Notify, Rng};
 
 use crate::planted::Planted;
@@ -53,6 +53,17 @@ pub struct SsdImage {
     sets: Vec<SetImage>,
 }
 
+impl SsdImage {
+    /// The cells of a set: for tests that damage them.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoSuchSet`].
+    pub fn array_mut(&mut self, set: SetId) -> Result<&mut NandArray, DeviceError> {
+        let image = self.sets.get_mut(usize::from(set.get()) - 1);
+        image.map(|image| &mut image.array).ok_or(DeviceError::NoSuchSet(set))
+    }
+}
+
 /// A drive that has power again and is on its way up.
 pub struct Recovery {
     parts: Parts,
@@ -84,12 +95,28 @@ pub struct SetReport {
 pub enum SetFailure {
     /// [`Ssd::fail_set`].
     TakenAway,
+    /// What capacitors saved of it at the last power cut is damaged: what was in its buffer is
+    /// unknown, and what had been discarded.
+    DumpDamaged,
+    /// What capacitors saved of it at the last power cut is not there.
+    DumpMissing,
+}
+
+impl From<DumpError> for SetFailure {
+    fn from(error: DumpError) -> Self {
+        match error {
+            DumpError::Damaged => Self::DumpDamaged,
+            DumpError::Missing => Self::DumpMissing,
+        }
+    }
 }
 
 impl fmt::Display for SetFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TakenAway => write!(f, "the set was taken away"),
+            Self::DumpDamaged => write!(f, "what was saved when power failed is damaged"),
+            Self::DumpMissing => write!(f, "what was saved when power failed is missing"),
         }
     }
 }
@@ -116,7 +143,8 @@ impl Ssd {
         Self::of_sets(&parts, sets.collect())
     }
 
-    /// A drive that gets power again. Returns when every set takes commands.
+    /// A drive that gets power again. Returns when every set takes commands, or is lost: then
+    /// [`SetReport::failure`] says why.
     pub async fn recover(
         handle: &Handle,
         profile: &SsdProfile,
@@ -281,7 +309,7 @@ impl Recovery {
         Self { parts, sets, under_way }
     }
 
-    /// The drive, when every set takes commands.
+    /// The drive, when every set takes commands or is lost.
     pub async fn finish(self) -> Ssd {
         for recovery in self.under_way {
             recovery.await;
@@ -289,7 +317,7 @@ impl Recovery {
         Ssd::of_sets(&self.parts, self.sets)
     }
 
-    /// Whether every set takes commands.
+    /// Whether every set takes commands or is lost.
     pub fn is_finished(&self) -> bool {
         self.under_way.iter().all(JoinHandle::is_finished)
     }

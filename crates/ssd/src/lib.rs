@@ -18,6 +18,7 @@
 mod admin;
 mod buffer;
 mod commands;
+mod discards;
 mod drive;
 mod gate;
 mod layout;
@@ -31,7 +32,6 @@ mod read_cache;
 mod set;
 mod stats;
 mod table;
-mod trims;
 mod windows;
 
 pub use admin::{AdminCommand, AdminCompletion};

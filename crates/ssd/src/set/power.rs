@@ -12,11 +12,11 @@ use flash::{CutReport, NandArray};
 use runtime::Rng;
 
 use super::Set;
+use crate::discards::Discards;
 use crate::drive::SetFailure;
 use crate::page::{Lpn, Sequence, Versioned};
 use crate::planted::Fault;
 use crate::prefill::Prefill;
-use crate::trims::Trims;
 
 /// What is left of a set without power.
 pub(crate) struct SetImage {
@@ -30,7 +30,7 @@ pub(crate) struct SetImage {
 /// What a dump holds.
 #[derive(Default)]
 pub(super) struct Saved {
-    pub trims: Trims,
+    pub discards: Discards,
     pub buffered: Vec<Versioned>,
 }
 
@@ -47,9 +47,9 @@ impl Set {
     }
 
     pub(super) fn encode_dump(&self, with_buffer: bool) -> Vec<u8> {
-        let trims = self.trims.borrow().encode();
-        let mut dump = (trims.len() as u32).to_le_bytes().to_vec();
-        dump.extend(trims);
+        let discards = self.discards.borrow().encode();
+        let mut dump = (discards.len() as u32).to_le_bytes().to_vec();
+        dump.extend(discards);
         let buffer = self.buffer.borrow();
         for version in buffer.newest().filter(|_| with_buffer) {
             let block = version.block.unwrap_or(Block::ZERO);
@@ -66,7 +66,7 @@ impl Saved {
     /// Reads a dump; `None` if these bytes are none.
     pub(super) fn decode(dump: &[u8]) -> Option<Self> {
         let (length, rest) = dump.split_first_chunk()?;
-        let (trims, mut rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        let (discards, mut rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
         let mut buffered = Vec::new();
         while !rest.is_empty() {
             let (lpn, tail) = rest.split_first_chunk()?;
@@ -80,6 +80,6 @@ impl Saved {
             });
             rest = tail;
         }
-        Some(Self { trims: Trims::decode(trims)?, buffered })
+        Some(Self { discards: Discards::decode(discards)?, buffered })
     }
 }

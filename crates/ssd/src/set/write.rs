@@ -65,7 +65,7 @@ impl Set {
         self.until_writes_are_taken(u64::from(BLOCK_BYTES)).await;
         let limit = self.profile.background.discarded_ranges as usize;
         // A new range may cut an old one in two.
-        if self.trims.borrow().len() + 2 > limit {
+        if self.discards.borrow().len() + 2 > limit {
             return self.count(|stats| stats.discards_ignored += 1);
         }
         let sequence = self.next_sequence();
@@ -81,8 +81,8 @@ impl Set {
         }
         self.flusher.landed.notify_all();
         if !self.planted.has(Fault::ForgetDiscards) {
-            self.trims.borrow_mut().add(blocks, sequence);
-            self.trims_changed.set(true);
+            self.discards.borrow_mut().add(blocks, sequence);
+            self.discards_changed.set(true);
         }
     }
 
@@ -99,7 +99,7 @@ impl Set {
         if self.profile.buffer.has_capacitors {
             return;
         }
-        let has_work = !self.buffer.borrow().is_empty() || self.trims_changed.get();
+        let has_work = !self.buffer.borrow().is_empty() || self.discards_changed.get();
         if has_work && self.windows.borrow().is_deterministic() {
             self.leave_dtwin(Some(Event::Excursion));
         }
@@ -107,21 +107,21 @@ impl Set {
             let generation = self.buffer.borrow_mut().begin_generation();
             self.flush_generation(generation).await;
         }
-        self.save_trims().await;
+        self.save_discards().await;
     }
 
     /// Makes discards durable that are not. With capacitors the dump does it.
-    pub(super) async fn save_trims(self: &Rc<Self>) {
-        let is_saved = !self.trims_changed.get() && self.saving.in_use() == 0;
+    pub(super) async fn save_discards(self: &Rc<Self>) {
+        let is_saved = !self.discards_changed.get() && self.saving.in_use() == 0;
         if self.profile.buffer.has_capacitors || is_saved {
             return;
         }
         let _one_at_a_time = self.saving.acquire(1).await;
-        if !self.trims_changed.get() {
+        if !self.discards_changed.get() {
             return; // whoever was before has saved them
         }
         let inside = self.flush_gate.enter().await;
-        self.trims_changed.set(false);
+        self.discards_changed.set(false);
         let dump = self.encode_dump(false);
         let epoch = self.epoch.replace(self.epoch.get() + 1);
         self.reserve.store(&self.flash, epoch, &dump).await;

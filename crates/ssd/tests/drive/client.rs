@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use block::{BlockDevice, DeviceError};
-use runtime::{Handle, Nanos, Rng};
+use block::{BlockDevice, DeviceError, Force};
+use runtime::{Handle, IoClass, Nanos, Rng};
 use ssd::Ssd;
 
 use crate::harness::{ClientIo, set_id};
@@ -142,8 +142,15 @@ impl Client {
         let is_full = self.below(8) == 0;
         let blocks = (first..first + count).map(|block| encode(stamp, set, block, is_full));
         self.world.ask(set, first, count, stamp, false);
-        match self.ssd.client_write(set_id(set), first, blocks.collect()).await {
-            Ok(()) => self.world.acknowledge(set, first, count, stamp, true),
+        let force = if self.below(12) == 0 { Force::Unit } else { Force::No };
+        let write = self.ssd.write(set_id(set), first, blocks.collect(), IoClass::Flush, force);
+        match write.await {
+            Ok(()) => {
+                self.world.acknowledge(set, first, count, stamp, true);
+                if force == Force::Unit {
+                    self.world.forced(set, first, count, stamp);
+                }
+            }
             other => self.complain("write", &other),
         }
         self.world.end(self.number);

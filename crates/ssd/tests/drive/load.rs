@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use block::nvme::SetId;
 use block::Block;
+use block::nvme::SetId;
 use runtime::{Handle, Nanos, Rng};
 use ssd::Ssd;
 
