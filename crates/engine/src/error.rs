@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::format::page::PageFault;
 use crate::store::medium::PageNo;
 
 /// Why an operation failed. Nothing was changed by it.
@@ -19,7 +20,7 @@ pub enum EngineError {
     /// There is no room, and no garbage left to collect. Delete something and try again.
     Full,
     /// What the index points to is not what was once written there, or cannot be read.
-    Corrupt(PageNo),
+    Corrupt(PageNo, PageFault),
     /// Background work met a page it cannot read; the store is read-only until it is recovered.
     ReadOnly(PageNo),
     /// The snapshot expired, because what it held was needed. Make a new iterator.
@@ -38,7 +39,7 @@ impl fmt::Display for EngineError {
                 write!(f, "the value has {len} bytes, the store takes up to {max}")
             }
             Self::Full => f.write_str("the store is full; delete something and try again"),
-            Self::Corrupt(page) => write!(f, "page {} is damaged", page.0),
+            Self::Corrupt(page, fault) => write!(f, "page {} is damaged: {fault}", page.0),
             Self::ReadOnly(page) => write!(
                 f,
                 "background work found page {} damaged; the store takes no more writes",

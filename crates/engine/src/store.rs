@@ -8,6 +8,7 @@
 //! waits half-way (`space`); an extent is released only when no reader under way can lead to it
 //! (`epochs`).
 
+pub(crate) mod changes;
 pub(crate) mod epochs;
 pub(crate) mod extents;
 pub(crate) mod limits;
@@ -28,6 +29,7 @@ use std::rc::Rc;
 use runtime::{Cores, Handle, Notify, Semaphore};
 
 use crate::effort::CpuCosts;
+use crate::format::page::{HEADER_BYTES, MAX_PAGE_BYTES, StoreId};
 use crate::format::pointer::PointerFormat;
 use crate::planted::Planted;
 use crate::store::epochs::Epochs;
@@ -49,6 +51,8 @@ pub struct Cpu {
 pub(crate) struct PageStore<M> {
     pub handle: Handle,
     pub medium: M,
+    /// Stands in every page.
+    pub id: Cell<StoreId>,
     pub shape: Shape,
     pub format: PointerFormat,
     pub cpu: Cpu,
@@ -62,7 +66,7 @@ pub(crate) struct PageStore<M> {
     pub room: Notify,
     shared_reads: SharedReads,
     /// Pages handed out to writers whose result is not published yet.
-    unpublished: RefCell<BTreeSet<PageNo>>,
+    pub(crate) unpublished: RefCell<BTreeSet<PageNo>>,
     promised: Promised,
     /// Extents that data leaves to an index which cannot do without them.
     pub index_extents: Cell<usize>,
@@ -75,12 +79,23 @@ pub(crate) struct PageStore<M> {
 }
 
 impl<M: Medium> PageStore<M> {
-    pub(crate) fn new(handle: Handle, medium: M, cpu: Cpu, planted: Planted) -> Self {
+    /// A store of the identity `id`, all of whose extents are free.
+    pub(crate) fn new(handle: Handle, medium: M, cpu: Cpu, planted: Planted, id: StoreId) -> Self {
         let shape = medium.shape();
+        let payload_bytes = shape.payload_bytes.min(MAX_PAGE_BYTES);
+        let shape = Shape { payload_bytes, ..shape };
+        assert!(payload_bytes as usize >= 2 * HEADER_BYTES, "pages of {payload_bytes} bytes");
+        assert!(
+            shape.pages_per_extent.is_multiple_of(shape.append_unit),
+            "extents of {} pages are not whole append units of {}",
+            shape.pages_per_extent,
+            shape.append_unit
+        );
         let work = Rc::<Notify>::default();
         Self {
             handle,
             medium,
+            id: Cell::new(id),
             shape,
             format: PointerFormat::new(&shape),
             cpu,

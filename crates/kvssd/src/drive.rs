@@ -7,7 +7,9 @@
 use std::fmt;
 use std::rc::Rc;
 
-use engine::{Condition, Cpu, EngineStats, MemoryUse, OpenError, Planted, Surroundings, Value};
+use engine::{
+    Condition, Cpu, EngineStats, MemoryUse, OpenError, Planted, StoreId, Surroundings, Value,
+};
 use firmware::{COMMAND_BYTES, Reserve};
 use flash::{Flash, FlashStats, NandArray};
 use runtime::{Cores, Handle, Nanos, Pipe, Semaphore};
@@ -197,6 +199,7 @@ impl Parts {
             cpu: Cpu { cores: Rc::clone(&self.cores), costs: profile.controller.costs.clone() },
             accelerator: profile.accelerator.clone(),
             planted: options.planted,
+            id: StoreId(self.handle.rng("store identity").next_u64()),
         }
     }
 }

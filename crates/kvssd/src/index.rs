@@ -3,7 +3,7 @@
 use engine::{
     Accelerator, Condition, Cpu, Engine, EngineError, EngineIterator, EngineStats, HashEngine,
     HashOptions, HashSetup, HashStats, Lookup, MemoryUse, OpenError, Options, PageNo, Planted,
-    Setup, Surroundings, Value, sizing::LevelPlan,
+    Setup, StoreId, Surroundings, Value, sizing::LevelPlan,
 };
 use runtime::{Handle, Nanos};
 
@@ -57,17 +57,18 @@ pub(crate) struct IndexSetup {
     pub cpu: Cpu,
     pub accelerator: Option<Accelerator>,
     pub planted: Planted,
+    pub id: StoreId,
 }
 
 impl IndexSetup {
     fn lsm(self, options: Options) -> Setup<RawFlash> {
-        let Self { handle, medium, surroundings, cpu, accelerator, planted } = self;
-        Setup { handle, medium, options, surroundings, cpu, accelerator, planted }
+        let Self { handle, medium, surroundings, cpu, accelerator, planted, id } = self;
+        Setup { handle, medium, options, surroundings, cpu, accelerator, planted, id }
     }
 
     fn hash(self, options: HashOptions) -> HashSetup<RawFlash> {
-        let Self { handle, medium, surroundings, cpu, accelerator: _, planted } = self;
-        HashSetup { handle, medium, options, surroundings, cpu, planted }
+        let Self { handle, medium, surroundings, cpu, accelerator: _, planted, id } = self;
+        HashSetup { handle, medium, options, surroundings, cpu, planted, id }
     }
 }
 

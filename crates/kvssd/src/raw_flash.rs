@@ -65,6 +65,23 @@ impl Medium for RawFlash {
         async move { read.await.map_err(|_| Unreadable(page)) }
     }
 
+    fn read_run(
+        &self,
+        first: PageNo,
+        pages: u32,
+        class: IoClass,
+    ) -> impl Future<Output = Vec<Result<PageImage, Unreadable>>> + use<> {
+        let pages = (first.0..first.0 + pages).map(PageNo);
+        let reads: Vec<_> = pages.map(|page| self.read(page, class)).collect();
+        async move {
+            let mut images = Vec::with_capacity(reads.len());
+            for read in reads {
+                images.push(read.await);
+            }
+            images
+        }
+    }
+
     fn hurry(&self, page: PageNo) {
         self.flash.hurry(self.flash_page(page));
     }

@@ -60,7 +60,7 @@ impl From<EngineError> for Status {
             EngineError::KeyLength(_) => Self::InvalidKeySize,
             EngineError::ValueTooLarge { .. } => Self::InvalidValueSize,
             EngineError::Full => Self::CapacityExceeded,
-            EngineError::Corrupt(_) => Self::UnrecoveredError,
+            EngineError::Corrupt(..) => Self::UnrecoveredError,
             EngineError::ReadOnly(_) => Self::WriteProtected,
             EngineError::SnapshotTooOld => Self::SnapshotTooOld,
             EngineError::IteratorMemory => Self::IteratorMemory,

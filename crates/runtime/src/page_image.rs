@@ -1,56 +1,107 @@
 //! The buffer that one page of storage travels in.
 
-use std::cell::Cell;
 use std::fmt;
-use std::rc::Rc;
-use std::slice;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use triomphe::{Arc, HeaderSlice};
 
 use crate::prefetch;
 
-/// The bytes of one page. Clones share them.
+/// The bytes of one page, or of a part of one. Clones and slices share them, on any thread.
 ///
 /// In simulation the stored bytes may be shorter than the page: values may be synthetic (see
 /// `engine::Value`), and nothing stores padding. Time and space are charged for the full page.
 ///
 /// Simulations hold millions of pages and read them at random, so that each separate allocation
-/// is a cache miss on every read: counts, flag and bytes are in one.
+/// is a cache miss on every read: count, flag and bytes are in one, and the handle knows where its
+/// bytes lie without reading it.
 #[derive(Clone)]
 pub struct PageImage {
-    /// The first cell is the flag of [`Self::verify`]; the others are the bytes and never change.
-    cells: Rc<[Cell<u8>]>,
+    buffer: Arc<HeaderSlice<Header, [u8]>>,
+    start: u32,
+    length: u32,
+}
+
+/// What all who share a buffer share.
+struct Header {
+    /// How many bytes the image had before it was sliced.
+    whole: u32,
+    /// The memory of [`PageImage::verify`].
+    is_verified: AtomicBool,
+}
+
+impl Header {
+    fn of(whole: u32) -> Self {
+        Self { whole, is_verified: AtomicBool::new(false) }
+    }
 }
 
 impl PageImage {
-    /// A page of these bytes.
+    /// A page of these bytes, copied once, wherever the allocator puts them.
     pub fn new(bytes: &[u8]) -> Self {
-        let mut flag_and_bytes = Vec::with_capacity(bytes.len() + 1);
-        flag_and_bytes.push(0);
-        flag_and_bytes.extend_from_slice(bytes);
-        let raw = Rc::into_raw(Rc::<[u8]>::from(flag_and_bytes)) as *const [Cell<u8>];
-        // SAFETY: `Cell<u8>` is a transparent wrapper of `u8`: same size, same alignment, and the
-        // same length; the count of this allocation has one owner, which moves into `cells`.
-        Self { cells: unsafe { Rc::from_raw(raw) } }
+        let length = length(bytes.len());
+        let buffer = Arc::from_header_and_slice(Header::of(length), bytes);
+        Self { buffer, start: 0, length }
+    }
+
+    /// A page of `bytes` zeros whose first byte has an address that is a multiple of `alignment`,
+    /// as direct I/O wants it; see [`Self::bytes_mut`]. Up to `alignment - 1` bytes are wasted.
+    ///
+    /// # Panics
+    /// If `alignment` is not a power of two.
+    pub fn zeroed(bytes: usize, alignment: usize) -> Self {
+        assert!(alignment.is_power_of_two(), "no alignment: {alignment}");
+        let length = length(bytes);
+        let zeros = std::iter::repeat_n(0, bytes + alignment - 1);
+        let buffer = Arc::from_header_and_iter(Header::of(length), zeros);
+        let start =
+            buffer.slice.as_ptr().addr().next_multiple_of(alignment) - buffer.slice.as_ptr().addr();
+        Self { buffer, start: start as u32, length }
+    }
+
+    /// A page of these bytes, aligned as [`Self::zeroed`] does it.
+    pub fn aligned(bytes: &[u8], alignment: usize) -> Self {
+        let mut page = Self::zeroed(bytes.len(), alignment);
+        page.bytes_mut().expect("nobody shares a new page").copy_from_slice(bytes);
+        page
     }
 
     /// The stored bytes.
     pub fn bytes(&self) -> &[u8] {
-        let cells = &self.cells[1..];
-        // SAFETY: `Cell<u8>` has the layout of `u8`. These cells are only reachable through this
-        // type, which writes to the flag in front of them and never to them, so nothing changes
-        // the bytes while they are borrowed. `Rc` keeps them on this thread.
-        unsafe { slice::from_raw_parts(cells.as_ptr().cast::<u8>(), cells.len()) }
+        &self.buffer.slice[self.start as usize..][..self.length as usize]
+    }
+
+    /// The bytes to fill, as a read from a device does; what was verified is forgotten. `None` if
+    /// anybody shares them.
+    pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        let buffer = Arc::get_mut(&mut self.buffer)?;
+        *buffer.header.is_verified.get_mut() = false;
+        Some(&mut buffer.slice[self.start as usize..][..self.length as usize])
+    }
+
+    /// A part of this image that shares its bytes. Nothing is copied, and the whole buffer lives as
+    /// long as any part of it.
+    ///
+    /// # Panics
+    /// If `range` is not within the image.
+    #[must_use]
+    pub fn slice(&self, range: Range<usize>) -> Self {
+        let length = self.bytes()[range.clone()].len() as u32;
+        Self { buffer: Arc::clone(&self.buffer), start: self.start + range.start as u32, length }
     }
 
     /// Hints that the beginning of the page will be read soon.
     pub fn prefetch(&self) {
-        prefetch(&self.cells[0]);
+        self.prefetch_front(1);
     }
 
     /// Hints that the first `bytes` of the page will be read soon.
     pub fn prefetch_front(&self, bytes: usize) {
         const CACHE_LINE_BYTES: usize = 64;
-        for cell in self.cells.iter().take(bytes).step_by(CACHE_LINE_BYTES) {
-            prefetch(cell);
+        prefetch(&self.buffer.header);
+        for byte in self.bytes().iter().take(bytes).step_by(CACHE_LINE_BYTES) {
+            prefetch(byte);
         }
     }
 
@@ -58,18 +109,27 @@ impl PageImage {
     ///
     /// An image never changes (damage makes a new one), so a checksum that held once holds for
     /// ever; remembering that keeps a simulated read from costing a checksum of the whole page.
+    /// A slice is checked each time: what held for it says nothing about the others.
     pub fn verify(&self, check: impl FnOnce(&[u8]) -> bool) -> bool {
-        let flag = &self.cells[0];
-        if flag.get() == 0 && check(self.bytes()) {
-            flag.set(1);
+        let Header { whole, is_verified } = &self.buffer.header;
+        if self.length != *whole {
+            return check(self.bytes());
         }
-        flag.get() == 1
+        // Relaxed: the flag tells of bytes that its reader has already.
+        if !is_verified.load(Ordering::Relaxed) && check(self.bytes()) {
+            is_verified.store(true, Ordering::Relaxed);
+        }
+        is_verified.load(Ordering::Relaxed)
     }
+}
+
+fn length(bytes: usize) -> u32 {
+    u32::try_from(bytes).expect("a page has less than 4 GiB")
 }
 
 impl fmt::Debug for PageImage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PageImage({} bytes stored)", self.bytes().len())
+        write!(f, "PageImage({} bytes stored)", self.length)
     }
 }
 
@@ -86,5 +146,39 @@ mod tests {
         assert!(clone.verify(|_| unreachable!("clones share the memory of it")));
         assert_eq!((image.bytes(), clone.bytes()), (&b"page"[..], &b"page"[..]));
         assert_eq!(PageImage::new(b"").bytes(), b"");
+    }
+
+    #[test]
+    fn a_slice_shares_bytes_and_is_verified_by_itself() {
+        let image = PageImage::aligned(b"a page of text", 64);
+        let word = image.slice(2..6);
+        assert_eq!((word.bytes(), word.slice(1..3).bytes()), (&b"page"[..], &b"ag"[..]));
+        assert_eq!(word.bytes().as_ptr(), image.bytes()[2..].as_ptr());
+        assert!(image.verify(|_| true));
+        assert!(!word.verify(|_| false) && word.verify(|_| true) && !word.verify(|_| false));
+        assert!(image.slice(0..14).verify(|_| unreachable!("all of it is no part of it")));
+        assert_eq!(image.slice(14..14).bytes(), b"");
+    }
+
+    #[test]
+    fn an_aligned_image_lies_where_it_should_and_can_be_filled_by_its_one_owner() {
+        for shift in 0..=12 {
+            let mut image = PageImage::zeroed(100, 1 << shift);
+            assert_eq!(image.bytes(), [0; 100]);
+            assert!(image.bytes().as_ptr().addr().is_multiple_of(1 << shift));
+            assert!(image.verify(|_| true));
+            image.bytes_mut().expect("not shared").fill(7);
+            assert_eq!((image.bytes(), image.bytes().len()), (&[7; 100][..], 100));
+            assert!(!image.verify(|_| false), "new bytes are unverified");
+            let clone = image.clone();
+            assert!(image.bytes_mut().is_none() && clone.bytes() == [7; 100]);
+        }
+    }
+
+    #[test]
+    fn images_go_to_other_threads() {
+        fn goes<T: Send + Sync>(_: &T) {}
+        goes(&PageImage::new(b"page"));
+        assert_eq!(size_of::<Option<PageImage>>(), 24, "flash holds millions of them");
     }
 }

@@ -1,7 +1,7 @@
 //! Bucket pages: slots of the hash table, as many as a page holds.
 //!
 //! ```text
-//! header (10..12: slots in use, 12..16: number of the bucket page)
+//! header (28..32: number of the bucket page)
 //! slots  pointer, 4 or 5 bytes | signature u8
 //! ```
 //! Signature 0 belongs to no key: with it a slot is empty (the bytes of the pointer are zero), or
@@ -10,7 +10,7 @@
 
 use runtime::PageImage;
 
-use crate::format::page::{self, HEADER_BYTES, PageKind, u32_at};
+use crate::format::page::{self, HEADER_BYTES, Page, PageKind};
 use crate::format::pointer::{Pointer, PointerFormat};
 use crate::store::medium::Shape;
 
@@ -77,17 +77,16 @@ impl BucketFormat {
 
     /// The page, unsealed, of bucket page `number`.
     pub(crate) fn encode(slots: &[u8], number: u32) -> Vec<u8> {
-        let mut bytes = page::start(PageKind::Bucket, 0, HEADER_BYTES + slots.len());
-        bytes[12..16].copy_from_slice(&number.to_le_bytes());
+        let mut bytes = page::start(PageKind::Bucket, 0, 0, number, slots.len());
         bytes.extend_from_slice(slots);
         bytes
     }
 
     /// The slots in an intact page; `None` if it is another page than bucket page `number`.
     pub(crate) fn decode<'a>(&self, image: &'a PageImage, number: u32) -> Option<&'a [u8]> {
-        let bytes = image.bytes();
-        let is_it = page::kind(bytes) == Some(PageKind::Bucket) && u32_at(bytes, 12) == number;
-        let slots = &bytes[HEADER_BYTES..];
+        let page = Page::parse(image.bytes())?;
+        let slots = page.body();
+        let is_it = page.kind == PageKind::Bucket && page.large == number;
         (is_it && slots.len() == self.slots as usize * self.slot_bytes()).then_some(slots)
     }
 }
@@ -100,6 +99,7 @@ pub(crate) fn slots_per_page(bytes: u32, pointer_bytes: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::page::{Identity, StoreId};
     use crate::store::medium::PageNo;
     use proptest::prelude::*;
 
@@ -124,7 +124,8 @@ mod tests {
     #[test]
     fn a_page_is_read_back_only_as_the_one_it_is() {
         let (_, format) = formats();
-        let image = page::seal(BucketFormat::encode(&format.blank(), 7), PageNo(3));
+        let is = Identity { page: PageNo(3), generation: 1, store: StoreId(2) };
+        let image = page::seal(BucketFormat::encode(&format.blank(), 7), is);
         assert_eq!(format.decode(&image, 7), Some(&*format.blank()));
         assert_eq!(format.decode(&image, 8), None);
     }
@@ -142,7 +143,7 @@ mod tests {
                 let slot = match signature as u8 {
                     0 => Slot::Deleted,
                     signature => {
-                        let pointer = pointers.pointer(PageNo(page), piece, 1);
+                        let pointer = pointers.pointer(PageNo(page), piece, 1, 1);
                         Slot::Held { signature, pointer }
                     }
                 };

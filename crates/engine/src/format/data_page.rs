@@ -2,16 +2,17 @@
 //! larger than one.
 //!
 //! ```text
-//! Data       header | full-length offset of each object, u16 | objects
-//! LargeHead  header | object header, key, first part of the value
-//! LargeTail  header (bytes 12..16: which tail) | next part of the value
+//! Data       header (entries: objects) | full-length offset of each object, u16 | objects
+//! LargeHead  header (28..32: pages of the object) | the object's first part
+//! LargeTail  header (28..32: which page of the object) | its next part
+//! Filler     header
 //! ```
 //! Offsets count the bytes an object would lie at if synthetic values were stored in full; the
 //! piece of a pointer is such an offset divided by the piece size.
 
 use crate::Value;
 use crate::format::object::{self, OBJECT_HEADER_BYTES, ObjectHead, Sequence};
-use crate::format::page::{self, HEADER_BYTES, PageKind, u16_at};
+use crate::format::page::{self, HEADER_BYTES, Page, PageKind, u16_at};
 use crate::format::pointer::PIECE_BYTES;
 
 const DIRECTORY_ENTRY_BYTES: usize = 2;
@@ -63,7 +64,8 @@ impl Outgoing<'_> {
 
 /// Builds a page of whole objects. Returns it unsealed, with the piece each object begins in.
 pub(crate) fn build(objects: &[Outgoing<'_>]) -> (Vec<u8>, Vec<u32>) {
-    let mut bytes = page::start(PageKind::Data, objects.len() as u16, 64 * (objects.len() + 1));
+    let room = 64 * objects.len();
+    let mut bytes = page::start(PageKind::Data, objects.len() as u16, 0, 0, room);
     let mut offset = packed_len(objects.len(), 0);
     let mut pieces = Vec::with_capacity(objects.len());
     for object in objects {
@@ -80,48 +82,49 @@ pub(crate) fn build(objects: &[Outgoing<'_>]) -> (Vec<u8>, Vec<u32>) {
 /// Builds the pages of one large object, unsealed, head first.
 pub(crate) fn build_large(object: &Outgoing<'_>, payload_bytes: u32) -> Vec<Vec<u8>> {
     let count = pages_of_large(payload_bytes, object.key.len(), object.value.len());
-    let mut head = page::start(PageKind::LargeHead, 1, 64);
-    object::encode_head(object.key, object.sequence, object.value, &mut head);
-    let (first, rest): (&[u8], &[u8]) = match object.value {
-        Value::Bytes(bytes) => {
-            bytes.split_at((head_room(payload_bytes, object.key.len()) as usize).min(bytes.len()))
-        }
-        Value::Synthetic { seed, .. } => (&seed.to_le_bytes()[..], &[]),
+    let mut stored = Vec::new();
+    object::encode(object.key, object.sequence, object.value, &mut stored);
+    let mut parts = stored.chunks(payload_bytes as usize - HEADER_BYTES);
+    let page = |number: u32| {
+        let part = parts.next().unwrap_or_default();
+        let (kind, entries, number) = match number {
+            0 => (PageKind::LargeHead, 1, count),
+            number => (PageKind::LargeTail, 0, number),
+        };
+        let mut bytes = page::start(kind, entries, 0, number, part.len());
+        bytes.extend_from_slice(part);
+        bytes
     };
-    head.extend_from_slice(first);
-    let mut pages = vec![head];
-    let mut parts = rest.chunks(payload_bytes as usize - HEADER_BYTES);
-    for number in 1..count {
-        let mut tail = page::start(PageKind::LargeTail, 0, 64);
-        tail[12..16].copy_from_slice(&number.to_le_bytes());
-        tail.extend_from_slice(parts.next().unwrap_or_default());
-        pages.push(tail);
-    }
-    pages
+    (0..count).map(page).collect()
 }
 
-/// Every object of a page, with the piece it begins in; of a large object, only its head.
-pub(crate) fn objects(bytes: &[u8]) -> Vec<(u32, ObjectHead<'_>)> {
-    match page::kind(bytes) {
-        Some(PageKind::Data) => Objects::new(bytes).collect(),
-        Some(PageKind::LargeHead) => {
-            ObjectHead::parse(&bytes[HEADER_BYTES..]).map(|head| (0, head)).into_iter().collect()
+/// Every object of a page, with the piece it begins in; of a large object, only its head. `None` if
+/// the page cannot be taken apart to its end.
+pub(crate) fn objects(bytes: &[u8]) -> Option<Vec<(u32, ObjectHead<'_>)>> {
+    let page = Page::parse(bytes)?;
+    match page.kind {
+        PageKind::Data => {
+            let objects: Vec<_> = Objects::of(&page)?.collect();
+            (objects.len() == usize::from(page.entries)).then_some(objects)
         }
-        _ => Vec::new(),
+        PageKind::LargeHead => Some(vec![(0, ObjectHead::parse(page.body())?)]),
+        PageKind::LargeTail | PageKind::Filler => Some(Vec::new()),
+        PageKind::Meta | PageKind::Bucket => None,
     }
 }
 
+/// The objects of a data page, up to the first that does not fit in it.
 struct Objects<'a> {
-    bytes: &'a [u8],
-    count: usize,
-    next: usize,
-    at: usize,
+    directory: std::slice::ChunksExact<'a, u8>,
+    /// What follows the objects seen so far.
+    rest: &'a [u8],
 }
 
 impl<'a> Objects<'a> {
-    fn new(bytes: &'a [u8]) -> Self {
-        let count = page::entries(bytes) as usize;
-        Self { bytes, count, next: 0, at: HEADER_BYTES + count * DIRECTORY_ENTRY_BYTES }
+    fn of(page: &Page<'a>) -> Option<Self> {
+        let directory_bytes = usize::from(page.entries) * DIRECTORY_ENTRY_BYTES;
+        let (directory, rest) = page.body().split_at_checked(directory_bytes)?;
+        Some(Self { directory: directory.chunks_exact(DIRECTORY_ENTRY_BYTES), rest })
     }
 }
 
@@ -129,47 +132,93 @@ impl<'a> Iterator for Objects<'a> {
     type Item = (u32, ObjectHead<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.next == self.count {
-            return None;
-        }
-        let offset = u16_at(self.bytes, HEADER_BYTES + self.next * DIRECTORY_ENTRY_BYTES);
-        let head = ObjectHead::parse(self.bytes.get(self.at..)?)?;
-        self.at += head.stored_len();
-        self.next += 1;
-        Some((u32::from(offset) / PIECE_BYTES, head))
+        let piece = u32::from(u16_at(self.directory.next()?, 0)) / PIECE_BYTES;
+        let head = ObjectHead::parse(self.rest)?;
+        self.rest = self.rest.get(head.stored_len()..)?;
+        Some((piece, head))
     }
 }
 
 /// What a pointer into a page leads to.
 pub(crate) enum Found<'a> {
     Whole(Value),
-    /// The value goes on in the following pages.
-    Large(ObjectHead<'a>),
+    /// The value goes on in the following pages: so many pages hold the object.
+    Large(ObjectHead<'a>, u32),
 }
 
 /// The object with `key` that begins in `piece`. `None` means that the page is not what the index
 /// says it is.
 pub(crate) fn find<'a>(bytes: &'a [u8], piece: u32, key: &[u8]) -> Option<Found<'a>> {
-    match page::kind(bytes)? {
-        PageKind::Data => Objects::new(bytes)
+    let page = Page::parse(bytes)?;
+    match page.kind {
+        PageKind::Data => Objects::of(&page)?
             .find(|(begins, head)| *begins == piece && head.key == key)
             .and_then(|(_, head)| head.value())
             .map(Found::Whole),
         PageKind::LargeHead => {
-            let head = ObjectHead::parse(&bytes[HEADER_BYTES..])?;
-            (head.key == key).then_some(Found::Large(head))
+            let head = ObjectHead::parse(page.body())?;
+            (head.key == key).then_some(Found::Large(head, page.large))
         }
         PageKind::Meta | PageKind::LargeTail | PageKind::Filler | PageKind::Bucket => None,
     }
 }
 
-/// The part of a large value in tail page `number`. `None` if the page is another.
+/// The part of a large object in its page `number`. `None` if the page is another.
 pub(crate) fn tail_part(bytes: &[u8], number: u32) -> Option<&[u8]> {
-    let is_tail = page::kind(bytes) == Some(PageKind::LargeTail);
-    (is_tail && page::u32_at(bytes, 12) == number).then(|| &bytes[HEADER_BYTES..])
+    let page = Page::parse(bytes)?;
+    (page.kind == PageKind::LargeTail && page.large == number).then(|| page.body())
 }
 
 /// A page of nothing.
 pub(crate) fn filler() -> Vec<u8> {
-    page::start(PageKind::Filler, 0, HEADER_BYTES)
+    page::start(PageKind::Filler, 0, 0, 0, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::page::finish;
+
+    fn outgoing<'a>(key: &'a [u8], value: &'a Value) -> Outgoing<'a> {
+        Outgoing { key, sequence: 1, value }
+    }
+
+    #[test]
+    fn objects_are_found_by_piece_and_key() {
+        let values: Vec<Value> = (0..9_u8).map(|i| Value::from_bytes(&[i; 300])).collect();
+        let keys: Vec<[u8; 1]> = (0..9).map(|i| [i]).collect();
+        let objects: Vec<_> = keys.iter().zip(&values).map(|(k, v)| outgoing(k, v)).collect();
+        let (bytes, pieces) = build(&objects);
+        let mut bytes = finish(bytes);
+        assert_eq!(bytes.len(), packed_len(9, 9 * object::full_len(1, 300)));
+        bytes.resize(4096, 0); // a medium may give back the whole page
+        for ((key, piece), value) in keys.iter().zip(&pieces).zip(&values) {
+            let Some(Found::Whole(found)) = find(&bytes, *piece, key) else { panic!("not found") };
+            assert_eq!(found, *value);
+            assert!(find(&bytes, piece + 1, key).is_none());
+        }
+        assert_eq!(super::objects(&bytes).expect("whole").len(), 9);
+    }
+
+    #[test]
+    fn a_large_object_lies_in_pages_of_its_own() {
+        let value = Value::from_bytes(&(0..=255).cycle().take(9000).collect::<Vec<u8>>());
+        let pages: Vec<_> =
+            build_large(&outgoing(b"k", &value), 4096).into_iter().map(finish).collect();
+        assert_eq!(pages.len(), 3);
+        let Some(Found::Large(head, count)) = find(&pages[0], 0, b"k") else { panic!("no head") };
+        assert_eq!(count, 3);
+        let part = |number: u32| tail_part(&pages[number as usize], number).expect("a tail");
+        assert_eq!(head.value_with(&[part(1), part(2)]), Some(value));
+        assert!(tail_part(&pages[1], 2).is_none());
+    }
+
+    #[test]
+    fn a_page_that_ends_too_soon_has_no_objects() {
+        let value = Value::from_bytes(&[1; 300]);
+        let (bytes, _) = build(&[outgoing(b"a", &value), outgoing(b"b", &value)]);
+        for len in HEADER_BYTES..bytes.len() {
+            assert!(super::objects(&finish(bytes[..len].to_vec())).is_none());
+        }
+    }
 }

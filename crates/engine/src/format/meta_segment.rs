@@ -1,12 +1,17 @@
 //! Meta segments: one page each of sorted keys and where their values are (research: `PinK` 1.3).
 //!
 //! ```text
-//! header (16) | offset of each entry, u16 | entries: pointer, key
+//! header (entries; 26..28: stride; 28..32: bytes of a pointer)
+//! offset of each entry from the start of the page, u16
+//! entries: pointer | key
 //! ```
-//! Header byte 9 holds the length of a pointer; bytes 12..14 the length of an entry if all have the
-//! same, else 0: a search then computes where an entry is and leaves the offsets alone. An entry
-//! ends where the next one begins, the last one at the end of the page, so keys need no length. The published layout reserves 1 KiB for
-//! offsets; two bytes an entry hold more. Cost of a search: `log2(entries)` key comparisons.
+//! The stride is the length of an entry if all have the same, else 0: with it a search computes where
+//! an entry is and leaves the offsets alone. An entry ends where the next one begins, the last one at
+//! the end of what is stored, so keys need no length. The published layout reserves 1 KiB for offsets;
+//! two bytes an entry hold more. Cost of a search: `log2(entries)` key comparisons.
+//!
+//! [`MetaSegment::is_sound`] looks at every offset, once for a page that was read; from then on
+//! [`MetaSegment::new`] takes them as they are, and so it does for what merges make.
 
 use std::ops::Range;
 
@@ -14,11 +19,10 @@ use runtime::prefetch;
 
 use crate::MAX_KEY_BYTES;
 use crate::effort::Effort;
-use crate::format::page::{self, HEADER_BYTES, PageKind};
+use crate::format::page::{self, HEADER_BYTES, Page, PageKind};
 use crate::format::pointer::{Pointer, PointerFormat};
 
 const OFFSET_BYTES: usize = 2;
-const STRIDE_AT: usize = 12;
 
 /// A meta segment's bytes, read as entries.
 #[derive(Clone, Copy)]
@@ -31,12 +35,35 @@ pub(crate) struct MetaSegment<'a> {
 }
 
 impl<'a> MetaSegment<'a> {
-    /// `None` if the page holds something else.
+    /// `None` if the page holds something else. The page was found sound or made by a merge.
     pub(crate) fn new(bytes: &'a [u8], format: PointerFormat) -> Option<Self> {
-        let is_meta = page::kind(bytes) == Some(PageKind::Meta);
-        let count = page::entries(bytes) as usize;
-        let stride = page::u16_at(bytes, STRIDE_AT) as usize;
-        is_meta.then_some(Self { bytes, count, stride, format })
+        let page = Page::parse(bytes)?;
+        let is_one = page.kind == PageKind::Meta && page.large as usize == format.bytes;
+        let (count, stride) = (usize::from(page.entries), usize::from(page.small));
+        is_one.then_some(Self { bytes: page.bytes, count, stride, format })
+    }
+
+    /// Whether `bytes` are a meta segment in which every entry lies where entries can be. Cost: a
+    /// look at each offset.
+    pub(crate) fn is_sound(bytes: &[u8], format: PointerFormat) -> bool {
+        let Some(segment) = MetaSegment::new(bytes, format) else { return false };
+        let base = HEADER_BYTES + segment.count * OFFSET_BYTES;
+        let lengths = format.bytes + 1..=format.bytes + MAX_KEY_BYTES;
+        if base > segment.bytes.len() || segment.count == 0 {
+            return base == segment.bytes.len();
+        }
+        if segment.stride > 0 {
+            let end = base + segment.count * segment.stride;
+            return end == segment.bytes.len() && lengths.contains(&segment.stride);
+        }
+        let mut ends = (1..segment.count).map(|i| segment.offset(i)).chain([segment.bytes.len()]);
+        let mut start = segment.offset(0);
+        start == base
+            && ends.all(|end| {
+                let length = end.wrapping_sub(start);
+                start = end;
+                lengths.contains(&length)
+            })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -158,16 +185,16 @@ impl MetaSegmentBuilder {
 
     /// The page's bytes, unsealed; the builder is empty again.
     pub(crate) fn finish(&mut self) -> Vec<u8> {
+        let (count, stride) = (self.offsets.len() as u16, self.stride());
         let base = HEADER_BYTES + self.offsets.len() * OFFSET_BYTES;
-        let mut bytes =
-            page::start(PageKind::Meta, self.offsets.len() as u16, base + self.entries.len());
-        bytes[9] = self.format.bytes as u8;
-        bytes[STRIDE_AT..STRIDE_AT + 2].copy_from_slice(&self.stride().to_le_bytes());
+        let room = base - HEADER_BYTES + self.entries.len();
+        let pointer_bytes = self.format.bytes as u32;
+        let mut bytes = page::start(PageKind::Meta, count, stride, pointer_bytes, room);
         for offset in self.offsets.drain(..) {
             bytes.extend_from_slice(&(offset + base as u16).to_le_bytes());
         }
         bytes.append(&mut self.entries);
-        bytes
+        page::finish(bytes)
     }
 }
 
@@ -183,4 +210,72 @@ pub(crate) fn most_pages(bytes: usize, payload_bytes: u32) -> u32 {
     let longest_entry = 7 + MAX_KEY_BYTES + OFFSET_BYTES;
     let filled = (payload_bytes as usize).saturating_sub(HEADER_BYTES + longest_entry).max(1);
     bytes.div_ceil(filled) as u32 + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::medium::{PageNo, Shape};
+
+    fn format(payload_bytes: u32) -> PointerFormat {
+        PointerFormat::new(&Shape {
+            payload_bytes,
+            page_bytes: payload_bytes,
+            pages_per_extent: 32,
+            extents: 24,
+            append_unit: 1,
+            parallelism: 4,
+        })
+    }
+
+    fn segment(payload_bytes: u32, key_of: impl Fn(u32) -> Vec<u8>) -> (Vec<u8>, u32) {
+        let format = format(payload_bytes);
+        let mut builder = MetaSegmentBuilder::new(format, payload_bytes);
+        let mut count = 0;
+        while builder.fits(key_of(count).len()) {
+            builder.push(&key_of(count), format.pointer(PageNo(count % 700), 0, 1, 1));
+            count += 1;
+        }
+        (builder.finish(), count)
+    }
+
+    #[test]
+    fn every_key_is_found_also_in_a_padded_page_and_in_the_largest_there_is() {
+        let even = |i: u32| format!("key{i:08}").into_bytes();
+        let uneven = |i: u32| format!("k{i:06}{}", "x".repeat(i as usize % 60)).into_bytes();
+        for payload in [1056, 8224, page::MAX_PAGE_BYTES] {
+            for (bytes, count, key_of) in [even as fn(u32) -> Vec<u8>, uneven].map(|key_of| {
+                let (bytes, count) = segment(payload, key_of);
+                (bytes, count, key_of)
+            }) {
+                let mut padded = bytes.clone();
+                padded.resize(payload as usize + 100, 0);
+                for bytes in [&bytes, &padded] {
+                    assert!(MetaSegment::is_sound(bytes, format(payload)));
+                    let segment = MetaSegment::new(bytes, format(payload)).expect("a segment");
+                    for i in 0..count {
+                        let pointer = segment.find(&key_of(i)).expect("it was pushed");
+                        assert_eq!(format(payload).locate(pointer), (PageNo(i % 700), 0));
+                    }
+                    assert_eq!(segment.find(b"zzz"), None);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn offsets_that_lead_elsewhere_are_noticed() {
+        let uneven = |i: u32| format!("k{i:06}{}", "x".repeat(i as usize % 60)).into_bytes();
+        let (bytes, _) = segment(1056, uneven);
+        let with = |at: usize, value: u16| {
+            let mut bytes = bytes.clone();
+            bytes[at..at + 2].copy_from_slice(&value.to_le_bytes());
+            MetaSegment::is_sound(&bytes, format(1056))
+        };
+        assert!(!with(24, 1000), "more entries than there is room for");
+        assert!(!with(26, 20), "a stride, though entries differ in length");
+        assert!(!with(28, 7), "pointers of another length");
+        assert!(!with(HEADER_BYTES, 0) && !with(HEADER_BYTES + 2, 60_000));
+        assert!(!MetaSegment::is_sound(&bytes[..40], format(1056)));
+    }
 }

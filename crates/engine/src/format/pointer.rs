@@ -4,6 +4,10 @@
 //! and not rounded up to pieces: two small objects may begin in one piece, and the reader tells
 //! them apart by key (docs/decisions/0003).
 //!
+//! Of an object larger than a page it also says about how many pages it takes (its *length class*), if
+//! there are numbers to spare: then a read of all of them can begin at once, and on media where one
+//! long read is cheaper than many short ones it is one.
+//!
 //! The numbers that are left over count an extent's generations. Garbage collection leaves entries
 //! behind in lower levels that point into an extent which is then used again; when such an entry is
 //! dropped, its generation tells that nothing of the extent's new contents has died.
@@ -15,6 +19,10 @@ pub(crate) const PIECE_BYTES: u32 = 512;
 
 /// Generations that can be told apart, at least.
 const MIN_GENERATIONS: u64 = 8;
+
+/// Steps of length classes for each doubling, the finest that there are numbers for. With four a
+/// read is at most a quarter too long.
+const STEPS: [u32; 3] = [4, 2, 1];
 
 /// Where an object begins, or that its key is deleted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
@@ -35,6 +43,7 @@ pub(crate) struct PointerFormat {
     pieces_per_page: u64,
     /// Pieces of the medium.
     pieces: u64,
+    classes: LengthClasses,
     /// Generations of an extent that pointers tell apart.
     generations: u64,
     /// Bytes of a stored pointer: 4 as published, more where 32 bits do not reach.
@@ -49,14 +58,24 @@ impl PointerFormat {
         let numbers = |bytes: usize| (1_u64 << (8 * bytes)) - 1;
         let bytes = (4..8).find(|bytes| pieces * MIN_GENERATIONS <= numbers(*bytes));
         let bytes = bytes.expect("a medium of 2^32 pages needs no more than 7 bytes");
-        Self { pieces_per_page, pieces, generations: numbers(bytes) / pieces, bytes }
+        // Bytes are for reaching every piece; classes take of what is left over.
+        let fits = |classes: &LengthClasses| {
+            pieces.saturating_mul(classes.count * MIN_GENERATIONS) <= numbers(bytes)
+        };
+        let most_pages = shape.pages_per_extent;
+        let classes = STEPS.map(|steps| LengthClasses::new(steps, most_pages));
+        let classes = classes.into_iter().find(fits).unwrap_or(LengthClasses::NONE);
+        let generations = numbers(bytes) / (pieces * classes.count);
+        Self { pieces_per_page, pieces, classes, generations, bytes }
     }
 
-    /// A pointer to `piece` of `page`, whose extent is in its `generation`.
-    pub(crate) fn pointer(&self, page: PageNo, piece: u32, generation: u64) -> Pointer {
+    /// A pointer to an object of `pages` pages that begins in `piece` of `page`, whose extent is in
+    /// its `generation`.
+    pub(crate) fn pointer(&self, page: PageNo, piece: u32, generation: u64, pages: u32) -> Pointer {
         debug_assert!(u64::from(piece) < self.pieces_per_page);
         let place = u64::from(page.0) * self.pieces_per_page + u64::from(piece);
-        Pointer(generation % self.generations * self.pieces + place)
+        let class = self.classes.of(pages);
+        Pointer((generation % self.generations * self.classes.count + class) * self.pieces + place)
     }
 
     pub(crate) fn locate(&self, pointer: Pointer) -> (PageNo, u32) {
@@ -66,9 +85,22 @@ impl PointerFormat {
         (page, (place % self.pieces_per_page) as u32)
     }
 
+    /// Pages that the object takes at most; `None` if the pointer does not tell.
+    pub(crate) fn most_pages(&self, pointer: Pointer) -> Option<u32> {
+        self.classes.pages_of(pointer.0 / self.pieces % self.classes.count)
+    }
+
+    /// Pages that are read for an object of `pages` pages.
+    pub(crate) fn pages_read(&self, pages: u32) -> u32 {
+        if pages <= 1 {
+            return pages;
+        }
+        self.classes.pages_of(self.classes.of(pages)).unwrap_or(pages)
+    }
+
     /// Whether `pointer` was made in `generation` of its extent.
     pub(crate) fn is_of(&self, pointer: Pointer, generation: u64) -> bool {
-        pointer.0 / self.pieces == generation % self.generations
+        pointer.0 / (self.pieces * self.classes.count) == generation % self.generations
     }
 
     /// Whether no two generations up to this one look alike.
@@ -87,6 +119,47 @@ impl PointerFormat {
         let highest = u64::MAX >> (64 - 8 * self.bytes);
         if number == highest { Pointer::TOMBSTONE } else { Pointer(number) }
     }
+}
+
+/// Classes in which object lengths are told apart, in pages: with `steps` of 4 they are 1 to 8, 10,
+/// 12, 14, 16, 20, ...: four steps from each power of two to the next.
+#[derive(Clone, Copy, Debug)]
+struct LengthClasses {
+    /// Steps for each doubling; 0 if lengths are not told apart.
+    steps: u32,
+    count: u64,
+}
+
+impl LengthClasses {
+    /// Every length looks alike.
+    const NONE: Self = Self { steps: 0, count: 1 };
+
+    /// Classes up to `most_pages`.
+    fn new(steps: u32, most_pages: u32) -> Self {
+        let below = class_sizes(steps).take_while(|pages| *pages < most_pages).count();
+        Self { steps, count: below as u64 + 1 }
+    }
+
+    /// The smallest class for objects of `pages` pages.
+    fn of(self, pages: u32) -> u64 {
+        if self.steps == 0 || pages <= 1 {
+            return 0;
+        }
+        let class = class_sizes(self.steps).take_while(|most| *most < pages).count() as u64;
+        assert!(class < self.count, "an object of {pages} pages is longer than an extent");
+        class
+    }
+
+    fn pages_of(self, class: u64) -> Option<u32> {
+        (self.steps > 0).then(|| class_sizes(self.steps).nth(class as usize))?
+    }
+}
+
+/// The pages of each class in order.
+fn class_sizes(steps: u32) -> impl Iterator<Item = u32> {
+    let doublings = (0..u32::BITS - steps.ilog2() - 1).map(move |shift| steps << shift);
+    (1..=steps)
+        .chain(doublings.flat_map(move |from| (1..=steps).map(move |i| from + from / steps * i)))
 }
 
 #[cfg(test)]
@@ -114,7 +187,7 @@ mod tests {
     fn pointers_survive_storage_and_know_their_generation() {
         let format = format(512, 16_384, 8_224);
         for generation in [0, 1, 29, 30, 31, 1_000] {
-            let pointer = format.pointer(PageNo(8_388_607), 16, generation);
+            let pointer = format.pointer(PageNo(8_388_607), 16, generation, 1);
             let mut stored = Vec::new();
             format.encode(pointer, &mut stored);
             assert_eq!(format.decode(&stored), pointer);
@@ -125,5 +198,26 @@ mod tests {
         let mut stored = Vec::new();
         format.encode(Pointer::TOMBSTONE, &mut stored);
         assert!(format.decode(&stored).is_tombstone());
+    }
+
+    #[test]
+    fn classes_are_exact_up_to_8_pages_and_at_most_a_quarter_too_long() {
+        let sizes: Vec<u32> = class_sizes(4).take(18).collect();
+        assert_eq!(sizes, [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48]);
+        assert_eq!(class_sizes(1).take(5).collect::<Vec<_>>(), [1, 2, 4, 8, 16]);
+        let small = format(64, 1024, 4096);
+        for pages in 1..=1024 {
+            let pointer = small.pointer(PageNo(5), 3, 2, pages);
+            let most = small.most_pages(pointer).expect("there are numbers for classes");
+            assert!(pages <= most && most <= pages + pages / 4, "{pages} pages are read as {most}");
+            assert_eq!(small.locate(pointer), (PageNo(5), 3));
+            assert!(small.is_of(pointer, 2) && !small.is_of(pointer, 3));
+        }
+    }
+
+    #[test]
+    fn the_paper_s_drive_has_no_numbers_left_for_classes() {
+        let format = format(512, 16_384, 8_224);
+        assert_eq!(format.most_pages(format.pointer(PageNo(1), 0, 1, 200)), None);
     }
 }

@@ -13,9 +13,11 @@ use runtime::IoClass;
 
 use crate::error::EngineError;
 use crate::format::bucket::{BucketFormat, Slot};
+use crate::format::page::PageFault;
 use crate::hash::Inner;
 use crate::hash::table::SlotNo;
 use crate::planted::Fault;
+use crate::store::changes::Changes;
 use crate::store::epochs::Guard;
 use crate::store::extents::Purpose;
 use crate::store::medium::{Medium, PageNo};
@@ -94,7 +96,10 @@ impl<M: Medium> Inner<M> {
     ) -> Result<Box<[u8]>, EngineError> {
         let _guard = self.enter();
         let image = self.store.read_page(at, class).await?;
-        let slots = self.buckets.decode(&image, page).ok_or(EngineError::Corrupt(at))?;
+        let slots = self
+            .buckets
+            .decode(&image, page)
+            .ok_or(EngineError::Corrupt(at, PageFault::Contents))?;
         Ok(slots.into())
     }
 
@@ -162,13 +167,15 @@ impl<M: Medium> Inner<M> {
         class: IoClass,
     ) {
         let places = self.store.write_segments(images, promise, class, || 1.0).await;
+        let mut changes = Changes::default();
         for (page, at) in pages.iter().zip(places) {
-            let old = self.directory.borrow_mut()[*page as usize].replace(at);
-            if let Some(old) = old {
-                self.store.extents.borrow_mut().bury_certainly(old);
+            self.store.publish_page(&mut changes, at);
+            if let Some(old) = self.directory.borrow_mut()[*page as usize].replace(at) {
+                self.store.mark_page_dead(&mut changes, old);
             }
             self.writing.borrow_mut().remove(page);
         }
+        self.store.apply(&changes);
         self.settled.notify_all();
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::dump::{read_extents, read_memtable, write_extents, write_memtables};
 use crate::format::codec::{Reader, Writer};
+use crate::format::page::StoreId;
 use crate::format::pointer::{Pointer, PointerFormat};
 use crate::hash::Inner;
 use crate::memtable::Memtable;
@@ -13,11 +14,12 @@ use crate::store::extents::Extents;
 use crate::store::medium::{Medium, PageNo, Shape};
 
 /// Tells the dump from those of LSM-trees, too.
-const VERSION: u32 = 0x4841_0001;
+const VERSION: u32 = 0x4841_0002;
 const NOWHERE: u32 = u32::MAX;
 
 /// What a dump restores.
 pub(crate) struct Restored {
+    pub id: StoreId,
     pub sequence: u64,
     pub memtable: Memtable,
     pub uprooted: BTreeMap<Box<[u8]>, Pointer>,
@@ -34,9 +36,10 @@ impl<M: Medium> Inner<M> {
     pub(crate) fn dump(&self) -> Vec<u8> {
         let mut out = Writer::default();
         out.u32(VERSION);
-        out.u64(self.sequence.get());
+        out.u64(self.store.id.get().0);
+        out.u64(self.front.sequence.get());
         let with_frozen = !self.store.planted.has(Fault::DumpWithoutFrozen);
-        write_memtables(&mut out, &self.memtables.borrow(), with_frozen);
+        write_memtables(&mut out, &self.front.memtables.borrow(), with_frozen);
         let uprooted = self.uprooted.borrow();
         out.u32(uprooted.len() as u32);
         for (key, pointer) in &*uprooted {
@@ -78,6 +81,7 @@ pub(crate) fn restore(
 ) -> Option<Restored> {
     let input = &mut Reader::new(bytes);
     (input.u32()? == VERSION).then_some(())?;
+    let id = StoreId(input.u64()?);
     let sequence = input.u64()?;
     let memtable = read_memtable(input)?;
     let mut uprooted = BTreeMap::new();
@@ -96,6 +100,7 @@ pub(crate) fn restore(
         .collect::<Option<Vec<_>>>()?;
     let extents = read_extents(input, shape)?;
     input.is_at_end().then_some(Restored {
+        id,
         sequence,
         memtable,
         uprooted,

@@ -7,6 +7,7 @@ use crate::effort::Effort;
 use crate::error::EngineError;
 use crate::format::bucket::Slot;
 use crate::format::data_page::{self, Found};
+use crate::format::page::PageFault;
 use crate::format::pointer::Pointer;
 use crate::hash::Inner;
 use crate::hash::key_hash::KeyHash;
@@ -85,7 +86,7 @@ impl<M: Medium> Inner<M> {
     }
 
     fn in_memtables(&self, key: &[u8]) -> Option<Entry> {
-        self.memtables.borrow().get(key).map(|(_, entry)| entry)
+        self.front.memtables.borrow().get(key).map(|(_, entry)| entry)
     }
 
     /// The next slot with the signature of the key; its page is in memory until the next await.
@@ -145,18 +146,19 @@ impl<M: Medium> Inner<M> {
         cpu.cores.spend(cpu.costs.of(effort)).await;
         match data_page::find(image.bytes(), piece, key) {
             Some(Found::Whole(value)) => Ok(Some(Some(value))),
-            Some(Found::Large(_)) if !wants_value => Ok(Some(None)),
-            Some(Found::Large(head)) => {
-                let value = self.store.read_large(page, head, class, flash_reads).await?;
+            Some(Found::Large(..)) if !wants_value => Ok(Some(None)),
+            Some(Found::Large(head, pages)) => {
+                let value = self.store.read_large(page, head, pages, class, flash_reads).await?;
                 Ok(Some(Some(value)))
             }
             None if has_object_at(&image, piece) => Ok(None),
-            None => Err(EngineError::Corrupt(page)),
+            None => Err(EngineError::Corrupt(page, PageFault::Contents)),
         }
     }
 }
 
 /// Whether some object begins in `piece`. If none does, the page is not what the table says it is.
 fn has_object_at(image: &PageImage, piece: u32) -> bool {
-    data_page::objects(image.bytes()).iter().any(|(begins, _)| *begins == piece)
+    let objects = data_page::objects(image.bytes());
+    objects.iter().flatten().any(|(begins, _)| *begins == piece)
 }

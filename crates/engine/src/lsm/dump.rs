@@ -11,6 +11,7 @@ use runtime::PageImage;
 
 use crate::dump::{read_extents, read_memtable, write_extents, write_memtables};
 use crate::format::codec::{Reader, Writer};
+use crate::format::page::StoreId;
 use crate::lsm::Inner;
 use crate::lsm::filter::Filter;
 use crate::lsm::level::{Location, NamedSegment, Segment};
@@ -22,10 +23,11 @@ use crate::sizing::{LevelPlan, PlannedMemory};
 use crate::store::extents::Extents;
 use crate::store::medium::{Medium, PageNo, Shape};
 
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// What a dump restores.
 pub(crate) struct Restored {
+    pub id: StoreId,
     pub sequence: u64,
     pub memtable: Memtable,
     pub plan: LevelPlan,
@@ -39,9 +41,10 @@ impl<M: Medium> Inner<M> {
     pub(crate) fn dump(&self) -> Vec<u8> {
         let mut out = Writer::default();
         out.u32(VERSION);
-        out.u64(self.sequence.get());
+        out.u64(self.store.id.get().0);
+        out.u64(self.front.sequence.get());
         let with_frozen = !self.store.planted.has(Fault::DumpWithoutFrozen);
-        write_memtables(&mut out, &self.memtables.borrow(), with_frozen);
+        write_memtables(&mut out, &self.front.memtables.borrow(), with_frozen);
         write_plan(&mut out, &self.plan.borrow());
         write_levels(&mut out, &self.version.borrow());
         write_extents(&mut out, &self.store.extents_after_a_cut());
@@ -62,6 +65,7 @@ pub(crate) fn restore(
 ) -> Option<Restored> {
     let input = &mut Reader::new(bytes);
     (input.u32()? == VERSION).then_some(())?;
+    let id = StoreId(input.u64()?);
     let sequence = input.u64()?;
     let memtable = read_memtable(input)?;
     let plan = read_plan(input, empty.levels().len())?;
@@ -72,7 +76,15 @@ pub(crate) fn restore(
         .iter()
         .map(|_| input.string().map(Into::into))
         .collect::<Option<Vec<_>>>()?;
-    input.is_at_end().then_some(Restored { sequence, memtable, plan, version, extents, cursors })
+    input.is_at_end().then_some(Restored {
+        id,
+        sequence,
+        memtable,
+        plan,
+        version,
+        extents,
+        cursors,
+    })
 }
 
 fn write_plan(out: &mut Writer, plan: &LevelPlan) {

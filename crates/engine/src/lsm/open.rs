@@ -5,6 +5,7 @@ use std::rc::Rc;
 use runtime::Handle;
 
 use crate::error::OpenError;
+use crate::format::page::StoreId;
 use crate::lsm::accelerator::Accelerator;
 use crate::lsm::{Engine, dump, sizing_input};
 use crate::options::{MergeBy, Options, Surroundings};
@@ -29,6 +30,9 @@ pub struct Setup<M> {
     pub accelerator: Option<Accelerator>,
     /// A deliberate bug, for tests of the tests.
     pub planted: Planted,
+    /// The identity of a new store, which stands in each of its pages. A store that is recovered has
+    /// the one it was made with.
+    pub id: StoreId,
 }
 
 impl<M: Medium> Engine<M> {
@@ -54,9 +58,10 @@ impl<M: Medium> Engine<M> {
         let restored = dump::restore(dump, inner.store.shape, &empty, &inner.pool);
         let restored = restored.ok_or(OpenError::BadDump)?;
         restored.version.assert_consistent();
-        inner.sequence.set(restored.sequence);
+        inner.store.id.set(restored.id);
+        inner.front.sequence.set(restored.sequence);
         *inner.plan.borrow_mut() = restored.plan;
-        *inner.memtables.borrow().active.borrow_mut() = restored.memtable;
+        *inner.front.memtables.borrow().active.borrow_mut() = restored.memtable;
         inner.account(&restored.version);
         *inner.version.borrow_mut() = Rc::new(restored.version);
         *inner.store.extents.borrow_mut() = restored.extents;
@@ -89,14 +94,14 @@ impl<M: Medium> Engine<M> {
     }
 
     fn build(setup: Setup<M>) -> Result<Self, OpenError> {
-        let Setup { handle, medium, options, surroundings, cpu, accelerator, planted } = setup;
+        let Setup { handle, medium, options, surroundings, cpu, accelerator, planted, id } = setup;
         let problems = options.problems();
         assert!(problems.is_empty(), "options were not checked: {}", problems.join("; "));
         let accelerator = match options.merge {
             MergeBy::Cpu => None,
             MergeBy::Accelerator => Some(accelerator.ok_or(OpenError::NoAccelerator)?),
         };
-        let store = PageStore::new(handle, medium, cpu, planted);
+        let store = PageStore::new(handle, medium, cpu, planted, id);
         let input = sizing_input(&options, &surroundings, &store.shape, store.format);
         let plan = plan(&input, options.level_sizing, options.pinned_levels);
         let (needed, available) = (plan.memory.total(), surroundings.index_dram_bytes);

@@ -31,7 +31,7 @@ impl<M: Medium> Inner<M> {
         flash_reads: &mut u32,
     ) -> Result<Located, EngineError> {
         let mut effort = Effort { memtables: 1, ..Effort::default() };
-        let in_memtable = self.memtables.borrow().get(key);
+        let in_memtable = self.front.memtables.borrow().get(key);
         if let Some((_, entry)) = in_memtable {
             self.store.cpu.cores.spend(work + self.store.cpu.costs.of(effort)).await;
             return Ok(Located::Memory(entry));
@@ -65,7 +65,8 @@ impl<M: Medium> Inner<M> {
 
     pub(crate) fn read_bound(&self, key_len: usize, value_len: u32) -> u32 {
         let payload = self.store.shape.payload_bytes;
-        self.unpinned_levels() + data_page::pages_of(payload, key_len, value_len)
+        let pages = data_page::pages_of(payload, key_len, value_len);
+        self.unpinned_levels() + self.store.format.pages_read(pages)
     }
 
     /// Levels that are not in memory altogether: each may cost a Get a read.
@@ -84,8 +85,8 @@ impl<M: Medium> Inner<M> {
         unpinned: u32,
     ) {
         let payload = self.store.shape.payload_bytes;
-        let bound =
-            unpinned + value.map_or(0, |v| data_page::pages_of(payload, key.len(), v.len()));
+        let pages = value.map_or(0, |v| data_page::pages_of(payload, key.len(), v.len()));
+        let bound = unpinned + self.store.format.pages_read(pages);
         assert!(
             flash_reads <= bound,
             "a Get took {flash_reads} flash reads, the design promises {bound}"

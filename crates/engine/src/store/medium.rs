@@ -85,6 +85,15 @@ pub trait Medium: 'static {
         class: IoClass,
     ) -> impl Future<Output = Result<PageImage, Unreadable>> + use<Self>;
 
+    /// Reads `pages` pages of one extent, of which the last ones may never have been written. One
+    /// long read where the medium has such.
+    fn read_run(
+        &self,
+        first: PageNo,
+        pages: u32,
+        class: IoClass,
+    ) -> impl Future<Output = Vec<Result<PageImage, Unreadable>>> + use<Self>;
+
     /// A client waits now for `page`, which is being read as a prefetch. Does nothing if it is not.
     fn hurry(&self, page: PageNo);
 

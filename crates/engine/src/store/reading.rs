@@ -7,7 +7,7 @@ use crate::error::EngineError;
 use crate::format::data_page::{self, Found};
 use crate::format::meta_segment::MetaSegment;
 use crate::format::object::ObjectHead;
-use crate::format::page;
+use crate::format::page::{self, Identity, PageFault};
 use crate::format::pointer::Pointer;
 use crate::planted::Fault;
 use crate::store::PageStore;
@@ -21,7 +21,7 @@ impl<M: Medium> PageStore<M> {
         } else {
             self.medium.read(page, class).await
         };
-        read.map_err(|_| EngineError::Corrupt(page))
+        read.map_err(unreadable)
     }
 
     /// Reads a page, or joins a read of it. Whoever joins a prefetch on demand makes it urgent.
@@ -49,8 +49,18 @@ impl<M: Medium> PageStore<M> {
         page: PageNo,
         image: PageImage,
     ) -> Result<PageImage, EngineError> {
-        let is_intact = page::is_intact(&image, page) || self.planted.has(Fault::SkipChecksum);
-        if is_intact { Ok(image) } else { Err(EngineError::Corrupt(page)) }
+        match page::check(&image, self.identity(page)) {
+            Err(fault) if !self.planted.has(Fault::SkipChecksum) => {
+                Err(EngineError::Corrupt(page, fault))
+            }
+            _ => Ok(image),
+        }
+    }
+
+    /// What `page` has to say of itself.
+    pub(crate) fn identity(&self, page: PageNo) -> Identity {
+        let generation = self.extents.borrow().generation(page);
+        Identity { page, generation, store: self.id.get() }
     }
 
     /// Reads a page that must be a meta segment.
@@ -69,10 +79,9 @@ impl<M: Medium> PageStore<M> {
         page: PageNo,
         read: Result<PageImage, Unreadable>,
     ) -> Result<PageImage, EngineError> {
-        let image = read.map_err(|_| EngineError::Corrupt(page))?;
-        let image = self.check_page(page, image)?;
-        let is_meta = MetaSegment::new(image.bytes(), self.format).is_some();
-        if is_meta { Ok(image) } else { Err(EngineError::Corrupt(page)) }
+        let image = self.check_page(page, read.map_err(unreadable)?)?;
+        let is_meta = MetaSegment::is_sound(image.bytes(), self.format);
+        if is_meta { Ok(image) } else { Err(EngineError::Corrupt(page, PageFault::Contents)) }
     }
 
     /// Reads the value that `pointer` says `key` has.
@@ -83,9 +92,38 @@ impl<M: Medium> PageStore<M> {
         class: IoClass,
         flash_reads: &mut u32,
     ) -> Result<Value, EngineError> {
-        let image = self.read_page(self.format.locate(pointer).0, class).await?;
+        let (page, _) = self.format.locate(pointer);
+        if let Some(pages @ 2..) = self.format.most_pages(pointer) {
+            return self.read_run_of(key, page, pages, class, flash_reads).await;
+        }
+        let image = self.read_page(page, class).await?;
         *flash_reads += 1;
         self.value_in(&image, key, pointer, class, flash_reads).await
+    }
+
+    /// Reads a large value of at most `pages` pages at once.
+    async fn read_run_of(
+        &self,
+        key: &[u8],
+        first: PageNo,
+        pages: u32,
+        class: IoClass,
+        flash_reads: &mut u32,
+    ) -> Result<Value, EngineError> {
+        let left = self.shape.pages_per_extent - first.0 % self.shape.pages_per_extent;
+        let mut images = self.medium.read_run(first, pages.min(left), class).await.into_iter();
+        *flash_reads += images.len() as u32;
+        let image = images.next().expect("the page itself was read").map_err(unreadable)?;
+        let image = self.check_page(first, image)?;
+        let Some(Found::Large(head, pages)) = data_page::find(image.bytes(), 0, key) else {
+            return Err(EngineError::Corrupt(first, PageFault::Contents));
+        };
+        // What was read beyond the object, and may not even be there, is nobody's.
+        let tails = (1..pages).zip(images).map(|(number, read)| {
+            let page = PageNo(first.0 + number);
+            Ok((number, self.check_page(page, read.map_err(unreadable)?)?))
+        });
+        self.joined(first, head, pages, &tails.collect::<Result<Vec<_>, EngineError>>()?)
     }
 
     /// Reads a page, sharing the read with whoever needs it at the same time, and checks it.
@@ -95,7 +133,7 @@ impl<M: Medium> PageStore<M> {
         class: IoClass,
     ) -> Result<PageImage, EngineError> {
         let read = self.share(page, class).await;
-        self.check_page(page, read.map_err(|_| EngineError::Corrupt(page))?)
+        self.check_page(page, read.map_err(unreadable)?)
     }
 
     /// The value that `pointer` says `key` has in a page that was read; a large one's further pages
@@ -111,8 +149,10 @@ impl<M: Medium> PageStore<M> {
         let (page, piece) = self.format.locate(pointer);
         match data_page::find(image.bytes(), piece, key) {
             Some(Found::Whole(value)) => Ok(value),
-            Some(Found::Large(head)) => self.read_large(page, head, class, flash_reads).await,
-            None => Err(EngineError::Corrupt(page)),
+            Some(Found::Large(head, pages)) => {
+                self.read_large(page, head, pages, class, flash_reads).await
+            }
+            None => Err(EngineError::Corrupt(page, PageFault::Contents)),
         }
     }
 
@@ -146,40 +186,69 @@ impl<M: Medium> PageStore<M> {
             .collect();
         let mut batch = Vec::with_capacity(reads.len());
         for (page, read) in reads {
-            let image = read.await.map_err(|_| EngineError::Corrupt(page))?;
+            let image = read.await.map_err(unreadable)?;
             batch.push((page, self.check_page(page, image)?));
         }
         Ok(batch)
     }
 
-    /// Reads the further pages of a large value, all at once.
+    /// Reads the further pages of a large value, all at once: `pages` hold the object.
     pub(crate) async fn read_large(
         &self,
         first: PageNo,
         head: ObjectHead<'_>,
+        pages: u32,
         class: IoClass,
         flash_reads: &mut u32,
     ) -> Result<Value, EngineError> {
-        let payload = self.shape.payload_bytes;
-        let pages = data_page::pages_of_large(payload, head.key.len(), head.value_len);
-        let tails: Vec<_> =
+        let in_place = first.0 % self.shape.pages_per_extent;
+        if !self.can_have(&head, pages) || in_place + pages > self.shape.pages_per_extent {
+            return Err(EngineError::Corrupt(first, PageFault::Contents));
+        }
+        let reads: Vec<_> =
             (1..pages).map(|number| self.medium.read(PageNo(first.0 + number), class)).collect();
-        let mut bytes = head.first_part().to_vec();
-        for (number, tail) in (1..).zip(tails) {
+        let mut tails = Vec::with_capacity(reads.len());
+        for (number, tail) in (1..).zip(reads) {
             let page = PageNo(first.0 + number);
-            let image = tail.await.map_err(|_| EngineError::Corrupt(page))?;
+            let image = tail.await.map_err(unreadable)?;
             *flash_reads += 1;
-            let image = self.check_page(page, image)?;
-            let part = data_page::tail_part(image.bytes(), number);
-            bytes.extend_from_slice(part.ok_or(EngineError::Corrupt(page))?);
+            tails.push((number, self.check_page(page, image)?));
         }
-        if head.is_synthetic {
-            return head.value().ok_or(EngineError::Corrupt(first));
-        }
-        if bytes.len() == head.value_len as usize {
-            Ok(Value::from_bytes(&bytes))
-        } else {
-            Err(EngineError::Corrupt(first))
-        }
+        self.joined(first, head, pages, &tails)
     }
+
+    /// Whether an object takes as many pages as its first one says.
+    fn can_have(&self, head: &ObjectHead<'_>, pages: u32) -> bool {
+        pages == data_page::pages_of(self.shape.payload_bytes, head.key.len(), head.value_len)
+    }
+
+    /// The value of an object from all of its pages.
+    fn joined(
+        &self,
+        first: PageNo,
+        head: ObjectHead<'_>,
+        pages: u32,
+        tails: &[(u32, PageImage)],
+    ) -> Result<Value, EngineError> {
+        let is_all = self.can_have(&head, pages) && tails.len() + 1 == pages as usize;
+        let parts: Option<Vec<&[u8]>> = tails.iter().filter(|_| is_all).map(part_of).collect();
+        let value = parts.filter(|_| is_all).and_then(|parts| head.value_with(&parts));
+        value.ok_or(EngineError::Corrupt(first, PageFault::Contents))
+    }
+
+    /// A pointer to an object that was read in `page`.
+    pub(crate) fn pointer_to(&self, page: PageNo, piece: u32, head: &ObjectHead<'_>) -> Pointer {
+        let payload = self.shape.payload_bytes;
+        let pages = data_page::pages_of(payload, head.key.len(), head.value_len);
+        self.format.pointer(page, piece, self.extents.borrow().generation(page), pages)
+    }
+}
+
+/// What a further page holds of a large object.
+fn part_of((number, image): &(u32, PageImage)) -> Option<&[u8]> {
+    data_page::tail_part(image.bytes(), *number)
+}
+
+fn unreadable(Unreadable(page): Unreadable) -> EngineError {
+    EngineError::Corrupt(page, PageFault::Unreadable)
 }

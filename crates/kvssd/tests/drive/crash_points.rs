@@ -8,11 +8,16 @@ use runtime::{Nanos, Rng, Runtime};
 use kvssd::DriveOptions;
 
 use crate::harness::{Machine, small_options};
-use crate::trial::{Shape, World, check_all, start_clients};
+use crate::names::Names;
+use crate::shape::Shape;
+use crate::trial::{check_all, start_clients};
+use crate::world::World;
+
+const SESSION: Nanos = Nanos::from_millis(30);
 
 /// Few keys and a short run, but on a full memtable every few commands.
 fn shape_of(shape: Shape) -> Shape {
-    Shape { keys: 160, is_filled: false, scanners: 0, session: Nanos::from_millis(30), ..shape }
+    Shape { keys: 160, is_filled: false, scanners: 0, ..shape }
 }
 
 fn options_of(shape: &Shape) -> DriveOptions {
@@ -23,10 +28,10 @@ fn options_of(shape: &Shape) -> DriveOptions {
 /// is within the session.
 fn run_to(shape: &Shape, operations: u64) -> Option<(Machine, std::rc::Rc<World>)> {
     let machine = Machine::format(11, &shape.device, options_of(shape));
-    let world = World::new(shape.keys);
+    let world = World::new(shape.keys, Names::Usual);
     start_clients(&machine, &world, shape, &mut Rng::new(12));
     let (flash, handle) = (machine.drive.flash().clone(), machine.rt.handle());
-    let end = shape.session;
+    let end = SESSION;
     machine.rt.run_until_true(|| flash.submitted() >= operations || handle.now() > end);
     (flash.submitted() >= operations).then_some((machine, world))
 }
@@ -47,7 +52,7 @@ fn cut_at_every_operation(shape: &Shape) {
         let Some((machine, world)) = run_to(shape, operations) else { break };
         let off = machine.power_cut(&mut Rng::new(operations));
         let machine = Machine::recover(operations, &shape.device, options_of(shape), off.array);
-        check_all(&machine, &world, shape.keys)
+        check_all(&machine, &world)
             .unwrap_or_else(|error| panic!("power cut at device operation {operations}: {error}"));
         points = operations;
     }
@@ -84,7 +89,7 @@ fn cut_in_every_recovery(shape: &Shape) {
         let (array, _) = watched.power_cut(&mut Rng::new(operations));
         drop(rt);
         let machine = Machine::recover(7, &shape.device, options_of(shape), array);
-        check_all(&machine, &world, shape.keys)
+        check_all(&machine, &world)
             .unwrap_or_else(|error| panic!("second cut at operation {operations}: {error}"));
         points = operations;
     }

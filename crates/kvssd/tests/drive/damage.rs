@@ -6,11 +6,12 @@ use runtime::Rng;
 
 use kvssd::{DeviceProfile, DriveOptions};
 
+use crate::complaint::{Complaint, Kind};
 use crate::harness::{Machine, for_hash, small_device, small_hash_options, with_fault};
 
 const KEYS: u64 = 600;
 /// Enough for every level, and for collections as soon as more is written.
-const MANY: u64 = 2_400;
+const MANY: u64 = 2_300;
 
 fn key(i: u64) -> Vec<u8> {
     format!("key{i:08}").into_bytes()
@@ -22,7 +23,7 @@ fn value(i: u64) -> Value {
 
 /// Fills a drive, flips bits in random pages, and reads everything. `Err` if a read returned
 /// something that was never written.
-pub(crate) fn damage_is_caught(seed: u64, fault: Option<engine::Fault>) -> Result<(), String> {
+pub(crate) fn damage_is_caught(seed: u64, fault: Option<engine::Fault>) -> Result<(), Complaint> {
     damage_is_caught_by(seed, &small_device(), with_fault(fault))
 }
 
@@ -30,7 +31,7 @@ fn damage_is_caught_by(
     seed: u64,
     device: &DeviceProfile,
     options: DriveOptions,
-) -> Result<(), String> {
+) -> Result<(), Complaint> {
     let machine = Machine::format(seed, device, options);
     let drive = machine.drive.clone();
     machine.rt.block_on(async move {
@@ -50,10 +51,17 @@ fn damage_is_caught_by(
             match drive.retrieve(&key(i), u32::MAX).await {
                 Ok(found) if found.value == value(i) => {}
                 Err(Status::UnrecoveredError) => damaged += 1,
-                other => return Err(format!("key {i}: {other:?}")),
+                Ok(found) => {
+                    let text = format!("key {i} has {:?}", found.value);
+                    return Err(Complaint::new(Kind::Foreign, text));
+                }
+                Err(status) => return Err(Complaint::of_status(status, &format!("key {i}"))),
             }
         }
-        if damaged == 0 { Err("no damage was seen".to_owned()) } else { Ok(()) }
+        match damaged {
+            0 => Err(Complaint::new(Kind::Unnoticed, "no damage was seen")),
+            _ => Ok(()),
+        }
     })
 }
 
@@ -95,8 +103,8 @@ fn damage_all(drive: &KvDrive, target: Target) {
     for page in (0..pages).map(flash::PageAddress) {
         drive.flash().with_array(|array| {
             let Ok(image) = array.read(page) else { return };
-            let is_index = image.bytes().get(8).is_some_and(|kind| INDEX_KINDS.contains(kind));
-            let is_reserved = image.bytes().len() < 16;
+            let is_index = image.bytes().get(22).is_some_and(|kind| INDEX_KINDS.contains(kind));
+            let is_reserved = image.bytes().len() < 32;
             if !is_reserved && is_index == matches!(target, Target::Index) {
                 array.flip_bit(page, 77);
             }

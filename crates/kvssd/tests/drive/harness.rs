@@ -2,9 +2,11 @@
 //! thousand commands.
 
 use engine::{Engine, HashOptions, Options, Planted};
-use flash::{Flash, NandArray};
-use kvssd::{DeviceProfile, DriveOptions, IndexOptions, KvDrive, PoweredOff, RawFlash};
-use runtime::{Rng, Runtime};
+use flash::{CutReport, Flash, NandArray};
+use kvssd::{
+    DeviceProfile, DriveOptions, IndexOptions, KvDrive, PoweredOff, RawFlash, RecoverError,
+};
+use runtime::{JoinHandle, Rng, Runtime};
 
 /// 2 channels x 2 dies x 32 blocks x 8 pages of 1 KiB: 32 superblocks of 32 KiB.
 pub(crate) fn small_device() -> DeviceProfile {
@@ -15,6 +17,7 @@ pub(crate) fn small_device() -> DeviceProfile {
     geometry.blocks_per_plane = 32;
     geometry.pages_per_block = 8;
     geometry.page_bytes = 1024;
+    geometry.spare_bytes = 48; // what header and directory take beyond a page of the paper
     geometry.transfer_bytes = 1100;
     device.flash.timing.program_us = vec![300.0, 500.0];
     device.flash.timing.erase_us = 900.0;
@@ -117,13 +120,52 @@ impl Machine {
         options: DriveOptions,
         array: NandArray,
     ) -> Self {
+        Comeback::begin(seed, device, options, array).finish()
+    }
+}
+
+/// A drive on its way up, and the runtime it runs in.
+pub(crate) struct Comeback {
+    rt: Runtime,
+    flash: Flash,
+    recovering: JoinHandle<Result<KvDrive, RecoverError>>,
+}
+
+impl Comeback {
+    pub(crate) fn begin(
+        seed: u64,
+        device: &DeviceProfile,
+        options: DriveOptions,
+        array: NandArray,
+    ) -> Self {
         let rt = Runtime::new(seed);
-        let handle = rt.handle();
-        let flash = Flash::new(handle.clone(), &device.flash, array);
-        let device = device.clone();
-        let recovered =
-            rt.block_on(async move { KvDrive::recover(&handle, &device, options, flash).await });
+        let flash = Flash::new(rt.handle(), &device.flash, array);
+        let (handle, device, watched) = (rt.handle(), device.clone(), flash.clone());
+        let recovering = rt.handle().spawn("recovery", async move {
+            KvDrive::recover(&handle, &device, options, watched).await
+        });
+        Self { rt, flash, recovering }
+    }
+
+    pub(crate) fn finish(self) -> Machine {
+        let Self { rt, recovering, .. } = self;
+        let recovered = rt.block_on(recovering);
         let drive = recovered.unwrap_or_else(|error| panic!("recovery failed: {error}"));
-        Self { rt, drive }
+        Machine { rt, drive }
+    }
+
+    /// Goes on until the flash was given that many operations. False if the drive is up before.
+    pub(crate) fn run_to(&self, operations: u64) -> bool {
+        let is_there = || self.flash.submitted() >= operations;
+        self.rt.run_until_true(|| self.recovering.is_finished() || is_there());
+        !self.recovering.is_finished()
+    }
+
+    /// A power cut. Before the drive takes commands the dump that it came from still holds.
+    pub(crate) fn power_cut(self, rng: &mut Rng) -> (NandArray, CutReport) {
+        let Some(recovered) = self.recovering.take() else { return self.flash.power_cut(rng) };
+        let drive = recovered.unwrap_or_else(|error| panic!("recovery failed: {error}"));
+        let off = drive.power_cut(rng);
+        (off.array, off.cut)
     }
 }

@@ -40,7 +40,7 @@ fn iterators_of_one_version_cost_no_more_than_one_of_them() {
     let iterators = IteratorOptions { buffer_bytes: 0, ..PLAIN };
     on_a_drive(&small_device(), iterators, async |drive, handle| {
         let engine = tree(&drive).clone();
-        store(&drive, 0..300, 0).await;
+        store(&drive, 0..400, 0).await;
         drive.settle().await;
         let mut open = vec![create(&drive).await];
         let one = engine.snapshot_memory();
@@ -53,7 +53,7 @@ fn iterators_of_one_version_cost_no_more_than_one_of_them() {
             open.push(create(&drive).await);
         }
         assert_eq!(engine.snapshot_memory(), changed, "what they share is counted once");
-        store(&drive, 0..300, 2).await;
+        store(&drive, 0..400, 2).await;
         drive.settle().await;
         let rewritten = engine.snapshot_memory();
         assert!(rewritten.descriptors > 2 * changed.descriptors, "{rewritten:?} after {changed:?}");
@@ -181,7 +181,7 @@ fn each_snapshot_shows_the_extents_that_it_keeps() {
 #[test]
 fn while_the_oldest_snapshot_is_still_read_no_other_expires_for_it() {
     let mut device = small_device();
-    device.dram.iterator_bytes = 2 * PLAIN.buffer_bytes + (12 << 10);
+    device.dram.iterator_bytes = 2 * PLAIN.buffer_bytes + (24 << 10);
     let mut options = with_iterators(PLAIN);
     // Levels in memory that are rewritten as a whole: a compaction leaves much memory to snapshots.
     tree_of(&mut options).pinned_levels = None;

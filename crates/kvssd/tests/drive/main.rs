@@ -5,7 +5,9 @@
 //! them than the default.
 
 mod accelerator;
+mod client;
 mod commands;
+mod complaint;
 mod crash_points;
 mod damage;
 mod filters;
@@ -13,8 +15,12 @@ mod harness;
 mod iterator_memory;
 mod iterators;
 mod model;
+mod names;
 mod planted;
 mod reading_ahead;
 mod scanner;
 mod script;
+mod shape;
+mod tally;
 mod trial;
+mod world;

@@ -5,7 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use engine::Fault;
 
 use crate::damage::damage_is_caught;
-use crate::trial::{Shape, run_trial};
+use crate::shape::Shape;
+use crate::trial::run_trial;
 
 /// Seeds within which a fault must show.
 const WITHIN: u64 = 200;
@@ -31,7 +32,7 @@ fn complaint(seed: u64, fault: Fault) -> Option<String> {
     }));
     match outcome {
         Ok(Ok(())) => None,
-        Ok(Err(complaint)) => Some(complaint),
+        Ok(Err(complaint)) => Some(complaint.to_string()),
         Err(panic) => Some(match panic.downcast_ref::<String>() {
             Some(text) => format!("panic: {text}"),
             None => "panic".to_owned(),

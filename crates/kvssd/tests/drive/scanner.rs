@@ -7,7 +7,8 @@ use engine::Value;
 use kvssd::{IteratorHandle, KvDrive, Pair, Status};
 use runtime::{Handle, Nanos, Rng};
 
-use crate::trial::{World, is_same, key_name};
+use crate::complaint::{Complaint, Kind, is_same};
+use crate::world::World;
 
 /// Reads snapshots for ever.
 pub(crate) struct Scanner {
@@ -16,7 +17,6 @@ pub(crate) struct Scanner {
     pub world: Rc<World>,
     pub rng: RefCell<Rng>,
     pub number: usize,
-    pub keys: usize,
 }
 
 /// What a snapshot may hold, by key in key order.
@@ -47,7 +47,7 @@ impl Scanner {
                 match status {
                     Status::SnapshotTooOld => self.world.count_expired(),
                     Status::IteratorMemory | Status::TooManyIterators => {}
-                    other => self.world.complain(format!("scan: {other}")),
+                    other => self.world.complain_of(Complaint::of_status(other, "scan")),
                 }
             }
             self.pause(2_000_000).await;
@@ -73,16 +73,17 @@ impl Scanner {
             self.drive.destroy_iterator(handle).await?;
             let stale = self.drive.next(handle).await;
             if stale != Err(Status::InvalidIterator) {
-                self.world.complain(format!("a destroyed iterator answered {stale:?}"));
+                let text = format!("a destroyed iterator answered {stale:?}");
+                self.world.complain(Kind::Iterator, text);
             }
         }
         outcome
     }
 
     fn expected(&self, before: &[usize]) -> Expected {
-        let mut keys: Vec<Possible> = (0..self.keys)
+        let mut keys: Vec<Possible> = (0..self.world.keys())
             .map(|key| Possible {
-                name: key_name(key),
+                name: self.world.names.of(key),
                 values: self.world.values_since(key, before[key]),
             })
             .collect();
@@ -92,7 +93,7 @@ impl Scanner {
 
     fn random_name(&self) -> Vec<u8> {
         let mut rng = self.rng.borrow_mut();
-        let name = key_name(rng.below(self.keys as u64) as usize);
+        let name = self.world.names.of(rng.below(self.world.keys() as u64) as usize);
         let cut = rng.below(name.len() as u64) as usize;
         name[..name.len() - cut / 2].to_vec()
     }
@@ -168,7 +169,7 @@ impl Scanner {
             Err(other) => return Err(other),
         };
         Ok(complaint.unwrap_or_else(|complaint| {
-            self.world.complain(complaint);
+            self.world.complain(Kind::Iterator, complaint);
             true
         }))
     }

@@ -1,0 +1,153 @@
+//! A client that does a bit of everything.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use engine::Value;
+use kvssd::{KvDrive, Status, StoreMode};
+use runtime::{Handle, Nanos, Rng};
+
+use crate::complaint::{Complaint, Kind};
+use crate::world::World;
+
+/// Writes keys of its own, so that their histories are in order; reads any key.
+pub(crate) struct Client {
+    pub drive: KvDrive,
+    pub handle: Handle,
+    pub world: Rc<World>,
+    pub rng: RefCell<Rng>,
+    pub number: usize,
+    pub clients: usize,
+    /// Bytes of the longest values but for rare ones.
+    pub usual_value: u32,
+    /// Bytes of the longest values.
+    pub longest_value: u32,
+    pub is_filling: bool,
+}
+
+impl Client {
+    pub(crate) async fn run(self) {
+        let keys = self.world.keys();
+        if self.is_filling {
+            for key in (self.number..keys).step_by(self.clients) {
+                self.world.count_command(self.number);
+                self.store(key, StoreMode::Upsert).await;
+            }
+        }
+        loop {
+            self.world.count_command(self.number);
+            let (dice, key) = {
+                let mut rng = self.rng.borrow_mut();
+                (rng.below(100), random_key(keys, &mut rng))
+            };
+            let own = key - key % self.clients + self.number;
+            let own = if own < keys { own } else { self.number };
+            match dice {
+                0..60 => self.store(own, StoreMode::Upsert).await,
+                60..64 => self.store(own, StoreMode::MustExist).await,
+                64..68 => self.store(own, StoreMode::MustNotExist).await,
+                68..75 => self.delete(own).await,
+                75..97 => self.retrieve(key).await,
+                97..99 => self.exist(key).await,
+                _ => {
+                    let pause = self.rng.borrow_mut().below(3_000_000);
+                    self.handle.sleep(Nanos(pause)).await;
+                }
+            }
+        }
+    }
+
+    fn random_value(&self) -> Value {
+        let rng = &mut *self.rng.borrow_mut();
+        let (usual, longest) = (u64::from(self.usual_value), u64::from(self.longest_value));
+        let len = match rng.below(40) {
+            0 => 0,
+            // About a page.
+            1 => (900 + rng.below(300)).min(longest),
+            2 => rng.below(longest + 1),
+            _ => rng.below(usual),
+        };
+        let synthetic = Value::Synthetic { seed: rng.next_u64(), len: len as u32 };
+        if rng.chance(0.5) { synthetic } else { Value::Bytes(synthetic.to_bytes()) }
+    }
+
+    async fn store(&self, key: usize, mode: StoreMode) {
+        let value = self.random_value();
+        // Nobody knows how a condition turns out on a key that a power cut left open.
+        let exists = self.world.exists(key);
+        let mode = if exists.is_none() { StoreMode::Upsert } else { mode };
+        let index = self.world.ask(key, Some(value.clone()));
+        let outcome = self.drive.store(&self.world.names.of(key), value, mode).await;
+        let expected = match mode {
+            StoreMode::MustExist if exists == Some(false) => Err(Status::KeyDoesNotExist),
+            StoreMode::MustNotExist if exists == Some(true) => Err(Status::KeyExists),
+            _ => Ok(()),
+        };
+        if outcome.is_ok() {
+            self.world.acknowledge(key, index);
+        } else {
+            self.world.refuse(key);
+        }
+        let is_full = outcome == Err(Status::CapacityExceeded);
+        if is_full {
+            self.world.count_refused();
+        } else if outcome != expected {
+            self.complain_of_store(key, mode, expected, outcome);
+        }
+    }
+
+    fn complain_of_store(
+        &self,
+        key: usize,
+        mode: StoreMode,
+        expected: Result<(), Status>,
+        outcome: Result<(), Status>,
+    ) {
+        let kind = match (expected, outcome) {
+            (_, Err(Status::UnrecoveredError)) => Kind::Corrupt,
+            (Err(Status::KeyExists), _) | (_, Err(Status::KeyDoesNotExist)) => Kind::Lost,
+            (Err(Status::KeyDoesNotExist), _) | (_, Err(Status::KeyExists)) => Kind::Stale,
+            _ => Kind::Refused,
+        };
+        self.world.complain(kind, format!("store {mode:?} of key {key}: {outcome:?}"));
+    }
+
+    async fn delete(&self, key: usize) {
+        let index = self.world.ask(key, None);
+        match self.drive.delete(&self.world.names.of(key)).await {
+            Ok(()) => self.world.acknowledge(key, index),
+            Err(status) => {
+                let state = self.drive.engine().background();
+                let what = format!("delete of key {key}; {state}");
+                self.world.complain_of(Complaint::of_status(status, &what));
+            }
+        }
+    }
+
+    async fn retrieve(&self, key: usize) {
+        let from = self.world.acknowledged(key);
+        let answer = self.drive.retrieve(&self.world.names.of(key), u32::MAX).await;
+        self.world.check_answer(key, from, &answer.map(|found| found.value), "retrieve");
+    }
+
+    async fn exist(&self, key: usize) {
+        let from = self.world.acknowledged(key);
+        let outcome = self.drive.exist(&self.world.names.of(key)).await;
+        let values = self.world.values_since(key, from);
+        let may_be = |exists: bool| values.iter().any(|value| value.is_some() == exists);
+        let kind = match outcome {
+            Ok(()) if !may_be(true) => Kind::Stale,
+            Err(Status::KeyDoesNotExist) if !may_be(false) => Kind::Lost,
+            Ok(()) | Err(Status::KeyDoesNotExist) => return,
+            Err(Status::UnrecoveredError) => Kind::Corrupt,
+            Err(_) => Kind::Refused,
+        };
+        self.world.complain(kind, format!("exist of key {key}: {outcome:?}"));
+    }
+}
+
+/// Half of all operations go to a sixteenth of the keys.
+fn random_key(keys: usize, rng: &mut Rng) -> usize {
+    let keys = if rng.chance(0.5) { keys / 16 } else { keys };
+    rng.below(keys.max(1) as u64) as usize
+}

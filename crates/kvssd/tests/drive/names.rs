@@ -1,0 +1,50 @@
+//! The keys of a trial.
+
+/// How long keys are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Names {
+    /// A word, a number and up to 22 bytes more: what designs are sized for.
+    Usual,
+    /// 1 to so many bytes, all lengths alike often but those that give too few different keys.
+    UpTo(usize),
+}
+
+/// Keys of one byte, where there are any.
+const SHORTEST: usize = 20;
+
+impl Names {
+    /// The name of a key. Lengths differ, and so do places in the order from numbers.
+    pub(crate) fn of(self, key: usize) -> Vec<u8> {
+        let scrambled = runtime::mix64(key as u64);
+        let longest = match self {
+            Self::Usual => {
+                let number = scrambled % 1_000_000;
+                return format!("user{number:06}.{key}{}", "x".repeat(key % 23)).into_bytes();
+            }
+            Self::UpTo(longest) => longest,
+        };
+        if key < SHORTEST {
+            return vec![b'A' + key as u8];
+        }
+        // Backwards, so that neighbours by number are not neighbours in order.
+        let mut name = format!("{key:04x}").into_bytes();
+        name.reverse();
+        let more = (scrambled % (longest.max(name.len()) - name.len() + 1) as u64) as usize;
+        name.resize(name.len() + more, b'a' + (scrambled >> 32) as u8 % 26);
+        name
+    }
+}
+
+#[test]
+fn names_are_different_and_of_every_length() {
+    for names in [Names::Usual, Names::UpTo(4), Names::UpTo(255)] {
+        let all: Vec<_> = (0..8_000).map(|key| names.of(key)).collect();
+        let different: std::collections::BTreeSet<_> = all.iter().collect();
+        assert_eq!(different.len(), all.len(), "{names:?}");
+        let longest = all.iter().map(Vec::len).max();
+        assert!(longest <= Some(255), "{names:?}");
+        if let Names::UpTo(most) = names {
+            assert_eq!(longest, Some(most));
+        }
+    }
+}

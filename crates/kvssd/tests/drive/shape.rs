@@ -1,0 +1,129 @@
+//! Drives, designs and loads of trials.
+
+use engine::{Granularity, IteratorOptions, Options};
+use kvssd::{DeviceProfile, DriveOptions, IndexOptions};
+use runtime::{Nanos, Rng};
+
+use crate::harness::{for_hash, small_device, small_hash, small_tlc_device};
+use crate::names::Names;
+
+/// What varies from trial to trial besides the random choices.
+pub(crate) struct Shape {
+    pub device: DeviceProfile,
+    pub engine: IndexOptions,
+    /// Lengths that the index is sized for, in bytes.
+    pub expected_key_bytes: u32,
+    pub expected_value_bytes: u32,
+    pub keys: usize,
+    pub names: Names,
+    /// Values shorter than this are usual.
+    pub usual_value: u32,
+    /// Most bytes of a value, as far as the drive takes them.
+    pub longest_value: u32,
+    /// Every key is stored once before anything else: the drive is full from the start.
+    pub is_filled: bool,
+    pub clients: usize,
+    pub scanners: usize,
+    pub sessions: usize,
+    pub cuts: Cuts,
+}
+
+/// How long sessions are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cuts {
+    /// From half of this to this.
+    Seldom { longest: Nanos },
+    /// Some milliseconds or less; the last one is long enough to get everything going.
+    Restless,
+}
+
+impl Cuts {
+    /// How long a session runs.
+    pub(crate) fn span(self, is_last: bool, rng: &mut Rng) -> Nanos {
+        let between = |least: u64, most: u64, rng: &mut Rng| Nanos(least + rng.below(most - least));
+        match self {
+            Self::Seldom { longest } => between(longest.0 / 2, longest.0, rng),
+            Self::Restless if is_last => Nanos::from_millis(400),
+            Self::Restless => between(100_000, 6_000_000, rng),
+        }
+    }
+}
+
+impl Shape {
+    pub(crate) fn of_seed(seed: u64) -> Self {
+        let is_tlc = seed % 4 == 3;
+        let is_filled = seed % 7 == 5;
+        let mut device = if is_tlc { small_tlc_device() } else { small_device() };
+        if seed % 5 == 1 {
+            // Slow firmware and fast flash: what a read has looked up is old when it is used.
+            device.controller.costs.key_compare_ns = 40_000.0;
+            device.controller.cores = 16;
+            device.flash.timing.erase_us = 100.0;
+        }
+        let compaction = if seed % 3 == 2 { Granularity::Whole } else { Granularity::Partial };
+        Self {
+            device,
+            engine: Options {
+                compaction,
+                memtable_bytes: 4 << 10,
+                iterators: iterators_of(seed),
+                ..design_of_seed(seed)
+            }
+            .into(),
+            expected_key_bytes: 30,
+            expected_value_bytes: 120,
+            names: Names::Usual,
+            usual_value: 240,
+            longest_value: 3_999,
+            keys: if is_filled { 6_000 } else { 1_400 },
+            is_filled,
+            clients: 8,
+            scanners: 2,
+            sessions: 4,
+            cuts: Cuts::Seldom { longest: session_of(seed) },
+        }
+    }
+
+    pub(crate) fn options(&self) -> DriveOptions {
+        DriveOptions {
+            expected_key_bytes: self.expected_key_bytes,
+            expected_value_bytes: self.expected_value_bytes,
+            ..DriveOptions::new(self.engine.clone())
+        }
+    }
+
+    /// The same with a hash table.
+    pub(crate) fn of_hash_seed(seed: u64) -> Self {
+        let shape = Self::of_seed(seed);
+        // It has no iterators.
+        Self { device: for_hash(shape.device), engine: small_hash().into(), scanners: 0, ..shape }
+    }
+}
+
+/// The designs take turns, at a pace of their own, so that each meets every kind of drive.
+fn design_of_seed(seed: u64) -> Options {
+    match seed % 11 {
+        3 | 8 => Options::lightstore(),
+        5 | 10 => Options::pink_hw(),
+        _ => Options::pink(),
+    }
+}
+
+/// Long enough for every kind of compaction. With nothing in memory all takes longer, and more so
+/// behind slow firmware.
+fn session_of(seed: u64) -> Nanos {
+    let is_slow = seed % 5 == 1;
+    let has_nothing_pinned = design_of_seed(seed).pinned_levels == Some(0);
+    Nanos::from_millis(match (has_nothing_pinned, is_slow) {
+        (false, _) => 900,
+        (true, false) => 1_800,
+        (true, true) => 3_600,
+    })
+}
+
+fn iterators_of(seed: u64) -> IteratorOptions {
+    let (index_prefetch, value_prefetch) =
+        [(false, 0), (true, 0), (true, 8), (false, 3)][(seed / 2 % 4) as usize];
+    let skip_budget = if seed.is_multiple_of(3) { 8 } else { 1024 };
+    IteratorOptions { index_prefetch, value_prefetch, skip_budget, buffer_bytes: 16 << 10 }
+}

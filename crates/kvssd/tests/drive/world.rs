@@ -1,0 +1,203 @@
+//! The model: for each key the history of values that were asked for, and what a drive got wrong.
+//!
+//! A read may return any value from the newest one acknowledged when it began to the newest one
+//! asked for when it ended; after a power cut any value from the newest acknowledged one on is right,
+//! and settles it.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use engine::Value;
+use kvssd::Status;
+
+use crate::complaint::{Complaint, Kind, is_same};
+use crate::names::Names;
+
+/// The values a key was given, oldest first.
+#[derive(Default)]
+struct History {
+    values: Vec<Option<Value>>,
+    /// Index of the newest value that was acknowledged, plus one; 0 if none was.
+    acknowledged: usize,
+}
+
+impl History {
+    fn at(&self, index: usize) -> Option<&Value> {
+        index.checked_sub(1).and_then(|i| self.values[i].as_ref())
+    }
+
+    /// What is wrong with finding this, where the value from `from` on may be found.
+    fn objection(&self, from: usize, found: Option<&Value>) -> Option<Kind> {
+        let is_at = |index: usize| is_same(self.at(index), found);
+        if (from..=self.values.len()).any(is_at) {
+            None
+        } else if found.is_none() {
+            Some(Kind::Lost)
+        } else if (0..from).any(is_at) {
+            Some(Kind::Stale)
+        } else {
+            Some(Kind::Foreign)
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        self.acknowledged == self.values.len()
+    }
+}
+
+/// What clients share.
+pub(crate) struct World {
+    pub names: Names,
+    histories: RefCell<Vec<History>>,
+    complaint: RefCell<Option<Complaint>>,
+    commands: Cell<u64>,
+    refused: Cell<u64>,
+    expired: Cell<u64>,
+    /// Commands by client in this session.
+    by_client: RefCell<Vec<u64>>,
+}
+
+impl World {
+    pub(crate) fn new(keys: usize, names: Names) -> Rc<Self> {
+        let histories = RefCell::new((0..keys).map(|_| History::default()).collect());
+        Rc::new(Self {
+            names,
+            histories,
+            complaint: RefCell::default(),
+            commands: Cell::new(0),
+            refused: Cell::new(0),
+            expired: Cell::new(0),
+            by_client: RefCell::default(),
+        })
+    }
+
+    pub(crate) fn keys(&self) -> usize {
+        self.histories.borrow().len()
+    }
+
+    pub(crate) fn complain(&self, kind: Kind, what: impl Into<String>) {
+        self.complain_of(Complaint::new(kind, what));
+    }
+
+    pub(crate) fn complain_of(&self, complaint: Complaint) {
+        self.complaint.borrow_mut().get_or_insert(complaint);
+    }
+
+    pub(crate) fn result(&self) -> Result<(), Complaint> {
+        self.complaint.borrow_mut().take().map_or(Ok(()), Err)
+    }
+
+    /// A session begins; whether it is the first.
+    pub(crate) fn begin_session(&self, clients: usize) -> bool {
+        *self.by_client.borrow_mut() = vec![0; clients];
+        self.commands.get() == 0
+    }
+
+    pub(crate) fn count_command(&self, client: usize) {
+        self.commands.set(self.commands.get() + 1);
+        self.by_client.borrow_mut()[client] += 1;
+    }
+
+    /// Commands by client in this session.
+    pub(crate) fn by_client(&self) -> Vec<u64> {
+        self.by_client.borrow().clone()
+    }
+
+    pub(crate) fn count_expired(&self) {
+        self.expired.set(self.expired.get() + 1);
+    }
+
+    pub(crate) fn count_refused(&self) {
+        self.refused.set(self.refused.get() + 1);
+    }
+
+    pub(crate) fn commands(&self) -> u64 {
+        self.commands.get()
+    }
+
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused.get()
+    }
+
+    pub(crate) fn expired(&self) -> u64 {
+        self.expired.get()
+    }
+
+    /// By key, the newest value that is acknowledged.
+    pub(crate) fn acknowledged_all(&self) -> Vec<usize> {
+        self.histories.borrow().iter().map(|history| history.acknowledged).collect()
+    }
+
+    /// The values that a key may have from index `from` on.
+    pub(crate) fn values_since(&self, key: usize, from: usize) -> Vec<Option<Value>> {
+        let history = &self.histories.borrow()[key];
+        (from..=history.values.len()).map(|index| history.at(index).cloned()).collect()
+    }
+
+    /// Whether a key exists; `None` if a power cut left that open.
+    pub(crate) fn exists(&self, key: usize) -> Option<bool> {
+        let history = &self.histories.borrow()[key];
+        history.is_settled().then(|| history.at(history.acknowledged).is_some())
+    }
+
+    /// Keys of which a power cut left open what they have.
+    pub(crate) fn unsettled(&self) -> Vec<usize> {
+        let histories = self.histories.borrow();
+        (0..histories.len()).filter(|key| !histories[*key].is_settled()).collect()
+    }
+
+    /// What the next write of `key` puts there; it may take effect from now on.
+    pub(crate) fn ask(&self, key: usize, value: Option<Value>) -> usize {
+        let history = &mut self.histories.borrow_mut()[key];
+        history.values.push(value);
+        history.values.len()
+    }
+
+    pub(crate) fn acknowledge(&self, key: usize, index: usize) {
+        self.histories.borrow_mut()[key].acknowledged = index;
+    }
+
+    /// A write was refused: it never takes effect.
+    pub(crate) fn refuse(&self, key: usize) {
+        self.histories.borrow_mut()[key].values.pop();
+    }
+
+    pub(crate) fn acknowledged(&self, key: usize) -> usize {
+        self.histories.borrow()[key].acknowledged
+    }
+
+    /// A read of `key` that began when `from` was the newest value found this.
+    pub(crate) fn check(&self, key: usize, from: usize, found: Option<&Value>, when: &str) {
+        let history = &self.histories.borrow()[key];
+        if let Some(kind) = history.objection(from, found) {
+            let expected: Vec<_> = (from..=history.values.len()).map(|i| history.at(i)).collect();
+            let what = format!("{when}: key {key} has {found:?}, expected one of {expected:?}");
+            self.complain(kind, what);
+        }
+    }
+
+    /// Checks what a read of any kind answered.
+    pub(crate) fn check_answer(
+        &self,
+        key: usize,
+        from: usize,
+        answer: &Result<Value, Status>,
+        when: &str,
+    ) {
+        match answer {
+            Ok(value) => self.check(key, from, Some(value), when),
+            Err(Status::KeyDoesNotExist) => self.check(key, from, None, when),
+            Err(status) => {
+                self.complain_of(Complaint::of_status(*status, &format!("{when}: key {key}")));
+            }
+        }
+    }
+
+    /// After a power cut: what was found is what was there all along.
+    pub(crate) fn settle(&self, key: usize, answer: Result<Value, Status>) {
+        self.check_answer(key, self.acknowledged(key), &answer, "after recovery");
+        let history = &mut self.histories.borrow_mut()[key];
+        history.values.push(answer.ok());
+        history.acknowledged = history.values.len();
+    }
+}
