@@ -9,7 +9,7 @@ use flash::{BlockAddress, PageAddress};
 use runtime::{IoClass, JoinHandle};
 
 use super::Set;
-use super::jobs::{Facts, Job, RESERVE, Reason, decide};
+use super::jobs::{Facts, Job, RESERVE, Reason, Room, decide};
 use super::place::Stream;
 use crate::gate::{Gate, Inside};
 use crate::layout::Slot;
@@ -66,9 +66,7 @@ impl Set {
             may_run: self.windows.borrow().runs_jobs() || self.planted.has(Fault::JobsInWindow),
             in_danger: self.most_in_danger(),
             read_often: self.jobs.reclaims.borrow().front().copied(),
-            wants_room: self.jobs.wants_room.get(),
-            has_room: self.has_room_for_buffer(table),
-            room_may_come: self.jobs.wants_room.get() && self.makes_room(table),
+            room: self.room(table),
             is_collecting: self.jobs.is_collecting.get(),
             most_valid: self.layout.data_slots() - self.layout.slots_per_unit,
             start_free_percent: background.start_free_percent,
@@ -347,6 +345,15 @@ impl Set {
             table.remove_valid(from);
         }
         table.add_valid(to);
+    }
+
+    fn room(&self, table: &Table) -> Room {
+        match self.jobs.wants_room.get() {
+            false => Room::NotWanted,
+            true if self.has_room_for_buffer(table) => Room::There,
+            true if self.makes_room(table) => Room::MayCome,
+            true => Room::Lacking,
+        }
     }
 
     /// Whether there is room for a full buffer beside what collecting needs: in a lockdown no more

@@ -72,6 +72,19 @@ impl Jobs {
     }
 }
 
+/// Room for what is in the buffer, for which a lockdown may wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Room {
+    /// Nobody waits for it.
+    NotWanted,
+    /// There is enough.
+    There,
+    /// There is not, but what is under way may make some.
+    MayCome,
+    /// There is not.
+    Lacking,
+}
+
 /// What a decision goes by, besides the table.
 #[derive(Clone, Debug)]
 pub(super) struct Facts {
@@ -81,12 +94,8 @@ pub(super) struct Facts {
     pub in_danger: Option<BlockAddress>,
     /// A block that was read often: its data will be in danger.
     pub read_often: Option<BlockAddress>,
-    /// A lockdown waits for room for what is in the buffer.
-    pub wants_room: bool,
-    /// There is such room.
-    pub has_room: bool,
-    /// There is not, but what is under way may make some.
-    pub room_may_come: bool,
+    /// Room for what is in the buffer.
+    pub room: Room,
     /// Collecting has begun, and not come to its mark yet.
     pub is_collecting: bool,
     /// Slots that may be valid in a superblock which is worth collecting: without them a unit can be
@@ -104,7 +113,7 @@ pub(super) struct Facts {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Decision {
     pub job: Option<Job>,
-    /// See [`Facts::wants_room`]. If no more room can be made, the lockdown goes on without.
+    /// A lockdown goes on waiting for room. If no more can be made it goes on without.
     pub wants_room: bool,
     /// See [`Facts::is_collecting`].
     pub is_collecting: bool,
@@ -113,8 +122,11 @@ pub(super) struct Decision {
 /// What to do next: data in danger, space for those who wait for it, data that will be in danger,
 /// space, wear.
 pub(super) fn decide(table: &Table, facts: &Facts) -> Decision {
-    let as_it_is =
-        Decision { job: None, wants_room: facts.wants_room, is_collecting: facts.is_collecting };
+    let as_it_is = Decision {
+        job: None,
+        wants_room: facts.room != Room::NotWanted,
+        is_collecting: facts.is_collecting,
+    };
     if !facts.may_run {
         return as_it_is;
     }
@@ -127,14 +139,14 @@ pub(super) fn decide(table: &Table, facts: &Facts) -> Decision {
     if let Some(block) = facts.in_danger.filter(|_| table.free() >= RESERVE) {
         return Decision { job: Some(Job::Reclaim(block)), ..as_it_is };
     }
-    let lacks_room = facts.wants_room && !facts.has_room;
+    let lacks_room = matches!(facts.room, Room::MayCome | Room::Lacking);
     if (table.free() <= RESERVE || lacks_room)
         && let Some(job) = victim()
     {
         return Decision { job: Some(job), ..as_it_is };
     }
     // If it cannot be made, and nothing is on its way that could change that, so be it.
-    let wants_room = lacks_room && facts.room_may_come;
+    let wants_room = facts.room == Room::MayCome;
     if let Some(block) = facts.read_often {
         return Decision { job: Some(Job::Reclaim(block)), wants_room, ..as_it_is };
     }
@@ -189,9 +201,7 @@ mod tests {
             may_run: true,
             in_danger: None,
             read_often: None,
-            wants_room: false,
-            has_room: true,
-            room_may_come: false,
+            room: Room::NotWanted,
             is_collecting: false,
             most_valid: 18,
             start_free_percent: 20.0,
@@ -240,9 +250,8 @@ mod tests {
 
     #[test]
     fn room_for_the_buffer_is_made_as_long_as_some_can_be() {
-        let lacking = Facts { wants_room: true, has_room: false, ..facts() };
-        let coming = Facts { room_may_come: true, ..lacking.clone() };
-        let there = Facts { has_room: true, ..lacking.clone() };
+        let [lacking, coming, there] =
+            [Room::Lacking, Room::MayCome, Room::There].map(|room| Facts { room, ..facts() });
         assert_eq!(decide(&table(&[9, 2]), &lacking), of(EMPTIEST, true, false));
         assert_eq!(decide(&table(&[20]), &coming), of(None, true, false));
         assert_eq!(decide(&table(&[20]), &lacking), of(None, false, false), "so be it");

@@ -72,6 +72,12 @@ fn complaint(seed: u64, fault: Fault) -> Option<String> {
         Fault::LostAsZeros => damage_is_kept_apart(seed, Some(fault)),
         // Needs two power cuts in a row, the first while a superblock is erased.
         Fault::FillErased => cut_right_after_a_recovery(seed, Some(fault)),
+        // Without capacitors a drive may have no dump, and does not miss it.
+        Fault::EraseDumpInUse => {
+            let mut shape = Shape::of_seed(seed);
+            shape.profile.buffer.has_capacitors = true;
+            run_trial(seed, &shape, Some(fault)).map(|_| ())
+        }
         _ => run_trial(seed, &Shape::of_seed(seed), Some(fault)).map(|_| ()),
     };
     match catch_unwind(AssertUnwindSafe(trial)) {
