@@ -3,13 +3,15 @@
 //!
 //! A set that is lost answers none of them, nor those that are under way when it is lost.
 
+use std::rc::Rc;
+
 use block::nvme::{EventAggregate, PerSetLog, PlmConfig, SetId, Status, WindowSelect};
 use block::{BLOCK_BYTES, Block, BlockDevice, DeviceError, Force, SetShape};
 use firmware::Submitted;
 use runtime::IoClass;
 
 use crate::drive::{Ssd, set_id};
-use crate::set::Unreadable;
+use crate::set::{Set, Unreadable};
 
 fn bytes_of(blocks: usize) -> u64 {
     blocks as u64 * u64::from(BLOCK_BYTES)
@@ -24,13 +26,25 @@ impl Ssd {
         firmware::submit(self.handle(), name, command(self.clone()))
     }
 
+    /// The set, if it can carry out a command. One that it cannot takes the way over the link all the
+    /// same: or a client that tries again and again would stop the clock.
+    async fn admitted(&self, set: Result<&Rc<Set>, DeviceError>) -> Result<Rc<Set>, DeviceError> {
+        match set {
+            Ok(set) => Ok(Rc::clone(set)),
+            Err(error) => {
+                self.complete(0).await;
+                Err(error)
+            }
+        }
+    }
+
     async fn read_blocks(
         &self,
         id: SetId,
         first: u64,
         blocks: u32,
     ) -> Result<Vec<Block>, DeviceError> {
-        let set = self.within(id, first, u64::from(blocks))?;
+        let set = self.admitted(self.within(id, first, u64::from(blocks))).await?;
         let first = first as u32;
         let (read, in_memory) = match set.read(first..first + blocks).await {
             Ok(read) => read,
@@ -54,7 +68,7 @@ impl Ssd {
         blocks: Vec<Block>,
         force: Force,
     ) -> Result<(), DeviceError> {
-        let set = self.within(id, first, blocks.len() as u64)?;
+        let set = self.admitted(self.within(id, first, blocks.len() as u64)).await?;
         self.receive(bytes_of(blocks.len())).await;
         set.write(first as u32, blocks, force).await;
         self.complete(0).await;
@@ -100,7 +114,7 @@ impl BlockDevice for Ssd {
 
     fn flush(&self, set: SetId) -> impl Future<Output = Result<(), DeviceError>> + use<> {
         self.submit("flush", |ssd| async move {
-            ssd.present(set)?.flush().await;
+            ssd.admitted(ssd.present(set)).await?.flush().await;
             ssd.complete(0).await;
             ssd.present(set).map(drop)
         })
@@ -114,7 +128,7 @@ impl BlockDevice for Ssd {
     ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
         self.submit("discard", |ssd| async move {
             let range = first as u32..(first.saturating_add(blocks)) as u32;
-            ssd.within(set, first, blocks)?.discard(range).await;
+            ssd.admitted(ssd.within(set, first, blocks)).await?.discard(range).await;
             ssd.complete(0).await;
             ssd.present(set).map(drop)
         })
@@ -126,7 +140,7 @@ impl BlockDevice for Ssd {
         config: PlmConfig,
     ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
         self.submit("configure windows", |ssd| async move {
-            let done = ssd.present(set)?.configure_plm(config).await;
+            let done = ssd.admitted(ssd.present(set)).await?.configure_plm(config).await;
             ssd.answer(set, done).await
         })
     }
@@ -136,7 +150,7 @@ impl BlockDevice for Ssd {
         set: SetId,
     ) -> impl Future<Output = Result<PlmConfig, DeviceError>> + use<> {
         self.submit("configuration of windows", |ssd| async move {
-            let config = ssd.present(set)?.plm_config();
+            let config = ssd.admitted(ssd.present(set)).await?.plm_config();
             ssd.answer(set, config).await
         })
     }
@@ -147,7 +161,7 @@ impl BlockDevice for Ssd {
         window: WindowSelect,
     ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
         self.submit("select window", |ssd| async move {
-            let done = ssd.present(set)?.select_window(window).await;
+            let done = ssd.admitted(ssd.present(set)).await?.select_window(window).await;
             ssd.answer(set, done).await
         })
     }
@@ -158,7 +172,7 @@ impl BlockDevice for Ssd {
         retains: bool,
     ) -> impl Future<Output = Result<PerSetLog, DeviceError>> + use<> {
         self.submit("log of windows", |ssd| async move {
-            let log = ssd.present(set)?.plm_log(!retains);
+            let log = ssd.admitted(ssd.present(set)).await?.plm_log(!retains);
             ssd.answer(set, log).await
         })
     }

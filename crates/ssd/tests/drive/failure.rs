@@ -43,7 +43,7 @@ fn failure(ssd: &Ssd, set: u16) -> Option<SetFailure> {
 fn a_set_that_is_taken_away_answers_nothing_any_more() {
     let profile = small::profile(2);
     let machine = Machine::format(1, &profile, Precondition::Empty, planted(None));
-    let ssd = machine.ssd.clone();
+    let (ssd, handle) = (machine.ssd.clone(), machine.rt.handle());
     machine.rt.block_on(async move {
         write(&ssd, 0).await;
         write(&ssd, 1).await;
@@ -57,6 +57,9 @@ fn a_set_that_is_taken_away_answers_nothing_any_more() {
         assert_eq!(of_other.await, None);
         assert_gone(&ssd, 0).await;
         assert_alive(&ssd, 1).await;
+        let before = handle.now();
+        assert_eq!(ssd.flush(set_id(0)).await, Err(DeviceError::Gone(set_id(0))));
+        assert!(handle.now() > before, "who tries again must not stop the clock");
         assert_eq!((failure(&ssd, 0), failure(&ssd, 1)), (Some(SetFailure::TakenAway), None));
     });
     let (image, _) = machine.power_cut(&mut Rng::new(1));
