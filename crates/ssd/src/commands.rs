@@ -26,16 +26,14 @@ impl Ssd {
         firmware::submit(self.handle(), name, command(self.clone()))
     }
 
-    /// The set, if it can carry out a command. One that it cannot takes the way over the link all the
-    /// same: or a client that tries again and again would stop the clock.
+    /// The set, if it can carry out a command. That a set is lost is heard over the link: or a client
+    /// that tries again and again would stop the clock. What is wrong with a command itself is known
+    /// to the host at once.
     async fn admitted(&self, set: Result<&Rc<Set>, DeviceError>) -> Result<Rc<Set>, DeviceError> {
-        match set {
-            Ok(set) => Ok(Rc::clone(set)),
-            Err(error) => {
-                self.complete(0).await;
-                Err(error)
-            }
+        if let Err(DeviceError::Gone(_)) = set {
+            self.complete(0).await;
         }
+        set.map(Rc::clone)
     }
 
     async fn read_blocks(
