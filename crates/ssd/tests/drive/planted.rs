@@ -65,6 +65,22 @@ fn every_planted_fault_is_caught_by_what_it_does() {
     }
 }
 
+/// A drive that a fault can harm.
+fn shape(seed: u64, fault: Fault) -> Shape {
+    let mut shape = Shape::of_seed(seed);
+    let has_capacitors = &mut shape.profile.buffer.has_capacitors;
+    match fault {
+        // With capacitors nothing has to be saved at work.
+        Fault::EraseBeforeSaved | Fault::FlushTooEarly | Fault::IgnoreForce => {
+            *has_capacitors = false;
+        }
+        // Without them nothing is dumped; a drive may have no dump, and does not miss it.
+        Fault::DumpWithoutBuffer | Fault::EraseDumpInUse => *has_capacitors = true,
+        _ => {}
+    }
+    shape
+}
+
 /// What went wrong in the trial of `seed` with `fault` planted, as a complaint or a panic.
 fn complaint(seed: u64, fault: Fault) -> Option<String> {
     let trial = || match fault {
@@ -72,13 +88,7 @@ fn complaint(seed: u64, fault: Fault) -> Option<String> {
         Fault::LostAsZeros => damage_is_kept_apart(seed, Some(fault)),
         // Needs two power cuts in a row, the first while a superblock is erased.
         Fault::FillErased => cut_right_after_a_recovery(seed, Some(fault)),
-        // Without capacitors a drive may have no dump, and does not miss it.
-        Fault::EraseDumpInUse => {
-            let mut shape = Shape::of_seed(seed);
-            shape.profile.buffer.has_capacitors = true;
-            run_trial(seed, &shape, Some(fault)).map(|_| ())
-        }
-        _ => run_trial(seed, &Shape::of_seed(seed), Some(fault)).map(|_| ()),
+        _ => run_trial(seed, &shape(seed, fault), Some(fault)).map(|_| ()),
     };
     match catch_unwind(AssertUnwindSafe(trial)) {
         Ok(Ok(())) => None,
