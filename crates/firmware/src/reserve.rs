@@ -51,6 +51,13 @@ impl Reserve {
         }
     }
 
+    /// Superblocks that a dump of `bytes` takes.
+    pub fn superblocks_for(geometry: &Geometry, bytes: u64) -> u32 {
+        let in_page = u64::from(geometry.page_bytes) - HEADER_BYTES as u64;
+        let pages = bytes.div_ceil(in_page).next_multiple_of(u64::from(geometry.program_unit()));
+        pages.div_ceil(u64::from(Superblocks::new(geometry).pages())) as u32
+    }
+
     /// Superblocks that the region takes.
     pub fn superblocks(&self) -> u32 {
         2 * self.superblocks_per_half
