@@ -71,7 +71,7 @@ impl<M: Medium> Inner<M> {
             self.unclaim(&[0]);
             return false;
         };
-        let lower = SegmentRun::new(lower, self.store.format);
+        let lower = SegmentRun::new(&lower, self.store.format);
         let drops_tombstones = self.options.levels == 1;
         let payload = self.store.shape.payload_bytes;
         let upper = ListRun::new(entries);
