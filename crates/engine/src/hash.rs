@@ -42,18 +42,16 @@ use runtime::{Nanos, Notify};
 use crate::Value;
 use crate::error::EngineError;
 use crate::format::bucket::BucketFormat;
-use crate::format::object::Sequence;
 use crate::format::pointer::Pointer;
+use crate::front::Front;
 use crate::hash::cache::Cache;
 use crate::hash::reads::Located;
 use crate::hash::table::Table;
-use crate::memtable::Memtables;
-use crate::operations::{Condition, Fullness, Lookup, check_key};
+use crate::operations::{Condition, Lookup, check_key};
 use crate::options::HashOptions;
 use crate::stats::{EngineStats, HashStats, MemoryUse};
 use crate::store::PageStore;
 use crate::store::medium::{ExtentId, Medium, PageNo};
-use crate::store::sweep::Sweep;
 
 /// The directory keeps the address of each bucket page.
 pub(crate) const PAGE_ADDRESS_BYTES: u64 = 4;
@@ -71,6 +69,7 @@ impl<M: Medium> Clone for HashEngine<M> {
 
 pub(crate) struct Inner<M> {
     pub store: Rc<PageStore<M>>,
+    pub front: Front<M>,
     pub options: HashOptions,
     pub table: Table,
     pub buckets: BucketFormat,
@@ -87,17 +86,10 @@ pub(crate) struct Inner<M> {
     pub longest_search: Cell<u32>,
     /// Slots in use.
     pub keys: Cell<u64>,
-    pub memtables: RefCell<Memtables>,
     /// By key: the pointer in its slot, whose object garbage collection has taken away.
     pub uprooted: RefCell<BTreeMap<Box<[u8]>, Pointer>>,
     /// Extents with objects that the flush is entering in the table.
     pub placing: RefCell<BTreeSet<ExtentId>>,
-    pub sequence: Cell<Sequence>,
-    pub flushes: Cell<u64>,
-    pub fullness: Cell<Fullness>,
-    pub sweep: Sweep,
-    /// A flush waits for space.
-    pub flush_is_starved: Cell<bool>,
     /// A bucket page waits for space.
     pub index_is_starved: Cell<bool>,
     pub stats: RefCell<EngineStats>,
@@ -175,7 +167,7 @@ impl<M: Medium> HashEngine<M> {
 
     /// Counters so far.
     pub fn stats(&self) -> EngineStats {
-        let stats = self.inner.stats.borrow().clone();
+        let stats = self.inner.front.add_to(self.inner.stats.borrow().clone());
         let shared_reads = stats.shared_reads + self.inner.store.shared_reads();
         EngineStats { shared_reads, ..stats }
     }
@@ -204,7 +196,7 @@ impl<M: Medium> HashEngine<M> {
     pub fn background(&self) -> String {
         let inner = &*self.inner;
         let extents = inner.store.extents.borrow();
-        let memtables = inner.memtables.borrow();
+        let memtables = inner.front.memtables.borrow();
         format!(
             "extents: {} free, {} releasing, {} of the index (its due {}); promised pages {:?}; \
              memtable {} B and {} frozen; {} of {} slots; bucket pages: {} cached, {} dirty, {:?} \
@@ -222,8 +214,8 @@ impl<M: Medium> HashEngine<M> {
             inner.cache.borrow().dirty(),
             inner.loading.borrow(),
             inner.writing.borrow(),
-            inner.fullness.get(),
-            inner.flush_is_starved.get(),
+            inner.front.fullness.get(),
+            inner.front.flush_is_starved.get(),
             inner.index_is_starved.get(),
         )
     }
@@ -231,14 +223,14 @@ impl<M: Medium> HashEngine<M> {
     /// Waits until no memtable waits for its flush.
     pub async fn settle(&self) {
         let inner = &*self.inner;
-        inner.store.work.wait_until(|| inner.memtables.borrow().frozen.is_empty()).await;
+        inner.store.work.wait_until(|| inner.front.memtables.borrow().frozen.is_empty()).await;
     }
 }
 
 impl<M: Medium> Inner<M> {
     fn memory(&self) -> MemoryUse {
         MemoryUse {
-            memtables: self.memtables.borrow().bytes(),
+            memtables: self.front.memtables.borrow().bytes(),
             directory: u64::from(self.table.pages) * PAGE_ADDRESS_BYTES,
             caches: self.cache.borrow().len() as u64 * u64::from(self.store.shape.page_bytes),
             ..MemoryUse::default()
@@ -253,7 +245,7 @@ impl<M: Medium> Inner<M> {
 }
 
 impl Located {
-    fn exists(&self) -> bool {
+    pub(crate) fn exists(&self) -> bool {
         match self {
             Self::Memory(entry) => entry.is_some(),
             Self::Stored(_) => true,

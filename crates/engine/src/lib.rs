@@ -4,8 +4,8 @@
 //! ```text
 //!  lsm ....... Engine: Get, Put, Delete; memtable, version, search, flush, compaction, collection
 //!  hash ...... HashEngine: the same commands on a flat table of slots in bucket pages
-//!  memtable, operations, dump ... what both have: writes in memory, what clients ask and are
-//!              told, what a power cut leaves
+//!  front, memtable, operations, dump ... what both have: who may write, writes in memory, what
+//!              clients ask and are told, what a power cut leaves
 //!  store ..... pages and objects on a medium: extents, space, reads, writes, releases
 //!  format .... bytes of pages, segments, objects, pointers
 //!  sizing, options, stats, effort ... arithmetic and values
@@ -21,6 +21,7 @@ mod dump;
 mod effort;
 mod error;
 mod format;
+mod front;
 mod hash;
 mod lsm;
 mod memtable;

@@ -15,6 +15,7 @@ pub(crate) mod collect;
 pub(crate) mod compaction;
 pub(crate) mod cursor;
 pub(crate) mod dump;
+pub(crate) mod edit;
 pub(crate) mod fetch;
 pub(crate) mod filter;
 pub(crate) mod flush;
@@ -42,15 +43,14 @@ use runtime::{IoClass, Nanos};
 use crate::Value;
 use crate::error::EngineError;
 use crate::format::meta_segment;
-use crate::format::object::Sequence;
 use crate::format::pointer::PointerFormat;
+use crate::front::{Front, MemtableLimits};
 use crate::lsm::accelerator::{Accelerator, MergeUnit};
 use crate::lsm::pool::Pool;
 use crate::lsm::reads::Located;
 use crate::lsm::snapshot::{SnapshotInfo, SnapshotMemory, Snapshots};
 use crate::lsm::version::Version;
-use crate::memtable::Memtables;
-use crate::operations::{Condition, Fullness, Lookup, check_key};
+use crate::operations::{Condition, Lookup, check_key};
 use crate::options::{Filters, IteratorOptions, Options, Surroundings};
 use crate::planted::Fault;
 use crate::sizing::{LevelPlan, SizingInput};
@@ -58,7 +58,6 @@ use crate::stats::{EngineStats, MemoryUse};
 use crate::store::PageStore;
 use crate::store::extents::State;
 use crate::store::medium::{Medium, Shape};
-use crate::store::sweep::Sweep;
 
 /// An LSM engine on a medium. Clones are handles to the same store.
 pub struct Engine<M: Medium> {
@@ -73,10 +72,10 @@ impl<M: Medium> Clone for Engine<M> {
 
 pub(crate) struct Inner<M> {
     pub store: Rc<PageStore<M>>,
+    pub front: Front<M>,
     pub options: Options,
     pub surroundings: Surroundings,
     pub plan: RefCell<LevelPlan>,
-    pub memtables: RefCell<Memtables>,
     pub version: RefCell<Rc<Version>>,
     /// Descriptors of the segments of all versions.
     pub pool: Rc<Pool>,
@@ -87,16 +86,10 @@ pub(crate) struct Inner<M> {
     pub cursors: RefCell<Vec<Box<[u8]>>>,
     /// Levels that a background task is changing.
     pub busy: RefCell<Vec<bool>>,
-    pub sequence: Cell<Sequence>,
-    pub flushes: Cell<u64>,
-    pub fullness: Cell<Fullness>,
     /// Compact everything down, to find garbage that upper levels hide.
     pub is_squeezing: Cell<bool>,
-    pub sweep: Sweep,
     /// When background work will be woken because a snapshot's grace ends.
     pub wakes_at: Cell<Nanos>,
-    /// A flush waits for space.
-    pub flush_is_starved: Cell<bool>,
     /// Pages of the slice that there was no space for last; 0 if there was.
     pub short_of: Cell<u32>,
     pub compaction_buffers: Cell<u64>,
@@ -117,9 +110,16 @@ impl<M: Medium> Engine<M> {
         let version = Version::new(levels, options.prefix_bytes, options.range_pointers);
         let compactions = vec![0; levels];
         let handle = store.handle.clone();
+        let store = Rc::new(store);
+        let limits = MemtableLimits {
+            entries: usize::MAX,
+            bytes: options.memtable_bytes,
+            frozen: options.frozen_memtables,
+        };
         let inner = Inner {
             merge_unit: accelerator.map(|device| MergeUnit::new(handle, device)),
-            store: Rc::new(store),
+            front: Front::new(Rc::clone(&store), limits),
+            store,
             plan: RefCell::new(plan),
             version: RefCell::new(Rc::new(version)),
             pool: Rc::default(),
@@ -130,14 +130,8 @@ impl<M: Medium> Engine<M> {
             stats: RefCell::new(EngineStats { compactions, ..EngineStats::default() }),
             options,
             surroundings,
-            memtables: RefCell::default(),
-            sequence: Cell::new(0),
-            flushes: Cell::new(0),
-            fullness: Cell::new(Fullness::Room),
             is_squeezing: Cell::new(false),
-            sweep: Sweep::default(),
             wakes_at: Cell::new(Nanos::ZERO),
-            flush_is_starved: Cell::new(false),
             short_of: Cell::new(0),
             compaction_buffers: Cell::new(0),
         };
@@ -232,7 +226,7 @@ impl<M: Medium> Engine<M> {
     /// Counters so far.
     pub fn stats(&self) -> EngineStats {
         let inner = &self.inner;
-        let mut stats = inner.stats.borrow().clone();
+        let mut stats = inner.front.add_to(inner.stats.borrow().clone());
         stats.shared_reads = inner.store.shared_reads();
         stats.accelerator.busy = inner.merge_unit.as_ref().map_or(Nanos::ZERO, MergeUnit::busy);
         stats
@@ -276,7 +270,7 @@ impl<M: Medium> Engine<M> {
     pub fn background(&self) -> String {
         let inner = &*self.inner;
         let extents = inner.store.extents.borrow();
-        let memtables = inner.memtables.borrow();
+        let memtables = inner.front.memtables.borrow();
         let count = |state| extents.iter().filter(|(_, extent)| extent.state == state).count();
         format!(
             "extents: {} free, {} releasing, {} held by snapshots, {} collecting, {} quarantined; promised pages {:?}; \
@@ -292,9 +286,9 @@ impl<M: Medium> Engine<M> {
             memtables.frozen.len(),
             inner.level_states(),
             inner.busy.borrow(),
-            inner.fullness.get(),
+            inner.front.fullness.get(),
             inner.is_squeezing.get(),
-            inner.flush_is_starved.get(),
+            inner.front.flush_is_starved.get(),
             inner.compaction_is_starved(),
         )
     }

@@ -8,6 +8,7 @@
 //! waits half-way (`space`); an extent is released only when no reader under way can lead to it
 //! (`epochs`).
 
+pub(crate) mod changes;
 pub(crate) mod epochs;
 pub(crate) mod extents;
 pub(crate) mod limits;
@@ -65,7 +66,7 @@ pub(crate) struct PageStore<M> {
     pub room: Notify,
     shared_reads: SharedReads,
     /// Pages handed out to writers whose result is not published yet.
-    unpublished: RefCell<BTreeSet<PageNo>>,
+    pub(crate) unpublished: RefCell<BTreeSet<PageNo>>,
     promised: Promised,
     /// Extents that data leaves to an index which cannot do without them.
     pub index_extents: Cell<usize>,

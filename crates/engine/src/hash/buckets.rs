@@ -17,6 +17,7 @@ use crate::format::page::PageFault;
 use crate::hash::Inner;
 use crate::hash::table::SlotNo;
 use crate::planted::Fault;
+use crate::store::changes::Changes;
 use crate::store::epochs::Guard;
 use crate::store::extents::Purpose;
 use crate::store::medium::{Medium, PageNo};
@@ -166,13 +167,15 @@ impl<M: Medium> Inner<M> {
         class: IoClass,
     ) {
         let places = self.store.write_segments(images, promise, class, || 1.0).await;
+        let mut changes = Changes::default();
         for (page, at) in pages.iter().zip(places) {
-            let old = self.directory.borrow_mut()[*page as usize].replace(at);
-            if let Some(old) = old {
-                self.store.extents.borrow_mut().bury_certainly(old);
+            self.store.publish_page(&mut changes, at);
+            if let Some(old) = self.directory.borrow_mut()[*page as usize].replace(at) {
+                self.store.mark_page_dead(&mut changes, old);
             }
             self.writing.borrow_mut().remove(page);
         }
+        self.store.apply(&changes);
         self.settled.notify_all();
     }
 

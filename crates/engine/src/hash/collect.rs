@@ -56,7 +56,7 @@ impl<M: Medium> Inner<M> {
             }
             if let Some(id) = self.data_victim() {
                 self.collect(id).await;
-                self.sweep.note_collected(self.has_extents_for_clients());
+                self.front.sweep.note_collected(self.has_extents_for_clients());
                 continue;
             }
             self.consider_being_full();
@@ -80,7 +80,7 @@ impl<M: Medium> Inner<M> {
     }
 
     fn data_victim(&self) -> Option<ExtentId> {
-        if !self.is_short_of_extents() || !self.store.is_healthy() || self.has_given_up() {
+        if !self.is_short_of_extents() || !self.store.is_healthy() || self.front.has_given_up() {
             return None;
         }
         let extents = self.store.extents.borrow();
@@ -114,29 +114,22 @@ impl<M: Medium> Inner<M> {
         self.store.can_promise(Purpose::Data, pages, Claimant::Flush)
     }
 
-    /// See [`Sweep::has_failed`].
-    fn has_given_up(&self) -> bool {
-        self.sweep.has_failed(self.store.shape.extents, self.stats.borrow().writes)
-    }
-
     /// With no victim left and clients held up, what is in the memtables may still make garbage:
     /// it is flushed first, and only then the store counts as full. Deletes start this again.
     fn consider_being_full(&self) {
         let is_short = !self.has_extents_for_clients();
-        let is_flushed = self.memtables.borrow().is_empty();
+        let is_flushed = self.front.memtables.borrow().is_empty();
         if is_short && !is_flushed {
-            self.freeze_active();
+            self.front.freeze_active();
         }
-        let was_full = self.fullness.get() != Fullness::Room;
-        let is_full = is_short && (is_flushed || self.has_given_up() || was_full);
-        let fullness = match is_short && self.flush_is_starved.get() && self.is_quiet() {
+        let was_full = self.front.fullness.get() != Fullness::Room;
+        let is_full = is_short && (is_flushed || self.front.has_given_up() || was_full);
+        let fullness = match is_short && self.front.flush_is_starved.get() && self.is_quiet() {
             true => Fullness::Stuck,
             false if is_full => Fullness::Full,
             false => Fullness::Room,
         };
-        if self.fullness.replace(fullness) != fullness {
-            self.store.room.notify_all();
-        }
+        self.front.set_fullness(fullness);
     }
 
     /// Whether nothing is under way that could give space back.
@@ -202,7 +195,7 @@ impl<M: Medium> Inner<M> {
             if !skips_check && !self.leads_to(&object).await? {
                 return Ok(());
             }
-            if !skips_check && self.memtables.borrow().get(&object.key).is_some() {
+            if !skips_check && self.front.memtables.borrow().get(&object.key).is_some() {
                 self.uproot(object.key, object.pointer);
                 return Ok(());
             }
@@ -212,14 +205,14 @@ impl<M: Medium> Inner<M> {
                 value = Some(read.map_err(|_| Stopped::Damaged)?);
                 continue;
             };
-            if !self.has_memtable_room() {
-                if self.flush_is_starved.get() || !self.store.is_healthy() {
+            if !self.front.has_memtable_room() {
+                if self.front.flush_is_starved.get() || !self.store.is_healthy() {
                     return Err(Stopped::Starved);
                 }
                 self.store.room.notified().await;
                 continue;
             }
-            self.insert_at(&object.key, object.sequence, Some(whole.clone()));
+            self.front.insert_at(self, &object.key, object.sequence, Some(whole.clone()));
             self.uproot(object.key, object.pointer);
             self.stats.borrow_mut().gc_objects_moved += 1;
             return Ok(());

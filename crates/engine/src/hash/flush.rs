@@ -21,9 +21,8 @@ use crate::hash::reads::{Match, Search};
 use crate::hash::table::SlotNo;
 use crate::memtable::Write;
 use crate::planted::Fault;
-use crate::store::extents::Purpose;
+use crate::store::changes::Changes;
 use crate::store::medium::Medium;
-use crate::store::space::{Claimant, Promise};
 use crate::store::writing::Written;
 
 /// What the flush does for a key: the pointer to enter, or `None` to remove it.
@@ -36,9 +35,8 @@ impl<M: Medium> Inner<M> {
     /// The task that flushes frozen memtables, oldest first, for ever.
     pub(crate) async fn flush_forever(self: Rc<Self>) {
         loop {
-            let has_work = || self.store.is_healthy() && !self.memtables.borrow().frozen.is_empty();
-            self.store.work.wait_until(has_work).await;
-            let writes = self.memtables.borrow().oldest_writes();
+            self.front.wait_for_frozen().await;
+            let writes = self.front.memtables.borrow().oldest_writes();
             self.flush(writes.expect("a memtable is frozen")).await;
         }
     }
@@ -46,9 +44,11 @@ impl<M: Medium> Inner<M> {
     async fn flush(self: &Rc<Self>, writes: Vec<Write>) {
         let (pointers, written) = self.write_data(&writes).await;
         self.bar_from_collection(&pointers);
+        let mut changes = Changes::default();
         for written in &written {
-            self.store.objects_published(written);
+            self.store.publish_objects(&mut changes, written);
         }
+        self.store.apply(&changes);
         let mut pointers = pointers.into_iter();
         let changes: Vec<Change> = writes
             .into_iter()
@@ -68,8 +68,7 @@ impl<M: Medium> Inner<M> {
             return;
         }
         self.placing.borrow_mut().clear();
-        self.memtables.borrow_mut().frozen.pop_front();
-        self.flushes.set(self.flushes.get() + 1);
+        self.front.flushed();
         {
             let mut stats = self.stats.borrow_mut();
             stats.flushes += 1;
@@ -87,12 +86,12 @@ impl<M: Medium> Inner<M> {
         let signature = |key: &[u8]| KeyHash::of(key).signature;
         let batches = lay_out_apart(&objects, signature, self.store.shape.payload_bytes);
         let pages = batches.iter().map(|batch| self.store.pages_of(&batch.layout)).sum();
-        let mut promise = self.promise_data(pages).await;
+        let mut promise = self.front.promise_data(pages).await;
         let mut pointers: Vec<Option<Pointer>> = vec![None; objects.len()];
         let mut all = Vec::with_capacity(batches.len());
         for batch in batches {
             let share = promise.split(self.store.pages_of(&batch.layout));
-            let urgency = || self.fill_of_active_memtable();
+            let urgency = || self.front.fill_of_active_memtable();
             let written =
                 self.store.write_objects(batch.layout, share, IoClass::Flush, urgency).await;
             for (member, pointer) in batch.members.iter().zip(&written.pointers) {
@@ -108,12 +107,6 @@ impl<M: Medium> Inner<M> {
         let pages = pointers.iter().map(|pointer| self.store.format.locate(*pointer).0);
         let extents = pages.map(|page| self.store.shape.extent_of(page));
         self.placing.borrow_mut().extend(extents);
-    }
-
-    /// Waits for space for data; nothing is held meanwhile but the memtable.
-    async fn promise_data(&self, pages: u32) -> Promise<'_> {
-        let promise = || self.store.try_promise(Purpose::Data, pages, Claimant::Flush);
-        self.store.wait_for(promise, &self.flush_is_starved).await
     }
 
     /// Makes the slot of `key` lead to `new`, or to nothing.
@@ -170,7 +163,9 @@ impl<M: Medium> Inner<M> {
         let slot =
             new.map_or(Slot::Deleted, |pointer| Slot::Held { signature: hash.signature, pointer });
         self.set_slot(own.at, slot);
-        self.store.bury(&[own.pointer]);
+        let mut changes = Changes::default();
+        self.store.mark_dead(&mut changes, &[own.pointer]);
+        self.store.apply(&changes);
         self.uprooted.borrow_mut().remove(key);
         self.keys.set(self.keys.get() - u64::from(new.is_none()));
     }
@@ -190,15 +185,5 @@ impl<M: Medium> Inner<M> {
                 search.free = Some((number, at));
             }
         }
-    }
-
-    fn fill_of_active_memtable(&self) -> f64 {
-        let memtables = self.memtables.borrow();
-        if memtables.frozen.len() < self.options.frozen_buffers {
-            return 0.0;
-        }
-        let active = memtables.active.borrow();
-        let by_bytes = active.bytes() as f64 / self.options.buffer_bytes as f64;
-        by_bytes.max(active.len() as f64 / self.options.buffer_entries as f64)
     }
 }

@@ -9,14 +9,13 @@ use runtime::{Handle, Notify};
 use crate::error::OpenError;
 use crate::format::bucket::BucketFormat;
 use crate::format::page::StoreId;
+use crate::front::{Front, MemtableLimits};
 use crate::hash::cache::Cache;
 use crate::hash::table::Table;
 use crate::hash::{HashEngine, Inner, PAGE_ADDRESS_BYTES, dump};
-use crate::operations::Fullness;
 use crate::options::{HashOptions, Surroundings};
 use crate::planted::Planted;
 use crate::store::medium::{Medium, PageNo};
-use crate::store::sweep::Sweep;
 use crate::store::{Cpu, PageStore};
 
 /// What a hash table is opened with.
@@ -61,8 +60,8 @@ impl<M: Medium> HashEngine<M> {
         let restored = dump::restore(dump, shape, format, inner.table.pages);
         let restored = restored.ok_or(OpenError::BadDump)?;
         inner.store.id.set(restored.id);
-        inner.sequence.set(restored.sequence);
-        inner.memtables.borrow_mut().active = Rc::new(RefCell::new(restored.memtable));
+        inner.front.sequence.set(restored.sequence);
+        inner.front.memtables.borrow_mut().active = Rc::new(RefCell::new(restored.memtable));
         *inner.uprooted.borrow_mut() = restored.uprooted;
         inner.longest_search.set(restored.longest_search);
         inner.keys.set(restored.keys);
@@ -121,8 +120,15 @@ impl<M: Medium> HashEngine<M> {
         }
         // All of the table, one extent more to copy from, one that is being filled.
         store.index_extents.set(store.extents_of(table.pages) + 2);
+        let store = Rc::new(store);
+        let limits = MemtableLimits {
+            entries: options.buffer_entries,
+            bytes: options.buffer_bytes,
+            frozen: options.frozen_buffers,
+        };
         let inner = Inner {
-            store: Rc::new(store),
+            front: Front::new(Rc::clone(&store), limits),
+            store,
             options,
             table,
             buckets,
@@ -133,14 +139,8 @@ impl<M: Medium> HashEngine<M> {
             settled: Notify::default(),
             longest_search: Cell::new(0),
             keys: Cell::new(0),
-            memtables: RefCell::default(),
             uprooted: RefCell::default(),
             placing: RefCell::new(BTreeSet::new()),
-            sequence: Cell::new(0),
-            flushes: Cell::new(0),
-            fullness: Cell::new(Fullness::Room),
-            sweep: Sweep::default(),
-            flush_is_starved: Cell::new(false),
             index_is_starved: Cell::new(false),
             stats: RefCell::default(),
             hash_stats: RefCell::default(),

@@ -86,7 +86,7 @@ impl<M: Medium> Inner<M> {
     }
 
     fn in_memtables(&self, key: &[u8]) -> Option<Entry> {
-        self.memtables.borrow().get(key).map(|(_, entry)| entry)
+        self.front.memtables.borrow().get(key).map(|(_, entry)| entry)
     }
 
     /// The next slot with the signature of the key; its page is in memory until the next await.

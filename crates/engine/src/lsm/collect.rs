@@ -78,7 +78,7 @@ impl<M: Medium> Inner<M> {
             }
             if let Some(id) = self.victim() {
                 self.collect(id).await;
-                self.sweep.note_collected(self.has_extents_for_clients());
+                self.front.sweep.note_collected(self.has_extents_for_clients());
                 continue;
             }
             if !self.consider_being_full() {
@@ -101,7 +101,7 @@ impl<M: Medium> Inner<M> {
     /// meta extents go first, and any garbage will do: collecting them waits for nobody.
     fn victim(&self) -> Option<ExtentId> {
         let is_due = self.store.extents_in_sight() < self.collect_below();
-        if !is_due || !self.store.is_healthy() || self.has_given_up() {
+        if !is_due || !self.store.is_healthy() || self.front.has_given_up() {
             return None;
         }
         // A pinned extent is released only when its snapshots are gone. Most are gone soon, so such
@@ -139,7 +139,7 @@ impl<M: Medium> Inner<M> {
     /// Free extents below which collection starts.
     fn collect_below(&self) -> usize {
         let share = (f64::from(self.store.shape.extents) * self.options.gc_start).ceil() as usize;
-        share.max(self.client_reserve() + 2)
+        share.max(self.front.client_reserve() + 2)
     }
 
     /// Moves what is in use out of an extent and retires it.
@@ -222,7 +222,7 @@ impl<M: Medium> Inner<M> {
     /// What the index says about an object now. No await: true at this instant.
     fn judge(&self, candidate: &Candidate, effort: &mut Effort) -> Verdict {
         effort.memtables += 1;
-        if self.memtables.borrow().get(&candidate.key).is_some() {
+        if self.front.memtables.borrow().get(&candidate.key).is_some() {
             return Verdict::Dead;
         }
         let version = self.version.borrow();
@@ -255,7 +255,7 @@ impl<M: Medium> Inner<M> {
         let Candidate { image, key, pointer, .. } = &candidate;
         let value = self.store.value_in(image, key, *pointer, IoClass::GcRead, &mut 0).await;
         let value = value.map_err(|_| Stopped::Damaged)?;
-        while !self.has_memtable_room() {
+        while !self.front.has_memtable_room() {
             if self.is_starved() {
                 return Err(Stopped::Starved);
             }
@@ -270,7 +270,7 @@ impl<M: Medium> Inner<M> {
             Verdict::Dead => {}
             Verdict::Ask(page) => return Ok(Some((page, candidate))),
             Verdict::Live => {
-                self.insert_at(&candidate.key, candidate.sequence, Some(value));
+                self.front.insert_at(self, &candidate.key, candidate.sequence, Some(value));
                 self.stats.borrow_mut().gc_objects_moved += 1;
             }
         }
@@ -382,10 +382,6 @@ impl<M: Medium> Inner<M> {
         let firsts = self.store.write_segments(copies, promise, IoClass::GcWrite, || 0.5).await;
         let mut edits = Vec::with_capacity(places.len());
         for (at, page) in places.into_iter().zip(&firsts) {
-            let Location::Stored(old) = list.segment(at).location else {
-                unreachable!("place_in found it stored")
-            };
-            self.store.extents.borrow_mut().bury(old);
             let entries = list.segment(at).entries;
             let segment = Segment::new(Location::Stored(*page), entries, &self.pool);
             let (first_key, filter) = (list.first_key(at).into(), list.filter(at).cloned());
@@ -393,6 +389,6 @@ impl<M: Medium> Inner<M> {
             edits.push(LevelEdit { level, range: at..at + 1, new });
         }
         self.stats.borrow_mut().gc_pages_moved += firsts.len() as u64;
-        self.publish(edits);
+        self.publish(self.edit_of(edits));
     }
 }

@@ -19,6 +19,7 @@ use crate::format::meta_segment;
 use crate::format::pointer::Pointer;
 use crate::lsm::Inner;
 use crate::lsm::accelerator::Inputs;
+use crate::lsm::edit::Edit;
 use crate::lsm::level::{Level, Location, NamedSegment, Segment};
 use crate::lsm::merge::{BuiltSegment, SegmentRun, merge, rest_from};
 use crate::lsm::picker::{self, Granularity, LevelState, Slice};
@@ -157,9 +158,9 @@ impl<M: Medium> Inner<M> {
         let slice = picker::slice_at(upper, lower, start, count, 2 * pages);
         let Some(places) = self.places_for(&version, level, &slice) else { return false };
         let next = slice.end_key.clone().unwrap_or_default();
-        let Some(edits) = self.merge_slice(level, slice, places).await else { return false };
+        let Some(edit) = self.merge_slice(level, slice, places).await else { return false };
         self.cursors.borrow_mut()[level] = next;
-        self.publish(edits);
+        self.publish(edit);
         true
     }
 
@@ -215,7 +216,7 @@ impl<M: Medium> Inner<M> {
         let has_space = place.is_some();
         if let Some(place) = place {
             let new = self.place(segments, place, IoClass::CompactionWrite, || 1.0).await;
-            self.publish(vec![LevelEdit { level: n, range: start..end, new }]);
+            self.publish(self.edit_of(vec![LevelEdit { level: n, range: start..end, new }]));
         }
         self.unclaim(&[n]);
         self.store.room.notify_all();
@@ -228,12 +229,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Merges a slice of `level` into the next one.
-    async fn merge_slice(
-        &self,
-        level: usize,
-        slice: Slice,
-        places: Places<'_>,
-    ) -> Option<Vec<LevelEdit>> {
+    async fn merge_slice(&self, level: usize, slice: Slice, places: Places<'_>) -> Option<Edit> {
         let version = Rc::clone(&self.version.borrow());
         let (format, payload) = (self.store.format, self.store.shape.payload_bytes);
         let pages = slice.upper.len() + slice.below.len();
@@ -256,13 +252,11 @@ impl<M: Medium> Inner<M> {
         let rest = self.place(rest.into_iter().collect(), places.rest, class, urgency).await;
         let new = self.place(merged.segments, places.merged, class, urgency).await;
         self.count_merge(merged.entries, &merged.dead);
-        self.store.bury(&merged.dead);
-        self.bury_segments(version.level(level), upper.clone());
-        self.bury_segments(version.level(level + 1), below.clone());
-        Some(vec![
+        let edit = self.edit_of(vec![
             LevelEdit { level, range: upper, new: rest },
             LevelEdit { level: level + 1, range: below, new },
-        ])
+        ]);
+        Some(self.with_dead(edit, &merged.dead))
     }
 
     /// Counts the pages that a compaction has in hand, until it is dropped.
@@ -358,29 +352,10 @@ impl<M: Medium> Inner<M> {
             .collect()
     }
 
-    /// The meta pages of these segments are obsolete.
-    pub(crate) fn bury_segments(&self, level: &Level, range: Range<usize>) {
-        let mut extents = self.store.extents.borrow_mut();
-        for index in range {
-            if let Location::Stored(page) = level.segment(index).location {
-                extents.bury(page);
-            }
-        }
-    }
-
     pub(crate) fn count_merge(&self, entries: usize, dead: &[Pointer]) {
         let mut stats = self.stats.borrow_mut();
         stats.merged_entries += entries as u64;
         stats.dropped_duplicates += dead.len() as u64;
-    }
-
-    /// Makes the version that `edits` lead to the current one.
-    pub(crate) fn publish(&self, edits: Vec<LevelEdit>) {
-        let next = self.version.borrow().edited(edits);
-        self.account(&next);
-        *self.version.borrow_mut() = Rc::new(next);
-        self.expire_for_memory();
-        self.store.work.notify_all();
     }
 
     /// Waits until `levels` are free and `is_ready` holds, and makes them busy.
@@ -401,7 +376,7 @@ impl<M: Medium> Inner<M> {
 
     pub(crate) fn is_settled(&self) -> bool {
         let is_idle = self.busy.borrow().iter().all(|busy| !busy);
-        let is_flushed = self.memtables.borrow().frozen.is_empty();
+        let is_flushed = self.front.memtables.borrow().frozen.is_empty();
         !self.store.is_healthy() || is_idle && is_flushed && self.pick().is_none()
     }
 }

@@ -42,9 +42,9 @@ impl<M: Medium> Inner<M> {
         let mut out = Writer::default();
         out.u32(VERSION);
         out.u64(self.store.id.get().0);
-        out.u64(self.sequence.get());
+        out.u64(self.front.sequence.get());
         let with_frozen = !self.store.planted.has(Fault::DumpWithoutFrozen);
-        write_memtables(&mut out, &self.memtables.borrow(), with_frozen);
+        write_memtables(&mut out, &self.front.memtables.borrow(), with_frozen);
         write_plan(&mut out, &self.plan.borrow());
         write_levels(&mut out, &self.version.borrow());
         write_extents(&mut out, &self.store.extents_after_a_cut());

@@ -12,18 +12,15 @@ use crate::lsm::compaction::Place;
 use crate::lsm::merge::{ListRun, SegmentRun, merge};
 use crate::lsm::version::LevelEdit;
 use crate::memtable::Write;
-use crate::store::extents::Purpose;
 use crate::store::medium::Medium;
-use crate::store::space::{Claimant, Promise};
 use crate::store::writing::{Written, lay_out};
 
 impl<M: Medium> Inner<M> {
     /// The task that flushes frozen memtables, oldest first, for ever.
     pub(crate) async fn flush_forever(self: Rc<Self>) {
         loop {
-            let has_work = || self.store.is_healthy() && !self.memtables.borrow().frozen.is_empty();
-            self.store.work.wait_until(has_work).await;
-            let writes = self.memtables.borrow().oldest_writes();
+            self.front.wait_for_frozen().await;
+            let writes = self.front.memtables.borrow().oldest_writes();
             self.flush(writes.expect("a memtable is frozen")).await;
         }
     }
@@ -34,8 +31,8 @@ impl<M: Medium> Inner<M> {
         let costs = &self.store.cpu.costs;
         self.store.cpu.cores.spend_in_background(costs.of_packing(objects.len())).await;
         let layout = lay_out(&objects, self.store.shape.payload_bytes);
-        let promise = self.promise_data(self.store.pages_of(&layout)).await;
-        let urgency = || self.fill_of_active_memtable();
+        let promise = self.front.promise_data(self.store.pages_of(&layout)).await;
+        let urgency = || self.front.fill_of_active_memtable();
         let written = self.store.write_objects(layout, promise, IoClass::Flush, urgency).await;
         let mut pointers = written.pointers.iter();
         let entries = writes
@@ -50,12 +47,6 @@ impl<M: Medium> Inner<M> {
             stats.flushes += 1;
             stats.flushed_objects += flushed;
         }
-    }
-
-    /// Waits for space for data; nothing is held meanwhile but the memtable.
-    async fn promise_data(&self, pages: u32) -> Promise<'_> {
-        let promise = || self.store.try_promise(Purpose::Data, pages, Claimant::Flush);
-        self.store.wait_for(promise, &self.flush_is_starved).await
     }
 
     /// Merges the entries of a flush into L1 and publishes them together with the end of their
@@ -79,18 +70,11 @@ impl<M: Medium> Inner<M> {
         let cost = self.store.cpu.costs.of_merge(merged.entries);
         self.store.cpu.cores.spend_in_background(cost).await;
         let (segments, dead) = (merged.segments, merged.dead);
-        let urgency = || self.fill_of_active_memtable();
+        let urgency = || self.front.fill_of_active_memtable();
         let new = self.place(segments, place, IoClass::CompactionWrite, urgency).await;
-        self.store.objects_published(written);
         self.count_merge(merged.entries, &dead);
-        self.store.bury(&dead);
-        let range = 0..level.len();
-        self.bury_segments(&level, range.clone());
-        self.publish(vec![LevelEdit { level: 0, range, new }]);
-        self.memtables.borrow_mut().frozen.pop_front();
-        // From now on the memtable is memory of the snapshots that share it, if any.
-        self.expire_for_memory();
-        self.flushes.set(self.flushes.get() + 1);
+        let edit = self.edit_of(vec![LevelEdit { level: 0, range: 0..level.len(), new }]);
+        self.publish(self.with_flushed(self.with_dead(edit, &dead), written));
         self.unclaim(&[0]);
         self.store.room.notify_all();
         true
@@ -109,12 +93,12 @@ impl<M: Medium> Inner<M> {
         loop {
             self.claim(&[0], || self.first_level_has_room(expected)).await;
             if let Some(place) = self.place_for(0, most()) {
-                self.flush_is_starved.set(false);
+                self.front.flush_is_starved.set(false);
                 return place;
             }
             self.unclaim(&[0]);
             let has_place = || self.place_for(0, most()).map(drop);
-            self.store.wait_for(has_place, &self.flush_is_starved).await;
+            self.store.wait_for(has_place, &self.front.flush_is_starved).await;
         }
     }
 
@@ -134,13 +118,5 @@ impl<M: Medium> Inner<M> {
     fn first_level_has_room(&self, segments: usize) -> bool {
         let len = self.version.borrow().level(0).len();
         len == 0 || len + segments <= self.capacity(0)
-    }
-
-    fn fill_of_active_memtable(&self) -> f64 {
-        let memtables = self.memtables.borrow();
-        if memtables.frozen.len() < self.options.frozen_memtables {
-            return 0.0;
-        }
-        memtables.active_bytes() as f64 / self.options.memtable_bytes as f64
     }
 }

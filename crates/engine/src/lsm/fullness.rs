@@ -34,23 +34,21 @@ impl<M: Medium> Inner<M> {
         let is_squeezed = self.is_squeezed();
         let is_stuck = is_short && self.is_starved() && self.is_quiet();
         if is_short && !is_squeezed {
-            self.freeze_active();
+            self.front.freeze_active();
             if !self.is_squeezing.replace(true) {
                 self.store.work.notify_all();
             }
         } else {
             self.is_squeezing.set(false);
         }
-        let was_full = self.fullness.get() != Fullness::Room;
-        let is_full = is_short && (is_squeezed || self.has_given_up() || was_full);
+        let was_full = self.front.fullness.get() != Fullness::Room;
+        let is_full = is_short && (is_squeezed || self.front.has_given_up() || was_full);
         let fullness = match is_stuck {
             true => Fullness::Stuck,
             false if is_full || self.index_memory_is_used_up() => Fullness::Full,
             false => Fullness::Room,
         };
-        if self.fullness.replace(fullness) != fullness {
-            self.store.room.notify_all();
-        }
+        self.front.set_fullness(fullness);
         false
     }
 
@@ -81,7 +79,7 @@ impl<M: Medium> Inner<M> {
     }
 
     pub(crate) fn has_extents_for_clients(&self) -> bool {
-        self.store.extents_in_sight() > self.client_reserve()
+        self.store.extents_in_sight() > self.front.client_reserve()
     }
 
     /// Whether the index is over its budget and no compaction is left that could shrink it.
@@ -91,7 +89,7 @@ impl<M: Medium> Inner<M> {
 
     /// Whether every entry is in the last level.
     pub(crate) fn is_squeezed(&self) -> bool {
-        let memtables = self.memtables.borrow();
+        let memtables = self.front.memtables.borrow();
         let version = self.version.borrow();
         let (_, upper) = version.levels().split_last().expect("there are levels");
         memtables.is_empty() && upper.iter().all(|level| level.len() == 0)
@@ -99,12 +97,6 @@ impl<M: Medium> Inner<M> {
 
     /// Whether flushes or compactions wait for space.
     pub(crate) fn is_starved(&self) -> bool {
-        self.flush_is_starved.get() || self.compaction_is_starved()
-    }
-
-    /// Whether collecting every extent once gave clients no room. Something has to be deleted
-    /// before it is tried again.
-    pub(crate) fn has_given_up(&self) -> bool {
-        self.sweep.has_failed(self.store.shape.extents, self.stats.borrow().writes)
+        self.front.flush_is_starved.get() || self.compaction_is_starved()
     }
 }

@@ -31,7 +31,7 @@ fn index_memory(version: &Version, prefix_bytes: u64, page_bytes: u64) -> Memory
 impl<M: Medium> Inner<M> {
     pub(crate) fn memory(&self) -> MemoryUse {
         MemoryUse {
-            memtables: self.memtables.borrow().bytes(),
+            memtables: self.front.memtables.borrow().bytes(),
             compaction_buffers: self.compaction_buffers.get(),
             ..self.index_memory_of(&self.version.borrow())
         }

@@ -59,9 +59,9 @@ impl<M: Medium> Engine<M> {
         let restored = restored.ok_or(OpenError::BadDump)?;
         restored.version.assert_consistent();
         inner.store.id.set(restored.id);
-        inner.sequence.set(restored.sequence);
+        inner.front.sequence.set(restored.sequence);
         *inner.plan.borrow_mut() = restored.plan;
-        *inner.memtables.borrow().active.borrow_mut() = restored.memtable;
+        *inner.front.memtables.borrow().active.borrow_mut() = restored.memtable;
         inner.account(&restored.version);
         *inner.version.borrow_mut() = Rc::new(restored.version);
         *inner.store.extents.borrow_mut() = restored.extents;

@@ -31,7 +31,7 @@ impl<M: Medium> Inner<M> {
         flash_reads: &mut u32,
     ) -> Result<Located, EngineError> {
         let mut effort = Effort { memtables: 1, ..Effort::default() };
-        let in_memtable = self.memtables.borrow().get(key);
+        let in_memtable = self.front.memtables.borrow().get(key);
         if let Some((_, entry)) = in_memtable {
             self.store.cpu.cores.spend(work + self.store.cpu.costs.of(effort)).await;
             return Ok(Located::Memory(entry));

@@ -161,10 +161,10 @@ impl<M: Medium> Inner<M> {
         }
         let registry = self.snapshots.clone();
         let number = registry.shared.next.replace(registry.shared.next.get() + 1);
-        let sequence = self.sequence.get();
+        let sequence = self.front.sequence.get();
         let snapshot = Rc::new(Snapshot {
             sequence,
-            memtables: self.memtables.borrow().newest_first().map(Rc::clone).collect(),
+            memtables: self.front.memtables.borrow().newest_first().map(Rc::clone).collect(),
             version: Rc::clone(&self.version.borrow()),
             number,
             registry: registry.clone(),
@@ -208,7 +208,7 @@ impl<M: Medium> Inner<M> {
 
     /// Bytes of memtables that only snapshots hold.
     fn flushed_memtable_bytes(&self, holds: &[(u64, Rc<Hold>)]) -> u64 {
-        let memtables = self.memtables.borrow();
+        let memtables = self.front.memtables.borrow();
         let mut seen: BTreeSet<_> = memtables.newest_first().map(Rc::as_ptr).collect();
         let snapshots = holds.iter().filter_map(|(_, hold)| hold.snapshot.borrow().clone());
         let mut bytes = 0;

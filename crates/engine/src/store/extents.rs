@@ -185,24 +185,19 @@ impl Extents {
         Some(())
     }
 
-    /// An index refers to one more item in `page` from now on.
-    pub(crate) fn publish(&mut self, page: PageNo) {
-        let extent = self.extent_mut(page);
-        extent.published += 1;
-        extent.live += 1;
-    }
-
-    /// No index refers to one of the items in `page` any more. The caller has seen that the item
-    /// was of the extent's present generation, as far as generations can be told apart.
-    pub(crate) fn bury(&mut self, page: PageNo) {
-        let extent = self.extent_mut(page);
-        extent.live = extent.live.saturating_sub(1);
-    }
-
-    /// As [`Self::bury`], where the item is certain to be of the present generation.
-    pub(crate) fn bury_certainly(&mut self, page: PageNo) {
-        assert!(self.extent_mut(page).live > 0, "more items of page {} died than lived", page.0);
-        self.bury(page);
+    /// An index refers to `published` more items of an extent and to `dead` fewer. Whether each of the
+    /// dead was of the extent's present generation is either certain or not.
+    pub(crate) fn count(&mut self, id: ExtentId, published: u32, dead: u32, is_certain: bool) {
+        let extent = &mut self.all[id.0 as usize];
+        extent.published += published;
+        extent.live += published;
+        assert!(
+            !is_certain || extent.live >= dead,
+            "more items of extent {} died than lived",
+            id.0
+        );
+        extent.live = extent.live.saturating_sub(dead);
+        assert!(extent.live <= extent.published, "more items of extent {} live than were", id.0);
     }
 
     /// The generation of the extent that holds `page`: how often it was opened.

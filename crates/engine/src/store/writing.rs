@@ -10,6 +10,7 @@ use crate::format::page;
 use crate::format::pointer::Pointer;
 use crate::planted::Fault;
 use crate::store::PageStore;
+use crate::store::changes::Changes;
 use crate::store::medium::{Medium, PageNo};
 use crate::store::pacing;
 use crate::store::space::{Promise, with_waste};
@@ -39,6 +40,13 @@ pub(crate) struct Written {
     lengths: Vec<usize>,
 }
 
+impl Written {
+    /// The first page of each group, and how many there are.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = (PageNo, u32)> {
+        self.firsts.iter().copied().zip(self.lengths.iter().map(|length| *length as u32))
+    }
+}
+
 /// Pages that no index refers to, written for a single reader. They are garbage as soon as this is
 /// dropped; a power cut before that makes holes of them.
 pub(crate) struct Temporary<'a, M: Medium> {
@@ -54,12 +62,12 @@ impl<M: Medium> Temporary<'_, M> {
 
 impl<M: Medium> Drop for Temporary<'_, M> {
     fn drop(&mut self) {
-        let mut extents = self.store.extents.borrow_mut();
+        let mut changes = Changes::default();
         for page in &self.pages {
-            extents.publish(*page);
-            extents.bury(*page);
+            self.store.publish_page(&mut changes, *page);
+            self.store.mark_page_dead(&mut changes, *page);
         }
-        self.store.published(&self.pages, self.pages.iter().map(|_| 1));
+        self.store.apply(&changes);
         self.store.work.notify_all();
     }
 }
@@ -73,7 +81,8 @@ impl<M: Medium> PageStore<M> {
         with_waste(lengths.sum(), longest, shape.append_unit, shape.pages_per_extent)
     }
 
-    /// Writes objects as they were laid out. They are unpublished until [`Self::objects_published`].
+    /// Writes objects as they were laid out. They are unpublished until an edit refers
+    /// to them.
     pub(crate) async fn write_objects(
         &self,
         layout: Layout,
@@ -91,16 +100,7 @@ impl<M: Medium> PageStore<M> {
         Written { pointers: pointers.collect(), firsts, lengths }
     }
 
-    /// The index refers to these objects from now on.
-    pub(crate) fn objects_published(&self, written: &Written) {
-        let mut extents = self.extents.borrow_mut();
-        for pointer in &written.pointers {
-            extents.publish(self.format.locate(*pointer).0);
-        }
-        self.published(&written.firsts, written.lengths.iter().copied());
-    }
-
-    /// Writes pages of an index, unsealed, one by one, and counts them as in use.
+    /// Writes pages of an index, unsealed, one by one. Nothing refers to them yet.
     pub(crate) async fn write_segments(
         &self,
         pages: Vec<Vec<u8>>,
@@ -109,13 +109,7 @@ impl<M: Medium> PageStore<M> {
         urgency: impl Fn() -> f64,
     ) -> Vec<PageNo> {
         let groups = pages.into_iter().map(|page| vec![page]).collect();
-        let numbers = self.write_groups(groups, promise, class, urgency).await;
-        let mut extents = self.extents.borrow_mut();
-        for page in &numbers {
-            extents.publish(*page);
-        }
-        self.published(&numbers, numbers.iter().map(|_| 1));
-        numbers
+        self.write_groups(groups, promise, class, urgency).await
     }
 
     /// Writes pages for a single reader.
@@ -202,7 +196,11 @@ impl<M: Medium> PageStore<M> {
             }
         }
         // Until now a power cut would have made holes of them; durable, they are just empty.
-        self.published(&fillers, fillers.iter().map(|_| 1));
+        let mut unpublished = self.unpublished.borrow_mut();
+        for page in &fillers {
+            unpublished.remove(page);
+        }
+        drop(unpublished);
         firsts
     }
 
@@ -232,34 +230,6 @@ impl<M: Medium> PageStore<M> {
         self.unpublished.borrow_mut().extend(pages);
         self.work.notify_all(); // free space has shrunk: garbage collection may be due
         first
-    }
-
-    /// `pages` are in use, or will never be: after a power cut they are no holes.
-    fn published(&self, firsts: &[PageNo], lengths: impl Iterator<Item = usize>) {
-        let mut unpublished = self.unpublished.borrow_mut();
-        for (first, length) in firsts.iter().zip(lengths) {
-            for place in 0..length as u32 {
-                unpublished.remove(&PageNo(first.0 + place));
-            }
-        }
-    }
-
-    /// The objects of `dead` are obsolete. Those of an earlier generation went when their extent
-    /// was collected.
-    pub(crate) fn bury(&self, dead: &[Pointer]) {
-        let mut extents = self.extents.borrow_mut();
-        for pointer in dead {
-            let (page, _) = self.format.locate(*pointer);
-            let generation = extents.generation(page);
-            if !self.format.is_of(*pointer, generation) {
-                continue;
-            }
-            if self.format.tells_apart(generation) {
-                extents.bury_certainly(page);
-            } else {
-                extents.bury(page);
-            }
-        }
     }
 }
 
