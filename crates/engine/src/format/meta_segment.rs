@@ -106,13 +106,17 @@ impl<'a> MetaSegment<'a> {
         Effort { key_compares, ..Effort::default() }
     }
 
-    /// Hints that a search will come: the keys that its first steps look at.
+    /// Hints that a search will come: the keys that its first steps look at, where that is cheap to say.
     pub(crate) fn prefetch(&self) {
         let quarter = self.count / 4;
         let sixteenth = quarter / 4;
-        if sixteenth > 0 {
-            for pivot in (0..4).flat_map(|q| (0..4).map(move |s| q * quarter + s * sixteenth)) {
-                prefetch(&self.bytes[self.entry(pivot).0]);
+        if sixteenth == 0 || self.stride == 0 {
+            return;
+        }
+        let entries = &self.bytes[self.entry(0).0..];
+        for first in [0, quarter, 2 * quarter, 3 * quarter] {
+            for pivot in [first, first + sixteenth, first + 2 * sixteenth, first + 3 * sixteenth] {
+                prefetch(&entries[pivot * self.stride]);
             }
         }
     }
