@@ -3,8 +3,8 @@
 use crate::Value;
 use crate::format::codec::{Reader, Writer};
 use crate::memtable::{Entry, Memtable, Memtables};
-use crate::store::extents::{Extent, Extents, Purpose, State};
-use crate::store::medium::{PageNo, Shape};
+use crate::store::extents::{Extent, Extents, State};
+use crate::store::medium::{PageNo, Shape, Stream};
 
 pub(crate) fn write_memtables(out: &mut Writer, memtables: &Memtables, with_frozen: bool) {
     // Oldest first, so that reading them back one after the other leaves the newest on top.
@@ -49,7 +49,7 @@ pub(crate) fn write_extents(out: &mut Writer, extents: &Extents) {
     out.u64(extents.opened());
     for (_, extent) in extents.iter() {
         out.u8(extent.state as u8);
-        out.u8(extent.purpose as u8);
+        out.u8(extent.stream as u8);
         out.u32(extent.cursor);
         out.u32(extent.published);
         out.u32(extent.live);
@@ -71,7 +71,7 @@ pub(crate) fn read_extents(input: &mut Reader<'_>, shape: Shape) -> Option<Exten
 
 fn read_extent(input: &mut Reader<'_>) -> Option<Extent> {
     let state = *State::ALL.get(input.u8()? as usize)?;
-    let purpose = *Purpose::ALL.get(input.u8()? as usize)?;
+    let stream = *Stream::ALL.get(input.u8()? as usize)?;
     let (cursor, published, live) = (input.u32()?, input.u32()?, input.u32()?);
     let (age, generation) = (input.u64()?, input.u64()?);
     let holes = (0..input.u32()?).map(|_| input.u32().map(PageNo)).collect::<Option<Vec<_>>>()?;
@@ -79,5 +79,5 @@ fn read_extent(input: &mut Reader<'_>) -> Option<Extent> {
         State::Collecting => State::Closed,
         same => same,
     };
-    Some(Extent { state, purpose, cursor, published, live, holes, age, generation })
+    Some(Extent { state, stream, cursor, published, live, holes, age, generation })
 }

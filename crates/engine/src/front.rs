@@ -17,8 +17,7 @@ use crate::memtable::{Entry, Memtables};
 use crate::operations::{Condition, Fullness};
 use crate::stats::EngineStats;
 use crate::store::PageStore;
-use crate::store::extents::Purpose;
-use crate::store::medium::Medium;
+use crate::store::medium::{Medium, Stream};
 use crate::store::space::{Claimant, Promise};
 use crate::store::sweep::Sweep;
 
@@ -229,7 +228,12 @@ impl<M: Medium> Front<M> {
     /// index and one for the data of a collection, and what memtables that were accepted take.
     pub(crate) fn client_reserve(&self) -> usize {
         let accepted = 3 * self.store.pages_of_memtable(self.limits.bytes);
-        Claimant::Flush.leaves_free() + 2 + self.store.extents_of(accepted)
+        let of_journal = {
+            let extents = self.store.extents.borrow();
+            let left = |stream| self.store.left_of_due(stream, &extents);
+            left(Stream::Log) + left(Stream::Manifest)
+        };
+        Claimant::Flush.leaves_free() + 2 + self.store.extents_of(accepted) + of_journal
     }
 
     /// How full the active memtable is while there is no room in front of it; 0 while there is.
@@ -245,7 +249,7 @@ impl<M: Medium> Front<M> {
 
     /// Waits for space for the data of a flush; nothing is held meanwhile but the memtable.
     pub(crate) async fn promise_data(&self, pages: u32) -> Promise<'_> {
-        let promise = || self.store.try_promise(Purpose::Data, pages, Claimant::Flush);
+        let promise = || self.store.try_promise(Stream::Objects, pages, Claimant::Flush);
         self.store.wait_for(promise, &self.flush_is_starved).await
     }
 

@@ -15,6 +15,7 @@ use std::rc::Rc;
 
 use runtime::{IoClass, PageImage};
 
+use crate::error::EngineError;
 use crate::format::meta_segment;
 use crate::format::pointer::Pointer;
 use crate::lsm::Inner;
@@ -26,8 +27,7 @@ use crate::lsm::picker::{self, Granularity, LevelState, Slice};
 use crate::lsm::pool::Pool;
 use crate::lsm::version::{LevelEdit, Version};
 use crate::planted::Fault;
-use crate::store::extents::Purpose;
-use crate::store::medium::{Medium, PageNo, Unreadable};
+use crate::store::medium::{Medium, MediumError, PageNo, Stream};
 use crate::store::space::{Claimant, Promise};
 
 /// Where merged segments go.
@@ -60,10 +60,11 @@ impl<M: Medium> Inner<M> {
                 continue;
             };
             self.claim(&[level, level + 1], || true).await;
-            let is_done = match self.options.compaction {
+            let outcome = match self.options.compaction {
                 Granularity::Partial => self.compact_slice(level, false).await,
                 Granularity::Whole => self.compact_whole(level).await,
             };
+            let is_done = self.done_or_failed(outcome);
             self.stats.borrow_mut().compactions[level] += u64::from(is_done);
             self.unclaim(&[level, level + 1]);
             self.store.room.notify_all();
@@ -75,12 +76,20 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    async fn compact_whole(&self, level: usize) -> bool {
+    async fn compact_whole(&self, level: usize) -> Result<bool, EngineError> {
         let mut is_done = true;
         while is_done && self.version.borrow().level(level).len() > 0 && self.store.is_healthy() {
-            is_done = self.compact_slice(level, true).await;
+            is_done = self.compact_slice(level, true).await?;
         }
-        is_done
+        Ok(is_done)
+    }
+
+    /// Whether background work was done. If it met an error, the store is read-only from then on.
+    fn done_or_failed(&self, outcome: Result<bool, EngineError>) -> bool {
+        outcome.unwrap_or_else(|error| {
+            self.store.fail(error);
+            false
+        })
     }
 
     /// The levels as the picker sees them.
@@ -111,7 +120,7 @@ impl<M: Medium> Inner<M> {
     fn has_space_for_slice(&self, level: usize) -> bool {
         let pages = self.short_of.get().max(self.slice_pages(level + 1) as u32);
         let claimant = Claimant::Compaction;
-        self.is_pinned(level + 1) || self.store.can_promise(Purpose::Meta, pages, claimant)
+        self.is_pinned(level + 1) || self.store.can_promise(Stream::Index, pages, claimant)
     }
 
     pub(crate) fn is_pinned(&self, level: usize) -> bool {
@@ -149,19 +158,19 @@ impl<M: Medium> Inner<M> {
 
     /// Merges one slice of `level`, which is claimed with the one below, into the latter. Returns
     /// whether it did: there may be no space for it, or damage in it.
-    async fn compact_slice(&self, level: usize, from_start: bool) -> bool {
+    async fn compact_slice(&self, level: usize, from_start: bool) -> Result<bool, EngineError> {
         let version = Rc::clone(&self.version.borrow());
         let (upper, lower) = (version.level(level), version.level(level + 1));
         let pages = self.slice_pages(level + 1);
         let count = picker::slice_len(upper.len(), lower.len(), pages);
         let start = if from_start { 0 } else { self.cursor(level, upper) };
         let slice = picker::slice_at(upper, lower, start, count, 2 * pages);
-        let Some(places) = self.places_for(&version, level, &slice) else { return false };
+        let Some(places) = self.places_for(&version, level, &slice) else { return Ok(false) };
         let next = slice.end_key.clone().unwrap_or_default();
-        let Some(edit) = self.merge_slice(level, slice, places).await else { return false };
+        let edit = self.merge_slice(level, slice, places).await?;
         self.cursors.borrow_mut()[level] = next;
         self.publish(edit);
-        true
+        Ok(true)
     }
 
     /// Where what a slice of `level` gives can go; `None` if there is no space for it now.
@@ -192,7 +201,7 @@ impl<M: Medium> Inner<M> {
         }
         let claimant = Claimant::Compaction;
         self.store
-            .try_promise(Purpose::Meta, pages, claimant)
+            .try_promise(Stream::Index, pages, claimant)
             .map(|promise| Place::Medium(promise, level))
     }
 
@@ -212,15 +221,23 @@ impl<M: Medium> Inner<M> {
         let end =
             (start..level.len()).take_while(in_memory).take(64).last().map_or(start, |i| i + 1);
         let segments = level.named(start..end).into_iter().filter_map(built).collect();
-        let place = self.place_for(n, (end - start) as u32);
-        let has_space = place.is_some();
-        if let Some(place) = place {
-            let new = self.place(segments, place, IoClass::CompactionWrite, || 1.0).await;
-            self.publish(self.edit_of(vec![LevelEdit { level: n, range: start..end, new }]));
-        }
+        let outcome = self.spill(n, start..end, segments).await;
         self.unclaim(&[n]);
         self.store.room.notify_all();
-        has_space
+        self.done_or_failed(outcome)
+    }
+
+    /// Writes `segments`, which are at `range` of level `n`, if there is space for them.
+    async fn spill(
+        &self,
+        n: usize,
+        range: Range<usize>,
+        segments: Vec<BuiltSegment>,
+    ) -> Result<bool, EngineError> {
+        let Some(place) = self.place_for(n, range.len() as u32) else { return Ok(false) };
+        let new = self.place(segments, place, IoClass::CompactionWrite, || 1.0).await?;
+        self.publish(self.edit_of(vec![LevelEdit { level: n, range, new }]));
+        Ok(true)
     }
 
     /// Where the next slice of `level` begins.
@@ -229,7 +246,12 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Merges a slice of `level` into the next one.
-    async fn merge_slice(&self, level: usize, slice: Slice, places: Places<'_>) -> Option<Edit> {
+    async fn merge_slice(
+        &self,
+        level: usize,
+        slice: Slice,
+        places: Places<'_>,
+    ) -> Result<Edit, EngineError> {
         let version = Rc::clone(&self.version.borrow());
         let (format, payload) = (self.store.format, self.store.shape.payload_bytes);
         let pages = slice.upper.len() + slice.below.len();
@@ -249,14 +271,14 @@ impl<M: Medium> Inner<M> {
         );
         self.spend_on_merge(merger, pages, merged.entries, merged.segments.len()).await;
         let class = IoClass::CompactionWrite;
-        let rest = self.place(rest.into_iter().collect(), places.rest, class, urgency).await;
-        let new = self.place(merged.segments, places.merged, class, urgency).await;
+        let rest = self.place(rest.into_iter().collect(), places.rest, class, urgency).await?;
+        let new = self.place(merged.segments, places.merged, class, urgency).await?;
         self.count_merge(merged.entries, &merged.dead);
         let edit = self.edit_of(vec![
             LevelEdit { level, range: upper, new: rest },
             LevelEdit { level: level + 1, range: below, new },
         ]);
-        Some(self.with_dead(edit, &merged.dead))
+        Ok(self.with_dead(edit, &merged.dead))
     }
 
     /// Counts the pages that a compaction has in hand, until it is dropped.
@@ -280,9 +302,12 @@ impl<M: Medium> Inner<M> {
             .fold(own, |most, score| most.max((score - 1.0) * 4.0))
     }
 
-    /// The segments `range` of a level as pages, from memory or the medium. `None` if one is
-    /// damaged: the store is read-only from then on.
-    pub(crate) async fn load(&self, level: &Level, range: Range<usize>) -> Option<Vec<PageImage>> {
+    /// The segments `range` of a level as pages, from memory or the medium.
+    pub(crate) async fn load(
+        &self,
+        level: &Level,
+        range: Range<usize>,
+    ) -> Result<Vec<PageImage>, EngineError> {
         let mut pages = Vec::with_capacity(range.len());
         let mut under_way = VecDeque::new();
         let window = 2 * self.store.shape.parallelism as usize;
@@ -295,28 +320,23 @@ impl<M: Medium> Inner<M> {
                 }
             }
             if under_way.len() >= window {
-                pages.push(self.finish_loading(under_way.pop_front()?).await?);
+                let first = under_way.pop_front().expect("the window is at least 1");
+                pages.push(self.finish_loading(first).await?);
             }
         }
         for loading in under_way {
             pages.push(self.finish_loading(loading).await?);
         }
-        Some(pages)
+        Ok(pages)
     }
 
-    async fn finish_loading<F>(&self, loading: Loading<F>) -> Option<PageImage>
+    async fn finish_loading<F>(&self, loading: Loading<F>) -> Result<PageImage, EngineError>
     where
-        F: Future<Output = Result<PageImage, Unreadable>>,
+        F: Future<Output = Result<PageImage, MediumError>>,
     {
         match loading {
-            Loading::Ready(image) => Some(image),
-            Loading::Reading(page, read) => {
-                let image = self.store.check_meta(page, read.await);
-                if image.is_err() {
-                    self.store.fail(page);
-                }
-                image.ok()
-            }
+            Loading::Ready(image) => Ok(image),
+            Loading::Reading(page, read) => self.store.check_meta(page, read.await),
         }
     }
 
@@ -327,10 +347,10 @@ impl<M: Medium> Inner<M> {
         place: Place<'_>,
         class: IoClass,
         urgency: impl Fn() -> f64,
-    ) -> Vec<NamedSegment> {
+    ) -> Result<Vec<NamedSegment>, EngineError> {
         let (promise, level) = match place {
             Place::Memory => {
-                return segments.into_iter().map(|built| pin(built, &self.pool)).collect();
+                return Ok(segments.into_iter().map(|built| pin(built, &self.pool)).collect());
             }
             Place::Medium(promise, level) => (promise, level),
         };
@@ -339,17 +359,14 @@ impl<M: Medium> Inner<M> {
             .into_iter()
             .map(|built| ((built.first_key, built.entries), built.bytes))
             .unzip();
-        let numbers = self.store.write_segments(pages, promise, class, urgency).await;
-        names
-            .into_iter()
-            .zip(numbers)
-            .zip(filters)
-            .map(|(((first_key, entries), page), filter)| NamedSegment {
-                first_key,
-                segment: Segment::new(Location::Stored(page), entries, &self.pool),
-                filter,
-            })
-            .collect()
+        let numbers = self.store.write_segments(pages, promise, class, urgency).await?;
+        let places = names.into_iter().zip(numbers).zip(filters);
+        let named = places.map(|(((first_key, entries), page), filter)| NamedSegment {
+            first_key,
+            segment: Segment::new(Location::Stored(page), entries, &self.pool),
+            filter,
+        });
+        Ok(named.collect())
     }
 
     pub(crate) fn count_merge(&self, entries: usize, dead: &[Pointer]) {

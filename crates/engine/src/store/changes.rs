@@ -10,8 +10,7 @@ use std::ops::Range;
 
 use crate::format::pointer::Pointer;
 use crate::store::PageStore;
-use crate::store::extents::Purpose;
-use crate::store::medium::{ExtentId, Medium, PageNo};
+use crate::store::medium::{ExtentId, Medium, PageNo, Stream};
 use crate::store::writing::Written;
 
 /// Changes of extents, by extent.
@@ -23,7 +22,7 @@ pub(crate) struct Changes {
 /// Changes of one extent.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ExtentChange {
-    pub purpose: Purpose,
+    pub stream: Stream,
     pub generation: u64,
     /// When the extent was opened, counted in extents opened.
     pub age: u64,
@@ -87,7 +86,7 @@ impl<M: Medium> PageStore<M> {
             let extents = self.extents.borrow();
             let extent = extents.get(id);
             ExtentChange {
-                purpose: extent.purpose,
+                stream: extent.stream,
                 generation: extent.generation,
                 age: extent.age,
                 placed: Vec::new(),
@@ -108,7 +107,7 @@ impl<M: Medium> PageStore<M> {
             if extents.get(*id).generation == change.generation {
                 // Once generations look alike, an item may have been taken for one of today's.
                 let is_certain =
-                    change.purpose == Purpose::Meta || self.format.tells_apart(change.generation);
+                    change.stream == Stream::Index || self.format.tells_apart(change.generation);
                 extents.count(*id, change.published, change.dead, is_certain);
             }
         }

@@ -11,9 +11,9 @@ use std::task::{Poll, Waker};
 
 use runtime::PageImage;
 
-use crate::store::medium::{PageNo, Unreadable};
+use crate::store::medium::{MediumError, PageNo};
 
-type Outcome = Result<PageImage, Unreadable>;
+type Outcome = Result<PageImage, MediumError>;
 
 /// Reads under way, by page.
 #[derive(Default)]

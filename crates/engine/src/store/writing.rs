@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use runtime::{IoClass, PageImage};
+use runtime::IoClass;
 
+use crate::error::EngineError;
 use crate::format::data_page::{self, Outgoing};
 use crate::format::packing;
-use crate::format::page;
 use crate::format::pointer::Pointer;
 use crate::planted::Fault;
 use crate::store::PageStore;
@@ -14,6 +14,7 @@ use crate::store::changes::Changes;
 use crate::store::medium::{Medium, PageNo};
 use crate::store::pacing;
 use crate::store::space::{Promise, with_waste};
+use crate::store::units::{Unit, Units};
 
 /// Pages, unsealed, that must follow one another on the medium.
 pub(crate) type Group = Vec<Vec<u8>>;
@@ -89,15 +90,15 @@ impl<M: Medium> PageStore<M> {
         promise: Promise<'_>,
         class: IoClass,
         urgency: impl Fn() -> f64,
-    ) -> Written {
+    ) -> Result<Written, EngineError> {
         let lengths: Vec<usize> = layout.groups.iter().map(Vec::len).collect();
-        let firsts = self.write_groups(layout.groups, promise, class, urgency).await;
+        let firsts = self.write_groups(layout.groups, promise, class, urgency).await?;
         let extents = self.extents.borrow();
         let pointers = layout.places.iter().map(|(group, piece)| {
             let (first, pages) = (firsts[*group], lengths[*group] as u32);
             self.format.pointer(first, *piece, extents.generation(first), pages)
         });
-        Written { pointers: pointers.collect(), firsts, lengths }
+        Ok(Written { pointers: pointers.collect(), firsts, lengths })
     }
 
     /// Writes pages of an index, unsealed, one by one. Nothing refers to them yet.
@@ -107,7 +108,7 @@ impl<M: Medium> PageStore<M> {
         promise: Promise<'_>,
         class: IoClass,
         urgency: impl Fn() -> f64,
-    ) -> Vec<PageNo> {
+    ) -> Result<Vec<PageNo>, EngineError> {
         let groups = pages.into_iter().map(|page| vec![page]).collect();
         self.write_groups(groups, promise, class, urgency).await
     }
@@ -119,10 +120,10 @@ impl<M: Medium> PageStore<M> {
         promise: Promise<'_>,
         class: IoClass,
         urgency: impl Fn() -> f64,
-    ) -> Temporary<'_, M> {
+    ) -> Result<Temporary<'_, M>, EngineError> {
         let groups = pages.into_iter().map(|page| vec![page]).collect();
-        let pages = self.write_groups(groups, promise, class, urgency).await;
-        Temporary { store: self, pages }
+        let pages = self.write_groups(groups, promise, class, urgency).await?;
+        Ok(Temporary { store: self, pages })
     }
 
     /// Writes `groups` in order and returns the number of each group's first page. When it
@@ -132,104 +133,41 @@ impl<M: Medium> PageStore<M> {
     async fn write_groups(
         &self,
         groups: Vec<Group>,
-        mut promise: Promise<'_>,
+        promise: Promise<'_>,
         class: IoClass,
         urgency: impl Fn() -> f64,
-    ) -> Vec<PageNo> {
-        let purpose = promise.purpose();
-        let unit = self.shape.append_unit as usize;
+    ) -> Result<Vec<PageNo>, EngineError> {
+        let stream = promise.stream();
+        let append = |unit: Unit| self.medium.append(unit.first, unit.pages, class);
+        let mut units = Units::new(self, promise);
         let mut firsts = Vec::with_capacity(groups.len());
-        let mut fillers = Vec::new();
         let mut under_way = VecDeque::new();
-        let mut open: Option<PageNo> = None;
-        let mut sealed: Vec<PageImage> = Vec::with_capacity(unit);
         for group in groups {
-            let left = open.map_or(0, |_| unit - sealed.len()) as u32;
-            if group.len() as u32 > left + self.extents.borrow().room(purpose) {
-                // The group does not fit in what is left of the extent: fill the unit, move on.
-                if let Some(first) = open.take() {
-                    under_way.push_back(self.append_filled(
-                        first,
-                        &mut sealed,
-                        &mut fillers,
-                        class,
-                    ));
-                }
-                self.extents.borrow_mut().close(purpose);
-            }
+            under_way.extend(units.keep_together(group.len() as u32).map(append));
             for (index, bytes) in group.into_iter().enumerate() {
-                let first = if let Some(first) = open {
-                    first
-                } else {
-                    // Waiting happens only here: a unit that was handed out is submitted before
-                    // anybody else may take the next one of its extent.
+                if units.is_between() {
                     let window = pacing::window(urgency(), self.shape.parallelism);
                     while under_way.len() >= window {
-                        under_way.pop_front().expect("the window is at least 1").await;
+                        under_way.pop_front().expect("the window is at least 1").await?;
                     }
-                    self.take_unit(&mut promise)
-                };
-                open = Some(first);
-                let number = PageNo(first.0 + sealed.len() as u32);
+                    units.begin()?;
+                }
+                let number = units.push(bytes);
                 if index == 0 {
                     firsts.push(number);
                 }
-                sealed.push(page::seal(bytes, self.identity(number)));
-                if sealed.len() == unit {
-                    under_way.push_back(self.append_filled(
-                        first,
-                        &mut sealed,
-                        &mut fillers,
-                        class,
-                    ));
-                    open = None;
-                }
+                under_way.extend(units.full().map(append));
             }
         }
-        if let Some(first) = open {
-            under_way.push_back(self.append_filled(first, &mut sealed, &mut fillers, class));
-        }
-        drop(promise);
+        under_way.extend(units.rest().map(append));
         if !self.planted.has(Fault::PublishBeforeDurable) {
             for append in under_way {
-                append.await;
+                append.await?;
             }
+            self.medium.sync(stream).await?;
         }
-        // Until now a power cut would have made holes of them; durable, they are just empty.
-        let mut unpublished = self.unpublished.borrow_mut();
-        for page in &fillers {
-            unpublished.remove(page);
-        }
-        drop(unpublished);
-        firsts
-    }
-
-    /// Submits a unit, filled up with empty pages, whose numbers go to `fillers`, if need be.
-    fn append_filled(
-        &self,
-        first: PageNo,
-        sealed: &mut Vec<PageImage>,
-        fillers: &mut Vec<PageNo>,
-        class: IoClass,
-    ) -> impl Future<Output = ()> + use<M> {
-        for place in sealed.len() as u32..self.shape.append_unit {
-            let number = PageNo(first.0 + place);
-            fillers.push(number);
-            sealed.push(page::seal(data_page::filler(), self.identity(number)));
-        }
-        self.medium.append(first, std::mem::take(sealed), class)
-    }
-
-    /// The next append unit of what was promised.
-    fn take_unit(&self, promise: &mut Promise<'_>) -> PageNo {
-        promise.take(self.shape.append_unit);
-        let wear = |id| self.medium.wear(id);
-        let next = self.extents.borrow_mut().next_unit(promise.purpose(), wear);
-        let first = next.expect("what is promised is there");
-        let pages = (0..self.shape.append_unit).map(|place| PageNo(first.0 + place));
-        self.unpublished.borrow_mut().extend(pages);
-        self.work.notify_all(); // free space has shrunk: garbage collection may be due
-        first
+        units.finish();
+        Ok(firsts)
     }
 }
 

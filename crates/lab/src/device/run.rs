@@ -12,6 +12,7 @@ use std::rc::Rc;
 use runtime::{Handle, Nanos, Notify};
 use ssd::nvme::{PlmConfig, SetId};
 use ssd::{Block, BlockDevice, DeviceError};
+use workload::Stop;
 
 use super::job::WindowName;
 use super::ledger::{Ledger, Mismatch};
@@ -32,6 +33,7 @@ pub(super) struct Ran {
     pub timeline: Timeline,
     pub windows: Vec<WindowReport>,
     pub checks: Checks,
+    pub is_interrupted: bool,
     pub first_error: Option<String>,
 }
 
@@ -51,6 +53,9 @@ struct Run<D> {
     /// What is written where nothing is checked.
     unchecked: Block,
     progress: RefCell<Box<dyn FnMut(f64)>>,
+    stop: Stop,
+    /// Whether the job ended because of it.
+    is_interrupted: Cell<bool>,
 }
 
 /// A stream and what its clients share.
@@ -68,6 +73,7 @@ pub(super) async fn run<D: BlockDevice + 'static>(
     handle: &Handle,
     device: D,
     plan: Plan,
+    stop: Stop,
     progress: Box<dyn FnMut(f64)>,
 ) -> Ran {
     let first_error = enable_windows(&device, &plan.windows).await.err();
@@ -91,6 +97,8 @@ pub(super) async fn run<D: BlockDevice + 'static>(
         first_error: RefCell::new(first_error.map(|error| error.to_string())),
         unchecked: Block::new(b"nobody checks this"),
         progress: RefCell::new(progress),
+        stop,
+        is_interrupted: Cell::new(false),
     });
     (run.progress.borrow_mut())(0.0);
     if run.first_error.borrow().is_none() {
@@ -109,6 +117,10 @@ pub(super) async fn run<D: BlockDevice + 'static>(
     let mut windows = run.windows.into_inner();
     windows.sort_by_key(|window| window.asked);
     let (streams, timeline) = run.recorder.into_inner().finish();
+    let is_interrupted = run.is_interrupted.get();
+    // Tasks that were asleep when the end was asked for have slept on.
+    let last = streams.iter().map(|stream| stream.ended).max().unwrap_or_default();
+    let ended = if is_interrupted { started + last } else { ended };
     Ran {
         started,
         ended,
@@ -116,6 +128,7 @@ pub(super) async fn run<D: BlockDevice + 'static>(
         timeline,
         windows,
         checks: run.checks.into_inner(),
+        is_interrupted,
         first_error: run.first_error.into_inner(),
     }
 }
@@ -187,6 +200,9 @@ impl<D: BlockDevice + 'static> Run<D> {
             let Some(operation) = next else { break };
             if operation.at > now {
                 self.handle.sleep_until(operation.at).await;
+            }
+            if self.is_stopped() {
+                break;
             }
             let done = match operation.direction {
                 Direction::Read => self.read(stream, operation.first, &mut oldest).await,
@@ -285,10 +301,24 @@ impl<D: BlockDevice + 'static> Run<D> {
         }
     }
 
+    /// Whether somebody has asked for the end. It is noted only where something was still to be done.
+    fn is_stopped(&self) -> bool {
+        let is_stopped = self.stop.is_asked();
+        if is_stopped && !self.is_interrupted.replace(true) {
+            for stream in &self.streams {
+                stream.source.borrow_mut().stop();
+            }
+        }
+        is_stopped
+    }
+
     /// The window commands of a set.
     async fn step(self: Rc<Self>, plan: WindowPlan) {
         for (at, to) in plan.steps {
             self.handle.sleep_until(self.started + at).await;
+            if self.is_stopped() {
+                return;
+            }
             if let Err(error) = self.select(plan.set, to).await {
                 return self.fail(&format!("set {} to {}: {error}", plan.set, to.name()));
             }
