@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use catalogue::bounds;
 use serde::Deserialize;
 
+use crate::journal::{Durability, LogSync};
 use crate::lsm::picker::Granularity;
 use crate::sizing::LevelSizing;
 
@@ -82,6 +83,12 @@ pub struct Options {
     /// How iterators read.
     #[serde(default)]
     pub iterators: IteratorOptions,
+    /// What makes writes outlive a power cut.
+    #[serde(default)]
+    pub durability: Durability,
+    /// When writes are acknowledged, where there is a log.
+    #[serde(default)]
+    pub log_sync: LogSync,
 }
 
 /// How iterators read.
@@ -137,6 +144,8 @@ impl Options {
             fill: 0.7,
             gc_start: 0.05,
             iterators: IteratorOptions::default(),
+            durability: Durability::default(),
+            log_sync: LogSync::default(),
         }
     }
 

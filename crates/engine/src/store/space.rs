@@ -27,6 +27,8 @@ pub(crate) enum Claimant {
     Compaction,
     /// Flush: needs compaction to make room.
     Flush,
+    /// Flush of what was moved out of extents that are released then.
+    FlushOfMoved,
 }
 
 impl Claimant {
@@ -37,6 +39,7 @@ impl Claimant {
             Self::Collection => 0,
             Self::Compaction => 2,
             Self::Flush => 3,
+            Self::FlushOfMoved => 1,
         }
     }
 }

@@ -65,6 +65,12 @@ fn model_agrees_with_the_hash_design() {
     model_agrees("model_agrees_with_the_hash", 25, Shape::of_hash_seed, check);
 }
 
+#[test]
+fn model_agrees_without_capacitors() {
+    let check = |seed, shape: &Shape, tally: &Tally| tally.assert_everything_happened(seed, shape);
+    model_agrees("model_agrees_without", 20, Shape::of_log_seed, check);
+}
+
 /// Trials of random shapes by default.
 const RANDOM: u64 = 60;
 

@@ -169,6 +169,7 @@ fn tree(rng: &mut Rng, memtable_bytes: u64) -> Options {
         fill: pick(rng, &[0.5, 0.7, 0.9]),
         gc_start: pick(rng, &[0.02, 0.05, 0.2]),
         iterators: iterators(rng),
+        ..Options::pink()
     }
 }
 

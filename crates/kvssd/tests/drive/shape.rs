@@ -1,6 +1,6 @@
 //! Drives, designs and loads of trials.
 
-use engine::{Granularity, IteratorOptions, Options};
+use engine::{Durability, Granularity, IteratorOptions, LogSync, Options};
 use kvssd::{DeviceProfile, DriveOptions, IndexOptions};
 use runtime::{Nanos, Rng};
 
@@ -90,6 +90,17 @@ impl Shape {
             expected_value_bytes: self.expected_value_bytes,
             ..DriveOptions::new(self.engine.clone())
         }
+    }
+
+    /// The same in a drive without capacitors.
+    pub(crate) fn of_log_seed(seed: u64) -> Self {
+        let mut shape = Self::of_seed(seed);
+        let options = shape.engine.lsm_mut().expect("a tree");
+        options.durability = Durability::Log;
+        options.log_sync = if seed % 4 == 1 { LogSync::Each } else { LogSync::Group };
+        // Each write waits for a program.
+        shape.cuts = Cuts::Seldom { longest: Nanos(5 * session_of(seed).0) };
+        shape
     }
 
     /// The same with a hash table.
