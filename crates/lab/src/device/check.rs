@@ -1,8 +1,8 @@
 //! What is wrong with a job whatever the drive is, in words.
 
+use block::BLOCK_BYTES;
 use catalogue::bounds::{self, Number};
 use catalogue::unprintable;
-use ssd::BLOCK_BYTES;
 
 use super::job::{Before, Job, StreamSpec};
 use super::size::Extent;

@@ -1,6 +1,7 @@
 //! Job files: what they say, and what is said of wrong ones.
 
-use ssd::{BlockDevice, Precondition, Ssd, SsdProfile};
+use block::BlockDevice;
+use ssd::{Precondition, Ssd, SsdProfile};
 
 use super::job::default_block_bytes;
 use super::{Arrivals, Before, Extent, Job, Rw, StreamSpec, WindowName, WindowStep, plan};
