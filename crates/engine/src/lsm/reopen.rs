@@ -113,6 +113,9 @@ impl<M: Medium> Inner<M> {
             version = version.edited(edit.levels);
             extents.replay(&edit.changes).ok_or_else(bad)?;
             if let Some(flushed) = edit.flushed {
+                // No number is given twice: a write with an old one would count as flushed.
+                let sequence = self.front.sequence.get().max(flushed.sequence);
+                self.front.sequence.set(sequence);
                 self.flushed.set(flushed);
             }
             if let Some(id) = edit.retired {

@@ -99,8 +99,13 @@ impl Shape {
         options.durability = Durability::Log;
         options.log_sync = if seed % 4 == 1 { LogSync::Each } else { LogSync::Group };
         // Each write waits for a program.
-        shape.cuts = Cuts::Seldom { longest: Nanos(5 * session_of(seed).0) };
+        shape.cuts = Cuts::Seldom { longest: Nanos(2 * session_of(seed).0) };
         shape
+    }
+
+    /// The same, which loses power over and over.
+    pub(crate) fn of_restless_log_seed(seed: u64) -> Self {
+        Self { cuts: Cuts::Restless, sessions: 30, ..Self::of_log_seed(seed) }
     }
 
     /// The same with a hash table.
