@@ -60,6 +60,15 @@ impl Reserve {
         }
     }
 
+    /// Superblocks that a dump of `bytes` takes.
+    pub fn superblocks_for(geometry: &Geometry, bytes: u64) -> u32 {
+        let in_page = u64::from(geometry.page_bytes) - HEADER_BYTES as u64;
+        let pages = bytes.div_ceil(in_page).next_multiple_of(u64::from(geometry.program_unit()));
+        let superblocks = pages.div_ceil(u64::from(Superblocks::new(geometry).pages()));
+        // The region takes twice as many; a number that large is refused.
+        u32::try_from(superblocks).unwrap_or(u32::MAX).min(u32::MAX / 4)
+    }
+
     /// Superblocks that the region takes.
     pub fn superblocks(&self) -> u32 {
         2 * self.superblocks_per_half

@@ -262,8 +262,8 @@ impl<M: Medium> Inner<M> {
         let Slice { upper, below, until, .. } = slice;
         let rest = until.as_ref().and_then(|until| rest_from(&newer[0], until, format, payload));
         let merged = merge(
-            SegmentRun::until(newer, format, until),
-            SegmentRun::new(older, format),
+            SegmentRun::until(&newer, format, until),
+            SegmentRun::new(&older, format),
             format,
             payload,
             level + 2 == self.options.levels as usize

@@ -74,7 +74,7 @@ impl<M: Medium> Inner<M> {
     ) -> Result<(), EngineError> {
         let level = Rc::clone(&self.version.borrow().levels()[0]);
         let lower = self.load(&level, 0..level.len()).await?;
-        let lower = SegmentRun::new(lower, self.store.format);
+        let lower = SegmentRun::new(&lower, self.store.format);
         let drops_tombstones = self.options.levels == 1;
         let payload = self.store.shape.payload_bytes;
         let upper = ListRun::new(entries);

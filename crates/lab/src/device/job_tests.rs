@@ -131,7 +131,7 @@ fn wrong_files_are_told_what_is_wrong_where_and_what_is_allowed() {
     ];
     for (lines, words) in stream {
         let error = with(lines).expect_err(lines);
-        assert!(error.starts_with("job t.toml: "), "{error}");
+        assert!(error.starts_with("job t.toml:"), "{error}");
         assert!(error.contains(words), "{lines}: {error}");
     }
     let whole = [
