@@ -80,10 +80,10 @@ impl Set {
         if !ahead.is_empty() {
             self.read_ahead(ahead);
         }
-        let mut windows = self.windows.borrow_mut();
+        let mut windows = self.plm.windows.borrow_mut();
         if windows.is_deterministic() {
             assert_eq!(
-                self.jobs_gate.inside() + self.flush_gate.inside(),
+                self.gates.jobs.inside() + self.gates.flush.inside(),
                 0,
                 "an internal job is under way in a deterministic window"
             );
@@ -230,7 +230,7 @@ impl Set {
             return;
         }
         self.jobs.ask_for_reclaim(block);
-        if reads >= background.critical_reads && self.windows.borrow().is_deterministic() {
+        if reads >= background.critical_reads && self.plm.windows.borrow().is_deterministic() {
             self.leave_dtwin(Some(Event::Excursion));
         }
     }
