@@ -287,7 +287,7 @@ impl<M: Medium> Engine<M> {
             inner.busy.borrow(),
             inner.front.fullness.get(),
             inner.is_squeezing.get(),
-            inner.front.flush_is_starved.get(),
+            inner.front.flush_is_starved(),
             inner.compaction_is_starved(),
         )
     }

@@ -69,6 +69,8 @@ pub(crate) struct PageStore<M> {
     promised: Promised,
     /// Extents that data leaves to an index which cannot do without them.
     pub index_extents: Cell<usize>,
+    /// Extents that one step of a compaction takes at most; flushes leave them to it.
+    pub step_extents: Cell<usize>,
     /// One extent is erased at a time, so that reads never find all dies erasing.
     erasing: Semaphore,
     /// Extents that are to be released, and since when nothing refers to them.
@@ -109,6 +111,7 @@ impl<M: Medium> PageStore<M> {
             unpublished: RefCell::default(),
             promised: Promised::default(),
             index_extents: Cell::new(0),
+            step_extents: Cell::new(1),
             erasing: Semaphore::new(1),
             failure: Cell::new(None),
         }

@@ -198,7 +198,7 @@ impl<M: Medium> Inner<M> {
             let extents = self.store.extents.borrow();
             promised + pages <= extents.room(Purpose::Meta)
                 || extents.in_use(Purpose::Meta) < self.store.index_extents.get()
-                || extents.free() > self.client_reserve(&extents)
+                || extents.free() > self.front.client_reserve(&extents)
         };
         may_take.then(|| self.store.try_promise(Purpose::Meta, pages, Claimant::Compaction))?
     }

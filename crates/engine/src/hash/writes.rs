@@ -8,7 +8,6 @@ use crate::front::{Admission, Index};
 use crate::hash::Inner;
 use crate::memtable::Entry;
 use crate::operations::{Condition, Fullness};
-use crate::store::extents::{Extents, Purpose};
 use crate::store::medium::Medium;
 
 impl<M: Medium> Inner<M> {
@@ -21,21 +20,6 @@ impl<M: Medium> Inner<M> {
         work: Nanos,
     ) -> Result<bool, EngineError> {
         self.front.write(self, key, entry, condition, work).await
-    }
-
-    /// Clients leave the last extents to the background work that makes room again.
-    fn has_space_for_clients(&self) -> bool {
-        let extents = self.store.extents.borrow();
-        // Cheap first: counting the index's extents takes a look at all there are.
-        let most = self.front.client_reserve() + self.store.index_extents.get();
-        extents.free() > most || extents.free() > self.client_reserve(&extents)
-    }
-
-    /// Free extents that clients may not use: see [`crate::front::Front::client_reserve`]; and what
-    /// the index has not taken of its own.
-    pub(crate) fn client_reserve(&self, extents: &Extents) -> usize {
-        let of_index = self.store.index_extents.get();
-        self.front.client_reserve() + of_index.saturating_sub(extents.in_use(Purpose::Meta))
     }
 
     /// Whether the table has a slot for one more key, should all in memtables be new.
@@ -57,7 +41,7 @@ impl<M: Medium> Index for Inner<M> {
     }
 
     fn admits(&self) -> Admission {
-        if self.has_space_for_clients() { self.has_slot() } else { Admission::Later }
+        if self.front.has_space_for_clients() { self.has_slot() } else { Admission::Later }
     }
 
     /// A delete on a full drive is to make room at once.

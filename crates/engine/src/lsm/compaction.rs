@@ -106,9 +106,9 @@ impl<M: Medium> Inner<M> {
         states
     }
 
-    /// Whether a usual slice of `level` could be written now, or the one there was no space for.
+    /// Whether a small slice of `level` could be written now, or the one there was no space for.
     fn has_space_for_slice(&self, level: usize) -> bool {
-        let pages = self.short_of.get().max(self.slice_pages(level + 1) as u32);
+        let pages = self.short_of.get().max(self.store.in_units(2));
         let claimant = Claimant::Compaction;
         self.is_pinned(level + 1) || self.store.can_promise(Purpose::Meta, pages, claimant)
     }
@@ -151,11 +151,20 @@ impl<M: Medium> Inner<M> {
     async fn compact_slice(&self, level: usize, from_start: bool) -> bool {
         let version = Rc::clone(&self.version.borrow());
         let (upper, lower) = (version.level(level), version.level(level + 1));
-        let pages = self.slice_pages(level + 1);
-        let count = picker::slice_len(upper.len(), lower.len(), pages);
         let start = if from_start { 0 } else { self.cursor(level, upper) };
-        let slice = picker::slice_at(upper, lower, start, count, 2 * pages);
-        let Some(places) = self.places_for(&version, level, &slice) else { return false };
+        let slice_of = |pages| {
+            let count = picker::slice_len(upper.len(), lower.len(), pages);
+            picker::slice_at(upper, lower, start, count, 2 * pages)
+        };
+        // Where space is short a smaller step may do.
+        let most = self.slice_pages(level + 1);
+        let sizes = std::iter::successors(Some(most), |pages| (*pages > 1).then_some(pages / 2));
+        let placed = sizes.map(slice_of).find_map(|slice| {
+            let places = self.places_for(&version, level, &slice)?;
+            Some((slice, places))
+        });
+        let Some((slice, places)) = placed else { return false };
+        self.front.make_progress();
         let next = slice.end_key.clone().unwrap_or_default();
         let Some(edits) = self.merge_slice(level, slice, places).await else { return false };
         self.cursors.borrow_mut()[level] = next;
@@ -196,7 +205,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Writes segments out that are in memory although the plan no longer pins their level, some
-    /// at a time. True if there were any.
+    /// at a time. True if it did: there may be none, or no space for them.
     async fn spill_unpinned(&self) -> bool {
         let pinned = self.plan.borrow().pinned as usize;
         let version = Rc::clone(&self.version.borrow());
@@ -204,22 +213,20 @@ impl<M: Medium> Inner<M> {
         let Some(n) = (pinned..version.levels().len()).find(is_over) else {
             return false;
         };
-        self.claim(&[n], || true).await;
         let level = version.level(n);
         let in_memory = |i: &usize| matches!(level.segment(*i).location, Location::Pinned(_));
         let start = (0..level.len()).find(in_memory).unwrap_or(0);
         let end =
             (start..level.len()).take_while(in_memory).take(64).last().map_or(start, |i| i + 1);
         let segments = level.named(start..end).into_iter().filter_map(built).collect();
-        let place = self.place_for(n, (end - start) as u32);
-        let has_space = place.is_some();
-        if let Some(place) = place {
-            let new = self.place(segments, place, IoClass::CompactionWrite, || 1.0).await;
-            self.publish(vec![LevelEdit { level: n, range: start..end, new }]);
-        }
+        // Before the claim: to give one back wakes all other workers, and they this one.
+        let Some(place) = self.place_for(n, (end - start) as u32) else { return false };
+        self.claim(&[n], || true).await;
+        let new = self.place(segments, place, IoClass::CompactionWrite, || 1.0).await;
+        self.publish(vec![LevelEdit { level: n, range: start..end, new }]);
         self.unclaim(&[n]);
         self.store.room.notify_all();
-        has_space
+        true
     }
 
     /// Where the next slice of `level` begins.

@@ -79,7 +79,6 @@ impl<M: Medium> Engine<M> {
     /// was cut short.
     pub fn start(&self) {
         self.inner.store.release_again();
-        self.inner.front.start();
         self.start_tasks();
     }
 
@@ -115,6 +114,7 @@ impl<M: Medium> Engine<M> {
 
     fn start_tasks(&self) {
         let inner = &self.inner;
+        inner.reserve_step();
         let handle = &inner.store.handle;
         handle.spawn("flush", Rc::clone(inner).flush_forever());
         for _ in 0..inner.options.compaction_workers {

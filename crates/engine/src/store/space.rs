@@ -15,7 +15,7 @@ use std::cell::Cell;
 use runtime::Notify;
 
 use crate::store::PageStore;
-use crate::store::extents::Purpose;
+use crate::store::extents::{Extents, Purpose};
 use crate::store::medium::Medium;
 
 /// Who asks for space.
@@ -30,15 +30,24 @@ pub(crate) enum Claimant {
 }
 
 impl Claimant {
-    /// Extents that must stay free beyond what is promised. Collection fills at most one extent
-    /// before it releases one, and a power cut in the middle may strand another one half full.
-    pub(crate) const fn leaves_free(self) -> usize {
+    /// Extents that must stay free beyond what is promised, where one step of a compaction takes
+    /// `step`. Collection fills at most one extent before it releases one, and a power cut in the
+    /// middle may strand another one half full.
+    pub(crate) const fn leaves_free(self, step: usize) -> usize {
         match self {
             Self::Collection => 0,
             Self::Compaction => 2,
-            Self::Flush => 3,
+            Self::Flush => 2 + step,
         }
     }
+}
+
+/// Space that somebody waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Need {
+    pub purpose: Purpose,
+    pub pages: u32,
+    pub claimant: Claimant,
 }
 
 /// Pages promised and not yet taken, by purpose.
@@ -122,24 +131,36 @@ impl<M: Medium> PageStore<M> {
         Some(Promise { purpose, left: pages, promised, work: &self.work })
     }
 
-    /// Waits for space, until `attempt` gives something. Meanwhile `is_starved` says so, and the
+    /// Waits for space for what `need` says at the time. Meanwhile `waits` says so, and the
     /// collection hears of it.
-    pub(crate) async fn wait_for<T>(
+    pub(crate) async fn wait_for(
         &self,
-        attempt: impl Fn() -> Option<T>,
-        is_starved: &Cell<bool>,
-    ) -> T {
+        need: impl Fn() -> Need,
+        waits: &Cell<Option<Need>>,
+    ) -> Promise<'_> {
         loop {
-            if let Some(given) = attempt() {
-                is_starved.set(false);
-                return given;
+            let needed = need();
+            if let Some(promise) = self.try_promise(needed.purpose, needed.pages, needed.claimant) {
+                waits.set(None);
+                return promise;
             }
-            if !is_starved.replace(true) {
+            if waits.replace(Some(needed)).is_none() {
                 self.work.notify_all();
                 self.room.notify_all();
             }
             self.work.notified().await;
         }
+    }
+
+    /// Whether there still is no space for what somebody waits for. Asked of the extents, because
+    /// space that has just been given back is there before whoever waits for it has woken.
+    pub(crate) fn lacks(&self, need: Need) -> bool {
+        !self.can_promise(need.purpose, self.in_units(need.pages), need.claimant)
+    }
+
+    /// Free extents that data leaves to the index, which has not taken them yet.
+    pub(crate) fn set_aside(&self, extents: &Extents) -> usize {
+        self.index_extents.get().saturating_sub(extents.in_use(Purpose::Meta))
     }
 
     /// Extents that hold `pages`.
@@ -170,11 +191,12 @@ impl<M: Medium> PageStore<M> {
             .sum();
         let set_aside = match purpose {
             Purpose::Meta => 0,
-            Purpose::Data => self.index_extents.get().saturating_sub(extents.in_use(Purpose::Meta)),
+            Purpose::Data => self.set_aside(&extents),
         };
         // What fits in open extents takes nothing from anybody.
         let takes_none = needed == 0;
-        takes_none || needed + claimant.leaves_free() + set_aside <= extents.free()
+        takes_none
+            || needed + claimant.leaves_free(self.step_extents.get()) + set_aside <= extents.free()
     }
 }
 
