@@ -2,7 +2,12 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bounds;
+mod lines;
+
 use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
@@ -35,8 +40,34 @@ pub trait Entry: DeserializeOwned {
     /// Built-in names and their TOML.
     const BUILT_IN: &'static [(&'static str, &'static str)];
 
-    /// Everything that is wrong with it, in words.
+    /// Everything that is wrong with it, in words. Each begins with the key it is about, as
+    /// `timing.read_us is ...` does, so that the line can be told.
     fn problems(&self) -> Vec<String>;
+}
+
+/// Longest file that is read, in bytes: a hundred times what any of ours has.
+pub const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// The text of a file of settings. What is longer than [`MAX_FILE_BYTES`] is no such file.
+///
+/// # Errors
+/// The system's, or that the file is too long or no text.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        let words = "it has more than 1 MiB, which no file of settings has";
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, words));
+    }
+    String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no text (UTF-8)"))
+}
+
+/// What is wrong with a name or description: control characters would reach terminals and pictures.
+pub fn unprintable(key: &str, text: &str) -> Option<String> {
+    let control = text.chars().find(|c| c.is_control())?;
+    let code = u32::from(control);
+    Some(format!("{key} has the control character U+{code:04X}: leave it out"))
 }
 
 /// The built-in entry of that name, or the file at that path.
@@ -55,7 +86,7 @@ pub fn load<T: Entry>(name_or_path: &str) -> Result<T, CatalogueError> {
             "there is no {kind} `{name_or_path}`: give one of {names}, or the path of a TOML file"
         )));
     }
-    let text = std::fs::read_to_string(name_or_path)
+    let text = read_text(Path::new(name_or_path))
         .map_err(|error| CatalogueError::new(format!("cannot read {name_or_path}: {error}")))?;
     parse(name_or_path, &text)
 }
@@ -72,7 +103,12 @@ pub fn parse<T: Entry>(origin: &str, text: &str) -> Result<T, CatalogueError> {
     if problems.is_empty() {
         return Ok(entry);
     }
-    Err(CatalogueError::new(format!("{kind} {origin}: {}", problems.join("; "))))
+    let place = |problem: String| match lines::line_of(text, &problem) {
+        Some(line) => format!("{origin}:{line}: {problem}"),
+        None => format!("{origin}: {problem}"),
+    };
+    let problems: Vec<String> = problems.into_iter().map(place).collect();
+    Err(CatalogueError::new(format!("{kind} {}", problems.join("; "))))
 }
 
 /// Lines of a profile that give a number without a source, or the word "assumed", beside it.
@@ -91,7 +127,22 @@ pub fn numbers_without_source(text: &str) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::numbers_without_source;
+    use std::path::Path;
+
+    use super::{numbers_without_source, read_text, unprintable};
+
+    #[test]
+    fn endless_files_are_read_no_further_than_settings_go() {
+        let error = read_text(Path::new("/dev/zero")).expect_err("it has no end").to_string();
+        assert!(error.contains("more than 1 MiB"), "{error}");
+    }
+
+    #[test]
+    fn control_characters_are_no_part_of_a_name() {
+        assert_eq!(unprintable("name", "a name\u{e9}"), None);
+        let words = unprintable("name", "a\u{1b}[2J").expect("it is no name");
+        assert!(words.starts_with("name has the control character U+001B"), "{words}");
+    }
 
     #[test]
     fn numbers_need_a_source() {

@@ -1,51 +1,52 @@
 //! `levelhead bench`.
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
 use clap::Args;
 use indicatif::ProgressBar;
-use kvssd::{Design, DeviceProfile};
-use lab::bench::{BenchOutcome, BenchSpec, Observer};
+use lab::bench::{BenchError, BenchOutcome, BenchSpec, Observer};
+use lab::fit::{MemoryVerdict, judge_memory};
 use lab::{Host, count_text, picture, table};
-use workload::ClientOptions;
 
-use crate::host::{Stopwatch, peak_rss_bytes};
-use crate::{files, names, progress};
+use crate::host::{Stopwatch, available_memory_bytes, peak_rss_bytes};
+use crate::{bench_spec, files, interrupt, output, progress, values};
 
 #[derive(Args)]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct BenchArguments {
     /// Design: a built-in name or a TOML file
     #[arg(long, default_value = "pink")]
-    design: String,
+    pub(crate) design: String,
     /// Device: a built-in name or a TOML file
     #[arg(long, default_value = "pink-zcu102")]
-    device: String,
+    pub(crate) device: String,
     /// Workload: a built-in name or a YCSB property file; `levelhead list` has the names
     #[arg(long, default_value = "a")]
-    workload: String,
-    /// Pairs to load [default: 4 million; a file's own recordcount]
-    #[arg(long)]
-    records: Option<u64>,
-    /// Operations to run [default: 1 million, for e 100 thousand, for seekrandom 2 thousand; a file's
-    /// own operationcount]
-    #[arg(long)]
-    operations: Option<u64>,
+    pub(crate) workload: String,
+    /// Pairs to load: recordcount [default: 4M; a file's own]
+    #[arg(long, value_parser = values::records)]
+    pub(crate) records: Option<u64>,
+    /// Operations to run: operationcount [default: 1M, for e 100k, for seekrandom 2k; a file's own]
+    #[arg(long, value_parser = values::operations)]
+    pub(crate) operations: Option<u64>,
     /// Seed of all randomness: the same seed gives the same result
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Operations outstanding at a time
-    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=65_536))]
-    queue_depth: u32,
-    /// Operations per second of virtual time: an open loop with Poisson arrivals, in which waiting
-    /// counts. Without it a closed loop of --queue-depth clients runs
-    #[arg(long)]
-    rate: Option<f64>,
-    /// Override a workload property, as in YCSB
-    #[arg(short = 'p', value_name = "NAME=VALUE", value_parser = assignment)]
-    property: Vec<(String, String)>,
+    #[arg(long, default_value_t = 1, value_parser = values::seed)]
+    pub(crate) seed: u64,
+    /// Operations outstanding at a time: threadcount [default: 64; a file's own]
+    #[arg(long, value_parser = values::queue_depth)]
+    pub(crate) queue_depth: Option<u64>,
+    /// Operations per second of virtual time: target. An open loop with Poisson arrivals, in which
+    /// waiting counts. Without it a closed loop of --queue-depth clients runs
+    #[arg(long, value_parser = values::rate)]
+    pub(crate) rate: Option<f64>,
+    /// Set a workload property, as in YCSB. It wins over a file; a flag above that says otherwise is
+    /// refused
+    #[arg(short = 'p', value_name = "NAME=VALUE", value_parser = values::assignment)]
+    pub(crate) property: Vec<(String, String)>,
     /// Directory for the result as JSON, text, CSV and pictures
     #[arg(long)]
     out: Option<PathBuf>,
@@ -54,39 +55,27 @@ pub(crate) struct BenchArguments {
     json: bool,
 }
 
-fn assignment(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(format!("`{text}` is not of the form NAME=VALUE")),
+pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
+    let spec = bench_spec::spec(arguments)?;
+    lab::bench::check(&spec)?;
+    for warning in lab::fit::warnings(&spec) {
+        output::say(&warning);
     }
-}
-
-const DEFAULT_RECORDS: u64 = 4_000_000;
-
-/// Operations of a built-in workload. One that scans reads up to 100 pairs in each (e) or 128.
-fn default_operations(workload: &str) -> u64 {
-    match workload.to_ascii_lowercase().as_str() {
-        "e" | "workloade" => 100_000,
-        "seekrandom" => 2_000,
-        _ => 1_000_000,
-    }
-}
-
-pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
-    let spec = spec(arguments)?;
+    check_memory(&spec)?;
     if let Some(directory) = &arguments.out {
-        files::make(directory)?;
+        files::check_directory(directory)?;
     }
     let progress = Rc::new(RefCell::new(Progress::new()));
     let observer: Rc<RefCell<dyn Observer>> = progress.clone();
-    let mut outcome = lab::bench::run(&spec, &observer)?;
-    outcome.result.host = Some(progress.borrow().host(&outcome));
-    let json = serde_json::to_string_pretty(&outcome.result)?;
-    let text = table::render(&outcome.result);
-    if let Some(directory) = &arguments.out {
-        files::write(directory, files_of(&outcome, &json, &text))?;
+    let stop = interrupt::stop_on_interrupt();
+    let outcome = lab::bench::run(&spec, &observer, &stop);
+    if let Err(error @ BenchError::Interrupted { .. }) = &outcome {
+        output::say(&error.to_string());
+        return Ok(interrupt::exit_code());
     }
-    println!("{}", if arguments.json { &json } else { &text });
+    let mut outcome = outcome?;
+    outcome.result.host = Some(progress.borrow().host(&outcome));
+    show(arguments, &outcome)?;
     let verification = &outcome.result.verification;
     if verification.mismatches > 0 {
         anyhow::bail!("{} answers were wrong data: this is a bug", verification.mismatches);
@@ -94,33 +83,30 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<()> {
     if let Some(error) = &verification.first_error {
         anyhow::bail!("the run ended early: {error}");
     }
-    Ok(())
+    let is_interrupted = outcome.result.interrupted.is_some();
+    Ok(if is_interrupted { interrupt::exit_code() } else { ExitCode::SUCCESS })
 }
 
-fn spec(arguments: &BenchArguments) -> anyhow::Result<BenchSpec> {
-    let is_built_in = workload::builtin(&arguments.workload).is_some();
-    let mut overrides = Vec::new();
-    let default = |count: u64| is_built_in.then_some(count);
-    let records = arguments.records.or(default(DEFAULT_RECORDS));
-    let operations = arguments.operations.or(default(default_operations(&arguments.workload)));
-    for (name, count) in [("recordcount", records), ("operationcount", operations)] {
-        overrides.extend(count.map(|count| (name.to_owned(), count.to_string())));
+/// Prints the result, then writes its files: a directory that is full does not cost the result.
+fn show(arguments: &BenchArguments, outcome: &BenchOutcome) -> anyhow::Result<()> {
+    let json = serde_json::to_string_pretty(&outcome.result)?;
+    let text = table::render(&outcome.result);
+    let printed = output::print(if arguments.json { &json } else { &text });
+    if let Some(directory) = &arguments.out {
+        files::write(directory, files_of(outcome, &json, &text))?;
     }
-    overrides.extend(arguments.property.iter().cloned());
-    let depth = arguments.queue_depth as usize;
-    let clients = match arguments.rate {
-        None => ClientOptions::closed(depth),
-        Some(rate) => ClientOptions::open(rate, depth),
-    };
-    let file_name = Path::new(&arguments.workload).file_stem();
-    Ok(BenchSpec {
-        design: Design::load(&arguments.design)?,
-        device: DeviceProfile::load(&arguments.device)?,
-        workload: names::workload(&arguments.workload, &overrides)?,
-        workload_name: file_name.map_or("?".to_owned(), |name| name.to_string_lossy().into_owned()),
-        clients,
-        seed: arguments.seed,
-    })
+    printed
+}
+
+/// Finds out whether this machine has the memory.
+fn check_memory(spec: &BenchSpec) -> anyhow::Result<()> {
+    let Some(available) = available_memory_bytes() else { return Ok(()) };
+    match judge_memory(lab::fit::memory_bytes(spec), available) {
+        MemoryVerdict::Fits => {}
+        MemoryVerdict::Tight(words) => output::say(&words),
+        MemoryVerdict::TooLittle(words) => anyhow::bail!(words),
+    }
+    Ok(())
 }
 
 /// The result as files: names and contents.
@@ -183,26 +169,12 @@ impl Observer for Progress {
         self.bar.set_position(done);
     }
 
-    fn end(&mut self) {
+    fn end(&mut self, is_done: bool) {
         self.bar.finish_and_clear();
         let took = self.stopwatch.elapsed();
-        let line = format!("{} done after {}", self.line, progress::time_text(took));
+        let how = if is_done { "done" } else { "cut short" };
+        let line = format!("{} {how} after {}", self.line, progress::time_text(took));
         progress::line_without(&self.bar, &line);
         self.phases.push(took);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::default_operations;
-
-    #[test]
-    fn workloads_that_scan_run_fewer_operations() {
-        for name in workload::BUILTIN_NAMES {
-            let mix = workload::CoreWorkload::from_properties(&workload::builtin(name).unwrap());
-            let scans = mix.unwrap().mix.scan > 0.0;
-            assert_eq!(default_operations(name) < 1_000_000, scans, "workload {name}");
-        }
-        assert_eq!(default_operations("WorkloadE"), default_operations("e"));
     }
 }

@@ -2,19 +2,20 @@
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
 use indicatif::ProgressBar;
-use lab::device::{self, DeviceHost, DeviceResult, DeviceSpec, Job, JobReport, picture, table};
-use ssd::SsdProfile;
+use lab::device::{self, DeviceHost, DeviceResult, DeviceSpec, JobReport, picture, table};
 
 use crate::host::{Stopwatch, peak_rss_bytes};
-use crate::{files, progress};
+use crate::{files, interrupt, names, output, progress, values};
 
 #[derive(Args)]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct DeviceArguments {
     /// Block drive: a built-in name or a TOML file
     #[arg(long, default_value = "vigil-15gb")]
@@ -23,7 +24,7 @@ pub(crate) struct DeviceArguments {
     #[arg(long, default_value = "mixed-70-30")]
     job: String,
     /// Seed of all randomness: the same seed gives the same result
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = values::seed)]
     seed: u64,
     /// Directory for the result as JSON, text, CSV and pictures
     #[arg(long)]
@@ -33,36 +34,25 @@ pub(crate) struct DeviceArguments {
     json: Option<PathBuf>,
 }
 
-pub(crate) fn run(arguments: &DeviceArguments) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &DeviceArguments) -> anyhow::Result<ExitCode> {
     let spec = DeviceSpec {
-        profile: SsdProfile::load(&arguments.profile)?,
-        job: Job::load(&arguments.job)?,
+        profile: names::profile(&arguments.profile)?,
+        job: names::job(&arguments.job)?,
         seed: arguments.seed,
     };
     for warning in spec.warnings() {
-        eprintln!("levelhead: {warning}");
+        output::say(&warning);
     }
     if let Some(directory) = &arguments.out {
-        files::make(directory)?;
+        files::check_directory(directory)?;
     }
-    let json_file = arguments.json.as_deref().filter(|file| *file != Path::new("-"));
-    if let Some(file) = json_file {
+    if let Some(file) = json_file(arguments) {
         files::check(file)?;
     }
     let (report, host) = simulate(&spec)?;
     let mut result = DeviceResult::new(&spec, &report);
     result.host = Some(host);
-    let json = serde_json::to_string_pretty(&result)?;
-    let text = table::render(&result);
-    if let Some(directory) = &arguments.out {
-        files::write(directory, files_of(&spec, &report, &json, &text))?;
-    }
-    if let Some(file) = json_file {
-        let json = format!("{json}\n");
-        std::fs::write(file, json).with_context(|| format!("cannot write {}", file.display()))?;
-    }
-    let is_for_programs = arguments.json.is_some() && json_file.is_none();
-    println!("{}", if is_for_programs { &json } else { &text });
+    show(arguments, &spec, &report, &result)?;
     let checks = &report.checks;
     if checks.mismatches > 0 {
         anyhow::bail!("{} reads returned wrong data: this is a bug", checks.mismatches);
@@ -70,14 +60,42 @@ pub(crate) fn run(arguments: &DeviceArguments) -> anyhow::Result<()> {
     if let Some(error) = &report.first_error {
         anyhow::bail!("the job ended early: {error}");
     }
-    Ok(())
+    Ok(if report.is_interrupted { interrupt::exit_code() } else { ExitCode::SUCCESS })
+}
+
+/// The file for JSON, unless it is to be printed.
+fn json_file(arguments: &DeviceArguments) -> Option<&Path> {
+    arguments.json.as_deref().filter(|file| *file != Path::new("-"))
+}
+
+/// Prints the result, then writes its files: a directory that is full does not cost the result.
+fn show(
+    arguments: &DeviceArguments,
+    spec: &DeviceSpec,
+    report: &JobReport,
+    result: &DeviceResult,
+) -> anyhow::Result<()> {
+    let json = serde_json::to_string_pretty(result)?;
+    let text = table::render(result);
+    let json_file = json_file(arguments);
+    let is_for_programs = arguments.json.is_some() && json_file.is_none();
+    let printed = output::print(if is_for_programs { &json } else { &text });
+    if let Some(directory) = &arguments.out {
+        files::write(directory, files_of(spec, report, &json, &text))?;
+    }
+    if let Some(file) = json_file {
+        let json = format!("{json}\n");
+        std::fs::write(file, json).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    printed
 }
 
 /// Does the job, and measures what that takes here.
 fn simulate(spec: &DeviceSpec) -> anyhow::Result<(JobReport, DeviceHost)> {
+    let stop = interrupt::stop_on_interrupt();
     let progress = Rc::new(Progress::new(spec));
     let observer = Rc::clone(&progress);
-    let report = device::run(spec, move |share| observer.tell(share));
+    let report = device::run_until(spec, &stop, move |share| observer.tell(share));
     let report =
         report.with_context(|| format!("job {} on {}", spec.job.name, spec.profile.name))?;
     let seconds = progress.job.get().as_secs_f64();

@@ -1,31 +1,51 @@
 //! Writing results into a directory.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-/// Makes `directory` if need be. Before work that takes long, so that a place where nothing can be
-/// made is found out first.
-pub(crate) fn make(directory: &Path) -> anyhow::Result<()> {
-    std::fs::create_dir_all(directory)
+/// Finds out whether files can be written into `directory`, before work that takes long, and leaves
+/// everything as it was: work that is ended half way leaves no empty directory.
+pub(crate) fn check_directory(directory: &Path) -> anyhow::Result<()> {
+    let missing: Vec<PathBuf> = directory
+        .ancestors()
+        .filter(|path| !path.as_os_str().is_empty())
+        .take_while(|path| !path.exists())
+        .map(Path::to_owned)
+        .collect();
+    let made = fs::create_dir_all(directory)
         .with_context(|| format!("cannot make {}", directory.display()))
+        .and_then(|()| check(&directory.join(format!(".levelhead-{}", std::process::id()))));
+    for path in missing {
+        // What somebody else has put there in the meantime keeps it.
+        let _ = fs::remove_dir(path);
+    }
+    made
 }
 
-/// Finds out whether `file` can be written, before work that takes long. Leaves what is in it.
+/// Finds out whether `file` can be written, before work that takes long. Leaves what is in it, and
+/// nothing where nothing was.
 pub(crate) fn check(file: &Path) -> anyhow::Result<()> {
-    let opened = std::fs::File::options().create(true).append(true).open(file);
-    opened.map(drop).with_context(|| format!("cannot write {}", file.display()))
+    let is_there = file.exists();
+    let opened = fs::File::options().create(true).append(true).open(file);
+    opened.map(drop).with_context(|| format!("cannot write {}", file.display()))?;
+    if !is_there {
+        let _ = fs::remove_file(file);
+    }
+    Ok(())
 }
 
-/// Writes files, given as names and contents, into `directory`, which is there.
+/// Writes files, given as names and contents, into `directory`, which is made if need be.
 pub(crate) fn write(
     directory: &Path,
     files: impl IntoIterator<Item = (impl AsRef<Path>, String)>,
 ) -> anyhow::Result<()> {
+    fs::create_dir_all(directory)
+        .with_context(|| format!("cannot make {}", directory.display()))?;
     for (name, contents) in files {
         let path = directory.join(name);
-        std::fs::write(&path, contents)
-            .with_context(|| format!("cannot write {}", path.display()))?;
+        fs::write(&path, contents).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
 }

@@ -33,9 +33,19 @@ pub(crate) fn peak_rss_bytes() -> u64 {
     bytes_in("/proc/self/status", "VmHWM").unwrap_or(0)
 }
 
-/// Memory that can be had without pushing anything else out, in bytes, where the system tells (Linux).
+/// Memory that can be had without pushing anything else out, in bytes, where the system tells (Linux),
+/// and no more than this process may have.
 pub(crate) fn available_memory_bytes() -> Option<u64> {
-    bytes_in("/proc/meminfo", "MemAvailable")
+    let limits = std::fs::read_to_string("/proc/self/limits").ok();
+    let limit = limits.and_then(|text| address_space(&text));
+    let available = bytes_in("/proc/meminfo", "MemAvailable");
+    available.into_iter().chain(limit).min()
+}
+
+/// The soft limit of a line such as `Max address space  6144000000  unlimited  bytes`.
+fn address_space(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 fn bytes_in(path: &str, name: &str) -> Option<u64> {
@@ -51,7 +61,7 @@ fn bytes_of(text: &str, name: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::bytes_of;
+    use super::{address_space, bytes_of};
 
     #[test]
     fn memory_is_read_from_its_line_alone() {
@@ -60,5 +70,13 @@ mod tests {
         for absent in ["Mem", "MemFree", "HugePages_Total"] {
             assert_eq!(bytes_of(text, absent), None, "{absent}");
         }
+    }
+
+    #[test]
+    fn a_limit_is_read_from_its_column() {
+        let text =
+            |limit: &str| format!("Max data size  unlimited\nMax address space  {limit}  bytes\n");
+        assert_eq!(address_space(&text("6144000000  unlimited")), Some(6_144_000_000));
+        assert_eq!(address_space(&text("unlimited  unlimited")), None);
     }
 }

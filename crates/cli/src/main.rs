@@ -3,13 +3,17 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod bench_spec;
 mod device;
 mod files;
 mod host;
+mod interrupt;
 mod names;
+mod output;
 mod plan;
 mod progress;
 mod reproduce;
+mod values;
 
 use std::process::ExitCode;
 
@@ -47,16 +51,10 @@ fn main() -> ExitCode {
         Command::Device(arguments) => device::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
-        Command::List => {
-            names::list();
-            Ok(())
-        }
+        Command::List => output::print(&names::list()).map(|()| ExitCode::SUCCESS),
     };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("levelhead: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    outcome.unwrap_or_else(|error| {
+        output::say(&format!("{error:#}"));
+        ExitCode::FAILURE
+    })
 }

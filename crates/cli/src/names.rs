@@ -1,63 +1,104 @@
 //! What can be named on the command line.
 
-use anyhow::{Context, bail};
+use std::fmt::Write;
+use std::path::Path;
+
+use anyhow::{Context, anyhow, bail};
+use catalogue::CatalogueError;
 use kvssd::{Design, DeviceProfile};
 use lab::device::Job;
 use ssd::SsdProfile;
-use workload::{BUILTIN_NAMES, CoreWorkload, Properties};
+use workload::{BUILTIN_NAMES, Properties};
 
-/// Prints every built-in name with what it stands for.
-pub(crate) fn list() {
-    println!("levelhead bench");
-    println!("designs (--design)");
-    for name in Design::names() {
-        if let Ok(design) = Design::load(name) {
-            println!("  {name:24} {}", design.description);
-        }
-    }
-    println!("devices (--device)");
-    for name in DeviceProfile::names() {
-        if let Ok(device) = DeviceProfile::load(name) {
-            println!("  {name:24} {}", device.description);
-        }
-    }
-    println!("workloads (--workload): {}", BUILTIN_NAMES.join(", "));
-    println!("levelhead device");
-    println!("block drives (--profile)");
-    for name in SsdProfile::names() {
-        if let Ok(profile) = SsdProfile::load(name) {
-            println!("  {name:24} {}", profile.description);
-        }
-    }
-    println!("jobs (--job)");
-    for name in Job::names() {
-        if let Ok(job) = Job::load(name) {
-            println!("  {name:24} {}", job.description);
-        }
-    }
-    println!("each of the five also takes the path of a file");
+/// Every built-in name with what it stands for.
+pub(crate) fn list() -> String {
+    let mut text = "levelhead bench\n".to_owned();
+    section(&mut text, "designs (--design)", &Design::names(), |name| {
+        Design::load(name).map(|design| design.description)
+    });
+    section(&mut text, "devices (--device)", &DeviceProfile::names(), |name| {
+        DeviceProfile::load(name).map(|device| device.description)
+    });
+    line(&mut text, &format!("workloads (--workload): {}", BUILTIN_NAMES.join(", ")));
+    line(&mut text, "levelhead device");
+    section(&mut text, "block drives (--profile)", &SsdProfile::names(), |name| {
+        SsdProfile::load(name).map(|profile| profile.description)
+    });
+    section(&mut text, "jobs (--job)", &Job::names(), |name| {
+        Job::load(name).map(|job| job.description)
+    });
+    text.push_str("each of the five also takes the path of a file");
+    text
 }
 
-/// The built-in workload of that name, or the YCSB property file at that path, with `overrides`
-/// (name, value) on top.
-pub(crate) fn workload(name: &str, overrides: &[(String, String)]) -> anyhow::Result<CoreWorkload> {
-    let mut properties = if let Some(properties) = workload::builtin(name) {
-        properties
-    } else if std::path::Path::new(name).exists() {
-        let text = std::fs::read_to_string(name).with_context(|| format!("cannot read {name}"))?;
-        Properties::parse(name, &text)?
-    } else {
-        bail!(
-            "there is no workload `{name}`: give one of {}, or the path of a YCSB property file",
-            BUILTIN_NAMES.join(", ")
-        );
-    };
-    for (name, value) in overrides {
-        properties.set(name, value);
+fn section(
+    text: &mut String,
+    title: &str,
+    names: &[&str],
+    describe: impl Fn(&str) -> Result<String, CatalogueError>,
+) {
+    line(text, title);
+    for name in names {
+        if let Ok(description) = describe(name) {
+            line(text, &format!("  {name:24} {description}"));
+        }
     }
-    let workload = CoreWorkload::from_properties(&properties)?;
-    for warning in &workload.warnings {
-        eprintln!("levelhead: {warning}");
+}
+
+fn line(text: &mut String, line: &str) {
+    writeln!(text, "{line}").expect("a string takes any text");
+}
+
+pub(crate) fn design(name: &str) -> anyhow::Result<Design> {
+    hinted(name, Design::load(name))
+}
+
+pub(crate) fn device(name: &str) -> anyhow::Result<DeviceProfile> {
+    hinted(name, DeviceProfile::load(name))
+}
+
+pub(crate) fn profile(name: &str) -> anyhow::Result<SsdProfile> {
+    hinted(name, SsdProfile::load(name))
+}
+
+pub(crate) fn job(name: &str) -> anyhow::Result<Job> {
+    hinted(name, Job::load(name))
+}
+
+/// Adds to an error where the name that was given does mean something.
+fn hinted<T>(name: &str, loaded: Result<T, CatalogueError>) -> anyhow::Result<T> {
+    loaded.map_err(|error| match place_of(name).filter(|_| !Path::new(name).exists()) {
+        Some(place) => anyhow!("{error} ({name} is for {place})"),
+        None => error.into(),
+    })
+}
+
+/// The argument for which a built-in name stands.
+fn place_of(name: &str) -> Option<&'static str> {
+    [
+        (Design::names().contains(&name), "levelhead bench --design"),
+        (DeviceProfile::names().contains(&name), "levelhead bench --device"),
+        (workload::builtin(name).is_some(), "levelhead bench --workload"),
+        (SsdProfile::names().contains(&name), "levelhead device --profile"),
+        (Job::names().contains(&name), "levelhead device --job"),
+    ]
+    .into_iter()
+    .find_map(|(is_name, place)| is_name.then_some(place))
+}
+
+/// The properties of the built-in workload of that name, or of the YCSB property file at that path.
+pub(crate) fn workload(name: &str) -> anyhow::Result<Properties> {
+    if let Some(properties) = workload::builtin(name) {
+        return Ok(properties);
     }
-    Ok(workload)
+    let path = Path::new(name);
+    if path.exists() {
+        let text = catalogue::read_text(path).with_context(|| format!("cannot read {name}"))?;
+        return Ok(Properties::parse(name, &text)?);
+    }
+    let hint = place_of(name).map_or(String::new(), |place| format!(" ({name} is for {place})"));
+    bail!(
+        "there is no workload `{name}`: give one of {}, or the path of a YCSB property file{hint}",
+        BUILTIN_NAMES.join(", ")
+    )
 }

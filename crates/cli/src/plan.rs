@@ -1,42 +1,51 @@
 //! `levelhead plan`.
 
+use std::process::ExitCode;
+
 use anyhow::bail;
 use clap::Args;
-use kvssd::{Design, IndexOptions};
-use lab::parse_bytes;
-use lab::plan::{PlanSpec, plan, render};
+use kvssd::IndexOptions;
+use lab::parse_count_in;
+use lab::plan::{self, PlanSpec};
+
+use crate::{names, output, values};
 
 #[derive(Args)]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct PlanArguments {
     /// Flash of the drive
-    #[arg(long, default_value = "64GiB", value_parser = parse_bytes)]
+    #[arg(long, default_value = "64GiB", value_parser = values::bytes(plan::CAPACITY_BYTES))]
     capacity: u64,
     /// Memory for the index
-    #[arg(long, default_value = "64MiB", value_parser = parse_bytes)]
+    #[arg(long, default_value = "64MiB", value_parser = values::bytes(plan::DRAM_BYTES))]
     dram: u64,
     /// Length of a key
-    #[arg(long, default_value = "32", value_parser = parse_bytes)]
+    #[arg(long, default_value = "32", value_parser = values::bytes(plan::KEY_BYTES))]
     key: u64,
     /// Length of a value
-    #[arg(long, default_value = "1KiB", value_parser = parse_bytes)]
+    #[arg(long, default_value = "1KiB", value_parser = values::bytes(plan::VALUE_BYTES))]
     value: u64,
     /// Size of a flash page
-    #[arg(long, default_value = "8KiB", value_parser = parse_bytes)]
+    #[arg(long, default_value = "8KiB", value_parser = values::bytes(plan::PAGE_BYTES))]
     page: u64,
     /// Design: a built-in name or a TOML file
     #[arg(long, default_value = "pink")]
     design: String,
     /// Levels below the memtable [default: the design's]
-    #[arg(long)]
+    #[arg(long, value_parser = levels)]
     levels: Option<u32>,
     /// Share of the flash that user data fills [default: the design's]
-    #[arg(long)]
+    #[arg(long, value_parser = lab::parse_share)]
     fill: Option<f64>,
 }
 
-pub(crate) fn run(arguments: &PlanArguments) -> anyhow::Result<()> {
-    let small = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
-    let IndexOptions::Lsm(mut design) = Design::load(&arguments.design)?.index() else {
+fn levels(text: &str) -> Result<u32, String> {
+    parse_count_in(text, plan::LEVELS).map(|levels| levels as u32)
+}
+
+pub(crate) fn run(arguments: &PlanArguments) -> anyhow::Result<ExitCode> {
+    let small = |bytes: u64| u32::try_from(bytes).expect("the argument's range was checked");
+    let IndexOptions::Lsm(mut design) = names::design(&arguments.design)?.index() else {
         bail!(
             "{} has a hash table: what is planned here are the levels of LSM-trees",
             arguments.design
@@ -52,7 +61,10 @@ pub(crate) fn run(arguments: &PlanArguments) -> anyhow::Result<()> {
         page_bytes: small(arguments.page),
         design,
     };
-    let plan = plan(&spec).map_err(anyhow::Error::msg)?;
-    println!("{}", render(&plan));
-    Ok(())
+    let plan = plan::plan(&spec).map_err(anyhow::Error::msg)?;
+    output::print(&plan::render(&plan))?;
+    match plan.shortage() {
+        Some(words) => bail!("it does not fit: {words}"),
+        None => Ok(ExitCode::SUCCESS),
+    }
 }

@@ -1,18 +1,21 @@
 //! `levelhead reproduce`.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
-use lab::bytes_text;
 use lab::reproduce::{self, Bound, Paper, Plan, Scale, Simulation, Threads, Watcher};
+use lab::{bytes_text, printable};
 
 use crate::host::{self, Stopwatch};
-use crate::{files, progress};
+use crate::{files, interrupt, output, progress, values};
 
 #[derive(Args)]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct ReproduceArguments {
     /// Whose experiments
     paper: PaperName,
@@ -22,10 +25,10 @@ pub(crate) struct ReproduceArguments {
     /// Directory for the report [default: reproduce-PAPER-SCALE]
     #[arg(long)]
     out: Option<PathBuf>,
-    #[arg(long, help = threads_help(), value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
+    #[arg(long, help = threads_help(), value_parser = values::threads)]
+    threads: Option<u64>,
     /// Seed of all randomness
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = values::seed)]
     seed: u64,
 }
 
@@ -66,24 +69,31 @@ impl From<ScaleName> for Scale {
     }
 }
 
-pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<ExitCode> {
     let (paper, scale) = (Paper::from(arguments.paper), Scale::from(arguments.scale));
     let directory = arguments
         .out
         .clone()
         .unwrap_or_else(|| PathBuf::from(format!("reproduce-{}-{}", paper.name(), scale.name())));
-    files::make(&directory)?;
-    let threads = arguments.threads.map_or_else(|| default_threads(paper, scale), usize::from);
+    files::check_directory(&directory)?;
+    let threads = arguments.threads.map(|threads| threads as usize);
+    let threads = threads.unwrap_or_else(|| default_threads(paper, scale));
     let progress = Progress::new();
+    let ended = Arc::clone(&progress.ended);
+    interrupt::end_on_interrupt(move || {
+        let (done, total) = ended.read();
+        format!("interrupted after {done} of {total} simulations: a report needs all of them")
+    });
     let plan = Plan { paper, scale, threads, seed: arguments.seed, watcher: &progress };
     let report = reproduce::run(&plan);
     progress.bar.finish_and_clear();
     let report = report.map_err(anyhow::Error::msg)?;
+    let page = directory.join("index.html");
+    let (title, scale) = (&report.title, &report.scale);
+    let text = format!("{title}\n{scale}\n{}\nfigures: {}", report.table(), page.display());
+    let printed = output::print(&printable(&text));
     files::write(&directory, report.files()?)?;
-    println!("{}\n{}", report.title, report.scale);
-    println!("{}", report.table());
-    println!("figures: {}", directory.join("index.html").display());
-    Ok(())
+    printed.map(|()| ExitCode::SUCCESS)
 }
 
 fn threads_help() -> String {
@@ -103,7 +113,7 @@ fn default_threads(paper: Paper, scale: Scale) -> usize {
     let need = reproduce::bytes_per_simulation(paper, scale);
     let threads = reproduce::threads(cores, available, need);
     if let Some(words) = threads_words(threads, cores, available.unwrap_or(0), need) {
-        eprintln!("levelhead: {words}");
+        output::say(&words);
     }
     threads.count
 }
@@ -131,6 +141,20 @@ const BAR: &str = "{elapsed_precise} {bar:30} {pos}/{len} {wide_msg}";
 struct Progress {
     bar: ProgressBar,
     under_way: Mutex<Vec<UnderWay>>,
+    ended: Arc<Ended>,
+}
+
+/// Simulations that have ended, and all there are.
+#[derive(Default)]
+struct Ended {
+    done: AtomicUsize,
+    total: AtomicUsize,
+}
+
+impl Ended {
+    fn read(&self) -> (usize, usize) {
+        (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
+    }
 }
 
 struct UnderWay {
@@ -143,7 +167,7 @@ impl Progress {
     fn new() -> Self {
         let bar = progress::bar(BAR, 0);
         bar.enable_steady_tick(Duration::from_secs(1));
-        Self { bar, under_way: Mutex::default() }
+        Self { bar, under_way: Mutex::default(), ended: Arc::default() }
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Vec<UnderWay>) -> T) -> T {
@@ -159,6 +183,7 @@ impl Watcher for Progress {
     fn begins(&self, simulation: Simulation<'_>) {
         let Simulation { name, number, total } = simulation;
         self.bar.set_length(total as u64);
+        self.ended.total.store(total, Ordering::Relaxed);
         progress::line_without(&self.bar, &begin_line(simulation));
         let name = name.to_owned();
         self.change(|all| all.push(UnderWay { number, name, stopwatch: Stopwatch::start() }));
@@ -170,6 +195,7 @@ impl Watcher for Progress {
             all.remove(at.expect("what ends has begun"))
         });
         self.bar.inc(1);
+        self.ended.done.fetch_add(1, Ordering::Relaxed);
         let line = end_line(simulation, succeeded, ended.stopwatch.elapsed());
         progress::line_without(&self.bar, &line);
     }

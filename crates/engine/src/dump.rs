@@ -7,8 +7,8 @@ use std::rc::Rc;
 use crate::Value;
 use crate::format::codec::{Reader, Writer};
 use crate::memtable::{Entry, Memtable, Memtables};
-use crate::store::extents::{Extent, Extents, Purpose, State};
-use crate::store::medium::{ExtentId, PageNo, Shape};
+use crate::store::extents::{Extent, Extents, State};
+use crate::store::medium::{ExtentId, PageNo, Shape, Stream};
 
 /// The memtables one by one, so that they come back as full as they were: one made of all of them
 /// would be larger than any flush has space for, and larger again after the next power cut.
@@ -70,7 +70,7 @@ pub(crate) fn write_extents(out: &mut Writer, extents: &Extents) {
     out.u64(extents.opened());
     for (_, extent) in extents.iter() {
         out.u8(extent.state as u8);
-        out.u8(extent.purpose as u8);
+        out.u8(extent.stream as u8);
         out.u32(extent.cursor);
         out.u32(extent.published);
         out.u32(extent.live);
@@ -113,7 +113,7 @@ fn pages_of(shape: Shape, id: ExtentId, bits: &[u8]) -> Option<Vec<PageNo>> {
 
 fn read_extent(input: &mut Reader<'_>, shape: Shape, id: ExtentId) -> Option<Extent> {
     let state = *State::ALL.get(input.u8()? as usize)?;
-    let purpose = *Purpose::ALL.get(input.u8()? as usize)?;
+    let stream = *Stream::ALL.get(input.u8()? as usize)?;
     let (cursor, published, live) = (input.u32()?, input.u32()?, input.u32()?);
     let (age, generation) = (input.u64()?, input.u64()?);
     let holes = pages_of(shape, id, input.string()?)?;
@@ -121,5 +121,5 @@ fn read_extent(input: &mut Reader<'_>, shape: Shape, id: ExtentId) -> Option<Ext
         State::Collecting => State::Closed,
         same => same,
     };
-    Some(Extent { state, purpose, cursor, published, live, holes, age, generation })
+    Some(Extent { state, stream, cursor, published, live, holes, age, generation })
 }

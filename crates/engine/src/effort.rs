@@ -2,6 +2,7 @@
 
 use std::ops::AddAssign;
 
+use catalogue::bounds;
 use runtime::Nanos;
 use serde::Deserialize;
 
@@ -85,11 +86,6 @@ impl CpuCosts {
             ("pack_object_ns", self.pack_object_ns),
             ("hash_key_ns", self.hash_key_ns),
         ];
-        let is_bad = |ns: f64| !ns.is_finite() || ns < 0.0;
-        costs
-            .into_iter()
-            .filter(|(_, ns)| is_bad(*ns))
-            .map(|(name, _)| format!("{name} must be finite and not negative"))
-            .collect()
+        costs.into_iter().filter_map(|(name, ns)| bounds::cost_ns(name, ns)).collect()
     }
 }

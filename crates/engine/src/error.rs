@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::format::page::PageFault;
-use crate::store::medium::PageNo;
+use crate::store::medium::{MediumError, PageNo};
 
 /// Why an operation failed. Nothing was changed by it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,8 +21,10 @@ pub enum EngineError {
     Full,
     /// What the index points to is not what was once written there, or cannot be read.
     Corrupt(PageNo, PageFault),
-    /// Background work met a page it cannot read; the store is read-only until it is recovered.
-    ReadOnly(PageNo),
+    /// The medium failed; nothing is known to be damaged.
+    Medium(MediumError),
+    /// Background work cannot go on; the store is read-only until it is recovered.
+    ReadOnly(Failure),
     /// The snapshot expired, because what it held was needed. Make a new iterator.
     SnapshotTooOld,
     /// There is no memory for another iterator. Destroy one and try again.
@@ -40,11 +42,8 @@ impl fmt::Display for EngineError {
             }
             Self::Full => f.write_str("the store is full; delete something and try again"),
             Self::Corrupt(page, fault) => write!(f, "page {} is damaged: {fault}", page.0),
-            Self::ReadOnly(page) => write!(
-                f,
-                "background work found page {} damaged; the store takes no more writes",
-                page.0
-            ),
+            Self::Medium(error) => error.fmt(f),
+            Self::ReadOnly(failure) => write!(f, "{failure}; the store takes no more writes"),
             Self::SnapshotTooOld => {
                 f.write_str("the iterator's snapshot was too old to be kept; make a new iterator")
             }
@@ -57,6 +56,44 @@ impl fmt::Display for EngineError {
 }
 
 impl std::error::Error for EngineError {}
+
+/// Why background work stopped for good.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// A page it needs is damaged.
+    Damaged(PageNo),
+    /// The medium failed.
+    Medium(MediumError),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Damaged(page) => write!(f, "background work found page {} damaged", page.0),
+            Self::Medium(error) => write!(f, "background work met an error: {error}"),
+        }
+    }
+}
+
+impl From<MediumError> for EngineError {
+    fn from(error: MediumError) -> Self {
+        match error {
+            MediumError::Unreadable(page) => Self::Corrupt(page, PageFault::Unreadable),
+            other => Self::Medium(other),
+        }
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Corrupt(page, _) => Self::Damaged(page),
+            EngineError::Medium(error) => Self::Medium(error),
+            EngineError::ReadOnly(failure) => failure,
+            other => unreachable!("background work cannot meet this: {other}"),
+        }
+    }
+}
 
 /// Why a store could not be opened.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -74,6 +111,16 @@ pub enum OpenError {
     NoAccelerator,
     /// The dump does not have the form this program writes.
     BadDump,
+    /// The medium holds what was written after the memory was saved: that memory is lost.
+    LostMemory,
+    /// The medium failed.
+    Medium(MediumError),
+}
+
+impl From<MediumError> for OpenError {
+    fn from(error: MediumError) -> Self {
+        Self::Medium(error)
+    }
 }
 
 impl fmt::Display for OpenError {
@@ -91,6 +138,12 @@ impl fmt::Display for OpenError {
             Self::BadDump => {
                 return f.write_str("the dump of the drive's memory has an unexpected form");
             }
+            Self::LostMemory => {
+                return f.write_str(
+                    "the store ran after its memory was last saved, and acknowledged writes are lost",
+                );
+            }
+            Self::Medium(error) => return error.fmt(f),
         };
         write!(f, "the index needs {needed} bytes of memory and the drive has {available}: ")?;
         match pinned_levels {

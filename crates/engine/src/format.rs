@@ -3,6 +3,7 @@
 pub(crate) mod bucket;
 pub(crate) mod codec;
 pub(crate) mod data_page;
+pub(crate) mod key_heads;
 pub(crate) mod meta_segment;
 pub(crate) mod object;
 pub(crate) mod packing;

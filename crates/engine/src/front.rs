@@ -20,8 +20,8 @@ use crate::memtable::{Entry, Memtables};
 use crate::operations::{Condition, Fullness};
 use crate::stats::EngineStats;
 use crate::store::PageStore;
-use crate::store::extents::{Extents, Purpose};
-use crate::store::medium::Medium;
+use crate::store::extents::Extents;
+use crate::store::medium::{Medium, Stream};
 use crate::store::space::{Claimant, Need, Promise};
 use crate::store::sweep::Sweep;
 
@@ -234,7 +234,7 @@ impl<M: Medium> Front<M> {
     /// index and one for the data of a collection, what memtables that were accepted take, and what
     /// the index has not taken of its own.
     pub(crate) fn client_reserve(&self, extents: &Extents) -> usize {
-        self.reserve_without_index() + self.store.set_aside(extents)
+        self.reserve_without_index() + self.store.left_of_due(Stream::Index, extents)
     }
 
     fn reserve_without_index(&self) -> usize {
@@ -242,7 +242,12 @@ impl<M: Medium> Front<M> {
         let memtables = self.limits.frozen as u32 + 2;
         let accepted = memtables * self.store.pages_of_memtable(self.limits.bytes);
         let of_flushes = Claimant::Flush.leaves_free(self.store.step_extents.get());
-        of_flushes + 2 + self.store.extents_of(accepted)
+        let of_journal = {
+            let extents = self.store.extents.borrow();
+            let left = |stream| self.store.left_of_due(stream, &extents);
+            left(Stream::Log) + left(Stream::Manifest)
+        };
+        of_flushes + 2 + self.store.extents_of(accepted) + of_journal
     }
 
     /// Whether clients leave enough extents to the background work that makes room again.
@@ -250,8 +255,8 @@ impl<M: Medium> Front<M> {
         let extents = self.store.extents.borrow();
         // Cheap first: counting the index's extents takes a look at all there are.
         let reserve = self.reserve_without_index();
-        extents.free() > reserve + self.store.index_extents.get()
-            || extents.free() > reserve + self.store.set_aside(&extents)
+        extents.free() > reserve + self.store.set_aside[Stream::Index as usize].get()
+            || extents.free() > reserve + self.store.left_of_due(Stream::Index, &extents)
     }
 
     /// The same with those extents that are about to be free.
@@ -272,7 +277,7 @@ impl<M: Medium> Front<M> {
 
     /// Waits for space for the data of a flush; nothing is held meanwhile but the memtable.
     pub(crate) async fn promise_data(&self, pages: u32) -> Promise<'_> {
-        let need = || Need { purpose: Purpose::Data, pages, claimant: Claimant::Flush };
+        let need = || Need { stream: Stream::Objects, pages, claimant: Claimant::Flush };
         self.wait_for_space(need).await
     }
 

@@ -51,7 +51,7 @@ use crate::operations::{Condition, Lookup, check_key};
 use crate::options::HashOptions;
 use crate::stats::{EngineStats, HashStats, MemoryUse};
 use crate::store::PageStore;
-use crate::store::medium::{ExtentId, Medium, PageNo};
+use crate::store::medium::{ExtentId, Medium, PageNo, Stream};
 
 /// The directory keeps the address of each bucket page.
 pub(crate) const PAGE_ADDRESS_BYTES: u64 = 4;
@@ -203,8 +203,8 @@ impl<M: Medium> HashEngine<M> {
              being read, {:?} written; {:?}, flush starved {}, index starved {}",
             extents.free(),
             inner.store.releasing(),
-            extents.in_use(crate::store::extents::Purpose::Meta),
-            inner.store.index_extents.get(),
+            extents.in_use(Stream::Index),
+            inner.store.set_aside[Stream::Index as usize].get(),
             inner.store.promised_pages(),
             memtables.active_bytes(),
             memtables.frozen.len(),

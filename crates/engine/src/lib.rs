@@ -33,7 +33,7 @@ mod stats;
 mod store;
 
 pub use effort::CpuCosts;
-pub use error::{EngineError, OpenError};
+pub use error::{EngineError, Failure, OpenError};
 pub use format::page::{PageFault, StoreId};
 pub use format::value::Value;
 pub use hash::HashEngine;
@@ -49,7 +49,8 @@ pub use options::{Filters, HashOptions, IteratorOptions, MergeBy, Options, Surro
 pub use planted::{Fault, Planted};
 pub use stats::{AcceleratorWork, EngineStats, HashStats, IteratorStats, MemoryUse, ReadCounts};
 pub use store::Cpu;
-pub use store::medium::{ExtentId, Medium, PageNo, Shape, Unreadable};
+pub use store::limits::max_value_bytes;
+pub use store::medium::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
 
 /// Longest key, in bytes (SNIA KV API; NVMe drives take 16).
 pub const MAX_KEY_BYTES: usize = 255;

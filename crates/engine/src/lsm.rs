@@ -15,6 +15,7 @@ pub(crate) mod collect;
 pub(crate) mod compaction;
 pub(crate) mod cursor;
 pub(crate) mod dump;
+pub(crate) mod edit;
 pub(crate) mod fetch;
 pub(crate) mod filter;
 pub(crate) mod flush;

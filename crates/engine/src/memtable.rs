@@ -4,6 +4,8 @@
 //! see them. Snapshots share a memtable with the writers and read it as of their sequence number;
 //! flushes write the newest versions only. Cost of a lookup or an insert: `O(log n)` comparisons.
 
+mod marks;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -12,6 +14,7 @@ use std::rc::Rc;
 use crate::Value;
 use crate::format::data_page::Outgoing;
 use crate::format::object::{Sequence, full_len};
+use marks::Marks;
 
 /// What one write left behind. `None` is a tombstone.
 pub(crate) type Entry = Option<Value>;
@@ -20,6 +23,7 @@ pub(crate) type Entry = Option<Value>;
 #[derive(Default)]
 pub(crate) struct Memtable {
     keys: BTreeMap<Box<[u8]>, Versions>,
+    marks: Marks,
     bytes: u64,
 }
 
@@ -45,6 +49,9 @@ impl Versions {
 impl Memtable {
     /// The newest write of `key`.
     pub(crate) fn get(&self, key: &[u8]) -> Option<(Sequence, Entry)> {
+        if !self.marks.may_have(key) {
+            return None;
+        }
         let newest = &self.keys.get(key)?.newest;
         Some((newest.sequence, newest.entry.clone()))
     }
@@ -68,7 +75,9 @@ impl Memtable {
         let len = |entry: &Entry| full_len(key.len(), entry.as_ref().map_or(0, Value::len)) as u64;
         self.bytes += len(&entry);
         let version = Version { sequence, entry };
-        let Some(versions) = self.keys.get_mut(key) else {
+        let known = if self.marks.may_have(key) { self.keys.get_mut(key) } else { None };
+        let Some(versions) = known else {
+            self.marks.mark(key, self.keys.keys().map(|key| &key[..]));
             self.keys.insert(key.into(), Versions { newest: version, older: Vec::new() });
             return;
         };

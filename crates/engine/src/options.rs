@@ -1,9 +1,26 @@
 //! What tells one design from another: values of one type, kept as TOML files.
 
+use std::ops::RangeInclusive;
+
+use catalogue::bounds;
 use serde::Deserialize;
 
 use crate::lsm::picker::Granularity;
 use crate::sizing::LevelSizing;
+
+/// Bytes of a memtable before it is flushed. What a drive has room for is found out when it is set
+/// up: memtables are part of its dumps.
+const MEMTABLE_BYTES: RangeInclusive<u64> = 1024..=1 << 40;
+/// Writes in a memtable of the hash table.
+const BUFFER_ENTRIES: RangeInclusive<usize> = 1..=1 << 30;
+/// Full memtables that may wait.
+const FROZEN_MEMTABLES: RangeInclusive<usize> = 1..=1024;
+/// Compactions side by side: each is a task that looks for work whenever there may be some.
+const COMPACTION_WORKERS: RangeInclusive<usize> = 1..=64;
+/// Bytes of an iterator's buffer.
+const ITERATOR_BUFFER_BYTES: RangeInclusive<u64> = 0..=1 << 40;
+/// Pairs that an iterator reads ahead.
+const VALUE_PREFETCH: RangeInclusive<u32> = 0..=65_536;
 
 /// Most levels below the memtable.
 pub(crate) const MAX_LEVELS: usize = 12;
@@ -88,6 +105,18 @@ impl Default for IteratorOptions {
     }
 }
 
+impl IteratorOptions {
+    fn problems(&self) -> Vec<String> {
+        let Self { value_prefetch, skip_budget, buffer_bytes, .. } = *self;
+        let problems = [
+            bounds::range("iterators.value_prefetch", value_prefetch, VALUE_PREFETCH),
+            bounds::range("iterators.skip_budget", skip_budget, 1..=u32::MAX),
+            bounds::range("iterators.buffer_bytes", buffer_bytes, ITERATOR_BUFFER_BYTES),
+        ];
+        problems.into_iter().flatten().collect()
+    }
+}
+
 impl Options {
     /// `PinK` as published: four levels of flash addresses, the top three in memory (as many as
     /// fit), asymmetric sizes, prefixes and range pointers; compaction by slices (research/pink.md
@@ -136,12 +165,9 @@ impl Options {
         if !(2..=MAX_LEVELS as u32).contains(&self.levels) {
             problems.push(format!("levels is {}, must be 2 to {MAX_LEVELS}", self.levels));
         }
-        if self.memtable_bytes < 1024 {
-            problems.push("memtable_bytes must be at least 1024".to_owned());
-        }
-        if self.frozen_memtables == 0 {
-            problems.push("frozen_memtables must be at least 1".to_owned());
-        }
+        problems.extend(bounds::range("memtable_bytes", self.memtable_bytes, MEMTABLE_BYTES));
+        let frozen = self.frozen_memtables;
+        problems.extend(bounds::range("frozen_memtables", frozen, FROZEN_MEMTABLES));
         if self.prefix_bytes > 8 {
             problems.push(format!("prefix_bytes is {}, must be 0 to 8", self.prefix_bytes));
         }
@@ -160,9 +186,8 @@ impl Options {
                     .to_owned(),
             );
         }
-        if self.compaction_workers == 0 {
-            problems.push("compaction_workers must be at least 1".to_owned());
-        }
+        let workers = self.compaction_workers;
+        problems.extend(bounds::range("compaction_workers", workers, COMPACTION_WORKERS));
         if !(self.fill > 0.0 && self.fill < 1.0) {
             problems.push(format!("fill is {}, must be more than 0 and less than 1", self.fill));
         }
@@ -170,9 +195,7 @@ impl Options {
             problems
                 .push(format!("gc_start is {}, must be more than 0, less than 0.5", self.gc_start));
         }
-        if self.iterators.skip_budget == 0 {
-            problems.push("iterators.skip_budget must be at least 1".to_owned());
-        }
+        problems.extend(self.iterators.problems());
         problems
     }
 }
@@ -201,12 +224,9 @@ impl HashOptions {
     /// Everything that is wrong with these options, in words.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
-        if self.buffer_entries == 0 || self.frozen_buffers == 0 {
-            problems.push("buffer_entries and frozen_buffers must be at least 1".to_owned());
-        }
-        if self.buffer_bytes < 1024 {
-            problems.push("buffer_bytes must be at least 1024".to_owned());
-        }
+        problems.extend(bounds::range("buffer_entries", self.buffer_entries, BUFFER_ENTRIES));
+        problems.extend(bounds::range("buffer_bytes", self.buffer_bytes, MEMTABLE_BYTES));
+        problems.extend(bounds::range("frozen_buffers", self.frozen_buffers, FROZEN_MEMTABLES));
         if !(self.gc_start > 0.0 && self.gc_start < 0.5) {
             problems
                 .push(format!("gc_start is {}, must be more than 0, less than 0.5", self.gc_start));
@@ -243,5 +263,28 @@ mod tests {
         assert_eq!(all_pinned(Options::pink()), "");
         assert!(all_pinned(Options::pink_hw()).contains("merge"));
         assert!(all_pinned(Options::lightstore()).contains("filters"));
+    }
+
+    #[test]
+    fn sizes_and_counts_beyond_all_drives_are_refused_with_what_is_allowed() {
+        let memtable = Options { memtable_bytes: 1 << 60, ..Options::pink() }.problems();
+        assert_eq!(
+            memtable,
+            [format!("memtable_bytes is {}, must be 1024 to {}", 1_u64 << 60, 1_u64 << 40)]
+        );
+        for workers in [0, 65, 100_000] {
+            let options = Options { compaction_workers: workers, ..Options::pink() };
+            let words = format!("compaction_workers is {workers}, must be 1 to 64");
+            assert_eq!(options.problems(), [words]);
+        }
+        let frozen = Options { frozen_memtables: 1 << 40, ..Options::pink() }.problems();
+        assert!(frozen[0].starts_with("frozen_memtables is "), "{frozen:?}");
+        let mut options = Options::pink();
+        options.iterators =
+            IteratorOptions { value_prefetch: u32::MAX, skip_budget: 0, ..options.iterators };
+        assert_eq!(options.problems().len(), 2);
+        let hash =
+            HashOptions { buffer_bytes: u64::MAX, frozen_buffers: 0, ..HashOptions::published() };
+        assert_eq!(hash.problems().len(), 2);
     }
 }

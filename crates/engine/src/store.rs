@@ -8,6 +8,7 @@
 //! waits half-way (`space`); an extent is released only when no reader under way can lead to it
 //! (`epochs`).
 
+pub(crate) mod changes;
 pub(crate) mod epochs;
 pub(crate) mod extents;
 pub(crate) mod limits;
@@ -19,6 +20,7 @@ pub(crate) mod releasing;
 pub(crate) mod shared_reads;
 pub(crate) mod space;
 pub(crate) mod sweep;
+pub(crate) mod units;
 pub(crate) mod writing;
 
 use std::cell::{Cell, RefCell};
@@ -28,12 +30,13 @@ use std::rc::Rc;
 use runtime::{Cores, Handle, Notify, Semaphore};
 
 use crate::effort::CpuCosts;
+use crate::error::{Failure, OpenError};
 use crate::format::page::{HEADER_BYTES, MAX_PAGE_BYTES, StoreId};
 use crate::format::pointer::PointerFormat;
 use crate::planted::Planted;
 use crate::store::epochs::Epochs;
-use crate::store::extents::{Extents, Purpose, State};
-use crate::store::medium::{ExtentId, Medium, PageNo, Shape};
+use crate::store::extents::{Extents, State};
+use crate::store::medium::{ExtentId, Medium, PageNo, Shape, Stream};
 use crate::store::pins::{Moment, Pins};
 use crate::store::shared_reads::SharedReads;
 use crate::store::space::Promised;
@@ -65,18 +68,18 @@ pub(crate) struct PageStore<M> {
     pub room: Notify,
     shared_reads: SharedReads,
     /// Pages handed out to writers whose result is not published yet.
-    unpublished: RefCell<BTreeSet<PageNo>>,
+    pub(crate) unpublished: RefCell<BTreeSet<PageNo>>,
     promised: Promised,
-    /// Extents that data leaves to an index which cannot do without them.
-    pub index_extents: Cell<usize>,
+    /// Extents that others leave to a stream which cannot do without them.
+    pub set_aside: [Cell<usize>; Stream::ALL.len()],
     /// Extents that one step of a compaction takes at most; flushes leave them to it.
     pub step_extents: Cell<usize>,
     /// One extent is erased at a time, so that reads never find all dies erasing.
     erasing: Semaphore,
     /// Extents that are to be released, and since when nothing refers to them.
     retired: RefCell<BTreeMap<ExtentId, Moment>>,
-    /// The first page found damaged by background work.
-    failure: Cell<Option<PageNo>>,
+    /// Why background work stopped, if it did.
+    failure: Cell<Option<Failure>>,
 }
 
 impl<M: Medium> PageStore<M> {
@@ -110,21 +113,21 @@ impl<M: Medium> PageStore<M> {
             shared_reads: SharedReads::default(),
             unpublished: RefCell::default(),
             promised: Promised::default(),
-            index_extents: Cell::new(0),
+            set_aside: Default::default(),
             step_extents: Cell::new(1),
             erasing: Semaphore::new(1),
             failure: Cell::new(None),
         }
     }
 
-    /// Background work cannot go on: `page` is damaged.
-    pub(crate) fn fail(&self, page: PageNo) {
-        self.failure.set(Some(page));
+    /// Background work cannot go on. The first reason is the one that is told.
+    pub(crate) fn fail(&self, failure: impl Into<Failure>) {
+        self.failure.set(self.failure.get().or(Some(failure.into())));
         self.room.notify_all();
         self.work.notify_all();
     }
 
-    pub(crate) fn failure(&self) -> Option<PageNo> {
+    pub(crate) fn failure(&self) -> Option<Failure> {
         self.failure.get()
     }
 
@@ -153,21 +156,29 @@ impl<M: Medium> PageStore<M> {
         extents
     }
 
-    /// After a power cut: makes the extents that were being filled ready to be filled further. They
-    /// are not closed instead, because a drive that loses power over and over would run out of free
-    /// ones.
-    pub(crate) async fn resume(&self) {
-        let units = self.extents.borrow().units_to_skip();
-        for unit in units {
-            self.medium.skip(unit).await;
+    /// After a power cut that memory has survived: makes the extents that were being filled ready to
+    /// be filled further. They are not closed instead, because a drive that loses power over and over
+    /// would run out of free ones.
+    ///
+    /// # Errors
+    /// [`OpenError::LostMemory`] if anything lies where nothing may, [`OpenError::Medium`].
+    pub(crate) async fn resume(&self) -> Result<(), OpenError> {
+        let (open, free) = {
+            let extents = self.extents.borrow();
+            let free = extents.iter().filter(|(_, extent)| extent.state == State::Free);
+            (extents.open_ones(), free.map(|(id, _)| id).collect::<Vec<_>>())
+        };
+        for id in free {
+            if self.medium.frontier(id).await? > 0 {
+                return Err(OpenError::LostMemory);
+            }
         }
-    }
-
-    /// The first page of each extent that is free: nothing may have been written there.
-    pub(crate) fn first_pages_of_free_extents(&self) -> Vec<PageNo> {
-        let extents = self.extents.borrow();
-        let free = extents.iter().filter(|(_, extent)| extent.state == State::Free);
-        free.map(|(id, _)| self.shape.page(id, 0)).collect()
+        for id in open {
+            let frontier = self.medium.frontier(id).await?;
+            let resumed = self.extents.borrow_mut().resume_at(id, frontier);
+            resumed.ok_or(OpenError::LostMemory)?;
+        }
+        Ok(())
     }
 
     /// Whether the extent's count of live items can be relied on. Once generations have wrapped
@@ -176,6 +187,6 @@ impl<M: Medium> PageStore<M> {
     pub(crate) fn count_is_certain(&self, id: ExtentId) -> bool {
         let extents = self.extents.borrow();
         let extent = extents.get(id);
-        extent.purpose == Purpose::Meta || self.format.tells_apart(extent.generation)
+        extent.stream == Stream::Index || self.format.tells_apart(extent.generation)
     }
 }

@@ -1,5 +1,6 @@
 //! The way between host and drive.
 
+use catalogue::bounds;
 use runtime::{Handle, Nanos, Pipe};
 use serde::Deserialize;
 
@@ -17,6 +18,18 @@ pub struct HostLink {
     pub read_mb_per_s: f64,
     /// Speed towards the drive, in decimal megabytes per second.
     pub write_mb_per_s: f64,
+}
+
+impl HostLink {
+    /// Everything that is wrong with these numbers, in words that begin with the key.
+    pub fn problems(&self) -> Vec<String> {
+        let problems = [
+            bounds::time_us("host.latency_us", self.latency_us),
+            bounds::speed_mb_per_s("host.read_mb_per_s", self.read_mb_per_s),
+            bounds::speed_mb_per_s("host.write_mb_per_s", self.write_mb_per_s),
+        ];
+        problems.into_iter().flatten().collect()
+    }
 }
 
 /// A link at work: commands and data one way, completions and data the other way, side by side.

@@ -1,5 +1,6 @@
 //! How a drive's flash is cut up, and the addresses that follow from it.
 
+use catalogue::bounds;
 use serde::Deserialize;
 
 /// Channels, dies, planes, blocks, pages. All counts are per the next larger unit.
@@ -27,6 +28,9 @@ pub struct Geometry {
     /// Page types, 1 (SLC) to 4 (QLC): bits per cell.
     pub bits_per_cell: u32,
 }
+
+/// Most bytes that cross the bus for one page.
+const MAX_TRANSFER_BYTES: u32 = 1 << 20;
 
 /// A die, counted over all channels. Die `i` sits behind channel `i % channels`, so that
 /// consecutive dies use different channels.
@@ -63,7 +67,10 @@ impl Geometry {
                 self.page_bytes
             ));
         }
-        if self.transfer_bytes < self.page_bytes + self.spare_bytes {
+        problems.extend(bounds::range("spare_bytes", self.spare_bytes, 0..=MAX_TRANSFER_BYTES));
+        let transfer_bytes = self.transfer_bytes;
+        problems.extend(bounds::range("transfer_bytes", transfer_bytes, 1..=MAX_TRANSFER_BYTES));
+        if self.transfer_bytes < self.page_bytes.saturating_add(self.spare_bytes) {
             problems.push("transfer_bytes must cover page_bytes and spare_bytes".to_owned());
         }
         if !(1..=4).contains(&self.bits_per_cell) {

@@ -1,6 +1,7 @@
 //! The physical parameters of a flash array. Profiles are TOML; each number there has its source
 //! or the word "assumed" beside it.
 
+use catalogue::bounds;
 use runtime::Nanos;
 use serde::Deserialize;
 
@@ -86,34 +87,66 @@ impl FlashProfile {
         let types = self.geometry.bits_per_cell as usize;
         let timing = &self.timing;
         if timing.read_us.len() != types {
-            problems.push(format!("read_us needs {types} numbers, one for each page type"));
+            problems.push(format!("timing.read_us needs {types} numbers, one for each page type"));
         }
         let programs = if self.geometry.one_shot { 1 } else { types };
         if timing.program_us.len() != programs {
-            problems.push(format!("program_us needs {programs} numbers"));
+            problems.push(format!("timing.program_us needs {programs} numbers"));
         }
-        let mut times = timing.read_us.clone();
-        times.extend(&timing.program_us);
-        times.extend([timing.erase_us, timing.command_us, timing.background_deadline_us]);
-        if let Some(s) = &self.suspend {
-            times.extend([s.program_us, s.erase_us, s.resume_us]);
-            times.extend([s.min_progress_us, s.max_span_us]);
-        }
-        times.extend(self.errors.iter().map(|errors| errors.retry_us));
-        if times.iter().any(|us| !us.is_finite() || *us < 0.0) {
-            problems.push("times must be finite and not negative".to_owned());
-        }
-        if !(timing.channel_mb_per_s.is_finite() && timing.channel_mb_per_s > 0.0) {
-            problems.push("channel_mb_per_s must be greater than 0".to_owned());
-        }
-        if let Some(errors) = &self.errors
-            && !(0.0..1.0).contains(&errors.retry_probability)
-        {
-            problems.push("retry_probability must be at least 0 and less than 1".to_owned());
-        }
+        problems.extend(timing.problems());
+        problems.extend(self.suspend.iter().flat_map(Suspend::problems));
+        problems.extend(self.errors.iter().flat_map(ErrorModel::problems));
         problems
     }
 }
+
+impl Timing {
+    fn problems(&self) -> Vec<String> {
+        let time = bounds::time_us;
+        let mut problems = Vec::new();
+        problems.extend(self.read_us.iter().find_map(|us| time("timing.read_us", *us)));
+        problems.extend(self.program_us.iter().find_map(|us| time("timing.program_us", *us)));
+        problems.extend(time("timing.erase_us", self.erase_us));
+        problems.extend(time("timing.command_us", self.command_us));
+        problems.extend(bounds::speed_mb_per_s("timing.channel_mb_per_s", self.channel_mb_per_s));
+        problems.extend(time("timing.background_deadline_us", self.background_deadline_us));
+        problems
+    }
+}
+
+impl Suspend {
+    fn problems(&self) -> Vec<String> {
+        let times = [
+            ("suspend.program_us", self.program_us),
+            ("suspend.erase_us", self.erase_us),
+            ("suspend.resume_us", self.resume_us),
+            ("suspend.min_progress_us", self.min_progress_us),
+            ("suspend.max_span_us", self.max_span_us),
+        ];
+        let times = times.into_iter().filter_map(|(key, us)| bounds::time_us(key, us));
+        let count = self.max_per_operation;
+        times
+            .chain(bounds::range("suspend.max_per_operation", count, 0..=MAX_SUSPENSIONS))
+            .collect()
+    }
+}
+
+impl ErrorModel {
+    fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        if !(0.0..1.0).contains(&self.retry_probability) {
+            problems.push("retry_probability must be at least 0 and less than 1".to_owned());
+        }
+        problems.extend(bounds::time_us("errors.retry_us", self.retry_us));
+        problems.extend(bounds::range("errors.max_retries", self.max_retries, 0..=MAX_RETRIES));
+        problems
+    }
+}
+
+/// Most suspensions of one operation.
+const MAX_SUSPENSIONS: u32 = 1_000_000;
+/// Most senses of one read.
+const MAX_RETRIES: u32 = 1_000;
 
 /// [`Timing`] in the unit the simulation counts in, looked up by page type.
 #[derive(Clone, Debug)]

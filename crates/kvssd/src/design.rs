@@ -1,6 +1,6 @@
 //! Designs: which index with which options makes which published system.
 
-use catalogue::{CatalogueError, Entry};
+use catalogue::{CatalogueError, Entry, unprintable};
 use engine::{HashOptions, Options};
 use serde::Deserialize;
 
@@ -54,14 +54,17 @@ impl Entry for Design {
     ];
 
     fn problems(&self) -> Vec<String> {
-        match (&self.engine, &self.hash) {
+        let texts = [("name", &self.name), ("description", &self.description)];
+        let texts = texts.into_iter().filter_map(|(key, text)| unprintable(key, text));
+        let of_index = match (&self.engine, &self.hash) {
             (Some(engine), None) => engine.problems(),
             (None, Some(hash)) => hash.problems(),
             (both, _) => {
                 let has = if both.is_some() { "both" } else { "neither" };
                 vec![format!("a design has an [engine] or a [hash] section, this one has {has}")]
             }
-        }
+        };
+        texts.chain(of_index).collect()
     }
 }
 

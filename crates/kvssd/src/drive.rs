@@ -137,9 +137,11 @@ impl fmt::Display for SetupError {
         match self {
             Self::TooSmall { superblocks, reserved } => write!(
                 f,
-                "the drive is too small for its memory: of its {superblocks} superblocks dumps take \
-                 {reserved}, and at least {MIN_SUPERBLOCKS} more are needed; give it more flash, \
-                 less memory or smaller memtables"
+                "the drive is too small for its memory: when power fails, memtables and index are \
+                 written to flash that is kept free for them, {reserved} superblocks (an erase block \
+                 of every die), and at least {MIN_SUPERBLOCKS} more are needed, but there are \
+                 {superblocks}; give it more flash (blocks_per_plane), less memory (index_bytes) or \
+                 smaller memtables (memtable_bytes)"
             ),
             Self::Engine(error) => error.fmt(f),
         }
@@ -153,6 +155,10 @@ impl From<OpenError> for SetupError {
         Self::Engine(error)
     }
 }
+
+/// Superblocks that clients never fill: those that flush, compaction and garbage collection leave free
+/// for each other, and what memtables take (docs/decisions/0010).
+const SPARE_SUPERBLOCKS: u32 = 6;
 
 /// Superblocks that an engine needs at least.
 const MIN_SUPERBLOCKS: u32 = 8;
@@ -174,7 +180,7 @@ impl Parts {
         flash: Flash,
     ) -> Result<Self, SetupError> {
         let geometry = &profile.flash.geometry;
-        let reserve = Reserve::new(geometry, superblocks_for_dump(profile, options));
+        let reserve = Reserve::new(geometry, superblocks_for_dump(profile, &options.engine));
         let (superblocks, reserved) = (geometry.blocks_per_die(), reserve.superblocks());
         if reserved + MIN_SUPERBLOCKS > superblocks {
             return Err(SetupError::TooSmall { superblocks, reserved });
@@ -205,7 +211,7 @@ impl Parts {
 }
 
 /// Superblocks for one dump. Each superblock has its counters in it, and a bit for each page.
-fn superblocks_for_dump(profile: &DeviceProfile, options: &DriveOptions) -> u32 {
+fn superblocks_for_dump(profile: &DeviceProfile, index: &IndexOptions) -> u32 {
     let geometry = &profile.flash.geometry;
     let pages = u64::from(geometry.dies()) * u64::from(geometry.pages_per_die_block());
     let extents = u64::from(geometry.blocks_per_die()) * (48 + pages.div_ceil(8));
@@ -213,8 +219,24 @@ fn superblocks_for_dump(profile: &DeviceProfile, options: &DriveOptions) -> u32 
     let payload = u64::from(geometry.page_bytes + geometry.spare_bytes).saturating_sub(512);
     let longest = (payload * (pages / 4).max(1)).min(u64::from(engine::MAX_VALUE_BYTES));
     let object = longest + engine::MAX_KEY_BYTES as u64 + 32;
-    let bytes = options.engine.dump_bytes(profile.dram.index_bytes, object) + extents;
+    let bytes = index.dump_bytes(profile.dram.index_bytes, object) + extents;
     Reserve::superblocks_for(geometry, bytes)
+}
+
+impl DeviceProfile {
+    /// Flash that an index has for pairs and for itself, in bytes: all but what is kept free for
+    /// saving memory when power fails, and for background work.
+    pub fn usable_bytes(&self, index: &IndexOptions) -> u64 {
+        let geometry = &self.flash.geometry;
+        let reserved = 2 * superblocks_for_dump(self, index) + SPARE_SUPERBLOCKS;
+        let usable = geometry.blocks_per_die().saturating_sub(reserved);
+        geometry.capacity_bytes() / u64::from(geometry.blocks_per_die()) * u64::from(usable)
+    }
+
+    /// The longest value that a drive takes, in bytes.
+    pub fn max_value_bytes(&self) -> u32 {
+        engine::max_value_bytes(&crate::raw_flash::shape(&self.flash.geometry, 0))
+    }
 }
 
 impl KvDrive {

@@ -2,8 +2,8 @@
 
 use engine::{
     Accelerator, Condition, Cpu, Engine, EngineError, EngineIterator, EngineStats, HashEngine,
-    HashOptions, HashSetup, HashStats, Lookup, MemoryUse, OpenError, Options, PageNo, Planted,
-    Setup, StoreId, Surroundings, Value, sizing::LevelPlan,
+    HashOptions, HashSetup, HashStats, Lookup, MemoryUse, OpenError, Options, Planted, Setup,
+    StoreId, Surroundings, Value, sizing::LevelPlan,
 };
 use runtime::{Handle, Nanos};
 
@@ -115,8 +115,8 @@ impl Index {
         })
     }
 
-    pub(crate) async fn resume(&self) {
-        either!(self, engine => engine.resume().await);
+    pub(crate) async fn resume(&self) -> Result<(), OpenError> {
+        either!(self, engine => engine.resume().await)
     }
 
     pub(crate) fn start(&self) {
@@ -125,10 +125,6 @@ impl Index {
 
     pub(crate) fn dump(&self) -> Vec<u8> {
         either!(self, engine => engine.dump())
-    }
-
-    pub(crate) fn first_pages_of_free_extents(&self) -> Vec<PageNo> {
-        either!(self, engine => engine.first_pages_of_free_extents())
     }
 
     pub(crate) async fn get(&self, key: &[u8], work: Nanos) -> Result<Lookup, EngineError> {

@@ -9,9 +9,9 @@
 
 use std::fmt;
 
-use engine::OpenError;
+use engine::{MediumError, OpenError};
 use flash::{CutReport, NandArray};
-use runtime::{IoClass, Rng};
+use runtime::Rng;
 
 use crate::drive::{DriveOptions, Parts, SetupError};
 use crate::index::Index;
@@ -38,12 +38,15 @@ pub enum RecoverError {
     BadDump,
     /// The drive ran after its newest dump was made and lost what it had in memory.
     LostMemory,
+    /// The flash failed.
+    Medium(MediumError),
 }
 
 impl fmt::Display for RecoverError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Setup(error) => return error.fmt(f),
+            Self::Medium(error) => return error.fmt(f),
             Self::NoDump => "the reserved region holds no whole dump of the drive's memory",
             Self::BadDump => "the dump of the drive's memory has an unknown form",
             Self::LostMemory => {
@@ -66,6 +69,8 @@ impl From<OpenError> for RecoverError {
     fn from(error: OpenError) -> Self {
         match error {
             OpenError::BadDump => Self::BadDump,
+            OpenError::LostMemory => Self::LostMemory,
+            OpenError::Medium(error) => Self::Medium(error),
             OpenError::DoesNotFit { .. } | OpenError::NoAccelerator => Self::Setup(error.into()),
         }
     }
@@ -93,14 +98,7 @@ pub(crate) async fn recover(
     parts.reserve.erase(&parts.flash, dump.epoch + 1).await;
     let setup = parts.setup(profile, options);
     let engine = Index::recover(&options.engine, setup, &dump.bytes)?;
-    for page in engine.first_pages_of_free_extents() {
-        let address = parts.medium.flash_page(page);
-        let read = parts.flash.read(address, IoClass::Journal).await;
-        if read.err() != Some(flash::ReadError::Erased) {
-            return Err(RecoverError::LostMemory);
-        }
-    }
-    engine.resume().await;
+    engine.resume().await?;
     // Nothing may come between this and the drive taking commands: from here on its state
     // differs from the dump, and a power cut needs a new one.
     engine.start();

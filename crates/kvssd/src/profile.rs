@@ -1,7 +1,9 @@
 //! Device profiles: the physical parameters of a drive. Every design that runs on a profile runs
 //! on the same numbers.
 
-use catalogue::{CatalogueError, Entry};
+use std::ops::RangeInclusive;
+
+use catalogue::{CatalogueError, Entry, bounds, unprintable};
 use engine::{Accelerator, CpuCosts};
 use firmware::HostLink;
 use flash::FlashProfile;
@@ -82,28 +84,83 @@ impl Entry for DeviceProfile {
     ];
 
     fn problems(&self) -> Vec<String> {
-        let mut problems = self.flash.problems();
-        problems.extend(self.controller.costs.problems());
+        let texts = [("name", &self.name), ("description", &self.description)];
+        let mut problems: Vec<_> =
+            texts.into_iter().filter_map(|(key, text)| unprintable(key, text)).collect();
+        problems.extend(self.flash.problems());
+        problems.extend(self.controller.problems());
         problems.extend(self.accelerator.iter().flat_map(Accelerator::problems));
-        let controller = &self.controller;
-        if controller.cores == 0 || controller.queue_depth == 0 {
-            problems.push("cores and queue_depth must be at least 1".to_owned());
-        }
-        let times = [controller.command_us, controller.pipeline_us, self.host.latency_us];
-        if times.iter().any(|us| !us.is_finite() || *us < 0.0) {
-            problems.push("times must be finite and not negative".to_owned());
-        }
-        let speeds = [self.host.read_mb_per_s, self.host.write_mb_per_s, controller.quantum_us];
-        if speeds.iter().any(|speed| !speed.is_finite() || *speed <= 0.0) {
-            problems.push("link speeds and quantum_us must be greater than 0".to_owned());
-        }
+        problems.extend(self.dram.problems());
+        problems.extend(self.host.problems());
         problems
     }
 }
 
+impl Controller {
+    fn problems(&self) -> Vec<String> {
+        let problems = [
+            bounds::range("controller.cores", self.cores, CORES),
+            bounds::time_us("controller.command_us", self.command_us),
+            bounds::time_us("controller.pipeline_us", self.pipeline_us),
+            bounds::slice_us("controller.quantum_us", self.quantum_us),
+            bounds::range("controller.queue_depth", self.queue_depth, QUEUE_DEPTH),
+        ];
+        problems.into_iter().flatten().chain(self.costs.problems()).collect()
+    }
+}
+
+impl Dram {
+    fn problems(&self) -> Vec<String> {
+        let problems = [
+            bounds::range("dram.index_bytes", self.index_bytes, 0..=MAX_DRAM_BYTES),
+            bounds::range("dram.iterator_bytes", self.iterator_bytes, 0..=MAX_DRAM_BYTES),
+        ];
+        problems.into_iter().flatten().collect()
+    }
+}
+
+/// Processor cores of a drive.
+const CORES: RangeInclusive<usize> = 1..=1024;
+/// Commands that a drive holds at a time: as many as an NVMe queue.
+const QUEUE_DEPTH: RangeInclusive<usize> = 1..=65_536;
+/// Most memory of one kind: an eighth of what addresses of 48 bits reach.
+const MAX_DRAM_BYTES: u64 = 1 << 45;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_time_size_and_count_has_bounds_and_the_message_has_the_line() {
+        let text = include_str!("../devices/pink-zcu102.toml");
+        let line = |key: &str| {
+            1 + text.lines().position(|line| line.starts_with(key)).expect("it is there")
+        };
+        for (key, value) in [
+            ("read_us", "[1e18, 1e18]"),
+            ("program_us", "[1e18, 75.0]"),
+            ("erase_us", "1e10"),
+            ("channel_mb_per_s", "1e-300"),
+            ("cores", "4294967295"),
+            ("pipeline_us", "1e16"),
+            ("quantum_us", "1e-300"),
+            ("queue_depth", "1000000000"),
+            ("memtable_ns", "1e16"),
+            ("clock_mhz", "1e-300"),
+            ("segment_us", "1e16"),
+            ("index_bytes", "9223372036854775807"),
+            ("latency_us", "1e16"),
+            ("read_mb_per_s", "inf"),
+        ] {
+            let number = line(key);
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            lines[number - 1] = format!("{key} = {value}");
+            let error = catalogue::parse::<DeviceProfile>("rd.toml", &lines.join("\n"));
+            let error = error.expect_err(key).to_string();
+            assert!(error.starts_with(&format!("device rd.toml:{number}: ")), "{error}");
+            assert!(error.contains(key) && error.contains(", must be "), "{error}");
+        }
+    }
 
     #[test]
     fn built_in_profiles_are_valid_and_every_number_has_a_source() {

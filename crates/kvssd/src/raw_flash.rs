@@ -3,9 +3,11 @@
 //! Append units go round robin over the dies, so that consecutive units are written, and read
 //! back, side by side. The first superblocks are reserved for dumps and not part of the medium.
 
-use engine::{ExtentId, Medium, PageNo, Shape, Unreadable};
+use std::future::ready;
+
+use engine::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
 use firmware::Superblocks;
-use flash::{DieIndex, Flash, PageAddress, ReadError};
+use flash::{DieIndex, Flash, Geometry, PageAddress, ReadError};
 use runtime::{IoClass, PageImage};
 
 /// The medium of an in-drive engine.
@@ -34,17 +36,86 @@ impl RawFlash {
     }
 }
 
+/// The shape of a medium on this flash, of which so many superblocks are reserved.
+pub(crate) fn shape(geometry: &Geometry, reserved: u32) -> Shape {
+    Shape {
+        payload_bytes: geometry.page_bytes + geometry.spare_bytes,
+        page_bytes: geometry.page_bytes,
+        pages_per_extent: Superblocks::new(geometry).pages(),
+        extents: geometry.blocks_per_die() - reserved,
+        append_unit: geometry.program_unit(),
+        parallelism: geometry.dies(),
+    }
+}
+
+impl RawFlash {
+    /// Finds how far a superblock was written, and gets the units below that were left out, because
+    /// power went before they began, out of the way. Cost: a read of each block, and where anything was
+    /// written a binary search in each.
+    async fn recover_frontier(&self, extent: ExtentId) -> u32 {
+        let dies = self.flash.geometry().dies();
+        let starts = self.are_written(extent, (0..dies).collect()).await;
+        if !starts.contains(&true) {
+            return 0;
+        }
+        let mut rows = Vec::with_capacity(dies as usize);
+        for die in 0..dies {
+            rows.push(self.rows_written(extent, die).await);
+        }
+        // Units go round the dies: the last one of the furthest die is the last of all.
+        let units = (0..dies).zip(&rows).filter(|(_, rows)| **rows > 0);
+        let units = units.map(|(die, rows)| (rows - 1) * dies + die + 1).max().unwrap_or(0);
+        for (die, rows) in (0..dies).zip(rows) {
+            for unit in (rows..).map(|row| row * dies + die).take_while(|unit| *unit < units) {
+                // NAND is programmed in order: a unit that was left out would bar its block.
+                let nothing = vec![PageImage::new(&[]); self.unit_pages() as usize];
+                self.flash.program(self.unit(extent, unit), nothing, IoClass::Journal).await;
+            }
+        }
+        units * self.unit_pages()
+    }
+
+    /// Units of a superblock that were written to one die: in order, so they are searched for.
+    async fn rows_written(&self, extent: ExtentId, die: u32) -> u32 {
+        let dies = self.flash.geometry().dies();
+        let (mut low, mut high) = (0, self.layout.pages() / self.unit_pages() / dies);
+        while low < high {
+            let middle = u32::midpoint(low, high);
+            let is_written = self.are_written(extent, vec![middle * dies + die]).await[0];
+            (low, high) = if is_written { (middle + 1, high) } else { (low, middle) };
+        }
+        low
+    }
+
+    /// Whether anything was ever programmed in these units, read side by side.
+    async fn are_written(&self, extent: ExtentId, units: Vec<u32>) -> Vec<bool> {
+        let read = |unit| self.flash.read(self.unit(extent, unit), IoClass::Journal);
+        let reads: Vec<_> = units.into_iter().map(read).collect();
+        let mut written = Vec::with_capacity(reads.len());
+        for read in reads {
+            written.push(read.await.err() != Some(ReadError::Erased));
+        }
+        written
+    }
+
+    /// The first page of a unit, counted in the superblock.
+    fn unit(&self, extent: ExtentId, unit: u32) -> PageAddress {
+        self.layout.page(self.superblock(extent), unit * self.unit_pages())
+    }
+
+    fn unit_pages(&self) -> u32 {
+        self.flash.geometry().program_unit()
+    }
+}
+
 impl Medium for RawFlash {
     fn shape(&self) -> Shape {
-        let geometry = self.flash.geometry();
-        Shape {
-            payload_bytes: geometry.page_bytes + geometry.spare_bytes,
-            page_bytes: geometry.page_bytes,
-            pages_per_extent: self.layout.pages(),
-            extents: geometry.blocks_per_die() - self.reserved,
-            append_unit: geometry.program_unit(),
-            parallelism: geometry.dies(),
-        }
+        shape(self.flash.geometry(), self.reserved)
+    }
+
+    /// Streams share the dies; nothing is to be done.
+    fn open(&self, _: ExtentId, _: u64, _: Stream) -> Result<(), MediumError> {
+        Ok(())
     }
 
     fn append(
@@ -52,17 +123,26 @@ impl Medium for RawFlash {
         first: PageNo,
         pages: Vec<PageImage>,
         class: IoClass,
-    ) -> impl Future<Output = ()> + use<> {
-        self.flash.program(self.flash_page(first), pages, class)
+    ) -> impl Future<Output = Result<(), MediumError>> + use<> {
+        let program = self.flash.program(self.flash_page(first), pages, class);
+        async move {
+            program.await;
+            Ok(())
+        }
+    }
+
+    /// What is programmed is durable.
+    fn sync(&self, _stream: Stream) -> impl Future<Output = Result<(), MediumError>> + use<> {
+        ready(Ok(()))
     }
 
     fn read(
         &self,
         page: PageNo,
         class: IoClass,
-    ) -> impl Future<Output = Result<PageImage, Unreadable>> + use<> {
+    ) -> impl Future<Output = Result<PageImage, MediumError>> + use<> {
         let read = self.flash.read(self.flash_page(page), class);
-        async move { read.await.map_err(|_| Unreadable(page)) }
+        async move { read.await.map_err(|_| MediumError::Unreadable(page)) }
     }
 
     fn read_run(
@@ -70,7 +150,7 @@ impl Medium for RawFlash {
         first: PageNo,
         pages: u32,
         class: IoClass,
-    ) -> impl Future<Output = Vec<Result<PageImage, Unreadable>>> + use<> {
+    ) -> impl Future<Output = Vec<Result<PageImage, MediumError>>> + use<> {
         let pages = (first.0..first.0 + pages).map(PageNo);
         let reads: Vec<_> = pages.map(|page| self.read(page, class)).collect();
         async move {
@@ -82,23 +162,16 @@ impl Medium for RawFlash {
         }
     }
 
-    fn hurry(&self, page: PageNo) {
+    fn promote(&self, page: PageNo) {
         self.flash.hurry(self.flash_page(page));
     }
 
-    fn skip(&self, first: PageNo) -> impl Future<Output = ()> + use<> {
-        let (flash, address) = (self.flash.clone(), self.flash_page(first));
-        let unit = self.flash.geometry().program_unit() as usize;
-        async move {
-            // NAND is programmed in order: a page that was left out would bar its block.
-            if flash.read(address, IoClass::Journal).await.err() == Some(ReadError::Erased) {
-                let nothing = vec![PageImage::new(&[]); unit];
-                flash.program(address, nothing, IoClass::Journal).await;
-            }
-        }
+    fn frontier(&self, extent: ExtentId) -> impl Future<Output = Result<u32, MediumError>> + use<> {
+        let medium = self.clone();
+        async move { Ok(medium.recover_frontier(extent).await) }
     }
 
-    fn release(&self, extent: ExtentId) -> impl Future<Output = ()> + use<> {
+    fn release(&self, extent: ExtentId) -> impl Future<Output = Result<(), MediumError>> + use<> {
         let blocks = self.layout.blocks(self.superblock(extent));
         let erases: Vec<_> =
             blocks.map(|block| self.flash.erase(block, IoClass::GcWrite)).collect();
@@ -106,6 +179,7 @@ impl Medium for RawFlash {
             for erase in erases {
                 erase.await;
             }
+            Ok(())
         }
     }
 

@@ -12,6 +12,8 @@ use engine::EngineError;
 pub enum Status {
     /// The drive has no such command: iterators need an index in key order.
     InvalidOpcode = 0x01,
+    /// The flash did not do what it was asked to.
+    InternalError = 0x06,
     /// The drive found damage in the background and takes no more writes.
     WriteProtected = 0x20,
     /// No room, and no garbage left to collect.
@@ -61,6 +63,7 @@ impl From<EngineError> for Status {
             EngineError::ValueTooLarge { .. } => Self::InvalidValueSize,
             EngineError::Full => Self::CapacityExceeded,
             EngineError::Corrupt(..) => Self::UnrecoveredError,
+            EngineError::Medium(_) => Self::InternalError,
             EngineError::ReadOnly(_) => Self::WriteProtected,
             EngineError::SnapshotTooOld => Self::SnapshotTooOld,
             EngineError::IteratorMemory => Self::IteratorMemory,
@@ -73,6 +76,7 @@ impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
             Self::InvalidOpcode => "invalid opcode: the drive's index keeps no key order",
+            Self::InternalError => "internal error: the flash failed",
             Self::WriteProtected => "write protected: the drive found damage in the background",
             Self::CapacityExceeded => "capacity exceeded: delete something and try again",
             Self::InvalidValueSize => "invalid value size",

@@ -10,15 +10,17 @@ use flash::FlashStats;
 use kvssd::{Design, DeviceProfile, DriveOptions, KvDrive, SetupError};
 use runtime::{Handle, Runtime};
 use workload::{
-    ClientOptions, CoreWorkload, LatencySummary, OpKind, Pace, RunReport, Session, StartError,
+    ClientOptions, CoreWorkload, LatencySummary, OpKind, Pace, RunReport, Session, StartError, Stop,
 };
 
+use crate::fit;
 use crate::flash_work::{pages, reads_behind};
 use crate::result::{
-    AcceleratorResult, BenchResult, FlashResult, IndexResult, IteratorResult, LevelResult,
-    LoadResult, Memory, Verification,
+    AcceleratorResult, BenchResult, FlashResult, IndexResult, Interrupted, IteratorResult,
+    LevelResult, LoadResult, Memory, Verification,
 };
 use crate::target::DriveTarget;
+use crate::units::count_text;
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -43,8 +45,8 @@ pub trait Observer {
     fn begin(&mut self, phase: &'static str, total: u64);
     /// `done` operations of the phase are done.
     fn progress(&mut self, done: u64);
-    /// The phase has ended.
-    fn end(&mut self);
+    /// The phase has ended; whether it came to its end or was cut short.
+    fn end(&mut self, is_done: bool);
 }
 
 /// Why a bench could not be run.
@@ -54,8 +56,18 @@ pub enum BenchError {
     Setup(SetupError),
     /// The workload cannot be run.
     Start(StartError),
-    /// The load did not come to its end; the text says why.
+    /// The data would not fit, or something else makes it certain that there would be no end; the
+    /// text says what. Nothing was done.
+    DoesNotFit(String),
+    /// The load did not come to its end; the text says when and why.
     Load(String),
+    /// Somebody asked for the end before there was anything to show.
+    Interrupted {
+        /// Pairs loaded by then.
+        loaded: u64,
+        /// Pairs to load.
+        of: u64,
+    },
 }
 
 impl fmt::Display for BenchError {
@@ -63,7 +75,14 @@ impl fmt::Display for BenchError {
         match self {
             Self::Setup(error) => error.fmt(f),
             Self::Start(error) => error.fmt(f),
-            Self::Load(text) => write!(f, "the load failed: {text}"),
+            Self::DoesNotFit(text) => f.write_str(text),
+            Self::Load(text) => write!(f, "the load failed {text}"),
+            Self::Interrupted { loaded, of } => write!(
+                f,
+                "interrupted after {} of {} pairs of the load: there is nothing to show yet",
+                count_text(*loaded),
+                count_text(*of)
+            ),
         }
     }
 }
@@ -90,14 +109,28 @@ pub struct BenchOutcome {
     pub run: RunReport,
 }
 
-/// Loads, lets background work settle, runs. Cost in wall time: some microseconds an operation.
+/// Finds out what makes it certain that a bench would not come to its end.
+///
+/// # Errors
+/// [`BenchError`] of what [`run`] would find out before the load.
+pub fn check(spec: &BenchSpec) -> Result<(), BenchError> {
+    if spec.workload.operation_count == 0 {
+        return Err(StartError::NoOperations.into());
+    }
+    fit::check(spec).map_err(BenchError::DoesNotFit)
+}
+
+/// Loads, lets background work settle, runs. Cost in wall time: some microseconds an operation. Once
+/// `stop` is asked for, operations under way end, and the result is of what there was until then.
 ///
 /// # Errors
 /// [`BenchError`]; what goes wrong during the run is part of the result.
 pub fn run(
     spec: &BenchSpec,
     observer: &Rc<RefCell<dyn Observer>>,
+    stop: &Stop,
 ) -> Result<BenchOutcome, BenchError> {
+    check(spec)?;
     let rt = Runtime::new(spec.seed);
     let handle = rt.handle();
     let mut options = DriveOptions::new(spec.design.index());
@@ -105,8 +138,10 @@ pub fn run(
     options.expected_value_bytes = spec.workload.values.longest_bytes();
     options.iterators = options.iterators.max(outstanding(&spec.clients) as u32);
     let drive = KvDrive::format(&handle, &spec.device, options)?;
-    let (spec_in, drive_in, observer) = (spec.clone(), drive.clone(), Rc::clone(observer));
-    let phases = rt.block_on(async move { phases(&spec_in, handle, &drive_in, observer).await })?;
+    let (spec_in, drive_in) = (spec.clone(), drive.clone());
+    let (observer, stop) = (Rc::clone(observer), stop.clone());
+    let phases =
+        rt.block_on(async move { phases(&spec_in, handle, &drive_in, observer, stop).await })?;
     let result = summarise(spec, &drive, &phases);
     Ok(BenchOutcome { result, run: phases.run })
 }
@@ -136,15 +171,13 @@ async fn phases(
     handle: Handle,
     drive: &KvDrive,
     observer: Rc<RefCell<dyn Observer>>,
+    stop: Stop,
 ) -> Result<Phases, BenchError> {
     let target = DriveTarget(drive.clone());
     let workload = spec.workload.clone();
-    let (records, operations) = (workload.record_count, workload.operation_count);
-    if operations == 0 {
-        // The run would say so, after the load.
-        return Err(StartError::NoOperations.into());
-    }
+    let (records, operations) = (workload.insert_count, workload.operation_count);
     let mut session = Session::new(handle, target, workload, spec.seed)?;
+    session.stop_on(stop.clone());
     let report = |observer: &Rc<RefCell<dyn Observer>>| {
         let observer = Rc::clone(observer);
         move |done, _total| observer.borrow_mut().progress(done)
@@ -153,14 +186,22 @@ async fn phases(
     let outstanding = outstanding(&spec.clients);
     let load = session.load(&ClientOptions::closed(outstanding), report(&observer)).await?;
     drive.settle().await;
-    observer.borrow_mut().end();
+    observer.borrow_mut().end(!load.is_cut_short());
     if let Some(error) = &load.first_error {
-        return Err(BenchError::Load(error.clone()));
+        let (done, of) = (count_text(load.operations), count_text(records));
+        return Err(BenchError::Load(format!("after {done} of {of} pairs, {error}")));
+    }
+    let interrupted = || BenchError::Interrupted { loaded: load.operations, of: records };
+    if stop.is_asked() {
+        return Err(interrupted());
     }
     let before_run = Snapshot::of(drive);
     observer.borrow_mut().begin("run", operations);
     let run = session.run(&spec.clients, report(&observer)).await?;
-    observer.borrow_mut().end();
+    observer.borrow_mut().end(!run.is_cut_short());
+    if stop.is_asked() && run.operations == 0 {
+        return Err(interrupted());
+    }
     Ok(Phases { load, before_run, run })
 }
 
@@ -179,9 +220,11 @@ fn summarise(spec: &BenchSpec, drive: &KvDrive, phases: &Phases) -> BenchResult 
         device: spec.device.name.clone(),
         workload: spec.workload_name.clone(),
         seed: spec.seed,
-        records: spec.workload.record_count,
+        records: spec.workload.insert_count,
         key_bytes: key_bytes as u64,
         value_bytes: u64::from(value_bytes),
+        mean_value_bytes: mean_value_bytes(spec, before),
+        interrupted: interrupted(run),
         clients: clients_text(&spec.clients),
         operations: operations(run),
         throughput_ops_per_second: run.throughput(),
@@ -213,6 +256,18 @@ fn summarise(spec: &BenchSpec, drive: &KvDrive, phases: &Phases) -> BenchResult 
         verification: verification(run),
         host: None,
     }
+}
+
+/// Fewer operations than planned, and nothing failed: somebody asked for the end.
+fn interrupted(run: &RunReport) -> Option<Interrupted> {
+    let is_interrupted = run.is_cut_short() && run.first_error.is_none();
+    is_interrupted.then_some(Interrupted { done: run.operations, planned: run.planned })
+}
+
+/// The mean length of the values that were loaded.
+fn mean_value_bytes(spec: &BenchSpec, loaded: &Snapshot) -> f64 {
+    let pairs = spec.workload.insert_count as f64;
+    loaded.engine.user_bytes as f64 / pairs - spec.workload.keys.key_bytes() as f64
 }
 
 /// Most operations under way at a time.

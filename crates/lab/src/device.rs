@@ -43,8 +43,10 @@ pub mod table;
 mod timeline;
 mod versions;
 
+use block::BlockDevice;
 use runtime::{Handle, Runtime};
-use ssd::{BlockDevice, Ssd, SsdProfile};
+use ssd::{Ssd, SsdProfile};
+use workload::Stop;
 
 pub use job::{Arrivals, Before, Job, Rw, StreamSpec, WindowName, WindowStep};
 pub use ledger::{Found, Mismatch};
@@ -87,19 +89,36 @@ impl DeviceSpec {
 /// # Panics
 /// If the job has problems that loading it would have told.
 pub fn run(spec: &DeviceSpec, progress: impl FnMut(f64) + 'static) -> Result<JobReport, PlanError> {
+    run_until(spec, &Stop::default(), progress)
+}
+
+/// The same, but once `stop` is asked for no other operation begins, and the report is of what there
+/// was until then.
+///
+/// # Errors
+/// As [`run`].
+///
+/// # Panics
+/// As [`run`].
+pub fn run_until(
+    spec: &DeviceSpec,
+    stop: &Stop,
+    progress: impl FnMut(f64) + 'static,
+) -> Result<JobReport, PlanError> {
     let problems = check::problems(&spec.job);
     assert!(problems.is_empty(), "job {}: {}", spec.job.name, problems.join("; "));
     let rt = Runtime::new(spec.seed);
     let handle = rt.handle();
     let ssd = Ssd::new(&handle, &spec.profile, spec.job.precondition());
     let plan = plan::plan(&spec.job, &ssd.sets())?;
-    Ok(rt.block_on(on_drive(handle, ssd, plan, Box::new(progress))))
+    Ok(rt.block_on(on_drive(handle, ssd, plan, stop.clone(), Box::new(progress))))
 }
 
 async fn on_drive(
     handle: Handle,
     ssd: Ssd,
     plan: plan::Plan,
+    stop: Stop,
     progress: Box<dyn FnMut(f64)>,
 ) -> JobReport {
     let reports = |ssd: &Ssd| {
@@ -107,7 +126,7 @@ async fn on_drive(
         sets.map(|id| (id, ssd.report(id).expect("the drive has it"))).collect::<Vec<_>>()
     };
     let before = reports(&ssd);
-    let ran = run::run(&handle, ssd.clone(), plan, progress).await;
+    let ran = run::run(&handle, ssd.clone(), plan, stop, progress).await;
     let sets = before.into_iter().zip(reports(&ssd));
     JobReport {
         started: ran.started,
@@ -117,6 +136,7 @@ async fn on_drive(
         windows: ran.windows,
         sets: sets.map(|((id, before), (_, after))| SetChange { id, before, after }).collect(),
         checks: ran.checks,
+        is_interrupted: ran.is_interrupted,
         first_error: ran.first_error,
     }
 }

@@ -10,6 +10,7 @@
 
 pub mod bench;
 pub mod device;
+pub mod fit;
 mod flash_work;
 pub mod picture;
 pub mod plan;
@@ -21,6 +22,9 @@ mod target;
 mod units;
 
 pub use result::{
-    BenchResult, FlashResult, Host, IteratorResult, LevelResult, LoadResult, Memory, Verification,
+    BenchResult, FlashResult, Host, Interrupted, IteratorResult, LevelResult, LoadResult, Memory,
+    Verification,
 };
-pub use units::{bytes_text, count_text, parse_bytes};
+pub use units::{
+    bytes_text, count_text, parse_bytes, parse_bytes_in, parse_count_in, parse_share, printable,
+};

@@ -1,9 +1,24 @@
 //! What a design would need on a drive of some size, by arithmetic alone.
 
+use std::ops::RangeInclusive;
+
 use engine::sizing::{self, LevelPlan, SizingInput, monkey};
 use engine::{Filters, Options};
 
 use crate::units::{bytes_text, count_text};
+
+/// Lengths of keys that can be planned for, in bytes.
+pub const KEY_BYTES: RangeInclusive<u64> = 1..=engine::MAX_KEY_BYTES as u64;
+/// Lengths of values, in bytes.
+pub const VALUE_BYTES: RangeInclusive<u64> = 0..=engine::MAX_VALUE_BYTES as u64;
+/// Sizes of pages, which are powers of two, in bytes.
+pub const PAGE_BYTES: RangeInclusive<u64> = 1 << 10..=64 << 10;
+/// Flash of drives, in bytes.
+pub const CAPACITY_BYTES: RangeInclusive<u64> = 1 << 20..=1 << 50;
+/// Memory for the index, in bytes.
+pub const DRAM_BYTES: RangeInclusive<u64> = 0..=1 << 45;
+/// Levels below the memtable.
+pub const LEVELS: RangeInclusive<u64> = 2..=12;
 
 /// A drive and its pairs.
 #[derive(Clone, Debug)]
@@ -44,6 +59,19 @@ impl Plan {
         self.index_bytes() <= self.input.dram_bytes
     }
 
+    /// What is wrong if it does not.
+    pub fn shortage(&self) -> Option<String> {
+        let words = || {
+            format!(
+                "what has to stay in memory takes {}, and there are {}: give it more memory, larger \
+                 values or fewer pairs",
+                bytes_text(self.index_bytes()),
+                bytes_text(self.input.dram_bytes)
+            )
+        };
+        (!self.fits()).then(words)
+    }
+
     fn index_bytes(&self) -> u64 {
         self.levels.memory.total()
     }
@@ -54,8 +82,11 @@ impl Plan {
 /// # Errors
 /// Says which number makes no sense.
 pub fn plan(spec: &PlanSpec) -> Result<Plan, String> {
-    if !(1..=255).contains(&spec.key_bytes) {
+    if !KEY_BYTES.contains(&u64::from(spec.key_bytes)) {
         return Err(format!("a key has 1 to 255 bytes, not {}", spec.key_bytes));
+    }
+    if !VALUE_BYTES.contains(&u64::from(spec.value_bytes)) {
+        return Err(format!("a value has 0 B to 2 MiB, not {} bytes", spec.value_bytes));
     }
     if !spec.page_bytes.is_power_of_two() || !(1024..=65_536).contains(&spec.page_bytes) {
         return Err(format!(
@@ -66,7 +97,7 @@ pub fn plan(spec: &PlanSpec) -> Result<Plan, String> {
     if let Some(problem) = spec.design.problems().into_iter().next() {
         return Err(problem);
     }
-    if spec.capacity_bytes < 1 << 20 || spec.capacity_bytes > 1 << 50 {
+    if !CAPACITY_BYTES.contains(&spec.capacity_bytes) {
         return Err("a capacity is from 1 MiB to 1 PiB".to_owned());
     }
     let pointer_bytes = sizing::pointer_bytes(spec.capacity_bytes, spec.page_bytes);
@@ -95,7 +126,11 @@ pub fn plan(spec: &PlanSpec) -> Result<Plan, String> {
 /// The plan as text.
 pub fn render(plan: &Plan) -> String {
     let (input, levels) = (&plan.input, &plan.levels);
-    let mut lines = vec![
+    let mut lines = Vec::new();
+    if let Some(words) = plan.shortage() {
+        lines.extend([format!("DOES NOT FIT: {words}"), String::new()]);
+    }
+    lines.extend([
         format!(
             "{} of flash, {} of memory, pairs of {} + {} bytes, pages of {} with {} entries",
             bytes_text(input.capacity_bytes),
@@ -111,7 +146,7 @@ pub fn render(plan: &Plan) -> String {
             bytes_text(input.fill_bytes)
         ),
         String::new(),
-    ];
+    ]);
     for (n, segments) in (1..).zip(&levels.capacities) {
         let place = if n <= levels.pinned { "memory" } else { "flash" };
         let size = bytes_text(segments * input.segment_bytes);
@@ -141,11 +176,6 @@ pub fn render(plan: &Plan) -> String {
     lines.push(String::new());
     lines.extend(filters(plan));
     lines.push(format!("a get takes at most {} flash reads", plan.worst_case_reads()));
-    if !plan.fits() {
-        lines.push(
-            "the level lists alone exceed the memory: give more, or larger values".to_owned(),
-        );
-    }
     lines.join("\n")
 }
 
@@ -201,6 +231,31 @@ mod tests {
         assert!(plan.fits() && memory.filters > 53 << 20, "{memory:?}");
         let text = render(&plan);
         assert!(text.contains("in vain on the average"), "{text}");
+    }
+
+    #[test]
+    fn levels_that_can_be_planned_are_those_that_designs_may_have() {
+        for (levels, is_right) in [(1, false), (2, true), (12, true), (13, false)] {
+            let design = Options { levels, ..Options::pink() };
+            assert_eq!(design.problems().is_empty(), is_right, "{levels}");
+            assert_eq!(LEVELS.contains(&u64::from(levels)), is_right, "{levels}");
+        }
+    }
+
+    #[test]
+    fn a_plan_that_does_not_fit_says_so_first() {
+        let spec = PlanSpec {
+            capacity_bytes: 64 << 30,
+            dram_bytes: 1,
+            key_bytes: 32,
+            value_bytes: 1024,
+            page_bytes: 8192,
+            design: Options::pink(),
+        };
+        let text = render(&plan(&spec).expect("the numbers make sense"));
+        assert!(text.starts_with("DOES NOT FIT: what has to stay in memory takes "), "{text}");
+        let long = PlanSpec { value_bytes: u32::MAX, ..spec };
+        assert!(plan(&long).is_err_and(|words| words.contains("2 MiB")));
     }
 
     #[test]

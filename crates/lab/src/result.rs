@@ -27,6 +27,12 @@ pub struct BenchResult {
     pub key_bytes: u64,
     /// Longest value in bytes.
     pub value_bytes: u64,
+    /// Mean length of the values that were loaded, in bytes.
+    pub mean_value_bytes: f64,
+    /// How far the run came, if it was interrupted: every number is of the operations done. Absent if
+    /// it came to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interrupted: Option<Interrupted>,
     /// How operations were issued, in words.
     pub clients: String,
     /// Latencies by kind of operation, from intended start to end. A `scan` is one operation; its
@@ -64,6 +70,15 @@ pub struct BenchResult {
     /// What depends on the machine; everything else does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<Host>,
+}
+
+/// How far a run came that was interrupted.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Interrupted {
+    /// Operations that were done.
+    pub done: u64,
+    /// Operations that were planned.
+    pub planned: u64,
 }
 
 /// Memory of the device by use, in bytes.

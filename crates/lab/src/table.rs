@@ -7,7 +7,7 @@ use comfy_table::{Cell, CellAlignment, Table, presets};
 
 use workload::{LatencySummary, OpKind};
 
-use crate::result::{AcceleratorResult, BenchResult, Verification};
+use crate::result::{AcceleratorResult, BenchResult, Interrupted, Verification};
 use crate::units::{bytes_text, count_text, three_digits};
 
 /// The whole result, as text of at most 100 columns.
@@ -49,14 +49,15 @@ pub(crate) fn add(table: &mut Table, cells: impl IntoIterator<Item = String>) {
 
 fn headline(result: &BenchResult) -> String {
     format!(
-        "{} on {}, workload {}: {} pairs of {} + {} bytes, {}, seed {}\n\
+        "{}{} on {}, workload {}: {} pairs of {} + {} bytes, {}, seed {}\n\
          throughput {} operations/s over {} s of virtual time (load: {} puts/s over {} s)",
+        interrupted(result),
         result.design,
         result.device,
         result.workload,
         count_text(result.records),
         result.key_bytes,
-        result.value_bytes,
+        value_lengths(result),
         result.clients,
         result.seed,
         count_text(result.throughput_ops_per_second.round() as u64),
@@ -64,6 +65,24 @@ fn headline(result: &BenchResult) -> String {
         count_text(result.load.throughput_ops_per_second.round() as u64),
         three_digits(result.load.virtual_seconds),
     )
+}
+
+/// That the run did not come to its end, if so.
+fn interrupted(result: &BenchResult) -> String {
+    let Some(Interrupted { done, planned }) = result.interrupted else { return String::new() };
+    format!(
+        "INTERRUPTED: the numbers are of the {} operations done, of {} planned\n",
+        count_text(done),
+        count_text(planned)
+    )
+}
+
+/// Lengths of the values: one, unless they differ.
+fn value_lengths(result: &BenchResult) -> String {
+    if (result.mean_value_bytes - result.value_bytes as f64).abs() < 0.5 {
+        return result.value_bytes.to_string();
+    }
+    format!("up to {} (mean {})", result.value_bytes, three_digits(result.mean_value_bytes))
 }
 
 fn latencies(operations: &BTreeMap<&'static str, LatencySummary>, load: &LatencySummary) -> String {

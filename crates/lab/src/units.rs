@@ -1,17 +1,25 @@
-//! Sizes as people write them.
+//! Sizes, counts and shares as people write them, and as they are written for people.
 
-const UNITS: [(&str, u64); 12] = [
+use std::ops::RangeInclusive;
+
+const UNITS: [(&str, u64); 18] = [
     ("kib", 1 << 10),
     ("mib", 1 << 20),
     ("gib", 1 << 30),
     ("tib", 1 << 40),
+    ("pib", 1 << 50),
+    ("eib", 1 << 60),
     ("kb", 1_000),
     ("mb", 1_000_000),
     ("gb", 1_000_000_000),
     ("tb", 1_000_000_000_000),
+    ("pb", 1_000_000_000_000_000),
+    ("eb", 1_000_000_000_000_000_000),
     ("k", 1 << 10),
     ("m", 1 << 20),
     ("g", 1 << 30),
+    ("t", 1 << 40),
+    ("p", 1 << 50),
     ("b", 1),
 ];
 
@@ -25,14 +33,72 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
         .iter()
         .find_map(|(name, unit)| lower.strip_suffix(name).map(|number| (number, *unit)))
         .unwrap_or((&lower, 1));
-    let bytes = number.trim().parse::<f64>().ok().map(|number| number * unit as f64);
-    match bytes {
-        Some(bytes) if bytes >= 0.0 && bytes < u64::MAX as f64 => Ok(bytes.round() as u64),
-        _ => Err(format!(
-            "`{text}` is no size: write bytes, or a number with KiB, MiB, GiB, TiB \
-                          (powers of 1024) or KB, MB, GB, TB (powers of 1000)"
-        )),
+    scaled(number, unit, |number| unit > 1 || number.fract() == 0.0).ok_or_else(|| {
+        format!(
+            "`{text}` is no size: write bytes, or a number with KiB, MiB, GiB, TiB, PiB (powers of \
+             1024) or KB, MB, GB, TB, PB (powers of 1000)"
+        )
+    })
+}
+
+/// Reads a size that has to lie in `range`, in bytes.
+///
+/// # Errors
+/// Says what is allowed.
+pub fn parse_bytes_in(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
+    let bytes = parse_bytes(text)?;
+    if range.contains(&bytes) {
+        return Ok(bytes);
     }
+    let (least, most) = (bytes_text(*range.start()), bytes_text(*range.end()));
+    Err(format!("allowed is {least} to {most}"))
+}
+
+/// Reads a count such as `4000000`, `4M`, `1e6` or `4_000_000` that has to lie in `range`; k, M and G
+/// are powers of 1000.
+///
+/// # Errors
+/// Says what is allowed.
+pub fn parse_count_in(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
+    let plain = text.trim().replace('_', "");
+    let number = plain.strip_suffix(['k', 'K']).map(|number| (number, 1_000));
+    let number = number.or(plain.strip_suffix('M').map(|number| (number, 1_000_000)));
+    let number = number.or(plain.strip_suffix('G').map(|number| (number, 1_000_000_000)));
+    let (digits, unit) = number.unwrap_or((&plain, 1));
+    let is_whole = |number: f64| (number * unit as f64).fract() == 0.0;
+    let count = match digits.parse::<u64>() {
+        Ok(count) => count.checked_mul(unit),
+        Err(_) => scaled(digits, unit, is_whole),
+    };
+    count.filter(|count| range.contains(count)).ok_or_else(|| {
+        let (least, most) = (range.start(), range.end());
+        format!(
+            "allowed is a whole number from {least} to {most}; 4M and 1e6 are such numbers, too"
+        )
+    })
+}
+
+/// Reads a share such as `0.7` or `70%` that is more than 0 and less than 1.
+///
+/// # Errors
+/// Says what is allowed.
+pub fn parse_share(text: &str) -> Result<f64, String> {
+    let text = text.trim();
+    let share = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
+        None => text.parse::<f64>(),
+    };
+    let share = share.ok().filter(|share| *share > 0.0 && *share < 1.0);
+    share.ok_or_else(|| {
+        "allowed is a share of more than 0 and less than 1, such as 0.7 or 70%".to_owned()
+    })
+}
+
+/// `number` times `unit`, if that is a size.
+fn scaled(number: &str, unit: u64, is_right: impl Fn(f64) -> bool) -> Option<u64> {
+    let number = number.trim().parse::<f64>().ok().filter(|number| is_right(*number))?;
+    let scaled = number * unit as f64;
+    (scaled >= 0.0 && scaled < u64::MAX as f64).then(|| scaled.round() as u64)
 }
 
 /// A size for people, in binary units with three significant digits.
@@ -43,7 +109,10 @@ pub fn bytes_text(bytes: u64) -> String {
         1_024..1_048_576 => format!("{} KiB", three_digits(scaled(1 << 10))),
         1_048_576..1_073_741_824 => format!("{} MiB", three_digits(scaled(1 << 20))),
         1_073_741_824..1_099_511_627_776 => format!("{} GiB", three_digits(scaled(1 << 30))),
-        _ => format!("{} TiB", three_digits(scaled(1 << 40))),
+        1_099_511_627_776..1_125_899_906_842_624 => {
+            format!("{} TiB", three_digits(scaled(1 << 40)))
+        }
+        _ => format!("{} PiB", three_digits(scaled(1 << 50))),
     }
 }
 
@@ -58,6 +127,20 @@ pub fn count_text(count: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// `text` with its control characters as escapes: what came from a file or a command line must not
+/// move the cursor of a terminal, and is no XML. Line ends stay.
+pub fn printable(text: &str) -> String {
+    let mut printable = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() && c != '\n' {
+            printable.extend(c.escape_default());
+        } else {
+            printable.push(c);
+        }
+    }
+    printable
 }
 
 /// A number with three significant digits, or all digits before the point.
@@ -75,19 +158,58 @@ mod tests {
 
     #[test]
     fn sizes_are_read_as_people_write_them() {
-        assert_eq!(parse_bytes("4TiB"), Ok(4 << 40));
-        assert_eq!(parse_bytes(" 1.92 TB "), Ok(1_920_000_000_000));
-        assert_eq!(parse_bytes("1k"), Ok(1024));
-        assert_eq!(parse_bytes("77"), Ok(77));
-        assert!(parse_bytes("4 apples").is_err_and(|text| text.contains("TiB")));
-        assert!(parse_bytes("-1").is_err());
+        for (text, bytes) in [
+            ("4TiB", 4 << 40),
+            (" 1.92 TB ", 1_920_000_000_000),
+            ("1k", 1024),
+            ("77", 77),
+            ("1PiB", 1 << 50),
+            ("2pb", 2_000_000_000_000_000),
+            ("1e3", 1_000),
+        ] {
+            assert_eq!(parse_bytes(text), Ok(bytes), "{text}");
+        }
+        for text in ["4 apples", "-1", "1.5", "inf", "nan", "", "GiB", "16EiB"] {
+            assert!(parse_bytes(text).is_err_and(|words| words.contains("PiB")), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_lies_outside_is_told_what_is_allowed() {
+        let key = |text| parse_bytes_in(text, 1..=255);
+        assert_eq!(key("32"), Ok(32));
+        assert_eq!(key("5GiB"), Err("allowed is 1 B to 255 B".to_owned()));
+        let pairs = |text| parse_count_in(text, 1..=8_000_000);
+        for (text, count) in
+            [("7", 7), ("4M", 4_000_000), ("1e6", 1_000_000), ("1.5k", 1_500), ("4_000", 4_000)]
+        {
+            assert_eq!(pairs(text), Ok(count), "{text}");
+        }
+        for text in
+            ["0", "-5", "8M1", "9M", "1.5", "many", "", "1e300", "NaN", "18446744073709551616"]
+        {
+            let words = pairs(text).expect_err(text);
+            assert!(words.starts_with("allowed is a whole number from 1 to 8000000"), "{words}");
+        }
+        assert_eq!(parse_count_in("18446744073709551615", 0..=u64::MAX), Ok(u64::MAX));
+        assert_eq!(parse_share("70%"), Ok(0.7));
+        assert_eq!(parse_share("0.25"), Ok(0.25));
+        for text in ["70", "0", "-1", "100%", "NaN", "all"] {
+            assert!(parse_share(text).is_err_and(|words| words.contains("70%")), "{text}");
+        }
     }
 
     #[test]
     fn numbers_are_written_for_people() {
         assert_eq!(bytes_text(57_671_680), "55.0 MiB");
         assert_eq!(bytes_text(12), "12 B");
+        assert_eq!(bytes_text(1 << 50), "1.00 PiB");
         assert_eq!(count_text(44_000_000), "44 000 000");
         assert_eq!(count_text(7), "7");
+    }
+
+    #[test]
+    fn control_characters_become_escapes() {
+        assert_eq!(printable("a\u{1b}[2Jb\u{7f}\r\n\u{e9}"), "a\\u{1b}[2Jb\\u{7f}\\r\n\u{e9}");
     }
 }

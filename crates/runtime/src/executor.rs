@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use crate::join::{JoinHandle, JoinState};
 use crate::park::{Park, VirtualTime};
-use crate::timer::{Event, Sleep, Target, Timers};
+use crate::timer::{Armed, Event, Sleep, Target, Timers};
 use crate::waker::{self, Pick, ReadyQueue};
 use crate::{Nanos, Rng};
 
@@ -69,6 +69,8 @@ struct Slot {
     name: &'static str,
     polls_at: Nanos,
     polls: u32,
+    /// It is being polled, and is to be dropped after that.
+    is_aborted: bool,
 }
 
 impl Runtime {
@@ -187,8 +189,9 @@ impl Inner {
         let waker = waker::waker(self.id, task);
         let state = future.as_mut().poll(&mut Context::from_waker(&waker));
         let mut tasks = self.tasks.borrow_mut();
-        if state.is_pending() {
-            tasks.slots[task as usize].future = Some(future);
+        let slot = &mut tasks.slots[task as usize];
+        if state.is_pending() && !slot.is_aborted {
+            slot.future = Some(future);
         } else {
             tasks.free.push(task);
             drop(tasks); // what the future holds may spawn or wake as it is dropped
@@ -268,15 +271,16 @@ impl Handle {
         let for_task = Rc::clone(&state);
         let boxed: BoxedTask = Box::pin(async move { for_task.finish(future.await) });
         let slot = Slot { future: Some(boxed), name, ..Slot::default() };
-        let tasks = &mut *self.inner.tasks.borrow_mut();
+        let mut tasks = self.inner.tasks.borrow_mut();
         let task = tasks.free.pop().unwrap_or(tasks.slots.len() as u32);
         if task as usize == tasks.slots.len() {
             tasks.slots.push(slot);
         } else {
             tasks.slots[task as usize] = slot;
         }
+        drop(tasks);
         self.inner.ready.push(task);
-        JoinHandle::new(state)
+        JoinHandle::new(state, self.clone(), task)
     }
 
     /// Waits for a span of time.
@@ -305,11 +309,31 @@ impl Handle {
     /// Fires `event` with `token` at the instant `at`, which must not have passed.
     pub fn fire_at(&self, at: Nanos, event: Rc<dyn Event>, token: u64) {
         assert!(at >= self.now(), "an event was armed for {at}, but it is {} already", self.now());
-        self.arm(at, Target::Fire(event, token));
+        let _armed = self.arm(at, Target::Fire(event, token));
     }
 
-    pub(crate) fn arm(&self, at: Nanos, target: Target) {
-        self.inner.timers.borrow_mut().arm(at, target);
+    pub(crate) fn arm(&self, at: Nanos, target: Target) -> Armed {
+        self.inner.timers.borrow_mut().arm(at, target)
+    }
+
+    pub(crate) fn disarm(&self, armed: &Armed) {
+        let cancelled = self.inner.timers.borrow_mut().cancel(armed);
+        drop(cancelled);
+    }
+
+    /// Drops the task where it stands; one that is being polled, when it gives way.
+    pub(crate) fn abort(&self, task: u32) {
+        let mut tasks = self.inner.tasks.borrow_mut();
+        let Some(slot) = tasks.slots.get_mut(task as usize) else {
+            return; // the runtime is gone, and every task with it
+        };
+        let Some(future) = slot.future.take() else {
+            slot.is_aborted = true;
+            return;
+        };
+        tasks.free.push(task);
+        drop(tasks); // what the future holds may spawn or wake as it is dropped
+        drop(future);
     }
 
     /// A hash over every step so far: equal hashes, equal runs.

@@ -6,6 +6,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use crate::Handle;
+
 pub(crate) struct JoinState<T> {
     result: RefCell<Option<T>>,
     is_finished: Cell<bool>,
@@ -35,11 +37,21 @@ impl<T> JoinState<T> {
 /// A task's result to come. Await it, or drop it and the task goes on by itself.
 pub struct JoinHandle<T> {
     state: Rc<JoinState<T>>,
+    handle: Handle,
+    task: u32,
 }
 
 impl<T> JoinHandle<T> {
-    pub(crate) fn new(state: Rc<JoinState<T>>) -> Self {
-        Self { state }
+    pub(crate) fn new(state: Rc<JoinState<T>>, handle: Handle, task: u32) -> Self {
+        Self { state, handle, task }
+    }
+
+    /// Ends the task where it stands, unless it has ended: what it holds is dropped, nothing of it
+    /// runs any more. A task that aborts itself ends at its next await.
+    pub fn abort(self) {
+        if !self.is_finished() {
+            self.handle.abort(self.task);
+        }
     }
 
     /// Whether the task has ended.

@@ -6,6 +6,7 @@
 //! by a later task, which is then polled once for nothing; every future must bear that anyway.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::ptr::without_provenance;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -19,7 +20,7 @@ pub(crate) struct ReadyQueue {
 
 #[derive(Default)]
 struct Ready {
-    queue: Vec<u32>,
+    queue: VecDeque<u32>,
     is_queued: Vec<bool>,
 }
 
@@ -32,20 +33,21 @@ impl ReadyQueue {
         }
         if !ready.is_queued[index] {
             ready.is_queued[index] = true;
-            ready.queue.push(task);
+            ready.queue.push_back(task);
         }
     }
 
-    /// Takes the task that `choose` picks out of the number of ready ones.
+    /// Takes the task that `choose` picks out of the number of ready ones, at the same cost however
+    /// many there are.
     pub(crate) fn pop(&self, choose: impl FnOnce(usize) -> Pick) -> Option<u32> {
         let ready = &mut *self.inner.borrow_mut();
         if ready.queue.is_empty() {
             return None;
         }
         let task = match choose(ready.queue.len()) {
-            Pick::Oldest => ready.queue.remove(0),
-            Pick::Index(index) => ready.queue.swap_remove(index),
-        };
+            Pick::Oldest => ready.queue.pop_front(),
+            Pick::Index(index) => ready.queue.swap_remove_back(index),
+        }?;
         ready.is_queued[task as usize] = false;
         Some(task)
     }

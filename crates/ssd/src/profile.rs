@@ -1,11 +1,13 @@
 //! Profiles of block drives: physical parameters and what the firmware is set up for.
 
-use catalogue::{CatalogueError, Entry};
+mod numbers;
+
+use block::BLOCK_BYTES;
+use catalogue::{CatalogueError, Entry, unprintable};
 use firmware::{COMMAND_BYTES, HostLink};
 use flash::{FlashProfile, Geometry};
 use serde::Deserialize;
 
-use crate::block::BLOCK_BYTES;
 use crate::layout::Layout;
 use crate::page;
 
@@ -19,7 +21,7 @@ pub struct SsdProfile {
     pub description: String,
     /// NVM sets it is cut into. Each has its own cores, memory and channels.
     pub sets: u32,
-    /// Bytes that users see, over all sets.
+    /// Bytes that users see, over all sets: whole blocks. What does not divide into sets is left out.
     pub user_bytes: u64,
     /// Its flash.
     pub flash: FlashProfile,
@@ -195,8 +197,10 @@ impl SsdProfile {
         // Beside each buffered block its number and sequence; and the discarded ranges.
         let blocks = self.buffer.bytes / sets / u64::from(BLOCK_BYTES) + 1;
         let buffered = blocks * u64::from(BLOCK_BYTES + 32);
-        let trims = u64::from(self.background.discarded_ranges) * crate::trims::ENTRY_BYTES as u64;
-        let pages = (buffered + trims).div_ceil(u64::from(self.flash.geometry.page_bytes) / 2) + 2;
+        let discards =
+            u64::from(self.background.discarded_ranges) * crate::discards::ENTRY_BYTES as u64;
+        let pages =
+            (buffered + discards).div_ceil(u64::from(self.flash.geometry.page_bytes) / 2) + 2;
         pages.div_ceil(u64::from(layout.superblocks.pages())) as u32
     }
 
@@ -218,6 +222,51 @@ impl SsdProfile {
         u64::from(superblocks) * u64::from(layout.data_slots() - layout.slots_per_unit + 1)
     }
 
+    /// What users see of a drive that shows so many blocks of each set.
+    fn user_bytes_of(&self, blocks: u64) -> u64 {
+        blocks * u64::from(self.sets) * u64::from(BLOCK_BYTES)
+    }
+
+    fn words_for_no_room(&self, layout: &Layout) -> String {
+        if layout.data_units == 0 {
+            return "blocks_per_plane and pages_per_block make superblocks (a block of every die of a \
+                    set) too small for one program and their summary: give them more pages"
+                .to_owned();
+        }
+        let (saved, buffer) =
+            (2 * self.reserved_per_half(layout), self.superblocks_of_buffer(layout));
+        format!(
+            "blocks_per_plane gives each set {} superblocks (a block of every die), and none is left \
+             for data: {saved} are for what is saved when power fails, {buffer} for a full write \
+             buffer, {SPARE_SUPERBLOCKS} spare; give it more, or a smaller buffer",
+            layout.superblocks.count()
+        )
+    }
+
+    fn problems_of_sets(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        let (geometry, sets) = (&self.flash.geometry, self.sets);
+        if sets == 0 || !geometry.channels.is_multiple_of(sets) {
+            problems.push("sets must divide channels".to_owned());
+        }
+        if !self.controller.cores.is_multiple_of(sets.max(1)) {
+            problems.push("controller.cores must be a multiple of sets".to_owned());
+        }
+        let whole = u64::from(BLOCK_BYTES);
+        if !self.user_bytes.is_multiple_of(whole) {
+            problems.push(format!(
+                "user_bytes is {}, must be a multiple of {whole}, the size of a block: {} or {}",
+                self.user_bytes,
+                self.user_bytes / whole * whole,
+                (self.user_bytes / whole + 1).saturating_mul(whole)
+            ));
+        }
+        if geometry.page_bytes < BLOCK_BYTES {
+            problems.push(format!("page_bytes must be at least {BLOCK_BYTES}"));
+        }
+        problems
+    }
+
     fn problems_of_space(&self) -> Vec<String> {
         let flash = self.flash_of_set();
         let layout = Layout::new(&flash.geometry);
@@ -237,11 +286,15 @@ impl SsdProfile {
                 self.dram.bytes
             ));
         }
-        let usable = self.usable_blocks(&layout);
-        if self.blocks_per_set() == 0 || self.blocks_per_set() > usable {
+        let (blocks, usable) = (self.blocks_per_set(), self.usable_blocks(&layout));
+        if usable == 0 {
+            problems.push(self.words_for_no_room(&layout));
+        } else if !(1..=usable).contains(&blocks) {
             problems.push(format!(
-                "user_bytes gives each set {} blocks, its flash has room for 1 to {usable}",
-                self.blocks_per_set()
+                "user_bytes gives each set {blocks} blocks of {BLOCK_BYTES} bytes, and its flash has \
+                 room for {usable}: user_bytes may be {} to {}",
+                self.user_bytes_of(1),
+                self.user_bytes_of(usable)
             ));
         }
         if u64::from(layout.superblocks.count()) * u64::from(layout.slots_per_superblock)
@@ -263,54 +316,22 @@ impl Entry for SsdProfile {
     ];
 
     fn problems(&self) -> Vec<String> {
-        let mut problems = self.flash.problems();
-        let (geometry, sets) = (&self.flash.geometry, self.sets);
-        if sets == 0 || !geometry.channels.is_multiple_of(sets.max(1)) {
-            problems.push("sets must divide channels".to_owned());
-        }
-        if self.controller.cores == 0 || !self.controller.cores.is_multiple_of(sets.max(1)) {
-            problems.push("sets must divide cores".to_owned());
-        }
-        if geometry.page_bytes < BLOCK_BYTES {
-            problems.push(format!("page_bytes must be at least {BLOCK_BYTES}"));
-        }
-        let c = &self.controller;
-        let (buffer, background) = (&self.buffer, &self.background);
-        let times = [c.command_us, c.pipeline_us, c.block_ns, c.map_ns, self.dram.access_ns];
-        let times = times.into_iter().chain([self.host.latency_us]);
-        if times.into_iter().any(|time| !time.is_finite() || time < 0.0) {
-            problems.push("times must be finite and not negative".to_owned());
-        }
-        let speeds = [self.dram.mb_per_s, self.host.read_mb_per_s, self.host.write_mb_per_s];
-        let speeds = speeds.into_iter().chain([c.quantum_us, buffer.burst_interval_ms]);
-        if speeds.into_iter().any(|speed| !speed.is_finite() || speed <= 0.0) {
-            problems
-                .push("speeds, quantum_us and burst_interval_ms must be greater than 0".to_owned());
-        }
-        if !(0.0 <= buffer.stop_percent
-            && buffer.stop_percent <= buffer.start_percent
-            && buffer.start_percent <= 100.0)
-        {
-            problems.push("0 <= stop_percent <= start_percent <= 100 must hold".to_owned());
-        }
-        if !(0.0 <= background.start_free_percent
-            && background.start_free_percent <= background.stop_free_percent
-            && background.stop_free_percent < 100.0)
-        {
-            problems
-                .push("0 <= start_free_percent <= stop_free_percent < 100 must hold".to_owned());
-        }
-        if background.reclaim_reads == 0 || background.critical_reads <= background.reclaim_reads {
-            problems.push("0 < reclaim_reads < critical_reads must hold".to_owned());
-        }
+        let texts = [("name", &self.name), ("description", &self.description)];
+        let mut problems: Vec<_> =
+            texts.into_iter().filter_map(|(key, text)| unprintable(key, text)).collect();
+        problems.extend(self.flash.problems());
+        problems.extend(self.problems_of_sets());
+        problems.extend(self.controller.problems());
+        problems.extend(self.dram.problems());
+        problems.extend(self.buffer.problems());
+        problems.extend(self.background.problems());
         if let Some(limit) = &self.flash.read_disturb
-            && limit.limit_reads <= background.critical_reads
+            && limit.limit_reads <= self.background.critical_reads
         {
             problems.push("critical_reads must be below the flash's limit_reads".to_owned());
         }
-        if background.programs_per_die == 0 || c.queue_depth == 0 {
-            problems.push("programs_per_die and queue_depth must be at least 1".to_owned());
-        }
+        problems.extend(self.plm.iter().flat_map(PlmProfile::problems));
+        problems.extend(self.host.problems());
         if problems.is_empty() {
             problems = self.problems_of_space();
         }
@@ -321,6 +342,51 @@ impl Entry for SsdProfile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What is said of a profile with one line changed.
+    fn with(name: &str, key: &str, value: &str) -> String {
+        let (_, text) = SsdProfile::BUILT_IN.iter().find(|(other, _)| *other == name).unwrap();
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let line = lines.iter_mut().find(|line| line.starts_with(&format!("{key} ="))).unwrap();
+        *line = format!("{key} = {value}");
+        let parsed = catalogue::parse::<SsdProfile>("p.toml", &lines.join("\n"));
+        parsed.map_or_else(|error| error.to_string(), |_| String::new())
+    }
+
+    #[test]
+    fn numbers_beyond_all_drives_are_refused_with_what_is_allowed() {
+        for (key, value, allowed) in [
+            ("read_us", "[1e18, 60.0, 69.0]", "must be 0 to 60000000 (a minute)"),
+            ("channel_mb_per_s", "1e-300", "must be 0.1 to 1000000"),
+            ("cores", "1000000", "must be 1 to 1024"),
+            ("block_ns", "1e16", "must be 0 to 1000000 (a millisecond)"),
+            ("queue_depth", "1000000", "must be 1 to 65536"),
+            ("mb_per_s", "1e-300", "must be 0.1 to"),
+            ("read_ahead_bytes", "9223372036854775807", "must be 0 to 1073741824"),
+            ("burst_interval_ms", "1e-300", "must be 0.01 to 3600000"),
+            ("programs_per_die", "4294967295", "must be 1 to 1024"),
+            ("dtwin_time_max_ms", "9223372036854775807", "must be 0 to 864000000"),
+        ] {
+            let words = with("vigil-15gb", key, value);
+            assert!(words.starts_with("block drive p.toml:"), "{words}");
+            assert!(words.contains(key) && words.contains(allowed), "{words}");
+        }
+    }
+
+    #[test]
+    fn user_bytes_are_whole_blocks() {
+        let words = with("baseline-15gb", "user_bytes", "15002992641");
+        let allowed = "must be a multiple of 4096, the size of a block: 15002992640 or 15002996736";
+        assert!(words.contains(allowed), "{words}");
+    }
+
+    #[test]
+    fn what_users_may_see_is_said_in_their_unit() {
+        let words = with("baseline-15gb", "user_bytes", "150029926400");
+        assert!(words.contains("user_bytes may be 4096 to 1"), "{words}");
+        let words = with("baseline-15gb", "blocks_per_plane", "1");
+        assert!(words.contains("none is left for data"), "{words}");
+    }
 
     #[test]
     fn built_in_profiles_are_valid_and_every_number_has_a_source() {

@@ -68,6 +68,8 @@ pub struct KeyFormat {
     digits: KeyDigits,
     /// How many digits the number has.
     width: usize,
+    /// How many numbers have so many digits.
+    capacity: u64,
 }
 
 /// Where keys are written; holds everything but the digits from the start.
@@ -92,7 +94,8 @@ impl KeyFormat {
     ) -> Option<Self> {
         let room = key_bytes.checked_sub(prefix.len()).filter(|room| *room > 0)?;
         let width = room.min(digits.most());
-        Some(Self { prefix: prefix.to_owned(), key_bytes, order, digits, width })
+        let capacity = digits.base().checked_pow(width as u32).unwrap_or(u64::MAX);
+        Some(Self { prefix: prefix.to_owned(), key_bytes, order, digits, width, capacity })
     }
 
     /// Length of every key in bytes.
@@ -107,7 +110,7 @@ impl KeyFormat {
 
     /// How many keys there can be: numbers below this have keys, each its own.
     pub fn capacity(&self) -> u64 {
-        self.digits.base().checked_pow(self.width as u32).unwrap_or(u64::MAX)
+        self.capacity
     }
 
     /// A buffer for [`Self::write`].
@@ -176,17 +179,13 @@ impl KeyFormat {
     }
 }
 
-/// Fills `out` with the last digits of `n`.
-fn write_decimal(mut n: u64, out: &mut [u8]) {
-    for pair in out.rchunks_mut(2) {
-        let two = (n % 100) as u8;
-        n /= 100;
-        if let [tens, ones] = pair {
-            (*tens, *ones) = (b'0' + two / 10, b'0' + two % 10);
-        } else {
-            pair[0] = b'0' + two % 10;
-        }
-    }
+/// Fills `out` with the digits of `n`, which has no more, and zeros in front.
+fn write_decimal(n: u64, out: &mut [u8]) {
+    let mut buffer = itoa::Buffer::new();
+    let digits = buffer.format(n).as_bytes();
+    let (zeros, rest) = out.split_at_mut(out.len() - digits.len());
+    zeros.fill(b'0');
+    rest.copy_from_slice(digits);
 }
 
 /// A permutation of the numbers below `bound`: `permute` all numbers of as many bits, again and

@@ -36,15 +36,17 @@ mod target;
 mod value;
 
 pub use builtin::{BUILTIN_NAMES, builtin};
-pub use client::{Arrivals, ClientOptions, Pace, Session, StartError};
+pub use client::{
+    Arrivals, ClientOptions, MAX_OUTSTANDING, Pace, RATES, Session, StartError, Stop,
+};
 pub use key::{InsertOrder, KeyBuffer, KeyDigits, KeyFormat};
 pub use operation::{Mix, OpKind};
 pub use oracle::{Mismatch, MismatchKind};
 pub use properties::{Origin, Properties, PropertiesError, Property};
 pub use record::{LatencySummary, RunReport, Timeline, TimelineWindow, WindowLatency};
 pub use settings::{
-    CoreWorkload, LengthDistribution, RequestDistribution, ScanEnd, ScanLengths, Scans,
-    SettingsError,
+    CoreWorkload, LengthDistribution, MAX_RECORDS, RequestDistribution, ScanEnd, ScanLengths,
+    Scans, SettingsError,
 };
 pub use target::{KvIterator, KvTarget, NoIterators, Pair};
 pub use value::{FieldLengths, ValueForm, ValueRecipe};

@@ -79,8 +79,13 @@ impl Mix {
     }
 
     /// Inserts among all operations, from 0 to 1.
-    pub(crate) fn insert_share(&self) -> f64 {
+    pub fn insert_share(&self) -> f64 {
         self.insert / self.sum()
+    }
+
+    /// Operations that put a value among all operations, from 0 to 1.
+    pub fn write_share(&self) -> f64 {
+        (self.update + self.insert + self.read_modify_write) / self.sum()
     }
 
     fn shares(&self) -> [(f64, Action); 6] {

@@ -39,6 +39,8 @@ pub enum Origin {
     },
     /// [`Properties::set`], which is what `-p name=value` does.
     Override,
+    /// [`Properties::set_by_flag`]: a flag of the command line with a name of its own.
+    Flag(&'static str),
 }
 
 impl fmt::Display for Origin {
@@ -46,6 +48,7 @@ impl fmt::Display for Origin {
         match self {
             Self::File { name, line } => write!(f, "{name}:{line}"),
             Self::Override => f.write_str("override"),
+            Self::Flag(flag) => f.write_str(flag),
         }
     }
 }
@@ -91,6 +94,12 @@ impl Properties {
     /// Sets one property, whatever it was before.
     pub fn set(&mut self, name: &str, value: &str) {
         let property = Property { value: value.to_owned(), origin: Origin::Override };
+        self.entries.insert(name.to_owned(), property);
+    }
+
+    /// Sets one property for a flag of the command line, which messages then name: `--records`.
+    pub fn set_by_flag(&mut self, flag: &'static str, name: &str, value: &str) {
+        let property = Property { value: value.to_owned(), origin: Origin::Flag(flag) };
         self.entries.insert(name.to_owned(), property);
     }
 

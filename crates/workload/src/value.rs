@@ -82,6 +82,25 @@ impl ValueRecipe {
         }
     }
 
+    /// About the mean length of values, in bytes. Short ones are more frequent than this says where
+    /// lengths are Zipfian.
+    pub fn typical_bytes(&self) -> u32 {
+        match self.lengths {
+            FieldLengths::Constant(len) => self.fields * len,
+            FieldLengths::Uniform { min, max } | FieldLengths::Zipfian { min, max } => {
+                self.fields * u32::midpoint(min, max)
+            }
+        }
+    }
+
+    /// Whether all values are as long as the longest.
+    pub fn is_constant(&self) -> bool {
+        match self.lengths {
+            FieldLengths::Constant(_) => true,
+            FieldLengths::Uniform { min, max } | FieldLengths::Zipfian { min, max } => min == max,
+        }
+    }
+
     /// How values are handed to the store.
     pub fn form(&self) -> ValueForm {
         self.form

@@ -8,7 +8,8 @@
 //! The stride is the length of an entry if all have the same, else 0: with it a search computes where
 //! an entry is and leaves the offsets alone. An entry ends where the next one begins, the last one at
 //! the end of what is stored, so keys need no length. The published layout reserves 1 KiB for offsets;
-//! two bytes an entry hold more. Cost of a search: `log2(entries)` key comparisons.
+//! two bytes an entry hold more. Cost of a search: `log2(entries)` comparisons; where all keys have the
+//! same length, of eight bytes of each ([`KeyHeads`]).
 //!
 //! [`MetaSegment::is_sound`] looks at every offset, once for a page that was read; from then on
 //! [`MetaSegment::new`] takes them as they are, and so it does for what merges make.
@@ -19,6 +20,7 @@ use runtime::prefetch;
 
 use crate::MAX_KEY_BYTES;
 use crate::effort::Effort;
+use crate::format::key_heads::{self, KeyHeads};
 use crate::format::page::{self, HEADER_BYTES, Page, PageKind};
 use crate::format::pointer::{Pointer, PointerFormat};
 
@@ -104,13 +106,17 @@ impl<'a> MetaSegment<'a> {
         Effort { key_compares, ..Effort::default() }
     }
 
-    /// Hints that a search will come: the keys that its first steps look at.
+    /// Hints that a search will come: the keys that its first steps look at, where that is cheap to say.
     pub(crate) fn prefetch(&self) {
         let quarter = self.count / 4;
         let sixteenth = quarter / 4;
-        if sixteenth > 0 {
-            for pivot in (0..4).flat_map(|q| (0..4).map(move |s| q * quarter + s * sixteenth)) {
-                prefetch(&self.bytes[self.entry(pivot).0]);
+        if sixteenth == 0 || self.stride == 0 {
+            return;
+        }
+        let entries = &self.bytes[self.entry(0).0..];
+        for first in [0, quarter, 2 * quarter, 3 * quarter] {
+            for pivot in [first, first + sixteenth, first + 2 * sixteenth, first + 3 * sixteenth] {
+                prefetch(&entries[pivot * self.stride]);
             }
         }
     }
@@ -122,19 +128,27 @@ impl<'a> MetaSegment<'a> {
     }
 
     /// The first entry whose key is at least `key`; the number of entries if there is none.
-    ///
-    /// The pivots of two steps of a binary search are looked at together, so that the cache misses
-    /// of a simulation's large memory overlap.
     pub(crate) fn lower_bound(&self, key: &[u8]) -> usize {
-        let (mut low, mut len) = (0, self.count);
-        while len >= 8 {
-            let quarter = len / 4;
-            let is_at_least = |pivot: usize| usize::from(self.key(low + pivot) <= key);
-            let passed = is_at_least(quarter) + is_at_least(2 * quarter) + is_at_least(3 * quarter);
-            low += passed * quarter;
-            len = if passed == 3 { len - 3 * quarter } else { quarter };
+        match self.heads() {
+            Some(heads) => heads.lower_bound(key, 0..self.count),
+            None => key_heads::lower_bound(0..self.count, |index| self.key(index).cmp(key)),
         }
-        (low..low + len).find(|index| self.key(*index) >= key).unwrap_or(low + len)
+    }
+
+    /// The same among the entries from `from` on, near which it probably is. `heads` are this
+    /// segment's, for whoever searches it often.
+    pub(crate) fn gallop(&self, heads: Option<KeyHeads<'_>>, key: &[u8], from: usize) -> usize {
+        match heads {
+            Some(heads) => heads.gallop(key, from..self.count),
+            None => key_heads::gallop(from..self.count, |index| self.key(index).cmp(key)),
+        }
+    }
+
+    /// The keys as numbers, if all have the same length.
+    pub(crate) fn heads(&self) -> Option<KeyHeads<'a>> {
+        let key_bytes = self.stride.checked_sub(self.format.bytes)?;
+        let keys = self.bytes.get(self.entry(0).0 + self.format.bytes..)?;
+        KeyHeads::new(keys, self.stride, key_bytes)
     }
 }
 
@@ -169,6 +183,29 @@ impl MetaSegmentBuilder {
         self.offsets.push(self.entries.len() as u16);
         self.format.encode(pointer, &mut self.entries);
         self.entries.extend_from_slice(key);
+    }
+
+    /// Adds the entries `range` of `segment`, as many as fit, and returns how many that were. Cost:
+    /// one copy of all of them, where all keys of the segment have the same length.
+    pub(crate) fn extend(&mut self, segment: &MetaSegment<'_>, range: Range<usize>) -> usize {
+        if segment.stride == 0 {
+            let fits = |index: &usize| {
+                let fits = self.fits(segment.key(*index).len());
+                if fits {
+                    self.push(segment.key(*index), segment.pointer(*index));
+                }
+                fits
+            };
+            return range.take_while(fits).count();
+        }
+        let used = HEADER_BYTES + self.offsets.len() * OFFSET_BYTES + self.entries.len();
+        let room = (self.payload_bytes - used) / (segment.stride + OFFSET_BYTES);
+        let count = range.len().min(room);
+        let first = self.entries.len();
+        self.offsets.extend((0..count).map(|index| (first + index * segment.stride) as u16));
+        let (start, _) = segment.entry(range.start);
+        self.entries.extend_from_slice(&segment.bytes[start..start + count * segment.stride]);
+        count
     }
 
     pub(crate) fn len(&self) -> usize {

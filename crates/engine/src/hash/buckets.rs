@@ -17,9 +17,9 @@ use crate::format::page::PageFault;
 use crate::hash::Inner;
 use crate::hash::table::SlotNo;
 use crate::planted::Fault;
+use crate::store::changes::Changes;
 use crate::store::epochs::Guard;
-use crate::store::extents::Purpose;
-use crate::store::medium::{Medium, PageNo};
+use crate::store::medium::{Medium, PageNo, Stream};
 use crate::store::space::{Claimant, Promise};
 
 /// How far from the oldest page on to look for dirty ones that fill a unit up.
@@ -70,7 +70,7 @@ impl<M: Medium> Inner<M> {
         }
         self.loading.borrow_mut().insert(page);
         let mut loading = Loading { inner: self, page, has_place: false };
-        self.make_place(class).await;
+        self.make_place(class).await?;
         loading.has_place = true;
         let at = self.directory.borrow()[page as usize];
         let slots = match at {
@@ -108,18 +108,21 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Keeps a place in the cache, once there is one.
-    async fn make_place(&self, class: IoClass) {
+    async fn make_place(&self, class: IoClass) -> Result<(), EngineError> {
         loop {
             if self.cache.borrow_mut().reserve() {
-                return;
+                return Ok(());
             }
             let Some(oldest) = self.oldest_page() else {
-                // All are being read or written.
+                // All are being read or written; what could not be written stays in memory.
+                if let Some(failure) = self.store.failure() {
+                    return Err(EngineError::ReadOnly(failure));
+                }
                 self.settled.notified().await;
                 continue;
             };
             if self.cache.borrow().is_dirty(oldest) {
-                self.write_oldest(class).await;
+                self.write_oldest(class).await?;
             } else {
                 self.cache.borrow_mut().evict(oldest);
             }
@@ -133,10 +136,10 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Writes the page unused for longest, if it is still dirty when there is space for it.
-    async fn write_oldest(&self, class: IoClass) {
+    async fn write_oldest(&self, class: IoClass) -> Result<(), EngineError> {
         let promise = self.promise_for_eviction().await;
         if !self.oldest_page().is_some_and(|page| self.cache.borrow().is_dirty(page)) {
-            return;
+            return Ok(());
         }
         let pages: Vec<u32> = {
             let (cache, writing) = (self.cache.borrow(), self.writing.borrow());
@@ -148,7 +151,7 @@ impl<M: Medium> Inner<M> {
         self.writing.borrow_mut().extend(&pages);
         let images = pages.iter().map(|page| self.image_of(*page)).collect();
         // To the flash it is index work in the background, whoever waits for it.
-        self.write_buckets(&pages, images, promise, IoClass::CompactionWrite).await;
+        self.write_buckets(&pages, images, promise, IoClass::CompactionWrite).await
     }
 
     /// A page in memory as it goes to the medium now.
@@ -164,16 +167,23 @@ impl<M: Medium> Inner<M> {
         images: Vec<Vec<u8>>,
         promise: Promise<'_>,
         class: IoClass,
-    ) {
+    ) -> Result<(), EngineError> {
         let places = self.store.write_segments(images, promise, class, || 1.0).await;
+        let places = places.inspect_err(|error| {
+            self.store.fail(error.clone());
+            self.settled.notify_all();
+        })?;
+        let mut changes = Changes::default();
         for (page, at) in pages.iter().zip(places) {
-            let old = self.directory.borrow_mut()[*page as usize].replace(at);
-            if let Some(old) = old {
-                self.store.extents.borrow_mut().bury_certainly(old);
+            self.store.publish_page(&mut changes, at);
+            if let Some(old) = self.directory.borrow_mut()[*page as usize].replace(at) {
+                self.store.mark_page_dead(&mut changes, old);
             }
             self.writing.borrow_mut().remove(page);
         }
+        self.store.apply(&changes);
         self.settled.notify_all();
+        Ok(())
     }
 
     async fn promise_for_eviction(&self) -> Promise<'_> {
@@ -193,14 +203,15 @@ impl<M: Medium> Inner<M> {
     /// that a flush counts on.
     fn try_promise_for_eviction(&self) -> Option<Promise<'_>> {
         let pages = self.store.shape.append_unit;
-        let promised = self.store.promised_pages()[Purpose::Meta as usize];
+        let promised = self.store.promised_pages()[Stream::Index as usize];
         let may_take = {
             let extents = self.store.extents.borrow();
-            promised + pages <= extents.room(Purpose::Meta)
-                || extents.in_use(Purpose::Meta) < self.store.index_extents.get()
+            promised + pages <= extents.room(Stream::Index)
+                || extents.in_use(Stream::Index)
+                    < self.store.set_aside[Stream::Index as usize].get()
                 || extents.free() > self.front.client_reserve(&extents)
         };
-        may_take.then(|| self.store.try_promise(Purpose::Meta, pages, Claimant::Compaction))?
+        may_take.then(|| self.store.try_promise(Stream::Index, pages, Claimant::Compaction))?
     }
 
     /// What a slot holds; its page is in memory.

@@ -20,8 +20,8 @@ use crate::hash::parallel::in_parallel;
 use crate::hash::reads::Search;
 use crate::operations::Fullness;
 use crate::planted::Fault;
-use crate::store::extents::{Extent, Purpose, State};
-use crate::store::medium::{ExtentId, Medium};
+use crate::store::extents::{Extent, State};
+use crate::store::medium::{ExtentId, Medium, Stream};
 use crate::store::space::Claimant;
 
 /// Extents fuller than this are not worth collecting.
@@ -45,11 +45,21 @@ enum Stopped {
     Starved,
 }
 
+impl Stopped {
+    /// What an error that was met in the extent itself means.
+    fn by(error: EngineError) -> Self {
+        match error {
+            EngineError::Corrupt(..) => Self::Damaged,
+            other => Self::Index(other),
+        }
+    }
+}
+
 impl<M: Medium> Inner<M> {
     /// The task that keeps extents free of data, for ever.
     pub(crate) async fn collect_forever(self: Rc<Self>) {
         loop {
-            if let Some(id) = self.empty_extent(Purpose::Data) {
+            if let Some(id) = self.empty_extent(Stream::Objects) {
                 self.stats.borrow_mut().gc_empty_extents += 1;
                 self.store.retire(id);
                 continue;
@@ -66,10 +76,10 @@ impl<M: Medium> Inner<M> {
 
     /// A closed extent in which nothing is in use. Counts are exact here, because a slot is
     /// replaced long before its extent could have been used for all generations there are.
-    pub(crate) fn empty_extent(&self, purpose: Purpose) -> Option<ExtentId> {
+    pub(crate) fn empty_extent(&self, stream: Stream) -> Option<ExtentId> {
         let extents = self.store.extents.borrow();
         let is_empty = |extent: &Extent| {
-            extent.state == State::Closed && extent.purpose == purpose && extent.live == 0
+            extent.state == State::Closed && extent.stream == stream && extent.live == 0
         };
         let mut empty = extents.iter().filter(|(_, extent)| is_empty(extent));
         empty.find(|(id, _)| self.may_be_collected(*id)).map(|(id, _)| id)
@@ -85,7 +95,7 @@ impl<M: Medium> Inner<M> {
         }
         let extents = self.store.extents.borrow();
         let may_go = |id| {
-            extents.get(id).purpose == Purpose::Data
+            extents.get(id).stream == Stream::Objects
                 && self.may_be_collected(id)
                 && self.can_move(id)
         };
@@ -107,7 +117,7 @@ impl<M: Medium> Inner<M> {
         let pages = (share * f64::from(self.store.shape.pages_per_extent)).ceil() as u32;
         // What is moved is flushed in several memtables, and clients' deletes along with it.
         let pages = pages + self.store.pages_of_memtable(self.options.buffer_bytes);
-        self.store.can_promise(Purpose::Data, pages, Claimant::Flush)
+        self.store.can_promise(Stream::Objects, pages, Claimant::Flush)
     }
 
     /// With no victim left and clients held up, what is in the memtables may still make garbage:
@@ -152,17 +162,15 @@ impl<M: Medium> Inner<M> {
             Stopped::Index(_) | Stopped::Starved => State::Closed,
         };
         self.store.extents.borrow_mut().set_state(id, state);
-        if let Stopped::Index(EngineError::Corrupt(page, _)) = stopped {
-            self.store.fail(page);
+        if let Stopped::Index(error) = stopped {
+            self.store.fail(error);
         }
     }
 
     async fn collect_data(self: &Rc<Self>, id: ExtentId) -> Result<(), Stopped> {
         for from in self.store.batches(id) {
             let mut candidates = Vec::new();
-            for (page, image) in
-                self.store.read_batch(id, from).await.map_err(|_| Stopped::Damaged)?
-            {
+            for (page, image) in self.store.read_batch(id, from).await.map_err(Stopped::by)? {
                 let objects = data_page::objects(image.bytes()).ok_or(Stopped::Damaged)?;
                 for (piece, head) in objects {
                     candidates.push(Candidate {
@@ -199,7 +207,7 @@ impl<M: Medium> Inner<M> {
             let Some(whole) = &value else {
                 let Candidate { image, key, pointer, .. } = &object;
                 let read = self.store.value_in(image, key, *pointer, IoClass::GcRead, &mut 0).await;
-                value = Some(read.map_err(|_| Stopped::Damaged)?);
+                value = Some(read.map_err(Stopped::by)?);
                 continue;
             };
             if !self.front.has_memtable_room() {

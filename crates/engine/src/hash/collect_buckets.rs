@@ -9,8 +9,8 @@ use runtime::{IoClass, PageImage};
 
 use crate::format::bucket::BucketFormat;
 use crate::hash::Inner;
-use crate::store::extents::{Extent, Purpose, State};
-use crate::store::medium::{ExtentId, Medium, PageNo, Unreadable};
+use crate::store::extents::{Extent, State};
+use crate::store::medium::{ExtentId, Medium, MediumError, PageNo, Stream};
 use crate::store::space::{Claimant, Promise};
 
 /// Bucket pages are written again soon: as long as nobody lacks space, extents of which more than
@@ -21,7 +21,7 @@ impl<M: Medium> Inner<M> {
     /// The task that keeps extents free of old bucket pages, for ever.
     pub(crate) async fn collect_buckets_forever(self: Rc<Self>) {
         loop {
-            if let Some(id) = self.empty_extent(Purpose::Meta) {
+            if let Some(id) = self.empty_extent(Stream::Index) {
                 self.stats.borrow_mut().gc_empty_extents += 1;
                 self.store.retire(id);
                 continue;
@@ -47,7 +47,7 @@ impl<M: Medium> Inner<M> {
         let most = (share * f64::from(per_extent)) as u32;
         let extents = self.store.extents.borrow();
         let may_go = |id, extent: &Extent| {
-            let is_meta = extent.state == State::Closed && extent.purpose == Purpose::Meta;
+            let is_meta = extent.state == State::Closed && extent.stream == Stream::Index;
             let pages = self.pages_to_move(extent.live);
             is_meta && pages <= most && pages < per_extent && self.store.is_published(id)
         };
@@ -63,7 +63,7 @@ impl<M: Medium> Inner<M> {
 
     fn promise_to_move(&self, id: ExtentId) -> Option<Promise<'_>> {
         let pages = self.pages_to_move(self.store.extents.borrow().get(id).live);
-        self.store.try_promise(Purpose::Meta, pages, Claimant::Collection)
+        self.store.try_promise(Stream::Index, pages, Claimant::Collection)
     }
 
     async fn collect_buckets(&self, id: ExtentId, mut promise: Promise<'_>) {
@@ -135,8 +135,8 @@ impl<M: Medium> Inner<M> {
         }
         drop(guard);
         self.stats.borrow_mut().gc_pages_moved += moved.len() as u64;
-        self.write_buckets(&moved, images, promise, IoClass::GcWrite).await;
-        moved.len() == claimed
+        let written = self.write_buckets(&moved, images, promise, IoClass::GcWrite).await;
+        written.is_ok() && moved.len() == claimed
     }
 
     /// What was read of a bucket page, unsealed, if it is whole.
@@ -144,7 +144,7 @@ impl<M: Medium> Inner<M> {
         &self,
         page: u32,
         at: PageNo,
-        read: Result<PageImage, Unreadable>,
+        read: Result<PageImage, MediumError>,
     ) -> Option<Vec<u8>> {
         let image = self.store.check_page(at, read.ok()?).ok()?;
         let slots = self.buckets.decode(&image, page)?;

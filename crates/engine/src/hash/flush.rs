@@ -21,6 +21,7 @@ use crate::hash::reads::{Match, Search};
 use crate::hash::table::SlotNo;
 use crate::memtable::Write;
 use crate::planted::Fault;
+use crate::store::changes::Changes;
 use crate::store::medium::Medium;
 use crate::store::writing::Written;
 
@@ -36,16 +37,21 @@ impl<M: Medium> Inner<M> {
         loop {
             self.front.wait_for_frozen().await;
             let writes = self.front.memtables.borrow().oldest_writes();
-            self.flush(writes.expect("a memtable is frozen")).await;
+            if let Err(error) = self.flush(writes.expect("a memtable is frozen")).await {
+                // Which slot is the key's cannot be told: what is in memtables stays there.
+                self.store.fail(error);
+            }
         }
     }
 
-    async fn flush(self: &Rc<Self>, writes: Vec<Write>) {
-        let (pointers, written) = self.write_data(&writes).await;
+    async fn flush(self: &Rc<Self>, writes: Vec<Write>) -> Result<(), EngineError> {
+        let (pointers, written) = self.write_data(&writes).await?;
         self.bar_from_collection(&pointers);
+        let mut changes = Changes::default();
         for written in &written {
-            self.store.objects_published(written);
+            self.store.publish_objects(&mut changes, written);
         }
+        self.store.apply(&changes);
         let mut pointers = pointers.into_iter();
         let changes: Vec<Change> = writes
             .into_iter()
@@ -54,16 +60,10 @@ impl<M: Medium> Inner<M> {
         let objects = changes.iter().filter(|(_, new)| new.is_some()).count() as u64;
         let cost = self.store.cpu.costs.of_hashes(changes.len());
         self.store.cpu.cores.spend_in_background(cost).await;
-        let outcome = in_parallel(self, changes, async |inner, (key, new)| {
+        let entered = in_parallel(self, changes, async |inner, (key, new)| {
             inner.enter_in_table(&key, new).await
         });
-        if let Err(error) = outcome.await {
-            // Which slot is the key's cannot be told: what is in memtables stays there.
-            if let EngineError::Corrupt(page, _) = error {
-                self.store.fail(page);
-            }
-            return;
-        }
+        entered.await?;
         self.placing.borrow_mut().clear();
         self.front.flushed();
         {
@@ -73,10 +73,14 @@ impl<M: Medium> Inner<M> {
         }
         self.store.room.notify_all();
         self.store.work.notify_all();
+        Ok(())
     }
 
     /// Writes the objects of a memtable; gives their pointers in its order.
-    async fn write_data(&self, writes: &[Write]) -> (Vec<Pointer>, Vec<Written>) {
+    async fn write_data(
+        &self,
+        writes: &[Write],
+    ) -> Result<(Vec<Pointer>, Vec<Written>), EngineError> {
         let objects: Vec<Outgoing<'_>> = writes.iter().filter_map(Write::object).collect();
         let costs = &self.store.cpu.costs;
         self.store.cpu.cores.spend_in_background(costs.of_packing(objects.len())).await;
@@ -90,14 +94,14 @@ impl<M: Medium> Inner<M> {
             let share = promise.split(self.store.pages_of(&batch.layout));
             let urgency = || self.front.fill_of_active_memtable();
             let written =
-                self.store.write_objects(batch.layout, share, IoClass::Flush, urgency).await;
+                self.store.write_objects(batch.layout, share, IoClass::Flush, urgency).await?;
             for (member, pointer) in batch.members.iter().zip(&written.pointers) {
                 pointers[*member] = Some(*pointer);
             }
             all.push(written);
         }
         let pointers = pointers.into_iter().map(|pointer| pointer.expect("all were written"));
-        (pointers.collect(), all)
+        Ok((pointers.collect(), all))
     }
 
     fn bar_from_collection(&self, pointers: &[Pointer]) {
@@ -160,7 +164,9 @@ impl<M: Medium> Inner<M> {
         let slot =
             new.map_or(Slot::Deleted, |pointer| Slot::Held { signature: hash.signature, pointer });
         self.set_slot(own.at, slot);
-        self.store.bury(&[own.pointer]);
+        let mut changes = Changes::default();
+        self.store.mark_dead(&mut changes, &[own.pointer]);
+        self.store.apply(&changes);
         self.uprooted.borrow_mut().remove(key);
         self.keys.set(self.keys.get() - u64::from(new.is_none()));
     }

@@ -15,7 +15,7 @@ use crate::hash::table::Table;
 use crate::hash::{HashEngine, Inner, PAGE_ADDRESS_BYTES, dump};
 use crate::options::{HashOptions, Surroundings};
 use crate::planted::Planted;
-use crate::store::medium::{Medium, PageNo};
+use crate::store::medium::{Medium, Stream};
 use crate::store::{Cpu, PageStore};
 
 /// What a hash table is opened with.
@@ -80,8 +80,11 @@ impl<M: Medium> HashEngine<M> {
     }
 
     /// Makes the extents that were being filled ready to be filled further.
-    pub async fn resume(&self) {
-        self.inner.store.resume().await;
+    ///
+    /// # Errors
+    /// [`OpenError::LostMemory`], [`OpenError::Medium`].
+    pub async fn resume(&self) -> Result<(), OpenError> {
+        self.inner.store.resume().await
     }
 
     /// Starts the background tasks of a recovered store, and releases extents again whose release
@@ -95,11 +98,6 @@ impl<M: Medium> HashEngine<M> {
     /// any more.
     pub fn dump(&self) -> Vec<u8> {
         self.inner.dump()
-    }
-
-    /// The first page of each extent that is free: nothing may have been written there.
-    pub fn first_pages_of_free_extents(&self) -> Vec<PageNo> {
-        self.inner.store.first_pages_of_free_extents()
     }
 
     fn build(setup: HashSetup<M>) -> Result<Self, OpenError> {
@@ -119,7 +117,7 @@ impl<M: Medium> HashEngine<M> {
             return Err(OpenError::DoesNotFit { needed, available, pinned_levels: None });
         }
         // All of the table, one extent more to copy from, one that is being filled.
-        store.index_extents.set(store.extents_of(table.pages) + 2);
+        store.set_aside[Stream::Index as usize].set(store.extents_of(table.pages) + 2);
         let store = Rc::new(store);
         let limits = MemtableLimits {
             entries: options.buffer_entries,

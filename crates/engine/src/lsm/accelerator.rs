@@ -14,9 +14,11 @@
 
 use std::ops::Range;
 
+use catalogue::bounds;
 use runtime::{Cores, Handle, IoClass, Nanos, PageImage};
 use serde::Deserialize;
 
+use crate::error::EngineError;
 use crate::format::meta_segment::MetaSegment;
 use crate::format::pointer::PointerFormat;
 use crate::lsm::Inner;
@@ -46,19 +48,13 @@ pub struct Accelerator {
 impl Accelerator {
     /// Everything that is wrong with these numbers, in words.
     pub fn problems(&self) -> Vec<String> {
-        let mut problems = Vec::new();
-        if !(self.clock_mhz.is_finite() && self.clock_mhz > 0.0) || self.bytes_per_cycle == 0 {
-            problems.push(
-                "the accelerator's clock_mhz and bytes_per_cycle must be greater than 0".to_owned(),
-            );
-        }
-        if [self.setup_us, self.segment_us].iter().any(|us| !us.is_finite() || *us < 0.0) {
-            problems.push(
-                "the accelerator's setup_us and segment_us must be finite and not negative"
-                    .to_owned(),
-            );
-        }
-        problems
+        let problems = [
+            bounds::range("clock_mhz", self.clock_mhz, 0.001..=1e6),
+            bounds::range("bytes_per_cycle", self.bytes_per_cycle, 1..=1 << 20),
+            bounds::time_us("setup_us", self.setup_us),
+            bounds::time_us("segment_us", self.segment_us),
+        ];
+        problems.into_iter().flatten().collect()
     }
 
     /// How long it merges `bytes` of input.
@@ -130,8 +126,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Both inputs of the merge of `slice`, read from where its merger takes them: the accelerator
-    /// all from flash, pinned segments by way of the pages that `copies` was promised for. `None` if
-    /// a segment is damaged.
+    /// all from flash, pinned segments by way of the pages that `copies` was promised for.
     pub(crate) async fn merge_inputs(
         &self,
         version: &Version,
@@ -139,7 +134,7 @@ impl<M: Medium> Inner<M> {
         slice: &Slice,
         copies: Option<Promise<'_>>,
         urgency: impl Fn() -> f64,
-    ) -> Option<Inputs> {
+    ) -> Result<Inputs, EngineError> {
         let mut newer = self.load(version.level(level), slice.upper.clone()).await?;
         let unit = self.accelerator_into(level + 1);
         let takes =
@@ -147,14 +142,14 @@ impl<M: Medium> Inner<M> {
         let mut is_for_hardware = takes(&newer);
         if let Some(copies) = copies.filter(|_| is_for_hardware) {
             let places = in_memory(version.level(level), slice.upper.clone());
-            is_for_hardware = self.take_through_flash(&mut newer, &places, copies, urgency).await;
+            is_for_hardware = self.take_through_flash(&mut newer, &places, copies, urgency).await?;
         }
         let older = self.load(version.level(level + 1), slice.below.clone()).await?;
         is_for_hardware &= takes(&older);
         let is_left_over = unit.is_some() && !is_for_hardware;
         self.stats.borrow_mut().accelerator.left_to_processor += u64::from(is_left_over);
         let merger = if is_for_hardware { Merger::Accelerator } else { Merger::Processor };
-        Some(Inputs { newer, older, merger })
+        Ok(Inputs { newer, older, merger })
     }
 
     /// Writes the pages at `places` to flash and puts what is read back in their place. False if one
@@ -165,10 +160,10 @@ impl<M: Medium> Inner<M> {
         places: &[usize],
         promise: Promise<'_>,
         urgency: impl Fn() -> f64,
-    ) -> bool {
+    ) -> Result<bool, EngineError> {
         let copies = places.iter().map(|place| pages[*place].bytes().to_vec()).collect();
         let class = IoClass::CompactionWrite;
-        let written = self.store.write_temporary(copies, promise, class, urgency).await;
+        let written = self.store.write_temporary(copies, promise, class, urgency).await?;
         self.stats.borrow_mut().accelerator.pages_copied += places.len() as u64;
         let read = |page: &PageNo| (*page, self.store.medium.read(*page, IoClass::CompactionRead));
         let reads: Vec<_> = written.pages().iter().map(read).collect();
@@ -179,7 +174,7 @@ impl<M: Medium> Inner<M> {
                 Err(_) => are_intact = false,
             }
         }
-        are_intact
+        Ok(are_intact)
     }
 
     /// Spends the time of a merge of `pages` pages and `entries` entries into `segments` segments,

@@ -16,6 +16,7 @@ use std::rc::Rc;
 use runtime::{IoClass, PageImage};
 
 use crate::effort::Effort;
+use crate::error::EngineError;
 use crate::format::data_page;
 use crate::format::meta_segment::MetaSegment;
 use crate::format::object::Sequence;
@@ -26,8 +27,8 @@ use crate::lsm::level::{Level, Location, NamedSegment, Segment};
 use crate::lsm::search::{Step, search};
 use crate::lsm::version::LevelEdit;
 use crate::planted::Fault;
-use crate::store::extents::{Extent, Purpose, State};
-use crate::store::medium::{ExtentId, Medium, PageNo};
+use crate::store::extents::{Extent, State};
+use crate::store::medium::{ExtentId, Medium, PageNo, Stream};
 use crate::store::space::{Claimant, Promise};
 
 /// Extents fuller than this are not worth collecting, as long as there is a choice.
@@ -56,12 +57,24 @@ enum Verdict {
 
 /// Why an extent could not be emptied.
 enum Stopped {
+    /// The medium failed.
+    Failed(EngineError),
     /// A page of it that may hold something in use is damaged: it must not be released.
     Damaged,
-    /// This page of the index is damaged, so nobody can tell what is in use.
-    Index(PageNo),
+    /// A page of the index is damaged, so nobody can tell what is in use.
+    Index(EngineError),
     /// What is moved could not be flushed: space has to come from elsewhere first.
     Starved,
+}
+
+impl Stopped {
+    /// What an error that was met in the extent itself means.
+    fn by(error: EngineError) -> Self {
+        match error {
+            EngineError::Corrupt(..) => Self::Damaged,
+            other => Self::Failed(other),
+        }
+    }
 }
 
 impl<M: Medium> Inner<M> {
@@ -115,7 +128,8 @@ impl<M: Medium> Inner<M> {
 
     fn victim_among(&self, may_go: impl Fn(ExtentId) -> bool) -> Option<ExtentId> {
         let extents = self.store.extents.borrow();
-        let is_meta = |id| extents.get(id).purpose == Purpose::Meta;
+        let is_meta = |id| extents.get(id).stream == Stream::Index;
+        let is_data = |id| extents.get(id).stream == Stream::Objects;
         let may_go = |id| self.store.is_published(id) && may_go(id);
         if self.is_starved() {
             let victim = extents.choose_victim(1.0, |id| is_meta(id) && may_go(id));
@@ -123,7 +137,7 @@ impl<M: Medium> Inner<M> {
                 return victim;
             }
         }
-        let may_go = |id| (is_meta(id) || self.can_move(id)) && may_go(id);
+        let may_go = |id| (is_meta(id) || is_data(id) && self.can_move(id)) && may_go(id);
         extents.choose_victim(WORTH_COLLECTING, may_go)
     }
 
@@ -134,7 +148,7 @@ impl<M: Medium> Inner<M> {
         let pages = (share * f64::from(self.store.shape.pages_per_extent)).ceil() as u32;
         // What is moved is flushed in several memtables, and clients' deletes along with it.
         let pages = pages + self.store.pages_of_memtable(self.options.memtable_bytes);
-        self.store.can_promise(Purpose::Data, pages, Claimant::Flush)
+        self.store.can_promise(Stream::Objects, pages, Claimant::Flush)
     }
 
     /// Free extents below which collection starts.
@@ -146,18 +160,21 @@ impl<M: Medium> Inner<M> {
     /// Moves what is in use out of an extent and retires it.
     async fn collect(&self, id: ExtentId) {
         self.front.make_progress();
-        let purpose = self.store.extents.borrow().get(id).purpose;
+        let stream = self.store.extents.borrow().get(id).stream;
         self.store.extents.borrow_mut().set_state(id, State::Collecting);
-        let outcome = match purpose {
-            Purpose::Data => self.collect_data(id).await,
-            Purpose::Meta => self.collect_meta(id).await,
+        let outcome = match stream {
+            Stream::Objects => self.collect_data(id).await,
+            Stream::Index => self.collect_meta(id).await,
+            Stream::Log | Stream::Manifest => {
+                unreachable!("the journal's extents empty themselves")
+            }
         };
         let Err(stopped) = outcome else {
             self.store.retire(id);
             let mut stats = self.stats.borrow_mut();
-            match purpose {
-                Purpose::Data => stats.gc_data_extents += 1,
-                Purpose::Meta => stats.gc_meta_extents += 1,
+            match stream {
+                Stream::Objects => stats.gc_data_extents += 1,
+                _ => stats.gc_meta_extents += 1,
             }
             return;
         };
@@ -166,20 +183,18 @@ impl<M: Medium> Inner<M> {
                 self.stats.borrow_mut().gc_quarantined_extents += 1;
                 State::Quarantined
             }
-            Stopped::Index(_) | Stopped::Starved => State::Closed,
+            Stopped::Index(_) | Stopped::Failed(_) | Stopped::Starved => State::Closed,
         };
         self.store.extents.borrow_mut().set_state(id, state);
-        if let Stopped::Index(page) = stopped {
-            self.store.fail(page);
+        if let Stopped::Index(error) | Stopped::Failed(error) = stopped {
+            self.store.fail(error);
         }
     }
 
     async fn collect_data(&self, id: ExtentId) -> Result<(), Stopped> {
         for from in self.store.batches(id) {
             let mut candidates = Vec::new();
-            for (page, image) in
-                self.store.read_batch(id, from).await.map_err(|_| Stopped::Damaged)?
-            {
+            for (page, image) in self.store.read_batch(id, from).await.map_err(Stopped::by)? {
                 let objects = data_page::objects(image.bytes()).ok_or(Stopped::Damaged)?;
                 for (piece, head) in objects {
                     candidates.push(Candidate {
@@ -256,7 +271,7 @@ impl<M: Medium> Inner<M> {
     ) -> Result<Option<(PageNo, Candidate)>, Stopped> {
         let Candidate { image, key, pointer, .. } = &candidate;
         let value = self.store.value_in(image, key, *pointer, IoClass::GcRead, &mut 0).await;
-        let value = value.map_err(|_| Stopped::Damaged)?;
+        let value = value.map_err(Stopped::by)?;
         while !self.front.has_memtable_room() {
             if self.is_starved() {
                 return Err(Stopped::Starved);
@@ -294,7 +309,7 @@ impl<M: Medium> Inner<M> {
                 .collect();
             for (page, read, asking) in reads {
                 let checked = self.store.check_meta(page, read.await);
-                let image = checked.map_err(|_| Stopped::Index(page))?;
+                let image = checked.map_err(Stopped::Index)?;
                 let segment =
                     MetaSegment::new(image.bytes(), self.store.format).expect("just checked");
                 for mut candidate in asking {
@@ -309,13 +324,11 @@ impl<M: Medium> Inner<M> {
 
     async fn collect_meta(&self, id: ExtentId) -> Result<(), Stopped> {
         let most = self.pages_to_move(id);
-        let promise = self.store.try_promise(Purpose::Meta, most, Claimant::Collection);
+        let promise = self.store.try_promise(Stream::Index, most, Claimant::Collection);
         let mut promise = promise.ok_or(Stopped::Starved)?;
         for from in self.store.batches(id) {
             let mut by_level: BTreeMap<usize, Vec<(PageNo, PageImage)>> = BTreeMap::new();
-            for (page, image) in
-                self.store.read_batch(id, from).await.map_err(|_| Stopped::Damaged)?
-            {
+            for (page, image) in self.store.read_batch(id, from).await.map_err(Stopped::by)? {
                 if let Some(level) = self.owner(page, &image) {
                     by_level.entry(level).or_default().push((page, image));
                 }
@@ -323,8 +336,9 @@ impl<M: Medium> Inner<M> {
             for (level, pages) in by_level {
                 let share = promise.split(self.store.in_units(pages.len() as u32));
                 self.claim(&[level], || true).await;
-                self.move_segments(level, pages, share).await;
+                let moved = self.move_segments(level, pages, share).await;
                 self.unclaim(&[level]);
+                moved.map_err(Stopped::Failed)?;
             }
         }
         // The index must not lose a page whatever the bookkeeping says.
@@ -370,7 +384,7 @@ impl<M: Medium> Inner<M> {
         level: usize,
         pages: Vec<(PageNo, PageImage)>,
         promise: Promise<'_>,
-    ) {
+    ) -> Result<(), EngineError> {
         let version = Rc::clone(&self.version.borrow());
         let list = version.level(level);
         let mut places = Vec::new();
@@ -381,13 +395,9 @@ impl<M: Medium> Inner<M> {
                 copies.push(image.bytes().to_vec());
             }
         }
-        let firsts = self.store.write_segments(copies, promise, IoClass::GcWrite, || 0.5).await;
+        let firsts = self.store.write_segments(copies, promise, IoClass::GcWrite, || 0.5).await?;
         let mut edits = Vec::with_capacity(places.len());
         for (at, page) in places.into_iter().zip(&firsts) {
-            let Location::Stored(old) = list.segment(at).location else {
-                unreachable!("place_in found it stored")
-            };
-            self.store.extents.borrow_mut().bury(old);
             let entries = list.segment(at).entries;
             let segment = Segment::new(Location::Stored(*page), entries, &self.pool);
             let (first_key, filter) = (list.first_key(at).into(), list.filter(at).cloned());
@@ -395,6 +405,7 @@ impl<M: Medium> Inner<M> {
             edits.push(LevelEdit { level, range: at..at + 1, new });
         }
         self.stats.borrow_mut().gc_pages_moved += firsts.len() as u64;
-        self.publish(edits);
+        self.publish(self.edit_of(edits));
+        Ok(())
     }
 }

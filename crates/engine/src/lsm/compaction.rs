@@ -15,18 +15,19 @@ use std::rc::Rc;
 
 use runtime::{IoClass, PageImage};
 
+use crate::error::EngineError;
 use crate::format::meta_segment;
 use crate::format::pointer::Pointer;
 use crate::lsm::Inner;
 use crate::lsm::accelerator::Inputs;
+use crate::lsm::edit::Edit;
 use crate::lsm::level::{Level, Location, NamedSegment, Segment};
 use crate::lsm::merge::{BuiltSegment, SegmentRun, merge, rest_from};
 use crate::lsm::picker::{self, Granularity, LevelState, Slice};
 use crate::lsm::pool::Pool;
 use crate::lsm::version::{LevelEdit, Version};
 use crate::planted::Fault;
-use crate::store::extents::Purpose;
-use crate::store::medium::{Medium, PageNo, Unreadable};
+use crate::store::medium::{Medium, MediumError, PageNo, Stream};
 use crate::store::space::{Claimant, Promise};
 
 /// Where merged segments go.
@@ -59,10 +60,11 @@ impl<M: Medium> Inner<M> {
                 continue;
             };
             self.claim(&[level, level + 1], || true).await;
-            let is_done = match self.options.compaction {
+            let outcome = match self.options.compaction {
                 Granularity::Partial => self.compact_slice(level, false).await,
                 Granularity::Whole => self.compact_whole(level).await,
             };
+            let is_done = self.done_or_failed(outcome);
             self.stats.borrow_mut().compactions[level] += u64::from(is_done);
             self.unclaim(&[level, level + 1]);
             self.store.room.notify_all();
@@ -74,12 +76,20 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    async fn compact_whole(&self, level: usize) -> bool {
+    async fn compact_whole(&self, level: usize) -> Result<bool, EngineError> {
         let mut is_done = true;
         while is_done && self.version.borrow().level(level).len() > 0 && self.store.is_healthy() {
-            is_done = self.compact_slice(level, true).await;
+            is_done = self.compact_slice(level, true).await?;
         }
-        is_done
+        Ok(is_done)
+    }
+
+    /// Whether background work was done. If it met an error, the store is read-only from then on.
+    fn done_or_failed(&self, outcome: Result<bool, EngineError>) -> bool {
+        outcome.unwrap_or_else(|error| {
+            self.store.fail(error);
+            false
+        })
     }
 
     /// The levels as the picker sees them.
@@ -110,7 +120,7 @@ impl<M: Medium> Inner<M> {
     fn has_space_for_slice(&self, level: usize) -> bool {
         let pages = self.short_of.get().max(self.store.in_units(2));
         let claimant = Claimant::Compaction;
-        self.is_pinned(level + 1) || self.store.can_promise(Purpose::Meta, pages, claimant)
+        self.is_pinned(level + 1) || self.store.can_promise(Stream::Index, pages, claimant)
     }
 
     pub(crate) fn is_pinned(&self, level: usize) -> bool {
@@ -148,7 +158,7 @@ impl<M: Medium> Inner<M> {
 
     /// Merges one slice of `level`, which is claimed with the one below, into the latter. Returns
     /// whether it did: there may be no space for it, or damage in it.
-    async fn compact_slice(&self, level: usize, from_start: bool) -> bool {
+    async fn compact_slice(&self, level: usize, from_start: bool) -> Result<bool, EngineError> {
         let version = Rc::clone(&self.version.borrow());
         let (upper, lower) = (version.level(level), version.level(level + 1));
         let start = if from_start { 0 } else { self.cursor(level, upper) };
@@ -163,13 +173,13 @@ impl<M: Medium> Inner<M> {
             let places = self.places_for(&version, level, &slice)?;
             Some((slice, places))
         });
-        let Some((slice, places)) = placed else { return false };
+        let Some((slice, places)) = placed else { return Ok(false) };
         self.front.make_progress();
         let next = slice.end_key.clone().unwrap_or_default();
-        let Some(edits) = self.merge_slice(level, slice, places).await else { return false };
+        let edit = self.merge_slice(level, slice, places).await?;
         self.cursors.borrow_mut()[level] = next;
-        self.publish(edits);
-        true
+        self.publish(edit);
+        Ok(true)
     }
 
     /// Where what a slice of `level` gives can go; `None` if there is no space for it now.
@@ -200,7 +210,7 @@ impl<M: Medium> Inner<M> {
         }
         let claimant = Claimant::Compaction;
         self.store
-            .try_promise(Purpose::Meta, pages, claimant)
+            .try_promise(Stream::Index, pages, claimant)
             .map(|promise| Place::Medium(promise, level))
     }
 
@@ -222,11 +232,23 @@ impl<M: Medium> Inner<M> {
         // Before the claim: to give one back wakes all other workers, and they this one.
         let Some(place) = self.place_for(n, (end - start) as u32) else { return false };
         self.claim(&[n], || true).await;
-        let new = self.place(segments, place, IoClass::CompactionWrite, || 1.0).await;
-        self.publish(vec![LevelEdit { level: n, range: start..end, new }]);
+        let outcome = self.spill(n, start..end, segments, place).await;
         self.unclaim(&[n]);
         self.store.room.notify_all();
-        true
+        self.done_or_failed(outcome)
+    }
+
+    /// Writes `segments`, which are at `range` of level `n`.
+    async fn spill(
+        &self,
+        n: usize,
+        range: Range<usize>,
+        segments: Vec<BuiltSegment>,
+        place: Place<'_>,
+    ) -> Result<bool, EngineError> {
+        let new = self.place(segments, place, IoClass::CompactionWrite, || 1.0).await?;
+        self.publish(self.edit_of(vec![LevelEdit { level: n, range, new }]));
+        Ok(true)
     }
 
     /// Where the next slice of `level` begins.
@@ -240,7 +262,7 @@ impl<M: Medium> Inner<M> {
         level: usize,
         slice: Slice,
         places: Places<'_>,
-    ) -> Option<Vec<LevelEdit>> {
+    ) -> Result<Edit, EngineError> {
         let version = Rc::clone(&self.version.borrow());
         let (format, payload) = (self.store.format, self.store.shape.payload_bytes);
         let pages = slice.upper.len() + slice.below.len();
@@ -251,8 +273,8 @@ impl<M: Medium> Inner<M> {
         let Slice { upper, below, until, .. } = slice;
         let rest = until.as_ref().and_then(|until| rest_from(&newer[0], until, format, payload));
         let merged = merge(
-            SegmentRun::until(newer, format, until),
-            SegmentRun::new(older, format),
+            SegmentRun::until(&newer, format, until),
+            SegmentRun::new(&older, format),
             format,
             payload,
             level + 2 == self.options.levels as usize
@@ -260,16 +282,14 @@ impl<M: Medium> Inner<M> {
         );
         self.spend_on_merge(merger, pages, merged.entries, merged.segments.len()).await;
         let class = IoClass::CompactionWrite;
-        let rest = self.place(rest.into_iter().collect(), places.rest, class, urgency).await;
-        let new = self.place(merged.segments, places.merged, class, urgency).await;
+        let rest = self.place(rest.into_iter().collect(), places.rest, class, urgency).await?;
+        let new = self.place(merged.segments, places.merged, class, urgency).await?;
         self.count_merge(merged.entries, &merged.dead);
-        self.store.bury(&merged.dead);
-        self.bury_segments(version.level(level), upper.clone());
-        self.bury_segments(version.level(level + 1), below.clone());
-        Some(vec![
+        let edit = self.edit_of(vec![
             LevelEdit { level, range: upper, new: rest },
             LevelEdit { level: level + 1, range: below, new },
-        ])
+        ]);
+        Ok(self.with_dead(edit, &merged.dead))
     }
 
     /// Counts the pages that a compaction has in hand, until it is dropped.
@@ -293,9 +313,12 @@ impl<M: Medium> Inner<M> {
             .fold(own, |most, score| most.max((score - 1.0) * 4.0))
     }
 
-    /// The segments `range` of a level as pages, from memory or the medium. `None` if one is
-    /// damaged: the store is read-only from then on.
-    pub(crate) async fn load(&self, level: &Level, range: Range<usize>) -> Option<Vec<PageImage>> {
+    /// The segments `range` of a level as pages, from memory or the medium.
+    pub(crate) async fn load(
+        &self,
+        level: &Level,
+        range: Range<usize>,
+    ) -> Result<Vec<PageImage>, EngineError> {
         let mut pages = Vec::with_capacity(range.len());
         let mut under_way = VecDeque::new();
         let window = 2 * self.store.shape.parallelism as usize;
@@ -308,28 +331,23 @@ impl<M: Medium> Inner<M> {
                 }
             }
             if under_way.len() >= window {
-                pages.push(self.finish_loading(under_way.pop_front()?).await?);
+                let first = under_way.pop_front().expect("the window is at least 1");
+                pages.push(self.finish_loading(first).await?);
             }
         }
         for loading in under_way {
             pages.push(self.finish_loading(loading).await?);
         }
-        Some(pages)
+        Ok(pages)
     }
 
-    async fn finish_loading<F>(&self, loading: Loading<F>) -> Option<PageImage>
+    async fn finish_loading<F>(&self, loading: Loading<F>) -> Result<PageImage, EngineError>
     where
-        F: Future<Output = Result<PageImage, Unreadable>>,
+        F: Future<Output = Result<PageImage, MediumError>>,
     {
         match loading {
-            Loading::Ready(image) => Some(image),
-            Loading::Reading(page, read) => {
-                let image = self.store.check_meta(page, read.await);
-                if image.is_err() {
-                    self.store.fail(page);
-                }
-                image.ok()
-            }
+            Loading::Ready(image) => Ok(image),
+            Loading::Reading(page, read) => self.store.check_meta(page, read.await),
         }
     }
 
@@ -340,10 +358,10 @@ impl<M: Medium> Inner<M> {
         place: Place<'_>,
         class: IoClass,
         urgency: impl Fn() -> f64,
-    ) -> Vec<NamedSegment> {
+    ) -> Result<Vec<NamedSegment>, EngineError> {
         let (promise, level) = match place {
             Place::Memory => {
-                return segments.into_iter().map(|built| pin(built, &self.pool)).collect();
+                return Ok(segments.into_iter().map(|built| pin(built, &self.pool)).collect());
             }
             Place::Medium(promise, level) => (promise, level),
         };
@@ -352,42 +370,20 @@ impl<M: Medium> Inner<M> {
             .into_iter()
             .map(|built| ((built.first_key, built.entries), built.bytes))
             .unzip();
-        let numbers = self.store.write_segments(pages, promise, class, urgency).await;
-        names
-            .into_iter()
-            .zip(numbers)
-            .zip(filters)
-            .map(|(((first_key, entries), page), filter)| NamedSegment {
-                first_key,
-                segment: Segment::new(Location::Stored(page), entries, &self.pool),
-                filter,
-            })
-            .collect()
-    }
-
-    /// The meta pages of these segments are obsolete.
-    pub(crate) fn bury_segments(&self, level: &Level, range: Range<usize>) {
-        let mut extents = self.store.extents.borrow_mut();
-        for index in range {
-            if let Location::Stored(page) = level.segment(index).location {
-                extents.bury(page);
-            }
-        }
+        let numbers = self.store.write_segments(pages, promise, class, urgency).await?;
+        let places = names.into_iter().zip(numbers).zip(filters);
+        let named = places.map(|(((first_key, entries), page), filter)| NamedSegment {
+            first_key,
+            segment: Segment::new(Location::Stored(page), entries, &self.pool),
+            filter,
+        });
+        Ok(named.collect())
     }
 
     pub(crate) fn count_merge(&self, entries: usize, dead: &[Pointer]) {
         let mut stats = self.stats.borrow_mut();
         stats.merged_entries += entries as u64;
         stats.dropped_duplicates += dead.len() as u64;
-    }
-
-    /// Makes the version that `edits` lead to the current one.
-    pub(crate) fn publish(&self, edits: Vec<LevelEdit>) {
-        let next = self.version.borrow().edited(edits);
-        self.account(&next);
-        *self.version.borrow_mut() = Rc::new(next);
-        self.expire_for_memory();
-        self.store.work.notify_all();
     }
 
     /// Waits until `levels` are free and `is_ready` holds, and makes them busy.

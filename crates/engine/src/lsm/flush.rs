@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use runtime::IoClass;
 
+use crate::error::EngineError;
 use crate::format::data_page::Outgoing;
 use crate::format::meta_segment;
 use crate::format::pointer::Pointer;
@@ -12,8 +13,7 @@ use crate::lsm::compaction::Place;
 use crate::lsm::merge::{ListRun, SegmentRun, merge};
 use crate::lsm::version::LevelEdit;
 use crate::memtable::Write;
-use crate::store::extents::Purpose;
-use crate::store::medium::Medium;
+use crate::store::medium::{Medium, Stream};
 use crate::store::space::{Claimant, Need};
 use crate::store::writing::{Written, lay_out};
 
@@ -23,11 +23,13 @@ impl<M: Medium> Inner<M> {
         loop {
             self.front.wait_for_frozen().await;
             let writes = self.front.memtables.borrow().oldest_writes();
-            self.flush(writes.expect("a memtable is frozen")).await;
+            if let Err(error) = self.flush(writes.expect("a memtable is frozen")).await {
+                self.store.fail(error);
+            }
         }
     }
 
-    async fn flush(&self, writes: Vec<Write>) {
+    async fn flush(&self, writes: Vec<Write>) -> Result<(), EngineError> {
         let objects: Vec<Outgoing<'_>> = writes.iter().filter_map(Write::object).collect();
         let flushed = objects.len() as u64;
         let costs = &self.store.cpu.costs;
@@ -35,7 +37,7 @@ impl<M: Medium> Inner<M> {
         let layout = lay_out(&objects, self.store.shape.payload_bytes);
         let promise = self.front.promise_data(self.store.pages_of(&layout)).await;
         let urgency = || self.front.fill_of_active_memtable();
-        let written = self.store.write_objects(layout, promise, IoClass::Flush, urgency).await;
+        let written = self.store.write_objects(layout, promise, IoClass::Flush, urgency).await?;
         let mut pointers = written.pointers.iter();
         let entries = writes
             .into_iter()
@@ -44,27 +46,36 @@ impl<M: Medium> Inner<M> {
                 (write.key, pointer.copied().unwrap_or(Pointer::TOMBSTONE))
             })
             .collect::<Vec<(Box<[u8]>, Pointer)>>();
-        if self.merge_into_first_level(entries, &written).await {
-            let mut stats = self.stats.borrow_mut();
-            stats.flushes += 1;
-            stats.flushed_objects += flushed;
-        }
+        self.merge_into_first_level(entries, &written).await?;
+        let mut stats = self.stats.borrow_mut();
+        stats.flushes += 1;
+        stats.flushed_objects += flushed;
+        Ok(())
     }
 
     /// Merges the entries of a flush into L1 and publishes them together with the end of their
-    /// memtable: a reader finds them in one or the other. Returns whether it did: L1 may be damaged.
+    /// memtable: a reader finds them in one or the other.
     async fn merge_into_first_level(
         &self,
         entries: Vec<(Box<[u8]>, Pointer)>,
         written: &Written,
-    ) -> bool {
+    ) -> Result<(), EngineError> {
         let place = self.claim_first_level(&entries).await;
+        let outcome = self.merge_into_claimed(entries, written, place).await;
+        self.unclaim(&[0]);
+        self.store.room.notify_all();
+        outcome
+    }
+
+    async fn merge_into_claimed(
+        &self,
+        entries: Vec<(Box<[u8]>, Pointer)>,
+        written: &Written,
+        place: Place<'_>,
+    ) -> Result<(), EngineError> {
         let level = Rc::clone(&self.version.borrow().levels()[0]);
-        let Some(lower) = self.load(&level, 0..level.len()).await else {
-            self.unclaim(&[0]);
-            return false;
-        };
-        let lower = SegmentRun::new(lower, self.store.format);
+        let lower = self.load(&level, 0..level.len()).await?;
+        let lower = SegmentRun::new(&lower, self.store.format);
         let drops_tombstones = self.options.levels == 1;
         let payload = self.store.shape.payload_bytes;
         let upper = ListRun::new(entries);
@@ -73,19 +84,11 @@ impl<M: Medium> Inner<M> {
         self.store.cpu.cores.spend_in_background(cost).await;
         let (segments, dead) = (merged.segments, merged.dead);
         let urgency = || self.front.fill_of_active_memtable();
-        let new = self.place(segments, place, IoClass::CompactionWrite, urgency).await;
-        self.store.objects_published(written);
+        let new = self.place(segments, place, IoClass::CompactionWrite, urgency).await?;
         self.count_merge(merged.entries, &dead);
-        self.store.bury(&dead);
-        let range = 0..level.len();
-        self.bury_segments(&level, range.clone());
-        self.publish(vec![LevelEdit { level: 0, range, new }]);
-        self.front.flushed();
-        // From now on the memtable is memory of the snapshots that share it, if any.
-        self.expire_for_memory();
-        self.unclaim(&[0]);
-        self.store.room.notify_all();
-        true
+        let edit = self.edit_of(vec![LevelEdit { level: 0, range: 0..level.len(), new }]);
+        self.publish(self.with_flushed(self.with_dead(edit, &dead), written));
+        Ok(())
     }
 
     /// Claims L1 together with a place for what the merge of `entries` into it gives.
@@ -106,7 +109,7 @@ impl<M: Medium> Inner<M> {
             self.unclaim(&[0]);
             // Not with the level in hand; what is promised here makes way for the next attempt.
             let need =
-                || Need { purpose: Purpose::Meta, pages: most(), claimant: Claimant::Compaction };
+                || Need { stream: Stream::Index, pages: most(), claimant: Claimant::Compaction };
             drop(self.front.wait_for_space(need).await);
         }
     }

@@ -303,7 +303,7 @@ impl<M: Medium> EngineIterator<M> {
                     self.inner.stats.borrow_mut().iterators.index_prefetch_waits +=
                         u64::from(is_waited_for);
                     if is_waited_for {
-                        self.inner.store.medium.hurry(first.page);
+                        self.inner.store.medium.promote(first.page);
                     }
                     ahead.read.await?
                 }
@@ -442,7 +442,7 @@ impl<M: Medium> EngineIterator<M> {
         let last = value.page.0 + self.longest.get() / payload;
         let medium_end = self.inner.store.shape.extents * self.inner.store.shape.pages_per_extent;
         for page in value.page.0..=last.min(medium_end - 1) {
-            self.inner.store.medium.hurry(PageNo(page));
+            self.inner.store.medium.promote(PageNo(page));
         }
     }
 

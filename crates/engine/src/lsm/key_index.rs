@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use crate::effort::Effort;
+use crate::format::key_heads::{common_len, head};
 
 #[derive(Clone, Debug)]
 pub(crate) struct KeyIndex {
@@ -95,14 +96,8 @@ fn upper_bound(within: Range<usize>, mut compare: impl FnMut(usize) -> Ordering)
     low
 }
 
-fn common_len(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
-}
-
 /// The first `count` bytes as a number that orders as they do; missing bytes count as zero.
 fn prefix(bytes: &[u8], count: usize) -> u64 {
-    let mut word = [0; 8];
-    let count = count.min(bytes.len());
-    word[..count].copy_from_slice(&bytes[..count]);
-    u64::from_be_bytes(word)
+    let unused = 64 - 8 * count.min(8) as u32;
+    head(bytes) >> unused << unused
 }

@@ -1,10 +1,11 @@
 //! Merging two sorted runs of entries: the newer one wins. Pure: pages in, pages out.
 
-use std::cmp::Ordering;
 use std::ops::Range;
+use std::slice;
 
 use runtime::PageImage;
 
+use crate::format::key_heads::KeyHeads;
 use crate::format::meta_segment::{MetaSegment, MetaSegmentBuilder};
 use crate::format::pointer::{Pointer, PointerFormat};
 
@@ -17,56 +18,67 @@ pub(crate) trait Run {
 }
 
 /// Entries of consecutive meta segments.
-pub(crate) struct SegmentRun {
-    pages: Vec<PageImage>,
+pub(crate) struct SegmentRun<'a> {
+    /// The segments behind the current one.
+    pages: slice::Iter<'a, PageImage>,
     format: PointerFormat,
-    page: usize,
+    /// The segment it is in and the entry it stands at; `None` at the end.
+    segment: Option<MetaSegment<'a>>,
+    heads: Option<KeyHeads<'a>>,
     entry: usize,
-    /// Where the key of the current entry lies in its page, and its pointer.
-    current: Option<(Range<usize>, Pointer)>,
     /// The run ends before this key.
     until: Option<Box<[u8]>>,
 }
 
-impl SegmentRun {
+impl<'a> SegmentRun<'a> {
     /// The entries of `pages`, each of which is a meta segment.
-    pub(crate) fn new(pages: Vec<PageImage>, format: PointerFormat) -> Self {
+    pub(crate) fn new(pages: &'a [PageImage], format: PointerFormat) -> Self {
         Self::until(pages, format, None)
     }
 
     /// Those entries of `pages` that come before the key `until`.
     pub(crate) fn until(
-        pages: Vec<PageImage>,
+        pages: &'a [PageImage],
         format: PointerFormat,
         until: Option<Box<[u8]>>,
     ) -> Self {
-        let mut run = Self { pages, format, page: 0, entry: 0, current: None, until };
+        let pages = pages.iter();
+        let mut run = Self { pages, format, segment: None, heads: None, entry: 0, until };
         run.settle();
         run
     }
 
-    /// Looks up the entry it stands at, going on to the next page at the end of one.
+    /// Goes on to the next segment at the end of one.
     fn settle(&mut self) {
-        self.current = None;
-        while let Some(page) = self.pages.get(self.page) {
-            let segment = MetaSegment::new(page.bytes(), self.format);
-            let segment = segment.expect("checked when it was read");
-            if self.entry < segment.len() {
-                self.current = Some((segment.key_range(self.entry), segment.pointer(self.entry)));
+        while self.segment.is_none_or(|segment| self.entry == segment.len()) {
+            let page = self.pages.next();
+            let segment = |page: &'a PageImage| MetaSegment::new(page.bytes(), self.format);
+            self.segment = page.map(|page| segment(page).expect("checked when it was read"));
+            self.heads = self.segment.and_then(|segment| segment.heads());
+            self.entry = 0;
+            if page.is_none() {
                 return;
             }
-            self.page += 1;
-            self.entry = 0;
         }
+    }
+
+    /// Takes entries of one segment that come before `key`, if that is given: all of them there are.
+    /// `None` if there is none. The end of the run itself is not heeded.
+    fn take_before(&mut self, key: Option<&[u8]>) -> Option<(MetaSegment<'a>, Range<usize>)> {
+        let segment = self.segment?;
+        let end = key.map_or(segment.len(), |key| segment.gallop(self.heads, key, self.entry));
+        let stretch = std::mem::replace(&mut self.entry, end)..end;
+        self.settle();
+        (!stretch.is_empty()).then_some((segment, stretch))
     }
 }
 
-impl Run for SegmentRun {
+impl Run for SegmentRun<'_> {
     fn peek(&self) -> Option<(&[u8], Pointer)> {
-        let (key, pointer) = self.current.as_ref()?;
-        let key = &self.pages[self.page].bytes()[key.clone()];
+        let segment = self.segment?;
+        let key = segment.key(self.entry);
         let is_past = self.until.as_ref().is_some_and(|until| key >= &until[..]);
-        (!is_past).then_some((key, *pointer))
+        (!is_past).then(|| (key, segment.pointer(self.entry)))
     }
 
     fn advance(&mut self) {
@@ -113,9 +125,7 @@ pub(crate) fn rest_from(
 ) -> Option<BuiltSegment> {
     let segment = MetaSegment::new(page.bytes(), format).expect("checked when it was read");
     let mut out = Output::new(format, payload_bytes, false);
-    for index in (0..segment.len()).filter(|index| segment.key(*index) >= from) {
-        out.push(segment.key(index), segment.pointer(index));
-    }
+    out.copy(&segment, segment.lower_bound(from)..segment.len());
     out.finish().segments.pop()
 }
 
@@ -129,45 +139,29 @@ pub(crate) struct Merged {
     pub entries: usize,
 }
 
-/// Merges `upper`, the newer run, with `lower`. At the last level tombstones have done their work
-/// and are dropped. Cost: one comparison and one copy per entry.
+/// Merges `upper`, the newer run, with `lower`, all of whose segments count. At the last level
+/// tombstones have done their work and are dropped. Cost: for each entry of the upper run a search and
+/// a copy; what lies between two of them in the lower run is copied in one piece.
 pub(crate) fn merge(
     mut upper: impl Run,
-    mut lower: impl Run,
+    mut lower: SegmentRun<'_>,
     format: PointerFormat,
     payload_bytes: u32,
     drops_tombstones: bool,
 ) -> Merged {
+    debug_assert!(lower.until.is_none(), "the lower run is merged to its end");
     let mut out = Output::new(format, payload_bytes, drops_tombstones);
-    loop {
-        match (upper.peek(), lower.peek()) {
-            (None, None) => return out.finish(),
-            (Some((key, pointer)), None) => {
-                out.push(key, pointer);
-                upper.advance();
-            }
-            (None, Some((key, pointer))) => {
-                out.push(key, pointer);
-                lower.advance();
-            }
-            (Some((newer, pointer)), Some((older, old_pointer))) => match newer.cmp(older) {
-                Ordering::Less => {
-                    out.push(newer, pointer);
-                    upper.advance();
-                }
-                Ordering::Greater => {
-                    out.push(older, old_pointer);
-                    lower.advance();
-                }
-                Ordering::Equal => {
-                    out.push(newer, pointer);
-                    out.bury(old_pointer);
-                    upper.advance();
-                    lower.advance();
-                }
-            },
+    while let Some((newer, pointer)) = upper.peek() {
+        out.copy_before(&mut lower, Some(newer));
+        if let Some((_, replaced)) = lower.peek().filter(|(older, _)| *older == newer) {
+            out.bury(replaced);
+            lower.advance();
         }
+        out.push(newer, pointer);
+        upper.advance();
     }
+    out.copy_before(&mut lower, None);
+    out.finish()
 }
 
 struct Output {
@@ -199,6 +193,45 @@ impl Output {
             self.first_key = key.into();
         }
         self.builder.push(key, pointer);
+    }
+
+    /// Adds the entries of `run` that come before `key`, if that is given; else all there are.
+    fn copy_before(&mut self, run: &mut SegmentRun<'_>, key: Option<&[u8]>) {
+        while let Some((segment, entries)) = run.take_before(key) {
+            self.copy(&segment, entries);
+        }
+    }
+
+    /// Adds the entries `range` of a segment.
+    fn copy(&mut self, segment: &MetaSegment<'_>, mut range: Range<usize>) {
+        while self.drops_tombstones && !range.is_empty() {
+            let is_tombstone = |index: &usize| segment.pointer(*index).is_tombstone();
+            let kept = range.start..range.clone().find(is_tombstone).unwrap_or(range.end);
+            range.start = kept.end;
+            if !range.is_empty() {
+                self.merged.entries += 1;
+                range.start += 1;
+            }
+            self.copy_all(segment, kept);
+        }
+        self.copy_all(segment, range);
+    }
+
+    /// Adds the entries `range` of a segment, tombstones as well.
+    fn copy_all(&mut self, segment: &MetaSegment<'_>, mut range: Range<usize>) {
+        self.merged.entries += range.len();
+        while !range.is_empty() {
+            let is_first = self.builder.len() == 0;
+            let copied = self.builder.extend(segment, range.clone());
+            if copied == 0 {
+                self.cut();
+                continue;
+            }
+            if is_first {
+                self.first_key = segment.key(range.start).into();
+            }
+            range.start += copied;
+        }
     }
 
     /// Drops an entry of the lower run.

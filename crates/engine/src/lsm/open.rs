@@ -11,7 +11,7 @@ use crate::lsm::{Engine, dump, sizing_input};
 use crate::options::{MergeBy, Options, Surroundings};
 use crate::planted::Planted;
 use crate::sizing::plan;
-use crate::store::medium::{Medium, PageNo};
+use crate::store::medium::Medium;
 use crate::store::{Cpu, PageStore};
 
 /// What an engine is opened with.
@@ -71,8 +71,11 @@ impl<M: Medium> Engine<M> {
 
     /// Makes the extents that were being filled ready to be filled further. They are not closed
     /// instead, because a drive that loses power over and over would run out of free ones.
-    pub async fn resume(&self) {
-        self.inner.store.resume().await;
+    ///
+    /// # Errors
+    /// [`OpenError::LostMemory`], [`OpenError::Medium`].
+    pub async fn resume(&self) -> Result<(), OpenError> {
+        self.inner.store.resume().await
     }
 
     /// Starts the background tasks of a recovered store, and releases extents again whose release
@@ -86,11 +89,6 @@ impl<M: Medium> Engine<M> {
     /// any more.
     pub fn dump(&self) -> Vec<u8> {
         self.inner.dump()
-    }
-
-    /// The first page of each extent that is free: nothing may have been written there.
-    pub fn first_pages_of_free_extents(&self) -> Vec<PageNo> {
-        self.inner.store.first_pages_of_free_extents()
     }
 
     fn build(setup: Setup<M>) -> Result<Self, OpenError> {

@@ -46,6 +46,7 @@ pub(crate) fn search<'v>(
     // Which segments cover the key does not depend on what is in them: all are known, and on
     // their way into the cache, before the first is searched.
     let mut pinned: [Option<&PageImage>; MAX_LEVELS] = [None; MAX_LEVELS];
+    let mut found = 0;
     let mut pending = None;
     let mut hash = None;
     for (index, level) in version.levels().iter().enumerate().skip(from) {
@@ -61,7 +62,8 @@ pub(crate) fn search<'v>(
             }
             Location::Pinned(image) => {
                 image.prefetch();
-                pinned[index] = Some(image);
+                pinned[found] = Some(image);
+                found += 1;
             }
         }
     }
@@ -69,10 +71,10 @@ pub(crate) fn search<'v>(
         let segment = MetaSegment::new(image.bytes(), format);
         segment.expect("pinned segments are made by merges")
     };
-    for image in pinned.iter().flatten() {
+    for image in pinned[..found].iter().flatten() {
         segment(image).prefetch();
     }
-    for segment in pinned.iter().flatten().map(segment) {
+    for segment in pinned[..found].iter().flatten().map(segment) {
         *effort += segment.effort();
         if let Some(pointer) = segment.find(key) {
             return Step::Found(pointer);

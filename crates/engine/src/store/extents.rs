@@ -4,21 +4,7 @@
 //! they lag behind overwrites that still sit in upper levels (research/pink.md, choice 7). Pure
 //! bookkeeping; no I/O here.
 
-use std::collections::BTreeSet;
-
-use crate::store::medium::{ExtentId, PageNo, Shape};
-
-/// What an extent is filled with.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub(crate) enum Purpose {
-    Data = 0,
-    Meta = 1,
-}
-
-impl Purpose {
-    pub(crate) const ALL: [Self; 2] = [Self::Data, Self::Meta];
-}
+use crate::store::medium::{ExtentId, PageNo, Shape, Stream};
 
 /// The life of an extent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,7 +39,7 @@ impl State {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Extent {
     pub state: State,
-    pub purpose: Purpose,
+    pub stream: Stream,
     /// Pages handed out.
     pub cursor: u32,
     /// Items that an index refers or referred to.
@@ -73,7 +59,7 @@ pub(crate) struct Extent {
 pub(crate) struct Extents {
     shape: Shape,
     all: Vec<Extent>,
-    open: [Option<ExtentId>; Purpose::ALL.len()],
+    open: [Option<ExtentId>; Stream::ALL.len()],
     free: usize,
     opened: u64,
 }
@@ -83,7 +69,7 @@ impl Extents {
     pub(crate) fn new(shape: Shape) -> Self {
         let blank = Extent {
             state: State::Free,
-            purpose: Purpose::Data,
+            stream: Stream::Objects,
             cursor: 0,
             published: 0,
             live: 0,
@@ -97,8 +83,8 @@ impl Extents {
     /// The extents as a recovery found them.
     pub(crate) fn restore(shape: Shape, extents: Vec<Extent>, opened: u64) -> Self {
         let free = extents.iter().filter(|extent| extent.state == State::Free).count();
-        let open = Purpose::ALL.map(|purpose| {
-            let is_open = |e: &Extent| e.state == State::Open && e.purpose == purpose;
+        let open = Stream::ALL.map(|stream| {
+            let is_open = |e: &Extent| e.state == State::Open && e.stream == stream;
             extents.iter().position(is_open).map(|index| ExtentId(index as u32))
         });
         Self { shape, all: extents, open, free, opened }
@@ -113,8 +99,8 @@ impl Extents {
     }
 
     /// Extents with contents of this kind, used or not. Cost: a look at every extent.
-    pub(crate) fn in_use(&self, purpose: Purpose) -> usize {
-        let is_one = |e: &&Extent| e.state != State::Free && e.purpose == purpose;
+    pub(crate) fn in_use(&self, stream: Stream) -> usize {
+        let is_one = |e: &&Extent| e.state != State::Free && e.stream == stream;
         self.all.iter().filter(is_one).count()
     }
 
@@ -130,54 +116,62 @@ impl Extents {
         self.all.iter().enumerate().map(|(i, extent)| (ExtentId(i as u32), extent))
     }
 
-    /// Units of open extents that were handed out and hold nothing that is known, in order.
-    pub(crate) fn units_to_skip(&self) -> Vec<PageNo> {
-        let open = self.open.iter().flatten();
-        let holes = open.flat_map(|id| &self.get(*id).holes);
-        let unit = self.shape.append_unit;
-        let units: BTreeSet<PageNo> = holes.map(|page| PageNo(page.0 - page.0 % unit)).collect();
-        units.into_iter().collect()
+    /// The extents that are being filled.
+    pub(crate) fn open_ones(&self) -> Vec<ExtentId> {
+        self.open.iter().flatten().copied().collect()
     }
 
-    /// Pages left in the extent that is open for `purpose`.
-    pub(crate) fn room(&self, purpose: Purpose) -> u32 {
-        self.open[purpose as usize]
-            .map_or(0, |id| self.shape.pages_per_extent - self.get(id).cursor)
+    /// After a power cut: nothing was written at or behind place `frontier` of an extent that is being
+    /// filled, as far as the medium can tell. It is filled further from there on, or from behind the
+    /// last page that is in use. `None` if the medium has more than was handed out.
+    pub(crate) fn resume_at(&mut self, id: ExtentId, frontier: u32) -> Option<()> {
+        let shape = self.shape;
+        let extent = &mut self.all[id.0 as usize];
+        let is_hole = |place: &u32| extent.holes.contains(&shape.page(id, *place));
+        let in_use = (0..extent.cursor).rev().find(|place| !is_hole(place)).map_or(0, |at| at + 1);
+        (frontier <= extent.cursor).then_some(())?;
+        extent.cursor = frontier.max(in_use.next_multiple_of(shape.append_unit));
+        let end = shape.page(id, 0).0 + extent.cursor;
+        extent.holes.retain(|page| page.0 < end);
+        Some(())
     }
 
-    /// Closes the extent that is open for `purpose`, if there is one.
-    pub(crate) fn close(&mut self, purpose: Purpose) {
-        if let Some(id) = self.open[purpose as usize].take() {
+    /// Pages left in the extent that is open for `stream`.
+    pub(crate) fn room(&self, stream: Stream) -> u32 {
+        self.open[stream as usize].map_or(0, |id| self.shape.pages_per_extent - self.get(id).cursor)
+    }
+
+    /// Closes the extent that is open for `stream`, if there is one.
+    pub(crate) fn close(&mut self, stream: Stream) {
+        if let Some(id) = self.open[stream as usize].take() {
             self.all[id.0 as usize].state = State::Closed;
         }
     }
 
-    /// Hands out the next append unit for `purpose`; opens a new extent if need be, the least worn
-    /// of the free ones. `None` if there is none.
-    pub(crate) fn next_unit(
-        &mut self,
-        purpose: Purpose,
-        wear: impl Fn(ExtentId) -> u32,
-    ) -> Option<PageNo> {
-        if self.room(purpose) == 0 {
-            self.close(purpose);
-            self.open(purpose, wear)?;
-        }
-        let id = self.open[purpose as usize].expect("it has room, so it is open");
+    /// Hands out the next append unit of the extent that is open for `stream`, which has room.
+    pub(crate) fn next_unit(&mut self, stream: Stream) -> PageNo {
+        let id = self.open[stream as usize].expect("it has room, so it is open");
+        assert!(self.room(stream) >= self.shape.append_unit, "{stream:?}: no room in its extent");
         let extent = &mut self.all[id.0 as usize];
         let first = self.shape.page(id, extent.cursor);
         extent.cursor += self.shape.append_unit;
-        Some(first)
+        first
     }
 
-    fn open(&mut self, purpose: Purpose, wear: impl Fn(ExtentId) -> u32) -> Option<()> {
+    /// Opens the least worn of the free extents for `stream`. `None` if there is none.
+    pub(crate) fn open(
+        &mut self,
+        stream: Stream,
+        wear: impl Fn(ExtentId) -> u32,
+    ) -> Option<ExtentId> {
+        assert!(self.open[stream as usize].is_none(), "{stream:?} has an open extent already");
         let free = self.iter().filter(|(_, extent)| extent.state == State::Free);
         let (id, _) = free.min_by_key(|(id, _)| (wear(*id), *id))?;
         self.opened += 1;
         self.free -= 1;
         self.all[id.0 as usize] = Extent {
             state: State::Open,
-            purpose,
+            stream,
             cursor: 0,
             published: 0,
             live: 0,
@@ -185,28 +179,23 @@ impl Extents {
             age: self.opened,
             generation: self.get(id).generation + 1,
         };
-        self.open[purpose as usize] = Some(id);
-        Some(())
+        self.open[stream as usize] = Some(id);
+        Some(id)
     }
 
-    /// An index refers to one more item in `page` from now on.
-    pub(crate) fn publish(&mut self, page: PageNo) {
-        let extent = self.extent_mut(page);
-        extent.published += 1;
-        extent.live += 1;
-    }
-
-    /// No index refers to one of the items in `page` any more. The caller has seen that the item
-    /// was of the extent's present generation, as far as generations can be told apart.
-    pub(crate) fn bury(&mut self, page: PageNo) {
-        let extent = self.extent_mut(page);
-        extent.live = extent.live.saturating_sub(1);
-    }
-
-    /// As [`Self::bury`], where the item is certain to be of the present generation.
-    pub(crate) fn bury_certainly(&mut self, page: PageNo) {
-        assert!(self.extent_mut(page).live > 0, "more items of page {} died than lived", page.0);
-        self.bury(page);
+    /// An index refers to `published` more items of an extent and to `dead` fewer. Whether each of the
+    /// dead was of the extent's present generation is either certain or not.
+    pub(crate) fn count(&mut self, id: ExtentId, published: u32, dead: u32, is_certain: bool) {
+        let extent = &mut self.all[id.0 as usize];
+        extent.published += published;
+        extent.live += published;
+        assert!(
+            !is_certain || extent.live >= dead,
+            "more items of extent {} died than lived",
+            id.0
+        );
+        extent.live = extent.live.saturating_sub(dead);
+        assert!(extent.live <= extent.published, "more items of extent {} live than were", id.0);
     }
 
     /// The generation of the extent that holds `page`: how often it was opened.

@@ -3,17 +3,22 @@
 use crate::error::EngineError;
 use crate::format::data_page;
 use crate::store::PageStore;
-use crate::store::medium::Medium;
+use crate::store::medium::{Medium, Shape};
 use crate::store::space::with_waste;
 use crate::{MAX_VALUE_BYTES, Value};
+
+/// The longest value that a store on a medium of this shape takes, in bytes.
+pub fn max_value_bytes(shape: &Shape) -> u32 {
+    let pages = (shape.pages_per_extent / 4).max(1);
+    let in_pages = u64::from(shape.payload_bytes.saturating_sub(512)) * u64::from(pages);
+    MAX_VALUE_BYTES.min(u32::try_from(in_pages).unwrap_or(u32::MAX))
+}
 
 impl<M: Medium> PageStore<M> {
     /// The longest value that fits, in bytes: a large one lies in consecutive pages of one extent,
     /// and small drives have small extents.
     pub(crate) fn max_value_bytes(&self) -> u32 {
-        let pages = (self.shape.pages_per_extent / 4).max(1);
-        let in_pages = (self.shape.payload_bytes - 512) * pages;
-        MAX_VALUE_BYTES.min(in_pages)
+        max_value_bytes(&self.shape)
     }
 
     pub(crate) fn check_value(&self, key: &[u8], value: &Value) -> Result<(), EngineError> {

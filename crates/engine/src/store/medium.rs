@@ -1,8 +1,12 @@
 //! What an engine stores pages on. One of the three seams of the design.
 //!
-//! A medium is a set of extents of equal size. An extent is written from its first page to its
-//! last, in append units, and released as a whole. Raw flash implements it with superblocks; a
-//! volume over several drives will with stripes.
+//! A medium is a set of extents of equal size. An extent is opened for a stream, written from its
+//! first page to its last in append units, and released as a whole. What was appended can be read at
+//! once and is durable after the next sync. Raw flash implements it with superblocks; a volume over
+//! several drives will with stripes, files with preallocated ranges.
+//!
+//! A medium may give back more bytes of a page than were appended (padding), another page than was
+//! asked for, or an older one: pages carry what it takes to notice.
 
 use std::fmt;
 use std::future::Future;
@@ -51,17 +55,54 @@ impl Shape {
     }
 }
 
-/// A page could not be read: never written, lost, or beyond correction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Unreadable(pub PageNo);
+/// What an extent is written for. A medium may keep streams apart: by place, by drive, or by when it
+/// writes them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+#[repr(u8)]
+pub enum Stream {
+    /// Keys and values, packed.
+    Objects = 0,
+    /// Pages of the index.
+    Index = 1,
+    /// The log: writes that are not in the index yet.
+    Log = 2,
+    /// The manifest: edits of the index.
+    Manifest = 3,
+}
 
-impl fmt::Display for Unreadable {
+impl Stream {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Objects, Self::Index, Self::Log, Self::Manifest];
+}
+
+/// Why a medium did not do what it was asked to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MediumError {
+    /// This page was never written, is lost, or beyond correction. Others are not concerned.
+    Unreadable(PageNo),
+    /// There is less room than the medium's shape says. Free some and open the store again.
+    NoSpace,
+    /// The device is gone, or a part of it that nothing else can stand in for.
+    Gone,
+    /// The device takes no more writes. What is there can still be read.
+    ReadOnly,
+    /// The operating system's error of this number.
+    Io(i32),
+}
+
+impl fmt::Display for MediumError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "page {} cannot be read", self.0.0)
+        match self {
+            Self::Unreadable(page) => write!(f, "page {} cannot be read", page.0),
+            Self::NoSpace => f.write_str("there is no space left on the device"),
+            Self::Gone => f.write_str("the device is gone"),
+            Self::ReadOnly => f.write_str("the device takes no more writes"),
+            Self::Io(code) => write!(f, "input/output error {code}"),
+        }
     }
 }
 
-impl std::error::Error for Unreadable {}
+impl std::error::Error for MediumError {}
 
 /// The seam. Reads, appends and releases are submitted by the call itself, in call order; the
 /// returned futures only wait for the end.
@@ -69,41 +110,77 @@ pub trait Medium: 'static {
     /// The sizes of this medium; constant.
     fn shape(&self) -> Shape;
 
-    /// Writes one append unit at `first`, which must be the next place of its extent. The pages
-    /// are durable when the future is ready.
+    /// An empty extent is going to be filled with pages of `stream`, for the `generation`th time.
+    ///
+    /// # Errors
+    /// [`MediumError::Gone`], [`MediumError::ReadOnly`], [`MediumError::NoSpace`].
+    fn open(&self, extent: ExtentId, generation: u64, stream: Stream) -> Result<(), MediumError>;
+
+    /// Writes one append unit at `first`, which must be the next place of its open extent. The pages
+    /// can be read when the future is ready, and are durable after a [`Self::sync`] of their stream
+    /// that begins then.
+    ///
+    /// # Errors
+    /// All but [`MediumError::Unreadable`]. What of the unit is there is unknown then, and its extent
+    /// cannot be appended to any more.
     fn append(
         &self,
         first: PageNo,
         pages: Vec<PageImage>,
         class: IoClass,
-    ) -> impl Future<Output = ()> + use<Self>;
+    ) -> impl Future<Output = Result<(), MediumError>> + use<Self>;
+
+    /// What was appended to `stream` and was ready is durable when the future is ready.
+    ///
+    /// # Errors
+    /// As [`Self::append`]. Nothing that was not durable before can be relied on then.
+    fn sync(&self, stream: Stream) -> impl Future<Output = Result<(), MediumError>> + use<Self>;
 
     /// Reads one page.
+    ///
+    /// # Errors
+    /// [`MediumError::Unreadable`], [`MediumError::Gone`], [`MediumError::Io`].
     fn read(
         &self,
         page: PageNo,
         class: IoClass,
-    ) -> impl Future<Output = Result<PageImage, Unreadable>> + use<Self>;
+    ) -> impl Future<Output = Result<PageImage, MediumError>> + use<Self>;
 
     /// Reads `pages` pages of one extent, of which the last ones may never have been written. One
     /// long read where the medium has such.
+    ///
+    /// # Errors
+    /// For each page as [`Self::read`].
     fn read_run(
         &self,
         first: PageNo,
         pages: u32,
         class: IoClass,
-    ) -> impl Future<Output = Vec<Result<PageImage, Unreadable>>> + use<Self>;
+    ) -> impl Future<Output = Vec<Result<PageImage, MediumError>>> + use<Self>;
 
-    /// A client waits now for `page`, which is being read as a prefetch. Does nothing if it is not.
-    fn hurry(&self, page: PageNo);
+    /// A client waits now for `page`, which is being read as a prefetch: it counts as a client's read
+    /// from now on. Does nothing if it is not being read.
+    fn promote(&self, page: PageNo);
 
-    /// After a power cut: gets the append unit at `first`, which was handed out before and of which
-    /// nobody knows how far it came, out of the way of those behind it. Units of an extent are
-    /// skipped in order. What is in them is lost.
-    fn skip(&self, first: PageNo) -> impl Future<Output = ()> + use<Self>;
+    /// Where appends to an extent go on after a power cut: nothing lies at or behind that place, and
+    /// units in front of it that were left out are out of the way of those behind it. Zero for an
+    /// empty extent. A medium on which any place can be written at any time gives zero always.
+    ///
+    /// # Errors
+    /// As [`Self::read`] and [`Self::append`].
+    fn frontier(
+        &self,
+        extent: ExtentId,
+    ) -> impl Future<Output = Result<u32, MediumError>> + use<Self>;
 
     /// Makes an extent empty again. The engine no longer refers to any of its pages.
-    fn release(&self, extent: ExtentId) -> impl Future<Output = ()> + use<Self>;
+    ///
+    /// # Errors
+    /// As [`Self::append`].
+    fn release(
+        &self,
+        extent: ExtentId,
+    ) -> impl Future<Output = Result<(), MediumError>> + use<Self>;
 
     /// How worn an extent is; the engine opens the least worn one.
     fn wear(&self, extent: ExtentId) -> u32;

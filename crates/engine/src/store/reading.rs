@@ -11,7 +11,7 @@ use crate::format::page::{self, Identity, PageFault};
 use crate::format::pointer::Pointer;
 use crate::planted::Fault;
 use crate::store::PageStore;
-use crate::store::medium::{ExtentId, Medium, PageNo, Unreadable};
+use crate::store::medium::{ExtentId, Medium, MediumError, PageNo};
 
 impl<M: Medium> PageStore<M> {
     /// Reads a page; reads of clients share what is under way.
@@ -21,14 +21,14 @@ impl<M: Medium> PageStore<M> {
         } else {
             self.medium.read(page, class).await
         };
-        read.map_err(unreadable)
+        read.map_err(EngineError::from)
     }
 
     /// Reads a page, or joins a read of it. Whoever joins a prefetch on demand makes it urgent.
-    async fn share(&self, page: PageNo, class: IoClass) -> Result<PageImage, Unreadable> {
+    async fn share(&self, page: PageNo, class: IoClass) -> Result<PageImage, MediumError> {
         let joined = || {
             if class == IoClass::ClientRead {
-                self.medium.hurry(page);
+                self.medium.promote(page);
             }
         };
         self.shared_reads.read(page, joined, || self.medium.read(page, class)).await
@@ -77,9 +77,9 @@ impl<M: Medium> PageStore<M> {
     pub(crate) fn check_meta(
         &self,
         page: PageNo,
-        read: Result<PageImage, Unreadable>,
+        read: Result<PageImage, MediumError>,
     ) -> Result<PageImage, EngineError> {
-        let image = self.check_page(page, read.map_err(unreadable)?)?;
+        let image = self.check_page(page, read.map_err(EngineError::from)?)?;
         let is_meta = MetaSegment::is_sound(image.bytes(), self.format);
         if is_meta { Ok(image) } else { Err(EngineError::Corrupt(page, PageFault::Contents)) }
     }
@@ -113,7 +113,7 @@ impl<M: Medium> PageStore<M> {
         let left = self.shape.pages_per_extent - first.0 % self.shape.pages_per_extent;
         let mut images = self.medium.read_run(first, pages.min(left), class).await.into_iter();
         *flash_reads += images.len() as u32;
-        let image = images.next().expect("the page itself was read").map_err(unreadable)?;
+        let image = images.next().expect("the page itself was read").map_err(EngineError::from)?;
         let image = self.check_page(first, image)?;
         let Some(Found::Large(head, pages)) = data_page::find(image.bytes(), 0, key) else {
             return Err(EngineError::Corrupt(first, PageFault::Contents));
@@ -121,7 +121,7 @@ impl<M: Medium> PageStore<M> {
         // What was read beyond the object, and may not even be there, is nobody's.
         let tails = (1..pages).zip(images).map(|(number, read)| {
             let page = PageNo(first.0 + number);
-            Ok((number, self.check_page(page, read.map_err(unreadable)?)?))
+            Ok((number, self.check_page(page, read.map_err(EngineError::from)?)?))
         });
         self.joined(first, head, pages, &tails.collect::<Result<Vec<_>, EngineError>>()?)
     }
@@ -133,7 +133,7 @@ impl<M: Medium> PageStore<M> {
         class: IoClass,
     ) -> Result<PageImage, EngineError> {
         let read = self.share(page, class).await;
-        self.check_page(page, read.map_err(unreadable)?)
+        self.check_page(page, read.map_err(EngineError::from)?)
     }
 
     /// The value that `pointer` says `key` has in a page that was read; a large one's further pages
@@ -186,7 +186,7 @@ impl<M: Medium> PageStore<M> {
             .collect();
         let mut batch = Vec::with_capacity(reads.len());
         for (page, read) in reads {
-            let image = read.await.map_err(unreadable)?;
+            let image = read.await.map_err(EngineError::from)?;
             batch.push((page, self.check_page(page, image)?));
         }
         Ok(batch)
@@ -210,7 +210,7 @@ impl<M: Medium> PageStore<M> {
         let mut tails = Vec::with_capacity(reads.len());
         for (number, tail) in (1..).zip(reads) {
             let page = PageNo(first.0 + number);
-            let image = tail.await.map_err(unreadable)?;
+            let image = tail.await.map_err(EngineError::from)?;
             *flash_reads += 1;
             tails.push((number, self.check_page(page, image)?));
         }
@@ -247,8 +247,4 @@ impl<M: Medium> PageStore<M> {
 /// What a further page holds of a large object.
 fn part_of((number, image): &(u32, PageImage)) -> Option<&[u8]> {
     data_page::tail_part(image.bytes(), *number)
-}
-
-fn unreadable(Unreadable(page): Unreadable) -> EngineError {
-    EngineError::Corrupt(page, PageFault::Unreadable)
 }

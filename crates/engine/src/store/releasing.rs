@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
+use crate::error::EngineError;
 use crate::planted::Fault;
 use crate::store::PageStore;
-use crate::store::extents::{Purpose, State};
-use crate::store::medium::{ExtentId, Medium};
+use crate::store::extents::State;
+use crate::store::medium::{ExtentId, Medium, Stream};
 use crate::store::pins::{Moment, Pin};
 
 impl<M: Medium> PageStore<M> {
@@ -60,13 +61,13 @@ impl<M: Medium> PageStore<M> {
         self.respects_pins(id) && self.pins.holds(age, self.pins.now())
     }
 
-    /// False for a planted bug.
+    /// Snapshots read nothing of the journal. False for planted bugs, too.
     fn respects_pins(&self, id: ExtentId) -> bool {
-        let fault = match self.extents.borrow().get(id).purpose {
-            Purpose::Data => Fault::MoveUnderSnapshot,
-            Purpose::Meta => Fault::ReleaseUnderSnapshot,
-        };
-        !self.planted.has(fault)
+        match self.extents.borrow().get(id).stream {
+            Stream::Objects => !self.planted.has(Fault::MoveUnderSnapshot),
+            Stream::Index => !self.planted.has(Fault::ReleaseUnderSnapshot),
+            Stream::Log | Stream::Manifest => false,
+        }
     }
 
     async fn release(&self, id: ExtentId) {
@@ -74,7 +75,10 @@ impl<M: Medium> PageStore<M> {
             self.epochs.drain().await;
         }
         let _turn = self.erasing.acquire(1).await;
-        self.medium.release(id).await;
+        if let Err(error) = self.medium.release(id).await {
+            self.fail(EngineError::from(error));
+            return;
+        }
         self.retired.borrow_mut().remove(&id);
         self.extents.borrow_mut().set_state(id, State::Free);
         self.work.notify_all();

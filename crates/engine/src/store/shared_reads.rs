@@ -11,9 +11,9 @@ use std::task::{Poll, Waker};
 
 use runtime::PageImage;
 
-use crate::store::medium::{PageNo, Unreadable};
+use crate::store::medium::{MediumError, PageNo};
 
-type Outcome = Result<PageImage, Unreadable>;
+type Outcome = Result<PageImage, MediumError>;
 
 /// Reads under way, by page.
 #[derive(Default)]
@@ -79,7 +79,7 @@ impl SharedReads {
 
     /// Joins a read of `page`, if one is under way.
     fn follow(&self, page: PageNo) -> Option<Rc<Follower>> {
-        let place = self.pages.borrow().iter().position(|other| *other == page)?;
+        let place = place_of(page, &self.pages.borrow())?;
         let follower = Rc::new(Follower::default());
         self.followers.borrow_mut()[place].push(Rc::clone(&follower));
         Some(follower)
@@ -87,8 +87,7 @@ impl SharedReads {
 
     fn take(&self, page: PageNo) -> Vec<Rc<Follower>> {
         let mut pages = self.pages.borrow_mut();
-        let place = pages.iter().position(|other| *other == page);
-        let place = place.expect("a page stays listed until its read has ended");
+        let place = place_of(page, &pages).expect("it stays listed until its read has ended");
         pages.swap_remove(place);
         self.followers.borrow_mut().swap_remove(place)
     }
@@ -97,6 +96,15 @@ impl SharedReads {
     pub(crate) fn shared(&self) -> u64 {
         self.shared.get()
     }
+}
+
+/// Where `page` stands in `pages`. Most often nowhere: whether it is among some is asked without a
+/// branch for each, so that a processor compares several at a time.
+fn place_of(page: PageNo, pages: &[PageNo]) -> Option<usize> {
+    const TOGETHER: usize = 16;
+    let has_it = |some: &[PageNo]| some.iter().fold(false, |has, other| has | (*other == page));
+    let start = TOGETHER * pages.chunks(TOGETHER).position(has_it)?;
+    pages[start..].iter().position(|other| *other == page).map(|place| start + place)
 }
 
 impl Follower {

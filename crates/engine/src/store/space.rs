@@ -15,8 +15,8 @@ use std::cell::Cell;
 use runtime::Notify;
 
 use crate::store::PageStore;
-use crate::store::extents::{Extents, Purpose};
-use crate::store::medium::Medium;
+use crate::store::extents::Extents;
+use crate::store::medium::{Medium, Stream};
 
 /// Who asks for space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,42 +45,54 @@ impl Claimant {
 /// Space that somebody waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Need {
-    pub purpose: Purpose,
+    pub stream: Stream,
     pub pages: u32,
     pub claimant: Claimant,
 }
 
-/// Pages promised and not yet taken, by purpose.
+/// Pages promised and not yet taken, by stream.
 #[derive(Default)]
 pub(crate) struct Promised {
-    pages: [Cell<u32>; Purpose::ALL.len()],
+    pages: [Cell<u32>; Stream::ALL.len()],
 }
 
 impl Promised {
-    fn of(&self, purpose: Purpose) -> &Cell<u32> {
-        &self.pages[purpose as usize]
+    fn of(&self, stream: Stream) -> &Cell<u32> {
+        &self.pages[stream as usize]
+    }
+}
+
+impl Stream {
+    /// Whether extents set aside for this stream are kept from `other`. The journal's are from
+    /// everybody, because all others wait for it; the index's from the objects it leads to.
+    fn is_kept_from(self, other: Self) -> bool {
+        match self {
+            Self::Objects => false,
+            Self::Index => other == Self::Objects,
+            Self::Log | Self::Manifest => self != other,
+        }
     }
 }
 
 /// Pages that are certain to be there when they are written. What is left of it when it is dropped
 /// is anybody's again.
 pub(crate) struct Promise<'a> {
-    purpose: Purpose,
+    stream: Stream,
     left: u32,
     promised: &'a Cell<u32>,
     work: &'a Notify,
 }
 
 impl<'a> Promise<'a> {
-    pub(crate) fn purpose(&self) -> Purpose {
-        self.purpose
+    pub(crate) fn stream(&self) -> Stream {
+        self.stream
     }
 
     /// Gives `pages` of it, as long as there are as many, to another.
     pub(crate) fn split(&mut self, pages: u32) -> Promise<'a> {
         assert!(self.left >= pages, "a write was promised less space than it takes");
         self.left -= pages;
-        Promise { purpose: self.purpose, left: pages, promised: self.promised, work: self.work }
+        Promise { stream: self.stream, left: pages, promised: self.promised, work: self.work }
     }
 
     /// Uses up `pages` of it.
@@ -118,17 +130,17 @@ impl<M: Medium> PageStore<M> {
     /// Promises space for `pages` pages, unless that would take what others need more.
     pub(crate) fn try_promise(
         &self,
-        purpose: Purpose,
+        stream: Stream,
         pages: u32,
         claimant: Claimant,
     ) -> Option<Promise<'_>> {
         let pages = self.in_units(pages);
-        if !self.can_promise(purpose, pages, claimant) {
+        if !self.can_promise(stream, pages, claimant) {
             return None;
         }
-        let promised = self.promised.of(purpose);
+        let promised = self.promised.of(stream);
         promised.set(promised.get() + pages);
-        Some(Promise { purpose, left: pages, promised, work: &self.work })
+        Some(Promise { stream, left: pages, promised, work: &self.work })
     }
 
     /// Waits for space for what `need` says at the time. Meanwhile `waits` says so, and the
@@ -140,7 +152,7 @@ impl<M: Medium> PageStore<M> {
     ) -> Promise<'_> {
         loop {
             let needed = need();
-            if let Some(promise) = self.try_promise(needed.purpose, needed.pages, needed.claimant) {
+            if let Some(promise) = self.try_promise(needed.stream, needed.pages, needed.claimant) {
                 waits.set(None);
                 return promise;
             }
@@ -155,12 +167,7 @@ impl<M: Medium> PageStore<M> {
     /// Whether there still is no space for what somebody waits for. Asked of the extents, because
     /// space that has just been given back is there before whoever waits for it has woken.
     pub(crate) fn lacks(&self, need: Need) -> bool {
-        !self.can_promise(need.purpose, self.in_units(need.pages), need.claimant)
-    }
-
-    /// Free extents that data leaves to the index, which has not taken them yet.
-    pub(crate) fn set_aside(&self, extents: &Extents) -> usize {
-        self.index_extents.get().saturating_sub(extents.in_use(Purpose::Meta))
+        !self.can_promise(need.stream, self.in_units(need.pages), need.claimant)
     }
 
     /// Extents that hold `pages`.
@@ -168,9 +175,9 @@ impl<M: Medium> PageStore<M> {
         extents_for(pages, 0, self.shape.pages_per_extent)
     }
 
-    /// Pages promised and not yet taken, by purpose.
-    pub(crate) fn promised_pages(&self) -> [u32; Purpose::ALL.len()] {
-        Purpose::ALL.map(|purpose| self.promised.of(purpose).get())
+    /// Pages promised and not yet taken, by stream.
+    pub(crate) fn promised_pages(&self) -> [u32; Stream::ALL.len()] {
+        Stream::ALL.map(|stream| self.promised.of(stream).get())
     }
 
     /// `pages`, rounded up to whole append units.
@@ -178,21 +185,25 @@ impl<M: Medium> PageStore<M> {
         pages.next_multiple_of(self.shape.append_unit)
     }
 
+    /// Extents that a stream has not taken yet of those that are set aside for it.
+    pub(crate) fn left_of_due(&self, stream: Stream, extents: &Extents) -> usize {
+        let due = self.set_aside[stream as usize].get();
+        if due == 0 { 0 } else { due.saturating_sub(extents.in_use(stream)) }
+    }
+
     /// Whether [`Self::try_promise`] would succeed now.
-    pub(crate) fn can_promise(&self, purpose: Purpose, pages: u32, claimant: Claimant) -> bool {
+    pub(crate) fn can_promise(&self, stream: Stream, pages: u32, claimant: Claimant) -> bool {
         let extents = self.extents.borrow();
-        let needed: usize = Purpose::ALL
+        let needed: usize = Stream::ALL
             .into_iter()
             .map(|other| {
-                let asked = if other == purpose { pages } else { 0 };
+                let asked = if other == stream { pages } else { 0 };
                 let promised = self.promised.of(other).get() + asked;
                 extents_for(promised, extents.room(other), self.shape.pages_per_extent)
             })
             .sum();
-        let set_aside = match purpose {
-            Purpose::Meta => 0,
-            Purpose::Data => self.set_aside(&extents),
-        };
+        let others = Stream::ALL.into_iter().filter(|other| other.is_kept_from(stream));
+        let set_aside: usize = others.map(|other| self.left_of_due(other, &extents)).sum();
         // What fits in open extents takes nothing from anybody.
         let takes_none = needed == 0;
         takes_none

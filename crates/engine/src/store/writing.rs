@@ -2,17 +2,19 @@
 
 use std::collections::VecDeque;
 
-use runtime::{IoClass, PageImage};
+use runtime::IoClass;
 
+use crate::error::EngineError;
 use crate::format::data_page::{self, Outgoing};
 use crate::format::packing;
-use crate::format::page;
 use crate::format::pointer::Pointer;
 use crate::planted::Fault;
 use crate::store::PageStore;
+use crate::store::changes::Changes;
 use crate::store::medium::{Medium, PageNo};
 use crate::store::pacing;
 use crate::store::space::{Promise, with_waste};
+use crate::store::units::{Unit, Units};
 
 /// Pages, unsealed, that must follow one another on the medium.
 pub(crate) type Group = Vec<Vec<u8>>;
@@ -39,6 +41,13 @@ pub(crate) struct Written {
     lengths: Vec<usize>,
 }
 
+impl Written {
+    /// The first page of each group, and how many there are.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = (PageNo, u32)> {
+        self.firsts.iter().copied().zip(self.lengths.iter().map(|length| *length as u32))
+    }
+}
+
 /// Pages that no index refers to, written for a single reader. They are garbage as soon as this is
 /// dropped; a power cut before that makes holes of them.
 pub(crate) struct Temporary<'a, M: Medium> {
@@ -54,12 +63,12 @@ impl<M: Medium> Temporary<'_, M> {
 
 impl<M: Medium> Drop for Temporary<'_, M> {
     fn drop(&mut self) {
-        let mut extents = self.store.extents.borrow_mut();
+        let mut changes = Changes::default();
         for page in &self.pages {
-            extents.publish(*page);
-            extents.bury(*page);
+            self.store.publish_page(&mut changes, *page);
+            self.store.mark_page_dead(&mut changes, *page);
         }
-        self.store.published(&self.pages, self.pages.iter().map(|_| 1));
+        self.store.apply(&changes);
         self.store.work.notify_all();
     }
 }
@@ -73,49 +82,35 @@ impl<M: Medium> PageStore<M> {
         with_waste(lengths.sum(), longest, shape.append_unit, shape.pages_per_extent)
     }
 
-    /// Writes objects as they were laid out. They are unpublished until [`Self::objects_published`].
+    /// Writes objects as they were laid out. They are unpublished until an edit refers
+    /// to them.
     pub(crate) async fn write_objects(
         &self,
         layout: Layout,
         promise: Promise<'_>,
         class: IoClass,
         urgency: impl Fn() -> f64,
-    ) -> Written {
+    ) -> Result<Written, EngineError> {
         let lengths: Vec<usize> = layout.groups.iter().map(Vec::len).collect();
-        let firsts = self.write_groups(layout.groups, promise, class, urgency).await;
+        let firsts = self.write_groups(layout.groups, promise, class, urgency).await?;
         let extents = self.extents.borrow();
         let pointers = layout.places.iter().map(|(group, piece)| {
             let (first, pages) = (firsts[*group], lengths[*group] as u32);
             self.format.pointer(first, *piece, extents.generation(first), pages)
         });
-        Written { pointers: pointers.collect(), firsts, lengths }
+        Ok(Written { pointers: pointers.collect(), firsts, lengths })
     }
 
-    /// The index refers to these objects from now on.
-    pub(crate) fn objects_published(&self, written: &Written) {
-        let mut extents = self.extents.borrow_mut();
-        for pointer in &written.pointers {
-            extents.publish(self.format.locate(*pointer).0);
-        }
-        self.published(&written.firsts, written.lengths.iter().copied());
-    }
-
-    /// Writes pages of an index, unsealed, one by one, and counts them as in use.
+    /// Writes pages of an index, unsealed, one by one. Nothing refers to them yet.
     pub(crate) async fn write_segments(
         &self,
         pages: Vec<Vec<u8>>,
         promise: Promise<'_>,
         class: IoClass,
         urgency: impl Fn() -> f64,
-    ) -> Vec<PageNo> {
+    ) -> Result<Vec<PageNo>, EngineError> {
         let groups = pages.into_iter().map(|page| vec![page]).collect();
-        let numbers = self.write_groups(groups, promise, class, urgency).await;
-        let mut extents = self.extents.borrow_mut();
-        for page in &numbers {
-            extents.publish(*page);
-        }
-        self.published(&numbers, numbers.iter().map(|_| 1));
-        numbers
+        self.write_groups(groups, promise, class, urgency).await
     }
 
     /// Writes pages for a single reader.
@@ -125,10 +120,10 @@ impl<M: Medium> PageStore<M> {
         promise: Promise<'_>,
         class: IoClass,
         urgency: impl Fn() -> f64,
-    ) -> Temporary<'_, M> {
+    ) -> Result<Temporary<'_, M>, EngineError> {
         let groups = pages.into_iter().map(|page| vec![page]).collect();
-        let pages = self.write_groups(groups, promise, class, urgency).await;
-        Temporary { store: self, pages }
+        let pages = self.write_groups(groups, promise, class, urgency).await?;
+        Ok(Temporary { store: self, pages })
     }
 
     /// Writes `groups` in order and returns the number of each group's first page. When it
@@ -138,128 +133,41 @@ impl<M: Medium> PageStore<M> {
     async fn write_groups(
         &self,
         groups: Vec<Group>,
-        mut promise: Promise<'_>,
+        promise: Promise<'_>,
         class: IoClass,
         urgency: impl Fn() -> f64,
-    ) -> Vec<PageNo> {
-        let purpose = promise.purpose();
-        let unit = self.shape.append_unit as usize;
+    ) -> Result<Vec<PageNo>, EngineError> {
+        let stream = promise.stream();
+        let append = |unit: Unit| self.medium.append(unit.first, unit.pages, class);
+        let mut units = Units::new(self, promise);
         let mut firsts = Vec::with_capacity(groups.len());
-        let mut fillers = Vec::new();
         let mut under_way = VecDeque::new();
-        let mut open: Option<PageNo> = None;
-        let mut sealed: Vec<PageImage> = Vec::with_capacity(unit);
         for group in groups {
-            let left = open.map_or(0, |_| unit - sealed.len()) as u32;
-            if group.len() as u32 > left + self.extents.borrow().room(purpose) {
-                // The group does not fit in what is left of the extent: fill the unit, move on.
-                if let Some(first) = open.take() {
-                    under_way.push_back(self.append_filled(
-                        first,
-                        &mut sealed,
-                        &mut fillers,
-                        class,
-                    ));
-                }
-                self.extents.borrow_mut().close(purpose);
-            }
+            under_way.extend(units.keep_together(group.len() as u32).map(append));
             for (index, bytes) in group.into_iter().enumerate() {
-                let first = if let Some(first) = open {
-                    first
-                } else {
-                    // Waiting happens only here: a unit that was handed out is submitted before
-                    // anybody else may take the next one of its extent.
+                if units.is_between() {
                     let window = pacing::window(urgency(), self.shape.parallelism);
                     while under_way.len() >= window {
-                        under_way.pop_front().expect("the window is at least 1").await;
+                        under_way.pop_front().expect("the window is at least 1").await?;
                     }
-                    self.take_unit(&mut promise)
-                };
-                open = Some(first);
-                let number = PageNo(first.0 + sealed.len() as u32);
+                    units.begin()?;
+                }
+                let number = units.push(bytes);
                 if index == 0 {
                     firsts.push(number);
                 }
-                sealed.push(page::seal(bytes, self.identity(number)));
-                if sealed.len() == unit {
-                    under_way.push_back(self.append_filled(
-                        first,
-                        &mut sealed,
-                        &mut fillers,
-                        class,
-                    ));
-                    open = None;
-                }
+                under_way.extend(units.full().map(append));
             }
         }
-        if let Some(first) = open {
-            under_way.push_back(self.append_filled(first, &mut sealed, &mut fillers, class));
-        }
-        drop(promise);
+        under_way.extend(units.rest().map(append));
         if !self.planted.has(Fault::PublishBeforeDurable) {
             for append in under_way {
-                append.await;
+                append.await?;
             }
+            self.medium.sync(stream).await?;
         }
-        // Until now a power cut would have made holes of them; durable, they are just empty.
-        self.published(&fillers, fillers.iter().map(|_| 1));
-        firsts
-    }
-
-    /// Submits a unit, filled up with empty pages, whose numbers go to `fillers`, if need be.
-    fn append_filled(
-        &self,
-        first: PageNo,
-        sealed: &mut Vec<PageImage>,
-        fillers: &mut Vec<PageNo>,
-        class: IoClass,
-    ) -> impl Future<Output = ()> + use<M> {
-        for place in sealed.len() as u32..self.shape.append_unit {
-            let number = PageNo(first.0 + place);
-            fillers.push(number);
-            sealed.push(page::seal(data_page::filler(), self.identity(number)));
-        }
-        self.medium.append(first, std::mem::take(sealed), class)
-    }
-
-    /// The next append unit of what was promised.
-    fn take_unit(&self, promise: &mut Promise<'_>) -> PageNo {
-        promise.take(self.shape.append_unit);
-        let wear = |id| self.medium.wear(id);
-        let next = self.extents.borrow_mut().next_unit(promise.purpose(), wear);
-        let first = next.expect("what is promised is there");
-        let pages = (0..self.shape.append_unit).map(|place| PageNo(first.0 + place));
-        self.unpublished.borrow_mut().extend(pages);
-        self.work.notify_all(); // free space has shrunk: garbage collection may be due
-        first
-    }
-
-    /// `pages` are in use, or will never be: after a power cut they are no holes.
-    fn published(&self, firsts: &[PageNo], lengths: impl Iterator<Item = usize>) {
-        let mut unpublished = self.unpublished.borrow_mut();
-        for (first, length) in firsts.iter().zip(lengths) {
-            for place in 0..length as u32 {
-                unpublished.remove(&PageNo(first.0 + place));
-            }
-        }
-    }
-
-    /// The objects of `dead` are obsolete. Those of an earlier generation went when their extent
-    /// was collected.
-    pub(crate) fn bury(&self, dead: &[Pointer]) {
-        let mut extents = self.extents.borrow_mut();
-        for pointer in dead {
-            let (page, _) = self.format.locate(*pointer);
-            let generation = extents.generation(page);
-            if !self.format.is_of(*pointer, generation) {
-                continue;
-            }
-            if self.format.tells_apart(generation) {
-                extents.bury_certainly(page);
-            } else {
-                extents.bury(page);
-            }
-        }
+        units.finish();
+        Ok(firsts)
     }
 }
 

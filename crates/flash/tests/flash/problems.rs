@@ -1,6 +1,6 @@
 //! Profiles are written by hand: wrong numbers are named before they are used.
 
-use flash::{ErrorModel, FlashProfile, Geometry, Suspend};
+use flash::{ErrorModel, FlashProfile, Geometry};
 use serde::Deserialize;
 use serde::de::value::{Error, MapDeserializer};
 
@@ -45,33 +45,52 @@ fn bad_geometry_is_named() {
     assert_eq!(one_shot, "pages_per_block must be a multiple of bits_per_cell");
 }
 
+/// Gives one time of a profile a value.
+type Change = fn(&mut FlashProfile, f64);
+
 #[test]
 fn bad_times_are_named() {
     assert_eq!(
         with(|p| p.timing.read_us = vec![40.0, 60.0]),
-        "read_us needs 1 numbers, one for each page type"
+        "timing.read_us needs 1 numbers, one for each page type"
     );
-    assert_eq!(with(|p| p.timing.program_us = vec![]), "program_us needs 1 numbers");
-    for bad in [-1.0, f64::NAN, f64::INFINITY] {
-        let times = "times must be finite and not negative";
-        assert_eq!(with(|p| p.timing.read_us = vec![bad]), times);
-        assert_eq!(with(|p| p.timing.program_us = vec![bad]), times);
-        assert_eq!(with(|p| p.timing.erase_us = bad), times);
-        assert_eq!(with(|p| p.timing.command_us = bad), times);
-        assert_eq!(with(|p| p.timing.background_deadline_us = bad), times);
-        for change in [
-            |s: &mut Suspend, bad| s.program_us = bad,
-            |s: &mut Suspend, bad| s.erase_us = bad,
-            |s: &mut Suspend, bad| s.resume_us = bad,
-            |s: &mut Suspend, bad| s.min_progress_us = bad,
-            |s: &mut Suspend, bad| s.max_span_us = bad,
-        ] {
-            assert_eq!(with(|p| change(p.suspend.as_mut().unwrap(), bad)), times);
+    assert_eq!(with(|p| p.timing.program_us = vec![]), "timing.program_us needs 1 numbers");
+    for bad in [-1.0, f64::NAN, f64::INFINITY, 6.1e7, 1e18, 1e300] {
+        let table: [(&str, Change); 11] = [
+            ("timing.read_us", |p, bad| p.timing.read_us = vec![bad]),
+            ("timing.program_us", |p, bad| p.timing.program_us = vec![bad]),
+            ("timing.erase_us", |p, bad| p.timing.erase_us = bad),
+            ("timing.command_us", |p, bad| p.timing.command_us = bad),
+            ("timing.background_deadline_us", |p, bad| p.timing.background_deadline_us = bad),
+            ("suspend.program_us", |p, bad| p.suspend.as_mut().unwrap().program_us = bad),
+            ("suspend.erase_us", |p, bad| p.suspend.as_mut().unwrap().erase_us = bad),
+            ("suspend.resume_us", |p, bad| p.suspend.as_mut().unwrap().resume_us = bad),
+            ("suspend.min_progress_us", |p, bad| p.suspend.as_mut().unwrap().min_progress_us = bad),
+            ("suspend.max_span_us", |p, bad| p.suspend.as_mut().unwrap().max_span_us = bad),
+            ("errors.retry_us", |p, bad| p.errors.as_mut().unwrap().retry_us = bad),
+        ];
+        for (key, change) in table {
+            let words = with(|p| change(p, bad));
+            assert!(words.starts_with(&format!("{key} is ")), "{words}");
+            assert!(words.ends_with("must be 0 to 60000000 (a minute)"), "{words}");
         }
-        assert_eq!(with(|p| p.errors.as_mut().unwrap().retry_us = bad), times);
-        assert!(with(|p| p.timing.channel_mb_per_s = bad).contains("channel_mb_per_s"));
     }
-    assert!(with(|p| p.timing.channel_mb_per_s = 0.0).contains("channel_mb_per_s"));
+    for bad in [-1.0, 0.0, 1e-300, 1e300, f64::NAN, f64::INFINITY] {
+        let words = with(|p| p.timing.channel_mb_per_s = bad);
+        assert!(words.contains("channel_mb_per_s") && words.contains("0.1 to"), "{words}");
+    }
+}
+
+#[test]
+fn bad_counts_are_named() {
+    let words = with(|p| p.suspend.as_mut().unwrap().max_per_operation = u32::MAX);
+    assert_eq!(words, "suspend.max_per_operation is 4294967295, must be 0 to 1000000");
+    let words = with(|p| p.errors.as_mut().unwrap().max_retries = u32::MAX);
+    assert_eq!(words, "errors.max_retries is 4294967295, must be 0 to 1000");
+    let words = with(|p| p.geometry.spare_bytes = u32::MAX);
+    assert!(words.starts_with("spare_bytes is 4294967295, must be 0 to 1048576"), "{words}");
+    let words = with(|p| p.geometry.transfer_bytes = u32::MAX);
+    assert_eq!(words, "transfer_bytes is 4294967295, must be 1 to 1048576");
 }
 
 #[test]

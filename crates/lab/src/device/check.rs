@@ -1,23 +1,34 @@
 //! What is wrong with a job whatever the drive is, in words.
 
-use ssd::BLOCK_BYTES;
+use block::BLOCK_BYTES;
+use catalogue::bounds::{self, Number};
+use catalogue::unprintable;
 
 use super::job::{Before, Job, StreamSpec};
 use super::size::Extent;
+use crate::units::printable;
 
 /// Most operations outstanding of a stream.
 const MAX_DEPTH: u32 = 65_536;
 /// Most bytes of an operation.
 const MAX_BLOCK_BYTES: u64 = 16 << 20;
+/// Most latencies to keep one by one.
+const MAX_SAMPLES: usize = 100_000_000;
+/// Longest run of an open loop without a time of its own, in seconds: thirty years, of the 584 that
+/// the clock has.
+const LONGEST_SECONDS: f64 = 30.0 * 365.0 * 86_400.0;
 /// Longest time in a job, in seconds: ten days.
 const MAX_SECONDS: f64 = 864_000.0;
 
 /// Everything that is wrong with a job.
 pub(super) fn problems(job: &Job) -> Vec<String> {
-    let mut problems = Vec::new();
+    let texts = [("name", &job.name), ("description", &job.description)];
+    let mut problems: Vec<_> =
+        texts.into_iter().filter_map(|(key, text)| unprintable(key, text)).collect();
     if job.streams.is_empty() {
         problems.push("it has no [[stream]]: give at least one".to_owned());
     }
+    problems.extend(bounds::range("samples", job.samples, 0..=MAX_SAMPLES));
     match (job.fill, job.precondition) {
         (Some(_), Before::Empty) => {
             problems.push("fill is of no use with precondition = \"empty\": leave it out".into());
@@ -47,6 +58,7 @@ pub(super) fn problems(job: &Job) -> Vec<String> {
 }
 
 const TIME: &str = "allowed are seconds from 0 to 864000";
+const NAME: &str = "name has control characters: leave them out";
 const SET: &str = "set = 0: sets are numbered from 1 on";
 
 /// What a stream is called in messages.
@@ -55,7 +67,7 @@ pub(super) fn place(index: usize, stream: &StreamSpec) -> String {
     if stream.name.is_empty() {
         format!("stream {number}")
     } else {
-        format!("stream {number} ({})", stream.name)
+        format!("stream {number} ({})", printable(&stream.name))
     }
 }
 
@@ -71,6 +83,7 @@ fn of_stream(stream: &StreamSpec) -> Vec<String> {
         }
     };
     let (block, whole) = (stream.block_bytes, u64::from(BLOCK_BYTES));
+    unless(unprintable("name", &stream.name).is_none(), NAME.to_owned());
     unless(stream.set > 0, SET.to_owned());
     unless(
         block > 0 && block.is_multiple_of(whole) && block <= MAX_BLOCK_BYTES,
@@ -89,7 +102,17 @@ fn of_stream(stream: &StreamSpec) -> Vec<String> {
     if let Some(rate) = stream.rate {
         unless(
             (1e-6..=1e9).contains(&rate),
-            format!("rate = {rate}: allowed are operations per second from 0.000001 to 1e9"),
+            format!(
+                "rate = {}: allowed are operations per second from 0.000001 to 1e9",
+                rate.text()
+            ),
+        );
+        // Without a number of operations it is another problem that nothing ends them.
+        let has_number = stream.operations.is_some() || stream.bytes.is_some();
+        let is_long = rate > 0.0 && stream.operation_limit() as f64 / rate > LONGEST_SECONDS;
+        unless(
+            stream.duration_s.is_some() || !has_number || !is_long,
+            format!("rate = {}: so many operations take more than 30 years at it", rate.text()),
         );
     }
     unless(

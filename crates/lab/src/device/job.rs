@@ -25,10 +25,11 @@
 //! to = "dtwin"
 //! ```
 
+use block::BLOCK_BYTES;
+use block::nvme::WindowSelect;
 use catalogue::{CatalogueError, Entry};
 use serde::Deserialize;
-use ssd::nvme::WindowSelect;
-use ssd::{BLOCK_BYTES, Precondition};
+use ssd::Precondition;
 
 use super::check;
 use super::size::{self, Extent};
@@ -275,7 +276,8 @@ impl StreamSpec {
 
     /// Operations, as far as their number is given; a number of bytes counts whole operations.
     pub(super) fn operation_limit(&self) -> u64 {
-        let of_bytes = self.bytes.map_or(u64::MAX, |bytes| bytes / self.block_bytes);
+        let of_bytes =
+            self.bytes.map_or(u64::MAX, |bytes| bytes.checked_div(self.block_bytes).unwrap_or(0));
         self.operations.unwrap_or(u64::MAX).min(of_bytes)
     }
 

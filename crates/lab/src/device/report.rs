@@ -1,9 +1,9 @@
 //! What a job did, as plain data.
 
+use block::nvme::{SetId, WindowStatus};
 use hdrhistogram::Histogram;
 use runtime::Nanos;
 use ssd::SetReport;
-use ssd::nvme::{SetId, WindowStatus};
 use workload::LatencySummary;
 
 use super::job::WindowName;
@@ -53,6 +53,8 @@ pub struct JobReport {
     pub sets: Vec<SetChange>,
     /// What was checked.
     pub checks: Checks,
+    /// Whether somebody asked for the end before the job came to it: the report is of what there was.
+    pub is_interrupted: bool,
     /// The first operation that failed, in words; the job ended with it.
     pub first_error: Option<String>,
 }

@@ -4,8 +4,9 @@
 
 use std::collections::BTreeMap;
 
+use block::BLOCK_BYTES;
 use serde::Serialize;
-use ssd::{BLOCK_BYTES, SetReport};
+use ssd::SetReport;
 use workload::LatencySummary;
 
 use super::DeviceSpec;
@@ -26,6 +27,9 @@ pub struct DeviceResult {
     pub description: String,
     /// Seed of all randomness.
     pub seed: u64,
+    /// Whether the job was interrupted: every number is of what was done until then. Absent if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// Virtual time of the job, in seconds.
     pub virtual_seconds: f64,
     /// The streams, in the order of the job.
@@ -192,6 +196,7 @@ impl DeviceResult {
             job: spec.job.name.clone(),
             description: spec.job.description.clone(),
             seed: spec.seed,
+            interrupted: report.is_interrupted,
             virtual_seconds: report.elapsed().as_secs_f64(),
             streams: streams.map(|(spec, stream)| of_stream(spec, stream)).collect(),
             windows: report.windows.iter().map(of_window).collect(),

@@ -9,9 +9,10 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use runtime::{Handle, Nanos, Notify};
-use ssd::nvme::{PlmConfig, SetId};
-use ssd::{Block, BlockDevice, DeviceError};
+use block::nvme::{PlmConfig, SetId};
+use block::{Block, BlockDevice, DeviceError, Force};
+use runtime::{Handle, IoClass, Nanos, Notify};
+use workload::Stop;
 
 use super::job::WindowName;
 use super::ledger::{Ledger, Mismatch};
@@ -24,6 +25,9 @@ use super::timeline::Timeline;
 /// Progress is told every so many operations.
 const PROGRESS_STEP: u64 = 4096;
 
+/// What writes are for: nobody says, and it is all the same to a drive.
+const WRITES: IoClass = IoClass::Flush;
+
 /// What comes of a job, but for the drive's own counters.
 pub(super) struct Ran {
     pub started: Nanos,
@@ -32,6 +36,7 @@ pub(super) struct Ran {
     pub timeline: Timeline,
     pub windows: Vec<WindowReport>,
     pub checks: Checks,
+    pub is_interrupted: bool,
     pub first_error: Option<String>,
 }
 
@@ -51,6 +56,9 @@ struct Run<D> {
     /// What is written where nothing is checked.
     unchecked: Block,
     progress: RefCell<Box<dyn FnMut(f64)>>,
+    stop: Stop,
+    /// Whether the job ended because of it.
+    is_interrupted: Cell<bool>,
 }
 
 /// A stream and what its clients share.
@@ -68,6 +76,7 @@ pub(super) async fn run<D: BlockDevice + 'static>(
     handle: &Handle,
     device: D,
     plan: Plan,
+    stop: Stop,
     progress: Box<dyn FnMut(f64)>,
 ) -> Ran {
     let first_error = enable_windows(&device, &plan.windows).await.err();
@@ -91,6 +100,8 @@ pub(super) async fn run<D: BlockDevice + 'static>(
         first_error: RefCell::new(first_error.map(|error| error.to_string())),
         unchecked: Block::new(b"nobody checks this"),
         progress: RefCell::new(progress),
+        stop,
+        is_interrupted: Cell::new(false),
     });
     (run.progress.borrow_mut())(0.0);
     if run.first_error.borrow().is_none() {
@@ -109,6 +120,10 @@ pub(super) async fn run<D: BlockDevice + 'static>(
     let mut windows = run.windows.into_inner();
     windows.sort_by_key(|window| window.asked);
     let (streams, timeline) = run.recorder.into_inner().finish();
+    let is_interrupted = run.is_interrupted.get();
+    // Tasks that were asleep when the end was asked for have slept on.
+    let last = streams.iter().map(|stream| stream.ended).max().unwrap_or_default();
+    let ended = if is_interrupted { started + last } else { ended };
     Ran {
         started,
         ended,
@@ -116,6 +131,7 @@ pub(super) async fn run<D: BlockDevice + 'static>(
         timeline,
         windows,
         checks: run.checks.into_inner(),
+        is_interrupted,
         first_error: run.first_error.into_inner(),
     }
 }
@@ -188,6 +204,9 @@ impl<D: BlockDevice + 'static> Run<D> {
             if operation.at > now {
                 self.handle.sleep_until(operation.at).await;
             }
+            if self.is_stopped() {
+                break;
+            }
             let done = match operation.direction {
                 Direction::Read => self.read(stream, operation.first, &mut oldest).await,
                 Direction::Write => self.write(stream, operation.first).await,
@@ -215,11 +234,11 @@ impl<D: BlockDevice + 'static> Run<D> {
     ) -> Result<(), DeviceError> {
         let StreamPlan { set, set_index, blocks, .. } = stream.plan;
         if !self.verifies {
-            return self.device.read(set, first, blocks).await.map(drop);
+            return self.device.read(set, first, blocks, IoClass::ClientRead).await.map(drop);
         }
         let ledger = &self.ledgers[set_index];
         ledger.borrow().begin_read(first, blocks, oldest);
-        let read = self.device.read(set, first, blocks).await?;
+        let read = self.device.read(set, first, blocks, IoClass::ClientRead).await?;
         let checked = ledger.borrow().end_read(first, &read, oldest);
         self.checked(blocks, checked);
         Ok(())
@@ -229,11 +248,11 @@ impl<D: BlockDevice + 'static> Run<D> {
         let StreamPlan { set, set_index, blocks, .. } = stream.plan;
         if !self.verifies {
             let blocks = vec![self.unchecked.clone(); blocks as usize];
-            return self.device.write(set, first, blocks).await;
+            return self.device.write(set, first, blocks, WRITES, Force::No).await;
         }
         let ledger = &self.ledgers[set_index];
         let stamped = ledger.borrow_mut().begin_write(first, blocks);
-        self.device.write(set, first, stamped).await?;
+        self.device.write(set, first, stamped, WRITES, Force::No).await?;
         ledger.borrow_mut().end_write(first, blocks);
         Ok(())
     }
@@ -285,10 +304,24 @@ impl<D: BlockDevice + 'static> Run<D> {
         }
     }
 
+    /// Whether somebody has asked for the end. It is noted only where something was still to be done.
+    fn is_stopped(&self) -> bool {
+        let is_stopped = self.stop.is_asked();
+        if is_stopped && !self.is_interrupted.replace(true) {
+            for stream in &self.streams {
+                stream.source.borrow_mut().stop();
+            }
+        }
+        is_stopped
+    }
+
     /// The window commands of a set.
     async fn step(self: Rc<Self>, plan: WindowPlan) {
         for (at, to) in plan.steps {
             self.handle.sleep_until(self.started + at).await;
+            if self.is_stopped() {
+                return;
+            }
             if let Err(error) = self.select(plan.set, to).await {
                 return self.fail(&format!("set {} to {}: {error}", plan.set, to.name()));
             }

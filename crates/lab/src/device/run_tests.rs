@@ -1,7 +1,8 @@
 //! The runner on a device whose times are plain: what comes out is arithmetic.
 
-use runtime::{Nanos, Runtime};
-use ssd::BlockDevice;
+use block::BlockDevice;
+use runtime::{IoClass, Nanos, Runtime};
+use workload::Stop;
 
 use super::fake::{BLOCKS, Fake, SERVICE, set};
 use super::plan;
@@ -26,7 +27,7 @@ fn ran(job: Job, servers: usize, prepare: impl FnOnce(&Fake)) -> (Ran, Vec<&'sta
     let asked = fake.asked.clone();
     let ran = rt.block_on(async move {
         let plan = plan::plan(&job, &fake.sets()).expect("it fits");
-        run(&handle, fake, plan, Box::new(|_| ())).await
+        run(&handle, fake, plan, Stop::default(), Box::new(|_| ())).await
     });
     let asked = asked.take();
     (ran, asked)
@@ -130,10 +131,13 @@ fn operations_stay_in_their_part_of_their_set() {
     let fake = Fake::new(&handle, 1);
     rt.block_on(async move {
         let plan = plan::plan(&job(vec![part]), &fake.sets()).expect("it fits");
-        run(&handle, fake.clone(), plan, Box::new(|_| ())).await;
+        run(&handle, fake.clone(), plan, Stop::default(), Box::new(|_| ())).await;
         for block in 0..BLOCKS {
             for number in [1, 2] {
-                let read = fake.read(set(number), block, 1).await.expect("it is there");
+                let read = fake
+                    .read(set(number), block, 1, IoClass::ClientRead)
+                    .await
+                    .expect("it is there");
                 let is_written = number == 2 && (500..540).contains(&block);
                 assert_eq!(!read[0].bytes().is_empty(), is_written, "block {block} of {number}");
             }
@@ -206,4 +210,32 @@ fn the_first_error_ends_the_job_and_is_told() {
     );
     assert!(ran.ended <= us(110), "{}", ran.ended);
     assert_eq!(ran.streams[0].direction(Direction::Read).map(|part| part.operations), Some(9));
+}
+
+#[test]
+fn a_job_that_is_asked_to_stop_ends_what_is_under_way_and_reports_it() {
+    let rate = StreamSpec { rate: Some(1.0), ..stream(Rw::RandRead, 100) };
+    let job = job(vec![stream(Rw::RandRead, 100_000), rate]);
+    let rt = Runtime::new(1);
+    let handle = rt.handle();
+    let fake = Fake::new(&handle, 1);
+    let stop = Stop::default();
+    let asks = {
+        let stop = stop.clone();
+        let told = std::cell::Cell::new(0);
+        move |_| {
+            told.set(told.get() + 1);
+            if told.get() == 2 {
+                stop.ask();
+            }
+        }
+    };
+    let ran = rt.block_on(async move {
+        let plan = plan::plan(&job, &fake.sets()).expect("it fits");
+        run(&handle, fake, plan, stop, Box::new(asks)).await
+    });
+    let part = ran.streams[0].direction(Direction::Read).expect("it did some");
+    assert!(ran.is_interrupted && (4_095..4_100).contains(&part.operations), "{}", part.operations);
+    assert!(ran.ended - ran.started < us(50_000), "no waiting for what does not begin any more");
+    assert!(!done(self::job(vec![stream(Rw::RandRead, 100)]), 1).is_interrupted);
 }

@@ -21,8 +21,13 @@ pub fn render(result: &DeviceResult) -> String {
 }
 
 fn headline(result: &DeviceResult) -> String {
+    let interrupted = if result.interrupted {
+        "INTERRUPTED: the numbers are of what was done until then\n"
+    } else {
+        ""
+    };
     let mut text = format!(
-        "{} on {}, seed {}: {} s of virtual time",
+        "{interrupted}{} on {}, seed {}: {} s of virtual time",
         result.job,
         result.profile,
         result.seed,

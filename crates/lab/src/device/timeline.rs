@@ -54,7 +54,7 @@ type Bucket = Vec<Option<Latencies>>;
 
 struct Latencies {
     histogram: Histogram<u32>,
-    sum: u64,
+    sum: u128,
     max: u64,
 }
 
@@ -121,7 +121,7 @@ impl Latencies {
 
     fn record(&mut self, nanos: u64) {
         self.histogram.record(nanos).expect("it grows");
-        self.sum += nanos;
+        self.sum += u128::from(nanos);
         self.max = self.max.max(nanos);
     }
 

@@ -261,6 +261,19 @@ impl Chart {
     }
 }
 
+/// Text as XML has it, which knows no control characters, not even as references.
 fn escaped(text: &str) -> String {
+    let text = crate::units::printable(text);
+    let text = text.replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}");
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    #[test]
+    fn names_are_well_formed_xml_whatever_is_in_them() {
+        assert_eq!(escaped("a<b>&\u{1b}[2J\u{ffff}"), "a&lt;b&gt;&amp;\\u{1b}[2J\u{fffd}");
+    }
 }

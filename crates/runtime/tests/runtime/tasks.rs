@@ -5,7 +5,7 @@ use std::future::{pending, poll_fn};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-use runtime::{Handle, Nanos, Notify, Runtime, Semaphore};
+use runtime::{Handle, JoinHandle, Nanos, Notify, Runtime, Semaphore};
 
 /// Runs a function when it is dropped.
 struct Guard<F: FnMut()>(F);
@@ -166,4 +166,48 @@ fn a_task_that_yields_lets_every_other_ready_task_go_first() {
     rt.handle().spawn("b", polite("b", rt.handle()));
     rt.block_on(async {});
     assert_eq!(*ran.borrow(), ["a", "b", "a", "b"]);
+}
+
+#[test]
+fn an_aborted_task_lets_go_of_what_it_holds_and_never_runs_again() {
+    let rt = Runtime::new(1);
+    let (dropped, ran) = (Rc::new(Cell::new(false)), Rc::new(Cell::new(0)));
+    let (guard_dropped, ran_in, handle) = (Rc::clone(&dropped), Rc::clone(&ran), rt.handle());
+    let task = rt.handle().spawn("ticker", async move {
+        let _guard = Guard(move || guard_dropped.set(true));
+        loop {
+            ran_in.set(ran_in.get() + 1);
+            handle.sleep(Nanos(10)).await;
+        }
+    });
+    rt.run_until(Nanos(25));
+    assert_eq!((ran.get(), dropped.get()), (3, false));
+    task.abort();
+    assert!(dropped.get());
+    // Its number is used again, by a task that the old one's wakers do not disturb.
+    assert_eq!(rt.block_on(async { 42 }), 42);
+    rt.run_until(Nanos(100));
+    assert_eq!((ran.get(), rt.handle().now()), (3, Nanos(20)), "nothing is left to happen");
+}
+
+#[test]
+fn a_task_that_aborts_itself_ends_at_its_next_await_and_an_ended_one_stays_so() {
+    let rt = Runtime::new(1);
+    let mine: Rc<RefCell<Option<JoinHandle<()>>>> = Rc::default();
+    let (in_task, reached) = (Rc::clone(&mine), Rc::new(Cell::new(0)));
+    let reached_in = Rc::clone(&reached);
+    let task = rt.handle().spawn("short lived", async move {
+        in_task.borrow_mut().take().expect("put there before the task ran").abort();
+        reached_in.set(1);
+        pending::<()>().await;
+        reached_in.set(2);
+    });
+    *mine.borrow_mut() = Some(task);
+    assert!(!rt.run_until_true(|| false));
+    assert_eq!((reached.get(), Rc::strong_count(&reached)), (1, 1), "the future is gone");
+    let ended = rt.handle().spawn("ended", async {});
+    rt.block_on(async {});
+    assert!(!rt.run_until_true(|| false) && ended.is_finished());
+    ended.abort();
+    assert_eq!(rt.block_on(async { 43 }), 43);
 }

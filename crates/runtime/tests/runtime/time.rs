@@ -1,9 +1,12 @@
 //! The clock: it moves from timer to timer, to the nanosecond, and only when nothing can run.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::Poll;
 
-use runtime::{Event, Handle, Nanos, Runtime, TaskOrder, join_all};
+use runtime::{Event, Handle, Nanos, Runtime, Sleep, TaskOrder, join_all};
 
 #[test]
 fn sleeps_end_in_order_of_deadline_at_the_nanosecond() {
@@ -135,4 +138,74 @@ fn microseconds_of_a_profile_round_to_nanoseconds() {
     assert_eq!(Nanos::from_micros_f64(-1.0), Nanos::ZERO);
     assert_eq!(Nanos::from_micros_f64(f64::NAN), Nanos::ZERO);
     assert_eq!(Nanos::from_micros_f64(f64::INFINITY), Nanos::MAX);
+}
+
+/// How many instants it takes until nothing is left to happen, and the last of them.
+fn instants(rt: &Runtime) -> (u32, Nanos) {
+    let count = Cell::new(0);
+    rt.run_until_true(|| {
+        count.set(count.get() + 1);
+        false
+    });
+    (count.get() - 1, rt.handle().now())
+}
+
+#[test]
+fn a_sleep_that_is_dropped_takes_its_timer_back() {
+    let rt = Runtime::new(1);
+    let handle = rt.handle();
+    rt.handle().spawn("impatient", async move {
+        let mut late: Vec<_> = (0..1000).map(|n| Box::pin(handle.sleep(Nanos(50 + n)))).collect();
+        late.push(Box::pin(handle.sleep(Nanos(20))));
+        poll_fn(|cx| {
+            let is_over = |sleep: &mut Pin<Box<Sleep>>| sleep.as_mut().poll(cx).is_ready();
+            if late.iter_mut().any(is_over) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        drop(late);
+        handle.sleep(Nanos(5)).await;
+    });
+    assert_eq!(instants(&rt), (2, Nanos(25)), "at 20 and at 25, and never again");
+}
+
+#[test]
+fn timers_that_stay_fire_in_order_among_cancelled_ones() {
+    let rt = Runtime::new(1);
+    let handle = rt.handle();
+    let fired = rt.block_on(async move {
+        let mut rng = handle.rng("which");
+        let mut sleeps: Vec<_> = (0..2000).map(|_| rng.below(5000) + 1).collect();
+        let mut fired = Vec::new();
+        let mut running = Vec::new();
+        while let Some(span) = sleeps.pop() {
+            let mut sleep = Box::pin(handle.sleep_until(Nanos(span)));
+            let polled = poll_fn(|cx| Poll::Ready(sleep.as_mut().poll(cx))).await;
+            assert!(polled.is_pending());
+            running.push((span, sleep));
+            if rng.chance(0.7) {
+                let at = rng.below(running.len() as u64) as usize;
+                drop(running.swap_remove(at));
+            }
+        }
+        let mut expected: Vec<u64> = running.iter().map(|(span, _)| *span).collect();
+        expected.sort_unstable();
+        while !running.is_empty() {
+            poll_fn(|cx| {
+                let before = running.len();
+                running.retain_mut(|(span, sleep)| {
+                    let is_over = sleep.as_mut().poll(cx).is_ready();
+                    if is_over {
+                        assert_eq!(handle.now(), Nanos(*span));
+                        fired.push(*span);
+                    }
+                    !is_over
+                });
+                if running.len() < before { Poll::Ready(()) } else { Poll::Pending }
+            })
+            .await;
+        }
+        assert_eq!(fired, expected);
+        fired.len()
+    });
+    assert!((500..700).contains(&fired), "{fired} of 2000 stayed");
 }

@@ -5,6 +5,8 @@ mod pace;
 mod phase;
 mod scan;
 mod session;
+mod stop;
 
-pub use pace::{Arrivals, ClientOptions, Pace};
+pub use pace::{Arrivals, ClientOptions, MAX_OUTSTANDING, Pace, RATES};
 pub use session::{Session, StartError};
+pub use stop::Stop;

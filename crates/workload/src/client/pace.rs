@@ -1,6 +1,13 @@
 //! When clients start their operations.
 
+use std::ops::RangeInclusive;
+
 use runtime::{Nanos, Rng};
+
+/// Rates of an open loop that there may be, in operations per second.
+pub const RATES: RangeInclusive<f64> = 1e-6..=1e12;
+/// Most operations outstanding that workloads and users may ask for: as many as an NVMe queue has.
+pub const MAX_OUTSTANDING: u64 = 65_536;
 
 /// How a phase is driven.
 #[derive(Clone, PartialEq, Debug)]

@@ -15,7 +15,7 @@ use engine::Value;
 use runtime::{Handle, Nanos, Rng};
 
 use super::pace::Schedule;
-use super::{ClientOptions, Pace};
+use super::{ClientOptions, Pace, Stop};
 use crate::generator::InsertCounter;
 use crate::operation::{Action, Operation, OperationStream};
 use crate::oracle::{GetTicket, Oracle, ScanSurprise, WriteTicket};
@@ -37,6 +37,7 @@ pub(super) struct Plan {
     pub(super) keys: KeyFormat,
     pub(super) scans: Scans,
     pub(super) stream: OperationStream,
+    pub(super) stop: Stop,
 }
 
 /// What the clients of one phase share.
@@ -52,6 +53,7 @@ pub(super) struct Phase {
     recorder: RefCell<Recorder>,
     progress: RefCell<Box<dyn FnMut(u64, u64)>>,
     has_failed: Cell<bool>,
+    stop: Stop,
 }
 
 /// An operation has failed; it is noted, and the phase ends.
@@ -66,7 +68,7 @@ impl Phase {
         rng: Rng,
         progress: Box<dyn FnMut(u64, u64)>,
     ) -> Self {
-        let Plan { seed, keys, scans, stream } = plan;
+        let Plan { seed, keys, scans, stream, stop } = plan;
         let (now, planned) = (handle.now(), stream.remaining());
         let schedule = match options.pace {
             Pace::Closed { .. } => None,
@@ -86,6 +88,7 @@ impl Phase {
             recorder: RefCell::new(recorder),
             progress: RefCell::new(progress),
             has_failed: Cell::new(false),
+            stop,
         }
     }
 
@@ -121,7 +124,7 @@ impl Phase {
     }
 
     fn next_operation(&self) -> Option<Operation> {
-        if self.has_failed.get() {
+        if self.has_failed.get() || self.stop.is_asked() {
             return None;
         }
         self.stream.borrow_mut().next(&mut self.ledger.borrow_mut().inserts)

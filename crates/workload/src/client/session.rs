@@ -7,7 +7,7 @@ use std::rc::Rc;
 use runtime::{Handle, Nanos, Rng};
 
 use super::phase::{Ledger, Phase, Plan};
-use super::{ClientOptions, Pace};
+use super::{ClientOptions, Pace, RATES, Stop};
 use crate::generator::InsertCounter;
 use crate::operation::OperationStream;
 use crate::oracle::Oracle;
@@ -25,6 +25,7 @@ pub struct Session<T: KvTarget> {
     ledger: Rc<RefCell<Ledger>>,
     /// Runs so far: each draws from a stream of its own.
     runs: u64,
+    stop: Stop,
 }
 
 /// Why a phase was not started.
@@ -102,7 +103,13 @@ impl<T: KvTarget> Session<T> {
             inserts: InsertCounter::new(workload.record_count),
         };
         let ledger = Rc::new(RefCell::new(ledger));
-        Ok(Self { handle, target, workload, seed, ledger, runs: 0 })
+        Ok(Self { handle, target, workload, seed, ledger, runs: 0, stop: Stop::default() })
+    }
+
+    /// Phases end early once `stop` is asked for: operations under way end, no other begins, and the
+    /// report has fewer than planned.
+    pub fn stop_on(&mut self, stop: Stop) {
+        self.stop = stop;
     }
 
     /// The workload's settings.
@@ -213,7 +220,8 @@ impl<T: KvTarget> Session<T> {
         let rng = Rng::derive(self.seed, arrivals);
         let ledger = Rc::clone(&self.ledger);
         let CoreWorkload { keys, scans, .. } = &self.workload;
-        let plan = Plan { seed: self.seed, keys: keys.clone(), scans: *scans, stream };
+        let (keys, stop) = (keys.clone(), self.stop.clone());
+        let plan = Plan { seed: self.seed, keys, scans: *scans, stream, stop };
         let phase = Phase::new(self.handle.clone(), ledger, plan, options, rng, progress);
         Ok(phase.drive(&self.target, options.pace.outstanding()).await)
     }
@@ -228,7 +236,7 @@ fn check(options: &ClientOptions) -> Result<(), StartError> {
         return refuse("a timeline needs a window above 0 ns, and at least 1 of them".to_owned());
     }
     match options.pace {
-        Pace::Open { rate, .. } if !(1e-6..=1e12).contains(&rate) => {
+        Pace::Open { rate, .. } if !RATES.contains(&rate) => {
             refuse(format!("{rate} operations per second: allowed is 0.000001 to 1e12"))
         }
         _ => Ok(()),

@@ -48,9 +48,15 @@ impl Zipfian {
     /// YCSB keeps the first item count inside `eta`; here `eta` follows the growth, as in Gray's
     /// paper.
     fn grow_to(&mut self, items: u64) {
-        if items <= self.items {
-            return;
+        if items > self.items {
+            self.grow(items);
         }
+    }
+
+    /// Not inlined: a compiler that sees these powers computes them ahead of the loop around a draw,
+    /// for every draw of every distribution, wanted or not.
+    #[inline(never)]
+    fn grow(&mut self, items: u64) {
         self.zeta = if items - self.items <= GROWN_TERMS {
             self.zeta + (self.items + 1..=items).map(term).sum::<f64>()
         } else {

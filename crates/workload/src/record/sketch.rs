@@ -2,14 +2,14 @@
 //! is not zero once it is closed, and two closed ones can be joined without loss.
 //!
 //! Buckets are linear within each power of two, 64 of them: a percentile is off by 0.8 % at most.
-//! Count, mean and maximum are exact. Cost: 9 KiB while open, 8 bytes per bucket in use afterwards.
+//! Count, mean and maximum are exact. Cost: 15 KiB while open, 8 bytes per bucket in use afterwards.
 
 /// Buckets per power of two, as a power of two.
 const SUB_BITS: u32 = 6;
 const SUBS: usize = 1 << SUB_BITS;
 
-/// Values of this many bits have buckets, up to about 1100 s; longer ones share the last bucket.
-const VALUE_BITS: u32 = 40;
+/// Values of this many bits have buckets, up to 146 years; longer ones share the last bucket.
+const VALUE_BITS: u32 = 62;
 const BUCKETS: usize = (VALUE_BITS - SUB_BITS + 1) as usize * SUBS;
 
 #[derive(Clone, Copy, Default)]
@@ -143,8 +143,8 @@ mod tests {
     #[test]
     fn buckets_rise_with_values_and_their_middles_are_near() {
         let mut last = 0;
-        let powers =
-            (0..40).flat_map(|bits| [0, 1, 2, 3, 5].map(|n| (1_u64 << bits) + (n << bits) / 6));
+        let powers = (0..62)
+            .flat_map(|bits| [0, 1, 2, 3, 5].map(|n| (1_u64 << bits) + (1_u64 << bits) / 6 * n));
         let mut values: Vec<u64> = powers.chain(0..5000).collect();
         values.sort_unstable();
         for value in values {

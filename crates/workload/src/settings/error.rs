@@ -32,6 +32,9 @@ impl fmt::Display for SettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { origin, property, value, allowed } = self;
         match origin {
+            Some(Origin::Flag(flag)) => {
+                write!(f, "{flag} {value} is not allowed; allowed: {allowed}")
+            }
             Some(origin) => {
                 write!(f, "{origin}: {property}={value} is not allowed; allowed: {allowed}")
             }

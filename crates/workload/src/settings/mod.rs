@@ -3,17 +3,20 @@
 //! Property names, defaults and meanings are YCSB's (`CoreWorkload`, `Client`); `deleteproportion`,
 //! `seeknexts`, `scanbatch`, `scanbound` and everything that starts with `levelhead.` is ours. Records are one value here: `fieldcount`
 //! fields of `fieldlength` bytes make its length, reads read all of it and updates write all of it
-//! anew, whatever `readallfields` and `writeallfields` say.
+//! anew, whatever `readallfields` and `writeallfields` say. What is known and cannot be honoured gets
+//! a warning, as what is not known does.
 //!
 //! Invariant: a [`CoreWorkload`] can be run as it stands, if it has scans on any target that has
 //! iterators; every wrong value was refused with its file and line.
 
 mod error;
+mod ignored;
 mod known;
 mod reader;
 
 pub use error::SettingsError;
 
+use crate::client::{MAX_OUTSTANDING, RATES};
 use crate::value::KEY_LIMIT;
 use crate::{
     FieldLengths, InsertOrder, KeyDigits, KeyFormat, Mix, Properties, ValueForm, ValueRecipe,
@@ -43,9 +46,11 @@ pub struct CoreWorkload {
     pub values: ValueRecipe,
     /// How scans go.
     pub scans: Scans,
-    /// `threadcount`, if set: how many operations YCSB would have outstanding.
+    /// `threadcount`, if set: how many operations YCSB has outstanding. For whoever starts the
+    /// clients ([`crate::ClientOptions`]).
     pub thread_count: Option<u64>,
-    /// `target`, if set and not 0: operations per second that YCSB would aim at.
+    /// `target`, if set and not 0: operations per second that YCSB aims at. For whoever starts the
+    /// clients.
     pub target_rate: Option<f64>,
     /// What was not understood and has no effect, for the user to see.
     pub warnings: Vec<String>,
@@ -120,6 +125,8 @@ pub enum LengthDistribution {
     Zipfian,
 }
 
+/// Most records and operations of a workload together: what its key numbers have room for.
+pub const MAX_RECORDS: u64 = KEY_LIMIT;
 /// Longest value in bytes.
 const MAX_VALUE_BYTES: u64 = 1 << 30;
 /// Longest key in bytes.
@@ -143,7 +150,7 @@ impl CoreWorkload {
         let record_count = reader
             .optional("recordcount", 1..=KEY_LIMIT)?
             .ok_or_else(|| SettingsError::missing("recordcount"))?;
-        let operation_count = reader.number("operationcount", 0, 0..=KEY_LIMIT - record_count)?;
+        let operation_count = operation_count(&reader, record_count)?;
         let insert_start = reader.number("insertstart", 0, 0..=record_count - 1)?;
         let to_load = record_count - insert_start;
         let insert_count = reader.number("insertcount", to_load, 1..=to_load)?;
@@ -159,17 +166,50 @@ impl CoreWorkload {
             keys: key_format(&reader, record_count.saturating_add(inserts))?,
             values: value_recipe(&reader)?,
             scans: scans(&reader)?,
-            thread_count: reader.optional("threadcount", 1..=u64::MAX)?,
-            target_rate: reader.optional("target", 0.0..=1e12)?.filter(|rate| *rate > 0.0),
+            thread_count: reader.optional("threadcount", 1..=MAX_OUTSTANDING)?,
+            target_rate: target_rate(&reader)?,
             warnings,
         })
     }
 }
 
+/// Inserts have numbers after those of the records, so that both together have to be few enough.
+fn operation_count(reader: &Reader<'_>, record_count: u64) -> Result<u64, SettingsError> {
+    let operations = reader.number("operationcount", 0, 0..=KEY_LIMIT)?;
+    if operations <= KEY_LIMIT - record_count {
+        return Ok(operations);
+    }
+    let allowed = format!("records ({record_count}) and operations up to {KEY_LIMIT} in all");
+    Err(reader.refuse("operationcount", &operations.to_string(), allowed))
+}
+
+fn target_rate(reader: &Reader<'_>) -> Result<Option<f64>, SettingsError> {
+    let rate = reader.optional("target", 0.0..=*RATES.end())?.filter(|rate| *rate > 0.0);
+    match rate {
+        Some(rate) if !RATES.contains(&rate) => {
+            let allowed = "0 for none, or 0.000001 to 1e12 operations per second";
+            Err(reader.refuse("target", reader.text("target").unwrap_or_default(), allowed))
+        }
+        rate => Ok(rate),
+    }
+}
+
+/// Properties that make the length of values out of fields.
+const FIELDS: [&str; 4] =
+    ["fieldcount", "fieldlength", "fieldlengthdistribution", "minfieldlength"];
+
+/// Whether values are made of fields: unless `levelhead.valuebytes` is set; if a file sets that and
+/// the command line sets fields, the command line wins.
+fn has_fields(reader: &Reader<'_>) -> bool {
+    let bytes = "levelhead.valuebytes";
+    let fields_are_typed = FIELDS.iter().any(|field| reader.is_typed(field));
+    !reader.is_set(bytes) || (fields_are_typed && !reader.is_typed(bytes))
+}
+
 fn warn_of_ignored_settings(reader: &Reader<'_>, warnings: &mut Vec<String>) {
-    if reader.is_set("levelhead.valuebytes") {
-        let fields = ["fieldcount", "fieldlength", "fieldlengthdistribution", "minfieldlength"];
-        for field in fields.into_iter().filter(|field| reader.is_set(field)) {
+    warnings.extend(ignored::warnings(reader));
+    if !has_fields(reader) {
+        for field in FIELDS.into_iter().filter(|field| reader.is_set(field)) {
             let origin = reader.origin(field);
             let why = "levelhead.valuebytes sets the value length";
             warnings.push(format!("{origin}: {field} has no effect: {why}"));
@@ -269,7 +309,8 @@ fn value_recipe(reader: &Reader<'_>) -> Result<ValueRecipe, SettingsError> {
     ];
     let default = FieldLengths::Constant(max);
     let lengths = reader.choice("fieldlengthdistribution", default, &allowed)?;
-    Ok(match reader.optional("levelhead.valuebytes", 0..=MAX_VALUE_BYTES)? {
+    let bytes = reader.optional("levelhead.valuebytes", 0..=MAX_VALUE_BYTES)?;
+    Ok(match bytes.filter(|_| !has_fields(reader)) {
         Some(bytes) => ValueRecipe::new(1, FieldLengths::Constant(bytes as u32), form),
         None => ValueRecipe::new(fields, lengths, form),
     })

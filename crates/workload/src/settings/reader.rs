@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use super::SettingsError;
-use crate::Properties;
+use crate::{Origin, Properties};
 
 pub(super) struct Reader<'a> {
     properties: &'a Properties,
@@ -18,6 +18,12 @@ impl<'a> Reader<'a> {
 
     pub(super) fn is_set(&self, name: &str) -> bool {
         self.properties.get(name).is_some()
+    }
+
+    /// Whether `name` is set, and not by a file but by whoever typed the command.
+    pub(super) fn is_typed(&self, name: &str) -> bool {
+        let property = self.properties.get(name);
+        property.is_some_and(|property| !matches!(property.origin, Origin::File { .. }))
     }
 
     /// The value as text, without the trailing blanks that Java keeps and nobody means.

@@ -116,6 +116,13 @@ fn wrong_values_are_told_with_their_place_and_what_is_allowed() {
         ("recordcount=5\nlevelhead.valuesize=4", "levelhead properties are levelhead.keybytes,"),
         ("recordcount=5\nlevelhead.values=real", "synthetic, bytes"),
         ("recordcount=5\nthreadcount=0", "w:2: threadcount=0"),
+        ("recordcount=5\nthreadcount=65537", "allowed: a whole number from 1 to 65536"),
+        ("recordcount=5\ntarget=1e-300", "w:2: target=1e-300 is not allowed; allowed: 0 for none"),
+        ("recordcount=5\ntarget=1e300", "allowed: a number from 0 to 1000000000000"),
+        (
+            "recordcount=68719476736\noperationcount=100",
+            "w:2: operationcount=100 is not allowed; allowed: records (68719476736) and operations",
+        ),
     ];
     for (text, expected) in table {
         let error = error(text);
@@ -179,6 +186,49 @@ fn what_has_no_effect_is_a_warning() {
          workload is built in",
     ];
     assert_eq!(workload.warnings, expected);
+}
+
+#[test]
+fn fields_of_the_command_line_win_over_the_value_length_of_a_file() {
+    let file = "recordcount=5\nlevelhead.valuebytes=1024\n";
+    let with = |settings: &[(&str, &str)]| {
+        let mut properties = Properties::parse("w", file).unwrap();
+        for (name, value) in settings {
+            properties.set(name, value);
+        }
+        CoreWorkload::from_properties(&properties).unwrap()
+    };
+    let longest = |settings: &[(&str, &str)]| {
+        let workload = with(settings);
+        assert!(workload.warnings.is_empty(), "{:?}", workload.warnings);
+        workload.values.longest_bytes()
+    };
+    assert_eq!(longest(&[]), 1024);
+    assert_eq!(longest(&[("fieldlength", "50")]), 500);
+    assert_eq!(longest(&[("fieldcount", "3"), ("fieldlength", "50")]), 150);
+    let both = with(&[("fieldlength", "50"), ("levelhead.valuebytes", "7")]);
+    assert_eq!(both.values.longest_bytes(), 7);
+    let told = "override: fieldlength has no effect: levelhead.valuebytes sets the value length";
+    assert_eq!(both.warnings, [told]);
+}
+
+#[test]
+fn what_changes_the_experiment_and_cannot_be_honoured_is_told() {
+    let workload = from("recordcount=5\nmaxexecutiontime=60\ndataintegrity=true").unwrap();
+    let told = workload.warnings.join("; ");
+    assert!(told.contains("w:2: maxexecutiontime=60 has no effect: a run ends with"), "{told}");
+    assert!(told.contains("w:3: dataintegrity=true has no effect: every value"), "{told}");
+}
+
+#[test]
+fn a_flag_of_the_command_line_is_called_by_its_name() {
+    let mut properties = Properties::parse("w", "recordcount=5").unwrap();
+    properties.set_by_flag("--records", "recordcount", "0");
+    let error = CoreWorkload::from_properties(&properties).unwrap_err().to_string();
+    assert!(
+        error.starts_with("--records 0 is not allowed; allowed: a whole number from 1"),
+        "{error}"
+    );
 }
 
 #[test]

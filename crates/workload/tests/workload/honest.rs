@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use runtime::{Nanos, Runtime};
-use workload::{Arrivals, ClientOptions, OpKind, Pace, Session, StartError};
+use workload::{Arrivals, ClientOptions, OpKind, Pace, Session, StartError, Stop};
 
 use crate::store::{Lie, Store, Trial, trial, workload};
 
@@ -209,4 +209,28 @@ fn a_run_that_may_run_out_of_keys_is_refused() {
         let error = session.run(&options, |_, _| {}).await.err().unwrap();
         assert!(matches!(error, StartError::KeysUsedUp { capacity: 10_000, .. }), "{error}");
     });
+}
+
+#[test]
+fn a_run_that_is_asked_to_stop_ends_what_is_under_way_and_reports_it() {
+    for options in paces() {
+        let rt = runtime::Runtime::new(5);
+        let handle = rt.handle();
+        let store = Store::new(handle.clone(), Lie::None, Nanos::from_micros(10));
+        let mut session = Session::new(handle, store, workload("a", &SIZES), 5).unwrap();
+        let stop = Stop::default();
+        session.stop_on(stop.clone());
+        let run = rt.block_on(async move {
+            session.load(&options, |_, _| {}).await.unwrap();
+            let asks = move |done, _| {
+                if done >= 4096 {
+                    stop.ask();
+                }
+            };
+            session.run(&options, asks).await.unwrap()
+        });
+        assert!((4096..4096 + 65).contains(&run.operations), "{}", run.operations);
+        assert!(run.is_cut_short() && run.error_count == 0 && run.mismatch_count == 0);
+        assert_eq!(run.count(OpKind::Get) + run.count(OpKind::Put), run.operations);
+    }
 }

@@ -1,0 +1,66 @@
+//! Values of arguments: read as people write them, refused with what is allowed.
+
+use std::ops::RangeInclusive;
+
+use lab::parse_count_in;
+use workload::{MAX_OUTSTANDING, MAX_RECORDS, RATES};
+
+pub(crate) fn records(text: &str) -> Result<u64, String> {
+    parse_count_in(text, 1..=MAX_RECORDS)
+}
+
+pub(crate) fn operations(text: &str) -> Result<u64, String> {
+    parse_count_in(text, 0..=MAX_RECORDS)
+}
+
+pub(crate) fn queue_depth(text: &str) -> Result<u64, String> {
+    parse_count_in(text, 1..=MAX_OUTSTANDING)
+}
+
+pub(crate) fn seed(text: &str) -> Result<u64, String> {
+    text.trim().parse().map_err(|_| format!("allowed is a whole number from 0 to {}", u64::MAX))
+}
+
+pub(crate) fn threads(text: &str) -> Result<u64, String> {
+    parse_count_in(text, 1..=1024)
+}
+
+/// Operations per second: `50000`, `50k`, `0.5`.
+pub(crate) fn rate(text: &str) -> Result<f64, String> {
+    let rate = match text.trim().parse::<f64>() {
+        Ok(rate) => Some(rate),
+        Err(_) => parse_count_in(text, 1..=1_000_000_000_000).ok().map(|rate| rate as f64),
+    };
+    rate.filter(|rate| RATES.contains(rate))
+        .ok_or_else(|| "allowed are operations per second from 0.000001 to 1e12".to_owned())
+}
+
+/// A reader of sizes in `range`.
+pub(crate) fn bytes(
+    range: RangeInclusive<u64>,
+) -> impl Fn(&str) -> Result<u64, String> + Clone + Send + Sync {
+    move |text| lab::parse_bytes_in(text, range.clone())
+}
+
+/// `NAME=VALUE`.
+pub(crate) fn assignment(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(format!("`{text}` is not of the form NAME=VALUE")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_read_in_either_form() {
+        for (text, rate) in [("50000", 5e4), ("50k", 5e4), ("0.5", 0.5), ("1e12", 1e12)] {
+            assert_eq!(super::rate(text), Ok(rate), "{text}");
+        }
+        for text in ["0", "-1", "NaN", "inf", "1e300", "1e-300", "fast", "0k"] {
+            assert!(rate(text).is_err_and(|words| words.contains("0.000001 to 1e12")), "{text}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The program as one runs it from a script: stderr is no terminal.
+
+mod bad_inputs;
+mod run;
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use run::start;
+
+fn levelhead(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_levelhead"));
+    command.args(arguments).output().expect("the program was built")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("it writes text")
+}
+
+#[test]
+fn a_bench_says_when_its_phases_begin_and_end() {
+    let output = levelhead(&["bench", "--records", "2000", "--operations", "1000", "--json"]);
+    let said = stderr(&output);
+    assert!(output.status.success(), "{said}");
+    assert_eq!(output.stdout.first(), Some(&b'{'), "stdout has the result and nothing else");
+    let lines: Vec<&str> = said.lines().collect();
+    let [load, loaded, run, ran] = lines[..] else { panic!("four lines, not {said}") };
+    assert_eq!((load, run), ("load: 2 000 operations ...", "run: 1 000 operations ..."));
+    assert!(loaded.starts_with(&format!("{load} done after ")), "{loaded}");
+    assert!(ran.starts_with(&format!("{run} done after ")), "{ran}");
+}
+
+#[test]
+fn a_bench_without_operations_is_refused_before_the_load() {
+    let said = stderr(&levelhead(&["bench", "--records", "2000", "--operations", "0"]));
+    assert!(said.starts_with("levelhead: nothing to run"), "{said}");
+}
+
+#[test]
+fn a_job_on_a_block_drive_prints_a_table_or_json() {
+    let table = levelhead(&["device", "--job", "randread-qd1"]);
+    let lines = stderr(&table);
+    assert!(table.status.success(), "{lines}");
+    assert!(lines.starts_with("randread-qd1 on vigil-15gb ...\n"), "{lines}");
+    assert_eq!(lines.lines().count(), 2, "{lines}");
+    let table = String::from_utf8(table.stdout).expect("it writes text");
+    assert!(table.contains("| reads  |   1 | randread 4 KiB |"), "{table}");
+    assert!(table.contains("verified: all "), "{table}");
+    let json = levelhead(&["device", "--job", "randread-qd1", "--json", "-"]);
+    assert_eq!(json.stdout.first(), Some(&b'{'), "stdout has the result and nothing else");
+}
+
+#[test]
+fn a_directory_that_cannot_be_made_is_refused_before_the_work() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+    let inside = file.join("report");
+    let out = inside.to_str().expect("the path is text");
+    let commands = [
+        &["bench", "--out", out][..],
+        &["device", "--out", out],
+        &["device", "--json", out],
+        &["reproduce", "pink", "--out", out],
+    ];
+    for command in commands {
+        let output = levelhead(command);
+        let said = stderr(&output);
+        assert!(!output.status.success() && said.starts_with("levelhead: cannot "), "{said}");
+    }
+}
+
+const SMALL: [&str; 5] = ["bench", "--records", "2000", "--operations", "2000"];
+
+fn full() -> Stdio {
+    File::options().write(true).open("/dev/full").expect("Linux has it").into()
+}
+
+#[test]
+fn a_reader_who_has_gone_is_no_error() {
+    let commands = [&SMALL[..], &["device", "--job", "randread-qd1", "--json", "-"], &["list"]];
+    for command in commands {
+        let mut running = start(command, Some(Stdio::piped()));
+        drop(running.child.stdout.take());
+        let ended = running.end();
+        assert_eq!(ended.code, Some(0), "{command:?}: {}", ended.stderr);
+        assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error_in_a_line() {
+    let plan = ["plan"];
+    for command in [&SMALL[..], &plan, &["list"]] {
+        let ended = start(command, Some(full())).end();
+        assert_eq!(ended.code, Some(1), "{command:?}: {}", ended.stderr);
+        let last = ended.stderr.lines().last().unwrap_or_default();
+        assert!(last.starts_with("levelhead: cannot write the result to"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_directory_that_takes_nothing_does_not_cost_the_result() {
+    let out = scratch("full-disk");
+    fs::create_dir_all(&out).expect("the target directory takes files");
+    let file = out.join("result.json");
+    let _ = fs::remove_file(&file);
+    std::os::unix::fs::symlink("/dev/full", &file).expect("Linux has it");
+    let out = out.to_str().expect("the path is text");
+    let device = ["device", "--job", "randread-qd1", "--out", out];
+    for command in [&[&SMALL[..], &["--out", out]].concat()[..], &device] {
+        let ended = start(command, None).end();
+        assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+        assert!(ended.stdout.contains("verified: all "), "{}", ended.stdout);
+        assert!(ended.stderr.contains("cannot write ") && ended.stderr.contains("result.json"));
+    }
+}
+
+/// A place in the target directory at which nothing is.
+fn scratch(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&path);
+    path
+}
+
+/// Sends what Ctrl-C sends.
+fn interrupt(process: u32) {
+    let sent = Command::new("kill").args(["-INT", &process.to_string()]).status();
+    assert!(sent.expect("every Unix has it").success());
+}
+
+#[test]
+fn an_interrupted_load_says_how_far_it_was_and_leaves_nothing() {
+    let out = scratch("interrupted-load");
+    let path = out.to_str().expect("the path is text");
+    let running = start(&["bench", "--records", "4M", "--out", path], None);
+    running.wait_for("load: 4 000 000 operations ...");
+    interrupt(running.child.id());
+    let ended = running.end();
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(130), ""), "{}", ended.stderr);
+    assert!(ended.stderr.contains("of 4 000 000 pairs of the load: there is nothing to show"));
+    assert!(!out.exists(), "an empty directory is left");
+}
+
+#[test]
+fn an_interrupted_run_shows_what_there_is() {
+    let bench = ["bench", "--records", "2000", "--operations", "1G", "--workload", "c"];
+    let running = start(&bench, None);
+    running.wait_for("run: 1 000 000 000 operations ...");
+    interrupt(running.child.id());
+    let ended = running.end();
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    assert!(ended.stdout.starts_with("INTERRUPTED: the numbers are of the "), "{}", ended.stdout);
+    assert!(ended.stdout.contains(", of 1 000 000 000 planned\n"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("verified: all "), "{}", ended.stdout);
+    assert!(ended.stderr.contains("interrupted") && ended.stderr.contains("cut short after"));
+}
+
+#[test]
+fn an_interrupted_job_shows_what_there_is() {
+    let job = scratch("long-job.toml");
+    let _ = fs::remove_file(&job);
+    let text = "name = \"long\"\n[[stream]]\nrw = \"randread\"\nduration_s = 100000.0\n";
+    fs::write(&job, text).expect("the target directory takes files");
+    let running = start(&["device", "--job", job.to_str().expect("the path is text")], None);
+    running.wait_for("long on vigil-15gb ...");
+    interrupt(running.child.id());
+    let ended = running.end();
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    assert!(ended.stdout.starts_with("INTERRUPTED: "), "{}", ended.stdout);
+}
+
+#[test]
+fn threads_and_target_of_ycsb_are_honoured_and_labels_are_true() {
+    let shown = |arguments: &[&str]| {
+        let output = levelhead(&[&SMALL[..], arguments].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        String::from_utf8(output.stdout).expect("it writes text")
+    };
+    let closed = shown(&["-p", "threadcount=1"]);
+    assert!(closed.contains("closed loop, 1 outstanding"), "{closed}");
+    let open = shown(&["-p", "threadcount=1", "-p", "target=1000"]);
+    assert!(open.contains("open loop, 1000 operations/s, at most 1 outstanding"), "{open}");
+    let flag = shown(&["--queue-depth", "7", "--rate", "2k"]);
+    assert!(flag.contains("open loop, 2000 operations/s, at most 7 outstanding"), "{flag}");
+    let partial = shown(&["-p", "insertcount=1000"]);
+    assert!(partial.contains(": 1 000 pairs of 32 + 1024 bytes"), "{partial}");
+    let fields = shown(&["-p", "fieldcount=3", "-p", "fieldlength=300"]);
+    assert!(fields.contains(" pairs of 32 + 900 bytes"), "{fields}");
+    let zipfian = shown(&["-p", "fieldlength=100", "-p", "fieldlengthdistribution=zipfian"]);
+    assert!(zipfian.contains(" pairs of 32 + up to 1000 (mean "), "{zipfian}");
+}
+
+#[test]
+fn a_flag_wins_over_a_property_file() {
+    let file = scratch("flag-or-file.properties");
+    let _ = fs::remove_file(&file);
+    let text = "recordcount=500\noperationcount=50\nthreadcount=3\nlevelhead.valuebytes=700\n";
+    fs::write(&file, text).expect("the target directory takes files");
+    let file = file.to_str().expect("the path is text");
+    let shown = |arguments: &[&str]| {
+        let output = levelhead(&[&["bench", "--workload", file], arguments].concat());
+        String::from_utf8(output.stdout).expect("it writes text")
+    };
+    let own = shown(&[]);
+    assert!(own.contains(": 500 pairs of 32 + 700 bytes, closed loop, 3 outstanding"), "{own}");
+    let flags = shown(&["--records", "700", "--queue-depth", "4"]);
+    assert!(flags.contains(": 700 pairs of 32 + 700 bytes, closed loop, 4 outstanding"), "{flags}");
+}

@@ -1,0 +1,164 @@
+//! Searching sorted keys of one length by eight bytes of each.
+//!
+//! Keys that lie side by side share their first bytes, and the eight that follow tell nearly all of
+//! them apart. So a search compares numbers, and whole keys only where two of these are equal.
+//! Nothing is stored for it: the numbers are read from the keys where they lie.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+const HEAD_BYTES: usize = 8;
+
+/// Keys of one length at equal distances, in order.
+#[derive(Clone, Copy)]
+pub(crate) struct KeyHeads<'a> {
+    /// From the beginning of the first key to the end of the last one.
+    bytes: &'a [u8],
+    stride: usize,
+    key_bytes: usize,
+    /// Where in each key the bytes lie that are compared first; all keys are equal before them.
+    head_at: usize,
+}
+
+impl<'a> KeyHeads<'a> {
+    /// Keys of `key_bytes` bytes, one every `stride` bytes of `bytes`. `None` if there is no key or
+    /// they are too short.
+    pub(crate) fn new(bytes: &'a [u8], stride: usize, key_bytes: usize) -> Option<Self> {
+        let last_head = key_bytes.checked_sub(HEAD_BYTES)?;
+        let first = bytes.get(..key_bytes)?;
+        let head_at = common_len(first, &bytes[bytes.len() - key_bytes..]).min(last_head);
+        Some(Self { bytes, stride, key_bytes, head_at })
+    }
+
+    /// The first of the keys `within` that is at least `key`; its end if there is none.
+    pub(crate) fn lower_bound(&self, key: &[u8], within: Range<usize>) -> usize {
+        match self.wanted(key) {
+            Ok(wanted) => lower_bound(within, |index| self.compare(index, wanted, key)),
+            Err(Ordering::Less) => within.start,
+            Err(_) => within.end,
+        }
+    }
+
+    /// The same, for a key that probably is near the first of them.
+    pub(crate) fn gallop(&self, key: &[u8], within: Range<usize>) -> usize {
+        match self.wanted(key) {
+            Ok(wanted) => gallop(within, |index| self.compare(index, wanted, key)),
+            Err(Ordering::Less) => within.start,
+            Err(_) => within.end,
+        }
+    }
+
+    /// The number to look for; if `key` does not share what all keys share, how it compares to all.
+    fn wanted(&self, key: &[u8]) -> Result<u64, Ordering> {
+        let (shared, rest) = key.split_at(self.head_at.min(key.len()));
+        match shared.cmp(&self.bytes[..self.head_at]) {
+            Ordering::Equal => Ok(head(rest)),
+            other => Err(other),
+        }
+    }
+
+    fn compare(&self, index: usize, wanted: u64, key: &[u8]) -> Ordering {
+        let at = index * self.stride;
+        let own = &self.bytes[at..at + self.key_bytes];
+        head(&own[self.head_at..]).cmp(&wanted).then_with(|| own.cmp(key))
+    }
+}
+
+/// As [`lower_bound`], for what is probably near the first of the indices.
+pub(crate) fn gallop(within: Range<usize>, compare: impl Fn(usize) -> Ordering) -> usize {
+    let Range { start, end } = within;
+    let is_less = |index: usize| index < end && compare(index) == Ordering::Less;
+    if !is_less(start) {
+        return start;
+    }
+    let mut step = 1;
+    while is_less(start + step) {
+        step *= 2;
+    }
+    lower_bound(start + step / 2 + 1..end.min(start + step), compare)
+}
+
+/// The first of the indices `within` that does not compare as less; its end if there is none.
+///
+/// The pivots of two steps of a binary search are looked at together, so that the cache misses of a
+/// simulation's large memory overlap.
+pub(crate) fn lower_bound(within: Range<usize>, compare: impl Fn(usize) -> Ordering) -> usize {
+    let (mut low, mut len) = (within.start, within.len());
+    while len >= 8 {
+        let quarter = len / 4;
+        let passes = |pivot: usize| usize::from(compare(low + pivot) != Ordering::Greater);
+        let passed = passes(quarter) + passes(2 * quarter) + passes(3 * quarter);
+        low += passed * quarter;
+        len = if passed == 3 { len - 3 * quarter } else { quarter };
+    }
+    (low..low + len).find(|index| compare(*index) != Ordering::Less).unwrap_or(low + len)
+}
+
+/// The number of leading bytes that two keys share.
+pub(crate) fn common_len(a: &[u8], b: &[u8]) -> usize {
+    let words = a.chunks_exact(HEAD_BYTES).zip(b.chunks_exact(HEAD_BYTES));
+    let equal = HEAD_BYTES * words.take_while(|(a, b)| a == b).count();
+    let rest = a[equal..].iter().zip(&b[equal..]);
+    equal + rest.take_while(|(a, b)| a == b).count()
+}
+
+/// The first eight bytes as a number that orders as they do; missing bytes count as zero.
+pub(crate) fn head(bytes: &[u8]) -> u64 {
+    if let Some(word) = bytes.first_chunk() {
+        return u64::from_be_bytes(*word);
+    }
+    let mut word = [0; HEAD_BYTES];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_be_bytes(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Keys of `len` bytes of a small alphabet, so that many share what comes first.
+    fn keys(len: usize) -> impl Strategy<Value = Vec<Vec<u8>>> {
+        let byte = prop_oneof![Just(0), Just(1), Just(b'a'), Just(255)];
+        let key = prop::collection::vec(byte, len);
+        prop::collection::btree_set(key, 1..60).prop_map(|keys| keys.into_iter().collect())
+    }
+
+    proptest! {
+        #[test]
+        fn finds_what_a_search_through_all_keys_finds(
+            (keys, wanted) in (8..20_usize).prop_flat_map(|len| {
+                let any = prop::collection::vec(prop_oneof![Just(0_u8), Just(1), Just(b'a')], 0..24);
+                (keys(len), prop::collection::vec(any, 1..20))
+            }),
+            gap in 0..5_usize,
+        ) {
+            let key_bytes = keys[0].len();
+            let mut bytes = Vec::new();
+            for key in &keys {
+                bytes.extend_from_slice(key);
+                bytes.resize(bytes.len() + gap, 7);
+            }
+            bytes.truncate(bytes.len() - gap);
+            let heads = KeyHeads::new(&bytes, key_bytes + gap, key_bytes).expect("there are keys");
+            let longer = keys.iter().map(|key| [&key[..], b"\0"].concat());
+            let shorter = keys.iter().map(|key| key[..key.len() - 1].to_vec());
+            for key in keys.iter().cloned().chain(longer).chain(shorter).chain(wanted) {
+                let at = keys.partition_point(|other| *other < key);
+                prop_assert_eq!(heads.lower_bound(&key, 0..keys.len()), at);
+                let from = keys.len() / 3;
+                prop_assert_eq!(heads.lower_bound(&key, from..keys.len()), at.max(from));
+                prop_assert_eq!(heads.gallop(&key, from..keys.len()), at.max(from));
+            }
+        }
+    }
+
+    #[test]
+    fn short_keys_and_no_keys_have_no_heads() {
+        assert!(KeyHeads::new(b"", 20, 16).is_none());
+        assert!(KeyHeads::new(b"1234567", 7, 7).is_none());
+        assert_eq!(common_len(b"user0000123456789", b"user0000123556789"), 12);
+        assert_eq!((common_len(b"abc", b"abd"), common_len(b"", b"abd")), (2, 0));
+    }
+}

@@ -1,0 +1,234 @@
+//! Whether a bench can come to its end, found out by arithmetic before the work: lengths of keys and
+//! values, room on the drive, memory of this machine, virtual time.
+
+use workload::{CoreWorkload, Pace, ValueForm};
+
+use crate::bench::BenchSpec;
+use crate::units::{bytes_text, count_text};
+
+/// Longest run in virtual time, in seconds: thirty years, of the 584 that the clock has.
+const LONGEST_SECONDS: f64 = 30.0 * 365.0 * 86_400.0;
+/// Bytes that a pair takes on flash beside its key, twice (with its value and in the index), and its
+/// value: a header and an address.
+const PAIR_OVERHEAD_BYTES: u64 = 16;
+/// Share of the flash that pairs are known to find room on: the arithmetic leaves out what is lost at
+/// the ends of pages and what garbage collection has not yet given back.
+const CERTAIN_SHARE: f64 = 0.8;
+
+/// How many pairs of the workload's lengths the drive holds, about: an upper bound.
+pub fn pairs_held(spec: &BenchSpec) -> u64 {
+    let usable = spec.device.usable_bytes(&spec.design.index());
+    usable / pair_bytes(&spec.workload)
+}
+
+/// Flash that a pair takes, in bytes.
+fn pair_bytes(workload: &CoreWorkload) -> u64 {
+    let key = workload.keys.key_bytes() as u64;
+    2 * key + u64::from(workload.values.typical_bytes()) + PAIR_OVERHEAD_BYTES
+}
+
+/// Pairs at the end of the run, if inserts come as often as they are meant to.
+fn pairs(workload: &CoreWorkload) -> u64 {
+    workload.insert_count + share(workload, workload.mix.insert_share())
+}
+
+fn share(workload: &CoreWorkload, share: f64) -> u64 {
+    (workload.operation_count as f64 * share) as u64
+}
+
+/// What makes it certain that the bench would not come to its end.
+///
+/// # Errors
+/// In words, with what would be possible.
+pub fn check(spec: &BenchSpec) -> Result<(), String> {
+    check_lengths(spec)?;
+    check_time(spec)?;
+    let (pairs, held) = (pairs(&spec.workload), pairs_held(spec));
+    // A drive without any room for pairs is refused, with the reason, when it is set up.
+    let has_room = spec.device.usable_bytes(&spec.design.index()) > 0;
+    if has_room && pairs > held {
+        return Err(format!(
+            "{} do not fit: {}; load fewer (--records), shorter values (-p levelhead.valuebytes), or \
+             take a larger drive",
+            pairs_words(&spec.workload, pairs),
+            held_words(spec)
+        ));
+    }
+    Ok(())
+}
+
+/// What may go wrong later, in words.
+pub fn warnings(spec: &BenchSpec) -> Vec<String> {
+    let (pairs, held) = (pairs(&spec.workload), pairs_held(spec));
+    let is_tight = pairs as f64 > held as f64 * CERTAIN_SHARE;
+    let words = || {
+        let pairs = pairs_words(&spec.workload, pairs);
+        format!("{pairs} may not fit: {}", held_words(spec))
+    };
+    is_tight.then(words).into_iter().collect()
+}
+
+fn pairs_words(workload: &CoreWorkload, pairs: u64) -> String {
+    let length = if workload.values.is_constant() { "" } else { "up to " };
+    let (key, value) = (workload.keys.key_bytes(), workload.values.longest_bytes());
+    format!("{} pairs of {key} + {length}{value} bytes", count_text(pairs))
+}
+
+/// What the drive holds, in words.
+fn held_words(spec: &BenchSpec) -> String {
+    let held = rounded(pairs_held(spec));
+    format!("{} holds about {} of them", spec.device.name, count_text(held))
+}
+
+/// A number of which only two digits mean something.
+fn rounded(number: u64) -> u64 {
+    let unit = 10_u64.pow(number.max(1).ilog10().saturating_sub(1));
+    number / unit * unit
+}
+
+fn check_lengths(spec: &BenchSpec) -> Result<(), String> {
+    let (key, value) = (spec.workload.keys.key_bytes(), spec.workload.values.longest_bytes());
+    if key > engine::MAX_KEY_BYTES {
+        return Err(format!(
+            "keys of {key} bytes are too long: a drive takes 1 to {} (levelhead.keybytes)",
+            engine::MAX_KEY_BYTES
+        ));
+    }
+    let longest = spec.device.max_value_bytes();
+    if value > longest {
+        return Err(format!(
+            "values of {value} bytes are too long: {} takes 0 to {longest} (levelhead.valuebytes, or \
+             fieldcount times fieldlength)",
+            spec.device.name
+        ));
+    }
+    Ok(())
+}
+
+fn check_time(spec: &BenchSpec) -> Result<(), String> {
+    let Pace::Open { rate, .. } = spec.clients.pace else { return Ok(()) };
+    let operations = spec.workload.operation_count;
+    if operations as f64 / rate > LONGEST_SECONDS {
+        return Err(format!(
+            "{} operations at {rate} a second take more than 30 years of virtual time: ask for fewer \
+             (--operations) or a higher rate (--rate)",
+            count_text(operations)
+        ));
+    }
+    Ok(())
+}
+
+/// Memory of this machine that the bench takes at most, about, in bytes.
+///
+/// Measured on a drive of 64 GiB with keys of 32 bytes: 544 MiB for 4 million pairs and a million
+/// operations, 7.0 GiB for 44 million. What is overwritten stays in memory until it is collected.
+pub fn memory_bytes(spec: &BenchSpec) -> u64 {
+    const BASE: u64 = 64 << 20;
+    const OBJECT: u64 = 110;
+    let workload = &spec.workload;
+    let key = workload.keys.key_bytes() as u64;
+    let value = match workload.values.form() {
+        ValueForm::Synthetic => 0,
+        ValueForm::Bytes => u64::from(workload.values.typical_bytes()),
+    };
+    let writes = share(workload, workload.mix.write_share());
+    let objects = workload.insert_count.saturating_add(writes).min(pairs_held(spec));
+    // Four bytes for each record to check it by, twelve if there are scans.
+    let checked = workload.record_count * if workload.mix.scan > 0.0 { 12 } else { 4 };
+    BASE + checked + objects * (OBJECT + 2 * key + value)
+}
+
+/// What to do with a bench that takes about `needed` bytes where `available` can be had.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum MemoryVerdict {
+    /// There is enough.
+    Fits,
+    /// It may be too little; the text says so.
+    Tight(String),
+    /// It is far too little; the text says so.
+    TooLittle(String),
+}
+
+/// Judges the memory; the estimate may be twice of what is needed.
+pub fn judge_memory(needed: u64, available: u64) -> MemoryVerdict {
+    if needed <= available {
+        return MemoryVerdict::Fits;
+    }
+    let words = format!(
+        "this takes up to {} of memory, and {} are available here",
+        bytes_text(needed),
+        bytes_text(available)
+    );
+    if needed / 2 <= available {
+        return MemoryVerdict::Tight(format!("{words}: it is tried"));
+    }
+    MemoryVerdict::TooLittle(format!("{words}: load fewer pairs (--records)"))
+}
+
+#[cfg(test)]
+mod tests {
+    use kvssd::{Design, DeviceProfile};
+    use workload::{ClientOptions, builtin};
+
+    use super::*;
+
+    fn spec(settings: &[(&str, &str)]) -> BenchSpec {
+        let mut properties = builtin("a").expect("built in");
+        for (name, value) in settings {
+            properties.set(name, value);
+        }
+        BenchSpec {
+            design: Design::load("pink").expect("built in"),
+            device: DeviceProfile::load("pink-zcu102").expect("built in"),
+            workload_name: "a".to_owned(),
+            workload: CoreWorkload::from_properties(&properties).expect("they are right"),
+            clients: ClientOptions::closed(64),
+            seed: 1,
+        }
+    }
+
+    #[test]
+    fn the_paper_s_pairs_fit_the_paper_s_drive_and_twice_as_many_do_not() {
+        assert_eq!(check(&spec(&[("recordcount", "44000000")])), Ok(()));
+        assert_eq!(warnings(&spec(&[("recordcount", "44000000")])), Vec::<String>::new());
+        assert_eq!(warnings(&spec(&[("recordcount", "58000000")])).len(), 1);
+        let words = check(&spec(&[("recordcount", "100000000")])).expect_err("106 GB on 64 GiB");
+        assert!(words.starts_with("100 000 000 pairs of 32 + 1024 bytes do not fit"), "{words}");
+        assert!(words.contains("pink-zcu102 holds about 61 000 000 of them"), "{words}");
+        let inserts = [("recordcount", "44000000"), ("operationcount", "100000000")];
+        assert_eq!(check(&spec(&inserts)), Ok(()), "updates need no room of their own");
+        let inserts = [&inserts[..], &[("insertproportion", "9")]].concat();
+        assert!(check(&spec(&inserts)).is_err());
+    }
+
+    #[test]
+    fn lengths_that_no_drive_takes_are_refused() {
+        let words = check(&spec(&[("levelhead.valuebytes", "1073741824")])).expect_err("1 GiB");
+        assert!(words.contains("pink-zcu102 takes 0 to 2097152"), "{words}");
+        let words = check(&spec(&[("levelhead.keybytes", "300")])).expect_err("300 bytes");
+        assert!(words.contains("takes 1 to 255"), "{words}");
+    }
+
+    #[test]
+    fn runs_of_centuries_are_refused() {
+        let mut slow = spec(&[("operationcount", "1000000")]);
+        slow.clients = ClientOptions::open(1e-6, 64);
+        assert!(check(&slow).is_err_and(|words| words.contains("30 years")));
+        slow.clients = ClientOptions::open(1.0, 64);
+        assert_eq!(check(&slow), Ok(()));
+    }
+
+    #[test]
+    fn memory_is_judged_by_what_was_measured() {
+        const GIB: u64 = 1 << 30;
+        let small =
+            memory_bytes(&spec(&[("recordcount", "4000000"), ("operationcount", "1000000")]));
+        assert!((544 << 20..GIB).contains(&small), "{small}");
+        let paper = memory_bytes(&spec(&[("recordcount", "44000000")]));
+        assert!((7 * GIB..9 * GIB).contains(&paper), "{paper}");
+        assert_eq!(judge_memory(GIB, 2 * GIB), MemoryVerdict::Fits);
+        let MemoryVerdict::Tight(words) = judge_memory(3 * GIB, 2 * GIB) else { panic!("tight") };
+        assert!(words.contains("up to 3.00 GiB") && words.contains("2.00 GiB are"), "{words}");
+        assert!(matches!(judge_memory(9 * GIB, 2 * GIB), MemoryVerdict::TooLittle(_)));
+    }
+}

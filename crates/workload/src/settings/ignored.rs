@@ -1,0 +1,75 @@
+//! Properties that are known and cannot be honoured: each gets a warning, unless it asks for what is
+//! done anyway.
+
+use super::reader::Reader;
+
+struct Ignored {
+    name: &'static str,
+    /// Values that ask for what is done anyway.
+    harmless: &'static [&'static str],
+    why: &'static str,
+}
+
+const fn ignored(
+    name: &'static str,
+    harmless: &'static [&'static str],
+    why: &'static str,
+) -> Ignored {
+    Ignored { name, harmless, why }
+}
+
+const NO_RETRY: &str = "nothing is tried again, the first failure ends the run";
+const WHOLE_VALUES: &str = "reads and updates are of whole values";
+
+const IGNORED: &[Ignored] = &[
+    ignored("core_workload_insertion_retry_interval", &[], NO_RETRY),
+    ignored("core_workload_insertion_retry_limit", &["0"], NO_RETRY),
+    ignored("dataintegrity", &[], "every value that is read is checked, always"),
+    ignored("db", &[], "the store is the design on the device"),
+    ignored("dotransactions", &["true"], "a load and a run follow each other"),
+    ignored("exporter", &[], "results are a table, JSON, CSV and pictures"),
+    ignored("exportfile", &[], "results go to a directory of your choice (--out)"),
+    ignored("fieldlengthhistogram", &["hist.txt"], "lengths are not read from files"),
+    ignored("fieldnameprefix", &["field"], "fields have no names"),
+    ignored("label", &[""], "there are no status lines"),
+    ignored("latencytrackederrors", &[""], NO_RETRY),
+    ignored("maxexecutiontime", &["0"], "a run ends with its last operation: set operationcount"),
+    ignored("measurementtype", &["hdrhistogram", "histogram"], "full histograms are kept, always"),
+    ignored("readallfields", &["true"], WHOLE_VALUES),
+    ignored("readallfieldsbyname", &["false"], WHOLE_VALUES),
+    ignored("reportlatencyforeacherror", &["false"], NO_RETRY),
+    ignored("status", &["", "false"], "progress shows by itself"),
+    ignored("status.interval", &[], "progress shows by itself"),
+    ignored("table", &["usertable"], "there is one table"),
+    ignored("writeallfields", &["true"], WHOLE_VALUES),
+];
+
+pub(super) fn warnings(reader: &Reader<'_>) -> impl Iterator<Item = String> {
+    IGNORED.iter().filter_map(|Ignored { name, harmless, why }| {
+        let value = reader.text(name)?;
+        if harmless.contains(&value) {
+            return None;
+        }
+        Some(format!("{}: {name}={value} has no effect: {why}", reader.origin(name)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Properties;
+
+    #[test]
+    fn what_cannot_be_honoured_is_told_unless_it_is_done_anyway() {
+        for Ignored { name, harmless, .. } in IGNORED {
+            let told = |value: &str| {
+                let properties = Properties::parse("w", &format!("{name}={value}")).unwrap();
+                warnings(&Reader::new(&properties)).collect::<Vec<_>>()
+            };
+            let words = told("something else");
+            let start = format!("w:1: {name}=something else has no effect: ");
+            assert!(words.len() == 1 && words[0].starts_with(&start), "{words:?}");
+            assert!(harmless.iter().all(|value| told(value).is_empty()), "{name}");
+        }
+    }
+}
