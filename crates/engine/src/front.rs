@@ -22,8 +22,9 @@ use crate::operations::{Condition, Fullness};
 use crate::records::Record;
 use crate::stats::EngineStats;
 use crate::store::PageStore;
+use crate::store::extents::Extents;
 use crate::store::medium::{Medium, Stream};
-use crate::store::space::{Claimant, Promise};
+use crate::store::space::{Claimant, Need, Promise};
 use crate::store::sweep::Sweep;
 
 /// What the front asks of the index behind it.
@@ -80,8 +81,8 @@ pub(crate) struct Front<M> {
     pub log: RefCell<Option<Rc<Log<M>>>>,
     pub fullness: Cell<Fullness>,
     pub sweep: Sweep,
-    /// A flush waits for space.
-    pub flush_is_starved: Cell<bool>,
+    /// The space that the flush waits for.
+    pub flush_waits: Cell<Option<Need>>,
     writes: Cell<u64>,
     user_bytes: Cell<u64>,
     stalls: Cell<u64>,
@@ -100,7 +101,7 @@ impl<M: Medium> Front<M> {
             log: RefCell::default(),
             fullness: Cell::new(Fullness::Room),
             sweep: Sweep::default(),
-            flush_is_starved: Cell::new(false),
+            flush_waits: Cell::new(None),
             writes: Cell::new(0),
             user_bytes: Cell::new(0),
             stalls: Cell::new(0),
@@ -277,32 +278,45 @@ impl<M: Medium> Front<M> {
         })
     }
 
-    /// Whether the memtables take a write. A full active memtable is frozen as soon as there is
-    /// room in front of it, so all of them hold at most one object more than their limit: what a
+    /// Whether the memtables take a write. A full one takes one more when there is room in front of
+    /// it, and is frozen with that: none holds more than two objects beyond its limit, so what a
     /// power cut has to dump is bounded.
     pub(crate) fn has_memtable_room(&self) -> bool {
-        !self.active_is_full()
-    }
-
-    /// Goes on with what a power cut left.
-    pub(crate) fn start(&self) {
-        if self.active_is_full() {
-            self.freeze_active();
-        }
+        !self.active_is_full() || self.memtables.borrow().frozen.len() < self.limits.frozen
     }
 
     /// Free extents that clients may not use: those that flushes leave to others, one for the
-    /// index and one for the data of a collection, and what memtables that were accepted take.
-    pub(crate) fn client_reserve(&self) -> usize {
+    /// index and one for the data of a collection, what memtables that were accepted take, and what
+    /// the index has not taken of its own.
+    pub(crate) fn client_reserve(&self, extents: &Extents) -> usize {
+        self.reserve_without_index() + self.store.left_of_due(Stream::Index, extents)
+    }
+
+    fn reserve_without_index(&self) -> usize {
         // The active one, those in front of it, and one more for what collections move.
         let memtables = self.limits.frozen as u32 + 2;
         let accepted = memtables * self.store.pages_of_memtable(self.limits.bytes);
+        let of_flushes = Claimant::Flush.leaves_free(self.store.step_extents.get());
         let of_journal = {
             let extents = self.store.extents.borrow();
             let left = |stream| self.store.left_of_due(stream, &extents);
             left(Stream::Log) + left(Stream::Manifest)
         };
-        Claimant::Flush.leaves_free() + 2 + self.store.extents_of(accepted) + of_journal
+        of_flushes + 2 + self.store.extents_of(accepted) + of_journal
+    }
+
+    /// Whether clients leave enough extents to the background work that makes room again.
+    pub(crate) fn has_space_for_clients(&self) -> bool {
+        let extents = self.store.extents.borrow();
+        // Cheap first: counting the index's extents takes a look at all there are.
+        let reserve = self.reserve_without_index();
+        extents.free() > reserve + self.store.set_aside[Stream::Index as usize].get()
+            || extents.free() > reserve + self.store.left_of_due(Stream::Index, &extents)
+    }
+
+    /// The same with those extents that are about to be free.
+    pub(crate) fn has_extents_for_clients(&self) -> bool {
+        self.store.extents_in_sight() > self.client_reserve(&self.store.extents.borrow())
     }
 
     /// How full the active memtable is while there is no room in front of it; 0 while there is.
@@ -318,12 +332,31 @@ impl<M: Medium> Front<M> {
 
     /// Waits for space for the data of a flush; nothing is held meanwhile but the memtable.
     pub(crate) async fn promise_data(&self, pages: u32) -> Promise<'_> {
-        let promise = || {
+        let need = || {
             let has_moved = !self.store.moved.borrow().is_empty();
             let claimant = if has_moved { Claimant::FlushOfMoved } else { Claimant::Flush };
-            self.store.try_promise(Stream::Objects, pages, claimant)
+            Need { stream: Stream::Objects, pages, claimant }
         };
-        self.store.wait_for(promise, &self.flush_is_starved).await
+        self.wait_for_space(need).await
+    }
+
+    /// Waits for space that a flush needs.
+    pub(crate) async fn wait_for_space(&self, need: impl Fn() -> Need) -> Promise<'_> {
+        let promise = self.store.wait_for(need, &self.flush_waits).await;
+        self.make_progress();
+        promise
+    }
+
+    /// Whether a flush waits for space that is not there.
+    pub(crate) fn flush_is_starved(&self) -> bool {
+        self.flush_waits.get().is_some_and(|need| self.store.lacks(need))
+    }
+
+    /// Background work goes on: whatever clients wait for may come.
+    pub(crate) fn make_progress(&self) {
+        if self.fullness.get() == Fullness::Stuck {
+            self.set_fullness(Fullness::Full);
+        }
     }
 
     /// Waits until a memtable waits for its flush.
@@ -337,9 +370,6 @@ impl<M: Medium> Front<M> {
         let gone = self.memtables.borrow_mut().frozen.pop_front();
         assert!(gone.is_some(), "a memtable is flushed once");
         self.flushes.set(self.flushes.get() + 1);
-        if self.active_is_full() {
-            self.freeze_active();
-        }
     }
 
     /// How many flushes there will have been when everything in memtables now is flushed.

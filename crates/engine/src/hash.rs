@@ -215,7 +215,7 @@ impl<M: Medium> HashEngine<M> {
             inner.loading.borrow(),
             inner.writing.borrow(),
             inner.front.fullness.get(),
-            inner.front.flush_is_starved.get(),
+            inner.front.flush_is_starved(),
             inner.index_is_starved.get(),
         )
     }

@@ -304,7 +304,7 @@ impl<M: Medium> Engine<M> {
             inner.busy.borrow(),
             inner.front.fullness.get(),
             inner.is_squeezing.get(),
-            inner.front.flush_is_starved.get(),
+            inner.front.flush_is_starved(),
             inner.compaction_is_starved(),
             inner.front.log.borrow().as_ref().map_or("no log".to_owned(), |log| log.background()),
         )

@@ -73,6 +73,8 @@ pub(crate) struct PageStore<M> {
     promised: Promised,
     /// Extents that others leave to a stream which cannot do without them.
     pub set_aside: [Cell<usize>; Stream::ALL.len()],
+    /// Extents that one step of a compaction takes at most; flushes leave them to it.
+    pub step_extents: Cell<usize>,
     /// One extent is erased at a time, so that reads never find all dies erasing.
     erasing: Semaphore,
     /// Extents whose objects were moved to memtables, with the number of the memtable that has to be
@@ -117,6 +119,7 @@ impl<M: Medium> PageStore<M> {
             unpublished: RefCell::default(),
             promised: Promised::default(),
             set_aside: Default::default(),
+            step_extents: Cell::new(1),
             erasing: Semaphore::new(1),
             failure: Cell::new(None),
         }

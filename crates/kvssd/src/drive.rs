@@ -211,9 +211,7 @@ impl Parts {
     }
 }
 
-/// Superblocks for one dump. What is in memory for short keys takes up to twice as much there,
-/// which also is the allowance for an index that grows past its budget before compaction catches up;
-/// each superblock has its counters, and a bit for each page.
+/// Superblocks for one dump. Each superblock has its counters in it, and a bit for each page.
 fn superblocks_for_dump(profile: &DeviceProfile, index: &IndexOptions) -> u32 {
     if index.durability() == Durability::Log {
         return 0;
@@ -221,10 +219,11 @@ fn superblocks_for_dump(profile: &DeviceProfile, index: &IndexOptions) -> u32 {
     let geometry = &profile.flash.geometry;
     let pages = u64::from(geometry.dies()) * u64::from(geometry.pages_per_die_block());
     let extents = u64::from(geometry.blocks_per_die()) * (48 + pages.div_ceil(8));
-    let in_extent = pages * u64::from(geometry.page_bytes + geometry.spare_bytes) / 4;
-    let longest = in_extent.min(u64::from(engine::MAX_VALUE_BYTES)) + 1_024;
-    let memtables = index.dumped_memtables_bytes(longest);
-    let bytes = profile.dram.index_bytes * 2 + memtables + extents;
+    // As the engine has it: a value takes up to a quarter of an extent.
+    let payload = u64::from(geometry.page_bytes + geometry.spare_bytes).saturating_sub(512);
+    let longest = (payload * (pages / 4).max(1)).min(u64::from(engine::MAX_VALUE_BYTES));
+    let object = longest + engine::MAX_KEY_BYTES as u64 + 32;
+    let bytes = index.dump_bytes(profile.dram.index_bytes, object) + extents;
     Reserve::superblocks_for(geometry, bytes)
 }
 

@@ -39,15 +39,16 @@ impl IndexOptions {
         }
     }
 
-    /// Most bytes of a dump that writes in memory take: each memtable may hold one object of
-    /// `longest` bytes more than its limit. A dumped write is not twice as long as its object, with
-    /// what the hash table notes about moved ones.
-    pub(crate) fn dumped_memtables_bytes(&self, longest: u64) -> u64 {
-        let (frozen, bytes) = match self {
-            Self::Lsm(options) => (options.frozen_memtables, options.memtable_bytes),
-            Self::Hash(options) => (options.frozen_buffers, options.buffer_bytes),
+    /// Most bytes of a dump, where the index has `index` bytes of memory and an object is `longest`
+    /// bytes at most. A memtable may hold two objects more than its limit; a write is dumped in less
+    /// than twice the bytes of its object, with what the hash table notes about moved ones. Level
+    /// lists of short keys take up to twice their memory, bucket pages little more than theirs.
+    pub(crate) fn dump_bytes(&self, index: u64, longest: u64) -> u64 {
+        let (frozen, bytes, index) = match self {
+            Self::Lsm(options) => (options.frozen_memtables, options.memtable_bytes, 2 * index),
+            Self::Hash(options) => (options.frozen_buffers, options.buffer_bytes, index * 5 / 4),
         };
-        (frozen as u64 + 1) * 2 * (bytes + longest)
+        index + (frozen as u64 + 1) * 2 * (bytes + longest)
     }
 }
 

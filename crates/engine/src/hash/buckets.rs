@@ -209,7 +209,7 @@ impl<M: Medium> Inner<M> {
             promised + pages <= extents.room(Stream::Index)
                 || extents.in_use(Stream::Index)
                     < self.store.set_aside[Stream::Index as usize].get()
-                || extents.free() > self.client_reserve(&extents)
+                || extents.free() > self.front.client_reserve(&extents)
         };
         may_take.then(|| self.store.try_promise(Stream::Index, pages, Claimant::Compaction))?
     }

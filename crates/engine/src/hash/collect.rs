@@ -66,7 +66,7 @@ impl<M: Medium> Inner<M> {
             }
             if let Some(id) = self.data_victim() {
                 self.collect(id).await;
-                self.front.sweep.note_collected(self.has_extents_for_clients());
+                self.front.sweep.note_collected(self.front.has_extents_for_clients());
                 continue;
             }
             self.consider_being_full();
@@ -106,12 +106,8 @@ impl<M: Medium> Inner<M> {
     pub(crate) fn is_short_of_extents(&self) -> bool {
         let extents = self.store.extents.borrow();
         let share = (f64::from(self.store.shape.extents) * self.options.gc_start).ceil() as usize;
-        let due_below = share.max(self.client_reserve(&extents) + 2);
+        let due_below = share.max(self.front.client_reserve(&extents) + 2);
         self.store.extents_in_sight() < due_below
-    }
-
-    pub(crate) fn has_extents_for_clients(&self) -> bool {
-        self.store.extents_in_sight() > self.client_reserve(&self.store.extents.borrow())
     }
 
     /// Whether there is space for what is in use in a data extent: once begun, it is to be ended.
@@ -127,14 +123,14 @@ impl<M: Medium> Inner<M> {
     /// With no victim left and clients held up, what is in the memtables may still make garbage:
     /// it is flushed first, and only then the store counts as full. Deletes start this again.
     fn consider_being_full(&self) {
-        let is_short = !self.has_extents_for_clients();
+        let is_short = !self.front.has_extents_for_clients();
         let is_flushed = self.front.memtables.borrow().is_empty();
         if is_short && !is_flushed {
             self.front.freeze_active();
         }
         let was_full = self.front.fullness.get() != Fullness::Room;
         let is_full = is_short && (is_flushed || self.front.has_given_up() || was_full);
-        let fullness = match is_short && self.front.flush_is_starved.get() && self.is_quiet() {
+        let fullness = match is_short && self.front.flush_is_starved() && self.is_quiet() {
             true => Fullness::Stuck,
             false if is_full => Fullness::Full,
             false => Fullness::Room,
@@ -151,6 +147,7 @@ impl<M: Medium> Inner<M> {
 
     /// Moves what is in use out of a data extent and retires it.
     async fn collect(self: &Rc<Self>, id: ExtentId) {
+        self.front.make_progress();
         self.store.extents.borrow_mut().set_state(id, State::Collecting);
         let Err(stopped) = self.collect_data(id).await else {
             self.store.retire(id);
@@ -214,7 +211,7 @@ impl<M: Medium> Inner<M> {
                 continue;
             };
             if !self.front.has_memtable_room() {
-                if self.front.flush_is_starved.get() || !self.store.is_healthy() {
+                if self.front.flush_is_starved() || !self.store.is_healthy() {
                     return Err(Stopped::Starved);
                 }
                 self.store.room.notified().await;

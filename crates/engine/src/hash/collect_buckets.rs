@@ -42,7 +42,7 @@ impl<M: Medium> Inner<M> {
             return None;
         }
         let per_extent = self.store.shape.pages_per_extent;
-        let is_urgent = self.index_is_starved.get() || !self.has_extents_for_clients();
+        let is_urgent = self.index_is_starved.get() || !self.front.has_extents_for_clients();
         let share = if is_urgent { 1.0 } else { WORTH_COLLECTING };
         let most = (share * f64::from(per_extent)) as u32;
         let extents = self.store.extents.borrow();

@@ -91,7 +91,6 @@ impl<M: Medium> HashEngine<M> {
     /// was cut short.
     pub fn start(&self) {
         self.inner.store.release_again();
-        self.inner.front.start();
         self.start_tasks();
     }
 

@@ -8,8 +8,7 @@ use crate::front::{Admission, Index};
 use crate::hash::Inner;
 use crate::memtable::Entry;
 use crate::operations::{Condition, Fullness};
-use crate::store::extents::Extents;
-use crate::store::medium::{Medium, Stream};
+use crate::store::medium::Medium;
 
 impl<M: Medium> Inner<M> {
     /// The write path of puts and deletes.
@@ -21,21 +20,6 @@ impl<M: Medium> Inner<M> {
         work: Nanos,
     ) -> Result<bool, EngineError> {
         self.front.write(self, key, entry, condition, work).await
-    }
-
-    /// Clients leave the last extents to the background work that makes room again.
-    fn has_space_for_clients(&self) -> bool {
-        let extents = self.store.extents.borrow();
-        // Cheap first: counting the index's extents takes a look at all there are.
-        let most = self.front.client_reserve() + self.store.set_aside[Stream::Index as usize].get();
-        extents.free() > most || extents.free() > self.client_reserve(&extents)
-    }
-
-    /// Free extents that clients may not use: see [`crate::front::Front::client_reserve`]; and what
-    /// the index has not taken of its own.
-    pub(crate) fn client_reserve(&self, extents: &Extents) -> usize {
-        let of_index = self.store.set_aside[Stream::Index as usize].get();
-        self.front.client_reserve() + of_index.saturating_sub(extents.in_use(Stream::Index))
     }
 
     /// Whether the table has a slot for one more key, should all in memtables be new.
@@ -57,7 +41,7 @@ impl<M: Medium> Index for Inner<M> {
     }
 
     fn admits(&self) -> Admission {
-        if self.has_space_for_clients() { self.has_slot() } else { Admission::Later }
+        if self.front.has_space_for_clients() { self.has_slot() } else { Admission::Later }
     }
 
     /// A delete on a full drive is to make room at once.

@@ -23,6 +23,7 @@ use crate::format::object::Sequence;
 use crate::format::pointer::Pointer;
 use crate::lsm::Inner;
 use crate::lsm::edit::Edit;
+use crate::lsm::fullness::Next;
 use crate::lsm::level::{Level, Location, NamedSegment, Segment};
 use crate::lsm::search::{Step, search};
 use crate::lsm::version::LevelEdit;
@@ -92,11 +93,11 @@ impl<M: Medium> Inner<M> {
             }
             if let Some(id) = self.victim() {
                 self.collect(id).await;
-                self.front.sweep.note_collected(self.has_extents_for_clients());
+                self.front.sweep.note_collected(self.front.has_extents_for_clients());
                 continue;
             }
             self.flush_what_was_moved();
-            if !self.consider_being_full() {
+            if self.consider_being_full() == Next::Wait {
                 self.store.work.notified().await;
             }
         }
@@ -155,11 +156,12 @@ impl<M: Medium> Inner<M> {
     /// Free extents below which collection starts.
     fn collect_below(&self) -> usize {
         let share = (f64::from(self.store.shape.extents) * self.options.gc_start).ceil() as usize;
-        share.max(self.front.client_reserve() + 2)
+        share.max(self.front.client_reserve(&self.store.extents.borrow()) + 2)
     }
 
     /// Moves what is in use out of an extent and retires it.
     async fn collect(self: &Rc<Self>, id: ExtentId) {
+        self.front.make_progress();
         let stream = self.store.extents.borrow().get(id).stream;
         self.store.extents.borrow_mut().set_state(id, State::Collecting);
         let outcome = match stream {

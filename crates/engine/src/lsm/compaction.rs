@@ -116,9 +116,9 @@ impl<M: Medium> Inner<M> {
         states
     }
 
-    /// Whether a usual slice of `level` could be written now, or the one there was no space for.
+    /// Whether a small slice of `level` could be written now, or the one there was no space for.
     fn has_space_for_slice(&self, level: usize) -> bool {
-        let pages = self.short_of.get().max(self.slice_pages(level + 1) as u32);
+        let pages = self.short_of.get().max(self.store.in_units(2));
         let claimant = Claimant::Compaction;
         self.is_in_memory_only(level + 1) || self.store.can_promise(Stream::Index, pages, claimant)
     }
@@ -167,11 +167,20 @@ impl<M: Medium> Inner<M> {
     async fn compact_slice(&self, level: usize, from_start: bool) -> Result<bool, EngineError> {
         let version = Rc::clone(&self.version.borrow());
         let (upper, lower) = (version.level(level), version.level(level + 1));
-        let pages = self.slice_pages(level + 1);
-        let count = picker::slice_len(upper.len(), lower.len(), pages);
         let start = if from_start { 0 } else { self.cursor(level, upper) };
-        let slice = picker::slice_at(upper, lower, start, count, 2 * pages);
-        let Some(places) = self.places_for(&version, level, &slice) else { return Ok(false) };
+        let slice_of = |pages| {
+            let count = picker::slice_len(upper.len(), lower.len(), pages);
+            picker::slice_at(upper, lower, start, count, 2 * pages)
+        };
+        // Where space is short a smaller step may do.
+        let most = self.slice_pages(level + 1);
+        let sizes = std::iter::successors(Some(most), |pages| (*pages > 1).then_some(pages / 2));
+        let placed = sizes.map(slice_of).find_map(|slice| {
+            let places = self.places_for(&version, level, &slice)?;
+            Some((slice, places))
+        });
+        let Some((slice, places)) = placed else { return Ok(false) };
+        self.front.make_progress();
         let next = slice.end_key.clone().unwrap_or_default();
         let edit = self.merge_slice(level, slice, places).await?;
         self.cursors.borrow_mut()[level] = next;
@@ -212,7 +221,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Writes segments out that are in memory although the plan no longer pins their level, some
-    /// at a time. True if there were any.
+    /// at a time. True if it did: there may be none, or no space for them.
     async fn spill_unpinned(&self) -> bool {
         let pinned = self.plan.borrow().pinned as usize;
         let version = Rc::clone(&self.version.borrow());
@@ -220,19 +229,20 @@ impl<M: Medium> Inner<M> {
         let Some(n) = (pinned..version.levels().len()).find(is_over) else {
             return false;
         };
-        self.claim(&[n], || true).await;
         let level = version.level(n);
         let in_memory = |i: &usize| level.segment(*i).location.image().is_some();
         let start = (0..level.len()).find(in_memory).unwrap_or(0);
         let end =
             (start..level.len()).take_while(in_memory).take(64).last().map_or(start, |i| i + 1);
-        let outcome = if self.manifest.is_some() {
+        if self.manifest.is_some() {
             self.forget_images(n, start..end);
-            Ok(true)
-        } else {
-            let segments = level.named(start..end).into_iter().filter_map(built).collect();
-            self.spill(n, start..end, segments).await
-        };
+            return true;
+        }
+        let segments = level.named(start..end).into_iter().filter_map(built).collect();
+        // Before the claim: to give one back wakes all other workers, and they this one.
+        let Some(place) = self.place_for(n, (end - start) as u32) else { return false };
+        self.claim(&[n], || true).await;
+        let outcome = self.spill(n, start..end, segments, place).await;
         self.unclaim(&[n]);
         self.store.room.notify_all();
         self.done_or_failed(outcome)
@@ -252,14 +262,14 @@ impl<M: Medium> Inner<M> {
         self.store.work.notify_all();
     }
 
-    /// Writes `segments`, which are at `range` of level `n`, if there is space for them.
+    /// Writes `segments`, which are at `range` of level `n`.
     async fn spill(
         &self,
         n: usize,
         range: Range<usize>,
         segments: Vec<BuiltSegment>,
+        place: Place<'_>,
     ) -> Result<bool, EngineError> {
-        let Some(place) = self.place_for(n, range.len() as u32) else { return Ok(false) };
         let new = self.place(segments, place, IoClass::CompactionWrite, || 1.0).await?;
         self.publish(self.edit_of(vec![LevelEdit { level: n, range, new }])).await?;
         Ok(true)

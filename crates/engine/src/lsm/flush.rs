@@ -13,7 +13,8 @@ use crate::lsm::compaction::Place;
 use crate::lsm::merge::{ListRun, SegmentRun, merge};
 use crate::lsm::version::LevelEdit;
 use crate::memtable::Write;
-use crate::store::medium::Medium;
+use crate::store::medium::{Medium, Stream};
+use crate::store::space::{Claimant, Need};
 use crate::store::writing::{Written, lay_out};
 
 impl<M: Medium> Inner<M> {
@@ -103,12 +104,13 @@ impl<M: Medium> Inner<M> {
         loop {
             self.claim(&[0], || self.first_level_has_room(expected)).await;
             if let Some(place) = self.place_for(0, most()) {
-                self.front.flush_is_starved.set(false);
                 return place;
             }
             self.unclaim(&[0]);
-            let has_place = || self.place_for(0, most()).map(drop);
-            self.store.wait_for(has_place, &self.front.flush_is_starved).await;
+            // Not with the level in hand; what is promised here makes way for the next attempt.
+            let need =
+                || Need { stream: Stream::Index, pages: most(), claimant: Claimant::Compaction };
+            drop(self.front.wait_for_space(need).await);
         }
     }
 

@@ -10,46 +10,96 @@ use crate::lsm::snapshot::Expiry;
 use crate::operations::Fullness;
 use crate::store::medium::Medium;
 
-impl<M: Medium> Inner<M> {
+/// What the collector does next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Next {
+    /// There may be something to collect now.
+    LookAgain,
+    /// Something has to happen first.
+    Wait,
+}
+
+/// Where a store stands that has nothing to collect.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, not states")]
+struct Situation {
+    /// Clients lack extents.
+    is_short: bool,
+    /// Every entry is in the last level.
+    is_squeezed: bool,
+    /// Flushes or compactions lack space, and nothing is under way that could give them some.
+    is_at_rest: bool,
+    /// Collecting everything once gave nothing.
+    has_given_up: bool,
+    was_full: bool,
+    memory_is_used_up: bool,
+}
+
+/// What follows from it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Outlook {
+    /// Everything is to be moved down, to find garbage that upper levels hide.
+    squeezes: bool,
+    fullness: Fullness,
+}
+
+impl Situation {
     /// With no victim left and clients held up, garbage may still hide under entries of memtables
     /// and upper levels: everything is moved down first, and only then the store counts as full.
     /// So does a store that cannot go on: whose collections give nothing, or whose flushes and
     /// compactions lack space with nothing to collect. Deletes start this again.
-    ///
-    /// Before all that, the oldest snapshot expires: what it held is garbage then. Returns whether
-    /// there may be something to collect now.
-    pub(crate) fn consider_being_full(&self) -> bool {
-        let is_short = !self.has_extents_for_clients();
-        if is_short && self.snapshots_hold_garbage() {
+    fn outlook(self) -> Outlook {
+        let is_full = self.is_short && (self.is_squeezed || self.has_given_up || self.was_full);
+        let fullness = match self.is_short && self.is_at_rest {
+            true => Fullness::Stuck,
+            false if is_full || self.memory_is_used_up => Fullness::Full,
+            false => Fullness::Room,
+        };
+        Outlook { squeezes: self.is_short && !self.is_squeezed, fullness }
+    }
+}
+
+impl<M: Medium> Inner<M> {
+    /// What is done when there is nothing to collect: the oldest snapshot expires, everything is
+    /// moved down, clients are told where they stand.
+    pub(crate) fn consider_being_full(&self) -> Next {
+        if self.is_short() && self.snapshots_hold_garbage() {
             match self.expire_for_space() {
-                Expiry::Done => return true,
-                Expiry::UnderWay => return false, // its pin wakes us when it goes
+                Expiry::Done => return Next::LookAgain,
+                Expiry::UnderWay => return Next::Wait, // its pin wakes us when it goes
                 Expiry::NotBefore(until) => {
                     self.wake_at(until);
-                    return false;
+                    return Next::Wait;
                 }
                 Expiry::Nothing => {}
             }
         }
-        let is_squeezed = self.is_squeezed();
-        let is_stuck = is_short && self.is_starved() && self.is_quiet();
-        if is_short && !is_squeezed {
+        let outlook = self.situation().outlook();
+        if outlook.squeezes {
             self.front.freeze_active();
-            if !self.is_squeezing.replace(true) {
-                self.store.work.notify_all();
-            }
-        } else {
-            self.is_squeezing.set(false);
         }
-        let was_full = self.front.fullness.get() != Fullness::Room;
-        let is_full = is_short && (is_squeezed || self.front.has_given_up() || was_full);
-        let fullness = match is_stuck {
-            true => Fullness::Stuck,
-            false if is_full || self.index_memory_is_used_up() => Fullness::Full,
-            false => Fullness::Room,
-        };
-        self.front.set_fullness(fullness);
-        false
+        let squeezed_before = self.is_squeezing.replace(outlook.squeezes);
+        if outlook.squeezes && !squeezed_before {
+            self.store.work.notify_all();
+        }
+        self.front.set_fullness(outlook.fullness);
+        Next::Wait
+    }
+
+    /// The facts of this instant.
+    fn situation(&self) -> Situation {
+        Situation {
+            is_short: self.is_short(),
+            is_squeezed: self.is_squeezed(),
+            is_at_rest: self.is_starved() && self.is_quiet(),
+            has_given_up: self.front.has_given_up(),
+            was_full: self.front.fullness.get() != Fullness::Room,
+            memory_is_used_up: self.index_memory_is_used_up(),
+        }
+    }
+
+    fn is_short(&self) -> bool {
+        !self.front.has_extents_for_clients()
     }
 
     /// Wakes background work at an instant, unless it will be woken by then anyway.
@@ -82,11 +132,8 @@ impl<M: Medium> Inner<M> {
 
     /// Whether clients have room without what is on its way to being free.
     pub(crate) fn has_extents_for_clients_now(&self) -> bool {
-        self.store.extents.borrow().free() > self.front.client_reserve()
-    }
-
-    pub(crate) fn has_extents_for_clients(&self) -> bool {
-        self.store.extents_in_sight() > self.front.client_reserve()
+        let extents = self.store.extents.borrow();
+        extents.free() > self.front.client_reserve(&extents)
     }
 
     /// Whether the index is over its budget and no compaction is left that could shrink it.
@@ -104,6 +151,35 @@ impl<M: Medium> Inner<M> {
 
     /// Whether flushes or compactions wait for space.
     pub(crate) fn is_starved(&self) -> bool {
-        self.front.flush_is_starved.get() || self.compaction_is_starved()
+        self.front.flush_is_starved() || self.compaction_is_starved()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_squeezes_before_it_is_full_and_is_stuck_only_at_rest() {
+        let short = Situation {
+            is_short: true,
+            is_squeezed: false,
+            is_at_rest: false,
+            has_given_up: false,
+            was_full: false,
+            memory_is_used_up: false,
+        };
+        let of = |situation: Situation| {
+            let outlook = situation.outlook();
+            (outlook.squeezes, outlook.fullness)
+        };
+        assert_eq!(of(Situation { is_short: false, ..short }), (false, Fullness::Room));
+        assert_eq!(of(short), (true, Fullness::Room));
+        assert_eq!(of(Situation { is_squeezed: true, ..short }), (false, Fullness::Full));
+        assert_eq!(of(Situation { has_given_up: true, ..short }), (true, Fullness::Full));
+        assert_eq!(of(Situation { is_at_rest: true, ..short }), (true, Fullness::Stuck));
+        let roomy = Situation { is_short: false, is_at_rest: true, ..short };
+        assert_eq!(of(roomy), (false, Fullness::Room));
+        assert_eq!(of(Situation { memory_is_used_up: true, ..roomy }), (false, Fullness::Full));
     }
 }

@@ -63,8 +63,8 @@ impl<M: Medium> Inner<M> {
         stats.replans += 1;
         let mut input =
             sizing_input(&self.options, &self.surroundings, &self.store.shape, self.store.format);
-        // Set aside an eighth more than there is now, with the key length there is now.
         let segments: u64 = version.levels().iter().map(|l| u64::from(l.totals().segments)).sum();
+        // Set aside an eighth more than there is now, with the key length there is now.
         let entries: u64 = version.levels().iter().map(|l| l.totals().entries).sum();
         let list_bytes = memory.level_lists + memory.level_lists / 8;
         input.key_bytes = (memory.level_lists / segments.max(1)).saturating_sub(PAGE_ADDRESS_BYTES);
@@ -74,5 +74,14 @@ impl<M: Medium> Inner<M> {
         input.pair_bytes = (input.capacity_bytes / (budgeted * input.entries_per_segment)).max(1);
         *self.plan.borrow_mut() =
             sizing::plan(&input, self.options.level_sizing, self.options.pinned_levels);
+        self.reserve_step();
+    }
+
+    /// The largest step of a compaction that cannot be made smaller is the merge of a flush into a
+    /// first level that is not pinned: it takes all of that. Keys may be longer than expected.
+    pub(crate) fn reserve_step(&self) {
+        let level = if self.is_pinned(0) { 0 } else { self.capacity(0) + self.flush_segments() };
+        let pages = 2 * level as u32;
+        self.store.step_extents.set(self.store.extents_of(pages).max(1));
     }
 }

@@ -83,7 +83,6 @@ impl<M: Medium> Engine<M> {
     /// was cut short.
     pub fn start(&self) {
         self.inner.store.release_again();
-        self.inner.front.start();
         self.start_tasks();
     }
 
@@ -114,6 +113,7 @@ impl<M: Medium> Engine<M> {
 
     pub(crate) fn start_tasks(&self) {
         let inner = &self.inner;
+        inner.reserve_step();
         let handle = &inner.store.handle;
         if inner.manifest.is_some() {
             if inner.front.log.borrow().is_none() {

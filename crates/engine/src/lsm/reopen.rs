@@ -41,7 +41,6 @@ impl<M: Medium> Engine<M> {
         let inner = Rc::get_mut(&mut engine.inner).expect("nobody has it yet");
         inner.manifest = Some(Manifest::new(scan.last_epoch, scan.manifest_extents()));
         engine.inner.restore(&scan).await?;
-        engine.inner.front.start();
         engine.start_tasks();
         Ok(engine)
     }

@@ -39,7 +39,7 @@ impl<M: Medium> Index for Inner<M> {
     /// Clients leave the last extents to the background work that makes room again, and wait while
     /// pinned levels are over the memory budget.
     fn admits(&self) -> Admission {
-        let has_space = self.store.extents.borrow().free() > self.front.client_reserve()
+        let has_space = self.front.has_space_for_clients()
             && self.memory_index_bytes() <= self.surroundings.index_dram_bytes;
         if has_space { Admission::Now } else { Admission::Later }
     }

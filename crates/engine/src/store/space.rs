@@ -32,16 +32,25 @@ pub(crate) enum Claimant {
 }
 
 impl Claimant {
-    /// Extents that must stay free beyond what is promised. Collection fills at most one extent
-    /// before it releases one, and a power cut in the middle may strand another one half full.
-    pub(crate) const fn leaves_free(self) -> usize {
+    /// Extents that must stay free beyond what is promised, where one step of a compaction takes
+    /// `step`. Collection fills at most one extent before it releases one, and a power cut in the
+    /// middle may strand another one half full.
+    pub(crate) const fn leaves_free(self, step: usize) -> usize {
         match self {
             Self::Collection => 0,
             Self::Compaction => 2,
-            Self::Flush => 3,
+            Self::Flush => 2 + step,
             Self::FlushOfMoved => 1,
         }
     }
+}
+
+/// Space that somebody waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Need {
+    pub stream: Stream,
+    pub pages: u32,
+    pub claimant: Claimant,
 }
 
 /// Pages promised and not yet taken, by stream.
@@ -137,24 +146,31 @@ impl<M: Medium> PageStore<M> {
         Some(Promise { stream, left: pages, promised, work: &self.work })
     }
 
-    /// Waits for space, until `attempt` gives something. Meanwhile `is_starved` says so, and the
+    /// Waits for space for what `need` says at the time. Meanwhile `waits` says so, and the
     /// collection hears of it.
-    pub(crate) async fn wait_for<T>(
+    pub(crate) async fn wait_for(
         &self,
-        attempt: impl Fn() -> Option<T>,
-        is_starved: &Cell<bool>,
-    ) -> T {
+        need: impl Fn() -> Need,
+        waits: &Cell<Option<Need>>,
+    ) -> Promise<'_> {
         loop {
-            if let Some(given) = attempt() {
-                is_starved.set(false);
-                return given;
+            let needed = need();
+            if let Some(promise) = self.try_promise(needed.stream, needed.pages, needed.claimant) {
+                waits.set(None);
+                return promise;
             }
-            if !is_starved.replace(true) {
+            if waits.replace(Some(needed)).is_none() {
                 self.work.notify_all();
                 self.room.notify_all();
             }
             self.work.notified().await;
         }
+    }
+
+    /// Whether there still is no space for what somebody waits for. Asked of the extents, because
+    /// space that has just been given back is there before whoever waits for it has woken.
+    pub(crate) fn lacks(&self, need: Need) -> bool {
+        !self.can_promise(need.stream, self.in_units(need.pages), need.claimant)
     }
 
     /// Extents that hold `pages`.
@@ -193,7 +209,8 @@ impl<M: Medium> PageStore<M> {
         let set_aside: usize = others.map(|other| self.left_of_due(other, &extents)).sum();
         // What fits in open extents takes nothing from anybody.
         let takes_none = needed == 0;
-        takes_none || needed + claimant.leaves_free() + set_aside <= extents.free()
+        takes_none
+            || needed + claimant.leaves_free(self.step_extents.get()) + set_aside <= extents.free()
     }
 }
 
