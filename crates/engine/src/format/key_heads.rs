@@ -59,8 +59,9 @@ impl<'a> KeyHeads<'a> {
 
     fn compare(&self, index: usize, wanted: u64, key: &[u8]) -> Ordering {
         let at = index * self.stride;
-        let own = &self.bytes[at..at + self.key_bytes];
-        head(&own[self.head_at..]).cmp(&wanted).then_with(|| own.cmp(key))
+        let own = self.bytes[at + self.head_at..].first_chunk().expect("a key has no less");
+        let whole = || self.bytes[at..at + self.key_bytes].cmp(key);
+        u64::from_be_bytes(*own).cmp(&wanted).then_with(whole)
     }
 }
 
@@ -96,10 +97,16 @@ pub(crate) fn lower_bound(within: Range<usize>, compare: impl Fn(usize) -> Order
 
 /// The number of leading bytes that two keys share.
 pub(crate) fn common_len(a: &[u8], b: &[u8]) -> usize {
-    let words = a.chunks_exact(HEAD_BYTES).zip(b.chunks_exact(HEAD_BYTES));
-    let equal = HEAD_BYTES * words.take_while(|(a, b)| a == b).count();
-    let rest = a[equal..].iter().zip(&b[equal..]);
-    equal + rest.take_while(|(a, b)| a == b).count()
+    let (words, _) = a.as_chunks::<HEAD_BYTES>();
+    let (others, _) = b.as_chunks::<HEAD_BYTES>();
+    for (index, (word, other)) in words.iter().zip(others).enumerate() {
+        let differing = u64::from_le_bytes(*word) ^ u64::from_le_bytes(*other);
+        if differing != 0 {
+            return index * HEAD_BYTES + differing.trailing_zeros() as usize / 8;
+        }
+    }
+    let equal = HEAD_BYTES * words.len().min(others.len());
+    equal + a[equal..].iter().zip(&b[equal..]).take_while(|(a, b)| a == b).count()
 }
 
 /// The first eight bytes as a number that orders as they do; missing bytes count as zero.
@@ -160,5 +167,7 @@ mod tests {
         assert!(KeyHeads::new(b"1234567", 7, 7).is_none());
         assert_eq!(common_len(b"user0000123456789", b"user0000123556789"), 12);
         assert_eq!((common_len(b"abc", b"abd"), common_len(b"", b"abd")), (2, 0));
+        assert_eq!(common_len(b"0123456789", b"01234567"), 8);
+        assert_eq!(common_len(b"0123456789abcdef", b"0123456789a"), 11);
     }
 }
