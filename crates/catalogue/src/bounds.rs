@@ -47,7 +47,7 @@ pub fn slice_us(key: &str, us: f64) -> Option<String> {
 }
 
 /// Numbers that have bounds.
-pub trait Number: PartialOrd + Display {
+pub trait Number: Copy + PartialOrd + Display {
     /// The number for people; one with dozens of digits in powers of ten.
     fn text(&self) -> String {
         self.to_string()

@@ -58,7 +58,9 @@ pub(crate) struct BenchArguments {
 pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
     let spec = bench_spec::spec(arguments)?;
     lab::bench::check(&spec)?;
-    lab::fit::warnings(&spec).iter().for_each(|warning| output::say(warning));
+    for warning in lab::fit::warnings(&spec) {
+        output::say(&warning);
+    }
     check_memory(&spec)?;
     if let Some(directory) = &arguments.out {
         files::check_directory(directory)?;

@@ -40,7 +40,9 @@ pub(crate) fn run(arguments: &DeviceArguments) -> anyhow::Result<ExitCode> {
         job: names::job(&arguments.job)?,
         seed: arguments.seed,
     };
-    spec.warnings().iter().for_each(|warning| output::say(warning));
+    for warning in spec.warnings() {
+        output::say(&warning);
+    }
     if let Some(directory) = &arguments.out {
         files::check_directory(directory)?;
     }

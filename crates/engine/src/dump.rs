@@ -1,17 +1,29 @@
 //! What every dump holds, whichever index it is of: memtables and extents.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
 use crate::Value;
 use crate::format::codec::{Reader, Writer};
 use crate::memtable::{Entry, Memtable, Memtables};
 use crate::store::extents::{Extent, Extents, State};
-use crate::store::medium::{PageNo, Shape, Stream};
+use crate::store::medium::{ExtentId, PageNo, Shape, Stream};
 
+/// The memtables one by one, so that they come back as full as they were: one made of all of them
+/// would be larger than any flush has space for, and larger again after the next power cut.
 pub(crate) fn write_memtables(out: &mut Writer, memtables: &Memtables, with_frozen: bool) {
-    // Oldest first, so that reading them back one after the other leaves the newest on top.
     let frozen = memtables.frozen.iter().filter(|_| with_frozen);
     let all: Vec<_> = frozen.chain([&memtables.active]).map(|memtable| memtable.borrow()).collect();
-    out.u64(all.iter().map(|memtable| memtable.len() as u64).sum());
-    for (key, sequence, entry) in all.iter().flat_map(|memtable| memtable.iter()) {
+    out.u32(all.len() as u32);
+    for memtable in all {
+        write_memtable(out, &memtable);
+    }
+}
+
+fn write_memtable(out: &mut Writer, memtable: &Memtable) {
+    out.u64(memtable.len() as u64);
+    for (key, sequence, entry) in memtable.iter() {
         out.string(key);
         out.u64(sequence);
         match entry {
@@ -29,7 +41,16 @@ pub(crate) fn write_memtables(out: &mut Writer, memtables: &Memtables, with_froz
     }
 }
 
-pub(crate) fn read_memtable(input: &mut Reader<'_>) -> Option<Memtable> {
+/// The last one was the active one.
+pub(crate) fn read_memtables(input: &mut Reader<'_>) -> Option<Memtables> {
+    let count = input.u32()?;
+    let mut all = (0..count)
+        .map(|_| Some(Rc::new(RefCell::new(read_memtable(input)?))))
+        .collect::<Option<VecDeque<_>>>()?;
+    Some(Memtables { active: all.pop_back()?, frozen: all })
+}
+
+fn read_memtable(input: &mut Reader<'_>) -> Option<Memtable> {
     let mut memtable = Memtable::default();
     for _ in 0..input.u64()? {
         let key = input.string()?;
@@ -55,26 +76,47 @@ pub(crate) fn write_extents(out: &mut Writer, extents: &Extents) {
         out.u32(extent.live);
         out.u64(extent.age);
         out.u64(extent.generation);
-        out.u32(extent.holes.len() as u32);
-        for page in &extent.holes {
-            out.u32(page.0);
-        }
+        out.string(&bits_of(extents.shape(), &extent.holes));
     }
 }
 
 pub(crate) fn read_extents(input: &mut Reader<'_>, shape: Shape) -> Option<Extents> {
     let opened = input.u64()?;
-    let extents =
-        (0..shape.extents).map(|_| read_extent(input)).collect::<Option<Vec<Extent>>>()?;
+    let extents = (0..shape.extents)
+        .map(|id| read_extent(input, shape, ExtentId(id)))
+        .collect::<Option<Vec<Extent>>>()?;
     Some(Extents::restore(shape, extents, opened))
 }
 
-fn read_extent(input: &mut Reader<'_>) -> Option<Extent> {
+/// A bit for each page of an extent, if any is set: power cuts make holes over and over, and the
+/// dump must not outgrow its place.
+fn bits_of(shape: Shape, pages: &[PageNo]) -> Vec<u8> {
+    let Some(_) = pages.first() else { return Vec::new() };
+    let mut bits = vec![0; shape.pages_per_extent.div_ceil(8) as usize];
+    for place in pages.iter().map(|page| page.0 % shape.pages_per_extent) {
+        bits[place as usize / 8] |= 1 << (place % 8);
+    }
+    bits
+}
+
+fn pages_of(shape: Shape, id: ExtentId, bits: &[u8]) -> Option<Vec<PageNo>> {
+    let is_set = |place: &u32| bits[*place as usize / 8] & (1 << (place % 8)) != 0;
+    match bits.len() {
+        0 => Some(Vec::new()),
+        len if len == shape.pages_per_extent.div_ceil(8) as usize => {
+            let places = (0..shape.pages_per_extent).filter(is_set);
+            Some(places.map(|place| shape.page(id, place)).collect())
+        }
+        _ => None,
+    }
+}
+
+fn read_extent(input: &mut Reader<'_>, shape: Shape, id: ExtentId) -> Option<Extent> {
     let state = *State::ALL.get(input.u8()? as usize)?;
     let stream = *Stream::ALL.get(input.u8()? as usize)?;
     let (cursor, published, live) = (input.u32()?, input.u32()?, input.u32()?);
     let (age, generation) = (input.u64()?, input.u64()?);
-    let holes = (0..input.u32()?).map(|_| input.u32().map(PageNo)).collect::<Option<Vec<_>>>()?;
+    let holes = pages_of(shape, id, input.string()?)?;
     let state = match state {
         State::Collecting => State::Closed,
         same => same,

@@ -4,6 +4,8 @@
 //! full memtable is frozen and handed to the flush. The front decides who waits and who is refused;
 //! what the index has to say about it comes through [`Index`].
 
+pub(crate) mod watched;
+
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -13,6 +15,7 @@ use crate::Value;
 use crate::effort::Effort;
 use crate::error::EngineError;
 use crate::format::object::Sequence;
+use crate::front::watched::Watched;
 use crate::memtable::{Entry, Memtables};
 use crate::operations::{Condition, Fullness};
 use crate::stats::EngineStats;
@@ -67,7 +70,8 @@ pub(crate) struct Front<M> {
     pub limits: MemtableLimits,
     pub memtables: RefCell<Memtables>,
     pub sequence: Cell<Sequence>,
-    pub flushes: Cell<u64>,
+    /// Keys of conditional writes under way.
+    watched: Watched,
     pub fullness: Cell<Fullness>,
     pub sweep: Sweep,
     /// A flush waits for space.
@@ -85,7 +89,7 @@ impl<M: Medium> Front<M> {
             limits,
             memtables: RefCell::default(),
             sequence: Cell::new(0),
-            flushes: Cell::new(0),
+            watched: Watched::default(),
             fullness: Cell::new(Fullness::Room),
             sweep: Sweep::default(),
             flush_is_starved: Cell::new(false),
@@ -125,22 +129,19 @@ impl<M: Medium> Front<M> {
             self.insert(index, key, entry);
             return Ok(true);
         }
-        loop {
-            let (start, flushes) = (self.sequence.get(), self.flushes.get());
-            let exists = index.exists(key, work + cost).await?;
-            self.wait_for_room(index, is_delete).await?;
-            // No await from here to the insert: nothing can come in between.
-            if self.flushes.get() != flushes {
-                continue; // what was newer may have left the memtables meanwhile
-            }
-            let newest = self.memtables.borrow().get(key).map(|(at, entry)| (at, entry.is_some()));
-            let exists = newest.filter(|(at, _)| *at > start).map_or(exists, |(_, is_put)| is_put);
-            if exists != (condition == Condition::MustExist) {
-                return Ok(false);
-            }
+        // From before the search on, so that no write of the key goes unnoticed, however long this
+        // one waits and wherever flushes take what the search found.
+        let watch = self.watched.watch(key);
+        let existed = index.exists(key, work + cost).await?;
+        self.wait_for_room(index, is_delete).await?;
+        // No await from here to the insert: nothing can come in between.
+        let exists = watch.newest().unwrap_or(existed);
+        drop(watch);
+        let is_met = exists == (condition == Condition::MustExist);
+        if is_met {
             self.insert(index, key, entry);
-            return Ok(true);
         }
+        Ok(is_met)
     }
 
     /// Puts a client's write in the active memtable. No await: it happens at one instant.
@@ -160,7 +161,9 @@ impl<M: Medium> Front<M> {
         sequence: Sequence,
         entry: Entry,
     ) {
+        assert!(self.has_memtable_room(), "a write goes into a memtable that is full");
         let active = Rc::clone(&self.memtables.borrow().active);
+        self.watched.note(key, entry.is_some());
         active.borrow_mut().insert(key, sequence, entry, index.newest_snapshot());
         if self.active_is_full() || index.wants_flush() {
             self.freeze_active();
@@ -219,15 +222,26 @@ impl<M: Medium> Front<M> {
         })
     }
 
-    /// Whether the memtables take a write.
+    /// Whether the memtables take a write. A full active memtable is frozen as soon as there is
+    /// room in front of it, so all of them hold at most one object more than their limit: what a
+    /// power cut has to dump is bounded.
     pub(crate) fn has_memtable_room(&self) -> bool {
-        !self.active_is_full() || self.memtables.borrow().frozen.len() < self.limits.frozen
+        !self.active_is_full()
+    }
+
+    /// Goes on with what a power cut left.
+    pub(crate) fn start(&self) {
+        if self.active_is_full() {
+            self.freeze_active();
+        }
     }
 
     /// Free extents that clients may not use: those that flushes leave to others, one for the
     /// index and one for the data of a collection, and what memtables that were accepted take.
     pub(crate) fn client_reserve(&self) -> usize {
-        let accepted = 3 * self.store.pages_of_memtable(self.limits.bytes);
+        // The active one, those in front of it, and one more for what collections move.
+        let memtables = self.limits.frozen as u32 + 2;
+        let accepted = memtables * self.store.pages_of_memtable(self.limits.bytes);
         let of_journal = {
             let extents = self.store.extents.borrow();
             let left = |stream| self.store.left_of_due(stream, &extents);
@@ -262,7 +276,9 @@ impl<M: Medium> Front<M> {
     /// The oldest frozen memtable is in the index. No await between that and this.
     pub(crate) fn flushed(&self) {
         self.memtables.borrow_mut().frozen.pop_front();
-        self.flushes.set(self.flushes.get() + 1);
+        if self.active_is_full() {
+            self.freeze_active();
+        }
     }
 
     /// Tells waiting clients how full the store is, if that has changed.

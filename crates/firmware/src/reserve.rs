@@ -8,7 +8,7 @@
 //! each page: CRC-32C u32 | magic u32 | epoch u64 | page u32 of u32 | bytes of the dump
 //! ```
 
-use flash::{Flash, Geometry, NandArray, PageAddress};
+use flash::{Flash, Geometry, NandArray, PageAddress, ReadError};
 use runtime::{IoClass, PageImage};
 
 use crate::Superblocks;
@@ -33,6 +33,15 @@ pub struct Dump {
     pub bytes: Vec<u8>,
 }
 
+/// Why there is no dump to begin with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DumpError {
+    /// Some of its pages cannot be read back as they were written.
+    Damaged,
+    /// There is none, though the last power cut wrote one.
+    Missing,
+}
+
 struct DumpPage<'a> {
     epoch: u64,
     index: u32,
@@ -49,6 +58,15 @@ impl Reserve {
             page_bytes: geometry.page_bytes as usize,
             unit: geometry.program_unit(),
         }
+    }
+
+    /// Superblocks that a dump of `bytes` takes.
+    pub fn superblocks_for(geometry: &Geometry, bytes: u64) -> u32 {
+        let in_page = u64::from(geometry.page_bytes) - HEADER_BYTES as u64;
+        let pages = bytes.div_ceil(in_page).next_multiple_of(u64::from(geometry.program_unit()));
+        let superblocks = pages.div_ceil(u64::from(Superblocks::new(geometry).pages()));
+        // The region takes twice as many; a number that large is refused.
+        u32::try_from(superblocks).unwrap_or(u32::MAX).min(u32::MAX / 4)
     }
 
     /// Superblocks that the region takes.
@@ -113,6 +131,51 @@ impl Reserve {
                 .collect();
             (self.page(epoch, first), images)
         })
+    }
+
+    /// Reads the newest dump, and tells one that is damaged from one that was never finished.
+    /// `is_always_there`: every power cut leaves a dump, because capacitors write it. Then the one
+    /// that was read has to be erased when it has served, or it could be taken for its successor.
+    ///
+    /// Damage of each and every page of a dump is taken for one that was never finished.
+    ///
+    /// # Errors
+    /// [`DumpError`].
+    pub async fn find(
+        &self,
+        flash: &Flash,
+        is_always_there: bool,
+    ) -> Result<Option<Dump>, DumpError> {
+        let dumps = [self.read_half(flash, 0).await, self.read_half(flash, 1).await];
+        let newest = dumps.iter().flatten().map(|dump| dump.epoch).max().unwrap_or(0);
+        for (half, dump) in (0..).zip(&dumps) {
+            if dump.is_none()
+                && let Some(epoch) = self.epoch_of_rest(flash, half).await
+                && epoch > newest
+                // A drive that stores dumps at work may have been storing this one.
+                && (is_always_there || epoch != newest + 1)
+            {
+                return Err(DumpError::Damaged);
+            }
+        }
+        let newest = dumps.into_iter().flatten().max_by_key(|dump| dump.epoch);
+        if newest.is_none() && is_always_there { Err(DumpError::Missing) } else { Ok(newest) }
+    }
+
+    /// The epoch of a dump that is not whole, if any of its pages is.
+    async fn epoch_of_rest(&self, flash: &Flash, half: u64) -> Option<u64> {
+        for index in 0..self.pages() {
+            match flash.read(self.page(half, index), IoClass::Journal).await {
+                Ok(image) => {
+                    if let Some(page) = decode(image.bytes()) {
+                        return Some(page.epoch);
+                    }
+                }
+                Err(ReadError::Erased) => return None,
+                Err(ReadError::Uncorrectable) => {}
+            }
+        }
+        None
     }
 
     /// Reads the newest whole dump; `None` on a drive that never had one.

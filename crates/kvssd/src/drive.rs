@@ -210,16 +210,18 @@ impl Parts {
     }
 }
 
-/// Superblocks for one dump: index memory, memtables, and an allowance for counters and for the
-/// index growing past its budget before compaction catches up.
+/// Superblocks for one dump. What is in memory for short keys takes up to twice as much there,
+/// which also is the allowance for an index that grows past its budget before compaction catches up;
+/// each superblock has its counters, and a bit for each page.
 fn superblocks_for_dump(profile: &DeviceProfile, index: &IndexOptions) -> u32 {
     let geometry = &profile.flash.geometry;
-    let extents = u64::from(geometry.blocks_per_die()) * 64;
-    let bytes = profile.dram.index_bytes * 5 / 4 + index.memtables_bytes() + extents;
     let pages = u64::from(geometry.dies()) * u64::from(geometry.pages_per_die_block());
-    let superblocks = bytes.div_ceil(pages * u64::from(geometry.page_bytes) / 2);
-    // The region takes twice as many; a number that large is refused.
-    u32::try_from(superblocks).unwrap_or(u32::MAX).min(u32::MAX / 4)
+    let extents = u64::from(geometry.blocks_per_die()) * (48 + pages.div_ceil(8));
+    let in_extent = pages * u64::from(geometry.page_bytes + geometry.spare_bytes) / 4;
+    let longest = in_extent.min(u64::from(engine::MAX_VALUE_BYTES)) + 1_024;
+    let memtables = index.dumped_memtables_bytes(longest);
+    let bytes = profile.dram.index_bytes * 2 + memtables + extents;
+    Reserve::superblocks_for(geometry, bytes)
 }
 
 impl DeviceProfile {

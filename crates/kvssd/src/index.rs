@@ -39,13 +39,15 @@ impl IndexOptions {
         }
     }
 
-    /// Most bytes of writes in memory, and some to spare.
-    pub(crate) fn memtables_bytes(&self) -> u64 {
+    /// Most bytes of a dump that writes in memory take: each memtable may hold one object of
+    /// `longest` bytes more than its limit. A dumped write is not twice as long as its object, with
+    /// what the hash table notes about moved ones.
+    pub(crate) fn dumped_memtables_bytes(&self, longest: u64) -> u64 {
         let (frozen, bytes) = match self {
             Self::Lsm(options) => (options.frozen_memtables, options.memtable_bytes),
             Self::Hash(options) => (options.frozen_buffers, options.buffer_bytes),
         };
-        (frozen as u64 + 2) * bytes
+        (frozen as u64 + 1) * 2 * (bytes + longest)
     }
 }
 

@@ -43,8 +43,9 @@ pub mod table;
 mod timeline;
 mod versions;
 
+use block::BlockDevice;
 use runtime::{Handle, Runtime};
-use ssd::{BlockDevice, Ssd, SsdProfile};
+use ssd::{Ssd, SsdProfile};
 use workload::Stop;
 
 pub use job::{Arrivals, Before, Job, Rw, StreamSpec, WindowName, WindowStep};

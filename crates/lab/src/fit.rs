@@ -124,7 +124,7 @@ fn check_time(spec: &BenchSpec) -> Result<(), String> {
 /// operations, 7.0 GiB for 44 million. What is overwritten stays in memory until it is collected.
 pub fn memory_bytes(spec: &BenchSpec) -> u64 {
     const BASE: u64 = 64 << 20;
-    const OBJECT: u64 = 100;
+    const OBJECT: u64 = 110;
     let workload = &spec.workload;
     let key = workload.keys.key_bytes() as u64;
     let value = match workload.values.form() {

@@ -6,14 +6,15 @@
 
 use std::num::NonZeroU32;
 
-use crate::block::BLOCK_BYTES;
-use crate::device::{BlockDevice, DeviceError, SetShape};
-use crate::drive::Ssd;
-use crate::nvme::{
+use block::BLOCK_BYTES;
+use block::nvme::{
     ControllerAttributes, ControllerFields, DecodeError, Feature, GetFeatures, GetLogPage, Log,
     NamespaceFields, Notice, NvmSetAttributes, NvmSetList, PlmConfig, Select, SetFeatures, SetId,
     Setting, Status, WindowSelect, WindowStatus,
 };
+use block::{BlockDevice, DeviceError, SetShape};
+
+use crate::drive::Ssd;
 
 /// Identify's opcode is that of the set list; these are its other Controller or Namespace
 /// Structures.
@@ -129,7 +130,7 @@ impl Ssd {
             }
             (Feature::AsyncEvents, Select::Current) => Setting::AsyncEvents(self.event_config()),
             (Feature::AsyncEvents, Select::Default | Select::Saved) => {
-                Setting::AsyncEvents(crate::nvme::AsyncEventConfig::default())
+                Setting::AsyncEvents(block::nvme::AsyncEventConfig::default())
             }
         };
         let data = setting.data().map_or_else(Vec::new, |data| data.to_vec());
@@ -145,7 +146,7 @@ impl Ssd {
                 if !get.retain {
                     self.event_was_heard();
                 }
-                self.plm_events().await.encode()
+                self.plm_events().await?.encode()
             }
         };
         // Behind its end a log page reads as zeros.

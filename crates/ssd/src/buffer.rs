@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use block::Block;
 use runtime::Permit;
 
-use crate::block::Block;
 use crate::page::{Lpn, Sequence, Versioned};
 
 /// A version and the room it takes.

@@ -1,17 +1,15 @@
 //! The drive: sets side by side behind one host link.
 
 use std::cell::Cell;
+use std::fmt;
 use std::rc::Rc;
 
-use firmware::Link;
-use flash::{CutReport, FlashStats};
+use block::nvme::{AsyncEventConfig, SetId};
+use block::{DeviceError, SetShape};
+use firmware::{DumpError, Link};
+use flash::{CutReport, FlashStats, NandArray};
 use runtime::{Handle, JoinHandle, Notify, Rng};
 
-use crate::block::{BLOCK_BYTES, Block};
-use crate::device::{BlockDevice, DeviceError, SetShape};
-use crate::nvme::{
-    AsyncEventConfig, EventAggregate, PerSetLog, PlmConfig, SetId, Status, WindowSelect,
-};
 use crate::planted::Planted;
 use crate::prefill::Precondition;
 use crate::profile::SsdProfile;
@@ -55,6 +53,17 @@ pub struct SsdImage {
     sets: Vec<SetImage>,
 }
 
+impl SsdImage {
+    /// The cells of a set: for tests that damage them.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoSuchSet`].
+    pub fn array_mut(&mut self, set: SetId) -> Result<&mut NandArray, DeviceError> {
+        let image = self.sets.get_mut(usize::from(set.get()) - 1);
+        image.map(|image| &mut image.array).ok_or(DeviceError::NoSuchSet(set))
+    }
+}
+
 /// A drive that has power again and is on its way up.
 pub struct Recovery {
     parts: Parts,
@@ -77,6 +86,39 @@ pub struct SetReport {
     pub wear: (u32, u32),
     /// Memory of this program that the mapping takes, in bytes.
     pub mapping_bytes: u64,
+    /// Why it answers no command, if it does not.
+    pub failure: Option<SetFailure>,
+}
+
+/// Why a set is lost with all it held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SetFailure {
+    /// [`Ssd::fail_set`].
+    TakenAway,
+    /// What capacitors saved of it at the last power cut is damaged: what was in its buffer is
+    /// unknown, and what had been discarded.
+    DumpDamaged,
+    /// What capacitors saved of it at the last power cut is not there.
+    DumpMissing,
+}
+
+impl From<DumpError> for SetFailure {
+    fn from(error: DumpError) -> Self {
+        match error {
+            DumpError::Damaged => Self::DumpDamaged,
+            DumpError::Missing => Self::DumpMissing,
+        }
+    }
+}
+
+impl fmt::Display for SetFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TakenAway => write!(f, "the set was taken away"),
+            Self::DumpDamaged => write!(f, "what was saved when power failed is damaged"),
+            Self::DumpMissing => write!(f, "what was saved when power failed is missing"),
+        }
+    }
 }
 
 impl Ssd {
@@ -101,7 +143,8 @@ impl Ssd {
         Self::of_sets(&parts, sets.collect())
     }
 
-    /// A drive that gets power again. Returns when every set takes commands.
+    /// A drive that gets power again. Returns when every set takes commands, or is lost: then
+    /// [`SetReport::failure`] says why.
     pub async fn recover(
         handle: &Handle,
         profile: &SsdProfile,
@@ -147,6 +190,7 @@ impl Ssd {
             superblocks,
             wear: set.wear(),
             mapping_bytes: set.mapping_bytes(),
+            failure: set.failure(),
         })
     }
 
@@ -158,14 +202,55 @@ impl Ssd {
         Ok(self.set(set)?.flash())
     }
 
+    /// Takes a set away, with all it holds and for ever: from now on every command to it fails
+    /// with [`DeviceError::Gone`], those that are under way too. For tests of what stands above.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoSuchSet`].
+    pub fn fail_set(&self, set: SetId) -> Result<(), DeviceError> {
+        self.set(set)?.fail(SetFailure::TakenAway);
+        Ok(())
+    }
+
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.inner.handle
+    }
+
+    pub(crate) fn shapes(&self) -> Vec<SetShape> {
+        let shape = |(index, set): (usize, &Rc<Set>)| SetShape {
+            id: set_id(index),
+            blocks: u64::from(set.blocks()),
+            optimal_write_bytes: set.optimal_write_bytes(),
+            has_windows: self.inner.profile.plm.is_some(),
+        };
+        self.inner.sets.iter().enumerate().map(shape).collect()
+    }
+
+    /// Sets that have events, by index.
+    pub(crate) fn sets_with_events(&self) -> impl Iterator<Item = usize> {
+        let sets = self.inner.sets.iter().enumerate().filter(|(_, set)| set.has_events());
+        sets.map(|(index, _)| index)
+    }
+
     fn set(&self, id: SetId) -> Result<&Rc<Set>, DeviceError> {
         let index = usize::from(id.get()) - 1;
         self.inner.sets.get(index).ok_or(DeviceError::NoSuchSet(id))
     }
 
-    /// The set, if it has these blocks.
-    fn within(&self, id: SetId, first: u64, blocks: u64) -> Result<&Rc<Set>, DeviceError> {
+    /// The set, if it is not lost.
+    pub(crate) fn present(&self, id: SetId) -> Result<&Rc<Set>, DeviceError> {
         let set = self.set(id)?;
+        if set.failure().is_some() { Err(DeviceError::Gone(id)) } else { Ok(set) }
+    }
+
+    /// The set, if it has these blocks.
+    pub(crate) fn within(
+        &self,
+        id: SetId,
+        first: u64,
+        blocks: u64,
+    ) -> Result<&Rc<Set>, DeviceError> {
+        let set = self.present(id)?;
         let capacity = u64::from(set.blocks());
         if first.checked_add(blocks).is_none_or(|end| end > capacity) {
             return Err(DeviceError::OutOfRange { set: id, first, blocks, capacity });
@@ -173,9 +258,14 @@ impl Ssd {
         Ok(set)
     }
 
-    /// A command without data has crossed the link, there and back, when this returns.
-    async fn complete(&self) {
-        self.inner.handle.sleep_until(self.inner.link.complete(0)).await;
+    /// A command with that much data has crossed the link when this returns.
+    pub(crate) async fn receive(&self, data_bytes: u64) {
+        self.inner.handle.sleep_until(self.inner.link.receive(data_bytes)).await;
+    }
+
+    /// A completion with that much data has crossed the link when this returns.
+    pub(crate) async fn complete(&self, data_bytes: u64) {
+        self.inner.handle.sleep_until(self.inner.link.complete(data_bytes)).await;
     }
 
     /// Waits until a set has an event that the host was not told of, and wants to be.
@@ -204,11 +294,6 @@ impl Ssd {
         self.inner.event_config.set(config);
         self.inner.events.changed.notify_all();
     }
-
-    async fn refused_or_done(&self, done: Result<(), Status>) -> Result<(), DeviceError> {
-        self.complete().await;
-        done.map_err(DeviceError::Refused)
-    }
 }
 
 impl Recovery {
@@ -224,7 +309,7 @@ impl Recovery {
         Self { parts, sets, under_way }
     }
 
-    /// The drive, when every set takes commands.
+    /// The drive, when every set takes commands or is lost.
     pub async fn finish(self) -> Ssd {
         for recovery in self.under_way {
             recovery.await;
@@ -232,7 +317,7 @@ impl Recovery {
         Ssd::of_sets(&self.parts, self.sets)
     }
 
-    /// Whether every set takes commands.
+    /// Whether every set takes commands or is lost.
     pub fn is_finished(&self) -> bool {
         self.under_way.iter().all(JoinHandle::is_finished)
     }
@@ -253,92 +338,6 @@ fn power_cut(sets: &[Rc<Set>], rng: &mut Rng) -> (SsdImage, Vec<CutReport>) {
     (SsdImage { sets }, reports)
 }
 
-fn set_id(index: usize) -> SetId {
+pub(crate) fn set_id(index: usize) -> SetId {
     SetId::new(index as u16 + 1).expect("numbers begin with 1")
-}
-
-impl BlockDevice for Ssd {
-    fn sets(&self) -> Vec<SetShape> {
-        let shape = |(index, set): (usize, &Rc<Set>)| SetShape {
-            id: set_id(index),
-            blocks: u64::from(set.blocks()),
-            optimal_write_bytes: set.optimal_write_bytes(),
-            has_windows: self.inner.profile.plm.is_some(),
-        };
-        self.inner.sets.iter().enumerate().map(shape).collect()
-    }
-
-    async fn read(&self, set: SetId, first: u64, blocks: u32) -> Result<Vec<Block>, DeviceError> {
-        let set_of_blocks = self.within(set, first, u64::from(blocks))?;
-        let first = first as u32;
-        let read = set_of_blocks.read(first..first + blocks).await;
-        let unreadable = |lost: crate::set::Unreadable| DeviceError::Unreadable {
-            set,
-            block: u64::from(lost.block),
-        };
-        let (read, in_memory) = match read {
-            Ok(read) => read,
-            Err(lost) => {
-                self.complete().await;
-                return Err(unreadable(lost));
-            }
-        };
-        // The link is asked for when the data are there, not before: in the meantime it carries what
-        // other sets have ready, however long this one's memory takes.
-        self.inner.handle.sleep_until(in_memory).await;
-        let bytes = u64::from(blocks) * u64::from(BLOCK_BYTES);
-        self.inner.handle.sleep_until(self.inner.link.complete(bytes)).await;
-        Ok(read)
-    }
-
-    async fn write(&self, set: SetId, first: u64, blocks: Vec<Block>) -> Result<(), DeviceError> {
-        let set = self.within(set, first, blocks.len() as u64)?;
-        let bytes = blocks.len() as u64 * u64::from(BLOCK_BYTES);
-        self.inner.handle.sleep_until(self.inner.link.receive(bytes)).await;
-        set.write(first as u32, blocks).await;
-        self.complete().await;
-        Ok(())
-    }
-
-    async fn flush(&self, set: SetId) -> Result<(), DeviceError> {
-        self.set(set)?.flush().await;
-        self.complete().await;
-        Ok(())
-    }
-
-    async fn discard(&self, set: SetId, first: u64, blocks: u64) -> Result<(), DeviceError> {
-        let set = self.within(set, first, blocks)?;
-        set.discard(first as u32..(first + blocks) as u32).await;
-        self.complete().await;
-        Ok(())
-    }
-
-    async fn configure_plm(&self, set: SetId, config: PlmConfig) -> Result<(), DeviceError> {
-        let done = self.set(set)?.configure_plm(config).await;
-        self.refused_or_done(done).await
-    }
-
-    async fn plm_config(&self, set: SetId) -> Result<PlmConfig, DeviceError> {
-        let config = self.set(set)?.plm_config();
-        self.complete().await;
-        config.map_err(DeviceError::Refused)
-    }
-
-    async fn select_window(&self, set: SetId, window: WindowSelect) -> Result<(), DeviceError> {
-        let done = self.set(set)?.select_window(window).await;
-        self.refused_or_done(done).await
-    }
-
-    async fn plm_log(&self, set: SetId, retains: bool) -> Result<PerSetLog, DeviceError> {
-        let log = self.set(set)?.plm_log(!retains);
-        self.complete().await;
-        log.map_err(DeviceError::Refused)
-    }
-
-    async fn plm_events(&self) -> EventAggregate {
-        let sets = self.inner.sets.iter().enumerate().filter(|(_, set)| set.has_events());
-        let sets = sets.map(|(index, _)| set_id(index)).collect();
-        self.complete().await;
-        EventAggregate { sets }
-    }
 }

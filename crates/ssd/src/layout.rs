@@ -6,10 +6,10 @@
 //! page       = slots of one logical block each, and a header in the spare area
 //! ```
 
+use block::BLOCK_BYTES;
 use firmware::Superblocks;
 use flash::{Geometry, PageAddress};
 
-use crate::block::BLOCK_BYTES;
 use crate::page;
 
 /// A place for one logical block on flash, counted over the set.

@@ -1,7 +1,7 @@
 //! A block drive on flash, in virtual time: what Vigil-KV (USENIX ATC'22) calls its hardware.
 //!
 //! ```text
-//!   Ssd .......... host link, commands; implements BlockDevice       (drive.rs, device.rs, admin.rs)
+//!   Ssd .......... host link; implements BlockDevice                (drive.rs, commands.rs, admin.rs)
 //!    `- Set ...... one NVM set: a firmware with resources of its own  (set.rs, set/)
 //!        |- Windows .. NDWIN, lockdown, DTWIN: decisions              (windows.rs)
 //!        |- Buffer ... newest versions not on flash yet               (buffer.rs)
@@ -10,20 +10,19 @@
 //!        `- Flash .... its dies and channels                          (crate flash)
 //! ```
 //!
-//! [`nvme`] has the bytes of the standard's window commands. Cost of a 4 KiB read in simulation: five
+//! Crate `block` has the seam and the bytes of the standard's window commands. Cost of a 4 KiB read in simulation: five
 //! steps of the executor. Memory is in proportion to the blocks written; a prefilled drive costs none.
 
 #![forbid(unsafe_code)]
 
 mod admin;
-mod block;
 mod buffer;
-mod device;
+mod commands;
+mod discards;
 mod drive;
 mod gate;
 mod layout;
 mod mapping;
-pub mod nvme;
 mod page;
 mod permutation;
 mod planted;
@@ -33,13 +32,10 @@ mod read_cache;
 mod set;
 mod stats;
 mod table;
-mod trims;
 mod windows;
 
 pub use admin::{AdminCommand, AdminCompletion};
-pub use block::{BLOCK_BYTES, Block};
-pub use device::{BlockDevice, DeviceError, SetShape};
-pub use drive::{Recovery, SetReport, Ssd, SsdImage};
+pub use drive::{Recovery, SetFailure, SetReport, Ssd, SsdImage};
 pub use planted::{Fault, Planted};
 pub use prefill::Precondition;
 pub use profile::{Background, Controller, Dram, PlmProfile, PlmRules, SsdProfile, WriteBuffer};

@@ -9,9 +9,8 @@
 //! All numbers are little-endian. The spare area has to have room for the header; the user bytes
 //! hold a full block each. Stored is the short form of each block, end to end.
 
+use block::{BLOCK_BYTES, Block};
 use runtime::PageImage;
-
-use crate::block::{BLOCK_BYTES, Block};
 
 const PREFIX_BYTES: usize = 8;
 const SLOT_BYTES: usize = 16;

@@ -28,6 +28,8 @@ pub enum Fault {
     EraseBeforeSaved,
     /// Flush does not wait for programs.
     FlushTooEarly,
+    /// A write that is forced is acknowledged like any other.
+    IgnoreForce,
     /// Capacitors do not save the buffer.
     DumpWithoutBuffer,
     /// Versions are counted from the beginning again after a power cut.
@@ -44,7 +46,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::MapBeforeProgram,
         Self::ForgetBufferAtWindow,
         Self::MoveWithoutRecheck,
@@ -57,6 +59,7 @@ impl Fault {
         Self::StaleCache,
         Self::EraseBeforeSaved,
         Self::FlushTooEarly,
+        Self::IgnoreForce,
         Self::DumpWithoutBuffer,
         Self::SequenceRestarts,
         Self::FillErased,

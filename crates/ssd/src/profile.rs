@@ -2,12 +2,12 @@
 
 mod numbers;
 
+use block::BLOCK_BYTES;
 use catalogue::{CatalogueError, Entry, unprintable};
 use firmware::{COMMAND_BYTES, HostLink};
 use flash::{FlashProfile, Geometry};
 use serde::Deserialize;
 
-use crate::block::BLOCK_BYTES;
 use crate::layout::Layout;
 use crate::page;
 
@@ -197,8 +197,10 @@ impl SsdProfile {
         // Beside each buffered block its number and sequence; and the discarded ranges.
         let blocks = self.buffer.bytes / sets / u64::from(BLOCK_BYTES) + 1;
         let buffered = blocks * u64::from(BLOCK_BYTES + 32);
-        let trims = u64::from(self.background.discarded_ranges) * crate::trims::ENTRY_BYTES as u64;
-        let pages = (buffered + trims).div_ceil(u64::from(self.flash.geometry.page_bytes) / 2) + 2;
+        let discards =
+            u64::from(self.background.discarded_ranges) * crate::discards::ENTRY_BYTES as u64;
+        let pages =
+            (buffered + discards).div_ceil(u64::from(self.flash.geometry.page_bytes) / 2) + 2;
         pages.div_ceil(u64::from(layout.superblocks.pages())) as u32
     }
 

@@ -7,7 +7,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-use crate::block::Block;
+use block::Block;
+
 use crate::layout::Slot;
 use crate::page::Lpn;
 

@@ -13,6 +13,7 @@
 
 mod collect;
 mod flush;
+mod jobs;
 mod place;
 mod power;
 mod read;
@@ -23,15 +24,16 @@ mod write;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use block::BLOCK_BYTES;
 use firmware::Reserve;
 use flash::{Flash, Geometry, NandArray};
 use runtime::{Cores, Handle, Nanos, Notify, Pipe, Semaphore};
 
 pub(crate) use power::SetImage;
 
-use crate::block::BLOCK_BYTES;
 use crate::buffer::Buffer;
-use crate::drive::EventBell;
+use crate::discards::Discards;
+use crate::drive::{EventBell, SetFailure};
 use crate::gate::Gate;
 use crate::layout::Layout;
 use crate::mapping::Mapping;
@@ -40,12 +42,11 @@ use crate::planted::Planted;
 use crate::prefill::{Precondition, Prefill};
 use crate::profile::SsdProfile;
 use crate::read_cache::ReadCache;
-use crate::set::collect::Jobs;
 use crate::set::flush::Flusher;
+use crate::set::jobs::Jobs;
 use crate::set::place::Streams;
 use crate::stats::SetStats;
 use crate::table::Table;
-use crate::trims::Trims;
 use crate::windows::Windows;
 
 /// Why blocks could not be read.
@@ -75,9 +76,9 @@ pub(crate) struct Set {
     /// A block that was read ahead has arrived.
     arrived: Notify,
     sequence: Cell<u64>,
-    trims: RefCell<Trims>,
+    discards: RefCell<Discards>,
     /// The discarded ranges have changed since they were last saved.
-    trims_changed: Cell<bool>,
+    discards_changed: Cell<bool>,
     reserve: Reserve,
     /// Number of the next dump.
     epoch: Cell<u64>,
@@ -99,6 +100,8 @@ pub(crate) struct Set {
     stats: Cell<SetStats>,
     /// It takes commands: from the beginning, or since it has recovered.
     is_up: Cell<bool>,
+    /// Why it answers no command, if it does not.
+    failure: Cell<Option<SetFailure>>,
     planted: Planted,
     events: Rc<EventBell>,
     /// The bell has been rung for the events that there are.
@@ -169,8 +172,8 @@ impl Set {
             )),
             arrived: Notify::default(),
             sequence: Cell::new(1),
-            trims: RefCell::default(),
-            trims_changed: Cell::new(false),
+            discards: RefCell::default(),
+            discards_changed: Cell::new(false),
             reserve: Reserve::new(&geometry, per_half),
             epoch: Cell::new(1),
             saving: Semaphore::new(1),
@@ -185,6 +188,7 @@ impl Set {
             space_changed: Notify::default(),
             stats: Cell::default(),
             is_up: Cell::new(false),
+            failure: Cell::new(None),
             planted,
             events,
             is_listed: Cell::new(false),
@@ -198,6 +202,15 @@ impl Set {
         self.is_up.set(true);
         self.handle.spawn("flusher", Rc::clone(self).empty_buffer());
         self.handle.spawn("internal jobs", Rc::clone(self).run_jobs());
+    }
+
+    /// The set is lost. What is under way in it comes to an end, and nobody hears of it.
+    pub(crate) fn fail(&self, failure: SetFailure) {
+        self.failure.set(Some(failure));
+    }
+
+    pub(crate) fn failure(&self) -> Option<SetFailure> {
+        self.failure.get()
     }
 
     /// Logical blocks.
@@ -295,9 +308,9 @@ impl Parts {
             Precondition::Random(part) => {
                 // Two are open, and garbage collection keeps some free.
                 let percent = self.profile.background.start_free_percent;
-                let free = (f64::from(all) * percent / 100.0).ceil() as u32 + collect::RESERVE;
+                let free = (f64::from(all) * percent / 100.0).ceil() as u32 + jobs::RESERVE;
                 let least = (f64::from(share(part)) / f64::from(layout.data_slots())) as u32 + 1;
-                let count = all.saturating_sub(free).max(least).min(all - collect::RESERVE);
+                let count = all.saturating_sub(free).max(least).min(all - jobs::RESERVE);
                 let mapped = share(part);
                 (mapped > 0).then(|| Prefill::random(&layout, first, count, mapped, seed))
             }

@@ -192,6 +192,11 @@ impl Table {
     pub(crate) fn remove_valid(&mut self, slot: Slot) {
         let (superblock, place) = self.layout.locate(slot);
         let this = self.of_mut(superblock);
+        assert!(
+            this.valid_slots > 0,
+            "the mapping pointed to superblock {superblock}, which is {:?} and holds nothing",
+            this.state
+        );
         if let Valid::Bitmap(bitmap) = &mut this.valid {
             let (word, bit) = (place as usize / 64, 1_u64 << (place % 64));
             assert_ne!(bitmap[word] & bit, 0, "a slot becomes stale once");

@@ -13,10 +13,10 @@
 //! Sources: NVMe base specification 2.x, Predictable Latency Mode; Vigil-KV (ATC'22) sections 4.1
 //! and 5. Where they differ, [`PlmRules`] says which holds.
 
+use block::BLOCK_BYTES;
+use block::nvme::{Budget, Event, Events, PerSetLog, PlmConfig, WindowStatus};
 use runtime::Nanos;
 
-use crate::block::BLOCK_BYTES;
-use crate::nvme::{Budget, Event, Events, PerSetLog, PlmConfig, WindowStatus};
 use crate::profile::{PlmProfile, PlmRules};
 
 /// What a set is in.
@@ -274,7 +274,7 @@ impl Windows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nvme::Thresholds;
+    use block::nvme::Thresholds;
 
     const S: u64 = 1_000_000_000;
 

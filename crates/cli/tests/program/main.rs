@@ -132,18 +132,18 @@ fn interrupt(process: u32) {
 fn an_interrupted_load_says_how_far_it_was_and_leaves_nothing() {
     let out = scratch("interrupted-load");
     let path = out.to_str().expect("the path is text");
-    let running = start(&["bench", "--records", "20M", "--out", path], None);
-    running.wait_for("load: 20 000 000 operations ...");
+    let running = start(&["bench", "--records", "4M", "--out", path], None);
+    running.wait_for("load: 4 000 000 operations ...");
     interrupt(running.child.id());
     let ended = running.end();
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(130), ""), "{}", ended.stderr);
-    assert!(ended.stderr.contains("of 20 000 000 pairs of the load: there is nothing to show"));
+    assert!(ended.stderr.contains("of 4 000 000 pairs of the load: there is nothing to show"));
     assert!(!out.exists(), "an empty directory is left");
 }
 
 #[test]
 fn an_interrupted_run_shows_what_there_is() {
-    let bench = ["bench", "--records", "2000", "--operations", "1G"];
+    let bench = ["bench", "--records", "2000", "--operations", "1G", "--workload", "c"];
     let running = start(&bench, None);
     running.wait_for("run: 1 000 000 000 operations ...");
     interrupt(running.child.id());

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::dump::{read_extents, read_memtable, write_extents, write_memtables};
+use crate::dump::{read_extents, read_memtables, write_extents, write_memtables};
 use crate::format::codec::{Reader, Writer};
 use crate::format::page::StoreId;
 use crate::format::pointer::{Pointer, PointerFormat};
 use crate::hash::Inner;
-use crate::memtable::Memtable;
+use crate::memtable::Memtables;
 use crate::planted::Fault;
 use crate::store::extents::Extents;
 use crate::store::medium::{Medium, PageNo, Shape};
@@ -21,7 +21,7 @@ const NOWHERE: u32 = u32::MAX;
 pub(crate) struct Restored {
     pub id: StoreId,
     pub sequence: u64,
-    pub memtable: Memtable,
+    pub memtables: Memtables,
     pub uprooted: BTreeMap<Box<[u8]>, Pointer>,
     pub longest_search: u32,
     pub keys: u64,
@@ -83,7 +83,7 @@ pub(crate) fn restore(
     (input.u32()? == VERSION).then_some(())?;
     let id = StoreId(input.u64()?);
     let sequence = input.u64()?;
-    let memtable = read_memtable(input)?;
+    let memtables = read_memtables(input)?;
     let mut uprooted = BTreeMap::new();
     for _ in 0..input.u32()? {
         let key = input.string()?.into();
@@ -102,7 +102,7 @@ pub(crate) fn restore(
     input.is_at_end().then_some(Restored {
         id,
         sequence,
-        memtable,
+        memtables,
         uprooted,
         longest_search,
         keys,

@@ -61,7 +61,7 @@ impl<M: Medium> HashEngine<M> {
         let restored = restored.ok_or(OpenError::BadDump)?;
         inner.store.id.set(restored.id);
         inner.front.sequence.set(restored.sequence);
-        inner.front.memtables.borrow_mut().active = Rc::new(RefCell::new(restored.memtable));
+        *inner.front.memtables.borrow_mut() = restored.memtables;
         *inner.uprooted.borrow_mut() = restored.uprooted;
         inner.longest_search.set(restored.longest_search);
         inner.keys.set(restored.keys);
@@ -91,6 +91,7 @@ impl<M: Medium> HashEngine<M> {
     /// was cut short.
     pub fn start(&self) {
         self.inner.store.release_again();
+        self.inner.front.start();
         self.start_tasks();
     }
 

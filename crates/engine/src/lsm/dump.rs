@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use runtime::PageImage;
 
-use crate::dump::{read_extents, read_memtable, write_extents, write_memtables};
+use crate::dump::{read_extents, read_memtables, write_extents, write_memtables};
 use crate::format::codec::{Reader, Writer};
 use crate::format::page::StoreId;
 use crate::lsm::Inner;
@@ -17,7 +17,7 @@ use crate::lsm::filter::Filter;
 use crate::lsm::level::{Location, NamedSegment, Segment};
 use crate::lsm::pool::Pool;
 use crate::lsm::version::{LevelEdit, Version};
-use crate::memtable::Memtable;
+use crate::memtable::Memtables;
 use crate::planted::Fault;
 use crate::sizing::{LevelPlan, PlannedMemory};
 use crate::store::extents::Extents;
@@ -29,7 +29,7 @@ const VERSION: u32 = 4;
 pub(crate) struct Restored {
     pub id: StoreId,
     pub sequence: u64,
-    pub memtable: Memtable,
+    pub memtables: Memtables,
     pub plan: LevelPlan,
     pub version: Version,
     pub extents: Extents,
@@ -67,7 +67,7 @@ pub(crate) fn restore(
     (input.u32()? == VERSION).then_some(())?;
     let id = StoreId(input.u64()?);
     let sequence = input.u64()?;
-    let memtable = read_memtable(input)?;
+    let memtables = read_memtables(input)?;
     let plan = read_plan(input, empty.levels().len())?;
     let version = read_levels(input, empty, pool)?;
     let extents = read_extents(input, shape)?;
@@ -79,7 +79,7 @@ pub(crate) fn restore(
     input.is_at_end().then_some(Restored {
         id,
         sequence,
-        memtable,
+        memtables,
         plan,
         version,
         extents,

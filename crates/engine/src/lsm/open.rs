@@ -61,7 +61,7 @@ impl<M: Medium> Engine<M> {
         inner.store.id.set(restored.id);
         inner.front.sequence.set(restored.sequence);
         *inner.plan.borrow_mut() = restored.plan;
-        *inner.front.memtables.borrow().active.borrow_mut() = restored.memtable;
+        *inner.front.memtables.borrow_mut() = restored.memtables;
         inner.account(&restored.version);
         *inner.version.borrow_mut() = Rc::new(restored.version);
         *inner.store.extents.borrow_mut() = restored.extents;
@@ -82,6 +82,7 @@ impl<M: Medium> Engine<M> {
     /// was cut short.
     pub fn start(&self) {
         self.inner.store.release_again();
+        self.inner.front.start();
         self.start_tasks();
     }
 

@@ -90,6 +90,10 @@ impl Extents {
         Self { shape, all: extents, open, free, opened }
     }
 
+    pub(crate) fn shape(&self) -> Shape {
+        self.shape
+    }
+
     pub(crate) fn free(&self) -> usize {
         self.free
     }

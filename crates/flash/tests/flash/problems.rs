@@ -45,6 +45,9 @@ fn bad_geometry_is_named() {
     assert_eq!(one_shot, "pages_per_block must be a multiple of bits_per_cell");
 }
 
+/// Gives one time of a profile a value.
+type Change = fn(&mut FlashProfile, f64);
+
 #[test]
 fn bad_times_are_named() {
     assert_eq!(
@@ -53,7 +56,7 @@ fn bad_times_are_named() {
     );
     assert_eq!(with(|p| p.timing.program_us = vec![]), "timing.program_us needs 1 numbers");
     for bad in [-1.0, f64::NAN, f64::INFINITY, 6.1e7, 1e18, 1e300] {
-        let table: [(&str, fn(&mut FlashProfile, f64)); 11] = [
+        let table: [(&str, Change); 11] = [
             ("timing.read_us", |p, bad| p.timing.read_us = vec![bad]),
             ("timing.program_us", |p, bad| p.timing.program_us = vec![bad]),
             ("timing.erase_us", |p, bad| p.timing.erase_us = bad),

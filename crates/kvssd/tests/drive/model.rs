@@ -2,7 +2,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use crate::shape::Shape;
+use engine::{HashOptions, Options};
+use kvssd::IndexOptions;
+
+use crate::harness::{for_hash, small_hash};
+use crate::shape::{Cuts, Shape};
 use crate::tally::Tally;
 use crate::trial::run_trial;
 
@@ -27,7 +31,7 @@ fn model_agrees(
     default: u64,
     shape_of: impl Fn(u64) -> Shape,
     check: impl Fn(u64, &Shape, &Tally),
-) {
+) -> Tally {
     let seeds = seeds(default);
     let mut total = Tally::default();
     for seed in seeds.clone() {
@@ -46,6 +50,7 @@ fn model_agrees(
         total.add(&tally);
     }
     println!("{} trials: {total}", seeds.end - seeds.start);
+    total
 }
 
 #[test]
@@ -60,9 +65,58 @@ fn model_agrees_with_the_hash_design() {
     model_agrees("model_agrees_with_the_hash", 25, Shape::of_hash_seed, check);
 }
 
+/// Trials of random shapes by default.
+const RANDOM: u64 = 60;
+
+/// Single trials may lack something; all together may not.
+fn model_agrees_in_sum(test: &str, shape_of: impl Fn(u64) -> Shape) {
+    let total = model_agrees(test, RANDOM, shape_of, |_, _, _| {});
+    let is_whole = number("LEVELHEAD_TRIALS").is_none_or(|trials| trials >= RANDOM);
+    if is_whole && number("LEVELHEAD_SEED").is_none() {
+        total.assert_everything_happened_somewhere();
+    }
+}
+
+#[test]
+fn model_agrees_in_random_shapes() {
+    model_agrees_in_sum("model_agrees_in_random", Shape::of_random_seed);
+}
+
+#[test]
+fn model_agrees_through_many_power_cuts() {
+    model_agrees_in_sum("model_agrees_through", Shape::of_restless_seed);
+}
+
+#[test]
+fn nothing_is_lost_through_200_power_cuts_in_a_row() {
+    let large_memtables = Options { memtable_bytes: 16 << 10, ..Options::pink() };
+    let designs: [IndexOptions; 3] = [
+        large_memtables.clone().into(),
+        Options { frozen_memtables: 3, ..large_memtables }.into(),
+        HashOptions { buffer_bytes: 16 << 10, ..small_hash() }.into(),
+    ];
+    for engine in designs {
+        let usual = Shape::of_seed(0);
+        let device = match &engine {
+            IndexOptions::Lsm(_) => usual.device,
+            IndexOptions::Hash(_) => for_hash(usual.device),
+        };
+        let cuts = Cuts::Restless;
+        let shape =
+            Shape { engine, device, clients: 64, scanners: 0, sessions: 200, cuts, ..usual };
+        let tally = run_trial(1, &shape, None).unwrap_or_else(|error| panic!("{error}"));
+        assert!(tally.power_cuts >= 200, "{tally}");
+    }
+}
+
 #[test]
 fn the_same_seed_runs_the_same_way() {
-    let shapes = [(3, Shape::of_seed(3)), (5, Shape::of_hash_seed(5))];
+    let shapes = [
+        (3, Shape::of_seed(3)),
+        (5, Shape::of_hash_seed(5)),
+        (6, Shape::of_random_seed(6)),
+        (7, Shape::of_restless_seed(7)),
+    ];
     for (seed, shape) in shapes {
         let first = run_trial(seed, &shape, None).expect("the model agrees");
         let second = run_trial(seed, &shape, None).expect("the model agrees");

@@ -104,6 +104,24 @@ impl Tally {
         assert_eq!(self.accelerated > 0, has_accelerator, "seed {seed}: {self}");
         assert!(self.power_cuts > 0, "seed {seed}: no power cut in {self}");
     }
+
+    /// What every sum over many shapes has to have.
+    pub(crate) fn assert_everything_happened_somewhere(&self) {
+        let counts = [
+            ("flush", self.flushes),
+            ("compaction", self.compactions.iter().sum()),
+            ("accelerated merge", self.accelerated),
+            ("collection of data", self.data_extents),
+            ("collection of index pages", self.meta_extents),
+            ("object moved", self.objects_moved),
+            ("dirty page evicted", self.evictions),
+            ("torn program", self.torn),
+            ("pair scanned", self.scanned),
+        ];
+        for (what, count) in counts {
+            assert!(count > 0, "no {what} in {self}");
+        }
+    }
 }
 
 impl fmt::Display for Tally {

@@ -1,8 +1,8 @@
 //! What is wrong with a job whatever the drive is, in words.
 
+use block::BLOCK_BYTES;
 use catalogue::bounds::{self, Number};
 use catalogue::unprintable;
-use ssd::BLOCK_BYTES;
 
 use super::job::{Before, Job, StreamSpec};
 use super::size::Extent;
@@ -107,9 +107,11 @@ fn of_stream(stream: &StreamSpec) -> Vec<String> {
                 rate.text()
             ),
         );
-        let least_s = stream.operation_limit() as f64 / rate;
+        // Without a number of operations it is another problem that nothing ends them.
+        let has_number = stream.operations.is_some() || stream.bytes.is_some();
+        let is_long = rate > 0.0 && stream.operation_limit() as f64 / rate > LONGEST_SECONDS;
         unless(
-            stream.duration_s.is_some() || least_s <= LONGEST_SECONDS || !(rate > 0.0),
+            stream.duration_s.is_some() || !has_number || !is_long,
             format!("rate = {}: so many operations take more than 30 years at it", rate.text()),
         );
     }

@@ -1,6 +1,7 @@
 //! The runner on simulated drives, beside arithmetic.
 
-use ssd::{BLOCK_BYTES, SsdProfile};
+use block::BLOCK_BYTES;
+use ssd::SsdProfile;
 
 use super::{
     DeviceResult, DeviceSpec, Direction, Extent, Job, JobReport, Rw, StreamSpec, WindowName,

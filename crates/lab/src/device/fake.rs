@@ -4,9 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use runtime::{Handle, Nanos, Semaphore};
-use ssd::nvme::{EventAggregate, PerSetLog, PlmConfig, SetId, WindowSelect, WindowStatus};
-use ssd::{Block, BlockDevice, DeviceError, SetShape};
+use block::nvme::{PerSetLog, PlmConfig, SetId, WindowSelect, WindowStatus};
+use block::{Block, BlockDevice, DeviceError, Force, SetShape};
+use runtime::{Handle, IoClass, JoinHandle, Nanos, Semaphore};
 
 use super::plan::StreamPlan;
 
@@ -66,10 +66,37 @@ impl Fake {
         }
     }
 
-    async fn serve(&self, what: &'static str) {
-        self.asked.borrow_mut().push(what);
-        let _server = self.servers.acquire(1).await;
-        self.handle.sleep(SERVICE).await;
+    /// Does `what` when a server is free, whoever waits for it; gives `result` of it.
+    fn serve<T: 'static>(
+        &self,
+        what: &'static str,
+        result: impl FnOnce(&Self) -> T + 'static,
+    ) -> JoinHandle<T> {
+        let fake = self.clone();
+        self.handle.spawn("serve", async move {
+            fake.asked.borrow_mut().push(what);
+            let _server = fake.servers.acquire(1).await;
+            fake.handle.sleep(SERVICE).await;
+            result(&fake)
+        })
+    }
+
+    fn keep(&self, set: SetId, first: u64, blocks: Vec<Block>) {
+        let left = self.loses_after.get();
+        if left > 0 {
+            self.loses_after.set(left - 1);
+            let numbered = (first..).zip(blocks).map(|(number, block)| ((set, number), block));
+            self.blocks.borrow_mut().extend(numbered);
+        }
+    }
+
+    fn find(&self, set: SetId, first: u64, blocks: u32) -> Result<Vec<Block>, DeviceError> {
+        if self.handle.now() >= self.fails_at.get() {
+            return Err(DeviceError::Unreadable { set, block: first });
+        }
+        let all = self.blocks.borrow();
+        let of = |block| all.get(&(set, block)).cloned().unwrap_or(Block::ZERO);
+        Ok((first..first + u64::from(blocks)).map(of).collect())
     }
 }
 
@@ -84,62 +111,71 @@ impl BlockDevice for Fake {
         vec![shape(1), shape(2)]
     }
 
-    async fn read(&self, set: SetId, first: u64, blocks: u32) -> Result<Vec<Block>, DeviceError> {
-        self.serve("read").await;
-        if self.handle.now() >= self.fails_at.get() {
-            return Err(DeviceError::Unreadable { set, block: first });
-        }
-        let all = self.blocks.borrow();
-        let of = |block| all.get(&(set, block)).cloned().unwrap_or(Block::ZERO);
-        Ok((first..first + u64::from(blocks)).map(of).collect())
+    fn read(
+        &self,
+        set: SetId,
+        first: u64,
+        blocks: u32,
+        _class: IoClass,
+    ) -> impl Future<Output = Result<Vec<Block>, DeviceError>> + use<> {
+        self.serve("read", move |fake| fake.find(set, first, blocks))
     }
 
-    async fn write(&self, set: SetId, first: u64, blocks: Vec<Block>) -> Result<(), DeviceError> {
-        self.serve("write").await;
-        let left = self.loses_after.get();
-        if left > 0 {
-            self.loses_after.set(left - 1);
-            let numbered = (first..).zip(blocks).map(|(number, block)| ((set, number), block));
-            self.blocks.borrow_mut().extend(numbered);
-        }
-        Ok(())
-    }
-
-    async fn flush(&self, _set: SetId) -> Result<(), DeviceError> {
-        self.serve("flush").await;
-        Ok(())
-    }
-
-    async fn discard(&self, _set: SetId, _first: u64, _blocks: u64) -> Result<(), DeviceError> {
-        self.serve("discard").await;
-        Ok(())
-    }
-
-    async fn configure_plm(&self, _set: SetId, config: PlmConfig) -> Result<(), DeviceError> {
-        self.serve(if config.enabled { "plm on" } else { "plm off" }).await;
-        Ok(())
-    }
-
-    async fn plm_config(&self, _set: SetId) -> Result<PlmConfig, DeviceError> {
-        Ok(PlmConfig::default())
-    }
-
-    async fn select_window(&self, _set: SetId, window: WindowSelect) -> Result<(), DeviceError> {
-        self.serve(if window == WindowSelect::Dtwin { "to DTWIN" } else { "to NDWIN" }).await;
-        Ok(())
-    }
-
-    async fn plm_log(&self, _set: SetId, _retains: bool) -> Result<PerSetLog, DeviceError> {
-        self.serve("log").await;
-        let estimate = std::num::NonZeroU64::new(7);
-        Ok(PerSetLog {
-            status: WindowStatus::Ndwin,
-            lockdown_estimate_us: estimate,
-            ..PerSetLog::default()
+    fn write(
+        &self,
+        set: SetId,
+        first: u64,
+        blocks: Vec<Block>,
+        _class: IoClass,
+        _force: Force,
+    ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
+        self.serve("write", move |fake| {
+            fake.keep(set, first, blocks);
+            Ok(())
         })
     }
 
-    async fn plm_events(&self) -> EventAggregate {
-        EventAggregate::default()
+    fn flush(&self, _set: SetId) -> impl Future<Output = Result<(), DeviceError>> + use<> {
+        self.serve("flush", |_| Ok(()))
+    }
+
+    fn discard(
+        &self,
+        _set: SetId,
+        _first: u64,
+        _blocks: u64,
+    ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
+        self.serve("discard", |_| Ok(()))
+    }
+
+    fn configure_plm(
+        &self,
+        _set: SetId,
+        config: PlmConfig,
+    ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
+        self.serve(if config.enabled { "plm on" } else { "plm off" }, |_| Ok(()))
+    }
+
+    fn select_window(
+        &self,
+        _set: SetId,
+        window: WindowSelect,
+    ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
+        self.serve(if window == WindowSelect::Dtwin { "to DTWIN" } else { "to NDWIN" }, |_| Ok(()))
+    }
+
+    fn plm_log(
+        &self,
+        _set: SetId,
+        _retains: bool,
+    ) -> impl Future<Output = Result<PerSetLog, DeviceError>> + use<> {
+        let estimate = std::num::NonZeroU64::new(7);
+        self.serve("log", move |_| {
+            Ok(PerSetLog {
+                status: WindowStatus::Ndwin,
+                lockdown_estimate_us: estimate,
+                ..PerSetLog::default()
+            })
+        })
     }
 }

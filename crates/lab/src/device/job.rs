@@ -25,10 +25,11 @@
 //! to = "dtwin"
 //! ```
 
+use block::BLOCK_BYTES;
+use block::nvme::WindowSelect;
 use catalogue::{CatalogueError, Entry};
 use serde::Deserialize;
-use ssd::nvme::WindowSelect;
-use ssd::{BLOCK_BYTES, Precondition};
+use ssd::Precondition;
 
 use super::check;
 use super::size::{self, Extent};

@@ -1,6 +1,7 @@
 //! Job files: what they say, and what is said of wrong ones.
 
-use ssd::{BlockDevice, Precondition, Ssd, SsdProfile};
+use block::BlockDevice;
+use ssd::{Precondition, Ssd, SsdProfile};
 
 use super::job::default_block_bytes;
 use super::{Arrivals, Before, Extent, Job, Rw, StreamSpec, WindowName, WindowStep, plan};
@@ -130,7 +131,7 @@ fn wrong_files_are_told_what_is_wrong_where_and_what_is_allowed() {
     ];
     for (lines, words) in stream {
         let error = with(lines).expect_err(lines);
-        assert!(error.starts_with("job t.toml: "), "{error}");
+        assert!(error.starts_with("job t.toml:"), "{error}");
         assert!(error.contains(words), "{lines}: {error}");
     }
     let whole = [

@@ -11,8 +11,8 @@
 
 use std::fmt;
 
-use ssd::Block;
-use ssd::nvme::SetId;
+use block::Block;
+use block::nvme::SetId;
 
 use super::versions::Versions;
 

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::ops::Range;
 
+use block::nvme::SetId;
+use block::{BLOCK_BYTES, SetShape};
 use runtime::Nanos;
-use ssd::nvme::SetId;
-use ssd::{BLOCK_BYTES, SetShape, SsdProfile};
+use ssd::SsdProfile;
 
 use super::check::place;
 use super::job::{Arrivals, Before, Job, StreamSpec, WindowName};

@@ -1,9 +1,9 @@
 //! What a job did, as plain data.
 
+use block::nvme::{SetId, WindowStatus};
 use hdrhistogram::Histogram;
 use runtime::Nanos;
 use ssd::SetReport;
-use ssd::nvme::{SetId, WindowStatus};
 use workload::LatencySummary;
 
 use super::job::WindowName;

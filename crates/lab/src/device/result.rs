@@ -4,8 +4,9 @@
 
 use std::collections::BTreeMap;
 
+use block::BLOCK_BYTES;
 use serde::Serialize;
-use ssd::{BLOCK_BYTES, SetReport};
+use ssd::SetReport;
 use workload::LatencySummary;
 
 use super::DeviceSpec;

@@ -9,9 +9,9 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use runtime::{Handle, Nanos, Notify};
-use ssd::nvme::{PlmConfig, SetId};
-use ssd::{Block, BlockDevice, DeviceError};
+use block::nvme::{PlmConfig, SetId};
+use block::{Block, BlockDevice, DeviceError, Force};
+use runtime::{Handle, IoClass, Nanos, Notify};
 use workload::Stop;
 
 use super::job::WindowName;
@@ -24,6 +24,9 @@ use super::timeline::Timeline;
 
 /// Progress is told every so many operations.
 const PROGRESS_STEP: u64 = 4096;
+
+/// What writes are for: nobody says, and it is all the same to a drive.
+const WRITES: IoClass = IoClass::Flush;
 
 /// What comes of a job, but for the drive's own counters.
 pub(super) struct Ran {
@@ -231,11 +234,11 @@ impl<D: BlockDevice + 'static> Run<D> {
     ) -> Result<(), DeviceError> {
         let StreamPlan { set, set_index, blocks, .. } = stream.plan;
         if !self.verifies {
-            return self.device.read(set, first, blocks).await.map(drop);
+            return self.device.read(set, first, blocks, IoClass::ClientRead).await.map(drop);
         }
         let ledger = &self.ledgers[set_index];
         ledger.borrow().begin_read(first, blocks, oldest);
-        let read = self.device.read(set, first, blocks).await?;
+        let read = self.device.read(set, first, blocks, IoClass::ClientRead).await?;
         let checked = ledger.borrow().end_read(first, &read, oldest);
         self.checked(blocks, checked);
         Ok(())
@@ -245,11 +248,11 @@ impl<D: BlockDevice + 'static> Run<D> {
         let StreamPlan { set, set_index, blocks, .. } = stream.plan;
         if !self.verifies {
             let blocks = vec![self.unchecked.clone(); blocks as usize];
-            return self.device.write(set, first, blocks).await;
+            return self.device.write(set, first, blocks, WRITES, Force::No).await;
         }
         let ledger = &self.ledgers[set_index];
         let stamped = ledger.borrow_mut().begin_write(first, blocks);
-        self.device.write(set, first, stamped).await?;
+        self.device.write(set, first, stamped, WRITES, Force::No).await?;
         ledger.borrow_mut().end_write(first, blocks);
         Ok(())
     }

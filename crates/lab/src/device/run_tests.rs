@@ -1,7 +1,7 @@
 //! The runner on a device whose times are plain: what comes out is arithmetic.
 
-use runtime::{Nanos, Runtime};
-use ssd::BlockDevice;
+use block::BlockDevice;
+use runtime::{IoClass, Nanos, Runtime};
 use workload::Stop;
 
 use super::fake::{BLOCKS, Fake, SERVICE, set};
@@ -134,7 +134,10 @@ fn operations_stay_in_their_part_of_their_set() {
         run(&handle, fake.clone(), plan, Stop::default(), Box::new(|_| ())).await;
         for block in 0..BLOCKS {
             for number in [1, 2] {
-                let read = fake.read(set(number), block, 1).await.expect("it is there");
+                let read = fake
+                    .read(set(number), block, 1, IoClass::ClientRead)
+                    .await
+                    .expect("it is there");
                 let is_written = number == 2 && (500..540).contains(&block);
                 assert_eq!(!read[0].bytes().is_empty(), is_written, "block {block} of {number}");
             }

@@ -4,9 +4,10 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use block::nvme::{PlmConfig, SetId, Thresholds, WindowSelect};
+use block::{BLOCK_BYTES, BlockDevice};
 use runtime::{Nanos, Runtime};
-use ssd::nvme::{PlmConfig, SetId, Thresholds, WindowSelect};
-use ssd::{BLOCK_BYTES, BlockDevice, Precondition, SetReport, Ssd, SsdProfile};
+use ssd::{Precondition, SetReport, Ssd, SsdProfile};
 
 use super::device_arithmetic::Bounds;
 use super::device_clients::{self as clients, Clock, Place, Sample};

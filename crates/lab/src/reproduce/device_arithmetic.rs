@@ -1,6 +1,7 @@
 //! What plain arithmetic says of a block drive: the model is checked against it.
 
-use ssd::{BLOCK_BYTES, SsdProfile};
+use block::BLOCK_BYTES;
+use ssd::SsdProfile;
 
 /// What bounds 4 KiB reads, each in reads a second.
 #[derive(Clone, Copy, Debug)]

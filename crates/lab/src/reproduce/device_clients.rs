@@ -4,9 +4,10 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use runtime::{Handle, Nanos, Rng};
-use ssd::nvme::SetId;
-use ssd::{BLOCK_BYTES, Block, BlockDevice, Ssd};
+use block::nvme::SetId;
+use block::{BLOCK_BYTES, Block, BlockDevice, DeviceError, Force};
+use runtime::{Handle, IoClass, Nanos, Rng};
+use ssd::Ssd;
 
 use super::stand::Failure;
 
@@ -63,6 +64,10 @@ fn contents(block: u64) -> Block {
     Block::new(&(block + 1).to_le_bytes())
 }
 
+async fn write(ssd: &Ssd, set: SetId, first: u64, data: Vec<Block>) -> Result<(), DeviceError> {
+    ssd.write(set, first, data, IoClass::Flush, Force::No).await
+}
+
 /// Writes a place in order, in requests of 128 KiB, `depth` at a time.
 pub(super) async fn fill(
     ssd: &Ssd,
@@ -81,7 +86,7 @@ pub(super) async fn fill(
                 let blocks = REQUEST.min(end - first);
                 next.set(first + blocks);
                 let data = (first..first + blocks).map(contents).collect();
-                ssd.write(place.set, first, data).await.map_err(|error| error.to_string())?;
+                write(&ssd, place.set, first, data).await.map_err(|error| error.to_string())?;
             }
             Ok::<_, Failure>(())
         })
@@ -108,7 +113,7 @@ pub(super) fn write_at_rate(ssd: &Ssd, clock: &Clock, place: Place, rate: f64, e
             let block = place.first + rng.below(place.blocks);
             let ssd = ssd.clone();
             clock.handle.spawn("write", async move {
-                let done = ssd.write(place.set, block, vec![contents(block)]).await;
+                let done = write(&ssd, place.set, block, vec![contents(block)]).await;
                 done.expect("the block is within the set");
             });
         }
@@ -126,7 +131,7 @@ async fn read_one_by_one(
     let mut samples = Vec::new();
     while clock.now() < end {
         let at = clock.now();
-        ssd.read(set, next(), 1).await.map_err(|error| error.to_string())?;
+        ssd.read(set, next(), 1, IoClass::ClientRead).await.map_err(|error| error.to_string())?;
         samples.push(Sample { at, took: clock.now() - at });
     }
     Ok(samples)
@@ -186,7 +191,7 @@ pub(super) async fn read_often(
             while left.get() > 0 {
                 left.set(left.get() - 1);
                 let at = clock.now();
-                let read = ssd.read(set, pick(rng.next_u64()), 1).await;
+                let read = ssd.read(set, pick(rng.next_u64()), 1, IoClass::ClientRead).await;
                 read.map_err(|error| error.to_string())?;
                 took.set(took.get() + (clock.now() - at));
             }

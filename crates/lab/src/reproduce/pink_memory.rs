@@ -3,7 +3,7 @@
 
 use engine::sizing::{LevelPlan, LevelSizing, SizingInput, plan};
 
-use super::words::{holds, row, verdict};
+use super::words::{amount, beside, holds, row};
 use crate::bytes_text;
 use crate::report::{Axis, BarSeries, Comparison, Figure, FigureKind, Unit, Verdict};
 
@@ -90,6 +90,7 @@ fn small_rows() -> Vec<Comparison> {
     let lists = bare.memory.level_lists as f64 / MIB;
     let aids = aided.memory.total() - aided.memory.pinned;
     let room = input.bytes_for_pinning() as f64 / MIB;
+    let pinned = bare.memory.pinned as f64 / MIB;
     let table = 5 * (input.capacity_bytes / 1024);
     let share = input.dram_bytes as f64 / input.capacity_bytes as f64 * 100.0;
     vec![
@@ -105,16 +106,16 @@ fn small_rows() -> Vec<Comparison> {
             "pink-level-list",
             "level list",
             "9 MB (slides)",
-            format!("{lists:.1} MiB"),
-            verdict(9.0, lists, 0.0),
+            beside(9.0, lists, format_args!("{lists:.1} MiB")),
+            amount(9.0, lists),
             "Key and page address of each meta segment of a full drive.",
         ),
         row(
             "pink-level-list-aids",
             "level list with prefixes and range pointers",
             "10 MB (slides)",
-            bytes_text(aids),
-            verdict(10.0, aids as f64 / MIB, 0.0),
+            beside(10.0, aids as f64 / MIB, bytes_text(aids)),
+            amount(10.0, aids as f64 / MIB),
             "Four bytes of prefix for each segment and eight of range pointers for those above the \
              last level, as published; one range pointer of four bytes is enough here.",
         ),
@@ -122,8 +123,8 @@ fn small_rows() -> Vec<Comparison> {
             "pink-pinned",
             "pinned levels",
             "54 to 55 MB (slides)",
-            format!("{:.1} MiB of {room:.1}", bare.memory.pinned as f64 / MIB),
-            verdict(54.5, bare.memory.pinned as f64 / MIB, 0.0),
+            beside(54.5, pinned, format_args!("{pinned:.1} MiB of {room:.1}")),
+            amount(54.5, pinned),
             format!(
                 "L1 to L{} of {:?} segments, growing by {:.1}.",
                 bare.pinned, bare.capacities, bare.factor
@@ -133,16 +134,16 @@ fn small_rows() -> Vec<Comparison> {
             "pink-hash-table",
             "buckets of hash",
             "320 MB (slides)",
-            bytes_text(table),
-            verdict(320.0, table as f64 / MIB, 0.0),
+            beside(320.0, table as f64 / MIB, bytes_text(table)),
+            amount(320.0, table as f64 / MIB),
             "An entry of five bytes for each KiB of flash; 64 MB of them are cached.",
         ),
         row(
             "pink-filters",
             "Bloom filters of the LSM-tree",
             "55 MB beside 9 MB of level list (slides)",
-            format!("{room:.1} MiB"),
-            verdict(55.0, room, 0.0),
+            beside(55.0, room, format_args!("{room:.1} MiB")),
+            amount(55.0, room),
             "What 64 MB leave.",
         ),
     ]

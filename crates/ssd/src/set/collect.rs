@@ -1,86 +1,24 @@
-//! Internal jobs: garbage collection, read reclaim, wear levelling. One task does one at a time.
+//! Internal jobs at work: garbage collection, read reclaim, wear levelling. One task does one at a
+//! time; `jobs.rs` says which.
 
-use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use block::Block;
 use flash::{BlockAddress, PageAddress};
-use runtime::{IoClass, JoinHandle, Notify, Semaphore};
+use runtime::{IoClass, JoinHandle};
 
 use super::Set;
+use super::jobs::{Facts, Job, RESERVE, Reason, Room, decide};
 use super::place::Stream;
-use crate::block::Block;
 use crate::gate::{Gate, Inside};
 use crate::layout::Slot;
 use crate::page::{self, Lpn, Sequence, Versioned};
 use crate::planted::Fault;
 use crate::table::{State, Table};
 
-/// Free superblocks that are left to garbage collection: it needs one to make others free.
-pub(super) const RESERVE: u32 = 2;
-
-/// What there is to do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Job {
-    /// Move what is valid elsewhere and erase.
-    Collect(u32, Reason),
-    /// Move what is valid in one block elsewhere; it is erased with its superblock.
-    Reclaim(BlockAddress),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Reason {
-    Space,
-    Wear,
-}
-
-/// Superblocks that may be on their way out at a time: one is read while the copies of the other
-/// land. Not more than what is kept free for them.
-const LEAVING: usize = RESERVE as usize;
 /// Batches of reads under way ahead of the copies.
 const BATCHES_AHEAD: usize = 2;
-
-/// The internal job queue.
-pub(super) struct Jobs {
-    reclaims: RefCell<VecDeque<BlockAddress>>,
-    /// Space ran low and is not back at its mark yet.
-    is_collecting: Cell<bool>,
-    /// Slots that clients may fill while space is low: as many as collecting is making free.
-    credit: Cell<i64>,
-    leaving: Semaphore,
-    /// A lockdown is to come, and what is in the buffer needs room.
-    pub(super) wants_room: Cell<bool>,
-    changed: Notify,
-}
-
-impl Default for Jobs {
-    fn default() -> Self {
-        Self {
-            reclaims: RefCell::default(),
-            is_collecting: Cell::new(false),
-            credit: Cell::new(0),
-            leaving: Semaphore::new(LEAVING),
-            wants_room: Cell::new(false),
-            changed: Notify::default(),
-        }
-    }
-}
-
-impl Jobs {
-    /// There may be something to do.
-    pub(super) fn wake(&self) {
-        self.changed.notify_all();
-    }
-
-    /// Has the data of a block moved, once.
-    pub(super) fn ask_for_reclaim(&self, block: BlockAddress) {
-        let mut reclaims = self.reclaims.borrow_mut();
-        if !reclaims.contains(&block) {
-            reclaims.push_back(block);
-            self.wake();
-        }
-    }
-}
 
 /// What came of reading pages whose valid slots are to be moved.
 struct Batch {
@@ -107,54 +45,34 @@ impl Set {
         }
     }
 
-    /// What to do next: data in danger, space for those who wait for it, data that will be in danger,
-    /// space, wear.
+    /// Decides what to do next, and tells those whom the decision concerns.
     fn next_job(&self) -> Option<Job> {
-        if !self.windows.borrow().runs_jobs() && !self.planted.has(Fault::JobsInWindow) {
-            return None;
-        }
         let table = self.table.borrow();
-        let (free, all) = (f64::from(table.free()), f64::from(table.count()));
-        let victim = || {
-            let victim = table.greediest()?;
-            let gains =
-                table.valid_slots(victim) + self.layout.slots_per_unit <= self.layout.data_slots();
-            gains.then_some(Job::Collect(victim, Reason::Space))
-        };
-        // Collecting for those who wait may go on for long, and needs one free superblock.
-        if let Some(block) = self.most_in_danger().filter(|_| table.free() >= RESERVE) {
-            return Some(Job::Reclaim(block));
-        }
-        let wants_room = self.jobs.wants_room.get();
-        let lacks_room = wants_room && !self.has_room_for_buffer(&table);
-        if (table.free() <= RESERVE || lacks_room)
-            && let Some(job) = victim()
-        {
-            return Some(job);
-        }
-        // If it cannot be made, and nothing is on its way that could change that, so be it.
-        if wants_room && !(lacks_room && self.makes_room(&table)) {
-            self.jobs.wants_room.set(false);
-            self.space_changed.notify_all();
-        }
-        if let Some(block) = self.jobs.reclaims.borrow().front() {
-            return Some(Job::Reclaim(*block));
-        }
-        let background = &self.profile.background;
-        let is_below = |percent: f64| free < f64::from(RESERVE) + all * percent / 100.0;
-        let is_low = is_below(background.start_free_percent);
-        let goes_on = self.jobs.is_collecting.get() && is_below(background.stop_free_percent);
-        let job = victim().filter(|_| is_low || goes_on);
-        let was_collecting = self.jobs.is_collecting.replace(job.is_some());
-        if job.is_some() {
-            return job;
-        }
-        if was_collecting {
+        let decision = decide(&table, &self.facts(&table));
+        let ends = |was: bool, is: bool| was && !is;
+        if ends(self.jobs.is_collecting.replace(decision.is_collecting), decision.is_collecting) {
             self.jobs.credit.set(0);
             self.space_changed.notify_all();
         }
-        let laggard = table.laggard(background.wear_spread).filter(|_| table.free() > RESERVE)?;
-        Some(Job::Collect(laggard, Reason::Wear))
+        if ends(self.jobs.wants_room.replace(decision.wants_room), decision.wants_room) {
+            self.space_changed.notify_all();
+        }
+        decision.job
+    }
+
+    fn facts(&self, table: &Table) -> Facts {
+        let background = &self.profile.background;
+        Facts {
+            may_run: self.windows.borrow().runs_jobs() || self.planted.has(Fault::JobsInWindow),
+            in_danger: self.most_in_danger(),
+            read_often: self.jobs.reclaims.borrow().front().copied(),
+            room: self.room(table),
+            is_collecting: self.jobs.is_collecting.get(),
+            most_valid: self.layout.data_slots() - self.layout.slots_per_unit,
+            start_free_percent: background.start_free_percent,
+            stop_free_percent: background.stop_free_percent,
+            wear_spread: background.wear_spread,
+        }
     }
 
     /// The block that was read most often of those whose data cannot wait.
@@ -199,7 +117,7 @@ impl Set {
     /// Erases a superblock in which nothing is valid, once nobody reads it.
     async fn erase(self: &Rc<Self>, superblock: u32) {
         if !self.planted.has(Fault::EraseBeforeSaved) {
-            self.save_trims().await;
+            self.save_discards().await;
         }
         if !self.planted.has(Fault::EraseUnderReaders) {
             self.space_changed.wait_until(|| !self.table.borrow().has_readers(superblock)).await;
@@ -293,7 +211,16 @@ impl Set {
                     let place = set.layout.page(from).1;
                     let read = image.as_ref().and_then(|image| page::slot(image, place));
                     let version = match read {
-                        Some(version) => Some(version),
+                        Some(version) => {
+                            let (superblock, at) = set.layout.locate(from);
+                            assert_ne!(
+                                version.lpn,
+                                Lpn::NONE,
+                                "the mapping points to slot {at} of superblock {superblock}, which \
+                                 was filled up with nothing"
+                            );
+                            Some(version)
+                        }
                         None => set.lost(from).await,
                     };
                     batch.is_complete &= version.is_some();
@@ -418,6 +345,15 @@ impl Set {
             table.remove_valid(from);
         }
         table.add_valid(to);
+    }
+
+    fn room(&self, table: &Table) -> Room {
+        match self.jobs.wants_room.get() {
+            false => Room::NotWanted,
+            true if self.has_room_for_buffer(table) => Room::There,
+            true if self.makes_room(table) => Room::MayCome,
+            true => Room::Lacking,
+        }
     }
 
     /// Whether there is room for a full buffer beside what collecting needs: in a lockdown no more

@@ -144,7 +144,7 @@ impl Set {
             }
             drop(table);
             let limit = self.profile.background.discarded_ranges as usize;
-            self.trims.borrow_mut().landed(version.lpn, limit);
+            self.discards.borrow_mut().landed(version.lpn, limit);
         }
     }
 

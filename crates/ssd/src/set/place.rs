@@ -9,7 +9,7 @@ use std::rc::Rc;
 use flash::Geometry;
 use runtime::{IoClass, Semaphore};
 
-use super::{Set, collect};
+use super::{Set, jobs};
 use crate::layout::Slot;
 use crate::page::{self, Lpn, Sequence, Versioned};
 use crate::profile::SsdProfile;
@@ -53,7 +53,7 @@ impl Stream {
     /// Free superblocks that this stream leaves to others.
     fn leaves(self) -> u32 {
         match self {
-            Self::Host => collect::RESERVE,
+            Self::Host => jobs::RESERVE,
             Self::Moved => 0,
         }
     }

@@ -7,27 +7,30 @@
 
 use std::rc::Rc;
 
+use block::Block;
 use flash::{CutReport, NandArray};
 use runtime::Rng;
 
 use super::Set;
-use crate::block::Block;
+use crate::discards::Discards;
+use crate::drive::SetFailure;
 use crate::page::{Lpn, Sequence, Versioned};
 use crate::planted::Fault;
 use crate::prefill::Prefill;
-use crate::trims::Trims;
 
 /// What is left of a set without power.
 pub(crate) struct SetImage {
     pub array: NandArray,
     /// How the cells look that were filled before the story began.
     pub prefill: Option<Rc<Prefill>>,
+    /// Power does not bring back a set that was lost.
+    pub failure: Option<SetFailure>,
 }
 
 /// What a dump holds.
 #[derive(Default)]
 pub(super) struct Saved {
-    pub trims: Trims,
+    pub discards: Discards,
     pub buffered: Vec<Versioned>,
 }
 
@@ -40,13 +43,13 @@ impl Set {
             let dump = self.encode_dump(!self.planted.has(Fault::DumpWithoutBuffer));
             self.reserve.write(&mut array, self.epoch.get(), &dump);
         }
-        (SetImage { array, prefill: self.prefill.clone() }, report)
+        (SetImage { array, prefill: self.prefill.clone(), failure: self.failure.get() }, report)
     }
 
     pub(super) fn encode_dump(&self, with_buffer: bool) -> Vec<u8> {
-        let trims = self.trims.borrow().encode();
-        let mut dump = (trims.len() as u32).to_le_bytes().to_vec();
-        dump.extend(trims);
+        let discards = self.discards.borrow().encode();
+        let mut dump = (discards.len() as u32).to_le_bytes().to_vec();
+        dump.extend(discards);
         let buffer = self.buffer.borrow();
         for version in buffer.newest().filter(|_| with_buffer) {
             let block = version.block.unwrap_or(Block::ZERO);
@@ -63,7 +66,7 @@ impl Saved {
     /// Reads a dump; `None` if these bytes are none.
     pub(super) fn decode(dump: &[u8]) -> Option<Self> {
         let (length, rest) = dump.split_first_chunk()?;
-        let (trims, mut rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        let (discards, mut rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
         let mut buffered = Vec::new();
         while !rest.is_empty() {
             let (lpn, tail) = rest.split_first_chunk()?;
@@ -77,6 +80,6 @@ impl Saved {
             });
             rest = tail;
         }
-        Some(Self { trims: Trims::decode(trims)?, buffered })
+        Some(Self { discards: Discards::decode(discards)?, buffered })
     }
 }

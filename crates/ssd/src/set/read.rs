@@ -3,13 +3,13 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use block::nvme::Event;
+use block::{BLOCK_BYTES, Block};
 use flash::{PageAddress, ReadError};
 use runtime::{IoClass, Nanos, PageImage};
 
 use super::{Set, Unreadable};
-use crate::block::{BLOCK_BYTES, Block};
 use crate::layout::Slot;
-use crate::nvme::Event;
 use crate::page::{self, Lpn};
 use crate::planted::Fault;
 use crate::read_cache::Cached;

@@ -7,12 +7,14 @@
 
 use std::rc::Rc;
 
+use block::Block;
 use flash::PageAddress;
 use runtime::IoClass;
 
 use super::place::{OpenSuperblock, Stream};
 use super::power::{Saved, SetImage};
 use super::{Parts, Set};
+use crate::drive::SetFailure;
 use crate::layout::Slot;
 use crate::page::{self, Lpn, Sequence, Versioned};
 use crate::planted::Fault;
@@ -41,12 +43,20 @@ impl Found {
 impl Set {
     /// A set that has power again, before it knows what it holds.
     pub(crate) fn power_up(parts: Parts, image: SetImage) -> Rc<Self> {
-        Self::new(parts, image.array, image.prefill)
+        let set = Self::new(parts, image.array, image.prefill);
+        set.failure.set(image.failure);
+        set
     }
 
     /// Finds what the set holds, and takes commands.
     pub(crate) async fn recover(self: Rc<Self>) {
-        let saved = self.load_saved().await;
+        if self.failure.get().is_some() {
+            return;
+        }
+        let saved = match self.load_saved().await {
+            Ok(saved) => saved,
+            Err(failure) => return self.fail(failure),
+        };
         let first = 2 * self.profile.reserved_per_half(&self.layout);
         *self.table.borrow_mut() = Table::new(&self.layout, first, None);
         let mut found = Vec::new();
@@ -56,18 +66,32 @@ impl Set {
         self.build_mapping(&found, saved).await;
         self.write_on(found).await;
         self.start();
+        self.handle.spawn("forget dump", Rc::clone(&self).forget_dump());
         self.jobs.wake();
     }
 
-    async fn load_saved(&self) -> Saved {
-        let dump = self.reserve.read(&self.flash).await;
+    /// What the last dump says. The other half of the reserved region is empty then.
+    async fn load_saved(&self) -> Result<Saved, SetFailure> {
+        let has_capacitors = self.profile.buffer.has_capacitors;
+        let dump = self.reserve.find(&self.flash, has_capacitors).await?;
         let next = dump.as_ref().map_or(1, |dump| dump.epoch + 1);
         if self.planted.has(Fault::EraseDumpInUse) {
             self.reserve.erase(&self.flash, next + 1).await;
         }
         self.reserve.erase(&self.flash, next).await;
         self.epoch.set(next);
-        dump.and_then(|dump| Saved::decode(&dump.bytes)).unwrap_or_default()
+        let Some(dump) = dump else { return Ok(Saved::default()) };
+        Saved::decode(&dump.bytes).ok_or(SetFailure::DumpDamaged)
+    }
+
+    /// With capacitors the dump that a recovery began with is of no use once the set is up: every
+    /// power cut writes another. Kept, it could be taken for that one if that were lost.
+    async fn forget_dump(self: Rc<Self>) {
+        if self.profile.buffer.has_capacitors {
+            let inside = self.jobs_gate.enter().await;
+            self.reserve.erase(&self.flash, self.epoch.get() + 1).await;
+            drop(inside);
+        }
     }
 
     /// What a superblock holds; `None` if it is free, or as it was prefilled.
@@ -200,19 +224,20 @@ impl Set {
             }
             is_same
         });
-        let mut sequence = last.max(saved.trims.newest());
+        let mut sequence = last.max(saved.discards.newest());
         self.forget_discarded(&saved);
         for (lpn, found_sequence, slot) in newest {
-            let was_discarded = saved.trims.get(lpn).is_some_and(|trim| trim > found_sequence);
+            let was_discarded =
+                saved.discards.get(lpn).is_some_and(|discard| discard > found_sequence);
             self.enter_found(lpn, (!was_discarded).then_some(slot));
         }
         for version in saved.buffered {
             sequence = sequence.max(version.sequence);
             let room = self.room.acquire(1).await;
-            let block = version.block.unwrap_or(crate::Block::ZERO);
+            let block = version.block.unwrap_or(Block::ZERO);
             self.buffer.borrow_mut().insert(version.lpn, version.sequence, block, room);
         }
-        self.trims.replace(saved.trims);
+        self.discards.replace(saved.discards);
         if !self.planted.has(Fault::SequenceRestarts) {
             self.sequence.set(sequence.0 + 1);
         }
@@ -236,7 +261,7 @@ impl Set {
         if self.prefill.is_none() {
             return;
         }
-        for lpn in saved.trims.ranges().flatten().map(Lpn) {
+        for lpn in saved.discards.ranges().flatten().map(Lpn) {
             if self.mapping.borrow().get(lpn).is_some() {
                 self.enter_found(lpn, None);
             }

@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
+use block::nvme::{Event, PerSetLog, PlmConfig, Status, WindowSelect};
 use runtime::Nanos;
 
 use super::Set;
-use crate::nvme::{Event, PerSetLog, PlmConfig, Status, WindowSelect};
 use crate::planted::Fault;
 use crate::windows::Window;
 
@@ -74,7 +74,7 @@ impl Set {
             self.flush_generation(generation).await;
             self.flush_gate.until_empty().await;
         }
-        self.save_trims().await;
+        self.save_discards().await;
         self.flush_gate.until_empty().await;
         if self.planted.has(Fault::ForgetBufferAtWindow) {
             self.buffer.replace(crate::buffer::Buffer::default());

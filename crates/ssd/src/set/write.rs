@@ -4,16 +4,17 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::Set;
-use crate::block::{BLOCK_BYTES, Block};
-use crate::nvme::Event;
+use block::nvme::Event;
+use block::{BLOCK_BYTES, Block, Force};
+
 use crate::page::Lpn;
 use crate::planted::Fault;
 use crate::windows::Admission;
 
 impl Set {
     /// Writes blocks from number `first` on. When this returns they are in the buffer: durable if
-    /// that has capacitors.
-    pub(crate) async fn write(self: &Rc<Self>, first: u32, blocks: Vec<Block>) {
+    /// that has capacitors, or if they were forced.
+    pub(crate) async fn write(self: &Rc<Self>, first: u32, blocks: Vec<Block>, force: Force) {
         let _slot = self.queue.acquire(1).await;
         self.charge_command(blocks.len() as u32).await;
         let bytes = blocks.len() as u64 * u64::from(BLOCK_BYTES);
@@ -21,6 +22,9 @@ impl Set {
         self.count(|stats| stats.blocks_written += blocks.len() as u64);
         for (lpn, block) in (first..).zip(blocks) {
             self.write_one(Lpn(lpn), block).await;
+        }
+        if force == Force::Unit && !self.planted.has(Fault::IgnoreForce) {
+            self.make_durable().await;
         }
     }
 
@@ -61,7 +65,7 @@ impl Set {
         self.until_writes_are_taken(u64::from(BLOCK_BYTES)).await;
         let limit = self.profile.background.discarded_ranges as usize;
         // A new range may cut an old one in two.
-        if self.trims.borrow().len() + 2 > limit {
+        if self.discards.borrow().len() + 2 > limit {
             return self.count(|stats| stats.discards_ignored += 1);
         }
         let sequence = self.next_sequence();
@@ -77,8 +81,8 @@ impl Set {
         }
         self.flusher.landed.notify_all();
         if !self.planted.has(Fault::ForgetDiscards) {
-            self.trims.borrow_mut().add(blocks, sequence);
-            self.trims_changed.set(true);
+            self.discards.borrow_mut().add(blocks, sequence);
+            self.discards_changed.set(true);
         }
     }
 
@@ -86,10 +90,16 @@ impl Set {
     pub(crate) async fn flush(self: &Rc<Self>) {
         let _slot = self.queue.acquire(1).await;
         self.charge_command(1).await;
+        self.make_durable().await;
+    }
+
+    /// What was acknowledged before is durable when this returns. So are discards: or a version
+    /// could come back that is older than one that was forced, and discarded since.
+    async fn make_durable(self: &Rc<Self>) {
         if self.profile.buffer.has_capacitors {
             return;
         }
-        let has_work = !self.buffer.borrow().is_empty() || self.trims_changed.get();
+        let has_work = !self.buffer.borrow().is_empty() || self.discards_changed.get();
         if has_work && self.windows.borrow().is_deterministic() {
             self.leave_dtwin(Some(Event::Excursion));
         }
@@ -97,21 +107,21 @@ impl Set {
             let generation = self.buffer.borrow_mut().begin_generation();
             self.flush_generation(generation).await;
         }
-        self.save_trims().await;
+        self.save_discards().await;
     }
 
     /// Makes discards durable that are not. With capacitors the dump does it.
-    pub(super) async fn save_trims(self: &Rc<Self>) {
-        let is_saved = !self.trims_changed.get() && self.saving.in_use() == 0;
+    pub(super) async fn save_discards(self: &Rc<Self>) {
+        let is_saved = !self.discards_changed.get() && self.saving.in_use() == 0;
         if self.profile.buffer.has_capacitors || is_saved {
             return;
         }
         let _one_at_a_time = self.saving.acquire(1).await;
-        if !self.trims_changed.get() {
+        if !self.discards_changed.get() {
             return; // whoever was before has saved them
         }
         let inside = self.flush_gate.enter().await;
-        self.trims_changed.set(false);
+        self.discards_changed.set(false);
         let dump = self.encode_dump(false);
         let epoch = self.epoch.replace(self.epoch.get() + 1);
         self.reserve.store(&self.flash, epoch, &dump).await;

@@ -1,11 +1,13 @@
 //! Admin commands in their dwords: a host that knows nothing but NVMe.
 
-use runtime::{Nanos, Runtime};
-use ssd::nvme::{
+use block::nvme::{
     Budget, ControllerAttributes, ControllerFields, Event, EventAggregate, Events, GetLogPage,
     NamespaceFields, NvmSetList, PerSetLog, SetId, Status, Thresholds, WindowStatus,
 };
-use ssd::{AdminCommand, AdminCompletion, BlockDevice, Precondition, Ssd, SsdProfile};
+use runtime::{Nanos, Runtime};
+use ssd::{AdminCommand, AdminCompletion, Precondition, Ssd, SsdProfile};
+
+use crate::harness::ClientIo;
 
 const SET_FEATURES: u8 = 0x09;
 const GET_FEATURES: u8 = 0x0A;
@@ -104,7 +106,7 @@ fn the_host_is_told_once_of_a_set_that_left_its_window() {
     });
     let writer = ssd.clone();
     rt.block_on(async move {
-        writer.write(id(3), 0, vec![ssd::Block::new(b"x")]).await.unwrap();
+        writer.client_write(id(3), 0, vec![block::Block::new(b"x")]).await.unwrap();
     });
     assert_eq!(rt.block_on(notice).dword0, 0x000B_0402);
     let log = run(&rt, &ssd, GET_LOG_PAGE, &[0x0003_000B, 0], &[]).data;

@@ -1,9 +1,10 @@
 //! The drive against plain arithmetic with the numbers of its profile: how long one command takes
 //! that has the drive to itself, and which part bounds how many there are in a second.
 
+use block::BLOCK_BYTES;
 use flash::FlashProfile;
 use runtime::{Nanos, Runtime};
-use ssd::{BLOCK_BYTES, Precondition, Ssd, SsdProfile};
+use ssd::{Precondition, Ssd, SsdProfile};
 
 use crate::load::{Command, Measured, closed_loop, run, set};
 

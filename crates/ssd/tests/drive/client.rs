@@ -3,10 +3,11 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use runtime::{Handle, Nanos, Rng};
-use ssd::{BlockDevice, DeviceError, Ssd};
+use block::{BlockDevice, DeviceError, Force};
+use runtime::{Handle, IoClass, Nanos, Rng};
+use ssd::Ssd;
 
-use crate::harness::set_id;
+use crate::harness::{ClientIo, set_id};
 use crate::world::{Command, World, encode};
 
 /// Most blocks of a read or write.
@@ -125,7 +126,7 @@ impl Client {
     pub(crate) async fn read(&self, first: u64, count: u64) {
         let (set, blocks) = (self.set, count as u32);
         let began = self.begin(Command::Read { set, first, blocks });
-        match self.ssd.read(set_id(set), first, blocks).await {
+        match self.ssd.client_read(set_id(set), first, blocks).await {
             Ok(found) if found.len() as u64 == count => {
                 self.world.check(set, first, began, &found, "read");
             }
@@ -141,8 +142,15 @@ impl Client {
         let is_full = self.below(8) == 0;
         let blocks = (first..first + count).map(|block| encode(stamp, set, block, is_full));
         self.world.ask(set, first, count, stamp, false);
-        match self.ssd.write(set_id(set), first, blocks.collect()).await {
-            Ok(()) => self.world.acknowledge(set, first, count, stamp, true),
+        let force = if self.below(12) == 0 { Force::Unit } else { Force::No };
+        let write = self.ssd.write(set_id(set), first, blocks.collect(), IoClass::Flush, force);
+        match write.await {
+            Ok(()) => {
+                self.world.acknowledge(set, first, count, stamp, true);
+                if force == Force::Unit {
+                    self.world.forced(set, first, count, stamp);
+                }
+            }
             other => self.complain("write", &other),
         }
         self.world.end(self.number);

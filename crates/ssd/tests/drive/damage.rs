@@ -5,11 +5,12 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use block::{Block, BlockDevice, DeviceError};
 use flash::{BlockAddress, NandArray, PageAddress, ReadDisturb};
 use runtime::{Nanos, Rng};
-use ssd::{Block, BlockDevice, DeviceError, Fault, Precondition, Ssd, SsdProfile};
+use ssd::{Fault, Precondition, Ssd, SsdProfile};
 
-use crate::harness::{Machine, planted, set_id};
+use crate::harness::{ClientIo, Machine, planted, set_id};
 use crate::model::number;
 use crate::small;
 use crate::world::encode;
@@ -41,7 +42,7 @@ fn contents(lba: u64, round: u64) -> Block {
 
 async fn write(ssd: &Ssd, lbas: impl Iterator<Item = u64>, round: u64) {
     for lba in lbas {
-        ssd.write(set_id(0), lba, vec![contents(lba, round)]).await.expect("there is room");
+        ssd.client_write(set_id(0), lba, vec![contents(lba, round)]).await.expect("there is room");
     }
     ssd.flush(set_id(0)).await.expect("it never fails");
 }
@@ -153,7 +154,7 @@ impl Expected {
             let round = if lba % 2 == 0 { self.even } else { 1 };
             let good = Ok(vec![contents(lba, round)]);
             let unreadable = Err(DeviceError::Unreadable { set: set_id(0), block: lba });
-            let found = ssd.read(set_id(0), lba, 1).await;
+            let found = ssd.client_read(set_id(0), lba, 1).await;
             let is_right = match (self.lost.contains(&lba), self.doubtful.contains(&lba)) {
                 _ if round > 1 => found == good,
                 (true, _) => found == unreadable,
@@ -183,7 +184,7 @@ async fn make_whole(ssd: &Ssd, lost: &BTreeSet<u64>) -> Result<(), String> {
     let mut odd = lost.iter().copied().filter(|lba| lba % 2 == 1);
     let discarded = odd.next().expect("some were harmed");
     ssd.discard(set_id(0), discarded, 1).await.expect("it never fails");
-    let zeros = ssd.read(set_id(0), discarded, 1).await;
+    let zeros = ssd.client_read(set_id(0), discarded, 1).await;
     if zeros != Ok(vec![Block::ZERO]) {
         return Err(format!("block {discarded} was discarded: {zeros:?}"));
     }
@@ -311,7 +312,7 @@ fn damaged_summaries_harm_nothing() {
 async fn unreadable(ssd: &Ssd) -> BTreeSet<u64> {
     let mut lost = BTreeSet::new();
     for lba in 0..BLOCKS {
-        match ssd.read(set_id(0), lba, 1).await {
+        match ssd.client_read(set_id(0), lba, 1).await {
             Ok(found) => assert_eq!(found, [Block::ZERO], "block {lba}"),
             Err(error) => {
                 assert_eq!(error, DeviceError::Unreadable { set: set_id(0), block: lba });
@@ -347,7 +348,7 @@ fn what_was_there_from_the_beginning_can_be_lost_as_well() {
         machine.rt.block_on(async move {
             assert_eq!(unreadable(&ssd).await, lost);
             for lba in lost {
-                ssd.write(set_id(0), lba, vec![Block::ZERO]).await.expect("there is room");
+                ssd.client_write(set_id(0), lba, vec![Block::ZERO]).await.expect("there is room");
             }
             assert_eq!(unreadable(&ssd).await, BTreeSet::new());
         });

@@ -1,8 +1,9 @@
 //! The same seed gives the same run, to the last step; another seed another one.
 
+use block::BlockDevice;
+use block::nvme::{Event, Events, PlmConfig, Thresholds, WindowSelect};
 use runtime::{Nanos, Rng, Runtime};
-use ssd::nvme::{Event, Events, PlmConfig, Thresholds, WindowSelect};
-use ssd::{BlockDevice, Precondition, Ssd};
+use ssd::{Precondition, Ssd};
 
 use crate::load::{Command, closed_loop, set};
 use crate::small;

@@ -1,11 +1,12 @@
 //! Discards: what they cost, and that nothing else has to hear of them by chance.
 
+use block::nvme::{PlmConfig, WindowSelect};
+use block::{Block, BlockDevice};
 use flash::Geometry;
 use runtime::{Nanos, Rng};
-use ssd::nvme::{PlmConfig, WindowSelect};
-use ssd::{Block, BlockDevice, PlmProfile, PlmRules, Precondition, Ssd, SsdProfile};
+use ssd::{PlmProfile, PlmRules, Precondition, Ssd, SsdProfile};
 
-use crate::harness::{Machine, planted, set_id};
+use crate::harness::{ClientIo, Machine, planted, set_id};
 use crate::shape::{most_blocks, set_blocks};
 use crate::small;
 
@@ -32,7 +33,7 @@ fn narrow(superblocks: u32) -> SsdProfile {
 }
 
 async fn expect(ssd: &Ssd, lba: u64, block: &Block) {
-    let found = ssd.read(set_id(0), lba, 1).await;
+    let found = ssd.client_read(set_id(0), lba, 1).await;
     assert_eq!(found.as_deref(), Ok(std::slice::from_ref(block)), "block {lba}");
 }
 
@@ -55,12 +56,14 @@ fn who_empties_the_buffer_goes_on_when_all_that_waited_was_discarded() {
         ssd.configure_plm(set_id(0), config).await.expect("it has windows");
         ssd.select_window(set_id(0), WindowSelect::Dtwin).await.expect("it has windows");
         // It stays in the buffer, and the flusher stands at the gate.
-        ssd.write(set_id(0), 0, vec![Block::new(b"new"); 2]).await.expect("there is room");
+        ssd.client_write(set_id(0), 0, vec![Block::new(b"new"); 2]).await.expect("there is room");
         ssd.discard(set_id(0), 0, 2).await.expect("it never fails");
         ssd.select_window(set_id(0), WindowSelect::Ndwin).await.expect("it has windows");
         let begun = handle.now();
         for lba in 0..20 {
-            ssd.write(set_id(0), lba, vec![Block::new(b"newer")]).await.expect("there is room");
+            ssd.client_write(set_id(0), lba, vec![Block::new(b"newer")])
+                .await
+                .expect("there is room");
         }
         assert!(handle.now() - begun < Nanos::from_millis(100));
     });
@@ -73,7 +76,7 @@ fn a_flush_waits_for_discards_that_another_is_saving() {
     let machine = Machine::format(1, &profile, Precondition::Empty, planted(None));
     let (ssd, handle) = (machine.ssd.clone(), machine.rt.handle());
     machine.rt.block_on(async move {
-        ssd.write(set_id(0), 7, vec![Block::new(b"old")]).await.expect("there is room");
+        ssd.client_write(set_id(0), 7, vec![Block::new(b"old")]).await.expect("there is room");
         ssd.flush(set_id(0)).await.expect("it never fails");
         ssd.discard(set_id(0), 7, 1).await.expect("it never fails");
         let other = ssd.clone();
@@ -101,7 +104,7 @@ fn what_is_written_after_a_discard_is_found_wherever_it_lies() {
             ssd.discard(set_id(0), 0, blocks).await.expect("it never fails");
             ssd.flush(set_id(0)).await.expect("it never fails");
             for lba in (offset..blocks).chain(0..offset) {
-                ssd.write(set_id(0), lba, vec![new(lba)]).await.expect("there is room");
+                ssd.client_write(set_id(0), lba, vec![new(lba)]).await.expect("there is room");
             }
             ssd.flush(set_id(0)).await.expect("it never fails");
         });
@@ -128,7 +131,7 @@ fn writes_do_not_cut_a_discard_into_more_ranges_than_are_remembered() {
         machine.rt.block_on(async move {
             ssd.discard(set_id(0), 0, blocks).await.expect("it never fails");
             for lba in (0..blocks).step_by(2) {
-                ssd.write(set_id(0), lba, vec![new()]).await.expect("there is room");
+                ssd.client_write(set_id(0), lba, vec![new()]).await.expect("there is room");
             }
             ssd.flush(set_id(0)).await.expect("it never fails");
         });

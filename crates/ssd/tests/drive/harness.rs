@@ -1,9 +1,46 @@
 //! A drive and the runtime it runs in.
 
+use block::nvme::SetId;
+use block::{Block, BlockDevice, DeviceError, Force};
 use flash::CutReport;
-use runtime::{Nanos, Rng, Runtime};
-use ssd::nvme::SetId;
+use runtime::{IoClass, Nanos, Rng, Runtime};
 use ssd::{Fault, Planted, Precondition, Recovery, Ssd, SsdImage, SsdProfile};
+
+/// Reads and writes as clients do them who want nothing special.
+pub(crate) trait ClientIo {
+    fn client_read(
+        &self,
+        set: SetId,
+        first: u64,
+        blocks: u32,
+    ) -> impl Future<Output = Result<Vec<Block>, DeviceError>>;
+    fn client_write(
+        &self,
+        set: SetId,
+        first: u64,
+        blocks: Vec<Block>,
+    ) -> impl Future<Output = Result<(), DeviceError>>;
+}
+
+impl ClientIo for Ssd {
+    fn client_read(
+        &self,
+        set: SetId,
+        first: u64,
+        blocks: u32,
+    ) -> impl Future<Output = Result<Vec<Block>, DeviceError>> {
+        self.read(set, first, blocks, IoClass::ClientRead)
+    }
+
+    fn client_write(
+        &self,
+        set: SetId,
+        first: u64,
+        blocks: Vec<Block>,
+    ) -> impl Future<Output = Result<(), DeviceError>> {
+        self.write(set, first, blocks, IoClass::Flush, Force::No)
+    }
+}
 
 /// The number of a set that the model counts from 0.
 pub(crate) fn set_id(set: u16) -> SetId {

@@ -1,8 +1,9 @@
 //! Sets do not disturb each other (Vigil-KV, ATC'22, figure 8c): what one writes does not change
 //! the latency of a read in another, windows or not. In a drive of one set it does.
 
+use block::BLOCK_BYTES;
 use runtime::{Nanos, Rng, Runtime};
-use ssd::{BLOCK_BYTES, Precondition, Ssd, SsdProfile};
+use ssd::{Precondition, Ssd, SsdProfile};
 
 use crate::load::{Command, closed_loop, run, set};
 

@@ -3,9 +3,12 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use block::Block;
+use block::nvme::SetId;
 use runtime::{Handle, Nanos, Rng};
-use ssd::nvme::SetId;
-use ssd::{Block, BlockDevice, Ssd};
+use ssd::Ssd;
+
+use crate::harness::ClientIo;
 
 /// A set by number.
 pub(crate) fn set(id: u16) -> SetId {
@@ -24,11 +27,11 @@ pub(crate) async fn run(handle: &Handle, ssd: &Ssd, command: Command) -> Nanos {
     let start = handle.now();
     match command {
         Command::Read { set, first, blocks } => {
-            ssd.read(set, first, blocks).await.expect("it can be read");
+            ssd.client_read(set, first, blocks).await.expect("it can be read");
         }
         Command::Write { set, first, blocks } => {
             let data = vec![Block::new(&[1]); blocks as usize];
-            ssd.write(set, first, data).await.expect("it can be written");
+            ssd.client_write(set, first, data).await.expect("it can be written");
         }
     }
     handle.now() - start

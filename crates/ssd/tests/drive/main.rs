@@ -13,6 +13,8 @@ mod crash_points;
 mod damage;
 mod determinism;
 mod discards;
+mod failure;
+mod forced;
 mod harness;
 mod isolation;
 mod load;

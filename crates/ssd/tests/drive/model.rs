@@ -39,7 +39,12 @@ fn model_agrees_over_random_trials() {
 
 #[test]
 fn model_agrees_through_many_power_cuts() {
-    model_agrees("model_agrees_through", 50, Shape::of_restless_seed);
+    const TRIALS: u64 = 50;
+    let total = model_agrees("model_agrees_through", TRIALS, Shape::of_restless_seed);
+    let has_few = number("LEVELHEAD_TRIALS").is_some_and(|trials| trials < TRIALS);
+    if number("LEVELHEAD_SEED").is_none() && !has_few {
+        total.assert_cuts_did_harm(TRIALS);
+    }
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Drives of random shape, small enough that everything a large one does happens within a few
 //! thousand commands.
 
+use block::BLOCK_BYTES;
 use catalogue::Entry;
 use flash::{FlashProfile, Geometry, ReadDisturb, Suspend, Timing};
 use runtime::{Nanos, Rng};
-use ssd::{BLOCK_BYTES, PlmProfile, PlmRules, Precondition, SsdProfile};
+use ssd::{PlmProfile, PlmRules, Precondition, SsdProfile};
 
 use crate::small;
 

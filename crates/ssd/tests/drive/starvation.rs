@@ -4,11 +4,12 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use block::Block;
 use flash::{Geometry, ReadDisturb};
 use runtime::{Handle, Nanos, Rng};
-use ssd::{Block, BlockDevice, Precondition, Ssd, SsdProfile};
+use ssd::{Precondition, Ssd, SsdProfile};
 
-use crate::harness::{Machine, planted, set_id};
+use crate::harness::{ClientIo, Machine, planted, set_id};
 use crate::shape::{most_blocks, set_blocks};
 use crate::small;
 
@@ -47,12 +48,12 @@ fn fill(mut profile: SsdProfile) -> SsdProfile {
 /// Reads one block over and over.
 async fn hammer(ssd: Ssd, lba: u64) {
     loop {
-        ssd.read(set_id(0), lba, 1).await.expect("nothing is damaged");
+        ssd.client_read(set_id(0), lba, 1).await.expect("nothing is damaged");
     }
 }
 
 async fn write(ssd: &Ssd, lba: u64) {
-    ssd.write(set_id(0), lba, vec![Block::new(b"new")]).await.expect("there is room");
+    ssd.client_write(set_id(0), lba, vec![Block::new(b"new")]).await.expect("there is room");
 }
 
 /// Does `work`, which must not take longer than `span`, though others go on for ever.
@@ -79,7 +80,7 @@ fn reading_ahead_holds_nobody_up_where_demand_never_ends() {
         }
         // A client that goes on three times is read ahead of; then it waits.
         for lba in 0..3 {
-            ssd.read(set_id(0), lba, 1).await.expect("nothing is damaged");
+            ssd.client_read(set_id(0), lba, 1).await.expect("nothing is damaged");
         }
         // Every superblock is collected, those as well that are being read ahead: odd blocks are
         // written, even ones are moved.
@@ -97,7 +98,7 @@ fn reading_ahead_holds_nobody_up_where_demand_never_ends() {
         assert!(after - before > blocks / 3, "{} blocks were moved", after - before);
         within(&handle, Nanos::from_millis(1_000), "reading", async {
             for lba in (4..32).step_by(2) {
-                ssd.read(set_id(0), lba, 1).await.expect("nothing is damaged");
+                ssd.client_read(set_id(0), lba, 1).await.expect("nothing is damaged");
             }
         })
         .await;

@@ -84,6 +84,13 @@ impl Tally {
         self.torn += u64::from(cut.torn);
     }
 
+    /// Power failed again and again, also while drives came back, and caught the flash at work.
+    pub(crate) fn assert_cuts_did_harm(&self, trials: u64) {
+        assert!(self.power_cuts > 10 * trials, "too few power cuts: {self}");
+        assert!(self.cuts_of_recoveries > trials, "too few power cuts of recoveries: {self}");
+        assert!(self.torn > trials, "too few programs and erases were torn: {self}");
+    }
+
     /// Over many trials everything has to have happened.
     pub(crate) fn assert_everything_happened(&self) {
         for (name, count) in self.clone().all() {

@@ -5,10 +5,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use runtime::{Nanos, Rng};
-use ssd::{BlockDevice, Fault, SsdImage};
+use ssd::{Fault, SsdImage};
 
 use crate::client::{Client, Kind};
-use crate::harness::{Comeback, Machine, planted, set_id};
+use crate::harness::{ClientIo, Comeback, Machine, planted, set_id};
 use crate::shape::Shape;
 use crate::tally::Tally;
 use crate::world::{UnderWay, World};
@@ -160,7 +160,7 @@ pub(crate) fn check_set(machine: &Machine, world: &Rc<World>, set: u16, blocks: 
         for first in (0..blocks).step_by(32) {
             let count = 32.min(blocks - first) as u32;
             let began = reader.now();
-            match ssd.read(set_id(set), first, count).await {
+            match ssd.client_read(set_id(set), first, count).await {
                 Ok(found) => reader.check(set, first, began, &found, "after recovery"),
                 Err(error) => reader.complain(format!("after recovery: {error}")),
             }

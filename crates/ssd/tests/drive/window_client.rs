@@ -1,9 +1,10 @@
 //! The client that takes a set from window to window, and what it checks there.
 
+use block::nvme::{Budget, Events, PlmConfig, Status, Thresholds, WindowSelect, WindowStatus};
+use block::{BlockDevice, DeviceError};
 use flash::FlashStats;
 use runtime::{IoClass, Nanos};
-use ssd::nvme::{Budget, Events, PlmConfig, Status, Thresholds, WindowSelect, WindowStatus};
-use ssd::{BlockDevice, DeviceError, SetReport};
+use ssd::SetReport;
 
 use crate::client::Client;
 use crate::harness::set_id;
@@ -69,7 +70,7 @@ impl Client {
             self.pause(4).await;
         }
         if self.below(4) == 0 {
-            self.ssd.plm_events().await;
+            self.ssd.plm_events().await.expect("the drive answers");
         }
     }
 

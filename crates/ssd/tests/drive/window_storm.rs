@@ -1,10 +1,12 @@
 //! Windows come and go while clients do everything at once on a small drive that is nearly full:
 //! no command waits for what cannot happen any more, and none for long.
 
+use block::nvme::{Budget, Events, PlmConfig, Thresholds, WindowSelect};
+use block::{Block, BlockDevice};
 use runtime::{Handle, Nanos, Rng, Runtime};
-use ssd::nvme::{Budget, Events, PlmConfig, Thresholds, WindowSelect};
-use ssd::{Block, BlockDevice, PlmRules, Precondition, Ssd, SsdProfile};
+use ssd::{PlmRules, Precondition, Ssd, SsdProfile};
 
+use crate::harness::ClientIo;
 use crate::load::set;
 use crate::small;
 
@@ -49,9 +51,9 @@ async fn client(handle: Handle, ssd: Ssd, mut rng: Rng, commands: u64) {
             1 => ssd.discard(set(1), first, blocks).await,
             2..12 => {
                 let data = vec![Block::new(&[1]); blocks as usize];
-                ssd.write(set(1), first, data).await
+                ssd.client_write(set(1), first, data).await
             }
-            _ => ssd.read(set(1), first, blocks as u32).await.map(drop),
+            _ => ssd.client_read(set(1), first, blocks as u32).await.map(drop),
         };
         let took = handle.now() - begun;
         assert!(done.is_ok() && took < LONGEST, "{done:?} after {took}");

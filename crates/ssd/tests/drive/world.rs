@@ -11,8 +11,8 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 
+use block::{BLOCK_BYTES, Block};
 use runtime::{Nanos, mix64};
-use ssd::{BLOCK_BYTES, Block};
 
 /// Counts events; `NEVER` is behind them all.
 type Tick = u64;
@@ -33,6 +33,8 @@ struct Version {
     sure: Tick,
     /// When its command was acknowledged.
     acknowledged: Tick,
+    /// It was durable when it was acknowledged.
+    is_forced: bool,
     /// It may be what a power cut has left, or one of its like is.
     is_candidate: bool,
 }
@@ -46,6 +48,7 @@ impl Version {
         latest: 0,
         sure: 0,
         acknowledged: 0,
+        is_forced: false,
         is_candidate: false,
     };
 
@@ -177,7 +180,7 @@ impl World {
         let oldest = oldest.unwrap_or(asked);
         let (latest, sure, acknowledged) = (NEVER, NEVER, NEVER);
         let version =
-            Version { stamp, is_zeros, asked, latest, sure, acknowledged, is_candidate: false };
+            Version { stamp, is_zeros, asked, latest, sure, acknowledged, ..Version::INITIAL };
         self.each(set, first, blocks, |model, versions| {
             versions.push(version);
             if versions.len() > 8 {
@@ -199,7 +202,8 @@ impl World {
     fn is_durable(&self, durable_before: Tick, version: &Version) -> bool {
         let is_sure = version.sure != NEVER;
         let is_acknowledged = version.acknowledged != NEVER;
-        is_sure && is_acknowledged && (self.has_capacitors || version.acknowledged < durable_before)
+        let is_safe = self.has_capacitors || version.is_forced;
+        is_sure && is_acknowledged && (is_safe || version.acknowledged < durable_before)
     }
 
     /// The command was acknowledged. A discard that may have been ignored is not `is_sure`.
@@ -220,6 +224,14 @@ impl World {
             if is_sure {
                 version.sure = version.sure.min(now);
             }
+        });
+    }
+
+    /// The write was forced, and acknowledged: a power cut does not undo it.
+    pub(crate) fn forced(&self, set: u16, first: u64, blocks: u64, stamp: Stamp) {
+        self.each(set, first, blocks, |_, versions| {
+            let version = versions.iter_mut().find(|version| version.stamp == stamp);
+            version.expect("what was just acknowledged is not forgotten").is_forced = true;
         });
     }
 
@@ -318,6 +330,7 @@ fn settle(versions: &mut Vec<Version>, now: Tick, is_durable: impl Fn(&Version) 
             latest: now,
             sure: now,
             acknowledged: now,
+            is_forced: false,
             is_candidate: true,
         };
     }

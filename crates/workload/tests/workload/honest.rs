@@ -224,7 +224,7 @@ fn a_run_that_is_asked_to_stop_ends_what_is_under_way_and_reports_it() {
             session.load(&options, |_, _| {}).await.unwrap();
             let asks = move |done, _| {
                 if done >= 4096 {
-                    stop.ask()
+                    stop.ask();
                 }
             };
             session.run(&options, asks).await.unwrap()

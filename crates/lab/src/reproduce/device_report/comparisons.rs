@@ -6,7 +6,7 @@ use super::figures::longest;
 use crate::report::{Comparison, Verdict};
 use crate::reproduce::device::{Lockdown, Measured, Watched};
 use crate::reproduce::device_samples::{Latency, what_reads_met};
-use crate::reproduce::words::{holds, micros, row, times, verdict};
+use crate::reproduce::words::{amount, beside, gain, holds, micros, row, times};
 
 pub(super) fn comparisons(measured: &Measured) -> Vec<Comparison> {
     let mut rows = vec![flush_row(measured)];
@@ -58,13 +58,17 @@ fn flush_row(measured: &Measured) -> Comparison {
         "device-2a",
         "longest read while the buffer is emptied, over the typical one",
         "7.75x (section 2.2, figure 2a)",
-        format!(
-            "{} ({} over {})",
-            times(most),
-            micros(latency.longest_us),
-            micros(latency.median_us)
+        beside(
+            7.75,
+            most,
+            format_args!(
+                "{} ({} over {})",
+                times(most),
+                micros(latency.longest_us),
+                micros(latency.median_us)
+            ),
         ),
-        verdict(7.75, most, 1.0),
+        gain(7.75, most),
         format!(
             "The typical read was read ahead and comes from memory; the longest waits for a page \
              program of 700 us to end, or for two in a row. Over a read of the flash, {}, it is {}. \
@@ -83,8 +87,8 @@ fn collection_rows(measured: &Measured) -> Vec<Comparison> {
             "device-2b-before",
             "typical read before garbage is collected",
             "16.2 us (section 2.2)",
-            format!("{:.1} us", before.median_us),
-            verdict(16.2, before.median_us, 0.0),
+            beside(16.2, before.median_us, format_args!("{:.1} us", before.median_us)),
+            amount(16.2, before.median_us),
             "Reads in order that were read ahead: firmware, memory and link.",
         ),
         row(
@@ -163,8 +167,8 @@ fn window_rows(measured: &Measured) -> Vec<Comparison> {
             "device-8a-dtwin-mean",
             "mean read in DTWIN",
             "74 us (section 5.2)",
-            format!("{:.1} us", dtwin.mean_us),
-            verdict(74.0, dtwin.mean_us, 0.0),
+            beside(74.0, dtwin.mean_us, format_args!("{:.1} us", dtwin.mean_us)),
+            amount(74.0, dtwin.mean_us),
             format!(
                 "Arithmetic gives {:.1} us: 60 us of it are the flash's, 11.4 the firmware's, both \
                  assumed of the class of drive.",

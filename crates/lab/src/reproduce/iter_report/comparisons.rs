@@ -6,7 +6,7 @@ use super::most_gained;
 use crate::report::Comparison;
 use crate::reproduce::iter::{DEGREES, DEVICE, ITERATORS, SIZES, SUMMARY_ENTRY_BYTES};
 use crate::reproduce::iter_measured::{Layout, Measured, OnStand, Run};
-use crate::reproduce::words::{change, holds, megabytes, micros, row, times, verdict};
+use crate::reproduce::words::{amount, beside, change, gain, holds, megabytes, micros, row, times};
 use crate::{bytes_text, count_text};
 
 pub(super) fn comparisons(measured: &Measured) -> Vec<Comparison> {
@@ -45,16 +45,16 @@ fn index_rows(measured: &Measured) -> Vec<Comparison> {
             "iter-index-p999",
             "tail of Next with index prefetch, scans of 200,000",
             "about 3.6x better p99.9 (slide \"Effect of Index Prefetching\")",
-            ours.clone(),
-            verdict(3.6, ratio(0.999), 1.0),
+            beside(3.6, ratio(0.999), &ours),
+            gain(3.6, ratio(0.999)),
             why,
         ),
         row(
             "iter-tail-conclusion",
             "tail latency, as concluded",
             "2x lower p99.9 (conclusion; configuration not given)",
-            ours,
-            verdict(2.0, ratio(0.999), 1.0),
+            beside(2.0, ratio(0.999), ours),
+            gain(2.0, ratio(0.999)),
             "The same measurement; which configuration the conclusion means is not known.",
         ),
         row(
@@ -85,8 +85,8 @@ fn gain_rows(measured: &Measured) -> Vec<Comparison> {
                 &format!("iter-gain-{}", layout.name()),
                 &format!("most that value prefetch gains, {} layout", layout.name()),
                 &format!("{factor}x (abstract)"),
-                times(gained),
-                verdict(factor, gained, 1.0),
+                beside(factor, gained, times(gained)),
+                gain(factor, gained),
                 format!(
                     "With {} values and D = {}: {} in place of {}. By size: {}. {}",
                     bytes_text(size),
@@ -235,8 +235,8 @@ fn memory_rows(measured: &Measured) -> Vec<Comparison> {
             "iter-summary",
             "a full summary of the tables",
             "44 B x about 65,000 tables = 2.7 MB (slide)",
-            bytes_text(full),
-            verdict(2.7e6, full as f64, 0.0),
+            beside(2.7e6, full as f64, bytes_text(full)),
+            amount(2.7e6, full as f64),
             format!(
                 "Arithmetic. This store has {} segments of one page, {} for a summary.",
                 count_text(measured.segments),

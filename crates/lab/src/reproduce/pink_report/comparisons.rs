@@ -6,7 +6,7 @@ use super::{
 use crate::report::{Comparison, Verdict};
 use crate::reproduce::pink::{Cell, Measured, READS, System};
 use crate::reproduce::pink_memory;
-use crate::reproduce::words::{change, holds, row, verdict};
+use crate::reproduce::words::{beside, change, gain, holds, row};
 
 pub(super) fn comparisons(measured: &Measured) -> Vec<Comparison> {
     let mut rows = headline_rows(measured);
@@ -26,8 +26,8 @@ fn headline_rows(measured: &Measured) -> Vec<Comparison> {
             &format!("pink-{name}-hash"),
             what,
             &format!("{text} (abstract)"),
-            change(1.0, ours),
-            verdict(published, ours, 1.0),
+            beside(published, ours, change(1.0, ours)),
+            gain(published, ours),
             format!("By workload: {}. {}", by_workload.join(", "), causes(measured)),
         )
     };

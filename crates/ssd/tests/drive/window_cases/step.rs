@@ -2,15 +2,17 @@
 
 use std::fmt::Write as _;
 
-use goldenscript::Command;
-use runtime::{Handle, Nanos, join_all};
-use ssd::nvme::{
+use block::nvme::{
     Budget, EventAggregate, Events, GetLogPage, Log, LogSpan, Notice, PlmConfig, SetFeatures,
     SetId, Status, Thresholds, WindowSelect, WindowStatus,
 };
-use ssd::{AdminCommand, AdminCompletion, Block, BlockDevice, DeviceError, Ssd};
+use block::{Block, BlockDevice, DeviceError};
+use goldenscript::Command;
+use runtime::{Handle, Nanos, join_all};
+use ssd::{AdminCommand, AdminCompletion, Ssd};
 
 use super::{Failure, words};
+use crate::harness::ClientIo;
 
 /// A command to the drive, as far as it is understood.
 #[derive(Clone, Debug)]
@@ -189,10 +191,10 @@ impl Step {
         for i in client * of.times..(client + 1) * of.times {
             let (begun, first) = (handle.now(), of.first + i * of.step);
             match self {
-                Self::Read(..) => _ = drive.read(*set, first, of.count).await?,
+                Self::Read(..) => _ = drive.client_read(*set, first, of.count).await?,
                 Self::Write(..) => {
                     let data = vec![Block::new(&[1]); of.count as usize];
-                    drive.write(*set, first, data).await?;
+                    drive.client_write(*set, first, data).await?;
                 }
                 _ => drive.discard(*set, first, u64::from(of.count)).await?,
             }

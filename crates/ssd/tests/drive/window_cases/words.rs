@@ -2,9 +2,9 @@
 
 use std::fmt::{Display, Write as _};
 
+use block::nvme::{Event, Events, GetLogPage, PerSetLog, SetId, WindowStatus};
 use runtime::{IoClass, Nanos};
 use ssd::SetReport;
-use ssd::nvme::{Event, Events, GetLogPage, PerSetLog, SetId, WindowStatus};
 
 use super::step::Blocks;
 

@@ -11,12 +11,12 @@ pub(crate) const ENTRY_BYTES: usize = 16;
 
 /// Discarded ranges, disjoint, each with the sequence of its discard.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Trims {
+pub(crate) struct Discards {
     /// By first block: the block behind the last, and the sequence.
     ranges: BTreeMap<u32, (u32, Sequence)>,
 }
 
-impl Trims {
+impl Discards {
     /// Ranges it holds.
     pub(crate) fn len(&self) -> usize {
         self.ranges.len()
@@ -112,32 +112,32 @@ mod tests {
     fn it_knows_of_each_block_what_a_table_of_blocks_knows() {
         for seed in 0..200 {
             let mut rng = Rng::new(seed);
-            let (mut trims, mut model) = (Trims::default(), [None; 64]);
+            let (mut discards, mut model) = (Discards::default(), [None; 64]);
             for sequence in 1..60 {
                 let start = rng.below(64) as u32;
                 let end = start + rng.below(u64::from(65 - start)) as u32;
                 let new = rng.chance(0.5).then_some(Sequence(sequence));
                 match new {
-                    Some(sequence) => trims.add(start..end, sequence),
-                    None => trims.remove(start..end),
+                    Some(sequence) => discards.add(start..end, sequence),
+                    None => discards.remove(start..end),
                 }
                 model[start as usize..end as usize].fill(new);
                 for (lpn, expected) in model.iter().enumerate() {
-                    assert_eq!(trims.get(Lpn(lpn as u32)), *expected, "seed {seed} block {lpn}");
+                    assert_eq!(discards.get(Lpn(lpn as u32)), *expected, "seed {seed} block {lpn}");
                 }
             }
-            assert_eq!(Trims::decode(&trims.encode()), Some(trims));
+            assert_eq!(Discards::decode(&discards.encode()), Some(discards));
         }
     }
 
     #[test]
     fn writes_do_not_make_more_ranges_than_allowed() {
-        let mut trims = Trims::default();
-        trims.add(10..20, Sequence(1));
+        let mut discards = Discards::default();
+        discards.add(10..20, Sequence(1));
         for lpn in [5, 10, 14, 16, 19, 20] {
-            trims.landed(Lpn(lpn), 2);
+            discards.landed(Lpn(lpn), 2);
         }
-        let ranges: Vec<_> = trims.ranges().collect();
+        let ranges: Vec<_> = discards.ranges().collect();
         assert_eq!(ranges, [11..14, 15..19], "there was no room to cut at 16");
     }
 }

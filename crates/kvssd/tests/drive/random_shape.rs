@@ -1,0 +1,182 @@
+//! Drives, designs and loads drawn at random: every option that a person may set, in values that no
+//! preset has.
+
+use engine::sizing::LevelSizing;
+use engine::{Filters, Granularity, HashOptions, IteratorOptions, MergeBy, Options};
+use flash::{Geometry, Suspend};
+use kvssd::{DeviceProfile, IndexOptions, KvDrive, SetupError};
+use runtime::{Nanos, Rng, Runtime};
+
+use crate::harness::small_device;
+use crate::names::Names;
+use crate::shape::{Cuts, Shape};
+
+const SUSPEND: Suspend = Suspend {
+    program_us: 50.0,
+    erase_us: 150.0,
+    resume_us: 50.0,
+    min_progress_us: 200.0,
+    max_span_us: 1_000.0,
+    max_per_operation: 6,
+};
+
+impl Shape {
+    /// The drive, the design and the clients of a seed.
+    pub(crate) fn of_random_seed(seed: u64) -> Self {
+        let rng = &mut Rng::derive(seed, "shape");
+        let mut shape = Self {
+            device: device(rng),
+            engine: engine(rng),
+            expected_key_bytes: 30,
+            expected_value_bytes: 120,
+            keys: pick(rng, &[300, 1_400, 4_000]),
+            names: names(rng),
+            usual_value: pick(rng, &[40, 240, 240, 1_000]),
+            longest_value: pick(rng, &[240, 4_000, 4_000, 65_536]),
+            is_filled: rng.chance(0.3),
+            clients: pick(rng, &[1, 8, 8, 40]),
+            scanners: pick(rng, &[0, 1, 2]),
+            sessions: 3,
+            cuts: Cuts::Seldom { longest: Nanos::from_millis(500) },
+        };
+        if shape.is_filled {
+            shape.keys = 8_000;
+            shape.clients = shape.clients.max(8);
+        }
+        shape.make_it_fit(rng);
+        shape
+    }
+
+    /// A drive that loses its power every few milliseconds, and on its way back.
+    pub(crate) fn of_restless_seed(seed: u64) -> Self {
+        let rng = &mut Rng::derive(seed, "restless");
+        Self {
+            keys: pick(rng, &[300, 1_400]),
+            clients: pick(rng, &[8, 64]),
+            is_filled: false,
+            sessions: 25,
+            cuts: Cuts::Restless,
+            ..Self::of_random_seed(seed)
+        }
+    }
+
+    /// Gives the drive memory and flash until the design fits on it.
+    fn make_it_fit(&mut self, rng: &mut Rng) {
+        if matches!(self.engine, IndexOptions::Hash(_)) {
+            self.scanners = 0; // it has no iterators
+        }
+        // As little memory as it takes, or more.
+        self.device.dram.index_bytes *= pick(rng, &[1, 1, 4]);
+        loop {
+            let rt = Runtime::new(0);
+            match KvDrive::format(&rt.handle(), &self.device, self.options()) {
+                Ok(_) => break,
+                Err(SetupError::TooSmall { .. }) => {
+                    self.device.flash.geometry.blocks_per_plane += 4;
+                }
+                Err(SetupError::Engine(_)) => {
+                    self.device.dram.index_bytes += self.device.dram.index_bytes / 3;
+                }
+            }
+        }
+    }
+}
+
+fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
+    of[rng.below(of.len() as u64) as usize]
+}
+
+fn names(rng: &mut Rng) -> Names {
+    pick(rng, &[Names::Usual, Names::Usual, Names::UpTo(4), Names::UpTo(60), Names::UpTo(255)])
+}
+
+fn device(rng: &mut Rng) -> DeviceProfile {
+    let mut device = small_device();
+    // MLC page by page, one-shot TLC, SLC.
+    let (bits_per_cell, one_shot, pages_per_block) =
+        pick(rng, &[(2, false, 8), (2, false, 16), (3, true, 6), (3, true, 12), (1, false, 4)]);
+    let bits = bits_per_cell as usize;
+    let page_bytes = pick(rng, &[1_024, 1_024, 2_048, 4_096, 16_384]);
+    device.flash.geometry = Geometry {
+        channels: pick(rng, &[1, 2]),
+        dies_per_channel: pick(rng, &[1, 2, 3]),
+        planes_per_die: pick(rng, &[1, 2]),
+        blocks_per_plane: pick(rng, &[24, 32, 40]),
+        pages_per_block,
+        page_bytes,
+        spare_bytes: pick(rng, &[0, 32]),
+        transfer_bytes: page_bytes + page_bytes / 16 + 32,
+        one_shot,
+        bits_per_cell,
+    };
+    let timing = &mut device.flash.timing;
+    timing.read_us = [49.0, 58.0, 67.0][..bits].into();
+    let programs = if rng.chance(0.5) { [300.0, 500.0] } else { [2_000.0, 1_200.0] };
+    timing.program_us = programs[..if one_shot { 1 } else { bits.min(2) }].into();
+    timing.erase_us = pick(rng, &[100.0, 900.0, 3_500.0]);
+    timing.background_deadline_us = pick(rng, &[100.0, 1_000.0, 20_000.0]);
+    device.flash.suspend = rng.chance(0.3).then_some(SUSPEND);
+    device.controller.queue_depth = pick(rng, &[2, 64, 64]);
+    device.controller.cores = pick(rng, &[1, 4, 16]);
+    if rng.chance(0.15) {
+        // What a read has looked up is old when it is used.
+        device.controller.costs.key_compare_ns = 40_000.0;
+        device.controller.cores = 16;
+    }
+    device.dram.index_bytes = 8 << 10;
+    device.dram.iterator_bytes = pick(rng, &[16 << 10, 256 << 10]);
+    device
+}
+
+fn engine(rng: &mut Rng) -> IndexOptions {
+    let memtable_bytes = pick(rng, &[1 << 10, 4 << 10, 4 << 10, 16 << 10]);
+    match rng.below(10) {
+        0 | 1 => IndexOptions::Hash(HashOptions {
+            buffer_entries: pick(rng, &[10, 40, 200]),
+            buffer_bytes: memtable_bytes,
+            frozen_buffers: pick(rng, &[1, 1, 2, 3]),
+            gc_start: pick(rng, &[0.05, 0.2]),
+        }),
+        2..5 => Options {
+            memtable_bytes,
+            iterators: iterators(rng),
+            ..pick(rng, &[Options::pink, Options::pink_hw, Options::lightstore])()
+        }
+        .into(),
+        _ => loop {
+            let options = tree(rng, memtable_bytes);
+            if options.problems().is_empty() {
+                return options.into();
+            }
+        },
+    }
+}
+
+fn tree(rng: &mut Rng, memtable_bytes: u64) -> Options {
+    let levels = 2 + rng.below(4) as u32;
+    Options {
+        levels,
+        memtable_bytes,
+        frozen_memtables: pick(rng, &[1, 1, 2, 3]),
+        level_sizing: pick(rng, &[LevelSizing::Symmetric, LevelSizing::Asymmetric]),
+        pinned_levels: rng.chance(0.5).then(|| rng.below(u64::from(levels) + 1) as u32),
+        prefix_bytes: pick(rng, &[0, 1, 4, 8]),
+        range_pointers: rng.chance(0.5),
+        filters: pick(rng, &[Filters::None, Filters::Monkey]),
+        compaction: pick(rng, &[Granularity::Partial, Granularity::Whole]),
+        merge: pick(rng, &[MergeBy::Cpu, MergeBy::Accelerator]),
+        compaction_workers: 1 + rng.below(4) as usize,
+        fill: pick(rng, &[0.5, 0.7, 0.9]),
+        gc_start: pick(rng, &[0.02, 0.05, 0.2]),
+        iterators: iterators(rng),
+    }
+}
+
+fn iterators(rng: &mut Rng) -> IteratorOptions {
+    IteratorOptions {
+        index_prefetch: rng.chance(0.5),
+        value_prefetch: pick(rng, &[0, 3, 8]),
+        skip_budget: pick(rng, &[1, 8, 1_024]),
+        buffer_bytes: pick(rng, &[0, 16 << 10, 64 << 10]),
+    }
+}

@@ -1,0 +1,185 @@
+//! The commands of a host: each crosses the link, is carried out by its set, and crosses the link
+//! back. Every one is under way from the call on ([`firmware::submit`]).
+//!
+//! A set that is lost answers none of them, nor those that are under way when it is lost.
+
+use std::rc::Rc;
+
+use block::nvme::{EventAggregate, PerSetLog, PlmConfig, SetId, Status, WindowSelect};
+use block::{BLOCK_BYTES, Block, BlockDevice, DeviceError, Force, SetShape};
+use firmware::Submitted;
+use runtime::IoClass;
+
+use crate::drive::{Ssd, set_id};
+use crate::set::{Set, Unreadable};
+
+fn bytes_of(blocks: usize) -> u64 {
+    blocks as u64 * u64::from(BLOCK_BYTES)
+}
+
+impl Ssd {
+    fn submit<T: 'static, F: Future<Output = T> + 'static>(
+        &self,
+        name: &'static str,
+        command: impl FnOnce(Self) -> F,
+    ) -> Submitted<T> {
+        firmware::submit(self.handle(), name, command(self.clone()))
+    }
+
+    /// The set, if it can carry out a command. That a set is lost is heard over the link: or a client
+    /// that tries again and again would stop the clock. What is wrong with a command itself is known
+    /// to the host at once.
+    async fn admitted(&self, set: Result<&Rc<Set>, DeviceError>) -> Result<Rc<Set>, DeviceError> {
+        if let Err(DeviceError::Gone(_)) = set {
+            self.complete(0).await;
+        }
+        set.map(Rc::clone)
+    }
+
+    async fn read_blocks(
+        &self,
+        id: SetId,
+        first: u64,
+        blocks: u32,
+    ) -> Result<Vec<Block>, DeviceError> {
+        let set = self.admitted(self.within(id, first, u64::from(blocks))).await?;
+        let first = first as u32;
+        let (read, in_memory) = match set.read(first..first + blocks).await {
+            Ok(read) => read,
+            Err(Unreadable { block }) => {
+                self.complete(0).await;
+                self.present(id)?;
+                return Err(DeviceError::Unreadable { set: id, block: u64::from(block) });
+            }
+        };
+        // The link is asked for when the data are there, not before: in the meantime it carries what
+        // other sets have ready, however long this one's memory takes.
+        self.handle().sleep_until(in_memory).await;
+        self.complete(bytes_of(read.len())).await;
+        self.present(id).map(|_| read)
+    }
+
+    async fn write_blocks(
+        &self,
+        id: SetId,
+        first: u64,
+        blocks: Vec<Block>,
+        force: Force,
+    ) -> Result<(), DeviceError> {
+        let set = self.admitted(self.within(id, first, blocks.len() as u64)).await?;
+        self.receive(bytes_of(blocks.len())).await;
+        set.write(first as u32, blocks, force).await;
+        self.complete(0).await;
+        self.present(id).map(drop)
+    }
+
+    /// The end of a window command.
+    async fn answer<T>(&self, set: SetId, done: Result<T, Status>) -> Result<T, DeviceError> {
+        self.complete(0).await;
+        self.present(set)?;
+        done.map_err(DeviceError::Refused)
+    }
+}
+
+impl BlockDevice for Ssd {
+    fn sets(&self) -> Vec<SetShape> {
+        self.shapes()
+    }
+
+    fn read(
+        &self,
+        set: SetId,
+        first: u64,
+        blocks: u32,
+        _class: IoClass,
+    ) -> impl Future<Output = Result<Vec<Block>, DeviceError>> + use<> {
+        self.submit("read", |ssd| async move { ssd.read_blocks(set, first, blocks).await })
+    }
+
+    fn write(
+        &self,
+        set: SetId,
+        first: u64,
+        blocks: Vec<Block>,
+        _class: IoClass,
+        force: Force,
+    ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
+        self.submit(
+            "write",
+            move |ssd| async move { ssd.write_blocks(set, first, blocks, force).await },
+        )
+    }
+
+    fn flush(&self, set: SetId) -> impl Future<Output = Result<(), DeviceError>> + use<> {
+        self.submit("flush", |ssd| async move {
+            ssd.admitted(ssd.present(set)).await?.flush().await;
+            ssd.complete(0).await;
+            ssd.present(set).map(drop)
+        })
+    }
+
+    fn discard(
+        &self,
+        set: SetId,
+        first: u64,
+        blocks: u64,
+    ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
+        self.submit("discard", |ssd| async move {
+            let range = first as u32..(first.saturating_add(blocks)) as u32;
+            ssd.admitted(ssd.within(set, first, blocks)).await?.discard(range).await;
+            ssd.complete(0).await;
+            ssd.present(set).map(drop)
+        })
+    }
+
+    fn configure_plm(
+        &self,
+        set: SetId,
+        config: PlmConfig,
+    ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
+        self.submit("configure windows", |ssd| async move {
+            let done = ssd.admitted(ssd.present(set)).await?.configure_plm(config).await;
+            ssd.answer(set, done).await
+        })
+    }
+
+    fn plm_config(
+        &self,
+        set: SetId,
+    ) -> impl Future<Output = Result<PlmConfig, DeviceError>> + use<> {
+        self.submit("configuration of windows", |ssd| async move {
+            let config = ssd.admitted(ssd.present(set)).await?.plm_config();
+            ssd.answer(set, config).await
+        })
+    }
+
+    fn select_window(
+        &self,
+        set: SetId,
+        window: WindowSelect,
+    ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
+        self.submit("select window", |ssd| async move {
+            let done = ssd.admitted(ssd.present(set)).await?.select_window(window).await;
+            ssd.answer(set, done).await
+        })
+    }
+
+    fn plm_log(
+        &self,
+        set: SetId,
+        retains: bool,
+    ) -> impl Future<Output = Result<PerSetLog, DeviceError>> + use<> {
+        self.submit("log of windows", |ssd| async move {
+            let log = ssd.admitted(ssd.present(set)).await?.plm_log(!retains);
+            ssd.answer(set, log).await
+        })
+    }
+
+    fn plm_events(&self) -> impl Future<Output = Result<EventAggregate, DeviceError>> + use<> {
+        self.submit("window events", |ssd| async move {
+            let with_events = ssd.sets_with_events().map(set_id).collect();
+            ssd.complete(0).await;
+            Ok(EventAggregate { sets: with_events })
+        })
+    }
+}

@@ -1,0 +1,270 @@
+//! The internal job queue, and which job is next: a plain function of the table and a few facts.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+
+use flash::BlockAddress;
+use runtime::{Notify, Semaphore};
+
+use crate::table::Table;
+
+/// Free superblocks that are left to garbage collection: it needs one to make others free.
+pub(super) const RESERVE: u32 = 2;
+
+/// Superblocks that may be on their way out at a time: one is read while the copies of the other
+/// land. Not more than what is kept free for them.
+const LEAVING: usize = RESERVE as usize;
+
+/// What there is to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Job {
+    /// Move what is valid elsewhere and erase.
+    Collect(u32, Reason),
+    /// Move what is valid in one block elsewhere; it is erased with its superblock.
+    Reclaim(BlockAddress),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Reason {
+    Space,
+    Wear,
+}
+
+/// The internal job queue.
+pub(super) struct Jobs {
+    pub(super) reclaims: RefCell<VecDeque<BlockAddress>>,
+    /// Space ran low and is not back at its mark yet.
+    pub(super) is_collecting: Cell<bool>,
+    /// Slots that clients may fill while space is low: as many as collecting is making free.
+    pub(super) credit: Cell<i64>,
+    pub(super) leaving: Semaphore,
+    /// A lockdown is to come, and what is in the buffer needs room.
+    pub(super) wants_room: Cell<bool>,
+    pub(super) changed: Notify,
+}
+
+impl Default for Jobs {
+    fn default() -> Self {
+        Self {
+            reclaims: RefCell::default(),
+            is_collecting: Cell::new(false),
+            credit: Cell::new(0),
+            leaving: Semaphore::new(LEAVING),
+            wants_room: Cell::new(false),
+            changed: Notify::default(),
+        }
+    }
+}
+
+impl Jobs {
+    /// There may be something to do.
+    pub(super) fn wake(&self) {
+        self.changed.notify_all();
+    }
+
+    /// Has the data of a block moved, once.
+    pub(super) fn ask_for_reclaim(&self, block: BlockAddress) {
+        let mut reclaims = self.reclaims.borrow_mut();
+        if !reclaims.contains(&block) {
+            reclaims.push_back(block);
+            self.wake();
+        }
+    }
+}
+
+/// Room for what is in the buffer, for which a lockdown may wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Room {
+    /// Nobody waits for it.
+    NotWanted,
+    /// There is enough.
+    There,
+    /// There is not, but what is under way may make some.
+    MayCome,
+    /// There is not.
+    Lacking,
+}
+
+/// What a decision goes by, besides the table.
+#[derive(Clone, Debug)]
+pub(super) struct Facts {
+    /// The window lets jobs run.
+    pub may_run: bool,
+    /// A block that was read so often that its data cannot wait.
+    pub in_danger: Option<BlockAddress>,
+    /// A block that was read often: its data will be in danger.
+    pub read_often: Option<BlockAddress>,
+    /// Room for what is in the buffer.
+    pub room: Room,
+    /// Collecting has begun, and not come to its mark yet.
+    pub is_collecting: bool,
+    /// Slots that may be valid in a superblock which is worth collecting: without them a unit can be
+    /// written.
+    pub most_valid: u32,
+    /// Share of free superblocks at which collecting begins.
+    pub start_free_percent: f64,
+    /// Share at which it ends.
+    pub stop_free_percent: f64,
+    /// Erases by which a superblock may lag behind the most worn.
+    pub wear_spread: u32,
+}
+
+/// What is next, and how things stand then.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Decision {
+    pub job: Option<Job>,
+    /// A lockdown goes on waiting for room. If no more can be made it goes on without.
+    pub wants_room: bool,
+    /// See [`Facts::is_collecting`].
+    pub is_collecting: bool,
+}
+
+/// What to do next: data in danger, space for those who wait for it, data that will be in danger,
+/// space, wear.
+pub(super) fn decide(table: &Table, facts: &Facts) -> Decision {
+    let as_it_is = Decision {
+        job: None,
+        wants_room: facts.room != Room::NotWanted,
+        is_collecting: facts.is_collecting,
+    };
+    if !facts.may_run {
+        return as_it_is;
+    }
+    let victim = || {
+        let victim = table.greediest()?;
+        let gains = table.valid_slots(victim) <= facts.most_valid;
+        gains.then_some(Job::Collect(victim, Reason::Space))
+    };
+    // Collecting for those who wait may go on for long, and needs one free superblock.
+    if let Some(block) = facts.in_danger.filter(|_| table.free() >= RESERVE) {
+        return Decision { job: Some(Job::Reclaim(block)), ..as_it_is };
+    }
+    let lacks_room = matches!(facts.room, Room::MayCome | Room::Lacking);
+    if (table.free() <= RESERVE || lacks_room)
+        && let Some(job) = victim()
+    {
+        return Decision { job: Some(job), ..as_it_is };
+    }
+    // If it cannot be made, and nothing is on its way that could change that, so be it.
+    let wants_room = facts.room == Room::MayCome;
+    if let Some(block) = facts.read_often {
+        return Decision { job: Some(Job::Reclaim(block)), wants_room, ..as_it_is };
+    }
+    let is_below = |percent: f64| {
+        let (free, all) = (f64::from(table.free()), f64::from(table.count()));
+        free < f64::from(RESERVE) + all * percent / 100.0
+    };
+    let goes_on = facts.is_collecting && is_below(facts.stop_free_percent);
+    let may_collect = is_below(facts.start_free_percent) || goes_on;
+    if let Some(job) = victim().filter(|_| may_collect) {
+        return Decision { job: Some(job), wants_room, is_collecting: true };
+    }
+    let laggard = table.laggard(facts.wear_spread).filter(|_| table.free() > RESERVE);
+    let job = laggard.map(|superblock| Job::Collect(superblock, Reason::Wear));
+    Decision { job, wants_room, is_collecting: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use flash::Geometry;
+
+    use super::*;
+    use crate::layout::{Layout, Slot};
+
+    /// A table of ten superblocks, of which the first ones are full, with so many valid slots each.
+    fn table(valid: &[u32]) -> Table {
+        let layout = Layout::new(&Geometry {
+            channels: 1,
+            dies_per_channel: 2,
+            planes_per_die: 1,
+            blocks_per_plane: 10,
+            pages_per_block: 12,
+            page_bytes: 4_096,
+            spare_bytes: 64,
+            transfer_bytes: 4_096,
+            one_shot: true,
+            bits_per_cell: 3,
+        });
+        let mut table = Table::new(&layout, 0, None);
+        for count in valid {
+            let superblock = table.open().expect("one is free");
+            let first = layout.first(superblock).0;
+            (first..first + count).for_each(|slot| table.add_valid(Slot(slot)));
+            table.close(superblock);
+        }
+        table
+    }
+
+    /// Nothing is the matter.
+    fn facts() -> Facts {
+        Facts {
+            may_run: true,
+            in_danger: None,
+            read_often: None,
+            room: Room::NotWanted,
+            is_collecting: false,
+            most_valid: 18,
+            start_free_percent: 20.0,
+            stop_free_percent: 40.0,
+            wear_spread: 3,
+        }
+    }
+
+    const DANGER: Option<BlockAddress> = Some(BlockAddress(7));
+    const EMPTIEST: Option<Job> = Some(Job::Collect(1, Reason::Space));
+
+    fn of(job: Option<Job>, wants_room: bool, is_collecting: bool) -> Decision {
+        Decision { job, wants_room, is_collecting }
+    }
+
+    #[test]
+    fn collecting_begins_at_one_mark_and_ends_at_the_other() {
+        let (at_ease, middle, low) =
+            (table(&[9, 2, 5]), table(&[9, 2, 5, 9, 9]), table(&[9, 2, 5, 9, 9, 9, 9]));
+        let collecting = Facts { is_collecting: true, ..facts() };
+        for (table, facts, expected) in [
+            (&at_ease, facts(), of(None, false, false)),
+            (&middle, facts(), of(None, false, false)),
+            (&low, facts(), of(EMPTIEST, false, true)),
+            (&middle, collecting.clone(), of(EMPTIEST, false, true)),
+            (&at_ease, collecting.clone(), of(None, false, false)),
+            // Nothing could be gained.
+            (&table(&[19; 7]), collecting.clone(), of(None, false, false)),
+            (&low, Facts { may_run: false, ..collecting }, of(None, false, true)),
+        ] {
+            assert_eq!(decide(table, &facts), expected, "{} free, {facts:?}", table.free());
+        }
+    }
+
+    #[test]
+    fn data_in_danger_go_first_and_what_may_wait_behind_those_who_wait_for_space() {
+        let (low, full) = (table(&[9, 2, 5, 9, 9, 9, 9, 9]), table(&[9, 2, 5, 9, 9, 9, 9, 9, 9]));
+        let in_danger = Facts { in_danger: DANGER, read_often: DANGER, ..facts() };
+        let read_often = Facts { read_often: DANGER, ..facts() };
+        let reclaim = DANGER.map(Job::Reclaim);
+        assert_eq!(decide(&low, &in_danger).job, reclaim);
+        assert_eq!(decide(&low, &read_often).job, EMPTIEST, "clients wait");
+        assert_eq!(decide(&table(&[9, 2, 5, 9, 9, 9]), &read_often).job, reclaim);
+        assert_eq!(decide(&full, &in_danger).job, EMPTIEST, "one is needed to collect another");
+    }
+
+    #[test]
+    fn room_for_the_buffer_is_made_as_long_as_some_can_be() {
+        let [lacking, coming, there] =
+            [Room::Lacking, Room::MayCome, Room::There].map(|room| Facts { room, ..facts() });
+        assert_eq!(decide(&table(&[9, 2]), &lacking), of(EMPTIEST, true, false));
+        assert_eq!(decide(&table(&[20]), &coming), of(None, true, false));
+        assert_eq!(decide(&table(&[20]), &lacking), of(None, false, false), "so be it");
+        assert_eq!(decide(&table(&[9, 2]), &there), of(None, false, false));
+    }
+
+    #[test]
+    fn what_lags_behind_in_wear_is_moved_when_there_is_nothing_else() {
+        let mut worn = table(&[9, 9]);
+        worn.set_erases(0, 10);
+        worn.set_erases(1, 6);
+        let laggard = Some(Job::Collect(1, Reason::Wear));
+        assert_eq!(decide(&worn, &facts()).job, laggard);
+        assert_eq!(decide(&worn, &Facts { wear_spread: 4, ..facts() }).job, None);
+    }
+}
