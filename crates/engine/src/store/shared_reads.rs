@@ -2,8 +2,8 @@
 //!
 //! A Get that needs a page which another Get is reading waits for that read instead of starting
 //! its own (the published code does so for meta pages). Without it the die of the hottest key
-//! bounds the whole drive under a skewed load. Cost: a scan over the pages being read, dozens, when a read
-//! ends and when one may be shared.
+//! bounds the whole drive under a skewed load. Cost: a scan over the pages being read, dozens, when a
+//! read ends and when one may be shared.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
