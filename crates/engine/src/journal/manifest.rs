@@ -69,7 +69,7 @@ impl Manifest {
         self.next.set(0);
         store.extents.borrow_mut().close(Stream::Manifest);
         let old = self.extents.take();
-        self.set_aside_for(store, bytes.len());
+        set_aside_for(store, bytes.len());
         let pages = self.write(store, bytes).await?;
         self.checkpoint_pages.set(pages);
         self.edit_pages.set(0);
@@ -112,14 +112,13 @@ impl Manifest {
         store.append_units(Stream::Manifest, units, IoClass::Journal).await?;
         Ok(count)
     }
+}
 
-    /// Sets extents aside for this epoch, which may grow by its edits, and for the checkpoint that
-    /// ends it.
-    fn set_aside_for<M: Medium>(&self, store: &PageStore<M>, checkpoint_bytes: usize) {
-        let pages = groups::pages_of(checkpoint_bytes as u64, store.shape.payload_bytes);
-        let pages = store.in_units(pages + pages / 2);
-        let edits = pages.max(store.shape.pages_per_extent / 2);
-        let due = store.extents_of(pages + edits) + 1 + store.extents_of(pages);
-        store.set_aside[Stream::Manifest as usize].set(due);
-    }
+/// Sets extents aside for an epoch, which may grow by its edits, and for the checkpoint that ends it.
+fn set_aside_for<M: Medium>(store: &PageStore<M>, checkpoint_bytes: usize) {
+    let pages = groups::pages_of(checkpoint_bytes as u64, store.shape.payload_bytes);
+    let pages = store.in_units(pages + pages / 2);
+    let edits = pages.max(store.shape.pages_per_extent / 2);
+    let due = store.extents_of(pages + edits) + 1 + store.extents_of(pages);
+    store.set_aside[Stream::Manifest as usize].set(due);
 }
