@@ -1,8 +1,8 @@
 //! The extents of the medium: which are free, which are being filled, how much of each is in use.
 //!
 //! In-use counts come from compaction: it bumps them when it drops a duplicate or a tombstone, so
-//! they lag behind overwrites that still sit in upper levels (research/pink.md, choice 7). Pure
-//! bookkeeping; no I/O here.
+//! they lag behind overwrites that still sit in upper levels. Pure bookkeeping; no I/O
+//! here.
 
 use crate::store::changes::Changes;
 use crate::store::medium::{ExtentId, PageNo, Shape, Stream};

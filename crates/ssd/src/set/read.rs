@@ -118,7 +118,7 @@ impl Set {
             match self.find(Lpn(block)) {
                 Found::Here(found) => return Ok(found),
                 Found::Coming => {
-                    self.hurry(Lpn(block));
+                    self.promote(Lpn(block));
                     self.arrived.notified().await;
                 }
                 Found::At(slot) => {
@@ -133,11 +133,11 @@ impl Set {
     /// A client waits for a block that is being read ahead: that read is on demand now, and so are
     /// those behind it, or the client would stop again at each. They are where they were when their
     /// reads began, though they may have been moved since.
-    fn hurry(&self, first: Lpn) {
+    fn promote(&self, first: Lpn) {
         let cache = self.cache.borrow();
         for lpn in (first.0..self.blocks).map(Lpn) {
             let Some(Cached::Coming(from)) = cache.get(lpn) else { break };
-            self.flash.hurry(self.layout.page(*from).0);
+            self.flash.promote(self.layout.page(*from).0);
         }
     }
 
