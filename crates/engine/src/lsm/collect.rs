@@ -132,13 +132,22 @@ impl<M: Medium> Inner<M> {
         let is_data = |id| extents.get(id).stream == Stream::Objects;
         let may_go = |id| self.store.is_published(id) && may_go(id);
         if self.is_starved() {
-            let victim = extents.choose_victim(1.0, |id| is_meta(id) && may_go(id));
+            let victim =
+                extents.choose_victim(1.0, |id| is_meta(id) && self.can_copy(id) && may_go(id));
             if victim.is_some() {
                 return victim;
             }
         }
-        let may_go = |id| (is_meta(id) || is_data(id) && self.can_move(id)) && may_go(id);
+        let can_end = |id| is_meta(id) && self.can_copy(id) || is_data(id) && self.can_move(id);
+        let may_go = |id| can_end(id) && may_go(id);
         extents.choose_victim(WORTH_COLLECTING, may_go)
+    }
+
+    /// Whether there is space for what is in use in a meta extent. Chosen without, it would be given
+    /// up and chosen again at once, for ever.
+    fn can_copy(&self, id: ExtentId) -> bool {
+        let pages = self.store.in_units(self.pages_to_move(id));
+        self.store.can_promise(Stream::Index, pages, Claimant::Collection)
     }
 
     /// Whether there is space for what is in use in a data extent: once begun, it is to be ended.

@@ -7,7 +7,7 @@ use crate::lsm::version::Version;
 use crate::lsm::{Inner, PAGE_ADDRESS_BYTES, RANGE_POINTER_BYTES, sizing_input};
 use crate::sizing;
 use crate::stats::MemoryUse;
-use crate::store::medium::Medium;
+use crate::store::medium::{Medium, Stream};
 
 /// Bytes of a pooled segment descriptor besides its key: page address, references, generation.
 pub(crate) const DESCRIPTOR_OVERHEAD_BYTES: u64 = PAGE_ADDRESS_BYTES + 8;
@@ -75,6 +75,15 @@ impl<M: Medium> Inner<M> {
         *self.plan.borrow_mut() =
             sizing::plan(&input, self.options.level_sizing, self.options.pinned_levels);
         self.reserve_step();
+        self.set_index_aside(version);
+    }
+
+    /// Where the index has outgrown its plan, levels that were to stay in memory go to the medium:
+    /// data must not have taken that space, or a full store could not even take deletes.
+    pub(crate) fn set_index_aside(&self, version: &Version) {
+        let segments: u32 = version.levels().iter().map(|level| level.totals().segments).sum();
+        let extents = self.store.extents_of(segments) + 1;
+        self.store.set_aside[Stream::Index as usize].set(extents);
     }
 
     /// The largest step of a compaction that cannot be made smaller is the merge of a flush into a

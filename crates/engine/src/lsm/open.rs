@@ -60,9 +60,13 @@ impl<M: Medium> Engine<M> {
         restored.version.assert_consistent();
         inner.store.id.set(restored.id);
         inner.front.sequence.set(restored.sequence);
+        let has_outgrown_its_plan = *inner.plan.borrow() != restored.plan;
         *inner.plan.borrow_mut() = restored.plan;
         *inner.front.memtables.borrow_mut() = restored.memtables;
         inner.account(&restored.version);
+        if has_outgrown_its_plan {
+            inner.set_index_aside(&restored.version);
+        }
         *inner.version.borrow_mut() = Rc::new(restored.version);
         *inner.store.extents.borrow_mut() = restored.extents;
         *inner.cursors.borrow_mut() = restored.cursors;

@@ -15,6 +15,7 @@ mod filters;
 mod harness;
 mod iterator_memory;
 mod iterators;
+mod long_keys;
 mod model;
 mod names;
 mod planted;
