@@ -21,6 +21,8 @@ pub(crate) mod scan;
 
 use serde::Deserialize;
 
+use crate::format::object::Sequence;
+
 /// What makes writes durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -46,4 +48,13 @@ pub enum LogSync {
     Group,
     /// When it is durable, by a program of its own.
     Each,
+}
+
+/// What the flush of a memtable makes unnecessary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Flushed {
+    /// Writes of clients up to this one are in the levels.
+    pub sequence: Sequence,
+    /// The log is needed from this group on.
+    pub log_from: u64,
 }

@@ -45,10 +45,11 @@ pub use lsm::Engine;
 pub use lsm::accelerator::Accelerator;
 pub use lsm::iterator::{EngineIterator, Step};
 pub use lsm::open::Setup;
-pub use lsm::picker::Granularity;
 pub use lsm::snapshot::{SnapshotInfo, SnapshotMemory};
 pub use operations::{Condition, Lookup};
-pub use options::{Filters, HashOptions, IteratorOptions, MergeBy, Options, Surroundings};
+pub use options::{
+    Filters, Granularity, HashOptions, IteratorOptions, MergeBy, Options, Surroundings,
+};
 pub use planted::{Fault, Planted};
 pub use stats::{AcceleratorWork, EngineStats, HashStats, IteratorStats, MemoryUse, ReadCounts};
 pub use store::Cpu;

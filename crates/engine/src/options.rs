@@ -6,7 +6,6 @@ use catalogue::bounds;
 use serde::Deserialize;
 
 use crate::journal::{Durability, LogSync};
-use crate::lsm::picker::Granularity;
 use crate::sizing::LevelSizing;
 
 /// Bytes of a memtable before it is flushed. What a drive has room for is found out when it is set
@@ -35,6 +34,16 @@ pub enum Filters {
     None,
     /// Bloom filters per segment, sized level by level as Monkey does (`sizing::monkey`).
     Monkey,
+}
+
+/// How much of a level one compaction takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Granularity {
+    /// A few segments at a time, round robin over the key space.
+    Partial,
+    /// The whole level, as the published code does.
+    Whole,
 }
 
 /// What merges segments into levels that are not pinned. Merges within memory are the processor's.

@@ -31,9 +31,7 @@ use crate::planted::Fault;
 use crate::store::extents::{Extent, State};
 use crate::store::medium::{ExtentId, Medium, PageNo, Stream};
 use crate::store::space::{Claimant, Promise};
-
-/// Extents fuller than this are not worth collecting, as long as there is a choice.
-pub(crate) const WORTH_COLLECTING: f64 = 0.95;
+use crate::store::sweep::WORTH_COLLECTING;
 
 /// Collected extents that may wait for snapshots at a time, before no more are collected under
 /// snapshots.

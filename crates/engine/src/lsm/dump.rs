@@ -7,22 +7,19 @@
 
 use std::rc::Rc;
 
-use runtime::PageImage;
-
 use crate::dump::{read_extents, read_memtables, write_extents, write_memtables};
 use crate::format::codec::{Reader, Writer};
 use crate::format::page::StoreId;
+use crate::journal::Flushed;
 use crate::lsm::Inner;
-use crate::lsm::edit::Flushed;
-use crate::lsm::filter::Filter;
-use crate::lsm::level::{Location, NamedSegment, Segment};
 use crate::lsm::pool::Pool;
+use crate::lsm::segment_codec::{read_segment, write_segment};
 use crate::lsm::version::{LevelEdit, Version};
 use crate::memtable::Memtables;
 use crate::planted::Fault;
 use crate::sizing::{LevelPlan, PlannedMemory};
 use crate::store::extents::Extents;
-use crate::store::medium::{Medium, PageNo, Shape};
+use crate::store::medium::{Medium, Shape};
 
 const VERSION: u32 = 5;
 
@@ -141,28 +138,6 @@ fn write_levels(out: &mut Writer, version: &Version) {
     }
 }
 
-/// A segment as a list has it. One that is in memory besides is read again when it is needed.
-pub(crate) fn write_segment(
-    out: &mut Writer,
-    first_key: &[u8],
-    segment: &Segment,
-    filter: Option<&Filter>,
-) {
-    out.string(first_key);
-    out.u32(u32::from(segment.entries));
-    match &segment.location {
-        Location::Stored(page) | Location::Cached(page, _) => {
-            out.u8(0);
-            out.u32(page.0);
-            out.string(filter.map_or(&[], Filter::bytes));
-        }
-        Location::Pinned(image) => {
-            out.u8(1);
-            out.string(image.bytes());
-        }
-    }
-}
-
 fn read_levels(input: &mut Reader<'_>, empty: &Version, pool: &Rc<Pool>) -> Option<Version> {
     let levels = input.u32()? as usize;
     (levels == empty.levels().len()).then_some(())?;
@@ -175,15 +150,4 @@ fn read_levels(input: &mut Reader<'_>, empty: &Version, pool: &Rc<Pool>) -> Opti
         edits.push(LevelEdit { level, range: 0..0, new });
     }
     Some(empty.edited(edits))
-}
-
-pub(crate) fn read_segment(input: &mut Reader<'_>, pool: &Rc<Pool>) -> Option<NamedSegment> {
-    let first_key = input.string()?.into();
-    let entries = input.u32()? as u16;
-    let (location, filter) = match input.u8()? {
-        0 => (Location::Stored(PageNo(input.u32()?)), Filter::from_bytes(input.string()?)),
-        1 => (Location::Pinned(PageImage::new(input.string()?)), None),
-        _ => return None,
-    };
-    Some(NamedSegment { first_key, segment: Segment::new(location, entries, pool), filter })
 }

@@ -12,9 +12,10 @@
 use std::rc::Rc;
 
 use crate::format::codec::{Reader, Writer};
-use crate::lsm::dump::{read_segment, write_segment};
-use crate::lsm::edit::{Edit, Flushed};
+use crate::journal::Flushed;
+use crate::lsm::edit::Edit;
 use crate::lsm::pool::Pool;
+use crate::lsm::segment_codec::{read_segment, write_segment};
 use crate::lsm::version::LevelEdit;
 use crate::store::changes::{Changes, ExtentChange};
 use crate::store::medium::{ExtentId, Stream};

@@ -18,21 +18,8 @@ use std::rc::Rc;
 
 use runtime::mix64;
 
-use crate::format::meta_segment::MetaSegment;
-use crate::format::pointer::PointerFormat;
-use crate::lsm::merge::BuiltSegment;
-use crate::lsm::version::Version;
-use crate::lsm::{Inner, sizing_input};
-use crate::options::Filters;
-use crate::planted::Fault;
-use crate::sizing::monkey;
-use crate::store::medium::Medium;
-
 /// More hashes than this gain nothing that could be measured.
 const MOST_HASHES: u8 = 30;
-
-/// A share of the index memory that filters leave free, so that merges side by side stay in it.
-const SPARE: u64 = 64;
 
 /// Which keys a segment may have. Clones share the bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,80 +88,10 @@ impl Filter {
     }
 }
 
-/// The hashes of a segment's keys.
-fn hashes_of(built: &BuiltSegment, format: PointerFormat) -> Vec<u64> {
-    let segment = MetaSegment::new(&built.bytes, format).expect("a merge made it");
-    (0..segment.len()).map(|index| key_hash(segment.key(index))).collect()
-}
-
-impl<M: Medium> Inner<M> {
-    /// Filters for segments that are about to be written to `level`, with the processor time that
-    /// takes; nothing if the design has none.
-    pub(crate) async fn filters_for(
-        &self,
-        level: usize,
-        segments: &[BuiltSegment],
-    ) -> Vec<Option<Filter>> {
-        if self.options.filters == Filters::None {
-            return vec![None; segments.len()];
-        }
-        let entries: u64 = segments.iter().map(|built| u64::from(built.entries)).sum();
-        let cost = self.store.cpu.costs.of_filters(entries);
-        self.store.cpu.cores.spend_in_background(cost).await;
-        let bits = self.filter_bits_per_key(level, entries);
-        let forgets = self.store.planted.has(Fault::FilterForgetsKeys);
-        segments
-            .iter()
-            .map(|built| {
-                let mut hashes = hashes_of(built, self.store.format);
-                let bytes = (bits * hashes.len() as f64 / 8.0) as usize;
-                if forgets {
-                    hashes.pop();
-                }
-                Filter::of_bytes(&hashes, bytes)
-            })
-            .collect()
-    }
-
-    /// Bits per key for `entries` new entries of `level`: Monkey's share of the memory that level
-    /// lists and pinned segments leave, but no more than is free right now. When lists or keys
-    /// outgrow the plan, new filters are smaller: filters give way, nobody waits for them.
-    fn filter_bits_per_key(&self, level: usize, entries: u64) -> f64 {
-        let version = self.version.borrow();
-        let memory = self.index_memory_of(&version);
-        let planned = self.plan.borrow().memory;
-        let others = memory.level_lists.max(planned.level_lists)
-            + memory.prefixes.max(planned.prefixes)
-            + memory.range_pointers.max(planned.range_pointers)
-            + memory.pinned_segments.max(planned.pinned);
-        let budget = self.surroundings.index_dram_bytes;
-        let room = budget.saturating_sub(others + budget / SPARE);
-        let wanted = monkey::bits_per_key(&self.keys_to_filter(&version), room)[level];
-        let free = budget.saturating_sub(memory.index_bytes());
-        wanted.min(free as f64 * 8.0 / entries.max(1) as f64)
-    }
-
-    /// Keys of each level that filters have to be sized for: as planned, or as many as there are.
-    /// Pinned levels need no filters.
-    fn keys_to_filter(&self, version: &Version) -> Vec<u64> {
-        let plan = self.plan.borrow();
-        let per_segment =
-            sizing_input(&self.options, &self.surroundings, &self.store.shape, self.store.format)
-                .entries_per_segment;
-        let keys = version.levels().iter().zip(&plan.capacities).zip(0..);
-        keys.map(|((level, capacity), n)| {
-            let totals = level.totals();
-            // A little ahead of what there is: what was built before keeps its size for a while.
-            let now = totals.entries + totals.entries / 16;
-            if n < plan.pinned { 0 } else { now.max(capacity * per_segment) }
-        })
-        .collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sizing::monkey;
     use proptest::prelude::*;
     use runtime::Rng;
 

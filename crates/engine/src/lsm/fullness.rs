@@ -5,10 +5,10 @@ use std::rc::Rc;
 use runtime::Nanos;
 
 use crate::lsm::Inner;
-use crate::lsm::collect::WORTH_COLLECTING;
 use crate::lsm::snapshot::Expiry;
 use crate::operations::Fullness;
 use crate::store::medium::Medium;
+use crate::store::sweep::WORTH_COLLECTING;
 
 /// What the collector does next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -9,16 +9,6 @@ use std::ops::Range;
 
 use crate::lsm::level::Level;
 
-/// How much of a level one compaction takes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Granularity {
-    /// A few segments at a time, round robin over the key space.
-    Partial,
-    /// The whole level, as the published code does.
-    Whole,
-}
-
 /// One level as the picker sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LevelState {

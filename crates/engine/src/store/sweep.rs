@@ -2,6 +2,9 @@
 
 use std::cell::Cell;
 
+/// Extents fuller than this are not worth collecting, as long as there is a choice.
+pub(crate) const WORTH_COLLECTING: f64 = 0.95;
+
 /// Collections, tried or done, since clients last had room.
 #[derive(Default)]
 pub(crate) struct Sweep {

@@ -1,0 +1,50 @@
+//! Putting edits in force: the only way to a new version.
+
+use std::rc::Rc;
+
+use crate::error::EngineError;
+use crate::lsm::edit::Edit;
+use crate::lsm::{Inner, edit_codec};
+use crate::store::medium::Medium;
+
+impl<M: Medium> Inner<M> {
+    /// Puts an edit in force: commits it to the manifest, if there is one, and applies it.
+    ///
+    /// # Errors
+    /// [`EngineError::Medium`]: whether the edit outlives a power cut is unknown, and it is not in force.
+    pub(crate) async fn publish(&self, edit: Edit) -> Result<(), EngineError> {
+        if let Some(manifest) = &self.manifest {
+            let _turn = manifest.turn().await;
+            if manifest.is_due(&self.store) {
+                manifest.checkpoint(&self.store, &self.checkpoint()).await?;
+            }
+            manifest.commit(&self.store, &edit_codec::encode(&edit)).await?;
+            self.apply(edit);
+        } else {
+            self.apply(edit);
+        }
+        self.expire_for_memory();
+        self.store.work.notify_all();
+        Ok(())
+    }
+
+    /// Makes the version that the edit leads to the current one, and what else the edit says: all
+    /// at one instant, so that readers find the entries of a memtable there or in the levels.
+    pub(crate) fn apply(&self, edit: Edit) {
+        let Edit { levels, changes, flushed, retired: _ } = edit;
+        self.store.apply(&changes);
+        if !levels.is_empty() {
+            let next = self.version.borrow().edited(levels);
+            self.account(&next);
+            *self.version.borrow_mut() = Rc::new(next);
+        }
+        if let Some(flushed) = flushed {
+            // From now on it is memory of the snapshots that share it, if any.
+            self.front.flushed();
+            self.flushed.set(flushed);
+            if let Some(log) = &*self.front.log.borrow() {
+                log.trim(flushed.log_from);
+            }
+        }
+    }
+}
