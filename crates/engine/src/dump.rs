@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use crate::Value;
 use crate::format::codec::{Reader, Writer};
-use crate::memtable::{Entry, Memtable, Memtables};
+use crate::memtable::{Memtable, Memtables};
+use crate::records::{Record, read_record, write_record};
 use crate::store::extents::{Extent, Extents, State};
 use crate::store::medium::{ExtentId, PageNo, Shape, Stream};
 
@@ -24,20 +24,7 @@ pub(crate) fn write_memtables(out: &mut Writer, memtables: &Memtables, with_froz
 fn write_memtable(out: &mut Writer, memtable: &Memtable) {
     out.u64(memtable.len() as u64);
     for (key, sequence, entry) in memtable.iter() {
-        out.string(key);
-        out.u64(sequence);
-        match entry {
-            None => out.u8(0),
-            Some(Value::Bytes(bytes)) => {
-                out.u8(1);
-                out.string(bytes);
-            }
-            Some(Value::Synthetic { seed, len }) => {
-                out.u8(2);
-                out.u64(*seed);
-                out.u32(*len);
-            }
-        }
+        write_record(out, key, sequence, entry);
     }
 }
 
@@ -53,14 +40,7 @@ pub(crate) fn read_memtables(input: &mut Reader<'_>) -> Option<Memtables> {
 fn read_memtable(input: &mut Reader<'_>) -> Option<Memtable> {
     let mut memtable = Memtable::default();
     for _ in 0..input.u64()? {
-        let key = input.string()?;
-        let sequence = input.u64()?;
-        let entry: Entry = match input.u8()? {
-            0 => None,
-            1 => Some(Value::from_bytes(input.string()?)),
-            2 => Some(Value::Synthetic { seed: input.u64()?, len: input.u32()? }),
-            _ => return None,
-        };
+        let Record { key, sequence, entry } = read_record(input)?;
         memtable.insert(key, sequence, entry, None);
     }
     Some(memtable)

@@ -111,6 +111,12 @@ pub enum OpenError {
     NoAccelerator,
     /// The dump does not have the form this program writes.
     BadDump,
+    /// The medium holds pages of a store and no manifest that leads to them.
+    NoManifest,
+    /// Log or manifest lack something that once was there; the words say what.
+    DamagedJournal(&'static str),
+    /// A page that recovery cannot do without.
+    Damaged(PageNo, PageFault),
     /// The medium holds what was written after the memory was saved: that memory is lost.
     LostMemory,
     /// The medium failed.
@@ -137,6 +143,21 @@ impl fmt::Display for OpenError {
             }
             Self::BadDump => {
                 return f.write_str("the dump of the drive's memory has an unexpected form");
+            }
+            Self::NoManifest => {
+                return f.write_str(
+                    "the medium holds pages of a store, and no whole manifest that says which of them \
+                     count: the manifest is damaged, or something else wrote here",
+                );
+            }
+            Self::DamagedJournal(what) => {
+                return write!(
+                    f,
+                    "{what}, and what stood behind it is there: the journal is damaged"
+                );
+            }
+            Self::Damaged(page, fault) => {
+                return write!(f, "page {}, which is needed to open the store: {fault}", page.0);
             }
             Self::LostMemory => {
                 return f.write_str(

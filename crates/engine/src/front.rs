@@ -16,8 +16,10 @@ use crate::effort::Effort;
 use crate::error::EngineError;
 use crate::format::object::Sequence;
 use crate::front::watched::Watched;
+use crate::journal::log::{self, Log};
 use crate::memtable::{Entry, Memtables};
 use crate::operations::{Condition, Fullness};
+use crate::records::Record;
 use crate::stats::EngineStats;
 use crate::store::PageStore;
 use crate::store::extents::Extents;
@@ -73,6 +75,10 @@ pub(crate) struct Front<M> {
     pub sequence: Cell<Sequence>,
     /// Keys of conditional writes under way.
     watched: Watched,
+    /// Memtables flushed so far.
+    pub flushes: Cell<u64>,
+    /// The log, if writes need one to survive a power cut.
+    pub log: RefCell<Option<Rc<Log<M>>>>,
     pub fullness: Cell<Fullness>,
     pub sweep: Sweep,
     /// The space that the flush waits for.
@@ -91,6 +97,8 @@ impl<M: Medium> Front<M> {
             memtables: RefCell::default(),
             sequence: Cell::new(0),
             watched: Watched::default(),
+            flushes: Cell::new(0),
+            log: RefCell::default(),
             fullness: Cell::new(Fullness::Room),
             sweep: Sweep::default(),
             flush_waits: Cell::new(None),
@@ -121,37 +129,55 @@ impl<M: Medium> Front<M> {
         condition: Condition,
         work: Nanos,
     ) -> Result<bool, EngineError> {
-        let is_delete = entry.is_none();
+        let (is_delete, bytes) = (entry.is_none(), log::full_bytes(key, &entry));
         let cost = self.store.cpu.costs.of(Effort { memtables: 1, ..Effort::default() });
         if condition == Condition::Always {
             self.store.cpu.cores.spend(work + cost).await;
             // Last, so that what it found still holds at the insert.
-            self.wait_for_room(index, is_delete).await?;
-            self.insert(index, key, entry);
+            self.wait_for_room(index, is_delete, bytes).await?;
+            let group = self.insert(index, key, entry);
+            self.acknowledge(group).await?;
             return Ok(true);
         }
         // From before the search on, so that no write of the key goes unnoticed, however long this
         // one waits and wherever flushes take what the search found.
         let watch = self.watched.watch(key);
         let existed = index.exists(key, work + cost).await?;
-        self.wait_for_room(index, is_delete).await?;
+        self.wait_for_room(index, is_delete, bytes).await?;
         // No await from here to the insert: nothing can come in between.
         let exists = watch.newest().unwrap_or(existed);
         drop(watch);
         let is_met = exists == (condition == Condition::MustExist);
         if is_met {
-            self.insert(index, key, entry);
+            let group = self.insert(index, key, entry);
+            self.acknowledge(group).await?;
         }
         Ok(is_met)
     }
 
-    /// Puts a client's write in the active memtable. No await: it happens at one instant.
-    fn insert(&self, index: &impl Index, key: &[u8], entry: Entry) {
+    /// Waits until a write that went into `group` of the log, if there is one, may be acknowledged.
+    async fn acknowledge(&self, group: Option<u64>) -> Result<(), EngineError> {
+        let log = self.log.borrow().clone();
+        match (log, group) {
+            (Some(log), Some(group)) => log.acknowledge(group).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts a client's write in the active memtable, and in a group of the log if there is one. No
+    /// await: it happens at one instant.
+    fn insert(&self, index: &impl Index, key: &[u8], entry: Entry) -> Option<u64> {
         let bytes = key.len() as u64 + u64::from(entry.as_ref().map_or(0, Value::len));
         self.sequence.set(self.sequence.get() + 1);
         self.writes.set(self.writes.get() + 1);
         self.user_bytes.set(self.user_bytes.get() + bytes);
-        self.insert_at(index, key, self.sequence.get(), entry);
+        let sequence = self.sequence.get();
+        let group = self.log.borrow().as_ref().map(|log| log.push(key, sequence, &entry));
+        if let Some(group) = group {
+            self.memtables.borrow().active.borrow_mut().note_group(group);
+        }
+        self.insert_at(index, key, sequence, entry);
+        group
     }
 
     /// Puts a write with its sequence number in the active memtable, and freezes that if full.
@@ -171,6 +197,22 @@ impl<M: Medium> Front<M> {
         }
     }
 
+    /// Puts a write from the log in the active memtable again, when a store is reopened.
+    pub(crate) fn replay(&self, group: u64, record: Record<'_>) {
+        let Record { key, sequence, entry } = record;
+        let memtables = &mut *self.memtables.borrow_mut();
+        let mut active = memtables.active.borrow_mut();
+        active.insert(key, sequence, entry, None);
+        active.note_group(group);
+        let is_full = active.len() >= self.limits.entries || active.bytes() >= self.limits.bytes;
+        drop(active);
+        self.sequence.set(self.sequence.get().max(sequence));
+        // As it was frozen before: what each of them holds is bounded.
+        if is_full && memtables.frozen.len() < self.limits.frozen {
+            memtables.freeze();
+        }
+    }
+
     fn active_is_full(&self) -> bool {
         let memtables = self.memtables.borrow();
         let active = memtables.active.borrow();
@@ -187,11 +229,16 @@ impl<M: Medium> Front<M> {
     }
 
     /// Waits until a client's write may go ahead.
-    async fn wait_for_room(&self, index: &impl Index, is_delete: bool) -> Result<(), EngineError> {
+    async fn wait_for_room(
+        &self,
+        index: &impl Index,
+        is_delete: bool,
+        bytes: u64,
+    ) -> Result<(), EngineError> {
         let started = self.store.handle.now();
         let mut has_waited = false;
         loop {
-            match self.admits(index, is_delete)? {
+            match self.admits(index, is_delete, bytes)? {
                 Admission::Now => break,
                 Admission::Later => {}
                 Admission::AfterFlush => self.freeze_active(),
@@ -208,13 +255,21 @@ impl<M: Medium> Front<M> {
     }
 
     /// Whether a client's write may go ahead now.
-    fn admits(&self, index: &impl Index, is_delete: bool) -> Result<Admission, EngineError> {
+    fn admits(
+        &self,
+        index: &impl Index,
+        is_delete: bool,
+        bytes: u64,
+    ) -> Result<Admission, EngineError> {
         if let Some(page) = self.store.failure() {
             return Err(EngineError::ReadOnly(page));
         }
         let has_room = self.has_memtable_room();
         if self.fullness.get().refuses(is_delete, has_room) {
             return Ok(Admission::Never);
+        }
+        if has_room && self.log.borrow().as_ref().is_some_and(|log| !log.has_room(bytes)) {
+            return Ok(Admission::AfterFlush);
         }
         Ok(match (has_room, is_delete) {
             (false, _) => Admission::Later,
@@ -277,7 +332,11 @@ impl<M: Medium> Front<M> {
 
     /// Waits for space for the data of a flush; nothing is held meanwhile but the memtable.
     pub(crate) async fn promise_data(&self, pages: u32) -> Promise<'_> {
-        let need = || Need { stream: Stream::Objects, pages, claimant: Claimant::Flush };
+        let need = || {
+            let has_moved = !self.store.moved.borrow().is_empty();
+            let claimant = if has_moved { Claimant::FlushOfMoved } else { Claimant::Flush };
+            Need { stream: Stream::Objects, pages, claimant }
+        };
         self.wait_for_space(need).await
     }
 
@@ -308,7 +367,16 @@ impl<M: Medium> Front<M> {
 
     /// The oldest frozen memtable is in the index. No await between that and this.
     pub(crate) fn flushed(&self) {
-        self.memtables.borrow_mut().frozen.pop_front();
+        let gone = self.memtables.borrow_mut().frozen.pop_front();
+        assert!(gone.is_some(), "a memtable is flushed once");
+        self.flushes.set(self.flushes.get() + 1);
+    }
+
+    /// How many flushes there will have been when everything in memtables now is flushed.
+    pub(crate) fn flushes_until_empty(&self) -> u64 {
+        let memtables = self.memtables.borrow();
+        let active = u64::from(memtables.active.borrow().len() > 0);
+        self.flushes.get() + memtables.frozen.len() as u64 + active
     }
 
     /// Tells waiting clients how full the store is, if that has changed.

@@ -6,7 +6,7 @@
 //! the table and entered (`flush`). One Get: memtables, then slot after slot; a bucket page that is
 //! not cached is read, and before that a dirty one may have to be written (`buckets`); where the
 //! signature is the key's, the object is read and its key compared (`reads`). There is no bound on
-//! the flash reads of a Get, which is the point of the comparison (research/pink.md 3.1).
+//! the flash reads of a Get, which is the point of the comparison (docs/decisions/0012).
 //!
 //! Invariants:
 //! - only the flush changes slots, so a key's slot stays where it is until the key is deleted;

@@ -16,6 +16,7 @@ pub(crate) mod compaction;
 pub(crate) mod cursor;
 pub(crate) mod dump;
 pub(crate) mod edit;
+pub(crate) mod edit_codec;
 pub(crate) mod fetch;
 pub(crate) mod filter;
 pub(crate) mod flush;
@@ -30,6 +31,7 @@ pub(crate) mod picker;
 pub(crate) mod pool;
 pub(crate) mod ranges;
 pub(crate) mod reads;
+pub(crate) mod reopen;
 pub(crate) mod search;
 pub(crate) mod snapshot;
 pub(crate) mod version;
@@ -45,7 +47,10 @@ use crate::error::EngineError;
 use crate::format::meta_segment;
 use crate::format::pointer::PointerFormat;
 use crate::front::{Front, MemtableLimits};
+use crate::journal::Durability;
+use crate::journal::manifest::Manifest;
 use crate::lsm::accelerator::{Accelerator, MergeUnit};
+use crate::lsm::edit::Flushed;
 use crate::lsm::pool::Pool;
 use crate::lsm::reads::Located;
 use crate::lsm::snapshot::{SnapshotInfo, SnapshotMemory, Snapshots};
@@ -95,6 +100,10 @@ pub(crate) struct Inner<M> {
     pub compaction_buffers: Cell<u64>,
     /// What merges into unpinned levels, if it is not the processor.
     pub merge_unit: Option<MergeUnit>,
+    /// Where edits go, if memory does not survive.
+    pub manifest: Option<Manifest>,
+    /// What of the log is in the levels.
+    pub flushed: Cell<Flushed>,
     pub stats: RefCell<EngineStats>,
 }
 
@@ -117,6 +126,8 @@ impl<M: Medium> Engine<M> {
             frozen: options.frozen_memtables,
         };
         let inner = Inner {
+            manifest: (options.durability == Durability::Log).then(|| Manifest::new(0, Vec::new())),
+            flushed: Cell::default(),
             merge_unit: accelerator.map(|device| MergeUnit::new(handle, device)),
             front: Front::new(Rc::clone(&store), limits),
             store,
@@ -252,6 +263,11 @@ impl<M: Medium> Engine<M> {
         self.inner.snapshot_infos()
     }
 
+    /// Checkpoints that the manifest of this store has had; 0 if it has none.
+    pub fn checkpoints(&self) -> u32 {
+        self.inner.manifest.as_ref().map_or(0, Manifest::epoch)
+    }
+
     /// The level sizes in force.
     pub fn plan(&self) -> LevelPlan {
         self.inner.plan.borrow().clone()
@@ -275,7 +291,7 @@ impl<M: Medium> Engine<M> {
         format!(
             "extents: {} free, {} releasing, {} held by snapshots, {} collecting, {} quarantined; promised pages {:?}; \
              memtable {} B and {} frozen; levels {:?}; busy {:?}; {:?}, squeezing {}, flush \
-             starved {}, compaction starved {}",
+             starved {}, compaction starved {}; {}",
             extents.free(),
             inner.store.releasing(),
             inner.store.held(),
@@ -290,6 +306,7 @@ impl<M: Medium> Engine<M> {
             inner.is_squeezing.get(),
             inner.front.flush_is_starved(),
             inner.compaction_is_starved(),
+            inner.front.log.borrow().as_ref().map_or("no log".to_owned(), |log| log.background()),
         )
     }
 

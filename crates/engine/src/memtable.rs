@@ -25,6 +25,10 @@ pub(crate) struct Memtable {
     keys: BTreeMap<Box<[u8]>, Versions>,
     marks: Marks,
     bytes: u64,
+    /// The first group of the log with a write of this memtable, if there is a log.
+    first_group: Option<u64>,
+    /// The newest write.
+    last_sequence: Sequence,
 }
 
 struct Versions {
@@ -74,6 +78,7 @@ impl Memtable {
     ) {
         let len = |entry: &Entry| full_len(key.len(), entry.as_ref().map_or(0, Value::len)) as u64;
         self.bytes += len(&entry);
+        self.last_sequence = self.last_sequence.max(sequence);
         let version = Version { sequence, entry };
         let known = if self.marks.may_have(key) { self.keys.get_mut(key) } else { None };
         let Some(versions) = known else {
@@ -105,6 +110,21 @@ impl Memtable {
             entry: entry.clone(),
         };
         self.iter().map(owned).collect()
+    }
+
+    /// A write of this memtable is in that group of the log.
+    pub(crate) fn note_group(&mut self, group: u64) {
+        self.first_group.get_or_insert(group);
+    }
+
+    /// The first group of the log that this memtable needs.
+    pub(crate) fn first_group(&self) -> Option<u64> {
+        self.first_group
+    }
+
+    /// The newest write.
+    pub(crate) fn last_sequence(&self) -> Sequence {
+        self.last_sequence
     }
 
     /// Full length of all objects, in bytes.
@@ -153,6 +173,12 @@ impl Memtables {
     /// The newest write of `key`.
     pub(crate) fn get(&self, key: &[u8]) -> Option<(Sequence, Entry)> {
         self.newest_first().find_map(|memtable| memtable.borrow().get(key))
+    }
+
+    /// The first group of the log that those which stay need when the oldest frozen one goes.
+    pub(crate) fn first_group_without_oldest(&self) -> Option<u64> {
+        let rest = self.frozen.iter().skip(1).chain([&self.active]);
+        rest.filter_map(|memtable| memtable.borrow().first_group()).min()
     }
 
     /// Bytes in the active memtable.

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use catalogue::bounds;
 use serde::Deserialize;
 
+use crate::journal::{Durability, LogSync};
 use crate::lsm::picker::Granularity;
 use crate::sizing::LevelSizing;
 
@@ -82,6 +83,12 @@ pub struct Options {
     /// How iterators read.
     #[serde(default)]
     pub iterators: IteratorOptions,
+    /// What makes writes outlive a power cut.
+    #[serde(default)]
+    pub durability: Durability,
+    /// When writes are acknowledged, where there is a log.
+    #[serde(default)]
+    pub log_sync: LogSync,
 }
 
 /// How iterators read.
@@ -119,8 +126,8 @@ impl IteratorOptions {
 
 impl Options {
     /// `PinK` as published: four levels of flash addresses, the top three in memory (as many as
-    /// fit), asymmetric sizes, prefixes and range pointers; compaction by slices (research/pink.md
-    /// section 6, choice 5).
+    /// fit), asymmetric sizes, prefixes and range pointers; compaction by slices
+    /// (docs/decisions/0005).
     pub fn pink() -> Self {
         Self {
             levels: 4,
@@ -137,6 +144,8 @@ impl Options {
             fill: 0.7,
             gc_start: 0.05,
             iterators: IteratorOptions::default(),
+            durability: Durability::default(),
+            log_sync: LogSync::default(),
         }
     }
 
@@ -215,7 +224,7 @@ pub struct HashOptions {
 }
 
 impl HashOptions {
-    /// The drive that `PinK` was compared with: 256 writes are buffered (research/pink.md 3.1),
+    /// The drive that `PinK` was compared with: 256 writes are buffered as published,
     /// but no more bytes than `PinK` has.
     pub fn published() -> Self {
         Self { buffer_entries: 256, buffer_bytes: 1 << 20, frozen_buffers: 1, gc_start: 0.05 }

@@ -32,11 +32,17 @@ pub enum Fault {
     MoveUnderSnapshot,
     /// A write does not keep the version it replaces for snapshots.
     OverwriteUnderSnapshot,
+    /// The log is trimmed when a memtable is frozen, not when it is flushed.
+    TrimLogEarly,
+    /// A recovery takes what is there of a torn group of the log or the manifest.
+    TakeTornGroup,
+    /// A recovery replays groups of the log that were trimmed and not erased yet.
+    ReplayTrimmedLog,
 }
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self::SkipChecksum,
         Self::ReleaseEarly,
         Self::ReadWithoutEpoch,
@@ -51,6 +57,9 @@ impl Fault {
         Self::ReleaseUnderSnapshot,
         Self::MoveUnderSnapshot,
         Self::OverwriteUnderSnapshot,
+        Self::TrimLogEarly,
+        Self::TakeTornGroup,
+        Self::ReplayTrimmedLog,
     ];
 }
 

@@ -1,5 +1,5 @@
 //! Level arithmetic: how large each level may be, and what that costs in memory. The formulas are
-//! those of research/pink.md 1.6; the tests give the published memory table.
+//! those of the `PinK` paper and its authors' calculator; the tests give the published memory table.
 
 pub mod monkey;
 
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn four_terabytes_with_four_gigabytes() {
-        // The authors' calculator: 32 KB pages, 910 entries each (research/pink.md 1.10).
+        // The authors' calculator: 32 KB pages, 910 entries each.
         let input = SizingInput {
             fill_bytes: 4096 * GIB,
             capacity_bytes: 4096 * GIB,

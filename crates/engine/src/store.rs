@@ -11,6 +11,7 @@
 pub(crate) mod changes;
 pub(crate) mod epochs;
 pub(crate) mod extents;
+pub(crate) mod journaling;
 pub(crate) mod limits;
 pub(crate) mod medium;
 pub(crate) mod pacing;
@@ -76,6 +77,9 @@ pub(crate) struct PageStore<M> {
     pub step_extents: Cell<usize>,
     /// One extent is erased at a time, so that reads never find all dies erasing.
     erasing: Semaphore,
+    /// Extents whose objects were moved to memtables, with the number of the memtable that has to be
+    /// flushed before they can be released. Only where memory does not survive.
+    pub moved: RefCell<Vec<(ExtentId, u64)>>,
     /// Extents that are to be released, and since when nothing refers to them.
     retired: RefCell<BTreeMap<ExtentId, Moment>>,
     /// Why background work stopped, if it did.
@@ -106,6 +110,7 @@ impl<M: Medium> PageStore<M> {
             planted,
             epochs: Epochs::default(),
             pins: Pins::new(Rc::clone(&work)),
+            moved: RefCell::default(),
             retired: RefCell::default(),
             extents: RefCell::new(Extents::new(shape)),
             work,
@@ -187,6 +192,6 @@ impl<M: Medium> PageStore<M> {
     pub(crate) fn count_is_certain(&self, id: ExtentId) -> bool {
         let extents = self.extents.borrow();
         let extent = extents.get(id);
-        extent.stream == Stream::Index || self.format.tells_apart(extent.generation)
+        extent.stream != Stream::Objects || self.format.tells_apart(extent.generation)
     }
 }

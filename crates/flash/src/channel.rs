@@ -33,7 +33,7 @@ impl Channel {
     }
 
     /// Somebody on demand waits for what `die` reads, or for `die`.
-    pub(crate) fn hurry(&mut self, die: DieIndex) {
+    pub(crate) fn promote(&mut self, die: DieIndex) {
         self.waiting.promote(|(waiting, _)| *waiting == die);
     }
 

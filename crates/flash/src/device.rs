@@ -113,10 +113,10 @@ impl Flash {
 
     /// A client waits for `page` now, which is being read as a prefetch: from here on that read is
     /// on demand. Nothing happens if no such read is under way.
-    pub fn hurry(&self, page: PageAddress) {
+    pub fn promote(&self, page: PageAddress) {
         let (block, _) = self.inner.geometry.locate(page);
         let die = self.inner.geometry.die_of(block);
-        self.inner.hurry(&mut self.inner.state.borrow_mut(), die, page);
+        self.inner.promote(&mut self.inner.state.borrow_mut(), die, page);
     }
 
     /// Programs one program unit starting at `first`. When the result is there, it is durable.
@@ -266,7 +266,7 @@ impl Inner {
         id
     }
 
-    fn hurry(&self, state: &mut State, die: DieIndex, page: PageAddress) {
+    fn promote(&self, state: &mut State, die: DieIndex, page: PageAddress) {
         let State { dies, operations, .. } = state;
         let this = &mut dies[die.0 as usize];
         let promoted = this.waiting.promote(|w| operations.get(w.id).is_read_of(page));
@@ -275,7 +275,7 @@ impl Inner {
         let Some(id) = waiting.or(reading) else { return };
         operations.get(id).priority = Priority::Demand;
         if reading == Some(id) {
-            state.channels[self.geometry.channel_of(die) as usize].hurry(die);
+            state.channels[self.geometry.channel_of(die) as usize].promote(die);
         }
         self.let_read_end(state, die);
         self.attend(state, die);
@@ -286,7 +286,7 @@ impl Inner {
     fn let_read_end(&self, state: &mut State, die: DieIndex) {
         let this = &state.dies[die.0 as usize];
         if this.demand_read_waits() && matches!(this.phase, Phase::OnBus { .. }) {
-            state.channels[self.geometry.channel_of(die) as usize].hurry(die);
+            state.channels[self.geometry.channel_of(die) as usize].promote(die);
         }
     }
 

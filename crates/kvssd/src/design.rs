@@ -47,6 +47,7 @@ impl Entry for Design {
         ("pink", include_str!("../designs/pink.toml")),
         ("hash", include_str!("../designs/hash.toml")),
         ("pink-hw", include_str!("../designs/pink-hw.toml")),
+        ("pink-log", include_str!("../designs/pink-log.toml")),
         ("lightstore", include_str!("../designs/lightstore.toml")),
         ("iterkvssd", include_str!("../designs/iterkvssd.toml")),
         ("iterkvssd-i", include_str!("../designs/iterkvssd-i.toml")),

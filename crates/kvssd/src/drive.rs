@@ -8,7 +8,8 @@ use std::fmt;
 use std::rc::Rc;
 
 use engine::{
-    Condition, Cpu, EngineStats, MemoryUse, OpenError, Planted, StoreId, Surroundings, Value,
+    Condition, Cpu, Durability, EngineStats, MemoryUse, OpenError, Planted, StoreId, Surroundings,
+    Value,
 };
 use firmware::{COMMAND_BYTES, Reserve};
 use flash::{Flash, FlashStats, NandArray};
@@ -108,7 +109,7 @@ pub(crate) struct Inner {
     /// Epoch of the next dump.
     pub epoch: u64,
     pub iterators: IteratorTable,
-    options: DriveOptions,
+    pub options: DriveOptions,
     cores: Rc<Cores>,
     pub slots: Semaphore,
     to_drive: Pipe,
@@ -212,6 +213,9 @@ impl Parts {
 
 /// Superblocks for one dump. Each superblock has its counters in it, and a bit for each page.
 fn superblocks_for_dump(profile: &DeviceProfile, index: &IndexOptions) -> u32 {
+    if index.durability() == Durability::Log {
+        return 0;
+    }
     let geometry = &profile.flash.geometry;
     let pages = u64::from(geometry.dies()) * u64::from(geometry.pages_per_die_block());
     let extents = u64::from(geometry.blocks_per_die()) * (48 + pages.div_ceil(8));

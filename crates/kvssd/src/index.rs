@@ -1,9 +1,9 @@
 //! The index of a drive: an LSM-tree or a hash table, with what commands need of either.
 
 use engine::{
-    Accelerator, Condition, Cpu, Engine, EngineError, EngineIterator, EngineStats, HashEngine,
-    HashOptions, HashSetup, HashStats, Lookup, MemoryUse, OpenError, Options, Planted, Setup,
-    StoreId, Surroundings, Value, sizing::LevelPlan,
+    Accelerator, Condition, Cpu, Durability, Engine, EngineError, EngineIterator, EngineStats,
+    HashEngine, HashOptions, HashSetup, HashStats, Lookup, MemoryUse, OpenError, Options, Planted,
+    Setup, StoreId, Surroundings, Value, sizing::LevelPlan,
 };
 use runtime::{Handle, Nanos};
 
@@ -49,6 +49,16 @@ impl IndexOptions {
             Self::Hash(options) => (options.frozen_buffers, options.buffer_bytes, index * 5 / 4),
         };
         index + (frozen as u64 + 1) * 2 * (bytes + longest)
+    }
+}
+
+impl IndexOptions {
+    /// What makes writes outlive a power cut.
+    pub fn durability(&self) -> Durability {
+        match self {
+            Self::Lsm(options) => options.durability,
+            Self::Hash(_) => Durability::Capacitors,
+        }
     }
 }
 
@@ -113,6 +123,22 @@ impl Index {
                 Self::Hash(HashEngine::recover(setup.hash(options), dump)?)
             }
         })
+    }
+
+    /// The index that the flash holds, for drives without capacitors.
+    pub(crate) async fn open(options: &IndexOptions, setup: IndexSetup) -> Result<Self, OpenError> {
+        match options.clone() {
+            IndexOptions::Lsm(options) => Ok(Self::Lsm(Engine::open(setup.lsm(options)).await?)),
+            IndexOptions::Hash(_) => unreachable!("a hash table needs capacitors"),
+        }
+    }
+
+    /// How many checkpoints of its manifest there have been; 0 where there is none.
+    pub(crate) fn checkpoints(&self) -> u32 {
+        match self {
+            Self::Lsm(engine) => engine.checkpoints(),
+            Self::Hash(_) => 0,
+        }
     }
 
     pub(crate) async fn resume(&self) -> Result<(), OpenError> {

@@ -6,10 +6,13 @@
 //!
 //! A dump that is missing although the drive had run is found at the next power-up: a superblock
 //! that the dump calls free has pages in it.
+//!
+//! A drive whose design has a log has no capacitors: nothing is dumped, and what was acknowledged is
+//! on the flash already.
 
 use std::fmt;
 
-use engine::{MediumError, OpenError};
+use engine::{Durability, MediumError, OpenError};
 use flash::{CutReport, NandArray};
 use runtime::Rng;
 
@@ -38,6 +41,8 @@ pub enum RecoverError {
     BadDump,
     /// The drive ran after its newest dump was made and lost what it had in memory.
     LostMemory,
+    /// The manifest or the log is damaged; for drives without capacitors.
+    Journal(OpenError),
     /// The flash failed.
     Medium(MediumError),
 }
@@ -46,6 +51,7 @@ impl fmt::Display for RecoverError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Setup(error) => return error.fmt(f),
+            Self::Journal(error) => return error.fmt(f),
             Self::Medium(error) => return error.fmt(f),
             Self::NoDump => "the reserved region holds no whole dump of the drive's memory",
             Self::BadDump => "the dump of the drive's memory has an unknown form",
@@ -71,6 +77,9 @@ impl From<OpenError> for RecoverError {
             OpenError::BadDump => Self::BadDump,
             OpenError::LostMemory => Self::LostMemory,
             OpenError::Medium(error) => Self::Medium(error),
+            OpenError::NoManifest | OpenError::DamagedJournal(_) | OpenError::Damaged(..) => {
+                Self::Journal(error)
+            }
             OpenError::DoesNotFit { .. } | OpenError::NoAccelerator => Self::Setup(error.into()),
         }
     }
@@ -81,19 +90,28 @@ impl KvDrive {
     /// run on.
     pub fn power_cut(&self, rng: &mut Rng) -> PoweredOff {
         let inner = self.inner();
-        let dump = inner.engine.dump();
+        let has_capacitors = inner.options.engine.durability() == Durability::Capacitors;
+        let dump = if has_capacitors { inner.engine.dump() } else { Vec::new() };
         let (mut array, cut) = inner.flash.power_cut(rng);
-        inner.reserve.write(&mut array, inner.epoch, &dump);
+        if has_capacitors {
+            inner.reserve.write(&mut array, inner.epoch, &dump);
+        }
         PoweredOff { array, cut, dump_bytes: dump.len() }
     }
 }
 
-/// Loads the newest dump and makes room for the next. Returns that one's epoch.
+/// Loads the newest dump and makes room for the next, or opens what is on the flash of a drive
+/// without capacitors. Returns the next dump's epoch, or a number that is as new.
 pub(crate) async fn recover(
     parts: &Parts,
     profile: &DeviceProfile,
     options: &DriveOptions,
 ) -> Result<(Index, u64), RecoverError> {
+    if options.engine.durability() == Durability::Log {
+        let engine = Index::open(&options.engine, parts.setup(profile, options)).await?;
+        let epoch = u64::from(engine.checkpoints()) + 1;
+        return Ok((engine, epoch));
+    }
     let dump = parts.reserve.read(&parts.flash).await.ok_or(RecoverError::NoDump)?;
     parts.reserve.erase(&parts.flash, dump.epoch + 1).await;
     let setup = parts.setup(profile, options);

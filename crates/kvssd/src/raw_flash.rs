@@ -163,7 +163,7 @@ impl Medium for RawFlash {
     }
 
     fn promote(&self, page: PageNo) {
-        self.flash.hurry(self.flash_page(page));
+        self.flash.promote(self.flash_page(page));
     }
 
     fn frontier(&self, extent: ExtentId) -> impl Future<Output = Result<u32, MediumError>> + use<> {

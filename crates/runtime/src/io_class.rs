@@ -1,6 +1,6 @@
 //! What an I/O is for. Every I/O carries its class; schedulers and statistics go by it.
 
-/// The purpose of one I/O, after the classes of docs/DESIGN: Vigil's "internal task" is flush,
+/// The purpose of one I/O, after the classes that Vigil-KV schedules by: its "internal task" is flush,
 /// compaction and garbage collection together.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub enum IoClass {

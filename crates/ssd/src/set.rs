@@ -79,22 +79,12 @@ pub(crate) struct Set {
     discards: RefCell<Discards>,
     /// The discarded ranges have changed since they were last saved.
     discards_changed: Cell<bool>,
-    reserve: Reserve,
-    /// Number of the next dump.
-    epoch: Cell<u64>,
-    saving: Semaphore,
+    dumps: Dumps,
     streams: Streams,
     flusher: Flusher,
     jobs: Jobs,
-    /// In front of garbage collection, reclaim and wear levelling.
-    jobs_gate: Rc<Gate>,
-    /// In front of programs that empty the buffer.
-    flush_gate: Rc<Gate>,
-    windows: RefCell<Windows>,
-    /// The window, or what makes it change, has changed.
-    window_changed: Notify,
-    /// Window commands are carried out one after the other.
-    window_commands: Semaphore,
+    gates: Gates,
+    plm: Plm,
     /// Superblocks have become free, or readers have left them.
     space_changed: Notify,
     stats: Cell<SetStats>,
@@ -103,7 +93,33 @@ pub(crate) struct Set {
     /// Why it answers no command, if it does not.
     failure: Cell<Option<SetFailure>>,
     planted: Planted,
-    events: Rc<EventBell>,
+}
+
+/// What is saved besides the data, and where.
+struct Dumps {
+    reserve: Reserve,
+    /// Number of the next dump.
+    epoch: Cell<u64>,
+    /// One dump is stored at a time.
+    saving: Semaphore,
+}
+
+/// What the windows close and open.
+struct Gates {
+    /// In front of garbage collection, reclaim and wear levelling.
+    jobs: Rc<Gate>,
+    /// In front of programs that empty the buffer.
+    flush: Rc<Gate>,
+}
+
+/// Predictable-latency mode, and who hears of it.
+struct Plm {
+    windows: RefCell<Windows>,
+    /// The window, or what makes it change, has changed.
+    changed: Notify,
+    /// Window commands are carried out one after the other.
+    commands: Semaphore,
+    bell: Rc<EventBell>,
     /// The bell has been rung for the events that there are.
     is_listed: Cell<bool>,
 }
@@ -174,24 +190,27 @@ impl Set {
             sequence: Cell::new(1),
             discards: RefCell::default(),
             discards_changed: Cell::new(false),
-            reserve: Reserve::new(&geometry, per_half),
-            epoch: Cell::new(1),
-            saving: Semaphore::new(1),
+            dumps: Dumps {
+                reserve: Reserve::new(&geometry, per_half),
+                epoch: Cell::new(1),
+                saving: Semaphore::new(1),
+            },
             streams: Streams::new(&geometry, &profile),
             flusher: Flusher::new(&profile, in_blocks(profile.buffer.bytes)),
             jobs: Jobs::default(),
-            jobs_gate: Gate::new(true),
-            flush_gate: Gate::new(true),
-            windows: RefCell::new(Windows::new(profile.plm.clone(), optimal_write)),
-            window_changed: Notify::default(),
-            window_commands: Semaphore::new(1),
+            gates: Gates { jobs: Gate::new(true), flush: Gate::new(true) },
+            plm: Plm {
+                windows: RefCell::new(Windows::new(profile.plm.clone(), optimal_write)),
+                changed: Notify::default(),
+                commands: Semaphore::new(1),
+                bell: events,
+                is_listed: Cell::new(false),
+            },
             space_changed: Notify::default(),
             stats: Cell::default(),
             is_up: Cell::new(false),
             failure: Cell::new(None),
             planted,
-            events,
-            is_listed: Cell::new(false),
             handle,
             profile,
             layout,

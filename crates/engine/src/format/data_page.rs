@@ -109,7 +109,7 @@ pub(crate) fn objects(bytes: &[u8]) -> Option<Vec<(u32, ObjectHead<'_>)>> {
         }
         PageKind::LargeHead => Some(vec![(0, ObjectHead::parse(page.body())?)]),
         PageKind::LargeTail | PageKind::Filler => Some(Vec::new()),
-        PageKind::Meta | PageKind::Bucket => None,
+        PageKind::Meta | PageKind::Bucket | PageKind::Log | PageKind::Manifest => None,
     }
 }
 
@@ -159,7 +159,7 @@ pub(crate) fn find<'a>(bytes: &'a [u8], piece: u32, key: &[u8]) -> Option<Found<
             let head = ObjectHead::parse(page.body())?;
             (head.key == key).then_some(Found::Large(head, page.large))
         }
-        PageKind::Meta | PageKind::LargeTail | PageKind::Filler | PageKind::Bucket => None,
+        _ => None,
     }
 }
 

@@ -227,8 +227,11 @@ impl MetaSegmentBuilder {
         let room = base - HEADER_BYTES + self.entries.len();
         let pointer_bytes = self.format.bytes as u32;
         let mut bytes = page::start(PageKind::Meta, count, stride, pointer_bytes, room);
-        for offset in self.offsets.drain(..) {
-            bytes.extend_from_slice(&(offset + base as u16).to_le_bytes());
+        let offsets_at = bytes.len();
+        bytes.resize(offsets_at + self.offsets.len() * OFFSET_BYTES, 0);
+        let (stored, _) = bytes[offsets_at..].as_chunks_mut();
+        for (stored, offset) in stored.iter_mut().zip(self.offsets.drain(..)) {
+            *stored = (offset + base as u16).to_le_bytes();
         }
         bytes.append(&mut self.entries);
         page::finish(bytes)

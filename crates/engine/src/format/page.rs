@@ -60,13 +60,25 @@ pub(crate) enum PageKind {
     Filler = 5,
     /// Slots of a hash table.
     Bucket = 6,
+    /// Part of a group of the log.
+    Log = 7,
+    /// Part of a group of the manifest.
+    Manifest = 8,
 }
 
 impl PageKind {
     fn from_byte(byte: u8) -> Option<Self> {
-        [Self::Meta, Self::Data, Self::LargeHead, Self::LargeTail, Self::Filler, Self::Bucket]
-            .into_iter()
-            .find(|kind| *kind as u8 == byte)
+        const ALL: [PageKind; 8] = [
+            PageKind::Meta,
+            PageKind::Data,
+            PageKind::LargeHead,
+            PageKind::LargeTail,
+            PageKind::Filler,
+            PageKind::Bucket,
+            PageKind::Log,
+            PageKind::Manifest,
+        ];
+        ALL.into_iter().find(|kind| *kind as u8 == byte)
     }
 }
 
@@ -216,6 +228,12 @@ pub(crate) fn check(image: &PageImage, expected: Identity) -> Result<(), PageFau
     } else {
         Ok(())
     }
+}
+
+/// The generation and the store that a page says it is of; `None` if it is none.
+pub(crate) fn stamp(bytes: &[u8]) -> Option<(u32, StoreId)> {
+    stored_len(bytes)?;
+    Some((u32_at(bytes, GENERATION_AT), StoreId(u64_at(bytes, STORE_AT))))
 }
 
 /// How many of `bytes` a page says are stored; `None` if there are fewer.

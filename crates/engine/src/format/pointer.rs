@@ -113,10 +113,14 @@ impl PointerFormat {
     }
 
     pub(crate) fn decode(&self, from: &[u8]) -> Pointer {
-        let mut word = [0; 8];
-        word[..self.bytes].copy_from_slice(&from[..self.bytes]);
-        let number = u64::from_le_bytes(word);
         let highest = u64::MAX >> (64 - 8 * self.bytes);
+        let number = if let Some(word) = from.first_chunk() {
+            u64::from_le_bytes(*word) & highest // what follows is not of the pointer
+        } else {
+            let mut word = [0; 8];
+            word[..self.bytes].copy_from_slice(&from[..self.bytes]);
+            u64::from_le_bytes(word)
+        };
         if number == highest { Pointer::TOMBSTONE } else { Pointer(number) }
     }
 }

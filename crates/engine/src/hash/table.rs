@@ -1,6 +1,6 @@
 //! The table's arithmetic: how large it is, and which slots a key may be in. Pure.
 //!
-//! Search `c` of a key goes to slot `(h + c + c * c) mod m + 1` (research/pink.md 3.1). The
+//! Search `c` of a key goes to slot `(h + c + c * c) mod m + 1`, as in the published code. The
 //! published modulus is the number of slots less one; ours is the largest prime up to that, because
 //! modulo a prime the first half of the searches all differ, and modulo a number with many divisors
 //! hardly any do. Should half of all slots be taken just there, the search goes on slot by slot, so

@@ -1,5 +1,5 @@
-//! Merging in hardware: the cost model and the data path of `PinK`'s accelerator (research/pink.md
-//! 2.6).
+//! Merging in hardware: the cost model and the data path of `PinK`'s accelerator (`PinK`,
+//! USENIX ATC'20).
 //!
 //! The accelerator sits beside the flash and merges meta segments from there: both inputs are read
 //! from flash, so what a pinned level gives is written out first, for this one reader. The firmware

@@ -22,6 +22,7 @@ use crate::format::meta_segment::MetaSegment;
 use crate::format::object::Sequence;
 use crate::format::pointer::Pointer;
 use crate::lsm::Inner;
+use crate::lsm::edit::Edit;
 use crate::lsm::fullness::Next;
 use crate::lsm::level::{Level, Location, NamedSegment, Segment};
 use crate::lsm::search::{Step, search};
@@ -84,7 +85,7 @@ impl<M: Medium> Inner<M> {
             if let Some(id) = self.empty_extent() {
                 if self.store.count_is_certain(id) {
                     self.stats.borrow_mut().gc_empty_extents += 1;
-                    self.store.retire(id);
+                    self.retire(id);
                 } else {
                     self.collect(id).await;
                 }
@@ -95,6 +96,7 @@ impl<M: Medium> Inner<M> {
                 self.front.sweep.note_collected(self.front.has_extents_for_clients());
                 continue;
             }
+            self.flush_what_was_moved();
             if self.consider_being_full() == Next::Wait {
                 self.store.work.notified().await;
             }
@@ -167,7 +169,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Moves what is in use out of an extent and retires it.
-    async fn collect(&self, id: ExtentId) {
+    async fn collect(self: &Rc<Self>, id: ExtentId) {
         self.front.make_progress();
         let stream = self.store.extents.borrow().get(id).stream;
         self.store.extents.borrow_mut().set_state(id, State::Collecting);
@@ -179,7 +181,7 @@ impl<M: Medium> Inner<M> {
             }
         };
         let Err(stopped) = outcome else {
-            self.store.retire(id);
+            self.retire_moved(id);
             let mut stats = self.stats.borrow_mut();
             match stream {
                 Stream::Objects => stats.gc_data_extents += 1,
@@ -198,6 +200,48 @@ impl<M: Medium> Inner<M> {
         if let Stopped::Index(error) | Stopped::Failed(error) = stopped {
             self.store.fail(error);
         }
+    }
+
+    /// Retires an extent that everything in use was moved out of. Where memory does not survive, what
+    /// was moved has to be flushed first.
+    fn retire_moved(self: &Rc<Self>, id: ExtentId) {
+        let is_data = self.store.extents.borrow().get(id).stream == Stream::Objects;
+        if is_data && self.manifest.is_some() {
+            let flushes = self.front.flushes_until_empty();
+            self.store.moved.borrow_mut().push((id, flushes));
+            self.retire_flushed();
+        } else {
+            self.retire(id);
+        }
+    }
+
+    /// Retires the extents whose objects have been flushed where they were moved to.
+    pub(crate) fn retire_flushed(self: &Rc<Self>) {
+        let done = self.front.flushes.get();
+        let ready: Vec<_> = self.store.moved.borrow_mut().extract_if(.., |m| m.1 <= done).collect();
+        for (id, _) in ready {
+            self.retire(id);
+        }
+    }
+
+    /// Does not wait for clients to fill the memtable that extents wait for.
+    fn flush_what_was_moved(&self) {
+        if !self.store.moved.borrow().is_empty() && !self.has_extents_for_clients_now() {
+            self.front.freeze_active();
+        }
+    }
+
+    /// Retires an extent; where memory does not survive, with a note in the manifest.
+    fn retire(self: &Rc<Self>, id: ExtentId) {
+        let stream = self.store.extents.borrow().get(id).stream;
+        let is_journal = matches!(stream, Stream::Log | Stream::Manifest);
+        if self.manifest.is_none() || is_journal {
+            return self.store.retire(id);
+        }
+        let inner = Rc::clone(self);
+        self.store.retire_after(id, async move {
+            inner.publish(Edit { retired: Some(id), ..Edit::default() }).await
+        });
     }
 
     async fn collect_data(&self, id: ExtentId) -> Result<(), Stopped> {
@@ -365,7 +409,7 @@ impl<M: Medium> Inner<M> {
     fn refers_to(&self, id: ExtentId) -> bool {
         let version = self.version.borrow();
         version.levels().iter().flat_map(|level| level.iter()).any(|(_, segment)| {
-            matches!(segment.location, Location::Stored(page) if self.store.shape.extent_of(page) == id)
+            segment.location.page().is_some_and(|page| self.store.shape.extent_of(page) == id)
         })
     }
 
@@ -383,7 +427,7 @@ impl<M: Medium> Inner<M> {
             return None;
         }
         let at = level.covering(segment.key(0), None, &mut Effort::default())?;
-        let is_here = matches!(level.segment(at).location, Location::Stored(p) if p == page);
+        let is_here = level.segment(at).location.page() == Some(page);
         is_here.then_some(at)
     }
 
@@ -407,14 +451,17 @@ impl<M: Medium> Inner<M> {
         let firsts = self.store.write_segments(copies, promise, IoClass::GcWrite, || 0.5).await?;
         let mut edits = Vec::with_capacity(places.len());
         for (at, page) in places.into_iter().zip(&firsts) {
-            let entries = list.segment(at).entries;
-            let segment = Segment::new(Location::Stored(*page), entries, &self.pool);
+            let (entries, old) = (list.segment(at).entries, &list.segment(at).location);
+            let location = match old.image() {
+                Some(image) => Location::Cached(*page, image.clone()),
+                None => Location::Stored(*page),
+            };
+            let segment = Segment::new(location, entries, &self.pool);
             let (first_key, filter) = (list.first_key(at).into(), list.filter(at).cloned());
             let new = vec![NamedSegment { first_key, segment, filter }];
             edits.push(LevelEdit { level, range: at..at + 1, new });
         }
         self.stats.borrow_mut().gc_pages_moved += firsts.len() as u64;
-        self.publish(self.edit_of(edits));
-        Ok(())
+        self.publish(self.edit_of(edits)).await
     }
 }

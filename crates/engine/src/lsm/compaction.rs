@@ -120,7 +120,13 @@ impl<M: Medium> Inner<M> {
     fn has_space_for_slice(&self, level: usize) -> bool {
         let pages = self.short_of.get().max(self.store.in_units(2));
         let claimant = Claimant::Compaction;
-        self.is_pinned(level + 1) || self.store.can_promise(Stream::Index, pages, claimant)
+        self.is_in_memory_only(level + 1) || self.store.can_promise(Stream::Index, pages, claimant)
+    }
+
+    /// Whether what is written to a level stays in memory, and nothing goes to the medium: it is
+    /// pinned, and memory survives.
+    pub(crate) fn is_in_memory_only(&self, level: usize) -> bool {
+        self.is_pinned(level) && self.manifest.is_none()
     }
 
     pub(crate) fn is_pinned(&self, level: usize) -> bool {
@@ -149,7 +155,7 @@ impl<M: Medium> Inner<M> {
     /// Pages that a slice rewrites: enough to keep every die busy where they go to flash, few
     /// enough in memory that a merge is short.
     fn slice_pages(&self, into: usize) -> usize {
-        if self.is_pinned(into) { 32 } else { 2 * self.store.shape.parallelism as usize }
+        if self.is_in_memory_only(into) { 32 } else { 2 * self.store.shape.parallelism as usize }
     }
 
     pub(crate) fn capacity(&self, level: usize) -> usize {
@@ -178,7 +184,7 @@ impl<M: Medium> Inner<M> {
         let next = slice.end_key.clone().unwrap_or_default();
         let edit = self.merge_slice(level, slice, places).await?;
         self.cursors.borrow_mut()[level] = next;
-        self.publish(edit);
+        self.publish(edit).await?;
         Ok(true)
     }
 
@@ -187,7 +193,7 @@ impl<M: Medium> Inner<M> {
         let payload = self.store.shape.payload_bytes;
         let bytes = (slice.upper.len() + slice.below.len()) * payload as usize;
         let copies = self.pages_to_copy(version, level, slice);
-        let has_rest = slice.until.is_some() && !self.is_pinned(level);
+        let has_rest = slice.until.is_some() && !self.is_in_memory_only(level);
         let rest = self.store.in_units(u32::from(has_rest));
         // One promise for all of it: what a slice was short of is what it is tried with again.
         let most = meta_segment::most_pages(bytes, payload) + copies + rest;
@@ -205,7 +211,7 @@ impl<M: Medium> Inner<M> {
 
     /// Where up to `pages` segments of `level` can go; `None` if there is no space for them now.
     pub(crate) fn place_for(&self, level: usize, pages: u32) -> Option<Place<'_>> {
-        if self.is_pinned(level) {
+        if self.is_in_memory_only(level) {
             return Some(Place::Memory);
         }
         let claimant = Claimant::Compaction;
@@ -224,10 +230,14 @@ impl<M: Medium> Inner<M> {
             return false;
         };
         let level = version.level(n);
-        let in_memory = |i: &usize| matches!(level.segment(*i).location, Location::Pinned(_));
+        let in_memory = |i: &usize| level.segment(*i).location.image().is_some();
         let start = (0..level.len()).find(in_memory).unwrap_or(0);
         let end =
             (start..level.len()).take_while(in_memory).take(64).last().map_or(start, |i| i + 1);
+        if self.manifest.is_some() {
+            self.forget_images(n, start..end);
+            return true;
+        }
         let segments = level.named(start..end).into_iter().filter_map(built).collect();
         // Before the claim: to give one back wakes all other workers, and they this one.
         let Some(place) = self.place_for(n, (end - start) as u32) else { return false };
@@ -236,6 +246,20 @@ impl<M: Medium> Inner<M> {
         self.unclaim(&[n]);
         self.store.room.notify_all();
         self.done_or_failed(outcome)
+    }
+
+    /// Leaves the segments at `range` of level `n` to the medium, which has them. Nothing that would
+    /// have to outlive a power cut changes.
+    fn forget_images(&self, n: usize, range: Range<usize>) {
+        let mut new = self.version.borrow().level(n).named(range.clone());
+        for named in &mut new {
+            let (location, entries) = (&named.segment.location, named.segment.entries);
+            let page = location.page().expect("it is on the medium");
+            named.segment = Segment::new(Location::Stored(page), entries, &self.pool);
+        }
+        let edit = Edit { levels: vec![LevelEdit { level: n, range, new }], ..Edit::default() };
+        self.apply(edit);
+        self.store.work.notify_all();
     }
 
     /// Writes `segments`, which are at `range` of level `n`.
@@ -247,7 +271,7 @@ impl<M: Medium> Inner<M> {
         place: Place<'_>,
     ) -> Result<bool, EngineError> {
         let new = self.place(segments, place, IoClass::CompactionWrite, || 1.0).await?;
-        self.publish(self.edit_of(vec![LevelEdit { level: n, range, new }]));
+        self.publish(self.edit_of(vec![LevelEdit { level: n, range, new }])).await?;
         Ok(true)
     }
 
@@ -324,7 +348,9 @@ impl<M: Medium> Inner<M> {
         let window = 2 * self.store.shape.parallelism as usize;
         for index in range {
             match &level.segment(index).location {
-                Location::Pinned(image) => under_way.push_back(Loading::Ready(image.clone())),
+                Location::Pinned(image) | Location::Cached(_, image) => {
+                    under_way.push_back(Loading::Ready(image.clone()));
+                }
                 Location::Stored(page) => {
                     let read = self.store.medium.read(*page, IoClass::CompactionRead);
                     under_way.push_back(Loading::Reading(*page, read));
@@ -366,15 +392,23 @@ impl<M: Medium> Inner<M> {
             Place::Medium(promise, level) => (promise, level),
         };
         let filters = self.filters_for(level, &segments).await;
+        // Where memory does not survive, a pinned level is on the medium besides.
+        let keeps = self.is_pinned(level);
+        let image = |built: &BuiltSegment| keeps.then(|| PageImage::new(&built.bytes));
+        let images: Vec<_> = segments.iter().map(image).collect();
         let (names, pages): (Vec<_>, Vec<_>) = segments
             .into_iter()
             .map(|built| ((built.first_key, built.entries), built.bytes))
             .unzip();
         let numbers = self.store.write_segments(pages, promise, class, urgency).await?;
-        let places = names.into_iter().zip(numbers).zip(filters);
-        let named = places.map(|(((first_key, entries), page), filter)| NamedSegment {
+        let locations = numbers.into_iter().zip(images).map(|(page, image)| match image {
+            Some(image) => Location::Cached(page, image),
+            None => Location::Stored(page),
+        });
+        let places = names.into_iter().zip(locations).zip(filters);
+        let named = places.map(|(((first_key, entries), location), filter)| NamedSegment {
             first_key,
-            segment: Segment::new(Location::Stored(page), entries, &self.pool),
+            segment: Segment::new(location, entries, &self.pool),
             filter,
         });
         Ok(named.collect())

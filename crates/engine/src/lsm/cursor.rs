@@ -179,7 +179,7 @@ impl Cursors {
         if cursor.segment >= segments.len() {
             return;
         }
-        if let Location::Pinned(image) = &segments.segment(cursor.segment).location {
+        if let Some(image) = segments.segment(cursor.segment).location.image() {
             cursor.page = Some(image.clone());
             self.enter(snapshot, level);
         }
@@ -210,6 +210,6 @@ fn stored_at(snapshot: &Snapshot, level: usize, index: usize) -> Option<Needed> 
     }
     match segments.segment(index).location {
         Location::Stored(page) => Some(Needed { level, segment: index, page }),
-        Location::Pinned(_) => None,
+        Location::Pinned(_) | Location::Cached(..) => None,
     }
 }

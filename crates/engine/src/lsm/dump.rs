@@ -13,6 +13,7 @@ use crate::dump::{read_extents, read_memtables, write_extents, write_memtables};
 use crate::format::codec::{Reader, Writer};
 use crate::format::page::StoreId;
 use crate::lsm::Inner;
+use crate::lsm::edit::Flushed;
 use crate::lsm::filter::Filter;
 use crate::lsm::level::{Location, NamedSegment, Segment};
 use crate::lsm::pool::Pool;
@@ -23,12 +24,13 @@ use crate::sizing::{LevelPlan, PlannedMemory};
 use crate::store::extents::Extents;
 use crate::store::medium::{Medium, PageNo, Shape};
 
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// What a dump restores.
 pub(crate) struct Restored {
     pub id: StoreId,
     pub sequence: u64,
+    pub flushed: Flushed,
     pub memtables: Memtables,
     pub plan: LevelPlan,
     pub version: Version,
@@ -39,12 +41,23 @@ pub(crate) struct Restored {
 impl<M: Medium> Inner<M> {
     /// The image at this instant.
     pub(crate) fn dump(&self) -> Vec<u8> {
+        self.image(&self.front.memtables.borrow())
+    }
+
+    /// The image without memtables, which the log has: what the edits of a manifest begin with.
+    pub(crate) fn checkpoint(&self) -> Vec<u8> {
+        self.image(&Memtables::default())
+    }
+
+    fn image(&self, memtables: &Memtables) -> Vec<u8> {
         let mut out = Writer::default();
         out.u32(VERSION);
         out.u64(self.store.id.get().0);
         out.u64(self.front.sequence.get());
+        out.u64(self.flushed.get().sequence);
+        out.u64(self.flushed.get().log_from);
         let with_frozen = !self.store.planted.has(Fault::DumpWithoutFrozen);
-        write_memtables(&mut out, &self.front.memtables.borrow(), with_frozen);
+        write_memtables(&mut out, memtables, with_frozen);
         write_plan(&mut out, &self.plan.borrow());
         write_levels(&mut out, &self.version.borrow());
         write_extents(&mut out, &self.store.extents_after_a_cut());
@@ -67,6 +80,7 @@ pub(crate) fn restore(
     (input.u32()? == VERSION).then_some(())?;
     let id = StoreId(input.u64()?);
     let sequence = input.u64()?;
+    let flushed = Flushed { sequence: input.u64()?, log_from: input.u64()? };
     let memtables = read_memtables(input)?;
     let plan = read_plan(input, empty.levels().len())?;
     let version = read_levels(input, empty, pool)?;
@@ -79,6 +93,7 @@ pub(crate) fn restore(
     input.is_at_end().then_some(Restored {
         id,
         sequence,
+        flushed,
         memtables,
         plan,
         version,
@@ -121,19 +136,29 @@ fn write_levels(out: &mut Writer, version: &Version) {
     for level in version.levels() {
         out.u32(level.len() as u32);
         for (index, (first_key, segment)) in level.iter().enumerate() {
-            out.string(first_key);
-            out.u32(u32::from(segment.entries));
-            match &segment.location {
-                Location::Stored(page) => {
-                    out.u8(0);
-                    out.u32(page.0);
-                    out.string(level.filter(index).map_or(&[], Filter::bytes));
-                }
-                Location::Pinned(image) => {
-                    out.u8(1);
-                    out.string(image.bytes());
-                }
-            }
+            write_segment(out, first_key, segment, level.filter(index));
+        }
+    }
+}
+
+/// A segment as a list has it. One that is in memory besides is read again when it is needed.
+pub(crate) fn write_segment(
+    out: &mut Writer,
+    first_key: &[u8],
+    segment: &Segment,
+    filter: Option<&Filter>,
+) {
+    out.string(first_key);
+    out.u32(u32::from(segment.entries));
+    match &segment.location {
+        Location::Stored(page) | Location::Cached(page, _) => {
+            out.u8(0);
+            out.u32(page.0);
+            out.string(filter.map_or(&[], Filter::bytes));
+        }
+        Location::Pinned(image) => {
+            out.u8(1);
+            out.string(image.bytes());
         }
     }
 }
@@ -152,7 +177,7 @@ fn read_levels(input: &mut Reader<'_>, empty: &Version, pool: &Rc<Pool>) -> Opti
     Some(empty.edited(edits))
 }
 
-fn read_segment(input: &mut Reader<'_>, pool: &Rc<Pool>) -> Option<NamedSegment> {
+pub(crate) fn read_segment(input: &mut Reader<'_>, pool: &Rc<Pool>) -> Option<NamedSegment> {
     let first_key = input.string()?.into();
     let entries = input.u32()? as u16;
     let (location, filter) = match input.u8()? {

@@ -7,12 +7,13 @@
 
 use std::rc::Rc;
 
+use crate::error::EngineError;
+use crate::format::object::Sequence;
 use crate::format::pointer::Pointer;
-use crate::lsm::Inner;
-use crate::lsm::level::Location;
 use crate::lsm::version::LevelEdit;
+use crate::lsm::{Inner, edit_codec};
 use crate::store::changes::Changes;
-use crate::store::medium::Medium;
+use crate::store::medium::{ExtentId, Medium};
 use crate::store::writing::Written;
 
 /// A change of the index and of what it says about the extents.
@@ -23,7 +24,18 @@ pub(crate) struct Edit {
     /// Pages and objects that are in use or dead from then on.
     pub changes: Changes,
     /// Whether the oldest frozen memtable is in the levels from then on.
-    pub flushed: bool,
+    pub flushed: Option<Flushed>,
+    /// An extent that nothing refers to from then on.
+    pub retired: Option<ExtentId>,
+}
+
+/// What the flush of a memtable makes unnecessary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Flushed {
+    /// Writes of clients up to this one are in the levels.
+    pub sequence: Sequence,
+    /// The log is needed from this group on.
+    pub log_from: u64,
 }
 
 impl<M: Medium> Inner<M> {
@@ -34,18 +46,18 @@ impl<M: Medium> Inner<M> {
         let version = self.version.borrow();
         for edit in &levels {
             for new in &edit.new {
-                if let Location::Stored(page) = new.segment.location {
+                if let Some(page) = new.segment.location.page() {
                     self.store.publish_page(&mut changes, page);
                 }
             }
             let level = version.level(edit.level);
             for index in edit.range.clone() {
-                if let Location::Stored(page) = level.segment(index).location {
+                if let Some(page) = level.segment(index).location.page() {
                     self.store.mark_page_dead(&mut changes, page);
                 }
             }
         }
-        Edit { levels, changes, flushed: false }
+        Edit { levels, changes, ..Edit::default() }
     }
 
     /// Adds that these objects have no entries any more.
@@ -57,28 +69,54 @@ impl<M: Medium> Inner<M> {
     /// Adds that the oldest frozen memtable is flushed: its objects have entries.
     pub(crate) fn with_flushed(&self, mut edit: Edit, written: &Written) -> Edit {
         self.store.publish_objects(&mut edit.changes, written);
-        edit.flushed = true;
+        let memtables = self.front.memtables.borrow();
+        let oldest = memtables.frozen.front().expect("a memtable is being flushed").borrow();
+        let log = self.front.log.borrow();
+        let next = log.as_ref().map_or(0, |log| log.next_group());
+        edit.flushed = Some(Flushed {
+            sequence: oldest.last_sequence().max(self.flushed.get().sequence),
+            log_from: memtables.first_group_without_oldest().unwrap_or(next),
+        });
         edit
     }
 
-    /// Puts an edit in force.
-    pub(crate) fn publish(&self, edit: Edit) {
-        self.apply(edit);
+    /// Puts an edit in force: commits it to the manifest, if there is one, and applies it.
+    ///
+    /// # Errors
+    /// [`EngineError::Medium`]: whether the edit outlives a power cut is unknown, and it is not in force.
+    pub(crate) async fn publish(&self, edit: Edit) -> Result<(), EngineError> {
+        if let Some(manifest) = &self.manifest {
+            let _turn = manifest.turn().await;
+            if manifest.is_due(&self.store) {
+                manifest.checkpoint(&self.store, &self.checkpoint()).await?;
+            }
+            manifest.commit(&self.store, &edit_codec::encode(&edit)).await?;
+            self.apply(edit);
+        } else {
+            self.apply(edit);
+        }
         self.expire_for_memory();
         self.store.work.notify_all();
+        Ok(())
     }
 
     /// Makes the version that the edit leads to the current one, and what else the edit says: all
     /// at one instant, so that readers find the entries of a memtable there or in the levels.
-    fn apply(&self, edit: Edit) {
-        let Edit { levels, changes, flushed } = edit;
+    pub(crate) fn apply(&self, edit: Edit) {
+        let Edit { levels, changes, flushed, retired: _ } = edit;
         self.store.apply(&changes);
-        let next = self.version.borrow().edited(levels);
-        self.account(&next);
-        *self.version.borrow_mut() = Rc::new(next);
-        if flushed {
+        if !levels.is_empty() {
+            let next = self.version.borrow().edited(levels);
+            self.account(&next);
+            *self.version.borrow_mut() = Rc::new(next);
+        }
+        if let Some(flushed) = flushed {
             // From now on it is memory of the snapshots that share it, if any.
             self.front.flushed();
+            self.flushed.set(flushed);
+            if let Some(log) = &*self.front.log.borrow() {
+                log.trim(flushed.log_from);
+            }
         }
     }
 }

@@ -26,6 +26,7 @@ impl<M: Medium> Inner<M> {
             if let Err(error) = self.flush(writes.expect("a memtable is frozen")).await {
                 self.store.fail(error);
             }
+            self.retire_flushed();
         }
     }
 
@@ -87,8 +88,7 @@ impl<M: Medium> Inner<M> {
         let new = self.place(segments, place, IoClass::CompactionWrite, urgency).await?;
         self.count_merge(merged.entries, &dead);
         let edit = self.edit_of(vec![LevelEdit { level: 0, range: 0..level.len(), new }]);
-        self.publish(self.with_flushed(self.with_dead(edit, &dead), written));
-        Ok(())
+        self.publish(self.with_flushed(self.with_dead(edit, &dead), written)).await
     }
 
     /// Claims L1 together with a place for what the merge of `entries` into it gives.

@@ -124,8 +124,16 @@ impl<M: Medium> Inner<M> {
     /// Whether nothing is under way that could give space back. Commands are that still read from a
     /// snapshot that has expired.
     pub(crate) fn is_quiet(&self) -> bool {
-        let gives_nothing = self.store.releasing() == 0 && self.store.held() == 0;
+        let gives_nothing = self.store.releasing() == 0
+            && self.store.held() == 0
+            && self.store.moved.borrow().is_empty();
         gives_nothing && self.busy.borrow().iter().all(|busy| !busy)
+    }
+
+    /// Whether clients have room without what is on its way to being free.
+    pub(crate) fn has_extents_for_clients_now(&self) -> bool {
+        let extents = self.store.extents.borrow();
+        extents.free() > self.front.client_reserve(&extents)
     }
 
     /// Whether the index is over its budget and no compaction is left that could shrink it.

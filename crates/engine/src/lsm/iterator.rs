@@ -428,7 +428,7 @@ impl<M: Medium> EngineIterator<M> {
                 self.inner.stats.borrow_mut().iterators.value_prefetch_waits +=
                     u64::from(is_waited_for);
                 if is_waited_for {
-                    self.hurry(&value);
+                    self.promote(&value);
                 }
                 value.read.await
             }
@@ -436,7 +436,7 @@ impl<M: Medium> EngineIterator<M> {
     }
 
     /// Makes the reads of a value urgent: those to come, and those under way.
-    fn hurry(&self, value: &UnderWay) {
+    fn promote(&self, value: &UnderWay) {
         value.class.set(IoClass::ClientRead);
         let payload = self.inner.store.shape.payload_bytes;
         let last = value.page.0 + self.longest.get() / payload;

@@ -26,6 +26,26 @@ pub(crate) enum Location {
     Pinned(PageImage),
     /// In a page of the medium.
     Stored(PageNo),
+    /// In a page of the medium, and in memory: pinned where memory does not survive.
+    Cached(PageNo, PageImage),
+}
+
+impl Location {
+    /// The page of the medium that holds it, if one does.
+    pub(crate) fn page(&self) -> Option<PageNo> {
+        match self {
+            Self::Pinned(_) => None,
+            Self::Stored(page) | Self::Cached(page, _) => Some(*page),
+        }
+    }
+
+    /// The segment, if it is in memory.
+    pub(crate) fn image(&self) -> Option<&PageImage> {
+        match self {
+            Self::Pinned(image) | Self::Cached(_, image) => Some(image),
+            Self::Stored(_) => None,
+        }
+    }
 }
 
 /// One meta segment as the level list knows it.
@@ -38,7 +58,7 @@ pub(crate) struct Segment {
 
 impl Segment {
     pub(crate) fn new(location: Location, entries: u16, pool: &Rc<Pool>) -> Self {
-        let is_in_memory = matches!(location, Location::Pinned(_));
+        let is_in_memory = location.image().is_some();
         Self { location, entries, descriptor: pool.enter(is_in_memory) }
     }
 }
@@ -99,7 +119,7 @@ impl Level {
             totals.filter_bytes += filters.map(|filter| filter.bytes().len() as u64).sum::<u64>();
             for segment in &chunk.segments {
                 totals.entries += u64::from(segment.entries);
-                totals.pinned += u32::from(matches!(segment.location, Location::Pinned(_)));
+                totals.pinned += u32::from(segment.location.image().is_some());
             }
         }
         let heads = KeyIndex::new(chunks.iter().map(|chunk| chunk.index.key(0)), prefix_bytes);

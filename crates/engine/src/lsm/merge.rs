@@ -154,7 +154,7 @@ pub(crate) fn merge(
     while let Some((newer, pointer)) = upper.peek() {
         out.copy_before(&mut lower, Some(newer));
         if let Some((_, replaced)) = lower.peek().filter(|(older, _)| *older == newer) {
-            out.bury(replaced);
+            out.mark_dead(replaced);
             lower.advance();
         }
         out.push(newer, pointer);
@@ -235,7 +235,7 @@ impl Output {
     }
 
     /// Drops an entry of the lower run.
-    fn bury(&mut self, pointer: Pointer) {
+    fn mark_dead(&mut self, pointer: Pointer) {
         self.merged.entries += 1;
         if !pointer.is_tombstone() {
             self.merged.dead.push(pointer);

@@ -1,5 +1,6 @@
 //! Opening a store: fresh, or from a dump.
 
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use runtime::Handle;
@@ -7,7 +8,7 @@ use runtime::Handle;
 use crate::error::OpenError;
 use crate::format::page::StoreId;
 use crate::lsm::accelerator::Accelerator;
-use crate::lsm::{Engine, dump, sizing_input};
+use crate::lsm::{Engine, Inner, dump, sizing_input};
 use crate::options::{MergeBy, Options, Surroundings};
 use crate::planted::Planted;
 use crate::sizing::plan;
@@ -95,7 +96,7 @@ impl<M: Medium> Engine<M> {
         self.inner.dump()
     }
 
-    fn build(setup: Setup<M>) -> Result<Self, OpenError> {
+    pub(crate) fn build(setup: Setup<M>) -> Result<Self, OpenError> {
         let Setup { handle, medium, options, surroundings, cpu, accelerator, planted, id } = setup;
         let problems = options.problems();
         assert!(problems.is_empty(), "options were not checked: {}", problems.join("; "));
@@ -114,14 +115,37 @@ impl<M: Medium> Engine<M> {
         Ok(Self::from_parts(store, options, surroundings, plan, accelerator))
     }
 
-    fn start_tasks(&self) {
+    pub(crate) fn start_tasks(&self) {
         let inner = &self.inner;
         inner.reserve_step();
         let handle = &inner.store.handle;
+        if inner.manifest.is_some() {
+            if inner.front.log.borrow().is_none() {
+                inner.set_up_log(1, 0, VecDeque::new());
+            }
+            handle.spawn("journal", Rc::clone(inner).write_journal());
+        }
         handle.spawn("flush", Rc::clone(inner).flush_forever());
         for _ in 0..inner.options.compaction_workers {
             handle.spawn("compaction", Rc::clone(inner).compact_forever());
         }
         handle.spawn("garbage collection", Rc::clone(inner).collect_forever());
+    }
+}
+
+impl<M: Medium> Inner<M> {
+    /// The task that writes the log, for ever. A new store has a checkpoint before anything else.
+    async fn write_journal(self: Rc<Self>) {
+        let manifest = self.manifest.as_ref().expect("the store has a journal");
+        if manifest.epoch() == 0 {
+            let _turn = manifest.turn().await;
+            if manifest.epoch() == 0
+                && let Err(error) = manifest.checkpoint(&self.store, &self.checkpoint()).await
+            {
+                return self.store.fail(error);
+            }
+        }
+        let log = self.front.log.borrow().clone();
+        log.expect("a store with a manifest has a log").write_forever().await;
     }
 }

@@ -60,7 +60,7 @@ pub(crate) fn search<'v>(
                 pending = Some(Pending { page: *page, level: index, below: among });
                 break;
             }
-            Location::Pinned(image) => {
+            Location::Pinned(image) | Location::Cached(_, image) => {
                 image.prefetch();
                 pinned[found] = Some(image);
                 found += 1;

@@ -43,7 +43,7 @@ impl Marks {
     fn place(&self, key: &[u8]) -> (usize, u64) {
         let hash = hash(key);
         let word = (hash as usize / WORD_BITS) & self.words.len().wrapping_sub(1);
-        (word, 1 << (hash % u64::BITS as u64))
+        (word, 1 << (hash % u64::from(u64::BITS)))
     }
 }
 

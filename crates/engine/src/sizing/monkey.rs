@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn the_paper_s_baseline() {
-        // 44 M keys in four levels with factor 21, 55 MiB of filters (research/pink.md 3.2).
+        // 44 M keys in four levels with factor 21, 55 MiB of filters, as the paper has it.
         let keys = levels(44e6, 21.0);
         let memory = 55 << 20;
         let bits = bits_per_key(&keys, memory);

@@ -1,9 +1,10 @@
 //! The extents of the medium: which are free, which are being filled, how much of each is in use.
 //!
 //! In-use counts come from compaction: it bumps them when it drops a duplicate or a tombstone, so
-//! they lag behind overwrites that still sit in upper levels (research/pink.md, choice 7). Pure
-//! bookkeeping; no I/O here.
+//! they lag behind overwrites that still sit in upper levels. Pure bookkeeping; no I/O
+//! here.
 
+use crate::store::changes::Changes;
 use crate::store::medium::{ExtentId, PageNo, Shape, Stream};
 
 /// The life of an extent.
@@ -116,6 +117,11 @@ impl Extents {
         self.all.iter().enumerate().map(|(i, extent)| (ExtentId(i as u32), extent))
     }
 
+    /// Whether an extent is being filled.
+    pub(crate) fn is_open(&self, id: ExtentId) -> bool {
+        self.open.contains(&Some(id))
+    }
+
     /// The extents that are being filled.
     pub(crate) fn open_ones(&self) -> Vec<ExtentId> {
         self.open.iter().flatten().copied().collect()
@@ -134,6 +140,117 @@ impl Extents {
         let end = shape.page(id, 0).0 + extent.cursor;
         extent.holes.retain(|page| page.0 < end);
         Some(())
+    }
+
+    /// Does again what an edit did, when a store is reopened. `None` if it makes no sense.
+    pub(crate) fn replay(&mut self, changes: &Changes) -> Option<()> {
+        for (id, change) in &changes.extents {
+            let shape = self.shape;
+            let extent = self.all.get_mut(id.0 as usize)?;
+            if extent.generation < change.generation {
+                *extent = Extent {
+                    state: State::Open,
+                    stream: change.stream,
+                    cursor: 0,
+                    published: 0,
+                    live: 0,
+                    holes: Vec::new(),
+                    age: change.age,
+                    generation: change.generation,
+                };
+                self.opened = self.opened.max(change.age);
+            }
+            for range in &change.placed {
+                (range.start <= range.end && range.end <= shape.pages_per_extent).then_some(())?;
+                let skipped = extent.cursor..range.start;
+                extent.holes.extend(skipped.map(|place| shape.page(*id, place)));
+                extent.holes.retain(|page| !range.contains(&(page.0 % shape.pages_per_extent)));
+                extent.cursor = extent.cursor.max(range.end);
+            }
+            if extent.generation == change.generation {
+                extent.published += change.published;
+                extent.live = (extent.live + change.published).saturating_sub(change.dead);
+            }
+        }
+        Some(())
+    }
+
+    /// Nothing refers to an extent any more.
+    pub(crate) fn replay_retired(&mut self, id: ExtentId) -> Option<()> {
+        self.all.get_mut(id.0 as usize)?.state = State::Releasing;
+        Some(())
+    }
+
+    /// After the last edit: of each stream the extent that was opened last is open, unless it is full.
+    pub(crate) fn settled(mut self) -> Self {
+        for stream in Stream::ALL {
+            let is_open = |e: &&mut Extent| e.state == State::Open && e.stream == stream;
+            let mut open: Vec<&mut Extent> = self.all.iter_mut().filter(is_open).collect();
+            open.sort_by_key(|extent| extent.age);
+            let newest = open.len().saturating_sub(1);
+            for (place, extent) in open.into_iter().enumerate() {
+                let is_full = extent.cursor >= self.shape.pages_per_extent;
+                if place < newest || is_full {
+                    extent.state = State::Closed;
+                }
+            }
+        }
+        Self::restore(self.shape, self.all, self.opened)
+    }
+
+    /// Whether an extent holds what an index refers to, or may.
+    pub(crate) fn holds_index(&self, id: ExtentId) -> bool {
+        let extent = self.get(id);
+        let is_journal = matches!(extent.stream, Stream::Log | Stream::Manifest);
+        !is_journal && !matches!(extent.state, State::Free | State::Releasing)
+    }
+
+    /// A medium may hold more of an extent than the manifest knows of: holes. `None` if it holds less
+    /// than is in use.
+    pub(crate) fn catch_up(&mut self, id: ExtentId, frontier: u32) -> Option<()> {
+        let shape = self.shape;
+        let extent = &mut self.all[id.0 as usize];
+        if extent.state != State::Open {
+            return Some(());
+        }
+        let end = extent.cursor.next_multiple_of(shape.append_unit);
+        // A medium that does not know where it was written says nothing.
+        (frontier == 0 || frontier >= extent.cursor).then_some(())?;
+        let end = end.max(frontier);
+        extent.holes.extend((extent.cursor..end).map(|place| shape.page(id, place)));
+        extent.cursor = end;
+        Some(())
+    }
+
+    /// An extent of the journal that was found, and is needed until there is a new checkpoint or its
+    /// writes are flushed.
+    pub(crate) fn adopt(&mut self, id: ExtentId, stream: Stream, generation: u32, frontier: u32) {
+        let known = self.get(id).generation;
+        self.opened += 1;
+        let was_free = self.get(id).state == State::Free;
+        self.all[id.0 as usize] = Extent {
+            state: State::Closed,
+            stream,
+            cursor: frontier,
+            published: 1,
+            live: 1,
+            holes: Vec::new(),
+            age: self.opened,
+            generation: known.max(u64::from(generation)),
+        };
+        self.free -= usize::from(was_free);
+        self.open.iter_mut().for_each(|open| *open = open.filter(|other| *other != id));
+    }
+
+    /// An extent that nothing refers to is empty. What was found in it may be of a later generation
+    /// than is known.
+    pub(crate) fn become_free(&mut self, id: ExtentId, generation: Option<u32>) {
+        self.open.iter_mut().for_each(|open| *open = open.filter(|other| *other != id));
+        self.set_state(id, State::Free);
+        let extent = &mut self.all[id.0 as usize];
+        // Where the first page was torn the generation it had is unknown, and it was the next one.
+        let found = generation.map_or(extent.generation + 1, u64::from);
+        extent.generation = extent.generation.max(found);
     }
 
     /// Pages left in the extent that is open for `stream`.

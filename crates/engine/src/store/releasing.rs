@@ -1,5 +1,6 @@
 //! Releasing extents: each has a task of its own, so that nobody waits for readers but the extent.
 
+use std::future::ready;
 use std::rc::Rc;
 
 use crate::error::EngineError;
@@ -13,10 +14,23 @@ impl<M: Medium> PageStore<M> {
     /// Nothing refers to the extent any more: it becomes free once nobody can still be on the way
     /// to it. Returns at once.
     pub(crate) fn retire(self: &Rc<Self>, id: ExtentId) {
+        self.retire_after(id, ready(Ok(())));
+    }
+
+    /// As [`Self::retire`], when `noted` has ended well: until then a power cut brings it back.
+    pub(crate) fn retire_after(
+        self: &Rc<Self>,
+        id: ExtentId,
+        noted: impl Future<Output = Result<(), EngineError>> + 'static,
+    ) {
         self.extents.borrow_mut().set_state(id, State::Releasing);
         let (store, now) = (Rc::clone(self), self.pins.now());
         self.retired.borrow_mut().insert(id, now);
         self.handle.spawn("release", async move {
+            if let Err(error) = noted.await {
+                store.fail(error);
+                return;
+            }
             if store.respects_pins(id) {
                 let age = store.extents.borrow().get(id).age;
                 store.pins.let_go(age, now).await;
@@ -32,7 +46,7 @@ impl<M: Medium> PageStore<M> {
 
     /// Extents that are free or about to be.
     pub(crate) fn extents_in_sight(&self) -> usize {
-        self.extents.borrow().free() + self.releasing()
+        self.extents.borrow().free() + self.releasing() + self.moved.borrow().len()
     }
 
     /// Extents that nothing but snapshots refers to. Asked of the pins, not counted: the space of

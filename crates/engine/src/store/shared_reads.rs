@@ -2,7 +2,8 @@
 //!
 //! A Get that needs a page which another Get is reading waits for that read instead of starting
 //! its own (the published code does so for meta pages). Without it the die of the hottest key
-//! bounds the whole drive under a skewed load. Cost: a scan over the pages being read, dozens.
+//! bounds the whole drive under a skewed load. Cost: a scan over the pages being read, dozens, when a
+//! read ends and when one may be shared.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -16,12 +17,23 @@ use crate::store::medium::{MediumError, PageNo};
 type Outcome = Result<PageImage, MediumError>;
 
 /// Reads under way, by page.
-#[derive(Default)]
 pub(crate) struct SharedReads {
     pages: RefCell<Vec<PageNo>>,
+    /// How many of `pages` have each number modulo `CLASSES`: none, for most that are asked for.
+    by_class: [Cell<u32>; CLASSES],
     /// Who waits for the page at the same place of `pages`.
     followers: RefCell<Vec<Vec<Rc<Follower>>>>,
     shared: Cell<u64>,
+}
+
+const CLASSES: usize = 256;
+
+impl Default for SharedReads {
+    fn default() -> Self {
+        let by_class = [const { Cell::new(0) }; CLASSES];
+        let (pages, followers) = (RefCell::default(), RefCell::default());
+        Self { pages, by_class, followers, shared: Cell::new(0) }
+    }
 }
 
 #[derive(Default)]
@@ -70,6 +82,8 @@ impl SharedReads {
             }
         }
         self.pages.borrow_mut().push(page);
+        let class = self.class(page);
+        class.set(class.get() + 1);
         self.followers.borrow_mut().push(Vec::new());
         let mut leader = Leader { reads: self, page, word: Word::GivenUp };
         let outcome = start().await;
@@ -79,7 +93,10 @@ impl SharedReads {
 
     /// Joins a read of `page`, if one is under way.
     fn follow(&self, page: PageNo) -> Option<Rc<Follower>> {
-        let place = place_of(page, &self.pages.borrow())?;
+        if self.class(page).get() == 0 {
+            return None;
+        }
+        let place = self.pages.borrow().iter().position(|other| *other == page)?;
         let follower = Rc::new(Follower::default());
         self.followers.borrow_mut()[place].push(Rc::clone(&follower));
         Some(follower)
@@ -87,24 +104,22 @@ impl SharedReads {
 
     fn take(&self, page: PageNo) -> Vec<Rc<Follower>> {
         let mut pages = self.pages.borrow_mut();
-        let place = place_of(page, &pages).expect("it stays listed until its read has ended");
+        let place = pages.iter().position(|other| *other == page);
+        let place = place.expect("a page stays listed until its read has ended");
+        let class = self.class(page);
+        class.set(class.get() - 1);
         pages.swap_remove(place);
         self.followers.borrow_mut().swap_remove(place)
+    }
+
+    fn class(&self, page: PageNo) -> &Cell<u32> {
+        &self.by_class[page.0 as usize % CLASSES]
     }
 
     /// Reads that were served by another's so far.
     pub(crate) fn shared(&self) -> u64 {
         self.shared.get()
     }
-}
-
-/// Where `page` stands in `pages`. Most often nowhere: whether it is among some is asked without a
-/// branch for each, so that a processor compares several at a time.
-fn place_of(page: PageNo, pages: &[PageNo]) -> Option<usize> {
-    const TOGETHER: usize = 16;
-    let has_it = |some: &[PageNo]| some.iter().fold(false, |has, other| has | (*other == page));
-    let start = TOGETHER * pages.chunks(TOGETHER).position(has_it)?;
-    pages[start..].iter().position(|other| *other == page).map(|place| start + place)
 }
 
 impl Follower {

@@ -27,6 +27,8 @@ pub(crate) enum Claimant {
     Compaction,
     /// Flush: needs compaction to make room.
     Flush,
+    /// Flush of what was moved out of extents that are released then.
+    FlushOfMoved,
 }
 
 impl Claimant {
@@ -38,6 +40,7 @@ impl Claimant {
             Self::Collection => 0,
             Self::Compaction => 2,
             Self::Flush => 2 + step,
+            Self::FlushOfMoved => 1,
         }
     }
 }

@@ -39,8 +39,8 @@ fn a_prefetch_that_is_waited_for_is_on_demand() {
     let first = drive.read(0, 0, CLIENT);
     let prefetches = [1, 2].map(|at| drive.read_page(u64::from(at), 0, at, IoClass::ValuePrefetch));
     let demand = drive.read(3, 0, CLIENT);
-    drive.hurry(4, 0, 2);
-    drive.hurry(4, 0, 9); // nobody reads that
+    drive.promote(4, 0, 2);
+    drive.promote(4, 0, 9); // nobody reads that
     let late = drive.read(5, 0, CLIENT);
     assert_eq!(drive.ends([first, demand, late]), [46, 92, 184]);
     assert_eq!(drive.ends(prefetches), [230, 138]);

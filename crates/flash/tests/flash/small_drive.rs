@@ -129,10 +129,10 @@ impl Drive {
     }
 
     /// Says at `at` that somebody waits for a page of block 0 of `die`.
-    pub(crate) fn hurry(&self, at: u64, die: u32, index: u32) {
+    pub(crate) fn promote(&self, at: u64, die: u32, index: u32) {
         let page = self.page(die, 0, index);
         drop(self.at(at, move |flash| {
-            flash.hurry(page);
+            flash.promote(page);
             std::future::ready(())
         }));
     }

@@ -1,6 +1,7 @@
 //! Crash points enumerated: power fails at every device operation of a short run, and at every
 //! device operation of the recovery that follows.
 
+use engine::Durability;
 use flash::Flash;
 use kvssd::KvDrive;
 use runtime::{Nanos, Rng, Runtime};
@@ -14,6 +15,8 @@ use crate::trial::{check_all, start_clients};
 use crate::world::World;
 
 const SESSION: Nanos = Nanos::from_millis(30);
+/// Where each write waits for a program.
+const LONG_SESSION: Nanos = Nanos::from_millis(90);
 
 /// Few keys and a short run, but on a full memtable every few commands.
 fn shape_of(shape: Shape) -> Shape {
@@ -31,7 +34,10 @@ fn run_to(shape: &Shape, operations: u64) -> Option<(Machine, std::rc::Rc<World>
     let world = World::new(shape.keys, Names::Usual);
     start_clients(&machine, &world, shape, &mut Rng::new(12));
     let (flash, handle) = (machine.drive.flash().clone(), machine.rt.handle());
-    let end = SESSION;
+    let end = match shape.engine.durability() {
+        Durability::Capacitors => SESSION,
+        Durability::Log => LONG_SESSION,
+    };
     machine.rt.run_until_true(|| flash.submitted() >= operations || handle.now() > end);
     (flash.submitted() >= operations).then_some((machine, world))
 }
@@ -44,6 +50,16 @@ fn power_may_fail_at_any_device_operation() {
 #[test]
 fn power_may_fail_at_any_device_operation_of_the_hash_design() {
     cut_at_every_operation(&shape_of(Shape::of_hash_seed(0)));
+}
+
+#[test]
+fn power_may_fail_at_any_device_operation_of_a_drive_without_capacitors() {
+    cut_at_every_operation(&shape_of(Shape::of_log_seed(0)));
+}
+
+#[test]
+fn power_may_fail_again_at_any_point_of_a_recovery_without_capacitors() {
+    cut_in_every_recovery(&shape_of(Shape::of_log_seed(0)));
 }
 
 fn cut_at_every_operation(shape: &Shape) {

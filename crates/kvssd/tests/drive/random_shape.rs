@@ -34,6 +34,7 @@ impl Shape {
             usual_value: pick(rng, &[40, 240, 240, 1_000]),
             longest_value: pick(rng, &[240, 4_000, 4_000, 65_536]),
             is_filled: rng.chance(0.3),
+            may_get_stuck: true,
             clients: pick(rng, &[1, 8, 8, 40]),
             scanners: pick(rng, &[0, 1, 2]),
             sessions: 3,
@@ -169,6 +170,7 @@ fn tree(rng: &mut Rng, memtable_bytes: u64) -> Options {
         fill: pick(rng, &[0.5, 0.7, 0.9]),
         gc_start: pick(rng, &[0.02, 0.05, 0.2]),
         iterators: iterators(rng),
+        ..Options::pink()
     }
 }
 

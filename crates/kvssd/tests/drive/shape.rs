@@ -1,6 +1,6 @@
 //! Drives, designs and loads of trials.
 
-use engine::{Granularity, IteratorOptions, Options};
+use engine::{Durability, Granularity, IteratorOptions, LogSync, Options};
 use kvssd::{DeviceProfile, DriveOptions, IndexOptions};
 use runtime::{Nanos, Rng};
 
@@ -22,6 +22,9 @@ pub(crate) struct Shape {
     pub longest_value: u32,
     /// Every key is stored once before anything else: the drive is full from the start.
     pub is_filled: bool,
+    /// Deletes may be refused on a full drive: an open defect (docs/decisions/0010, "Open"), which is
+    /// counted where it is known to be, and a complaint everywhere else.
+    pub may_get_stuck: bool,
     pub clients: usize,
     pub scanners: usize,
     pub sessions: usize,
@@ -77,6 +80,7 @@ impl Shape {
             longest_value: 3_999,
             keys: if is_filled { 6_000 } else { 1_400 },
             is_filled,
+            may_get_stuck: false,
             clients: 8,
             scanners: 2,
             sessions: 4,
@@ -90,6 +94,22 @@ impl Shape {
             expected_value_bytes: self.expected_value_bytes,
             ..DriveOptions::new(self.engine.clone())
         }
+    }
+
+    /// The same in a drive without capacitors.
+    pub(crate) fn of_log_seed(seed: u64) -> Self {
+        let mut shape = Self::of_seed(seed);
+        let options = shape.engine.lsm_mut().expect("a tree");
+        options.durability = Durability::Log;
+        options.log_sync = if seed % 4 == 1 { LogSync::Each } else { LogSync::Group };
+        // Each write waits for a program.
+        shape.cuts = Cuts::Seldom { longest: Nanos(2 * session_of(seed).0) };
+        shape
+    }
+
+    /// The same, which loses power over and over.
+    pub(crate) fn of_restless_log_seed(seed: u64) -> Self {
+        Self { cuts: Cuts::Restless, sessions: 30, ..Self::of_log_seed(seed) }
     }
 
     /// The same with a hash table.

@@ -63,7 +63,7 @@ impl Set {
     fn facts(&self, table: &Table) -> Facts {
         let background = &self.profile.background;
         Facts {
-            may_run: self.windows.borrow().runs_jobs() || self.planted.has(Fault::JobsInWindow),
+            may_run: self.plm.windows.borrow().runs_jobs() || self.planted.has(Fault::JobsInWindow),
             in_danger: self.most_in_danger(),
             read_often: self.jobs.reclaims.borrow().front().copied(),
             room: self.room(table),
@@ -242,7 +242,7 @@ impl Set {
     /// for it: they wait a little often, instead of long when nothing is left.
     pub(super) async fn keep_pace(&self, slots: u32) {
         let may_go = || {
-            let is_paced = self.jobs.is_collecting.get() && self.windows.borrow().runs_jobs();
+            let is_paced = self.jobs.is_collecting.get() && self.plm.windows.borrow().runs_jobs();
             !is_paced || self.jobs.credit.get() >= 0
         };
         self.space_changed.wait_until(may_go).await;
@@ -255,7 +255,7 @@ impl Set {
         if self.planted.has(Fault::JobsInWindow) {
             return Gate::new(true).enter().await;
         }
-        self.jobs_gate.enter().await
+        self.gates.jobs.enter().await
     }
 
     /// The slots of a page that hold newest versions.
@@ -304,7 +304,7 @@ impl Set {
         let bound = self.streams.bounds[Stream::Moved as usize].acquire(1).await;
         let inside = loop {
             self.open_superblock(Stream::Moved).await;
-            let inside = self.jobs_gate.enter().await;
+            let inside = self.gates.jobs.enter().await;
             if !self.is_next_block_spent(Stream::Moved) {
                 break inside;
             }

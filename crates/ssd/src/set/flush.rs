@@ -87,7 +87,7 @@ impl Set {
             self.keep_pace(count).await;
             self.open_superblock(Stream::Host).await;
             let bound = self.streams.bounds[Stream::Host as usize].acquire(1).await;
-            let inside = self.flush_gate.enter().await;
+            let inside = self.gates.flush.enter().await;
             if self.is_next_block_spent(Stream::Host) {
                 self.skip_unit(Stream::Host, (inside, bound));
                 continue;

@@ -176,7 +176,7 @@ impl Set {
     /// Ends a superblock with what its slots hold. Only now: a summary that names a block whose
     /// program was torn would hide the loss.
     pub(super) async fn write_summary(self: Rc<Self>, open: OpenSuperblock) {
-        let inside = self.jobs_gate.enter().await;
+        let inside = self.gates.jobs.enter().await;
         let entries = page::summary_entries(self.flash.geometry().page_bytes) as usize;
         let mut images: Vec<_> = open.contents.chunks(entries).map(page::summary).collect();
         let unit = self.layout.pages_per_unit;

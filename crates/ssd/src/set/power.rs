@@ -41,7 +41,7 @@ impl Set {
         // A recovery that is cut short has taken no command: the dump it began with still holds.
         if self.profile.buffer.has_capacitors && self.is_up.get() {
             let dump = self.encode_dump(!self.planted.has(Fault::DumpWithoutBuffer));
-            self.reserve.write(&mut array, self.epoch.get(), &dump);
+            self.dumps.reserve.write(&mut array, self.dumps.epoch.get(), &dump);
         }
         (SetImage { array, prefill: self.prefill.clone(), failure: self.failure.get() }, report)
     }

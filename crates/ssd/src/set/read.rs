@@ -80,10 +80,10 @@ impl Set {
         if !ahead.is_empty() {
             self.read_ahead(ahead);
         }
-        let mut windows = self.windows.borrow_mut();
+        let mut windows = self.plm.windows.borrow_mut();
         if windows.is_deterministic() {
             assert_eq!(
-                self.jobs_gate.inside() + self.flush_gate.inside(),
+                self.gates.jobs.inside() + self.gates.flush.inside(),
                 0,
                 "an internal job is under way in a deterministic window"
             );
@@ -118,7 +118,7 @@ impl Set {
             match self.find(Lpn(block)) {
                 Found::Here(found) => return Ok(found),
                 Found::Coming => {
-                    self.hurry(Lpn(block));
+                    self.promote(Lpn(block));
                     self.arrived.notified().await;
                 }
                 Found::At(slot) => {
@@ -133,11 +133,11 @@ impl Set {
     /// A client waits for a block that is being read ahead: that read is on demand now, and so are
     /// those behind it, or the client would stop again at each. They are where they were when their
     /// reads began, though they may have been moved since.
-    fn hurry(&self, first: Lpn) {
+    fn promote(&self, first: Lpn) {
         let cache = self.cache.borrow();
         for lpn in (first.0..self.blocks).map(Lpn) {
             let Some(Cached::Coming(from)) = cache.get(lpn) else { break };
-            self.flash.hurry(self.layout.page(*from).0);
+            self.flash.promote(self.layout.page(*from).0);
         }
     }
 
@@ -230,7 +230,7 @@ impl Set {
             return;
         }
         self.jobs.ask_for_reclaim(block);
-        if reads >= background.critical_reads && self.windows.borrow().is_deterministic() {
+        if reads >= background.critical_reads && self.plm.windows.borrow().is_deterministic() {
             self.leave_dtwin(Some(Event::Excursion));
         }
     }

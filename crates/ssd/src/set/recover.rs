@@ -73,13 +73,13 @@ impl Set {
     /// What the last dump says. The other half of the reserved region is empty then.
     async fn load_saved(&self) -> Result<Saved, SetFailure> {
         let has_capacitors = self.profile.buffer.has_capacitors;
-        let dump = self.reserve.find(&self.flash, has_capacitors).await?;
+        let dump = self.dumps.reserve.find(&self.flash, has_capacitors).await?;
         let next = dump.as_ref().map_or(1, |dump| dump.epoch + 1);
         if self.planted.has(Fault::EraseDumpInUse) {
-            self.reserve.erase(&self.flash, next + 1).await;
+            self.dumps.reserve.erase(&self.flash, next + 1).await;
         }
-        self.reserve.erase(&self.flash, next).await;
-        self.epoch.set(next);
+        self.dumps.reserve.erase(&self.flash, next).await;
+        self.dumps.epoch.set(next);
         let Some(dump) = dump else { return Ok(Saved::default()) };
         Saved::decode(&dump.bytes).ok_or(SetFailure::DumpDamaged)
     }
@@ -88,8 +88,8 @@ impl Set {
     /// power cut writes another. Kept, it could be taken for that one if that were lost.
     async fn forget_dump(self: Rc<Self>) {
         if self.profile.buffer.has_capacitors {
-            let inside = self.jobs_gate.enter().await;
-            self.reserve.erase(&self.flash, self.epoch.get() + 1).await;
+            let inside = self.gates.jobs.enter().await;
+            self.dumps.reserve.erase(&self.flash, self.dumps.epoch.get() + 1).await;
             drop(inside);
         }
     }

@@ -12,12 +12,12 @@ use crate::windows::Window;
 impl Set {
     /// Turns windows on or off, with what the host wants to hear of.
     pub(crate) async fn configure_plm(self: &Rc<Self>, config: PlmConfig) -> Result<(), Status> {
-        let _in_turn = self.window_commands.acquire(1).await;
+        let _in_turn = self.plm.commands.acquire(1).await;
         self.charge_command(1).await;
-        if !self.windows.borrow().is_supported() {
+        if !self.plm.windows.borrow().is_supported() {
             return Err(Status::InvalidField);
         }
-        self.windows.borrow_mut().configure(config, self.handle.now());
+        self.plm.windows.borrow_mut().configure(config, self.handle.now());
         self.arm_time_warning();
         self.announce_events();
         self.windows_changed();
@@ -25,16 +25,16 @@ impl Set {
     }
 
     pub(crate) fn plm_config(&self) -> Result<PlmConfig, Status> {
-        let windows = self.windows.borrow();
+        let windows = self.plm.windows.borrow();
         windows.is_supported().then(|| windows.config()).ok_or(Status::InvalidField)
     }
 
     /// Takes the set to a window; it is there when this returns. DTWIN is held back until NDWIN
     /// has lasted its minimum.
     pub(crate) async fn select_window(self: &Rc<Self>, to: WindowSelect) -> Result<(), Status> {
-        let _in_turn = self.window_commands.acquire(1).await;
+        let _in_turn = self.plm.commands.acquire(1).await;
         self.charge_command(1).await;
-        let window = self.windows.borrow().window();
+        let window = self.plm.windows.borrow().window();
         match (window, to) {
             (Window::Off, _) => Err(Status::InvalidField),
             (Window::Dtwin { .. }, WindowSelect::Ndwin) => {
@@ -54,7 +54,7 @@ impl Set {
     /// Lets NDWIN have its time, then ends every internal job, empties the buffer, and begins the
     /// deterministic window.
     async fn enter_dtwin(self: &Rc<Self>) {
-        let earliest = self.windows.borrow().earliest_lockdown().expect("the set is in NDWIN");
+        let earliest = self.plm.windows.borrow().earliest_lockdown().expect("the set is in NDWIN");
         self.handle.sleep_until(earliest).await;
         // In a lockdown no job runs: what the buffer needs has to be free before. Where it is, jobs
         // that are under way are not waited for: they stop halfway.
@@ -64,22 +64,22 @@ impl Set {
             self.jobs.wake();
             self.space_changed.wait_until(|| !self.jobs.wants_room.get()).await;
         }
-        self.windows.borrow_mut().begin_lockdown(self.handle.now());
+        self.plm.windows.borrow_mut().begin_lockdown(self.handle.now());
         self.windows_changed();
         if !self.planted.has(Fault::JobsInWindow) {
-            self.jobs_gate.until_empty().await;
+            self.gates.jobs.until_empty().await;
         }
         if !self.planted.has(Fault::ForgetBufferAtWindow) {
             let generation = self.buffer.borrow_mut().begin_generation();
             self.flush_generation(generation).await;
-            self.flush_gate.until_empty().await;
+            self.gates.flush.until_empty().await;
         }
         self.save_discards().await;
-        self.flush_gate.until_empty().await;
+        self.gates.flush.until_empty().await;
         if self.planted.has(Fault::ForgetBufferAtWindow) {
             self.buffer.replace(crate::buffer::Buffer::default());
         }
-        let deadline = self.windows.borrow_mut().enter_dtwin(self.handle.now());
+        let deadline = self.plm.windows.borrow_mut().enter_dtwin(self.handle.now());
         self.windows_changed();
         self.count(|stats| stats.windows_entered += 1);
         self.end_window_at(deadline);
@@ -93,7 +93,7 @@ impl Set {
 
     /// Leaves the deterministic window, by the host's choice or because of `event`.
     pub(super) fn leave_dtwin(self: &Rc<Self>, event: Option<Event>) {
-        self.windows.borrow_mut().leave_dtwin(self.handle.now(), event);
+        self.plm.windows.borrow_mut().leave_dtwin(self.handle.now(), event);
         if event.is_some() {
             self.count(|stats| stats.windows_broken += 1);
             self.announce_events();
@@ -103,12 +103,12 @@ impl Set {
 
     /// Opens and closes the gates, and tells those who wait.
     fn windows_changed(&self) {
-        let windows = self.windows.borrow();
+        let windows = self.plm.windows.borrow();
         let (runs_jobs, empties) = (windows.runs_jobs(), windows.empties_buffer());
         drop(windows);
-        self.jobs_gate.set_open(runs_jobs);
-        self.flush_gate.set_open(empties);
-        self.window_changed.notify_all();
+        self.gates.jobs.set_open(runs_jobs);
+        self.gates.flush.set_open(empties);
+        self.plm.changed.notify_all();
         // Who empties the buffer at the pace of collection goes on: in a lockdown there is none.
         self.space_changed.notify_all();
         self.jobs.wake();
@@ -117,7 +117,7 @@ impl Set {
 
     /// Ends the window that has just begun when its time is up.
     fn end_window_at(self: &Rc<Self>, deadline: Nanos) {
-        let (set, generation) = (Rc::clone(self), self.windows.borrow().generation());
+        let (set, generation) = (Rc::clone(self), self.plm.windows.borrow().generation());
         self.handle.spawn("end of window", async move {
             set.handle.sleep_until(deadline).await;
             if set.is_in_dtwin(generation) {
@@ -127,45 +127,45 @@ impl Set {
     }
 
     fn arm_time_warning(self: &Rc<Self>) {
-        let Some(at) = self.windows.borrow().time_warning_at() else { return };
-        let (set, generation) = (Rc::clone(self), self.windows.borrow().generation());
+        let Some(at) = self.plm.windows.borrow().time_warning_at() else { return };
+        let (set, generation) = (Rc::clone(self), self.plm.windows.borrow().generation());
         self.handle.spawn("time warning", async move {
             set.handle.sleep_until(at.max(set.handle.now())).await;
             if set.is_in_dtwin(generation) {
-                set.windows.borrow_mut().warn(set.handle.now());
+                set.plm.windows.borrow_mut().warn(set.handle.now());
                 set.announce_events();
             }
         });
     }
 
     fn is_in_dtwin(&self, generation: u64) -> bool {
-        let windows = self.windows.borrow();
+        let windows = self.plm.windows.borrow();
         windows.is_deterministic() && windows.generation() == generation
     }
 
     /// The log page 0Ah. `clears` takes the events back.
     pub(crate) fn plm_log(&self, clears: bool) -> Result<PerSetLog, Status> {
-        let mut windows = self.windows.borrow_mut();
+        let mut windows = self.plm.windows.borrow_mut();
         if !windows.is_supported() {
             return Err(Status::InvalidLogPage);
         }
         let log = windows.log(self.handle.now(), self.lockdown_estimate());
         if clears {
             windows.clear_events();
-            self.is_listed.set(false);
+            self.plm.is_listed.set(false);
         }
         Ok(log)
     }
 
     /// Tells the host if the set has come to be among those with events.
     pub(super) fn announce_events(&self) {
-        if self.has_events() && !self.is_listed.replace(true) {
-            self.events.ring();
+        if self.has_events() && !self.plm.is_listed.replace(true) {
+            self.plm.bell.ring();
         }
     }
 
     pub(crate) fn has_events(&self) -> bool {
-        !self.windows.borrow().events().is_empty()
+        !self.plm.windows.borrow().events().is_empty()
     }
 
     /// How long a lockdown would take now: the buffer at the speed of all dies, and the operation

@@ -30,7 +30,7 @@ impl Set {
 
     async fn write_one(self: &Rc<Self>, lpn: Lpn, block: Block) {
         let is_full = self.room.in_use() >= self.room.limit();
-        if is_full && self.windows.borrow().is_deterministic() {
+        if is_full && self.plm.windows.borrow().is_deterministic() {
             // Nothing empties the buffer in the window: room would never come.
             self.leave_dtwin(Some(Event::Excursion));
         }
@@ -47,14 +47,14 @@ impl Set {
     /// Waits until the window lets a write in; the caller acts at once.
     async fn until_writes_are_taken(self: &Rc<Self>, bytes: u64) {
         loop {
-            let admission = self.windows.borrow().admit_write(bytes);
+            let admission = self.plm.windows.borrow().admit_write(bytes);
             match admission {
                 Admission::Now => break,
-                Admission::Later => self.window_changed.notified().await,
+                Admission::Later => self.plm.changed.notified().await,
                 Admission::EndsWindow => self.leave_dtwin(Some(Event::Exceeded)),
             }
         }
-        self.windows.borrow_mut().count_write(bytes, self.handle.now());
+        self.plm.windows.borrow_mut().count_write(bytes, self.handle.now());
         self.announce_events();
     }
 
@@ -100,7 +100,7 @@ impl Set {
             return;
         }
         let has_work = !self.buffer.borrow().is_empty() || self.discards_changed.get();
-        if has_work && self.windows.borrow().is_deterministic() {
+        if has_work && self.plm.windows.borrow().is_deterministic() {
             self.leave_dtwin(Some(Event::Excursion));
         }
         if !self.planted.has(Fault::FlushTooEarly) {
@@ -112,20 +112,20 @@ impl Set {
 
     /// Makes discards durable that are not. With capacitors the dump does it.
     pub(super) async fn save_discards(self: &Rc<Self>) {
-        let is_saved = !self.discards_changed.get() && self.saving.in_use() == 0;
+        let is_saved = !self.discards_changed.get() && self.dumps.saving.in_use() == 0;
         if self.profile.buffer.has_capacitors || is_saved {
             return;
         }
-        let _one_at_a_time = self.saving.acquire(1).await;
+        let _one_at_a_time = self.dumps.saving.acquire(1).await;
         if !self.discards_changed.get() {
             return; // whoever was before has saved them
         }
-        let inside = self.flush_gate.enter().await;
+        let inside = self.gates.flush.enter().await;
         self.discards_changed.set(false);
         let dump = self.encode_dump(false);
-        let epoch = self.epoch.replace(self.epoch.get() + 1);
-        self.reserve.store(&self.flash, epoch, &dump).await;
-        self.reserve.erase(&self.flash, epoch + 1).await;
+        let epoch = self.dumps.epoch.replace(self.dumps.epoch.get() + 1);
+        self.dumps.reserve.store(&self.flash, epoch, &dump).await;
+        self.dumps.reserve.erase(&self.flash, epoch + 1).await;
         drop(inside);
     }
 }

@@ -1,0 +1,49 @@
+//! The journal: what makes acknowledged writes and edits of the index outlive a power cut.
+//!
+//! Two ways to do it (docs/decisions/0019). With *capacitors* nothing is written before power fails:
+//! memory is dumped then. With a *log* every write goes to a log of its own before it is acknowledged,
+//! and every edit to a manifest before it is in force; what is in memory may be lost at any instant.
+//!
+//! ```text
+//!  groups ..... bytes of journal pages: pages that count together or not at all
+//!  log ........ writes that are not in the index yet, in groups
+//!  manifest ... edits since the last checkpoint, and when the next one is due
+//!  scan ....... what a power cut left of both
+//! ```
+//! Log and manifest live in extents of their own, taken from all there are, so that they wear like
+//! others. Nobody keeps where they are: each of their extents begins with a page that says what it
+//! is, and a recovery looks at the first page of every extent.
+
+pub(crate) mod groups;
+pub(crate) mod log;
+pub(crate) mod manifest;
+pub(crate) mod scan;
+
+use serde::Deserialize;
+
+/// What makes writes durable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    /// Memory survives: a power cut is followed by a dump of it.
+    #[default]
+    Capacitors,
+    /// A log and a manifest on the medium.
+    Log,
+}
+
+/// When a write is acknowledged, where there is a log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogSync {
+    /// At once. It is durable when the page of the log it is in has become full, or its memtable is
+    /// flushed.
+    None,
+    /// At once. It is durable a millisecond later and the time of a program.
+    Interval,
+    /// When it is durable, together with those that came meanwhile: group commit.
+    #[default]
+    Group,
+    /// When it is durable, by a program of its own.
+    Each,
+}

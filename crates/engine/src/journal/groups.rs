@@ -1,0 +1,176 @@
+//! Groups: pages of a journal that count together or not at all.
+//!
+//! ```text
+//! header (entries: place in the group; 26..28: pages of the group; 28..32: epoch)
+//! number of the group, u64 | part of what the group holds
+//! ```
+//! Groups of a journal are numbered without gaps, and one is written after the other, so only the last
+//! one can be torn. A page that is missing in front of others is damage.
+//!
+//! A group with synthetic values takes the pages it would take at full length; what is stored of it
+//! stands in the first ones.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use crate::format::page::{self, HEADER_BYTES, Page, PageKind, u64_at};
+
+const NUMBER_BYTES: usize = 8;
+
+/// Most pages of a group.
+const MAX_PAGES: usize = u16::MAX as usize;
+
+/// Which group. Epochs count checkpoints of a manifest, and for a log those it was recovered with.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct GroupId {
+    pub epoch: u32,
+    pub number: u64,
+}
+
+/// Bytes of a group that a page holds.
+pub(crate) fn room(payload_bytes: u32) -> usize {
+    payload_bytes as usize - HEADER_BYTES - NUMBER_BYTES
+}
+
+/// Pages that a group of so many bytes takes.
+pub(crate) fn pages_of(bytes: u64, payload_bytes: u32) -> u32 {
+    bytes.div_ceil(room(payload_bytes) as u64).max(1) as u32
+}
+
+/// The pages of a group, unsealed: `stored` is what it holds, and it takes as many pages as
+/// `full_bytes` do.
+pub(crate) fn encode(
+    kind: PageKind,
+    id: GroupId,
+    stored: &[u8],
+    full_bytes: u64,
+    payload_bytes: u32,
+) -> Vec<Vec<u8>> {
+    let pages = pages_of(full_bytes.max(stored.len() as u64), payload_bytes) as usize;
+    assert!(pages <= MAX_PAGES, "a group of {pages} pages");
+    let mut parts = stored.chunks(room(payload_bytes));
+    let page = |place: usize| {
+        let part = parts.next().unwrap_or_default();
+        let room = NUMBER_BYTES + part.len();
+        let mut bytes = page::start(kind, place as u16, pages as u16, id.epoch, room);
+        bytes.extend_from_slice(&id.number.to_le_bytes());
+        bytes.extend_from_slice(part);
+        bytes
+    };
+    (0..pages).map(page).collect()
+}
+
+/// A page of a group.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct GroupPage {
+    pub id: GroupId,
+    place: u16,
+    pages: u16,
+    part: Vec<u8>,
+}
+
+/// The page of a group of `kind` that `bytes` are; `None` if they are none.
+pub(crate) fn decode(bytes: &[u8], kind: PageKind) -> Option<GroupPage> {
+    let page = Page::parse(bytes).filter(|page| page.kind == kind)?;
+    let (number, part) = page.body().split_at_checked(NUMBER_BYTES)?;
+    let id = GroupId { epoch: page.large, number: u64_at(number, 0) };
+    let (place, pages) = (page.entries, page.small);
+    (place < pages).then(|| GroupPage { id, place, pages, part: part.to_vec() })
+}
+
+/// What a power cut left of a journal's groups.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Groups {
+    /// What the groups hold, in order, up to the first that is not whole.
+    pub whole: Vec<Vec<u8>>,
+    /// Whether anything was found behind that: something in between is damaged.
+    pub has_gap: bool,
+}
+
+/// Puts groups together from their pages, in any order, from number `first` on.
+pub(crate) fn assemble(
+    pages: impl IntoIterator<Item = GroupPage>,
+    first: u64,
+    takes_torn: bool,
+) -> Groups {
+    let mut by_number: BTreeMap<u64, BTreeMap<u16, GroupPage>> = BTreeMap::new();
+    for page in pages.into_iter().filter(|page| page.id.number >= first) {
+        let group = by_number.entry(page.id.number).or_default();
+        // A torn group's number is used again after the recovery, in a later epoch.
+        let epoch = group.values().next().map_or(page.id.epoch, |other| other.id.epoch);
+        match page.id.epoch.cmp(&epoch) {
+            Ordering::Less => continue,
+            Ordering::Greater => group.clear(),
+            Ordering::Equal => {}
+        }
+        group.insert(page.place, page);
+    }
+    let mut groups = Groups::default();
+    for (expected, (number, pages)) in (first..).zip(&by_number) {
+        let of = pages.values().next().map_or(0, |page| usize::from(page.pages));
+        let is_whole = *number == expected && (pages.len() == of || takes_torn);
+        if !is_whole {
+            // A torn group is the last one, and the one that was due.
+            let last = by_number.last_key_value().map(|(last, _)| *last);
+            groups.has_gap = *number != expected || last != Some(expected);
+            break;
+        }
+        groups.whole.push(pages.values().flat_map(|page| page.part.iter().copied()).collect());
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::page::finish;
+    use proptest::prelude::*;
+
+    const PAYLOAD: u32 = 104;
+
+    fn pages(number: u64, bytes: &[u8], full: u64) -> Vec<GroupPage> {
+        let id = GroupId { epoch: 3, number };
+        let pages = encode(PageKind::Log, id, bytes, full, PAYLOAD).into_iter();
+        pages.map(|page| decode(&finish(page), PageKind::Log).expect("a page")).collect()
+    }
+
+    #[test]
+    fn a_group_takes_the_pages_of_its_full_length() {
+        assert_eq!(pages(1, &[7; 10], 0).len(), 1);
+        assert_eq!(pages(1, &[7; 130], 0).len(), 3);
+        let long = pages(1, &[7; 100], 1000);
+        assert_eq!(long.len(), 16);
+        assert_eq!(assemble(long, 1, false).whole, [vec![7; 100]]);
+    }
+
+    #[test]
+    fn a_torn_group_at_the_end_is_left_out_and_a_gap_is_noticed() {
+        let all = || (5..9).flat_map(|number| pages(number, &[number as u8; 200], 0));
+        let without = |gone: usize| all().enumerate().filter(move |(i, _)| *i != gone);
+        let found = |gone| assemble(without(gone).map(|(_, page)| page), 5, false);
+        assert_eq!(assemble(all(), 5, false).whole.len(), 4);
+        assert_eq!(assemble(all(), 7, false).whole, [vec![7; 200], vec![8; 200]]);
+        let torn = found(14);
+        assert_eq!((torn.whole.len(), torn.has_gap), (3, false));
+        let damaged = found(5);
+        assert_eq!((damaged.whole.len(), damaged.has_gap), (1, true));
+        let late = assemble(all(), 4, false);
+        assert_eq!((late.whole.len(), late.has_gap), (0, true));
+    }
+
+    proptest! {
+        #[test]
+        fn groups_come_back_whatever_the_order(
+            lengths in prop::collection::vec(0..500_usize, 1..12),
+            seed in any::<u64>(),
+        ) {
+            let group = |number: usize| vec![number as u8; lengths[number]];
+            let mut all: Vec<GroupPage> =
+                (0..lengths.len()).flat_map(|n| pages(n as u64, &group(n), 0)).collect();
+            all.sort_by_key(|page| runtime::mix64(seed ^ page.id.number ^ u64::from(page.place) << 32));
+            let found = assemble(all, 0, false);
+            prop_assert!(!found.has_gap);
+            prop_assert_eq!(found.whole, (0..lengths.len()).map(group).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The log: writes that are not in the index yet.
+//!
+//! A write enters the log at the instant it enters the memtable; one task writes what has come
+//! together as a group, and tells those who wait for it. A group is durable before the next one
+//! begins. The log is trimmed when a memtable has been flushed: extents with nothing but older groups
+//! count as empty from then on.
+//!
+//! The log has a bounded number of extents. Where they run out (many small groups in a long-lived
+//! memtable), writers wait for a flush that lets it be trimmed.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use runtime::{IoClass, Nanos, Notify};
+
+use crate::Value;
+use crate::error::EngineError;
+use crate::format::codec::Writer;
+use crate::format::object::{self, Sequence};
+use crate::format::page::PageKind;
+use crate::journal::LogSync;
+use crate::journal::groups::{self, GroupId};
+use crate::memtable::Entry;
+use crate::planted::Fault;
+use crate::records::write_record;
+use crate::store::PageStore;
+use crate::store::medium::{ExtentId, Medium, Stream};
+
+/// How long writes wait for others with [`LogSync::Interval`].
+const INTERVAL: Nanos = Nanos(1_000_000);
+
+/// The log of a running store.
+pub(crate) struct Log<M> {
+    store: Rc<PageStore<M>>,
+    sync: LogSync,
+    epoch: u32,
+    /// What the next groups will hold.
+    pending: RefCell<VecDeque<Pending>>,
+    /// Number of the first of them, or of the one that comes next.
+    next: Cell<u64>,
+    /// Groups before this one are durable.
+    durable: Cell<u64>,
+    /// Extents of the log, oldest first, with the last group that has pages in each.
+    extents: RefCell<VecDeque<(ExtentId, u64)>>,
+    has_work: Notify,
+    is_durable: Notify,
+}
+
+/// A group that writes come together in.
+#[derive(Default)]
+struct Pending {
+    records: Writer,
+    /// Bytes of the records at full length.
+    full_bytes: u64,
+}
+
+impl<M: Medium> Log<M> {
+    /// A log whose next group has number `next`; `extents` hold older ones that are still needed.
+    pub(crate) fn new(
+        store: Rc<PageStore<M>>,
+        sync: LogSync,
+        epoch: u32,
+        next: u64,
+        extents: VecDeque<(ExtentId, u64)>,
+    ) -> Self {
+        Self {
+            store,
+            sync,
+            epoch,
+            pending: RefCell::default(),
+            next: Cell::new(next),
+            durable: Cell::new(next),
+            extents: RefCell::new(extents),
+            has_work: Notify::default(),
+            is_durable: Notify::default(),
+        }
+    }
+
+    /// The first group that is not being written yet.
+    pub(crate) fn next_group(&self) -> u64 {
+        self.next.get()
+    }
+
+    /// Takes a write, at the instant it is put in the memtable, and says which group it goes into.
+    pub(crate) fn push(&self, key: &[u8], sequence: Sequence, entry: &Entry) -> u64 {
+        let mut pending = self.pending.borrow_mut();
+        if pending.is_empty() || self.sync == LogSync::Each {
+            pending.push_back(Pending::default());
+        }
+        let place = pending.len() as u64 - 1;
+        let group = pending.back_mut().expect("there is one now");
+        write_record(&mut group.records, key, sequence, entry);
+        group.full_bytes += full_bytes(key, entry);
+        self.has_work.notify_all();
+        self.next.get() + place
+    }
+
+    /// Waits until a write that went into `group` may be acknowledged.
+    ///
+    /// # Errors
+    /// [`EngineError::ReadOnly`]: the log could not be written. Whether the write survives is unknown.
+    pub(crate) async fn acknowledge(&self, group: u64) -> Result<(), EngineError> {
+        if matches!(self.sync, LogSync::None | LogSync::Interval) {
+            return Ok(());
+        }
+        loop {
+            if self.durable.get() > group {
+                return Ok(());
+            }
+            if let Some(failure) = self.store.failure() {
+                return Err(EngineError::ReadOnly(failure));
+            }
+            self.is_durable.notified().await;
+        }
+    }
+
+    /// The task that writes groups, for ever.
+    pub(crate) async fn write_forever(self: Rc<Self>) {
+        while self.store.is_healthy() {
+            self.has_work.wait_until(|| self.is_due()).await;
+            if self.sync == LogSync::Interval {
+                self.store.handle.sleep(INTERVAL).await;
+            }
+            let group = self.pending.borrow_mut().pop_front().expect("a group is due");
+            if let Err(error) = self.write(group).await {
+                self.store.fail(error);
+            }
+            self.is_durable.notify_all();
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        let pending = self.pending.borrow();
+        let Some(first) = pending.front() else { return false };
+        let is_full = || self.pages_of(first.full_bytes) >= self.store.shape.append_unit;
+        self.sync != LogSync::None || is_full()
+    }
+
+    async fn write(&self, group: Pending) -> Result<(), EngineError> {
+        let number = self.next.replace(self.next.get() + 1);
+        let id = GroupId { epoch: self.epoch, number };
+        let payload = self.store.shape.payload_bytes;
+        let stored = group.records.finish();
+        let pages = groups::encode(PageKind::Log, id, &stored, group.full_bytes, payload);
+        let units = self.store.journal_units(Stream::Log, pages)?;
+        for unit in &units {
+            let id = self.store.shape.extent_of(unit.first);
+            let mut extents = self.extents.borrow_mut();
+            match extents.back_mut() {
+                Some((last, group)) if *last == id => *group = number,
+                _ => extents.push_back((id, number)),
+            }
+        }
+        self.store.append_units(Stream::Log, units, IoClass::Journal).await?;
+        self.durable.set(number + 1);
+        Ok(())
+    }
+
+    /// Nothing before group `from` is needed any more.
+    pub(crate) fn trim(&self, from: u64) {
+        let from = if self.store.planted.has(Fault::TrimLogEarly) { self.next.get() } else { from };
+        let mut extents = self.extents.borrow_mut();
+        while let Some((id, last)) = extents.front().copied()
+            && last < from
+            && !self.store.extents.borrow().is_open(id)
+        {
+            extents.pop_front();
+            self.store.mark_journal_extent_dead(id);
+        }
+    }
+
+    /// Whether the log has room for one more write besides those that wait to be written.
+    pub(crate) fn has_room(&self, bytes: u64) -> bool {
+        let pending = self.pending.borrow();
+        let waiting = pending.iter().map(|group| self.pages_of(group.full_bytes));
+        let waiting: u32 = waiting.map(|pages| self.store.in_units(pages)).sum();
+        let pages = waiting + self.store.in_units(self.pages_of(bytes));
+        let due = self.store.set_aside[Stream::Log as usize].get();
+        let extents = self.store.extents.borrow();
+        let left = due.saturating_sub(extents.in_use(Stream::Log)) as u32;
+        pages <= left * self.store.shape.pages_per_extent + extents.room(Stream::Log)
+    }
+
+    /// Where the log stands, for a person who wonders why nothing moves.
+    pub(crate) fn background(&self) -> String {
+        let extents = self.store.extents.borrow();
+        format!(
+            "log: next group {}, durable before {}, {} waiting; {} of {} extents, {} pages left in \
+             the open one; waiting for flushes {:?}",
+            self.next.get(),
+            self.durable.get(),
+            self.pending.borrow().len(),
+            extents.in_use(Stream::Log),
+            self.store.set_aside[Stream::Log as usize].get(),
+            extents.room(Stream::Log),
+            self.store.moved.borrow(),
+        )
+    }
+
+    fn pages_of(&self, full_bytes: u64) -> u32 {
+        groups::pages_of(full_bytes, self.store.shape.payload_bytes)
+    }
+}
+
+/// Bytes that a write takes in the log at full length.
+pub(crate) fn full_bytes(key: &[u8], entry: &Entry) -> u64 {
+    object::full_len(key.len(), entry.as_ref().map_or(0, Value::len)) as u64
+}

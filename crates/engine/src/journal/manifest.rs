@@ -1,0 +1,124 @@
+//! The manifest: edits since the last checkpoint.
+//!
+//! Epoch by epoch: group 0 of an epoch is a checkpoint, the ones behind it are edits. When the edits
+//! have grown longer than the checkpoint, the next edit is preceded by a new checkpoint, in extents of
+//! its own, and those of the epoch before count as empty once it is durable. An edit is committed and
+//! applied in one turn: a checkpoint never misses an edit that was committed before it.
+
+use std::cell::{Cell, RefCell};
+
+use runtime::{IoClass, Permit, Semaphore};
+
+use crate::error::EngineError;
+use crate::format::page::PageKind;
+use crate::journal::groups::{self, GroupId};
+use crate::store::PageStore;
+use crate::store::medium::{ExtentId, Medium, Stream};
+
+/// The manifest of a running store.
+pub(crate) struct Manifest {
+    /// The epoch that is being written; 0 before the first checkpoint.
+    epoch: Cell<u32>,
+    /// Number of the next group.
+    next: Cell<u64>,
+    turn: Semaphore,
+    /// Extents of this epoch.
+    extents: RefCell<Vec<ExtentId>>,
+    /// Pages of this epoch's checkpoint, and of the edits since.
+    checkpoint_pages: Cell<u32>,
+    edit_pages: Cell<u32>,
+}
+
+impl Manifest {
+    /// The manifest of a store whose last epoch, in `extents`, was `epoch`; 0 if it is new.
+    pub(crate) fn new(epoch: u32, extents: Vec<ExtentId>) -> Self {
+        Self {
+            epoch: Cell::new(epoch),
+            next: Cell::new(0),
+            turn: Semaphore::new(1),
+            extents: RefCell::new(extents),
+            checkpoint_pages: Cell::new(0),
+            edit_pages: Cell::new(0),
+        }
+    }
+
+    /// Waits for the turn to commit and apply.
+    pub(crate) async fn turn(&self) -> Permit {
+        self.turn.acquire(1).await
+    }
+
+    /// The epoch in force.
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epoch.get()
+    }
+
+    /// Whether a checkpoint is due before the next edit.
+    pub(crate) fn is_due<M: Medium>(&self, store: &PageStore<M>) -> bool {
+        let most = self.checkpoint_pages.get().max(store.shape.pages_per_extent / 2);
+        self.epoch.get() == 0 || self.edit_pages.get() > most
+    }
+
+    /// Writes a checkpoint: everything committed so far, by whoever has the turn. What was written
+    /// before is not needed any more.
+    pub(crate) async fn checkpoint<M: Medium>(
+        &self,
+        store: &PageStore<M>,
+        bytes: &[u8],
+    ) -> Result<(), EngineError> {
+        self.epoch.set(self.epoch.get() + 1);
+        self.next.set(0);
+        store.extents.borrow_mut().close(Stream::Manifest);
+        let old = self.extents.take();
+        set_aside_for(store, bytes.len());
+        let pages = self.write(store, bytes).await?;
+        self.checkpoint_pages.set(pages);
+        self.edit_pages.set(0);
+        for id in old {
+            store.mark_journal_extent_dead(id);
+        }
+        Ok(())
+    }
+
+    /// Writes an edit, by whoever has the turn.
+    pub(crate) async fn commit<M: Medium>(
+        &self,
+        store: &PageStore<M>,
+        edit: &[u8],
+    ) -> Result<(), EngineError> {
+        assert!(self.epoch.get() > 0, "an edit stands behind a checkpoint");
+        let pages = self.write(store, edit).await?;
+        self.edit_pages.set(self.edit_pages.get() + pages);
+        Ok(())
+    }
+
+    async fn write<M: Medium>(
+        &self,
+        store: &PageStore<M>,
+        bytes: &[u8],
+    ) -> Result<u32, EngineError> {
+        let id = GroupId { epoch: self.epoch.get(), number: self.next.get() };
+        self.next.set(id.number + 1);
+        let payload = store.shape.payload_bytes;
+        let pages = groups::encode(PageKind::Manifest, id, bytes, 0, payload);
+        let count = store.in_units(pages.len() as u32);
+        let units = store.journal_units(Stream::Manifest, pages)?;
+        for unit in &units {
+            let id = store.shape.extent_of(unit.first);
+            let mut extents = self.extents.borrow_mut();
+            if extents.last() != Some(&id) {
+                extents.push(id);
+            }
+        }
+        store.append_units(Stream::Manifest, units, IoClass::Journal).await?;
+        Ok(count)
+    }
+}
+
+/// Sets extents aside for an epoch, which may grow by its edits, and for the checkpoint that ends it.
+fn set_aside_for<M: Medium>(store: &PageStore<M>, checkpoint_bytes: usize) {
+    let pages = groups::pages_of(checkpoint_bytes as u64, store.shape.payload_bytes);
+    let pages = store.in_units(pages + pages / 2);
+    let edits = pages.max(store.shape.pages_per_extent / 2);
+    let due = store.extents_of(pages + edits) + 1 + store.extents_of(pages);
+    store.set_aside[Stream::Manifest as usize].set(due);
+}
