@@ -82,7 +82,9 @@ impl<M: Medium> Inner<M> {
     /// data must not have taken that space, or a full store could not even take deletes.
     pub(crate) fn set_index_aside(&self, version: &Version) {
         let segments: u32 = version.levels().iter().map(|level| level.totals().segments).sum();
-        let extents = self.store.extents_of(segments) + 1;
+        // Steps fill their last append unit up, and an extent more is being filled.
+        let wasted = segments / 4 + self.store.shape.append_unit;
+        let extents = self.store.extents_of(segments + wasted) + 1;
         self.store.set_aside[Stream::Index as usize].set(extents);
     }
 
