@@ -5,7 +5,7 @@ use runtime::PageImage;
 use crate::error::EngineError;
 use crate::format::{data_page, page};
 use crate::store::PageStore;
-use crate::store::medium::{Medium, PageNo};
+use crate::store::medium::{Medium, MediumError, PageNo, Stream};
 use crate::store::space::Promise;
 
 /// Pages that are appended together.
@@ -97,15 +97,19 @@ impl<'a, M: Medium> Units<'a, M> {
 
 impl<M: Medium> PageStore<M> {
     /// Hands out the next append unit of `stream`; opens an extent for it if need be.
-    pub(crate) fn next_unit(
-        &self,
-        stream: crate::store::medium::Stream,
-    ) -> Result<PageNo, EngineError> {
+    ///
+    /// # Errors
+    /// What the medium says; [`MediumError::NoSpace`] if the journal has outgrown what was set aside for
+    /// it and nothing else is free either.
+    pub(crate) fn next_unit(&self, stream: Stream) -> Result<PageNo, EngineError> {
         let mut extents = self.extents.borrow_mut();
         if extents.room(stream) == 0 {
             extents.close(stream);
-            let wear = |id| self.medium.wear(id);
-            let id = extents.open(stream, wear).expect("what is promised is there");
+            let Some(id) = extents.open(stream, |id| self.medium.wear(id)) else {
+                let is_journal = matches!(stream, Stream::Log | Stream::Manifest);
+                assert!(is_journal, "what is promised is there");
+                return Err(MediumError::NoSpace.into());
+            };
             self.medium.open(id, extents.get(id).generation, stream)?;
         }
         Ok(extents.next_unit(stream))
