@@ -125,12 +125,7 @@ impl<M: Medium> PageStore<M> {
                         Err(MediumError::Unreadable(_)) => continue,
                         Err(error) => return Err(error.into()),
                     };
-                    let expected = Identity {
-                        page,
-                        generation: u64::from(first.generation),
-                        store: first.store,
-                    };
-                    if page::check(&image, expected).is_ok() {
+                    if page::check(&image, identity(page, first.generation, first.store)).is_ok() {
                         pages.extend(groups::decode(image.bytes(), kind).map(|page| (id, page)));
                     }
                 }
@@ -140,11 +135,14 @@ impl<M: Medium> PageStore<M> {
     }
 }
 
+fn identity(page: PageNo, generation: u32, store: StoreId) -> Identity {
+    Identity { page, generation: u64::from(generation), store }
+}
+
 /// What a whole page says of itself.
 fn whole(image: &PageImage, page: PageNo) -> Option<First> {
     let (generation, store) = stamp(image.bytes())?;
-    let is = Identity { page, generation: u64::from(generation), store };
-    page::check(image, is).ok()?;
+    page::check(image, identity(page, generation, store)).ok()?;
     let kind = Page::parse(image.bytes())?.kind;
     Some(First { kind, generation, store })
 }

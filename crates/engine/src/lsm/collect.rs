@@ -232,8 +232,7 @@ impl<M: Medium> Inner<M> {
     /// Retires an extent; where memory does not survive, with a note in the manifest.
     fn retire(self: &Rc<Self>, id: ExtentId) {
         let stream = self.store.extents.borrow().get(id).stream;
-        let is_journal = matches!(stream, Stream::Log | Stream::Manifest);
-        if self.manifest.is_none() || is_journal {
+        if self.manifest.is_none() || stream.is_journal() {
             return self.store.retire(id);
         }
         let inner = Rc::clone(self);

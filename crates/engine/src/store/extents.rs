@@ -55,6 +55,22 @@ pub(crate) struct Extent {
     pub generation: u64,
 }
 
+impl Extent {
+    /// An extent that nothing has been written to yet.
+    fn opened(stream: Stream, age: u64, generation: u64) -> Self {
+        Self {
+            state: State::Open,
+            stream,
+            cursor: 0,
+            published: 0,
+            live: 0,
+            holes: Vec::new(),
+            age,
+            generation,
+        }
+    }
+}
+
 /// All extents of a medium.
 #[derive(Clone)]
 pub(crate) struct Extents {
@@ -68,16 +84,7 @@ pub(crate) struct Extents {
 impl Extents {
     /// All extents free.
     pub(crate) fn new(shape: Shape) -> Self {
-        let blank = Extent {
-            state: State::Free,
-            stream: Stream::Objects,
-            cursor: 0,
-            published: 0,
-            live: 0,
-            holes: Vec::new(),
-            age: 0,
-            generation: 0,
-        };
+        let blank = Extent { state: State::Free, ..Extent::opened(Stream::Objects, 0, 0) };
         Self::restore(shape, vec![blank; shape.extents as usize], 0)
     }
 
@@ -148,16 +155,7 @@ impl Extents {
             let shape = self.shape;
             let extent = self.all.get_mut(id.0 as usize)?;
             if extent.generation < change.generation {
-                *extent = Extent {
-                    state: State::Open,
-                    stream: change.stream,
-                    cursor: 0,
-                    published: 0,
-                    live: 0,
-                    holes: Vec::new(),
-                    age: change.age,
-                    generation: change.generation,
-                };
+                *extent = Extent::opened(change.stream, change.age, change.generation);
                 self.opened = self.opened.max(change.age);
             }
             for range in &change.placed {
@@ -201,8 +199,7 @@ impl Extents {
     /// Whether an extent holds what an index refers to, or may.
     pub(crate) fn holds_index(&self, id: ExtentId) -> bool {
         let extent = self.get(id);
-        let is_journal = matches!(extent.stream, Stream::Log | Stream::Manifest);
-        !is_journal && !matches!(extent.state, State::Free | State::Releasing)
+        !extent.stream.is_journal() && !matches!(extent.state, State::Free | State::Releasing)
     }
 
     /// A medium may hold more of an extent than the manifest knows of: holes. `None` if it holds less
@@ -213,10 +210,9 @@ impl Extents {
         if extent.state != State::Open {
             return Some(());
         }
-        let end = extent.cursor.next_multiple_of(shape.append_unit);
         // A medium that does not know where it was written says nothing.
         (frontier == 0 || frontier >= extent.cursor).then_some(())?;
-        let end = end.max(frontier);
+        let end = extent.cursor.next_multiple_of(shape.append_unit).max(frontier);
         extent.holes.extend((extent.cursor..end).map(|place| shape.page(id, place)));
         extent.cursor = end;
         Some(())
@@ -228,24 +224,29 @@ impl Extents {
         let known = self.get(id).generation;
         self.opened += 1;
         let was_free = self.get(id).state == State::Free;
+        let generation = known.max(u64::from(generation));
         self.all[id.0 as usize] = Extent {
             state: State::Closed,
-            stream,
             cursor: frontier,
             published: 1,
             live: 1,
-            holes: Vec::new(),
-            age: self.opened,
-            generation: known.max(u64::from(generation)),
+            ..Extent::opened(stream, self.opened, generation)
         };
         self.free -= usize::from(was_free);
-        self.open.iter_mut().for_each(|open| *open = open.filter(|other| *other != id));
+        self.forget_open(id);
+    }
+
+    /// An extent is not filled further.
+    fn forget_open(&mut self, id: ExtentId) {
+        for open in &mut self.open {
+            open.take_if(|other| *other == id);
+        }
     }
 
     /// An extent that nothing refers to is empty. What was found in it may be of a later generation
     /// than is known.
     pub(crate) fn become_free(&mut self, id: ExtentId, generation: Option<u32>) {
-        self.open.iter_mut().for_each(|open| *open = open.filter(|other| *other != id));
+        self.forget_open(id);
         self.set_state(id, State::Free);
         let extent = &mut self.all[id.0 as usize];
         // Where the first page was torn the generation it had is unknown, and it was the next one.
@@ -286,16 +287,7 @@ impl Extents {
         let (id, _) = free.min_by_key(|(id, _)| (wear(*id), *id))?;
         self.opened += 1;
         self.free -= 1;
-        self.all[id.0 as usize] = Extent {
-            state: State::Open,
-            stream,
-            cursor: 0,
-            published: 0,
-            live: 0,
-            holes: Vec::new(),
-            age: self.opened,
-            generation: self.get(id).generation + 1,
-        };
+        self.all[id.0 as usize] = Extent::opened(stream, self.opened, self.get(id).generation + 1);
         self.open[stream as usize] = Some(id);
         Some(id)
     }

@@ -73,6 +73,11 @@ pub enum Stream {
 impl Stream {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Objects, Self::Index, Self::Log, Self::Manifest];
+
+    /// Whether it belongs to the journal: nothing in the index refers to it.
+    pub const fn is_journal(self) -> bool {
+        matches!(self, Self::Log | Self::Manifest)
+    }
 }
 
 /// Why a medium did not do what it was asked to.

@@ -231,8 +231,8 @@ impl<M: Medium> PageStore<M> {
         tails: &[(u32, PageImage)],
     ) -> Result<Value, EngineError> {
         let is_all = self.can_have(&head, pages) && tails.len() + 1 == pages as usize;
-        let parts: Option<Vec<&[u8]>> = tails.iter().filter(|_| is_all).map(part_of).collect();
-        let value = parts.filter(|_| is_all).and_then(|parts| head.value_with(&parts));
+        let parts = || tails.iter().map(part_of).collect::<Option<Vec<&[u8]>>>();
+        let value = is_all.then(parts).flatten().and_then(|parts| head.value_with(&parts));
         value.ok_or(EngineError::Corrupt(first, PageFault::Contents))
     }
 

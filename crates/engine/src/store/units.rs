@@ -106,8 +106,7 @@ impl<M: Medium> PageStore<M> {
         if extents.room(stream) == 0 {
             extents.close(stream);
             let Some(id) = extents.open(stream, |id| self.medium.wear(id)) else {
-                let is_journal = matches!(stream, Stream::Log | Stream::Manifest);
-                assert!(is_journal, "what is promised is there");
+                assert!(stream.is_journal(), "what is promised is there");
                 return Err(MediumError::NoSpace.into());
             };
             self.medium.open(id, extents.get(id).generation, stream)?;
