@@ -114,7 +114,9 @@ impl<M: Medium> Inner<M> {
             if let Some(flushed) = edit.flushed {
                 // No number is given twice: a write with an old one would count as flushed.
                 let sequence = self.front.sequence.get().max(flushed.sequence);
-                self.front.sequence.set(sequence);
+                if !self.store.planted.has(Fault::SequenceGoesBack) {
+                    self.front.sequence.set(sequence);
+                }
                 self.flushed.set(flushed);
             }
             if let Some(id) = edit.retired {

@@ -50,11 +50,19 @@ impl<M: Medium> PageStore<M> {
         image: PageImage,
     ) -> Result<PageImage, EngineError> {
         match page::check(&image, self.identity(page)) {
-            Err(fault) if !self.planted.has(Fault::SkipChecksum) => {
-                Err(EngineError::Corrupt(page, fault))
-            }
+            Err(fault) if !self.believes(fault) => Err(EngineError::Corrupt(page, fault)),
             _ => Ok(image),
         }
+    }
+
+    /// Whether a planted bug takes a page in spite of what is wrong with it.
+    fn believes(&self, fault: PageFault) -> bool {
+        let is_whole = matches!(
+            fault,
+            PageFault::Misdirected { .. } | PageFault::Stale { .. } | PageFault::Foreign
+        );
+        self.planted.has(Fault::SkipChecksum)
+            || is_whole && self.planted.has(Fault::BelieveStalePages)
     }
 
     /// What `page` has to say of itself.
