@@ -23,7 +23,6 @@ pub(crate) struct Client {
     /// Bytes of the longest values.
     pub longest_value: u32,
     pub is_filling: bool,
-    pub may_get_stuck: bool,
 }
 
 impl Client {
@@ -117,10 +116,6 @@ impl Client {
         let index = self.world.ask(key, None);
         match self.drive.delete(&self.world.names.of(key)).await {
             Ok(()) => self.world.acknowledge(key, index),
-            Err(Status::CapacityExceeded) if self.may_get_stuck => {
-                self.world.refuse(key);
-                self.world.count_refused_delete();
-            }
             Err(status) => {
                 let state = self.drive.engine().background();
                 let what = format!("delete of key {key}; {state}");
