@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use crate::format::codec::{Reader, Writer};
+use crate::format::object::Sequence;
 use crate::memtable::{Memtable, Memtables};
 use crate::records::{Record, read_record, write_record};
 use crate::store::extents::{Extent, Extents, State};
@@ -28,19 +29,22 @@ fn write_memtable(out: &mut Writer, memtable: &Memtable) {
     }
 }
 
-/// The last one was the active one.
-pub(crate) fn read_memtables(input: &mut Reader<'_>) -> Option<Memtables> {
+/// The last one was the active one. No write in them is newer than `newest`.
+pub(crate) fn read_memtables(input: &mut Reader<'_>, newest: Sequence) -> Option<Memtables> {
     let count = input.u32()?;
     let mut all = (0..count)
-        .map(|_| Some(Rc::new(RefCell::new(read_memtable(input)?))))
+        .map(|_| Some(Rc::new(RefCell::new(read_memtable(input, newest)?))))
         .collect::<Option<VecDeque<_>>>()?;
     Some(Memtables { active: all.pop_back()?, frozen: all })
 }
 
-fn read_memtable(input: &mut Reader<'_>) -> Option<Memtable> {
+fn read_memtable(input: &mut Reader<'_>, newest: Sequence) -> Option<Memtable> {
     let mut memtable = Memtable::default();
+    let mut before: &[u8] = &[];
     for _ in 0..input.u64()? {
         let Record { key, sequence, entry } = read_record(input)?;
+        (before < key && sequence <= newest).then_some(())?;
+        before = key;
         memtable.insert(key, sequence, entry, None);
     }
     Some(memtable)
@@ -61,7 +65,7 @@ pub(crate) fn write_extents(out: &mut Writer, extents: &Extents) {
 }
 
 pub(crate) fn read_extents(input: &mut Reader<'_>, shape: Shape) -> Option<Extents> {
-    let opened = input.u64()?;
+    let opened = input.counter()?;
     let extents = (0..shape.extents)
         .map(|id| read_extent(input, shape, ExtentId(id)))
         .collect::<Option<Vec<Extent>>>()?;
@@ -95,8 +99,11 @@ fn read_extent(input: &mut Reader<'_>, shape: Shape, id: ExtentId) -> Option<Ext
     let state = *State::ALL.get(input.u8()? as usize)?;
     let stream = *Stream::ALL.get(input.u8()? as usize)?;
     let (cursor, published, live) = (input.u32()?, input.u32()?, input.u32()?);
-    let (age, generation) = (input.u64()?, input.u64()?);
+    let (age, generation) = (input.counter()?, input.counter()?);
     let holes = pages_of(shape, id, input.string()?)?;
+    let is_sound =
+        cursor <= shape.pages_per_extent && holes.len() <= cursor as usize && live <= published;
+    is_sound.then_some(())?;
     let state = match state {
         State::Collecting => State::Closed,
         same => same,

@@ -87,11 +87,15 @@ impl Discards {
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let (entries, rest) = bytes.as_chunks::<ENTRY_BYTES>();
         let mut ranges = BTreeMap::new();
+        let mut behind = 0;
         for entry in entries {
             let start = u32::from_le_bytes(*entry.first_chunk()?);
             let count = u32::from_le_bytes(*entry[4..].first_chunk()?);
             let sequence = Sequence(u64::from_le_bytes(*entry[8..].first_chunk()?));
-            ranges.insert(start, (start.checked_add(count)?, sequence));
+            let is_apart = start >= behind && count > 0;
+            is_apart.then_some(())?;
+            behind = start.checked_add(count)?;
+            ranges.insert(start, (behind, sequence));
         }
         rest.is_empty().then_some(Self { ranges })
     }

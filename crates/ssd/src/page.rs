@@ -123,7 +123,8 @@ pub(crate) fn slot(image: &PageImage, place: u32) -> Option<Versioned> {
         None
     } else {
         let end = usize::from(start) + usize::from(length);
-        (end <= image.bytes().len()).then_some(())?;
+        let is_block = u32::from(length) <= BLOCK_BYTES && end <= image.bytes().len();
+        is_block.then_some(())?;
         Some(Block::within(image, start.into(), length.into()))
     };
     Some(Versioned { lpn, sequence: Sequence(sequence), block })

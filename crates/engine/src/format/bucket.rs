@@ -82,12 +82,22 @@ impl BucketFormat {
         bytes
     }
 
+    /// Whether these are the slots of a page, none of which leads nowhere. Cost: a look at each slot.
+    pub(crate) fn are_sound(&self, slots: &[u8]) -> bool {
+        let leads_nowhere = |index| {
+            let slot = self.get(slots, index);
+            matches!(slot, Slot::Held { pointer, .. } if pointer.is_tombstone())
+        };
+        let is_page = slots.len() == self.slots as usize * self.slot_bytes();
+        is_page && !(0..self.slots).any(leads_nowhere)
+    }
+
     /// The slots in an intact page; `None` if it is another page than bucket page `number`.
     pub(crate) fn decode<'a>(&self, image: &'a PageImage, number: u32) -> Option<&'a [u8]> {
         let page = Page::parse(image.bytes())?;
         let slots = page.body();
         let is_it = page.kind == PageKind::Bucket && page.large == number;
-        (is_it && slots.len() == self.slots as usize * self.slot_bytes()).then_some(slots)
+        (is_it && self.are_sound(slots)).then_some(slots)
     }
 }
 
