@@ -110,3 +110,54 @@ fn read_extent(input: &mut Reader<'_>, shape: Shape, id: ExtentId) -> Option<Ext
     };
     Some(Extent { state, stream, cursor, published, live, holes, age, generation })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A dump of one memtable with these keys and numbers.
+    fn is_read(writes: &[(&[u8], u64)]) -> bool {
+        let mut out = Writer::default();
+        out.u32(1);
+        out.u64(writes.len() as u64);
+        for (key, sequence) in writes {
+            write_record(&mut out, key, *sequence, &None);
+        }
+        let bytes = out.finish();
+        read_memtables(&mut Reader::new(&bytes), 9).is_some()
+    }
+
+    #[test]
+    fn a_memtable_has_each_key_once_and_in_order_and_no_write_of_the_future() {
+        assert!(is_read(&[(b"a", 5), (b"b", 9)]));
+        assert!(!is_read(&[(b"a", 5), (b"a", 6)]) && !is_read(&[(b"b", 5), (b"a", 6)]));
+        assert!(!is_read(&[(b"a", 10)]), "newer than the newest");
+        assert!(!is_read(&[(b"", 1)]) && !is_read(&[(&[7; 256], 1)]), "no keys");
+    }
+
+    #[test]
+    fn an_extent_has_no_more_pages_than_there_are_nor_more_alive_than_were() {
+        let (payload_bytes, page_bytes, pages_per_extent) = (1056, 1024, 32);
+        let (extents, append_unit, parallelism) = (1, 1, 1);
+        let shape = Shape {
+            payload_bytes,
+            page_bytes,
+            pages_per_extent,
+            extents,
+            append_unit,
+            parallelism,
+        };
+        let is_read = |cursor: u32, published: u32, live: u32| {
+            let mut out = Writer::default();
+            out.u64(1);
+            out.u8(State::Closed as u8);
+            out.u8(Stream::Index as u8);
+            [cursor, published, live].map(|number| out.u32(number));
+            [1, 1].map(|number| out.u64(number));
+            out.string(&[]);
+            read_extents(&mut Reader::new(&out.finish()), shape).is_some()
+        };
+        assert!(is_read(32, 4, 4));
+        assert!(!is_read(33, 4, 4) && !is_read(32, 4, 5));
+    }
+}

@@ -135,6 +135,21 @@ mod tests {
     }
 
     #[test]
+    fn ranges_that_overlap_or_hold_nothing_are_none() {
+        let bytes = |ranges: &[(u32, u32)]| -> Vec<u8> {
+            let range = |(start, count): &(u32, u32)| {
+                let numbers = start.to_le_bytes().into_iter().chain(count.to_le_bytes());
+                numbers.chain(7_u64.to_le_bytes()).collect::<Vec<u8>>()
+            };
+            ranges.iter().flat_map(range).collect()
+        };
+        assert!(Discards::decode(&bytes(&[(1, 4), (5, 2)])).is_some());
+        for wrong in [&[(1, 4), (4, 2)][..], &[(5, 2), (1, 4)], &[(3, 0)], &[(u32::MAX, 1)]] {
+            assert_eq!(Discards::decode(&bytes(wrong)), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
     fn writes_do_not_make_more_ranges_than_allowed() {
         let mut discards = Discards::default();
         discards.add(10..20, Sequence(1));

@@ -175,6 +175,15 @@ mod tests {
     }
 
     #[test]
+    fn a_slot_that_is_longer_than_a_block_holds_none() {
+        let mut bytes = data(&blocks()).bytes().to_vec();
+        bytes.resize(6_000, 1);
+        bytes[14..16].copy_from_slice(&4_097_u16.to_le_bytes());
+        assert!(slot(&seal(bytes.clone()), 0).is_none());
+        assert!(slot(&seal(bytes), 1).is_some());
+    }
+
+    #[test]
     fn a_summary_reads_back_and_damage_is_found() {
         let entries: Vec<_> =
             (0..100).map(|i| (Lpn(i * 7), Sequence(u64::from(i) << 33))).collect();

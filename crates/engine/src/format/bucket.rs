@@ -140,6 +140,15 @@ mod tests {
         assert_eq!(format.decode(&image, 8), None);
     }
 
+    #[test]
+    fn a_page_with_a_slot_that_leads_nowhere_is_none() {
+        let (_, format) = formats();
+        let mut slots = format.blank();
+        format.set(&mut slots, 3, Slot::Held { signature: 9, pointer: Pointer::TOMBSTONE });
+        let is = Identity { page: PageNo(3), generation: 1, store: StoreId(2) };
+        assert_eq!(format.decode(&page::seal(BucketFormat::encode(&slots, 7), is), 7), None);
+    }
+
     proptest! {
         #[test]
         fn slots_keep_what_was_put_in_them_and_nothing_else_changes(

@@ -233,6 +233,37 @@ mod tests {
     }
 
     #[test]
+    fn objects_lie_where_the_directory_says() {
+        let value = Value::from_bytes(&[1; 300]);
+        let (bytes, _) = build(&[outgoing(b"a", &value), outgoing(b"b", &value)]);
+        for offset in [0_u16, 40, 60_000] {
+            let mut bytes = bytes.clone();
+            bytes[HEADER_BYTES + 2..HEADER_BYTES + 4].copy_from_slice(&offset.to_le_bytes());
+            let page = finish(bytes);
+            assert!(super::objects(&page).is_none() && find(&page, 0, b"b").is_none());
+        }
+    }
+
+    #[test]
+    fn no_object_is_longer_than_an_extent() {
+        let shape = Shape {
+            payload_bytes: 1056,
+            page_bytes: 1024,
+            pages_per_extent: 32,
+            extents: 24,
+            append_unit: 1,
+            parallelism: 4,
+        };
+        let pages = |len: u32| {
+            let mut bytes = Vec::new();
+            object::encode(b"k", 1, &Value::Synthetic { seed: 1, len }, &mut bytes);
+            pages_if_placed(&shape, 0, &ObjectHead::parse(&bytes).expect("it is whole"))
+        };
+        assert_eq!((pages(100), pages(3_000)), (Some(1), Some(3)));
+        assert_eq!((pages(40_000), pages(u32::MAX)), (None, None));
+    }
+
+    #[test]
     fn a_page_that_ends_too_soon_has_no_objects() {
         let value = Value::from_bytes(&[1; 300]);
         let (bytes, _) = build(&[outgoing(b"a", &value), outgoing(b"b", &value)]);

@@ -97,3 +97,34 @@ impl Saved {
         Some(Self { discards: Discards::decode(discards)?, buffered })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn saved(lpn: u32, discarded: std::ops::Range<u32>) -> Saved {
+        let block = Some(Block::new(&[7; 9]));
+        let version = Versioned { lpn: Lpn(lpn), sequence: Sequence(3), block };
+        let mut discards = Discards::default();
+        discards.add(discarded, Sequence(2));
+        Saved { discards, buffered: vec![version] }
+    }
+
+    #[test]
+    fn a_dump_with_a_block_that_is_too_long_is_none() {
+        let mut dump = saved(1, 0..0).encode();
+        assert!(Saved::decode(&dump).is_some());
+        let length = dump.len() - 9 - 2;
+        dump[length..length + 2].copy_from_slice(&4_097_u16.to_le_bytes());
+        dump.resize(length + 2 + 4_097, 1);
+        assert!(Saved::decode(&dump).is_none());
+    }
+
+    #[test]
+    fn a_dump_fits_the_set_it_is_of() {
+        assert!(saved(9, 2..10).fits(10, 1));
+        assert!(!saved(10, 2..10).fits(10, 1), "a block beyond the last");
+        assert!(!saved(9, 2..11).fits(10, 1), "one that was discarded");
+        assert!(!saved(9, 2..10).fits(10, 0), "more than the buffer holds");
+    }
+}
