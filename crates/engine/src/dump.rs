@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use crate::format::codec::{Reader, Writer};
+use crate::format::object::Sequence;
 use crate::memtable::{Memtable, Memtables};
 use crate::records::{Record, read_record, write_record};
 use crate::store::extents::{Extent, Extents, State};
@@ -28,19 +29,22 @@ fn write_memtable(out: &mut Writer, memtable: &Memtable) {
     }
 }
 
-/// The last one was the active one.
-pub(crate) fn read_memtables(input: &mut Reader<'_>) -> Option<Memtables> {
+/// The last one was the active one. No write in them is newer than `newest`.
+pub(crate) fn read_memtables(input: &mut Reader<'_>, newest: Sequence) -> Option<Memtables> {
     let count = input.u32()?;
     let mut all = (0..count)
-        .map(|_| Some(Rc::new(RefCell::new(read_memtable(input)?))))
+        .map(|_| Some(Rc::new(RefCell::new(read_memtable(input, newest)?))))
         .collect::<Option<VecDeque<_>>>()?;
     Some(Memtables { active: all.pop_back()?, frozen: all })
 }
 
-fn read_memtable(input: &mut Reader<'_>) -> Option<Memtable> {
+fn read_memtable(input: &mut Reader<'_>, newest: Sequence) -> Option<Memtable> {
     let mut memtable = Memtable::default();
+    let mut before: &[u8] = &[];
     for _ in 0..input.u64()? {
         let Record { key, sequence, entry } = read_record(input)?;
+        (before < key && sequence <= newest).then_some(())?;
+        before = key;
         memtable.insert(key, sequence, entry, None);
     }
     Some(memtable)
@@ -61,7 +65,7 @@ pub(crate) fn write_extents(out: &mut Writer, extents: &Extents) {
 }
 
 pub(crate) fn read_extents(input: &mut Reader<'_>, shape: Shape) -> Option<Extents> {
-    let opened = input.u64()?;
+    let opened = input.counter()?;
     let extents = (0..shape.extents)
         .map(|id| read_extent(input, shape, ExtentId(id)))
         .collect::<Option<Vec<Extent>>>()?;
@@ -95,11 +99,65 @@ fn read_extent(input: &mut Reader<'_>, shape: Shape, id: ExtentId) -> Option<Ext
     let state = *State::ALL.get(input.u8()? as usize)?;
     let stream = *Stream::ALL.get(input.u8()? as usize)?;
     let (cursor, published, live) = (input.u32()?, input.u32()?, input.u32()?);
-    let (age, generation) = (input.u64()?, input.u64()?);
+    let (age, generation) = (input.counter()?, input.counter()?);
     let holes = pages_of(shape, id, input.string()?)?;
+    let is_sound =
+        cursor <= shape.pages_per_extent && holes.len() <= cursor as usize && live <= published;
+    is_sound.then_some(())?;
     let state = match state {
         State::Collecting => State::Closed,
         same => same,
     };
     Some(Extent { state, stream, cursor, published, live, holes, age, generation })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A dump of one memtable with these keys and numbers.
+    fn is_read(writes: &[(&[u8], u64)]) -> bool {
+        let mut out = Writer::default();
+        out.u32(1);
+        out.u64(writes.len() as u64);
+        for (key, sequence) in writes {
+            write_record(&mut out, key, *sequence, &None);
+        }
+        let bytes = out.finish();
+        read_memtables(&mut Reader::new(&bytes), 9).is_some()
+    }
+
+    #[test]
+    fn a_memtable_has_each_key_once_and_in_order_and_no_write_of_the_future() {
+        assert!(is_read(&[(b"a", 5), (b"b", 9)]));
+        assert!(!is_read(&[(b"a", 5), (b"a", 6)]) && !is_read(&[(b"b", 5), (b"a", 6)]));
+        assert!(!is_read(&[(b"a", 10)]), "newer than the newest");
+        assert!(!is_read(&[(b"", 1)]) && !is_read(&[(&[7; 256], 1)]), "no keys");
+    }
+
+    #[test]
+    fn an_extent_has_no_more_pages_than_there_are_nor_more_alive_than_were() {
+        let (payload_bytes, page_bytes, pages_per_extent) = (1056, 1024, 32);
+        let (extents, append_unit, parallelism) = (1, 1, 1);
+        let shape = Shape {
+            payload_bytes,
+            page_bytes,
+            pages_per_extent,
+            extents,
+            append_unit,
+            parallelism,
+        };
+        let is_read = |cursor: u32, published: u32, live: u32| {
+            let mut out = Writer::default();
+            out.u64(1);
+            out.u8(State::Closed as u8);
+            out.u8(Stream::Index as u8);
+            [cursor, published, live].map(|number| out.u32(number));
+            [1, 1].map(|number| out.u64(number));
+            out.string(&[]);
+            read_extents(&mut Reader::new(&out.finish()), shape).is_some()
+        };
+        assert!(is_read(32, 4, 4));
+        assert!(!is_read(33, 4, 4) && !is_read(32, 4, 5));
+    }
 }

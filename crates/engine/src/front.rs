@@ -19,6 +19,7 @@ use crate::front::watched::Watched;
 use crate::journal::log::{self, Log};
 use crate::memtable::{Entry, Memtables};
 use crate::operations::{Condition, Fullness};
+use crate::planted::Fault;
 use crate::records::Record;
 use crate::stats::EngineStats;
 use crate::store::PageStore;
@@ -172,7 +173,10 @@ impl<M: Medium> Front<M> {
         self.writes.set(self.writes.get() + 1);
         self.user_bytes.set(self.user_bytes.get() + bytes);
         let sequence = self.sequence.get();
-        let group = self.log.borrow().as_ref().map(|log| log.push(key, sequence, &entry));
+        let is_forgotten = entry.is_none() && self.store.planted.has(Fault::DeleteNotLogged);
+        let log = self.log.borrow();
+        let log = log.as_ref().filter(|_| !is_forgotten);
+        let group = log.map(|log| log.push(key, sequence, &entry));
         if let Some(group) = group {
             self.memtables.borrow().active.borrow_mut().note_group(group);
         }

@@ -38,11 +38,27 @@ pub enum Fault {
     TakeTornGroup,
     /// A recovery replays groups of the log that were trimmed and not erased yet.
     ReplayTrimmedLog,
+    /// Believe whole pages from elsewhere, from another life of their extent, or of another store.
+    BelieveStalePages,
+    /// An edit is committed before the segments that it refers to are durable.
+    CommitBeforeSegments,
+    /// A recovery counts writes from where the checkpoint was, although later ones were flushed.
+    SequenceGoesBack,
+    /// Deletes are not logged.
+    DeleteNotLogged,
+    /// A write is acknowledged before its group of the log is durable.
+    AcknowledgeEarly,
+    /// A collected extent is released before what was moved out of it is durable.
+    ReleaseBeforeMoved,
+    /// An extent is released before the manifest says that it is.
+    ReleaseBeforeNoted,
+    /// An iterator reads what memtables hold now, not what they held when it was made.
+    ReadPastSnapshot,
 }
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 25] = [
         Self::SkipChecksum,
         Self::ReleaseEarly,
         Self::ReadWithoutEpoch,
@@ -60,6 +76,14 @@ impl Fault {
         Self::TrimLogEarly,
         Self::TakeTornGroup,
         Self::ReplayTrimmedLog,
+        Self::BelieveStalePages,
+        Self::CommitBeforeSegments,
+        Self::SequenceGoesBack,
+        Self::DeleteNotLogged,
+        Self::AcknowledgeEarly,
+        Self::ReleaseBeforeMoved,
+        Self::ReleaseBeforeNoted,
+        Self::ReadPastSnapshot,
     ];
 }
 

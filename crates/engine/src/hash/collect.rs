@@ -162,8 +162,9 @@ impl<M: Medium> Inner<M> {
             for (page, image) in self.store.read_batch(id, from).await.map_err(Stopped::by)? {
                 let objects = data_page::objects(image.bytes()).ok_or(Stopped::Damaged)?;
                 for (piece, head) in objects {
+                    let pointer = self.store.pointer_to(page, piece, &head);
                     candidates.push(Candidate {
-                        pointer: self.store.pointer_to(page, piece, &head),
+                        pointer: pointer.ok_or(Stopped::Damaged)?,
                         key: head.key.into(),
                         sequence: head.sequence,
                         image: image.clone(),

@@ -68,8 +68,7 @@ impl<M: Medium> HashEngine<M> {
         *inner.directory.borrow_mut() = restored.directory;
         for (page, slots) in restored.dirty {
             let mut cache = inner.cache.borrow_mut();
-            let is_page = slots.len() == inner.buckets.blank().len();
-            if !is_page || !cache.reserve() {
+            if !inner.buckets.are_sound(&slots) || !cache.reserve() {
                 return Err(OpenError::BadDump);
             }
             cache.install(page, slots, true);

@@ -101,7 +101,8 @@ impl<M: Medium> Log<M> {
     /// # Errors
     /// [`EngineError::ReadOnly`]: the log could not be written. Whether the write survives is unknown.
     pub(crate) async fn acknowledge(&self, group: u64) -> Result<(), EngineError> {
-        if matches!(self.sync, LogSync::None | LogSync::Interval) {
+        let is_early = self.store.planted.has(Fault::AcknowledgeEarly);
+        if is_early || matches!(self.sync, LogSync::None | LogSync::Interval) {
             return Ok(());
         }
         loop {

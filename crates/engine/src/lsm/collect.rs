@@ -213,7 +213,8 @@ impl<M: Medium> Inner<M> {
     /// was moved has to be flushed first.
     fn retire_moved(self: &Rc<Self>, id: ExtentId) {
         let is_data = self.store.extents.borrow().get(id).stream == Stream::Objects;
-        if is_data && self.manifest.is_some() {
+        let waits = !self.store.planted.has(Fault::ReleaseBeforeMoved);
+        if is_data && waits && self.manifest.is_some() {
             let flushes = self.front.flushes_until_empty();
             self.store.moved.borrow_mut().push((id, flushes));
             self.retire_flushed();
@@ -245,9 +246,12 @@ impl<M: Medium> Inner<M> {
             return self.store.retire(id);
         }
         let inner = Rc::clone(self);
-        self.store.retire_after(id, async move {
-            inner.publish(Edit { retired: Some(id), ..Edit::default() }).await
-        });
+        let noted =
+            async move { inner.publish(Edit { retired: Some(id), ..Edit::default() }).await };
+        if self.store.planted.has(Fault::ReleaseBeforeNoted) {
+            return self.store.retire(id);
+        }
+        self.store.retire_after(id, noted);
     }
 
     async fn collect_data(&self, id: ExtentId) -> Result<(), Stopped> {
@@ -256,8 +260,9 @@ impl<M: Medium> Inner<M> {
             for (page, image) in self.store.read_batch(id, from).await.map_err(Stopped::by)? {
                 let objects = data_page::objects(image.bytes()).ok_or(Stopped::Damaged)?;
                 for (piece, head) in objects {
+                    let pointer = self.store.pointer_to(page, piece, &head);
                     candidates.push(Candidate {
-                        pointer: self.store.pointer_to(page, piece, &head),
+                        pointer: pointer.ok_or(Stopped::Damaged)?,
                         key: head.key.into(),
                         sequence: head.sequence,
                         image: image.clone(),

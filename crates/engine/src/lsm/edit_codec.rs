@@ -9,13 +9,10 @@
 //! Segments are written as in a dump. Replaying an edit does to what a checkpoint restored what
 //! [`Inner::apply`](crate::lsm::Inner) did to the running store.
 
-use std::rc::Rc;
-
 use crate::format::codec::{Reader, Writer};
 use crate::journal::Flushed;
 use crate::lsm::edit::Edit;
-use crate::lsm::pool::Pool;
-use crate::lsm::segment_codec::{read_segment, write_segment};
+use crate::lsm::segment_codec::{Home, write_segment};
 use crate::lsm::version::LevelEdit;
 use crate::store::changes::{Changes, ExtentChange};
 use crate::store::medium::{ExtentId, Stream};
@@ -55,7 +52,7 @@ pub(crate) fn encode(edit: &Edit) -> Vec<u8> {
 }
 
 /// `None` if `bytes` are no edit.
-pub(crate) fn decode(bytes: &[u8], pool: &Rc<Pool>) -> Option<Edit> {
+pub(crate) fn decode(bytes: &[u8], home: &Home<'_>) -> Option<Edit> {
     let input = &mut Reader::new(bytes);
     let mut levels = Vec::new();
     for _ in 0..input.u32()? {
@@ -63,7 +60,7 @@ pub(crate) fn decode(bytes: &[u8], pool: &Rc<Pool>) -> Option<Edit> {
         let range = input.u32()? as usize..input.u32()? as usize;
         let mut new = Vec::new();
         for _ in 0..input.u32()? {
-            new.push(read_segment(input, pool)?);
+            new.push(home.read_segment(input)?);
         }
         levels.push(LevelEdit { level, range, new });
     }
@@ -74,7 +71,7 @@ pub(crate) fn decode(bytes: &[u8], pool: &Rc<Pool>) -> Option<Edit> {
     }
     let flushed = match input.u8()? {
         0 => None,
-        _ => Some(Flushed { sequence: input.u64()?, log_from: input.u64()? }),
+        _ => Some(Flushed { sequence: input.counter()?, log_from: input.counter()? }),
     };
     let retired = match input.u8()? {
         0 => None,
@@ -101,7 +98,7 @@ fn write_change(out: &mut Writer, id: ExtentId, change: &ExtentChange) {
 fn read_change(input: &mut Reader<'_>) -> Option<(ExtentId, ExtentChange)> {
     let id = ExtentId(input.u32()?);
     let stream = *Stream::ALL.get(input.u8()? as usize)?;
-    let (generation, age) = (input.u64()?, input.u64()?);
+    let (generation, age) = (input.counter()?, input.counter()?);
     let (published, dead) = (input.u32()?, input.u32()?);
     let mut placed = Vec::new();
     for _ in 0..input.u32()? {

@@ -59,6 +59,8 @@ impl<M: Medium> Inner<M> {
 
     async fn restore(self: &Rc<Self>, scan: &Scan) -> Result<(), OpenError> {
         let store = &self.store;
+        let epoch = scan.last_epoch.checked_add(1);
+        let epoch = epoch.ok_or(OpenError::DamagedJournal("it counts epochs beyond all bounds"))?;
         store.id.set(scan.id);
         let (version, extents) = self.replay(scan)?;
         let log = scan.log_from(self.first_group_to_replay())?;
@@ -71,7 +73,7 @@ impl<M: Medium> Inner<M> {
         let from = self.first_group_to_replay();
         self.replay_log(from, &log)?;
         let next = from + log.groups.len() as u64;
-        self.set_up_log(scan.last_epoch + 1, next, log.extents.into());
+        self.set_up_log(epoch, next, log.extents.into());
         let manifest = self.manifest.as_ref().expect("a store that is reopened has one");
         Ok(manifest.checkpoint(store, &self.checkpoint()).await?)
     }
@@ -92,7 +94,7 @@ impl<M: Medium> Inner<M> {
         let bad = || OpenError::DamagedJournal("an edit of the manifest cannot be read");
         let (checkpoint, edits) = scan.manifest.split_first().ok_or(OpenError::NoManifest)?;
         let empty = Rc::clone(&self.version.borrow());
-        let restored = dump::restore(checkpoint, self.store.shape, &empty, &self.pool);
+        let restored = dump::restore(checkpoint, &empty, &self.home());
         let restored = restored.ok_or(OpenError::BadDump)?;
         self.front.sequence.set(restored.sequence);
         self.flushed.set(restored.flushed);
@@ -100,21 +102,15 @@ impl<M: Medium> Inner<M> {
         *self.cursors.borrow_mut() = restored.cursors;
         let (mut version, mut extents) = (restored.version, restored.extents);
         for bytes in edits {
-            let edit = edit_codec::decode(bytes, &self.pool).ok_or_else(bad)?;
-            let fits = |edit: &LevelEdit| {
-                let level = version.levels().get(edit.level);
-                let is_range = edit.range.start <= edit.range.end;
-                is_range && level.is_some_and(|level| edit.range.end <= level.len())
-            };
-            if !edit.levels.iter().all(fits) {
-                return Err(bad());
-            }
-            version = version.edited(edit.levels);
+            let edit = edit_codec::decode(bytes, &self.home()).ok_or_else(bad)?;
+            version = version.replay(edit.levels).ok_or_else(bad)?;
             extents.replay(&edit.changes).ok_or_else(bad)?;
             if let Some(flushed) = edit.flushed {
                 // No number is given twice: a write with an old one would count as flushed.
                 let sequence = self.front.sequence.get().max(flushed.sequence);
-                self.front.sequence.set(sequence);
+                if !self.store.planted.has(Fault::SequenceGoesBack) {
+                    self.front.sequence.set(sequence);
+                }
                 self.flushed.set(flushed);
             }
             if let Some(id) = edit.retired {
@@ -183,10 +179,15 @@ impl<M: Medium> Inner<M> {
     fn replay_log(&self, from: u64, log: &FoundLog) -> Result<(), OpenError> {
         let bad = || OpenError::DamagedJournal("a write in the log cannot be read");
         let replays_all = self.store.planted.has(Fault::ReplayTrimmedLog);
+        let mut newest = None;
         for (group, bytes) in (from..).zip(&log.groups) {
             let input = &mut Reader::new(bytes);
             while !input.is_at_end() {
                 let record = read_record(input).ok_or_else(bad)?;
+                if newest.is_some_and(|newest| record.sequence <= newest) {
+                    return Err(bad());
+                }
+                newest = Some(record.sequence);
                 if record.sequence <= self.flushed.get().sequence && !replays_all {
                     continue;
                 }

@@ -166,7 +166,7 @@ impl Extents {
                 extent.cursor = extent.cursor.max(range.end);
             }
             if extent.generation == change.generation {
-                extent.published += change.published;
+                extent.published = extent.published.checked_add(change.published)?;
                 extent.live = (extent.live + change.published).saturating_sub(change.dead);
             }
         }

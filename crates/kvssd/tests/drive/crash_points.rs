@@ -67,8 +67,8 @@ fn cut_at_every_operation(shape: &Shape) {
     for operations in 1.. {
         let Some((machine, world)) = run_to(shape, operations) else { break };
         let off = machine.power_cut(&mut Rng::new(operations));
-        let machine = Machine::recover(operations, &shape.device, options_of(shape), off.array);
-        check_all(&machine, &world)
+        Machine::recover(operations, &shape.device, options_of(shape), off.array)
+            .and_then(|machine| check_all(&machine, &world))
             .unwrap_or_else(|error| panic!("power cut at device operation {operations}: {error}"));
         points = operations;
     }
@@ -104,8 +104,8 @@ fn cut_in_every_recovery(shape: &Shape) {
         }
         let (array, _) = watched.power_cut(&mut Rng::new(operations));
         drop(rt);
-        let machine = Machine::recover(7, &shape.device, options_of(shape), array);
-        check_all(&machine, &world)
+        Machine::recover(7, &shape.device, options_of(shape), array)
+            .and_then(|machine| check_all(&machine, &world))
             .unwrap_or_else(|error| panic!("second cut at operation {operations}: {error}"));
         points = operations;
     }

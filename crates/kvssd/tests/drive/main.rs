@@ -12,6 +12,7 @@ mod conditions;
 mod crash_points;
 mod damage;
 mod filters;
+mod fuzz;
 mod harness;
 mod iterator_memory;
 mod iterators;
