@@ -88,6 +88,19 @@ pub(crate) struct Front<M> {
     user_bytes: Cell<u64>,
     stalls: Cell<u64>,
     stalled: Cell<Nanos>,
+    /// Clients' writes that wait now.
+    stalled_now: Cell<u32>,
+}
+
+/// A client's write waits for background work.
+struct Stall<'a, M: Medium>(&'a Front<M>);
+
+impl<M: Medium> Drop for Stall<'_, M> {
+    fn drop(&mut self) {
+        let Self(front) = self;
+        front.stalled_now.set(front.stalled_now.get() - 1);
+        front.store.medium.set_write_stall(front.stalled_now.get() > 0);
+    }
 }
 
 impl<M: Medium> Front<M> {
@@ -107,6 +120,7 @@ impl<M: Medium> Front<M> {
             user_bytes: Cell::new(0),
             stalls: Cell::new(0),
             stalled: Cell::new(Nanos::ZERO),
+            stalled_now: Cell::new(0),
         }
     }
 
@@ -240,7 +254,7 @@ impl<M: Medium> Front<M> {
         bytes: u64,
     ) -> Result<(), EngineError> {
         let started = self.store.handle.now();
-        let mut has_waited = false;
+        let mut stall = None;
         loop {
             match self.admits(index, is_delete, bytes)? {
                 Admission::Now => break,
@@ -248,14 +262,21 @@ impl<M: Medium> Front<M> {
                 Admission::AfterFlush => self.freeze_active(),
                 Admission::Never => return Err(EngineError::Full),
             }
-            has_waited = true;
+            stall.get_or_insert_with(|| self.begin_stall());
             self.store.room.notified().await;
         }
-        if has_waited {
+        if stall.is_some() {
             self.stalls.set(self.stalls.get() + 1);
             self.stalled.set(self.stalled.get() + (self.store.handle.now() - started));
         }
         Ok(())
+    }
+
+    /// One more client's write waits, until what this returns is dropped.
+    fn begin_stall(&self) -> Stall<'_, M> {
+        self.stalled_now.set(self.stalled_now.get() + 1);
+        self.store.medium.set_write_stall(true);
+        Stall(self)
     }
 
     /// Whether a client's write may go ahead now.

@@ -28,3 +28,4 @@ mod shape;
 mod tally;
 mod trial;
 mod world;
+mod write_stalls;
