@@ -48,7 +48,7 @@ fn fuzz_records() {
     fuzz("fuzz_records", &unsealed, &encoding, &|bytes| {
         let (input, mut again) = (&mut Reader::new(bytes), Writer::default());
         while !input.is_at_end() {
-            let Some(record) = read_record(input) else { return Answer::Refused };
+            let Some(record) = read_record(input, 1 << 20) else { return Answer::Refused };
             write_record(&mut again, record.key, record.sequence, &record.entry);
         }
         assert_eq!(again.finish(), bytes);
@@ -239,7 +239,7 @@ fn fuzz_memtables_and_extents() {
     };
     fuzz("fuzz_memtables_and_extents", &unsealed, &encoding, &|bytes| {
         let input = &mut Reader::new(bytes);
-        let Some(memtables) = read_memtables(input, 1_000) else { return Answer::Refused };
+        let Some(memtables) = read_memtables(input, 1_000, SHAPE) else { return Answer::Refused };
         let Some(extents) = read_extents(input, SHAPE) else { return Answer::Refused };
         let mut again = Writer::default();
         write_memtables(&mut again, &memtables, true);
