@@ -24,7 +24,7 @@ use crate::records::Record;
 use crate::stats::EngineStats;
 use crate::store::PageStore;
 use crate::store::extents::Extents;
-use crate::store::medium::{Medium, Stream};
+use crate::store::medium::{ExtentId, Medium, Stream};
 use crate::store::space::{Claimant, Need, Promise};
 use crate::store::sweep::Sweep;
 
@@ -323,6 +323,16 @@ impl<M: Medium> Front<M> {
         self.store.extents_in_sight() > self.client_reserve(&self.store.extents.borrow())
     }
 
+    /// Whether there is space for what is in use in a data extent: once begun, it is to be ended.
+    pub(crate) fn can_move(&self, id: ExtentId) -> bool {
+        let extents = self.store.extents.borrow();
+        let share = extents.utilisation(extents.get(id));
+        let pages = (share * f64::from(self.store.shape.pages_per_extent)).ceil() as u32;
+        // What is moved is flushed in several memtables, and clients' deletes along with it.
+        let pages = pages + self.store.pages_of_memtable(self.limits.bytes);
+        self.store.can_promise(Stream::Objects, pages, Claimant::Flush)
+    }
+
     /// How full the active memtable is while there is no room in front of it; 0 while there is.
     pub(crate) fn fill_of_active_memtable(&self) -> f64 {
         let memtables = self.memtables.borrow();
@@ -334,11 +344,15 @@ impl<M: Medium> Front<M> {
         by_bytes.max(active.len() as f64 / self.limits.entries as f64)
     }
 
-    /// Waits for space for the data of a flush; nothing is held meanwhile but the memtable.
-    pub(crate) async fn promise_data(&self, pages: u32) -> Promise<'_> {
+    /// Waits for space for the data of a flush, by which extents may become empty as `has_moved` says
+    /// at the time; nothing is held meanwhile but the memtable.
+    pub(crate) async fn promise_data(
+        &self,
+        pages: u32,
+        has_moved: impl Fn() -> bool,
+    ) -> Promise<'_> {
         let need = || {
-            let has_moved = !self.store.moved.borrow().is_empty();
-            let claimant = if has_moved { Claimant::FlushOfMoved } else { Claimant::Flush };
+            let claimant = if has_moved() { Claimant::FlushOfMoved } else { Claimant::Flush };
             Need { stream: Stream::Objects, pages, claimant }
         };
         self.wait_for_space(need).await
