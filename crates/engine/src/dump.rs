@@ -171,8 +171,11 @@ mod tests {
             out.u64(1);
             out.u8(State::Closed as u8);
             out.u8(Stream::Index as u8);
-            [cursor, published, live].map(|number| out.u32(number));
-            [1, 1].map(|number| out.u64(number));
+            for number in [cursor, published, live] {
+                out.u32(number);
+            }
+            out.u64(1);
+            out.u64(1);
             out.string(&[]);
             read_extents(&mut Reader::new(&out.finish()), SHAPE).is_some()
         };
