@@ -49,7 +49,7 @@ fn keys(rng: &mut Rng, most: u64) -> Vec<Vec<u8>> {
         key.resize(9 + long, b'x');
         key
     };
-    (0..1 + rng.below(most)).map(|i| key(i, rng)).collect()
+    (0..=rng.below(most)).map(|i| key(i, rng)).collect()
 }
 
 /// Parts, each behind its length: several pages as one input.

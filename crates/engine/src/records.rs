@@ -3,7 +3,7 @@
 use crate::format::codec::{Reader, Writer};
 use crate::format::object::Sequence;
 use crate::memtable::Entry;
-use crate::{MAX_KEY_BYTES, MAX_VALUE_BYTES, Value};
+use crate::{MAX_KEY_BYTES, Value};
 
 /// A write that was read back.
 pub(crate) struct Record<'a> {
@@ -29,7 +29,8 @@ pub(crate) fn write_record(out: &mut Writer, key: &[u8], sequence: Sequence, ent
     }
 }
 
-pub(crate) fn read_record<'a>(input: &mut Reader<'a>) -> Option<Record<'a>> {
+/// The next write; `None` if it is none, or its value has more than `longest` bytes.
+pub(crate) fn read_record<'a>(input: &mut Reader<'a>, longest: u32) -> Option<Record<'a>> {
     let key = input.string().filter(|key| (1..=MAX_KEY_BYTES).contains(&key.len()))?;
     let sequence = input.counter()?;
     let entry = match input.u8()? {
@@ -38,6 +39,6 @@ pub(crate) fn read_record<'a>(input: &mut Reader<'a>) -> Option<Record<'a>> {
         2 => Some(Value::Synthetic { seed: input.u64()?, len: input.u32()? }),
         _ => return None,
     };
-    let has_length = entry.as_ref().is_none_or(|value| value.len() <= MAX_VALUE_BYTES);
+    let has_length = entry.as_ref().is_none_or(|value| value.len() <= longest);
     has_length.then_some(Record { key, sequence, entry })
 }

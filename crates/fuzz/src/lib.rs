@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     /// A length, and as many bytes.
-    fn target<'a>(check: &'a dyn Fn(&[u8]) -> Answer) -> Target<'a> {
+    fn target(check: &dyn Fn(&[u8]) -> Answer) -> Target<'_> {
         let encoding = &|rng: &mut Rng| {
             let len = rng.below(100) as u8;
             let mut bytes = vec![len];

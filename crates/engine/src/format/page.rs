@@ -256,7 +256,7 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
 
 /// Makes a page of any bytes that are long enough for one: for tests of what stands behind the checksum.
 #[cfg(test)]
-pub(crate) fn reseal(bytes: &mut Vec<u8>) {
+pub(crate) fn reseal(bytes: &mut [u8]) {
     if bytes.len() < HEADER_BYTES || bytes.len() > MAX_PAGE_BYTES as usize {
         return;
     }

@@ -112,7 +112,7 @@ pub(crate) fn restore(
     (input.u32()? == VERSION).then_some(())?;
     let id = StoreId(input.u64()?);
     let sequence = input.counter()?;
-    let memtables = read_memtables(input, sequence)?;
+    let memtables = read_memtables(input, sequence, shape)?;
     let mut uprooted = BTreeMap::new();
     for _ in 0..input.u32()? {
         let key = input.string()?.into();

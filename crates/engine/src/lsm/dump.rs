@@ -102,7 +102,7 @@ pub(crate) fn restore(bytes: &[u8], empty: &Version, home: &Home<'_>) -> Option<
     let id = StoreId(input.u64()?);
     let sequence = input.counter()?;
     let flushed = Flushed { sequence: input.counter()?, log_from: input.counter()? };
-    let memtables = read_memtables(input, sequence)?;
+    let memtables = read_memtables(input, sequence, home.shape)?;
     let plan = read_plan(input, empty.levels().len())?;
     let version = read_levels(input, empty, home)?;
     let extents = read_extents(input, home.shape)?;

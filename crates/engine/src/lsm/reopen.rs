@@ -179,11 +179,11 @@ impl<M: Medium> Inner<M> {
     fn replay_log(&self, from: u64, log: &FoundLog) -> Result<(), OpenError> {
         let bad = || OpenError::DamagedJournal("a write in the log cannot be read");
         let replays_all = self.store.planted.has(Fault::ReplayTrimmedLog);
-        let mut newest = None;
+        let (mut newest, longest) = (None, self.store.max_value_bytes());
         for (group, bytes) in (from..).zip(&log.groups) {
             let input = &mut Reader::new(bytes);
             while !input.is_at_end() {
-                let record = read_record(input).ok_or_else(bad)?;
+                let record = read_record(input, longest).ok_or_else(bad)?;
                 if newest.is_some_and(|newest| record.sequence <= newest) {
                     return Err(bad());
                 }

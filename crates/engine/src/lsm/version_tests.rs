@@ -75,7 +75,7 @@ fn edits_that_were_not_made_of_this_version_are_not_replayed() {
     assert!(is_replayed(edit(0, 1..2, &[11, 29])) && is_replayed(edit(1, 0..0, &[5])));
     assert!(!is_replayed(edit(2, 0..0, &[5])), "there is no such level");
     assert!(
-        !is_replayed(edit(0, 2..4, &[])) && !is_replayed(edit(1, 1..0, &[])),
+        !is_replayed(edit(0, 2..4, &[])) && !is_replayed(edit(1, 1..1, &[])),
         "nor such places"
     );
     for keys in [&[15, 12][..], &[15, 15], &[10], &[30]] {

@@ -156,12 +156,16 @@ impl<M: Medium> PageStore<M> {
     ) -> Result<Value, EngineError> {
         let (page, piece) = self.format.locate(pointer);
         match data_page::find(image.bytes(), piece, key) {
-            Some(Found::Whole(value)) => Ok(value),
+            Some(Found::Whole(value)) if self.fits_in_a_page(key, &value) => Ok(value),
             Some(Found::Large(head, pages)) => {
                 self.read_large(page, head, pages, class, flash_reads).await
             }
-            None => Err(EngineError::Corrupt(page, PageFault::Contents)),
+            Some(Found::Whole(_)) | None => Err(EngineError::Corrupt(page, PageFault::Contents)),
         }
+    }
+
+    fn fits_in_a_page(&self, key: &[u8], value: &Value) -> bool {
+        data_page::fits_in_a_page(self.shape.payload_bytes, key.len(), value.len())
     }
 
     /// Pages that a collection reads side by side.
