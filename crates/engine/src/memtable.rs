@@ -91,7 +91,9 @@ impl Memtable {
         if newest_snapshot.is_some_and(|snapshot| replaced.sequence <= snapshot) {
             versions.older.insert(0, replaced);
         } else {
-            self.bytes -= len(&replaced.entry);
+            let gone = len(&replaced.entry);
+            assert!(self.bytes >= gone, "a memtable counts {} bytes, {gone} go", self.bytes);
+            self.bytes -= gone;
         }
     }
 
@@ -114,7 +116,8 @@ impl Memtable {
 
     /// A write of this memtable is in that group of the log.
     pub(crate) fn note_group(&mut self, group: u64) {
-        self.first_group.get_or_insert(group);
+        let first = *self.first_group.get_or_insert(group);
+        assert!(first <= group, "group {group} of the log comes after group {first}");
     }
 
     /// The first group of the log that this memtable needs.
@@ -200,6 +203,14 @@ impl Memtables {
     pub(crate) fn freeze(&mut self) -> bool {
         let holds_something = self.active.borrow().len() > 0;
         if holds_something {
+            // Else the log would be trimmed of what an older one needs.
+            let group = |memtable: &SharedMemtable| memtable.borrow().first_group();
+            let before = self.frozen.back().and_then(group);
+            let now = group(&self.active);
+            assert!(
+                before.is_none() || now.is_none() || before <= now,
+                "a memtable with group {now:?} of the log is frozen behind one with {before:?}"
+            );
             self.frozen.push_back(std::mem::take(&mut self.active));
         }
         holds_something

@@ -93,6 +93,7 @@ impl KvDrive {
         let has_capacitors = inner.options.engine.durability() == Durability::Capacitors;
         let dump = if has_capacitors { inner.engine.dump() } else { Vec::new() };
         let (mut array, cut) = inner.flash.power_cut(rng);
+        assert_eq!(dump.is_empty(), !has_capacitors, "memory survives a cut, or it does not");
         if has_capacitors {
             inner.reserve.write(&mut array, inner.epoch, &dump);
         }

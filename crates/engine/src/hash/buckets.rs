@@ -68,7 +68,8 @@ impl<M: Medium> Inner<M> {
             self.stats.borrow_mut().shared_reads += u64::from(class == IoClass::ClientRead);
             return Ok(());
         }
-        self.loading.borrow_mut().insert(page);
+        let is_first = self.loading.borrow_mut().insert(page);
+        assert!(is_first, "bucket page {page} is read twice at a time");
         let mut loading = Loading { inner: self, page, has_place: false };
         self.make_place(class).await?;
         loading.has_place = true;
@@ -179,7 +180,8 @@ impl<M: Medium> Inner<M> {
             if let Some(old) = self.directory.borrow_mut()[*page as usize].replace(at) {
                 self.store.mark_page_dead(&mut changes, old);
             }
-            self.writing.borrow_mut().remove(page);
+            let was_marked = self.writing.borrow_mut().remove(page);
+            assert!(was_marked, "bucket page {page} was written while others could write it");
         }
         self.store.apply(&changes);
         self.settled.notify_all();

@@ -39,6 +39,8 @@ pub(crate) struct Log<M> {
     pending: RefCell<VecDeque<Pending>>,
     /// Number of the first of them, or of the one that comes next.
     next: Cell<u64>,
+    /// The newest write that is in it, or waits to be.
+    newest: Cell<Sequence>,
     /// Groups before this one are durable.
     durable: Cell<u64>,
     /// Extents of the log, oldest first, with the last group that has pages in each.
@@ -70,6 +72,7 @@ impl<M: Medium> Log<M> {
             epoch,
             pending: RefCell::default(),
             next: Cell::new(next),
+            newest: Cell::new(0),
             durable: Cell::new(next),
             extents: RefCell::new(extents),
             has_work: Notify::default(),
@@ -84,6 +87,8 @@ impl<M: Medium> Log<M> {
 
     /// Takes a write, at the instant it is put in the memtable, and says which group it goes into.
     pub(crate) fn push(&self, key: &[u8], sequence: Sequence, entry: &Entry) -> u64 {
+        let before = self.newest.replace(sequence);
+        assert!(before < sequence, "write {sequence} comes into the log behind {before}");
         let mut pending = self.pending.borrow_mut();
         if pending.is_empty() || self.sync == LogSync::Each {
             pending.push_back(Pending::default());
@@ -140,6 +145,7 @@ impl<M: Medium> Log<M> {
 
     async fn write(&self, group: Pending) -> Result<(), EngineError> {
         let number = self.next.replace(self.next.get() + 1);
+        assert_eq!(number, self.durable.get(), "a group of the log begins before the last ended");
         let id = GroupId { epoch: self.epoch, number };
         let payload = self.store.shape.payload_bytes;
         let stored = group.records.finish();
@@ -161,6 +167,8 @@ impl<M: Medium> Log<M> {
     /// Nothing before group `from` is needed any more.
     pub(crate) fn trim(&self, from: u64) {
         let from = if self.store.planted.has(Fault::TrimLogEarly) { self.next.get() } else { from };
+        let end = self.next.get() + self.pending.borrow().len() as u64;
+        assert!(from <= end, "the log is trimmed up to group {from}, and ends before {end}");
         let mut extents = self.extents.borrow_mut();
         while let Some((id, last)) = extents.front().copied()
             && last < from

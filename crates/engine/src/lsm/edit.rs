@@ -38,6 +38,13 @@ impl<M: Medium> Inner<M> {
                 }
             }
             let level = version.level(edit.level);
+            assert!(
+                edit.range.start <= edit.range.end && edit.range.end <= level.len(),
+                "an edit of segments {:?} of level {}, which has {}",
+                edit.range,
+                edit.level,
+                level.len()
+            );
             for index in edit.range.clone() {
                 if let Some(page) = level.segment(index).location.page() {
                     self.store.mark_page_dead(&mut changes, page);
@@ -60,9 +67,12 @@ impl<M: Medium> Inner<M> {
         let oldest = memtables.frozen.front().expect("a memtable is being flushed").borrow();
         let log = self.front.log.borrow();
         let next = log.as_ref().map_or(0, |log| log.next_group());
+        let log_from = memtables.first_group_without_oldest().unwrap_or(next);
+        // What was moved has old numbers, and groups may wait that are not needed any more.
+        let before = self.flushed.get();
         edit.flushed = Some(Flushed {
-            sequence: oldest.last_sequence().max(self.flushed.get().sequence),
-            log_from: memtables.first_group_without_oldest().unwrap_or(next),
+            sequence: oldest.last_sequence().max(before.sequence),
+            log_from: log_from.max(before.log_from),
         });
         edit
     }

@@ -48,6 +48,7 @@ impl<M: Medium> Inner<M> {
                 (write.key, pointer.copied().unwrap_or(Pointer::TOMBSTONE))
             })
             .collect::<Vec<(Box<[u8]>, Pointer)>>();
+        assert!(pointers.next().is_none(), "an object was written, and no key leads to it");
         self.merge_into_first_level(entries, &written).await?;
         let mut stats = self.stats.borrow_mut();
         stats.flushes += 1;
