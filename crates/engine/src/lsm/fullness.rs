@@ -4,20 +4,12 @@ use std::rc::Rc;
 
 use runtime::Nanos;
 
+use crate::collector::{Collected, Next};
 use crate::lsm::Inner;
 use crate::lsm::snapshot::Expiry;
 use crate::operations::Fullness;
 use crate::store::medium::Medium;
 use crate::store::sweep::WORTH_COLLECTING;
-
-/// What the collector does next.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Next {
-    /// There may be something to collect now.
-    LookAgain,
-    /// Something has to happen first.
-    Wait,
-}
 
 /// Where a store stands that has nothing to collect.
 #[derive(Clone, Copy, Debug)]
@@ -147,11 +139,6 @@ impl<M: Medium> Inner<M> {
         let version = self.version.borrow();
         let (_, upper) = version.levels().split_last().expect("there are levels");
         memtables.is_empty() && upper.iter().all(|level| level.len() == 0)
-    }
-
-    /// Whether flushes or compactions wait for space.
-    pub(crate) fn is_starved(&self) -> bool {
-        self.front.flush_is_starved() || self.compaction_is_starved()
     }
 }
 
