@@ -347,11 +347,23 @@ impl<M: Medium> Front<M> {
     /// Whether there is space for what is in use in a data extent: once begun, it is to be ended.
     pub(crate) fn can_move(&self, id: ExtentId) -> bool {
         let extents = self.store.extents.borrow();
+        let shape = &self.store.shape;
         let share = extents.utilisation(extents.get(id));
-        let pages = (share * f64::from(self.store.shape.pages_per_extent)).ceil() as u32;
+        let pages = (share * f64::from(shape.pages_per_extent)).ceil();
+        let bytes = (pages * f64::from(shape.payload_bytes)) as u64;
         // What is moved is flushed in several memtables, and clients' deletes along with it.
-        let pages = pages + self.store.pages_of_memtable(self.limits.bytes);
+        let pages = self.pages_to_flush(bytes, u64::from(extents.get(id).live))
+            + self.store.pages_of_memtable(self.limits.bytes);
         self.store.can_promise(Stream::Objects, pages, Claimant::Flush)
+    }
+
+    /// Pages that flushes write for `bytes` in `objects` objects, about: each fills its last unit up,
+    /// and of small memtables there are many.
+    fn pages_to_flush(&self, bytes: u64, objects: u64) -> u32 {
+        let flushes = (bytes / self.limits.bytes).max(objects / self.limits.entries as u64);
+        let flushes = flushes.clamp(1, objects.max(1));
+        let pages = bytes.div_ceil(flushes).div_ceil(u64::from(self.store.shape.payload_bytes));
+        flushes as u32 * self.store.in_units(pages as u32)
     }
 
     /// How full the active memtable is while there is no room in front of it; 0 while there is.

@@ -163,7 +163,7 @@ impl<M: Medium> PageStore<M> {
 
     /// After a power cut that memory has survived: makes the extents that were being filled ready to
     /// be filled further. They are not closed instead, because a drive that loses power over and over
-    /// would run out of free ones.
+    /// would run out of free ones; but for those that hold nothing in use, which it gets back.
     ///
     /// # Errors
     /// [`OpenError::LostMemory`] if anything lies where nothing may, [`OpenError::Medium`].
@@ -182,6 +182,7 @@ impl<M: Medium> PageStore<M> {
             let frontier = self.medium.frontier(id).await?;
             let resumed = self.extents.borrow_mut().resume_at(id, frontier);
             resumed.ok_or(OpenError::LostMemory)?;
+            self.extents.borrow_mut().close_if_unused(id);
         }
         Ok(())
     }

@@ -196,6 +196,16 @@ impl Extents {
         Self::restore(self.shape, self.all, self.opened)
     }
 
+    /// An extent that is being filled, and in which nothing was ever in use, is not filled further:
+    /// closed, it is garbage. Otherwise flushes that a power cut ends again and again would use up one
+    /// extent after another.
+    pub(crate) fn close_if_unused(&mut self, id: ExtentId) {
+        let extent = self.get(id);
+        if self.is_open(id) && extent.published == 0 && extent.cursor > 0 {
+            self.close(extent.stream);
+        }
+    }
+
     /// Whether an extent holds what an index refers to, or may.
     pub(crate) fn holds_index(&self, id: ExtentId) -> bool {
         let extent = self.get(id);

@@ -115,6 +115,7 @@ fn deletes_are_never_refused_on_full_drives() {
         (561, Shape::of_random_seed(561)),
         (1115, Shape::of_random_seed(1115)),
         (399, Shape::of_restless_seed(399)),
+        (2493, Shape::of_restless_seed(2493)),
     ];
     for (seed, shape) in shapes {
         run_trial(seed, &shape, None).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
