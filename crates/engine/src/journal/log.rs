@@ -115,12 +115,17 @@ impl<M: Medium> Log<M> {
         }
     }
 
-    /// The task that writes groups, for ever.
+    /// The task that writes groups, until the store fails: behind a group that could not be written
+    /// nothing may stand.
     pub(crate) async fn write_forever(self: Rc<Self>) {
-        while self.store.is_healthy() {
+        loop {
             self.has_work.wait_until(|| self.is_due()).await;
             if self.sync == LogSync::Interval {
                 self.store.handle.sleep(INTERVAL).await;
+            }
+            if !self.store.is_healthy() {
+                self.is_durable.notify_all();
+                return;
             }
             let group = self.pending.borrow_mut().pop_front().expect("a group is due");
             if let Err(error) = self.write(group).await {

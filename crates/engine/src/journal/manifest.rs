@@ -4,6 +4,9 @@
 //! have grown longer than the checkpoint, the next edit is preceded by a new checkpoint, in extents of
 //! its own, and those of the epoch before count as empty once it is durable. An edit is committed and
 //! applied in one turn: a checkpoint never misses an edit that was committed before it.
+//!
+//! An edit that could not be written makes the store fail before anybody else gets the turn, and a
+//! store that has failed writes none: what stood behind a missing one could not be opened any more.
 
 use std::cell::{Cell, RefCell};
 
@@ -43,8 +46,16 @@ impl Manifest {
     }
 
     /// Waits for the turn to commit and apply.
-    pub(crate) async fn turn(&self) -> Permit {
-        self.turn.acquire(1).await
+    ///
+    /// # Errors
+    /// [`EngineError::ReadOnly`]: the store has failed, for whatever reason.
+    pub(crate) async fn turn<M: Medium>(
+        &self,
+        store: &PageStore<M>,
+    ) -> Result<Permit, EngineError> {
+        let permit = self.turn.acquire(1).await;
+        store.check_healthy()?;
+        Ok(permit)
     }
 
     /// The epoch in force.
@@ -92,6 +103,16 @@ impl Manifest {
     }
 
     async fn write<M: Medium>(
+        &self,
+        store: &PageStore<M>,
+        bytes: &[u8],
+    ) -> Result<u32, EngineError> {
+        store.check_healthy()?;
+        let written = self.write_group(store, bytes).await;
+        written.inspect_err(|error| store.fail(error.clone()))
+    }
+
+    async fn write_group<M: Medium>(
         &self,
         store: &PageStore<M>,
         bytes: &[u8],
