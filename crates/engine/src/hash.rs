@@ -47,7 +47,7 @@ use crate::front::Front;
 use crate::hash::cache::Cache;
 use crate::hash::reads::Located;
 use crate::hash::table::Table;
-use crate::operations::{Condition, Lookup, check_key};
+use crate::operations::{Lookup, WriteOptions, check_key};
 use crate::options::HashOptions;
 use crate::stats::{EngineStats, HashStats, MemoryUse};
 use crate::store::PageStore;
@@ -127,7 +127,7 @@ impl<M: Medium> HashEngine<M> {
         Ok(self.inner.locate(key, work, false, &mut 0).await?.exists())
     }
 
-    /// Stores `value` under `key` if `condition` holds; returns whether it did. See
+    /// Stores `value` under `key` if the condition in `options` holds; returns whether it did. See
     /// [`Engine::put`](crate::Engine::put).
     ///
     /// # Errors
@@ -138,26 +138,26 @@ impl<M: Medium> HashEngine<M> {
         &self,
         key: &[u8],
         value: Value,
-        condition: Condition,
+        options: WriteOptions,
         work: Nanos,
     ) -> Result<bool, EngineError> {
         check_key(key)?;
         self.inner.store.check_value(key, &value)?;
-        self.inner.write(key, Some(value), condition, work).await
+        self.inner.write(key, Some(value), options, work).await
     }
 
-    /// Removes `key` if `condition` holds; returns whether it did. See [`Self::put`].
+    /// Removes `key` if the condition in `options` holds; returns whether it did. See [`Self::put`].
     ///
     /// # Errors
     /// As [`Self::put`], but a store without room still takes deletes.
     pub async fn delete(
         &self,
         key: &[u8],
-        condition: Condition,
+        options: WriteOptions,
         work: Nanos,
     ) -> Result<bool, EngineError> {
         check_key(key)?;
-        self.inner.write(key, None, condition, work).await
+        self.inner.write(key, None, options, work).await
     }
 
     /// The longest value this store takes, in bytes.

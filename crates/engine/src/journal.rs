@@ -34,19 +34,26 @@ pub enum Durability {
     Log,
 }
 
-/// When a write is acknowledged, where there is a log.
+/// When a write is acknowledged, where there is a log: chosen by design, and by write
+/// ([`WriteOptions`](crate::WriteOptions)).
+///
+/// Writes enter the log in the order in which the store takes them, and a power cut leaves a first
+/// part of that order: where one survives, so do all that the store took before it, whichever way
+/// they were acknowledged. What was acknowledged before another write was asked for was taken before
+/// it. So a write with [`Self::Group`] or [`Self::Each`] makes all that came before it durable, too,
+/// and a power cut may take away only the newest of those acknowledged at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogSync {
-    /// At once. It is durable when the page of the log it is in has become full, or its memtable is
-    /// flushed.
+    /// At once. It is durable when it, and what came meanwhile, has filled a program, when somebody waits
+    /// for a later write, or when its memtable is flushed.
     None,
-    /// At once. It is durable a millisecond later and the time of a program.
+    /// At once. It is durable after a millisecond and the time of a program, with what came before it.
     Interval,
     /// When it is durable, together with those that came meanwhile: group commit.
     #[default]
     Group,
-    /// When it is durable, by a program of its own.
+    /// When it is durable, in a group of its own.
     Each,
 }
 

@@ -32,6 +32,8 @@ pub enum Fault {
     MoveUnderSnapshot,
     /// A write does not keep the version it replaces for snapshots.
     OverwriteUnderSnapshot,
+    /// A write is acknowledged before the log has it.
+    AcknowledgeEarly,
     /// The log is trimmed when a memtable is frozen, not when it is flushed.
     TrimLogEarly,
     /// A recovery takes what is there of a torn group of the log or the manifest.
@@ -42,7 +44,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::SkipChecksum,
         Self::ReleaseEarly,
         Self::ReadWithoutEpoch,
@@ -57,6 +59,7 @@ impl Fault {
         Self::ReleaseUnderSnapshot,
         Self::MoveUnderSnapshot,
         Self::OverwriteUnderSnapshot,
+        Self::AcknowledgeEarly,
         Self::TrimLogEarly,
         Self::TakeTornGroup,
         Self::ReplayTrimmedLog,

@@ -1,9 +1,9 @@
 //! The index of a drive: an LSM-tree or a hash table, with what commands need of either.
 
 use engine::{
-    Accelerator, Condition, Cpu, Durability, Engine, EngineError, EngineIterator, EngineStats,
-    HashEngine, HashOptions, HashSetup, HashStats, Lookup, MemoryUse, OpenError, Options, Planted,
-    Setup, StoreId, Surroundings, Value, sizing::LevelPlan,
+    Accelerator, Cpu, Durability, Engine, EngineError, EngineIterator, EngineStats, HashEngine,
+    HashOptions, HashSetup, HashStats, LogSync, Lookup, MemoryUse, OpenError, Options, Planted,
+    Setup, StoreId, Surroundings, Value, WriteOptions, sizing::LevelPlan,
 };
 use runtime::{Handle, Nanos};
 
@@ -53,6 +53,15 @@ impl IndexOptions {
 }
 
 impl IndexOptions {
+    /// How writes are acknowledged that do not say it: where memory survives, as if their group were
+    /// durable at once.
+    pub fn log_sync(&self) -> LogSync {
+        match self {
+            Self::Lsm(options) if options.durability == Durability::Log => options.log_sync,
+            _ => LogSync::Group,
+        }
+    }
+
     /// What makes writes outlive a power cut.
     pub fn durability(&self) -> Durability {
         match self {
@@ -165,19 +174,19 @@ impl Index {
         &self,
         key: &[u8],
         value: Value,
-        condition: Condition,
+        options: WriteOptions,
         work: Nanos,
     ) -> Result<bool, EngineError> {
-        either!(self, engine => engine.put(key, value, condition, work).await)
+        either!(self, engine => engine.put(key, value, options, work).await)
     }
 
     pub(crate) async fn delete(
         &self,
         key: &[u8],
-        condition: Condition,
+        options: WriteOptions,
         work: Nanos,
     ) -> Result<bool, EngineError> {
-        either!(self, engine => engine.delete(key, condition, work).await)
+        either!(self, engine => engine.delete(key, options, work).await)
     }
 
     /// An iterator on a snapshot of now; only an LSM-tree has an order of keys.

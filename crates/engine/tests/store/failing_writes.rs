@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use engine::{
-    Condition, Cpu, CpuCosts, Durability, Engine, Options, Planted, Setup, StoreId, Stream,
-    Surroundings, Value,
+    Cpu, CpuCosts, Durability, Engine, Options, Planted, Setup, StoreId, Stream, Surroundings,
+    Value, WriteOptions,
 };
 use runtime::{Cores, Nanos, Runtime};
 
@@ -65,7 +65,8 @@ fn write_until_refused(cells: &Rc<Cells>, failing: Failing) -> (Asked, MemoryMed
                     asked.borrow_mut().entry(key).or_default().1 = round;
                     let value = Value::Synthetic { seed: round, len: 100 };
                     let name = key.to_be_bytes();
-                    if engine.put(&name, value, Condition::Always, Nanos::ZERO).await.is_err() {
+                    if engine.put(&name, value, WriteOptions::default(), Nanos::ZERO).await.is_err()
+                    {
                         return;
                     }
                     asked.borrow_mut().entry(key).or_default().0 = round;

@@ -66,6 +66,7 @@ fn cut_at_every_operation(shape: &Shape) {
     let mut points = 0;
     for operations in 1.. {
         let Some((machine, world)) = run_to(shape, operations) else { break };
+        world.lose_power(machine.rt.handle().now());
         let off = machine.power_cut(&mut Rng::new(operations));
         let machine = Machine::recover(operations, &shape.device, options_of(shape), off.array);
         check_all(&machine, &world)
@@ -90,6 +91,7 @@ fn cut_in_every_recovery(shape: &Shape) {
     let mut points = 0;
     for operations in 1.. {
         let (machine, world) = run_to(shape, 150).expect("the run is long enough");
+        world.lose_power(machine.rt.handle().now());
         let off = machine.power_cut(&mut Rng::new(5));
         let rt = Runtime::new(6);
         let (handle, device, options) = (rt.handle(), shape.device.clone(), options_of(shape));

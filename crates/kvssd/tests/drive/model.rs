@@ -67,11 +67,20 @@ fn model_agrees_with_the_hash_design() {
 
 #[test]
 fn model_agrees_without_capacitors() {
-    let total = model_agrees("model_agrees_without", 14, Shape::of_log_seed, |_, _, _| {});
+    let total =
+        model_agrees("model_agrees_without_capacitors", 14, Shape::of_log_seed, |_, _, _| {});
     let Tally { torn, data_extents, meta_extents, objects_moved, .. } = total;
     let happened = [torn, data_extents, meta_extents, objects_moved];
     let is_alone = number("LEVELHEAD_SEED").is_some();
     assert!(is_alone || happened.iter().all(|count| *count > 0), "{total}");
+}
+
+#[test]
+fn model_agrees_without_capacitors_through_many_power_cuts() {
+    let name = "model_agrees_without_capacitors_through";
+    let total = model_agrees(name, 8, Shape::of_restless_log_seed, |_, _, _| {});
+    let is_alone = number("LEVELHEAD_SEED").is_some();
+    assert!(is_alone || total.torn > 0 && total.cuts_of_recoveries > 0, "{total}");
 }
 
 #[test]

@@ -30,7 +30,10 @@ fn complaint(seed: u64, fault: Fault) -> Option<String> {
         Fault::HashSkipsKeyCompare | Fault::HashForgetsDirtyPages | Fault::HashForgetsUprooted => {
             run_trial(seed, &Shape::of_hash_seed(seed), Some(fault)).map(|_| ())
         }
-        Fault::TrimLogEarly | Fault::TakeTornGroup | Fault::ReplayTrimmedLog => {
+        Fault::AcknowledgeEarly
+        | Fault::TrimLogEarly
+        | Fault::TakeTornGroup
+        | Fault::ReplayTrimmedLog => {
             run_trial(seed, &Shape::of_restless_log_seed(seed), Some(fault)).map(|_| ())
         }
         _ => run_trial(seed, &Shape::of_seed(seed), Some(fault)).map(|_| ()),

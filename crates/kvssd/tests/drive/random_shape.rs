@@ -39,6 +39,7 @@ impl Shape {
             scanners: pick(rng, &[0, 1, 2]),
             sessions: 3,
             cuts: Cuts::Seldom { longest: Nanos::from_millis(500) },
+            draws_sync: false,
         };
         if shape.is_filled {
             shape.keys = 8_000;

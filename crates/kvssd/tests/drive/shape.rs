@@ -29,6 +29,8 @@ pub(crate) struct Shape {
     pub scanners: usize,
     pub sessions: usize,
     pub cuts: Cuts,
+    /// Each write says how it is acknowledged; without capacitors that makes a difference.
+    pub draws_sync: bool,
 }
 
 /// How long sessions are.
@@ -85,6 +87,7 @@ impl Shape {
             scanners: 2,
             sessions: 4,
             cuts: Cuts::Seldom { longest: session_of(seed) },
+            draws_sync: false,
         }
     }
 
@@ -101,7 +104,13 @@ impl Shape {
         let mut shape = Self::of_seed(seed);
         let options = shape.engine.lsm_mut().expect("a tree");
         options.durability = Durability::Log;
-        options.log_sync = if seed % 4 == 1 { LogSync::Each } else { LogSync::Group };
+        options.log_sync = match seed % 8 {
+            1 | 5 => LogSync::Each,
+            3 => LogSync::None,
+            7 => LogSync::Interval,
+            _ => LogSync::Group,
+        };
+        shape.draws_sync = seed % 8 > 3;
         // Each write waits for a program.
         shape.cuts = Cuts::Seldom { longest: Nanos(2 * session_of(seed).0) };
         shape
