@@ -55,10 +55,9 @@ impl<M: Medium> Inner<M> {
         candidates.min_by_key(|(_, extent)| (extent.live, extent.age)).map(|(id, _)| id)
     }
 
-    /// Pages that moving `live` bucket pages takes: each batch fills its last unit up.
+    /// Pages that moving `live` bucket pages takes: batches are whole units, but for the last.
     fn pages_to_move(&self, live: u32) -> u32 {
-        let batches = live.div_ceil(self.store.batch_pages());
-        live + batches * (self.store.shape.append_unit - 1)
+        self.store.in_units(live)
     }
 
     fn promise_to_move(&self, id: ExtentId) -> Option<Promise<'_>> {
@@ -70,7 +69,8 @@ impl<M: Medium> Inner<M> {
         self.store.extents.borrow_mut().set_state(id, State::Collecting);
         let pages = self.pages_in(id);
         let mut is_damaged = false;
-        for batch in pages.chunks(self.store.batch_pages() as usize) {
+        let batch_pages = self.store.in_units(self.store.batch_pages()) as usize;
+        for batch in pages.chunks(batch_pages) {
             let share = promise.split(self.store.in_units(batch.len() as u32));
             is_damaged |= !self.move_buckets(id, batch, share).await;
         }

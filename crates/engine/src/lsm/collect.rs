@@ -47,6 +47,13 @@ struct Candidate {
     answers: Vec<(PageNo, Option<Pointer>)>,
 }
 
+/// A segment of the index that was copied.
+struct Moved {
+    from: PageNo,
+    to: PageNo,
+    image: PageImage,
+}
+
 enum Verdict {
     Live,
     Dead,
@@ -376,31 +383,25 @@ impl<M: Medium> Inner<M> {
         let most = self.pages_to_move(id);
         let promise = self.store.try_promise(Stream::Index, most, Claimant::Collection);
         let mut promise = promise.ok_or(Stopped::Starved)?;
+        let unit = self.store.shape.append_unit as usize;
+        let mut pages = Vec::new();
         for from in self.store.batches(id) {
-            let mut by_level: BTreeMap<usize, Vec<(PageNo, PageImage)>> = BTreeMap::new();
-            for (page, image) in self.store.read_batch(id, from).await.map_err(Stopped::by)? {
-                if let Some(level) = self.owner(page, &image) {
-                    by_level.entry(level).or_default().push((page, image));
-                }
-            }
-            for (level, pages) in by_level {
-                let share = promise.split(self.store.in_units(pages.len() as u32));
-                self.claim(&[level], || true).await;
-                let moved = self.move_segments(level, pages, share).await;
-                self.unclaim(&[level]);
-                moved.map_err(Stopped::Failed)?;
-            }
+            pages.extend(self.store.read_batch(id, from).await.map_err(Stopped::by)?);
+            pages.retain(|(page, image)| self.owner(*page, image).is_some());
+            // What does not fill a unit goes with the next batch.
+            let rest = pages.split_off(pages.len() - pages.len() % unit);
+            let whole = std::mem::replace(&mut pages, rest);
+            let share = promise.split(whole.len() as u32);
+            self.move_segments(whole, share).await.map_err(Stopped::Failed)?;
         }
+        self.move_segments(pages, promise).await.map_err(Stopped::Failed)?;
         // The index must not lose a page whatever the bookkeeping says.
         if self.refers_to(id) { Err(Stopped::Damaged) } else { Ok(()) }
     }
 
-    /// Pages that moving the segments of a meta extent takes at most: each batch is written level
-    /// by level, and fills its last unit up.
+    /// Pages that moving the segments of a meta extent takes at most.
     fn pages_to_move(&self, id: ExtentId) -> u32 {
-        let live = self.store.extents.borrow().get(id).live;
-        let batches = self.store.batches(id).count() as u32;
-        live + batches * self.options.levels * (self.store.shape.append_unit - 1)
+        self.store.in_units(self.store.extents.borrow().get(id).live)
     }
 
     fn refers_to(&self, id: ExtentId) -> bool {
@@ -428,37 +429,61 @@ impl<M: Medium> Inner<M> {
         is_here.then_some(at)
     }
 
-    /// Copies those of `pages` that `level`, which is claimed, still refers to.
+    /// Copies those of `pages` that the index still refers to, of all levels together, so that they
+    /// fill whole units.
     async fn move_segments(
         &self,
-        level: usize,
-        pages: Vec<(PageNo, PageImage)>,
+        mut pages: Vec<(PageNo, PageImage)>,
         promise: Promise<'_>,
     ) -> Result<(), EngineError> {
+        pages.retain(|(page, image)| self.owner(*page, image).is_some());
+        let bytes = pages.iter().map(|(_, image)| image.bytes().to_vec()).collect();
+        let copies = self.store.write_segments(bytes, promise, IoClass::GcWrite, || 0.5).await?;
+        self.stats.borrow_mut().gc_pages_moved += copies.len() as u64;
+        let mut by_level: BTreeMap<Option<usize>, Vec<Moved>> = BTreeMap::new();
+        for ((from, image), to) in pages.into_iter().zip(copies) {
+            let level = self.owner(from, &image);
+            by_level.entry(level).or_default().push(Moved { from, to, image });
+        }
+        for (level, moved) in by_level {
+            let Some(level) = level else {
+                self.forget_copies(&moved);
+                continue;
+            };
+            self.claim(&[level], || true).await;
+            let outcome = self.refer_to_copies(level, &moved).await;
+            self.unclaim(&[level]);
+            outcome?;
+        }
+        Ok(())
+    }
+
+    /// `level`, which is claimed, refers to copies instead of what was copied. Where it does not
+    /// refer to that any more, the copy is garbage.
+    async fn refer_to_copies(&self, level: usize, moved: &[Moved]) -> Result<(), EngineError> {
         let version = Rc::clone(&self.version.borrow());
         let list = version.level(level);
-        let mut places = Vec::new();
-        let mut copies = Vec::new();
-        for (page, image) in &pages {
-            if let Some(at) = self.place_in(list, *page, image) {
-                places.push(at);
-                copies.push(image.bytes().to_vec());
-            }
-        }
-        let firsts = self.store.write_segments(copies, promise, IoClass::GcWrite, || 0.5).await?;
-        let mut edits = Vec::with_capacity(places.len());
-        for (at, page) in places.into_iter().zip(&firsts) {
+        let mut edits = Vec::with_capacity(moved.len());
+        for copy in moved {
+            let Some(at) = self.place_in(list, copy.from, &copy.image) else {
+                self.forget_copies(std::slice::from_ref(copy));
+                continue;
+            };
             let (entries, old) = (list.segment(at).entries, &list.segment(at).location);
             let location = match old.image() {
-                Some(image) => Location::Cached(*page, image.clone()),
-                None => Location::Stored(*page),
+                Some(image) => Location::Cached(copy.to, image.clone()),
+                None => Location::Stored(copy.to),
             };
             let segment = Segment::new(location, entries, &self.pool);
             let (first_key, filter) = (list.first_key(at).into(), list.filter(at).cloned());
             let new = vec![NamedSegment { first_key, segment, filter }];
             edits.push(LevelEdit { level, range: at..at + 1, new });
         }
-        self.stats.borrow_mut().gc_pages_moved += firsts.len() as u64;
-        self.publish(self.edit_of(edits)).await
+        if edits.is_empty() { Ok(()) } else { self.publish(self.edit_of(edits)).await }
+    }
+
+    /// Copies that came too late are garbage.
+    fn forget_copies(&self, copies: &[Moved]) {
+        self.store.forget_pages(copies.iter().map(|copy| copy.to));
     }
 }

@@ -65,18 +65,6 @@ impl Promised {
     }
 }
 
-impl Stream {
-    /// Whether extents set aside for this stream are kept from `other`. The journal's are from
-    /// everybody, because all others wait for it; the index's from the objects it leads to.
-    fn is_kept_from(self, other: Self) -> bool {
-        match self {
-            Self::Objects => false,
-            Self::Index => other == Self::Objects,
-            Self::Log | Self::Manifest => self != other,
-        }
-    }
-}
-
 /// Pages that are certain to be there when they are written. What is left of it when it is dropped
 /// is anybody's again.
 pub(crate) struct Promise<'a> {
@@ -205,7 +193,10 @@ impl<M: Medium> PageStore<M> {
                 extents_for(promised, extents.room(other), self.shape.pages_per_extent)
             })
             .sum();
-        let others = Stream::ALL.into_iter().filter(|other| other.is_kept_from(stream));
+        // The journal's are kept from everybody, because all others wait for it; those of the index
+        // from clients (`Front::client_reserve`), not from what they were promised.
+        let is_kept = |other: &Stream| other.is_journal() && *other != stream;
+        let others = Stream::ALL.into_iter().filter(is_kept);
         let set_aside: usize = others.map(|other| self.left_of_due(other, &extents)).sum();
         // What fits in open extents takes nothing from anybody.
         let takes_none = needed == 0;

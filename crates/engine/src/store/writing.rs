@@ -63,17 +63,22 @@ impl<M: Medium> Temporary<'_, M> {
 
 impl<M: Medium> Drop for Temporary<'_, M> {
     fn drop(&mut self) {
-        let mut changes = Changes::default();
-        for page in &self.pages {
-            self.store.publish_page(&mut changes, *page);
-            self.store.mark_page_dead(&mut changes, *page);
-        }
-        self.store.apply(&changes);
-        self.store.work.notify_all();
+        self.store.forget_pages(self.pages.iter().copied());
     }
 }
 
 impl<M: Medium> PageStore<M> {
+    /// Nothing will ever refer to these pages, which were written: they are garbage.
+    pub(crate) fn forget_pages(&self, pages: impl IntoIterator<Item = PageNo>) {
+        let mut changes = Changes::default();
+        for page in pages {
+            self.publish_page(&mut changes, page);
+            self.mark_page_dead(&mut changes, page);
+        }
+        self.apply(&changes);
+        self.work.notify_all();
+    }
+
     /// Pages to be promised for `layout`.
     pub(crate) fn pages_of(&self, layout: &Layout) -> u32 {
         let lengths = layout.groups.iter().map(|group| group.len() as u32);

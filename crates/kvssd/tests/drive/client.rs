@@ -23,7 +23,6 @@ pub(crate) struct Client {
     /// Bytes of the longest values.
     pub longest_value: u32,
     pub is_filling: bool,
-    pub may_get_stuck: bool,
     /// How the drive acknowledges writes that do not say it.
     pub usual_sync: LogSync,
     /// Whether each write says how it is acknowledged.
@@ -136,10 +135,6 @@ impl Client {
         let index = self.world.ask(key, None);
         match self.drive.delete_with(&self.world.names.of(key), sync).await {
             Ok(()) => self.acknowledge(key, index, sync),
-            Err(Status::CapacityExceeded) if self.may_get_stuck => {
-                self.world.refuse(key);
-                self.world.count_refused_delete();
-            }
             Err(status) => {
                 let state = self.drive.engine().background();
                 let what = format!("delete of key {key}; {state}");

@@ -34,7 +34,6 @@ impl Shape {
             usual_value: pick(rng, &[40, 240, 240, 1_000]),
             longest_value: pick(rng, &[240, 4_000, 4_000, 65_536]),
             is_filled: rng.chance(0.3),
-            may_get_stuck: true,
             clients: pick(rng, &[1, 8, 8, 40]),
             scanners: pick(rng, &[0, 1, 2]),
             sessions: 3,

@@ -22,9 +22,6 @@ pub(crate) struct Shape {
     pub longest_value: u32,
     /// Every key is stored once before anything else: the drive is full from the start.
     pub is_filled: bool,
-    /// Deletes may be refused on a full drive: an open defect (docs/decisions/0010, "Open"), which is
-    /// counted where it is known to be, and a complaint everywhere else.
-    pub may_get_stuck: bool,
     pub clients: usize,
     pub scanners: usize,
     pub sessions: usize,
@@ -82,7 +79,6 @@ impl Shape {
             longest_value: 3_999,
             keys: if is_filled { 6_000 } else { 1_400 },
             is_filled,
-            may_get_stuck: false,
             clients: 8,
             scanners: 2,
             sessions: 4,

@@ -29,9 +29,6 @@ pub(crate) struct Tally {
     pub most_reads: usize,
     /// Stores that were refused for want of room.
     pub refused: u64,
-    /// Deletes that were refused, and trials with such.
-    pub refused_deletes: u64,
-    pub stuck: u64,
     /// Pairs that iterators returned, snapshots they were made on and those that expired.
     pub scanned: u64,
     pub snapshots: u64,
@@ -58,8 +55,6 @@ impl Tally {
         self.accelerated += other.accelerated;
         self.most_reads = self.most_reads.max(other.most_reads);
         self.refused += other.refused;
-        self.refused_deletes += other.refused_deletes;
-        self.stuck += other.stuck;
         self.scanned += other.scanned;
         self.snapshots += other.snapshots;
         self.expired += other.expired;
@@ -135,7 +130,7 @@ impl fmt::Display for Tally {
             f,
             "{} commands, {} power cuts ({} torn operations, {} in recoveries), {} flushes, compactions {:?} ({} accelerated), \
              collected {} data and {} meta extents ({} objects moved), {} released empty, {} dirty \
-             pages evicted, at most {} reads a Get, {} stores refused on full drives ({} deletes in {} trials), {} pairs \
+             pages evicted, at most {} reads a Get, {} stores refused on full drives, {} pairs \
              scanned in {} snapshots ({} expired)",
             self.commands,
             self.power_cuts,
@@ -151,8 +146,6 @@ impl fmt::Display for Tally {
             self.evictions,
             self.most_reads,
             self.refused,
-            self.refused_deletes,
-            self.stuck,
             self.scanned,
             self.snapshots,
             self.expired

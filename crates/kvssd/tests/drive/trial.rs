@@ -41,8 +41,6 @@ pub(crate) fn run_trial(
     check_all(&machine, &trial.world)?;
     trial.tally.commands = trial.world.commands();
     trial.tally.refused = trial.world.refused();
-    trial.tally.refused_deletes = trial.world.refused_deletes();
-    trial.tally.stuck = u64::from(trial.tally.refused_deletes > 0);
     trial.tally.expired = trial.world.expired();
     Ok(trial.tally)
 }
@@ -162,7 +160,6 @@ pub(crate) fn start_clients(machine: &Machine, world: &Rc<World>, shape: &Shape,
             usual_value: shape.usual_value,
             longest_value,
             is_filling: shape.is_filled && is_first,
-            may_get_stuck: shape.may_get_stuck,
             usual_sync: shape.engine.log_sync(),
             draws_sync: shape.draws_sync,
         };

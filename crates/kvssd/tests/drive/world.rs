@@ -69,7 +69,6 @@ pub(crate) struct World {
     complaint: RefCell<Option<Complaint>>,
     commands: Cell<u64>,
     refused: Cell<u64>,
-    refused_deletes: Cell<u64>,
     expired: Cell<u64>,
     /// Commands by client in this session.
     by_client: RefCell<Vec<u64>>,
@@ -85,7 +84,6 @@ impl World {
             complaint: RefCell::default(),
             commands: Cell::new(0),
             refused: Cell::new(0),
-            refused_deletes: Cell::new(0),
             expired: Cell::new(0),
             by_client: RefCell::default(),
         })
@@ -133,14 +131,6 @@ impl World {
 
     pub(crate) fn commands(&self) -> u64 {
         self.commands.get()
-    }
-
-    pub(crate) fn count_refused_delete(&self) {
-        self.refused_deletes.set(self.refused_deletes.get() + 1);
-    }
-
-    pub(crate) fn refused_deletes(&self) -> u64 {
-        self.refused_deletes.get()
     }
 
     pub(crate) fn refused(&self) -> u64 {
