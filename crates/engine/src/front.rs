@@ -70,7 +70,7 @@ pub(crate) struct MemtableLimits {
 
 /// The front of a store.
 pub(crate) struct Front<M> {
-    store: Rc<PageStore<M>>,
+    pub store: Rc<PageStore<M>>,
     pub limits: MemtableLimits,
     pub memtables: RefCell<Memtables>,
     pub sequence: Cell<Sequence>,

@@ -15,7 +15,7 @@
 //! - no two objects in use with one signature begin in one piece (`apart`), so pointer and signature
 //!   of a slot name one object;
 //! - what the medium does not have (memtables, changed bucket pages, directory) is in memory that a
-//!   power cut dumps.
+//!   power cut dumps, or in log and manifest (`edit`).
 //!
 //! Who waits for whom when space runs out: docs/decisions/0012.
 
@@ -25,11 +25,14 @@ pub(crate) mod cache;
 pub(crate) mod collect;
 pub(crate) mod collect_buckets;
 pub(crate) mod dump;
+pub(crate) mod edit;
+pub(crate) mod edit_codec;
 pub(crate) mod flush;
 pub(crate) mod key_hash;
 pub(crate) mod open;
 pub(crate) mod parallel;
 pub(crate) mod reads;
+pub(crate) mod reopen;
 pub(crate) mod table;
 pub(crate) mod writes;
 
@@ -45,8 +48,11 @@ use crate::format::bucket::BucketFormat;
 use crate::format::pointer::Pointer;
 use crate::front::Front;
 use crate::hash::cache::Cache;
+use crate::hash::edit::Gathered;
 use crate::hash::reads::Located;
 use crate::hash::table::Table;
+use crate::journal::Flushed;
+use crate::journal::manifest::Manifest;
 use crate::operations::{Lookup, WriteOptions, check_key};
 use crate::options::HashOptions;
 use crate::stats::{EngineStats, HashStats, MemoryUse};
@@ -86,6 +92,13 @@ pub(crate) struct Inner<M> {
     pub longest_search: Cell<u32>,
     /// Slots in use.
     pub keys: Cell<u64>,
+    /// Where edits go, if memory does not survive, and the one that is gathered.
+    pub manifest: Option<Manifest>,
+    pub gathered: Gathered,
+    /// Slots changed so far.
+    pub slot_changes: Cell<u64>,
+    /// What of the log is in the table.
+    pub flushed: Cell<Flushed>,
     /// By key: the pointer in its slot, whose object garbage collection has taken away.
     pub uprooted: RefCell<BTreeMap<Box<[u8]>, Pointer>>,
     /// Extents with objects that the flush is entering in the table.
@@ -187,6 +200,11 @@ impl<M: Medium> HashEngine<M> {
         }
     }
 
+    /// Checkpoints that the manifest of this store has had; 0 if it has none.
+    pub fn checkpoints(&self) -> u32 {
+        self.inner.manifest.as_ref().map_or(0, Manifest::epoch)
+    }
+
     /// Memory in use now.
     pub fn memory(&self) -> MemoryUse {
         self.inner.memory()
@@ -198,13 +216,14 @@ impl<M: Medium> HashEngine<M> {
         let extents = inner.store.extents.borrow();
         let memtables = inner.front.memtables.borrow();
         format!(
-            "extents: {} free, {} releasing, {} of the index (its due {}); promised pages {:?}; \
+            "{} extents: {} free, {} releasing, {:?} by stream (set aside {:?}); promised pages {:?}; \
              memtable {} B and {} frozen; {} of {} slots; bucket pages: {} cached, {} dirty, {:?} \
-             being read, {:?} written; {:?}, flush starved {}, index starved {}",
+             being read, {:?} written; {:?}, flush starved {}, index starved {}; {}",
+            inner.store.shape.extents,
             extents.free(),
             inner.store.releasing(),
-            extents.in_use(Stream::Index),
-            inner.store.set_aside[Stream::Index as usize].get(),
+            Stream::ALL.map(|stream| extents.in_use(stream)),
+            Stream::ALL.map(|stream| inner.store.set_aside[stream as usize].get()),
             inner.store.promised_pages(),
             memtables.active_bytes(),
             memtables.frozen.len(),
@@ -217,6 +236,7 @@ impl<M: Medium> HashEngine<M> {
             inner.front.fullness.get(),
             inner.front.flush_is_starved(),
             inner.index_is_starved.get(),
+            inner.front.log.borrow().as_ref().map_or("no log".to_owned(), |log| log.background()),
         )
     }
 

@@ -1,6 +1,6 @@
 //! The journal: what makes acknowledged writes and edits of the index outlive a power cut.
 //!
-//! Two ways to do it (docs/decisions/0019). With *capacitors* nothing is written before power fails:
+//! Two ways to do it (docs/decisions/0020). With *capacitors* nothing is written before power fails:
 //! memory is dumped then. With a *log* every write goes to a log of its own before it is acknowledged,
 //! and every edit to a manifest before it is in force; what is in memory may be lost at any instant.
 //!
@@ -9,14 +9,18 @@
 //!  log ........ writes that are not in the index yet, in groups
 //!  manifest ... edits since the last checkpoint, and when the next one is due
 //!  scan ....... what a power cut left of both
+//!  reopening .. what every index does with that
+//!  fields ..... what the edits of every index have in them
 //! ```
 //! Log and manifest live in extents of their own, taken from all there are, so that they wear like
 //! others. Nobody keeps where they are: each of their extents begins with a page that says what it
 //! is, and a recovery looks at the first page of every extent.
 
+pub(crate) mod fields;
 pub(crate) mod groups;
 pub(crate) mod log;
 pub(crate) mod manifest;
+pub(crate) mod reopening;
 pub(crate) mod scan;
 
 use serde::Deserialize;

@@ -34,6 +34,8 @@ pub enum Fault {
     OverwriteUnderSnapshot,
     /// A write is acknowledged before the log has it.
     AcknowledgeEarly,
+    /// A flush of the hash table does not wait for the log.
+    TableBeforeLog,
     /// The log is trimmed when a memtable is frozen, not when it is flushed.
     TrimLogEarly,
     /// A recovery takes what is there of a torn group of the log or the manifest.
@@ -44,7 +46,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::SkipChecksum,
         Self::ReleaseEarly,
         Self::ReadWithoutEpoch,
@@ -60,6 +62,7 @@ impl Fault {
         Self::MoveUnderSnapshot,
         Self::OverwriteUnderSnapshot,
         Self::AcknowledgeEarly,
+        Self::TableBeforeLog,
         Self::TrimLogEarly,
         Self::TakeTornGroup,
         Self::ReplayTrimmedLog,

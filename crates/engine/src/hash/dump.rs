@@ -8,41 +8,60 @@ use crate::format::codec::{Reader, Writer};
 use crate::format::page::StoreId;
 use crate::format::pointer::{Pointer, PointerFormat};
 use crate::hash::Inner;
+use crate::hash::edit::Edit;
+use crate::journal::Flushed;
 use crate::memtable::Memtables;
 use crate::planted::Fault;
 use crate::store::extents::Extents;
 use crate::store::medium::{Medium, PageNo, Shape};
 
 /// Tells the dump from those of LSM-trees, too.
-const VERSION: u32 = 0x4841_0002;
+const VERSION: u32 = 0x4841_0003;
 const NOWHERE: u32 = u32::MAX;
 
 /// What a dump restores.
 pub(crate) struct Restored {
     pub id: StoreId,
     pub sequence: u64,
+    pub flushed: Flushed,
     pub memtables: Memtables,
     pub uprooted: BTreeMap<Box<[u8]>, Pointer>,
     pub longest_search: u32,
     pub keys: u64,
     pub directory: Vec<Option<PageNo>>,
-    /// Bucket pages by number.
-    pub dirty: Vec<(u32, Box<[u8]>)>,
+    /// Bucket pages by number, with that of their last change.
+    pub dirty: BTreeMap<u32, (u64, Box<[u8]>)>,
     pub extents: Extents,
 }
 
 impl<M: Medium> Inner<M> {
     /// The image at this instant.
     pub(crate) fn dump(&self) -> Vec<u8> {
+        self.image(&self.front.memtables.borrow(), &self.uprooted.borrow())
+    }
+
+    /// What the edits of a manifest begin with: the image without memtables, which the log has, and
+    /// `edit`, which is not in force yet. Slots that were changed are in both, all else in one of them.
+    /// What collections have taken away is not noted: where there is a manifest, nothing is released
+    /// before a flush has replaced its slots.
+    pub(crate) fn checkpoint(&self, edit: &Edit) -> Vec<u8> {
+        let mut out = Writer::default();
+        out.string(&self.image(&Memtables::default(), &BTreeMap::new()));
+        out.string(&self.encode(edit));
+        out.finish()
+    }
+
+    fn image(&self, memtables: &Memtables, uprooted: &BTreeMap<Box<[u8]>, Pointer>) -> Vec<u8> {
         let mut out = Writer::default();
         out.u32(VERSION);
         out.u64(self.store.id.get().0);
         out.u64(self.front.sequence.get());
+        out.u64(self.flushed.get().sequence);
+        out.u64(self.flushed.get().log_from);
         let with_frozen = !self.store.planted.has(Fault::DumpWithoutFrozen);
-        write_memtables(&mut out, &self.front.memtables.borrow(), with_frozen);
-        let uprooted = self.uprooted.borrow();
+        write_memtables(&mut out, memtables, with_frozen);
         out.u32(uprooted.len() as u32);
-        for (key, pointer) in &*uprooted {
+        for (key, pointer) in uprooted {
             out.string(key);
             let mut stored = Vec::new();
             self.store.format.encode(*pointer, &mut stored);
@@ -67,9 +86,17 @@ impl<M: Medium> Inner<M> {
         out.u32(dirty.len() as u32);
         for (page, slots) in dirty {
             out.u32(page);
+            out.u64(cache.last_change(page));
             out.string(slots);
         }
     }
+}
+
+/// The image and the edit that a checkpoint is made of.
+pub(crate) fn parts_of_checkpoint(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let input = &mut Reader::new(bytes);
+    let parts = (input.string()?, input.string()?);
+    input.is_at_end().then_some(parts)
 }
 
 /// Reads an image back; `None` if it is of another form.
@@ -83,6 +110,7 @@ pub(crate) fn restore(
     (input.u32()? == VERSION).then_some(())?;
     let id = StoreId(input.u64()?);
     let sequence = input.u64()?;
+    let flushed = Flushed { sequence: input.u64()?, log_from: input.u64()? };
     let memtables = read_memtables(input)?;
     let mut uprooted = BTreeMap::new();
     for _ in 0..input.u32()? {
@@ -95,13 +123,16 @@ pub(crate) fn restore(
     let directory = (0..pages)
         .map(|_| input.u32().map(|at| (at != NOWHERE).then_some(PageNo(at))))
         .collect::<Option<Vec<_>>>()?;
-    let dirty = (0..input.u32()?)
-        .map(|_| Some((input.u32().filter(|page| *page < pages)?, input.string()?.into())))
-        .collect::<Option<Vec<_>>>()?;
+    let mut dirty = BTreeMap::new();
+    for _ in 0..input.u32()? {
+        let page = input.u32().filter(|page| *page < pages)?;
+        dirty.insert(page, (input.u64()?, input.string()?.into()));
+    }
     let extents = read_extents(input, shape)?;
     input.is_at_end().then_some(Restored {
         id,
         sequence,
+        flushed,
         memtables,
         uprooted,
         longest_search,

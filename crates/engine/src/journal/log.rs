@@ -166,8 +166,23 @@ impl<M: Medium> Log<M> {
         if is_at_once || self.store.planted.has(Fault::AcknowledgeEarly) {
             return Ok(());
         }
+        self.wait_for(ticket.group).await
+    }
+
+    /// Makes a group durable, and all before it.
+    ///
+    /// # Errors
+    /// As [`Self::acknowledge`].
+    pub(crate) async fn make_durable(&self, group: u64) -> Result<(), EngineError> {
+        if self.durable.get() <= group {
+            self.want(group);
+        }
+        self.wait_for(group).await
+    }
+
+    async fn wait_for(&self, group: u64) -> Result<(), EngineError> {
         loop {
-            if self.durable.get() > ticket.group {
+            if self.durable.get() > group {
                 return Ok(());
             }
             self.store.check_healthy()?;
@@ -225,7 +240,7 @@ impl<M: Medium> Log<M> {
             && !self.store.extents.borrow().is_open(id)
         {
             extents.pop_front();
-            self.store.mark_journal_extent_dead(id);
+            self.store.release_journal_extent(id);
         }
     }
 

@@ -9,6 +9,7 @@
 //! store that has failed writes none: what stood behind a missing one could not be opened any more.
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
 use runtime::{IoClass, Permit, Semaphore};
 
@@ -73,19 +74,21 @@ impl Manifest {
     /// before is not needed any more.
     pub(crate) async fn checkpoint<M: Medium>(
         &self,
-        store: &PageStore<M>,
+        store: &Rc<PageStore<M>>,
         bytes: &[u8],
     ) -> Result<(), EngineError> {
+        store.check_healthy()?;
+        set_aside_for(store, bytes.len());
+        wait_for_room(store, bytes.len()).await;
         self.epoch.set(self.epoch.get() + 1);
         self.next.set(0);
         store.extents.borrow_mut().close(Stream::Manifest);
         let old = self.extents.take();
-        set_aside_for(store, bytes.len());
         let pages = self.write(store, bytes).await?;
         self.checkpoint_pages.set(pages);
         self.edit_pages.set(0);
         for id in old {
-            store.mark_journal_extent_dead(id);
+            store.release_journal_extent(id);
         }
         Ok(())
     }
@@ -133,6 +136,15 @@ impl Manifest {
         store.append_units(Stream::Manifest, units, IoClass::Journal).await?;
         Ok(count)
     }
+}
+
+/// Where epochs follow one another faster than extents are erased: waits for those of earlier ones, so
+/// that the manifest does not take more than is set aside for it.
+async fn wait_for_room<M: Medium>(store: &PageStore<M>, checkpoint_bytes: usize) {
+    let pages = groups::pages_of(checkpoint_bytes as u64, store.shape.payload_bytes);
+    let needed = store.extents_of(store.in_units(pages));
+    let due = store.set_aside[Stream::Manifest as usize].get();
+    store.wait_for_releases(Stream::Manifest, due.saturating_sub(needed)).await;
 }
 
 /// Sets extents aside for an epoch, which may grow by its edits, and for the checkpoint that ends it.

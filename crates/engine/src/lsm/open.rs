@@ -121,7 +121,7 @@ impl<M: Medium> Engine<M> {
         let handle = &inner.store.handle;
         if inner.manifest.is_some() {
             if inner.front.log.borrow().is_none() {
-                inner.set_up_log(1, 0, VecDeque::new());
+                inner.front.set_up_log(inner.options.log_sync, 1, 0, VecDeque::new());
             }
             handle.spawn("journal", Rc::clone(inner).write_journal());
         }

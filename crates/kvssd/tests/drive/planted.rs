@@ -30,6 +30,9 @@ fn complaint(seed: u64, fault: Fault) -> Option<String> {
         Fault::HashSkipsKeyCompare | Fault::HashForgetsDirtyPages | Fault::HashForgetsUprooted => {
             run_trial(seed, &Shape::of_hash_seed(seed), Some(fault)).map(|_| ())
         }
+        Fault::TableBeforeLog => {
+            run_trial(seed, &Shape::of_restless_hash_log_seed(seed), Some(fault)).map(|_| ())
+        }
         Fault::AcknowledgeEarly
         | Fault::TrimLogEarly
         | Fault::TakeTornGroup
