@@ -2,7 +2,9 @@
 //! preset has.
 
 use engine::sizing::LevelSizing;
-use engine::{Filters, Granularity, HashOptions, IteratorOptions, MergeBy, Options};
+use engine::{
+    Durability, Filters, Granularity, HashOptions, IteratorOptions, LogSync, MergeBy, Options,
+};
 use flash::{Geometry, Suspend};
 use kvssd::{DeviceProfile, IndexOptions, KvDrive, SetupError};
 use runtime::{Nanos, Rng, Runtime};
@@ -45,7 +47,19 @@ impl Shape {
             shape.clients = shape.clients.max(8);
         }
         shape.make_it_fit(rng);
+        shape.draw_journal(rng);
         shape
+    }
+
+    /// Some drives have no capacitors. Drawn last, so that a seed's other draws stay what they were.
+    fn draw_journal(&mut self, rng: &mut Rng) {
+        if !rng.chance(0.3) {
+            return;
+        }
+        let sync = pick(rng, &[LogSync::None, LogSync::Interval, LogSync::Group, LogSync::Each]);
+        self.engine = self.engine.clone().with_journal(Durability::Log, sync);
+        self.draws_sync = rng.chance(0.5);
+        self.grow_to_fit();
     }
 
     /// A drive that loses its power every few milliseconds, and on its way back.
@@ -68,6 +82,10 @@ impl Shape {
         }
         // As little memory as it takes, or more.
         self.device.dram.index_bytes *= pick(rng, &[1, 1, 4]);
+        self.grow_to_fit();
+    }
+
+    fn grow_to_fit(&mut self) {
         loop {
             let rt = Runtime::new(0);
             match KvDrive::format(&rt.handle(), &self.device, self.options()) {
