@@ -5,9 +5,11 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use crate::format::codec::{Reader, Writer};
+use crate::format::object::Sequence;
 use crate::memtable::{Memtable, Memtables};
 use crate::records::{Record, read_record, write_record};
 use crate::store::extents::{Extent, Extents, State};
+use crate::store::limits::max_value_bytes;
 use crate::store::medium::{ExtentId, PageNo, Shape, Stream};
 
 /// The memtables one by one, so that they come back as full as they were: one made of all of them
@@ -28,19 +30,29 @@ fn write_memtable(out: &mut Writer, memtable: &Memtable) {
     }
 }
 
-/// The last one was the active one.
-pub(crate) fn read_memtables(input: &mut Reader<'_>) -> Option<Memtables> {
+/// The last one was the active one. No write in them is newer than `newest`, no value too long for
+/// the medium.
+pub(crate) fn read_memtables(
+    input: &mut Reader<'_>,
+    newest: Sequence,
+    shape: Shape,
+) -> Option<Memtables> {
     let count = input.u32()?;
     let mut all = (0..count)
-        .map(|_| Some(Rc::new(RefCell::new(read_memtable(input)?))))
+        .map(|_| {
+            Some(Rc::new(RefCell::new(read_memtable(input, newest, max_value_bytes(&shape))?)))
+        })
         .collect::<Option<VecDeque<_>>>()?;
     Some(Memtables { active: all.pop_back()?, frozen: all })
 }
 
-fn read_memtable(input: &mut Reader<'_>) -> Option<Memtable> {
+fn read_memtable(input: &mut Reader<'_>, newest: Sequence, longest: u32) -> Option<Memtable> {
     let mut memtable = Memtable::default();
+    let mut before: &[u8] = &[];
     for _ in 0..input.u64()? {
-        let Record { key, sequence, entry } = read_record(input)?;
+        let Record { key, sequence, entry } = read_record(input, longest)?;
+        (before < key && sequence <= newest).then_some(())?;
+        before = key;
         memtable.insert(key, sequence, entry, None);
     }
     Some(memtable)
@@ -61,7 +73,7 @@ pub(crate) fn write_extents(out: &mut Writer, extents: &Extents) {
 }
 
 pub(crate) fn read_extents(input: &mut Reader<'_>, shape: Shape) -> Option<Extents> {
-    let opened = input.u64()?;
+    let opened = input.counter()?;
     let extents = (0..shape.extents)
         .map(|id| read_extent(input, shape, ExtentId(id)))
         .collect::<Option<Vec<Extent>>>()?;
@@ -95,11 +107,79 @@ fn read_extent(input: &mut Reader<'_>, shape: Shape, id: ExtentId) -> Option<Ext
     let state = *State::ALL.get(input.u8()? as usize)?;
     let stream = *Stream::ALL.get(input.u8()? as usize)?;
     let (cursor, published, live) = (input.u32()?, input.u32()?, input.u32()?);
-    let (age, generation) = (input.u64()?, input.u64()?);
+    let (age, generation) = (input.counter()?, input.counter()?);
     let holes = pages_of(shape, id, input.string()?)?;
+    let is_sound =
+        cursor <= shape.pages_per_extent && holes.len() <= cursor as usize && live <= published;
+    is_sound.then_some(())?;
     let state = match state {
         State::Collecting => State::Closed,
         same => same,
     };
     Some(Extent { state, stream, cursor, published, live, holes, age, generation })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Value;
+    use crate::memtable::Entry;
+
+    const SHAPE: Shape = Shape {
+        payload_bytes: 1056,
+        page_bytes: 1024,
+        pages_per_extent: 32,
+        extents: 1,
+        append_unit: 1,
+        parallelism: 1,
+    };
+
+    fn is_memtable(writes: &[(&[u8], u64, Entry)]) -> bool {
+        let mut out = Writer::default();
+        out.u32(1);
+        out.u64(writes.len() as u64);
+        for (key, sequence, entry) in writes {
+            write_record(&mut out, key, *sequence, entry);
+        }
+        let bytes = out.finish();
+        read_memtables(&mut Reader::new(&bytes), 9, SHAPE).is_some()
+    }
+
+    #[test]
+    fn a_memtable_has_each_key_once_and_in_order_and_no_write_of_the_future() {
+        let is_read = |writes: &[(&[u8], u64)]| {
+            let all: Vec<_> = writes.iter().map(|(key, number)| (*key, *number, None)).collect();
+            is_memtable(&all)
+        };
+        assert!(is_read(&[(b"a", 5), (b"b", 9)]));
+        assert!(!is_read(&[(b"a", 5), (b"a", 6)]) && !is_read(&[(b"b", 5), (b"a", 6)]));
+        assert!(!is_read(&[(b"a", 10)]), "newer than the newest");
+        assert!(!is_read(&[(b"", 1)]) && !is_read(&[(&[7; 256], 1)]), "no keys");
+    }
+
+    #[test]
+    fn a_memtable_has_no_value_that_the_medium_would_not_take() {
+        let has = |len| is_memtable(&[(b"a", 1, Some(Value::Synthetic { seed: 1, len }))]);
+        let most = max_value_bytes(&SHAPE);
+        assert!(has(most) && !has(most + 1));
+    }
+
+    #[test]
+    fn an_extent_has_no_more_pages_than_there_are_nor_more_alive_than_were() {
+        let is_read = |cursor: u32, published: u32, live: u32| {
+            let mut out = Writer::default();
+            out.u64(1);
+            out.u8(State::Closed as u8);
+            out.u8(Stream::Index as u8);
+            for number in [cursor, published, live] {
+                out.u32(number);
+            }
+            out.u64(1);
+            out.u64(1);
+            out.string(&[]);
+            read_extents(&mut Reader::new(&out.finish()), SHAPE).is_some()
+        };
+        assert!(is_read(32, 4, 4));
+        assert!(!is_read(33, 4, 4) && !is_read(32, 4, 5));
+    }
 }

@@ -20,11 +20,12 @@ use crate::journal::LogSync;
 use crate::journal::log::{self, Log, Ticket};
 use crate::memtable::{Entry, Memtables};
 use crate::operations::{Condition, Fullness, WriteOptions};
+use crate::planted::Fault;
 use crate::records::Record;
 use crate::stats::EngineStats;
 use crate::store::PageStore;
 use crate::store::extents::Extents;
-use crate::store::medium::{Medium, Stream};
+use crate::store::medium::{ExtentId, Medium, Stream};
 use crate::store::space::{Claimant, Need, Promise};
 use crate::store::sweep::Sweep;
 
@@ -88,6 +89,19 @@ pub(crate) struct Front<M> {
     user_bytes: Cell<u64>,
     stalls: Cell<u64>,
     stalled: Cell<Nanos>,
+    /// Clients' writes that wait now.
+    stalled_now: Cell<u32>,
+}
+
+/// A client's write waits for background work.
+struct Stall<'a, M: Medium>(&'a Front<M>);
+
+impl<M: Medium> Drop for Stall<'_, M> {
+    fn drop(&mut self) {
+        let Self(front) = self;
+        front.stalled_now.set(front.stalled_now.get() - 1);
+        front.store.medium.set_write_stall(front.stalled_now.get() > 0);
+    }
 }
 
 impl<M: Medium> Front<M> {
@@ -107,6 +121,7 @@ impl<M: Medium> Front<M> {
             user_bytes: Cell::new(0),
             stalls: Cell::new(0),
             stalled: Cell::new(Nanos::ZERO),
+            stalled_now: Cell::new(0),
         }
     }
 
@@ -180,7 +195,10 @@ impl<M: Medium> Front<M> {
         self.writes.set(self.writes.get() + 1);
         self.user_bytes.set(self.user_bytes.get() + bytes);
         let sequence = self.sequence.get();
-        let ticket = self.log.borrow().as_ref().map(|log| log.push(key, sequence, &entry, sync));
+        let is_forgotten = entry.is_none() && self.store.planted.has(Fault::DeleteNotLogged);
+        let log = self.log.borrow();
+        let log = log.as_ref().filter(|_| !is_forgotten);
+        let ticket = log.map(|log| log.push(key, sequence, &entry, sync));
         if let Some(ticket) = ticket {
             self.memtables.borrow().active.borrow_mut().note_group(ticket.group);
         }
@@ -244,7 +262,7 @@ impl<M: Medium> Front<M> {
         bytes: u64,
     ) -> Result<(), EngineError> {
         let started = self.store.handle.now();
-        let mut has_waited = false;
+        let mut stall = None;
         loop {
             match self.admits(index, is_delete, bytes)? {
                 Admission::Now => break,
@@ -252,14 +270,21 @@ impl<M: Medium> Front<M> {
                 Admission::AfterFlush => self.freeze_active(),
                 Admission::Never => return Err(EngineError::Full),
             }
-            has_waited = true;
+            stall.get_or_insert_with(|| self.begin_stall());
             self.store.room.notified().await;
         }
-        if has_waited {
+        if stall.is_some() {
             self.stalls.set(self.stalls.get() + 1);
             self.stalled.set(self.stalled.get() + (self.store.handle.now() - started));
         }
         Ok(())
+    }
+
+    /// One more client's write waits, until what this returns is dropped.
+    fn begin_stall(&self) -> Stall<'_, M> {
+        self.stalled_now.set(self.stalled_now.get() + 1);
+        self.store.medium.set_write_stall(true);
+        Stall(self)
     }
 
     /// Whether a client's write may go ahead now.
@@ -327,6 +352,16 @@ impl<M: Medium> Front<M> {
         self.store.extents_in_sight() > self.client_reserve(&self.store.extents.borrow())
     }
 
+    /// Whether there is space for what is in use in a data extent: once begun, it is to be ended.
+    pub(crate) fn can_move(&self, id: ExtentId) -> bool {
+        let extents = self.store.extents.borrow();
+        let share = extents.utilisation(extents.get(id));
+        let pages = (share * f64::from(self.store.shape.pages_per_extent)).ceil() as u32;
+        // What is moved is flushed in several memtables, and clients' deletes along with it.
+        let pages = pages + self.store.pages_of_memtable(self.limits.bytes);
+        self.store.can_promise(Stream::Objects, pages, Claimant::Flush)
+    }
+
     /// How full the active memtable is while there is no room in front of it; 0 while there is.
     pub(crate) fn fill_of_active_memtable(&self) -> f64 {
         let memtables = self.memtables.borrow();
@@ -338,11 +373,15 @@ impl<M: Medium> Front<M> {
         by_bytes.max(active.len() as f64 / self.limits.entries as f64)
     }
 
-    /// Waits for space for the data of a flush; nothing is held meanwhile but the memtable.
-    pub(crate) async fn promise_data(&self, pages: u32) -> Promise<'_> {
+    /// Waits for space for the data of a flush, by which extents may become empty as `has_moved` says
+    /// at the time; nothing is held meanwhile but the memtable.
+    pub(crate) async fn promise_data(
+        &self,
+        pages: u32,
+        has_moved: impl Fn() -> bool,
+    ) -> Promise<'_> {
         let need = || {
-            let has_moved = !self.store.moved.borrow().is_empty();
-            let claimant = if has_moved { Claimant::FlushOfMoved } else { Claimant::Flush };
+            let claimant = if has_moved() { Claimant::FlushOfMoved } else { Claimant::Flush };
             Need { stream: Stream::Objects, pages, claimant }
         };
         self.wait_for_space(need).await

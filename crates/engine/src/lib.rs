@@ -22,6 +22,8 @@ mod effort;
 mod error;
 mod format;
 mod front;
+#[cfg(test)]
+mod fuzz_tests;
 mod hash;
 mod journal;
 mod lsm;

@@ -32,8 +32,6 @@ pub enum Fault {
     MoveUnderSnapshot,
     /// A write does not keep the version it replaces for snapshots.
     OverwriteUnderSnapshot,
-    /// A write is acknowledged before the log has it.
-    AcknowledgeEarly,
     /// A flush of the hash table does not wait for the log.
     TableBeforeLog,
     /// The log is trimmed when a memtable is frozen, not when it is flushed.
@@ -42,11 +40,27 @@ pub enum Fault {
     TakeTornGroup,
     /// A recovery replays groups of the log that were trimmed and not erased yet.
     ReplayTrimmedLog,
+    /// Believe whole pages from elsewhere, from another life of their extent, or of another store.
+    BelieveStalePages,
+    /// An edit is committed before the segments that it refers to are durable.
+    CommitBeforeSegments,
+    /// A recovery counts writes from where the checkpoint was, although later ones were flushed.
+    SequenceGoesBack,
+    /// Deletes are not logged.
+    DeleteNotLogged,
+    /// A write is acknowledged before its group of the log is durable.
+    AcknowledgeEarly,
+    /// A collected extent is released before what was moved out of it is durable.
+    ReleaseBeforeMoved,
+    /// An extent is released before the manifest says that it is.
+    ReleaseBeforeNoted,
+    /// An iterator reads what memtables hold now, not what they held when it was made.
+    ReadPastSnapshot,
 }
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 26] = [
         Self::SkipChecksum,
         Self::ReleaseEarly,
         Self::ReadWithoutEpoch,
@@ -61,11 +75,18 @@ impl Fault {
         Self::ReleaseUnderSnapshot,
         Self::MoveUnderSnapshot,
         Self::OverwriteUnderSnapshot,
-        Self::AcknowledgeEarly,
         Self::TableBeforeLog,
         Self::TrimLogEarly,
         Self::TakeTornGroup,
         Self::ReplayTrimmedLog,
+        Self::BelieveStalePages,
+        Self::CommitBeforeSegments,
+        Self::SequenceGoesBack,
+        Self::DeleteNotLogged,
+        Self::AcknowledgeEarly,
+        Self::ReleaseBeforeMoved,
+        Self::ReleaseBeforeNoted,
+        Self::ReadPastSnapshot,
     ];
 }
 

@@ -1,9 +1,9 @@
 //! Writes as bytes: in dumps and in the log.
 
-use crate::Value;
 use crate::format::codec::{Reader, Writer};
 use crate::format::object::Sequence;
 use crate::memtable::Entry;
+use crate::{MAX_KEY_BYTES, Value};
 
 /// A write that was read back.
 pub(crate) struct Record<'a> {
@@ -29,14 +29,16 @@ pub(crate) fn write_record(out: &mut Writer, key: &[u8], sequence: Sequence, ent
     }
 }
 
-pub(crate) fn read_record<'a>(input: &mut Reader<'a>) -> Option<Record<'a>> {
-    let key = input.string()?;
-    let sequence = input.u64()?;
+/// The next write; `None` if it is none, or its value has more than `longest` bytes.
+pub(crate) fn read_record<'a>(input: &mut Reader<'a>, longest: u32) -> Option<Record<'a>> {
+    let key = input.string().filter(|key| (1..=MAX_KEY_BYTES).contains(&key.len()))?;
+    let sequence = input.counter()?;
     let entry = match input.u8()? {
         0 => None,
         1 => Some(Value::from_bytes(input.string()?)),
         2 => Some(Value::Synthetic { seed: input.u64()?, len: input.u32()? }),
         _ => return None,
     };
-    Some(Record { key, sequence, entry })
+    let has_length = entry.as_ref().is_none_or(|value| value.len() <= longest);
+    has_length.then_some(Record { key, sequence, entry })
 }

@@ -194,6 +194,8 @@ impl Reserve {
     async fn read_half(&self, flash: &Flash, half: u64) -> Option<Dump> {
         let first = flash.read(self.page(half, 0), IoClass::Journal).await.ok()?;
         let DumpPage { epoch, total, .. } = decode(first.bytes())?;
+        let fits = (1..=self.pages()).contains(&total) && epoch % 2 == half && epoch < u64::MAX;
+        fits.then_some(())?;
         let mut bytes = Vec::new();
         let at_once = 128;
         for start in (0..total).step_by(at_once) {
@@ -245,3 +247,7 @@ fn decode(bytes: &[u8]) -> Option<DumpPage<'_>> {
         bytes: bytes.get(HEADER_BYTES..)?,
     })
 }
+
+#[cfg(test)]
+#[path = "reserve_fuzz_tests.rs"]
+mod fuzz_tests;

@@ -218,6 +218,14 @@ impl NandArray {
         true
     }
 
+    /// What `page` holds becomes `image`, for tests of lost and misdirected writes. False if nothing
+    /// is stored there.
+    pub fn replace(&mut self, page: PageAddress, image: PageImage) -> bool {
+        let (_, index) = self.geometry.locate(page);
+        let stored = self.block_of(page).pages.get_mut(index as usize).and_then(Option::as_mut);
+        stored.map(|stored| *stored = image).is_some()
+    }
+
     fn block_of(&mut self, page: PageAddress) -> &mut Block {
         let (block, _) = self.geometry.locate(page);
         &mut self.blocks[block.0 as usize]

@@ -40,6 +40,7 @@ pub(crate) struct State {
     stats: FlashStats,
     error_rng: Rng,
     submitted: u64,
+    is_write_stall: bool,
     pub is_off: bool,
 }
 
@@ -61,6 +62,7 @@ impl Flash {
             stats: FlashStats::default(),
             error_rng: handle.rng("flash errors"),
             submitted: 0,
+            is_write_stall: false,
             is_off: false,
         };
         let inner = Rc::new_cyclic(|me| Inner {
@@ -117,6 +119,12 @@ impl Flash {
         let (block, _) = self.inner.geometry.locate(page);
         let die = self.inner.geometry.die_of(block);
         self.inner.promote(&mut self.inner.state.borrow_mut(), die, page);
+    }
+
+    /// Whether clients' writes wait for background work. As long as they do, that has half of the time
+    /// of a die that both want, instead of a turn when its deadline has passed.
+    pub fn set_write_stall(&self, is_on: bool) {
+        self.inner.state.borrow_mut().is_write_stall = is_on;
     }
 
     /// Programs one program unit starting at `first`. When the result is there, it is durable.
@@ -299,12 +307,14 @@ impl Inner {
         let suspend = self.durations.suspend.as_ref();
         let this = &mut state.dies[die.0 as usize];
         match &mut this.phase {
-            Phase::Idle => match this.choose_next(now, self.durations.background_deadline, suspend)
-            {
-                Next::Start(id) => self.start(state, die, id),
-                Next::Resume(suspended) => self.resume(state, die, suspended),
-                Next::Nothing => self.rest(state, die),
-            },
+            Phase::Idle => {
+                let deadline = self.durations.background_deadline;
+                match this.choose_next(now, deadline, suspend, state.is_write_stall) {
+                    Next::Start(id) => self.start(state, die, id),
+                    Next::Resume(suspended) => self.resume(state, die, suspended),
+                    Next::Nothing => self.rest(state, die),
+                }
+            }
             Phase::Running(_) => match this.give_way(now, suspend) {
                 GiveWay::No => {}
                 GiveWay::Now => self.suspend(state, die),

@@ -88,7 +88,32 @@ pub(crate) struct Die {
     pub suspended: Option<Suspended>,
     /// Since when background work has been waiting while others went ahead of it.
     passed_over_since: Option<Nanos>,
+    share: Share,
     pub busy_since: Option<Nanos>,
+}
+
+/// How the die's time is shared in a write stall.
+#[derive(Clone, Copy, Default)]
+struct Share {
+    /// When the background operation that runs began.
+    began: Option<Nanos>,
+    /// What others had of the die while it was suspended.
+    given: Nanos,
+    /// What they are owed for it.
+    owed: Nanos,
+}
+
+impl Share {
+    fn begin(&mut self, now: Nanos) {
+        *self = Self { began: Some(now), ..Self::default() };
+    }
+
+    fn end(&mut self, now: Nanos) {
+        if let Some(began) = self.began.take() {
+            let took = now - began - self.given;
+            self.owed = took.saturating_since(self.given);
+        }
+    }
 }
 
 impl Default for Die {
@@ -99,6 +124,7 @@ impl Default for Die {
             waiting: PriorityQueue::default(),
             suspended: None,
             passed_over_since: None,
+            share: Share::default(),
             busy_since: None,
         }
     }
@@ -120,7 +146,8 @@ impl Die {
     }
 
     /// Demand reads first, then prefetches, then background work in order of arrival; but
-    /// background work that was passed over for `deadline` goes before everything.
+    /// background work that was passed over for `deadline` goes before everything. In a write stall
+    /// others are owed no more time than the background work before took: both have half.
     ///
     /// With an operation suspended, only demand reads may run, and not for longer than the
     /// profile's span.
@@ -129,6 +156,7 @@ impl Die {
         now: Nanos,
         deadline: Nanos,
         suspend: Option<&SuspendDurations>,
+        is_write_stall: bool,
     ) -> Next {
         if let Some(suspended) = self.suspended {
             let span = suspend.map_or(Nanos::ZERO, |s| s.max_span);
@@ -137,12 +165,16 @@ impl Die {
                 return self.start(Priority::Demand);
             }
             self.suspended = None;
+            self.share.given += now - suspended.since;
             return Next::Resume(suspended);
         }
+        self.share.end(now);
+        let deadline = if is_write_stall { deadline.min(self.share.owed) } else { deadline };
         let has_background = self.waiting.peek_of(Priority::Background).is_some();
         let is_overdue = self.passed_over_since.is_some_and(|since| since + deadline <= now);
         if has_background && is_overdue {
             self.passed_over_since = None;
+            self.share.begin(now);
             return self.start(Priority::Background);
         }
         let has_urgent = [Priority::Demand, Priority::Prefetch]
@@ -152,6 +184,9 @@ impl Die {
             (true, true) => _ = self.passed_over_since.get_or_insert(now),
             (true, false) => self.passed_over_since = None,
             (false, _) => {}
+        }
+        if has_background && !has_urgent {
+            self.share.begin(now);
         }
         self.waiting.pop().map_or(Next::Nothing, |w| Next::Start(w.id))
     }

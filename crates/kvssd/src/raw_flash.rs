@@ -166,6 +166,10 @@ impl Medium for RawFlash {
         self.flash.promote(self.flash_page(page));
     }
 
+    fn set_write_stall(&self, is_on: bool) {
+        self.flash.set_write_stall(is_on);
+    }
+
     fn frontier(&self, extent: ExtentId) -> impl Future<Output = Result<u32, MediumError>> + use<> {
         let medium = self.clone();
         async move { Ok(medium.recover_frontier(extent).await) }

@@ -23,6 +23,8 @@
 //! Real time is later work: [`park::Park`] is the place where the two differ.
 
 mod channel;
+#[cfg(feature = "count-allocations")]
+pub mod counted;
 mod executor;
 mod io_class;
 mod join;

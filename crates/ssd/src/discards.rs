@@ -87,11 +87,15 @@ impl Discards {
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let (entries, rest) = bytes.as_chunks::<ENTRY_BYTES>();
         let mut ranges = BTreeMap::new();
+        let mut behind = 0;
         for entry in entries {
             let start = u32::from_le_bytes(*entry.first_chunk()?);
             let count = u32::from_le_bytes(*entry[4..].first_chunk()?);
             let sequence = Sequence(u64::from_le_bytes(*entry[8..].first_chunk()?));
-            ranges.insert(start, (start.checked_add(count)?, sequence));
+            let is_apart = start >= behind && count > 0;
+            is_apart.then_some(())?;
+            behind = start.checked_add(count)?;
+            ranges.insert(start, (behind, sequence));
         }
         rest.is_empty().then_some(Self { ranges })
     }
@@ -127,6 +131,21 @@ mod tests {
                 }
             }
             assert_eq!(Discards::decode(&discards.encode()), Some(discards));
+        }
+    }
+
+    #[test]
+    fn ranges_that_overlap_or_hold_nothing_are_none() {
+        let bytes = |ranges: &[(u32, u32)]| -> Vec<u8> {
+            let range = |(start, count): &(u32, u32)| {
+                let numbers = start.to_le_bytes().into_iter().chain(count.to_le_bytes());
+                numbers.chain(7_u64.to_le_bytes()).collect::<Vec<u8>>()
+            };
+            ranges.iter().flat_map(range).collect()
+        };
+        assert!(Discards::decode(&bytes(&[(1, 4), (5, 2)])).is_some());
+        for wrong in [&[(1, 4), (4, 2)][..], &[(5, 2), (1, 4)], &[(3, 0)], &[(u32::MAX, 1)]] {
+            assert_eq!(Discards::decode(&bytes(wrong)), None, "{wrong:?}");
         }
     }
 

@@ -20,6 +20,8 @@ mod buffer;
 mod commands;
 mod discards;
 mod drive;
+#[cfg(test)]
+mod fuzz_tests;
 mod gate;
 mod layout;
 mod mapping;

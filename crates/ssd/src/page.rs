@@ -123,7 +123,8 @@ pub(crate) fn slot(image: &PageImage, place: u32) -> Option<Versioned> {
         None
     } else {
         let end = usize::from(start) + usize::from(length);
-        (end <= image.bytes().len()).then_some(())?;
+        let is_block = u32::from(length) <= BLOCK_BYTES && end <= image.bytes().len();
+        is_block.then_some(())?;
         Some(Block::within(image, start.into(), length.into()))
     };
     Some(Versioned { lpn, sequence: Sequence(sequence), block })
@@ -171,6 +172,15 @@ mod tests {
     #[test]
     fn the_header_fits_the_spare_area_of_the_profiles() {
         assert_eq!(header_bytes(16_384), 72);
+    }
+
+    #[test]
+    fn a_slot_that_is_longer_than_a_block_holds_none() {
+        let mut bytes = data(&blocks()).bytes().to_vec();
+        bytes.resize(6_000, 1);
+        bytes[14..16].copy_from_slice(&4_097_u16.to_le_bytes());
+        assert!(slot(&seal(bytes.clone()), 0).is_none());
+        assert!(slot(&seal(bytes), 1).is_some());
     }
 
     #[test]

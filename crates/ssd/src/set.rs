@@ -29,6 +29,8 @@ use firmware::Reserve;
 use flash::{Flash, Geometry, NandArray};
 use runtime::{Cores, Handle, Nanos, Notify, Pipe, Semaphore};
 
+#[cfg(test)]
+pub(crate) use power::Saved;
 pub(crate) use power::SetImage;
 
 use crate::buffer::Buffer;

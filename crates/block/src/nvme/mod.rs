@@ -50,6 +50,8 @@ mod error;
 mod events;
 mod features;
 #[cfg(test)]
+mod fuzz_tests;
+#[cfg(test)]
 mod header_tests;
 mod identify;
 mod layout;

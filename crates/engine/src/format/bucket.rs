@@ -82,12 +82,22 @@ impl BucketFormat {
         bytes
     }
 
+    /// Whether these are the slots of a page, none of which leads nowhere. Cost: a look at each slot.
+    pub(crate) fn are_sound(&self, slots: &[u8]) -> bool {
+        let leads_nowhere = |index| {
+            let slot = self.get(slots, index);
+            matches!(slot, Slot::Held { pointer, .. } if pointer.is_tombstone())
+        };
+        let is_page = slots.len() == self.slots as usize * self.slot_bytes();
+        is_page && !(0..self.slots).any(leads_nowhere)
+    }
+
     /// The slots in an intact page; `None` if it is another page than bucket page `number`.
     pub(crate) fn decode<'a>(&self, image: &'a PageImage, number: u32) -> Option<&'a [u8]> {
         let page = Page::parse(image.bytes())?;
         let slots = page.body();
         let is_it = page.kind == PageKind::Bucket && page.large == number;
-        (is_it && slots.len() == self.slots as usize * self.slot_bytes()).then_some(slots)
+        (is_it && self.are_sound(slots)).then_some(slots)
     }
 }
 
@@ -128,6 +138,15 @@ mod tests {
         let image = page::seal(BucketFormat::encode(&format.blank(), 7), is);
         assert_eq!(format.decode(&image, 7), Some(&*format.blank()));
         assert_eq!(format.decode(&image, 8), None);
+    }
+
+    #[test]
+    fn a_page_with_a_slot_that_leads_nowhere_is_none() {
+        let (_, format) = formats();
+        let mut slots = format.blank();
+        format.set(&mut slots, 3, Slot::Held { signature: 9, pointer: Pointer::TOMBSTONE });
+        let is = Identity { page: PageNo(3), generation: 1, store: StoreId(2) };
+        assert_eq!(format.decode(&page::seal(BucketFormat::encode(&slots, 7), is), 7), None);
     }
 
     proptest! {

@@ -58,6 +58,11 @@ impl<'a> Reader<'a> {
         Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
     }
 
+    /// A number that is counted up from: none is so near the greatest that it could not be.
+    pub(crate) fn counter(&mut self) -> Option<u64> {
+        self.u64().filter(|count| *count < 1 << 63)
+    }
+
     pub(crate) fn string(&mut self) -> Option<&'a [u8]> {
         let len = self.u32()?;
         self.take(len as usize)

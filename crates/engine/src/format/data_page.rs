@@ -10,10 +10,11 @@
 //! Offsets count the bytes an object would lie at if synthetic values were stored in full; the
 //! piece of a pointer is such an offset divided by the piece size.
 
-use crate::Value;
 use crate::format::object::{self, OBJECT_HEADER_BYTES, ObjectHead, Sequence};
 use crate::format::page::{self, HEADER_BYTES, Page, PageKind, u16_at};
 use crate::format::pointer::PIECE_BYTES;
+use crate::store::medium::Shape;
+use crate::{MAX_KEY_BYTES, MAX_VALUE_BYTES, Value};
 
 const DIRECTORY_ENTRY_BYTES: usize = 2;
 
@@ -41,6 +42,17 @@ pub(crate) fn pages_of(payload_bytes: u32, key_len: usize, value_len: u32) -> u3
     } else {
         pages_of_large(payload_bytes, key_len, value_len)
     }
+}
+
+/// Pages of an object that was found in `piece` of a page; `None` if no page can hold it there.
+pub(crate) fn pages_if_placed(shape: &Shape, piece: u32, head: &ObjectHead<'_>) -> Option<u32> {
+    let payload = shape.payload_bytes;
+    let is_placed = head.key.len() <= MAX_KEY_BYTES
+        && head.value_len <= MAX_VALUE_BYTES
+        && piece < payload.div_ceil(PIECE_BYTES);
+    is_placed.then_some(())?;
+    let pages = pages_of(payload, head.key.len(), head.value_len);
+    (pages <= shape.pages_per_extent).then_some(pages)
 }
 
 /// Bytes of the value that lie in the head page.
@@ -113,9 +125,12 @@ pub(crate) fn objects(bytes: &[u8]) -> Option<Vec<(u32, ObjectHead<'_>)>> {
     }
 }
 
-/// The objects of a data page, up to the first that does not fit in it.
+/// The objects of a data page, up to the first that does not fit in it or is not where the directory
+/// says.
 struct Objects<'a> {
     directory: std::slice::ChunksExact<'a, u8>,
+    /// Where the next object begins at full length.
+    begins: usize,
     /// What follows the objects seen so far.
     rest: &'a [u8],
 }
@@ -124,7 +139,8 @@ impl<'a> Objects<'a> {
     fn of(page: &Page<'a>) -> Option<Self> {
         let directory_bytes = usize::from(page.entries) * DIRECTORY_ENTRY_BYTES;
         let (directory, rest) = page.body().split_at_checked(directory_bytes)?;
-        Some(Self { directory: directory.chunks_exact(DIRECTORY_ENTRY_BYTES), rest })
+        let begins = HEADER_BYTES + directory_bytes;
+        Some(Self { directory: directory.chunks_exact(DIRECTORY_ENTRY_BYTES), begins, rest })
     }
 }
 
@@ -132,8 +148,11 @@ impl<'a> Iterator for Objects<'a> {
     type Item = (u32, ObjectHead<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let piece = u32::from(u16_at(self.directory.next()?, 0)) / PIECE_BYTES;
+        let offset = u16_at(self.directory.next()?, 0);
+        (usize::from(offset) == self.begins).then_some(())?;
+        let piece = u32::from(offset) / PIECE_BYTES;
         let head = ObjectHead::parse(self.rest)?;
+        self.begins += object::full_len(head.key.len(), head.value_len);
         self.rest = self.rest.get(head.stored_len()..)?;
         Some((piece, head))
     }
@@ -211,6 +230,37 @@ mod tests {
         let part = |number: u32| tail_part(&pages[number as usize], number).expect("a tail");
         assert_eq!(head.value_with(&[part(1), part(2)]), Some(value));
         assert!(tail_part(&pages[1], 2).is_none());
+    }
+
+    #[test]
+    fn objects_lie_where_the_directory_says() {
+        let value = Value::from_bytes(&[1; 300]);
+        let (bytes, _) = build(&[outgoing(b"a", &value), outgoing(b"b", &value)]);
+        for offset in [0_u16, 40, 60_000] {
+            let mut bytes = bytes.clone();
+            bytes[HEADER_BYTES + 2..HEADER_BYTES + 4].copy_from_slice(&offset.to_le_bytes());
+            let page = finish(bytes);
+            assert!(super::objects(&page).is_none() && find(&page, 0, b"b").is_none());
+        }
+    }
+
+    #[test]
+    fn no_object_is_longer_than_an_extent() {
+        let shape = Shape {
+            payload_bytes: 1056,
+            page_bytes: 1024,
+            pages_per_extent: 32,
+            extents: 24,
+            append_unit: 1,
+            parallelism: 4,
+        };
+        let pages = |len: u32| {
+            let mut bytes = Vec::new();
+            object::encode(b"k", 1, &Value::Synthetic { seed: 1, len }, &mut bytes);
+            pages_if_placed(&shape, 0, &ObjectHead::parse(&bytes).expect("it is whole"))
+        };
+        assert_eq!((pages(100), pages(3_000)), (Some(1), Some(3)));
+        assert_eq!((pages(40_000), pages(u32::MAX)), (None, None));
     }
 
     #[test]

@@ -254,6 +254,22 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
+/// Makes a page of any bytes that are long enough for one: for tests of what stands behind the checksum.
+#[cfg(test)]
+pub(crate) fn reseal(bytes: &mut [u8]) {
+    if bytes.len() < HEADER_BYTES || bytes.len() > MAX_PAGE_BYTES as usize {
+        return;
+    }
+    bytes[VERSION_AT] = VERSION;
+    let length = stored_len(bytes).unwrap_or_else(|| {
+        let length = bytes.len();
+        bytes[LENGTH_AT..KIND_AT].copy_from_slice(&(length as u16).to_le_bytes());
+        length
+    });
+    let crc = crc32c::crc32c(&bytes[NUMBER_AT..length]);
+    bytes[..NUMBER_AT].copy_from_slice(&crc.to_le_bytes());
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -23,7 +23,6 @@ use crate::operations::Fullness;
 use crate::planted::Fault;
 use crate::store::extents::{Extent, State};
 use crate::store::medium::{ExtentId, Medium, Stream};
-use crate::store::space::Claimant;
 
 /// Extents fuller than this are not worth collecting.
 const WORTH_COLLECTING: f64 = 0.95;
@@ -99,7 +98,7 @@ impl<M: Medium> Inner<M> {
         let may_go = |id| {
             extents.get(id).stream == Stream::Objects
                 && self.may_be_collected(id)
-                && self.can_move(id)
+                && self.front.can_move(id)
         };
         extents.choose_victim(WORTH_COLLECTING, may_go)
     }
@@ -110,16 +109,6 @@ impl<M: Medium> Inner<M> {
         let share = (f64::from(self.store.shape.extents) * self.options.gc_start).ceil() as usize;
         let due_below = share.max(self.front.client_reserve(&extents) + 2);
         self.store.extents_in_sight() < due_below
-    }
-
-    /// Whether there is space for what is in use in a data extent: once begun, it is to be ended.
-    fn can_move(&self, id: ExtentId) -> bool {
-        let extents = self.store.extents.borrow();
-        let share = extents.utilisation(extents.get(id));
-        let pages = (share * f64::from(self.store.shape.pages_per_extent)).ceil() as u32;
-        // What is moved is flushed in several memtables, and clients' deletes along with it.
-        let pages = pages + self.store.pages_of_memtable(self.options.buffer_bytes);
-        self.store.can_promise(Stream::Objects, pages, Claimant::Flush)
     }
 
     /// With no victim left and clients held up, what is in the memtables may still make garbage:
@@ -211,8 +200,9 @@ impl<M: Medium> Inner<M> {
             for (page, image) in self.store.read_batch(id, from).await.map_err(Stopped::by)? {
                 let objects = data_page::objects(image.bytes()).ok_or(Stopped::Damaged)?;
                 for (piece, head) in objects {
+                    let pointer = self.store.pointer_to(page, piece, &head);
                     candidates.push(Candidate {
-                        pointer: self.store.pointer_to(page, piece, &head),
+                        pointer: pointer.ok_or(Stopped::Damaged)?,
                         key: head.key.into(),
                         sequence: head.sequence,
                         image: image.clone(),

@@ -35,7 +35,8 @@ pub(crate) struct Restored {
 }
 
 impl<M: Medium> Inner<M> {
-    /// The image at this instant.
+    /// The image at this instant. A page that is being written may not be on the medium: it counts as
+    /// dirty.
     pub(crate) fn dump(&self) -> Vec<u8> {
         self.image(&self.front.memtables.borrow(), &self.uprooted.borrow())
     }
@@ -52,43 +53,75 @@ impl<M: Medium> Inner<M> {
     }
 
     fn image(&self, memtables: &Memtables, uprooted: &BTreeMap<Box<[u8]>, Pointer>) -> Vec<u8> {
+        let with_frozen = !self.store.planted.has(Fault::DumpWithoutFrozen);
+        let forgets = self.store.planted.has(Fault::HashForgetsDirtyPages);
+        let (cache, writing) = (self.cache.borrow(), self.writing.borrow());
+        let is_wanted = |page| !forgets && (cache.is_dirty(page) || writing.contains(&page));
+        let dirty = cache.iter().filter(|(page, _)| is_wanted(*page));
+        let image = Image {
+            id: self.store.id.get(),
+            sequence: self.front.sequence.get(),
+            flushed: self.flushed.get(),
+            uprooted,
+            longest_search: self.longest_search.get(),
+            keys: self.keys.get(),
+            directory: &self.directory.borrow(),
+            dirty: dirty.map(|(page, slots)| (page, cache.last_change(page), slots)).collect(),
+            extents: &self.store.extents_after_a_cut(),
+        };
+        image.encode(memtables, with_frozen, self.store.format)
+    }
+}
+
+/// What a dump holds besides memtables.
+pub(crate) struct Image<'a> {
+    pub id: StoreId,
+    pub sequence: u64,
+    pub flushed: Flushed,
+    pub uprooted: &'a BTreeMap<Box<[u8]>, Pointer>,
+    pub longest_search: u32,
+    pub keys: u64,
+    pub directory: &'a [Option<PageNo>],
+    /// Bucket pages by number, with that of their last change.
+    pub dirty: Vec<(u32, u64, &'a [u8])>,
+    pub extents: &'a Extents,
+}
+
+impl Image<'_> {
+    /// The bytes of the dump.
+    pub(crate) fn encode(
+        &self,
+        memtables: &Memtables,
+        with_frozen: bool,
+        format: PointerFormat,
+    ) -> Vec<u8> {
         let mut out = Writer::default();
         out.u32(VERSION);
-        out.u64(self.store.id.get().0);
-        out.u64(self.front.sequence.get());
-        out.u64(self.flushed.get().sequence);
-        out.u64(self.flushed.get().log_from);
-        let with_frozen = !self.store.planted.has(Fault::DumpWithoutFrozen);
+        out.u64(self.id.0);
+        out.u64(self.sequence);
+        out.u64(self.flushed.sequence);
+        out.u64(self.flushed.log_from);
         write_memtables(&mut out, memtables, with_frozen);
-        out.u32(uprooted.len() as u32);
-        for (key, pointer) in uprooted {
+        out.u32(self.uprooted.len() as u32);
+        for (key, pointer) in self.uprooted {
             out.string(key);
             let mut stored = Vec::new();
-            self.store.format.encode(*pointer, &mut stored);
+            format.encode(*pointer, &mut stored);
             out.string(&stored);
         }
-        out.u32(self.longest_search.get());
-        out.u64(self.keys.get());
-        for at in &*self.directory.borrow() {
+        out.u32(self.longest_search);
+        out.u64(self.keys);
+        for at in self.directory {
             out.u32(at.map_or(NOWHERE, |page| page.0));
         }
-        self.write_dirty_pages(&mut out);
-        write_extents(&mut out, &self.store.extents_after_a_cut());
-        out.finish()
-    }
-
-    /// A page that is being written may not be on the medium: it counts as dirty.
-    fn write_dirty_pages(&self, out: &mut Writer) {
-        let (cache, writing) = (self.cache.borrow(), self.writing.borrow());
-        let forgets = self.store.planted.has(Fault::HashForgetsDirtyPages);
-        let is_wanted = |page| !forgets && (cache.is_dirty(page) || writing.contains(&page));
-        let dirty: Vec<_> = cache.iter().filter(|(page, _)| is_wanted(*page)).collect();
-        out.u32(dirty.len() as u32);
-        for (page, slots) in dirty {
-            out.u32(page);
-            out.u64(cache.last_change(page));
+        out.u32(self.dirty.len() as u32);
+        for (page, last_change, slots) in &self.dirty {
+            out.u32(*page);
+            out.u64(*last_change);
             out.string(slots);
         }
+        write_extents(&mut out, self.extents);
+        out.finish()
     }
 }
 
@@ -109,20 +142,24 @@ pub(crate) fn restore(
     let input = &mut Reader::new(bytes);
     (input.u32()? == VERSION).then_some(())?;
     let id = StoreId(input.u64()?);
-    let sequence = input.u64()?;
-    let flushed = Flushed { sequence: input.u64()?, log_from: input.u64()? };
-    let memtables = read_memtables(input)?;
+    let sequence = input.counter()?;
+    let flushed = Flushed { sequence: input.counter()?, log_from: input.counter()? };
+    let memtables = read_memtables(input, sequence, shape)?;
     let mut uprooted = BTreeMap::new();
     for _ in 0..input.u32()? {
         let key = input.string()?.into();
         let stored = input.string()?;
         (stored.len() == format.bytes).then_some(())?;
-        uprooted.insert(key, format.decode(stored));
+        let pointer = format.decode(stored);
+        (!pointer.is_tombstone()).then_some(())?;
+        uprooted.insert(key, pointer);
     }
     let (longest_search, keys) = (input.u32()?, input.u64()?);
     let directory = (0..pages)
         .map(|_| input.u32().map(|at| (at != NOWHERE).then_some(PageNo(at))))
         .collect::<Option<Vec<_>>>()?;
+    let exists = |page: &PageNo| shape.extent_of(*page).0 < shape.extents;
+    directory.iter().flatten().all(exists).then_some(())?;
     let mut dirty = BTreeMap::new();
     for _ in 0..input.u32()? {
         let page = input.u32().filter(|page| *page < pages)?;

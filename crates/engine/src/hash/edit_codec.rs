@@ -41,13 +41,13 @@ pub(crate) fn encode(edit: &Edit, totals: Totals, format: PointerFormat) -> Vec<
 /// `None` if `bytes` are no edit.
 pub(crate) fn decode(bytes: &[u8], format: PointerFormat) -> Option<(Edit, Totals)> {
     let input = &mut Reader::new(bytes);
-    let totals = Totals { keys: input.u64()?, longest_search: input.u32()? };
+    let totals = Totals { keys: input.counter()?, longest_search: input.u32()? };
     let mut edit = Edit::default();
     for _ in 0..input.u32()? {
         edit.slots.push(read_slot(input, format)?);
     }
     for _ in 0..input.u32()? {
-        let (page, changes) = (input.u32()?, input.u64()?);
+        let (page, changes) = (input.u32()?, input.counter()?);
         edit.pages.push(PageWrite { page, changes, at: PageNo(input.u32()?) });
     }
     edit.changes = read_changes(input)?;
@@ -75,7 +75,7 @@ fn write_slot(out: &mut Writer, change: &SlotChange, format: PointerFormat) {
 }
 
 fn read_slot(input: &mut Reader<'_>, format: PointerFormat) -> Option<SlotChange> {
-    let number = input.u64()?;
+    let number = input.counter()?;
     let at = SlotNo { page: input.u32()?, index: input.u32()? };
     let slot = match input.u8()? {
         0 => Slot::Deleted,

@@ -92,7 +92,8 @@ impl<M: Medium> Inner<M> {
         let signature = |key: &[u8]| KeyHash::of(key).signature;
         let batches = lay_out_apart(&objects, signature, self.store.shape.payload_bytes);
         let pages = batches.iter().map(|batch| self.store.pages_of(&batch.layout)).sum();
-        let mut promise = self.front.promise_data(pages).await;
+        let has_moved = || !self.uprooted.borrow().is_empty();
+        let mut promise = self.front.promise_data(pages, has_moved).await;
         let mut pointers: Vec<Option<Pointer>> = vec![None; objects.len()];
         let mut all = Vec::with_capacity(batches.len());
         for batch in batches {

@@ -169,8 +169,8 @@ impl<M: Medium> Inner<M> {
     /// or it is no such page.
     pub(crate) fn install_dirty(&self, page: u32, slots: Box<[u8]>) -> Option<()> {
         let mut cache = self.cache.borrow_mut();
-        let is_page = slots.len() == self.buckets.blank().len();
-        (is_page && cache.reserve()).then(|| cache.install(page, slots, true))
+        (self.buckets.are_sound(&slots) && cache.reserve())
+            .then(|| cache.install(page, slots, true))
     }
 
     /// The task that writes the log, for ever. A new store has a checkpoint before anything else.

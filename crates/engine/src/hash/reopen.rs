@@ -52,6 +52,8 @@ impl<M: Medium> HashEngine<M> {
 impl<M: Medium> Inner<M> {
     async fn restore(&self, scan: &Scan) -> Result<(), OpenError> {
         let store = &self.store;
+        let epoch = scan.last_epoch.checked_add(1);
+        let epoch = epoch.ok_or(OpenError::DamagedJournal("it counts epochs beyond all bounds"))?;
         store.id.set(scan.id);
         let Replayed { state, slots } = self.replay(scan)?;
         let flushed = state.flushed;
@@ -68,7 +70,7 @@ impl<M: Medium> Inner<M> {
         self.front.replay_log(from, &log, flushed.sequence)?;
         let next = from + log.groups.len() as u64;
         let (sync, extents) = (self.options.log_sync, log.extents.into());
-        self.front.set_up_log(sync, scan.last_epoch + 1, next, extents);
+        self.front.set_up_log(sync, epoch, next, extents);
         self.count_memory();
         let manifest = self.manifest.as_ref().expect("a store that is reopened has one");
         Ok(manifest.checkpoint(store, &self.checkpoint(&Edit::default())).await?)
@@ -88,7 +90,9 @@ impl<M: Medium> Inner<M> {
             let is_slot = |change: &SlotChange| {
                 change.at.page < self.table.pages && change.at.index < self.buckets.slots
             };
-            let is_page = |write: &PageWrite| write.page < self.table.pages;
+            let is_page = |write: &PageWrite| {
+                write.page < self.table.pages && shape.extent_of(write.at).0 < shape.extents
+            };
             if !edit.slots.iter().all(is_slot) || !edit.pages.iter().all(is_page) {
                 return Err(bad());
             }

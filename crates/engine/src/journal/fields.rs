@@ -43,7 +43,7 @@ pub(crate) fn write_flushed(out: &mut Writer, flushed: Option<Flushed>) {
 pub(crate) fn read_flushed(input: &mut Reader<'_>) -> Option<Option<Flushed>> {
     Some(match input.u8()? {
         0 => None,
-        _ => Some(Flushed { sequence: input.u64()?, log_from: input.u64()? }),
+        _ => Some(Flushed { sequence: input.counter()?, log_from: input.counter()? }),
     })
 }
 
@@ -65,7 +65,7 @@ fn write_change(out: &mut Writer, id: ExtentId, change: &ExtentChange) {
 fn read_change(input: &mut Reader<'_>) -> Option<(ExtentId, ExtentChange)> {
     let id = ExtentId(input.u32()?);
     let stream = *Stream::ALL.get(input.u8()? as usize)?;
-    let (generation, age) = (input.u64()?, input.u64()?);
+    let (generation, age) = (input.counter()?, input.counter()?);
     let (published, dead) = (input.u32()?, input.u32()?);
     let mut placed = Vec::new();
     for _ in 0..input.u32()? {

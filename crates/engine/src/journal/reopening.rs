@@ -92,10 +92,15 @@ impl<M: Medium> Front<M> {
     ) -> Result<(), OpenError> {
         let bad = || OpenError::DamagedJournal("a write in the log cannot be read");
         let replays_all = self.store.planted.has(Fault::ReplayTrimmedLog);
+        let (mut newest, longest) = (None, self.store.max_value_bytes());
         for (group, bytes) in (from..).zip(&log.groups) {
             let input = &mut Reader::new(bytes);
             while !input.is_at_end() {
-                let record = read_record(input).ok_or_else(bad)?;
+                let record = read_record(input, longest).ok_or_else(bad)?;
+                if newest.is_some_and(|newest| record.sequence <= newest) {
+                    return Err(bad());
+                }
+                newest = Some(record.sequence);
                 if record.sequence > flushed || replays_all {
                     self.replay(group, record);
                 }

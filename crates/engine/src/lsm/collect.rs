@@ -119,10 +119,19 @@ impl<M: Medium> Inner<M> {
     }
 
     /// The extent to collect next, if free ones run low. When flushes or compactions lack space,
-    /// meta extents go first, and any garbage will do: collecting them waits for nobody.
+    /// meta extents go first, and any garbage will do: collecting them waits for nobody, and ends,
+    /// because each gives units back.
     fn victim(&self) -> Option<ExtentId> {
         let is_due = self.store.extents_in_sight() < self.collect_below();
-        if !is_due || !self.store.is_healthy() || self.front.has_given_up() {
+        if !is_due || !self.store.is_healthy() {
+            return None;
+        }
+        if self.is_starved()
+            && let Some(id) = self.meta_victim()
+        {
+            return Some(id);
+        }
+        if self.front.has_given_up() {
             return None;
         }
         // A pinned extent is released only when its snapshots are gone. Most are gone soon, so such
@@ -138,33 +147,26 @@ impl<M: Medium> Inner<M> {
         let is_meta = |id| extents.get(id).stream == Stream::Index;
         let is_data = |id| extents.get(id).stream == Stream::Objects;
         let may_go = |id| self.store.is_published(id) && may_go(id);
-        if self.is_starved() {
-            let victim =
-                extents.choose_victim(1.0, |id| is_meta(id) && self.can_copy(id) && may_go(id));
-            if victim.is_some() {
-                return victim;
-            }
-        }
-        let can_end = |id| is_meta(id) && self.can_copy(id) || is_data(id) && self.can_move(id);
+        let can_end =
+            |id| is_meta(id) && self.can_copy(id) || is_data(id) && self.front.can_move(id);
         let may_go = |id| can_end(id) && may_go(id);
         extents.choose_victim(WORTH_COLLECTING, may_go)
     }
 
-    /// Whether there is space for what is in use in a meta extent. Chosen without, it would be given
-    /// up and chosen again at once, for ever.
-    fn can_copy(&self, id: ExtentId) -> bool {
-        let pages = self.store.in_units(self.pages_to_move(id));
-        self.store.can_promise(Stream::Index, pages, Claimant::Collection)
+    /// The meta extent with the least in use, whatever it is.
+    fn meta_victim(&self) -> Option<ExtentId> {
+        let extents = self.store.extents.borrow();
+        let is_meta = |id| extents.get(id).stream == Stream::Index;
+        let may_go = |id| self.store.is_published(id) && !self.store.is_pinned(id);
+        extents.choose_victim(1.0, |id| is_meta(id) && self.can_copy(id) && may_go(id))
     }
 
-    /// Whether there is space for what is in use in a data extent: once begun, it is to be ended.
-    fn can_move(&self, id: ExtentId) -> bool {
-        let extents = self.store.extents.borrow();
-        let share = extents.utilisation(extents.get(id));
-        let pages = (share * f64::from(self.store.shape.pages_per_extent)).ceil() as u32;
-        // What is moved is flushed in several memtables, and clients' deletes along with it.
-        let pages = pages + self.store.pages_of_memtable(self.options.memtable_bytes);
-        self.store.can_promise(Stream::Objects, pages, Claimant::Flush)
+    /// Whether collecting a meta extent gives units back, and there is space for what is in use in
+    /// it. Chosen without, it would be given up and chosen again at once, for ever.
+    fn can_copy(&self, id: ExtentId) -> bool {
+        let pages = self.pages_to_move(id);
+        pages < self.store.shape.pages_per_extent
+            && self.store.can_promise(Stream::Index, pages, Claimant::Collection)
     }
 
     /// Free extents below which collection starts.
@@ -211,7 +213,8 @@ impl<M: Medium> Inner<M> {
     /// was moved has to be flushed first.
     fn retire_moved(self: &Rc<Self>, id: ExtentId) {
         let is_data = self.store.extents.borrow().get(id).stream == Stream::Objects;
-        if is_data && self.manifest.is_some() {
+        let waits = !self.store.planted.has(Fault::ReleaseBeforeMoved);
+        if is_data && waits && self.manifest.is_some() {
             self.front.note_moved(id);
             self.retire_flushed();
         } else {
@@ -239,9 +242,12 @@ impl<M: Medium> Inner<M> {
             return self.store.retire(id);
         }
         let inner = Rc::clone(self);
-        self.store.retire_after(id, async move {
-            inner.publish(Edit { retired: Some(id), ..Edit::default() }).await
-        });
+        let noted =
+            async move { inner.publish(Edit { retired: Some(id), ..Edit::default() }).await };
+        if self.store.planted.has(Fault::ReleaseBeforeNoted) {
+            return self.store.retire(id);
+        }
+        self.store.retire_after(id, noted);
     }
 
     async fn collect_data(&self, id: ExtentId) -> Result<(), Stopped> {
@@ -250,8 +256,9 @@ impl<M: Medium> Inner<M> {
             for (page, image) in self.store.read_batch(id, from).await.map_err(Stopped::by)? {
                 let objects = data_page::objects(image.bytes()).ok_or(Stopped::Damaged)?;
                 for (piece, head) in objects {
+                    let pointer = self.store.pointer_to(page, piece, &head);
                     candidates.push(Candidate {
-                        pointer: self.store.pointer_to(page, piece, &head),
+                        pointer: pointer.ok_or(Stopped::Damaged)?,
                         key: head.key.into(),
                         sequence: head.sequence,
                         image: image.clone(),

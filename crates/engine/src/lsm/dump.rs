@@ -5,21 +5,18 @@
 //! pages a store is whole. Everything volatile besides (work under way) is simply not in it. The
 //! drive adds epoch and checksum (`kvssd::reserve`).
 
-use std::rc::Rc;
-
 use crate::dump::{read_extents, read_memtables, write_extents, write_memtables};
 use crate::format::codec::{Reader, Writer};
 use crate::format::page::StoreId;
 use crate::journal::Flushed;
 use crate::lsm::Inner;
-use crate::lsm::pool::Pool;
-use crate::lsm::segment_codec::{read_segment, write_segment};
+use crate::lsm::segment_codec::{Home, write_segment};
 use crate::lsm::version::{LevelEdit, Version};
 use crate::memtable::Memtables;
 use crate::planted::Fault;
 use crate::sizing::{LevelPlan, PlannedMemory};
 use crate::store::extents::Extents;
-use crate::store::medium::{Medium, Shape};
+use crate::store::medium::Medium;
 
 const VERSION: u32 = 5;
 
@@ -46,19 +43,51 @@ impl<M: Medium> Inner<M> {
         self.image(&Memtables::default())
     }
 
+    /// Where the segments of an image belong.
+    pub(crate) fn home(&self) -> Home<'_> {
+        Home { shape: self.store.shape, format: self.store.format, pool: &self.pool }
+    }
+
     fn image(&self, memtables: &Memtables) -> Vec<u8> {
+        let with_frozen = !self.store.planted.has(Fault::DumpWithoutFrozen);
+        let image = Image {
+            id: self.store.id.get(),
+            sequence: self.front.sequence.get(),
+            flushed: self.flushed.get(),
+            plan: &self.plan.borrow(),
+            version: &self.version.borrow(),
+            extents: &self.store.extents_after_a_cut(),
+            cursors: &self.cursors.borrow(),
+        };
+        image.encode(memtables, with_frozen)
+    }
+}
+
+/// What a dump holds besides memtables.
+pub(crate) struct Image<'a> {
+    pub id: StoreId,
+    pub sequence: u64,
+    pub flushed: Flushed,
+    pub plan: &'a LevelPlan,
+    pub version: &'a Version,
+    pub extents: &'a Extents,
+    pub cursors: &'a [Box<[u8]>],
+}
+
+impl Image<'_> {
+    /// The bytes of the dump.
+    pub(crate) fn encode(&self, memtables: &Memtables, with_frozen: bool) -> Vec<u8> {
         let mut out = Writer::default();
         out.u32(VERSION);
-        out.u64(self.store.id.get().0);
-        out.u64(self.front.sequence.get());
-        out.u64(self.flushed.get().sequence);
-        out.u64(self.flushed.get().log_from);
-        let with_frozen = !self.store.planted.has(Fault::DumpWithoutFrozen);
+        out.u64(self.id.0);
+        out.u64(self.sequence);
+        out.u64(self.flushed.sequence);
+        out.u64(self.flushed.log_from);
         write_memtables(&mut out, memtables, with_frozen);
-        write_plan(&mut out, &self.plan.borrow());
-        write_levels(&mut out, &self.version.borrow());
-        write_extents(&mut out, &self.store.extents_after_a_cut());
-        for cursor in &*self.cursors.borrow() {
+        write_plan(&mut out, self.plan);
+        write_levels(&mut out, self.version);
+        write_extents(&mut out, self.extents);
+        for cursor in self.cursors {
             out.string(cursor);
         }
         out.finish()
@@ -67,21 +96,16 @@ impl<M: Medium> Inner<M> {
 
 /// Reads an image back; `None` if it is of another form. Extents that were being collected come
 /// back closed.
-pub(crate) fn restore(
-    bytes: &[u8],
-    shape: Shape,
-    empty: &Version,
-    pool: &Rc<Pool>,
-) -> Option<Restored> {
+pub(crate) fn restore(bytes: &[u8], empty: &Version, home: &Home<'_>) -> Option<Restored> {
     let input = &mut Reader::new(bytes);
     (input.u32()? == VERSION).then_some(())?;
     let id = StoreId(input.u64()?);
-    let sequence = input.u64()?;
-    let flushed = Flushed { sequence: input.u64()?, log_from: input.u64()? };
-    let memtables = read_memtables(input)?;
+    let sequence = input.counter()?;
+    let flushed = Flushed { sequence: input.counter()?, log_from: input.counter()? };
+    let memtables = read_memtables(input, sequence, home.shape)?;
     let plan = read_plan(input, empty.levels().len())?;
-    let version = read_levels(input, empty, pool)?;
-    let extents = read_extents(input, shape)?;
+    let version = read_levels(input, empty, home)?;
+    let extents = read_extents(input, home.shape)?;
     let cursors = version
         .levels()
         .iter()
@@ -138,16 +162,16 @@ fn write_levels(out: &mut Writer, version: &Version) {
     }
 }
 
-fn read_levels(input: &mut Reader<'_>, empty: &Version, pool: &Rc<Pool>) -> Option<Version> {
+fn read_levels(input: &mut Reader<'_>, empty: &Version, home: &Home<'_>) -> Option<Version> {
     let levels = input.u32()? as usize;
     (levels == empty.levels().len()).then_some(())?;
     let mut edits = Vec::with_capacity(levels);
     for level in 0..levels {
         let mut new = Vec::new();
         for _ in 0..input.u32()? {
-            new.push(read_segment(input, pool)?);
+            new.push(home.read_segment(input)?);
         }
         edits.push(LevelEdit { level, range: 0..0, new });
     }
-    Some(empty.edited(edits))
+    empty.replay(edits)
 }

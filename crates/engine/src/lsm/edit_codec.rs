@@ -7,13 +7,10 @@
 //! Segments are written as in a dump. Replaying an edit does to what a checkpoint restored what
 //! [`Inner::apply`](crate::lsm::Inner) did to the running store.
 
-use std::rc::Rc;
-
 use crate::format::codec::{Reader, Writer};
 use crate::journal::fields::{read_changes, read_flushed, write_changes, write_flushed};
 use crate::lsm::edit::Edit;
-use crate::lsm::pool::Pool;
-use crate::lsm::segment_codec::{read_segment, write_segment};
+use crate::lsm::segment_codec::{Home, write_segment};
 use crate::lsm::version::LevelEdit;
 use crate::store::medium::ExtentId;
 
@@ -42,7 +39,7 @@ pub(crate) fn encode(edit: &Edit) -> Vec<u8> {
 }
 
 /// `None` if `bytes` are no edit.
-pub(crate) fn decode(bytes: &[u8], pool: &Rc<Pool>) -> Option<Edit> {
+pub(crate) fn decode(bytes: &[u8], home: &Home<'_>) -> Option<Edit> {
     let input = &mut Reader::new(bytes);
     let mut levels = Vec::new();
     for _ in 0..input.u32()? {
@@ -50,7 +47,7 @@ pub(crate) fn decode(bytes: &[u8], pool: &Rc<Pool>) -> Option<Edit> {
         let range = input.u32()? as usize..input.u32()? as usize;
         let mut new = Vec::new();
         for _ in 0..input.u32()? {
-            new.push(read_segment(input, pool)?);
+            new.push(home.read_segment(input)?);
         }
         levels.push(LevelEdit { level, range, new });
     }

@@ -36,7 +36,8 @@ impl<M: Medium> Inner<M> {
         let costs = &self.store.cpu.costs;
         self.store.cpu.cores.spend_in_background(costs.of_packing(objects.len())).await;
         let layout = lay_out(&objects, self.store.shape.payload_bytes);
-        let promise = self.front.promise_data(self.store.pages_of(&layout)).await;
+        let has_moved = || !self.store.moved.borrow().is_empty();
+        let promise = self.front.promise_data(self.store.pages_of(&layout), has_moved).await;
         let urgency = || self.front.fill_of_active_memtable();
         let written = self.store.write_objects(layout, promise, IoClass::Flush, urgency).await?;
         let mut pointers = written.pointers.iter();

@@ -56,7 +56,7 @@ impl<M: Medium> Engine<M> {
         let engine = Self::build(setup)?;
         let inner = &engine.inner;
         let empty = Rc::clone(&inner.version.borrow());
-        let restored = dump::restore(dump, inner.store.shape, &empty, &inner.pool);
+        let restored = dump::restore(dump, &empty, &inner.home());
         let restored = restored.ok_or(OpenError::BadDump)?;
         restored.version.assert_consistent();
         inner.store.id.set(restored.id);

@@ -15,6 +15,7 @@ use crate::lsm::level::{Location, NamedSegment, Segment};
 use crate::lsm::open::Setup;
 use crate::lsm::version::{LevelEdit, Version};
 use crate::lsm::{Engine, Inner, dump, edit_codec};
+use crate::planted::Fault;
 use crate::store::extents::Extents;
 use crate::store::medium::Medium;
 
@@ -43,6 +44,8 @@ impl<M: Medium> Engine<M> {
 impl<M: Medium> Inner<M> {
     async fn restore(self: &Rc<Self>, scan: &Scan) -> Result<(), OpenError> {
         let store = &self.store;
+        let epoch = scan.last_epoch.checked_add(1);
+        let epoch = epoch.ok_or(OpenError::DamagedJournal("it counts epochs beyond all bounds"))?;
         store.id.set(scan.id);
         let (version, extents) = self.replay(scan)?;
         let flushed = self.flushed.get();
@@ -57,7 +60,7 @@ impl<M: Medium> Inner<M> {
         self.front.replay_log(from, &log, flushed.sequence)?;
         let next = from + log.groups.len() as u64;
         let (sync, extents) = (self.options.log_sync, log.extents.into());
-        self.front.set_up_log(sync, scan.last_epoch + 1, next, extents);
+        self.front.set_up_log(sync, epoch, next, extents);
         let manifest = self.manifest.as_ref().expect("a store that is reopened has one");
         Ok(manifest.checkpoint(store, &self.checkpoint()).await?)
     }
@@ -67,7 +70,7 @@ impl<M: Medium> Inner<M> {
         let bad = || OpenError::DamagedJournal("an edit of the manifest cannot be read");
         let (checkpoint, edits) = scan.manifest.split_first().ok_or(OpenError::NoManifest)?;
         let empty = Rc::clone(&self.version.borrow());
-        let restored = dump::restore(checkpoint, self.store.shape, &empty, &self.pool);
+        let restored = dump::restore(checkpoint, &empty, &self.home());
         let restored = restored.ok_or(OpenError::BadDump)?;
         self.front.sequence.set(restored.sequence);
         self.flushed.set(restored.flushed);
@@ -75,21 +78,15 @@ impl<M: Medium> Inner<M> {
         *self.cursors.borrow_mut() = restored.cursors;
         let (mut version, mut extents) = (restored.version, restored.extents);
         for bytes in edits {
-            let edit = edit_codec::decode(bytes, &self.pool).ok_or_else(bad)?;
-            let fits = |edit: &LevelEdit| {
-                let level = version.levels().get(edit.level);
-                let is_range = edit.range.start <= edit.range.end;
-                is_range && level.is_some_and(|level| edit.range.end <= level.len())
-            };
-            if !edit.levels.iter().all(fits) {
-                return Err(bad());
-            }
-            version = version.edited(edit.levels);
+            let edit = edit_codec::decode(bytes, &self.home()).ok_or_else(bad)?;
+            version = version.replay(edit.levels).ok_or_else(bad)?;
             extents.replay(&edit.changes).ok_or_else(bad)?;
             if let Some(flushed) = edit.flushed {
                 // No number is given twice: a write with an old one would count as flushed.
                 let sequence = self.front.sequence.get().max(flushed.sequence);
-                self.front.sequence.set(sequence);
+                if !self.store.planted.has(Fault::SequenceGoesBack) {
+                    self.front.sequence.set(sequence);
+                }
                 self.flushed.set(flushed);
             }
             if let Some(id) = edit.retired {

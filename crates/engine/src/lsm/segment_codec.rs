@@ -4,11 +4,14 @@ use std::rc::Rc;
 
 use runtime::PageImage;
 
+use crate::MAX_KEY_BYTES;
 use crate::format::codec::{Reader, Writer};
+use crate::format::meta_segment::MetaSegment;
+use crate::format::pointer::PointerFormat;
 use crate::lsm::filter::Filter;
 use crate::lsm::level::{Location, NamedSegment, Segment};
 use crate::lsm::pool::Pool;
-use crate::store::medium::PageNo;
+use crate::store::medium::{PageNo, Shape};
 
 /// A segment as a list has it. One that is in memory besides is read again when it is needed.
 pub(crate) fn write_segment(
@@ -32,13 +35,40 @@ pub(crate) fn write_segment(
     }
 }
 
-pub(crate) fn read_segment(input: &mut Reader<'_>, pool: &Rc<Pool>) -> Option<NamedSegment> {
-    let first_key = input.string()?.into();
-    let entries = input.u32()? as u16;
-    let (location, filter) = match input.u8()? {
-        0 => (Location::Stored(PageNo(input.u32()?)), Filter::from_bytes(input.string()?)),
-        1 => (Location::Pinned(PageImage::new(input.string()?)), None),
-        _ => return None,
-    };
-    Some(NamedSegment { first_key, segment: Segment::new(location, entries, pool), filter })
+/// Where segments that are read back belong.
+pub(crate) struct Home<'a> {
+    pub shape: Shape,
+    pub format: PointerFormat,
+    pub pool: &'a Rc<Pool>,
+}
+
+impl Home<'_> {
+    /// The next segment; `None` if it is none, or lies where none can.
+    pub(crate) fn read_segment(&self, input: &mut Reader<'_>) -> Option<NamedSegment> {
+        let first_key = input.string().filter(|key| (1..=MAX_KEY_BYTES).contains(&key.len()))?;
+        let entries = u16::try_from(input.u32()?).ok()?;
+        let (location, filter) = match input.u8()? {
+            0 => {
+                let page = PageNo(input.u32()?);
+                (self.shape.extent_of(page).0 < self.shape.extents).then_some(())?;
+                (Location::Stored(page), Filter::from_bytes(input.string()?))
+            }
+            1 => {
+                let image = PageImage::new(input.string()?);
+                self.is_pinned_segment(&image, first_key, entries).then_some(())?;
+                (Location::Pinned(image), None)
+            }
+            _ => return None,
+        };
+        let segment = Segment::new(location, entries, self.pool);
+        Some(NamedSegment { first_key: first_key.into(), segment, filter })
+    }
+
+    fn is_pinned_segment(&self, image: &PageImage, first_key: &[u8], entries: u16) -> bool {
+        let is_sound = MetaSegment::is_sound(image.bytes(), self.format);
+        let segment = MetaSegment::new(image.bytes(), self.format).filter(|_| is_sound);
+        segment.is_some_and(|segment| {
+            segment.len() == usize::from(entries) && entries > 0 && segment.key(0) == first_key
+        })
+    }
 }

@@ -17,6 +17,7 @@ use crate::lsm::Inner;
 use crate::lsm::memory::DESCRIPTOR_OVERHEAD_BYTES;
 use crate::lsm::version::Version;
 use crate::memtable::SharedMemtable;
+use crate::planted::Fault;
 use crate::store::medium::Medium;
 use crate::store::pins::Pin;
 
@@ -161,7 +162,8 @@ impl<M: Medium> Inner<M> {
         }
         let registry = self.snapshots.clone();
         let number = registry.shared.next.replace(registry.shared.next.get() + 1);
-        let sequence = self.front.sequence.get();
+        let reads_on = self.store.planted.has(Fault::ReadPastSnapshot);
+        let sequence = if reads_on { Sequence::MAX } else { self.front.sequence.get() };
         let snapshot = Rc::new(Snapshot {
             sequence,
             memtables: self.front.memtables.borrow().newest_first().map(Rc::clone).collect(),

@@ -60,6 +60,30 @@ impl Version {
         next
     }
 
+    /// The version that edits from a medium make of this one; `None` if they cannot have been made
+    /// of it.
+    pub(crate) fn replay(&self, edits: Vec<LevelEdit>) -> Option<Self> {
+        let mut next = self.clone();
+        for edit in edits {
+            next.admits(&edit).then_some(())?;
+            next.apply(edit);
+        }
+        Some(next)
+    }
+
+    /// Whether the level is in order when the edit is made.
+    fn admits(&self, edit: &LevelEdit) -> bool {
+        let LevelEdit { level, range, new } = edit;
+        let Some(level) = self.levels.get(*level) else { return false };
+        if range.start > range.end || range.end > level.len() {
+            return false;
+        }
+        let before = (range.start > 0).then(|| level.first_key(range.start - 1));
+        let behind = (range.end < level.len()).then(|| level.first_key(range.end));
+        let new = new.iter().map(|named| &named.first_key[..]);
+        before.into_iter().chain(new).chain(behind).is_sorted_by(|a, b| a < b)
+    }
+
     fn apply(&mut self, edit: LevelEdit) {
         let LevelEdit { level, range, new } = edit;
         let inserted = new.len();

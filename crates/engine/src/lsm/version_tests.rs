@@ -64,3 +64,21 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn edits_that_were_not_made_of_this_version_are_not_replayed() {
+    let edit = |level, range, keys: &[u16]| {
+        vec![LevelEdit { level, range, new: keys.iter().map(|key| named(*key)).collect() }]
+    };
+    let version = Version::new(2, 4, true).edited(edit(0, 0..0, &[10, 20, 30]));
+    let is_replayed = |edits| version.replay(edits).is_some();
+    assert!(is_replayed(edit(0, 1..2, &[11, 29])) && is_replayed(edit(1, 0..0, &[5])));
+    assert!(!is_replayed(edit(2, 0..0, &[5])), "there is no such level");
+    assert!(
+        !is_replayed(edit(0, 2..4, &[])) && !is_replayed(edit(1, 1..1, &[])),
+        "nor such places"
+    );
+    for keys in [&[15, 12][..], &[15, 15], &[10], &[30]] {
+        assert!(!is_replayed(edit(0, 1..2, keys)), "{keys:?} are out of order there");
+    }
+}

@@ -172,7 +172,7 @@ impl Extents {
                 extent.cursor = extent.cursor.max(range.end);
             }
             if extent.generation == change.generation {
-                extent.published += change.published;
+                extent.published = extent.published.checked_add(change.published)?;
                 extent.live = (extent.live + change.published).saturating_sub(change.dead);
             }
         }
@@ -274,13 +274,17 @@ impl Extents {
         }
     }
 
-    /// Hands out the next append unit of the extent that is open for `stream`, which has room.
+    /// Hands out the next append unit of the extent that is open for `stream`, which has room. With the
+    /// last one it is closed.
     pub(crate) fn next_unit(&mut self, stream: Stream) -> PageNo {
         let id = self.open[stream as usize].expect("it has room, so it is open");
         assert!(self.room(stream) >= self.shape.append_unit, "{stream:?}: no room in its extent");
         let extent = &mut self.all[id.0 as usize];
         let first = self.shape.page(id, extent.cursor);
         extent.cursor += self.shape.append_unit;
+        if self.room(stream) == 0 {
+            self.close(stream);
+        }
         first
     }
 

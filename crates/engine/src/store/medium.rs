@@ -167,6 +167,11 @@ pub trait Medium: 'static {
     /// from now on. Does nothing if it is not being read.
     fn promote(&self, page: PageNo);
 
+    /// Whether clients' writes wait for background work (a write stall, as `RocksDB` calls it). As long as
+    /// they do, that is to have its share of the medium's time, about half of it, and not only what
+    /// clients' reads leave.
+    fn set_write_stall(&self, is_on: bool);
+
     /// Where appends to an extent go on after a power cut: nothing lies at or behind that place, and
     /// units in front of it that were left out are out of the way of those behind it. Zero for an
     /// empty extent. A medium on which any place can be written at any time gives zero always.

@@ -11,7 +11,7 @@ use crate::format::pointer::Pointer;
 use crate::planted::Fault;
 use crate::store::PageStore;
 use crate::store::changes::Changes;
-use crate::store::medium::{Medium, PageNo};
+use crate::store::medium::{Medium, PageNo, Stream};
 use crate::store::pacing;
 use crate::store::space::{Promise, with_waste};
 use crate::store::units::{Unit, Units};
@@ -165,7 +165,8 @@ impl<M: Medium> PageStore<M> {
             }
         }
         under_way.extend(units.rest().map(append));
-        if !self.planted.has(Fault::PublishBeforeDurable) {
+        let is_early = stream == Stream::Index && self.planted.has(Fault::CommitBeforeSegments);
+        if !is_early && !self.planted.has(Fault::PublishBeforeDurable) {
             for append in under_way {
                 append.await?;
             }

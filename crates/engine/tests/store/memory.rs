@@ -151,6 +151,8 @@ impl Medium for MemoryMedium {
 
     fn promote(&self, _: PageNo) {}
 
+    fn set_write_stall(&self, _: bool) {}
+
     fn frontier(&self, extent: ExtentId) -> impl Future<Output = Result<u32, MediumError>> + use<> {
         let start = Self::index(SHAPE.page(extent, 0));
         let pages = self.cells.pages.borrow();

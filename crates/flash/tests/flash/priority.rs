@@ -110,6 +110,19 @@ fn background_work_before_its_deadline_is_passed_over() {
 }
 
 #[test]
+fn in_a_write_stall_reads_get_as_long_a_turn_as_the_program_before_took() {
+    let drive = Drive::new(&profile());
+    drive.flash.set_write_stall(true);
+    let reads: Vec<_> = (0..12).map(|at| drive.read(at, 0, CLIENT)).collect();
+    let program = drive.program(6, 0, BACKGROUND);
+    let erase = drive.erase(7, 0, BACKGROUND);
+    assert_eq!(drive.end(program), 92 + 206);
+    // The erase was passed over from 298 on, for as long as the program took.
+    assert_eq!(drive.end(erase), 528 + 3_001);
+    assert_eq!(drive.ends(reads)[..8], [46, 92, 344, 390, 436, 482, 528, 3_575]);
+}
+
+#[test]
 fn wait_statistics_name_what_a_demand_read_found() {
     let drive = Drive::new(&profile());
     let reads = [

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use engine::Value;
-use kvssd::Status;
+use kvssd::{RecoverError, Status};
 
 /// Kinds of wrong answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +26,8 @@ pub(crate) enum Kind {
     Hung,
     /// The index holds more than it was given.
     Leak,
+    /// A drive did not come back from a power cut.
+    Unopened,
 }
 
 /// The first thing that a trial found wrong.
@@ -38,6 +40,11 @@ pub(crate) struct Complaint {
 impl Complaint {
     pub(crate) fn new(kind: Kind, text: impl Into<String>) -> Self {
         Self { kind, text: text.into() }
+    }
+
+    /// A drive did not come back from a power cut.
+    pub(crate) fn of_recovery(error: &RecoverError) -> Self {
+        Self::new(Kind::Unopened, format!("recovery failed: {error}"))
     }
 
     /// A command that must not fail did.

@@ -83,10 +83,11 @@ impl Scenario {
     /// Powers up from what is left and reads everything.
     fn check(&self, array: flash::NandArray, world: &Rc<World>, operation: u64, where_: &str) {
         let Self { name, shape, .. } = self;
-        let machine = Machine::recover(operation, &shape.device, self.options(), array);
-        check_all(&machine, world).unwrap_or_else(|error| {
-            panic!("{name}: power cut at operation {operation} of the {where_}: {error}")
-        });
+        Machine::recover(operation, &shape.device, self.options(), array)
+            .and_then(|machine| check_all(&machine, world))
+            .unwrap_or_else(|error| {
+                panic!("{name}: power cut at operation {operation} of the {where_}: {error}")
+            });
     }
 }
 

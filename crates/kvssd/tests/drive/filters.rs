@@ -53,7 +53,7 @@ fn filters_spare_reads_stay_in_the_budget_and_outlive_a_power_cut() {
     assert!(peak <= device.dram.index_bytes, "{peak} bytes at the most");
 
     let off = machine.power_cut(&mut Rng::new(2));
-    let machine = Machine::recover(3, &device, options, off.array);
+    let machine = Machine::recover(3, &device, options, off.array).expect("it comes back");
     assert_eq!(machine.drive.memory().filters, before.filters);
     assert_eq!(machine.rt.block_on(mean_reads(machine.drive.clone())), (found, missing));
 }

@@ -8,6 +8,8 @@ use kvssd::{
 };
 use runtime::{JoinHandle, Rng, Runtime};
 
+use crate::complaint::Complaint;
+
 /// 2 channels x 2 dies x 32 blocks x 8 pages of 1 KiB: 32 superblocks of 32 KiB.
 pub(crate) fn small_device() -> DeviceProfile {
     let mut device = DeviceProfile::load("pink-zcu102").expect("built in");
@@ -113,13 +115,13 @@ impl Machine {
         self.drive.power_cut(rng)
     }
 
-    /// Powers up from what a cut left.
+    /// Powers up from what a cut left. `Err` if the drive does not come back.
     pub(crate) fn recover(
         seed: u64,
         device: &DeviceProfile,
         options: DriveOptions,
         array: NandArray,
-    ) -> Self {
+    ) -> Result<Self, Complaint> {
         Comeback::begin(seed, device, options, array).finish()
     }
 }
@@ -147,11 +149,10 @@ impl Comeback {
         Self { rt, flash, recovering }
     }
 
-    pub(crate) fn finish(self) -> Machine {
+    pub(crate) fn finish(self) -> Result<Machine, Complaint> {
         let Self { rt, recovering, .. } = self;
-        let recovered = rt.block_on(recovering);
-        let drive = recovered.unwrap_or_else(|error| panic!("recovery failed: {error}"));
-        Machine { rt, drive }
+        let drive = rt.block_on(recovering).map_err(|error| Complaint::of_recovery(&error))?;
+        Ok(Machine { rt, drive })
     }
 
     /// Goes on until the flash was given that many operations. False if the drive is up before.
@@ -162,10 +163,10 @@ impl Comeback {
     }
 
     /// A power cut. Before the drive takes commands the dump that it came from still holds.
-    pub(crate) fn power_cut(self, rng: &mut Rng) -> (NandArray, CutReport) {
-        let Some(recovered) = self.recovering.take() else { return self.flash.power_cut(rng) };
-        let drive = recovered.unwrap_or_else(|error| panic!("recovery failed: {error}"));
+    pub(crate) fn power_cut(self, rng: &mut Rng) -> Result<(NandArray, CutReport), Complaint> {
+        let Some(recovered) = self.recovering.take() else { return Ok(self.flash.power_cut(rng)) };
+        let drive = recovered.map_err(|error| Complaint::of_recovery(&error))?;
         let off = drive.power_cut(rng);
-        (off.array, off.cut)
+        Ok((off.array, off.cut))
     }
 }

@@ -141,6 +141,8 @@ fn deletes_are_never_refused_on_full_drives() {
         (240, Shape::of_random_seed(240)),
         (262, Shape::of_random_seed(262)),
         (316, Shape::of_random_seed(316)),
+        (561, Shape::of_random_seed(561)),
+        (1115, Shape::of_random_seed(1115)),
         (399, Shape::of_restless_seed(399)),
     ];
     for (seed, shape) in shapes {

@@ -1,52 +1,139 @@
-//! Checks of the checker: deliberate bugs, each of which some trial must catch.
+//! Checks of the checker: deliberate bugs, each of which some trial must catch, by what it does.
+//!
+//! `LEVELHEAD_FAULT=N` plants one of them only, by its number in what the test prints, and
+//! `LEVELHEAD_SEED=N` runs one trial.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use engine::Fault;
+use engine::{Fault, Options};
+use runtime::Nanos;
 
-use crate::damage::damage_is_caught;
-use crate::shape::Shape;
+use crate::complaint::{Complaint, Kind};
+use crate::damage::{damage_is_caught, misplaced_pages_are_caught};
+use crate::model::number;
+use crate::shape::{Cuts, Shape};
 use crate::trial::run_trial;
 
 /// Seeds within which a fault must show.
 const WITHIN: u64 = 200;
 
-#[test]
-fn every_planted_fault_is_caught() {
-    let only = crate::model::number("LEVELHEAD_FAULT");
-    let chosen = |n: &usize| only.is_none_or(|only| only == *n as u64);
-    for fault in (0..Fault::ALL.len()).filter(chosen).map(|n| Fault::ALL[n]) {
-        let caught = (0..WITHIN).find_map(|seed| complaint(seed, fault).map(|text| (seed, text)));
-        let (seed, text) = caught.unwrap_or_else(|| panic!("{fault:?} was not caught"));
-        println!("{fault:?}: seed {seed}: {}", text.lines().next().unwrap_or_default());
+/// What a fault does: it counts as caught only by one of these, and not by what it harms besides. No
+/// panic counts: what the engine asserts is not what a client would see.
+fn kinds(fault: Fault) -> &'static [Kind] {
+    match fault {
+        Fault::SkipChecksum => &[Kind::Foreign],
+        // What a reader finds where its page was: nothing, or another page, which says so.
+        Fault::ReleaseEarly
+        | Fault::ReadWithoutEpoch
+        | Fault::ReleaseUnderSnapshot
+        | Fault::MoveUnderSnapshot
+        | Fault::PublishBeforeDurable
+        | Fault::ReleaseBeforeMoved => &[Kind::Corrupt],
+        Fault::CollectWithoutRecheck | Fault::DropTombstonesEarly | Fault::DeleteNotLogged => {
+            &[Kind::Stale]
+        }
+        // What was written last is gone: there is the value before, or none if there was none.
+        Fault::DumpWithoutFrozen
+        | Fault::HashForgetsDirtyPages
+        | Fault::AcknowledgeEarly
+        | Fault::SequenceGoesBack
+        // An older page in the place of a segment leads to older values, or to none.
+        | Fault::BelieveStalePages => &[Kind::Lost, Kind::Stale],
+        // Of writes that nobody waited for a later one is there, and an earlier one is not.
+        Fault::HashSkipsKeyCompare | Fault::FilterForgetsKeys | Fault::TableBeforeLog => &[Kind::Lost],
+        Fault::HashForgetsUprooted => &[Kind::Leak],
+        Fault::OverwriteUnderSnapshot | Fault::ReadPastSnapshot => &[Kind::Iterator],
+        // The journal is checked as a whole when it is read: what is missing or torn is noticed there.
+        Fault::TrimLogEarly
+        | Fault::TakeTornGroup
+        | Fault::ReplayTrimmedLog
+        | Fault::CommitBeforeSegments
+        | Fault::ReleaseBeforeNoted => &[Kind::Unopened],
     }
 }
 
-/// What went wrong in the trial of `seed` with `fault` planted, as a complaint or a panic.
-fn complaint(seed: u64, fault: Fault) -> Option<String> {
-    let outcome = catch_unwind(AssertUnwindSafe(|| match fault {
-        // Needs damaged pages, which ordinary trials do not have.
+#[test]
+fn every_planted_fault_is_caught_by_what_it_does() {
+    let only = number("LEVELHEAD_FAULT");
+    let seeds = number("LEVELHEAD_SEED").map_or(0..WITHIN, |seed| seed..seed + 1);
+    let faults = (0..).zip(Fault::ALL);
+    for (number, fault) in faults.filter(|(number, _)| only.is_none_or(|only| only == *number)) {
+        let kinds = kinds(fault);
+        let mut others = 0;
+        let caught = seeds.clone().find_map(|seed| {
+            let complaint = outcome(seed, fault)?.ok().filter(|c| kinds.contains(&c.kind));
+            others += u64::from(complaint.is_none());
+            complaint.map(|complaint| (seed, complaint))
+        });
+        let Some((seed, complaint)) = caught else {
+            panic!(
+                "{fault:?} was not caught as {kinds:?}, and {others} times as something else\n\
+                 replay: LEVELHEAD_FAULT={number} cargo test -p kvssd --test drive -- --nocapture \
+                 planted"
+            );
+        };
+        let text = complaint.to_string();
+        let line = text.lines().next().unwrap_or_default();
+        println!("{number} {fault:?}: seed {seed}, after {others} other complaints: {line}");
+    }
+}
+
+/// What was complained of in the trial of `seed` with `fault` planted, if anything; `Err` is the text of
+/// a panic.
+fn outcome(seed: u64, fault: Fault) -> Option<Result<Complaint, String>> {
+    let trial = || match fault {
+        // Need damaged pages, which ordinary trials do not have.
         Fault::SkipChecksum => damage_is_caught(seed, Some(fault)),
-        Fault::HashSkipsKeyCompare | Fault::HashForgetsDirtyPages | Fault::HashForgetsUprooted => {
-            run_trial(seed, &Shape::of_hash_seed(seed), Some(fault)).map(|_| ())
-        }
-        Fault::TableBeforeLog => {
-            run_trial(seed, &Shape::of_restless_hash_log_seed(seed), Some(fault)).map(|_| ())
-        }
-        Fault::AcknowledgeEarly
-        | Fault::TrimLogEarly
-        | Fault::TakeTornGroup
-        | Fault::ReplayTrimmedLog => {
-            run_trial(seed, &Shape::of_restless_log_seed(seed), Some(fault)).map(|_| ())
-        }
-        _ => run_trial(seed, &Shape::of_seed(seed), Some(fault)).map(|_| ()),
-    }));
-    match outcome {
+        Fault::BelieveStalePages => misplaced_pages_are_caught(seed, Some(fault)),
+        _ => run_trial(seed, &shape(seed, fault), Some(fault)).map(|_| ()),
+    };
+    match catch_unwind(AssertUnwindSafe(trial)) {
         Ok(Ok(())) => None,
-        Ok(Err(complaint)) => Some(complaint.to_string()),
-        Err(panic) => Some(match panic.downcast_ref::<String>() {
-            Some(text) => format!("panic: {text}"),
-            None => "panic".to_owned(),
-        }),
+        Ok(Err(complaint)) => Some(Ok(complaint)),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            Some(Err(text.unwrap_or("a panic of another kind").to_owned()))
+        }
+    }
+}
+
+/// A drive that a fault can harm, and clients that will notice.
+fn shape(seed: u64, fault: Fault) -> Shape {
+    match fault {
+        Fault::ReleaseEarly | Fault::ReadWithoutEpoch => late_reads(seed, 1_400),
+        // What is moved is being overwritten.
+        Fault::CollectWithoutRecheck => late_reads(seed, 500),
+        // One of the designs with filters.
+        Fault::FilterForgetsKeys => Shape { scanners: 0, ..Shape::of_seed(11 * seed + 3) },
+        Fault::HashSkipsKeyCompare | Fault::HashForgetsDirtyPages | Fault::HashForgetsUprooted => {
+            Shape::of_hash_seed(seed)
+        }
+        // Scanners might meet what was lost before anybody else, and call it theirs.
+        Fault::TrimLogEarly
+        | Fault::TakeTornGroup
+        | Fault::ReplayTrimmedLog
+        | Fault::CommitBeforeSegments
+        | Fault::SequenceGoesBack
+        | Fault::DeleteNotLogged
+        | Fault::AcknowledgeEarly
+        | Fault::ReleaseBeforeMoved
+        | Fault::ReleaseBeforeNoted => Shape { scanners: 0, ..Shape::of_restless_log_seed(seed) },
+        Fault::TableBeforeLog => Shape::of_restless_hash_log_seed(seed),
+        _ => Shape::of_seed(seed),
+    }
+}
+
+/// Slow firmware, fast flash and many clients: what a read has looked up is old when it is used.
+fn late_reads(seed: u64, keys: usize) -> Shape {
+    let mut shape = Shape::of_seed(5 * seed + 1);
+    shape.device.flash.timing.erase_us = 10.0;
+    Shape {
+        engine: Options { memtable_bytes: 4 << 10, ..Options::pink() }.into(),
+        keys,
+        clients: 40,
+        scanners: 0,
+        cuts: Cuts::Seldom { longest: Nanos::from_millis(900) },
+        ..shape
     }
 }

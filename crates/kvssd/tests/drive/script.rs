@@ -50,7 +50,8 @@ impl Script {
     fn obey(mut self, words: &[&str]) -> (Self, String) {
         if words == ["cut"] {
             let off = self.machine.power_cut(&mut Rng::new(1));
-            self.machine = Machine::recover(2, &small_device(), self.options.clone(), off.array);
+            let machine = Machine::recover(2, &small_device(), self.options.clone(), off.array);
+            self.machine = machine.expect("it comes back");
             return (self, "ok".to_owned());
         }
         let drive = self.machine.drive.clone();

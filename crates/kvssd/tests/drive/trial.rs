@@ -35,7 +35,7 @@ pub(crate) fn run_trial(
     let mut machine = Machine::format(seed, &shape.device, trial.options.clone());
     for session in 0..shape.sessions {
         trial.run_session(&machine, session, &mut rng)?;
-        machine = trial.lose_power(machine, session, &mut rng);
+        machine = trial.lose_power(machine, session, &mut rng)?;
         trial.check(&machine, &mut rng)?;
     }
     check_all(&machine, &trial.world)?;
@@ -90,7 +90,12 @@ impl Trial<'_> {
     }
 
     /// A power cut, and others on the way back if the drive is restless.
-    fn lose_power(&mut self, machine: Machine, session: usize, rng: &mut Rng) -> Machine {
+    fn lose_power(
+        &mut self,
+        machine: Machine,
+        session: usize,
+        rng: &mut Rng,
+    ) -> Result<Machine, Complaint> {
         self.world.lose_power(machine.rt.handle().now());
         let off = machine.power_cut(rng);
         self.tally.count_cut(off.cut);
@@ -101,7 +106,7 @@ impl Trial<'_> {
             let comeback = Comeback::begin(seed, &self.shape.device, self.options.clone(), array);
             let most = if rng.chance(0.5) { 20 } else { 400 };
             comeback.run_to(rng.below(most));
-            let (again, cut) = comeback.power_cut(rng);
+            let (again, cut) = comeback.power_cut(rng)?;
             self.tally.count_cut(cut);
             self.tally.cuts_of_recoveries += 1;
             array = again;

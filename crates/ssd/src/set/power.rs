@@ -7,7 +7,7 @@
 
 use std::rc::Rc;
 
-use block::Block;
+use block::{BLOCK_BYTES, Block};
 use flash::{CutReport, NandArray};
 use runtime::Rng;
 
@@ -29,7 +29,7 @@ pub(crate) struct SetImage {
 
 /// What a dump holds.
 #[derive(Default)]
-pub(super) struct Saved {
+pub(crate) struct Saved {
     pub discards: Discards,
     pub buffered: Vec<Versioned>,
 }
@@ -47,24 +47,37 @@ impl Set {
     }
 
     pub(super) fn encode_dump(&self, with_buffer: bool) -> Vec<u8> {
-        let discards = self.discards.borrow().encode();
-        let mut dump = (discards.len() as u32).to_le_bytes().to_vec();
-        dump.extend(discards);
         let buffer = self.buffer.borrow();
-        for version in buffer.newest().filter(|_| with_buffer) {
-            let block = version.block.unwrap_or(Block::ZERO);
-            dump.extend_from_slice(&version.lpn.0.to_le_bytes());
-            dump.extend_from_slice(&version.sequence.0.to_le_bytes());
-            dump.extend_from_slice(&(block.bytes().len() as u16).to_le_bytes());
-            dump.extend_from_slice(block.bytes());
-        }
-        dump
+        let buffered = buffer.newest().filter(|_| with_buffer).collect();
+        Saved { discards: self.discards.borrow().clone(), buffered }.encode()
     }
 }
 
 impl Saved {
+    /// The bytes of a dump.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let discards = self.discards.encode();
+        let mut dump = (discards.len() as u32).to_le_bytes().to_vec();
+        dump.extend(discards);
+        for version in &self.buffered {
+            let bytes = version.block.as_ref().map_or(&[][..], Block::bytes);
+            dump.extend_from_slice(&version.lpn.0.to_le_bytes());
+            dump.extend_from_slice(&version.sequence.0.to_le_bytes());
+            dump.extend_from_slice(&(bytes.len() as u16).to_le_bytes());
+            dump.extend_from_slice(bytes);
+        }
+        dump
+    }
+
+    /// Whether a set of `blocks` blocks with a buffer of `buffered` can have saved this.
+    pub(crate) fn fits(&self, blocks: u32, buffered: u32) -> bool {
+        let has_room = self.buffered.len() <= buffered as usize;
+        let are_its = self.buffered.iter().all(|version| version.lpn.0 < blocks);
+        has_room && are_its && self.discards.ranges().all(|range| range.end <= blocks)
+    }
+
     /// Reads a dump; `None` if these bytes are none.
-    pub(super) fn decode(dump: &[u8]) -> Option<Self> {
+    pub(crate) fn decode(dump: &[u8]) -> Option<Self> {
         let (length, rest) = dump.split_first_chunk()?;
         let (discards, mut rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
         let mut buffered = Vec::new();
@@ -73,6 +86,7 @@ impl Saved {
             let (sequence, tail) = tail.split_first_chunk()?;
             let (length, tail) = tail.split_first_chunk()?;
             let (bytes, tail) = tail.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
+            (bytes.len() <= BLOCK_BYTES as usize).then_some(())?;
             buffered.push(Versioned {
                 lpn: Lpn(u32::from_le_bytes(*lpn)),
                 sequence: Sequence(u64::from_le_bytes(*sequence)),
@@ -81,5 +95,36 @@ impl Saved {
             rest = tail;
         }
         Some(Self { discards: Discards::decode(discards)?, buffered })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn saved(lpn: u32, discarded: std::ops::Range<u32>) -> Saved {
+        let block = Some(Block::new(&[7; 9]));
+        let version = Versioned { lpn: Lpn(lpn), sequence: Sequence(3), block };
+        let mut discards = Discards::default();
+        discards.add(discarded, Sequence(2));
+        Saved { discards, buffered: vec![version] }
+    }
+
+    #[test]
+    fn a_dump_with_a_block_that_is_too_long_is_none() {
+        let mut dump = saved(1, 0..0).encode();
+        assert!(Saved::decode(&dump).is_some());
+        let length = dump.len() - 9 - 2;
+        dump[length..length + 2].copy_from_slice(&4_097_u16.to_le_bytes());
+        dump.resize(length + 2 + 4_097, 1);
+        assert!(Saved::decode(&dump).is_none());
+    }
+
+    #[test]
+    fn a_dump_fits_the_set_it_is_of() {
+        assert!(saved(9, 2..10).fits(10, 1));
+        assert!(!saved(10, 2..10).fits(10, 1), "a block beyond the last");
+        assert!(!saved(9, 2..11).fits(10, 1), "one that was discarded");
+        assert!(!saved(9, 2..10).fits(10, 0), "more than the buffer holds");
     }
 }

@@ -7,7 +7,7 @@
 
 use std::rc::Rc;
 
-use block::Block;
+use block::{BLOCK_BYTES, Block};
 use flash::PageAddress;
 use runtime::IoClass;
 
@@ -81,7 +81,10 @@ impl Set {
         self.dumps.reserve.erase(&self.flash, next).await;
         self.dumps.epoch.set(next);
         let Some(dump) = dump else { return Ok(Saved::default()) };
-        Saved::decode(&dump.bytes).ok_or(SetFailure::DumpDamaged)
+        let buffer = self.profile.buffer.bytes / u64::from(self.profile.sets * BLOCK_BYTES);
+        let saved = Saved::decode(&dump.bytes);
+        let saved = saved.filter(|saved| saved.fits(self.blocks, buffer.max(1) as u32));
+        saved.ok_or(SetFailure::DumpDamaged)
     }
 
     /// With capacitors the dump that a recovery began with is of no use once the set is up: every
@@ -211,7 +214,7 @@ impl Set {
         for superblock in found {
             let first = self.layout.first(superblock.number).0;
             let slots = (first..).zip(&superblock.contents);
-            let named = slots.filter(|(_, (lpn, _))| *lpn != Lpn::NONE);
+            let named = slots.filter(|(_, (lpn, _))| lpn.0 < self.blocks);
             newest.extend(named.map(|(slot, (lpn, sequence))| (*lpn, *sequence, Slot(slot))));
         }
         newest.sort_unstable();
