@@ -32,7 +32,7 @@ impl<M: Medium> PageStore<M> {
         if self.planted.has(Fault::ReplayTrimmedLog) { 0 } else { flushed.log_from }
     }
 
-    /// Brings the extents in line with what the medium holds.
+    /// Brings the extents in line with what the medium holds. What is left over is released side by side.
     pub(crate) async fn settle_extents(
         &self,
         scan: &Scan,
@@ -40,6 +40,7 @@ impl<M: Medium> PageStore<M> {
     ) -> Result<(), OpenError> {
         let needed: BTreeSet<ExtentId> =
             scan.manifest_extents().into_iter().chain(log.extents.iter().map(|e| e.0)).collect();
+        let mut releases = Vec::new();
         for (id, found) in (0..).map(ExtentId).zip(&scan.extents) {
             let generation = found.first.map(|first| first.generation);
             let holds_index = self.extents.borrow().holds_index(id);
@@ -56,10 +57,13 @@ impl<M: Medium> PageStore<M> {
                 self.extents.borrow_mut().adopt(id, stream, first.generation, found.frontier);
             } else {
                 if found.frontier > 0 {
-                    self.medium.release(id).await?;
+                    releases.push(self.medium.release(id));
                 }
                 self.extents.borrow_mut().become_free(id, generation);
             }
+        }
+        for release in releases {
+            release.await?;
         }
         Ok(())
     }
