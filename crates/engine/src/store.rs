@@ -31,7 +31,7 @@ use std::rc::Rc;
 use runtime::{Cores, Handle, Notify, Semaphore};
 
 use crate::effort::CpuCosts;
-use crate::error::{Failure, OpenError};
+use crate::error::{EngineError, Failure, OpenError};
 use crate::format::page::{HEADER_BYTES, MAX_PAGE_BYTES, StoreId};
 use crate::format::pointer::PointerFormat;
 use crate::planted::Planted;
@@ -134,6 +134,12 @@ impl<M: Medium> PageStore<M> {
 
     pub(crate) fn failure(&self) -> Option<Failure> {
         self.failure.get()
+    }
+
+    /// # Errors
+    /// [`EngineError::ReadOnly`] once background work has stopped.
+    pub(crate) fn check_healthy(&self) -> Result<(), EngineError> {
+        self.failure().map_or(Ok(()), |failure| Err(EngineError::ReadOnly(failure)))
     }
 
     pub(crate) fn is_healthy(&self) -> bool {

@@ -15,6 +15,7 @@ use crate::format::data_page;
 use crate::format::object::Sequence;
 use crate::format::pointer::Pointer;
 use crate::hash::Inner;
+use crate::hash::edit::Edit;
 use crate::hash::key_hash::KeyHash;
 use crate::hash::parallel::in_parallel;
 use crate::hash::reads::Search;
@@ -60,7 +61,7 @@ impl<M: Medium> Inner<M> {
         loop {
             if let Some(id) = self.empty_extent(Stream::Objects) {
                 self.stats.borrow_mut().gc_empty_extents += 1;
-                self.store.retire(id);
+                self.retire(id);
                 continue;
             }
             if let Some(id) = self.data_victim() {
@@ -68,6 +69,7 @@ impl<M: Medium> Inner<M> {
                 self.front.sweep.note_collected(self.front.has_extents_for_clients());
                 continue;
             }
+            self.flush_what_was_moved();
             self.consider_being_full();
             self.store.work.notified().await;
         }
@@ -139,7 +141,7 @@ impl<M: Medium> Inner<M> {
         self.front.make_progress();
         self.store.extents.borrow_mut().set_state(id, State::Collecting);
         let Err(stopped) = self.collect_data(id).await else {
-            self.store.retire(id);
+            self.retire_moved(id);
             self.stats.borrow_mut().gc_data_extents += 1;
             return;
         };
@@ -154,6 +156,42 @@ impl<M: Medium> Inner<M> {
         if let Stopped::Index(error) = stopped {
             self.store.fail(error);
         }
+    }
+
+    /// Retires an extent that everything in use was moved out of. Where memory does not survive, what
+    /// was moved has to be flushed first: until then the table leads there.
+    fn retire_moved(self: &Rc<Self>, id: ExtentId) {
+        if self.manifest.is_some() {
+            self.front.note_moved(id);
+            self.retire_flushed();
+        } else {
+            self.retire(id);
+        }
+    }
+
+    /// Retires the extents whose objects have been flushed where they were moved to.
+    pub(crate) fn retire_flushed(self: &Rc<Self>) {
+        for id in self.front.take_flushed_moved() {
+            self.retire(id);
+        }
+    }
+
+    /// Does not wait for clients to fill the memtable that extents wait for.
+    fn flush_what_was_moved(&self) {
+        if !self.store.moved.borrow().is_empty() && !self.front.has_space_for_clients() {
+            self.front.freeze_active();
+        }
+    }
+
+    /// Retires an extent; where memory does not survive, with a note in the manifest.
+    pub(crate) fn retire(self: &Rc<Self>, id: ExtentId) {
+        if self.manifest.is_none() {
+            return self.store.retire(id);
+        }
+        let inner = Rc::clone(self);
+        self.store.retire_after(id, async move {
+            inner.publish(Edit { retired: vec![id], ..Edit::default() }).await
+        });
     }
 
     async fn collect_data(self: &Rc<Self>, id: ExtentId) -> Result<(), Stopped> {

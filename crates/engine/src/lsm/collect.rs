@@ -215,8 +215,7 @@ impl<M: Medium> Inner<M> {
         let is_data = self.store.extents.borrow().get(id).stream == Stream::Objects;
         let waits = !self.store.planted.has(Fault::ReleaseBeforeMoved);
         if is_data && waits && self.manifest.is_some() {
-            let flushes = self.front.flushes_until_empty();
-            self.store.moved.borrow_mut().push((id, flushes));
+            self.front.note_moved(id);
             self.retire_flushed();
         } else {
             self.retire(id);
@@ -225,9 +224,7 @@ impl<M: Medium> Inner<M> {
 
     /// Retires the extents whose objects have been flushed where they were moved to.
     pub(crate) fn retire_flushed(self: &Rc<Self>) {
-        let done = self.front.flushes.get();
-        let ready: Vec<_> = self.store.moved.borrow_mut().extract_if(.., |m| m.1 <= done).collect();
-        for (id, _) in ready {
+        for id in self.front.take_flushed_moved() {
             self.retire(id);
         }
     }
@@ -241,8 +238,7 @@ impl<M: Medium> Inner<M> {
 
     /// Retires an extent; where memory does not survive, with a note in the manifest.
     fn retire(self: &Rc<Self>, id: ExtentId) {
-        let stream = self.store.extents.borrow().get(id).stream;
-        if self.manifest.is_none() || stream.is_journal() {
+        if self.manifest.is_none() {
             return self.store.retire(id);
         }
         let inner = Rc::clone(self);
