@@ -18,6 +18,7 @@ use crate::format::data_page;
 use crate::format::object::Sequence;
 use crate::format::pointer::Pointer;
 use crate::front::{Front, Index};
+use crate::planted::Fault;
 use crate::stats::EngineStats;
 use crate::store::PageStore;
 use crate::store::extents::State;
@@ -52,10 +53,10 @@ pub(crate) trait Collected<M: Medium>: Index + 'static {
     /// Copies what is in use of an extent with pages of the index.
     async fn copy_index(&self, id: ExtentId) -> Result<(), Stopped>;
 
-    /// Retires an extent that everything in use was moved out of.
-    fn retire_moved(self: &Rc<Self>, id: ExtentId);
+    /// Whether memory is lost when power fails, and what was moved there with it.
+    fn is_journaled(&self) -> bool;
 
-    /// Retires an extent in which nothing is in use.
+    /// Retires an extent that nothing refers to; with a note in the manifest, if there is one.
     fn retire(self: &Rc<Self>, id: ExtentId);
 
     /// There is nothing to collect: considers whether the store is full.
@@ -120,6 +121,7 @@ pub(crate) async fn collect_forever<M: Medium, I: Collected<M>>(index: Rc<I>) {
             front.sweep.note_collected(front.has_extents_for_clients());
             continue;
         }
+        flush_what_was_moved(&*index);
         if index.rest() == Next::Wait {
             index.store().work.notified().await;
         }
@@ -143,7 +145,7 @@ async fn collect<M: Medium, I: Collected<M>>(index: &Rc<I>, id: ExtentId) {
             // Of objects, entries stay until those that were moved are flushed.
             let is_empty = stream == Stream::Objects || live == 0;
             assert!(is_empty, "no level has a page in extent {}, and {live} count", id.0);
-            index.retire_moved(id);
+            retire_moved(index, id);
             return index.stats().borrow_mut().count_collected(stream);
         }
         Err(Stopped::Damaged) => {
@@ -157,6 +159,35 @@ async fn collect<M: Medium, I: Collected<M>>(index: &Rc<I>, id: ExtentId) {
         Err(Stopped::Starved) => State::Closed,
     };
     store.extents.borrow_mut().set_state(id, state);
+}
+
+/// Retires an extent that everything in use was moved out of. Where memory does not survive, what was
+/// moved has to be flushed first: until then the index leads there.
+fn retire_moved<M: Medium, I: Collected<M>>(index: &Rc<I>, id: ExtentId) {
+    let store = index.store();
+    let is_data = store.extents.borrow().get(id).stream == Stream::Objects;
+    let waits = !store.planted.has(Fault::ReleaseBeforeMoved);
+    if is_data && waits && index.is_journaled() {
+        index.front().note_moved(id);
+        retire_flushed(index);
+    } else {
+        index.retire(id);
+    }
+}
+
+/// Retires the extents whose objects have been flushed where they were moved to.
+pub(crate) fn retire_flushed<M: Medium, I: Collected<M>>(index: &Rc<I>) {
+    for id in index.front().take_flushed_moved() {
+        index.retire(id);
+    }
+}
+
+/// Does not wait for clients to fill the memtable that extents wait for.
+fn flush_what_was_moved<M: Medium>(index: &impl Collected<M>) {
+    let front = index.front();
+    if !index.store().moved.borrow().is_empty() && !front.has_space_for_clients() {
+        front.freeze_active();
+    }
 }
 
 async fn collect_objects<M: Medium, I: Collected<M>>(

@@ -16,9 +16,10 @@ use crate::effort::Effort;
 use crate::error::EngineError;
 use crate::format::object::Sequence;
 use crate::front::watched::Watched;
-use crate::journal::log::{self, Log};
+use crate::journal::LogSync;
+use crate::journal::log::{self, Log, Ticket};
 use crate::memtable::{Entry, Memtables};
-use crate::operations::{Condition, Fullness};
+use crate::operations::{Condition, Fullness, WriteOptions};
 use crate::planted::Fault;
 use crate::records::Record;
 use crate::stats::EngineStats;
@@ -70,7 +71,7 @@ pub(crate) struct MemtableLimits {
 
 /// The front of a store.
 pub(crate) struct Front<M> {
-    store: Rc<PageStore<M>>,
+    pub store: Rc<PageStore<M>>,
     pub limits: MemtableLimits,
     pub memtables: RefCell<Memtables>,
     pub sequence: Cell<Sequence>,
@@ -137,23 +138,24 @@ impl<M: Medium> Front<M> {
         }
     }
 
-    /// The write path of puts and deletes. Returns whether `condition` held.
+    /// The write path of puts and deletes. Returns whether its condition held.
     pub(crate) async fn write(
         &self,
         index: &impl Index,
         key: &[u8],
         entry: Entry,
-        condition: Condition,
+        options: WriteOptions,
         work: Nanos,
     ) -> Result<bool, EngineError> {
+        let WriteOptions { condition, sync } = options;
         let (is_delete, bytes) = (entry.is_none(), log::full_bytes(key, &entry));
         let cost = self.store.cpu.costs.of(Effort { memtables: 1, ..Effort::default() });
         if condition == Condition::Always {
             self.store.cpu.cores.spend(work + cost).await;
             // Last, so that what it found still holds at the insert.
             self.wait_for_room(index, is_delete, bytes).await?;
-            let group = self.insert(index, key, entry);
-            self.acknowledge(group).await?;
+            let ticket = self.insert(index, key, entry, sync);
+            self.acknowledge(ticket).await?;
             return Ok(true);
         }
         // From before the search on, so that no write of the key goes unnoticed, however long this
@@ -166,24 +168,30 @@ impl<M: Medium> Front<M> {
         drop(watch);
         let is_met = exists == (condition == Condition::MustExist);
         if is_met {
-            let group = self.insert(index, key, entry);
-            self.acknowledge(group).await?;
+            let ticket = self.insert(index, key, entry, sync);
+            self.acknowledge(ticket).await?;
         }
         Ok(is_met)
     }
 
-    /// Waits until a write that went into `group` of the log, if there is one, may be acknowledged.
-    async fn acknowledge(&self, group: Option<u64>) -> Result<(), EngineError> {
+    /// Waits until a write that went into the log, if there is one, may be acknowledged.
+    async fn acknowledge(&self, ticket: Option<Ticket>) -> Result<(), EngineError> {
         let log = self.log.borrow().clone();
-        match (log, group) {
-            (Some(log), Some(group)) => log.acknowledge(group).await,
+        match (log, ticket) {
+            (Some(log), Some(ticket)) => log.acknowledge(ticket).await,
             _ => Ok(()),
         }
     }
 
     /// Puts a client's write in the active memtable, and in a group of the log if there is one. No
     /// await: it happens at one instant.
-    fn insert(&self, index: &impl Index, key: &[u8], entry: Entry) -> Option<u64> {
+    fn insert(
+        &self,
+        index: &impl Index,
+        key: &[u8],
+        entry: Entry,
+        sync: Option<LogSync>,
+    ) -> Option<Ticket> {
         let bytes = key.len() as u64 + u64::from(entry.as_ref().map_or(0, Value::len));
         self.sequence.set(self.sequence.get() + 1);
         self.writes.set(self.writes.get() + 1);
@@ -194,12 +202,12 @@ impl<M: Medium> Front<M> {
         let is_forgotten = entry.is_none() && self.store.planted.has(Fault::DeleteNotLogged);
         let log = self.log.borrow();
         let log = log.as_ref().filter(|_| !is_forgotten);
-        let group = log.map(|log| log.push(key, sequence, &entry));
-        if let Some(group) = group {
-            self.memtables.borrow().active.borrow_mut().note_group(group);
+        let ticket = log.map(|log| log.push(key, sequence, &entry, sync));
+        if let Some(ticket) = ticket {
+            self.memtables.borrow().active.borrow_mut().note_group(ticket.group);
         }
         self.insert_at(index, key, sequence, entry);
-        group
+        ticket
     }
 
     /// Puts a write with its sequence number in the active memtable, and freezes that if full.
@@ -361,11 +369,23 @@ impl<M: Medium> Front<M> {
     /// Whether there is space for what is in use in a data extent: once begun, it is to be ended.
     pub(crate) fn can_move(&self, id: ExtentId) -> bool {
         let extents = self.store.extents.borrow();
+        let shape = &self.store.shape;
         let share = extents.utilisation(extents.get(id));
-        let pages = (share * f64::from(self.store.shape.pages_per_extent)).ceil() as u32;
+        let pages = (share * f64::from(shape.pages_per_extent)).ceil();
+        let bytes = (pages * f64::from(shape.payload_bytes)) as u64;
         // What is moved is flushed in several memtables, and clients' deletes along with it.
-        let pages = pages + self.store.pages_of_memtable(self.limits.bytes);
+        let pages = self.pages_to_flush(bytes, u64::from(extents.get(id).live))
+            + self.store.pages_of_memtable(self.limits.bytes);
         self.store.can_promise(Stream::Objects, pages, Claimant::Flush)
+    }
+
+    /// Pages that flushes write for `bytes` in `objects` objects, about: each fills its last unit up,
+    /// and of small memtables there are many.
+    fn pages_to_flush(&self, bytes: u64, objects: u64) -> u32 {
+        let flushes = (bytes / self.limits.bytes).max(objects / self.limits.entries as u64);
+        let flushes = flushes.clamp(1, objects.max(1));
+        let pages = bytes.div_ceil(flushes).div_ceil(u64::from(self.store.shape.payload_bytes));
+        flushes as u32 * self.store.in_units(pages as u32)
     }
 
     /// How full the active memtable is while there is no room in front of it; 0 while there is.

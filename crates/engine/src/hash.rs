@@ -15,7 +15,7 @@
 //! - no two objects in use with one signature begin in one piece (`apart`), so pointer and signature
 //!   of a slot name one object;
 //! - what the medium does not have (memtables, changed bucket pages, directory) is in memory that a
-//!   power cut dumps.
+//!   power cut dumps, or in log and manifest (`edit`).
 //!
 //! Who waits for whom when space runs out: docs/decisions/0012.
 
@@ -25,11 +25,14 @@ pub(crate) mod cache;
 pub(crate) mod collect;
 pub(crate) mod collect_buckets;
 pub(crate) mod dump;
+pub(crate) mod edit;
+pub(crate) mod edit_codec;
 pub(crate) mod flush;
 pub(crate) mod key_hash;
 pub(crate) mod open;
 pub(crate) mod parallel;
 pub(crate) mod reads;
+pub(crate) mod reopen;
 pub(crate) mod table;
 pub(crate) mod writes;
 
@@ -45,9 +48,12 @@ use crate::format::bucket::BucketFormat;
 use crate::format::pointer::Pointer;
 use crate::front::Front;
 use crate::hash::cache::Cache;
+use crate::hash::edit::Gathered;
 use crate::hash::reads::Located;
 use crate::hash::table::Table;
-use crate::operations::{Condition, Lookup, check_key};
+use crate::journal::Flushed;
+use crate::journal::manifest::Manifest;
+use crate::operations::{Lookup, WriteOptions, check_key};
 use crate::options::HashOptions;
 use crate::stats::{EngineStats, HashStats, MemoryUse};
 use crate::store::PageStore;
@@ -86,6 +92,13 @@ pub(crate) struct Inner<M> {
     pub longest_search: Cell<u32>,
     /// Slots in use.
     pub keys: Cell<u64>,
+    /// Where edits go, if memory does not survive, and the one that is gathered.
+    pub manifest: Option<Manifest>,
+    pub gathered: Gathered,
+    /// Slots changed so far.
+    pub slot_changes: Cell<u64>,
+    /// What of the log is in the table.
+    pub flushed: Cell<Flushed>,
     /// By key: the pointer in its slot, whose object garbage collection has taken away.
     pub uprooted: RefCell<BTreeMap<Box<[u8]>, Pointer>>,
     /// Extents with objects that the flush is entering in the table.
@@ -127,7 +140,7 @@ impl<M: Medium> HashEngine<M> {
         Ok(self.inner.locate(key, work, false, &mut 0).await?.exists())
     }
 
-    /// Stores `value` under `key` if `condition` holds; returns whether it did. See
+    /// Stores `value` under `key` if the condition in `options` holds; returns whether it did. See
     /// [`Engine::put`](crate::Engine::put).
     ///
     /// # Errors
@@ -138,26 +151,26 @@ impl<M: Medium> HashEngine<M> {
         &self,
         key: &[u8],
         value: Value,
-        condition: Condition,
+        options: WriteOptions,
         work: Nanos,
     ) -> Result<bool, EngineError> {
         check_key(key)?;
         self.inner.store.check_value(key, &value)?;
-        self.inner.write(key, Some(value), condition, work).await
+        self.inner.write(key, Some(value), options, work).await
     }
 
-    /// Removes `key` if `condition` holds; returns whether it did. See [`Self::put`].
+    /// Removes `key` if the condition in `options` holds; returns whether it did. See [`Self::put`].
     ///
     /// # Errors
     /// As [`Self::put`], but a store without room still takes deletes.
     pub async fn delete(
         &self,
         key: &[u8],
-        condition: Condition,
+        options: WriteOptions,
         work: Nanos,
     ) -> Result<bool, EngineError> {
         check_key(key)?;
-        self.inner.write(key, None, condition, work).await
+        self.inner.write(key, None, options, work).await
     }
 
     /// The longest value this store takes, in bytes.
@@ -187,6 +200,11 @@ impl<M: Medium> HashEngine<M> {
         }
     }
 
+    /// Checkpoints that the manifest of this store has had; 0 if it has none.
+    pub fn checkpoints(&self) -> u32 {
+        self.inner.manifest.as_ref().map_or(0, Manifest::epoch)
+    }
+
     /// Memory in use now.
     pub fn memory(&self) -> MemoryUse {
         self.inner.memory()
@@ -198,13 +216,14 @@ impl<M: Medium> HashEngine<M> {
         let extents = inner.store.extents.borrow();
         let memtables = inner.front.memtables.borrow();
         format!(
-            "extents: {} free, {} releasing, {} of the index (its due {}); promised pages {:?}; \
+            "{} extents: {} free, {} releasing, {:?} by stream (set aside {:?}); promised pages {:?}; \
              memtable {} B and {} frozen; {} of {} slots; bucket pages: {} cached, {} dirty, {:?} \
-             being read, {:?} written; {:?}, flush starved {}, index starved {}",
+             being read, {:?} written; {:?}, flush starved {}, index starved {}; {}",
+            inner.store.shape.extents,
             extents.free(),
             inner.store.releasing(),
-            extents.in_use(Stream::Index),
-            inner.store.set_aside[Stream::Index as usize].get(),
+            Stream::ALL.map(|stream| extents.in_use(stream)),
+            Stream::ALL.map(|stream| inner.store.set_aside[stream as usize].get()),
             inner.store.promised_pages(),
             memtables.active_bytes(),
             memtables.frozen.len(),
@@ -217,6 +236,7 @@ impl<M: Medium> HashEngine<M> {
             inner.front.fullness.get(),
             inner.front.flush_is_starved(),
             inner.index_is_starved.get(),
+            inner.front.log.borrow().as_ref().map_or("no log".to_owned(), |log| log.background()),
         )
     }
 

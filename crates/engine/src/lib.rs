@@ -49,7 +49,7 @@ pub use lsm::accelerator::Accelerator;
 pub use lsm::iterator::{EngineIterator, Step};
 pub use lsm::open::Setup;
 pub use lsm::snapshot::{SnapshotInfo, SnapshotMemory};
-pub use operations::{Condition, Lookup};
+pub use operations::{Condition, Lookup, WriteOptions};
 pub use options::{
     Filters, Granularity, HashOptions, IteratorOptions, MergeBy, Options, Surroundings,
 };

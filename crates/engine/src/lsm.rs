@@ -58,7 +58,7 @@ use crate::lsm::pool::Pool;
 use crate::lsm::reads::Located;
 use crate::lsm::snapshot::{SnapshotInfo, SnapshotMemory, Snapshots};
 use crate::lsm::version::Version;
-use crate::operations::{Condition, Lookup, check_key};
+use crate::operations::{Lookup, WriteOptions, check_key};
 use crate::options::{Filters, IteratorOptions, Options, Surroundings};
 use crate::planted::Fault;
 use crate::sizing::{LevelPlan, SizingInput};
@@ -193,10 +193,11 @@ impl<M: Medium> Engine<M> {
         })
     }
 
-    /// Stores `value` under `key` if `condition` holds; returns whether it did.
+    /// Stores `value` under `key` if the condition in `options` holds; returns whether it did.
     ///
-    /// Acknowledged writes survive a power cut, being in memory that is dumped. Waits while the
-    /// memtable is full and its flush is behind.
+    /// Acknowledged writes survive a power cut, being in memory that is dumped, or in a log if
+    /// `options` or the design say that this is waited for ([`LogSync`](crate::LogSync)). Waits while
+    /// the memtable is full and its flush is behind.
     ///
     /// # Errors
     /// [`EngineError::KeyLength`], [`EngineError::ValueTooLarge`], [`EngineError::Full`],
@@ -205,26 +206,26 @@ impl<M: Medium> Engine<M> {
         &self,
         key: &[u8],
         value: Value,
-        condition: Condition,
+        options: WriteOptions,
         work: Nanos,
     ) -> Result<bool, EngineError> {
         check_key(key)?;
         self.inner.store.check_value(key, &value)?;
-        self.inner.write(key, Some(value), condition, work).await
+        self.inner.write(key, Some(value), options, work).await
     }
 
-    /// Removes `key` if `condition` holds; returns whether it did. See [`Self::put`].
+    /// Removes `key` if the condition in `options` holds; returns whether it did. See [`Self::put`].
     ///
     /// # Errors
     /// As [`Self::put`], but a store without room still takes deletes.
     pub async fn delete(
         &self,
         key: &[u8],
-        condition: Condition,
+        options: WriteOptions,
         work: Nanos,
     ) -> Result<bool, EngineError> {
         check_key(key)?;
-        self.inner.write(key, None, condition, work).await
+        self.inner.write(key, None, options, work).await
     }
 
     /// The longest value this store takes, in bytes.

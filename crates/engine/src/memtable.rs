@@ -27,6 +27,8 @@ pub(crate) struct Memtable {
     bytes: u64,
     /// The first group of the log with a write of this memtable, if there is a log.
     first_group: Option<u64>,
+    /// The last one.
+    last_group: Option<u64>,
     /// The newest write.
     last_sequence: Sequence,
 }
@@ -116,8 +118,14 @@ impl Memtable {
 
     /// A write of this memtable is in that group of the log.
     pub(crate) fn note_group(&mut self, group: u64) {
-        let first = *self.first_group.get_or_insert(group);
-        assert!(first <= group, "group {group} of the log comes after group {first}");
+        let last = self.last_group.replace(group);
+        assert!(last <= Some(group), "group {group} of the log comes after group {last:?}");
+        self.first_group.get_or_insert(group);
+    }
+
+    /// The last group of the log with a write of this memtable.
+    pub(crate) fn last_group(&self) -> Option<u64> {
+        self.last_group
     }
 
     /// The first group of the log that this memtable needs.

@@ -1,6 +1,7 @@
 //! What clients of an index ask for and are told, whichever index it is.
 
 use crate::error::EngineError;
+use crate::journal::LogSync;
 use crate::{MAX_KEY_BYTES, Value};
 
 /// What a Get found, and what it took.
@@ -12,10 +13,27 @@ pub struct Lookup {
     pub flash_reads: u32,
 }
 
+/// How a write is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct WriteOptions {
+    /// When it goes ahead at all.
+    pub condition: Condition,
+    /// When it is acknowledged, if not as the design has it. Where memory survives a power cut, every
+    /// acknowledged write does, whatever this says.
+    pub sync: Option<LogSync>,
+}
+
+impl From<Condition> for WriteOptions {
+    fn from(condition: Condition) -> Self {
+        Self { condition, sync: None }
+    }
+}
+
 /// When a conditional write goes ahead.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Condition {
     /// Whatever is there.
+    #[default]
     Always,
     /// Only over an existing value.
     MustExist,

@@ -230,13 +230,26 @@ pub struct HashOptions {
     pub frozen_buffers: usize,
     /// Garbage collection starts when fewer extents than this share of all are free.
     pub gc_start: f64,
+    /// What makes writes outlive a power cut.
+    #[serde(default)]
+    pub durability: Durability,
+    /// When writes are acknowledged, where there is a log.
+    #[serde(default)]
+    pub log_sync: LogSync,
 }
 
 impl HashOptions {
     /// The drive that `PinK` was compared with: 256 writes are buffered as published,
     /// but no more bytes than `PinK` has.
     pub fn published() -> Self {
-        Self { buffer_entries: 256, buffer_bytes: 1 << 20, frozen_buffers: 1, gc_start: 0.05 }
+        Self {
+            buffer_entries: 256,
+            buffer_bytes: 1 << 20,
+            frozen_buffers: 1,
+            gc_start: 0.05,
+            durability: Durability::default(),
+            log_sync: LogSync::default(),
+        }
     }
 
     /// Everything that is wrong with these options, in words.

@@ -32,6 +32,8 @@ pub enum Fault {
     MoveUnderSnapshot,
     /// A write does not keep the version it replaces for snapshots.
     OverwriteUnderSnapshot,
+    /// A flush of the hash table does not wait for the log.
+    TableBeforeLog,
     /// The log is trimmed when a memtable is frozen, not when it is flushed.
     TrimLogEarly,
     /// A recovery takes what is there of a torn group of the log or the manifest.
@@ -58,7 +60,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::SkipChecksum,
         Self::ReleaseEarly,
         Self::ReadWithoutEpoch,
@@ -73,6 +75,7 @@ impl Fault {
         Self::ReleaseUnderSnapshot,
         Self::MoveUnderSnapshot,
         Self::OverwriteUnderSnapshot,
+        Self::TableBeforeLog,
         Self::TrimLogEarly,
         Self::TakeTornGroup,
         Self::ReplayTrimmedLog,

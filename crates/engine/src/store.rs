@@ -31,7 +31,7 @@ use std::rc::Rc;
 use runtime::{Cores, Handle, Notify, Semaphore};
 
 use crate::effort::CpuCosts;
-use crate::error::{Failure, OpenError};
+use crate::error::{EngineError, Failure, OpenError};
 use crate::format::page::{HEADER_BYTES, MAX_PAGE_BYTES, StoreId};
 use crate::format::pointer::PointerFormat;
 use crate::planted::Planted;
@@ -136,6 +136,12 @@ impl<M: Medium> PageStore<M> {
         self.failure.get()
     }
 
+    /// # Errors
+    /// [`EngineError::ReadOnly`] once background work has stopped.
+    pub(crate) fn check_healthy(&self) -> Result<(), EngineError> {
+        self.failure().map_or(Ok(()), |failure| Err(EngineError::ReadOnly(failure)))
+    }
+
     pub(crate) fn is_healthy(&self) -> bool {
         self.failure.get().is_none()
     }
@@ -163,7 +169,7 @@ impl<M: Medium> PageStore<M> {
 
     /// After a power cut that memory has survived: makes the extents that were being filled ready to
     /// be filled further. They are not closed instead, because a drive that loses power over and over
-    /// would run out of free ones.
+    /// would run out of free ones; but for those that hold nothing in use, which it gets back.
     ///
     /// # Errors
     /// [`OpenError::LostMemory`] if anything lies where nothing may, [`OpenError::Medium`].
@@ -182,6 +188,7 @@ impl<M: Medium> PageStore<M> {
             let frontier = self.medium.frontier(id).await?;
             let resumed = self.extents.borrow_mut().resume_at(id, frontier);
             resumed.ok_or(OpenError::LostMemory)?;
+            self.extents.borrow_mut().close_if_unused(id);
         }
         Ok(())
     }

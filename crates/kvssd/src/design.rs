@@ -46,6 +46,7 @@ impl Entry for Design {
     const BUILT_IN: &'static [(&'static str, &'static str)] = &[
         ("pink", include_str!("../designs/pink.toml")),
         ("hash", include_str!("../designs/hash.toml")),
+        ("hash-log", include_str!("../designs/hash-log.toml")),
         ("pink-hw", include_str!("../designs/pink-hw.toml")),
         ("pink-log", include_str!("../designs/pink-log.toml")),
         ("lightstore", include_str!("../designs/lightstore.toml")),

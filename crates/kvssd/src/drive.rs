@@ -8,8 +8,8 @@ use std::fmt;
 use std::rc::Rc;
 
 use engine::{
-    Condition, Cpu, Durability, EngineStats, MemoryUse, OpenError, Planted, StoreId, Surroundings,
-    Value,
+    Condition, Cpu, Durability, EngineStats, LogSync, MemoryUse, OpenError, Planted, StoreId,
+    Surroundings, Value, WriteOptions,
 };
 use firmware::{Link, Reserve};
 use flash::{Flash, FlashStats, NandArray};
@@ -84,6 +84,22 @@ pub enum StoreMode {
     MustExist,
     /// Only if it does not.
     MustNotExist,
+}
+
+/// How a Store is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StoreOptions {
+    /// When it goes ahead.
+    pub mode: StoreMode,
+    /// When it is acknowledged, if not as the design has it; without meaning in a drive with
+    /// capacitors.
+    pub sync: Option<LogSync>,
+}
+
+impl From<StoreMode> for StoreOptions {
+    fn from(mode: StoreMode) -> Self {
+        Self { mode, sync: None }
+    }
 }
 
 /// A value that was read.
@@ -304,11 +320,19 @@ impl KvDrive {
         Self { inner: Rc::new(inner) }
     }
 
-    /// Store: puts `value` under `key`. Acknowledged once it is in capacitor-backed memory.
+    /// Store: puts `value` under `key`. Acknowledged once it is in capacitor-backed memory, or, where
+    /// there is a log, as `options` or the design have it.
     ///
     /// # Errors
-    /// A [`Status`]; nothing has changed then.
-    pub async fn store(&self, key: &[u8], value: Value, mode: StoreMode) -> Result<(), Status> {
+    /// A [`Status`]; nothing has changed then, but for [`Status::WriteProtected`], which a drive gives
+    /// whose log cannot be written: whether the value survives is unknown.
+    pub async fn store(
+        &self,
+        key: &[u8],
+        value: Value,
+        options: impl Into<StoreOptions>,
+    ) -> Result<(), Status> {
+        let StoreOptions { mode, sync } = options.into();
         let inner = &*self.inner;
         inner.check_key(key)?;
         let _slot = inner.slots.acquire(1).await;
@@ -320,7 +344,8 @@ impl KvDrive {
             StoreMode::MustExist => (Condition::MustExist, Status::KeyDoesNotExist),
             StoreMode::MustNotExist => (Condition::MustNotExist, Status::KeyExists),
         };
-        let is_done = inner.engine.put(key, value, condition, inner.command).await?;
+        let options = WriteOptions { condition, sync };
+        let is_done = inner.engine.put(key, value, options, inner.command).await?;
         // Its time on the link is part of the fixed latency; what it takes from reads is not.
         inner.link.complete(0);
         if is_done { Ok(()) } else { Err(unmet) }
@@ -350,13 +375,22 @@ impl KvDrive {
     /// # Errors
     /// A [`Status`]; [`Status::KeyDoesNotExist`] only if the drive is set up to say so.
     pub async fn delete(&self, key: &[u8]) -> Result<(), Status> {
+        self.delete_with(key, None).await
+    }
+
+    /// As [`Self::delete`], acknowledged as `sync` has it, if it says anything.
+    ///
+    /// # Errors
+    /// As [`Self::delete`].
+    pub async fn delete_with(&self, key: &[u8], sync: Option<LogSync>) -> Result<(), Status> {
         let inner = &*self.inner;
         inner.check_key(key)?;
         let _slot = inner.slots.acquire(1).await;
         inner.receive(key);
         let must_exist = inner.options.delete_must_exist;
         let condition = if must_exist { Condition::MustExist } else { Condition::Always };
-        let is_done = inner.engine.delete(key, condition, inner.command).await?;
+        let options = WriteOptions { condition, sync };
+        let is_done = inner.engine.delete(key, options, inner.command).await?;
         inner.complete(0).await;
         if is_done { Ok(()) } else { Err(Status::KeyDoesNotExist) }
     }

@@ -1,9 +1,9 @@
 //! The index of a drive: an LSM-tree or a hash table, with what commands need of either.
 
 use engine::{
-    Accelerator, Condition, Cpu, Durability, Engine, EngineError, EngineIterator, EngineStats,
-    HashEngine, HashOptions, HashSetup, HashStats, Lookup, MemoryUse, OpenError, Options, Planted,
-    Setup, StoreId, Surroundings, Value, sizing::LevelPlan,
+    Accelerator, Cpu, Durability, Engine, EngineError, EngineIterator, EngineStats, HashEngine,
+    HashOptions, HashSetup, HashStats, LogSync, Lookup, MemoryUse, OpenError, Options, Planted,
+    Setup, StoreId, Surroundings, Value, WriteOptions, sizing::LevelPlan,
 };
 use runtime::{Handle, Nanos};
 
@@ -53,12 +53,33 @@ impl IndexOptions {
 }
 
 impl IndexOptions {
+    /// How writes are acknowledged that do not say it: where memory survives, as if their group were
+    /// durable at once.
+    pub fn log_sync(&self) -> LogSync {
+        let (durability, sync) = self.journal();
+        if durability == Durability::Log { sync } else { LogSync::Group }
+    }
+
     /// What makes writes outlive a power cut.
     pub fn durability(&self) -> Durability {
+        self.journal().0
+    }
+
+    fn journal(&self) -> (Durability, LogSync) {
         match self {
-            Self::Lsm(options) => options.durability,
-            Self::Hash(_) => Durability::Capacitors,
+            Self::Lsm(options) => (options.durability, options.log_sync),
+            Self::Hash(options) => (options.durability, options.log_sync),
         }
+    }
+
+    /// The same with another journal.
+    #[must_use]
+    pub fn with_journal(mut self, durability: Durability, log_sync: LogSync) -> Self {
+        match &mut self {
+            Self::Lsm(options) => (options.durability, options.log_sync) = (durability, log_sync),
+            Self::Hash(options) => (options.durability, options.log_sync) = (durability, log_sync),
+        }
+        self
     }
 }
 
@@ -129,16 +150,15 @@ impl Index {
     pub(crate) async fn open(options: &IndexOptions, setup: IndexSetup) -> Result<Self, OpenError> {
         match options.clone() {
             IndexOptions::Lsm(options) => Ok(Self::Lsm(Engine::open(setup.lsm(options)).await?)),
-            IndexOptions::Hash(_) => unreachable!("a hash table needs capacitors"),
+            IndexOptions::Hash(options) => {
+                Ok(Self::Hash(HashEngine::open(setup.hash(options)).await?))
+            }
         }
     }
 
     /// How many checkpoints of its manifest there have been; 0 where there is none.
     pub(crate) fn checkpoints(&self) -> u32 {
-        match self {
-            Self::Lsm(engine) => engine.checkpoints(),
-            Self::Hash(_) => 0,
-        }
+        either!(self, engine => engine.checkpoints())
     }
 
     pub(crate) async fn resume(&self) -> Result<(), OpenError> {
@@ -165,19 +185,19 @@ impl Index {
         &self,
         key: &[u8],
         value: Value,
-        condition: Condition,
+        options: WriteOptions,
         work: Nanos,
     ) -> Result<bool, EngineError> {
-        either!(self, engine => engine.put(key, value, condition, work).await)
+        either!(self, engine => engine.put(key, value, options, work).await)
     }
 
     pub(crate) async fn delete(
         &self,
         key: &[u8],
-        condition: Condition,
+        options: WriteOptions,
         work: Nanos,
     ) -> Result<bool, EngineError> {
-        either!(self, engine => engine.delete(key, condition, work).await)
+        either!(self, engine => engine.delete(key, options, work).await)
     }
 
     /// An iterator on a snapshot of now; only an LSM-tree has an order of keys.

@@ -28,7 +28,7 @@ mod status;
 
 pub use catalogue::CatalogueError;
 pub use design::Design;
-pub use drive::{DriveOptions, KeyFormat, KvDrive, Retrieved, SetupError, StoreMode};
+pub use drive::{DriveOptions, KeyFormat, KvDrive, Retrieved, SetupError, StoreMode, StoreOptions};
 pub use handles::IteratorHandle;
 pub use index::{Index, IndexOptions};
 pub use iterators::{Batch, Pair};

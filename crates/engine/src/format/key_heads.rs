@@ -32,10 +32,18 @@ impl<'a> KeyHeads<'a> {
 
     /// The first of the keys `within` that is at least `key`; its end if there is none.
     pub(crate) fn lower_bound(&self, key: &[u8], within: Range<usize>) -> usize {
-        match self.wanted(key) {
-            Ok(wanted) => lower_bound(within, |index| self.compare(index, wanted, key)),
-            Err(Ordering::Less) => within.start,
-            Err(_) => within.end,
+        let wanted = match self.wanted(key) {
+            Ok(wanted) => wanted,
+            Err(Ordering::Less) => return within.start,
+            Err(_) => return within.end,
+        };
+        // By heads alone; keys are compared whole where that ends, and few heads are the same.
+        let at = lower_bound(within.clone(), |index| self.head(index).cmp(&wanted));
+        let is_less = at < within.end && self.compare(at, wanted, key) == Ordering::Less;
+        if is_less {
+            lower_bound(at + 1..within.end, |index| self.compare(index, wanted, key))
+        } else {
+            at
         }
     }
 
@@ -58,9 +66,14 @@ impl<'a> KeyHeads<'a> {
     }
 
     #[inline]
-    fn compare(&self, index: usize, wanted: u64, key: &[u8]) -> Ordering {
+    fn head(&self, index: usize) -> u64 {
         let own = self.bytes[index * self.stride + self.head_at..].first_chunk();
-        let own = u64::from_be_bytes(*own.expect("a key has no less"));
+        u64::from_be_bytes(*own.expect("a key has no less"))
+    }
+
+    #[inline]
+    fn compare(&self, index: usize, wanted: u64, key: &[u8]) -> Ordering {
+        let own = self.head(index);
         if own == wanted { self.compare_whole(index, key) } else { own.cmp(&wanted) }
     }
 
@@ -93,7 +106,7 @@ pub(crate) fn lower_bound(within: Range<usize>, compare: impl Fn(usize) -> Order
     let (mut low, mut len) = (within.start, within.len());
     while len >= 8 {
         let quarter = len / 4;
-        let passes = |pivot: usize| usize::from(compare(low + pivot) != Ordering::Greater);
+        let passes = |pivot: usize| usize::from(compare(low + pivot) == Ordering::Less);
         let passed = passes(quarter) + passes(2 * quarter) + passes(3 * quarter);
         low += passed * quarter;
         len = if passed == 3 { len - 3 * quarter } else { quarter };

@@ -15,9 +15,9 @@ use crate::error::EngineError;
 use crate::format::bucket::{BucketFormat, Slot};
 use crate::format::page::PageFault;
 use crate::hash::Inner;
+use crate::hash::edit::{BucketImage, Edit, PageWrite, SlotChange};
 use crate::hash::table::SlotNo;
 use crate::planted::Fault;
-use crate::store::changes::Changes;
 use crate::store::epochs::Guard;
 use crate::store::medium::{Medium, PageNo, Stream};
 use crate::store::space::{Claimant, Promise};
@@ -152,40 +152,51 @@ impl<M: Medium> Inner<M> {
         self.writing.borrow_mut().extend(&pages);
         let images = pages.iter().map(|page| self.image_of(*page)).collect();
         // To the flash it is index work in the background, whoever waits for it.
-        self.write_buckets(&pages, images, promise, IoClass::CompactionWrite).await
+        self.write_buckets(images, promise, IoClass::CompactionWrite).await
     }
 
     /// A page in memory as it goes to the medium now.
-    pub(crate) fn image_of(&self, page: u32) -> Vec<u8> {
+    pub(crate) fn image_of(&self, page: u32) -> BucketImage {
         let mut cache = self.cache.borrow_mut();
-        BucketFormat::encode(cache.clean(page).expect("it is in memory"), page)
+        let bytes = BucketFormat::encode(cache.clean(page).expect("it is in memory"), page);
+        BucketImage { page, changes: self.slot_changes.get(), bytes }
     }
 
     /// Writes pages that are marked as being written, and enters them in the directory.
     pub(crate) async fn write_buckets(
         &self,
-        pages: &[u32],
-        images: Vec<Vec<u8>>,
+        images: Vec<BucketImage>,
         promise: Promise<'_>,
         class: IoClass,
     ) -> Result<(), EngineError> {
-        let places = self.store.write_segments(images, promise, class, || 1.0).await;
-        let places = places.inspect_err(|error| {
+        let written = self.write_and_publish(images, promise, class).await;
+        self.settled.notify_all();
+        written.inspect_err(|error| {
             self.store.fail(error.clone());
             self.settled.notify_all();
-        })?;
-        let mut changes = Changes::default();
-        for (page, at) in pages.iter().zip(places) {
-            self.store.publish_page(&mut changes, at);
-            if let Some(old) = self.directory.borrow_mut()[*page as usize].replace(at) {
-                self.store.mark_page_dead(&mut changes, old);
+        })
+    }
+
+    async fn write_and_publish(
+        &self,
+        mut images: Vec<BucketImage>,
+        promise: Promise<'_>,
+        class: IoClass,
+    ) -> Result<(), EngineError> {
+        let bytes = images.iter_mut().map(|image| std::mem::take(&mut image.bytes)).collect();
+        let places = self.store.write_segments(bytes, promise, class, || 1.0).await?;
+        assert_eq!(places.len(), images.len(), "a bucket page was written to no page, or to two");
+        let mut edit = Edit::default();
+        for (image, at) in images.into_iter().zip(places) {
+            let BucketImage { page, changes, bytes: _ } = image;
+            self.store.publish_page(&mut edit.changes, at);
+            // It is where it is until then, being marked as being written.
+            if let Some(old) = self.directory.borrow()[page as usize] {
+                self.store.mark_page_dead(&mut edit.changes, old);
             }
-            let was_marked = self.writing.borrow_mut().remove(page);
-            assert!(was_marked, "bucket page {page} was written while others could write it");
+            edit.pages.push(PageWrite { page, changes, at });
         }
-        self.store.apply(&changes);
-        self.settled.notify_all();
-        Ok(())
+        self.publish(edit).await
     }
 
     async fn promise_for_eviction(&self) -> Promise<'_> {
@@ -225,6 +236,9 @@ impl<M: Medium> Inner<M> {
 
     /// Changes a slot; its page is in memory.
     pub(crate) fn set_slot(&self, at: SlotNo, slot: Slot) {
-        self.buckets.set(self.cache.borrow_mut().change(at.page), at.index, slot);
+        let number = self.slot_changes.get() + 1;
+        self.slot_changes.set(number);
+        self.buckets.set(self.cache.borrow_mut().change(at.page, number), at.index, slot);
+        self.note_slot(SlotChange { number, at, slot });
     }
 }

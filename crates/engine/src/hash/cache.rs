@@ -8,6 +8,8 @@ struct Frame {
     page: u32,
     slots: Box<[u8]>,
     is_dirty: bool,
+    /// Number of the last change of a slot of it.
+    changed: u64,
     older: u32,
     newer: u32,
 }
@@ -75,7 +77,7 @@ impl Cache {
         assert!(self.reserved > 0, "bucket page {page} comes, and no place was kept for it");
         self.reserved -= 1;
         self.dirty += usize::from(is_dirty);
-        let frame = Frame { page, slots, is_dirty, older: NONE, newer: NONE };
+        let frame = Frame { page, slots, is_dirty, changed: 0, older: NONE, newer: NONE };
         let at = if let Some(at) = self.unused.pop() {
             self.frames[at as usize] = frame;
             at
@@ -100,11 +102,12 @@ impl Cache {
         Some(&self.frames[at as usize].slots)
     }
 
-    /// The slots of a page in memory, to be changed.
-    pub(crate) fn change(&mut self, page: u32) -> &mut [u8] {
+    /// The slots of a page in memory, to be changed for the `number`th time of all.
+    pub(crate) fn change(&mut self, page: u32, number: u64) -> &mut [u8] {
         let frame = &mut self.frames[self.frame_of[page as usize] as usize];
         self.dirty += usize::from(!frame.is_dirty);
         frame.is_dirty = true;
+        frame.changed = number;
         &mut frame.slots
     }
 
@@ -123,6 +126,11 @@ impl Cache {
     pub(crate) fn is_dirty(&self, page: u32) -> bool {
         let at = self.frame_of[page as usize];
         self.frames.get(at as usize).is_some_and(|frame| frame.is_dirty)
+    }
+
+    /// Number of the last change of a page in memory.
+    pub(crate) fn last_change(&self, page: u32) -> u64 {
+        self.frames[self.frame_of[page as usize] as usize].changed
     }
 
     /// Forgets a clean page.
@@ -209,7 +217,7 @@ mod tests {
                     model.push((page, changes));
                 }
                 if changes {
-                    cache.change(page);
+                    cache.change(page, 0);
                 }
                 let pages: Vec<u32> = model.iter().map(|(held, _)| *held).collect();
                 prop_assert_eq!(cache.by_age().collect::<Vec<_>>(), pages);

@@ -15,6 +15,7 @@ use crate::collector::{Candidate, Collected, Next, Stopped, memtables_take, rein
 use crate::format::pointer::Pointer;
 use crate::front::Front;
 use crate::hash::Inner;
+use crate::hash::edit::Edit;
 use crate::hash::key_hash::KeyHash;
 use crate::hash::parallel::in_parallel;
 use crate::hash::reads::Search;
@@ -76,12 +77,18 @@ impl<M: Medium> Collected<M> for Inner<M> {
         unreachable!("no extent of bucket pages is a victim here")
     }
 
-    fn retire_moved(self: &Rc<Self>, id: ExtentId) {
-        self.store.retire(id);
+    fn is_journaled(&self) -> bool {
+        self.manifest.is_some()
     }
 
     fn retire(self: &Rc<Self>, id: ExtentId) {
-        self.store.retire(id);
+        if self.manifest.is_none() {
+            return self.store.retire(id);
+        }
+        let inner = Rc::clone(self);
+        self.store.retire_after(id, async move {
+            inner.publish(Edit { retired: vec![id], ..Edit::default() }).await
+        });
     }
 
     fn rest(&self) -> Next {

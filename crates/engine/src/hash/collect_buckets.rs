@@ -7,8 +7,10 @@ use std::rc::Rc;
 
 use runtime::{IoClass, PageImage};
 
+use crate::collector::Collected;
 use crate::format::bucket::BucketFormat;
 use crate::hash::Inner;
+use crate::hash::edit::BucketImage;
 use crate::store::extents::{Extent, State};
 use crate::store::medium::{ExtentId, Medium, MediumError, PageNo, Stream};
 use crate::store::space::{Claimant, Promise};
@@ -26,7 +28,7 @@ impl<M: Medium> Inner<M> {
             let empty = self.store.extents.borrow().empty(is_own);
             if let Some(id) = empty {
                 self.stats.borrow_mut().gc_empty_extents += 1;
-                self.store.retire(id);
+                self.retire(id);
                 continue;
             }
             if let Some(id) = self.bucket_victim()
@@ -68,7 +70,7 @@ impl<M: Medium> Inner<M> {
         self.store.try_promise(Stream::Index, pages, Claimant::Collection)
     }
 
-    async fn collect_buckets(&self, id: ExtentId, mut promise: Promise<'_>) {
+    async fn collect_buckets(self: &Rc<Self>, id: ExtentId, mut promise: Promise<'_>) {
         self.store.extents.borrow_mut().set_state(id, State::Collecting);
         let pages = self.pages_in(id);
         let mut is_damaged = false;
@@ -87,7 +89,7 @@ impl<M: Medium> Inner<M> {
             stats.gc_meta_extents += 1;
             let live = self.store.extents.borrow().get(id).live;
             assert_eq!(live, 0, "no bucket page is in extent {}, and {live} count", id.0);
-            self.store.retire(id);
+            self.retire(id);
         }
     }
 
@@ -115,6 +117,8 @@ impl<M: Medium> Inner<M> {
             }
         }
         let guard = self.enter();
+        // What a page that is not in memory has on the medium are all changes up to now.
+        let changes = self.slot_changes.get();
         // What is in memory stays there as long as it is marked as being written.
         let is_cached = |page: u32| self.cache.borrow().holds(page);
         let reads: Vec<_> = claimed
@@ -124,25 +128,28 @@ impl<M: Medium> Inner<M> {
                 (page, at, (!is_cached(page)).then(read))
             })
             .collect();
-        let (mut moved, mut images) = (Vec::new(), Vec::new());
+        let mut images = Vec::new();
         let claimed = reads.len();
         for (page, at, read) in reads {
             let image = match read {
                 None => Some(self.image_of(page)),
                 // Whoever loads and changes it meanwhile leaves it dirty in memory.
-                Some(read) => self.checked_copy(page, at, read.await),
+                Some(read) => {
+                    let copy = self.checked_copy(page, at, read.await);
+                    copy.map(|bytes| BucketImage { page, changes, bytes })
+                }
             };
             if let Some(image) = image {
-                moved.push(page);
                 images.push(image);
             } else {
                 self.writing.borrow_mut().remove(&page);
             }
         }
         drop(guard);
-        self.stats.borrow_mut().gc_pages_moved += moved.len() as u64;
-        let written = self.write_buckets(&moved, images, promise, IoClass::GcWrite).await;
-        written.is_ok() && moved.len() == claimed
+        let moved = images.len();
+        self.stats.borrow_mut().gc_pages_moved += moved as u64;
+        let written = self.write_buckets(images, promise, IoClass::GcWrite).await;
+        written.is_ok() && moved == claimed
     }
 
     /// What was read of a bucket page, unsealed, if it is whole.

@@ -3,18 +3,21 @@
 //! Objects are written first and counted as in use; then each key is searched for, many side by
 //! side, and its slot changed. A power cut half-way leaves slots that lead to durable objects and a
 //! memtable that is flushed again. Objects that no slot leads to yet count as in use, and their
-//! extents are barred from collection until the flush has ended.
+//! extents are barred from collection until the flush has ended. Where memory does not survive, slots
+//! and counts are in the edits that are committed meanwhile and at the end (`edit`).
 
 use std::rc::Rc;
 
 use runtime::IoClass;
 
+use crate::collector::retire_flushed;
 use crate::error::EngineError;
 use crate::format::bucket::Slot;
 use crate::format::data_page::Outgoing;
 use crate::format::pointer::Pointer;
 use crate::hash::Inner;
 use crate::hash::apart::lay_out_apart;
+use crate::hash::edit::Edit;
 use crate::hash::key_hash::KeyHash;
 use crate::hash::parallel::in_parallel;
 use crate::hash::reads::{Match, Search};
@@ -41,17 +44,19 @@ impl<M: Medium> Inner<M> {
                 // Which slot is the key's cannot be told: what is in memtables stays there.
                 self.store.fail(error);
             }
+            retire_flushed(&self);
         }
     }
 
     async fn flush(self: &Rc<Self>, writes: Vec<Write>) -> Result<(), EngineError> {
         let (pointers, written) = self.write_data(&writes).await?;
         self.bar_from_collection(&pointers);
+        self.front.log_oldest().await?;
         let mut changes = Changes::default();
         for written in &written {
             self.store.publish_objects(&mut changes, written);
         }
-        self.store.apply(&changes);
+        self.note_changes(changes);
         let mut pointers = pointers.into_iter();
         let changes: Vec<Change> = writes
             .into_iter()
@@ -65,8 +70,9 @@ impl<M: Medium> Inner<M> {
             inner.enter_in_table(&key, new).await
         });
         entered.await?;
+        let flushed = Some(self.front.flushed_with_oldest(self.flushed.get()));
+        self.publish(Edit { flushed, ..Edit::default() }).await?;
         self.placing.borrow_mut().clear();
-        self.front.flushed();
         {
             let mut stats = self.stats.borrow_mut();
             stats.flushes += 1;
@@ -170,7 +176,7 @@ impl<M: Medium> Inner<M> {
         self.set_slot(own.at, slot);
         let mut changes = Changes::default();
         self.store.mark_dead(&mut changes, &[own.pointer]);
-        self.store.apply(&changes);
+        self.note_changes(changes);
         self.uprooted.borrow_mut().remove(key);
         assert!(self.keys.get() > 0, "the slot of a key in a table without keys");
         self.keys.set(self.keys.get() - u64::from(new.is_none()));

@@ -1,7 +1,7 @@
 //! Opening a hash table: fresh, or from a dump.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use runtime::{Handle, Notify};
@@ -12,8 +12,11 @@ use crate::format::bucket::BucketFormat;
 use crate::format::page::StoreId;
 use crate::front::{Front, MemtableLimits};
 use crate::hash::cache::Cache;
+use crate::hash::edit::Gathered;
 use crate::hash::table::Table;
 use crate::hash::{HashEngine, Inner, PAGE_ADDRESS_BYTES, dump};
+use crate::journal::Durability;
+use crate::journal::manifest::Manifest;
 use crate::options::{HashOptions, Surroundings};
 use crate::planted::Planted;
 use crate::store::medium::{Medium, Stream};
@@ -67,12 +70,8 @@ impl<M: Medium> HashEngine<M> {
         inner.longest_search.set(restored.longest_search);
         inner.keys.set(restored.keys);
         *inner.directory.borrow_mut() = restored.directory;
-        for (page, slots) in restored.dirty {
-            let mut cache = inner.cache.borrow_mut();
-            if !inner.buckets.are_sound(&slots) || !cache.reserve() {
-                return Err(OpenError::BadDump);
-            }
-            cache.install(page, slots, true);
+        for (page, (_, slots)) in restored.dirty {
+            inner.install_dirty(page, slots).ok_or(OpenError::BadDump)?;
         }
         *inner.store.extents.borrow_mut() = restored.extents;
         inner.count_memory();
@@ -100,7 +99,7 @@ impl<M: Medium> HashEngine<M> {
         self.inner.dump()
     }
 
-    fn build(setup: HashSetup<M>) -> Result<Self, OpenError> {
+    pub(crate) fn build(setup: HashSetup<M>) -> Result<Self, OpenError> {
         let HashSetup { handle, medium, options, surroundings, cpu, planted, id } = setup;
         let problems = options.problems();
         assert!(problems.is_empty(), "options were not checked: {}", problems.join("; "));
@@ -124,7 +123,12 @@ impl<M: Medium> HashEngine<M> {
             bytes: options.buffer_bytes,
             frozen: options.frozen_buffers,
         };
+        let has_log = options.durability == Durability::Log;
         let inner = Inner {
+            manifest: has_log.then(|| Manifest::new(0, Vec::new())),
+            gathered: Gathered::default(),
+            slot_changes: Cell::new(0),
+            flushed: Cell::default(),
             front: Front::new(Rc::clone(&store), limits),
             store,
             options,
@@ -146,11 +150,41 @@ impl<M: Medium> HashEngine<M> {
         Ok(Self { inner: Rc::new(inner) })
     }
 
-    fn start_tasks(&self) {
+    pub(crate) fn start_tasks(&self) {
         let inner = &self.inner;
         let handle = &inner.store.handle;
+        if inner.manifest.is_some() {
+            if inner.front.log.borrow().is_none() {
+                inner.front.set_up_log(inner.options.log_sync, 1, 0, VecDeque::new());
+            }
+            handle.spawn("journal", Rc::clone(inner).write_journal());
+        }
         handle.spawn("flush", Rc::clone(inner).flush_forever());
         handle.spawn("bucket collection", Rc::clone(inner).collect_buckets_forever());
         handle.spawn("garbage collection", collector::collect_forever(Rc::clone(inner)));
+    }
+}
+
+impl<M: Medium> Inner<M> {
+    /// Puts a bucket page in memory that differs from the medium. `None` if there is no place for it,
+    /// or it is no such page.
+    pub(crate) fn install_dirty(&self, page: u32, slots: Box<[u8]>) -> Option<()> {
+        let mut cache = self.cache.borrow_mut();
+        (self.buckets.are_sound(&slots) && cache.reserve())
+            .then(|| cache.install(page, slots, true))
+    }
+
+    /// The task that writes the log, for ever. A new store has a checkpoint before anything else.
+    async fn write_journal(self: Rc<Self>) {
+        let manifest = self.manifest.as_ref().expect("the store has a journal");
+        // If there cannot be one, the log says so to those who wait for it.
+        if let Ok(_turn) = manifest.turn(&self.store).await
+            && manifest.epoch() == 0
+            && let Err(error) = self.commit_gathered(manifest).await
+        {
+            self.store.fail(error);
+        }
+        let log = self.front.log.borrow().clone();
+        log.expect("a store with a manifest has a log").write_forever().await;
     }
 }

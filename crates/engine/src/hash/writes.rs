@@ -7,7 +7,7 @@ use crate::format::object::Sequence;
 use crate::front::{Admission, Index};
 use crate::hash::Inner;
 use crate::memtable::Entry;
-use crate::operations::{Condition, Fullness};
+use crate::operations::{Fullness, WriteOptions};
 use crate::store::medium::Medium;
 
 impl<M: Medium> Inner<M> {
@@ -16,10 +16,10 @@ impl<M: Medium> Inner<M> {
         &self,
         key: &[u8],
         entry: Entry,
-        condition: Condition,
+        options: WriteOptions,
         work: Nanos,
     ) -> Result<bool, EngineError> {
-        self.front.write(self, key, entry, condition, work).await
+        self.front.write(self, key, entry, options, work).await
     }
 
     /// Whether the table has a slot for one more key, should all in memtables be new.

@@ -2,7 +2,9 @@
 //!
 //! A write enters the log at the instant it enters the memtable; one task writes what has come
 //! together as a group, and tells those who wait for it. A group is durable before the next one
-//! begins. The log is trimmed when a memtable has been flushed: extents with nothing but older groups
+//! begins. Who waits is said write by write ([`LogSync`]): a group is written as soon as somebody waits
+//! for it or for one behind it, when it has become full, or when its oldest write has waited for a
+//! millisecond and wants no more. The log is trimmed when a memtable has been flushed: extents with nothing but older groups
 //! count as empty from then on.
 //!
 //! The log has a bounded number of extents. Where they run out (many small groups in a long-lived
@@ -27,12 +29,13 @@ use crate::records::write_record;
 use crate::store::PageStore;
 use crate::store::medium::{ExtentId, Medium, Stream};
 
-/// How long writes wait for others with [`LogSync::Interval`].
+/// How long writes with [`LogSync::Interval`] stay in memory only.
 const INTERVAL: Nanos = Nanos(1_000_000);
 
 /// The log of a running store.
 pub(crate) struct Log<M> {
     store: Rc<PageStore<M>>,
+    /// How writes are acknowledged that do not say it.
     sync: LogSync,
     epoch: u32,
     /// What the next groups will hold.
@@ -41,6 +44,10 @@ pub(crate) struct Log<M> {
     next: Cell<u64>,
     /// The newest write that is in it, or waits to be.
     newest: Cell<Sequence>,
+    /// Groups before this one are to be written without waiting for more.
+    wanted: Cell<u64>,
+    /// Whether what is pending will be wanted when a timer ends.
+    has_timer: Cell<bool>,
     /// Groups before this one are durable.
     durable: Cell<u64>,
     /// Extents of the log, oldest first, with the last group that has pages in each.
@@ -55,6 +62,15 @@ struct Pending {
     records: Writer,
     /// Bytes of the records at full length.
     full_bytes: u64,
+    /// Nothing else goes in.
+    is_closed: bool,
+}
+
+/// Where a write is in the log, and how it is acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ticket {
+    pub group: u64,
+    sync: LogSync,
 }
 
 impl<M: Medium> Log<M> {
@@ -73,6 +89,8 @@ impl<M: Medium> Log<M> {
             pending: RefCell::default(),
             next: Cell::new(next),
             newest: Cell::new(0),
+            wanted: Cell::new(next),
+            has_timer: Cell::new(false),
             durable: Cell::new(next),
             extents: RefCell::new(extents),
             has_work: Notify::default(),
@@ -85,48 +103,106 @@ impl<M: Medium> Log<M> {
         self.next.get()
     }
 
-    /// Takes a write, at the instant it is put in the memtable, and says which group it goes into.
-    pub(crate) fn push(&self, key: &[u8], sequence: Sequence, entry: &Entry) -> u64 {
+    /// Takes a write, at the instant it is put in the memtable.
+    pub(crate) fn push(
+        self: &Rc<Self>,
+        key: &[u8],
+        sequence: Sequence,
+        entry: &Entry,
+        sync: Option<LogSync>,
+    ) -> Ticket {
         let before = self.newest.replace(sequence);
         assert!(before < sequence, "write {sequence} comes into the log behind {before}");
+        let sync = sync.unwrap_or(self.sync);
+        let is_apart = sync == LogSync::Each;
         let mut pending = self.pending.borrow_mut();
-        if pending.is_empty() || self.sync == LogSync::Each {
-            pending.push_back(Pending::default());
+        if is_apart || pending.back().is_none_or(|group| group.is_closed) {
+            pending.push_back(Pending { is_closed: is_apart, ..Pending::default() });
         }
-        let place = pending.len() as u64 - 1;
-        let group = pending.back_mut().expect("there is one now");
-        write_record(&mut group.records, key, sequence, entry);
-        group.full_bytes += full_bytes(key, entry);
-        self.has_work.notify_all();
-        self.next.get() + place
+        let group = self.next.get() + pending.len() as u64 - 1;
+        let last = pending.back_mut().expect("there is one now");
+        write_record(&mut last.records, key, sequence, entry);
+        last.full_bytes += full_bytes(key, entry);
+        let is_full = last.full_bytes >= self.bytes_of_program();
+        drop(pending);
+        match sync {
+            LogSync::Group | LogSync::Each => self.want(group),
+            _ if is_full => self.want(group),
+            LogSync::Interval => self.want_later(),
+            LogSync::None => {}
+        }
+        Ticket { group, sync }
     }
 
-    /// Waits until a write that went into `group` may be acknowledged.
+    /// Bytes of writes that fill a program.
+    fn bytes_of_program(&self) -> u64 {
+        let shape = &self.store.shape;
+        groups::room(shape.payload_bytes) as u64 * u64::from(shape.append_unit)
+    }
+
+    /// Groups up to this one are to be written.
+    fn want(&self, group: u64) {
+        self.wanted.set(self.wanted.get().max(group + 1));
+        self.has_work.notify_all();
+    }
+
+    /// What is pending then is to be written in a while.
+    fn want_later(self: &Rc<Self>) {
+        if self.has_timer.replace(true) {
+            return;
+        }
+        let log = Rc::clone(self);
+        self.store.handle.spawn("log interval", async move {
+            log.store.handle.sleep(INTERVAL).await;
+            log.has_timer.set(false);
+            let pending = log.pending.borrow().len() as u64;
+            if pending > 0 {
+                log.want(log.next.get() + pending - 1);
+            }
+        });
+    }
+
+    /// Waits until a write may be acknowledged.
     ///
     /// # Errors
     /// [`EngineError::ReadOnly`]: the log could not be written. Whether the write survives is unknown.
-    pub(crate) async fn acknowledge(&self, group: u64) -> Result<(), EngineError> {
-        let is_early = self.store.planted.has(Fault::AcknowledgeEarly);
-        if is_early || matches!(self.sync, LogSync::None | LogSync::Interval) {
+    pub(crate) async fn acknowledge(&self, ticket: Ticket) -> Result<(), EngineError> {
+        let is_at_once = matches!(ticket.sync, LogSync::None | LogSync::Interval);
+        if is_at_once || self.store.planted.has(Fault::AcknowledgeEarly) {
             return Ok(());
         }
+        self.wait_for(ticket.group).await
+    }
+
+    /// Makes a group durable, and all before it.
+    ///
+    /// # Errors
+    /// As [`Self::acknowledge`].
+    pub(crate) async fn make_durable(&self, group: u64) -> Result<(), EngineError> {
+        if self.durable.get() <= group {
+            self.want(group);
+        }
+        self.wait_for(group).await
+    }
+
+    async fn wait_for(&self, group: u64) -> Result<(), EngineError> {
         loop {
             if self.durable.get() > group {
                 return Ok(());
             }
-            if let Some(failure) = self.store.failure() {
-                return Err(EngineError::ReadOnly(failure));
-            }
+            self.store.check_healthy()?;
             self.is_durable.notified().await;
         }
     }
 
-    /// The task that writes groups, for ever.
+    /// The task that writes groups, until the store fails: behind a group that could not be written
+    /// nothing may stand.
     pub(crate) async fn write_forever(self: Rc<Self>) {
-        while self.store.is_healthy() {
+        loop {
             self.has_work.wait_until(|| self.is_due()).await;
-            if self.sync == LogSync::Interval {
-                self.store.handle.sleep(INTERVAL).await;
+            if !self.store.is_healthy() {
+                self.is_durable.notify_all();
+                return;
             }
             let group = self.pending.borrow_mut().pop_front().expect("a group is due");
             if let Err(error) = self.write(group).await {
@@ -137,10 +213,7 @@ impl<M: Medium> Log<M> {
     }
 
     fn is_due(&self) -> bool {
-        let pending = self.pending.borrow();
-        let Some(first) = pending.front() else { return false };
-        let is_full = || self.pages_of(first.full_bytes) >= self.store.shape.append_unit;
-        self.sync != LogSync::None || is_full()
+        !self.pending.borrow().is_empty() && self.next.get() < self.wanted.get()
     }
 
     async fn write(&self, group: Pending) -> Result<(), EngineError> {
@@ -175,7 +248,7 @@ impl<M: Medium> Log<M> {
             && !self.store.extents.borrow().is_open(id)
         {
             extents.pop_front();
-            self.store.mark_journal_extent_dead(id);
+            self.store.release_journal_extent(id);
         }
     }
 

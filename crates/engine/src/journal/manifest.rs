@@ -4,8 +4,12 @@
 //! have grown longer than the checkpoint, the next edit is preceded by a new checkpoint, in extents of
 //! its own, and those of the epoch before count as empty once it is durable. An edit is committed and
 //! applied in one turn: a checkpoint never misses an edit that was committed before it.
+//!
+//! An edit that could not be written makes the store fail before anybody else gets the turn, and a
+//! store that has failed writes none: what stood behind a missing one could not be opened any more.
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
 use runtime::{IoClass, Permit, Semaphore};
 
@@ -43,8 +47,16 @@ impl Manifest {
     }
 
     /// Waits for the turn to commit and apply.
-    pub(crate) async fn turn(&self) -> Permit {
-        self.turn.acquire(1).await
+    ///
+    /// # Errors
+    /// [`EngineError::ReadOnly`]: the store has failed, for whatever reason.
+    pub(crate) async fn turn<M: Medium>(
+        &self,
+        store: &PageStore<M>,
+    ) -> Result<Permit, EngineError> {
+        let permit = self.turn.acquire(1).await;
+        store.check_healthy()?;
+        Ok(permit)
     }
 
     /// The epoch in force.
@@ -62,21 +74,23 @@ impl Manifest {
     /// before is not needed any more.
     pub(crate) async fn checkpoint<M: Medium>(
         &self,
-        store: &PageStore<M>,
+        store: &Rc<PageStore<M>>,
         bytes: &[u8],
     ) -> Result<(), EngineError> {
+        store.check_healthy()?;
+        set_aside_for(store, bytes.len());
+        wait_for_room(store, bytes.len()).await;
         self.epoch.set(self.epoch.get() + 1);
         self.next.set(0);
         store.extents.borrow_mut().close(Stream::Manifest);
         let old = self.extents.take();
-        set_aside_for(store, bytes.len());
         let pages = self.write(store, bytes).await?;
         self.checkpoint_pages.set(pages);
         self.edit_pages.set(0);
         for id in old {
             let is_needed = self.extents.borrow().contains(&id);
             assert!(!is_needed, "extent {} holds the checkpoint that replaces it", id.0);
-            store.mark_journal_extent_dead(id);
+            store.release_journal_extent(id);
         }
         Ok(())
     }
@@ -100,6 +114,16 @@ impl Manifest {
         store: &PageStore<M>,
         bytes: &[u8],
     ) -> Result<u32, EngineError> {
+        store.check_healthy()?;
+        let written = self.write_group(store, bytes).await;
+        written.inspect_err(|error| store.fail(error.clone()))
+    }
+
+    async fn write_group<M: Medium>(
+        &self,
+        store: &PageStore<M>,
+        bytes: &[u8],
+    ) -> Result<u32, EngineError> {
         let id = GroupId { epoch: self.epoch.get(), number: self.next.get() };
         self.next.set(id.number + 1);
         let payload = store.shape.payload_bytes;
@@ -116,6 +140,15 @@ impl Manifest {
         store.append_units(Stream::Manifest, units, IoClass::Journal).await?;
         Ok(count)
     }
+}
+
+/// Where epochs follow one another faster than extents are erased: waits for those of earlier ones, so
+/// that the manifest does not take more than is set aside for it.
+async fn wait_for_room<M: Medium>(store: &PageStore<M>, checkpoint_bytes: usize) {
+    let pages = groups::pages_of(checkpoint_bytes as u64, store.shape.payload_bytes);
+    let needed = store.extents_of(store.in_units(pages));
+    let due = store.set_aside[Stream::Manifest as usize].get();
+    store.wait_for_releases(Stream::Manifest, due.saturating_sub(needed)).await;
 }
 
 /// Sets extents aside for an epoch, which may grow by its edits, and for the checkpoint that ends it.

@@ -124,26 +124,12 @@ impl<M: Medium> Collected<M> for Inner<M> {
         self.copy_segments(id).await
     }
 
-    /// Where memory does not survive, what was moved has to be flushed first.
-    fn retire_moved(self: &Rc<Self>, id: ExtentId) {
-        let is_data = self.store.extents.borrow().get(id).stream == Stream::Objects;
-        let waits = !self.store.planted.has(Fault::ReleaseBeforeMoved);
-        if is_data && waits && self.manifest.is_some() {
-            let flushes = self.front.flushes_until_empty();
-            let mut moved = self.store.moved.borrow_mut();
-            assert!(moved.iter().all(|m| m.0 != id), "extent {} was emptied twice", id.0);
-            moved.push((id, flushes));
-            drop(moved);
-            self.retire_flushed();
-        } else {
-            self.retire(id);
-        }
+    fn is_journaled(&self) -> bool {
+        self.manifest.is_some()
     }
 
-    /// Where memory does not survive, with a note in the manifest.
     fn retire(self: &Rc<Self>, id: ExtentId) {
-        let stream = self.store.extents.borrow().get(id).stream;
-        if self.manifest.is_none() || stream.is_journal() {
+        if self.manifest.is_none() {
             return self.store.retire(id);
         }
         let inner = Rc::clone(self);
@@ -156,7 +142,6 @@ impl<M: Medium> Collected<M> for Inner<M> {
     }
 
     fn rest(&self) -> Next {
-        self.flush_what_was_moved();
         self.consider_being_full()
     }
 }
@@ -179,22 +164,6 @@ impl<M: Medium> Inner<M> {
         let is_meta = |id| extents.get(id).stream == Stream::Index;
         let may_go = |id| self.store.is_published(id) && !self.store.is_pinned(id);
         extents.choose_victim(1.0, |id| is_meta(id) && self.can_copy(id) && may_go(id))
-    }
-
-    /// Retires the extents whose objects have been flushed where they were moved to.
-    pub(crate) fn retire_flushed(self: &Rc<Self>) {
-        let done = self.front.flushes.get();
-        let ready: Vec<_> = self.store.moved.borrow_mut().extract_if(.., |m| m.1 <= done).collect();
-        for (id, _) in ready {
-            self.retire(id);
-        }
-    }
-
-    /// Does not wait for clients to fill the memtable that extents wait for.
-    fn flush_what_was_moved(&self) {
-        if !self.store.moved.borrow().is_empty() && !self.has_extents_for_clients_now() {
-            self.front.freeze_active();
-        }
     }
 
     /// What the index says about an object now. No await: true at this instant.

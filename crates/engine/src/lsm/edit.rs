@@ -63,17 +63,7 @@ impl<M: Medium> Inner<M> {
     /// Adds that the oldest frozen memtable is flushed: its objects have entries.
     pub(crate) fn with_flushed(&self, mut edit: Edit, written: &Written) -> Edit {
         self.store.publish_objects(&mut edit.changes, written);
-        let memtables = self.front.memtables.borrow();
-        let oldest = memtables.frozen.front().expect("a memtable is being flushed").borrow();
-        let log = self.front.log.borrow();
-        let next = log.as_ref().map_or(0, |log| log.next_group());
-        let log_from = memtables.first_group_without_oldest().unwrap_or(next);
-        // What was moved has old numbers, and groups may wait that are not needed any more.
-        let before = self.flushed.get();
-        edit.flushed = Some(Flushed {
-            sequence: oldest.last_sequence().max(before.sequence),
-            log_from: log_from.max(before.log_from),
-        });
+        edit.flushed = Some(self.front.flushed_with_oldest(self.flushed.get()));
         edit
     }
 }

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use runtime::IoClass;
 
+use crate::collector::retire_flushed;
 use crate::error::EngineError;
 use crate::format::data_page::Outgoing;
 use crate::format::meta_segment;
@@ -26,7 +27,7 @@ impl<M: Medium> Inner<M> {
             if let Err(error) = self.flush(writes.expect("a memtable is frozen")).await {
                 self.store.fail(error);
             }
-            self.retire_flushed();
+            retire_flushed(&self);
         }
     }
 

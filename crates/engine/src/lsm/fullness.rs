@@ -122,12 +122,6 @@ impl<M: Medium> Inner<M> {
         gives_nothing && self.busy.borrow().iter().all(|busy| !busy)
     }
 
-    /// Whether clients have room without what is on its way to being free.
-    pub(crate) fn has_extents_for_clients_now(&self) -> bool {
-        let extents = self.store.extents.borrow();
-        extents.free() > self.front.client_reserve(&extents)
-    }
-
     /// Whether the index is over its budget and no compaction is left that could shrink it.
     pub(crate) fn index_memory_is_used_up(&self) -> bool {
         self.memory_index_bytes() > self.surroundings.index_dram_bytes && self.is_settled()

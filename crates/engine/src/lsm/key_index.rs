@@ -66,13 +66,16 @@ impl KeyIndex {
                 self.key(i).cmp(key)
             });
         };
-        upper_bound(within, |i| {
-            effort.prefix_compares += 1;
-            self.prefixes[i].cmp(&wanted).then_with(|| {
+        let (prefixes, mut compares) = (&self.prefixes[..within.end], 0);
+        let at = upper_bound(within, |i| {
+            compares += 1;
+            prefixes[i].cmp(&wanted).then_with(|| {
                 effort.key_compares += 1;
                 self.key(i).cmp(key)
             })
-        })
+        });
+        effort.prefix_compares += compares;
+        at
     }
 
     /// The prefix to search by, if `key` shares what all keys share.
@@ -86,7 +89,7 @@ impl KeyIndex {
 fn upper_bound(within: Range<usize>, mut compare: impl FnMut(usize) -> Ordering) -> usize {
     let (mut low, mut high) = (within.start, within.end);
     while low < high {
-        let middle = usize::midpoint(low, high);
+        let middle = low + (high - low) / 2;
         if compare(middle) == Ordering::Greater {
             high = middle;
         } else {

@@ -156,6 +156,9 @@ impl Level {
     }
 
     fn place(&self, index: usize) -> (usize, usize) {
+        if self.chunks.len() == 1 {
+            return (0, index);
+        }
         let chunk = self.starts.partition_point(|start| *start as usize <= index) - 1;
         (chunk, index - self.starts[chunk] as usize)
     }
@@ -169,6 +172,16 @@ impl Level {
         among: Option<Range<usize>>,
         effort: &mut Effort,
     ) -> Option<usize> {
+        self.covering_segment(key, among, effort).map(|(at, _)| at)
+    }
+
+    /// [`Self::covering`] with the segment.
+    pub(crate) fn covering_segment(
+        &self,
+        key: &[u8],
+        among: Option<Range<usize>>,
+        effort: &mut Effort,
+    ) -> Option<(usize, &Segment)> {
         let among = among.unwrap_or(0..self.len());
         if among.is_empty() {
             return None;
@@ -180,7 +193,15 @@ impl Level {
         let to = if chunk == last { last_place + 1 } else { self.chunks[chunk].segments.len() };
         let above = self.chunks[chunk].index.upper_bound(key, from..to, effort);
         let flat = self.starts[chunk] as usize + above;
-        (flat > among.start).then(|| flat - 1)
+        if flat <= among.start {
+            return None;
+        }
+        // The last segment of the chunk before, where the key is below the first one of this.
+        let segment = match above {
+            0 => self.segment(flat - 1),
+            _ => &self.chunks[chunk].segments[above - 1],
+        };
+        Some((flat - 1, segment))
     }
 
     /// The segments whose keys may lie in `from..to`; `None` bounds nothing.

@@ -122,7 +122,7 @@ impl<M: Medium> Engine<M> {
         let handle = &inner.store.handle;
         if inner.manifest.is_some() {
             if inner.front.log.borrow().is_none() {
-                inner.set_up_log(1, 0, VecDeque::new());
+                inner.front.set_up_log(inner.options.log_sync, 1, 0, VecDeque::new());
             }
             handle.spawn("journal", Rc::clone(inner).write_journal());
         }
@@ -138,13 +138,12 @@ impl<M: Medium> Inner<M> {
     /// The task that writes the log, for ever. A new store has a checkpoint before anything else.
     async fn write_journal(self: Rc<Self>) {
         let manifest = self.manifest.as_ref().expect("the store has a journal");
-        if manifest.epoch() == 0 {
-            let _turn = manifest.turn().await;
-            if manifest.epoch() == 0
-                && let Err(error) = manifest.checkpoint(&self.store, &self.checkpoint()).await
-            {
-                return self.store.fail(error);
-            }
+        // If there cannot be one, the log says so to those who wait for it.
+        if let Ok(_turn) = manifest.turn(&self.store).await
+            && manifest.epoch() == 0
+            && let Err(error) = manifest.checkpoint(&self.store, &self.checkpoint()).await
+        {
+            self.store.fail(error);
         }
         let log = self.front.log.borrow().clone();
         log.expect("a store with a manifest has a log").write_forever().await;

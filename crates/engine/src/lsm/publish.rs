@@ -13,12 +13,13 @@ impl<M: Medium> Inner<M> {
     ///
     /// # Errors
     /// [`EngineError::Medium`]: whether the edit outlives a power cut is unknown, and it is not in force.
+    /// [`EngineError::ReadOnly`]: an earlier one could not be written, and neither will this one.
     pub(crate) async fn publish(&self, edit: Edit) -> Result<(), EngineError> {
         for LevelEdit { level, .. } in &edit.levels {
             assert!(self.busy.borrow()[*level], "an edit of level {level}, which nobody claimed");
         }
         if let Some(manifest) = &self.manifest {
-            let _turn = manifest.turn().await;
+            let _turn = manifest.turn(&self.store).await?;
             if manifest.is_due(&self.store) {
                 manifest.checkpoint(&self.store, &self.checkpoint()).await?;
             }

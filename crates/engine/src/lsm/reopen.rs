@@ -6,23 +6,18 @@
 //! read, and a new checkpoint says where all of it stands now. A power cut anywhere in between leaves
 //! the old checkpoint in force. Cost: a look at each extent, the journal, and the pinned levels.
 
-use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use crate::error::OpenError;
-use crate::format::codec::Reader;
-use crate::format::page::PageKind;
-use crate::journal::log::Log;
 use crate::journal::manifest::Manifest;
-use crate::journal::scan::{FoundLog, Scan};
+use crate::journal::scan::Scan;
 use crate::lsm::level::{Location, NamedSegment, Segment};
 use crate::lsm::open::Setup;
 use crate::lsm::version::{LevelEdit, Version};
 use crate::lsm::{Engine, Inner, dump, edit_codec};
 use crate::planted::Fault;
-use crate::records::read_record;
 use crate::store::extents::Extents;
-use crate::store::medium::{ExtentId, Medium, Stream};
+use crate::store::medium::Medium;
 
 impl<M: Medium> Engine<M> {
     /// The store that the medium holds, or a new one if nothing was ever written there; for designs
@@ -34,7 +29,7 @@ impl<M: Medium> Engine<M> {
         let mut engine = Self::build(setup)?;
         let scan = engine.inner.store.scan().await?;
         let Some(scan) = scan else {
-            engine.inner.release_torn().await?;
+            engine.inner.store.release_torn().await?;
             engine.start_tasks();
             return Ok(engine);
         };
@@ -47,46 +42,27 @@ impl<M: Medium> Engine<M> {
 }
 
 impl<M: Medium> Inner<M> {
-    /// A new store may have lost power in its first checkpoint: what is there is nobody's.
-    async fn release_torn(&self) -> Result<(), OpenError> {
-        for id in (0..self.store.shape.extents).map(ExtentId) {
-            if self.store.medium.frontier(id).await? > 0 {
-                self.store.medium.release(id).await?;
-            }
-        }
-        Ok(())
-    }
-
     async fn restore(self: &Rc<Self>, scan: &Scan) -> Result<(), OpenError> {
         let store = &self.store;
         let epoch = scan.last_epoch.checked_add(1);
         let epoch = epoch.ok_or(OpenError::DamagedJournal("it counts epochs beyond all bounds"))?;
         store.id.set(scan.id);
         let (version, extents) = self.replay(scan)?;
-        let log = scan.log_from(self.first_group_to_replay())?;
+        let flushed = self.flushed.get();
+        let from = store.first_group_to_replay(flushed);
+        let log = scan.log_from(from)?;
         *store.extents.borrow_mut() = extents;
-        self.settle_extents(scan, &log).await?;
+        store.settle_extents(scan, &log).await?;
         let version = self.with_pinned_levels(version).await?;
         version.assert_consistent();
         self.account(&version);
         *self.version.borrow_mut() = Rc::new(version);
-        let from = self.first_group_to_replay();
-        self.replay_log(from, &log)?;
+        self.front.replay_log(from, &log, flushed.sequence)?;
         let next = from + log.groups.len() as u64;
-        self.set_up_log(epoch, next, log.extents.into());
+        let (sync, extents) = (self.options.log_sync, log.extents.into());
+        self.front.set_up_log(sync, epoch, next, extents);
         let manifest = self.manifest.as_ref().expect("a store that is reopened has one");
         Ok(manifest.checkpoint(store, &self.checkpoint()).await?)
-    }
-
-    /// The log of a store, and the extents that are set aside for it: enough for what memtables hold
-    /// twice over, one that is being filled, and one that is being released.
-    pub(crate) fn set_up_log(&self, epoch: u32, next: u64, extents: VecDeque<(ExtentId, u64)>) {
-        let memtables = self.options.frozen_memtables as u32 + 1;
-        let pages = 2 * memtables * self.store.pages_of_memtable(self.options.memtable_bytes);
-        let due = self.store.extents_of(pages) + 2;
-        self.store.set_aside[Stream::Log as usize].set(due);
-        let log = Log::new(Rc::clone(&self.store), self.options.log_sync, epoch, next, extents);
-        *self.front.log.borrow_mut() = Some(Rc::new(log));
     }
 
     /// Checkpoint and edits.
@@ -120,43 +96,6 @@ impl<M: Medium> Inner<M> {
         Ok((version, extents.settled()))
     }
 
-    fn first_group_to_replay(&self) -> u64 {
-        if self.store.planted.has(Fault::ReplayTrimmedLog) {
-            0
-        } else {
-            self.flushed.get().log_from
-        }
-    }
-
-    /// Brings the extents in line with what the medium holds.
-    async fn settle_extents(&self, scan: &Scan, log: &FoundLog) -> Result<(), OpenError> {
-        let store = &self.store;
-        let needed: BTreeSet<ExtentId> =
-            scan.manifest_extents().into_iter().chain(log.extents.iter().map(|e| e.0)).collect();
-        for (id, found) in (0..).map(ExtentId).zip(&scan.extents) {
-            let generation = found.first.map(|first| first.generation);
-            let holds_index = store.extents.borrow().holds_index(id);
-            if holds_index {
-                let resumed = store.extents.borrow_mut().catch_up(id, found.frontier);
-                let what = "pages that the manifest refers to are gone";
-                resumed.ok_or(OpenError::DamagedJournal(what))?;
-            } else if needed.contains(&id) {
-                let first = found.first.expect("the scan knows it by its first page");
-                let stream = match first.kind {
-                    PageKind::Log => Stream::Log,
-                    _ => Stream::Manifest,
-                };
-                store.extents.borrow_mut().adopt(id, stream, first.generation, found.frontier);
-            } else {
-                if found.frontier > 0 {
-                    store.medium.release(id).await?;
-                }
-                store.extents.borrow_mut().become_free(id, generation);
-            }
-        }
-        Ok(())
-    }
-
     /// Reads what is pinned.
     async fn with_pinned_levels(&self, mut version: Version) -> Result<Version, OpenError> {
         let pinned = self.plan.borrow().pinned as usize;
@@ -173,27 +112,5 @@ impl<M: Medium> Inner<M> {
             version = version.edited(vec![LevelEdit { level: n, range: 0..level.len(), new }]);
         }
         Ok(version)
-    }
-
-    /// Puts what the log holds in memtables.
-    fn replay_log(&self, from: u64, log: &FoundLog) -> Result<(), OpenError> {
-        let bad = || OpenError::DamagedJournal("a write in the log cannot be read");
-        let replays_all = self.store.planted.has(Fault::ReplayTrimmedLog);
-        let (mut newest, longest) = (None, self.store.max_value_bytes());
-        for (group, bytes) in (from..).zip(&log.groups) {
-            let input = &mut Reader::new(bytes);
-            while !input.is_at_end() {
-                let record = read_record(input, longest).ok_or_else(bad)?;
-                if newest.is_some_and(|newest| record.sequence <= newest) {
-                    return Err(bad());
-                }
-                newest = Some(record.sequence);
-                if record.sequence <= self.flushed.get().sequence && !replays_all {
-                    continue;
-                }
-                self.front.replay(group, record);
-            }
-        }
-        Ok(())
     }
 }

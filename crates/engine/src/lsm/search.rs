@@ -50,9 +50,10 @@ pub(crate) fn search<'v>(
     let mut pending = None;
     let mut hash = None;
     for (index, level) in version.levels().iter().enumerate().skip(from) {
-        let Some(at) = level.covering(key, among.take(), effort) else { continue };
+        let covering = level.covering_segment(key, among.take(), effort);
+        let Some((at, segment)) = covering else { continue };
         among = version.below(index, at);
-        match &level.segment(at).location {
+        match &segment.location {
             Location::Stored(page) => {
                 if !may_have(level, at, key, &mut hash, effort) {
                     continue;

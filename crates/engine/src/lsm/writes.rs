@@ -8,7 +8,7 @@ use crate::front::{Admission, Index};
 use crate::lsm::Inner;
 use crate::lsm::reads::Located;
 use crate::memtable::Entry;
-use crate::operations::Condition;
+use crate::operations::WriteOptions;
 use crate::planted::Fault;
 use crate::store::medium::Medium;
 
@@ -18,10 +18,10 @@ impl<M: Medium> Inner<M> {
         &self,
         key: &[u8],
         entry: Entry,
-        condition: Condition,
+        options: WriteOptions,
         work: Nanos,
     ) -> Result<bool, EngineError> {
-        self.front.write(self, key, entry, condition, work).await
+        self.front.write(self, key, entry, options, work).await
     }
 }
 

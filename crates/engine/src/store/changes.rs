@@ -19,6 +19,23 @@ pub(crate) struct Changes {
     pub extents: BTreeMap<ExtentId, ExtentChange>,
 }
 
+impl Changes {
+    /// Adds what another edit changes; both are applied at one instant.
+    pub(crate) fn merge(&mut self, other: Self) {
+        for (id, more) in other.extents {
+            let Some(change) = self.extents.get_mut(&id) else {
+                self.extents.insert(id, more);
+                continue;
+            };
+            let is_same = change.generation == more.generation;
+            assert!(is_same, "extent {} was released with an edit of it under way", id.0);
+            change.placed.extend(more.placed);
+            change.published += more.published;
+            change.dead += more.dead;
+        }
+    }
+}
+
 /// Changes of one extent.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ExtentChange {

@@ -153,14 +153,20 @@ impl Extents {
     /// last page that is in use. `None` if the medium has more than was handed out.
     pub(crate) fn resume_at(&mut self, id: ExtentId, frontier: u32) -> Option<()> {
         let shape = self.shape;
+        let in_use = self.end_of_use(id);
         let extent = &mut self.all[id.0 as usize];
-        let is_hole = |place: &u32| extent.holes.contains(&shape.page(id, *place));
-        let in_use = (0..extent.cursor).rev().find(|place| !is_hole(place)).map_or(0, |at| at + 1);
         (frontier <= extent.cursor).then_some(())?;
         extent.cursor = frontier.max(in_use.next_multiple_of(shape.append_unit));
         let end = shape.page(id, 0).0 + extent.cursor;
         extent.holes.retain(|page| page.0 < end);
         Some(())
+    }
+
+    /// The place behind the last page of an extent that is in use, or was.
+    fn end_of_use(&self, id: ExtentId) -> u32 {
+        let extent = self.get(id);
+        let is_hole = |place: &u32| extent.holes.contains(&self.shape.page(id, *place));
+        (0..extent.cursor).rev().find(|place| !is_hole(place)).map_or(0, |place| place + 1)
     }
 
     /// Does again what an edit did, when a store is reopened. `None` if it makes no sense.
@@ -210,23 +216,35 @@ impl Extents {
         Self::restore(self.shape, self.all, self.opened)
     }
 
+    /// An extent that is being filled, and in which nothing was ever in use, is not filled further:
+    /// closed, it is garbage. Otherwise flushes that a power cut ends again and again would use up one
+    /// extent after another.
+    pub(crate) fn close_if_unused(&mut self, id: ExtentId) {
+        let extent = self.get(id);
+        if self.is_open(id) && extent.published == 0 && extent.cursor > 0 {
+            self.close(extent.stream);
+        }
+    }
+
     /// Whether an extent holds what an index refers to, or may.
     pub(crate) fn holds_index(&self, id: ExtentId) -> bool {
         let extent = self.get(id);
         !extent.stream.is_journal() && !matches!(extent.state, State::Free | State::Releasing)
     }
 
-    /// A medium may hold more of an extent than the manifest knows of: holes. `None` if it holds less
-    /// than is in use.
+    /// A medium may hold more of an extent than the manifest knows of: holes. It may hold less than was
+    /// handed out when a checkpoint was written. `None` if it holds less than is in use.
     pub(crate) fn catch_up(&mut self, id: ExtentId, frontier: u32) -> Option<()> {
         let shape = self.shape;
+        let in_use = self.end_of_use(id);
         let extent = &mut self.all[id.0 as usize];
         if extent.state != State::Open {
             return Some(());
         }
         // A medium that does not know where it was written says nothing.
-        (frontier == 0 || frontier >= extent.cursor).then_some(())?;
-        let end = extent.cursor.next_multiple_of(shape.append_unit).max(frontier);
+        (frontier == 0 || frontier >= in_use).then_some(())?;
+        let end = in_use.next_multiple_of(shape.append_unit).max(frontier);
+        extent.holes.retain(|page| page.0 < shape.page(id, end).0);
         extent.holes.extend((extent.cursor..end).map(|place| shape.page(id, place)));
         extent.cursor = end;
         Some(())
@@ -396,5 +414,48 @@ impl Extents {
             .filter(|(utilisation, _, _)| *utilisation < limit)
             .min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))
             .map(|(_, _, id)| id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHAPE: Shape = Shape {
+        payload_bytes: 1056,
+        page_bytes: 1024,
+        pages_per_extent: 16,
+        extents: 4,
+        append_unit: 2,
+        parallelism: 2,
+    };
+
+    /// Eight pages were handed out, of which five are in use.
+    fn with_pages_under_way() -> (Extents, ExtentId) {
+        let mut extents = Extents::new(SHAPE);
+        let id = extents.open(Stream::Index, |_| 0).expect("all are free");
+        for _ in 0..4 {
+            extents.next_unit(Stream::Index);
+        }
+        for place in 5..8 {
+            extents.add_hole(SHAPE.page(id, place));
+        }
+        (extents, id)
+    }
+
+    #[test]
+    fn an_extent_is_filled_further_from_what_the_medium_has_of_it() {
+        for (frontier, cursor, holes) in [(6, 6, 1), (8, 8, 3), (12, 12, 7), (0, 6, 1)] {
+            let (mut extents, id) = with_pages_under_way();
+            assert_eq!(extents.catch_up(id, frontier), Some(()), "frontier {frontier}");
+            let extent = extents.get(id);
+            assert_eq!((extent.cursor, extent.holes.len()), (cursor, holes), "{frontier}");
+        }
+    }
+
+    #[test]
+    fn what_is_in_use_and_not_there_is_noticed() {
+        let (mut extents, id) = with_pages_under_way();
+        assert_eq!(extents.catch_up(id, 4), None);
     }
 }

@@ -1,11 +1,14 @@
 //! Pages of the journal: their extents are taken from all there are, and hold nothing that an index
 //! refers to. Each counts as one item in use until the journal needs it no more.
 
+use std::rc::Rc;
+
 use runtime::IoClass;
 
 use crate::error::EngineError;
 use crate::format::{data_page, page};
 use crate::store::PageStore;
+use crate::store::extents::{Extent, State};
 use crate::store::medium::{ExtentId, Medium, PageNo, Stream};
 use crate::store::units::Unit;
 
@@ -56,9 +59,21 @@ impl<M: Medium> PageStore<M> {
         }
     }
 
-    /// The journal needs nothing of an extent any more: it is released like any empty one.
-    pub(crate) fn mark_journal_extent_dead(&self, id: ExtentId) {
+    /// The journal needs nothing of an extent any more. It is released at once, and not by a collector,
+    /// which may be waiting for the journal itself.
+    pub(crate) fn release_journal_extent(self: &Rc<Self>, id: ExtentId) {
         self.extents.borrow_mut().count(id, 0, 1, true);
+        self.retire(id);
         self.work.notify_all();
+    }
+
+    /// Waits until `stream` has no more than `most` extents, or none that is about to be free.
+    pub(crate) async fn wait_for_releases(&self, stream: Stream, most: usize) {
+        let has_too_many = || {
+            let extents = self.extents.borrow();
+            let is_going = |e: &Extent| e.stream == stream && e.state == State::Releasing;
+            extents.in_use(stream) > most && extents.iter().any(|(_, extent)| is_going(extent))
+        };
+        self.work.wait_until(|| !self.is_healthy() || !has_too_many()).await;
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! A Get that needs a page which another Get is reading waits for that read instead of starting
 //! its own (the published code does so for meta pages). Without it the die of the hottest key
-//! bounds the whole drive under a skewed load. Cost: a scan over the pages being read, dozens, when a
-//! read ends and when one may be shared.
+//! bounds the whole drive under a skewed load. Cost: a scan over the pages being read, dozens, when one
+//! may be shared.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -18,7 +18,9 @@ type Outcome = Result<PageImage, MediumError>;
 
 /// Reads under way, by page.
 pub(crate) struct SharedReads {
-    pages: RefCell<Vec<PageNo>>,
+    pages: RefCell<Vec<Option<PageNo>>>,
+    /// Places of `pages` without one.
+    free: RefCell<Vec<usize>>,
     /// How many of `pages` have each number modulo `CLASSES`: none, for most that are asked for.
     by_class: [Cell<u32>; CLASSES],
     /// Who waits for the page at the same place of `pages`.
@@ -31,8 +33,8 @@ const CLASSES: usize = 256;
 impl Default for SharedReads {
     fn default() -> Self {
         let by_class = [const { Cell::new(0) }; CLASSES];
-        let (pages, followers) = (RefCell::default(), RefCell::default());
-        Self { pages, by_class, followers, shared: Cell::new(0) }
+        let (pages, free, followers) = Default::default();
+        Self { pages, free, by_class, followers, shared: Cell::new(0) }
     }
 }
 
@@ -54,12 +56,13 @@ enum Word {
 struct Leader<'a> {
     reads: &'a SharedReads,
     page: PageNo,
+    place: usize,
     word: Word,
 }
 
 impl Drop for Leader<'_> {
     fn drop(&mut self) {
-        for follower in self.reads.take(self.page) {
+        for follower in self.reads.take(self.page, self.place) {
             follower.tell(self.word.clone());
         }
     }
@@ -81,11 +84,8 @@ impl SharedReads {
                 return outcome;
             }
         }
-        self.pages.borrow_mut().push(page);
-        let class = self.class(page);
-        class.set(class.get() + 1);
-        self.followers.borrow_mut().push(Vec::new());
-        let mut leader = Leader { reads: self, page, word: Word::GivenUp };
+        let place = self.enter(page);
+        let mut leader = Leader { reads: self, page, place, word: Word::GivenUp };
         let outcome = start().await;
         leader.word = Word::Read(outcome.clone());
         outcome
@@ -96,20 +96,34 @@ impl SharedReads {
         if self.class(page).get() == 0 {
             return None;
         }
-        let place = self.pages.borrow().iter().position(|other| *other == page)?;
+        let place = self.pages.borrow().iter().position(|other| *other == Some(page))?;
         let follower = Rc::new(Follower::default());
         self.followers.borrow_mut()[place].push(Rc::clone(&follower));
         Some(follower)
     }
 
-    fn take(&self, page: PageNo) -> Vec<Rc<Follower>> {
+    /// Lists a page; gives its place.
+    fn enter(&self, page: PageNo) -> usize {
+        let class = self.class(page);
+        class.set(class.get() + 1);
         let mut pages = self.pages.borrow_mut();
-        let place = pages.iter().position(|other| *other == page);
-        let place = place.expect("a page stays listed until its read has ended");
+        if let Some(place) = self.free.borrow_mut().pop() {
+            pages[place] = Some(page);
+            return place;
+        }
+        pages.push(Some(page));
+        self.followers.borrow_mut().push(Vec::new());
+        pages.len() - 1
+    }
+
+    /// The read of the page at `place` has ended: who waits for it.
+    fn take(&self, page: PageNo, place: usize) -> Vec<Rc<Follower>> {
+        let listed = self.pages.borrow_mut()[place].take();
+        assert_eq!(listed, Some(page), "a page stays listed until its read has ended");
         let class = self.class(page);
         class.set(class.get() - 1);
-        pages.swap_remove(place);
-        self.followers.borrow_mut().swap_remove(place)
+        self.free.borrow_mut().push(place);
+        std::mem::take(&mut self.followers.borrow_mut()[place])
     }
 
     fn class(&self, page: PageNo) -> &Cell<u32> {

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use engine::Value;
-use kvssd::{KvDrive, Status, StoreMode};
+use engine::{LogSync, Value};
+use kvssd::{KvDrive, Status, StoreMode, StoreOptions};
 use runtime::{Handle, Nanos, Rng};
 
 use crate::complaint::{Complaint, Kind};
@@ -23,6 +23,10 @@ pub(crate) struct Client {
     /// Bytes of the longest values.
     pub longest_value: u32,
     pub is_filling: bool,
+    /// How the drive acknowledges writes that do not say it.
+    pub usual_sync: LogSync,
+    /// Whether each write says how it is acknowledged.
+    pub draws_sync: bool,
 }
 
 impl Client {
@@ -71,20 +75,34 @@ impl Client {
         if rng.chance(0.5) { synthetic } else { Value::Bytes(synthetic.to_bytes()) }
     }
 
+    /// How the next write is acknowledged, if it says so.
+    fn random_sync(&self) -> Option<LogSync> {
+        let syncs = [LogSync::None, LogSync::Interval, LogSync::Group, LogSync::Each];
+        let number = self.draws_sync.then(|| self.rng.borrow_mut().below(6))?;
+        syncs.get(number as usize).copied()
+    }
+
+    fn acknowledge(&self, key: usize, index: usize, sync: Option<LogSync>) {
+        let sync = sync.unwrap_or(self.usual_sync);
+        self.world.acknowledge(key, index, sync, self.handle.now());
+    }
+
     async fn store(&self, key: usize, mode: StoreMode) {
         let value = self.random_value();
         // Nobody knows how a condition turns out on a key that a power cut left open.
         let exists = self.world.exists(key);
         let mode = if exists.is_none() { StoreMode::Upsert } else { mode };
+        let sync = self.random_sync();
         let index = self.world.ask(key, Some(value.clone()));
-        let outcome = self.drive.store(&self.world.names.of(key), value, mode).await;
+        let options = StoreOptions { mode, sync };
+        let outcome = self.drive.store(&self.world.names.of(key), value, options).await;
         let expected = match mode {
             StoreMode::MustExist if exists == Some(false) => Err(Status::KeyDoesNotExist),
             StoreMode::MustNotExist if exists == Some(true) => Err(Status::KeyExists),
             _ => Ok(()),
         };
         if outcome.is_ok() {
-            self.world.acknowledge(key, index);
+            self.acknowledge(key, index, sync);
         } else {
             self.world.refuse(key);
         }
@@ -113,9 +131,10 @@ impl Client {
     }
 
     async fn delete(&self, key: usize) {
+        let sync = self.random_sync();
         let index = self.world.ask(key, None);
-        match self.drive.delete(&self.world.names.of(key)).await {
-            Ok(()) => self.world.acknowledge(key, index),
+        match self.drive.delete_with(&self.world.names.of(key), sync).await {
+            Ok(()) => self.acknowledge(key, index, sync),
             Err(status) => {
                 let state = self.drive.engine().background();
                 let what = format!("delete of key {key}; {state}");

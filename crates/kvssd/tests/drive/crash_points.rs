@@ -1,114 +1,166 @@
 //! Crash points enumerated: power fails at every device operation of a short run, and at every
-//! device operation of the recovery that follows.
+//! device operation of the recovery that follows; for every design, with either journal, on either kind
+//! of flash.
+//!
+//! By default every 16th is tried. `LEVELHEAD_EVERY=1` tries all, `LEVELHEAD_OFFSET` begins elsewhere.
 
-use engine::Durability;
+use std::rc::Rc;
+
+use engine::{Durability, LogSync, Options};
 use flash::Flash;
-use kvssd::KvDrive;
+use kvssd::{DriveOptions, IndexOptions, KvDrive};
 use runtime::{Nanos, Rng, Runtime};
 
-use kvssd::DriveOptions;
-
-use crate::harness::{Machine, small_options};
+use crate::harness::{
+    Machine, for_hash, small_design, small_device, small_hash, small_options, small_tlc_device,
+};
+use crate::model::number;
 use crate::names::Names;
 use crate::shape::Shape;
 use crate::trial::{check_all, start_clients};
 use crate::world::World;
 
-const SESSION: Nanos = Nanos::from_millis(30);
-/// Where each write waits for a program.
-const LONG_SESSION: Nanos = Nanos::from_millis(90);
+/// Device operations of a run that a recovery is cut short after.
+const BEFORE_RECOVERY: u64 = 150;
 
-/// Few keys and a short run, but on a full memtable every few commands.
-fn shape_of(shape: Shape) -> Shape {
-    Shape { keys: 160, is_filled: false, scanners: 0, ..shape }
+/// A design with a journal, on a drive.
+struct Scenario {
+    name: String,
+    shape: Shape,
+    session: Nanos,
 }
 
-fn options_of(shape: &Shape) -> DriveOptions {
-    DriveOptions { engine: shape.engine.clone(), ..small_options() }
-}
-
-/// Runs the scenario until the flash has been given `operations` operations; `None` if it never
-/// is within the session.
-fn run_to(shape: &Shape, operations: u64) -> Option<(Machine, std::rc::Rc<World>)> {
-    let machine = Machine::format(11, &shape.device, options_of(shape));
-    let world = World::new(shape.keys, Names::Usual);
-    start_clients(&machine, &world, shape, &mut Rng::new(12));
-    let (flash, handle) = (machine.drive.flash().clone(), machine.rt.handle());
-    let end = match shape.engine.durability() {
-        Durability::Capacitors => SESSION,
-        Durability::Log => LONG_SESSION,
-    };
-    machine.rt.run_until_true(|| flash.submitted() >= operations || handle.now() > end);
-    (flash.submitted() >= operations).then_some((machine, world))
-}
-
-#[test]
-fn power_may_fail_at_any_device_operation() {
-    cut_at_every_operation(&shape_of(Shape::of_seed(0)));
-}
-
-#[test]
-fn power_may_fail_at_any_device_operation_of_the_hash_design() {
-    cut_at_every_operation(&shape_of(Shape::of_hash_seed(0)));
-}
-
-#[test]
-fn power_may_fail_at_any_device_operation_of_a_drive_without_capacitors() {
-    cut_at_every_operation(&shape_of(Shape::of_log_seed(0)));
-}
-
-#[test]
-fn power_may_fail_again_at_any_point_of_a_recovery_without_capacitors() {
-    cut_in_every_recovery(&shape_of(Shape::of_log_seed(0)));
-}
-
-fn cut_at_every_operation(shape: &Shape) {
-    let mut points = 0;
-    for operations in 1.. {
-        let Some((machine, world)) = run_to(shape, operations) else { break };
-        let off = machine.power_cut(&mut Rng::new(operations));
-        Machine::recover(operations, &shape.device, options_of(shape), off.array)
-            .and_then(|machine| check_all(&machine, &world))
-            .unwrap_or_else(|error| panic!("power cut at device operation {operations}: {error}"));
-        points = operations;
+impl Scenario {
+    fn new(name: &str, engine: IndexOptions, durability: Durability, is_tlc: bool) -> Self {
+        let device = if is_tlc { small_tlc_device() } else { small_device() };
+        let device = match &engine {
+            IndexOptions::Lsm(_) => device,
+            IndexOptions::Hash(_) => for_hash(device),
+        };
+        let (has_log, flash) = (durability == Durability::Log, if is_tlc { "TLC" } else { "MLC" });
+        // Few keys and a short run, but on a full memtable every few commands.
+        let shape = Shape {
+            device,
+            engine: engine.with_journal(durability, LogSync::Group),
+            keys: 160,
+            is_filled: false,
+            scanners: 0,
+            draws_sync: is_tlc,
+            ..Shape::of_seed(0)
+        };
+        // Where there is a log each write waits for a program, and those of TLC take their time.
+        let session =
+            Nanos::from_millis(30 * if has_log { 3 } else { 1 } * if is_tlc { 3 } else { 1 });
+        Self { name: format!("{name}, {durability:?}, {flash}"), shape, session }
     }
-    assert!(points > 200, "the run is too short to mean anything: {points} operations");
-    println!("{points} crash points");
+
+    /// A design with either journal on either kind of flash.
+    fn all_of(name: &str, engine: &IndexOptions) -> Vec<Self> {
+        let new = |durability, is_tlc| Self::new(name, engine.clone(), durability, is_tlc);
+        let journals = [Durability::Capacitors, Durability::Log];
+        journals
+            .iter()
+            .flat_map(|journal| [false, true].map(|is_tlc| new(*journal, is_tlc)))
+            .collect()
+    }
+
+    fn options(&self) -> DriveOptions {
+        DriveOptions { engine: self.shape.engine.clone(), ..small_options() }
+    }
+
+    /// Runs until the flash has been given `operations` operations; `None` if it never is within the
+    /// session.
+    fn run_to(&self, operations: u64) -> Option<(Machine, Rc<World>)> {
+        let machine = Machine::format(11, &self.shape.device, self.options());
+        let world = World::new(self.shape.keys, Names::Usual);
+        start_clients(&machine, &world, &self.shape, &mut Rng::new(12));
+        let (flash, handle) = (machine.drive.flash().clone(), machine.rt.handle());
+        let is_there = || flash.submitted() >= operations;
+        machine.rt.run_until_true(|| is_there() || handle.now() > self.session);
+        is_there().then_some((machine, world))
+    }
+
+    /// Powers up from what is left and reads everything.
+    fn check(&self, array: flash::NandArray, world: &Rc<World>, operation: u64, where_: &str) {
+        let Self { name, shape, .. } = self;
+        Machine::recover(operation, &shape.device, self.options(), array)
+            .and_then(|machine| check_all(&machine, world))
+            .unwrap_or_else(|error| {
+                panic!("{name}: power cut at operation {operation} of the {where_}: {error}")
+            });
+    }
 }
 
-#[test]
-fn power_may_fail_again_at_any_point_of_a_recovery() {
-    cut_in_every_recovery(&shape_of(Shape::of_seed(0)));
+/// The points to try.
+fn points() -> impl Iterator<Item = u64> {
+    let every = number("LEVELHEAD_EVERY").unwrap_or(16).max(1);
+    let offset = number("LEVELHEAD_OFFSET").unwrap_or(0) % every;
+    (1 + offset..).step_by(every as usize)
 }
 
-#[test]
-fn power_may_fail_again_at_any_point_of_a_recovery_of_the_hash_design() {
-    cut_in_every_recovery(&shape_of(Shape::of_hash_seed(0)));
+/// Operations of a run in the order of their numbers, and whether the drive recovers after each.
+fn cut_at_operations(scenario: &Scenario) {
+    let (mut tried, mut last) = (0, 0);
+    for operation in points() {
+        let Some((machine, world)) = scenario.run_to(operation) else { break };
+        world.lose_power(machine.rt.handle().now());
+        let off = machine.power_cut(&mut Rng::new(operation));
+        scenario.check(off.array, &world, operation, "run");
+        (tried, last) = (tried + 1, operation);
+    }
+    assert!(last > 200, "{}: the run is too short to mean anything: {last}", scenario.name);
+    println!("{}: {tried} crash points to {last} in the run", scenario.name);
 }
 
-fn cut_in_every_recovery(shape: &Shape) {
-    let mut points = 0;
-    for operations in 1.. {
-        let (machine, world) = run_to(shape, 150).expect("the run is long enough");
+fn cut_in_recoveries(scenario: &Scenario) {
+    let (mut tried, mut last) = (0, 0);
+    for operation in points() {
+        let (machine, world) = scenario.run_to(BEFORE_RECOVERY).expect("the run is long enough");
+        world.lose_power(machine.rt.handle().now());
         let off = machine.power_cut(&mut Rng::new(5));
         let rt = Runtime::new(6);
-        let (handle, device, options) = (rt.handle(), shape.device.clone(), options_of(shape));
+        let (handle, device) = (rt.handle(), scenario.shape.device.clone());
         let flash = Flash::new(handle.clone(), &device.flash, off.array);
-        let watched = flash.clone();
+        let (watched, options) = (flash.clone(), scenario.options());
         let recovering = handle.clone().spawn("recovery", async move {
             KvDrive::recover(&handle, &device, options, flash).await.map(|_| ())
         });
-        rt.run_until_true(|| recovering.is_finished() || watched.submitted() >= operations);
+        rt.run_until_true(|| recovering.is_finished() || watched.submitted() >= operation);
         if recovering.is_finished() {
             break;
         }
-        let (array, _) = watched.power_cut(&mut Rng::new(operations));
+        let (array, _) = watched.power_cut(&mut Rng::new(operation));
         drop(rt);
-        Machine::recover(7, &shape.device, options_of(shape), array)
-            .and_then(|machine| check_all(&machine, &world))
-            .unwrap_or_else(|error| panic!("second cut at operation {operations}: {error}"));
-        points = operations;
+        scenario.check(array, &world, operation, "recovery");
+        (tried, last) = (tried + 1, operation);
     }
-    assert!(points > 20, "a recovery has more operations than {points}");
-    println!("{points} crash points in recovery");
+    assert!(last >= 16, "{}: a recovery has more operations than {last}", scenario.name);
+    println!("{}: {tried} crash points to {last} in the recovery", scenario.name);
+}
+
+fn cut_everywhere(name: &str, engine: impl Into<IndexOptions>) {
+    for scenario in Scenario::all_of(name, &engine.into()) {
+        cut_at_operations(&scenario);
+        cut_in_recoveries(&scenario);
+    }
+}
+
+#[test]
+fn power_may_fail_at_any_device_operation_of_pink() {
+    cut_everywhere("pink", small_design(&Options::pink()).engine);
+}
+
+#[test]
+fn power_may_fail_at_any_device_operation_of_pink_hw() {
+    cut_everywhere("pink-hw", small_design(&Options::pink_hw()).engine);
+}
+
+#[test]
+fn power_may_fail_at_any_device_operation_of_lightstore() {
+    cut_everywhere("lightstore", small_design(&Options::lightstore()).engine);
+}
+
+#[test]
+fn power_may_fail_at_any_device_operation_of_the_hash_table() {
+    cut_everywhere("hash", small_hash());
 }

@@ -25,6 +25,7 @@ mod reading_ahead;
 mod scanner;
 mod script;
 mod shape;
+mod survival;
 mod tally;
 mod trial;
 mod world;

@@ -67,7 +67,8 @@ fn model_agrees_with_the_hash_design() {
 
 #[test]
 fn model_agrees_without_capacitors() {
-    let total = model_agrees("model_agrees_without", 14, Shape::of_log_seed, |_, _, _| {});
+    let total =
+        model_agrees("model_agrees_without_capacitors", 14, Shape::of_log_seed, |_, _, _| {});
     let Tally { torn, data_extents, meta_extents, objects_moved, .. } = total;
     let happened = [torn, data_extents, meta_extents, objects_moved];
     let is_alone = number("LEVELHEAD_SEED").is_some();
@@ -75,10 +76,38 @@ fn model_agrees_without_capacitors() {
 }
 
 #[test]
+fn model_agrees_without_capacitors_through_many_power_cuts() {
+    let name = "model_agrees_without_capacitors_through";
+    let total = model_agrees(name, 8, Shape::of_restless_log_seed, |_, _, _| {});
+    let is_alone = number("LEVELHEAD_SEED").is_some();
+    assert!(is_alone || total.torn > 0 && total.cuts_of_recoveries > 0, "{total}");
+}
+
+#[test]
+fn model_agrees_with_the_hash_design_without_capacitors() {
+    let name = "model_agrees_with_the_hash_design_without_capacitors";
+    let total = model_agrees(name, 10, Shape::of_hash_log_seed, |_, _, _| {});
+    let Tally { torn, data_extents, meta_extents, objects_moved, evictions, .. } = total;
+    let happened = [torn, data_extents, meta_extents, objects_moved, evictions];
+    let is_alone = number("LEVELHEAD_SEED").is_some();
+    assert!(is_alone || happened.iter().all(|count| *count > 0), "{total}");
+}
+
+#[test]
+fn model_agrees_with_the_hash_design_without_capacitors_and_many_power_cuts() {
+    let name = "model_agrees_with_the_hash_design_without_capacitors_and";
+    let total = model_agrees(name, 8, Shape::of_restless_hash_log_seed, |_, _, _| {});
+    let is_alone = number("LEVELHEAD_SEED").is_some();
+    assert!(is_alone || total.torn > 0 && total.cuts_of_recoveries > 0, "{total}");
+}
+
+#[test]
 fn nothing_is_lost_without_capacitors_through_200_power_cuts_in_a_row() {
-    let shape = Shape { sessions: 200, clients: 64, scanners: 0, ..Shape::of_restless_log_seed(0) };
-    let tally = run_trial(1, &shape, None).unwrap_or_else(|error| panic!("{error}"));
-    assert!(tally.power_cuts >= 200 && tally.torn > 0, "{tally}");
+    for usual in [Shape::of_restless_log_seed(0), Shape::of_restless_hash_log_seed(0)] {
+        let shape = Shape { sessions: 200, clients: 64, scanners: 0, ..usual };
+        let tally = run_trial(1, &shape, None).unwrap_or_else(|error| panic!("{error}"));
+        assert!(tally.power_cuts >= 200 && tally.torn > 0, "{tally}");
+    }
 }
 
 /// Trials of random shapes by default.
@@ -115,6 +144,7 @@ fn deletes_are_never_refused_on_full_drives() {
         (561, Shape::of_random_seed(561)),
         (1115, Shape::of_random_seed(1115)),
         (399, Shape::of_restless_seed(399)),
+        (2493, Shape::of_restless_seed(2493)),
     ];
     for (seed, shape) in shapes {
         run_trial(seed, &shape, None).unwrap_or_else(|error| panic!("seed {seed}: {error}"));

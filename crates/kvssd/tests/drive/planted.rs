@@ -39,7 +39,8 @@ fn kinds(fault: Fault) -> &'static [Kind] {
         | Fault::SequenceGoesBack
         // An older page in the place of a segment leads to older values, or to none.
         | Fault::BelieveStalePages => &[Kind::Lost, Kind::Stale],
-        Fault::HashSkipsKeyCompare | Fault::FilterForgetsKeys => &[Kind::Lost],
+        // Of writes that nobody waited for a later one is there, and an earlier one is not.
+        Fault::HashSkipsKeyCompare | Fault::FilterForgetsKeys | Fault::TableBeforeLog => &[Kind::Lost],
         Fault::HashForgetsUprooted => &[Kind::Leak],
         Fault::OverwriteUnderSnapshot | Fault::ReadPastSnapshot => &[Kind::Iterator],
         // The journal is checked as a whole when it is read: what is missing or torn is noticed there.
@@ -118,6 +119,7 @@ fn shape(seed: u64, fault: Fault) -> Shape {
         | Fault::AcknowledgeEarly
         | Fault::ReleaseBeforeMoved
         | Fault::ReleaseBeforeNoted => Shape { scanners: 0, ..Shape::of_restless_log_seed(seed) },
+        Fault::TableBeforeLog => Shape::of_restless_hash_log_seed(seed),
         _ => Shape::of_seed(seed),
     }
 }

@@ -26,6 +26,8 @@ pub(crate) struct Shape {
     pub scanners: usize,
     pub sessions: usize,
     pub cuts: Cuts,
+    /// Each write says how it is acknowledged; without capacitors that makes a difference.
+    pub draws_sync: bool,
 }
 
 /// How long sessions are.
@@ -81,6 +83,7 @@ impl Shape {
             scanners: 2,
             sessions: 4,
             cuts: Cuts::Seldom { longest: session_of(seed) },
+            draws_sync: false,
         }
     }
 
@@ -94,18 +97,36 @@ impl Shape {
 
     /// The same in a drive without capacitors.
     pub(crate) fn of_log_seed(seed: u64) -> Self {
-        let mut shape = Self::of_seed(seed);
-        let options = shape.engine.lsm_mut().expect("a tree");
-        options.durability = Durability::Log;
-        options.log_sync = if seed % 4 == 1 { LogSync::Each } else { LogSync::Group };
+        Self::of_seed(seed).with_log(seed)
+    }
+
+    fn with_log(mut self, seed: u64) -> Self {
+        let log_sync = match seed % 8 {
+            1 | 5 => LogSync::Each,
+            3 => LogSync::None,
+            7 => LogSync::Interval,
+            _ => LogSync::Group,
+        };
+        self.engine = self.engine.with_journal(Durability::Log, log_sync);
+        self.draws_sync = seed % 8 > 3;
         // Each write waits for a program.
-        shape.cuts = Cuts::Seldom { longest: Nanos(2 * session_of(seed).0) };
-        shape
+        self.cuts = Cuts::Seldom { longest: Nanos(2 * session_of(seed).0) };
+        self
     }
 
     /// The same, which loses power over and over.
     pub(crate) fn of_restless_log_seed(seed: u64) -> Self {
         Self { cuts: Cuts::Restless, sessions: 30, ..Self::of_log_seed(seed) }
+    }
+
+    /// A hash table in a drive without capacitors.
+    pub(crate) fn of_hash_log_seed(seed: u64) -> Self {
+        Self::of_hash_seed(seed).with_log(seed)
+    }
+
+    /// The same, which loses power over and over.
+    pub(crate) fn of_restless_hash_log_seed(seed: u64) -> Self {
+        Self { cuts: Cuts::Restless, sessions: 30, ..Self::of_hash_log_seed(seed) }
     }
 
     /// The same with a hash table.

@@ -96,6 +96,7 @@ impl Trial<'_> {
         session: usize,
         rng: &mut Rng,
     ) -> Result<Machine, Complaint> {
+        self.world.lose_power(machine.rt.handle().now());
         let off = machine.power_cut(rng);
         self.tally.count_cut(off.cut);
         let mut array = off.array;
@@ -140,10 +141,12 @@ pub(crate) fn check_all(machine: &Machine, world: &Rc<World>) -> Result<(), Comp
 fn settle(machine: &Machine, world: &Rc<World>, keys: Vec<usize>) -> Result<(), Complaint> {
     let (drive, reader) = (machine.drive.clone(), Rc::clone(world));
     machine.rt.block_on(async move {
+        let mut answers = Vec::with_capacity(keys.len());
         for key in keys {
             let found = drive.retrieve(&reader.names.of(key), u32::MAX).await;
-            reader.settle(key, found.map(|found| found.value));
+            answers.push((key, found.map(|found| found.value)));
         }
+        reader.settle(answers);
     });
     world.result()
 }
@@ -162,6 +165,8 @@ pub(crate) fn start_clients(machine: &Machine, world: &Rc<World>, shape: &Shape,
             usual_value: shape.usual_value,
             longest_value,
             is_filling: shape.is_filled && is_first,
+            usual_sync: shape.engine.log_sync(),
+            draws_sync: shape.draws_sync,
         };
         machine.rt.handle().spawn("client", async move { context.run().await });
     }

@@ -2,16 +2,19 @@
 //!
 //! A read may return any value from the newest one acknowledged when it began to the newest one
 //! asked for when it ended; after a power cut any value from the newest acknowledged one on is right,
-//! and settles it.
+//! and settles it. Where writes are acknowledged before they are durable, a power cut may take the
+//! newest ones, in order: `survival`.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use engine::Value;
+use engine::{LogSync, Value};
 use kvssd::Status;
+use runtime::Nanos;
 
 use crate::complaint::{Complaint, Kind, is_same};
 use crate::names::Names;
+use crate::survival::{Finding, Mark, Order, Session};
 
 /// The values a key was given, oldest first.
 #[derive(Default)]
@@ -19,9 +22,22 @@ struct History {
     values: Vec<Option<Value>>,
     /// Index of the newest value that was acknowledged, plus one; 0 if none was.
     acknowledged: usize,
+    /// The same of those that survive the next power cut, as far as that was known at the last one.
+    durable: usize,
+    /// When each was asked for and acknowledged.
+    marks: Vec<Mark>,
 }
 
 impl History {
+    /// The indices from `from` on at which the key has what was found.
+    fn matches(
+        &self,
+        from: usize,
+        found: Option<&Value>,
+    ) -> impl DoubleEndedIterator<Item = usize> {
+        (from..=self.values.len()).filter(move |index| is_same(self.at(*index), found))
+    }
+
     fn at(&self, index: usize) -> Option<&Value> {
         index.checked_sub(1).and_then(|i| self.values[i].as_ref())
     }
@@ -49,6 +65,7 @@ impl History {
 pub(crate) struct World {
     pub names: Names,
     histories: RefCell<Vec<History>>,
+    session: Session,
     complaint: RefCell<Option<Complaint>>,
     commands: Cell<u64>,
     refused: Cell<u64>,
@@ -63,6 +80,7 @@ impl World {
         Rc::new(Self {
             names,
             histories,
+            session: Session::default(),
             complaint: RefCell::default(),
             commands: Cell::new(0),
             refused: Cell::new(0),
@@ -150,16 +168,35 @@ impl World {
     pub(crate) fn ask(&self, key: usize, value: Option<Value>) -> usize {
         let history = &mut self.histories.borrow_mut()[key];
         history.values.push(value);
+        history.marks.push(self.session.ask());
         history.values.len()
     }
 
-    pub(crate) fn acknowledge(&self, key: usize, index: usize) {
-        self.histories.borrow_mut()[key].acknowledged = index;
+    pub(crate) fn acknowledge(&self, key: usize, index: usize, sync: LogSync, now: Nanos) {
+        let history = &mut self.histories.borrow_mut()[key];
+        history.acknowledged = index;
+        self.session.acknowledge(&mut history.marks[index - 1], sync, now);
+    }
+
+    /// Power is about to fail: what was acknowledged before it was durable may be lost.
+    pub(crate) fn lose_power(&self, now: Nanos) {
+        let histories = &mut *self.histories.borrow_mut();
+        let marks = histories.iter().flat_map(|history| &history.marks);
+        let durable = self.session.durable_before(marks, now);
+        for history in &mut *histories {
+            let kept =
+                history.marks.iter().rposition(|mark| self.session.is_durable(mark, durable));
+            history.durable = history.durable.max(kept.map_or(0, |index| index + 1));
+            history.acknowledged = history.durable;
+        }
+        self.session.end();
     }
 
     /// A write was refused: it never takes effect.
     pub(crate) fn refuse(&self, key: usize) {
-        self.histories.borrow_mut()[key].values.pop();
+        let history = &mut self.histories.borrow_mut()[key];
+        history.values.pop();
+        history.marks.pop();
     }
 
     pub(crate) fn acknowledged(&self, key: usize) -> usize {
@@ -194,10 +231,35 @@ impl World {
     }
 
     /// After a power cut: what was found is what was there all along.
-    pub(crate) fn settle(&self, key: usize, answer: Result<Value, Status>) {
-        self.check_answer(key, self.acknowledged(key), &answer, "after recovery");
-        let history = &mut self.histories.borrow_mut()[key];
-        history.values.push(answer.ok());
-        history.acknowledged = history.values.len();
+    pub(crate) fn settle(&self, answers: Vec<(usize, Result<Value, Status>)>) {
+        self.check_order(&answers);
+        for (key, answer) in answers {
+            self.check_answer(key, self.acknowledged(key), &answer, "after recovery");
+            let history = &mut self.histories.borrow_mut()[key];
+            history.values.push(answer.ok());
+            history.marks.push(self.session.settled());
+            history.acknowledged = history.values.len();
+        }
+    }
+
+    /// Whether what survived is a first part of what was written.
+    fn check_order(&self, answers: &[(usize, Result<Value, Status>)]) {
+        let histories = self.histories.borrow();
+        let findings = answers.iter().filter_map(|(key, answer)| {
+            let history = &histories[*key];
+            let found = match answer {
+                Ok(value) => Some(value),
+                Err(Status::KeyDoesNotExist) => None,
+                Err(_) => return None,
+            };
+            let mut matches = history.matches(history.acknowledged, found);
+            let oldest = matches.next()?;
+            let newest = matches.next_back().unwrap_or(oldest);
+            Some(Finding { key: *key, marks: &history.marks, oldest, newest })
+        });
+        let findings: Vec<Finding<'_>> = findings.collect();
+        if let Some(lost) = Order::of(&findings).lost(&findings) {
+            self.complain(Kind::Lost, lost);
+        }
     }
 }

@@ -56,7 +56,9 @@ fn readers_without_a_pause_leave_writers_half_of_the_dies() {
     let (_, alone) = work(0, WRITERS);
     let (gets, puts) = work(64, WRITERS);
     let (undisturbed, _) = work(64, 0);
-    println!("puts: {alone} alone, {puts} beside 64 readers; gets: {undisturbed} alone, {gets} beside writers");
+    println!(
+        "puts: {alone} alone, {puts} beside 64 readers; gets: {undisturbed} alone, {gets} beside writers"
+    );
     assert!(3 * puts > alone, "{puts} puts beside readers, {alone} without");
     assert!(3 * gets > undisturbed, "{gets} gets beside writers, {undisturbed} without");
 }

@@ -1,0 +1,121 @@
+//! A store of which one append failed: nothing of the journal is written any more, so that what is
+//! there can be opened again and has everything that was acknowledged.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use engine::{
+    Cpu, CpuCosts, Durability, Engine, Options, Planted, Setup, StoreId, Stream, Surroundings,
+    Value, WriteOptions,
+};
+use runtime::{Cores, Nanos, Runtime};
+
+use crate::memory::{Cells, Failing, MemoryMedium};
+
+const COSTS: CpuCosts = CpuCosts {
+    memtable_ns: 0.0,
+    prefix_compare_ns: 0.0,
+    key_compare_ns: 0.0,
+    merge_entry_ns: 0.0,
+    filter_build_ns: 0.0,
+    filter_probe_ns: 0.0,
+    pack_object_ns: 0.0,
+    hash_key_ns: 0.0,
+};
+
+fn setup(rt: &Runtime, medium: &MemoryMedium) -> Setup<MemoryMedium> {
+    let cores = Rc::new(Cores::new(rt.handle(), 1, Nanos(10_000)));
+    Setup {
+        handle: rt.handle(),
+        medium: medium.clone(),
+        options: Options {
+            memtable_bytes: 2 << 10,
+            durability: Durability::Log,
+            ..Options::pink()
+        },
+        surroundings: Surroundings {
+            index_dram_bytes: 24 << 10,
+            iterator_dram_bytes: 0,
+            expected_key_bytes: 16,
+            expected_value_bytes: 100,
+        },
+        cpu: Cpu { cores, costs: COSTS },
+        accelerator: None,
+        planted: Planted::default(),
+        id: StoreId(7),
+    }
+}
+
+/// The newest value of each key: acknowledged, and asked for.
+type Asked = Rc<RefCell<BTreeMap<u64, (u64, u64)>>>;
+
+/// Clients write until the store takes no more, or for long.
+fn write_until_refused(cells: &Rc<Cells>, failing: Failing) -> (Asked, MemoryMedium) {
+    let rt = Runtime::new(3);
+    let medium = MemoryMedium::new(&rt.handle(), cells, Some(failing));
+    let engine = Engine::create(setup(&rt, &medium)).expect("it fits");
+    let asked = Asked::default();
+    let clients: Vec<_> = (0..4)
+        .map(|client| {
+            let (engine, asked) = (engine.clone(), Rc::clone(&asked));
+            rt.handle().spawn("client", async move {
+                for round in 1..150 {
+                    let key = (round * 7 % 40) * 4 + client;
+                    asked.borrow_mut().entry(key).or_default().1 = round;
+                    let value = Value::Synthetic { seed: round, len: 100 };
+                    let name = key.to_be_bytes();
+                    if engine.put(&name, value, WriteOptions::default(), Nanos::ZERO).await.is_err()
+                    {
+                        return;
+                    }
+                    asked.borrow_mut().entry(key).or_default().0 = round;
+                }
+            })
+        })
+        .collect();
+    rt.run_until(Nanos::from_millis(2_000));
+    assert!(clients.iter().all(runtime::JoinHandle::is_finished), "{}", engine.background());
+    (asked, medium)
+}
+
+/// Opens what is there and reads everything back.
+fn check(cells: &Rc<Cells>, asked: &Asked, what: &str) {
+    let rt = Runtime::new(4);
+    let medium = MemoryMedium::new(&rt.handle(), cells, None);
+    let setup = setup(&rt, &medium);
+    let asked = asked.borrow().clone();
+    let what = what.to_owned();
+    rt.block_on(async move {
+        let engine = Engine::open(setup).await.unwrap_or_else(|error| panic!("{what}: {error}"));
+        for (key, (acknowledged, newest)) in asked {
+            let found = engine.get(&key.to_be_bytes(), Nanos::ZERO).await.expect("it is whole");
+            let found = found.value.map_or(0, |value| match value {
+                Value::Synthetic { seed, .. } => seed,
+                Value::Bytes(_) => unreachable!("none was written"),
+            });
+            assert!(
+                found == newest || found >= acknowledged && found <= newest,
+                "{what}: key {key} has {found}, not {acknowledged} to {newest}"
+            );
+        }
+    });
+}
+
+#[test]
+fn when_an_append_has_failed_nothing_of_the_journal_follows() {
+    for stream in [Stream::Manifest, Stream::Log, Stream::Objects] {
+        let mut failures = 0;
+        for append in 0..60 {
+            let what = format!("append {append} of {stream:?} failed");
+            let cells = Cells::new();
+            let (asked, medium) = write_until_refused(&cells, Failing { stream, append });
+            let late = medium.appended_after_failure();
+            let late: Vec<_> = late.into_iter().filter(|stream| stream.is_journal()).collect();
+            assert_eq!(late, [], "{what}");
+            check(&cells, &asked, &what);
+            failures += u32::from(medium.has_failed());
+        }
+        assert!(failures > 40, "{failures} appends of {stream:?} failed");
+    }
+}

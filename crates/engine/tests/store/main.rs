@@ -1,0 +1,4 @@
+//! The engine on a medium in memory, which does what a test tells it: fail, above all.
+
+mod failing_writes;
+mod memory;

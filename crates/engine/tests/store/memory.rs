@@ -1,0 +1,178 @@
+//! A medium in memory. Appends take time, so a power cut (whoever ran it is dropped) loses those under
+//! way; the n-th append to a stream fails if it is asked to.
+
+use std::cell::{Cell, RefCell};
+use std::future::ready;
+use std::rc::Rc;
+
+use engine::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
+use runtime::{Handle, IoClass, Nanos, PageImage};
+
+const APPEND: Nanos = Nanos(100_000);
+const RELEASE: Nanos = Nanos(300_000);
+
+pub(crate) const SHAPE: Shape = Shape {
+    payload_bytes: 1072,
+    page_bytes: 1024,
+    pages_per_extent: 32,
+    extents: 40,
+    append_unit: 1,
+    parallelism: 4,
+};
+
+/// What outlives a power cut.
+#[derive(Default)]
+pub(crate) struct Cells {
+    pages: RefCell<Vec<Option<PageImage>>>,
+    /// What each extent is open for.
+    streams: RefCell<Vec<Option<Stream>>>,
+}
+
+impl Cells {
+    pub(crate) fn new() -> Rc<Self> {
+        let pages = vec![None; (SHAPE.extents * SHAPE.pages_per_extent) as usize];
+        let streams = vec![None; SHAPE.extents as usize];
+        Rc::new(Self { pages: RefCell::new(pages), streams: RefCell::new(streams) })
+    }
+}
+
+/// Which append fails.
+#[derive(Clone, Copy)]
+pub(crate) struct Failing {
+    pub stream: Stream,
+    /// Counted from zero.
+    pub append: u64,
+}
+
+/// The medium. Clones are handles to the same.
+#[derive(Clone)]
+pub(crate) struct MemoryMedium {
+    handle: Handle,
+    cells: Rc<Cells>,
+    failing: Option<Failing>,
+    appends: Rc<[Cell<u64>; Stream::ALL.len()]>,
+    has_failed: Rc<Cell<bool>>,
+    after_failure: Rc<RefCell<Vec<Stream>>>,
+}
+
+impl MemoryMedium {
+    pub(crate) fn new(handle: &Handle, cells: &Rc<Cells>, failing: Option<Failing>) -> Self {
+        Self {
+            handle: handle.clone(),
+            cells: Rc::clone(cells),
+            failing,
+            appends: Rc::default(),
+            has_failed: Rc::default(),
+            after_failure: Rc::default(),
+        }
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed.get()
+    }
+
+    /// Streams of the appends that began when a failure had been reported.
+    pub(crate) fn appended_after_failure(&self) -> Vec<Stream> {
+        self.after_failure.borrow().clone()
+    }
+
+    fn index(first: PageNo) -> usize {
+        first.0 as usize
+    }
+}
+
+impl Medium for MemoryMedium {
+    fn shape(&self) -> Shape {
+        SHAPE
+    }
+
+    fn open(&self, extent: ExtentId, _: u64, stream: Stream) -> Result<(), MediumError> {
+        self.cells.streams.borrow_mut()[extent.0 as usize] = Some(stream);
+        Ok(())
+    }
+
+    fn append(
+        &self,
+        first: PageNo,
+        pages: Vec<PageImage>,
+        _: IoClass,
+    ) -> impl Future<Output = Result<(), MediumError>> + use<> {
+        let extent = SHAPE.extent_of(first).0 as usize;
+        let stream = self.cells.streams.borrow()[extent].expect("an extent is opened first");
+        let count = &self.appends[stream as usize];
+        let number = count.replace(count.get() + 1);
+        let fails = self.failing.is_some_and(|f| f.stream == stream && f.append == number);
+        if self.has_failed.get() {
+            self.after_failure.borrow_mut().push(stream);
+        }
+        let (medium, sleep) = (self.clone(), self.handle.sleep(APPEND));
+        async move {
+            sleep.await;
+            if fails {
+                medium.has_failed.set(true);
+                return Err(MediumError::Io(5));
+            }
+            for (at, page) in (Self::index(first)..).zip(pages) {
+                medium.cells.pages.borrow_mut()[at] = Some(page);
+            }
+            Ok(())
+        }
+    }
+
+    fn sync(&self, _: Stream) -> impl Future<Output = Result<(), MediumError>> + use<> {
+        ready(Ok(()))
+    }
+
+    fn read(
+        &self,
+        page: PageNo,
+        _: IoClass,
+    ) -> impl Future<Output = Result<PageImage, MediumError>> + use<> {
+        let found = self.cells.pages.borrow()[Self::index(page)].clone();
+        ready(found.ok_or(MediumError::Unreadable(page)))
+    }
+
+    fn read_run(
+        &self,
+        first: PageNo,
+        pages: u32,
+        class: IoClass,
+    ) -> impl Future<Output = Vec<Result<PageImage, MediumError>>> + use<> {
+        let reads: Vec<_> =
+            (first.0..first.0 + pages).map(|page| self.read(PageNo(page), class)).collect();
+        async move {
+            let mut images = Vec::with_capacity(reads.len());
+            for read in reads {
+                images.push(read.await);
+            }
+            images
+        }
+    }
+
+    fn promote(&self, _: PageNo) {}
+
+    fn set_write_stall(&self, _: bool) {}
+
+    fn frontier(&self, extent: ExtentId) -> impl Future<Output = Result<u32, MediumError>> + use<> {
+        let start = Self::index(SHAPE.page(extent, 0));
+        let pages = self.cells.pages.borrow();
+        let written = &pages[start..start + SHAPE.pages_per_extent as usize];
+        let end = written.iter().rposition(Option::is_some).map_or(0, |last| last as u32 + 1);
+        ready(Ok(end))
+    }
+
+    fn release(&self, extent: ExtentId) -> impl Future<Output = Result<(), MediumError>> + use<> {
+        let (cells, sleep) = (Rc::clone(&self.cells), self.handle.sleep(RELEASE));
+        async move {
+            sleep.await;
+            let start = Self::index(SHAPE.page(extent, 0));
+            let end = start + SHAPE.pages_per_extent as usize;
+            cells.pages.borrow_mut()[start..end].fill(None);
+            Ok(())
+        }
+    }
+
+    fn wear(&self, extent: ExtentId) -> u32 {
+        extent.0
+    }
+}

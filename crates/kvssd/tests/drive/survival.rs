@@ -1,0 +1,202 @@
+//! What a power cut may take where writes are acknowledged before they are durable.
+//!
+//! A store takes writes in an order, and a power cut leaves a first part of it. Clients see of that
+//! order: what was acknowledged before another write was asked for was taken before it. So where a
+//! write is found, all must be there that were acknowledged before it was asked for; and where one is
+//! durable by its acknowledgement, they are as well. Writes of an earlier session went with the power
+//! cut that ended it, or not: sessions are looked at one by one.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use engine::LogSync;
+use runtime::Nanos;
+
+/// A write with `interval` is durable when it was acknowledged this long ago: a millisecond, and what
+/// the log may have to wait for on a slow drive.
+const LATEST: Nanos = Nanos::from_millis(50);
+
+/// When a write was asked for and acknowledged, counted in such events.
+#[derive(Clone, Debug)]
+pub(crate) struct Mark {
+    session: u32,
+    asked: u64,
+    acknowledged: Option<Acknowledged>,
+}
+
+#[derive(Clone, Debug)]
+struct Acknowledged {
+    event: u64,
+    sync: LogSync,
+    at: Nanos,
+}
+
+/// What clients do between two power cuts.
+#[derive(Default)]
+pub(crate) struct Session {
+    number: Cell<u32>,
+    events: Cell<u64>,
+}
+
+impl Session {
+    fn next(&self) -> u64 {
+        self.events.set(self.events.get() + 1);
+        self.events.get()
+    }
+
+    pub(crate) fn ask(&self) -> Mark {
+        Mark { session: self.number.get(), asked: self.next(), acknowledged: None }
+    }
+
+    pub(crate) fn acknowledge(&self, mark: &mut Mark, sync: LogSync, at: Nanos) {
+        mark.acknowledged = Some(Acknowledged { event: self.next(), sync, at });
+    }
+
+    /// A value that a recovered drive has.
+    pub(crate) fn settled(&self) -> Mark {
+        let mut mark = self.ask();
+        self.acknowledge(&mut mark, LogSync::Group, Nanos::ZERO);
+        mark
+    }
+
+    /// What was acknowledged in this session before this event is durable at a power cut at `now`.
+    pub(crate) fn durable_before<'a>(
+        &self,
+        marks: impl Iterator<Item = &'a Mark>,
+        now: Nanos,
+    ) -> u64 {
+        let is_durable = |mark: &&Mark| {
+            let is_late = |at: Nanos| at + LATEST <= now;
+            mark.session == self.number.get()
+                && mark.acknowledged.as_ref().is_some_and(|acknowledged| match acknowledged.sync {
+                    LogSync::Group | LogSync::Each => true,
+                    LogSync::Interval => is_late(acknowledged.at),
+                    LogSync::None => false,
+                })
+        };
+        marks.filter(is_durable).map(|mark| mark.asked).max().unwrap_or(0)
+    }
+
+    /// Whether a write survives the power cut at which what came before event `before` is durable.
+    pub(crate) fn is_durable(&self, mark: &Mark, before: u64) -> bool {
+        let Some(acknowledged) = &mark.acknowledged else { return false };
+        match acknowledged.sync {
+            // In an earlier session, too.
+            LogSync::Group | LogSync::Each => true,
+            LogSync::None | LogSync::Interval => {
+                mark.session == self.number.get() && acknowledged.event < before
+            }
+        }
+    }
+
+    pub(crate) fn end(&self) {
+        self.number.set(self.number.get() + 1);
+    }
+}
+
+/// What a read after a recovery found: one of the writes of its key from `oldest` to `newest` that
+/// look alike. Counted from one; 0 is the time before the first.
+pub(crate) struct Finding<'a> {
+    pub key: usize,
+    pub marks: &'a [Mark],
+    pub oldest: usize,
+    pub newest: usize,
+}
+
+impl Finding<'_> {
+    /// The oldest write that it can be, if its session is certain.
+    fn write(&self) -> Option<&Mark> {
+        let (oldest, newest) = (self.oldest.checked_sub(1)?, self.newest.checked_sub(1)?);
+        let is_certain = self.marks[oldest].session == self.marks[newest].session;
+        is_certain.then(|| &self.marks[oldest])
+    }
+}
+
+/// By session: the event at which the newest write that was found was asked for.
+pub(crate) struct Order {
+    newest: BTreeMap<u32, u64>,
+}
+
+impl Order {
+    pub(crate) fn of(findings: &[Finding<'_>]) -> Self {
+        let mut newest = BTreeMap::new();
+        for mark in findings.iter().filter_map(Finding::write) {
+            let asked: &mut u64 = newest.entry(mark.session).or_default();
+            *asked = mark.asked.max(*asked);
+        }
+        Self { newest }
+    }
+
+    /// A write that was lost although a later one was found, in words.
+    pub(crate) fn lost(&self, findings: &[Finding<'_>]) -> Option<String> {
+        findings.iter().find_map(|finding| {
+            let later = &finding.marks[finding.newest..];
+            let lost = later.iter().find(|mark| {
+                let newest = self.newest.get(&mark.session).copied().unwrap_or(0);
+                mark.acknowledged.as_ref().is_some_and(|a| a.event < newest)
+            })?;
+            let Finding { key, newest, .. } = finding;
+            Some(format!(
+                "after recovery: key {key} has its write {newest}, a later one is lost ({lost:?}), and \
+                 what was written after that is there ({:?})",
+                self.newest
+            ))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes of keys 0, 1, 2, ... in turn, acknowledged as said.
+    fn session(syncs: &[LogSync]) -> (Session, Vec<Vec<Mark>>) {
+        let session = Session::default();
+        let marks = syncs.iter().map(|sync| {
+            let mut mark = session.ask();
+            session.acknowledge(&mut mark, *sync, Nanos::ZERO);
+            vec![mark]
+        });
+        let marks = marks.collect();
+        (session, marks)
+    }
+
+    #[test]
+    fn what_came_before_a_durable_write_is_durable() {
+        let (session, marks) =
+            session(&[LogSync::None, LogSync::Interval, LogSync::Group, LogSync::None]);
+        let durable = |now| {
+            let before = session.durable_before(marks.iter().flatten(), now);
+            marks.iter().map(|m| session.is_durable(&m[0], before)).collect::<Vec<_>>()
+        };
+        assert_eq!(durable(Nanos(1)), [true, true, true, false]);
+        session.end();
+        assert_eq!(durable(Nanos(1)), [false, false, true, false], "of the session before");
+    }
+
+    #[test]
+    fn an_interval_ends() {
+        let (session, marks) = session(&[LogSync::None, LogSync::Interval, LogSync::None]);
+        let before = |now| session.durable_before(marks.iter().flatten(), now);
+        assert_eq!(before(Nanos(1)), 0);
+        assert!(session.is_durable(&marks[0][0], before(LATEST)));
+        assert!(!session.is_durable(&marks[2][0], before(LATEST)));
+    }
+
+    #[test]
+    fn a_gap_in_what_survived_is_noticed() {
+        let (_, marks) = session(&[LogSync::None; 4]);
+        let lost = |survived: [usize; 4]| {
+            let finding = |key: usize| {
+                let (oldest, newest) = (survived[key], survived[key]);
+                Finding { key, marks: &marks[key], oldest, newest }
+            };
+            let findings: Vec<_> = (0..4).map(finding).collect();
+            Order::of(&findings).lost(&findings).is_some()
+        };
+        for kept in 0..=4 {
+            assert!(!lost(std::array::from_fn(|key| usize::from(key < kept))), "the first {kept}");
+        }
+        assert!(lost([1, 0, 1, 0]) && lost([0, 0, 0, 1]) && lost([0, 1, 0, 0]));
+    }
+}
