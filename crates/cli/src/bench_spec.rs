@@ -3,16 +3,56 @@
 //! Four flags are properties under another name (`--records` is `recordcount`). A flag wins over a
 //! property file; a flag and a `-p` that contradict each other are refused.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
+use clap::Args;
 use lab::bench::BenchSpec;
 use lab::printable;
 use workload::{ClientOptions, CoreWorkload, Properties};
 
-use crate::bench::BenchArguments;
-use crate::names;
 use crate::output::say;
+use crate::{names, values};
+
+#[derive(Args)]
+#[command(allow_negative_numbers = true)]
+pub(crate) struct BenchArguments {
+    /// Design: a built-in name or a TOML file
+    #[arg(long, default_value = "pink")]
+    pub(crate) design: String,
+    /// Device: a built-in name or a TOML file
+    #[arg(long, default_value = "pink-zcu102")]
+    pub(crate) device: String,
+    /// Workload: a built-in name or a YCSB property file; `levelhead list` has the names
+    #[arg(long, default_value = "a")]
+    pub(crate) workload: String,
+    /// Pairs to load: recordcount [default: 4M; a file's own]
+    #[arg(long, value_parser = values::records)]
+    pub(crate) records: Option<u64>,
+    /// Operations to run: operationcount [default: 1M, for e 100k, for seekrandom 2k; a file's own]
+    #[arg(long, value_parser = values::operations)]
+    pub(crate) operations: Option<u64>,
+    /// Seed of all randomness: the same seed gives the same result
+    #[arg(long, default_value_t = 1, value_parser = values::seed)]
+    pub(crate) seed: u64,
+    /// Operations outstanding at a time: threadcount [default: 64; a file's own]
+    #[arg(long, value_parser = values::queue_depth)]
+    pub(crate) queue_depth: Option<u64>,
+    /// Operations per second of virtual time: target. An open loop with Poisson arrivals, in which
+    /// waiting counts. Without it a closed loop of --queue-depth clients runs
+    #[arg(long, value_parser = values::rate)]
+    pub(crate) rate: Option<f64>,
+    /// Set a workload property, as in YCSB. It wins over a file; a flag above that says otherwise is
+    /// refused
+    #[arg(short = 'p', value_name = "NAME=VALUE", value_parser = values::assignment)]
+    pub(crate) property: Vec<(String, String)>,
+    /// Directory for the result as JSON, text, CSV and pictures
+    #[arg(long)]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 const DEFAULT_RECORDS: u64 = 4_000_000;
 const DEFAULT_QUEUE_DEPTH: u64 = 64;

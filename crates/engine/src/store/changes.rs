@@ -11,7 +11,6 @@ use std::ops::Range;
 use crate::format::pointer::Pointer;
 use crate::store::PageStore;
 use crate::store::medium::{ExtentId, Medium, PageNo, Stream};
-use crate::store::writing::Written;
 
 /// Changes of extents, by extent.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -53,7 +52,7 @@ pub(crate) struct ExtentChange {
 
 impl ExtentChange {
     /// The pages from `start` on are in use; runs that touch are joined.
-    fn place(&mut self, start: u32, pages: u32) {
+    pub(crate) fn place(&mut self, start: u32, pages: u32) {
         match self.placed.last_mut() {
             Some(last) if last.end == start => last.end += pages,
             _ => self.placed.push(start..start + pages),
@@ -62,17 +61,6 @@ impl ExtentChange {
 }
 
 impl<M: Medium> PageStore<M> {
-    /// Objects that were written get entries in the index.
-    pub(crate) fn publish_objects(&self, changes: &mut Changes, written: &Written) {
-        for (first, length) in written.groups() {
-            let place = first.0 % self.shape.pages_per_extent;
-            self.change_of(changes, first).place(place, length);
-        }
-        for pointer in &written.pointers {
-            self.change_of(changes, self.format.locate(*pointer).0).published += 1;
-        }
-    }
-
     /// A page that was written gets an entry in the index.
     pub(crate) fn publish_page(&self, changes: &mut Changes, page: PageNo) {
         let change = self.change_of(changes, page);
@@ -97,7 +85,11 @@ impl<M: Medium> PageStore<M> {
         }
     }
 
-    fn change_of<'a>(&self, changes: &'a mut Changes, page: PageNo) -> &'a mut ExtentChange {
+    pub(crate) fn change_of<'a>(
+        &self,
+        changes: &'a mut Changes,
+        page: PageNo,
+    ) -> &'a mut ExtentChange {
         let id = self.shape.extent_of(page);
         changes.extents.entry(id).or_insert_with(|| {
             let extents = self.extents.borrow();

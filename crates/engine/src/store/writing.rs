@@ -68,6 +68,17 @@ impl<M: Medium> Drop for Temporary<'_, M> {
 }
 
 impl<M: Medium> PageStore<M> {
+    /// Objects that were written get entries in the index.
+    pub(crate) fn publish_objects(&self, changes: &mut Changes, written: &Written) {
+        for (first, length) in written.groups() {
+            let place = first.0 % self.shape.pages_per_extent;
+            self.change_of(changes, first).place(place, length);
+        }
+        for pointer in &written.pointers {
+            self.change_of(changes, self.format.locate(*pointer).0).published += 1;
+        }
+    }
+
     /// Nothing will ever refer to these pages, which were written: they are garbage.
     pub(crate) fn forget_pages(&self, pages: impl IntoIterator<Item = PageNo>) {
         let mut changes = Changes::default();
