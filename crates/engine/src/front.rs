@@ -101,7 +101,9 @@ struct Stall<'a, M: Medium>(&'a Front<M>);
 impl<M: Medium> Drop for Stall<'_, M> {
     fn drop(&mut self) {
         let Self(front) = self;
-        front.stalled_now.set(front.stalled_now.get() - 1);
+        let stalled = front.stalled_now.get();
+        assert!(stalled > 0, "a write ends its wait twice");
+        front.stalled_now.set(stalled - 1);
         front.store.medium.set_write_stall(front.stalled_now.get() > 0);
     }
 }
@@ -198,6 +200,8 @@ impl<M: Medium> Front<M> {
         self.writes.set(self.writes.get() + 1);
         self.user_bytes.set(self.user_bytes.get() + bytes);
         let sequence = self.sequence.get();
+        let before = self.memtables.borrow().active.borrow().last_sequence();
+        assert!(before < sequence, "write {sequence} comes after write {before}");
         let is_forgotten = entry.is_none() && self.store.planted.has(Fault::DeleteNotLogged);
         let log = self.log.borrow();
         let log = log.as_ref().filter(|_| !is_forgotten);
@@ -218,6 +222,8 @@ impl<M: Medium> Front<M> {
         entry: Entry,
     ) {
         assert!(self.has_memtable_room(), "a write goes into a memtable that is full");
+        let newest = self.sequence.get();
+        assert!(sequence <= newest, "write {sequence} is newer than the newest, {newest}");
         let active = Rc::clone(&self.memtables.borrow().active);
         self.watched.note(key, entry.is_some());
         active.borrow_mut().insert(key, sequence, entry, index.newest_snapshot());
@@ -363,6 +369,14 @@ impl<M: Medium> Front<M> {
     /// The same with those extents that are about to be free.
     pub(crate) fn has_extents_for_clients(&self) -> bool {
         self.store.extents_in_sight() > self.client_reserve(&self.store.extents.borrow())
+    }
+
+    /// Whether free extents have become so few that collection starts: as few as clients need left, or
+    /// as this share of all.
+    pub(crate) fn is_short_of_extents(&self, share: f64) -> bool {
+        let share = (f64::from(self.store.shape.extents) * share).ceil() as usize;
+        let due_below = share.max(self.client_reserve(&self.store.extents.borrow()) + 2);
+        self.store.extents_in_sight() < due_below
     }
 
     /// Whether there is space for what is in use in a data extent: once begun, it is to be ended.

@@ -17,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+mod collector;
 mod dump;
 mod effort;
 mod error;

@@ -12,6 +12,7 @@
 
 pub(crate) mod accelerator;
 pub(crate) mod collect;
+pub(crate) mod collect_segments;
 pub(crate) mod compaction;
 pub(crate) mod cursor;
 pub(crate) mod dump;

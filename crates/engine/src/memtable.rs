@@ -93,7 +93,9 @@ impl Memtable {
         if newest_snapshot.is_some_and(|snapshot| replaced.sequence <= snapshot) {
             versions.older.insert(0, replaced);
         } else {
-            self.bytes -= len(&replaced.entry);
+            let gone = len(&replaced.entry);
+            assert!(self.bytes >= gone, "a memtable counts {} bytes, {gone} go", self.bytes);
+            self.bytes -= gone;
         }
     }
 
@@ -116,8 +118,9 @@ impl Memtable {
 
     /// A write of this memtable is in that group of the log.
     pub(crate) fn note_group(&mut self, group: u64) {
+        let last = self.last_group.replace(group);
+        assert!(last <= Some(group), "group {group} of the log comes after group {last:?}");
         self.first_group.get_or_insert(group);
-        self.last_group = Some(group);
     }
 
     /// The last group of the log with a write of this memtable.
@@ -208,6 +211,14 @@ impl Memtables {
     pub(crate) fn freeze(&mut self) -> bool {
         let holds_something = self.active.borrow().len() > 0;
         if holds_something {
+            // Else the log would be trimmed of what an older one needs.
+            let group = |memtable: &SharedMemtable| memtable.borrow().first_group();
+            let before = self.frozen.back().and_then(group);
+            let now = group(&self.active);
+            assert!(
+                before.is_none() || now.is_none() || before <= now,
+                "a memtable with group {now:?} of the log is frozen behind one with {before:?}"
+            );
             self.frozen.push_back(std::mem::take(&mut self.active));
         }
         holds_something

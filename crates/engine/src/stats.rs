@@ -3,6 +3,8 @@
 use runtime::{IoClass, Nanos};
 use serde::Serialize;
 
+use crate::store::medium::Stream;
+
 /// Gets by the number of flash reads they took.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadCounts(Vec<u64>);
@@ -106,6 +108,16 @@ pub struct EngineStats {
     pub replans: u64,
     /// Most bytes of index memory in use at any time.
     pub peak_index_bytes: u64,
+}
+
+impl EngineStats {
+    /// Everything in use was moved out of an extent of `stream`.
+    pub(crate) fn count_collected(&mut self, stream: Stream) {
+        match stream {
+            Stream::Objects => self.gc_data_extents += 1,
+            _ => self.gc_meta_extents += 1,
+        }
+    }
 }
 
 /// What iterators did, in counts.

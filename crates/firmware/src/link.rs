@@ -49,6 +49,11 @@ impl Link {
         }
     }
 
+    /// What a command spends outside the drive, at whichever end it is waited for.
+    pub fn latency(&self) -> Nanos {
+        self.latency
+    }
+
     /// Books a command with `data_bytes` of data on its way to the drive. Gives when it is there.
     pub fn receive(&self, data_bytes: u64) -> Nanos {
         self.to_drive.book(COMMAND_BYTES + data_bytes)

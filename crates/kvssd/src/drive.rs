@@ -11,9 +11,9 @@ use engine::{
     Condition, Cpu, Durability, EngineStats, LogSync, MemoryUse, OpenError, Planted, StoreId,
     Surroundings, Value, WriteOptions,
 };
-use firmware::{COMMAND_BYTES, Reserve};
+use firmware::{Link, Reserve};
 use flash::{Flash, FlashStats, NandArray};
-use runtime::{Cores, Handle, Nanos, Pipe, Semaphore};
+use runtime::{Cores, Handle, Nanos, Semaphore};
 
 use crate::index::{Index, IndexOptions, IndexSetup};
 use crate::iterators::IteratorTable;
@@ -128,10 +128,10 @@ pub(crate) struct Inner {
     pub options: DriveOptions,
     cores: Rc<Cores>,
     pub slots: Semaphore,
-    to_drive: Pipe,
-    to_host: Pipe,
+    link: Link,
     pub command: Nanos,
-    fixed: Nanos,
+    /// What a command takes in the controller besides, occupying nobody.
+    pipeline: Nanos,
     max_key_bytes: usize,
 }
 
@@ -301,7 +301,7 @@ impl KvDrive {
     ) -> Self {
         let Parts { handle, flash, reserve, medium: _, cores } = parts;
         let us = Nanos::from_micros_f64;
-        let (controller, host) = (&profile.controller, &profile.host);
+        let controller = &profile.controller;
         let inner = Inner {
             iterators: IteratorTable::new(options.iterators, epoch),
             engine,
@@ -310,10 +310,9 @@ impl KvDrive {
             epoch,
             cores,
             slots: Semaphore::new(controller.queue_depth),
-            to_drive: Pipe::new(handle.clone(), host.write_mb_per_s),
-            to_host: Pipe::new(handle.clone(), host.read_mb_per_s),
+            link: Link::new(&handle, &profile.host),
             command: us(controller.command_us),
-            fixed: us(controller.pipeline_us + host.latency_us),
+            pipeline: us(controller.pipeline_us),
             max_key_bytes: options.key_format.max_bytes(),
             options,
             handle,
@@ -337,8 +336,8 @@ impl KvDrive {
         let inner = &*self.inner;
         inner.check_key(key)?;
         let _slot = inner.slots.acquire(1).await;
-        let bytes = COMMAND_BYTES + key.len() as u64 + u64::from(value.len());
-        let arrived = inner.to_drive.book(bytes) + inner.fixed;
+        let bytes = key.len() as u64 + u64::from(value.len());
+        let arrived = inner.link.receive(bytes) + inner.link.latency() + inner.pipeline;
         inner.handle.sleep_until(arrived).await;
         let (condition, unmet) = match mode {
             StoreMode::Upsert => (Condition::Always, Status::KeyExists),
@@ -348,7 +347,7 @@ impl KvDrive {
         let options = WriteOptions { condition, sync };
         let is_done = inner.engine.put(key, value, options, inner.command).await?;
         // Its time on the link is part of the fixed latency; what it takes from reads is not.
-        inner.to_host.book(COMMAND_BYTES);
+        inner.link.complete(0);
         if is_done { Ok(()) } else { Err(unmet) }
     }
 
@@ -464,7 +463,8 @@ impl Inner {
     /// A command without data comes over the link. Its own time there, some tens of nanoseconds,
     /// is part of the fixed latency; what it takes from stores is not.
     pub(crate) fn receive(&self, key: &[u8]) {
-        self.to_drive.book(COMMAND_BYTES + key.len() as u64);
+        assert!(self.slots.in_use() > 0, "a command goes ahead without a queue slot");
+        self.link.receive(key.len() as u64);
     }
 
     /// Charges what a command costs that the engine does not charge for.
@@ -474,7 +474,8 @@ impl Inner {
 
     /// Sends data and completion to the host.
     pub(crate) async fn complete(&self, data_bytes: u64) {
-        let arrived = self.to_host.book(COMMAND_BYTES + data_bytes) + self.fixed;
+        assert!(self.slots.in_use() > 0, "a command gave its queue slot back before it ended");
+        let arrived = self.link.complete(data_bytes) + self.pipeline;
         self.handle.sleep_until(arrived).await;
     }
 }

@@ -37,6 +37,8 @@ impl Numbering {
     }
 
     pub(crate) fn handle(self, slot: usize, generation: u32) -> IteratorHandle {
+        assert!(slot < self.slots as usize, "slot {slot} of {}", self.slots);
+        assert!(generation < self.generations(), "generation {generation} has no number");
         IteratorHandle(generation * self.slots + slot as u32)
     }
 

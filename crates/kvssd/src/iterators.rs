@@ -245,7 +245,8 @@ impl IteratorTable {
     /// Puts the state back that a command took; drops it if the iterator was destroyed meanwhile.
     fn give_back(&self, handle: IteratorHandle, open: &Rc<Open>, state: State) {
         if self.get(handle).is_ok_and(|current| Rc::ptr_eq(&current, open)) {
-            *open.state.borrow_mut() = Some(state);
+            let other = open.state.replace(Some(state));
+            assert!(other.is_none(), "two commands had one iterator at a time");
         }
     }
 }
@@ -269,6 +270,9 @@ impl State {
             };
             match outcome {
                 Ok(pair) if batch.pairs.is_empty() || pair.reply_bytes() <= room => {
+                    let before = batch.pairs.last();
+                    let is_next = before.is_none_or(|before| before.key < pair.key);
+                    assert!(is_next, "an iterator went back");
                     room = room.saturating_sub(pair.reply_bytes());
                     batch.pairs.push(pair);
                 }

@@ -13,6 +13,7 @@
 use std::fmt;
 
 use engine::{Durability, MediumError, OpenError};
+use firmware::DumpError;
 use flash::{CutReport, NandArray};
 use runtime::Rng;
 
@@ -37,6 +38,8 @@ pub enum RecoverError {
     Setup(SetupError),
     /// There is no whole dump in the reserved region.
     NoDump,
+    /// Pages of the newest dump are damaged; the one before it is out of date.
+    DamagedDump,
     /// The newest dump does not have the form this firmware writes.
     BadDump,
     /// The drive ran after its newest dump was made and lost what it had in memory.
@@ -54,6 +57,9 @@ impl fmt::Display for RecoverError {
             Self::Journal(error) => return error.fmt(f),
             Self::Medium(error) => return error.fmt(f),
             Self::NoDump => "the reserved region holds no whole dump of the drive's memory",
+            Self::DamagedDump => {
+                "the newest dump of the drive's memory is damaged: acknowledged writes are lost"
+            }
             Self::BadDump => "the dump of the drive's memory has an unknown form",
             Self::LostMemory => {
                 "the drive ran after its newest dump was made: the capacitors failed, and \
@@ -68,6 +74,15 @@ impl std::error::Error for RecoverError {}
 impl From<SetupError> for RecoverError {
     fn from(error: SetupError) -> Self {
         Self::Setup(error)
+    }
+}
+
+impl From<DumpError> for RecoverError {
+    fn from(error: DumpError) -> Self {
+        match error {
+            DumpError::Missing => Self::NoDump,
+            DumpError::Damaged => Self::DamagedDump,
+        }
     }
 }
 
@@ -93,6 +108,7 @@ impl KvDrive {
         let has_capacitors = inner.options.engine.durability() == Durability::Capacitors;
         let dump = if has_capacitors { inner.engine.dump() } else { Vec::new() };
         let (mut array, cut) = inner.flash.power_cut(rng);
+        assert_eq!(dump.is_empty(), !has_capacitors, "memory survives a cut, or it does not");
         if has_capacitors {
             inner.reserve.write(&mut array, inner.epoch, &dump);
         }
@@ -112,7 +128,7 @@ pub(crate) async fn recover(
         let epoch = u64::from(engine.checkpoints()) + 1;
         return Ok((engine, epoch));
     }
-    let dump = parts.reserve.read(&parts.flash).await.ok_or(RecoverError::NoDump)?;
+    let dump = parts.reserve.find(&parts.flash, true).await?.ok_or(RecoverError::NoDump)?;
     parts.reserve.erase(&parts.flash, dump.epoch + 1).await;
     let setup = parts.setup(profile, options);
     let engine = Index::recover(&options.engine, setup, &dump.bytes)?;

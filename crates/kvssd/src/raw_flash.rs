@@ -22,6 +22,7 @@ pub struct RawFlash {
 impl RawFlash {
     pub(crate) fn new(flash: Flash, reserved: u32) -> Self {
         let layout = Superblocks::new(flash.geometry());
+        assert!(reserved < layout.count(), "all {reserved} superblocks are reserved");
         Self { flash, layout, reserved }
     }
 
@@ -72,7 +73,9 @@ impl RawFlash {
                 self.flash.program(self.unit(extent, unit), nothing, IoClass::Journal).await;
             }
         }
-        units * self.unit_pages()
+        let pages = units * self.unit_pages();
+        assert!(pages <= self.layout.pages(), "extent {} was written past its end", extent.0);
+        pages
     }
 
     /// Units of a superblock that were written to one die: in order, so they are searched for.
@@ -124,6 +127,13 @@ impl Medium for RawFlash {
         pages: Vec<PageImage>,
         class: IoClass,
     ) -> impl Future<Output = Result<(), MediumError>> + use<> {
+        let unit = self.unit_pages();
+        assert!(
+            first.0.is_multiple_of(unit) && pages.len() == unit as usize,
+            "{} pages from page {} on are no unit of {unit}",
+            pages.len(),
+            first.0
+        );
         let program = self.flash.program(self.flash_page(first), pages, class);
         async move {
             program.await;
@@ -176,7 +186,9 @@ impl Medium for RawFlash {
     }
 
     fn release(&self, extent: ExtentId) -> impl Future<Output = Result<(), MediumError>> + use<> {
-        let blocks = self.layout.blocks(self.superblock(extent));
+        let superblock = self.superblock(extent);
+        assert!(superblock < self.layout.count(), "the drive has no extent {}", extent.0);
+        let blocks = self.layout.blocks(superblock);
         let erases: Vec<_> =
             blocks.map(|block| self.flash.erase(block, IoClass::GcWrite)).collect();
         async move {

@@ -40,9 +40,10 @@ impl<'a> KeyHeads<'a> {
         // By heads alone; keys are compared whole where that ends, and few heads are the same.
         let at = lower_bound(within.clone(), |index| self.head(index).cmp(&wanted));
         let is_less = at < within.end && self.compare(at, wanted, key) == Ordering::Less;
-        match is_less {
-            true => lower_bound(at + 1..within.end, |index| self.compare(index, wanted, key)),
-            false => at,
+        if is_less {
+            lower_bound(at + 1..within.end, |index| self.compare(index, wanted, key))
+        } else {
+            at
         }
     }
 

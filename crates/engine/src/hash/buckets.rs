@@ -68,7 +68,8 @@ impl<M: Medium> Inner<M> {
             self.stats.borrow_mut().shared_reads += u64::from(class == IoClass::ClientRead);
             return Ok(());
         }
-        self.loading.borrow_mut().insert(page);
+        let is_first = self.loading.borrow_mut().insert(page);
+        assert!(is_first, "bucket page {page} is read twice at a time");
         let mut loading = Loading { inner: self, page, has_place: false };
         self.make_place(class).await?;
         loading.has_place = true;
@@ -184,6 +185,7 @@ impl<M: Medium> Inner<M> {
     ) -> Result<(), EngineError> {
         let bytes = images.iter_mut().map(|image| std::mem::take(&mut image.bytes)).collect();
         let places = self.store.write_segments(bytes, promise, class, || 1.0).await?;
+        assert_eq!(places.len(), images.len(), "a bucket page was written to no page, or to two");
         let mut edit = Edit::default();
         for (image, at) in images.into_iter().zip(places) {
             let BucketImage { page, changes, bytes: _ } = image;

@@ -67,12 +67,14 @@ impl Cache {
 
     /// Gives a reserved place back.
     pub(crate) fn unreserve(&mut self) {
+        assert!(self.reserved > 0, "a place in memory is given back that nobody kept");
         self.reserved -= 1;
     }
 
     /// Puts a page in the place that was reserved for it.
     pub(crate) fn install(&mut self, page: u32, slots: Box<[u8]>, is_dirty: bool) {
         assert!(!self.holds(page), "bucket page {page} is in memory already");
+        assert!(self.reserved > 0, "bucket page {page} comes, and no place was kept for it");
         self.reserved -= 1;
         self.dirty += usize::from(is_dirty);
         let frame = Frame { page, slots, is_dirty, changed: 0, older: NONE, newer: NONE };
@@ -114,7 +116,9 @@ impl Cache {
     pub(crate) fn clean(&mut self, page: u32) -> Option<&[u8]> {
         let at = self.frame_of[page as usize];
         let frame = self.frames.get_mut(at as usize)?;
-        self.dirty -= usize::from(frame.is_dirty);
+        let was_dirty = usize::from(frame.is_dirty);
+        assert!(self.dirty >= was_dirty, "bucket page {page} is one too many of the dirty ones");
+        self.dirty -= was_dirty;
         frame.is_dirty = false;
         Some(&frame.slots)
     }

@@ -6,14 +6,14 @@
 //! until the flush; `uprooted` tells the flush, which could not compare keys there any more, which
 //! slot it is. That goes for keys, too, that a client has just overwritten in the memtable.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
-use runtime::{IoClass, PageImage};
+use runtime::IoClass;
 
-use crate::error::EngineError;
-use crate::format::data_page;
-use crate::format::object::Sequence;
+use crate::collector::{Candidate, Collected, Next, Stopped, memtables_take, reinsert, value_of};
 use crate::format::pointer::Pointer;
+use crate::front::Front;
 use crate::hash::Inner;
 use crate::hash::edit::Edit;
 use crate::hash::key_hash::KeyHash;
@@ -21,76 +21,36 @@ use crate::hash::parallel::in_parallel;
 use crate::hash::reads::Search;
 use crate::operations::Fullness;
 use crate::planted::Fault;
-use crate::store::extents::{Extent, State};
+use crate::stats::EngineStats;
+use crate::store::PageStore;
+use crate::store::extents::State;
 use crate::store::medium::{ExtentId, Medium, Stream};
+use crate::store::sweep::WORTH_COLLECTING;
 
-/// Extents fuller than this are not worth collecting.
-const WORTH_COLLECTING: f64 = 0.95;
-
-/// An object of a victim.
-struct Candidate {
-    pointer: Pointer,
-    key: Box<[u8]>,
-    sequence: Sequence,
-    image: PageImage,
-}
-
-/// Why an extent could not be emptied.
-enum Stopped {
-    /// A page of it that may hold something in use is damaged: it must not be released.
-    Damaged,
-    /// The table is damaged, so nobody can tell what is in use.
-    Index(EngineError),
-    /// What is moved could not be flushed: space has to come from elsewhere first.
-    Starved,
-}
-
-impl Stopped {
-    /// What an error that was met in the extent itself means.
-    fn by(error: EngineError) -> Self {
-        match error {
-            EngineError::Corrupt(..) => Self::Damaged,
-            other => Self::Index(other),
-        }
-    }
-}
-
-impl<M: Medium> Inner<M> {
-    /// The task that keeps extents free of data, for ever.
-    pub(crate) async fn collect_forever(self: Rc<Self>) {
-        loop {
-            if let Some(id) = self.empty_extent(Stream::Objects) {
-                self.stats.borrow_mut().gc_empty_extents += 1;
-                self.retire(id);
-                continue;
-            }
-            if let Some(id) = self.data_victim() {
-                self.collect(id).await;
-                self.front.sweep.note_collected(self.front.has_extents_for_clients());
-                continue;
-            }
-            self.flush_what_was_moved();
-            self.consider_being_full();
-            self.store.work.notified().await;
-        }
+impl<M: Medium> Collected<M> for Inner<M> {
+    fn store(&self) -> &Rc<PageStore<M>> {
+        &self.store
     }
 
-    /// A closed extent in which nothing is in use. Counts are exact here, because a slot is
-    /// replaced long before its extent could have been used for all generations there are.
-    pub(crate) fn empty_extent(&self, stream: Stream) -> Option<ExtentId> {
-        let extents = self.store.extents.borrow();
-        let is_empty = |extent: &Extent| {
-            extent.state == State::Closed && extent.stream == stream && extent.live == 0
-        };
-        let mut empty = extents.iter().filter(|(_, extent)| is_empty(extent));
-        empty.find(|(id, _)| self.may_be_collected(*id)).map(|(id, _)| id)
+    fn front(&self) -> &Front<M> {
+        &self.front
     }
 
-    fn may_be_collected(&self, id: ExtentId) -> bool {
-        self.store.is_published(id) && !self.placing.borrow().contains(&id)
+    fn stats(&self) -> &RefCell<EngineStats> {
+        &self.stats
     }
 
-    fn data_victim(&self) -> Option<ExtentId> {
+    /// Bucket pages have a collection of their own (`collect_buckets`).
+    fn may_release(&self, id: ExtentId) -> bool {
+        self.store.extents.borrow().get(id).stream == Stream::Objects && self.may_be_collected(id)
+    }
+
+    /// A slot is replaced long before its extent could have been used for all generations there are.
+    fn count_is_certain(&self, _: ExtentId) -> bool {
+        true
+    }
+
+    fn victim(&self) -> Option<ExtentId> {
         if !self.is_short_of_extents() || !self.store.is_healthy() || self.front.has_given_up() {
             return None;
         }
@@ -103,12 +63,49 @@ impl<M: Medium> Inner<M> {
         extents.choose_victim(WORTH_COLLECTING, may_go)
     }
 
+    fn is_starved(&self) -> bool {
+        self.front.flush_is_starved()
+    }
+
+    async fn keep_live(self: &Rc<Self>, candidates: Vec<Candidate>) -> Result<(), Stopped> {
+        let cost = self.store.cpu.costs.of_hashes(candidates.len());
+        self.store.cpu.cores.spend_in_background(cost).await;
+        in_parallel(self, candidates, async |inner, object| inner.keep_if_live(object).await).await
+    }
+
+    async fn copy_index(&self, _: ExtentId) -> Result<(), Stopped> {
+        unreachable!("no extent of bucket pages is a victim here")
+    }
+
+    fn is_journaled(&self) -> bool {
+        self.manifest.is_some()
+    }
+
+    fn retire(self: &Rc<Self>, id: ExtentId) {
+        if self.manifest.is_none() {
+            return self.store.retire(id);
+        }
+        let inner = Rc::clone(self);
+        self.store.retire_after(id, async move {
+            inner.publish(Edit { retired: vec![id], ..Edit::default() }).await
+        });
+    }
+
+    fn rest(&self) -> Next {
+        self.consider_being_full();
+        Next::Wait
+    }
+}
+
+impl<M: Medium> Inner<M> {
+    /// Whether nothing in an extent waits for its place in the table.
+    pub(crate) fn may_be_collected(&self, id: ExtentId) -> bool {
+        self.store.is_published(id) && !self.placing.borrow().contains(&id)
+    }
+
     /// Whether free extents have become few.
     pub(crate) fn is_short_of_extents(&self) -> bool {
-        let extents = self.store.extents.borrow();
-        let share = (f64::from(self.store.shape.extents) * self.options.gc_start).ceil() as usize;
-        let due_below = share.max(self.front.client_reserve(&extents) + 2);
-        self.store.extents_in_sight() < due_below
+        self.front.is_short_of_extents(self.options.gc_start)
     }
 
     /// With no victim left and clients held up, what is in the memtables may still make garbage:
@@ -136,88 +133,6 @@ impl<M: Medium> Inner<M> {
         self.bucket_victim().is_none() && !extents.iter().any(|(_, e)| is_going(e.state))
     }
 
-    /// Moves what is in use out of a data extent and retires it.
-    async fn collect(self: &Rc<Self>, id: ExtentId) {
-        self.front.make_progress();
-        self.store.extents.borrow_mut().set_state(id, State::Collecting);
-        let Err(stopped) = self.collect_data(id).await else {
-            self.retire_moved(id);
-            self.stats.borrow_mut().gc_data_extents += 1;
-            return;
-        };
-        let state = match stopped {
-            Stopped::Damaged => {
-                self.stats.borrow_mut().gc_quarantined_extents += 1;
-                State::Quarantined
-            }
-            Stopped::Index(_) | Stopped::Starved => State::Closed,
-        };
-        self.store.extents.borrow_mut().set_state(id, state);
-        if let Stopped::Index(error) = stopped {
-            self.store.fail(error);
-        }
-    }
-
-    /// Retires an extent that everything in use was moved out of. Where memory does not survive, what
-    /// was moved has to be flushed first: until then the table leads there.
-    fn retire_moved(self: &Rc<Self>, id: ExtentId) {
-        if self.manifest.is_some() {
-            self.front.note_moved(id);
-            self.retire_flushed();
-        } else {
-            self.retire(id);
-        }
-    }
-
-    /// Retires the extents whose objects have been flushed where they were moved to.
-    pub(crate) fn retire_flushed(self: &Rc<Self>) {
-        for id in self.front.take_flushed_moved() {
-            self.retire(id);
-        }
-    }
-
-    /// Does not wait for clients to fill the memtable that extents wait for.
-    fn flush_what_was_moved(&self) {
-        if !self.store.moved.borrow().is_empty() && !self.front.has_space_for_clients() {
-            self.front.freeze_active();
-        }
-    }
-
-    /// Retires an extent; where memory does not survive, with a note in the manifest.
-    pub(crate) fn retire(self: &Rc<Self>, id: ExtentId) {
-        if self.manifest.is_none() {
-            return self.store.retire(id);
-        }
-        let inner = Rc::clone(self);
-        self.store.retire_after(id, async move {
-            inner.publish(Edit { retired: vec![id], ..Edit::default() }).await
-        });
-    }
-
-    async fn collect_data(self: &Rc<Self>, id: ExtentId) -> Result<(), Stopped> {
-        for from in self.store.batches(id) {
-            let mut candidates = Vec::new();
-            for (page, image) in self.store.read_batch(id, from).await.map_err(Stopped::by)? {
-                let objects = data_page::objects(image.bytes()).ok_or(Stopped::Damaged)?;
-                for (piece, head) in objects {
-                    let pointer = self.store.pointer_to(page, piece, &head);
-                    candidates.push(Candidate {
-                        pointer: pointer.ok_or(Stopped::Damaged)?,
-                        key: head.key.into(),
-                        sequence: head.sequence,
-                        image: image.clone(),
-                    });
-                }
-            }
-            self.stats.borrow_mut().gc_objects_seen += candidates.len() as u64;
-            let cost = self.store.cpu.costs.of_hashes(candidates.len());
-            self.store.cpu.cores.spend_in_background(cost).await;
-            in_parallel(self, candidates, async |inner, object| inner.keep_if_live(object).await)
-                .await?;
-        }
-        Ok(())
-    }
-
     /// Re-inserts an object if the table leads to it. What is found holds at the insert: there is
     /// no await between the two.
     async fn keep_if_live(&self, object: Candidate) -> Result<(), Stopped> {
@@ -233,21 +148,15 @@ impl<M: Medium> Inner<M> {
                 return Ok(());
             }
             let Some(whole) = &value else {
-                let Candidate { image, key, pointer, .. } = &object;
-                let read = self.store.value_in(image, key, *pointer, IoClass::GcRead, &mut 0).await;
-                value = Some(read.map_err(Stopped::by)?);
+                value = Some(value_of(&self.store, &object).await?);
                 continue;
             };
-            if !self.front.has_memtable_room() {
-                if self.front.flush_is_starved() || !self.store.is_healthy() {
-                    return Err(Stopped::Starved);
-                }
-                self.store.room.notified().await;
+            // Where it had to wait, what the table says may have changed.
+            if !memtables_take(self).await? {
                 continue;
             }
-            self.front.insert_at(self, &object.key, object.sequence, Some(whole.clone()));
+            reinsert(self, &object, whole.clone());
             self.uproot(object.key, object.pointer);
-            self.stats.borrow_mut().gc_objects_moved += 1;
             return Ok(());
         }
     }
@@ -255,7 +164,10 @@ impl<M: Medium> Inner<M> {
     /// Notes that the object of a key's slot will go, and that the key is in a memtable.
     fn uproot(&self, key: Box<[u8]>, pointer: Pointer) {
         if !self.store.planted.has(Fault::HashForgetsUprooted) {
-            self.uprooted.borrow_mut().insert(key, pointer);
+            let before = self.uprooted.borrow_mut().insert(key, pointer);
+            // Between two flushes its slot stays as it is.
+            let is_same = before.is_none_or(|before| before == pointer);
+            assert!(is_same, "the slot of a key led to {before:?} and leads to {pointer:?}");
         }
     }
 
@@ -264,7 +176,7 @@ impl<M: Medium> Inner<M> {
         let mut search = Search::new(KeyHash::of(&object.key));
         loop {
             let next = self.next_match(&mut search, IoClass::GcRead, &mut 0).await;
-            match next.map_err(Stopped::Index)? {
+            match next.map_err(Stopped::Failed)? {
                 None => return Ok(false),
                 Some(found) if found.pointer == object.pointer => return Ok(true),
                 Some(_) => {}

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use runtime::{IoClass, PageImage};
 
+use crate::collector::Collected;
 use crate::format::bucket::BucketFormat;
 use crate::hash::Inner;
 use crate::hash::edit::BucketImage;
@@ -22,7 +23,10 @@ impl<M: Medium> Inner<M> {
     /// The task that keeps extents free of old bucket pages, for ever.
     pub(crate) async fn collect_buckets_forever(self: Rc<Self>) {
         loop {
-            if let Some(id) = self.empty_extent(Stream::Index) {
+            let is_own =
+                |id, extent: &Extent| extent.stream == Stream::Index && self.may_be_collected(id);
+            let empty = self.store.extents.borrow().empty(is_own);
+            if let Some(id) = empty {
                 self.stats.borrow_mut().gc_empty_extents += 1;
                 self.retire(id);
                 continue;
@@ -83,6 +87,8 @@ impl<M: Medium> Inner<M> {
             self.store.extents.borrow_mut().set_state(id, State::Quarantined);
         } else {
             stats.gc_meta_extents += 1;
+            let live = self.store.extents.borrow().get(id).live;
+            assert_eq!(live, 0, "no bucket page is in extent {}, and {live} count", id.0);
             self.retire(id);
         }
     }
@@ -105,7 +111,8 @@ impl<M: Medium> Inner<M> {
             self.settled.wait_until(|| !self.writing.borrow().contains(page)).await;
             let at = self.directory.borrow()[*page as usize];
             if let Some(at) = at.filter(|at| self.store.shape.extent_of(*at) == id) {
-                self.writing.borrow_mut().insert(*page);
+                let is_first = self.writing.borrow_mut().insert(*page);
+                assert!(is_first, "bucket page {page} is written twice at a time");
                 claimed.push((*page, at));
             }
         }

@@ -10,6 +10,7 @@ use std::rc::Rc;
 
 use runtime::IoClass;
 
+use crate::collector::retire_flushed;
 use crate::error::EngineError;
 use crate::format::bucket::Slot;
 use crate::format::data_page::Outgoing;
@@ -43,7 +44,7 @@ impl<M: Medium> Inner<M> {
                 // Which slot is the key's cannot be told: what is in memtables stays there.
                 self.store.fail(error);
             }
-            self.retire_flushed();
+            retire_flushed(&self);
         }
     }
 
@@ -61,6 +62,7 @@ impl<M: Medium> Inner<M> {
             .into_iter()
             .map(|write| (write.key, write.entry.and_then(|_| pointers.next())))
             .collect();
+        assert!(pointers.next().is_none(), "an object was written, and no key leads to it");
         let objects = changes.iter().filter(|(_, new)| new.is_some()).count() as u64;
         let cost = self.store.cpu.costs.of_hashes(changes.len());
         self.store.cpu.cores.spend_in_background(cost).await;
@@ -113,6 +115,7 @@ impl<M: Medium> Inner<M> {
     fn bar_from_collection(&self, pointers: &[Pointer]) {
         let pages = pointers.iter().map(|pointer| self.store.format.locate(*pointer).0);
         let extents = pages.map(|page| self.store.shape.extent_of(page));
+        assert!(self.placing.borrow().is_empty(), "a flush begins before the last one ended");
         self.placing.borrow_mut().extend(extents);
     }
 
@@ -134,6 +137,7 @@ impl<M: Medium> Inner<M> {
                 self.set_slot(at, Slot::Held { signature: hash.signature, pointer: new });
                 self.longest_search.set(self.longest_search.get().max(number));
                 self.keys.set(self.keys.get() + 1);
+                assert!(self.keys.get() <= self.table.slots(), "more keys than slots");
                 return Ok(());
             }
         }
@@ -174,6 +178,7 @@ impl<M: Medium> Inner<M> {
         self.store.mark_dead(&mut changes, &[own.pointer]);
         self.note_changes(changes);
         self.uprooted.borrow_mut().remove(key);
+        assert!(self.keys.get() > 0, "the slot of a key in a table without keys");
         self.keys.set(self.keys.get() - u64::from(new.is_none()));
     }
 

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use runtime::{Handle, Notify};
 
+use crate::collector;
 use crate::error::OpenError;
 use crate::format::bucket::BucketFormat;
 use crate::format::page::StoreId;
@@ -160,7 +161,7 @@ impl<M: Medium> HashEngine<M> {
         }
         handle.spawn("flush", Rc::clone(inner).flush_forever());
         handle.spawn("bucket collection", Rc::clone(inner).collect_buckets_forever());
-        handle.spawn("garbage collection", Rc::clone(inner).collect_forever());
+        handle.spawn("garbage collection", collector::collect_forever(Rc::clone(inner)));
     }
 }
 

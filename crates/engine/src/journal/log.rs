@@ -42,6 +42,8 @@ pub(crate) struct Log<M> {
     pending: RefCell<VecDeque<Pending>>,
     /// Number of the first of them, or of the one that comes next.
     next: Cell<u64>,
+    /// The newest write that is in it, or waits to be.
+    newest: Cell<Sequence>,
     /// Groups before this one are to be written without waiting for more.
     wanted: Cell<u64>,
     /// Whether what is pending will be wanted when a timer ends.
@@ -86,6 +88,7 @@ impl<M: Medium> Log<M> {
             epoch,
             pending: RefCell::default(),
             next: Cell::new(next),
+            newest: Cell::new(0),
             wanted: Cell::new(next),
             has_timer: Cell::new(false),
             durable: Cell::new(next),
@@ -108,6 +111,8 @@ impl<M: Medium> Log<M> {
         entry: &Entry,
         sync: Option<LogSync>,
     ) -> Ticket {
+        let before = self.newest.replace(sequence);
+        assert!(before < sequence, "write {sequence} comes into the log behind {before}");
         let sync = sync.unwrap_or(self.sync);
         let is_apart = sync == LogSync::Each;
         let mut pending = self.pending.borrow_mut();
@@ -213,6 +218,7 @@ impl<M: Medium> Log<M> {
 
     async fn write(&self, group: Pending) -> Result<(), EngineError> {
         let number = self.next.replace(self.next.get() + 1);
+        assert_eq!(number, self.durable.get(), "a group of the log begins before the last ended");
         let id = GroupId { epoch: self.epoch, number };
         let payload = self.store.shape.payload_bytes;
         let stored = group.records.finish();
@@ -234,6 +240,8 @@ impl<M: Medium> Log<M> {
     /// Nothing before group `from` is needed any more.
     pub(crate) fn trim(&self, from: u64) {
         let from = if self.store.planted.has(Fault::TrimLogEarly) { self.next.get() } else { from };
+        let end = self.next.get() + self.pending.borrow().len() as u64;
+        assert!(from <= end, "the log is trimmed up to group {from}, and ends before {end}");
         let mut extents = self.extents.borrow_mut();
         while let Some((id, last)) = extents.front().copied()
             && last < from

@@ -88,6 +88,8 @@ impl Manifest {
         self.checkpoint_pages.set(pages);
         self.edit_pages.set(0);
         for id in old {
+            let is_needed = self.extents.borrow().contains(&id);
+            assert!(!is_needed, "extent {} holds the checkpoint that replaces it", id.0);
             store.release_journal_extent(id);
         }
         Ok(())
@@ -100,6 +102,8 @@ impl Manifest {
         edit: &[u8],
     ) -> Result<(), EngineError> {
         assert!(self.epoch.get() > 0, "an edit stands behind a checkpoint");
+        assert!(self.turn.in_use() > 0, "an edit is written by whoever has the turn");
+        assert!(self.next.get() > 0, "the first group of an epoch is its checkpoint");
         let pages = self.write(store, edit).await?;
         self.edit_pages.set(self.edit_pages.get() + pages);
         Ok(())

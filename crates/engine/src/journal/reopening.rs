@@ -131,15 +131,19 @@ impl<M: Medium> Front<M> {
         let oldest = memtables.frozen.front().expect("a memtable is being flushed").borrow();
         let log = self.log.borrow();
         let next = log.as_ref().map_or(0, |log| log.next_group());
+        let log_from = memtables.first_group_without_oldest().unwrap_or(next);
+        // What was moved has old numbers, and groups may wait that are not needed any more.
         Flushed {
             sequence: oldest.last_sequence().max(before.sequence),
-            log_from: memtables.first_group_without_oldest().unwrap_or(next),
+            log_from: log_from.max(before.log_from),
         }
     }
 
     /// Everything in use was moved out of an extent, into memtables: it may go when they are flushed.
     pub(crate) fn note_moved(&self, id: ExtentId) {
-        self.store.moved.borrow_mut().push((id, self.flushes_until_empty()));
+        let mut moved = self.store.moved.borrow_mut();
+        assert!(moved.iter().all(|m| m.0 != id), "extent {} was emptied twice", id.0);
+        moved.push((id, self.flushes_until_empty()));
     }
 
     /// The extents whose objects have been flushed where they were moved to.

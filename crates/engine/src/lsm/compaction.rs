@@ -168,6 +168,7 @@ impl<M: Medium> Inner<M> {
     async fn compact_slice(&self, level: usize, from_start: bool) -> Result<bool, EngineError> {
         let version = Rc::clone(&self.version.borrow());
         let (upper, lower) = (version.level(level), version.level(level + 1));
+        assert!(upper.len() > 0, "level {level} was picked, and there is nothing in it");
         let start = if from_start { 0 } else { self.cursor(level, upper) };
         let slice_of = |pages| {
             let count = picker::slice_len(upper.len(), lower.len(), pages);
@@ -401,7 +402,14 @@ impl<M: Medium> Inner<M> {
             .into_iter()
             .map(|built| ((built.first_key, built.entries), built.bytes))
             .unzip();
+        let count = pages.len();
         let numbers = self.store.write_segments(pages, promise, class, urgency).await?;
+        assert!(
+            numbers.len() == count && filters.len() == count,
+            "{count} segments of level {level} have {} pages and {} filters",
+            numbers.len(),
+            filters.len()
+        );
         let locations = numbers.into_iter().zip(images).map(|(page, image)| match image {
             Some(image) => Location::Cached(page, image),
             None => Location::Stored(page),
@@ -432,7 +440,8 @@ impl<M: Medium> Inner<M> {
 
     pub(crate) fn unclaim(&self, levels: &[usize]) {
         for level in levels {
-            self.busy.borrow_mut()[*level] = false;
+            let was_busy = std::mem::take(&mut self.busy.borrow_mut()[*level]);
+            assert!(was_busy, "level {level} is given back, and nobody had claimed it");
         }
         self.store.work.notify_all();
     }
@@ -451,7 +460,9 @@ struct Buffers<'a> {
 
 impl Drop for Buffers<'_> {
     fn drop(&mut self) {
-        self.in_use.set(self.in_use.get() - self.bytes);
+        let in_use = self.in_use.get();
+        assert!(in_use >= self.bytes, "{} of {in_use} bytes of buffers go", self.bytes);
+        self.in_use.set(in_use - self.bytes);
     }
 }
 

@@ -38,6 +38,13 @@ impl<M: Medium> Inner<M> {
                 }
             }
             let level = version.level(edit.level);
+            assert!(
+                edit.range.start <= edit.range.end && edit.range.end <= level.len(),
+                "an edit of segments {:?} of level {}, which has {}",
+                edit.range,
+                edit.level,
+                level.len()
+            );
             for index in edit.range.clone() {
                 if let Some(page) = level.segment(index).location.page() {
                     self.store.mark_page_dead(&mut changes, page);

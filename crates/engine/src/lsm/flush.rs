@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use runtime::IoClass;
 
+use crate::collector::retire_flushed;
 use crate::error::EngineError;
 use crate::format::data_page::Outgoing;
 use crate::format::meta_segment;
@@ -26,7 +27,7 @@ impl<M: Medium> Inner<M> {
             if let Err(error) = self.flush(writes.expect("a memtable is frozen")).await {
                 self.store.fail(error);
             }
-            self.retire_flushed();
+            retire_flushed(&self);
         }
     }
 
@@ -48,6 +49,7 @@ impl<M: Medium> Inner<M> {
                 (write.key, pointer.copied().unwrap_or(Pointer::TOMBSTONE))
             })
             .collect::<Vec<(Box<[u8]>, Pointer)>>();
+        assert!(pointers.next().is_none(), "an object was written, and no key leads to it");
         self.merge_into_first_level(entries, &written).await?;
         let mut stats = self.stats.borrow_mut();
         stats.flushes += 1;

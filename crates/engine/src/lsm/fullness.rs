@@ -4,20 +4,12 @@ use std::rc::Rc;
 
 use runtime::Nanos;
 
+use crate::collector::{Collected, Next};
 use crate::lsm::Inner;
 use crate::lsm::snapshot::Expiry;
 use crate::operations::Fullness;
 use crate::store::medium::Medium;
 use crate::store::sweep::WORTH_COLLECTING;
-
-/// What the collector does next.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Next {
-    /// There may be something to collect now.
-    LookAgain,
-    /// Something has to happen first.
-    Wait,
-}
 
 /// Where a store stands that has nothing to collect.
 #[derive(Clone, Copy, Debug)]
@@ -130,12 +122,6 @@ impl<M: Medium> Inner<M> {
         gives_nothing && self.busy.borrow().iter().all(|busy| !busy)
     }
 
-    /// Whether clients have room without what is on its way to being free.
-    pub(crate) fn has_extents_for_clients_now(&self) -> bool {
-        let extents = self.store.extents.borrow();
-        extents.free() > self.front.client_reserve(&extents)
-    }
-
     /// Whether the index is over its budget and no compaction is left that could shrink it.
     pub(crate) fn index_memory_is_used_up(&self) -> bool {
         self.memory_index_bytes() > self.surroundings.index_dram_bytes && self.is_settled()
@@ -147,11 +133,6 @@ impl<M: Medium> Inner<M> {
         let version = self.version.borrow();
         let (_, upper) = version.levels().split_last().expect("there are levels");
         memtables.is_empty() && upper.iter().all(|level| level.len() == 0)
-    }
-
-    /// Whether flushes or compactions wait for space.
-    pub(crate) fn is_starved(&self) -> bool {
-        self.front.flush_is_starved() || self.compaction_is_starved()
     }
 }
 

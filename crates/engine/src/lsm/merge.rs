@@ -247,6 +247,8 @@ impl Output {
         if entries > 0 {
             let first_key = std::mem::take(&mut self.first_key);
             let bytes = self.builder.finish();
+            let before = self.merged.segments.last().map(|built| &built.first_key);
+            assert!(before.is_none_or(|key| *key < first_key), "a merge got keys out of order");
             self.merged.segments.push(BuiltSegment { first_key, bytes, entries });
         }
     }

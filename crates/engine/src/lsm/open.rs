@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use runtime::Handle;
 
+use crate::collector;
 use crate::error::OpenError;
 use crate::format::page::StoreId;
 use crate::lsm::accelerator::Accelerator;
@@ -129,7 +130,7 @@ impl<M: Medium> Engine<M> {
         for _ in 0..inner.options.compaction_workers {
             handle.spawn("compaction", Rc::clone(inner).compact_forever());
         }
-        handle.spawn("garbage collection", Rc::clone(inner).collect_forever());
+        handle.spawn("garbage collection", collector::collect_forever(Rc::clone(inner)));
     }
 }
 

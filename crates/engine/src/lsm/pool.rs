@@ -53,9 +53,11 @@ struct PoolEntry {
 
 impl Drop for PoolEntry {
     fn drop(&mut self) {
-        let pool = &self.pool;
-        pool.descriptors.set(pool.descriptors.get() - 1);
-        pool.in_memory.set(pool.in_memory.get() - u64::from(self.is_in_memory));
+        let (pool, in_memory) = (&self.pool, u64::from(self.is_in_memory));
+        let now = pool.in_use();
+        assert!(now.descriptors > 0 && now.in_memory >= in_memory, "one goes twice: {now:?}");
+        pool.descriptors.set(now.descriptors - 1);
+        pool.in_memory.set(now.in_memory - in_memory);
     }
 }
 
@@ -82,6 +84,8 @@ pub(crate) struct Chunked {
 
 impl Drop for Chunked {
     fn drop(&mut self) {
-        self.pool.references.set(self.pool.references.get() - self.count);
+        let references = self.pool.references.get();
+        assert!(references >= self.count, "{} of {references} references go", self.count);
+        self.pool.references.set(references - self.count);
     }
 }

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use crate::error::EngineError;
 use crate::lsm::edit::Edit;
+use crate::lsm::version::LevelEdit;
 use crate::lsm::{Inner, edit_codec};
 use crate::store::medium::Medium;
 
@@ -14,6 +15,9 @@ impl<M: Medium> Inner<M> {
     /// [`EngineError::Medium`]: whether the edit outlives a power cut is unknown, and it is not in force.
     /// [`EngineError::ReadOnly`]: an earlier one could not be written, and neither will this one.
     pub(crate) async fn publish(&self, edit: Edit) -> Result<(), EngineError> {
+        for LevelEdit { level, .. } in &edit.levels {
+            assert!(self.busy.borrow()[*level], "an edit of level {level}, which nobody claimed");
+        }
         if let Some(manifest) = &self.manifest {
             let _turn = manifest.turn(&self.store).await?;
             if manifest.is_due(&self.store) {
@@ -42,7 +46,11 @@ impl<M: Medium> Inner<M> {
         if let Some(flushed) = flushed {
             // From now on it is memory of the snapshots that share it, if any.
             self.front.flushed();
-            self.flushed.set(flushed);
+            let before = self.flushed.replace(flushed);
+            assert!(
+                before.sequence <= flushed.sequence && before.log_from <= flushed.log_from,
+                "a flush goes back from {before:?} to {flushed:?}"
+            );
             if let Some(log) = &*self.front.log.borrow() {
                 log.trim(flushed.log_from);
             }

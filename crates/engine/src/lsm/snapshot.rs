@@ -35,7 +35,8 @@ pub(crate) struct Snapshot {
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        self.registry.shared.live.borrow_mut().remove(&self.number);
+        let live = self.registry.shared.live.borrow_mut().remove(&self.number);
+        assert!(live.is_some(), "snapshot {} goes twice", self.number);
     }
 }
 
@@ -164,6 +165,8 @@ impl<M: Medium> Inner<M> {
         let number = registry.shared.next.replace(registry.shared.next.get() + 1);
         let reads_on = self.store.planted.has(Fault::ReadPastSnapshot);
         let sequence = if reads_on { Sequence::MAX } else { self.front.sequence.get() };
+        let before = self.snapshots.newest().unwrap_or(0);
+        assert!(before <= sequence, "a snapshot of write {sequence} comes after {before}");
         let snapshot = Rc::new(Snapshot {
             sequence,
             memtables: self.front.memtables.borrow().newest_first().map(Rc::clone).collect(),

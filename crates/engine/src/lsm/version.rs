@@ -55,6 +55,13 @@ impl Version {
     pub(crate) fn edited(&self, edits: Vec<LevelEdit>) -> Self {
         let mut next = self.clone();
         for edit in edits {
+            assert!(
+                next.admits(&edit),
+                "level {} would be out of order where {} segments take the place of {:?}",
+                edit.level,
+                edit.new.len(),
+                edit.range
+            );
             next.apply(edit);
         }
         next

@@ -118,10 +118,17 @@ impl<M: Medium> PageStore<M> {
         let mut extents = self.extents.borrow_mut();
         let mut unpublished = self.unpublished.borrow_mut();
         for (id, change) in &changes.extents {
+            let is_current = extents.get(*id).generation == change.generation;
+            assert!(
+                is_current || change.placed.is_empty(),
+                "extent {} was released under pages that waited for their edit",
+                id.0
+            );
             for place in change.placed.iter().cloned().flatten() {
-                unpublished.remove(&self.shape.page(*id, place));
+                let was_out = unpublished.remove(&self.shape.page(*id, place));
+                assert!(was_out, "page {place} of extent {} gets two places in an index", id.0);
             }
-            if extents.get(*id).generation == change.generation {
+            if is_current {
                 // Once generations look alike, an item may have been taken for one of today's.
                 let is_certain =
                     change.stream == Stream::Index || self.format.tells_apart(change.generation);

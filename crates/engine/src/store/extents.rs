@@ -26,6 +26,19 @@ pub(crate) enum State {
 }
 
 impl State {
+    /// Whether an extent may go from this state to `next` while the store runs, apart from being
+    /// opened and closed.
+    fn leads_to(self, next: Self) -> bool {
+        match next {
+            Self::Free => self == Self::Releasing,
+            Self::Open => false,
+            Self::Closed | Self::Quarantined => self == Self::Collecting,
+            Self::Collecting => self == Self::Closed,
+            // Also one whose release a power cut has cut short.
+            Self::Releasing => matches!(self, Self::Closed | Self::Collecting | Self::Releasing),
+        }
+    }
+
     pub(crate) const ALL: [Self; 6] = [
         Self::Free,
         Self::Open,
@@ -90,6 +103,7 @@ impl Extents {
 
     /// The extents as a recovery found them.
     pub(crate) fn restore(shape: Shape, extents: Vec<Extent>, opened: u64) -> Self {
+        assert_eq!(extents.len(), shape.extents as usize, "extents of another medium");
         let free = extents.iter().filter(|extent| extent.state == State::Free).count();
         let open = Stream::ALL.map(|stream| {
             let is_open = |e: &Extent| e.state == State::Open && e.stream == stream;
@@ -251,6 +265,7 @@ impl Extents {
             ..Extent::opened(stream, self.opened, generation)
         };
         self.free -= usize::from(was_free);
+        assert!(frontier > 0, "extent {} is of the journal, and empty", id.0);
         self.forget_open(id);
     }
 
@@ -265,7 +280,7 @@ impl Extents {
     /// than is known.
     pub(crate) fn become_free(&mut self, id: ExtentId, generation: Option<u32>) {
         self.forget_open(id);
-        self.set_state(id, State::Free);
+        self.put(id, State::Free);
         let extent = &mut self.all[id.0 as usize];
         // Where the first page was torn the generation it had is unknown, and it was the next one.
         let found = generation.map_or(extent.generation + 1, u64::from);
@@ -280,7 +295,9 @@ impl Extents {
     /// Closes the extent that is open for `stream`, if there is one.
     pub(crate) fn close(&mut self, stream: Stream) {
         if let Some(id) = self.open[stream as usize].take() {
-            self.all[id.0 as usize].state = State::Closed;
+            let state = &mut self.all[id.0 as usize].state;
+            assert_eq!(*state, State::Open, "extent {} was listed as open", id.0);
+            *state = State::Closed;
         }
     }
 
@@ -290,6 +307,12 @@ impl Extents {
         let id = self.open[stream as usize].expect("it has room, so it is open");
         assert!(self.room(stream) >= self.shape.append_unit, "{stream:?}: no room in its extent");
         let extent = &mut self.all[id.0 as usize];
+        assert_eq!(
+            (extent.state, extent.stream),
+            (State::Open, stream),
+            "extent {} is being filled with {stream:?}",
+            id.0
+        );
         let first = self.shape.page(id, extent.cursor);
         extent.cursor += self.shape.append_unit;
         if self.room(stream) == 0 {
@@ -306,7 +329,9 @@ impl Extents {
     ) -> Option<ExtentId> {
         assert!(self.open[stream as usize].is_none(), "{stream:?} has an open extent already");
         let free = self.iter().filter(|(_, extent)| extent.state == State::Free);
-        let (id, _) = free.min_by_key(|(id, _)| (wear(*id), *id))?;
+        let found = free.min_by_key(|(id, _)| (wear(*id), *id)).map(|(id, _)| id);
+        assert_eq!(found.is_some(), self.free > 0, "{} extents count as free", self.free);
+        let id = found?;
         self.opened += 1;
         self.free -= 1;
         self.all[id.0 as usize] = Extent::opened(stream, self.opened, self.get(id).generation + 1);
@@ -336,10 +361,20 @@ impl Extents {
 
     /// Remembers that nothing will ever refer to `page`.
     pub(crate) fn add_hole(&mut self, page: PageNo) {
-        self.extent_mut(page).holes.push(page);
+        let end = self.shape.pages_per_extent;
+        let extent = self.extent_mut(page);
+        assert!(page.0 % end < extent.cursor, "the hole {} was never handed out", page.0);
+        extent.holes.push(page);
     }
 
+    /// The next step in the life of an extent.
     pub(crate) fn set_state(&mut self, id: ExtentId, state: State) {
+        let now = self.get(id).state;
+        assert!(now.leads_to(state), "extent {} goes from {now:?} to {state:?}", id.0);
+        self.put(id, state);
+    }
+
+    fn put(&mut self, id: ExtentId, state: State) {
         let extent = &mut self.all[id.0 as usize];
         let was_free = extent.state == State::Free;
         extent.state = state;
@@ -353,8 +388,17 @@ impl Extents {
     /// Share of the extent that moving what is in use would fill again, 0 to 1, as far as is known.
     pub(crate) fn utilisation(&self, extent: &Extent) -> f64 {
         let live_share = f64::from(extent.live) / f64::from(extent.published.max(1));
-        let used_pages = extent.cursor - extent.holes.len() as u32;
+        let holes = extent.holes.len() as u32;
+        assert!(holes <= extent.cursor, "{holes} of {} pages are holes", extent.cursor);
+        let used_pages = extent.cursor - holes;
         live_share * f64::from(used_pages) / f64::from(self.shape.pages_per_extent)
+    }
+
+    /// The first closed extent in which nothing is in use, of those that `may_go`.
+    pub(crate) fn empty(&self, may_go: impl Fn(ExtentId, &Extent) -> bool) -> Option<ExtentId> {
+        let is_empty = |extent: &Extent| extent.state == State::Closed && extent.live == 0;
+        let mut empty = self.iter().filter(|(_, extent)| is_empty(extent));
+        empty.find(|(id, extent)| may_go(*id, extent)).map(|(id, _)| id)
     }
 
     /// The extent whose collection gives most for least: lowest utilisation, oldest first on a

@@ -19,6 +19,7 @@ impl<M: Medium> PageStore<M> {
         stream: Stream,
         pages: Vec<Vec<u8>>,
     ) -> Result<Vec<Unit>, EngineError> {
+        assert!(stream.is_journal(), "{stream:?} is written in space that was promised");
         let unit = self.shape.append_unit;
         let mut units = Vec::new();
         let mut pages = pages.into_iter().peekable();

@@ -56,7 +56,11 @@ impl Pins {
     /// Pins every extent in use; `opened` have been opened so far.
     pub(crate) fn pin(&self, opened: u64) -> Pin {
         let number = self.shared.next.replace(self.shared.next.get() + 1);
-        self.shared.live.borrow_mut().insert(number, opened);
+        let mut live = self.shared.live.borrow_mut();
+        let before = live.last_key_value().map_or(0, |(_, opened)| *opened);
+        assert!(before <= opened, "{before} extents had been opened, now {opened}");
+        live.insert(number, opened);
+        drop(live);
         Pin { shared: Rc::clone(&self.shared), number, opened }
     }
 
@@ -80,7 +84,8 @@ impl Pins {
 
 impl Drop for Pin {
     fn drop(&mut self) {
-        self.shared.live.borrow_mut().remove(&self.number);
+        let opened = self.shared.live.borrow_mut().remove(&self.number);
+        assert_eq!(opened, Some(self.opened), "pin {} was let go twice", self.number);
         self.shared.changed.notify_all();
         self.shared.work.notify_all();
     }

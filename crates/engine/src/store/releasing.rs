@@ -23,9 +23,11 @@ impl<M: Medium> PageStore<M> {
         id: ExtentId,
         noted: impl Future<Output = Result<(), EngineError>> + 'static,
     ) {
+        assert!(self.is_published(id), "extent {} goes with pages that wait for an edit", id.0);
         self.extents.borrow_mut().set_state(id, State::Releasing);
         let (store, now) = (Rc::clone(self), self.pins.now());
-        self.retired.borrow_mut().insert(id, now);
+        let before = self.retired.borrow_mut().insert(id, now);
+        assert_eq!(before, None, "extent {} is being released already", id.0);
         self.handle.spawn("release", async move {
             if let Err(error) = noted.await {
                 store.fail(error);
@@ -95,7 +97,11 @@ impl<M: Medium> PageStore<M> {
             self.fail(EngineError::from(error));
             return;
         }
-        self.retired.borrow_mut().remove(&id);
+        let retired = self.retired.borrow_mut().remove(&id);
+        let until = retired.expect("it was retired before it is released");
+        let age = self.extents.borrow().get(id).age;
+        let is_needed = self.respects_pins(id) && self.pins.holds(age, until);
+        assert!(!is_needed, "extent {} was released under a snapshot", id.0);
         self.extents.borrow_mut().set_state(id, State::Free);
         self.work.notify_all();
         self.room.notify_all();

@@ -75,6 +75,17 @@ pub(crate) struct Promise<'a> {
 }
 
 impl<'a> Promise<'a> {
+    /// `pages` of it count against what is free no more.
+    fn forget(&self, pages: u32) {
+        let promised = self.promised.get();
+        assert!(
+            promised >= pages,
+            "{pages} pages of {:?} leave a promise, but all promises together are {promised}",
+            self.stream
+        );
+        self.promised.set(promised - pages);
+    }
+
     pub(crate) fn stream(&self) -> Stream {
         self.stream
     }
@@ -90,14 +101,14 @@ impl<'a> Promise<'a> {
     pub(crate) fn take(&mut self, pages: u32) {
         assert!(self.left >= pages, "a write was promised less space than it takes");
         self.left -= pages;
-        self.promised.set(self.promised.get() - pages);
+        self.forget(pages);
     }
 }
 
 impl Drop for Promise<'_> {
     fn drop(&mut self) {
         if self.left > 0 {
-            self.promised.set(self.promised.get() - self.left);
+            self.forget(self.left);
             self.work.notify_all();
         }
     }

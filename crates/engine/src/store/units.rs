@@ -50,11 +50,14 @@ impl<'a, M: Medium> Units<'a, M> {
     /// Begins the next unit of what was promised. It has to be submitted before anybody else takes
     /// the one behind it in the extent, so no await may come before that.
     pub(crate) fn begin(&mut self) -> Result<(), EngineError> {
+        assert!(self.open.is_none(), "a unit is begun while another one is being filled");
         let unit = self.store.shape.append_unit;
         self.promise.take(unit);
         let first = self.store.next_unit(self.promise.stream())?;
-        let pages = (0..unit).map(|place| PageNo(first.0 + place));
-        self.store.unpublished.borrow_mut().extend(pages);
+        for page in (first.0..first.0 + unit).map(PageNo) {
+            let is_new = self.store.unpublished.borrow_mut().insert(page);
+            assert!(is_new, "page {} is handed out, and it is out already", page.0);
+        }
         self.open = Some(Unit { first, pages: Vec::with_capacity(unit as usize) });
         self.store.work.notify_all(); // free space has shrunk: garbage collection may be due
         Ok(())
@@ -64,6 +67,7 @@ impl<'a, M: Medium> Units<'a, M> {
     pub(crate) fn push(&mut self, bytes: Vec<u8>) -> PageNo {
         let unit = self.open.as_mut().expect("a unit was begun");
         let number = PageNo(unit.first.0 + unit.pages.len() as u32);
+        assert!(number.0 < unit.first.0 + self.store.shape.append_unit, "a unit was overfilled");
         unit.pages.push(page::seal(bytes, self.store.identity(number)));
         number
     }
@@ -88,9 +92,11 @@ impl<'a, M: Medium> Units<'a, M> {
     /// Everything is written, and what is left of the promise is given back. A power cut would have
     /// made holes of the pages that units were filled up with; durable, they are just empty.
     pub(crate) fn finish(self) {
+        assert!(self.open.is_none(), "pages of a unit were never handed to the medium");
         let mut unpublished = self.store.unpublished.borrow_mut();
         for page in &self.fillers {
-            unpublished.remove(page);
+            let was_out = unpublished.remove(page);
+            assert!(was_out, "the empty page {} got a place in an index", page.0);
         }
     }
 }

@@ -145,7 +145,8 @@ impl<M: Medium> PageStore<M> {
         let stream = promise.stream();
         let append = |unit: Unit| self.medium.append(unit.first, unit.pages, class);
         let mut units = Units::new(self, promise);
-        let mut firsts = Vec::with_capacity(groups.len());
+        let count = groups.len();
+        let mut firsts = Vec::with_capacity(count);
         let mut under_way = VecDeque::new();
         for group in groups {
             under_way.extend(units.keep_together(group.len() as u32).map(append));
@@ -173,6 +174,8 @@ impl<M: Medium> PageStore<M> {
             self.medium.sync(stream).await?;
         }
         units.finish();
+        // By these numbers pointers are told apart: a group without pages would shift all behind it.
+        assert_eq!(firsts.len(), count, "a group was written without a page");
         Ok(firsts)
     }
 }
@@ -188,7 +191,9 @@ pub(crate) fn lay_out(objects: &[Outgoing<'_>], payload_bytes: u32) -> Layout {
     let lengths: Vec<usize> = small.iter().map(|i| objects[*i].full_len()).collect();
     let room = payload_bytes as usize - data_page::packed_len(0, 0);
     let overhead = data_page::packed_len(1, 0) - data_page::packed_len(0, 0);
+    let mut packed = 0;
     for page in packing::pack(&lengths, room, overhead) {
+        packed += page.len();
         let members: Vec<usize> = page.into_iter().map(|i| small[i]).collect();
         let together: Vec<Outgoing<'_>> = members.iter().map(|i| objects[*i]).collect();
         let (bytes, pieces) = data_page::build(&together);
@@ -197,6 +202,7 @@ pub(crate) fn lay_out(objects: &[Outgoing<'_>], payload_bytes: u32) -> Layout {
         }
         groups.push(vec![bytes]);
     }
+    assert_eq!(packed, small.len(), "packing lost an object or took one twice");
     for (index, object) in objects.iter().enumerate().filter(|(_, object)| !is_small(object)) {
         places[index] = (groups.len(), 0);
         groups.push(data_page::build_large(object, payload_bytes));

@@ -237,3 +237,30 @@ fn a_hash_table_that_cannot_tell_whose_slot_it_is_takes_no_more_writes() {
         assert_eq!(status, Some(Status::WriteProtected), "{target:?}");
     }
 }
+
+/// Without the check the drive would come back as the dump before it says, and forget the write.
+#[test]
+fn a_drive_whose_newest_dump_is_damaged_does_not_come_back_as_it_was_before() {
+    for seed in 0..8 {
+        let (device, mut rng) = (small_device(), Rng::derive(seed, "damaged dump"));
+        let mut machine = Machine::format(seed, &device, with_fault(None));
+        let mut array = None;
+        for round in 0..2 {
+            if let Some(array) = array.take() {
+                let back = Machine::recover(seed, &device, with_fault(None), array);
+                machine = back.expect("the first dump is whole");
+            }
+            let drive = machine.drive.clone();
+            machine.rt.block_on(async move {
+                drive.store(&key(round), value(round), StoreMode::Upsert).await.expect("room");
+            });
+            array = Some(machine.drive.power_cut(&mut rng).array);
+        }
+        let mut array = array.expect("it lost power");
+        // The second dump is at the very beginning of the drive.
+        array.flip_bit(flash::PageAddress(0), rng.next_u64());
+        let error = Machine::recover(seed, &device, with_fault(None), array).err();
+        let text = error.expect("a write would be lost").to_string();
+        assert!(text.contains("dump of the drive's memory is damaged"), "seed {seed}: {text}");
+    }
+}
