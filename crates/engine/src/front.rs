@@ -9,7 +9,7 @@ pub(crate) mod watched;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use runtime::Nanos;
+use runtime::{Nanos, Semaphore};
 
 use crate::Value;
 use crate::effort::Effort;
@@ -91,6 +91,8 @@ pub(crate) struct Front<M> {
     stalled: Cell<Nanos>,
     /// Clients' writes that wait now.
     stalled_now: Cell<u32>,
+    /// Puts, and deletes, that wait for room; the first of each waits for the room itself.
+    queues: [Semaphore; 2],
 }
 
 /// A client's write waits for background work.
@@ -124,6 +126,7 @@ impl<M: Medium> Front<M> {
             stalls: Cell::new(0),
             stalled: Cell::new(Nanos::ZERO),
             stalled_now: Cell::new(0),
+            queues: [(); 2].map(|()| Semaphore::new(1)),
         }
     }
 
@@ -260,7 +263,8 @@ impl<M: Medium> Front<M> {
         }
     }
 
-    /// Waits until a client's write may go ahead.
+    /// Waits until a client's write may go ahead. First come, first served, puts and deletes apart: a
+    /// put may wait for what only deletes give.
     async fn wait_for_room(
         &self,
         index: &impl Index,
@@ -268,7 +272,12 @@ impl<M: Medium> Front<M> {
         bytes: u64,
     ) -> Result<(), EngineError> {
         let started = self.store.handle.now();
-        let mut stall = None;
+        let queue = &self.queues[usize::from(is_delete)];
+        let (mut stall, mut turn) = (None, None);
+        if queue.in_use() > 0 {
+            stall = Some(self.begin_stall());
+            turn = Some(queue.acquire(1).await);
+        }
         loop {
             match self.admits(index, is_delete, bytes)? {
                 Admission::Now => break,
@@ -277,6 +286,10 @@ impl<M: Medium> Front<M> {
                 Admission::Never => return Err(EngineError::Full),
             }
             stall.get_or_insert_with(|| self.begin_stall());
+            if turn.is_none() {
+                turn = Some(queue.acquire(1).await);
+                continue; // it may have waited for that
+            }
             self.store.room.notified().await;
         }
         if stall.is_some() {

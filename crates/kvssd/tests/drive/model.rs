@@ -144,7 +144,8 @@ fn deletes_are_never_refused_on_full_drives() {
         (561, Shape::of_random_seed(561)),
         (1115, Shape::of_random_seed(1115)),
         (399, Shape::of_restless_seed(399)),
-        (2493, Shape::of_restless_seed(2493)),
+        // A flush that power cuts ended again and again used up one extent after another; a client starved.
+        (25, Shape::of_restless_seed(25)),
     ];
     for (seed, shape) in shapes {
         run_trial(seed, &shape, None).unwrap_or_else(|error| panic!("seed {seed}: {error}"));

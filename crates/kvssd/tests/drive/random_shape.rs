@@ -65,17 +65,13 @@ impl Shape {
     /// A drive that loses its power every few milliseconds, and on its way back.
     pub(crate) fn of_restless_seed(seed: u64) -> Self {
         let rng = &mut Rng::derive(seed, "restless");
-        let random = Self::of_random_seed(seed);
         Self {
-            // With a log one of them hangs: docs/todo.md.
-            engine: random.engine.clone().with_journal(Durability::Capacitors, LogSync::Group),
-            draws_sync: false,
             keys: pick(rng, &[300, 1_400]),
             clients: pick(rng, &[8, 64]),
             is_filled: false,
             sessions: 25,
             cuts: Cuts::Restless,
-            ..random
+            ..Self::of_random_seed(seed)
         }
     }
 

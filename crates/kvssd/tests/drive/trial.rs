@@ -82,7 +82,10 @@ impl Trial<'_> {
             && let Some(client) = has_hung()
         {
             let state = machine.drive.engine().background();
-            let text = format!("client {client} hung in session {session}: {state}");
+            let (now, steps) = (machine.rt.handle().now(), machine.rt.handle().steps());
+            let text = format!(
+                "client {client} hung in session {session}, from {start} to {now}, after {steps} steps: {state}"
+            );
             return Err(Complaint::new(Kind::Hung, text));
         }
         self.tally.count(&machine.drive, machine.rt.handle().trace_hash());
