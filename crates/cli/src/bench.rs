@@ -12,7 +12,7 @@ use lab::{Host, count_text, picture, table};
 
 use crate::bench_spec::BenchArguments;
 use crate::host::{Stopwatch, available_memory_bytes, peak_rss_bytes};
-use crate::{bench_spec, files, interrupt, output, progress, values};
+use crate::{bench_spec, files, interrupt, output, progress};
 
 pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
     let spec = bench_spec::spec(arguments)?;
