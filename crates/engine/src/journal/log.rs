@@ -50,6 +50,8 @@ pub(crate) struct Log<M> {
     has_timer: Cell<bool>,
     /// Groups before this one are durable.
     durable: Cell<u64>,
+    /// Groups before this one are not needed.
+    trimmed: Cell<u64>,
     /// Extents of the log, oldest first, with the last group that has pages in each.
     extents: RefCell<VecDeque<(ExtentId, u64)>>,
     has_work: Notify,
@@ -92,15 +94,20 @@ impl<M: Medium> Log<M> {
             wanted: Cell::new(next),
             has_timer: Cell::new(false),
             durable: Cell::new(next),
+            trimmed: Cell::new(0),
             extents: RefCell::new(extents),
             has_work: Notify::default(),
             is_durable: Notify::default(),
         }
     }
 
-    /// The first group that is not being written yet.
+    /// The group that the next write goes into. Those that wait to be written get no more.
     pub(crate) fn next_group(&self) -> u64 {
-        self.next.get()
+        let mut pending = self.pending.borrow_mut();
+        if let Some(last) = pending.back_mut() {
+            last.is_closed = true;
+        }
+        self.next.get() + pending.len() as u64
     }
 
     /// Takes a write, at the instant it is put in the memtable.
@@ -234,6 +241,8 @@ impl<M: Medium> Log<M> {
         }
         self.store.append_units(Stream::Log, units, IoClass::Journal).await?;
         self.durable.set(number + 1);
+        // Its writes may have been flushed meanwhile.
+        self.release_before(self.trimmed.get());
         Ok(())
     }
 
@@ -242,6 +251,11 @@ impl<M: Medium> Log<M> {
         let from = if self.store.planted.has(Fault::TrimLogEarly) { self.next.get() } else { from };
         let end = self.next.get() + self.pending.borrow().len() as u64;
         assert!(from <= end, "the log is trimmed up to group {from}, and ends before {end}");
+        self.trimmed.set(from);
+        self.release_before(from);
+    }
+
+    fn release_before(&self, from: u64) {
         let mut extents = self.extents.borrow_mut();
         while let Some((id, last)) = extents.front().copied()
             && last < from

@@ -130,8 +130,8 @@ impl<M: Medium> Front<M> {
         let memtables = self.memtables.borrow();
         let oldest = memtables.frozen.front().expect("a memtable is being flushed").borrow();
         let log = self.log.borrow();
-        let next = log.as_ref().map_or(0, |log| log.next_group());
-        let log_from = memtables.first_group_without_oldest().unwrap_or(next);
+        let next = || log.as_ref().map_or(0, |log| log.next_group());
+        let log_from = memtables.first_group_without_oldest().unwrap_or_else(next);
         // What was moved has old numbers, and groups may wait that are not needed any more.
         Flushed {
             sequence: oldest.last_sequence().max(before.sequence),
