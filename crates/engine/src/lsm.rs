@@ -37,6 +37,7 @@ pub(crate) mod reads;
 pub(crate) mod reopen;
 pub(crate) mod search;
 pub(crate) mod segment_codec;
+pub(crate) mod segment_reads;
 pub(crate) mod snapshot;
 pub(crate) mod version;
 pub(crate) mod writes;
@@ -44,28 +45,30 @@ pub(crate) mod writes;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use pages::Value;
+use pages::error::EngineError;
+use pages::format::pointer::PointerFormat;
+use pages::front::{Front, MemtableLimits};
+use pages::journal::manifest::Manifest;
+use pages::journal::{Durability, Flushed};
+use pages::medium::{Medium, Shape};
+use pages::operations::{Lookup, WriteOptions, check_key};
+use pages::stats::{EngineStats, MemoryUse};
+use pages::store::PageStore;
+use pages::store::extents::State;
+use planted::Planted;
 use runtime::{IoClass, Nanos};
 
-use crate::Value;
-use crate::error::EngineError;
 use crate::format::meta_segment;
-use crate::format::pointer::PointerFormat;
-use crate::front::{Front, MemtableLimits};
-use crate::journal::manifest::Manifest;
-use crate::journal::{Durability, Flushed};
 use crate::lsm::accelerator::{Accelerator, MergeUnit};
 use crate::lsm::pool::Pool;
 use crate::lsm::reads::Located;
 use crate::lsm::snapshot::{SnapshotInfo, SnapshotMemory, Snapshots};
 use crate::lsm::version::Version;
-use crate::operations::{Lookup, WriteOptions, check_key};
-use crate::options::{Filters, IteratorOptions, Options, Surroundings};
+use crate::options::{Filters, IteratorOptions, Options};
 use crate::planted::Fault;
 use crate::sizing::{LevelPlan, SizingInput};
-use crate::stats::{EngineStats, MemoryUse};
-use crate::store::PageStore;
-use crate::store::extents::State;
-use crate::store::medium::{Medium, Shape};
+use pages::options::Surroundings;
 
 /// An LSM engine on a medium. Clones are handles to the same store.
 pub struct Engine<M: Medium> {
@@ -83,6 +86,7 @@ pub(crate) struct Inner<M> {
     pub front: Front<M>,
     pub options: Options,
     pub surroundings: Surroundings,
+    pub planted: Planted<Fault>,
     pub plan: RefCell<LevelPlan>,
     pub version: RefCell<Rc<Version>>,
     /// Descriptors of the segments of all versions.
@@ -117,6 +121,7 @@ impl<M: Medium> Engine<M> {
         surroundings: Surroundings,
         plan: LevelPlan,
         accelerator: Option<Accelerator>,
+        planted: Planted<Fault>,
     ) -> Self {
         let levels = options.levels as usize;
         let version = Version::new(levels, options.prefix_bytes, options.range_pointers);
@@ -144,6 +149,7 @@ impl<M: Medium> Engine<M> {
             stats: RefCell::new(EngineStats { compactions, ..EngineStats::default() }),
             options,
             surroundings,
+            planted,
             is_squeezing: Cell::new(false),
             wakes_at: Cell::new(Nanos::ZERO),
             short_of: Cell::new(0),
@@ -162,8 +168,8 @@ impl<M: Medium> Engine<M> {
     pub async fn get(&self, key: &[u8], work: Nanos) -> Result<Lookup, EngineError> {
         check_key(key)?;
         let inner = &*self.inner;
-        let _guard =
-            (!inner.store.planted.has(Fault::ReadWithoutEpoch)).then(|| inner.store.epochs.enter());
+        let _guard = (!inner.store.planted.has(pages::Fault::ReadWithoutEpoch))
+            .then(|| inner.store.epochs.enter());
         let unpinned = inner.unpinned_levels();
         let mut flash_reads = 0;
         let value = match inner.locate(key, work, &mut flash_reads).await? {
@@ -196,7 +202,7 @@ impl<M: Medium> Engine<M> {
     /// Stores `value` under `key` if the condition in `options` holds; returns whether it did.
     ///
     /// Acknowledged writes survive a power cut, being in memory that is dumped, or in a log if
-    /// `options` or the design say that this is waited for ([`LogSync`](crate::LogSync)). Waits while
+    /// `options` or the design say that this is waited for ([`LogSync`](pages::LogSync)). Waits while
     /// the memtable is full and its flush is behind.
     ///
     /// # Errors

@@ -3,18 +3,12 @@
 use std::ops::RangeInclusive;
 
 use catalogue::bounds;
+use pages::journal::{Durability, LogSync};
+use pages::options::{FROZEN_MEMTABLES, MEMTABLE_BYTES};
 use serde::Deserialize;
 
-use crate::journal::{Durability, LogSync};
 use crate::sizing::LevelSizing;
 
-/// Bytes of a memtable before it is flushed. What a drive has room for is found out when it is set
-/// up: memtables are part of its dumps.
-const MEMTABLE_BYTES: RangeInclusive<u64> = 1024..=1 << 40;
-/// Writes in a memtable of the hash table.
-const BUFFER_ENTRIES: RangeInclusive<usize> = 1..=1 << 30;
-/// Full memtables that may wait.
-const FROZEN_MEMTABLES: RangeInclusive<usize> = 1..=1024;
 /// Compactions side by side: each is a task that looks for work whenever there may be some.
 const COMPACTION_WORKERS: RangeInclusive<usize> = 1..=64;
 /// Bytes of an iterator's buffer.
@@ -218,68 +212,6 @@ impl Options {
     }
 }
 
-/// Options of the hash table.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HashOptions {
-    /// Writes in a memtable before it is flushed.
-    pub buffer_entries: usize,
-    /// Bytes of keys and values in a memtable before it is flushed.
-    pub buffer_bytes: u64,
-    /// Full memtables that may wait for their flush.
-    pub frozen_buffers: usize,
-    /// Garbage collection starts when fewer extents than this share of all are free.
-    pub gc_start: f64,
-    /// What makes writes outlive a power cut.
-    #[serde(default)]
-    pub durability: Durability,
-    /// When writes are acknowledged, where there is a log.
-    #[serde(default)]
-    pub log_sync: LogSync,
-}
-
-impl HashOptions {
-    /// The drive that `PinK` was compared with: 256 writes are buffered as published,
-    /// but no more bytes than `PinK` has.
-    pub fn published() -> Self {
-        Self {
-            buffer_entries: 256,
-            buffer_bytes: 1 << 20,
-            frozen_buffers: 1,
-            gc_start: 0.05,
-            durability: Durability::default(),
-            log_sync: LogSync::default(),
-        }
-    }
-
-    /// Everything that is wrong with these options, in words.
-    pub fn problems(&self) -> Vec<String> {
-        let mut problems = Vec::new();
-        problems.extend(bounds::range("buffer_entries", self.buffer_entries, BUFFER_ENTRIES));
-        problems.extend(bounds::range("buffer_bytes", self.buffer_bytes, MEMTABLE_BYTES));
-        problems.extend(bounds::range("frozen_buffers", self.frozen_buffers, FROZEN_MEMTABLES));
-        if !(self.gc_start > 0.0 && self.gc_start < 0.5) {
-            problems
-                .push(format!("gc_start is {}, must be more than 0, less than 0.5", self.gc_start));
-        }
-        problems
-    }
-}
-
-/// What an engine has to be told about its surroundings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Surroundings {
-    /// Memory for the index, in bytes: level lists, prefixes, range pointers and pinned segments;
-    /// or directory and cached bucket pages.
-    pub index_dram_bytes: u64,
-    /// Memory for snapshots and the buffers of iterators, in bytes.
-    pub iterator_dram_bytes: u64,
-    /// Key length that the index is sized for, in bytes.
-    pub expected_key_bytes: u32,
-    /// Value length that the index is sized for, in bytes.
-    pub expected_value_bytes: u32,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -314,8 +246,5 @@ mod tests {
         options.iterators =
             IteratorOptions { value_prefetch: u32::MAX, skip_budget: 0, ..options.iterators };
         assert_eq!(options.problems().len(), 2);
-        let hash =
-            HashOptions { buffer_bytes: u64::MAX, frozen_buffers: 0, ..HashOptions::published() };
-        assert_eq!(hash.problems().len(), 2);
     }
 }

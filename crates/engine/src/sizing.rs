@@ -3,9 +3,11 @@
 
 pub mod monkey;
 
-use crate::format::pointer::PointerFormat;
-use crate::format::{data_page, meta_segment};
-use crate::store::medium::Shape;
+use pages::format::pointer::PointerFormat;
+use pages::medium::Shape;
+
+use crate::format::meta_segment;
+use pages::format::data_page;
 
 /// Bytes of a stored pointer on a drive of `capacity_bytes`.
 pub fn pointer_bytes(capacity_bytes: u64, page_bytes: u32) -> u32 {

@@ -1,7 +1,8 @@
 //! Designs: which index with which options makes which published system.
 
 use catalogue::{CatalogueError, Entry, unprintable};
-use engine::{HashOptions, Options};
+use engine::Options;
+use hashkv::HashOptions;
 use serde::Deserialize;
 
 use crate::IndexOptions;

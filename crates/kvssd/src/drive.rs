@@ -7,19 +7,19 @@
 use std::fmt;
 use std::rc::Rc;
 
-use engine::{
-    Condition, Cpu, Durability, EngineStats, LogSync, MemoryUse, OpenError, Planted, StoreId,
-    Surroundings, Value, WriteOptions,
-};
 use firmware::{Link, Reserve};
 use flash::{Flash, FlashStats, NandArray};
+use pages::{
+    Condition, Cpu, Durability, EngineStats, LogSync, MemoryUse, OpenError, StoreId, Surroundings,
+    Value, WriteOptions,
+};
 use runtime::{Cores, Handle, Nanos, Semaphore};
 
 use crate::index::{Index, IndexOptions, IndexSetup};
 use crate::iterators::IteratorTable;
 use crate::power::RecoverError;
 use crate::raw_flash::RawFlash;
-use crate::{DeviceProfile, Status};
+use crate::{DeviceProfile, Planted, Status};
 
 /// How long keys may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -34,7 +34,7 @@ pub enum KeyFormat {
 impl KeyFormat {
     fn max_bytes(self) -> usize {
         match self {
-            Self::Snia => engine::MAX_KEY_BYTES,
+            Self::Snia => pages::MAX_KEY_BYTES,
             Self::Nvme => 16,
         }
     }
@@ -237,8 +237,8 @@ fn superblocks_for_dump(profile: &DeviceProfile, index: &IndexOptions) -> u32 {
     let extents = u64::from(geometry.blocks_per_die()) * (48 + pages.div_ceil(8));
     // As the engine has it: a value takes up to a quarter of an extent.
     let payload = u64::from(geometry.page_bytes + geometry.spare_bytes).saturating_sub(512);
-    let longest = (payload * (pages / 4).max(1)).min(u64::from(engine::MAX_VALUE_BYTES));
-    let object = longest + engine::MAX_KEY_BYTES as u64 + 32;
+    let longest = (payload * (pages / 4).max(1)).min(u64::from(pages::MAX_VALUE_BYTES));
+    let object = longest + pages::MAX_KEY_BYTES as u64 + 32;
     let bytes = index.dump_bytes(profile.dram.index_bytes, object) + extents;
     Reserve::superblocks_for(geometry, bytes)
 }
@@ -255,7 +255,7 @@ impl DeviceProfile {
 
     /// The longest value that a drive takes, in bytes.
     pub fn max_value_bytes(&self) -> u32 {
-        engine::max_value_bytes(&crate::raw_flash::shape(&self.flash.geometry, 0))
+        pages::max_value_bytes(&crate::raw_flash::shape(&self.flash.geometry, 0))
     }
 }
 

@@ -1,13 +1,14 @@
 //! The index of a drive: an LSM-tree or a hash table, with what commands need of either.
 
-use engine::{
-    Accelerator, Cpu, Durability, Engine, EngineError, EngineIterator, EngineStats, HashEngine,
-    HashOptions, HashSetup, HashStats, LogSync, Lookup, MemoryUse, OpenError, Options, Planted,
-    Setup, StoreId, Surroundings, Value, WriteOptions, sizing::LevelPlan,
+use engine::{Accelerator, Engine, EngineIterator, Options, Setup, sizing::LevelPlan};
+use hashkv::{HashEngine, HashOptions, HashSetup, HashStats};
+use pages::{
+    Cpu, Durability, EngineError, EngineStats, LogSync, Lookup, MemoryUse, OpenError, StoreId,
+    Surroundings, Value, WriteOptions,
 };
 use runtime::{Handle, Nanos};
 
-use crate::{RawFlash, Status};
+use crate::{Planted, RawFlash, Status};
 
 /// Which index a drive has, and its options.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,11 +98,13 @@ pub(crate) struct IndexSetup {
 impl IndexSetup {
     fn lsm(self, options: Options) -> Setup<RawFlash> {
         let Self { handle, medium, surroundings, cpu, accelerator, planted, id } = self;
+        let planted = planted.of_lsm();
         Setup { handle, medium, options, surroundings, cpu, accelerator, planted, id }
     }
 
     fn hash(self, options: HashOptions) -> HashSetup<RawFlash> {
         let Self { handle, medium, surroundings, cpu, accelerator: _, planted, id } = self;
+        let planted = planted.of_hash();
         HashSetup { handle, medium, options, surroundings, cpu, planted, id }
     }
 }

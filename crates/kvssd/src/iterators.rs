@@ -6,7 +6,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use engine::{EngineError, EngineIterator, Step, Value};
+use engine::{EngineIterator, Step};
+use pages::{EngineError, Value};
 use runtime::{Nanos, Semaphore};
 
 use crate::drive::Inner;

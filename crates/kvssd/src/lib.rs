@@ -5,7 +5,7 @@
 //!             |      Create, Seek, Next, Destroy       (iterators)
 //!             |  queue slots, host link, firmware cores: what a command costs besides flash
 //!             v
-//!           Index: engine::Engine or HashEngine  (index), on RawFlash: superblocks as extents  (raw_flash)
+//!           Index: engine::Engine or hashkv::HashEngine  (index), on RawFlash: superblocks as extents  (raw_flash)
 //!             |
 //!           flash::Flash            reserved superblocks: the dump at power loss  (reserve, power)
 //! ```
@@ -21,6 +21,7 @@ mod handles;
 mod index;
 mod iterators;
 mod opcode;
+mod planted;
 mod power;
 mod profile;
 mod raw_flash;
@@ -33,6 +34,7 @@ pub use handles::IteratorHandle;
 pub use index::{Index, IndexOptions};
 pub use iterators::{Batch, Pair};
 pub use opcode::{Opcode, Transfer};
+pub use planted::Planted;
 pub use power::{PoweredOff, RecoverError};
 pub use profile::{Controller, DeviceProfile, Dram};
 pub use raw_flash::RawFlash;

@@ -12,9 +12,9 @@
 
 use std::fmt;
 
-use engine::{Durability, MediumError, OpenError};
 use firmware::DumpError;
 use flash::{CutReport, NandArray};
+use pages::{Durability, MediumError, OpenError};
 use runtime::Rng;
 
 use crate::drive::{DriveOptions, Parts, SetupError};

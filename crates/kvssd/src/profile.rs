@@ -4,9 +4,10 @@
 use std::ops::RangeInclusive;
 
 use catalogue::{CatalogueError, Entry, bounds, unprintable};
-use engine::{Accelerator, CpuCosts};
+use engine::Accelerator;
 use firmware::HostLink;
 use flash::FlashProfile;
+use pages::CpuCosts;
 use serde::Deserialize;
 
 /// A drive.

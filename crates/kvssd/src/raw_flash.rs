@@ -5,9 +5,9 @@
 
 use std::future::ready;
 
-use engine::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
 use firmware::Superblocks;
 use flash::{DieIndex, Flash, Geometry, PageAddress, ReadError};
+use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
 use runtime::{IoClass, PageImage};
 
 /// The medium of an in-drive engine.

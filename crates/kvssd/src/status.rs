@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use engine::EngineError;
+use pages::EngineError;
 
 /// Why a command did not succeed. The numbers are status codes: generic ones (status code type 0h),
 /// of which those from 80h on belong to the Key Value command set, and from C0h on our own, for

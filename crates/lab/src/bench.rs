@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
-use engine::{AcceleratorWork, EngineStats, HashStats};
 use flash::FlashStats;
+use hashkv::HashStats;
 use kvssd::{Design, DeviceProfile, DriveOptions, KvDrive, SetupError};
+use pages::{AcceleratorWork, EngineStats};
 use runtime::{Handle, Runtime};
 use workload::{
     ClientOptions, CoreWorkload, LatencySummary, OpKind, Pace, RunReport, Session, StartError, Stop,

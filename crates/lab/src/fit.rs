@@ -88,10 +88,10 @@ fn rounded(number: u64) -> u64 {
 
 fn check_lengths(spec: &BenchSpec) -> Result<(), String> {
     let (key, value) = (spec.workload.keys.key_bytes(), spec.workload.values.longest_bytes());
-    if key > engine::MAX_KEY_BYTES {
+    if key > pages::MAX_KEY_BYTES {
         return Err(format!(
             "keys of {key} bytes are too long: a drive takes 1 to {} (levelhead.keybytes)",
-            engine::MAX_KEY_BYTES
+            pages::MAX_KEY_BYTES
         ));
     }
     let longest = spec.device.max_value_bytes();

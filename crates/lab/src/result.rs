@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::IteratorStats;
+use pages::IteratorStats;
 use serde::Serialize;
 use workload::LatencySummary;
 

@@ -1,7 +1,7 @@
 //! A key-value drive as the workloads see it.
 
-use engine::Value;
 use kvssd::{Index, IteratorHandle, KvDrive, Status, StoreMode};
+use pages::Value;
 use workload::{KvIterator, KvTarget, Pair};
 
 /// Drives a [`KvDrive`]; the host's buffer takes any value.

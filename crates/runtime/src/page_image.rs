@@ -11,7 +11,7 @@ use crate::prefetch;
 /// The bytes of one page, or of a part of one. Clones and slices share them, on any thread.
 ///
 /// In simulation the stored bytes may be shorter than the page: values may be synthetic (see
-/// `engine::Value`), and nothing stores padding. Time and space are charged for the full page.
+/// `pages::Value`), and nothing stores padding. Time and space are charged for the full page.
 ///
 /// Simulations hold millions of pages and read them at random, so that each separate allocation
 /// is a cache miss on every read: count, flag and bytes are in one, and the handle knows where its

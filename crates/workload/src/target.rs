@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::future::Future;
 use std::marker::PhantomData;
 
-use engine::Value;
+use pages::Value;
 
 /// A key-value store as its clients see it.
 ///

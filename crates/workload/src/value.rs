@@ -6,7 +6,7 @@
 //!
 //! Cost: some nanoseconds for a value of constant length; one draw per field otherwise.
 
-use engine::Value;
+use pages::Value;
 use runtime::{Rng, mix64};
 
 use crate::generator::Zipfian;

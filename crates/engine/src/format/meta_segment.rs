@@ -16,13 +16,13 @@
 
 use std::ops::Range;
 
+use pages::MAX_KEY_BYTES;
+use pages::effort::Effort;
+use pages::format::page::{self, HEADER_BYTES, Page, PageKind};
+use pages::format::pointer::{Pointer, PointerFormat};
 use runtime::prefetch;
 
-use crate::MAX_KEY_BYTES;
-use crate::effort::Effort;
 use crate::format::key_heads::{self, KeyHeads};
-use crate::format::page::{self, HEADER_BYTES, Page, PageKind};
-use crate::format::pointer::{Pointer, PointerFormat};
 
 const OFFSET_BYTES: usize = 2;
 
@@ -255,7 +255,7 @@ pub(crate) fn most_pages(bytes: usize, payload_bytes: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::medium::{PageNo, Shape};
+    use pages::medium::{PageNo, Shape};
 
     fn format(payload_bytes: u32) -> PointerFormat {
         PointerFormat::new(&Shape {

@@ -1,17 +1,19 @@
-//! Rows of fields: records of the log, edits, dumps, filters.
+//! Rows of fields: edits, dumps, filters.
 
 use std::ops::Range;
 use std::rc::Rc;
 
 use fuzz::{Answer, unsealed};
+use pages::effort::Effort;
+use pages::journal::Flushed;
+use pages::medium::{ExtentId, PageNo, Stream};
+use pages::specimens::{SHAPE, extents, keys, memtables, pointers, walk_extents};
+use pages::store::changes::{Changes, ExtentChange};
+use pages::store::extents::Extents;
 use runtime::{PageImage, Rng};
 
-use super::{SHAPE, fuzz, keys, pointers, value};
-use crate::dump::{read_extents, read_memtables, write_extents, write_memtables};
-use crate::effort::Effort;
-use crate::format::codec::{Reader, Writer};
+use super::fuzz;
 use crate::format::meta_segment::MetaSegmentBuilder;
-use crate::journal::Flushed;
 use crate::lsm::edit::Edit;
 use crate::lsm::filter::{Filter, key_hash};
 use crate::lsm::level::{Location, NamedSegment, Segment};
@@ -19,41 +21,12 @@ use crate::lsm::pool::Pool;
 use crate::lsm::segment_codec::Home;
 use crate::lsm::version::{LevelEdit, Version};
 use crate::lsm::{dump, edit_codec};
-use crate::memtable::{Entry, Memtables};
-use crate::records::{read_record, write_record};
 use crate::sizing::{LevelPlan, PlannedMemory};
-use crate::store::changes::{Changes, ExtentChange};
-use crate::store::extents::Extents;
-use crate::store::medium::{ExtentId, PageNo, Stream};
 
 const LEVELS: usize = 3;
 
 fn home(pool: &Rc<Pool>) -> Home<'_> {
     Home { shape: SHAPE, format: pointers(), pool }
-}
-
-fn entry(rng: &mut Rng) -> Entry {
-    rng.chance(0.8).then(|| value(rng, 60))
-}
-
-#[test]
-fn fuzz_records() {
-    let encoding = |rng: &mut Rng| {
-        let mut out = Writer::default();
-        for (sequence, key) in (1..).zip(keys(rng, 12)) {
-            write_record(&mut out, &key, sequence, &entry(rng));
-        }
-        out.finish()
-    };
-    fuzz("fuzz_records", &unsealed, &encoding, &|bytes| {
-        let (input, mut again) = (&mut Reader::new(bytes), Writer::default());
-        while !input.is_at_end() {
-            let Some(record) = read_record(input, 1 << 20) else { return Answer::Refused };
-            write_record(&mut again, record.key, record.sequence, &record.entry);
-        }
-        assert_eq!(again.finish(), bytes);
-        Answer::Taken
-    });
 }
 
 #[test]
@@ -107,25 +80,6 @@ fn walk_version(version: &Version) {
             }
             let _ = level.filter(index).map(|filter| filter.may_have(7));
         }
-    }
-}
-
-fn walk_extents(extents: &Extents) {
-    for (id, extent) in extents.iter() {
-        assert!((0.0..=1.0).contains(&extents.utilisation(extent)), "{id:?} {extent:?}");
-        let _ = (extents.is_open(id), extents.holds_index(id));
-        let _ = extents.clone().resume_at(id, extent.cursor / 2);
-        let _ = extents.clone().catch_up(id, extent.cursor + 1);
-    }
-    let _ = (extents.choose_victim(1.0, |_| true), extents.open_ones());
-    let mut filled = extents.clone();
-    for stream in Stream::ALL {
-        while filled.room(stream) > 0 {
-            let page = filled.next_unit(stream);
-            assert!(SHAPE.extent_of(page).0 < SHAPE.extents);
-        }
-        filled.close(stream);
-        let _ = filled.open(stream, |_| 0);
     }
 }
 
@@ -197,63 +151,6 @@ fn fuzz_edit() {
     });
 }
 
-fn memtables(rng: &mut Rng) -> Memtables {
-    let mut memtables = Memtables::default();
-    let mut sequence = 0;
-    for _ in 0..=rng.below(2) {
-        for key in keys(rng, 9) {
-            sequence += 1;
-            let entry = entry(rng);
-            memtables.active.borrow_mut().insert(&key, sequence, entry, None);
-        }
-        memtables.freeze();
-    }
-    memtables
-}
-
-/// Extents that have been used.
-fn extents(rng: &mut Rng) -> Extents {
-    let mut extents = Extents::new(SHAPE);
-    for stream in [Stream::Objects, Stream::Index] {
-        for _ in 0..=rng.below(3) {
-            extents.close(stream);
-            let id = extents.open(stream, |id| id.0 % 5).expect("few are in use");
-            for _ in 0..rng.below(30) {
-                let page = extents.next_unit(stream);
-                if rng.chance(0.2) {
-                    extents.add_hole(page);
-                }
-            }
-            extents.count(id, rng.below(40) as u32, 0, true);
-        }
-    }
-    extents
-}
-
-#[test]
-fn fuzz_memtables_and_extents() {
-    let encoding = |rng: &mut Rng| {
-        let mut out = Writer::default();
-        write_memtables(&mut out, &memtables(rng), true);
-        write_extents(&mut out, &extents(rng));
-        out.finish()
-    };
-    fuzz("fuzz_memtables_and_extents", &unsealed, &encoding, &|bytes| {
-        let input = &mut Reader::new(bytes);
-        let Some(memtables) = read_memtables(input, 1_000, SHAPE) else { return Answer::Refused };
-        let Some(extents) = read_extents(input, SHAPE) else { return Answer::Refused };
-        let mut again = Writer::default();
-        write_memtables(&mut again, &memtables, true);
-        let mut active = memtables.active.borrow_mut();
-        for key in [&b"k"[..], b"k00000001"] {
-            active.insert(key, 1_001, None, None);
-        }
-        let _ = (active.bytes(), active.writes());
-        walk_extents(&extents);
-        input.is_at_end().into()
-    });
-}
-
 #[test]
 fn fuzz_lsm_dump() {
     let pool = Rc::new(Pool::default());
@@ -262,7 +159,7 @@ fn fuzz_lsm_dump() {
             .map(|level| LevelEdit { level, range: 0..0, new: segments(&keys(rng, 9), &pool, rng) })
             .collect();
         let image = dump::Image {
-            id: crate::StoreId(7),
+            id: pages::StoreId(7),
             sequence: 100,
             flushed: Flushed { sequence: 40, log_from: 3 },
             plan: &plan(),
@@ -305,82 +202,4 @@ fn plan() -> LevelPlan {
         last_factor: 4.0,
         memory: PlannedMemory::default(),
     }
-}
-
-#[test]
-fn fuzz_hash_dump() {
-    use crate::hash::dump::{Image, restore};
-    let pages = 6;
-    let encoding = |rng: &mut Rng| {
-        let pointer = pointers().pointer(PageNo(rng.below(700) as u32), 1, 2, 1);
-        let page = |rng: &mut Rng| rng.chance(0.5).then(|| PageNo(rng.below(768) as u32));
-        let image = Image {
-            id: crate::StoreId(7),
-            sequence: 100,
-            flushed: Flushed { sequence: 90, log_from: 4 },
-            uprooted: &keys(rng, 4).into_iter().map(|key| (key.into(), pointer)).collect(),
-            longest_search: 9,
-            keys: rng.below(90),
-            directory: &(0..pages).map(|_| page(rng)).collect::<Vec<_>>(),
-            dirty: vec![(2, 7, &[0; 30][..]), (4, 9, &[0; 30][..])],
-            extents: &extents(rng),
-        };
-        image.encode(&memtables(rng), true, pointers())
-    };
-    fuzz("fuzz_hash_dump", &unsealed, &encoding, &|bytes| {
-        let Some(restored) = restore(bytes, SHAPE, pointers(), pages) else {
-            return Answer::Refused;
-        };
-        walk_extents(&restored.extents);
-        for pointer in restored.uprooted.values() {
-            let _ = pointers().locate(*pointer);
-        }
-        for page in restored.directory.iter().flatten() {
-            let _ = restored.extents.generation(*page);
-        }
-        let image = Image {
-            id: restored.id,
-            sequence: restored.sequence,
-            flushed: restored.flushed,
-            uprooted: &restored.uprooted,
-            longest_search: restored.longest_search,
-            keys: restored.keys,
-            directory: &restored.directory,
-            dirty: restored.dirty.iter().map(|(page, (last, s))| (*page, *last, &s[..])).collect(),
-            extents: &restored.extents,
-        };
-        let again = image.encode(&restored.memtables, true, pointers());
-        assert!(restore(&again, SHAPE, pointers(), pages).is_some());
-        Answer::Taken
-    });
-}
-
-#[test]
-fn fuzz_hash_edit() {
-    use crate::format::bucket::Slot;
-    use crate::hash::edit::{Edit, PageWrite, SlotChange, Totals};
-    use crate::hash::edit_codec::{decode, encode};
-    use crate::hash::table::SlotNo;
-    let encoding = |rng: &mut Rng| {
-        let change = |number, rng: &mut Rng| {
-            let pointer = pointers().pointer(PageNo(rng.below(700) as u32), 1, 2, 1);
-            let at = SlotNo { page: rng.below(6) as u32, index: rng.below(5) as u32 };
-            let held = Slot::Held { signature: 1 + rng.below(255) as u8, pointer };
-            SlotChange { number, at, slot: if rng.chance(0.2) { Slot::Deleted } else { held } }
-        };
-        let edit = Edit {
-            slots: (1..rng.below(9)).map(|number| change(number, rng)).collect(),
-            pages: vec![PageWrite { page: 3, changes: rng.below(9), at: PageNo(40) }],
-            flushed: rng.chance(0.5).then(|| Flushed { sequence: rng.below(99), log_from: 4 }),
-            retired: (0..rng.below(3)).map(|id| ExtentId(id as u32)).collect(),
-            ..Edit::default()
-        };
-        encode(&edit, Totals { keys: rng.below(90), longest_search: 9 }, pointers())
-    };
-    fuzz("fuzz_hash_edit", &unsealed, &encoding, &|bytes| {
-        let Some((edit, totals)) = decode(bytes, pointers()) else { return Answer::Refused };
-        let again = encode(&edit, totals, pointers());
-        assert_eq!(decode(&again, pointers()), Some((edit, totals)));
-        Answer::Taken
-    });
 }

@@ -15,18 +15,18 @@
 use std::ops::Range;
 
 use catalogue::bounds;
+use pages::error::EngineError;
+use pages::format::pointer::PointerFormat;
+use pages::medium::{Medium, PageNo};
+use pages::store::space::Promise;
 use runtime::{Cores, Handle, IoClass, Nanos, PageImage};
 use serde::Deserialize;
 
-use crate::error::EngineError;
 use crate::format::meta_segment::MetaSegment;
-use crate::format::pointer::PointerFormat;
 use crate::lsm::Inner;
 use crate::lsm::level::{Level, Location};
 use crate::lsm::picker::Slice;
 use crate::lsm::version::Version;
-use crate::store::medium::{Medium, PageNo};
-use crate::store::space::Promise;
 
 /// A merge accelerator, as a device has it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -169,7 +169,7 @@ impl<M: Medium> Inner<M> {
         let reads: Vec<_> = written.pages().iter().map(read).collect();
         let mut are_intact = true;
         for (place, (page, read)) in places.iter().zip(reads) {
-            match self.store.check_meta(page, read.await) {
+            match self.check_meta(page, read.await) {
                 Ok(image) => pages[*place] = image,
                 Err(_) => are_intact = false,
             }
@@ -210,8 +210,8 @@ fn in_memory(level: &Level, range: Range<usize>) -> Vec<usize> {
 mod tests {
     use super::*;
     use crate::format::meta_segment::MetaSegmentBuilder;
-    use crate::format::pointer::Pointer;
-    use crate::store::medium::Shape;
+    use pages::format::pointer::Pointer;
+    use pages::medium::Shape;
 
     fn device() -> Accelerator {
         Accelerator {

@@ -1,4 +1,4 @@
-//! Garbage collection of the tree: what it has to say to the collector (`crate::collector`).
+//! Garbage collection of the tree: what it has to say to the collector (`pages::collector`).
 //!
 //! Objects that the index still leads to are re-inserted in the memtable, so that no index page is
 //! rewritten for them (`PinK`, slide "Optimizing GC by reinserting valid data to LSM-tree"); meta pages
@@ -12,21 +12,21 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use pages::collector::{Candidate, Collected, Next, Stopped, memtables_take, reinsert, value_of};
+use pages::effort::Effort;
+use pages::format::pointer::Pointer;
+use pages::front::Front;
+use pages::medium::{ExtentId, Medium, PageNo, Stream};
+use pages::stats::EngineStats;
+use pages::store::PageStore;
+use pages::store::sweep::WORTH_COLLECTING;
 use runtime::IoClass;
 
-use crate::collector::{Candidate, Collected, Next, Stopped, memtables_take, reinsert, value_of};
-use crate::effort::Effort;
 use crate::format::meta_segment::MetaSegment;
-use crate::format::pointer::Pointer;
-use crate::front::Front;
 use crate::lsm::Inner;
 use crate::lsm::edit::Edit;
 use crate::lsm::search::{Step, search};
 use crate::planted::Fault;
-use crate::stats::EngineStats;
-use crate::store::PageStore;
-use crate::store::medium::{ExtentId, Medium, PageNo, Stream};
-use crate::store::sweep::WORTH_COLLECTING;
 
 /// Collected extents that may wait for snapshots at a time, before no more are collected under
 /// snapshots.
@@ -135,7 +135,7 @@ impl<M: Medium> Collected<M> for Inner<M> {
         let inner = Rc::clone(self);
         let noted =
             async move { inner.publish(Edit { retired: Some(id), ..Edit::default() }).await };
-        if self.store.planted.has(Fault::ReleaseBeforeNoted) {
+        if self.planted.has(Fault::ReleaseBeforeNoted) {
             return self.store.retire(id);
         }
         self.store.retire_after(id, noted);
@@ -198,7 +198,7 @@ impl<M: Medium> Inner<M> {
     async fn move_object(&self, candidate: Asked) -> Result<Option<(PageNo, Asked)>, Stopped> {
         let value = value_of(&self.store, &candidate.object).await?;
         while !memtables_take(self).await? {}
-        let verdict = if self.store.planted.has(Fault::CollectWithoutRecheck) {
+        let verdict = if self.store.planted.has(pages::Fault::CollectWithoutRecheck) {
             Verdict::Live
         } else {
             self.judge(&candidate, &mut Effort::default())
@@ -222,7 +222,7 @@ impl<M: Medium> Inner<M> {
                 .map(|(page, asking)| (page, self.store.medium.read(page, IoClass::GcRead), asking))
                 .collect();
             for (page, read, asking) in reads {
-                let checked = self.store.check_meta(page, read.await);
+                let checked = self.check_meta(page, read.await);
                 let image = checked.map_err(Stopped::Failed)?;
                 let segment =
                     MetaSegment::new(image.bytes(), self.store.format).expect("just checked");

@@ -4,17 +4,17 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use pages::collector::Stopped;
+use pages::effort::Effort;
+use pages::error::EngineError;
+use pages::medium::{ExtentId, Medium, PageNo, Stream};
+use pages::store::space::{Claimant, Promise};
 use runtime::{IoClass, PageImage};
 
-use crate::collector::Stopped;
-use crate::effort::Effort;
-use crate::error::EngineError;
 use crate::format::meta_segment::MetaSegment;
 use crate::lsm::Inner;
 use crate::lsm::level::{Level, Location, NamedSegment, Segment};
 use crate::lsm::version::LevelEdit;
-use crate::store::medium::{ExtentId, Medium, PageNo, Stream};
-use crate::store::space::{Claimant, Promise};
 
 /// A segment of the index that was copied.
 struct Moved {

@@ -13,11 +13,13 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::rc::Rc;
 
+use pages::error::EngineError;
+use pages::format::pointer::Pointer;
+use pages::medium::{Medium, MediumError, PageNo, Stream};
+use pages::store::space::{Claimant, Promise};
 use runtime::{IoClass, PageImage};
 
-use crate::error::EngineError;
 use crate::format::meta_segment;
-use crate::format::pointer::Pointer;
 use crate::lsm::Inner;
 use crate::lsm::accelerator::Inputs;
 use crate::lsm::edit::Edit;
@@ -28,8 +30,6 @@ use crate::lsm::pool::Pool;
 use crate::lsm::version::{LevelEdit, Version};
 use crate::options::Granularity;
 use crate::planted::Fault;
-use crate::store::medium::{Medium, MediumError, PageNo, Stream};
-use crate::store::space::{Claimant, Promise};
 
 /// Where merged segments go.
 pub(crate) enum Place<'a> {
@@ -304,7 +304,7 @@ impl<M: Medium> Inner<M> {
             format,
             payload,
             level + 2 == self.options.levels as usize
-                || self.store.planted.has(Fault::DropTombstonesEarly),
+                || self.planted.has(Fault::DropTombstonesEarly),
         );
         self.spend_on_merge(merger, pages, merged.entries, merged.segments.len()).await;
         let class = IoClass::CompactionWrite;
@@ -375,7 +375,7 @@ impl<M: Medium> Inner<M> {
     {
         match loading {
             Loading::Ready(image) => Ok(image),
-            Loading::Reading(page, read) => self.store.check_meta(page, read.await),
+            Loading::Reading(page, read) => self.check_meta(page, read.await),
         }
     }
 

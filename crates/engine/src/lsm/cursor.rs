@@ -6,16 +6,16 @@
 use std::cmp::Ordering;
 use std::ops::Bound;
 
+use pages::Value;
+use pages::effort::Effort;
+use pages::format::pointer::{Pointer, PointerFormat};
+use pages::medium::PageNo;
+use pages::memtable::Entry;
 use runtime::PageImage;
 
-use crate::Value;
-use crate::effort::Effort;
 use crate::format::meta_segment::MetaSegment;
-use crate::format::pointer::{Pointer, PointerFormat};
 use crate::lsm::level::Location;
 use crate::lsm::snapshot::Snapshot;
-use crate::memtable::Entry;
-use crate::store::medium::PageNo;
 
 /// What the newest source says of a key.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,7 +64,7 @@ impl Cursors {
         format: PointerFormat,
         effort: &mut Effort,
     ) -> Self {
-        let next = |memtable: &crate::memtable::SharedMemtable| {
+        let next = |memtable: &pages::memtable::SharedMemtable| {
             memtable.borrow().next(Bound::Included(key), snapshot.sequence)
         };
         let memtables = snapshot.memtables.iter().map(next).collect();

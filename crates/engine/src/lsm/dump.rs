@@ -5,18 +5,19 @@
 //! pages a store is whole. Everything volatile besides (work under way) is simply not in it. The
 //! drive adds epoch and checksum (`kvssd::reserve`).
 
-use crate::dump::{read_extents, read_memtables, write_extents, write_memtables};
-use crate::format::codec::{Reader, Writer};
-use crate::format::page::StoreId;
-use crate::journal::Flushed;
+use pages::dump::{read_extents, read_memtables, write_extents, write_memtables};
+use pages::format::codec::{Reader, Writer};
+use pages::format::page::StoreId;
+use pages::journal::Flushed;
+use pages::medium::Medium;
+use pages::memtable::Memtables;
+use pages::store::extents::Extents;
+
 use crate::lsm::Inner;
 use crate::lsm::segment_codec::{Home, write_segment};
 use crate::lsm::version::{LevelEdit, Version};
-use crate::memtable::Memtables;
-use crate::planted::Fault;
 use crate::sizing::{LevelPlan, PlannedMemory};
-use crate::store::extents::Extents;
-use crate::store::medium::Medium;
+use pages::planted::Fault;
 
 const VERSION: u32 = 5;
 

@@ -4,13 +4,14 @@
 //! all of it is in force, after a power cut too, or nothing (`publish`). Between making an edit and applying it the work holds its claim on the levels it
 //! changes, so the places in them that it names stay what they are.
 
-use crate::format::pointer::Pointer;
-use crate::journal::Flushed;
+use pages::format::pointer::Pointer;
+use pages::journal::Flushed;
+use pages::medium::{ExtentId, Medium};
+use pages::store::changes::Changes;
+use pages::store::writing::Written;
+
 use crate::lsm::Inner;
 use crate::lsm::version::LevelEdit;
-use crate::store::changes::Changes;
-use crate::store::medium::{ExtentId, Medium};
-use crate::store::writing::Written;
 
 /// A change of the index and of what it says about the extents.
 #[derive(Default)]

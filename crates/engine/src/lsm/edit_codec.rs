@@ -7,12 +7,13 @@
 //! Segments are written as in a dump. Replaying an edit does to what a checkpoint restored what
 //! [`Inner::apply`](crate::lsm::Inner) did to the running store.
 
-use crate::format::codec::{Reader, Writer};
-use crate::journal::fields::{read_changes, read_flushed, write_changes, write_flushed};
+use pages::format::codec::{Reader, Writer};
+use pages::journal::fields::{read_changes, read_flushed, write_changes, write_flushed};
+use pages::medium::ExtentId;
+
 use crate::lsm::edit::Edit;
 use crate::lsm::segment_codec::{Home, write_segment};
 use crate::lsm::version::LevelEdit;
-use crate::store::medium::ExtentId;
 
 pub(crate) fn encode(edit: &Edit) -> Vec<u8> {
     let mut out = Writer::default();

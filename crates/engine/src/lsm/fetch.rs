@@ -4,13 +4,13 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use pages::Value;
+use pages::error::EngineError;
+use pages::format::pointer::Pointer;
+use pages::medium::{Medium, PageNo};
 use runtime::{IoClass, JoinHandle, PageImage};
 
-use crate::Value;
-use crate::error::EngineError;
-use crate::format::pointer::Pointer;
 use crate::lsm::Inner;
-use crate::store::medium::{Medium, PageNo};
 
 /// How far a value has come.
 pub(crate) enum Fetch {

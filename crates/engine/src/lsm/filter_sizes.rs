@@ -1,7 +1,9 @@
 //! How large filters are, and building them for segments that merges made.
 
+use pages::format::pointer::PointerFormat;
+use pages::medium::Medium;
+
 use crate::format::meta_segment::MetaSegment;
-use crate::format::pointer::PointerFormat;
 use crate::lsm::filter::{Filter, key_hash};
 use crate::lsm::merge::BuiltSegment;
 use crate::lsm::version::Version;
@@ -9,7 +11,6 @@ use crate::lsm::{Inner, sizing_input};
 use crate::options::Filters;
 use crate::planted::Fault;
 use crate::sizing::monkey;
-use crate::store::medium::Medium;
 
 /// A share of the index memory that filters leave free, so that merges side by side stay in it.
 const SPARE: u64 = 64;
@@ -35,7 +36,7 @@ impl<M: Medium> Inner<M> {
         let cost = self.store.cpu.costs.of_filters(entries);
         self.store.cpu.cores.spend_in_background(cost).await;
         let bits = self.filter_bits_per_key(level, entries);
-        let forgets = self.store.planted.has(Fault::FilterForgetsKeys);
+        let forgets = self.planted.has(Fault::FilterForgetsKeys);
         segments
             .iter()
             .map(|built| {

@@ -2,21 +2,21 @@
 
 use std::rc::Rc;
 
+use pages::collector::retire_flushed;
+use pages::error::EngineError;
+use pages::format::data_page::Outgoing;
+use pages::format::pointer::Pointer;
+use pages::medium::{Medium, Stream};
+use pages::memtable::Write;
+use pages::store::space::{Claimant, Need};
+use pages::store::writing::{Written, lay_out};
 use runtime::IoClass;
 
-use crate::collector::retire_flushed;
-use crate::error::EngineError;
-use crate::format::data_page::Outgoing;
 use crate::format::meta_segment;
-use crate::format::pointer::Pointer;
 use crate::lsm::Inner;
 use crate::lsm::compaction::Place;
 use crate::lsm::merge::{ListRun, SegmentRun, merge};
 use crate::lsm::version::LevelEdit;
-use crate::memtable::Write;
-use crate::store::medium::{Medium, Stream};
-use crate::store::space::{Claimant, Need};
-use crate::store::writing::{Written, lay_out};
 
 impl<M: Medium> Inner<M> {
     /// The task that flushes frozen memtables, oldest first, for ever.

@@ -2,14 +2,14 @@
 
 use std::rc::Rc;
 
+use pages::collector::{Collected, Next};
+use pages::medium::Medium;
+use pages::operations::Fullness;
+use pages::store::sweep::WORTH_COLLECTING;
 use runtime::Nanos;
 
-use crate::collector::{Collected, Next};
 use crate::lsm::Inner;
 use crate::lsm::snapshot::Expiry;
-use crate::operations::Fullness;
-use crate::store::medium::Medium;
-use crate::store::sweep::WORTH_COLLECTING;
 
 /// Where a store stands that has nothing to collect.
 #[derive(Clone, Copy, Debug)]

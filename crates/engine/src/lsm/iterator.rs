@@ -15,19 +15,19 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use pages::Value;
+use pages::effort::Effort;
+use pages::error::EngineError;
+use pages::format::pointer::Pointer;
+use pages::medium::{Medium, PageNo};
+use pages::operations::check_key;
 use runtime::{IoClass, JoinHandle, Nanos, PageImage};
 
-use crate::Value;
-use crate::effort::Effort;
-use crate::error::EngineError;
-use crate::format::pointer::Pointer;
 use crate::lsm::cursor::{Cursors, Merged, Needed};
 use crate::lsm::fetch::{Fetch, Pages, UnderWay, fetch};
 use crate::lsm::snapshot::{Hold, Snapshot};
 use crate::lsm::{Engine, Inner};
-use crate::operations::check_key;
 use crate::options::IteratorOptions;
-use crate::store::medium::{Medium, PageNo};
 
 /// Where a command left an iterator.
 #[derive(Clone, Debug, PartialEq)]
@@ -310,7 +310,7 @@ impl<M: Medium> EngineIterator<M> {
                 None if !may_wait => return Ok(false),
                 None => {
                     self.inner.stats.borrow_mut().iterators.next_index_reads += 1;
-                    self.inner.store.read_meta(first.page, IoClass::ClientRead).await?
+                    self.inner.read_meta(first.page, IoClass::ClientRead).await?
                 }
             };
             position.cursors.supply(snapshot, first, page);
@@ -340,7 +340,7 @@ impl<M: Medium> EngineIterator<M> {
             let reads: Vec<_> = needed.into_iter().map(read).collect();
             count += reads.len() as u64;
             for (needed, read) in reads {
-                let page = self.inner.store.check_meta(needed.page, read.await)?;
+                let page = self.inner.check_meta(needed.page, read.await)?;
                 position.cursors.supply(snapshot, needed, page);
             }
         }
@@ -361,7 +361,7 @@ impl<M: Medium> EngineIterator<M> {
             let (inner, snapshot) = (Rc::clone(&self.inner), Rc::clone(snapshot));
             let read = self.inner.store.handle.spawn("index prefetch", async move {
                 let _snapshot = snapshot;
-                inner.store.read_meta(next.page, IoClass::IndexPrefetch).await
+                inner.read_meta(next.page, IoClass::IndexPrefetch).await
             });
             self.inner.stats.borrow_mut().iterators.index_prefetches += 1;
             position.ahead[level] = Some(Ahead { segment: next.segment, read });

@@ -8,7 +8,8 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use crate::effort::Effort;
+use pages::effort::Effort;
+
 use crate::format::key_heads::{common_len, head};
 
 #[derive(Clone, Debug)]

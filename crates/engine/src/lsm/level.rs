@@ -8,13 +8,13 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use pages::effort::Effort;
+use pages::medium::PageNo;
 use runtime::PageImage;
 
-use crate::effort::Effort;
 use crate::lsm::filter::Filter;
 use crate::lsm::key_index::KeyIndex;
 use crate::lsm::pool::{Chunked, Descriptor, Pool};
-use crate::store::medium::PageNo;
 
 /// Segments in a chunk of the list, at most.
 const CHUNK_SEGMENTS: usize = 256;

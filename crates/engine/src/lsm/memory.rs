@@ -3,11 +3,12 @@
 //! Level lists are charged by what the firmware would keep (key and page address of each segment),
 //! not by what this program's structures happen to take.
 
+use pages::medium::{Medium, Stream};
+use pages::stats::MemoryUse;
+
 use crate::lsm::version::Version;
 use crate::lsm::{Inner, PAGE_ADDRESS_BYTES, RANGE_POINTER_BYTES, sizing_input};
 use crate::sizing;
-use crate::stats::MemoryUse;
-use crate::store::medium::{Medium, Stream};
 
 /// Bytes of a pooled segment descriptor besides its key: page address, references, generation.
 pub(crate) const DESCRIPTOR_OVERHEAD_BYTES: u64 = PAGE_ADDRESS_BYTES + 8;

@@ -3,11 +3,11 @@
 use std::ops::Range;
 use std::slice;
 
+use pages::format::pointer::{Pointer, PointerFormat};
 use runtime::PageImage;
 
 use crate::format::key_heads::KeyHeads;
 use crate::format::meta_segment::{MetaSegment, MetaSegmentBuilder};
-use crate::format::pointer::{Pointer, PointerFormat};
 
 /// A sorted sequence of entries, read one at a time.
 pub(crate) trait Run {

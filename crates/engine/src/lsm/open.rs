@@ -3,18 +3,19 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use pages::collector;
+use pages::error::OpenError;
+use pages::format::page::StoreId;
+use pages::medium::Medium;
+use pages::store::{Cpu, PageStore};
 use runtime::Handle;
 
-use crate::collector;
-use crate::error::OpenError;
-use crate::format::page::StoreId;
 use crate::lsm::accelerator::Accelerator;
 use crate::lsm::{Engine, Inner, dump, sizing_input};
-use crate::options::{MergeBy, Options, Surroundings};
+use crate::options::{MergeBy, Options};
 use crate::planted::Planted;
 use crate::sizing::plan;
-use crate::store::medium::Medium;
-use crate::store::{Cpu, PageStore};
+use pages::options::Surroundings;
 
 /// What an engine is opened with.
 pub struct Setup<M> {
@@ -30,7 +31,7 @@ pub struct Setup<M> {
     pub cpu: Cpu,
     /// The device's merge accelerator, if it has one.
     pub accelerator: Option<Accelerator>,
-    /// A deliberate bug, for tests of the tests.
+    /// Deliberate bugs, for tests of the tests.
     pub planted: Planted,
     /// The identity of a new store, which stands in each of its pages. A store that is recovered has
     /// the one it was made with.
@@ -105,7 +106,7 @@ impl<M: Medium> Engine<M> {
             MergeBy::Cpu => None,
             MergeBy::Accelerator => Some(accelerator.ok_or(OpenError::NoAccelerator)?),
         };
-        let store = PageStore::new(handle, medium, cpu, planted, id);
+        let store = PageStore::new(handle, medium, cpu, planted.pages, id);
         let input = sizing_input(&options, &surroundings, &store.shape, store.format);
         let plan = plan(&input, options.level_sizing, options.pinned_levels);
         let (needed, available) = (plan.memory.total(), surroundings.index_dram_bytes);
@@ -113,7 +114,7 @@ impl<M: Medium> Engine<M> {
             let pinned_levels = options.pinned_levels;
             return Err(OpenError::DoesNotFit { needed, available, pinned_levels });
         }
-        Ok(Self::from_parts(store, options, surroundings, plan, accelerator))
+        Ok(Self::from_parts(store, options, surroundings, plan, accelerator, planted.tree))
     }
 
     pub(crate) fn start_tasks(&self) {

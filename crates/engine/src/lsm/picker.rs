@@ -118,7 +118,7 @@ mod tests {
 
     use super::*;
     use crate::lsm::level::{Location, NamedSegment, Segment};
-    use crate::store::medium::PageNo;
+    use pages::medium::PageNo;
 
     fn level(segments: usize, capacity: usize) -> LevelState {
         LevelState { segments, capacity, slice: 1, headroom: 1, is_busy: false, has_space: true }

@@ -2,11 +2,12 @@
 
 use std::rc::Rc;
 
-use crate::error::EngineError;
+use pages::error::EngineError;
+use pages::medium::Medium;
+
 use crate::lsm::edit::Edit;
 use crate::lsm::version::LevelEdit;
 use crate::lsm::{Inner, edit_codec};
-use crate::store::medium::Medium;
 
 impl<M: Medium> Inner<M> {
     /// Puts an edit in force: commits it to the manifest, if there is one, and applies it.

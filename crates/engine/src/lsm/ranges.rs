@@ -7,7 +7,8 @@
 
 use std::ops::Range;
 
-use crate::effort::Effort;
+use pages::effort::Effort;
+
 use crate::lsm::level::Level;
 
 /// The pointers of one level into the next.

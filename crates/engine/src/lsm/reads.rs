@@ -2,18 +2,18 @@
 
 use std::rc::Rc;
 
+use pages::Value;
+use pages::effort::Effort;
+use pages::error::EngineError;
+use pages::format::data_page;
+use pages::format::pointer::Pointer;
+use pages::medium::Medium;
+use pages::memtable::Entry;
 use runtime::{IoClass, Nanos};
 
-use crate::Value;
-use crate::effort::Effort;
-use crate::error::EngineError;
-use crate::format::data_page;
 use crate::format::meta_segment::MetaSegment;
-use crate::format::pointer::Pointer;
 use crate::lsm::Inner;
 use crate::lsm::search::{Step, search};
-use crate::memtable::Entry;
-use crate::store::medium::Medium;
 
 /// Where the newest entry of a key is.
 pub(crate) enum Located {
@@ -47,7 +47,7 @@ impl<M: Medium> Inner<M> {
                 Step::Found(pointer) => return Ok(Located::At(pointer)),
                 Step::Read(pending) => pending,
             };
-            let image = self.store.read_meta(pending.page, IoClass::ClientRead).await?;
+            let image = self.read_meta(pending.page, IoClass::ClientRead).await?;
             *flash_reads += 1;
             let segment = MetaSegment::new(image.bytes(), self.store.format).expect("just checked");
             segment.prefetch();

@@ -8,16 +8,17 @@
 
 use std::rc::Rc;
 
-use crate::error::OpenError;
-use crate::journal::manifest::Manifest;
-use crate::journal::scan::Scan;
+use pages::error::OpenError;
+use pages::journal::manifest::Manifest;
+use pages::journal::scan::Scan;
+use pages::medium::Medium;
+use pages::store::extents::Extents;
+
 use crate::lsm::level::{Location, NamedSegment, Segment};
 use crate::lsm::open::Setup;
 use crate::lsm::version::{LevelEdit, Version};
 use crate::lsm::{Engine, Inner, dump, edit_codec};
 use crate::planted::Fault;
-use crate::store::extents::Extents;
-use crate::store::medium::Medium;
 
 impl<M: Medium> Engine<M> {
     /// The store that the medium holds, or a new one if nothing was ever written there; for designs
@@ -84,7 +85,7 @@ impl<M: Medium> Inner<M> {
             if let Some(flushed) = edit.flushed {
                 // No number is given twice: a write with an old one would count as flushed.
                 let sequence = self.front.sequence.get().max(flushed.sequence);
-                if !self.store.planted.has(Fault::SequenceGoesBack) {
+                if !self.planted.has(Fault::SequenceGoesBack) {
                     self.front.sequence.set(sequence);
                 }
                 self.flushed.set(flushed);

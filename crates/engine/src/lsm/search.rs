@@ -2,16 +2,16 @@
 
 use std::ops::Range;
 
+use pages::effort::Effort;
+use pages::format::pointer::{Pointer, PointerFormat};
+use pages::medium::PageNo;
 use runtime::PageImage;
 
-use crate::effort::Effort;
 use crate::format::meta_segment::MetaSegment;
-use crate::format::pointer::{Pointer, PointerFormat};
 use crate::lsm::filter::key_hash;
 use crate::lsm::level::{Level, Location};
 use crate::lsm::version::Version;
 use crate::options::MAX_LEVELS;
-use crate::store::medium::PageNo;
 
 /// How far a search came.
 #[derive(Clone, Debug)]

@@ -2,16 +2,16 @@
 
 use std::rc::Rc;
 
+use pages::MAX_KEY_BYTES;
+use pages::format::codec::{Reader, Writer};
+use pages::format::pointer::PointerFormat;
+use pages::medium::{PageNo, Shape};
 use runtime::PageImage;
 
-use crate::MAX_KEY_BYTES;
-use crate::format::codec::{Reader, Writer};
 use crate::format::meta_segment::MetaSegment;
-use crate::format::pointer::PointerFormat;
 use crate::lsm::filter::Filter;
 use crate::lsm::level::{Location, NamedSegment, Segment};
 use crate::lsm::pool::Pool;
-use crate::store::medium::{PageNo, Shape};
 
 /// A segment as a list has it. One that is in memory besides is read again when it is needed.
 pub(crate) fn write_segment(

@@ -9,17 +9,17 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::{Rc, Weak};
 
+use pages::error::EngineError;
+use pages::format::object::Sequence;
+use pages::medium::Medium;
+use pages::memtable::SharedMemtable;
+use pages::store::pins::Pin;
 use runtime::Nanos;
 
-use crate::error::EngineError;
-use crate::format::object::Sequence;
 use crate::lsm::Inner;
 use crate::lsm::memory::DESCRIPTOR_OVERHEAD_BYTES;
 use crate::lsm::version::Version;
-use crate::memtable::SharedMemtable;
 use crate::planted::Fault;
-use crate::store::medium::Medium;
-use crate::store::pins::Pin;
 
 /// The store at one instant.
 pub(crate) struct Snapshot {
@@ -163,7 +163,7 @@ impl<M: Medium> Inner<M> {
         }
         let registry = self.snapshots.clone();
         let number = registry.shared.next.replace(registry.shared.next.get() + 1);
-        let reads_on = self.store.planted.has(Fault::ReadPastSnapshot);
+        let reads_on = self.planted.has(Fault::ReadPastSnapshot);
         let sequence = if reads_on { Sequence::MAX } else { self.front.sequence.get() };
         let before = self.snapshots.newest().unwrap_or(0);
         assert!(before <= sequence, "a snapshot of write {sequence} comes after {before}");

@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
+use pages::effort::Effort;
+use pages::medium::PageNo;
 use proptest::prelude::*;
 
 use super::{LevelEdit, Version};
-use crate::effort::Effort;
 use crate::lsm::level::{Location, NamedSegment, Segment};
-use crate::store::medium::PageNo;
 
 fn named(key: u16) -> NamedSegment {
     NamedSegment {

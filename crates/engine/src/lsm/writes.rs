@@ -1,16 +1,16 @@
 //! What the tree says to writes.
 
+use pages::error::EngineError;
+use pages::format::object::Sequence;
+use pages::front::{Admission, Index};
+use pages::medium::Medium;
+use pages::memtable::Entry;
+use pages::operations::WriteOptions;
 use runtime::Nanos;
 
-use crate::error::EngineError;
-use crate::format::object::Sequence;
-use crate::front::{Admission, Index};
 use crate::lsm::Inner;
 use crate::lsm::reads::Located;
-use crate::memtable::Entry;
-use crate::operations::WriteOptions;
 use crate::planted::Fault;
-use crate::store::medium::Medium;
 
 impl<M: Medium> Inner<M> {
     /// The write path of puts and deletes.
@@ -50,6 +50,6 @@ impl<M: Medium> Index for Inner<M> {
 
     fn newest_snapshot(&self) -> Option<Sequence> {
         let newest = self.snapshots.newest();
-        newest.filter(|_| !self.store.planted.has(Fault::OverwriteUnderSnapshot))
+        newest.filter(|_| !self.planted.has(Fault::OverwriteUnderSnapshot))
     }
 }

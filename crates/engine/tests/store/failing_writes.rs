@@ -5,10 +5,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use engine::{
-    Cpu, CpuCosts, Durability, Engine, Options, Planted, Setup, StoreId, Stream, Surroundings,
-    Value, WriteOptions,
-};
+use engine::{Engine, Options, Planted, Setup};
+use pages::{Cpu, CpuCosts, Durability, StoreId, Stream, Surroundings, Value, WriteOptions};
 use runtime::{Cores, Nanos, Runtime};
 
 use crate::memory::{Cells, Failing, MemoryMedium};

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::future::ready;
 use std::rc::Rc;
 
-use engine::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
+use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
 use runtime::{Handle, IoClass, Nanos, PageImage};
 
 const APPEND: Nanos = Nanos(100_000);

@@ -1,7 +1,8 @@
 //! The design with a merge accelerator: what goes through flash for it, and what it leaves alone.
 
-use engine::{AcceleratorWork, Options, Value};
+use engine::Options;
 use kvssd::{KvDrive, StoreMode};
+use pages::{AcceleratorWork, Value};
 use runtime::Runtime;
 
 use crate::harness::{Machine, small_design, small_device};

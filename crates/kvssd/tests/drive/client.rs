@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use engine::{LogSync, Value};
 use kvssd::{KvDrive, Status, StoreMode, StoreOptions};
+use pages::{LogSync, Value};
 use runtime::{Handle, Nanos, Rng};
 
 use crate::complaint::{Complaint, Kind};

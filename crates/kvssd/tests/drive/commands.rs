@@ -1,7 +1,7 @@
 //! What each command answers, and that bad input loses nothing.
 
-use engine::Value;
 use kvssd::{DriveOptions, KeyFormat, KvDrive, Status, StoreMode};
+use pages::Value;
 use runtime::Runtime;
 
 use crate::harness::{

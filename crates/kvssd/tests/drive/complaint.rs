@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use engine::Value;
 use kvssd::{RecoverError, Status};
+use pages::Value;
 
 /// Kinds of wrong answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,8 +3,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use engine::{Options, Value};
+use engine::Options;
 use kvssd::{DeviceProfile, DriveOptions, StoreMode};
+use pages::Value;
 use runtime::Nanos;
 
 use crate::harness::{Machine, for_hash, small_design, small_device, small_hash_options};

@@ -6,9 +6,10 @@
 
 use std::rc::Rc;
 
-use engine::{Durability, LogSync, Options};
+use engine::Options;
 use flash::Flash;
 use kvssd::{DriveOptions, IndexOptions, KvDrive};
+use pages::{Durability, LogSync};
 use runtime::{Nanos, Rng, Runtime};
 
 use crate::harness::{

@@ -1,12 +1,13 @@
 //! Bit rot: a damaged page is reported, and never passed off as data.
 
-use engine::Value;
 use kvssd::{KvDrive, Status, StoreMode};
+use pages::Value;
 use runtime::{PageImage, Rng};
 
 use kvssd::{DeviceProfile, DriveOptions};
 
 use crate::complaint::{Complaint, Kind};
+use crate::fault::Fault;
 use crate::harness::{Machine, for_hash, small_device, small_hash_options, with_fault};
 
 const KEYS: u64 = 600;
@@ -23,7 +24,7 @@ fn value(i: u64) -> Value {
 
 /// Fills a drive, flips bits in random pages, and reads everything. `Err` if a read returned
 /// something that was never written.
-pub(crate) fn damage_is_caught(seed: u64, fault: Option<engine::Fault>) -> Result<(), Complaint> {
+pub(crate) fn damage_is_caught(seed: u64, fault: Option<Fault>) -> Result<(), Complaint> {
     damage_is_caught_by(seed, &small_device(), with_fault(fault))
 }
 
@@ -76,10 +77,7 @@ fn damaged_pages_are_reported_and_never_served() {
 
 /// Overwrites a filled drive, then puts pages back as they were before, or where others belong, and
 /// reads everything. `Err` if a read returned anything but the newest value or an error.
-pub(crate) fn misplaced_pages_are_caught(
-    seed: u64,
-    fault: Option<engine::Fault>,
-) -> Result<(), Complaint> {
+pub(crate) fn misplaced_pages_are_caught(seed: u64, fault: Option<Fault>) -> Result<(), Complaint> {
     let machine = Machine::format(seed, &small_device(), with_fault(fault));
     let drive = machine.drive.clone();
     machine.rt.block_on(async move {

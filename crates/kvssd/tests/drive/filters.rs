@@ -1,8 +1,9 @@
 //! The design with Bloom filters: memory is spent as planned, reads are spared, and filters outlive a
 //! power cut.
 
-use engine::{Options, Value};
+use engine::Options;
 use kvssd::{KvDrive, Status, StoreMode};
+use pages::Value;
 use runtime::Rng;
 
 use crate::harness::{Machine, small_design, small_device};

@@ -1,14 +1,16 @@
 //! A small drive for tests: small enough that everything a large one does happens within a few
 //! thousand commands.
 
-use engine::{Engine, HashOptions, Options, Planted};
+use engine::{Engine, Options};
 use flash::{CutReport, Flash, NandArray};
+use hashkv::HashOptions;
 use kvssd::{
     DeviceProfile, DriveOptions, IndexOptions, KvDrive, PoweredOff, RawFlash, RecoverError,
 };
 use runtime::{JoinHandle, Rng, Runtime};
 
 use crate::complaint::Complaint;
+use crate::fault::Fault;
 
 /// 2 channels x 2 dies x 32 blocks x 8 pages of 1 KiB: 32 superblocks of 32 KiB.
 pub(crate) fn small_device() -> DeviceProfile {
@@ -87,9 +89,8 @@ pub(crate) fn small_hash_options() -> DriveOptions {
 }
 
 /// The same with a deliberate bug.
-pub(crate) fn with_fault(fault: Option<engine::Fault>) -> DriveOptions {
-    let planted = fault.map_or_else(Planted::default, Planted::new);
-    DriveOptions { planted, ..small_options() }
+pub(crate) fn with_fault(fault: Option<Fault>) -> DriveOptions {
+    DriveOptions { planted: Fault::planted(fault), ..small_options() }
 }
 
 /// The LSM-tree of a drive.

@@ -1,7 +1,8 @@
 //! What snapshots hold, of memory and of space, and that it comes back.
 
-use engine::{Granularity, IteratorOptions, Value};
+use engine::{Granularity, IteratorOptions};
 use kvssd::{DeviceProfile, IteratorHandle, KvDrive, Status, StoreMode};
+use pages::Value;
 use runtime::{Handle, Nanos};
 
 use crate::harness::{Machine, small_device, tree, tree_of};

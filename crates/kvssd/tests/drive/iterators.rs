@@ -3,8 +3,9 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use engine::{IteratorOptions, Value};
+use engine::IteratorOptions;
 use kvssd::{DriveOptions, KvDrive, Status, StoreMode};
+use pages::Value;
 use runtime::Nanos;
 
 use crate::harness::{Machine, small_device, small_options, tree, tree_of};

@@ -11,6 +11,7 @@ mod complaint;
 mod conditions;
 mod crash_points;
 mod damage;
+mod fault;
 mod filters;
 mod fuzz;
 mod harness;

@@ -2,7 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use engine::{HashOptions, Options};
+use engine::Options;
+use hashkv::HashOptions;
 use kvssd::IndexOptions;
 
 use crate::harness::{for_hash, small_hash};

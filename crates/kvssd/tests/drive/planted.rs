@@ -5,11 +5,15 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use engine::{Fault, Options};
+use engine::Fault as InTree;
+use engine::Options;
+use hashkv::Fault as InTable;
+use pages::Fault as InPages;
 use runtime::Nanos;
 
 use crate::complaint::{Complaint, Kind};
 use crate::damage::{damage_is_caught, misplaced_pages_are_caught};
+use crate::fault::Fault;
 use crate::model::number;
 use crate::shape::{Cuts, Shape};
 use crate::trial::run_trial;
@@ -21,34 +25,53 @@ const WITHIN: u64 = 200;
 /// panic counts: what the engine asserts is not what a client would see.
 fn kinds(fault: Fault) -> &'static [Kind] {
     match fault {
-        Fault::SkipChecksum => &[Kind::Foreign],
+        Fault::Pages(fault) => kinds_of_pages(fault),
+        Fault::Tree(fault) => kinds_of_tree(fault),
+        Fault::Table(fault) => kinds_of_table(fault),
+    }
+}
+
+fn kinds_of_pages(fault: InPages) -> &'static [Kind] {
+    match fault {
+        InPages::SkipChecksum => &[Kind::Foreign],
         // What a reader finds where its page was: nothing, or another page, which says so.
-        Fault::ReleaseEarly
-        | Fault::ReadWithoutEpoch
-        | Fault::ReleaseUnderSnapshot
-        | Fault::MoveUnderSnapshot
-        | Fault::PublishBeforeDurable
-        | Fault::ReleaseBeforeMoved => &[Kind::Corrupt],
-        Fault::CollectWithoutRecheck | Fault::DropTombstonesEarly | Fault::DeleteNotLogged => {
-            &[Kind::Stale]
-        }
+        InPages::ReleaseEarly
+        | InPages::ReadWithoutEpoch
+        | InPages::ReleaseUnderSnapshot
+        | InPages::MoveUnderSnapshot
+        | InPages::PublishBeforeDurable
+        | InPages::ReleaseBeforeMoved => &[Kind::Corrupt],
+        InPages::CollectWithoutRecheck | InPages::DeleteNotLogged => &[Kind::Stale],
         // What was written last is gone: there is the value before, or none if there was none.
-        Fault::DumpWithoutFrozen
-        | Fault::HashForgetsDirtyPages
-        | Fault::AcknowledgeEarly
-        | Fault::SequenceGoesBack
+        InPages::DumpWithoutFrozen
+        | InPages::AcknowledgeEarly
         // An older page in the place of a segment leads to older values, or to none.
-        | Fault::BelieveStalePages => &[Kind::Lost, Kind::Stale],
+        | InPages::BelieveStalePages => &[Kind::Lost, Kind::Stale],
         // Of writes that nobody waited for a later one is there, and an earlier one is not.
-        Fault::HashSkipsKeyCompare | Fault::FilterForgetsKeys | Fault::TableBeforeLog => &[Kind::Lost],
-        Fault::HashForgetsUprooted => &[Kind::Leak],
-        Fault::OverwriteUnderSnapshot | Fault::ReadPastSnapshot => &[Kind::Iterator],
+        InPages::TableBeforeLog => &[Kind::Lost],
         // The journal is checked as a whole when it is read: what is missing or torn is noticed there.
-        Fault::TrimLogEarly
-        | Fault::TakeTornGroup
-        | Fault::ReplayTrimmedLog
-        | Fault::CommitBeforeSegments
-        | Fault::ReleaseBeforeNoted => &[Kind::Unopened],
+        InPages::TrimLogEarly
+        | InPages::TakeTornGroup
+        | InPages::ReplayTrimmedLog
+        | InPages::CommitBeforeSegments => &[Kind::Unopened],
+    }
+}
+
+fn kinds_of_tree(fault: InTree) -> &'static [Kind] {
+    match fault {
+        InTree::DropTombstonesEarly => &[Kind::Stale],
+        InTree::SequenceGoesBack => &[Kind::Lost, Kind::Stale],
+        InTree::FilterForgetsKeys => &[Kind::Lost],
+        InTree::OverwriteUnderSnapshot | InTree::ReadPastSnapshot => &[Kind::Iterator],
+        InTree::ReleaseBeforeNoted => &[Kind::Unopened],
+    }
+}
+
+fn kinds_of_table(fault: InTable) -> &'static [Kind] {
+    match fault {
+        InTable::HashForgetsDirtyPages => &[Kind::Lost, Kind::Stale],
+        InTable::HashSkipsKeyCompare => &[Kind::Lost],
+        InTable::HashForgetsUprooted => &[Kind::Leak],
     }
 }
 
@@ -56,7 +79,7 @@ fn kinds(fault: Fault) -> &'static [Kind] {
 fn every_planted_fault_is_caught_by_what_it_does() {
     let only = number("LEVELHEAD_FAULT");
     let seeds = number("LEVELHEAD_SEED").map_or(0..WITHIN, |seed| seed..seed + 1);
-    let faults = (0..).zip(Fault::ALL);
+    let faults = (0..).zip(Fault::all());
     for (number, fault) in faults.filter(|(number, _)| only.is_none_or(|only| only == *number)) {
         let kinds = kinds(fault);
         let mut others = 0;
@@ -83,8 +106,8 @@ fn every_planted_fault_is_caught_by_what_it_does() {
 fn outcome(seed: u64, fault: Fault) -> Option<Result<Complaint, String>> {
     let trial = || match fault {
         // Need damaged pages, which ordinary trials do not have.
-        Fault::SkipChecksum => damage_is_caught(seed, Some(fault)),
-        Fault::BelieveStalePages => misplaced_pages_are_caught(seed, Some(fault)),
+        Fault::Pages(InPages::SkipChecksum) => damage_is_caught(seed, Some(fault)),
+        Fault::Pages(InPages::BelieveStalePages) => misplaced_pages_are_caught(seed, Some(fault)),
         _ => run_trial(seed, &shape(seed, fault), Some(fault)).map(|_| ()),
     };
     match catch_unwind(AssertUnwindSafe(trial)) {
@@ -101,25 +124,28 @@ fn outcome(seed: u64, fault: Fault) -> Option<Result<Complaint, String>> {
 /// A drive that a fault can harm, and clients that will notice.
 fn shape(seed: u64, fault: Fault) -> Shape {
     match fault {
-        Fault::ReleaseEarly | Fault::ReadWithoutEpoch => late_reads(seed, 1_400),
+        Fault::Pages(InPages::ReleaseEarly | InPages::ReadWithoutEpoch) => late_reads(seed, 1_400),
         // What is moved is being overwritten.
-        Fault::CollectWithoutRecheck => late_reads(seed, 500),
+        Fault::Pages(InPages::CollectWithoutRecheck) => late_reads(seed, 500),
         // One of the designs with filters.
-        Fault::FilterForgetsKeys => Shape { scanners: 0, ..Shape::of_seed(11 * seed + 3) },
-        Fault::HashSkipsKeyCompare | Fault::HashForgetsDirtyPages | Fault::HashForgetsUprooted => {
-            Shape::of_hash_seed(seed)
+        Fault::Tree(InTree::FilterForgetsKeys) => {
+            Shape { scanners: 0, ..Shape::of_seed(11 * seed + 3) }
         }
+        Fault::Table(_) => Shape::of_hash_seed(seed),
         // Scanners might meet what was lost before anybody else, and call it theirs.
-        Fault::TrimLogEarly
-        | Fault::TakeTornGroup
-        | Fault::ReplayTrimmedLog
-        | Fault::CommitBeforeSegments
-        | Fault::SequenceGoesBack
-        | Fault::DeleteNotLogged
-        | Fault::AcknowledgeEarly
-        | Fault::ReleaseBeforeMoved
-        | Fault::ReleaseBeforeNoted => Shape { scanners: 0, ..Shape::of_restless_log_seed(seed) },
-        Fault::TableBeforeLog => Shape::of_restless_hash_log_seed(seed),
+        Fault::Pages(
+            InPages::TrimLogEarly
+            | InPages::TakeTornGroup
+            | InPages::ReplayTrimmedLog
+            | InPages::CommitBeforeSegments
+            | InPages::DeleteNotLogged
+            | InPages::AcknowledgeEarly
+            | InPages::ReleaseBeforeMoved,
+        )
+        | Fault::Tree(InTree::SequenceGoesBack | InTree::ReleaseBeforeNoted) => {
+            Shape { scanners: 0, ..Shape::of_restless_log_seed(seed) }
+        }
+        Fault::Pages(InPages::TableBeforeLog) => Shape::of_restless_hash_log_seed(seed),
         _ => Shape::of_seed(seed),
     }
 }

@@ -2,11 +2,11 @@
 //! preset has.
 
 use engine::sizing::LevelSizing;
-use engine::{
-    Durability, Filters, Granularity, HashOptions, IteratorOptions, LogSync, MergeBy, Options,
-};
+use engine::{Filters, Granularity, IteratorOptions, MergeBy, Options};
 use flash::{Geometry, Suspend};
+use hashkv::HashOptions;
 use kvssd::{DeviceProfile, IndexOptions, KvDrive, SetupError};
+use pages::{Durability, LogSync};
 use runtime::{Nanos, Rng, Runtime};
 
 use crate::harness::small_device;

@@ -1,7 +1,8 @@
 //! Reading ahead: it changes when things are read, and nothing else; and what it gains and costs.
 
-use engine::{IteratorOptions, Value};
+use engine::IteratorOptions;
 use kvssd::{DeviceProfile, DriveOptions, IteratorHandle, KvDrive, Status, StoreMode};
+use pages::Value;
 use runtime::{Handle, IoClass, Nanos, Rng};
 
 use crate::harness::{Machine, small_device, tree_of};
@@ -116,7 +117,7 @@ fn reading_ahead_and_in_bulk_does_not_show_in_what_is_read() {
 }
 
 /// Mean latency of a Next in a quiet scan over `keys` values of about a page, and the counters.
-fn quiet_scan(iterators: IteratorOptions, keys: u64) -> (Nanos, engine::IteratorStats) {
+fn quiet_scan(iterators: IteratorOptions, keys: u64) -> (Nanos, pages::IteratorStats) {
     on_a_drive(&small_device(), with_iterators(iterators), |drive, handle| {
         Box::pin(async move {
             for i in 0..keys {

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use engine::Value;
 use kvssd::{IteratorHandle, KvDrive, Pair, Status};
+use pages::Value;
 use runtime::{Handle, Nanos, Rng};
 
 use crate::complaint::{Complaint, Kind, is_same};

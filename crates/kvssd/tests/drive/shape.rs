@@ -1,7 +1,8 @@
 //! Drives, designs and loads of trials.
 
-use engine::{Durability, Granularity, IteratorOptions, LogSync, Options};
+use engine::{Granularity, IteratorOptions, Options};
 use kvssd::{DeviceProfile, DriveOptions, IndexOptions};
+use pages::{Durability, LogSync};
 use runtime::{Nanos, Rng};
 
 use crate::harness::{for_hash, small_device, small_hash, small_tlc_device};

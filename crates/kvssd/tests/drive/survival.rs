@@ -9,7 +9,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use engine::LogSync;
+use pages::LogSync;
 use runtime::Nanos;
 
 /// A write with `interval` is durable when it was acknowledged this long ago: a millisecond, and what

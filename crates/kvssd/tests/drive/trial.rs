@@ -4,12 +4,12 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use engine::{Fault, Planted};
 use kvssd::DriveOptions;
 use runtime::{Nanos, Rng};
 
 use crate::client::Client;
 use crate::complaint::{Complaint, Kind};
+use crate::fault::Fault;
 use crate::harness::{Comeback, Machine};
 use crate::scanner::Scanner;
 use crate::shape::{Cuts, Shape};
@@ -28,7 +28,7 @@ pub(crate) fn run_trial(
     fault: Option<Fault>,
 ) -> Result<Tally, Complaint> {
     let mut rng = Rng::derive(seed, "trial");
-    let planted = fault.map_or_else(Planted::default, Planted::new);
+    let planted = Fault::planted(fault);
     let options = DriveOptions { planted, ..shape.options() };
     let world = World::new(shape.keys, shape.names);
     let mut trial = Trial { seed, shape, options, world, tally: Tally::default() };

@@ -8,8 +8,8 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use engine::{LogSync, Value};
 use kvssd::Status;
+use pages::{LogSync, Value};
 use runtime::Nanos;
 
 use crate::complaint::{Complaint, Kind, is_same};

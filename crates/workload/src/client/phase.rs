@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 use std::rc::Rc;
 
-use engine::Value;
+use pages::Value;
 use runtime::{Handle, Nanos, Rng};
 
 use super::pace::Schedule;

@@ -35,7 +35,7 @@ mod tests;
 pub use mismatch::{Mismatch, MismatchKind};
 pub(crate) use scan::{ScanSurprise, ScanTicket};
 
-use engine::Value;
+use pages::Value;
 
 use crate::ValueRecipe;
 use crate::value::{Stamp, stamp};

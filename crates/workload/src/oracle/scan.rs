@@ -6,7 +6,7 @@
 //! as the writes in between did not overlap. Which records there are the order of keys tells;
 //! the walk along it stops at each pair, so that a scan of many records costs a step each.
 
-use engine::Value;
+use pages::Value;
 
 use super::mismatch::{Finding, write_name};
 use super::order::{Cursor, KeyOrder};

@@ -1,0 +1,62 @@
+//! Meta segments.
+
+use fuzz::Answer;
+use pages::format::page::reseal;
+use pages::format::pointer::Pointer;
+use pages::medium::PageNo;
+use pages::specimens::{SHAPE, keys, pointers, sealed};
+use runtime::Rng;
+
+use super::fuzz;
+use crate::format::meta_segment::{MetaSegment, MetaSegmentBuilder};
+
+#[test]
+fn fuzz_meta_segment() {
+    let encoding = |rng: &mut Rng| {
+        let mut builder = MetaSegmentBuilder::new(pointers(), SHAPE.payload_bytes);
+        for key in keys(rng, 60) {
+            let pointer = match rng.below(8) {
+                0 => Pointer::TOMBSTONE,
+                _ => pointers().pointer(PageNo(rng.below(700) as u32), 1, rng.below(99), 1),
+            };
+            if builder.fits(key.len()) {
+                builder.push(&key, pointer);
+            }
+        }
+        sealed(builder.finish())
+    };
+    fuzz("fuzz_meta_segment", &|bytes| reseal(bytes), &encoding, &|bytes| {
+        if !MetaSegment::is_sound(bytes, pointers()) {
+            return Answer::Refused;
+        }
+        walk_segment(MetaSegment::new(bytes, pointers()).expect("it is sound"));
+        Answer::Taken
+    });
+}
+
+/// Everything that is done with a segment.
+fn walk_segment(segment: MetaSegment<'_>) {
+    segment.prefetch();
+    let _ = segment.effort();
+    let count = segment.len();
+    let keys: Vec<&[u8]> = (0..count).map(|index| segment.key(index)).collect();
+    let is_in_order = keys.is_sorted_by(|a, b| a < b);
+    for (index, key) in keys.iter().enumerate() {
+        let pointer = segment.pointer(index);
+        if !pointer.is_tombstone() {
+            let (page, piece) = pointers().locate(pointer);
+            assert!(SHAPE.extent_of(page).0 < SHAPE.extents && piece < 3);
+            let _ = (pointers().most_pages(pointer), pointers().is_of(pointer, 9));
+        }
+        assert!(segment.lower_bound(key) <= count);
+        assert!(segment.gallop(segment.heads(), key, index) <= count);
+        assert!(!is_in_order || segment.find(key) == Some(pointer));
+    }
+    assert!(segment.lower_bound(b"") <= count && segment.lower_bound(&[255; 300]) <= count);
+    let mut builder = MetaSegmentBuilder::new(pointers(), SHAPE.payload_bytes);
+    let taken = if count > 0 { builder.extend(&segment, 0..count) } else { 0 };
+    let again = builder.finish();
+    let again = MetaSegment::new(&again, pointers()).expect("it was just made");
+    assert_eq!(again.len(), taken);
+    assert!((0..taken).all(|index| again.key(index) == keys[index]));
+}

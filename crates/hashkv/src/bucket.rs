@@ -1,0 +1,176 @@
+//! Bucket pages: slots of the hash table, as many as a page holds.
+//!
+//! ```text
+//! header (28..32: number of the bucket page)
+//! slots  pointer, 4 or 5 bytes | signature u8
+//! ```
+//! Signature 0 belongs to no key: with it a slot is empty (the bytes of the pointer are zero), or
+//! was in use and is passed over by searches (they are not). So a page of zeros is an empty one,
+//! and two keys have the same signature once in 255 times.
+
+use pages::format::page::{self, HEADER_BYTES, Page, PageKind};
+use pages::format::pointer::{Pointer, PointerFormat};
+use pages::medium::Shape;
+use runtime::PageImage;
+
+const SIGNATURE_BYTES: usize = 1;
+
+/// What a slot holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Slot {
+    /// Never used: no search goes beyond it.
+    Empty,
+    /// Used once; searches pass over it and inserts may take it.
+    Deleted,
+    /// Some key of this signature has its object there.
+    Held { signature: u8, pointer: Pointer },
+}
+
+/// How slots lie in a page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BucketFormat {
+    pointers: PointerFormat,
+    /// Slots in a page.
+    pub slots: u32,
+}
+
+impl BucketFormat {
+    pub(crate) fn new(shape: &Shape, pointers: PointerFormat) -> Self {
+        // Header and checksum lie in the spare area where there is one, as for every page.
+        let room = shape.page_bytes.min(shape.payload_bytes - HEADER_BYTES as u32);
+        Self { pointers, slots: slots_per_page(room, pointers.bytes as u32) }
+    }
+
+    fn slot_bytes(&self) -> usize {
+        self.pointers.bytes + SIGNATURE_BYTES
+    }
+
+    /// The slots of a page that was never written.
+    pub(crate) fn blank(&self) -> Box<[u8]> {
+        vec![0; self.slots as usize * self.slot_bytes()].into()
+    }
+
+    pub(crate) fn get(&self, slots: &[u8], index: u32) -> Slot {
+        let start = index as usize * self.slot_bytes();
+        let (pointer, rest) = slots[start..].split_at(self.pointers.bytes);
+        match rest[0] {
+            0 if pointer.iter().all(|byte| *byte == 0) => Slot::Empty,
+            0 => Slot::Deleted,
+            signature => Slot::Held { signature, pointer: self.pointers.decode(pointer) },
+        }
+    }
+
+    pub(crate) fn set(&self, slots: &mut [u8], index: u32, slot: Slot) {
+        let mut bytes = Vec::with_capacity(self.slot_bytes());
+        let (pointer, signature) = match slot {
+            Slot::Empty => unreachable!("a slot that was used is never empty again"),
+            Slot::Deleted => (Pointer::TOMBSTONE, 0),
+            Slot::Held { signature, pointer } => (pointer, signature),
+        };
+        assert!(slot == Slot::Deleted || signature != 0, "no key has signature 0");
+        self.pointers.encode(pointer, &mut bytes);
+        bytes.push(signature);
+        let start = index as usize * self.slot_bytes();
+        slots[start..start + bytes.len()].copy_from_slice(&bytes);
+    }
+
+    /// The page, unsealed, of bucket page `number`.
+    pub(crate) fn encode(slots: &[u8], number: u32) -> Vec<u8> {
+        let mut bytes = page::start(PageKind::Bucket, 0, 0, number, slots.len());
+        bytes.extend_from_slice(slots);
+        bytes
+    }
+
+    /// Whether these are the slots of a page, none of which leads nowhere. Cost: a look at each slot.
+    pub(crate) fn are_sound(&self, slots: &[u8]) -> bool {
+        let leads_nowhere = |index| {
+            let slot = self.get(slots, index);
+            matches!(slot, Slot::Held { pointer, .. } if pointer.is_tombstone())
+        };
+        let is_page = slots.len() == self.slots as usize * self.slot_bytes();
+        is_page && !(0..self.slots).any(leads_nowhere)
+    }
+
+    /// The slots in an intact page; `None` if it is another page than bucket page `number`.
+    pub(crate) fn decode<'a>(&self, image: &'a PageImage, number: u32) -> Option<&'a [u8]> {
+        let page = Page::parse(image.bytes())?;
+        let slots = page.body();
+        let is_it = page.kind == PageKind::Bucket && page.large == number;
+        (is_it && self.are_sound(slots)).then_some(slots)
+    }
+}
+
+/// Slots of `pointer_bytes` each, and a signature, that fit in `bytes`.
+pub(crate) fn slots_per_page(bytes: u32, pointer_bytes: u32) -> u32 {
+    bytes / (pointer_bytes + SIGNATURE_BYTES as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pages::format::page::{Identity, StoreId};
+    use pages::medium::PageNo;
+    use proptest::prelude::*;
+
+    fn formats() -> (PointerFormat, BucketFormat) {
+        let shape = Shape {
+            payload_bytes: 1056,
+            page_bytes: 1024,
+            pages_per_extent: 32,
+            extents: 24,
+            append_unit: 1,
+            parallelism: 4,
+        };
+        let pointers = PointerFormat::new(&shape);
+        (pointers, BucketFormat::new(&shape, pointers))
+    }
+
+    #[test]
+    fn an_8_kib_page_holds_1638_slots_of_5_bytes() {
+        assert_eq!(slots_per_page(8192, 4), 1638);
+    }
+
+    #[test]
+    fn a_page_is_read_back_only_as_the_one_it_is() {
+        let (_, format) = formats();
+        let is = Identity { page: PageNo(3), generation: 1, store: StoreId(2) };
+        let image = page::seal(BucketFormat::encode(&format.blank(), 7), is);
+        assert_eq!(format.decode(&image, 7), Some(&*format.blank()));
+        assert_eq!(format.decode(&image, 8), None);
+    }
+
+    #[test]
+    fn a_page_with_a_slot_that_leads_nowhere_is_none() {
+        let (_, format) = formats();
+        let mut slots = format.blank();
+        format.set(&mut slots, 3, Slot::Held { signature: 9, pointer: Pointer::TOMBSTONE });
+        let is = Identity { page: PageNo(3), generation: 1, store: StoreId(2) };
+        assert_eq!(format.decode(&page::seal(BucketFormat::encode(&slots, 7), is), 7), None);
+    }
+
+    proptest! {
+        #[test]
+        fn slots_keep_what_was_put_in_them_and_nothing_else_changes(
+            writes in prop::collection::vec((0..204_u32, 0..256_u16, 0..768_u32, 0..3_u32), 0..300)
+        ) {
+            let (pointers, format) = formats();
+            prop_assert_eq!(format.slots, 204);
+            let mut model = vec![Slot::Empty; 204];
+            let mut slots = format.blank();
+            for (index, signature, page, piece) in writes {
+                let slot = match signature as u8 {
+                    0 => Slot::Deleted,
+                    signature => {
+                        let pointer = pointers.pointer(PageNo(page), piece, 1, 1);
+                        Slot::Held { signature, pointer }
+                    }
+                };
+                model[index as usize] = slot;
+                format.set(&mut slots, index, slot);
+            }
+            for (index, slot) in (0..).zip(&model) {
+                prop_assert_eq!(format.get(&slots, index), *slot);
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Opening a hash table: fresh, or from a dump.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeSet, VecDeque};
+use std::rc::Rc;
+
+use pages::collector;
+use pages::error::OpenError;
+use pages::format::page::StoreId;
+use pages::front::{Front, MemtableLimits};
+use pages::journal::Durability;
+use pages::journal::manifest::Manifest;
+use pages::medium::{Medium, Stream};
+use pages::store::{Cpu, PageStore};
+use runtime::{Handle, Notify};
+
+use crate::bucket::BucketFormat;
+use crate::hash::cache::Cache;
+use crate::hash::edit::Gathered;
+use crate::hash::table::Table;
+use crate::hash::{HashEngine, Inner, PAGE_ADDRESS_BYTES, dump};
+use crate::options::HashOptions;
+use crate::planted::Planted;
+use pages::options::Surroundings;
+
+/// What a hash table is opened with.
+pub struct HashSetup<M> {
+    /// Clock, tasks, randomness.
+    pub handle: Handle,
+    /// Where pages go.
+    pub medium: M,
+    /// The design.
+    pub options: HashOptions,
+    /// Memory and expected sizes: the table has a slot for each pair that fits on the medium.
+    pub surroundings: Surroundings,
+    /// The processor.
+    pub cpu: Cpu,
+    /// Deliberate bugs, for tests of the tests.
+    pub planted: Planted,
+    /// The identity of a new store, which stands in each of its pages. A store that is recovered has
+    /// the one it was made with.
+    pub id: StoreId,
+}
+
+impl<M: Medium> HashEngine<M> {
+    /// A fresh store on an empty medium. Background tasks start at once.
+    ///
+    /// # Errors
+    /// [`OpenError::DoesNotFit`]: the memory holds not even the directory and one bucket page.
+    pub fn create(setup: HashSetup<M>) -> Result<Self, OpenError> {
+        let engine = Self::build(setup)?;
+        engine.start_tasks();
+        Ok(engine)
+    }
+
+    /// The store that `dump` (see [`Self::dump`]) and the medium hold. Nothing runs and nothing is
+    /// written before [`Self::resume`] and [`Self::start`].
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn recover(setup: HashSetup<M>, dump: &[u8]) -> Result<Self, OpenError> {
+        let engine = Self::build(setup)?;
+        let inner = &engine.inner;
+        let (shape, format) = (inner.store.shape, inner.store.format);
+        let restored = dump::restore(dump, shape, format, inner.table.pages);
+        let restored = restored.ok_or(OpenError::BadDump)?;
+        inner.store.id.set(restored.id);
+        inner.front.sequence.set(restored.sequence);
+        *inner.front.memtables.borrow_mut() = restored.memtables;
+        *inner.uprooted.borrow_mut() = restored.uprooted;
+        inner.longest_search.set(restored.longest_search);
+        inner.keys.set(restored.keys);
+        *inner.directory.borrow_mut() = restored.directory;
+        for (page, (_, slots)) in restored.dirty {
+            inner.install_dirty(page, slots).ok_or(OpenError::BadDump)?;
+        }
+        *inner.store.extents.borrow_mut() = restored.extents;
+        inner.count_memory();
+        Ok(engine)
+    }
+
+    /// Makes the extents that were being filled ready to be filled further.
+    ///
+    /// # Errors
+    /// [`OpenError::LostMemory`], [`OpenError::Medium`].
+    pub async fn resume(&self) -> Result<(), OpenError> {
+        self.inner.store.resume().await
+    }
+
+    /// Starts the background tasks of a recovered store, and releases extents again whose release
+    /// was cut short.
+    pub fn start(&self) {
+        self.inner.store.release_again();
+        self.start_tasks();
+    }
+
+    /// The state that must survive a power cut besides durable pages. Call it when nothing runs
+    /// any more.
+    pub fn dump(&self) -> Vec<u8> {
+        self.inner.dump()
+    }
+
+    pub(crate) fn build(setup: HashSetup<M>) -> Result<Self, OpenError> {
+        let HashSetup { handle, medium, options, surroundings, cpu, planted, id } = setup;
+        let problems = options.problems();
+        assert!(problems.is_empty(), "options were not checked: {}", problems.join("; "));
+        let store = PageStore::new(handle, medium, cpu, planted.pages, id);
+        let shape = store.shape;
+        let buckets = BucketFormat::new(&shape, store.format);
+        let pair = surroundings.expected_key_bytes + surroundings.expected_value_bytes;
+        let table = Table::new(shape.capacity_bytes(), u64::from(pair), buckets.slots);
+        let directory = u64::from(table.pages) * PAGE_ADDRESS_BYTES;
+        let (page_bytes, available) = (u64::from(shape.page_bytes), surroundings.index_dram_bytes);
+        let cached = available.saturating_sub(directory) / page_bytes;
+        if cached == 0 {
+            let needed = directory + page_bytes;
+            return Err(OpenError::DoesNotFit { needed, available, pinned_levels: None });
+        }
+        // All of the table, one extent more to copy from, one that is being filled.
+        store.set_aside[Stream::Index as usize].set(store.extents_of(table.pages) + 2);
+        let store = Rc::new(store);
+        let limits = MemtableLimits {
+            entries: options.buffer_entries,
+            bytes: options.buffer_bytes,
+            frozen: options.frozen_buffers,
+        };
+        let has_log = options.durability == Durability::Log;
+        let inner = Inner {
+            manifest: has_log.then(|| Manifest::new(0, Vec::new())),
+            gathered: Gathered::default(),
+            slot_changes: Cell::new(0),
+            flushed: Cell::default(),
+            front: Front::new(Rc::clone(&store), limits),
+            store,
+            options,
+            planted: planted.table,
+            table,
+            buckets,
+            directory: RefCell::new(vec![None; table.pages as usize]),
+            cache: RefCell::new(Cache::new(cached as usize, table.pages)),
+            loading: RefCell::default(),
+            writing: RefCell::default(),
+            settled: Notify::default(),
+            longest_search: Cell::new(0),
+            keys: Cell::new(0),
+            uprooted: RefCell::default(),
+            placing: RefCell::new(BTreeSet::new()),
+            index_is_starved: Cell::new(false),
+            stats: RefCell::default(),
+            hash_stats: RefCell::default(),
+        };
+        Ok(Self { inner: Rc::new(inner) })
+    }
+
+    pub(crate) fn start_tasks(&self) {
+        let inner = &self.inner;
+        let handle = &inner.store.handle;
+        if inner.manifest.is_some() {
+            if inner.front.log.borrow().is_none() {
+                inner.front.set_up_log(inner.options.log_sync, 1, 0, VecDeque::new());
+            }
+            handle.spawn("journal", Rc::clone(inner).write_journal());
+        }
+        handle.spawn("flush", Rc::clone(inner).flush_forever());
+        handle.spawn("bucket collection", Rc::clone(inner).collect_buckets_forever());
+        handle.spawn("garbage collection", collector::collect_forever(Rc::clone(inner)));
+    }
+}
+
+impl<M: Medium> Inner<M> {
+    /// Puts a bucket page in memory that differs from the medium. `None` if there is no place for it,
+    /// or it is no such page.
+    pub(crate) fn install_dirty(&self, page: u32, slots: Box<[u8]>) -> Option<()> {
+        let mut cache = self.cache.borrow_mut();
+        (self.buckets.are_sound(&slots) && cache.reserve())
+            .then(|| cache.install(page, slots, true))
+    }
+
+    /// The task that writes the log, for ever. A new store has a checkpoint before anything else.
+    async fn write_journal(self: Rc<Self>) {
+        let manifest = self.manifest.as_ref().expect("the store has a journal");
+        // If there cannot be one, the log says so to those who wait for it.
+        if let Ok(_turn) = manifest.turn(&self.store).await
+            && manifest.epoch() == 0
+            && let Err(error) = self.commit_gathered(manifest).await
+        {
+            self.store.fail(error);
+        }
+        let log = self.front.log.borrow().clone();
+        log.expect("a store with a manifest has a log").write_forever().await;
+    }
+}

@@ -1,0 +1,24 @@
+//! Planted faults of what a drive stores pairs in: deliberate bugs that the model tests must catch.
+
+/// Which faults are planted, if any.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Planted {
+    /// In what every index stands on.
+    pub pages: pages::Planted,
+    /// In an LSM-tree.
+    pub tree: planted::Planted<engine::Fault>,
+    /// In a hash table.
+    pub table: planted::Planted<hashkv::Fault>,
+}
+
+impl Planted {
+    /// Those of a drive whose index is an LSM-tree.
+    pub(crate) fn of_lsm(self) -> engine::Planted {
+        engine::Planted { pages: self.pages, tree: self.tree }
+    }
+
+    /// Those of a drive whose index is a hash table.
+    pub(crate) fn of_hash(self) -> hashkv::Planted {
+        hashkv::Planted { pages: self.pages, table: self.table }
+    }
+}

@@ -1,0 +1,254 @@
+//! The frame of garbage collection, which tree and hash table share: a task that keeps extents free.
+//!
+//! An extent in which nothing is in use is released as it is. Otherwise, when free extents run low, a
+//! victim is read batch by batch, and those of its objects that the index still leads to are
+//! re-inserted in the memtable as if newly written; what is in use of an index's own pages is copied.
+//! Then the extent is retired. A page that cannot be read keeps the extent as it is, for good.
+//!
+//! What an index has to say about it comes through [`Collected`].
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use runtime::{IoClass, PageImage};
+
+use crate::error::EngineError;
+use crate::format::data_page;
+use crate::format::object::Sequence;
+use crate::format::pointer::Pointer;
+use crate::format::value::Value;
+use crate::front::{Front, Index};
+use crate::medium::{ExtentId, Medium, Stream};
+use crate::planted::Fault;
+use crate::stats::EngineStats;
+use crate::store::PageStore;
+use crate::store::extents::State;
+
+/// What the collector asks of an index.
+#[expect(async_fn_in_trait, reason = "one executor on one thread: futures are never sent")]
+pub trait Collected<M: Medium>: Index + 'static {
+    /// The pages.
+    fn store(&self) -> &Rc<PageStore<M>>;
+
+    /// Where objects that are in use go.
+    fn front(&self) -> &Front<M>;
+
+    /// Where the work is counted.
+    fn stats(&self) -> &RefCell<EngineStats>;
+
+    /// Whether a closed extent with nothing in use is the collector's to release.
+    fn may_release(&self, id: ExtentId) -> bool;
+
+    /// Whether an extent's count of what is in use can be relied on. Otherwise it is read first.
+    fn count_is_certain(&self, id: ExtentId) -> bool;
+
+    /// The extent to collect next, if free ones run low.
+    fn victim(&self) -> Option<ExtentId>;
+
+    /// Whether what is moved cannot be flushed before space comes from elsewhere.
+    fn is_starved(&self) -> bool;
+
+    /// Re-inserts ([`reinsert`]) those of `candidates` that the index leads to at that instant.
+    async fn keep_live(self: &Rc<Self>, candidates: Vec<Candidate>) -> Result<(), Stopped>;
+
+    /// Copies what is in use of an extent with pages of the index.
+    async fn copy_index(&self, id: ExtentId) -> Result<(), Stopped>;
+
+    /// Whether memory is lost when power fails, and what was moved there with it.
+    fn is_journaled(&self) -> bool;
+
+    /// Retires an extent that nothing refers to; with a note in the manifest, if there is one.
+    fn retire(self: &Rc<Self>, id: ExtentId);
+
+    /// There is nothing to collect: considers whether the store is full.
+    fn rest(&self) -> Next;
+}
+
+/// What the collector does when it has nothing to collect.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// There may be something now.
+    LookAgain,
+    /// Something has to happen first.
+    Wait,
+}
+
+/// An object of a victim.
+pub struct Candidate {
+    /// Where it begins.
+    pub pointer: Pointer,
+    /// Its key.
+    pub key: Box<[u8]>,
+    pub(crate) sequence: Sequence,
+    /// The page it begins in.
+    image: PageImage,
+}
+
+/// Why an extent could not be emptied.
+pub enum Stopped {
+    /// The medium failed, or a page of the index is damaged, so nobody can tell what is in use.
+    Failed(EngineError),
+    /// A page of it that may hold something in use is damaged: it must not be released.
+    Damaged,
+    /// What is moved could not be flushed: space has to come from elsewhere first.
+    Starved,
+}
+
+impl Stopped {
+    /// What an error that was met in the extent itself means.
+    pub fn by(error: EngineError) -> Self {
+        match error {
+            EngineError::Corrupt(..) => Self::Damaged,
+            other => Self::Failed(other),
+        }
+    }
+}
+
+/// The task that keeps extents free, for ever.
+pub async fn collect_forever<M: Medium, I: Collected<M>>(index: Rc<I>) {
+    loop {
+        let empty = index.store().extents.borrow().empty(|id, _| index.may_release(id));
+        if let Some(id) = empty {
+            if index.count_is_certain(id) {
+                index.stats().borrow_mut().gc_empty_extents += 1;
+                index.retire(id);
+            } else {
+                collect(&index, id).await;
+            }
+            continue;
+        }
+        let victim = index.victim();
+        if let Some(id) = victim {
+            collect(&index, id).await;
+            let front = index.front();
+            front.sweep.note_collected(front.has_extents_for_clients());
+            continue;
+        }
+        flush_what_was_moved(&*index);
+        if index.rest() == Next::Wait {
+            index.store().work.notified().await;
+        }
+    }
+}
+
+/// Moves what is in use out of an extent and retires it.
+async fn collect<M: Medium, I: Collected<M>>(index: &Rc<I>, id: ExtentId) {
+    index.front().make_progress();
+    let store = index.store();
+    let stream = store.extents.borrow().get(id).stream;
+    store.extents.borrow_mut().set_state(id, State::Collecting);
+    let outcome = match stream {
+        Stream::Objects => collect_objects(index, id).await,
+        Stream::Index => index.copy_index(id).await,
+        Stream::Log | Stream::Manifest => unreachable!("the journal's extents empty themselves"),
+    };
+    let state = match outcome {
+        Ok(()) => {
+            let live = store.extents.borrow().get(id).live;
+            // Of objects, entries stay until those that were moved are flushed.
+            let is_empty = stream == Stream::Objects || live == 0;
+            assert!(is_empty, "no level has a page in extent {}, and {live} count", id.0);
+            retire_moved(index, id);
+            return index.stats().borrow_mut().count_collected(stream);
+        }
+        Err(Stopped::Damaged) => {
+            index.stats().borrow_mut().gc_quarantined_extents += 1;
+            State::Quarantined
+        }
+        Err(Stopped::Failed(error)) => {
+            store.fail(error);
+            State::Closed
+        }
+        Err(Stopped::Starved) => State::Closed,
+    };
+    store.extents.borrow_mut().set_state(id, state);
+}
+
+/// Retires an extent that everything in use was moved out of. Where memory does not survive, what was
+/// moved has to be flushed first: until then the index leads there.
+fn retire_moved<M: Medium, I: Collected<M>>(index: &Rc<I>, id: ExtentId) {
+    let store = index.store();
+    let is_data = store.extents.borrow().get(id).stream == Stream::Objects;
+    let waits = !store.planted.has(Fault::ReleaseBeforeMoved);
+    if is_data && waits && index.is_journaled() {
+        index.front().note_moved(id);
+        retire_flushed(index);
+    } else {
+        index.retire(id);
+    }
+}
+
+/// Retires the extents whose objects have been flushed where they were moved to.
+pub fn retire_flushed<M: Medium, I: Collected<M>>(index: &Rc<I>) {
+    for id in index.front().take_flushed_moved() {
+        index.retire(id);
+    }
+}
+
+/// Does not wait for clients to fill the memtable that extents wait for.
+fn flush_what_was_moved<M: Medium>(index: &impl Collected<M>) {
+    let front = index.front();
+    if !index.store().moved.borrow().is_empty() && !front.has_space_for_clients() {
+        front.freeze_active();
+    }
+}
+
+async fn collect_objects<M: Medium, I: Collected<M>>(
+    index: &Rc<I>,
+    id: ExtentId,
+) -> Result<(), Stopped> {
+    let store = index.store();
+    for from in store.batches(id) {
+        let mut candidates = Vec::new();
+        for (page, image) in store.read_batch(id, from).await.map_err(Stopped::by)? {
+            let objects = data_page::objects(image.bytes()).ok_or(Stopped::Damaged)?;
+            for (piece, head) in objects {
+                let pointer = store.pointer_to(page, piece, &head);
+                candidates.push(Candidate {
+                    pointer: pointer.ok_or(Stopped::Damaged)?,
+                    key: head.key.into(),
+                    sequence: head.sequence,
+                    image: image.clone(),
+                });
+            }
+        }
+        index.stats().borrow_mut().gc_objects_seen += candidates.len() as u64;
+        index.keep_live(candidates).await?;
+    }
+    Ok(())
+}
+
+/// The value of an object, read where it goes on beyond its first page.
+///
+/// # Errors
+/// [`Stopped`]: a page of it is damaged, or the medium failed.
+pub async fn value_of<M: Medium>(
+    store: &PageStore<M>,
+    object: &Candidate,
+) -> Result<Value, Stopped> {
+    let Candidate { image, key, pointer, .. } = object;
+    let value = store.value_in(image, key, *pointer, IoClass::GcRead, &mut 0).await;
+    value.map_err(Stopped::by)
+}
+
+/// Whether the memtables take an object now. If not, this returns when that may have changed.
+///
+/// # Errors
+/// [`Stopped::Starved`]: that will not change before space comes from elsewhere.
+pub async fn memtables_take<M: Medium>(index: &impl Collected<M>) -> Result<bool, Stopped> {
+    if index.front().has_memtable_room() {
+        return Ok(true);
+    }
+    if index.is_starved() || !index.store().is_healthy() {
+        return Err(Stopped::Starved);
+    }
+    index.store().room.notified().await;
+    Ok(false)
+}
+
+/// Puts an object in the memtable as if newly written. The index led to it at this instant, and the
+/// memtables take it.
+pub fn reinsert<M: Medium>(index: &impl Collected<M>, object: &Candidate, value: Value) {
+    index.front().insert_at(index, &object.key, object.sequence, Some(value));
+    index.stats().borrow_mut().gc_objects_moved += 1;
+}

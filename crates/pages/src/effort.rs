@@ -1,0 +1,101 @@
+//! What code did, counted, so that the processor time it would have taken can be charged.
+
+use std::ops::AddAssign;
+
+use catalogue::bounds;
+use runtime::Nanos;
+use serde::Deserialize;
+
+/// What each step costs on the processor of a device, in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CpuCosts {
+    /// Looking a key up in a memtable, or inserting it.
+    pub memtable_ns: f64,
+    /// One comparison of prefixes while searching a level list.
+    pub prefix_compare_ns: f64,
+    /// One comparison of whole keys while searching.
+    pub key_compare_ns: f64,
+    /// Taking one entry through a merge.
+    pub merge_entry_ns: f64,
+    /// Putting one key into a Bloom filter, its hash included.
+    pub filter_build_ns: f64,
+    /// Asking one Bloom filter, with its share of the key's hash.
+    pub filter_probe_ns: f64,
+    /// Packing one object into a data page.
+    pub pack_object_ns: f64,
+    /// Hashing one key.
+    pub hash_key_ns: f64,
+}
+
+/// Steps of a search.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effort {
+    /// Memtables looked into.
+    pub memtables: u32,
+    /// Comparisons of prefixes.
+    pub prefix_compares: u32,
+    /// Comparisons of whole keys.
+    pub key_compares: u32,
+    /// Keys hashed.
+    pub hashes: u32,
+    /// Filters asked.
+    pub filter_probes: u32,
+}
+
+impl AddAssign for Effort {
+    fn add_assign(&mut self, more: Self) {
+        self.memtables += more.memtables;
+        self.prefix_compares += more.prefix_compares;
+        self.key_compares += more.key_compares;
+        self.hashes += more.hashes;
+        self.filter_probes += more.filter_probes;
+    }
+}
+
+impl CpuCosts {
+    /// Time that the steps of a search take.
+    pub fn of(&self, effort: Effort) -> Nanos {
+        let ns = f64::from(effort.memtables) * self.memtable_ns
+            + f64::from(effort.prefix_compares) * self.prefix_compare_ns
+            + f64::from(effort.key_compares) * self.key_compare_ns
+            + f64::from(effort.hashes) * self.hash_key_ns
+            + f64::from(effort.filter_probes) * self.filter_probe_ns;
+        Nanos(ns.round() as u64)
+    }
+
+    /// Time to take so many entries through a merge.
+    pub fn of_merge(&self, entries: usize) -> Nanos {
+        Nanos((entries as f64 * self.merge_entry_ns).round() as u64)
+    }
+
+    /// Time to put so many keys into filters.
+    pub fn of_filters(&self, keys: u64) -> Nanos {
+        Nanos((keys as f64 * self.filter_build_ns).round() as u64)
+    }
+
+    /// Time to pack so many objects.
+    pub fn of_packing(&self, objects: usize) -> Nanos {
+        Nanos((objects as f64 * self.pack_object_ns).round() as u64)
+    }
+
+    /// Time to hash so many keys.
+    pub fn of_hashes(&self, keys: usize) -> Nanos {
+        Nanos((keys as f64 * self.hash_key_ns).round() as u64)
+    }
+
+    /// Everything that is wrong with these numbers, in words.
+    pub fn problems(&self) -> Vec<String> {
+        let costs = [
+            ("memtable_ns", self.memtable_ns),
+            ("prefix_compare_ns", self.prefix_compare_ns),
+            ("key_compare_ns", self.key_compare_ns),
+            ("merge_entry_ns", self.merge_entry_ns),
+            ("filter_build_ns", self.filter_build_ns),
+            ("filter_probe_ns", self.filter_probe_ns),
+            ("pack_object_ns", self.pack_object_ns),
+            ("hash_key_ns", self.hash_key_ns),
+        ];
+        costs.into_iter().filter_map(|(name, ns)| bounds::cost_ns(name, ns)).collect()
+    }
+}

@@ -1,0 +1,179 @@
+//! What can go wrong for a caller of the engine.
+
+use std::fmt;
+
+use crate::format::page::PageFault;
+use crate::medium::{MediumError, PageNo};
+
+/// Why an operation failed. Nothing was changed by it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum EngineError {
+    /// The key is empty or longer than 255 bytes; the number is its length.
+    KeyLength(usize),
+    /// The value is longer than the store takes, in bytes.
+    ValueTooLarge {
+        /// Length of the value.
+        len: u32,
+        /// The longest there may be.
+        max: u32,
+    },
+    /// There is no room, and no garbage left to collect. Delete something and try again.
+    Full,
+    /// What the index points to is not what was once written there, or cannot be read.
+    Corrupt(PageNo, PageFault),
+    /// The medium failed; nothing is known to be damaged.
+    Medium(MediumError),
+    /// Background work cannot go on; the store is read-only until it is recovered.
+    ReadOnly(Failure),
+    /// The snapshot expired, because what it held was needed. Make a new iterator.
+    SnapshotTooOld,
+    /// There is no memory for another iterator. Destroy one and try again.
+    IteratorMemory,
+    /// The iterator stands nowhere yet: Seek first.
+    NotPositioned,
+}
+
+impl fmt::Display for EngineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::KeyLength(len) => write!(f, "a key has 1 to 255 bytes, this one has {len}"),
+            Self::ValueTooLarge { len, max } => {
+                write!(f, "the value has {len} bytes, the store takes up to {max}")
+            }
+            Self::Full => f.write_str("the store is full; delete something and try again"),
+            Self::Corrupt(page, fault) => write!(f, "page {} is damaged: {fault}", page.0),
+            Self::Medium(error) => error.fmt(f),
+            Self::ReadOnly(failure) => write!(f, "{failure}; the store takes no more writes"),
+            Self::SnapshotTooOld => {
+                f.write_str("the iterator's snapshot was too old to be kept; make a new iterator")
+            }
+            Self::IteratorMemory => {
+                f.write_str("there is no memory for another iterator; destroy one and try again")
+            }
+            Self::NotPositioned => f.write_str("the iterator stands nowhere yet; seek first"),
+        }
+    }
+}
+
+impl std::error::Error for EngineError {}
+
+/// Why background work stopped for good.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// A page it needs is damaged.
+    Damaged(PageNo),
+    /// The medium failed.
+    Medium(MediumError),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Damaged(page) => write!(f, "background work found page {} damaged", page.0),
+            Self::Medium(error) => write!(f, "background work met an error: {error}"),
+        }
+    }
+}
+
+impl From<MediumError> for EngineError {
+    fn from(error: MediumError) -> Self {
+        match error {
+            MediumError::Unreadable(page) => Self::Corrupt(page, PageFault::Unreadable),
+            other => Self::Medium(other),
+        }
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Corrupt(page, _) => Self::Damaged(page),
+            EngineError::Medium(error) => Self::Medium(error),
+            EngineError::ReadOnly(failure) => failure,
+            other => unreachable!("background work cannot meet this: {other}"),
+        }
+    }
+}
+
+/// Why a store could not be opened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum OpenError {
+    /// The design needs more memory for its index than there is, in bytes.
+    DoesNotFit {
+        /// What level lists, prefixes, range pointers and pinned segments take.
+        needed: u64,
+        /// What there is.
+        available: u64,
+        /// Levels it was asked to pin, if it was.
+        pinned_levels: Option<u32>,
+    },
+    /// The design merges with an accelerator, and the device has none.
+    NoAccelerator,
+    /// The dump does not have the form this program writes.
+    BadDump,
+    /// The medium holds pages of a store and no manifest that leads to them.
+    NoManifest,
+    /// Log or manifest lack something that once was there; the words say what.
+    DamagedJournal(&'static str),
+    /// A page that recovery cannot do without.
+    Damaged(PageNo, PageFault),
+    /// The medium holds what was written after the memory was saved: that memory is lost.
+    LostMemory,
+    /// The medium failed.
+    Medium(MediumError),
+}
+
+impl From<MediumError> for OpenError {
+    fn from(error: MediumError) -> Self {
+        Self::Medium(error)
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (needed, available, pinned_levels) = match self {
+            Self::DoesNotFit { needed, available, pinned_levels } => {
+                (needed, available, pinned_levels)
+            }
+            Self::NoAccelerator => {
+                return f.write_str(
+                    "the design merges with an accelerator and the device has none: set merge to \
+                     \"cpu\", or give the device an [accelerator]",
+                );
+            }
+            Self::BadDump => {
+                return f.write_str("the dump of the drive's memory has an unexpected form");
+            }
+            Self::NoManifest => {
+                return f.write_str(
+                    "the medium holds pages of a store, and no whole manifest that says which of them \
+                     count: the manifest is damaged, or something else wrote here",
+                );
+            }
+            Self::DamagedJournal(what) => {
+                return write!(
+                    f,
+                    "{what}, and what stood behind it is there: the journal is damaged"
+                );
+            }
+            Self::Damaged(page, fault) => {
+                return write!(f, "page {}, which is needed to open the store: {fault}", page.0);
+            }
+            Self::LostMemory => {
+                return f.write_str(
+                    "the store ran after its memory was last saved, and acknowledged writes are lost",
+                );
+            }
+            Self::Medium(error) => return error.fmt(f),
+        };
+        write!(f, "the index needs {needed} bytes of memory and the drive has {available}: ")?;
+        match pinned_levels {
+            Some(0) | None => f.write_str("use longer values, shorter keys or more memory"),
+            Some(levels) => {
+                write!(f, "pin fewer than {levels} levels, or leave pinned_levels out")
+            }
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}

@@ -1,0 +1,9 @@
+//! Bytes: how pages, objects and pointers are written. Pure; no I/O.
+
+pub mod codec;
+pub mod data_page;
+pub mod object;
+pub(crate) mod packing;
+pub mod page;
+pub mod pointer;
+pub(crate) mod value;

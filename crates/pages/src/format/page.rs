@@ -1,0 +1,326 @@
+//! What all pages have in common: a header that says what the page is, where it belongs and how
+//! much of it counts, and a checksum over that much.
+//!
+//! ```text
+//! 0..4   CRC-32C of bytes 4..length
+//! 4..8   the page's own number: finds misdirected reads and writes
+//! 8..12  generation of its extent: finds what an earlier life of the extent left behind
+//! 12..20 identity of the store: finds pages of another store
+//! 20..22 length: bytes stored, this header included; what follows is padding
+//! 22     kind
+//! 23     version of this format
+//! 24..26 number of entries
+//! 26..28 kind-specific
+//! 28..32 kind-specific
+//! ```
+//! All numbers are little-endian. A medium may give back more bytes than were stored, a whole page
+//! say: only `length` of them are looked at. A page of the engine has at most 65,535 bytes, so that
+//! places in it fit in 16 bits.
+//!
+//! Two steps lead from bytes to contents. [`check`] compares header and checksum with what the reader
+//! expects; its work is done once for each image. [`Page::parse`] takes the header apart; with the
+//! decoders above it, any bytes give a value or `None`.
+
+use runtime::PageImage;
+
+use crate::medium::PageNo;
+
+/// Bytes of the common header.
+pub const HEADER_BYTES: usize = 32;
+
+/// Bytes that the engine uses of a page at most.
+pub const MAX_PAGE_BYTES: u32 = u16::MAX as u32;
+
+/// Version of the format of pages.
+const VERSION: u8 = 2;
+
+const NUMBER_AT: usize = 4;
+const GENERATION_AT: usize = 8;
+const STORE_AT: usize = 12;
+const LENGTH_AT: usize = 20;
+const KIND_AT: usize = 22;
+const VERSION_AT: usize = 23;
+const ENTRIES_AT: usize = 24;
+const SMALL_AT: usize = 26;
+const LARGE_AT: usize = 28;
+
+/// What a page holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum PageKind {
+    /// Sorted keys and pointers.
+    Meta = 1,
+    /// Whole objects.
+    Data = 2,
+    /// The first page of an object that is larger than a page.
+    LargeHead = 3,
+    /// A further page of such an object.
+    LargeTail = 4,
+    /// Nothing: fills up an append unit.
+    Filler = 5,
+    /// Slots of a hash table.
+    Bucket = 6,
+    /// Part of a group of the log.
+    Log = 7,
+    /// Part of a group of the manifest.
+    Manifest = 8,
+}
+
+impl PageKind {
+    fn from_byte(byte: u8) -> Option<Self> {
+        const ALL: [PageKind; 8] = [
+            PageKind::Meta,
+            PageKind::Data,
+            PageKind::LargeHead,
+            PageKind::LargeTail,
+            PageKind::Filler,
+            PageKind::Bucket,
+            PageKind::Log,
+            PageKind::Manifest,
+        ];
+        ALL.into_iter().find(|kind| *kind as u8 == byte)
+    }
+}
+
+/// The identity of a store: its pages are told from those of any other by it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StoreId(pub u64);
+
+/// What a page has to be to be believed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Identity {
+    /// Where it lies.
+    pub page: PageNo,
+    /// The generation of its extent; its lower half is stored.
+    pub generation: u64,
+    /// The store it is of.
+    pub store: StoreId,
+}
+
+/// Why a page is not what its reader expects.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PageFault {
+    /// The medium cannot read it: never written, lost, or beyond correction.
+    Unreadable,
+    /// Fewer bytes than a page has, or than it says it has: torn, or never written.
+    Short,
+    /// The checksum does not match: torn or damaged.
+    Checksum,
+    /// Another version of the format.
+    Version(u8),
+    /// It belongs elsewhere: a misdirected read or write.
+    Misdirected {
+        /// The page it says it is.
+        says: PageNo,
+    },
+    /// It is from another life of its extent: a write, or an erase, was lost.
+    Stale {
+        /// The generation it says it is of.
+        says: u32,
+    },
+    /// It belongs to another store.
+    Foreign,
+    /// It is whole, and holds something else than what the index says is there.
+    Contents,
+}
+
+impl std::fmt::Display for PageFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unreadable => f.write_str("it cannot be read (lost, or beyond correction)"),
+            Self::Short => f.write_str("it is shorter than it should be (torn or never written)"),
+            Self::Checksum => f.write_str("its checksum does not match (torn or damaged)"),
+            Self::Version(version) => write!(f, "its format has version {version}, not {VERSION}"),
+            Self::Misdirected { says } => {
+                write!(f, "it is page {} (a misdirected read or write)", says.0)
+            }
+            Self::Stale { says } => write!(
+                f,
+                "it is from generation {says} of its extent (a write or an erase was lost)"
+            ),
+            Self::Foreign => f.write_str("it belongs to another store"),
+            Self::Contents => f.write_str("it holds something else than the index says"),
+        }
+    }
+}
+
+/// A page taken apart.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
+    /// What it holds.
+    pub kind: PageKind,
+    /// The number of entries in the header.
+    pub entries: u16,
+    /// The first kind-specific number.
+    pub small: u16,
+    /// The second kind-specific number.
+    pub large: u32,
+    /// All that is stored, header included.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> Page<'a> {
+    /// The page in `bytes`; `None` if they are no page.
+    pub fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let length = stored_len(bytes)?;
+        let bytes = &bytes[..length];
+        Some(Self {
+            kind: PageKind::from_byte(bytes[KIND_AT])?,
+            entries: u16_at(bytes, ENTRIES_AT),
+            small: u16_at(bytes, SMALL_AT),
+            large: u32_at(bytes, LARGE_AT),
+            bytes,
+        })
+    }
+
+    /// What follows the header.
+    pub fn body(&self) -> &'a [u8] {
+        &self.bytes[HEADER_BYTES..]
+    }
+}
+
+/// A fresh page: the header, with everything but kind and numbers still to be filled in. `bytes`
+/// are expected to follow.
+pub fn start(kind: PageKind, entries: u16, small: u16, large: u32, bytes: usize) -> Vec<u8> {
+    let mut page = Vec::with_capacity(HEADER_BYTES + bytes);
+    page.resize(HEADER_BYTES, 0);
+    page[KIND_AT] = kind as u8;
+    page[VERSION_AT] = VERSION;
+    page[ENTRIES_AT..SMALL_AT].copy_from_slice(&entries.to_le_bytes());
+    page[SMALL_AT..LARGE_AT].copy_from_slice(&small.to_le_bytes());
+    page[LARGE_AT..HEADER_BYTES].copy_from_slice(&large.to_le_bytes());
+    page
+}
+
+/// Notes how long a page is: it can be taken apart from now on.
+pub fn finish(mut page: Vec<u8>) -> Vec<u8> {
+    assert!(page.len() <= MAX_PAGE_BYTES as usize, "a page of {} bytes", page.len());
+    let length = page.len() as u16;
+    page[LENGTH_AT..KIND_AT].copy_from_slice(&length.to_le_bytes());
+    page
+}
+
+/// Writes identity, length and checksum: the page is ready for the medium.
+pub fn seal(page: Vec<u8>, is: Identity) -> PageImage {
+    let mut page = finish(page);
+    page[NUMBER_AT..GENERATION_AT].copy_from_slice(&is.page.0.to_le_bytes());
+    page[GENERATION_AT..STORE_AT].copy_from_slice(&(is.generation as u32).to_le_bytes());
+    page[STORE_AT..LENGTH_AT].copy_from_slice(&is.store.0.to_le_bytes());
+    let crc = crc32c::crc32c(&page[NUMBER_AT..]);
+    page[..NUMBER_AT].copy_from_slice(&crc.to_le_bytes());
+    PageImage::new(&page)
+}
+
+/// Whether a page that was read is what was once written there. The checksum is computed once for
+/// each image (see [`PageImage::verify`]); the rest is a few comparisons.
+pub(crate) fn check(image: &PageImage, expected: Identity) -> Result<(), PageFault> {
+    let bytes = image.bytes();
+    let length = stored_len(bytes).ok_or(PageFault::Short)?;
+    if !image.verify(|bytes| u32_at(bytes, 0) == crc32c::crc32c(&bytes[NUMBER_AT..length])) {
+        return Err(PageFault::Checksum);
+    }
+    let (says, generation) = (u32_at(bytes, NUMBER_AT), u32_at(bytes, GENERATION_AT));
+    if bytes[VERSION_AT] != VERSION {
+        Err(PageFault::Version(bytes[VERSION_AT]))
+    } else if u64_at(bytes, STORE_AT) != expected.store.0 {
+        Err(PageFault::Foreign)
+    } else if says != expected.page.0 {
+        Err(PageFault::Misdirected { says: PageNo(says) })
+    } else if generation != expected.generation as u32 {
+        Err(PageFault::Stale { says: generation })
+    } else {
+        Ok(())
+    }
+}
+
+/// The generation and the store that a page says it is of; `None` if it is none.
+pub(crate) fn stamp(bytes: &[u8]) -> Option<(u32, StoreId)> {
+    stored_len(bytes)?;
+    Some((u32_at(bytes, GENERATION_AT), StoreId(u64_at(bytes, STORE_AT))))
+}
+
+/// How many of `bytes` a page says are stored; `None` if there are fewer.
+fn stored_len(bytes: &[u8]) -> Option<usize> {
+    let length = usize::from(u16_at(bytes.get(..HEADER_BYTES)?, LENGTH_AT));
+    (HEADER_BYTES..=bytes.len()).contains(&length).then_some(length)
+}
+
+/// The number in two bytes at `at`, which must be there.
+pub fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+/// Makes a page of any bytes that are long enough for one: for tests of what stands behind the checksum.
+#[cfg(any(test, feature = "specimens"))]
+pub fn reseal(bytes: &mut [u8]) {
+    if bytes.len() < HEADER_BYTES || bytes.len() > MAX_PAGE_BYTES as usize {
+        return;
+    }
+    bytes[VERSION_AT] = VERSION;
+    let length = stored_len(bytes).unwrap_or_else(|| {
+        let length = bytes.len();
+        bytes[LENGTH_AT..KIND_AT].copy_from_slice(&(length as u16).to_le_bytes());
+        length
+    });
+    let crc = crc32c::crc32c(&bytes[NUMBER_AT..length]);
+    bytes[..NUMBER_AT].copy_from_slice(&crc.to_le_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IS: Identity = Identity { page: PageNo(7), generation: 3, store: StoreId(0xABCD) };
+
+    fn sealed() -> PageImage {
+        let mut page = start(PageKind::Data, 2, 5, 6, 100);
+        page.extend_from_slice(&[9; 100]);
+        seal(page, IS)
+    }
+
+    fn padded(image: &PageImage, to: usize) -> PageImage {
+        let mut bytes = image.bytes().to_vec();
+        bytes.resize(to, 0);
+        PageImage::new(&bytes)
+    }
+
+    #[test]
+    fn a_page_that_comes_back_padded_is_the_page() {
+        let image = padded(&sealed(), 4096);
+        assert_eq!(check(&image, IS), Ok(()));
+        let page = Page::parse(image.bytes()).expect("it is a page");
+        assert_eq!((page.kind, page.entries, page.small, page.large), (PageKind::Data, 2, 5, 6));
+        assert_eq!(page.body(), [9; 100]);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_page_is_said() {
+        let image = sealed();
+        assert_eq!(check(&image, IS), Ok(()));
+        let fault = |expected| check(&image, expected).expect_err("it is another page");
+        let elsewhere = Identity { page: PageNo(8), ..IS };
+        assert_eq!(fault(elsewhere), PageFault::Misdirected { says: PageNo(7) });
+        assert_eq!(fault(Identity { generation: 4, ..IS }), PageFault::Stale { says: 3 });
+        assert_eq!(fault(Identity { store: StoreId(1), ..IS }), PageFault::Foreign);
+        let bytes = image.bytes();
+        assert_eq!(check(&PageImage::new(&bytes[..131]), IS), Err(PageFault::Short));
+        assert_eq!(check(&PageImage::new(&[]), IS), Err(PageFault::Short));
+        let mut flipped = bytes.to_vec();
+        flipped[40] ^= 1;
+        assert_eq!(check(&PageImage::new(&flipped), IS), Err(PageFault::Checksum));
+    }
+
+    #[test]
+    fn only_half_a_generation_is_stored_and_compared() {
+        let image = sealed();
+        assert_eq!(check(&image, Identity { generation: 3 + (1 << 32), ..IS }), Ok(()));
+    }
+}

@@ -1,0 +1,486 @@
+//! The front of a store: what stands between its clients and its index, whichever index that is.
+//!
+//! Writes wait for room, get a sequence number, go into the active memtable and are acknowledged; a
+//! full memtable is frozen and handed to the flush. The front decides who waits and who is refused;
+//! what the index has to say about it comes through [`Index`].
+
+pub(crate) mod watched;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use runtime::{Nanos, Semaphore};
+
+use crate::effort::Effort;
+use crate::error::EngineError;
+use crate::format::object::Sequence;
+use crate::format::value::Value;
+use crate::front::watched::Watched;
+use crate::journal::LogSync;
+use crate::journal::log::{self, Log, Ticket};
+use crate::medium::{ExtentId, Medium, Stream};
+use crate::memtable::{Entry, Memtables};
+use crate::operations::{Condition, Fullness, WriteOptions};
+use crate::planted::Fault;
+use crate::records::Record;
+use crate::stats::EngineStats;
+use crate::store::PageStore;
+use crate::store::extents::Extents;
+use crate::store::space::{Claimant, Need, Promise};
+use crate::store::sweep::Sweep;
+
+/// What the front asks of the index behind it.
+#[expect(async_fn_in_trait, reason = "one executor on one thread: futures are never sent")]
+pub trait Index {
+    /// Whether `key` has a value, and `work` charged on the way.
+    async fn exists(&self, key: &[u8], work: Nanos) -> Result<bool, EngineError>;
+
+    /// What the index says to a client's write that needs room. Deletes are not asked about: they
+    /// make room.
+    fn admits(&self) -> Admission;
+
+    /// Whether what is written is to be flushed at once, because only that can make room.
+    fn wants_flush(&self) -> bool;
+
+    /// The newest snapshot, for which replaced versions are kept.
+    fn newest_snapshot(&self) -> Option<Sequence>;
+}
+
+/// Whether there is room for a client's write behind the memtables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Admission {
+    /// There is.
+    Now,
+    /// Background work is making room.
+    Later,
+    /// Perhaps, when it is known what the memtables hold.
+    AfterFlush,
+    /// There will be none.
+    Never,
+}
+
+/// How much the memtables hold.
+#[derive(Clone, Copy, Debug)]
+pub struct MemtableLimits {
+    /// Writes in a memtable before it is flushed.
+    pub entries: usize,
+    /// Bytes of objects in a memtable before it is flushed.
+    pub bytes: u64,
+    /// Full memtables that may wait for their flush.
+    pub frozen: usize,
+}
+
+/// The front of a store.
+pub struct Front<M> {
+    pub(crate) store: Rc<PageStore<M>>,
+    pub(crate) limits: MemtableLimits,
+    /// What was written and is not in the index yet.
+    pub memtables: RefCell<Memtables>,
+    /// The number of the newest write.
+    pub sequence: Cell<Sequence>,
+    /// Keys of conditional writes under way.
+    watched: Watched,
+    /// Memtables flushed so far.
+    pub(crate) flushes: Cell<u64>,
+    /// The log, if writes need one to survive a power cut.
+    pub log: RefCell<Option<Rc<Log<M>>>>,
+    /// Whether clients may write.
+    pub fullness: Cell<Fullness>,
+    pub(crate) sweep: Sweep,
+    /// The space that the flush waits for.
+    pub(crate) flush_waits: Cell<Option<Need>>,
+    writes: Cell<u64>,
+    user_bytes: Cell<u64>,
+    stalls: Cell<u64>,
+    stalled: Cell<Nanos>,
+    /// Clients' writes that wait now.
+    stalled_now: Cell<u32>,
+    /// Puts, and deletes, that wait for room; the first of each waits for the room itself.
+    queues: [Semaphore; 2],
+}
+
+/// A client's write waits for background work.
+struct Stall<'a, M: Medium>(&'a Front<M>);
+
+impl<M: Medium> Drop for Stall<'_, M> {
+    fn drop(&mut self) {
+        let Self(front) = self;
+        let stalled = front.stalled_now.get();
+        assert!(stalled > 0, "a write ends its wait twice");
+        front.stalled_now.set(stalled - 1);
+        front.store.medium.set_write_stall(front.stalled_now.get() > 0);
+    }
+}
+
+impl<M: Medium> Front<M> {
+    /// The front of an empty store.
+    pub fn new(store: Rc<PageStore<M>>, limits: MemtableLimits) -> Self {
+        Self {
+            store,
+            limits,
+            memtables: RefCell::default(),
+            sequence: Cell::new(0),
+            watched: Watched::default(),
+            flushes: Cell::new(0),
+            log: RefCell::default(),
+            fullness: Cell::new(Fullness::Room),
+            sweep: Sweep::default(),
+            flush_waits: Cell::new(None),
+            writes: Cell::new(0),
+            user_bytes: Cell::new(0),
+            stalls: Cell::new(0),
+            stalled: Cell::new(Nanos::ZERO),
+            stalled_now: Cell::new(0),
+            queues: [(); 2].map(|()| Semaphore::new(1)),
+        }
+    }
+
+    /// `stats` with what the front counts.
+    pub fn add_to(&self, stats: EngineStats) -> EngineStats {
+        EngineStats {
+            writes: self.writes.get(),
+            user_bytes: self.user_bytes.get(),
+            stalls: self.stalls.get(),
+            stalled: self.stalled.get(),
+            ..stats
+        }
+    }
+
+    /// The write path of puts and deletes. Returns whether its condition held.
+    ///
+    /// # Errors
+    /// [`EngineError::Full`] if there is no room and will be none, or what the index met while it looked
+    /// for the key: nothing was written. [`EngineError::ReadOnly`] once background work has stopped: where
+    /// there is a log, the write may survive or not.
+    pub async fn write(
+        &self,
+        index: &impl Index,
+        key: &[u8],
+        entry: Entry,
+        options: WriteOptions,
+        work: Nanos,
+    ) -> Result<bool, EngineError> {
+        let WriteOptions { condition, sync } = options;
+        let (is_delete, bytes) = (entry.is_none(), log::full_bytes(key, &entry));
+        let cost = self.store.cpu.costs.of(Effort { memtables: 1, ..Effort::default() });
+        if condition == Condition::Always {
+            self.store.cpu.cores.spend(work + cost).await;
+            // Last, so that what it found still holds at the insert.
+            self.wait_for_room(index, is_delete, bytes).await?;
+            let ticket = self.insert(index, key, entry, sync);
+            self.acknowledge(ticket).await?;
+            return Ok(true);
+        }
+        // From before the search on, so that no write of the key goes unnoticed, however long this
+        // one waits and wherever flushes take what the search found.
+        let watch = self.watched.watch(key);
+        let existed = index.exists(key, work + cost).await?;
+        self.wait_for_room(index, is_delete, bytes).await?;
+        // No await from here to the insert: nothing can come in between.
+        let exists = watch.newest().unwrap_or(existed);
+        drop(watch);
+        let is_met = exists == (condition == Condition::MustExist);
+        if is_met {
+            let ticket = self.insert(index, key, entry, sync);
+            self.acknowledge(ticket).await?;
+        }
+        Ok(is_met)
+    }
+
+    /// Waits until a write that went into the log, if there is one, may be acknowledged.
+    async fn acknowledge(&self, ticket: Option<Ticket>) -> Result<(), EngineError> {
+        let log = self.log.borrow().clone();
+        match (log, ticket) {
+            (Some(log), Some(ticket)) => log.acknowledge(ticket).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts a client's write in the active memtable, and in a group of the log if there is one. No
+    /// await: it happens at one instant.
+    fn insert(
+        &self,
+        index: &impl Index,
+        key: &[u8],
+        entry: Entry,
+        sync: Option<LogSync>,
+    ) -> Option<Ticket> {
+        let bytes = key.len() as u64 + u64::from(entry.as_ref().map_or(0, Value::len));
+        self.sequence.set(self.sequence.get() + 1);
+        self.writes.set(self.writes.get() + 1);
+        self.user_bytes.set(self.user_bytes.get() + bytes);
+        let sequence = self.sequence.get();
+        let before = self.memtables.borrow().active.borrow().last_sequence();
+        assert!(before < sequence, "write {sequence} comes after write {before}");
+        let is_forgotten = entry.is_none() && self.store.planted.has(Fault::DeleteNotLogged);
+        let log = self.log.borrow();
+        let log = log.as_ref().filter(|_| !is_forgotten);
+        let ticket = log.map(|log| log.push(key, sequence, &entry, sync));
+        if let Some(ticket) = ticket {
+            self.memtables.borrow().active.borrow_mut().note_group(ticket.group);
+        }
+        self.insert_at(index, key, sequence, entry);
+        ticket
+    }
+
+    /// Puts a write with its sequence number in the active memtable, and freezes that if full.
+    pub(crate) fn insert_at(
+        &self,
+        index: &impl Index,
+        key: &[u8],
+        sequence: Sequence,
+        entry: Entry,
+    ) {
+        assert!(self.has_memtable_room(), "a write goes into a memtable that is full");
+        let newest = self.sequence.get();
+        assert!(sequence <= newest, "write {sequence} is newer than the newest, {newest}");
+        let active = Rc::clone(&self.memtables.borrow().active);
+        self.watched.note(key, entry.is_some());
+        active.borrow_mut().insert(key, sequence, entry, index.newest_snapshot());
+        if self.active_is_full() || index.wants_flush() {
+            self.freeze_active();
+        }
+    }
+
+    /// Puts a write from the log in the active memtable again, when a store is reopened.
+    pub(crate) fn replay(&self, group: u64, record: Record<'_>) {
+        let Record { key, sequence, entry } = record;
+        let memtables = &mut *self.memtables.borrow_mut();
+        let mut active = memtables.active.borrow_mut();
+        active.insert(key, sequence, entry, None);
+        active.note_group(group);
+        let is_full = active.len() >= self.limits.entries || active.bytes() >= self.limits.bytes;
+        drop(active);
+        self.sequence.set(self.sequence.get().max(sequence));
+        // As it was frozen before: what each of them holds is bounded.
+        if is_full && memtables.frozen.len() < self.limits.frozen {
+            memtables.freeze();
+        }
+    }
+
+    fn active_is_full(&self) -> bool {
+        let memtables = self.memtables.borrow();
+        let active = memtables.active.borrow();
+        active.len() >= self.limits.entries || active.bytes() >= self.limits.bytes
+    }
+
+    /// Hands the active memtable to the flush, if there is room in front of it.
+    pub fn freeze_active(&self) {
+        let memtables = &mut *self.memtables.borrow_mut();
+        let has_room = memtables.frozen.len() < self.limits.frozen;
+        if has_room && memtables.freeze() {
+            self.store.work.notify_all();
+        }
+    }
+
+    /// Waits until a client's write may go ahead. First come, first served, puts and deletes apart: a
+    /// put may wait for what only deletes give.
+    async fn wait_for_room(
+        &self,
+        index: &impl Index,
+        is_delete: bool,
+        bytes: u64,
+    ) -> Result<(), EngineError> {
+        let started = self.store.handle.now();
+        let queue = &self.queues[usize::from(is_delete)];
+        let (mut stall, mut turn) = (None, None);
+        if queue.in_use() > 0 {
+            stall = Some(self.begin_stall());
+            turn = Some(queue.acquire(1).await);
+        }
+        loop {
+            match self.admits(index, is_delete, bytes)? {
+                Admission::Now => break,
+                Admission::Later => {}
+                Admission::AfterFlush => self.freeze_active(),
+                Admission::Never => return Err(EngineError::Full),
+            }
+            stall.get_or_insert_with(|| self.begin_stall());
+            if turn.is_none() {
+                turn = Some(queue.acquire(1).await);
+                continue; // it may have waited for that
+            }
+            self.store.room.notified().await;
+        }
+        if stall.is_some() {
+            self.stalls.set(self.stalls.get() + 1);
+            self.stalled.set(self.stalled.get() + (self.store.handle.now() - started));
+        }
+        Ok(())
+    }
+
+    /// One more client's write waits, until what this returns is dropped.
+    fn begin_stall(&self) -> Stall<'_, M> {
+        self.stalled_now.set(self.stalled_now.get() + 1);
+        self.store.medium.set_write_stall(true);
+        Stall(self)
+    }
+
+    /// Whether a client's write may go ahead now.
+    fn admits(
+        &self,
+        index: &impl Index,
+        is_delete: bool,
+        bytes: u64,
+    ) -> Result<Admission, EngineError> {
+        if let Some(page) = self.store.failure() {
+            return Err(EngineError::ReadOnly(page));
+        }
+        let has_room = self.has_memtable_room();
+        if self.fullness.get().refuses(is_delete, has_room) {
+            return Ok(Admission::Never);
+        }
+        if has_room && self.log.borrow().as_ref().is_some_and(|log| !log.has_room(bytes)) {
+            return Ok(Admission::AfterFlush);
+        }
+        Ok(match (has_room, is_delete) {
+            (false, _) => Admission::Later,
+            (true, true) => Admission::Now,
+            (true, false) => index.admits(),
+        })
+    }
+
+    /// Whether the memtables take a write. A full one takes one more when there is room in front of
+    /// it, and is frozen with that: none holds more than two objects beyond its limit, so what a
+    /// power cut has to dump is bounded.
+    pub(crate) fn has_memtable_room(&self) -> bool {
+        !self.active_is_full() || self.memtables.borrow().frozen.len() < self.limits.frozen
+    }
+
+    /// Free extents that clients may not use: those that flushes leave to others, one for the
+    /// index and one for the data of a collection, what memtables that were accepted take, and what
+    /// the index has not taken of its own.
+    pub fn client_reserve(&self, extents: &Extents) -> usize {
+        self.reserve_without_index() + self.store.left_of_due(Stream::Index, extents)
+    }
+
+    fn reserve_without_index(&self) -> usize {
+        // The active one, those in front of it, and one more for what collections move.
+        let memtables = self.limits.frozen as u32 + 2;
+        let accepted = memtables * self.store.pages_of_memtable(self.limits.bytes);
+        let of_flushes = Claimant::Flush.leaves_free(self.store.step_extents.get());
+        let of_journal = {
+            let extents = self.store.extents.borrow();
+            let left = |stream| self.store.left_of_due(stream, &extents);
+            left(Stream::Log) + left(Stream::Manifest)
+        };
+        of_flushes + 2 + self.store.extents_of(accepted) + of_journal
+    }
+
+    /// Whether clients leave enough extents to the background work that makes room again.
+    pub fn has_space_for_clients(&self) -> bool {
+        let extents = self.store.extents.borrow();
+        // Cheap first: counting the index's extents takes a look at all there are.
+        let reserve = self.reserve_without_index();
+        extents.free() > reserve + self.store.set_aside[Stream::Index as usize].get()
+            || extents.free() > reserve + self.store.left_of_due(Stream::Index, &extents)
+    }
+
+    /// The same with those extents that are about to be free.
+    pub fn has_extents_for_clients(&self) -> bool {
+        self.store.extents_in_sight() > self.client_reserve(&self.store.extents.borrow())
+    }
+
+    /// Whether free extents have become so few that collection starts: as few as clients need left, or
+    /// as this share of all.
+    pub fn is_short_of_extents(&self, share: f64) -> bool {
+        let share = (f64::from(self.store.shape.extents) * share).ceil() as usize;
+        let due_below = share.max(self.client_reserve(&self.store.extents.borrow()) + 2);
+        self.store.extents_in_sight() < due_below
+    }
+
+    /// Whether there is space for what is in use in a data extent: once begun, it is to be ended.
+    pub fn can_move(&self, id: ExtentId) -> bool {
+        let extents = self.store.extents.borrow();
+        let shape = &self.store.shape;
+        let share = extents.utilisation(extents.get(id));
+        let pages = (share * f64::from(shape.pages_per_extent)).ceil();
+        let bytes = (pages * f64::from(shape.payload_bytes)) as u64;
+        // What is moved is flushed in several memtables, and clients' deletes along with it.
+        let pages = self.pages_to_flush(bytes, u64::from(extents.get(id).live))
+            + self.store.pages_of_memtable(self.limits.bytes);
+        self.store.can_promise(Stream::Objects, pages, Claimant::Flush)
+    }
+
+    /// Pages that flushes write for `bytes` in `objects` objects, about: each fills its last unit up,
+    /// and of small memtables there are many.
+    fn pages_to_flush(&self, bytes: u64, objects: u64) -> u32 {
+        let flushes = (bytes / self.limits.bytes).max(objects / self.limits.entries as u64);
+        let flushes = flushes.clamp(1, objects.max(1));
+        let pages = bytes.div_ceil(flushes).div_ceil(u64::from(self.store.shape.payload_bytes));
+        flushes as u32 * self.store.in_units(pages as u32)
+    }
+
+    /// How full the active memtable is while there is no room in front of it; 0 while there is.
+    pub fn fill_of_active_memtable(&self) -> f64 {
+        let memtables = self.memtables.borrow();
+        if memtables.frozen.len() < self.limits.frozen {
+            return 0.0;
+        }
+        let active = memtables.active.borrow();
+        let by_bytes = active.bytes() as f64 / self.limits.bytes as f64;
+        by_bytes.max(active.len() as f64 / self.limits.entries as f64)
+    }
+
+    /// Waits for space for the data of a flush, by which extents may become empty as `has_moved` says
+    /// at the time; nothing is held meanwhile but the memtable.
+    pub async fn promise_data(&self, pages: u32, has_moved: impl Fn() -> bool) -> Promise<'_> {
+        let need = || {
+            let claimant = if has_moved() { Claimant::FlushOfMoved } else { Claimant::Flush };
+            Need { stream: Stream::Objects, pages, claimant }
+        };
+        self.wait_for_space(need).await
+    }
+
+    /// Waits for space that a flush needs.
+    pub async fn wait_for_space(&self, need: impl Fn() -> Need) -> Promise<'_> {
+        let promise = self.store.wait_for(need, &self.flush_waits).await;
+        self.make_progress();
+        promise
+    }
+
+    /// Whether a flush waits for space that is not there.
+    pub fn flush_is_starved(&self) -> bool {
+        self.flush_waits.get().is_some_and(|need| self.store.lacks(need))
+    }
+
+    /// Background work goes on: whatever clients wait for may come.
+    pub fn make_progress(&self) {
+        if self.fullness.get() == Fullness::Stuck {
+            self.set_fullness(Fullness::Full);
+        }
+    }
+
+    /// Waits until a memtable waits for its flush.
+    pub async fn wait_for_frozen(&self) {
+        let has_work = || self.store.is_healthy() && !self.memtables.borrow().frozen.is_empty();
+        self.store.work.wait_until(has_work).await;
+    }
+
+    /// The oldest frozen memtable is in the index. No await between that and this.
+    pub fn flushed(&self) {
+        let gone = self.memtables.borrow_mut().frozen.pop_front();
+        assert!(gone.is_some(), "a memtable is flushed once");
+        self.flushes.set(self.flushes.get() + 1);
+    }
+
+    /// How many flushes there will have been when everything in memtables now is flushed.
+    pub(crate) fn flushes_until_empty(&self) -> u64 {
+        let memtables = self.memtables.borrow();
+        let active = u64::from(memtables.active.borrow().len() > 0);
+        self.flushes.get() + memtables.frozen.len() as u64 + active
+    }
+
+    /// Tells waiting clients how full the store is, if that has changed.
+    pub fn set_fullness(&self, fullness: Fullness) {
+        if self.fullness.replace(fullness) != fullness {
+            self.store.room.notify_all();
+        }
+    }
+
+    /// Whether collecting every extent once gave clients no room. Something has to be deleted
+    /// before it is tried again.
+    pub fn has_given_up(&self) -> bool {
+        self.sweep.has_failed(self.store.shape.extents, self.writes.get())
+    }
+}

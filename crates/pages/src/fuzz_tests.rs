@@ -1,0 +1,17 @@
+//! Any bytes at all to every decoder of pages, behind a valid checksum too: it says no, or gives
+//! something that can be walked to its end.
+
+mod lists;
+mod pages;
+
+use fuzz::{Answer, Target};
+use runtime::Rng;
+
+fn fuzz(
+    name: &str,
+    seal: &dyn Fn(&mut Vec<u8>),
+    encoding: &dyn Fn(&mut Rng) -> Vec<u8>,
+    check: &dyn Fn(&[u8]) -> Answer,
+) {
+    Target { test: ("pages", name), encoding, seal, check }.run();
+}

@@ -1,0 +1,305 @@
+//! The log: writes that are not in the index yet.
+//!
+//! A write enters the log at the instant it enters the memtable; one task writes what has come
+//! together as a group, and tells those who wait for it. A group is durable before the next one
+//! begins. Who waits is said write by write ([`LogSync`]): a group is written as soon as somebody waits
+//! for it or for one behind it, when it has become full, or when its oldest write has waited for a
+//! millisecond and wants no more. The log is trimmed when a memtable has been flushed: extents with nothing but older groups
+//! count as empty from then on.
+//!
+//! The log has a bounded number of extents. Where they run out (many small groups in a long-lived
+//! memtable), writers wait for a flush that lets it be trimmed.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use runtime::{IoClass, Nanos, Notify};
+
+use crate::error::EngineError;
+use crate::format::codec::Writer;
+use crate::format::object::{self, Sequence};
+use crate::format::page::PageKind;
+use crate::format::value::Value;
+use crate::journal::LogSync;
+use crate::journal::groups::{self, GroupId};
+use crate::medium::{ExtentId, Medium, Stream};
+use crate::memtable::Entry;
+use crate::planted::Fault;
+use crate::records::write_record;
+use crate::store::PageStore;
+
+/// How long writes with [`LogSync::Interval`] stay in memory only.
+const INTERVAL: Nanos = Nanos(1_000_000);
+
+/// The log of a running store.
+pub struct Log<M> {
+    store: Rc<PageStore<M>>,
+    /// How writes are acknowledged that do not say it.
+    sync: LogSync,
+    epoch: u32,
+    /// What the next groups will hold.
+    pending: RefCell<VecDeque<Pending>>,
+    /// Number of the first of them, or of the one that comes next.
+    next: Cell<u64>,
+    /// The newest write that is in it, or waits to be.
+    newest: Cell<Sequence>,
+    /// Groups before this one are to be written without waiting for more.
+    wanted: Cell<u64>,
+    /// Whether what is pending will be wanted when a timer ends.
+    has_timer: Cell<bool>,
+    /// Groups before this one are durable.
+    durable: Cell<u64>,
+    /// Groups before this one are not needed.
+    trimmed: Cell<u64>,
+    /// Extents of the log, oldest first, with the last group that has pages in each.
+    extents: RefCell<VecDeque<(ExtentId, u64)>>,
+    has_work: Notify,
+    is_durable: Notify,
+}
+
+/// A group that writes come together in.
+#[derive(Default)]
+struct Pending {
+    records: Writer,
+    /// Bytes of the records at full length.
+    full_bytes: u64,
+    /// Nothing else goes in.
+    is_closed: bool,
+}
+
+/// Where a write is in the log, and how it is acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ticket {
+    pub group: u64,
+    sync: LogSync,
+}
+
+impl<M: Medium> Log<M> {
+    /// A log whose next group has number `next`; `extents` hold older ones that are still needed.
+    pub(crate) fn new(
+        store: Rc<PageStore<M>>,
+        sync: LogSync,
+        epoch: u32,
+        next: u64,
+        extents: VecDeque<(ExtentId, u64)>,
+    ) -> Self {
+        Self {
+            store,
+            sync,
+            epoch,
+            pending: RefCell::default(),
+            next: Cell::new(next),
+            newest: Cell::new(0),
+            wanted: Cell::new(next),
+            has_timer: Cell::new(false),
+            durable: Cell::new(next),
+            trimmed: Cell::new(0),
+            extents: RefCell::new(extents),
+            has_work: Notify::default(),
+            is_durable: Notify::default(),
+        }
+    }
+
+    /// The group that the next write goes into. Those that wait to be written get no more.
+    pub(crate) fn next_group(&self) -> u64 {
+        let mut pending = self.pending.borrow_mut();
+        if let Some(last) = pending.back_mut() {
+            last.is_closed = true;
+        }
+        self.next.get() + pending.len() as u64
+    }
+
+    /// Takes a write, at the instant it is put in the memtable.
+    pub(crate) fn push(
+        self: &Rc<Self>,
+        key: &[u8],
+        sequence: Sequence,
+        entry: &Entry,
+        sync: Option<LogSync>,
+    ) -> Ticket {
+        let before = self.newest.replace(sequence);
+        assert!(before < sequence, "write {sequence} comes into the log behind {before}");
+        let sync = sync.unwrap_or(self.sync);
+        let is_apart = sync == LogSync::Each;
+        let mut pending = self.pending.borrow_mut();
+        if is_apart || pending.back().is_none_or(|group| group.is_closed) {
+            pending.push_back(Pending { is_closed: is_apart, ..Pending::default() });
+        }
+        let group = self.next.get() + pending.len() as u64 - 1;
+        let last = pending.back_mut().expect("there is one now");
+        write_record(&mut last.records, key, sequence, entry);
+        last.full_bytes += full_bytes(key, entry);
+        let is_full = last.full_bytes >= self.bytes_of_program();
+        drop(pending);
+        match sync {
+            LogSync::Group | LogSync::Each => self.want(group),
+            _ if is_full => self.want(group),
+            LogSync::Interval => self.want_later(),
+            LogSync::None => {}
+        }
+        Ticket { group, sync }
+    }
+
+    /// Bytes of writes that fill a program.
+    fn bytes_of_program(&self) -> u64 {
+        let shape = &self.store.shape;
+        groups::room(shape.payload_bytes) as u64 * u64::from(shape.append_unit)
+    }
+
+    /// Groups up to this one are to be written.
+    fn want(&self, group: u64) {
+        self.wanted.set(self.wanted.get().max(group + 1));
+        self.has_work.notify_all();
+    }
+
+    /// What is pending then is to be written in a while.
+    fn want_later(self: &Rc<Self>) {
+        if self.has_timer.replace(true) {
+            return;
+        }
+        let log = Rc::clone(self);
+        self.store.handle.spawn("log interval", async move {
+            log.store.handle.sleep(INTERVAL).await;
+            log.has_timer.set(false);
+            let pending = log.pending.borrow().len() as u64;
+            if pending > 0 {
+                log.want(log.next.get() + pending - 1);
+            }
+        });
+    }
+
+    /// Waits until a write may be acknowledged.
+    ///
+    /// # Errors
+    /// [`EngineError::ReadOnly`]: the log could not be written. Whether the write survives is unknown.
+    pub(crate) async fn acknowledge(&self, ticket: Ticket) -> Result<(), EngineError> {
+        let is_at_once = matches!(ticket.sync, LogSync::None | LogSync::Interval);
+        if is_at_once || self.store.planted.has(Fault::AcknowledgeEarly) {
+            return Ok(());
+        }
+        self.wait_for(ticket.group).await
+    }
+
+    /// Makes a group durable, and all before it.
+    ///
+    /// # Errors
+    /// As [`Self::acknowledge`].
+    pub(crate) async fn make_durable(&self, group: u64) -> Result<(), EngineError> {
+        if self.durable.get() <= group {
+            self.want(group);
+        }
+        self.wait_for(group).await
+    }
+
+    async fn wait_for(&self, group: u64) -> Result<(), EngineError> {
+        loop {
+            if self.durable.get() > group {
+                return Ok(());
+            }
+            self.store.check_healthy()?;
+            self.is_durable.notified().await;
+        }
+    }
+
+    /// The task that writes groups, until the store fails: behind a group that could not be written
+    /// nothing may stand.
+    pub async fn write_forever(self: Rc<Self>) {
+        loop {
+            self.has_work.wait_until(|| self.is_due()).await;
+            if !self.store.is_healthy() {
+                self.is_durable.notify_all();
+                return;
+            }
+            let group = self.pending.borrow_mut().pop_front().expect("a group is due");
+            if let Err(error) = self.write(group).await {
+                self.store.fail(error);
+            }
+            self.is_durable.notify_all();
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        !self.pending.borrow().is_empty() && self.next.get() < self.wanted.get()
+    }
+
+    async fn write(&self, group: Pending) -> Result<(), EngineError> {
+        let number = self.next.replace(self.next.get() + 1);
+        assert_eq!(number, self.durable.get(), "a group of the log begins before the last ended");
+        let id = GroupId { epoch: self.epoch, number };
+        let payload = self.store.shape.payload_bytes;
+        let stored = group.records.finish();
+        let pages = groups::encode(PageKind::Log, id, &stored, group.full_bytes, payload);
+        let units = self.store.journal_units(Stream::Log, pages)?;
+        for unit in &units {
+            let id = self.store.shape.extent_of(unit.first);
+            let mut extents = self.extents.borrow_mut();
+            match extents.back_mut() {
+                Some((last, group)) if *last == id => *group = number,
+                _ => extents.push_back((id, number)),
+            }
+        }
+        self.store.append_units(Stream::Log, units, IoClass::Journal).await?;
+        self.durable.set(number + 1);
+        // Its writes may have been flushed meanwhile.
+        self.release_before(self.trimmed.get());
+        Ok(())
+    }
+
+    /// Nothing before group `from` is needed any more.
+    pub fn trim(&self, from: u64) {
+        let from = if self.store.planted.has(Fault::TrimLogEarly) { self.next.get() } else { from };
+        let end = self.next.get() + self.pending.borrow().len() as u64;
+        assert!(from <= end, "the log is trimmed up to group {from}, and ends before {end}");
+        self.trimmed.set(from);
+        self.release_before(from);
+    }
+
+    fn release_before(&self, from: u64) {
+        let mut extents = self.extents.borrow_mut();
+        while let Some((id, last)) = extents.front().copied()
+            && last < from
+            && !self.store.extents.borrow().is_open(id)
+        {
+            extents.pop_front();
+            self.store.release_journal_extent(id);
+        }
+    }
+
+    /// Whether the log has room for one more write besides those that wait to be written.
+    pub(crate) fn has_room(&self, bytes: u64) -> bool {
+        let pending = self.pending.borrow();
+        let waiting = pending.iter().map(|group| self.pages_of(group.full_bytes));
+        let waiting: u32 = waiting.map(|pages| self.store.in_units(pages)).sum();
+        let pages = waiting + self.store.in_units(self.pages_of(bytes));
+        let due = self.store.set_aside[Stream::Log as usize].get();
+        let extents = self.store.extents.borrow();
+        let left = due.saturating_sub(extents.in_use(Stream::Log)) as u32;
+        pages <= left * self.store.shape.pages_per_extent + extents.room(Stream::Log)
+    }
+
+    /// Where the log stands, for a person who wonders why nothing moves.
+    pub fn background(&self) -> String {
+        let extents = self.store.extents.borrow();
+        format!(
+            "log: next group {}, durable before {}, {} waiting; {} of {} extents, {} pages left in \
+             the open one; waiting for flushes {:?}",
+            self.next.get(),
+            self.durable.get(),
+            self.pending.borrow().len(),
+            extents.in_use(Stream::Log),
+            self.store.set_aside[Stream::Log as usize].get(),
+            extents.room(Stream::Log),
+            self.store.moved.borrow(),
+        )
+    }
+
+    fn pages_of(&self, full_bytes: u64) -> u32 {
+        groups::pages_of(full_bytes, self.store.shape.payload_bytes)
+    }
+}
+
+/// Bytes that a write takes in the log at full length.
+pub(crate) fn full_bytes(key: &[u8], entry: &Entry) -> u64 {
+    object::full_len(key.len(), entry.as_ref().map_or(0, Value::len)) as u64
+}

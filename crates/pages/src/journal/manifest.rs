@@ -1,0 +1,164 @@
+//! The manifest: edits since the last checkpoint.
+//!
+//! Epoch by epoch: group 0 of an epoch is a checkpoint, the ones behind it are edits. When the edits
+//! have grown longer than the checkpoint, the next edit is preceded by a new checkpoint, in extents of
+//! its own, and those of the epoch before count as empty once it is durable. An edit is committed and
+//! applied in one turn: a checkpoint never misses an edit that was committed before it.
+//!
+//! An edit that could not be written makes the store fail before anybody else gets the turn, and a
+//! store that has failed writes none: what stood behind a missing one could not be opened any more.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use runtime::{IoClass, Permit, Semaphore};
+
+use crate::error::EngineError;
+use crate::format::page::PageKind;
+use crate::journal::groups::{self, GroupId};
+use crate::medium::{ExtentId, Medium, Stream};
+use crate::store::PageStore;
+
+/// The manifest of a running store.
+pub struct Manifest {
+    /// The epoch that is being written; 0 before the first checkpoint.
+    epoch: Cell<u32>,
+    /// Number of the next group.
+    next: Cell<u64>,
+    turn: Semaphore,
+    /// Extents of this epoch.
+    extents: RefCell<Vec<ExtentId>>,
+    /// Pages of this epoch's checkpoint, and of the edits since.
+    checkpoint_pages: Cell<u32>,
+    edit_pages: Cell<u32>,
+}
+
+impl Manifest {
+    /// The manifest of a store whose last epoch, in `extents`, was `epoch`; 0 if it is new.
+    pub fn new(epoch: u32, extents: Vec<ExtentId>) -> Self {
+        Self {
+            epoch: Cell::new(epoch),
+            next: Cell::new(0),
+            turn: Semaphore::new(1),
+            extents: RefCell::new(extents),
+            checkpoint_pages: Cell::new(0),
+            edit_pages: Cell::new(0),
+        }
+    }
+
+    /// Waits for the turn to commit and apply.
+    ///
+    /// # Errors
+    /// [`EngineError::ReadOnly`]: the store has failed, for whatever reason.
+    pub async fn turn<M: Medium>(&self, store: &PageStore<M>) -> Result<Permit, EngineError> {
+        let permit = self.turn.acquire(1).await;
+        store.check_healthy()?;
+        Ok(permit)
+    }
+
+    /// The epoch in force.
+    pub fn epoch(&self) -> u32 {
+        self.epoch.get()
+    }
+
+    /// Whether a checkpoint is due before the next edit.
+    pub fn is_due<M: Medium>(&self, store: &PageStore<M>) -> bool {
+        let most = self.checkpoint_pages.get().max(store.shape.pages_per_extent / 2);
+        self.epoch.get() == 0 || self.edit_pages.get() > most
+    }
+
+    /// Writes a checkpoint: everything committed so far, by whoever has the turn. What was written
+    /// before is not needed any more.
+    ///
+    /// # Errors
+    /// [`EngineError::ReadOnly`] once background work has stopped; [`EngineError::Medium`].
+    pub async fn checkpoint<M: Medium>(
+        &self,
+        store: &Rc<PageStore<M>>,
+        bytes: &[u8],
+    ) -> Result<(), EngineError> {
+        store.check_healthy()?;
+        set_aside_for(store, bytes.len());
+        wait_for_room(store, bytes.len()).await;
+        self.epoch.set(self.epoch.get() + 1);
+        self.next.set(0);
+        store.extents.borrow_mut().close(Stream::Manifest);
+        let old = self.extents.take();
+        let pages = self.write(store, bytes).await?;
+        self.checkpoint_pages.set(pages);
+        self.edit_pages.set(0);
+        for id in old {
+            let is_needed = self.extents.borrow().contains(&id);
+            assert!(!is_needed, "extent {} holds the checkpoint that replaces it", id.0);
+            store.release_journal_extent(id);
+        }
+        Ok(())
+    }
+
+    /// Writes an edit, by whoever has the turn.
+    ///
+    /// # Errors
+    /// [`EngineError::ReadOnly`] once background work has stopped; [`EngineError::Medium`].
+    pub async fn commit<M: Medium>(
+        &self,
+        store: &PageStore<M>,
+        edit: &[u8],
+    ) -> Result<(), EngineError> {
+        assert!(self.epoch.get() > 0, "an edit stands behind a checkpoint");
+        assert!(self.turn.in_use() > 0, "an edit is written by whoever has the turn");
+        assert!(self.next.get() > 0, "the first group of an epoch is its checkpoint");
+        let pages = self.write(store, edit).await?;
+        self.edit_pages.set(self.edit_pages.get() + pages);
+        Ok(())
+    }
+
+    async fn write<M: Medium>(
+        &self,
+        store: &PageStore<M>,
+        bytes: &[u8],
+    ) -> Result<u32, EngineError> {
+        store.check_healthy()?;
+        let written = self.write_group(store, bytes).await;
+        written.inspect_err(|error| store.fail(error.clone()))
+    }
+
+    async fn write_group<M: Medium>(
+        &self,
+        store: &PageStore<M>,
+        bytes: &[u8],
+    ) -> Result<u32, EngineError> {
+        let id = GroupId { epoch: self.epoch.get(), number: self.next.get() };
+        self.next.set(id.number + 1);
+        let payload = store.shape.payload_bytes;
+        let pages = groups::encode(PageKind::Manifest, id, bytes, 0, payload);
+        let count = store.in_units(pages.len() as u32);
+        let units = store.journal_units(Stream::Manifest, pages)?;
+        for unit in &units {
+            let id = store.shape.extent_of(unit.first);
+            let mut extents = self.extents.borrow_mut();
+            if extents.last() != Some(&id) {
+                extents.push(id);
+            }
+        }
+        store.append_units(Stream::Manifest, units, IoClass::Journal).await?;
+        Ok(count)
+    }
+}
+
+/// Where epochs follow one another faster than extents are erased: waits for those of earlier ones, so
+/// that the manifest does not take more than is set aside for it.
+async fn wait_for_room<M: Medium>(store: &PageStore<M>, checkpoint_bytes: usize) {
+    let pages = groups::pages_of(checkpoint_bytes as u64, store.shape.payload_bytes);
+    let needed = store.extents_of(store.in_units(pages));
+    let due = store.set_aside[Stream::Manifest as usize].get();
+    store.wait_for_releases(Stream::Manifest, due.saturating_sub(needed)).await;
+}
+
+/// Sets extents aside for an epoch, which may grow by its edits, and for the checkpoint that ends it.
+fn set_aside_for<M: Medium>(store: &PageStore<M>, checkpoint_bytes: usize) {
+    let pages = groups::pages_of(checkpoint_bytes as u64, store.shape.payload_bytes);
+    let pages = store.in_units(pages + pages / 2);
+    let edits = pages.max(store.shape.pages_per_extent / 2);
+    let due = store.extents_of(pages + edits) + 1 + store.extents_of(pages);
+    store.set_aside[Stream::Manifest as usize].set(due);
+}

@@ -1,0 +1,163 @@
+//! What every index does with what a power cut left of its journal.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::rc::Rc;
+
+use crate::error::{EngineError, OpenError};
+use crate::format::codec::Reader;
+use crate::format::object::Sequence;
+use crate::format::page::PageKind;
+use crate::front::Front;
+use crate::journal::log::Log;
+use crate::journal::scan::{FoundLog, Scan};
+use crate::journal::{Flushed, LogSync};
+use crate::medium::{ExtentId, Medium, Stream};
+use crate::planted::Fault;
+use crate::records::read_record;
+use crate::store::PageStore;
+
+impl<M: Medium> PageStore<M> {
+    /// A new store may have lost power in its first checkpoint: what is there is nobody's.
+    ///
+    /// # Errors
+    /// [`OpenError::Medium`].
+    pub async fn release_torn(&self) -> Result<(), OpenError> {
+        for id in (0..self.shape.extents).map(ExtentId) {
+            if self.medium.frontier(id).await? > 0 {
+                self.medium.release(id).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The group of the log to replay from.
+    pub fn first_group_to_replay(&self, flushed: Flushed) -> u64 {
+        if self.planted.has(Fault::ReplayTrimmedLog) { 0 } else { flushed.log_from }
+    }
+
+    /// Brings the extents in line with what the medium holds. What is left over is released side by side.
+    ///
+    /// # Errors
+    /// [`OpenError::DamagedJournal`] if pages are gone; [`OpenError::Medium`].
+    pub async fn settle_extents(&self, scan: &Scan, log: &FoundLog) -> Result<(), OpenError> {
+        let needed: BTreeSet<ExtentId> =
+            scan.manifest_extents().into_iter().chain(log.extents.iter().map(|e| e.0)).collect();
+        let mut releases = Vec::new();
+        for (id, found) in (0..).map(ExtentId).zip(&scan.extents) {
+            let generation = found.first.map(|first| first.generation);
+            let holds_index = self.extents.borrow().holds_index(id);
+            if holds_index {
+                let resumed = self.extents.borrow_mut().catch_up(id, found.frontier);
+                let what = "pages that the manifest refers to are gone";
+                resumed.ok_or(OpenError::DamagedJournal(what))?;
+            } else if needed.contains(&id) {
+                let first = found.first.expect("the scan knows it by its first page");
+                let stream = match first.kind {
+                    PageKind::Log => Stream::Log,
+                    _ => Stream::Manifest,
+                };
+                self.extents.borrow_mut().adopt(id, stream, first.generation, found.frontier);
+            } else {
+                if found.frontier > 0 {
+                    releases.push(self.medium.release(id));
+                }
+                self.extents.borrow_mut().become_free(id, generation);
+            }
+        }
+        for release in releases {
+            release.await?;
+        }
+        Ok(())
+    }
+}
+
+impl<M: Medium> Front<M> {
+    /// The log of a store, and the extents that are set aside for it: enough for what memtables hold
+    /// twice over, one that is being filled, and one that is being released.
+    pub fn set_up_log(
+        &self,
+        sync: LogSync,
+        epoch: u32,
+        next: u64,
+        extents: VecDeque<(ExtentId, u64)>,
+    ) {
+        let memtables = self.limits.frozen as u32 + 1;
+        let pages = 2 * memtables * self.store.pages_of_memtable(self.limits.bytes);
+        let due = self.store.extents_of(pages) + 2;
+        self.store.set_aside[Stream::Log as usize].set(due);
+        let log = Log::new(Rc::clone(&self.store), sync, epoch, next, extents);
+        *self.log.borrow_mut() = Some(Rc::new(log));
+    }
+
+    /// Puts what the log holds from group `from` on in memtables, but for what is flushed.
+    ///
+    /// # Errors
+    /// [`OpenError::DamagedJournal`].
+    pub fn replay_log(
+        &self,
+        from: u64,
+        log: &FoundLog,
+        flushed: Sequence,
+    ) -> Result<(), OpenError> {
+        let bad = || OpenError::DamagedJournal("a write in the log cannot be read");
+        let replays_all = self.store.planted.has(Fault::ReplayTrimmedLog);
+        let (mut newest, longest) = (None, self.store.max_value_bytes());
+        for (group, bytes) in (from..).zip(&log.groups) {
+            let input = &mut Reader::new(bytes);
+            while !input.is_at_end() {
+                let record = read_record(input, longest).ok_or_else(bad)?;
+                if newest.is_some_and(|newest| record.sequence <= newest) {
+                    return Err(bad());
+                }
+                newest = Some(record.sequence);
+                if record.sequence > flushed || replays_all {
+                    self.replay(group, record);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the log durable as far as the oldest frozen memtable is in it. An index that changes step
+    /// by step has to wait for that: of writes that it has in part, the log has all.
+    ///
+    /// # Errors
+    /// [`EngineError::ReadOnly`] if the log cannot be written.
+    pub async fn log_oldest(&self) -> Result<(), EngineError> {
+        let last = self.memtables.borrow().frozen.front().and_then(|m| m.borrow().last_group());
+        let log = self.log.borrow().clone();
+        let log = log.filter(|_| !self.store.planted.has(Fault::TableBeforeLog));
+        match (log, last) {
+            (Some(log), Some(group)) => log.make_durable(group).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// What is flushed when the oldest frozen memtable is; `before` is what was.
+    pub fn flushed_with_oldest(&self, before: Flushed) -> Flushed {
+        let memtables = self.memtables.borrow();
+        let oldest = memtables.frozen.front().expect("a memtable is being flushed").borrow();
+        let log = self.log.borrow();
+        let next = || log.as_ref().map_or(0, |log| log.next_group());
+        let log_from = memtables.first_group_without_oldest().unwrap_or_else(next);
+        // What was moved has old numbers, and groups may wait that are not needed any more.
+        Flushed {
+            sequence: oldest.last_sequence().max(before.sequence),
+            log_from: log_from.max(before.log_from),
+        }
+    }
+
+    /// Everything in use was moved out of an extent, into memtables: it may go when they are flushed.
+    pub(crate) fn note_moved(&self, id: ExtentId) {
+        let mut moved = self.store.moved.borrow_mut();
+        assert!(moved.iter().all(|m| m.0 != id), "extent {} was emptied twice", id.0);
+        moved.push((id, self.flushes_until_empty()));
+    }
+
+    /// The extents whose objects have been flushed where they were moved to.
+    pub(crate) fn take_flushed_moved(&self) -> Vec<ExtentId> {
+        let done = self.flushes.get();
+        let ready = |moved: &mut (ExtentId, u64)| moved.1 <= done;
+        self.store.moved.borrow_mut().extract_if(.., ready).map(|(id, _)| id).collect()
+    }
+}

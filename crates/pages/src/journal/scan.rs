@@ -1,0 +1,208 @@
+//! What a power cut left of the journal.
+//!
+//! The first page of every extent is read: those that say they are of the log or the manifest are read
+//! to their end. Of the manifest's epochs the newest one with a whole checkpoint counts. Nothing is
+//! believed that could be damage: a page that is missing in front of others, edits without their
+//! checkpoint, two stores on one medium.
+
+use std::collections::BTreeMap;
+
+use runtime::{IoClass, PageImage};
+
+use crate::error::{EngineError, OpenError};
+use crate::format::page::{self, Identity, Page, PageKind, StoreId, stamp};
+use crate::journal::groups::{self, GroupPage, Groups};
+use crate::medium::{ExtentId, Medium, MediumError, PageNo};
+use crate::planted::Fault;
+use crate::store::PageStore;
+
+/// An extent as it was found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    /// Pages written, as far as the medium can tell.
+    pub frontier: u32,
+    /// What the first page is, if it is whole.
+    pub first: Option<First>,
+}
+
+/// What the first page of an extent says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct First {
+    pub kind: PageKind,
+    pub generation: u32,
+    pub store: StoreId,
+}
+
+/// What was found on a medium.
+#[derive(Debug)]
+pub struct Scan {
+    pub(crate) extents: Vec<Found>,
+    /// The store that its pages are of.
+    pub id: StoreId,
+    /// The newest epoch of which anything was found, whole or not.
+    pub last_epoch: u32,
+    /// Its checkpoint, and the edits behind it.
+    pub manifest: Vec<Vec<u8>>,
+    /// Pages of the log.
+    log: Vec<(ExtentId, GroupPage)>,
+    takes_torn: bool,
+}
+
+/// Writes that were not in the index.
+#[derive(Debug)]
+pub struct FoundLog {
+    /// What the groups hold, in order.
+    pub groups: Vec<Vec<u8>>,
+    /// Extents with groups that are needed, and the last group in each, in the order of groups.
+    pub extents: Vec<(ExtentId, u64)>,
+}
+
+impl<M: Medium> PageStore<M> {
+    /// Looks at the whole medium. `None` if nothing was ever written to it.
+    ///
+    /// # Errors
+    /// [`OpenError::NoManifest`], [`OpenError::DamagedJournal`], [`OpenError::Medium`].
+    pub async fn scan(&self) -> Result<Option<Scan>, OpenError> {
+        let mut extents = Vec::with_capacity(self.shape.extents as usize);
+        for id in (0..self.shape.extents).map(ExtentId) {
+            let frontier = self.medium.frontier(id).await?;
+            let first = if frontier == 0 { None } else { self.first_of(id).await? };
+            extents.push(Found { frontier, first });
+        }
+        if extents.iter().all(|found| found.frontier == 0) {
+            return Ok(None);
+        }
+        let manifest = self.journal_pages(&extents, PageKind::Manifest).await?;
+        let log = self.journal_pages(&extents, PageKind::Log).await?;
+        let takes_torn = self.planted.has(Fault::TakeTornGroup);
+        let pages: Vec<GroupPage> = manifest.into_iter().map(|(_, page)| page).collect();
+        let Some(groups) = newest_epoch(&pages, takes_torn)? else {
+            // A new store that lost power while it wrote its first checkpoint holds nothing else.
+            let is_new = pages.iter().all(|page| page.id.epoch == 1 && page.id.number == 0);
+            let others = |found: &Found| found.first.is_some_and(|f| f.kind != PageKind::Manifest);
+            let is_blank = is_new && !extents.iter().any(others);
+            return if is_blank { Ok(None) } else { Err(OpenError::NoManifest) };
+        };
+        let of_manifest = |first: &First| first.kind == PageKind::Manifest;
+        let firsts = extents.iter().filter_map(|found| found.first);
+        let mut ids = firsts.filter(of_manifest).map(|first| first.store);
+        let id = ids.next().ok_or(OpenError::NoManifest)?;
+        if ids.any(|other| other != id) {
+            return Err(OpenError::DamagedJournal("pages of two stores"));
+        }
+        // Torn groups may lie about until their extents are erased: none gets their epoch again.
+        let last_epoch = pages.iter().chain(log.iter().map(|(_, page)| page)).map(|p| p.id.epoch);
+        let last_epoch = last_epoch.max().unwrap_or(0);
+        Ok(Some(Scan { extents, id, last_epoch, manifest: groups.whole, log, takes_torn }))
+    }
+
+    /// What the first page of an extent is; `None` if it is not whole.
+    async fn first_of(&self, id: ExtentId) -> Result<Option<First>, OpenError> {
+        let page = self.shape.page(id, 0);
+        match self.medium.read(page, IoClass::Journal).await {
+            Ok(image) => Ok(whole(&image, page)),
+            Err(MediumError::Unreadable(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Every whole page of groups of `kind`, from extents that begin with one.
+    async fn journal_pages(
+        &self,
+        extents: &[Found],
+        kind: PageKind,
+    ) -> Result<Vec<(ExtentId, GroupPage)>, OpenError> {
+        let mut pages = Vec::new();
+        for (id, found) in (0..).map(ExtentId).zip(extents) {
+            let Some(first) = found.first.filter(|first| first.kind == kind) else { continue };
+            for from in (0..found.frontier).step_by(self.batch_pages() as usize) {
+                let to = found.frontier.min(from + self.batch_pages());
+                let numbers = (from..to).map(|index| self.shape.page(id, index));
+                let read = |page| (page, self.medium.read(page, IoClass::Journal));
+                let reads: Vec<_> = numbers.map(read).collect();
+                for (page, read) in reads {
+                    let image = match read.await {
+                        Ok(image) => image,
+                        Err(MediumError::Unreadable(_)) => continue,
+                        Err(error) => return Err(error.into()),
+                    };
+                    if page::check(&image, identity(page, first.generation, first.store)).is_ok() {
+                        pages.extend(groups::decode(image.bytes(), kind).map(|page| (id, page)));
+                    }
+                }
+            }
+        }
+        Ok(pages)
+    }
+}
+
+fn identity(page: PageNo, generation: u32, store: StoreId) -> Identity {
+    Identity { page, generation: u64::from(generation), store }
+}
+
+/// What a whole page says of itself.
+fn whole(image: &PageImage, page: PageNo) -> Option<First> {
+    let (generation, store) = stamp(image.bytes())?;
+    page::check(image, identity(page, generation, store)).ok()?;
+    let kind = Page::parse(image.bytes())?.kind;
+    Some(First { kind, generation, store })
+}
+
+/// The groups of the newest epoch whose checkpoint is whole.
+fn newest_epoch(pages: &[GroupPage], takes_torn: bool) -> Result<Option<Groups>, OpenError> {
+    let mut epochs: BTreeMap<u32, Vec<GroupPage>> = BTreeMap::new();
+    for page in pages {
+        epochs.entry(page.id.epoch).or_default().push(page.clone());
+    }
+    while let Some((_, pages)) = epochs.pop_last() {
+        let groups = groups::assemble(pages, 0, takes_torn);
+        if groups.has_gap {
+            return Err(OpenError::DamagedJournal("a page of the manifest is missing"));
+        }
+        if !groups.whole.is_empty() {
+            return Ok(Some(groups));
+        }
+        // Power failed while this checkpoint was written: the one before it still holds.
+    }
+    Ok(None)
+}
+
+impl Scan {
+    /// Whether an extent belongs to the manifest in force.
+    pub fn manifest_extents(&self) -> Vec<ExtentId> {
+        let is_one = |found: &Found| found.first.is_some_and(|f| f.kind == PageKind::Manifest);
+        let found = (0..).map(ExtentId).zip(&self.extents);
+        found.filter(|(_, found)| is_one(found)).map(|(id, _)| id).collect()
+    }
+
+    /// The log from group `from` on.
+    ///
+    /// # Errors
+    /// [`OpenError::DamagedJournal`].
+    pub fn log_from(&self, from: u64) -> Result<FoundLog, OpenError> {
+        let pages = self.log.iter().map(|(_, page)| page.clone());
+        let Groups { whole, has_gap } = groups::assemble(pages, from, self.takes_torn);
+        if has_gap {
+            return Err(OpenError::DamagedJournal("a page of the log is missing"));
+        }
+        let end = from + whole.len() as u64;
+        let mut last: BTreeMap<ExtentId, u64> = BTreeMap::new();
+        for (id, page) in self.log.iter().filter(|(_, p)| (from..end).contains(&p.id.number)) {
+            let group = last.entry(*id).or_default();
+            *group = page.id.number.max(*group);
+        }
+        let mut extents: Vec<(ExtentId, u64)> = last.into_iter().collect();
+        extents.sort_by_key(|(_, group)| *group);
+        Ok(FoundLog { groups: whole, extents })
+    }
+}
+
+impl From<EngineError> for OpenError {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Corrupt(page, fault) => Self::Damaged(page, fault),
+            EngineError::Medium(error) => Self::Medium(error),
+            other => unreachable!("opening a store cannot meet this: {other}"),
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! L0: the newest writes, in memory, in key order.
+//!
+//! A key may have several versions, newest first; older ones are kept only while a snapshot can
+//! see them. Snapshots share a memtable with the writers and read it as of their sequence number;
+//! flushes write the newest versions only. Cost of a lookup or an insert: `O(log n)` comparisons.
+
+mod marks;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+use std::rc::Rc;
+
+use crate::format::data_page::Outgoing;
+use crate::format::object::{Sequence, full_len};
+use crate::format::value::Value;
+use marks::Marks;
+
+/// What one write left behind. `None` is a tombstone.
+pub type Entry = Option<Value>;
+
+/// Writes that are not in any level yet.
+#[derive(Default)]
+pub struct Memtable {
+    keys: BTreeMap<Box<[u8]>, Versions>,
+    marks: Marks,
+    bytes: u64,
+    /// The first group of the log with a write of this memtable, if there is a log.
+    first_group: Option<u64>,
+    /// The last one.
+    last_group: Option<u64>,
+    /// The newest write.
+    last_sequence: Sequence,
+}
+
+struct Versions {
+    newest: Version,
+    /// Newest first; nearly always empty.
+    older: Vec<Version>,
+}
+
+#[derive(Clone)]
+struct Version {
+    sequence: Sequence,
+    entry: Entry,
+}
+
+impl Versions {
+    /// The newest version at or before `at`.
+    fn at(&self, at: Sequence) -> Option<&Version> {
+        std::iter::once(&self.newest).chain(&self.older).find(|version| version.sequence <= at)
+    }
+}
+
+impl Memtable {
+    /// The newest write of `key`.
+    pub(crate) fn get(&self, key: &[u8]) -> Option<(Sequence, Entry)> {
+        if !self.marks.may_have(key) {
+            return None;
+        }
+        let newest = &self.keys.get(key)?.newest;
+        Some((newest.sequence, newest.entry.clone()))
+    }
+
+    /// The first key in `from` that has a version at or before `at`, and that version.
+    pub fn next(&self, from: Bound<&[u8]>, at: Sequence) -> Option<(Box<[u8]>, Entry)> {
+        self.keys.range::<[u8], _>((from, Bound::Unbounded)).find_map(|(key, versions)| {
+            versions.at(at).map(|version| (key.clone(), version.entry.clone()))
+        })
+    }
+
+    /// Adds a write that is newer than every other of its key. The version it replaces is kept if
+    /// a snapshot at or after it, given by `newest_snapshot`, can still see it.
+    pub(crate) fn insert(
+        &mut self,
+        key: &[u8],
+        sequence: Sequence,
+        entry: Entry,
+        newest_snapshot: Option<Sequence>,
+    ) {
+        let len = |entry: &Entry| full_len(key.len(), entry.as_ref().map_or(0, Value::len)) as u64;
+        self.bytes += len(&entry);
+        self.last_sequence = self.last_sequence.max(sequence);
+        let version = Version { sequence, entry };
+        let known = if self.marks.may_have(key) { self.keys.get_mut(key) } else { None };
+        let Some(versions) = known else {
+            self.marks.mark(key, self.keys.keys().map(|key| &key[..]));
+            self.keys.insert(key.into(), Versions { newest: version, older: Vec::new() });
+            return;
+        };
+        assert!(versions.newest.sequence < sequence, "writes of a key come in order");
+        let replaced = std::mem::replace(&mut versions.newest, version);
+        if newest_snapshot.is_some_and(|snapshot| replaced.sequence <= snapshot) {
+            versions.older.insert(0, replaced);
+        } else {
+            let gone = len(&replaced.entry);
+            assert!(self.bytes >= gone, "a memtable counts {} bytes, {gone} go", self.bytes);
+            self.bytes -= gone;
+        }
+    }
+
+    /// Keys and their newest version, in key order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], Sequence, &Entry)> {
+        self.keys
+            .iter()
+            .map(|(key, versions)| (&key[..], versions.newest.sequence, &versions.newest.entry))
+    }
+
+    /// The newest write of each key, in key order: what a flush writes.
+    pub(crate) fn writes(&self) -> Vec<Write> {
+        let owned = |(key, sequence, entry): (&[u8], Sequence, &Entry)| Write {
+            key: key.into(),
+            sequence,
+            entry: entry.clone(),
+        };
+        self.iter().map(owned).collect()
+    }
+
+    /// A write of this memtable is in that group of the log.
+    pub(crate) fn note_group(&mut self, group: u64) {
+        let last = self.last_group.replace(group);
+        assert!(last <= Some(group), "group {group} of the log comes after group {last:?}");
+        self.first_group.get_or_insert(group);
+    }
+
+    /// The last group of the log with a write of this memtable.
+    pub(crate) fn last_group(&self) -> Option<u64> {
+        self.last_group
+    }
+
+    /// The first group of the log that this memtable needs.
+    pub(crate) fn first_group(&self) -> Option<u64> {
+        self.first_group
+    }
+
+    /// The newest write.
+    pub(crate) fn last_sequence(&self) -> Sequence {
+        self.last_sequence
+    }
+
+    /// Full length of all objects, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Number of keys.
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+}
+
+/// The newest write of a key.
+pub struct Write {
+    /// Its key.
+    pub key: Box<[u8]>,
+    pub(crate) sequence: Sequence,
+    /// What was written.
+    pub entry: Entry,
+}
+
+impl Write {
+    /// The object it puts on the medium; none if it is a delete.
+    pub fn object(&self) -> Option<Outgoing<'_>> {
+        let (key, sequence) = (&self.key[..], self.sequence);
+        self.entry.as_ref().map(|value| Outgoing { key, sequence, value })
+    }
+}
+
+/// A memtable that writers and snapshots share.
+pub type SharedMemtable = Rc<RefCell<Memtable>>;
+
+/// The memtables of a store.
+#[derive(Default)]
+pub struct Memtables {
+    pub(crate) active: SharedMemtable,
+    /// Oldest first; nobody writes to them any more.
+    pub frozen: VecDeque<SharedMemtable>,
+}
+
+impl Memtables {
+    /// All of them, newest first.
+    pub fn newest_first(&self) -> impl Iterator<Item = &SharedMemtable> {
+        std::iter::once(&self.active).chain(self.frozen.iter().rev())
+    }
+
+    /// The newest write of `key`.
+    pub fn get(&self, key: &[u8]) -> Option<(Sequence, Entry)> {
+        self.newest_first().find_map(|memtable| memtable.borrow().get(key))
+    }
+
+    /// The first group of the log that those which stay need when the oldest frozen one goes.
+    pub(crate) fn first_group_without_oldest(&self) -> Option<u64> {
+        let rest = self.frozen.iter().skip(1).chain([&self.active]);
+        rest.filter_map(|memtable| memtable.borrow().first_group()).min()
+    }
+
+    /// Bytes in the active memtable.
+    pub fn active_bytes(&self) -> u64 {
+        self.active.borrow().bytes()
+    }
+
+    /// Bytes in all of them.
+    pub fn bytes(&self) -> u64 {
+        self.newest_first().map(|memtable| memtable.borrow().bytes()).sum()
+    }
+
+    /// The writes of the oldest frozen memtable, if there is one.
+    pub fn oldest_writes(&self) -> Option<Vec<Write>> {
+        self.frozen.front().map(|memtable| memtable.borrow().writes())
+    }
+
+    /// Freezes the active memtable, if it holds anything.
+    pub(crate) fn freeze(&mut self) -> bool {
+        let holds_something = self.active.borrow().len() > 0;
+        if holds_something {
+            // Else the log would be trimmed of what an older one needs.
+            let group = |memtable: &SharedMemtable| memtable.borrow().first_group();
+            let before = self.frozen.back().and_then(group);
+            let now = group(&self.active);
+            assert!(
+                before.is_none() || now.is_none() || before <= now,
+                "a memtable with group {now:?} of the log is frozen behind one with {before:?}"
+            );
+            self.frozen.push_back(std::mem::take(&mut self.active));
+        }
+        holds_something
+    }
+
+    /// Whether none holds anything.
+    pub fn is_empty(&self) -> bool {
+        self.frozen.is_empty() && self.active.borrow().len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Value {
+        Value::from_bytes(text.as_bytes())
+    }
+
+    #[test]
+    fn versions_are_kept_only_for_snapshots() {
+        let mut memtable = Memtable::default();
+        memtable.insert(b"a", 1, Some(value("one")), None);
+        memtable.insert(b"a", 2, Some(value("two")), None);
+        memtable.insert(b"a", 3, None, Some(2));
+        memtable.insert(b"a", 4, Some(value("four")), Some(2));
+        assert_eq!(memtable.get(b"a"), Some((4, Some(value("four")))));
+        let at = |sequence| memtable.next(Bound::Unbounded, sequence).map(|(_, entry)| entry);
+        assert_eq!(at(1), None, "nobody could see the first version");
+        assert_eq!(at(2), Some(Some(value("two"))));
+        assert_eq!(
+            at(3),
+            Some(Some(value("two"))),
+            "the third was gone before anybody could see it"
+        );
+        assert_eq!(at(4), Some(Some(value("four"))));
+        let two = full_len(1, 3) + full_len(1, 4);
+        assert_eq!((memtable.bytes(), memtable.len()), (two as u64, 1));
+    }
+
+    #[test]
+    fn the_next_key_skips_what_a_snapshot_cannot_see() {
+        let mut memtable = Memtable::default();
+        memtable.insert(b"a", 1, Some(value("x")), None);
+        memtable.insert(b"b", 9, Some(value("x")), None);
+        memtable.insert(b"c", 2, None, None);
+        let next = memtable.next(Bound::Excluded(b"a"), 5).expect("there is one");
+        assert_eq!(next, (b"c"[..].into(), None));
+        assert_eq!(memtable.next(Bound::Excluded(b"c"), 5), None);
+    }
+}

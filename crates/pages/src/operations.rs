@@ -1,0 +1,78 @@
+//! What clients of an index ask for and are told, whichever index it is.
+
+use crate::error::EngineError;
+use crate::format::object::MAX_KEY_BYTES;
+use crate::format::value::Value;
+use crate::journal::LogSync;
+
+/// What a Get found, and what it took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lookup {
+    /// The value, if the key has one.
+    pub value: Option<Value>,
+    /// Flash reads it took.
+    pub flash_reads: u32,
+}
+
+/// How a write is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct WriteOptions {
+    /// When it goes ahead at all.
+    pub condition: Condition,
+    /// When it is acknowledged, if not as the design has it. Where memory survives a power cut, every
+    /// acknowledged write does, whatever this says.
+    pub sync: Option<LogSync>,
+}
+
+impl From<Condition> for WriteOptions {
+    fn from(condition: Condition) -> Self {
+        Self { condition, sync: None }
+    }
+}
+
+/// When a conditional write goes ahead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Condition {
+    /// Whatever is there.
+    #[default]
+    Always,
+    /// Only over an existing value.
+    MustExist,
+    /// Only where there is no value.
+    MustNotExist,
+}
+
+/// Whether clients may write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fullness {
+    /// They may, or wait for collection to make room.
+    Room,
+    /// Only deletes: there is no garbage left to collect.
+    Full,
+    /// Not even deletes can be flushed.
+    Stuck,
+}
+
+impl Fullness {
+    /// Whether a write is refused, where memtables have room for it or not.
+    pub(crate) fn refuses(self, is_delete: bool, has_room: bool) -> bool {
+        match self {
+            Self::Room => false,
+            // Deletes make room: they go ahead as soon as the memtable takes them.
+            Self::Full => !is_delete,
+            Self::Stuck => !(is_delete && has_room),
+        }
+    }
+}
+
+/// A key has 1 to 255 bytes, as SNIA's API has it.
+///
+/// # Errors
+/// [`EngineError::KeyLength`].
+pub fn check_key(key: &[u8]) -> Result<(), EngineError> {
+    if (1..=MAX_KEY_BYTES).contains(&key.len()) {
+        Ok(())
+    } else {
+        Err(EngineError::KeyLength(key.len()))
+    }
+}

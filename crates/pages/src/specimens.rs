@@ -1,0 +1,112 @@
+//! Specimens for fuzz tests of indexes: keys, values, memtables and extents made from a seed, on a
+//! small medium. Compiled for tests only.
+
+use runtime::Rng;
+
+use crate::format::page::{self, Identity, StoreId};
+use crate::format::pointer::PointerFormat;
+use crate::format::value::Value;
+use crate::medium::{PageNo, Shape, Stream};
+use crate::memtable::{Entry, Memtables};
+use crate::store::extents::Extents;
+
+/// A small medium.
+pub const SHAPE: Shape = Shape {
+    payload_bytes: 1056,
+    page_bytes: 1024,
+    pages_per_extent: 32,
+    extents: 24,
+    append_unit: 1,
+    parallelism: 4,
+};
+
+/// The pointers of that medium.
+pub fn pointers() -> PointerFormat {
+    PointerFormat::new(&SHAPE)
+}
+
+/// The identity that sealed pages have.
+pub const IS: Identity = Identity { page: PageNo(7), generation: 3, store: StoreId(0xABCD) };
+
+/// A page as it lies on the medium.
+pub fn sealed(page: Vec<u8>) -> Vec<u8> {
+    page::seal(page, IS).bytes().to_vec()
+}
+
+/// A value of at most `most` bytes, real or synthetic.
+pub fn value(rng: &mut Rng, most: u64) -> Value {
+    let synthetic = Value::Synthetic { seed: rng.next_u64(), len: rng.below(most + 1) as u32 };
+    if rng.chance(0.5) { synthetic } else { Value::from_bytes(&synthetic.to_bytes()) }
+}
+
+/// Keys in order: of one length, or of several.
+pub fn keys(rng: &mut Rng, most: u64) -> Vec<Vec<u8>> {
+    let is_even = rng.chance(0.5);
+    let first = rng.below(1 << 20);
+    let key = |i: u64, rng: &mut Rng| {
+        let long = if is_even { 12 } else { rng.below(60) as usize };
+        let mut key = format!("k{:08}", first + 3 * i).into_bytes();
+        key.resize(9 + long, b'x');
+        key
+    };
+    (0..=rng.below(most)).map(|i| key(i, rng)).collect()
+}
+
+/// What a write leaves.
+pub fn entry(rng: &mut Rng) -> Entry {
+    rng.chance(0.8).then(|| value(rng, 60))
+}
+
+/// Memtables, of which the last one is empty.
+pub fn memtables(rng: &mut Rng) -> Memtables {
+    let mut memtables = Memtables::default();
+    let mut sequence = 0;
+    for _ in 0..=rng.below(2) {
+        for key in keys(rng, 9) {
+            sequence += 1;
+            let entry = entry(rng);
+            memtables.active.borrow_mut().insert(&key, sequence, entry, None);
+        }
+        memtables.freeze();
+    }
+    memtables
+}
+
+/// Extents that have been used.
+pub fn extents(rng: &mut Rng) -> Extents {
+    let mut extents = Extents::new(SHAPE);
+    for stream in [Stream::Objects, Stream::Index] {
+        for _ in 0..=rng.below(3) {
+            extents.close(stream);
+            let id = extents.open(stream, |id| id.0 % 5).expect("few are in use");
+            for _ in 0..rng.below(30) {
+                let page = extents.next_unit(stream);
+                if rng.chance(0.2) {
+                    extents.add_hole(page);
+                }
+            }
+            extents.count(id, rng.below(40) as u32, 0, true);
+        }
+    }
+    extents
+}
+
+/// Does with extents what a store does with them.
+pub fn walk_extents(extents: &Extents) {
+    for (id, extent) in extents.iter() {
+        assert!((0.0..=1.0).contains(&extents.utilisation(extent)), "{id:?} {extent:?}");
+        let _ = (extents.is_open(id), extents.holds_index(id));
+        let _ = extents.clone().resume_at(id, extent.cursor / 2);
+        let _ = extents.clone().catch_up(id, extent.cursor + 1);
+    }
+    let _ = (extents.choose_victim(1.0, |_| true), extents.open_ones());
+    let mut filled = extents.clone();
+    for stream in Stream::ALL {
+        while filled.room(stream) > 0 {
+            let page = filled.next_unit(stream);
+            assert!(SHAPE.extent_of(page).0 < SHAPE.extents);
+        }
+        filled.close(stream);
+        let _ = filled.open(stream, |_| 0);
+    }
+}

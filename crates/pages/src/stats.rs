@@ -1,0 +1,206 @@
+//! What an engine did, counted.
+
+use runtime::Nanos;
+use serde::Serialize;
+
+use crate::medium::Stream;
+
+/// Gets by the number of flash reads they took.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReadCounts(Vec<u64>);
+
+impl ReadCounts {
+    /// Counts a Get that took so many reads.
+    pub fn add(&mut self, reads: u32) {
+        let index = reads as usize;
+        if self.0.len() <= index {
+            self.0.resize(index + 1, 0);
+        }
+        self.0[index] += 1;
+    }
+
+    /// Gets by reads: the index is the number of flash reads.
+    pub fn counts(&self) -> &[u64] {
+        &self.0
+    }
+
+    /// Most reads any Get took.
+    pub fn max(&self) -> usize {
+        self.0.len().saturating_sub(1)
+    }
+
+    /// Mean reads per Get; 0 without any.
+    pub fn mean(&self) -> f64 {
+        let gets: u64 = self.0.iter().sum();
+        let reads: u64 = self.0.iter().zip(0..).map(|(count, reads)| count * reads).sum();
+        reads as f64 / gets.max(1) as f64
+    }
+}
+
+/// What a merge accelerator did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AcceleratorWork {
+    /// Merges it did.
+    pub merges: u64,
+    /// Merges it should have done and left to the processor: entries too long, or a copy damaged.
+    pub left_to_processor: u64,
+    /// Bytes of its inputs.
+    pub bytes: u64,
+    /// Pages written for it to read, and for nothing else.
+    pub pages_copied: u64,
+    /// Time it was at work.
+    pub busy: Nanos,
+}
+
+/// Counters since the engine was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EngineStats {
+    /// Flash reads per Get.
+    pub reads_per_get: ReadCounts,
+    /// Client reads that were served by another client's read of the same page.
+    pub shared_reads: u64,
+    /// Meta segments that client commands read and that did not have the key.
+    pub vain_meta_reads: u64,
+    /// Bloom filters that client commands asked.
+    pub filter_probes: u64,
+    /// Gets that found a value.
+    pub gets_found: u64,
+    /// Gets that found none.
+    pub gets_missing: u64,
+    /// Puts and deletes.
+    pub writes: u64,
+    /// Bytes of keys and values that clients wrote.
+    pub user_bytes: u64,
+    /// Writes that had to wait for room.
+    pub stalls: u64,
+    /// Time writes waited for room, in total.
+    pub stalled: Nanos,
+    /// Memtables flushed.
+    pub flushes: u64,
+    /// Objects flushed.
+    pub flushed_objects: u64,
+    /// Compactions from each level, L1 first.
+    pub compactions: Vec<u64>,
+    /// Entries that went through merges, flushes included.
+    pub merged_entries: u64,
+    /// Entries dropped because a newer one of their key was met.
+    pub dropped_duplicates: u64,
+    /// The merge accelerator's share; zeros without one.
+    pub accelerator: AcceleratorWork,
+    /// Data extents collected.
+    pub gc_data_extents: u64,
+    /// Meta extents collected.
+    pub gc_meta_extents: u64,
+    /// Data extents kept as they are, because a page with something in use cannot be read.
+    pub gc_quarantined_extents: u64,
+    /// Extents released without moving anything.
+    pub gc_empty_extents: u64,
+    /// Objects that garbage collection looked at.
+    pub gc_objects_seen: u64,
+    /// Objects that garbage collection re-inserted.
+    pub gc_objects_moved: u64,
+    /// Meta pages that garbage collection moved.
+    pub gc_pages_moved: u64,
+    /// What iterators did.
+    pub iterators: IteratorStats,
+    /// Snapshots that were taken from their iterators, because memory or space ran out.
+    pub snapshots_expired: u64,
+    /// Times the level plan was made again because level lists outgrew it.
+    pub replans: u64,
+    /// Most bytes of index memory in use at any time.
+    pub peak_index_bytes: u64,
+}
+
+impl EngineStats {
+    /// Everything in use was moved out of an extent of `stream`.
+    pub(crate) fn count_collected(&mut self, stream: Stream) {
+        match stream {
+            Stream::Objects => self.gc_data_extents += 1,
+            _ => self.gc_meta_extents += 1,
+        }
+    }
+}
+
+/// What iterators did, in counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct IteratorStats {
+    /// Iterators made.
+    pub created: u64,
+    /// Seeks.
+    pub seeks: u64,
+    /// Nexts.
+    pub nexts: u64,
+    /// Entries passed without giving a pair: tombstones.
+    pub skipped: u64,
+    /// Commands that used up their skip budget.
+    pub skips_cut_short: u64,
+    /// Segments read while a Seek waited, all of its levels at once.
+    pub seek_index_reads: u64,
+    /// Segments read while a Next waited, because nobody had asked for them before.
+    pub next_index_reads: u64,
+    /// Segments read ahead.
+    pub index_prefetches: u64,
+    /// Segments read ahead that a command had to wait for all the same.
+    pub index_prefetch_waits: u64,
+    /// Values read ahead.
+    pub value_prefetches: u64,
+    /// Values read ahead that a command had to wait for all the same.
+    pub value_prefetch_waits: u64,
+    /// Values read ahead for nothing.
+    pub value_prefetches_wasted: u64,
+    /// Values found in a page that the iterator still had.
+    pub page_hits: u64,
+}
+
+impl IteratorStats {
+    /// What was counted since `before`.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            created: self.created - before.created,
+            seeks: self.seeks - before.seeks,
+            nexts: self.nexts - before.nexts,
+            skipped: self.skipped - before.skipped,
+            skips_cut_short: self.skips_cut_short - before.skips_cut_short,
+            seek_index_reads: self.seek_index_reads - before.seek_index_reads,
+            next_index_reads: self.next_index_reads - before.next_index_reads,
+            index_prefetches: self.index_prefetches - before.index_prefetches,
+            index_prefetch_waits: self.index_prefetch_waits - before.index_prefetch_waits,
+            value_prefetches: self.value_prefetches - before.value_prefetches,
+            value_prefetch_waits: self.value_prefetch_waits - before.value_prefetch_waits,
+            value_prefetches_wasted: self.value_prefetches_wasted - before.value_prefetches_wasted,
+            page_hits: self.page_hits - before.page_hits,
+        }
+    }
+}
+
+/// Memory by use, in bytes of the device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// Keys and addresses of all level lists.
+    pub level_lists: u64,
+    /// Prefix arrays.
+    pub prefixes: u64,
+    /// Range pointers.
+    pub range_pointers: u64,
+    /// Pinned meta segments.
+    pub pinned_segments: u64,
+    /// Bloom filters of unpinned segments.
+    pub filters: u64,
+    /// Where each bucket page of a hash table is.
+    pub directory: u64,
+    /// Cached pages of an index: bucket pages of a hash table (an LSM-tree keeps none).
+    pub caches: u64,
+    /// Objects in memtables; not part of the index budget (the paper's table leaves them out).
+    pub memtables: u64,
+    /// Pages that compactions have in hand; not part of the index budget either.
+    pub compaction_buffers: u64,
+}
+
+impl MemoryUse {
+    /// What counts against the index budget.
+    pub fn index_bytes(&self) -> u64 {
+        let lists = self.level_lists + self.prefixes + self.range_pointers;
+        lists + self.pinned_segments + self.filters + self.directory + self.caches
+    }
+}

@@ -1,0 +1,214 @@
+//! The page store: what an index of this crate keeps its pages and objects in.
+//!
+//! It knows extents, space, reads, writes and releases, and nothing of keys in order. Every index
+//! (the LSM-tree, the hash table) owns one.
+//!
+//! Invariants: a page that was handed out and has no place in an index yet is *unpublished*, and a
+//! power cut makes a hole of it; space is promised before it is written to, so that no write ever
+//! waits half-way (`space`); an extent is released only when no reader under way can lead to it
+//! (`epochs`).
+
+pub mod changes;
+pub mod epochs;
+pub mod extents;
+pub(crate) mod journaling;
+pub(crate) mod limits;
+pub(crate) mod pacing;
+pub mod pins;
+pub(crate) mod reading;
+pub(crate) mod releasing;
+pub(crate) mod shared_reads;
+pub mod space;
+pub mod sweep;
+pub(crate) mod units;
+pub mod writing;
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use runtime::{Cores, Handle, Notify, Semaphore};
+
+use crate::effort::CpuCosts;
+use crate::error::{EngineError, Failure, OpenError};
+use crate::format::page::{HEADER_BYTES, MAX_PAGE_BYTES, StoreId};
+use crate::format::pointer::PointerFormat;
+use crate::medium::{ExtentId, Medium, PageNo, Shape, Stream};
+use crate::planted::Planted;
+use crate::store::epochs::Epochs;
+use crate::store::extents::{Extents, State};
+use crate::store::pins::{Moment, Pins};
+use crate::store::shared_reads::SharedReads;
+use crate::store::space::Promised;
+
+/// The processor an engine runs on, and what its steps cost there.
+pub struct Cpu {
+    /// The cores; shared with whoever else runs on them.
+    pub cores: Rc<Cores>,
+    /// What each step costs.
+    pub costs: CpuCosts,
+}
+
+/// Pages and extents of one medium.
+pub struct PageStore<M> {
+    /// Clock, tasks, randomness.
+    pub handle: Handle,
+    /// Where pages go.
+    pub medium: M,
+    /// Stands in every page.
+    pub id: Cell<StoreId>,
+    /// The form of the medium, whose pages have no more bytes than a page can say.
+    pub shape: Shape,
+    /// How pointers are stored on it.
+    pub format: PointerFormat,
+    /// The processor.
+    pub cpu: Cpu,
+    /// A deliberate bug, for tests of the tests.
+    pub planted: Planted,
+    /// Readers under way.
+    pub epochs: Epochs,
+    /// What snapshots may read.
+    pub pins: Pins,
+    /// The state of every extent.
+    pub extents: RefCell<Extents>,
+    /// Background tasks wait here.
+    pub work: Rc<Notify>,
+    /// Writers wait here.
+    pub room: Notify,
+    shared_reads: SharedReads,
+    /// Pages handed out to writers whose result is not published yet.
+    pub(crate) unpublished: RefCell<BTreeSet<PageNo>>,
+    promised: Promised,
+    /// Extents that others leave to a stream which cannot do without them.
+    pub set_aside: [Cell<usize>; Stream::ALL.len()],
+    /// Extents that one step of a compaction takes at most; flushes leave them to it.
+    pub step_extents: Cell<usize>,
+    /// One extent is erased at a time, so that reads never find all dies erasing.
+    erasing: Semaphore,
+    /// Extents whose objects were moved to memtables, with the number of the memtable that has to be
+    /// flushed before they can be released. Only where memory does not survive.
+    pub moved: RefCell<Vec<(ExtentId, u64)>>,
+    /// Extents that are to be released, and since when nothing refers to them.
+    retired: RefCell<BTreeMap<ExtentId, Moment>>,
+    /// Why background work stopped, if it did.
+    failure: Cell<Option<Failure>>,
+}
+
+impl<M: Medium> PageStore<M> {
+    /// A store of the identity `id`, all of whose extents are free.
+    pub fn new(handle: Handle, medium: M, cpu: Cpu, planted: Planted, id: StoreId) -> Self {
+        let shape = medium.shape();
+        let payload_bytes = shape.payload_bytes.min(MAX_PAGE_BYTES);
+        let shape = Shape { payload_bytes, ..shape };
+        assert!(payload_bytes as usize >= 2 * HEADER_BYTES, "pages of {payload_bytes} bytes");
+        assert!(
+            shape.pages_per_extent.is_multiple_of(shape.append_unit),
+            "extents of {} pages are not whole append units of {}",
+            shape.pages_per_extent,
+            shape.append_unit
+        );
+        let work = Rc::<Notify>::default();
+        Self {
+            handle,
+            medium,
+            id: Cell::new(id),
+            shape,
+            format: PointerFormat::new(&shape),
+            cpu,
+            planted,
+            epochs: Epochs::default(),
+            pins: Pins::new(Rc::clone(&work)),
+            moved: RefCell::default(),
+            retired: RefCell::default(),
+            extents: RefCell::new(Extents::new(shape)),
+            work,
+            room: Notify::default(),
+            shared_reads: SharedReads::default(),
+            unpublished: RefCell::default(),
+            promised: Promised::default(),
+            set_aside: Default::default(),
+            step_extents: Cell::new(1),
+            erasing: Semaphore::new(1),
+            failure: Cell::new(None),
+        }
+    }
+
+    /// Background work cannot go on. The first reason is the one that is told.
+    pub fn fail(&self, failure: impl Into<Failure>) {
+        self.failure.set(self.failure.get().or(Some(failure.into())));
+        self.room.notify_all();
+        self.work.notify_all();
+    }
+
+    /// Why background work stopped, if it did.
+    pub fn failure(&self) -> Option<Failure> {
+        self.failure.get()
+    }
+
+    /// # Errors
+    /// [`EngineError::ReadOnly`] once background work has stopped.
+    pub(crate) fn check_healthy(&self) -> Result<(), EngineError> {
+        self.failure().map_or(Ok(()), |failure| Err(EngineError::ReadOnly(failure)))
+    }
+
+    /// Whether background work goes on.
+    pub fn is_healthy(&self) -> bool {
+        self.failure.get().is_none()
+    }
+
+    /// Client reads that another client's read served.
+    pub fn shared_reads(&self) -> u64 {
+        self.shared_reads.shared()
+    }
+
+    /// Whether every page of the extent that was handed out is published (or a known hole).
+    pub fn is_published(&self, id: ExtentId) -> bool {
+        let first = self.shape.page(id, 0);
+        let end = PageNo(first.0 + self.shape.pages_per_extent);
+        self.unpublished.borrow().range(first..end).next().is_none()
+    }
+
+    /// The extents as a power cut would leave them: what is unpublished becomes holes.
+    pub fn extents_after_a_cut(&self) -> Extents {
+        let mut extents = self.extents.borrow().clone();
+        for page in &*self.unpublished.borrow() {
+            extents.add_hole(*page);
+        }
+        extents
+    }
+
+    /// After a power cut that memory has survived: makes the extents that were being filled ready to
+    /// be filled further. They are not closed instead, because a drive that loses power over and over
+    /// would run out of free ones; but for those that hold nothing in use, which it gets back.
+    ///
+    /// # Errors
+    /// [`OpenError::LostMemory`] if anything lies where nothing may, [`OpenError::Medium`].
+    pub async fn resume(&self) -> Result<(), OpenError> {
+        let (open, free) = {
+            let extents = self.extents.borrow();
+            let free = extents.iter().filter(|(_, extent)| extent.state == State::Free);
+            (extents.open_ones(), free.map(|(id, _)| id).collect::<Vec<_>>())
+        };
+        for id in free {
+            if self.medium.frontier(id).await? > 0 {
+                return Err(OpenError::LostMemory);
+            }
+        }
+        for id in open {
+            let frontier = self.medium.frontier(id).await?;
+            let resumed = self.extents.borrow_mut().resume_at(id, frontier);
+            resumed.ok_or(OpenError::LostMemory)?;
+            self.extents.borrow_mut().close_if_unused(id);
+        }
+        Ok(())
+    }
+
+    /// Whether the extent's count of live items can be relied on. Once generations have wrapped
+    /// around, an entry that was left behind long ago may have been taken for a death among the
+    /// present contents: such a data extent is read before it is released.
+    pub fn count_is_certain(&self, id: ExtentId) -> bool {
+        let extents = self.extents.borrow();
+        let extent = extents.get(id);
+        extent.stream != Stream::Objects || self.format.tells_apart(extent.generation)
+    }
+}

@@ -1,0 +1,464 @@
+//! The extents of the medium: which are free, which are being filled, how much of each is in use.
+//!
+//! In-use counts come from compaction: it bumps them when it drops a duplicate or a tombstone, so
+//! they lag behind overwrites that still sit in upper levels. Pure bookkeeping; no I/O
+//! here.
+
+use crate::medium::{ExtentId, PageNo, Shape, Stream};
+use crate::store::changes::Changes;
+
+/// The life of an extent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum State {
+    /// Empty.
+    Free = 0,
+    /// Being filled.
+    Open = 1,
+    /// Full, or given up.
+    Closed = 2,
+    /// Garbage collection moves what is in use out of it.
+    Collecting = 3,
+    /// Nothing refers to it; it becomes empty.
+    Releasing = 4,
+    /// A page that may hold something in use cannot be read; kept as it is.
+    Quarantined = 5,
+}
+
+impl State {
+    /// Whether an extent may go from this state to `next` while the store runs, apart from being
+    /// opened and closed.
+    fn leads_to(self, next: Self) -> bool {
+        match next {
+            Self::Free => self == Self::Releasing,
+            Self::Open => false,
+            Self::Closed | Self::Quarantined => self == Self::Collecting,
+            Self::Collecting => self == Self::Closed,
+            // Also one whose release a power cut has cut short.
+            Self::Releasing => matches!(self, Self::Closed | Self::Collecting | Self::Releasing),
+        }
+    }
+
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Free,
+        Self::Open,
+        Self::Closed,
+        Self::Collecting,
+        Self::Releasing,
+        Self::Quarantined,
+    ];
+}
+
+/// One extent. "Items" are objects in a data extent and pages in a meta extent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Extent {
+    /// What is being done with it.
+    pub state: State,
+    /// What it holds, or held last.
+    pub stream: Stream,
+    /// Pages handed out.
+    pub(crate) cursor: u32,
+    /// Items that an index refers or referred to.
+    pub(crate) published: u32,
+    /// Items not known to be obsolete.
+    pub live: u32,
+    /// Pages handed out that nothing will ever refer to, after a power cut.
+    pub(crate) holes: Vec<PageNo>,
+    /// When it was opened, counted in extents opened.
+    pub age: u64,
+    /// How often it was opened.
+    pub generation: u64,
+}
+
+impl Extent {
+    /// An extent that nothing has been written to yet.
+    fn opened(stream: Stream, age: u64, generation: u64) -> Self {
+        Self {
+            state: State::Open,
+            stream,
+            cursor: 0,
+            published: 0,
+            live: 0,
+            holes: Vec::new(),
+            age,
+            generation,
+        }
+    }
+}
+
+/// All extents of a medium.
+#[derive(Clone)]
+pub struct Extents {
+    shape: Shape,
+    all: Vec<Extent>,
+    open: [Option<ExtentId>; Stream::ALL.len()],
+    free: usize,
+    opened: u64,
+}
+
+impl Extents {
+    /// All extents free.
+    pub fn new(shape: Shape) -> Self {
+        let blank = Extent { state: State::Free, ..Extent::opened(Stream::Objects, 0, 0) };
+        Self::restore(shape, vec![blank; shape.extents as usize], 0)
+    }
+
+    /// The extents as a recovery found them.
+    pub(crate) fn restore(shape: Shape, extents: Vec<Extent>, opened: u64) -> Self {
+        assert_eq!(extents.len(), shape.extents as usize, "extents of another medium");
+        let free = extents.iter().filter(|extent| extent.state == State::Free).count();
+        let open = Stream::ALL.map(|stream| {
+            let is_open = |e: &Extent| e.state == State::Open && e.stream == stream;
+            extents.iter().position(is_open).map(|index| ExtentId(index as u32))
+        });
+        Self { shape, all: extents, open, free, opened }
+    }
+
+    pub(crate) fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Extents that are free.
+    pub fn free(&self) -> usize {
+        self.free
+    }
+
+    /// Extents with contents of this kind, used or not. Cost: a look at every extent.
+    pub fn in_use(&self, stream: Stream) -> usize {
+        let is_one = |e: &&Extent| e.state != State::Free && e.stream == stream;
+        self.all.iter().filter(is_one).count()
+    }
+
+    /// Extents opened so far.
+    pub fn opened(&self) -> u64 {
+        self.opened
+    }
+
+    /// The extent `id`.
+    pub fn get(&self, id: ExtentId) -> &Extent {
+        &self.all[id.0 as usize]
+    }
+
+    /// All extents, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (ExtentId, &Extent)> {
+        self.all.iter().enumerate().map(|(i, extent)| (ExtentId(i as u32), extent))
+    }
+
+    /// Whether an extent is being filled.
+    pub(crate) fn is_open(&self, id: ExtentId) -> bool {
+        self.open.contains(&Some(id))
+    }
+
+    /// The extents that are being filled.
+    pub(crate) fn open_ones(&self) -> Vec<ExtentId> {
+        self.open.iter().flatten().copied().collect()
+    }
+
+    /// After a power cut: nothing was written at or behind place `frontier` of an extent that is being
+    /// filled, as far as the medium can tell. It is filled further from there on, or from behind the
+    /// last page that is in use. `None` if the medium has more than was handed out.
+    pub(crate) fn resume_at(&mut self, id: ExtentId, frontier: u32) -> Option<()> {
+        let shape = self.shape;
+        let in_use = self.end_of_use(id);
+        let extent = &mut self.all[id.0 as usize];
+        (frontier <= extent.cursor).then_some(())?;
+        extent.cursor = frontier.max(in_use.next_multiple_of(shape.append_unit));
+        let end = shape.page(id, 0).0 + extent.cursor;
+        extent.holes.retain(|page| page.0 < end);
+        Some(())
+    }
+
+    /// The place behind the last page of an extent that is in use, or was.
+    fn end_of_use(&self, id: ExtentId) -> u32 {
+        let extent = self.get(id);
+        let is_hole = |place: &u32| extent.holes.contains(&self.shape.page(id, *place));
+        (0..extent.cursor).rev().find(|place| !is_hole(place)).map_or(0, |place| place + 1)
+    }
+
+    /// Does again what an edit did, when a store is reopened. `None` if it makes no sense.
+    pub fn replay(&mut self, changes: &Changes) -> Option<()> {
+        for (id, change) in &changes.extents {
+            let shape = self.shape;
+            let extent = self.all.get_mut(id.0 as usize)?;
+            if extent.generation < change.generation {
+                *extent = Extent::opened(change.stream, change.age, change.generation);
+                self.opened = self.opened.max(change.age);
+            }
+            for range in &change.placed {
+                (range.start <= range.end && range.end <= shape.pages_per_extent).then_some(())?;
+                let skipped = extent.cursor..range.start;
+                extent.holes.extend(skipped.map(|place| shape.page(*id, place)));
+                extent.holes.retain(|page| !range.contains(&(page.0 % shape.pages_per_extent)));
+                extent.cursor = extent.cursor.max(range.end);
+            }
+            if extent.generation == change.generation {
+                extent.published = extent.published.checked_add(change.published)?;
+                extent.live = (extent.live + change.published).saturating_sub(change.dead);
+            }
+        }
+        Some(())
+    }
+
+    /// Nothing refers to an extent any more.
+    pub fn replay_retired(&mut self, id: ExtentId) -> Option<()> {
+        self.all.get_mut(id.0 as usize)?.state = State::Releasing;
+        Some(())
+    }
+
+    /// After the last edit: of each stream the extent that was opened last is open, unless it is full.
+    #[must_use]
+    pub fn settled(mut self) -> Self {
+        for stream in Stream::ALL {
+            let is_open = |e: &&mut Extent| e.state == State::Open && e.stream == stream;
+            let mut open: Vec<&mut Extent> = self.all.iter_mut().filter(is_open).collect();
+            open.sort_by_key(|extent| extent.age);
+            let newest = open.len().saturating_sub(1);
+            for (place, extent) in open.into_iter().enumerate() {
+                let is_full = extent.cursor >= self.shape.pages_per_extent;
+                if place < newest || is_full {
+                    extent.state = State::Closed;
+                }
+            }
+        }
+        Self::restore(self.shape, self.all, self.opened)
+    }
+
+    /// An extent that is being filled, and in which nothing was ever in use, is not filled further:
+    /// closed, it is garbage. Otherwise flushes that a power cut ends again and again would use up one
+    /// extent after another.
+    pub(crate) fn close_if_unused(&mut self, id: ExtentId) {
+        let extent = self.get(id);
+        if self.is_open(id) && extent.published == 0 && extent.cursor > 0 {
+            self.close(extent.stream);
+        }
+    }
+
+    /// Whether an extent holds what an index refers to, or may.
+    pub(crate) fn holds_index(&self, id: ExtentId) -> bool {
+        let extent = self.get(id);
+        !extent.stream.is_journal() && !matches!(extent.state, State::Free | State::Releasing)
+    }
+
+    /// A medium may hold more of an extent than the manifest knows of: holes. It may hold less than was
+    /// handed out when a checkpoint was written. `None` if it holds less than is in use.
+    pub(crate) fn catch_up(&mut self, id: ExtentId, frontier: u32) -> Option<()> {
+        let shape = self.shape;
+        let in_use = self.end_of_use(id);
+        let extent = &mut self.all[id.0 as usize];
+        if extent.state != State::Open {
+            return Some(());
+        }
+        // A medium that does not know where it was written says nothing.
+        (frontier == 0 || frontier >= in_use).then_some(())?;
+        let end = in_use.next_multiple_of(shape.append_unit).max(frontier);
+        extent.holes.retain(|page| page.0 < shape.page(id, end).0);
+        extent.holes.extend((extent.cursor..end).map(|place| shape.page(id, place)));
+        extent.cursor = end;
+        Some(())
+    }
+
+    /// An extent of the journal that was found, and is needed until there is a new checkpoint or its
+    /// writes are flushed.
+    pub(crate) fn adopt(&mut self, id: ExtentId, stream: Stream, generation: u32, frontier: u32) {
+        let known = self.get(id).generation;
+        self.opened += 1;
+        let was_free = self.get(id).state == State::Free;
+        let generation = known.max(u64::from(generation));
+        self.all[id.0 as usize] = Extent {
+            state: State::Closed,
+            cursor: frontier,
+            published: 1,
+            live: 1,
+            ..Extent::opened(stream, self.opened, generation)
+        };
+        self.free -= usize::from(was_free);
+        assert!(frontier > 0, "extent {} is of the journal, and empty", id.0);
+        self.forget_open(id);
+    }
+
+    /// An extent is not filled further.
+    fn forget_open(&mut self, id: ExtentId) {
+        for open in &mut self.open {
+            open.take_if(|other| *other == id);
+        }
+    }
+
+    /// An extent that nothing refers to is empty. What was found in it may be of a later generation
+    /// than is known.
+    pub(crate) fn become_free(&mut self, id: ExtentId, generation: Option<u32>) {
+        self.forget_open(id);
+        self.put(id, State::Free);
+        let extent = &mut self.all[id.0 as usize];
+        // Where the first page was torn the generation it had is unknown, and it was the next one.
+        let found = generation.map_or(extent.generation + 1, u64::from);
+        extent.generation = extent.generation.max(found);
+    }
+
+    /// Pages left in the extent that is open for `stream`.
+    pub fn room(&self, stream: Stream) -> u32 {
+        self.open[stream as usize].map_or(0, |id| self.shape.pages_per_extent - self.get(id).cursor)
+    }
+
+    /// Closes the extent that is open for `stream`, if there is one.
+    pub(crate) fn close(&mut self, stream: Stream) {
+        if let Some(id) = self.open[stream as usize].take() {
+            let state = &mut self.all[id.0 as usize].state;
+            assert_eq!(*state, State::Open, "extent {} was listed as open", id.0);
+            *state = State::Closed;
+        }
+    }
+
+    /// Hands out the next append unit of the extent that is open for `stream`, which has room. With the
+    /// last one it is closed.
+    pub(crate) fn next_unit(&mut self, stream: Stream) -> PageNo {
+        let id = self.open[stream as usize].expect("it has room, so it is open");
+        assert!(self.room(stream) >= self.shape.append_unit, "{stream:?}: no room in its extent");
+        let extent = &mut self.all[id.0 as usize];
+        assert_eq!(
+            (extent.state, extent.stream),
+            (State::Open, stream),
+            "extent {} is being filled with {stream:?}",
+            id.0
+        );
+        let first = self.shape.page(id, extent.cursor);
+        extent.cursor += self.shape.append_unit;
+        if self.room(stream) == 0 {
+            self.close(stream);
+        }
+        first
+    }
+
+    /// Opens the least worn of the free extents for `stream`. `None` if there is none.
+    pub(crate) fn open(
+        &mut self,
+        stream: Stream,
+        wear: impl Fn(ExtentId) -> u32,
+    ) -> Option<ExtentId> {
+        assert!(self.open[stream as usize].is_none(), "{stream:?} has an open extent already");
+        let free = self.iter().filter(|(_, extent)| extent.state == State::Free);
+        let found = free.min_by_key(|(id, _)| (wear(*id), *id)).map(|(id, _)| id);
+        assert_eq!(found.is_some(), self.free > 0, "{} extents count as free", self.free);
+        let id = found?;
+        self.opened += 1;
+        self.free -= 1;
+        self.all[id.0 as usize] = Extent::opened(stream, self.opened, self.get(id).generation + 1);
+        self.open[stream as usize] = Some(id);
+        Some(id)
+    }
+
+    /// An index refers to `published` more items of an extent and to `dead` fewer. Whether each of the
+    /// dead was of the extent's present generation is either certain or not.
+    pub(crate) fn count(&mut self, id: ExtentId, published: u32, dead: u32, is_certain: bool) {
+        let extent = &mut self.all[id.0 as usize];
+        extent.published += published;
+        extent.live += published;
+        assert!(
+            !is_certain || extent.live >= dead,
+            "more items of extent {} died than lived",
+            id.0
+        );
+        extent.live = extent.live.saturating_sub(dead);
+        assert!(extent.live <= extent.published, "more items of extent {} live than were", id.0);
+    }
+
+    /// The generation of the extent that holds `page`: how often it was opened.
+    pub fn generation(&self, page: PageNo) -> u64 {
+        self.get(self.shape.extent_of(page)).generation
+    }
+
+    /// Remembers that nothing will ever refer to `page`.
+    pub(crate) fn add_hole(&mut self, page: PageNo) {
+        let end = self.shape.pages_per_extent;
+        let extent = self.extent_mut(page);
+        assert!(page.0 % end < extent.cursor, "the hole {} was never handed out", page.0);
+        extent.holes.push(page);
+    }
+
+    /// The next step in the life of an extent.
+    pub fn set_state(&mut self, id: ExtentId, state: State) {
+        let now = self.get(id).state;
+        assert!(now.leads_to(state), "extent {} goes from {now:?} to {state:?}", id.0);
+        self.put(id, state);
+    }
+
+    fn put(&mut self, id: ExtentId, state: State) {
+        let extent = &mut self.all[id.0 as usize];
+        let was_free = extent.state == State::Free;
+        extent.state = state;
+        self.free = self.free + usize::from(state == State::Free) - usize::from(was_free);
+    }
+
+    fn extent_mut(&mut self, page: PageNo) -> &mut Extent {
+        &mut self.all[self.shape.extent_of(page).0 as usize]
+    }
+
+    /// Share of the extent that moving what is in use would fill again, 0 to 1, as far as is known.
+    pub(crate) fn utilisation(&self, extent: &Extent) -> f64 {
+        let live_share = f64::from(extent.live) / f64::from(extent.published.max(1));
+        let holes = extent.holes.len() as u32;
+        assert!(holes <= extent.cursor, "{holes} of {} pages are holes", extent.cursor);
+        let used_pages = extent.cursor - holes;
+        live_share * f64::from(used_pages) / f64::from(self.shape.pages_per_extent)
+    }
+
+    /// The first closed extent in which nothing is in use, of those that `may_go`.
+    pub fn empty(&self, may_go: impl Fn(ExtentId, &Extent) -> bool) -> Option<ExtentId> {
+        let is_empty = |extent: &Extent| extent.state == State::Closed && extent.live == 0;
+        let mut empty = self.iter().filter(|(_, extent)| is_empty(extent));
+        empty.find(|(id, extent)| may_go(*id, extent)).map(|(id, _)| id)
+    }
+
+    /// The extent whose collection gives most for least: lowest utilisation, oldest first on a
+    /// tie. `None` if no closed extent that `may_go` is below `limit`.
+    pub fn choose_victim(&self, limit: f64, may_go: impl Fn(ExtentId) -> bool) -> Option<ExtentId> {
+        self.iter()
+            .filter(|(id, extent)| extent.state == State::Closed && may_go(*id))
+            .map(|(id, extent)| (self.utilisation(extent), extent.age, id))
+            .filter(|(utilisation, _, _)| *utilisation < limit)
+            .min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))
+            .map(|(_, _, id)| id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHAPE: Shape = Shape {
+        payload_bytes: 1056,
+        page_bytes: 1024,
+        pages_per_extent: 16,
+        extents: 4,
+        append_unit: 2,
+        parallelism: 2,
+    };
+
+    /// Eight pages were handed out, of which five are in use.
+    fn with_pages_under_way() -> (Extents, ExtentId) {
+        let mut extents = Extents::new(SHAPE);
+        let id = extents.open(Stream::Index, |_| 0).expect("all are free");
+        for _ in 0..4 {
+            extents.next_unit(Stream::Index);
+        }
+        for place in 5..8 {
+            extents.add_hole(SHAPE.page(id, place));
+        }
+        (extents, id)
+    }
+
+    #[test]
+    fn an_extent_is_filled_further_from_what_the_medium_has_of_it() {
+        for (frontier, cursor, holes) in [(6, 6, 1), (8, 8, 3), (12, 12, 7), (0, 6, 1)] {
+            let (mut extents, id) = with_pages_under_way();
+            assert_eq!(extents.catch_up(id, frontier), Some(()), "frontier {frontier}");
+            let extent = extents.get(id);
+            assert_eq!((extent.cursor, extent.holes.len()), (cursor, holes), "{frontier}");
+        }
+    }
+
+    #[test]
+    fn what_is_in_use_and_not_there_is_noticed() {
+        let (mut extents, id) = with_pages_under_way();
+        assert_eq!(extents.catch_up(id, 4), None);
+    }
+}

@@ -1,0 +1,79 @@
+//! Pages of the journal: their extents are taken from all there are, and hold nothing that an index
+//! refers to. Each counts as one item in use until the journal needs it no more.
+
+use std::rc::Rc;
+
+use runtime::IoClass;
+
+use crate::error::EngineError;
+use crate::format::{data_page, page};
+use crate::medium::{ExtentId, Medium, PageNo, Stream};
+use crate::store::PageStore;
+use crate::store::extents::{Extent, State};
+use crate::store::units::Unit;
+
+impl<M: Medium> PageStore<M> {
+    /// Gives pages of the journal, unsealed, their places. Space was set aside for them.
+    pub(crate) fn journal_units(
+        &self,
+        stream: Stream,
+        pages: Vec<Vec<u8>>,
+    ) -> Result<Vec<Unit>, EngineError> {
+        assert!(stream.is_journal(), "{stream:?} is written in space that was promised");
+        let unit = self.shape.append_unit;
+        let mut units = Vec::new();
+        let mut pages = pages.into_iter().peekable();
+        while pages.peek().is_some() {
+            let first = self.next_unit(stream)?;
+            self.count_journal_extent(self.shape.extent_of(first));
+            let numbers = (first.0..first.0 + unit).map(PageNo);
+            let page = |number| {
+                let bytes = pages.next().unwrap_or_else(data_page::filler);
+                page::seal(bytes, self.identity(number))
+            };
+            units.push(Unit { first, pages: numbers.map(page).collect() });
+        }
+        Ok(units)
+    }
+
+    /// Writes units side by side; they are durable when this returns.
+    pub(crate) async fn append_units(
+        &self,
+        stream: Stream,
+        units: Vec<Unit>,
+        class: IoClass,
+    ) -> Result<(), EngineError> {
+        let append = |unit: Unit| self.medium.append(unit.first, unit.pages, class);
+        let under_way: Vec<_> = units.into_iter().map(append).collect();
+        for append in under_way {
+            append.await?;
+        }
+        Ok(self.medium.sync(stream).await?)
+    }
+
+    /// An extent of the journal counts as one item.
+    fn count_journal_extent(&self, id: ExtentId) {
+        let mut extents = self.extents.borrow_mut();
+        if extents.get(id).published == 0 {
+            extents.count(id, 1, 0, true);
+        }
+    }
+
+    /// The journal needs nothing of an extent any more. It is released at once, and not by a collector,
+    /// which may be waiting for the journal itself.
+    pub(crate) fn release_journal_extent(self: &Rc<Self>, id: ExtentId) {
+        self.extents.borrow_mut().count(id, 0, 1, true);
+        self.retire(id);
+        self.work.notify_all();
+    }
+
+    /// Waits until `stream` has no more than `most` extents, or none that is about to be free.
+    pub(crate) async fn wait_for_releases(&self, stream: Stream, most: usize) {
+        let has_too_many = || {
+            let extents = self.extents.borrow();
+            let is_going = |e: &Extent| e.stream == stream && e.state == State::Releasing;
+            extents.in_use(stream) > most && extents.iter().any(|(_, extent)| is_going(extent))
+        };
+        self.work.wait_until(|| !self.is_healthy() || !has_too_many()).await;
+    }
+}

@@ -1,0 +1,259 @@
+//! Reading pages and values, checked.
+
+use runtime::{IoClass, PageImage};
+
+use crate::error::EngineError;
+use crate::format::data_page::{self, Found};
+use crate::format::object::ObjectHead;
+use crate::format::page::{self, Identity, PageFault};
+use crate::format::pointer::Pointer;
+use crate::format::value::Value;
+use crate::medium::{ExtentId, Medium, MediumError, PageNo};
+use crate::planted::Fault;
+use crate::store::PageStore;
+
+impl<M: Medium> PageStore<M> {
+    /// Reads a page; reads of clients share what is under way.
+    async fn read_raw(&self, page: PageNo, class: IoClass) -> Result<PageImage, EngineError> {
+        let read = if class == IoClass::ClientRead {
+            self.share(page, class).await
+        } else {
+            self.medium.read(page, class).await
+        };
+        read.map_err(EngineError::from)
+    }
+
+    /// Reads a page, or joins a read of it. Whoever joins a prefetch on demand makes it urgent.
+    async fn share(&self, page: PageNo, class: IoClass) -> Result<PageImage, MediumError> {
+        let joined = || {
+            if class == IoClass::ClientRead {
+                self.medium.promote(page);
+            }
+        };
+        self.shared_reads.read(page, joined, || self.medium.read(page, class)).await
+    }
+
+    /// Reads a page and checks that it is what was written there.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`], [`EngineError::Medium`].
+    pub async fn read_page(&self, page: PageNo, class: IoClass) -> Result<PageImage, EngineError> {
+        let image = self.read_raw(page, class).await?;
+        self.check_page(page, image)
+    }
+
+    /// Checks that what was read is what was written to `page`.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`].
+    pub fn check_page(&self, page: PageNo, image: PageImage) -> Result<PageImage, EngineError> {
+        match page::check(&image, self.identity(page)) {
+            Err(fault) if !self.believes(fault) => Err(EngineError::Corrupt(page, fault)),
+            _ => Ok(image),
+        }
+    }
+
+    /// Whether a planted bug takes a page in spite of what is wrong with it.
+    fn believes(&self, fault: PageFault) -> bool {
+        let is_whole = matches!(
+            fault,
+            PageFault::Misdirected { .. } | PageFault::Stale { .. } | PageFault::Foreign
+        );
+        self.planted.has(Fault::SkipChecksum)
+            || is_whole && self.planted.has(Fault::BelieveStalePages)
+    }
+
+    /// What `page` has to say of itself.
+    pub(crate) fn identity(&self, page: PageNo) -> Identity {
+        let generation = self.extents.borrow().generation(page);
+        Identity { page, generation, store: self.id.get() }
+    }
+
+    /// Reads the value that `pointer` says `key` has.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`], [`EngineError::Medium`].
+    pub async fn read_value(
+        &self,
+        key: &[u8],
+        pointer: Pointer,
+        class: IoClass,
+        flash_reads: &mut u32,
+    ) -> Result<Value, EngineError> {
+        let (page, _) = self.format.locate(pointer);
+        if let Some(pages @ 2..) = self.format.most_pages(pointer) {
+            return self.read_run_of(key, page, pages, class, flash_reads).await;
+        }
+        let image = self.read_page(page, class).await?;
+        *flash_reads += 1;
+        self.value_in(&image, key, pointer, class, flash_reads).await
+    }
+
+    /// Reads a large value of at most `pages` pages at once.
+    async fn read_run_of(
+        &self,
+        key: &[u8],
+        first: PageNo,
+        pages: u32,
+        class: IoClass,
+        flash_reads: &mut u32,
+    ) -> Result<Value, EngineError> {
+        let left = self.shape.pages_per_extent - first.0 % self.shape.pages_per_extent;
+        let mut images = self.medium.read_run(first, pages.min(left), class).await.into_iter();
+        *flash_reads += images.len() as u32;
+        let image = images.next().expect("the page itself was read").map_err(EngineError::from)?;
+        let image = self.check_page(first, image)?;
+        let Some(Found::Large(head, pages)) = data_page::find(image.bytes(), 0, key) else {
+            return Err(EngineError::Corrupt(first, PageFault::Contents));
+        };
+        // What was read beyond the object, and may not even be there, is nobody's.
+        let tails = (1..pages).zip(images).map(|(number, read)| {
+            let page = PageNo(first.0 + number);
+            Ok((number, self.check_page(page, read.map_err(EngineError::from)?)?))
+        });
+        self.joined(first, head, pages, &tails.collect::<Result<Vec<_>, EngineError>>()?)
+    }
+
+    /// Reads a page, sharing the read with whoever needs it at the same time, and checks it.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`], [`EngineError::Medium`].
+    pub async fn read_shared(
+        &self,
+        page: PageNo,
+        class: IoClass,
+    ) -> Result<PageImage, EngineError> {
+        let read = self.share(page, class).await;
+        self.check_page(page, read.map_err(EngineError::from)?)
+    }
+
+    /// The value that `pointer` says `key` has in a page that was read; a large one's further pages
+    /// are read.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`], [`EngineError::Medium`].
+    pub async fn value_in(
+        &self,
+        image: &PageImage,
+        key: &[u8],
+        pointer: Pointer,
+        class: IoClass,
+        flash_reads: &mut u32,
+    ) -> Result<Value, EngineError> {
+        let (page, piece) = self.format.locate(pointer);
+        match data_page::find(image.bytes(), piece, key) {
+            Some(Found::Whole(value)) if self.fits_in_a_page(key, &value) => Ok(value),
+            Some(Found::Large(head, pages)) => {
+                self.read_large(page, head, pages, class, flash_reads).await
+            }
+            Some(Found::Whole(_)) | None => Err(EngineError::Corrupt(page, PageFault::Contents)),
+        }
+    }
+
+    fn fits_in_a_page(&self, key: &[u8], value: &Value) -> bool {
+        data_page::fits_in_a_page(self.shape.payload_bytes, key.len(), value.len())
+    }
+
+    /// Pages that a collection reads side by side.
+    pub fn batch_pages(&self) -> u32 {
+        4 * self.shape.parallelism
+    }
+
+    /// The places in an extent where batches of its pages begin.
+    pub fn batches(&self, id: ExtentId) -> impl Iterator<Item = u32> + use<M> {
+        let cursor = self.extents.borrow().get(id).cursor;
+        (0..cursor).step_by(self.batch_pages() as usize)
+    }
+
+    /// A batch of an extent's pages, read and checked, in order.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`], [`EngineError::Medium`].
+    pub async fn read_batch(
+        &self,
+        id: ExtentId,
+        from: u32,
+    ) -> Result<Vec<(PageNo, PageImage)>, EngineError> {
+        let (cursor, holes) = {
+            let extents = self.extents.borrow();
+            let extent = extents.get(id);
+            (extent.cursor, extent.holes.clone())
+        };
+        let to = cursor.min(from + self.batch_pages());
+        let reads: Vec<_> = (from..to)
+            .map(|index| self.shape.page(id, index))
+            .filter(|page| !holes.contains(page))
+            .map(|page| (page, self.medium.read(page, IoClass::GcRead)))
+            .collect();
+        let mut batch = Vec::with_capacity(reads.len());
+        for (page, read) in reads {
+            let image = read.await.map_err(EngineError::from)?;
+            batch.push((page, self.check_page(page, image)?));
+        }
+        Ok(batch)
+    }
+
+    /// Reads the further pages of a large value, all at once: `pages` hold the object.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`], [`EngineError::Medium`].
+    pub async fn read_large(
+        &self,
+        first: PageNo,
+        head: ObjectHead<'_>,
+        pages: u32,
+        class: IoClass,
+        flash_reads: &mut u32,
+    ) -> Result<Value, EngineError> {
+        let in_place = first.0 % self.shape.pages_per_extent;
+        if !self.can_have(&head, pages) || in_place + pages > self.shape.pages_per_extent {
+            return Err(EngineError::Corrupt(first, PageFault::Contents));
+        }
+        let reads: Vec<_> =
+            (1..pages).map(|number| self.medium.read(PageNo(first.0 + number), class)).collect();
+        let mut tails = Vec::with_capacity(reads.len());
+        for (number, tail) in (1..).zip(reads) {
+            let page = PageNo(first.0 + number);
+            let image = tail.await.map_err(EngineError::from)?;
+            *flash_reads += 1;
+            tails.push((number, self.check_page(page, image)?));
+        }
+        self.joined(first, head, pages, &tails)
+    }
+
+    /// Whether an object takes as many pages as its first one says.
+    fn can_have(&self, head: &ObjectHead<'_>, pages: u32) -> bool {
+        data_page::pages_if_placed(&self.shape, 0, head) == Some(pages)
+    }
+
+    /// The value of an object from all of its pages.
+    fn joined(
+        &self,
+        first: PageNo,
+        head: ObjectHead<'_>,
+        pages: u32,
+        tails: &[(u32, PageImage)],
+    ) -> Result<Value, EngineError> {
+        let is_all = self.can_have(&head, pages) && tails.len() + 1 == pages as usize;
+        let parts = || tails.iter().map(part_of).collect::<Option<Vec<&[u8]>>>();
+        let value = is_all.then(parts).flatten().and_then(|parts| head.value_with(&parts));
+        value.ok_or(EngineError::Corrupt(first, PageFault::Contents))
+    }
+
+    /// A pointer to an object that was read in `page`; `None` if the page cannot have held it.
+    pub(crate) fn pointer_to(
+        &self,
+        page: PageNo,
+        piece: u32,
+        head: &ObjectHead<'_>,
+    ) -> Option<Pointer> {
+        let pages = data_page::pages_if_placed(&self.shape, piece, head)?;
+        let generation = self.extents.borrow().generation(page);
+        Some(self.format.pointer(page, piece, generation, pages))
+    }
+}
+
+/// What a further page holds of a large object.
+fn part_of((number, image): &(u32, PageImage)) -> Option<&[u8]> {
+    data_page::tail_part(image.bytes(), *number)
+}

@@ -1,0 +1,122 @@
+//! Append units on their way to the medium: pages in, sealed units out.
+
+use runtime::PageImage;
+
+use crate::error::EngineError;
+use crate::format::{data_page, page};
+use crate::medium::{Medium, MediumError, PageNo, Stream};
+use crate::store::PageStore;
+use crate::store::space::Promise;
+
+/// Pages that are appended together.
+pub(crate) struct Unit {
+    pub first: PageNo,
+    pub pages: Vec<PageImage>,
+}
+
+/// Fills units of one stream, in space that was promised.
+pub(crate) struct Units<'a, M> {
+    store: &'a PageStore<M>,
+    promise: Promise<'a>,
+    /// The unit that is being filled.
+    open: Option<Unit>,
+    /// Empty pages that units were filled up with.
+    fillers: Vec<PageNo>,
+}
+
+impl<'a, M: Medium> Units<'a, M> {
+    pub(crate) fn new(store: &'a PageStore<M>, promise: Promise<'a>) -> Self {
+        Self { store, promise, open: None, fillers: Vec::new() }
+    }
+
+    /// Makes sure that `pages` pages follow one another from here on: where they do not fit in what
+    /// is left of the extent, that is left empty. Returns the unit that was being filled then.
+    pub(crate) fn keep_together(&mut self, pages: u32) -> Option<Unit> {
+        let in_unit = self.open.as_ref().map_or(0, |unit| unit.pages.len() as u32);
+        let left = self.open.as_ref().map_or(0, |_| self.store.shape.append_unit - in_unit);
+        if pages <= left + self.store.extents.borrow().room(self.promise.stream()) {
+            return None;
+        }
+        let unit = self.rest();
+        self.store.extents.borrow_mut().close(self.promise.stream());
+        unit
+    }
+
+    /// Whether the next page begins a unit.
+    pub(crate) fn is_between(&self) -> bool {
+        self.open.is_none()
+    }
+
+    /// Begins the next unit of what was promised. It has to be submitted before anybody else takes
+    /// the one behind it in the extent, so no await may come before that.
+    pub(crate) fn begin(&mut self) -> Result<(), EngineError> {
+        assert!(self.open.is_none(), "a unit is begun while another one is being filled");
+        let unit = self.store.shape.append_unit;
+        self.promise.take(unit);
+        let first = self.store.next_unit(self.promise.stream())?;
+        for page in (first.0..first.0 + unit).map(PageNo) {
+            let is_new = self.store.unpublished.borrow_mut().insert(page);
+            assert!(is_new, "page {} is handed out, and it is out already", page.0);
+        }
+        self.open = Some(Unit { first, pages: Vec::with_capacity(unit as usize) });
+        self.store.work.notify_all(); // free space has shrunk: garbage collection may be due
+        Ok(())
+    }
+
+    /// Seals a page and puts it in the unit that was begun. Returns its number.
+    pub(crate) fn push(&mut self, bytes: Vec<u8>) -> PageNo {
+        let unit = self.open.as_mut().expect("a unit was begun");
+        let number = PageNo(unit.first.0 + unit.pages.len() as u32);
+        assert!(number.0 < unit.first.0 + self.store.shape.append_unit, "a unit was overfilled");
+        unit.pages.push(page::seal(bytes, self.store.identity(number)));
+        number
+    }
+
+    /// The unit, if it is full.
+    pub(crate) fn full(&mut self) -> Option<Unit> {
+        let unit = self.store.shape.append_unit as usize;
+        self.open.take_if(|open| open.pages.len() == unit)
+    }
+
+    /// The unit that is being filled, filled up with empty pages.
+    pub(crate) fn rest(&mut self) -> Option<Unit> {
+        while let Some(unit) = &self.open
+            && unit.pages.len() < self.store.shape.append_unit as usize
+        {
+            let number = self.push(data_page::filler());
+            self.fillers.push(number);
+        }
+        self.open.take()
+    }
+
+    /// Everything is written, and what is left of the promise is given back. A power cut would have
+    /// made holes of the pages that units were filled up with; durable, they are just empty.
+    pub(crate) fn finish(self) {
+        assert!(self.open.is_none(), "pages of a unit were never handed to the medium");
+        let mut unpublished = self.store.unpublished.borrow_mut();
+        for page in &self.fillers {
+            let was_out = unpublished.remove(page);
+            assert!(was_out, "the empty page {} got a place in an index", page.0);
+        }
+    }
+}
+
+impl<M: Medium> PageStore<M> {
+    /// Hands out the next append unit of `stream`; opens an extent for it if need be.
+    ///
+    /// # Errors
+    /// What the medium says; [`MediumError::NoSpace`] if the journal has outgrown what was set aside for
+    /// it and nothing else is free either.
+    pub(crate) fn next_unit(&self, stream: Stream) -> Result<PageNo, EngineError> {
+        let mut extents = self.extents.borrow_mut();
+        if extents.room(stream) == 0 {
+            extents.close(stream);
+            let Some(id) = extents.open(stream, |id| self.medium.wear(id)) else {
+                assert!(stream.is_journal(), "what is promised is there");
+                return Err(MediumError::NoSpace.into());
+            };
+            self.medium.open(id, extents.get(id).generation, stream)?;
+        }
+        Ok(extents.next_unit(stream))
+    }
+}

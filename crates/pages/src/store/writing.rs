@@ -1,0 +1,232 @@
+//! Writing pages: groups of pages in, their numbers out, a bounded number of appends under way.
+
+use std::collections::VecDeque;
+
+use runtime::IoClass;
+
+use crate::error::EngineError;
+use crate::format::data_page::{self, Outgoing};
+use crate::format::packing;
+use crate::format::pointer::Pointer;
+use crate::medium::{Medium, PageNo, Stream};
+use crate::planted::Fault;
+use crate::store::PageStore;
+use crate::store::changes::Changes;
+use crate::store::pacing;
+use crate::store::space::{Promise, with_waste};
+use crate::store::units::{Unit, Units};
+
+/// Pages, unsealed, that must follow one another on the medium.
+pub(crate) type Group = Vec<Vec<u8>>;
+
+/// The data pages of a batch of objects, and which object lies where.
+pub struct Layout {
+    groups: Vec<Group>,
+    /// By object: its group and the piece it begins in.
+    places: Vec<(usize, u32)>,
+}
+
+impl Layout {
+    /// The group of an object and the piece it begins in.
+    pub fn place(&self, object: usize) -> (usize, u32) {
+        self.places[object]
+    }
+}
+
+/// Objects that are durable, but that no index refers to yet.
+pub struct Written {
+    /// By object.
+    pub pointers: Vec<Pointer>,
+    firsts: Vec<PageNo>,
+    lengths: Vec<usize>,
+}
+
+impl Written {
+    /// The first page of each group, and how many there are.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = (PageNo, u32)> {
+        self.firsts.iter().copied().zip(self.lengths.iter().map(|length| *length as u32))
+    }
+}
+
+/// Pages that no index refers to, written for a single reader. They are garbage as soon as this is
+/// dropped; a power cut before that makes holes of them.
+pub struct Temporary<'a, M: Medium> {
+    store: &'a PageStore<M>,
+    pages: Vec<PageNo>,
+}
+
+impl<M: Medium> Temporary<'_, M> {
+    /// Where they are, in the order in which they were given.
+    pub fn pages(&self) -> &[PageNo] {
+        &self.pages
+    }
+}
+
+impl<M: Medium> Drop for Temporary<'_, M> {
+    fn drop(&mut self) {
+        self.store.forget_pages(self.pages.iter().copied());
+    }
+}
+
+impl<M: Medium> PageStore<M> {
+    /// Objects that were written get entries in the index.
+    pub fn publish_objects(&self, changes: &mut Changes, written: &Written) {
+        for (first, length) in written.groups() {
+            let place = first.0 % self.shape.pages_per_extent;
+            self.change_of(changes, first).place(place, length);
+        }
+        for pointer in &written.pointers {
+            self.change_of(changes, self.format.locate(*pointer).0).published += 1;
+        }
+    }
+
+    /// Nothing will ever refer to these pages, which were written: they are garbage.
+    pub fn forget_pages(&self, pages: impl IntoIterator<Item = PageNo>) {
+        let mut changes = Changes::default();
+        for page in pages {
+            self.publish_page(&mut changes, page);
+            self.mark_page_dead(&mut changes, page);
+        }
+        self.apply(&changes);
+        self.work.notify_all();
+    }
+
+    /// Pages to be promised for `layout`.
+    pub fn pages_of(&self, layout: &Layout) -> u32 {
+        let lengths = layout.groups.iter().map(|group| group.len() as u32);
+        let longest = lengths.clone().max().unwrap_or(1);
+        let shape = &self.shape;
+        with_waste(lengths.sum(), longest, shape.append_unit, shape.pages_per_extent)
+    }
+
+    /// Writes objects as they were laid out. They are unpublished until an edit refers
+    /// to them.
+    ///
+    /// # Errors
+    /// [`EngineError::Medium`].
+    pub async fn write_objects(
+        &self,
+        layout: Layout,
+        promise: Promise<'_>,
+        class: IoClass,
+        urgency: impl Fn() -> f64,
+    ) -> Result<Written, EngineError> {
+        let lengths: Vec<usize> = layout.groups.iter().map(Vec::len).collect();
+        let firsts = self.write_groups(layout.groups, promise, class, urgency).await?;
+        let extents = self.extents.borrow();
+        let pointers = layout.places.iter().map(|(group, piece)| {
+            let (first, pages) = (firsts[*group], lengths[*group] as u32);
+            self.format.pointer(first, *piece, extents.generation(first), pages)
+        });
+        Ok(Written { pointers: pointers.collect(), firsts, lengths })
+    }
+
+    /// Writes pages of an index, unsealed, one by one. Nothing refers to them yet.
+    ///
+    /// # Errors
+    /// [`EngineError::Medium`].
+    pub async fn write_segments(
+        &self,
+        pages: Vec<Vec<u8>>,
+        promise: Promise<'_>,
+        class: IoClass,
+        urgency: impl Fn() -> f64,
+    ) -> Result<Vec<PageNo>, EngineError> {
+        let groups = pages.into_iter().map(|page| vec![page]).collect();
+        self.write_groups(groups, promise, class, urgency).await
+    }
+
+    /// Writes pages for a single reader.
+    ///
+    /// # Errors
+    /// [`EngineError::Medium`].
+    pub async fn write_temporary(
+        &self,
+        pages: Vec<Vec<u8>>,
+        promise: Promise<'_>,
+        class: IoClass,
+        urgency: impl Fn() -> f64,
+    ) -> Result<Temporary<'_, M>, EngineError> {
+        let groups = pages.into_iter().map(|page| vec![page]).collect();
+        let pages = self.write_groups(groups, promise, class, urgency).await?;
+        Ok(Temporary { store: self, pages })
+    }
+
+    /// Writes `groups` in order and returns the number of each group's first page. When it
+    /// returns they are durable, but nothing refers to them yet.
+    ///
+    /// `urgency` is asked before each append how wide the window may be; see [`pacing`].
+    async fn write_groups(
+        &self,
+        groups: Vec<Group>,
+        promise: Promise<'_>,
+        class: IoClass,
+        urgency: impl Fn() -> f64,
+    ) -> Result<Vec<PageNo>, EngineError> {
+        let stream = promise.stream();
+        let append = |unit: Unit| self.medium.append(unit.first, unit.pages, class);
+        let mut units = Units::new(self, promise);
+        let count = groups.len();
+        let mut firsts = Vec::with_capacity(count);
+        let mut under_way = VecDeque::new();
+        for group in groups {
+            under_way.extend(units.keep_together(group.len() as u32).map(append));
+            for (index, bytes) in group.into_iter().enumerate() {
+                if units.is_between() {
+                    let window = pacing::window(urgency(), self.shape.parallelism);
+                    while under_way.len() >= window {
+                        under_way.pop_front().expect("the window is at least 1").await?;
+                    }
+                    units.begin()?;
+                }
+                let number = units.push(bytes);
+                if index == 0 {
+                    firsts.push(number);
+                }
+                under_way.extend(units.full().map(append));
+            }
+        }
+        under_way.extend(units.rest().map(append));
+        let is_early = stream == Stream::Index && self.planted.has(Fault::CommitBeforeSegments);
+        if !is_early && !self.planted.has(Fault::PublishBeforeDurable) {
+            for append in under_way {
+                append.await?;
+            }
+            self.medium.sync(stream).await?;
+        }
+        units.finish();
+        // By these numbers pointers are told apart: a group without pages would shift all behind it.
+        assert_eq!(firsts.len(), count, "a group was written without a page");
+        Ok(firsts)
+    }
+}
+
+/// Packs objects into pages: small ones share, large ones have pages of their own.
+pub fn lay_out(objects: &[Outgoing<'_>], payload_bytes: u32) -> Layout {
+    let is_small = |object: &Outgoing<'_>| {
+        data_page::fits_in_a_page(payload_bytes, object.key.len(), object.value.len())
+    };
+    let mut places = vec![(0, 0); objects.len()];
+    let mut groups = Vec::new();
+    let small: Vec<usize> = (0..objects.len()).filter(|i| is_small(&objects[*i])).collect();
+    let lengths: Vec<usize> = small.iter().map(|i| objects[*i].full_len()).collect();
+    let room = payload_bytes as usize - data_page::packed_len(0, 0);
+    let overhead = data_page::packed_len(1, 0) - data_page::packed_len(0, 0);
+    let mut packed = 0;
+    for page in packing::pack(&lengths, room, overhead) {
+        packed += page.len();
+        let members: Vec<usize> = page.into_iter().map(|i| small[i]).collect();
+        let together: Vec<Outgoing<'_>> = members.iter().map(|i| objects[*i]).collect();
+        let (bytes, pieces) = data_page::build(&together);
+        for (member, piece) in members.into_iter().zip(pieces) {
+            places[member] = (groups.len(), piece);
+        }
+        groups.push(vec![bytes]);
+    }
+    assert_eq!(packed, small.len(), "packing lost an object or took one twice");
+    for (index, object) in objects.iter().enumerate().filter(|(_, object)| !is_small(object)) {
+        places[index] = (groups.len(), 0);
+        groups.push(data_page::build_large(object, payload_bytes));
+    }
+    Layout { groups, places }
+}
