@@ -22,7 +22,7 @@ use crate::lsm::{dump, edit_codec};
 use crate::memtable::{Entry, Memtables};
 use crate::records::{read_record, write_record};
 use crate::sizing::{LevelPlan, PlannedMemory};
-use crate::store::changes::{Changes, ExtentChange};
+use crate::store::changes::{Changes, Counts, ExtentChange};
 use crate::store::extents::Extents;
 use crate::store::medium::{ExtentId, PageNo, Stream};
 
@@ -158,8 +158,11 @@ fn edit(pool: &Rc<Pool>, rng: &mut Rng) -> Edit {
             generation: rng.below(4),
             age: rng.below(40),
             placed: vec![from..from + rng.below(3) as u32],
-            published: rng.below(5) as u32,
-            dead: rng.below(3) as u32,
+            counts: Counts {
+                published: rng.below(5) as u32,
+                entered: rng.below(5) as u32,
+                dead: rng.below(3) as u32,
+            },
         };
         changes.extents.insert(ExtentId(rng.below(24) as u32), change);
     }
@@ -224,7 +227,8 @@ fn extents(rng: &mut Rng) -> Extents {
                     extents.add_hole(page);
                 }
             }
-            extents.count(id, rng.below(40) as u32, 0, true);
+            let items = rng.below(40) as u32;
+            extents.count(id, Counts { published: items, entered: items, dead: 0 }, true);
         }
     }
     extents

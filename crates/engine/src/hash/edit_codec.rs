@@ -91,7 +91,7 @@ fn read_slot(input: &mut Reader<'_>, format: PointerFormat) -> Option<SlotChange
 mod tests {
     use super::*;
     use crate::journal::Flushed;
-    use crate::store::changes::ExtentChange;
+    use crate::store::changes::{Counts, ExtentChange};
     use crate::store::medium::{Shape, Stream};
 
     #[test]
@@ -121,8 +121,7 @@ mod tests {
             generation: 3,
             age: 4,
             placed: vec![1..3, 5..6],
-            published: 9,
-            dead: 2,
+            counts: Counts { published: 9, entered: 4, dead: 2 },
         };
         edit.changes.extents.insert(ExtentId(21), change);
         let totals = Totals { keys: 12, longest_search: 4 };

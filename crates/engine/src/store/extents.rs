@@ -4,7 +4,7 @@
 //! they lag behind overwrites that still sit in upper levels. Pure bookkeeping; no I/O
 //! here.
 
-use crate::store::changes::Changes;
+use crate::store::changes::{Changes, Counts};
 use crate::store::medium::{ExtentId, PageNo, Shape, Stream};
 
 /// The life of an extent.
@@ -186,8 +186,10 @@ impl Extents {
                 extent.cursor = extent.cursor.max(range.end);
             }
             if extent.generation == change.generation {
-                extent.published = extent.published.checked_add(change.published)?;
-                extent.live = (extent.live + change.published).saturating_sub(change.dead);
+                let Counts { published, entered, dead } = change.counts;
+                extent.published = extent.published.checked_add(published)?;
+                let live = extent.live.checked_add(entered)?.saturating_sub(dead);
+                extent.live = (live <= extent.published).then_some(live)?;
             }
         }
         Some(())
@@ -216,12 +218,12 @@ impl Extents {
         Self::restore(self.shape, self.all, self.opened)
     }
 
-    /// An extent that is being filled, and in which nothing was ever in use, is not filled further:
-    /// closed, it is garbage. Otherwise flushes that a power cut ends again and again would use up one
+    /// An extent that is being filled, and in which nothing is in use, is not filled further: closed,
+    /// it is garbage. Otherwise flushes that a power cut ends again and again would use up one
     /// extent after another.
     pub(crate) fn close_if_unused(&mut self, id: ExtentId) {
         let extent = self.get(id);
-        if self.is_open(id) && extent.published == 0 && extent.cursor > 0 {
+        if self.is_open(id) && extent.live == 0 && extent.cursor > 0 {
             self.close(extent.stream);
         }
     }
@@ -339,18 +341,15 @@ impl Extents {
         Some(id)
     }
 
-    /// An index refers to `published` more items of an extent and to `dead` fewer. Whether each of the
+    /// An index refers to more items of an extent, and to some of them no more. Whether each of the
     /// dead was of the extent's present generation is either certain or not.
-    pub(crate) fn count(&mut self, id: ExtentId, published: u32, dead: u32, is_certain: bool) {
+    pub(crate) fn count(&mut self, id: ExtentId, counts: Counts, is_certain: bool) {
         let extent = &mut self.all[id.0 as usize];
-        extent.published += published;
-        extent.live += published;
-        assert!(
-            !is_certain || extent.live >= dead,
-            "more items of extent {} died than lived",
-            id.0
-        );
-        extent.live = extent.live.saturating_sub(dead);
+        extent.published += counts.published;
+        extent.live += counts.entered;
+        let is_possible = !is_certain || extent.live >= counts.dead;
+        assert!(is_possible, "more items of extent {} died than lived", id.0);
+        extent.live = extent.live.saturating_sub(counts.dead);
         assert!(extent.live <= extent.published, "more items of extent {} live than were", id.0);
     }
 
