@@ -126,6 +126,12 @@ impl Extents {
         self.all.iter().filter(is_one).count()
     }
 
+    /// Those of them that are not about to be free.
+    pub(crate) fn kept(&self, stream: Stream) -> usize {
+        let goes = |state| matches!(state, State::Free | State::Releasing);
+        self.all.iter().filter(|e| !goes(e.state) && e.stream == stream).count()
+    }
+
     pub(crate) fn opened(&self) -> u64 {
         self.opened
     }
