@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use crate::lsm::level::{Level, NamedSegment};
 use crate::lsm::ranges::Ranges;
+use crate::store::medium::PageNo;
 
 /// The levels L1, L2, ... (L0 is the memtables), and the range pointers between them.
 #[derive(Clone)]
@@ -105,6 +106,12 @@ impl Version {
             let ranges = Rc::make_mut(&mut self.ranges[level - 1]);
             ranges.lower_changed(upper, lower, range, inserted);
         }
+    }
+
+    /// Where the segments are that have a place on the medium.
+    pub(crate) fn pages(&self) -> impl Iterator<Item = PageNo> {
+        let segments = self.levels.iter().flat_map(|level| level.iter());
+        segments.filter_map(|(_, segment)| segment.location.page())
     }
 
     /// Asserts that range pointers say what a search from nothing would; for tests and recovery.

@@ -364,6 +364,21 @@ impl Extents {
         self.get(self.shape.extent_of(page)).generation
     }
 
+    /// Whether `pages` are all that an index refers to, by the counts of what is in use.
+    pub(crate) fn count_index_pages(&self, pages: impl Iterator<Item = PageNo>) -> bool {
+        let mut found = vec![0; self.all.len()];
+        for page in pages {
+            let Some(count) = found.get_mut(self.shape.extent_of(page).0 as usize) else {
+                return false;
+            };
+            *count += 1;
+        }
+        self.iter().zip(found).all(|((id, extent), found)| {
+            let is_index = extent.stream == Stream::Index && self.holds_index(id);
+            found == if is_index { extent.live } else { 0 }
+        })
+    }
+
     /// Remembers that nothing will ever refer to `page`.
     pub(crate) fn add_hole(&mut self, page: PageNo) {
         let end = self.shape.pages_per_extent;
@@ -456,6 +471,18 @@ mod tests {
             let extent = extents.get(id);
             assert_eq!((extent.cursor, extent.holes.len()), (cursor, holes), "{frontier}");
         }
+    }
+
+    #[test]
+    fn pages_of_an_index_that_are_not_counted_are_noticed() {
+        let (mut extents, id) = with_pages_under_way();
+        extents.count(id, Counts { published: 2, entered: 2, dead: 0 }, true);
+        let agrees = |places: &[u32]| {
+            extents.count_index_pages(places.iter().map(|place| SHAPE.page(id, *place)))
+        };
+        assert!(agrees(&[0, 4]) && !agrees(&[0]) && !agrees(&[0, 1, 4]));
+        let of_none = SHAPE.page(ExtentId(SHAPE.extents), 0);
+        assert!(!extents.count_index_pages([of_none].into_iter()), "there is no such extent");
     }
 
     #[test]
