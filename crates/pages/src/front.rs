@@ -349,43 +349,46 @@ impl<M: Medium> Front<M> {
 
     /// Free extents that clients may not use: those that flushes leave to others, one for the
     /// index and one for the data of a collection, what memtables that were accepted take, and what
-    /// the index has not taken of its own.
+    /// index and journal have not taken of their own.
     pub fn client_reserve(&self, extents: &Extents) -> usize {
-        self.reserve_without_index() + self.store.left_of_due(Stream::Index, extents)
+        let left = |stream| self.store.left_of_due(stream, extents);
+        self.reserve_of_flushes() + left(Stream::Index) + left(Stream::Log) + left(Stream::Manifest)
     }
 
-    fn reserve_without_index(&self) -> usize {
+    /// The same once all extents that are about to be free are.
+    fn client_reserve_in_sight(&self) -> usize {
+        let extents = self.store.extents.borrow();
+        let left = |stream| self.store.left_of_due_in_sight(stream, &extents);
+        self.reserve_of_flushes() + left(Stream::Index) + left(Stream::Log) + left(Stream::Manifest)
+    }
+
+    fn reserve_of_flushes(&self) -> usize {
         // The active one, those in front of it, and one more for what collections move.
         let memtables = self.limits.frozen as u32 + 2;
         let accepted = memtables * self.store.pages_of_memtable(self.limits.bytes);
         let of_flushes = Claimant::Flush.leaves_free(self.store.step_extents.get());
-        let of_journal = {
-            let extents = self.store.extents.borrow();
-            let left = |stream| self.store.left_of_due(stream, &extents);
-            left(Stream::Log) + left(Stream::Manifest)
-        };
-        of_flushes + 2 + self.store.extents_of(accepted) + of_journal
+        of_flushes + 2 + self.store.extents_of(accepted)
     }
 
     /// Whether clients leave enough extents to the background work that makes room again.
     pub fn has_space_for_clients(&self) -> bool {
         let extents = self.store.extents.borrow();
-        // Cheap first: counting the index's extents takes a look at all there are.
-        let reserve = self.reserve_without_index();
-        extents.free() > reserve + self.store.set_aside[Stream::Index as usize].get()
-            || extents.free() > reserve + self.store.left_of_due(Stream::Index, &extents)
+        // Cheap first: counting a stream's extents takes a look at all there are.
+        let set_aside: usize = self.store.set_aside.iter().map(Cell::get).sum();
+        extents.free() > self.reserve_of_flushes() + set_aside
+            || extents.free() > self.client_reserve(&extents)
     }
 
     /// The same with those extents that are about to be free.
     pub fn has_extents_for_clients(&self) -> bool {
-        self.store.extents_in_sight() > self.client_reserve(&self.store.extents.borrow())
+        self.store.extents_in_sight() > self.client_reserve_in_sight()
     }
 
     /// Whether free extents have become so few that collection starts: as few as clients need left, or
     /// as this share of all.
     pub fn is_short_of_extents(&self, share: f64) -> bool {
         let share = (f64::from(self.store.shape.extents) * share).ceil() as usize;
-        let due_below = share.max(self.client_reserve(&self.store.extents.borrow()) + 2);
+        let due_below = share.max(self.client_reserve_in_sight() + 2);
         self.store.extents_in_sight() < due_below
     }
 

@@ -8,6 +8,7 @@ use crate::format::pointer::PointerFormat;
 use crate::format::value::Value;
 use crate::medium::{PageNo, Shape, Stream};
 use crate::memtable::{Entry, Memtables};
+use crate::store::changes::Counts;
 use crate::store::extents::Extents;
 
 /// A small medium.
@@ -85,7 +86,8 @@ pub fn extents(rng: &mut Rng) -> Extents {
                     extents.add_hole(page);
                 }
             }
-            extents.count(id, rng.below(40) as u32, 0, true);
+            let items = rng.below(40) as u32;
+            extents.count(id, Counts { published: items, entered: items, dead: 0 }, true);
         }
     }
     extents

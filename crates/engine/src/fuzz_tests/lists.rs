@@ -8,7 +8,7 @@ use pages::effort::Effort;
 use pages::journal::Flushed;
 use pages::medium::{ExtentId, PageNo, Stream};
 use pages::specimens::{SHAPE, extents, keys, memtables, pointers, walk_extents};
-use pages::store::changes::{Changes, ExtentChange};
+use pages::store::changes::{Changes, Counts, ExtentChange};
 use pages::store::extents::Extents;
 use runtime::{PageImage, Rng};
 
@@ -112,8 +112,11 @@ fn edit(pool: &Rc<Pool>, rng: &mut Rng) -> Edit {
             generation: rng.below(4),
             age: rng.below(40),
             placed: vec![from..from + rng.below(3) as u32],
-            published: rng.below(5) as u32,
-            dead: rng.below(3) as u32,
+            counts: Counts {
+                published: rng.below(5) as u32,
+                entered: rng.below(5) as u32,
+                dead: rng.below(3) as u32,
+            },
         };
         changes.extents.insert(ExtentId(rng.below(24) as u32), change);
     }

@@ -60,6 +60,9 @@ impl<M: Medium> Engine<M> {
         let empty = Rc::clone(&inner.version.borrow());
         let restored = dump::restore(dump, &empty, &inner.home());
         let restored = restored.ok_or(OpenError::BadDump)?;
+        if !restored.extents.count_index_pages(restored.version.pages()) {
+            return Err(OpenError::BadDump);
+        }
         restored.version.assert_consistent();
         inner.store.id.set(restored.id);
         inner.front.sequence.set(restored.sequence);

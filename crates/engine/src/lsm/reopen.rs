@@ -94,6 +94,9 @@ impl<M: Medium> Inner<M> {
                 extents.replay_retired(id).ok_or_else(bad)?;
             }
         }
+        if !extents.count_index_pages(version.pages()) {
+            return Err(OpenError::DamagedJournal("it counts other index pages than levels have"));
+        }
         Ok((version, extents.settled()))
     }
 

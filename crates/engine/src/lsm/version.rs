@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use pages::medium::PageNo;
+
 use crate::lsm::level::{Level, NamedSegment};
 use crate::lsm::ranges::Ranges;
 
@@ -105,6 +107,12 @@ impl Version {
             let ranges = Rc::make_mut(&mut self.ranges[level - 1]);
             ranges.lower_changed(upper, lower, range, inserted);
         }
+    }
+
+    /// Where the segments are that have a place on the medium.
+    pub(crate) fn pages(&self) -> impl Iterator<Item = PageNo> {
+        let segments = self.levels.iter().flat_map(|level| level.iter());
+        segments.filter_map(|(_, segment)| segment.location.page())
     }
 
     /// Asserts that range pointers say what a search from nothing would; for tests and recovery.

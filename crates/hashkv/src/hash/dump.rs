@@ -35,6 +35,13 @@ pub(crate) struct Restored {
     pub extents: Extents,
 }
 
+impl Restored {
+    /// Whether the extents count those index pages as in use that the directory leads to.
+    pub(crate) fn counts_its_pages(&self) -> bool {
+        self.extents.count_index_pages(self.directory.iter().flatten().copied())
+    }
+}
+
 impl<M: Medium> Inner<M> {
     /// The image at this instant. A page that is being written may not be on the medium: it counts as
     /// dirty.

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use pages::journal::Flushed;
     use pages::medium::{Shape, Stream};
-    use pages::store::changes::ExtentChange;
+    use pages::store::changes::{Counts, ExtentChange};
 
     #[test]
     fn edits_come_back_and_pieces_of_them_do_not() {
@@ -122,8 +122,7 @@ mod tests {
             generation: 3,
             age: 4,
             placed: vec![1..3, 5..6],
-            published: 9,
-            dead: 2,
+            counts: Counts { published: 9, entered: 4, dead: 2 },
         };
         edit.changes.extents.insert(ExtentId(21), change);
         let totals = Totals { keys: 12, longest_search: 4 };

@@ -1,10 +1,10 @@
 //! Flush: a frozen memtable becomes data pages and slots of the table.
 //!
-//! Objects are written first and counted as in use; then each key is searched for, many side by
-//! side, and its slot changed. A power cut half-way leaves slots that lead to durable objects and a
-//! memtable that is flushed again. Objects that no slot leads to yet count as in use, and their
-//! extents are barred from collection until the flush has ended. Where memory does not survive, slots
-//! and counts are in the edits that are committed meanwhile and at the end (`edit`).
+//! Objects are written first; then each key is searched for, many side by side, and its slot changed. A power cut half-way leaves slots that lead to durable objects and a
+//! memtable that is flushed again. Objects count as in use when a slot leads to them, so that those of
+//! a flush that was cut short are garbage; until the flush has ended their extents are barred from
+//! collection. Where memory does not survive, slots and counts are in the edits that are committed
+//! meanwhile and at the end (`edit`).
 
 use std::rc::Rc;
 
@@ -54,7 +54,7 @@ impl<M: Medium> Inner<M> {
         self.front.log_oldest().await?;
         let mut changes = Changes::default();
         for written in &written {
-            self.store.publish_objects(&mut changes, written);
+            self.store.publish_unentered(&mut changes, written);
         }
         self.note_changes(changes);
         let mut pointers = pointers.into_iter();
@@ -135,6 +135,9 @@ impl<M: Medium> Inner<M> {
             // Somebody else may have come first.
             if !matches!(self.slot(at), Slot::Held { .. }) {
                 self.set_slot(at, Slot::Held { signature: hash.signature, pointer: new });
+                let mut changes = Changes::default();
+                self.store.enter_object(&mut changes, new);
+                self.note_changes(changes);
                 self.longest_search.set(self.longest_search.get().max(number));
                 self.keys.set(self.keys.get() + 1);
                 assert!(self.keys.get() <= self.table.slots(), "more keys than slots");
@@ -175,6 +178,9 @@ impl<M: Medium> Inner<M> {
             new.map_or(Slot::Deleted, |pointer| Slot::Held { signature: hash.signature, pointer });
         self.set_slot(own.at, slot);
         let mut changes = Changes::default();
+        if let Some(new) = new {
+            self.store.enter_object(&mut changes, new);
+        }
         self.store.mark_dead(&mut changes, &[own.pointer]);
         self.note_changes(changes);
         self.uprooted.borrow_mut().remove(key);

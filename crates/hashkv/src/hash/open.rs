@@ -16,6 +16,7 @@ use runtime::{Handle, Notify};
 
 use crate::bucket::BucketFormat;
 use crate::hash::cache::Cache;
+use crate::hash::dump::Restored;
 use crate::hash::edit::Gathered;
 use crate::hash::table::Table;
 use crate::hash::{HashEngine, Inner, PAGE_ADDRESS_BYTES, dump};
@@ -63,7 +64,7 @@ impl<M: Medium> HashEngine<M> {
         let inner = &engine.inner;
         let (shape, format) = (inner.store.shape, inner.store.format);
         let restored = dump::restore(dump, shape, format, inner.table.pages);
-        let restored = restored.ok_or(OpenError::BadDump)?;
+        let restored = restored.filter(Restored::counts_its_pages).ok_or(OpenError::BadDump)?;
         inner.store.id.set(restored.id);
         inner.front.sequence.set(restored.sequence);
         *inner.front.memtables.borrow_mut() = restored.memtables;

@@ -100,6 +100,10 @@ impl<M: Medium> Inner<M> {
             replayed.state.longest_search = totals.longest_search;
             replayed.replay(edit).ok_or_else(bad)?;
         }
+        if !replayed.state.counts_its_pages() {
+            let what = "it counts other bucket pages than the directory has";
+            return Err(OpenError::DamagedJournal(what));
+        }
         Ok(replayed)
     }
 

@@ -1,15 +1,15 @@
 //! What the edits of every index have in them, as bytes.
 //!
 //! ```text
-//! count, u32 | extents: number u32, stream u8, generation u64, age u64, published u32, dead u32,
-//!              count u32, placed ranges u32 u32
+//! count, u32 | extents: number u32, stream u8, generation u64, age u64, published u32,
+//!              entered u32, dead u32, count u32, placed ranges u32 u32
 //! flushed u8 (1: sequence u64, log from u64)
 //! ```
 
 use crate::format::codec::{Reader, Writer};
 use crate::journal::Flushed;
 use crate::medium::{ExtentId, Stream};
-use crate::store::changes::{Changes, ExtentChange};
+use crate::store::changes::{Changes, Counts, ExtentChange};
 
 /// Appends what an edit changes of extents: what [`read_changes`] reads.
 pub fn write_changes(out: &mut Writer, changes: &Changes) {
@@ -50,12 +50,14 @@ pub fn read_flushed(input: &mut Reader<'_>) -> Option<Option<Flushed>> {
 }
 
 fn write_change(out: &mut Writer, id: ExtentId, change: &ExtentChange) {
-    let ExtentChange { stream, generation, age, placed, published, dead } = change;
+    let ExtentChange { stream, generation, age, placed, counts } = change;
+    let Counts { published, entered, dead } = counts;
     out.u32(id.0);
     out.u8(*stream as u8);
     out.u64(*generation);
     out.u64(*age);
     out.u32(*published);
+    out.u32(*entered);
     out.u32(*dead);
     out.u32(placed.len() as u32);
     for range in placed {
@@ -68,10 +70,11 @@ fn read_change(input: &mut Reader<'_>) -> Option<(ExtentId, ExtentChange)> {
     let id = ExtentId(input.u32()?);
     let stream = *Stream::ALL.get(input.u8()? as usize)?;
     let (generation, age) = (input.counter()?, input.counter()?);
-    let (published, dead) = (input.u32()?, input.u32()?);
+    let (published, entered, dead) = (input.u32()?, input.u32()?, input.u32()?);
     let mut placed = Vec::new();
     for _ in 0..input.u32()? {
         placed.push(input.u32()?..input.u32()?);
     }
-    Some((id, ExtentChange { stream, generation, age, placed, published, dead }))
+    let counts = Counts { published, entered, dead };
+    Some((id, ExtentChange { stream, generation, age, placed, counts }))
 }

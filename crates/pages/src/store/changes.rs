@@ -30,8 +30,7 @@ impl Changes {
             let is_same = change.generation == more.generation;
             assert!(is_same, "extent {} was released with an edit of it under way", id.0);
             change.placed.extend(more.placed);
-            change.published += more.published;
-            change.dead += more.dead;
+            change.counts.add(more.counts);
         }
     }
 }
@@ -47,10 +46,27 @@ pub struct ExtentChange {
     pub age: u64,
     /// Places of pages that are in use from now on: after a power cut they are no holes.
     pub placed: Vec<Range<u32>>,
-    /// Items that the index refers to from now on.
+    /// How many of its items came and went.
+    pub counts: Counts,
+}
+
+/// How many items of an extent came and went.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Counts {
+    /// Items that were written for the index.
     pub published: u32,
+    /// Items that the index refers to from now on: those that were published, at once or one by one.
+    pub entered: u32,
     /// Items that it refers to no more.
     pub dead: u32,
+}
+
+impl Counts {
+    fn add(&mut self, more: Self) {
+        self.published += more.published;
+        self.entered += more.entered;
+        self.dead += more.dead;
+    }
 }
 
 impl ExtentChange {
@@ -68,12 +84,12 @@ impl<M: Medium> PageStore<M> {
     pub fn publish_page(&self, changes: &mut Changes, page: PageNo) {
         let change = self.change_of(changes, page);
         change.place(page.0 % self.shape.pages_per_extent, 1);
-        change.published += 1;
+        change.counts.add(Counts { published: 1, entered: 1, dead: 0 });
     }
 
     /// The index has no entry of `page` any more.
     pub fn mark_page_dead(&self, changes: &mut Changes, page: PageNo) {
-        self.change_of(changes, page).dead += 1;
+        self.change_of(changes, page).counts.dead += 1;
     }
 
     /// The index has no entries of these objects any more. Those of an earlier generation went when
@@ -83,7 +99,7 @@ impl<M: Medium> PageStore<M> {
             let (page, _) = self.format.locate(*pointer);
             let generation = self.extents.borrow().generation(page);
             if self.format.is_of(*pointer, generation) {
-                self.change_of(changes, page).dead += 1;
+                self.change_of(changes, page).counts.dead += 1;
             }
         }
     }
@@ -102,8 +118,7 @@ impl<M: Medium> PageStore<M> {
                 generation: extent.generation,
                 age: extent.age,
                 placed: Vec::new(),
-                published: 0,
-                dead: 0,
+                counts: Counts::default(),
             }
         })
     }
@@ -127,7 +142,7 @@ impl<M: Medium> PageStore<M> {
                 // Once generations look alike, an item may have been taken for one of today's.
                 let is_certain =
                     change.stream == Stream::Index || self.format.tells_apart(change.generation);
-                extents.count(*id, change.published, change.dead, is_certain);
+                extents.count(*id, change.counts, is_certain);
             }
         }
     }

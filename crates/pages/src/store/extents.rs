@@ -5,7 +5,7 @@
 //! here.
 
 use crate::medium::{ExtentId, PageNo, Shape, Stream};
-use crate::store::changes::Changes;
+use crate::store::changes::{Changes, Counts};
 
 /// The life of an extent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -129,6 +129,12 @@ impl Extents {
         self.all.iter().filter(is_one).count()
     }
 
+    /// Those of them that are not about to be free.
+    pub(crate) fn kept(&self, stream: Stream) -> usize {
+        let goes = |state| matches!(state, State::Free | State::Releasing);
+        self.all.iter().filter(|e| !goes(e.state) && e.stream == stream).count()
+    }
+
     /// Extents opened so far.
     pub fn opened(&self) -> u64 {
         self.opened
@@ -192,8 +198,10 @@ impl Extents {
                 extent.cursor = extent.cursor.max(range.end);
             }
             if extent.generation == change.generation {
-                extent.published = extent.published.checked_add(change.published)?;
-                extent.live = (extent.live + change.published).saturating_sub(change.dead);
+                let Counts { published, entered, dead } = change.counts;
+                extent.published = extent.published.checked_add(published)?;
+                let live = extent.live.checked_add(entered)?.saturating_sub(dead);
+                extent.live = (live <= extent.published).then_some(live)?;
             }
         }
         Some(())
@@ -223,12 +231,12 @@ impl Extents {
         Self::restore(self.shape, self.all, self.opened)
     }
 
-    /// An extent that is being filled, and in which nothing was ever in use, is not filled further:
-    /// closed, it is garbage. Otherwise flushes that a power cut ends again and again would use up one
+    /// An extent that is being filled, and in which nothing is in use, is not filled further: closed,
+    /// it is garbage. Otherwise flushes that a power cut ends again and again would use up one
     /// extent after another.
     pub(crate) fn close_if_unused(&mut self, id: ExtentId) {
         let extent = self.get(id);
-        if self.is_open(id) && extent.published == 0 && extent.cursor > 0 {
+        if self.is_open(id) && extent.live == 0 && extent.cursor > 0 {
             self.close(extent.stream);
         }
     }
@@ -346,24 +354,36 @@ impl Extents {
         Some(id)
     }
 
-    /// An index refers to `published` more items of an extent and to `dead` fewer. Whether each of the
+    /// An index refers to more items of an extent, and to some of them no more. Whether each of the
     /// dead was of the extent's present generation is either certain or not.
-    pub(crate) fn count(&mut self, id: ExtentId, published: u32, dead: u32, is_certain: bool) {
+    pub(crate) fn count(&mut self, id: ExtentId, counts: Counts, is_certain: bool) {
         let extent = &mut self.all[id.0 as usize];
-        extent.published += published;
-        extent.live += published;
-        assert!(
-            !is_certain || extent.live >= dead,
-            "more items of extent {} died than lived",
-            id.0
-        );
-        extent.live = extent.live.saturating_sub(dead);
+        extent.published += counts.published;
+        extent.live += counts.entered;
+        let is_possible = !is_certain || extent.live >= counts.dead;
+        assert!(is_possible, "more items of extent {} died than lived", id.0);
+        extent.live = extent.live.saturating_sub(counts.dead);
         assert!(extent.live <= extent.published, "more items of extent {} live than were", id.0);
     }
 
     /// The generation of the extent that holds `page`: how often it was opened.
     pub fn generation(&self, page: PageNo) -> u64 {
         self.get(self.shape.extent_of(page)).generation
+    }
+
+    /// Whether `pages` are all that an index refers to, by the counts of what is in use.
+    pub fn count_index_pages(&self, pages: impl Iterator<Item = PageNo>) -> bool {
+        let mut found = vec![0; self.all.len()];
+        for page in pages {
+            let Some(count) = found.get_mut(self.shape.extent_of(page).0 as usize) else {
+                return false;
+            };
+            *count += 1;
+        }
+        self.iter().zip(found).all(|((id, extent), found)| {
+            let is_index = extent.stream == Stream::Index && self.holds_index(id);
+            found == if is_index { extent.live } else { 0 }
+        })
     }
 
     /// Remembers that nothing will ever refer to `page`.
@@ -454,6 +474,18 @@ mod tests {
             let extent = extents.get(id);
             assert_eq!((extent.cursor, extent.holes.len()), (cursor, holes), "{frontier}");
         }
+    }
+
+    #[test]
+    fn pages_of_an_index_that_are_not_counted_are_noticed() {
+        let (mut extents, id) = with_pages_under_way();
+        extents.count(id, Counts { published: 2, entered: 2, dead: 0 }, true);
+        let agrees = |places: &[u32]| {
+            extents.count_index_pages(places.iter().map(|place| SHAPE.page(id, *place)))
+        };
+        assert!(agrees(&[0, 4]) && !agrees(&[0]) && !agrees(&[0, 1, 4]));
+        let of_none = SHAPE.page(ExtentId(SHAPE.extents), 0);
+        assert!(!extents.count_index_pages([of_none].into_iter()), "there is no such extent");
     }
 
     #[test]

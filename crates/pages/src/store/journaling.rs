@@ -9,6 +9,7 @@ use crate::error::EngineError;
 use crate::format::{data_page, page};
 use crate::medium::{ExtentId, Medium, PageNo, Stream};
 use crate::store::PageStore;
+use crate::store::changes::Counts;
 use crate::store::extents::{Extent, State};
 use crate::store::units::Unit;
 
@@ -55,14 +56,15 @@ impl<M: Medium> PageStore<M> {
     fn count_journal_extent(&self, id: ExtentId) {
         let mut extents = self.extents.borrow_mut();
         if extents.get(id).published == 0 {
-            extents.count(id, 1, 0, true);
+            extents.count(id, Counts { published: 1, entered: 1, dead: 0 }, true);
         }
     }
 
     /// The journal needs nothing of an extent any more. It is released at once, and not by a collector,
     /// which may be waiting for the journal itself.
     pub(crate) fn release_journal_extent(self: &Rc<Self>, id: ExtentId) {
-        self.extents.borrow_mut().count(id, 0, 1, true);
+        let counts = Counts { dead: 1, ..Counts::default() };
+        self.extents.borrow_mut().count(id, counts, true);
         self.retire(id);
         self.work.notify_all();
     }

@@ -197,6 +197,12 @@ impl<M: Medium> PageStore<M> {
         if due == 0 { 0 } else { due.saturating_sub(extents.in_use(stream)) }
     }
 
+    /// The same once all that are about to be free are: those of the stream are set aside again.
+    pub(crate) fn left_of_due_in_sight(&self, stream: Stream, extents: &Extents) -> usize {
+        let due = self.set_aside[stream as usize].get();
+        if due == 0 { 0 } else { due.saturating_sub(extents.kept(stream)) }
+    }
+
     /// Whether [`Self::try_promise`] would succeed now.
     pub fn can_promise(&self, stream: Stream, pages: u32, claimant: Claimant) -> bool {
         let extents = self.extents.borrow();

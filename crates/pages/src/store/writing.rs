@@ -71,13 +71,26 @@ impl<M: Medium> Drop for Temporary<'_, M> {
 impl<M: Medium> PageStore<M> {
     /// Objects that were written get entries in the index.
     pub fn publish_objects(&self, changes: &mut Changes, written: &Written) {
+        self.publish_unentered(changes, written);
+        for pointer in &written.pointers {
+            self.enter_object(changes, *pointer);
+        }
+    }
+
+    /// Objects that were written get entries in the index one by one: [`Self::enter_object`].
+    pub fn publish_unentered(&self, changes: &mut Changes, written: &Written) {
         for (first, length) in written.groups() {
             let place = first.0 % self.shape.pages_per_extent;
             self.change_of(changes, first).place(place, length);
         }
         for pointer in &written.pointers {
-            self.change_of(changes, self.format.locate(*pointer).0).published += 1;
+            self.change_of(changes, self.format.locate(*pointer).0).counts.published += 1;
         }
+    }
+
+    /// An object that was published gets its entry in the index.
+    pub fn enter_object(&self, changes: &mut Changes, object: Pointer) {
+        self.change_of(changes, self.format.locate(object).0).counts.entered += 1;
     }
 
     /// Nothing will ever refer to these pages, which were written: they are garbage.
