@@ -144,8 +144,8 @@ impl<M: Medium> HashEngine<M> {
         Ok(self.inner.locate(key, work, false, &mut 0).await?.exists())
     }
 
-    /// Stores `value` under `key` if the condition in `options` holds; returns whether it did. See
-    /// [`Engine::put`](crate::Engine::put).
+    /// Stores `value` under `key` if the condition in `options` holds; returns whether it did. It
+    /// is acknowledged when `options` or the design say so ([`LogSync`](pages::LogSync)).
     ///
     /// # Errors
     /// [`EngineError::KeyLength`], [`EngineError::ValueTooLarge`], [`EngineError::ReadOnly`],

@@ -1,4 +1,4 @@
-//! What can go wrong for a caller of the engine.
+//! What can go wrong for a caller of a store.
 
 use std::fmt;
 

@@ -26,7 +26,8 @@ use crate::records::Record;
 use crate::stats::EngineStats;
 use crate::store::PageStore;
 use crate::store::extents::Extents;
-use crate::store::space::{Claimant, Need, Promise};
+use crate::store::promise::Promise;
+use crate::store::space::{Claimant, Need};
 use crate::store::sweep::Sweep;
 
 /// What the front asks of the index behind it.

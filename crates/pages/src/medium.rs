@@ -1,4 +1,4 @@
-//! What an engine stores pages on. One of the three seams of the design.
+//! What indexes store pages on. One of the three seams of the design.
 //!
 //! A medium is a set of extents of equal size. An extent is opened for a stream, written from its
 //! first page to its last in append units, and released as a whole. What was appended can be read at
@@ -24,13 +24,13 @@ pub struct PageNo(pub u32);
 /// The sizes of a medium.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
-    /// Bytes a page carries for the engine, spare area included.
+    /// Bytes a page carries for the store, spare area included.
     pub payload_bytes: u32,
     /// Nominal page size in bytes: what a page in memory is charged.
     pub page_bytes: u32,
     /// Pages in an extent.
     pub pages_per_extent: u32,
-    /// Extents the engine may use.
+    /// Extents the store may use.
     pub extents: u32,
     /// Pages that are appended together.
     pub append_unit: u32,
@@ -183,7 +183,7 @@ pub trait Medium: 'static {
         extent: ExtentId,
     ) -> impl Future<Output = Result<u32, MediumError>> + use<Self>;
 
-    /// Makes an extent empty again. The engine no longer refers to any of its pages.
+    /// Makes an extent empty again. The store no longer refers to any of its pages.
     ///
     /// # Errors
     /// As [`Self::append`].
@@ -192,6 +192,6 @@ pub trait Medium: 'static {
         extent: ExtentId,
     ) -> impl Future<Output = Result<(), MediumError>> + use<Self>;
 
-    /// How worn an extent is; the engine opens the least worn one.
+    /// How worn an extent is; the store opens the least worn one.
     fn wear(&self, extent: ExtentId) -> u32;
 }

@@ -8,7 +8,7 @@ pub const MEMTABLE_BYTES: RangeInclusive<u64> = 1024..=1 << 40;
 /// Full memtables that may wait.
 pub const FROZEN_MEMTABLES: RangeInclusive<usize> = 1..=1024;
 
-/// What an engine has to be told about its surroundings.
+/// What an index has to be told about its surroundings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Surroundings {
     /// Memory for the index, in bytes: level lists, prefixes, range pointers and pinned segments;

@@ -1,4 +1,4 @@
-//! What an engine did, counted.
+//! What a store did, counted.
 
 use runtime::Nanos;
 use serde::Serialize;
@@ -52,7 +52,7 @@ pub struct AcceleratorWork {
     pub busy: Nanos,
 }
 
-/// Counters since the engine was opened.
+/// Counters since the store was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EngineStats {
     /// Flash reads per Get.

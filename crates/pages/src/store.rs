@@ -1,4 +1,4 @@
-//! The page store: what an index of this crate keeps its pages and objects in.
+//! The page store: what an index keeps its pages and objects in.
 //!
 //! It knows extents, space, reads, writes and releases, and nothing of keys in order. Every index
 //! (the LSM-tree, the hash table) owns one.
@@ -15,6 +15,8 @@ pub(crate) mod journaling;
 pub(crate) mod limits;
 pub(crate) mod pacing;
 pub mod pins;
+pub mod promise;
+pub(crate) mod publishing;
 pub(crate) mod reading;
 pub(crate) mod releasing;
 pub(crate) mod shared_reads;
@@ -38,10 +40,10 @@ use crate::planted::Planted;
 use crate::store::epochs::Epochs;
 use crate::store::extents::{Extents, State};
 use crate::store::pins::{Moment, Pins};
+use crate::store::promise::Promised;
 use crate::store::shared_reads::SharedReads;
-use crate::store::space::Promised;
 
-/// The processor an engine runs on, and what its steps cost there.
+/// The processor a store runs on, and what its steps cost there.
 pub struct Cpu {
     /// The cores; shared with whoever else runs on them.
     pub cores: Rc<Cores>,

@@ -18,7 +18,7 @@ use catalogue::bounds;
 use pages::error::EngineError;
 use pages::format::pointer::PointerFormat;
 use pages::medium::{Medium, PageNo};
-use pages::store::space::Promise;
+use pages::store::promise::Promise;
 use runtime::{Cores, Handle, IoClass, Nanos, PageImage};
 use serde::Deserialize;
 

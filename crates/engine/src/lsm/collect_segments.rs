@@ -8,7 +8,8 @@ use pages::collector::Stopped;
 use pages::effort::Effort;
 use pages::error::EngineError;
 use pages::medium::{ExtentId, Medium, PageNo, Stream};
-use pages::store::space::{Claimant, Promise};
+use pages::store::promise::Promise;
+use pages::store::space::Claimant;
 use runtime::{IoClass, PageImage};
 
 use crate::format::meta_segment::MetaSegment;

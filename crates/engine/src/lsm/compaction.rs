@@ -16,7 +16,8 @@ use std::rc::Rc;
 use pages::error::EngineError;
 use pages::format::pointer::Pointer;
 use pages::medium::{Medium, MediumError, PageNo, Stream};
-use pages::store::space::{Claimant, Promise};
+use pages::store::promise::Promise;
+use pages::store::space::Claimant;
 use runtime::{IoClass, PageImage};
 
 use crate::format::meta_segment;

@@ -13,7 +13,8 @@ use pages::error::EngineError;
 use pages::format::page::PageFault;
 use pages::medium::{Medium, PageNo, Stream};
 use pages::store::epochs::Guard;
-use pages::store::space::{Claimant, Promise};
+use pages::store::promise::Promise;
+use pages::store::space::Claimant;
 use runtime::IoClass;
 
 use crate::bucket::{BucketFormat, Slot};

@@ -8,7 +8,8 @@ use std::rc::Rc;
 use pages::collector::Collected;
 use pages::medium::{ExtentId, Medium, MediumError, PageNo, Stream};
 use pages::store::extents::{Extent, State};
-use pages::store::space::{Claimant, Promise};
+use pages::store::promise::Promise;
+use pages::store::space::Claimant;
 use runtime::{IoClass, PageImage};
 
 use crate::bucket::BucketFormat;

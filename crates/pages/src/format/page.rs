@@ -14,10 +14,10 @@
 //! 28..32 kind-specific
 //! ```
 //! All numbers are little-endian. A medium may give back more bytes than were stored, a whole page
-//! say: only `length` of them are looked at. A page of the engine has at most 65,535 bytes, so that
+//! say: only `length` of them are looked at. A page of a store has at most 65,535 bytes, so that
 //! places in it fit in 16 bits.
 //!
-//! Two steps lead from bytes to contents. [`check`] compares header and checksum with what the reader
+//! Two steps lead from bytes to contents. `check` compares header and checksum with what the reader
 //! expects; its work is done once for each image. [`Page::parse`] takes the header apart; with the
 //! decoders above it, any bytes give a value or `None`.
 
@@ -28,7 +28,7 @@ use crate::medium::PageNo;
 /// Bytes of the common header.
 pub const HEADER_BYTES: usize = 32;
 
-/// Bytes that the engine uses of a page at most.
+/// Bytes that a store uses of a page at most.
 pub const MAX_PAGE_BYTES: u32 = u16::MAX as u32;
 
 /// Version of the format of pages.

@@ -6,7 +6,7 @@ use crate::error::EngineError;
 use crate::format::{data_page, page};
 use crate::medium::{Medium, MediumError, PageNo, Stream};
 use crate::store::PageStore;
-use crate::store::space::Promise;
+use crate::store::promise::Promise;
 
 /// Pages that are appended together.
 pub(crate) struct Unit {

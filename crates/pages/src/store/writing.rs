@@ -13,7 +13,8 @@ use crate::planted::Fault;
 use crate::store::PageStore;
 use crate::store::changes::Changes;
 use crate::store::pacing;
-use crate::store::space::{Promise, with_waste};
+use crate::store::promise::Promise;
+use crate::store::space::with_waste;
 use crate::store::units::{Unit, Units};
 
 /// Pages, unsealed, that must follow one another on the medium.

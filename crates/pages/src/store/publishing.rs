@@ -1,0 +1,75 @@
+//! Counting what an edit changes of the extents, and making those changes.
+
+use crate::format::pointer::Pointer;
+use crate::medium::{Medium, PageNo, Stream};
+use crate::store::PageStore;
+use crate::store::changes::{Changes, Counts, ExtentChange};
+
+impl<M: Medium> PageStore<M> {
+    /// A page that was written gets an entry in the index.
+    pub fn publish_page(&self, changes: &mut Changes, page: PageNo) {
+        let change = self.change_of(changes, page);
+        change.place(page.0 % self.shape.pages_per_extent, 1);
+        change.counts.add(Counts { published: 1, entered: 1, dead: 0 });
+    }
+
+    /// The index has no entry of `page` any more.
+    pub fn mark_page_dead(&self, changes: &mut Changes, page: PageNo) {
+        self.change_of(changes, page).counts.dead += 1;
+    }
+
+    /// The index has no entries of these objects any more. Those of an earlier generation went when
+    /// their extent was collected.
+    pub fn mark_dead(&self, changes: &mut Changes, objects: &[Pointer]) {
+        for pointer in objects {
+            let (page, _) = self.format.locate(*pointer);
+            let generation = self.extents.borrow().generation(page);
+            if self.format.is_of(*pointer, generation) {
+                self.change_of(changes, page).counts.dead += 1;
+            }
+        }
+    }
+
+    pub(crate) fn change_of<'a>(
+        &self,
+        changes: &'a mut Changes,
+        page: PageNo,
+    ) -> &'a mut ExtentChange {
+        let id = self.shape.extent_of(page);
+        changes.extents.entry(id).or_insert_with(|| {
+            let extents = self.extents.borrow();
+            let extent = extents.get(id);
+            ExtentChange {
+                stream: extent.stream,
+                generation: extent.generation,
+                age: extent.age,
+                placed: Vec::new(),
+                counts: Counts::default(),
+            }
+        })
+    }
+
+    /// Makes the changes: what was written for them is in use from now on.
+    pub fn apply(&self, changes: &Changes) {
+        let mut extents = self.extents.borrow_mut();
+        let mut unpublished = self.unpublished.borrow_mut();
+        for (id, change) in &changes.extents {
+            let is_current = extents.get(*id).generation == change.generation;
+            assert!(
+                is_current || change.placed.is_empty(),
+                "extent {} was released under pages that waited for their edit",
+                id.0
+            );
+            for place in change.placed.iter().cloned().flatten() {
+                let was_out = unpublished.remove(&self.shape.page(*id, place));
+                assert!(was_out, "page {place} of extent {} gets two places in an index", id.0);
+            }
+            if is_current {
+                // Once generations look alike, an item may have been taken for one of today's.
+                let is_certain =
+                    change.stream == Stream::Index || self.format.tells_apart(change.generation);
+                extents.count(*id, change.counts, is_certain);
+            }
+        }
+    }
+}
