@@ -107,16 +107,14 @@ fn edit(pool: &Rc<Pool>, rng: &mut Rng) -> Edit {
     let mut changes = Changes::default();
     for _ in 0..rng.below(4) {
         let from = rng.below(30) as u32;
+        let published = rng.below(5) as u32;
+        let entered = rng.below(u64::from(published) + 1) as u32;
         let change = ExtentChange {
             stream: Stream::Objects,
             generation: rng.below(4),
             age: rng.below(40),
             placed: vec![from..from + rng.below(3) as u32],
-            counts: Counts {
-                published: rng.below(5) as u32,
-                entered: rng.below(5) as u32,
-                dead: rng.below(3) as u32,
-            },
+            counts: Counts { published, entered, dead: rng.below(3) as u32 },
         };
         changes.extents.insert(ExtentId(rng.below(24) as u32), change);
     }
