@@ -31,6 +31,7 @@ pub(crate) mod flush;
 pub(crate) mod key_hash;
 pub(crate) mod open;
 pub(crate) mod parallel;
+mod publish;
 pub(crate) mod reads;
 pub(crate) mod reopen;
 pub(crate) mod table;

@@ -4,75 +4,18 @@
 //! for as long as it costs, goes through the engine, and crosses the link back. Cost of a command
 //! in simulation: two timers, and what the engine and the flash add.
 
-use std::fmt;
 use std::rc::Rc;
 
 use firmware::{Link, Reserve};
 use flash::{Flash, FlashStats, NandArray};
-use pages::{
-    Condition, Cpu, Durability, EngineStats, LogSync, MemoryUse, OpenError, StoreId, Surroundings,
-    Value, WriteOptions,
-};
+use pages::{Condition, EngineStats, LogSync, MemoryUse, Value, WriteOptions};
 use runtime::{Cores, Handle, Nanos, Semaphore};
 
-use crate::index::{Index, IndexOptions, IndexSetup};
-use crate::iterators::IteratorTable;
-use crate::power::RecoverError;
-use crate::raw_flash::RawFlash;
-use crate::{DeviceProfile, Planted, Status};
-
-/// How long keys may be.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum KeyFormat {
-    /// 1 to 255 bytes, as in SNIA's KV API.
-    #[default]
-    Snia,
-    /// 1 to 16 bytes, as fits in an NVMe command.
-    Nvme,
-}
-
-impl KeyFormat {
-    fn max_bytes(self) -> usize {
-        match self {
-            Self::Snia => pages::MAX_KEY_BYTES,
-            Self::Nvme => 16,
-        }
-    }
-}
-
-/// What a drive is set up for, besides its hardware.
-#[derive(Clone, Debug)]
-pub struct DriveOptions {
-    /// The index, and its options.
-    pub engine: IndexOptions,
-    /// How long keys may be.
-    pub key_format: KeyFormat,
-    /// Key length that the index is sized for, in bytes.
-    pub expected_key_bytes: u32,
-    /// Value length that the index is sized for, in bytes.
-    pub expected_value_bytes: u32,
-    /// Iterators that may be open at a time.
-    pub iterators: u32,
-    /// Whether deleting a missing key is an error (NVMe feature "key value configuration").
-    pub delete_must_exist: bool,
-    /// A deliberate bug, for tests of the tests.
-    pub planted: Planted,
-}
-
-impl DriveOptions {
-    /// `engine` with the sizes of the paper's workload and the defaults of the command set.
-    pub fn new(engine: impl Into<IndexOptions>) -> Self {
-        Self {
-            engine: engine.into(),
-            key_format: KeyFormat::Snia,
-            expected_key_bytes: 32,
-            expected_value_bytes: 1024,
-            iterators: 16,
-            delete_must_exist: false,
-            planted: Planted::default(),
-        }
-    }
-}
+use crate::index::Index;
+use crate::iterator_table::IteratorTable;
+use crate::profile::DeviceProfile;
+use crate::setup::{DriveOptions, Parts, SetupError};
+use crate::status::Status;
 
 /// When a Store goes ahead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -135,130 +78,6 @@ pub(crate) struct Inner {
     max_key_bytes: usize,
 }
 
-/// Why a design cannot be set up on a drive.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum SetupError {
-    /// The dumps of the drive's memory would leave it almost no superblocks.
-    TooSmall {
-        /// Superblocks of the drive.
-        superblocks: u32,
-        /// Those that dumps take.
-        reserved: u32,
-    },
-    /// The engine does not fit.
-    Engine(OpenError),
-}
-
-impl fmt::Display for SetupError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooSmall { superblocks, reserved } => write!(
-                f,
-                "the drive is too small for its memory: when power fails, memtables and index are \
-                 written to flash that is kept free for them, {reserved} superblocks (an erase block \
-                 of every die), and at least {MIN_SUPERBLOCKS} more are needed, but there are \
-                 {superblocks}; give it more flash (blocks_per_plane), less memory (index_bytes) or \
-                 smaller memtables (memtable_bytes)"
-            ),
-            Self::Engine(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for SetupError {}
-
-impl From<OpenError> for SetupError {
-    fn from(error: OpenError) -> Self {
-        Self::Engine(error)
-    }
-}
-
-/// Superblocks that clients never fill: those that flush, compaction and garbage collection leave free
-/// for each other, and what memtables take (docs/decisions/0010).
-const SPARE_SUPERBLOCKS: u32 = 6;
-
-/// Superblocks that an engine needs at least.
-const MIN_SUPERBLOCKS: u32 = 8;
-
-/// Everything that is made before the engine.
-pub(crate) struct Parts {
-    pub handle: Handle,
-    pub flash: Flash,
-    pub reserve: Reserve,
-    pub medium: RawFlash,
-    pub cores: Rc<Cores>,
-}
-
-impl Parts {
-    pub(crate) fn new(
-        handle: Handle,
-        profile: &DeviceProfile,
-        options: &DriveOptions,
-        flash: Flash,
-    ) -> Result<Self, SetupError> {
-        let geometry = &profile.flash.geometry;
-        let reserve = Reserve::new(geometry, superblocks_for_dump(profile, &options.engine));
-        let (superblocks, reserved) = (geometry.blocks_per_die(), reserve.superblocks());
-        if reserved + MIN_SUPERBLOCKS > superblocks {
-            return Err(SetupError::TooSmall { superblocks, reserved });
-        }
-        let medium = RawFlash::new(flash.clone(), reserve.superblocks());
-        let controller = &profile.controller;
-        let quantum = Nanos::from_micros_f64(controller.quantum_us);
-        let cores = Rc::new(Cores::new(handle.clone(), controller.cores, quantum));
-        Ok(Self { handle, flash, reserve, medium, cores })
-    }
-
-    pub(crate) fn setup(&self, profile: &DeviceProfile, options: &DriveOptions) -> IndexSetup {
-        IndexSetup {
-            handle: self.handle.clone(),
-            medium: self.medium.clone(),
-            surroundings: Surroundings {
-                index_dram_bytes: profile.dram.index_bytes,
-                iterator_dram_bytes: profile.dram.iterator_bytes,
-                expected_key_bytes: options.expected_key_bytes,
-                expected_value_bytes: options.expected_value_bytes,
-            },
-            cpu: Cpu { cores: Rc::clone(&self.cores), costs: profile.controller.costs.clone() },
-            accelerator: profile.accelerator.clone(),
-            planted: options.planted,
-            id: StoreId(self.handle.rng("store identity").next_u64()),
-        }
-    }
-}
-
-/// Superblocks for one dump. Each superblock has its counters in it, and a bit for each page.
-fn superblocks_for_dump(profile: &DeviceProfile, index: &IndexOptions) -> u32 {
-    if index.durability() == Durability::Log {
-        return 0;
-    }
-    let geometry = &profile.flash.geometry;
-    let pages = u64::from(geometry.dies()) * u64::from(geometry.pages_per_die_block());
-    let extents = u64::from(geometry.blocks_per_die()) * (48 + pages.div_ceil(8));
-    // As the engine has it: a value takes up to a quarter of an extent.
-    let payload = u64::from(geometry.page_bytes + geometry.spare_bytes).saturating_sub(512);
-    let longest = (payload * (pages / 4).max(1)).min(u64::from(pages::MAX_VALUE_BYTES));
-    let object = longest + pages::MAX_KEY_BYTES as u64 + 32;
-    let bytes = index.dump_bytes(profile.dram.index_bytes, object) + extents;
-    Reserve::superblocks_for(geometry, bytes)
-}
-
-impl DeviceProfile {
-    /// Flash that an index has for pairs and for itself, in bytes: all but what is kept free for
-    /// saving memory when power fails, and for background work.
-    pub fn usable_bytes(&self, index: &IndexOptions) -> u64 {
-        let geometry = &self.flash.geometry;
-        let reserved = 2 * superblocks_for_dump(self, index) + SPARE_SUPERBLOCKS;
-        let usable = geometry.blocks_per_die().saturating_sub(reserved);
-        geometry.capacity_bytes() / u64::from(geometry.blocks_per_die()) * u64::from(usable)
-    }
-
-    /// The longest value that a drive takes, in bytes.
-    pub fn max_value_bytes(&self) -> u32 {
-        pages::max_value_bytes(&crate::raw_flash::shape(&self.flash.geometry, 0))
-    }
-}
-
 impl KvDrive {
     /// A drive fresh from the factory, ready for commands.
     ///
@@ -276,23 +95,7 @@ impl KvDrive {
         Ok(Self::assemble(parts, profile, options, engine, 1))
     }
 
-    /// Powers up a drive that lost power, and returns it when it takes commands. A power cut
-    /// before that is one of `flash` alone: the dump that was there still holds.
-    ///
-    /// # Errors
-    /// [`RecoverError`]: the dump is missing or damaged.
-    pub async fn recover(
-        handle: &Handle,
-        profile: &DeviceProfile,
-        options: DriveOptions,
-        flash: Flash,
-    ) -> Result<Self, RecoverError> {
-        let parts = Parts::new(handle.clone(), profile, &options, flash)?;
-        let (engine, epoch) = crate::power::recover(&parts, profile, &options).await?;
-        Ok(Self::assemble(parts, profile, options, engine, epoch))
-    }
-
-    fn assemble(
+    pub(crate) fn assemble(
         parts: Parts,
         profile: &DeviceProfile,
         options: DriveOptions,

@@ -1,8 +1,8 @@
 //! A key-value drive on simulated flash.
 //!
 //! ```text
-//!  host --> KvDrive: Store, Retrieve, Delete, Exist   (drive)
-//!             |      Create, Seek, Next, Destroy       (iterators)
+//!  host --> KvDrive: Store, Retrieve, Delete, Exist   (drive; setup: what it is made of)
+//!             |      Create, Seek, Next, Destroy       (iterators, iterator_table)
 //!             |  queue slots, host link, firmware cores: what a command costs besides flash
 //!             v
 //!           Index: engine::Engine or hashkv::HashEngine  (index), on RawFlash: superblocks as extents  (raw_flash)
@@ -19,23 +19,26 @@ mod design;
 mod drive;
 mod handles;
 mod index;
+mod iterator_table;
 mod iterators;
 mod opcode;
 mod planted;
 mod power;
 mod profile;
 mod raw_flash;
+mod setup;
 mod status;
 
 pub use catalogue::CatalogueError;
 pub use design::Design;
-pub use drive::{DriveOptions, KeyFormat, KvDrive, Retrieved, SetupError, StoreMode, StoreOptions};
+pub use drive::{KvDrive, Retrieved, StoreMode, StoreOptions};
 pub use handles::IteratorHandle;
 pub use index::{Index, IndexOptions};
-pub use iterators::{Batch, Pair};
+pub use iterator_table::{Batch, Pair};
 pub use opcode::{Opcode, Transfer};
 pub use planted::Planted;
 pub use power::{PoweredOff, RecoverError};
 pub use profile::{Controller, DeviceProfile, Dram};
 pub use raw_flash::RawFlash;
+pub use setup::{DriveOptions, KeyFormat, SetupError};
 pub use status::Status;

@@ -13,13 +13,14 @@
 use std::fmt;
 
 use firmware::DumpError;
-use flash::{CutReport, NandArray};
+use flash::{CutReport, Flash, NandArray};
 use pages::{Durability, MediumError, OpenError};
-use runtime::Rng;
+use runtime::{Handle, Rng};
 
-use crate::drive::{DriveOptions, Parts, SetupError};
+use crate::drive::KvDrive;
 use crate::index::Index;
-use crate::{DeviceProfile, KvDrive};
+use crate::profile::DeviceProfile;
+use crate::setup::{DriveOptions, Parts, SetupError};
 
 /// A drive without power: its cells, and what the cut hit.
 pub struct PoweredOff {
@@ -101,6 +102,22 @@ impl From<OpenError> for RecoverError {
 }
 
 impl KvDrive {
+    /// Powers up a drive that lost power, and returns it when it takes commands. A power cut
+    /// before that is one of `flash` alone: the dump that was there still holds.
+    ///
+    /// # Errors
+    /// [`RecoverError`]: the dump is missing or damaged.
+    pub async fn recover(
+        handle: &Handle,
+        profile: &DeviceProfile,
+        options: DriveOptions,
+        flash: Flash,
+    ) -> Result<Self, RecoverError> {
+        let parts = Parts::new(handle.clone(), profile, &options, flash)?;
+        let (engine, epoch) = recover_index(&parts, profile, &options).await?;
+        Ok(Self::assemble(parts, profile, options, engine, epoch))
+    }
+
     /// Cuts the power now. Drop the runtime that the drive ran in afterwards; nothing of it may
     /// run on.
     pub fn power_cut(&self, rng: &mut Rng) -> PoweredOff {
@@ -118,7 +135,7 @@ impl KvDrive {
 
 /// Loads the newest dump and makes room for the next, or opens what is on the flash of a drive
 /// without capacitors. Returns the next dump's epoch, or a number that is as new.
-pub(crate) async fn recover(
+async fn recover_index(
     parts: &Parts,
     profile: &DeviceProfile,
     options: &DriveOptions,

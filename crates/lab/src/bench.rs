@@ -7,13 +7,12 @@ use std::rc::Rc;
 
 use flash::FlashStats;
 use hashkv::HashStats;
-use kvssd::{Design, DeviceProfile, DriveOptions, KvDrive, SetupError};
+use kvssd::{DriveOptions, KvDrive, SetupError};
 use pages::{AcceleratorWork, EngineStats};
 use runtime::{Handle, Runtime};
-use workload::{
-    ClientOptions, CoreWorkload, LatencySummary, OpKind, Pace, RunReport, Session, StartError, Stop,
-};
+use workload::{ClientOptions, LatencySummary, OpKind, Pace, RunReport, Session, StartError, Stop};
 
+pub use crate::bench_spec::BenchSpec;
 use crate::fit;
 use crate::flash_work::{pages, reads_behind};
 use crate::result::{
@@ -22,23 +21,6 @@ use crate::result::{
 };
 use crate::target::DriveTarget;
 use crate::units::count_text;
-
-/// What to run.
-#[derive(Clone, Debug)]
-pub struct BenchSpec {
-    /// The design.
-    pub design: Design,
-    /// The drive.
-    pub device: DeviceProfile,
-    /// The workload's name in results.
-    pub workload_name: String,
-    /// The workload.
-    pub workload: CoreWorkload,
-    /// How operations are issued in the run; the load is a closed loop of as many.
-    pub clients: ClientOptions,
-    /// Seed of all randomness.
-    pub seed: u64,
-}
 
 /// Hears how far a bench is.
 pub trait Observer {

@@ -3,7 +3,7 @@
 
 use workload::{CoreWorkload, Pace, ValueForm};
 
-use crate::bench::BenchSpec;
+use crate::bench_spec::BenchSpec;
 use crate::units::{bytes_text, count_text};
 
 /// Longest run in virtual time, in seconds: thirty years, of the 584 that the clock has.

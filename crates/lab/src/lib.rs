@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+mod bench_spec;
 pub mod device;
 pub mod fit;
 mod flash_work;

@@ -1,15 +1,16 @@
 //! The drive: sets side by side behind one host link.
 
 use std::cell::Cell;
-use std::fmt;
 use std::rc::Rc;
 
 use block::nvme::{AsyncEventConfig, SetId};
 use block::{DeviceError, SetShape};
-use firmware::{DumpError, Link};
+use firmware::Link;
 use flash::{CutReport, FlashStats, NandArray};
-use runtime::{Handle, JoinHandle, Notify, Rng};
+use runtime::{Handle, JoinHandle, Rng};
 
+use crate::event_bell::EventBell;
+use crate::failure::SetFailure;
 use crate::planted::Planted;
 use crate::prefill::Precondition;
 use crate::profile::SsdProfile;
@@ -29,23 +30,6 @@ struct Inner {
     link: Link,
     events: Rc<EventBell>,
     event_config: Cell<AsyncEventConfig>,
-}
-
-/// Rings when a set comes to be among those with events.
-#[derive(Default)]
-pub(crate) struct EventBell {
-    changed: Notify,
-    /// A set was added since the host last read which ones have events.
-    is_due: Cell<bool>,
-    /// The host was told, and has not looked yet.
-    is_announced: Cell<bool>,
-}
-
-impl EventBell {
-    pub(crate) fn ring(&self) {
-        self.is_due.set(true);
-        self.changed.notify_all();
-    }
 }
 
 /// A drive without power.
@@ -88,37 +72,6 @@ pub struct SetReport {
     pub mapping_bytes: u64,
     /// Why it answers no command, if it does not.
     pub failure: Option<SetFailure>,
-}
-
-/// Why a set is lost with all it held.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SetFailure {
-    /// [`Ssd::fail_set`].
-    TakenAway,
-    /// What capacitors saved of it at the last power cut is damaged: what was in its buffer is
-    /// unknown, and what had been discarded.
-    DumpDamaged,
-    /// What capacitors saved of it at the last power cut is not there.
-    DumpMissing,
-}
-
-impl From<DumpError> for SetFailure {
-    fn from(error: DumpError) -> Self {
-        match error {
-            DumpError::Damaged => Self::DumpDamaged,
-            DumpError::Missing => Self::DumpMissing,
-        }
-    }
-}
-
-impl fmt::Display for SetFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TakenAway => write!(f, "the set was taken away"),
-            Self::DumpDamaged => write!(f, "what was saved when power failed is damaged"),
-            Self::DumpMissing => write!(f, "what was saved when power failed is missing"),
-        }
-    }
 }
 
 impl Ssd {

@@ -20,6 +20,8 @@ mod buffer;
 mod commands;
 mod discards;
 mod drive;
+mod event_bell;
+mod failure;
 #[cfg(test)]
 mod fuzz_tests;
 mod gate;
@@ -37,7 +39,8 @@ mod table;
 mod windows;
 
 pub use admin::{AdminCommand, AdminCompletion};
-pub use drive::{Recovery, SetFailure, SetReport, Ssd, SsdImage};
+pub use drive::{Recovery, SetReport, Ssd, SsdImage};
+pub use failure::SetFailure;
 pub use planted::{Fault, Planted};
 pub use prefill::Precondition;
 pub use profile::{Background, Controller, Dram, PlmProfile, PlmRules, SsdProfile, WriteBuffer};

@@ -35,7 +35,8 @@ pub(crate) use power::SetImage;
 
 use crate::buffer::Buffer;
 use crate::discards::Discards;
-use crate::drive::{EventBell, SetFailure};
+use crate::event_bell::EventBell;
+use crate::failure::SetFailure;
 use crate::gate::Gate;
 use crate::layout::Layout;
 use crate::mapping::Mapping;

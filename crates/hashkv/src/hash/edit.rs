@@ -14,15 +14,12 @@
 
 use std::cell::{Cell, RefCell};
 
-use pages::error::EngineError;
 use pages::journal::Flushed;
-use pages::journal::manifest::Manifest;
-use pages::medium::{ExtentId, Medium, PageNo};
+use pages::medium::{ExtentId, PageNo};
 use pages::store::changes::Changes;
 
 use crate::bucket::Slot;
 use crate::hash::table::SlotNo;
-use crate::hash::{Inner, edit_codec};
 
 /// A slot that was changed.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -63,7 +60,7 @@ pub(crate) struct Edit {
 }
 
 impl Edit {
-    fn merge(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
         let Self { slots, pages, changes, flushed, retired } = other;
         self.slots.extend(slots);
         self.pages.extend(pages);
@@ -77,89 +74,11 @@ impl Edit {
 /// The edit that is gathered.
 #[derive(Default)]
 pub(crate) struct Gathered {
-    edit: RefCell<Edit>,
+    pub edit: RefCell<Edit>,
     /// Edits committed so far; the one that is gathered comes next.
-    committed: Cell<u64>,
+    pub committed: Cell<u64>,
     /// Edits taken to be committed so far.
-    taken: Cell<u64>,
-}
-
-impl<M: Medium> Inner<M> {
-    /// Notes a slot that was changed in memory.
-    pub(crate) fn note_slot(&self, change: SlotChange) {
-        if self.manifest.is_some() {
-            self.gathered.edit.borrow_mut().slots.push(change);
-        }
-    }
-
-    /// Changes that follow from slots.
-    pub(crate) fn note_changes(&self, changes: Changes) {
-        if self.manifest.is_some() {
-            self.gathered.edit.borrow_mut().changes.merge(changes);
-        } else {
-            self.store.apply(&changes);
-        }
-    }
-
-    /// Puts an edit in force, with all that was noted before.
-    ///
-    /// # Errors
-    /// [`EngineError::Medium`]: whether the edit outlives a power cut is unknown, and it is not in force.
-    /// [`EngineError::ReadOnly`]: an earlier one could not be written, and neither will this one.
-    pub(crate) async fn publish(&self, edit: Edit) -> Result<(), EngineError> {
-        let Some(manifest) = &self.manifest else {
-            self.apply(edit);
-            return Ok(());
-        };
-        self.gathered.edit.borrow_mut().merge(edit);
-        let number = self.gathered.taken.get() + 1;
-        let _turn = manifest.turn(&self.store).await?;
-        // Whoever had the turn before may have taken this along.
-        if self.gathered.committed.get() < number {
-            self.commit_gathered(manifest).await?;
-        }
-        Ok(())
-    }
-
-    /// Commits and applies what was gathered, by whoever has the turn.
-    pub(crate) async fn commit_gathered(&self, manifest: &Manifest) -> Result<(), EngineError> {
-        let edit = self.gathered.edit.take();
-        self.gathered.taken.set(self.gathered.taken.get() + 1);
-        if manifest.is_due(&self.store) {
-            manifest.checkpoint(&self.store, &self.checkpoint(&edit)).await?;
-        } else {
-            manifest.commit(&self.store, &self.encode(&edit)).await?;
-        }
-        self.gathered.committed.set(self.gathered.taken.get());
-        self.apply(edit);
-        self.settled.notify_all();
-        self.store.work.notify_all();
-        Ok(())
-    }
-
-    /// An edit as bytes. What it says of the whole table is as of now.
-    pub(crate) fn encode(&self, edit: &Edit) -> Vec<u8> {
-        let totals = Totals { keys: self.keys.get(), longest_search: self.longest_search.get() };
-        edit_codec::encode(edit, totals, self.store.format)
-    }
-
-    /// All at one instant; slots are changed already.
-    fn apply(&self, edit: Edit) {
-        let Edit { slots: _, pages, changes, flushed, retired: _ } = edit;
-        for PageWrite { page, at, .. } in pages {
-            self.directory.borrow_mut()[page as usize] = Some(at);
-            let was_marked = self.writing.borrow_mut().remove(&page);
-            assert!(was_marked, "bucket page {page} was written while others could write it");
-        }
-        self.store.apply(&changes);
-        if let Some(flushed) = flushed {
-            self.front.flushed();
-            self.flushed.set(flushed);
-            if let Some(log) = &*self.front.log.borrow() {
-                log.trim(flushed.log_from);
-            }
-        }
-    }
+    pub taken: Cell<u64>,
 }
 
 /// What is counted of the whole table.

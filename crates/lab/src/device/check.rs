@@ -1,8 +1,8 @@
-//! What is wrong with a job whatever the drive is, in words.
+//! The built-in jobs, and what is wrong with a job whatever the drive is, in words.
 
 use block::BLOCK_BYTES;
 use catalogue::bounds::{self, Number};
-use catalogue::unprintable;
+use catalogue::{Entry, unprintable};
 
 use super::job::{Before, Job, StreamSpec};
 use super::size::Extent;
@@ -19,6 +19,24 @@ const MAX_SAMPLES: usize = 100_000_000;
 const LONGEST_SECONDS: f64 = 30.0 * 365.0 * 86_400.0;
 /// Longest time in a job, in seconds: ten days.
 const MAX_SECONDS: f64 = 864_000.0;
+
+impl Entry for Job {
+    const KIND: &'static str = "job";
+    const BUILT_IN: &'static [(&'static str, &'static str)] = &[
+        ("randread-qd1", include_str!("../../jobs/randread-qd1.toml")),
+        ("randread-qd64", include_str!("../../jobs/randread-qd64.toml")),
+        ("randwrite-qd32", include_str!("../../jobs/randwrite-qd32.toml")),
+        ("mixed-70-30", include_str!("../../jobs/mixed-70-30.toml")),
+        ("seqread", include_str!("../../jobs/seqread.toml")),
+        ("seqwrite", include_str!("../../jobs/seqwrite.toml")),
+        ("windows", include_str!("../../jobs/windows.toml")),
+        ("isolation", include_str!("../../jobs/isolation.toml")),
+    ];
+
+    fn problems(&self) -> Vec<String> {
+        problems(self)
+    }
+}
 
 /// Everything that is wrong with a job.
 pub(super) fn problems(job: &Job) -> Vec<String> {

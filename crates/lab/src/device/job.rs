@@ -31,7 +31,6 @@ use catalogue::{CatalogueError, Entry};
 use serde::Deserialize;
 use ssd::Precondition;
 
-use super::check;
 use super::size::{self, Extent};
 
 /// What is done to a block drive.
@@ -336,23 +335,5 @@ impl Job {
             Before::Sequential => Precondition::Sequential(fill),
             Before::Random => Precondition::Random(fill),
         }
-    }
-}
-
-impl Entry for Job {
-    const KIND: &'static str = "job";
-    const BUILT_IN: &'static [(&'static str, &'static str)] = &[
-        ("randread-qd1", include_str!("../../jobs/randread-qd1.toml")),
-        ("randread-qd64", include_str!("../../jobs/randread-qd64.toml")),
-        ("randwrite-qd32", include_str!("../../jobs/randwrite-qd32.toml")),
-        ("mixed-70-30", include_str!("../../jobs/mixed-70-30.toml")),
-        ("seqread", include_str!("../../jobs/seqread.toml")),
-        ("seqwrite", include_str!("../../jobs/seqwrite.toml")),
-        ("windows", include_str!("../../jobs/windows.toml")),
-        ("isolation", include_str!("../../jobs/isolation.toml")),
-    ];
-
-    fn problems(&self) -> Vec<String> {
-        check::problems(self)
     }
 }

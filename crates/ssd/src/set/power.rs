@@ -13,7 +13,7 @@ use runtime::Rng;
 
 use super::Set;
 use crate::discards::Discards;
-use crate::drive::SetFailure;
+use crate::failure::SetFailure;
 use crate::page::{Lpn, Sequence, Versioned};
 use crate::planted::Fault;
 use crate::prefill::Prefill;

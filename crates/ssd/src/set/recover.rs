@@ -14,7 +14,7 @@ use runtime::IoClass;
 use super::place::{OpenSuperblock, Stream};
 use super::power::{Saved, SetImage};
 use super::{Parts, Set};
-use crate::drive::SetFailure;
+use crate::failure::SetFailure;
 use crate::layout::Slot;
 use crate::page::{self, Lpn, Sequence, Versioned};
 use crate::planted::Fault;

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::versions::ReadTicket;
+use super::ticket::ReadTicket;
 
 /// A write has begun or was acknowledged.
 pub(super) struct Change {

@@ -25,6 +25,7 @@ mod mismatch;
 mod order;
 mod scan;
 mod snapshot;
+mod ticket;
 mod versions;
 
 #[cfg(test)]
@@ -41,7 +42,8 @@ use crate::ValueRecipe;
 use crate::value::{Stamp, stamp};
 use mismatch::{Finding, Surprise};
 use order::KeyOrder;
-use versions::{ReadTicket, Seen, Versions};
+use ticket::ReadTicket;
+use versions::{Seen, Versions};
 
 /// What was written under which key number, and what may be read.
 pub(crate) struct Oracle {

@@ -5,7 +5,8 @@
 //! comes to the key, long after: the journal tells what the key was like. Each key that changed in
 //! the meantime narrows down when the snapshot was taken.
 
-use super::versions::{ReadTicket, Seen, Versions, is_put};
+use super::ticket::ReadTicket;
+use super::versions::{Seen, Versions, is_put};
 
 /// When a snapshot was taken, by the clock of the versions.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::versions::{ReadTicket, Seen, Versions};
+use super::ticket::ReadTicket;
+use super::versions::{Seen, Versions};
 use super::*;
 use crate::{FieldLengths, ValueForm};
 

@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::journal::Journal;
+use super::ticket::{Current, ReadTicket};
 use crate::value::{KEY_LIMIT, Stamp, VERSION_BITS};
 
 const CONTESTED: u32 = 1 << 31;
@@ -46,24 +47,6 @@ pub(super) struct Versions {
 pub(super) enum Seen {
     Nothing,
     Write(u32),
-}
-
-/// What could be current when a Get began.
-#[derive(Clone, Debug)]
-pub(super) struct ReadTicket {
-    pub(super) key: u64,
-    /// The newest version that was issued before.
-    pub(super) newest: u32,
-    deletes: u64,
-    current: Current,
-}
-
-#[derive(Clone, Debug)]
-enum Current {
-    /// The newest version and no other.
-    Newest,
-    /// Any of these; quiet if no write was under way.
-    OneOf { versions: Vec<u32>, is_quiet: bool },
 }
 
 /// The ordinal of a write among those of its key, from 1; 0 stands for no write.

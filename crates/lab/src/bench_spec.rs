@@ -1,0 +1,21 @@
+//! What a bench runs.
+
+use kvssd::{Design, DeviceProfile};
+use workload::{ClientOptions, CoreWorkload};
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct BenchSpec {
+    /// The design.
+    pub design: Design,
+    /// The drive.
+    pub device: DeviceProfile,
+    /// The workload's name in results.
+    pub workload_name: String,
+    /// The workload.
+    pub workload: CoreWorkload,
+    /// How operations are issued in the run; the load is a closed loop of as many.
+    pub clients: ClientOptions,
+    /// Seed of all randomness.
+    pub seed: u64,
+}
