@@ -72,6 +72,16 @@ impl<'a> MetaSegment<'a> {
         self.count
     }
 
+    /// Whether a segment that is sound is the one that a level list has with `entries` entries, the
+    /// first of `first_key`, in front of the one that begins with `next`. Cost: a look at each key.
+    pub(crate) fn is_listed(&self, entries: u16, first_key: &[u8], next: Option<&[u8]>) -> bool {
+        let keys = (0..self.count).map(|index| self.key(index));
+        self.count == usize::from(entries)
+            && self.count > 0
+            && self.key(0) == first_key
+            && keys.chain(next).is_sorted_by(|before, after| before < after)
+    }
+
     pub(crate) fn key(&self, index: usize) -> &'a [u8] {
         &self.bytes[self.key_range(index)]
     }

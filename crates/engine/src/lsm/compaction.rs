@@ -9,13 +9,12 @@
 //! work that can go on.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::rc::Rc;
 
 use pages::error::EngineError;
 use pages::format::pointer::Pointer;
-use pages::medium::{Medium, MediumError, PageNo, Stream};
+use pages::medium::{Medium, Stream};
 use pages::store::promise::Promise;
 use pages::store::space::Claimant;
 use runtime::{IoClass, PageImage};
@@ -340,46 +339,6 @@ impl<M: Medium> Inner<M> {
             .fold(own, |most, score| most.max((score - 1.0) * 4.0))
     }
 
-    /// The segments `range` of a level as pages, from memory or the medium.
-    pub(crate) async fn load(
-        &self,
-        level: &Level,
-        range: Range<usize>,
-    ) -> Result<Vec<PageImage>, EngineError> {
-        let mut pages = Vec::with_capacity(range.len());
-        let mut under_way = VecDeque::new();
-        let window = 2 * self.store.shape.parallelism as usize;
-        for index in range {
-            match &level.segment(index).location {
-                Location::Pinned(image) | Location::Cached(_, image) => {
-                    under_way.push_back(Loading::Ready(image.clone()));
-                }
-                Location::Stored(page) => {
-                    let read = self.store.medium.read(*page, IoClass::CompactionRead);
-                    under_way.push_back(Loading::Reading(*page, read));
-                }
-            }
-            if under_way.len() >= window {
-                let first = under_way.pop_front().expect("the window is at least 1");
-                pages.push(self.finish_loading(first).await?);
-            }
-        }
-        for loading in under_way {
-            pages.push(self.finish_loading(loading).await?);
-        }
-        Ok(pages)
-    }
-
-    async fn finish_loading<F>(&self, loading: Loading<F>) -> Result<PageImage, EngineError>
-    where
-        F: Future<Output = Result<PageImage, MediumError>>,
-    {
-        match loading {
-            Loading::Ready(image) => Ok(image),
-            Loading::Reading(page, read) => self.check_meta(page, read.await),
-        }
-    }
-
     /// Gives merged segments their place.
     pub(crate) async fn place(
         &self,
@@ -465,11 +424,6 @@ impl Drop for Buffers<'_> {
         assert!(in_use >= self.bytes, "{} of {in_use} bytes of buffers go", self.bytes);
         self.in_use.set(in_use - self.bytes);
     }
-}
-
-enum Loading<F> {
-    Ready(PageImage),
-    Reading(PageNo, F),
 }
 
 /// A pinned segment as a merge would have made it.

@@ -55,7 +55,7 @@ impl Home<'_> {
             }
             1 => {
                 let image = PageImage::new(input.string()?);
-                self.is_pinned_segment(&image, first_key, entries).then_some(())?;
+                self.is_listed(&image, first_key, entries).then_some(())?;
                 (Location::Pinned(image), None)
             }
             _ => return None,
@@ -64,11 +64,9 @@ impl Home<'_> {
         Some(NamedSegment { first_key: first_key.into(), segment, filter })
     }
 
-    fn is_pinned_segment(&self, image: &PageImage, first_key: &[u8], entries: u16) -> bool {
+    fn is_listed(&self, image: &PageImage, first_key: &[u8], entries: u16) -> bool {
         let is_sound = MetaSegment::is_sound(image.bytes(), self.format);
         let segment = MetaSegment::new(image.bytes(), self.format).filter(|_| is_sound);
-        segment.is_some_and(|segment| {
-            segment.len() == usize::from(entries) && entries > 0 && segment.key(0) == first_key
-        })
+        segment.is_some_and(|segment| segment.is_listed(entries, first_key, None))
     }
 }

@@ -1,5 +1,8 @@
 //! Reading meta segments, checked.
 
+use std::collections::VecDeque;
+use std::ops::Range;
+
 use pages::error::EngineError;
 use pages::format::page::PageFault;
 use pages::medium::{Medium, MediumError, PageNo};
@@ -7,8 +10,66 @@ use runtime::{IoClass, PageImage};
 
 use crate::format::meta_segment::MetaSegment;
 use crate::lsm::Inner;
+use crate::lsm::level::{Level, Location};
+
+enum Loading<F> {
+    Ready(PageImage),
+    Reading(PageNo, F),
+}
 
 impl<M: Medium> Inner<M> {
+    /// The segments `range` of a level as pages, from memory or the medium. Those that are read have to
+    /// be what the level says, so that a merge gets its keys in order.
+    pub(crate) async fn load(
+        &self,
+        level: &Level,
+        range: Range<usize>,
+    ) -> Result<Vec<PageImage>, EngineError> {
+        let mut pages = Vec::with_capacity(range.len());
+        let mut under_way = VecDeque::new();
+        let window = 2 * self.store.shape.parallelism as usize;
+        for index in range {
+            match &level.segment(index).location {
+                Location::Pinned(image) | Location::Cached(_, image) => {
+                    under_way.push_back((index, Loading::Ready(image.clone())));
+                }
+                Location::Stored(page) => {
+                    let read = self.store.medium.read(*page, IoClass::CompactionRead);
+                    under_way.push_back((index, Loading::Reading(*page, read)));
+                }
+            }
+            if under_way.len() >= window {
+                let (index, first) = under_way.pop_front().expect("the window is at least 1");
+                pages.push(self.finish_loading(level, index, first).await?);
+            }
+        }
+        for (index, loading) in under_way {
+            pages.push(self.finish_loading(level, index, loading).await?);
+        }
+        Ok(pages)
+    }
+
+    async fn finish_loading<F>(
+        &self,
+        level: &Level,
+        index: usize,
+        loading: Loading<F>,
+    ) -> Result<PageImage, EngineError>
+    where
+        F: Future<Output = Result<PageImage, MediumError>>,
+    {
+        let (page, read) = match loading {
+            Loading::Ready(image) => return Ok(image),
+            Loading::Reading(page, read) => (page, read),
+        };
+        let image = self.check_meta(page, read.await)?;
+        let segment = MetaSegment::new(image.bytes(), self.store.format).expect("it was checked");
+        let next = (index + 1 < level.len()).then(|| level.first_key(index + 1));
+        let entries = level.segment(index).entries;
+        let is_listed = segment.is_listed(entries, level.first_key(index), next);
+        if is_listed { Ok(image) } else { Err(EngineError::Corrupt(page, PageFault::Contents)) }
+    }
+
     /// Reads a page that must be a meta segment.
     pub(crate) async fn read_meta(
         &self,
