@@ -6,6 +6,7 @@ pub(crate) mod data_page;
 pub(crate) mod key_heads;
 pub(crate) mod meta_segment;
 pub(crate) mod object;
+pub(crate) mod outline;
 pub(crate) mod packing;
 pub(crate) mod page;
 pub(crate) mod pointer;

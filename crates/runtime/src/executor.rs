@@ -125,7 +125,7 @@ impl Runtime {
     /// Runs until `deadline`, or until nothing is left to happen, whichever is first.
     pub fn run_until(&self, deadline: Nanos) {
         let timers = &self.handle.inner.timers;
-        self.run_while(&|| timers.borrow().first_due().is_some_and(|at| at <= deadline.0));
+        self.run_while(&|| timers.borrow_mut().first_due().is_some_and(|at| at <= deadline.0));
         // Tasks woken at the last instant still run: `run_while` checks before it advances.
     }
 
@@ -216,7 +216,7 @@ impl Inner {
 
     /// Moves the clock to the next timer and fires all that are due. False if there is none.
     fn advance(&self) -> bool {
-        let Some(deadline) = self.timers.borrow().first_due() else {
+        let Some(deadline) = self.timers.borrow_mut().first_due() else {
             return false;
         };
         let now = self.park.borrow_mut().park(self.now.get(), Nanos(deadline));

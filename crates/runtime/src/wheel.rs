@@ -3,11 +3,10 @@
 //!
 //! An instant is a number of eleven digits of six bits. What differs from the present in digit `n`, and
 //! in none above, is listed in ring `n` under its own digit there: so the lowest ring in use, and in it
-//! the lowest digit, has what comes next. When that is taken the present moves to it, and what was in
-//! its list goes down to lower rings, which are empty then. Lists keep their order, and with it the
-//! order of arrival. Cost: of entering, taking out and cancelling a few dozen instructions, however
-//! many there are; each thing goes down as many times as there are digits in which it has company,
-//! mostly once.
+//! the lowest digit, has what comes next. When the present reaches a list, what is in it goes down to
+//! lower rings; but one of a low ring, in which a few things are mostly, is put in order as a whole, and
+//! they are taken out from there. Cost: of entering, taking out and cancelling a few dozen instructions,
+//! however many there are.
 
 const DIGIT_BITS: u32 = 6;
 const DIGITS: usize = 1 << DIGIT_BITS;
@@ -15,6 +14,12 @@ const RINGS: usize = u64::BITS.div_ceil(DIGIT_BITS) as usize;
 
 /// Marks the end of a list of places.
 const NONE: u32 = u32::MAX;
+
+/// Lists of so many rings, which last up to four microseconds each, are put in order as a whole.
+const NEAR_RINGS: usize = 3;
+
+/// So many things are kept in order at a time, if they are not due at the same instant.
+const MOST_NEAR: usize = 64;
 
 /// First and last place of a list; [`NONE`] both if it is empty.
 #[derive(Clone, Copy)]
@@ -25,7 +30,7 @@ struct List {
 
 const EMPTY: List = List { first: NONE, last: NONE };
 
-/// Where one thing stands, in a list of those that are due about the same time, or of free places.
+/// Where one thing stands: near, in a list, or a free place.
 struct Place<T> {
     due: u64,
     next: u32,
@@ -44,13 +49,17 @@ pub(crate) struct Ticket {
 
 /// See the module's documentation.
 pub(crate) struct Wheel<T> {
-    /// Nothing is due before it.
-    present: u64,
+    /// When they are due and the places of all things up to `horizon`; what is next is last.
+    near: Vec<(u64, u32)>,
+    /// What is listed is due after it, what is due up to then is near.
+    horizon: u64,
+    /// The horizon may go back as far as this: digits of what is listed are the same seen from there.
+    floor: u64,
     /// Bit `n`: ring `n` is in use.
     rings: u32,
     /// For each ring, the digits in use.
     digits: [u64; RINGS],
-    lists: Box<[List]>,
+    lists: Box<[[List; DIGITS]; RINGS]>,
     places: Vec<Place<T>>,
     /// The first free place.
     free: u32,
@@ -59,10 +68,12 @@ pub(crate) struct Wheel<T> {
 impl<T> Default for Wheel<T> {
     fn default() -> Self {
         Self {
-            present: 0,
+            near: Vec::new(),
+            horizon: 0,
+            floor: 0,
             rings: 0,
             digits: [0; RINGS],
-            lists: vec![EMPTY; RINGS * DIGITS].into_boxed_slice(),
+            lists: Box::new([[EMPTY; DIGITS]; RINGS]),
             places: Vec::new(),
             free: NONE,
         }
@@ -70,9 +81,8 @@ impl<T> Default for Wheel<T> {
 }
 
 impl<T> Wheel<T> {
-    /// Enters what is due at `due`, which nothing that was taken out so far was due after.
+    /// Enters what is due at `due`.
     pub(crate) fn enter(&mut self, due: u64, thing: T) -> Ticket {
-        assert!(due >= self.present, "the wheel has passed {due}");
         let place = self.free;
         let Some(free) = self.places.get_mut(place as usize) else {
             return self.enter_at_new_place(due, thing);
@@ -81,7 +91,7 @@ impl<T> Wheel<T> {
         free.due = due;
         free.thing = Some(thing);
         let life = free.life;
-        self.append(place, due);
+        self.sort_in(place, due);
         Ticket { place, life }
     }
 
@@ -91,38 +101,24 @@ impl<T> Wheel<T> {
         assert!(place < NONE, "{place} timers wait");
         let (next, previous, life) = (NONE, NONE, 0);
         self.places.push(Place { due, next, previous, life, thing: Some(thing) });
-        self.append(place, due);
+        self.sort_in(place, due);
         Ticket { place, life }
     }
 
     /// When the first is due.
-    pub(crate) fn first_due(&self) -> Option<u64> {
-        let (ring, digit) = self.first_list()?;
-        let mut place = self.lists[ring * DIGITS + digit].first;
-        let mut first = u64::MAX;
-        while let Some(this) = self.places.get(place as usize) {
-            first = first.min(this.due);
-            place = this.next;
+    #[inline]
+    pub(crate) fn first_due(&mut self) -> Option<u64> {
+        if self.near.is_empty() {
+            self.reach_next_list();
         }
-        Some(first)
+        self.near.last().map(|(due, _)| *due)
     }
 
-    /// Takes out the first if it is due by `now`.
+    /// Takes out the first if it is due by `now` and was in sight when [`Self::first_due`] was called.
+    #[inline]
     pub(crate) fn take_due(&mut self, now: u64) -> Option<T> {
-        // What is due at the present has a list of its own.
-        let own = now as usize % DIGITS;
-        if now == self.present {
-            return if self.digits[0] >> own & 1 == 0 { None } else { self.take_first(0, own) };
-        }
-        let due = self.first_due().filter(|due| *due <= now)?;
-        let (ring, digit) = self.first_list()?;
-        self.present = due;
-        let list = self.lists[ring * DIGITS + digit];
-        if ring == 0 || list.first == list.last {
-            return self.take_first(ring, digit);
-        }
-        self.send_down(ring, digit);
-        self.take_first(0, due as usize % DIGITS)
+        let (_, place) = self.near.pop_if(|(due, _)| *due <= now)?;
+        self.free_place(place)
     }
 
     /// Takes back what was entered, unless it was taken out before.
@@ -131,27 +127,71 @@ impl<T> Wheel<T> {
         if place.life != ticket.life || place.thing.is_none() {
             return None;
         }
-        let (ring, digit) = self.list_of(place.due);
-        self.take(ticket.place, ring, digit)
+        if place.due <= self.horizon {
+            self.near.retain(|(_, place)| *place != ticket.place);
+        } else {
+            self.unlink(ticket.place);
+        }
+        self.free_place(ticket.place)
     }
 
-    /// The ring and the digit of the list that something due then is in.
+    fn free_place(&mut self, place: u32) -> Option<T> {
+        let this = &mut self.places[place as usize];
+        this.life = this.life.wrapping_add(1);
+        this.next = std::mem::replace(&mut self.free, place);
+        this.thing.take()
+    }
+
+    #[inline]
+    fn sort_in(&mut self, place: u32, due: u64) {
+        if due <= self.horizon {
+            self.sort_near(place, due);
+        } else {
+            self.append(place, due);
+        }
+    }
+
+    /// Puts a place among those of near things, in front of all that come before it.
+    #[inline]
+    fn sort_near(&mut self, place: u32, due: u64) {
+        let mut at = self.near.len();
+        self.near.push((due, place));
+        while at > 0 && self.near[at - 1].0 <= due {
+            self.near[at] = self.near[at - 1];
+            at -= 1;
+        }
+        self.near[at] = (due, place);
+        if self.near.len() > MOST_NEAR {
+            self.spill();
+        }
+    }
+
+    /// Too many things are near: all but those that are due first are listed again.
+    #[cold]
+    fn spill(&mut self) {
+        let Some((first, _)) = self.near.last().copied().filter(|(due, _)| *due >= self.floor)
+        else {
+            return;
+        };
+        (self.floor, self.horizon) = (first, first);
+        let count = self.near.partition_point(|(due, _)| *due > first);
+        let listed: Vec<_> = self.near.drain(..count).collect();
+        for (due, place) in listed.into_iter().rev() {
+            self.append(place, due);
+        }
+    }
+
+    /// The ring and the digit of the list for what is due behind the horizon.
     fn list_of(&self, due: u64) -> (usize, usize) {
-        let ring = ((due ^ self.present) | 1).ilog2() / DIGIT_BITS;
+        let ring = ((due ^ self.horizon) | 1).ilog2() / DIGIT_BITS;
         (ring as usize, (due >> (ring * DIGIT_BITS)) as usize % DIGITS)
-    }
-
-    fn first_list(&self) -> Option<(usize, usize)> {
-        let ring = self.rings.trailing_zeros() as usize;
-        let digits = self.digits.get(ring)?;
-        Some((ring, digits.trailing_zeros() as usize % DIGITS))
     }
 
     fn append(&mut self, place: u32, due: u64) {
         let (ring, digit) = self.list_of(due);
         self.rings |= 1 << ring;
         self.digits[ring] |= 1 << digit;
-        let list = &mut self.lists[ring * DIGITS + digit];
+        let list = &mut self.lists[ring][digit];
         let last = std::mem::replace(&mut list.last, place);
         match self.places.get_mut(last as usize) {
             Some(last) => last.next = place,
@@ -161,30 +201,10 @@ impl<T> Wheel<T> {
         (this.previous, this.next) = (last, NONE);
     }
 
-    /// The present has reached a list: what is in it belongs in lower rings now.
-    fn send_down(&mut self, ring: usize, digit: usize) {
-        let list = std::mem::replace(&mut self.lists[ring * DIGITS + digit], EMPTY);
-        self.note_empty(ring, digit);
-        let mut place = list.first;
-        while place != NONE {
-            let Place { due, next, .. } = self.places[place as usize];
-            self.append(place, due);
-            place = next;
-        }
-    }
-
-    fn take_first(&mut self, ring: usize, digit: usize) -> Option<T> {
-        self.take(self.lists[ring * DIGITS + digit].first, ring, digit)
-    }
-
-    /// Takes what is at `place` out of its list, and frees the place.
-    fn take(&mut self, place: u32, ring: usize, digit: usize) -> Option<T> {
-        let this = self.places.get_mut(place as usize)?;
-        let thing = this.thing.take();
-        let (previous, next) = (this.previous, this.next);
-        this.life = this.life.wrapping_add(1);
-        this.next = std::mem::replace(&mut self.free, place);
-        let list = &mut self.lists[ring * DIGITS + digit];
+    fn unlink(&mut self, place: u32) {
+        let Place { due, previous, next, .. } = self.places[place as usize];
+        let (ring, digit) = self.list_of(due);
+        let list = &mut self.lists[ring][digit];
         match self.places.get_mut(previous as usize) {
             Some(previous) => previous.next = next,
             None => list.first = next,
@@ -196,7 +216,6 @@ impl<T> Wheel<T> {
         if list.first == NONE {
             self.note_empty(ring, digit);
         }
-        thing
     }
 
     fn note_empty(&mut self, ring: usize, digit: usize) {
@@ -204,6 +223,42 @@ impl<T> Wheel<T> {
         if self.digits[ring] == 0 {
             self.rings &= !(1 << ring);
         }
+    }
+
+    /// The present has reached the first list, if there is one: its things become near, or go down to
+    /// lower rings.
+    fn reach_next_list(&mut self) {
+        while self.near.is_empty() && self.rings != 0 {
+            let ring = self.rings.trailing_zeros() as usize;
+            let digit = self.digits[ring].trailing_zeros() as usize;
+            let list = std::mem::replace(&mut self.lists[ring][digit], EMPTY);
+            self.note_empty(ring, digit);
+            (self.floor, self.horizon) = if ring < NEAR_RINGS {
+                let first = self.places[list.first as usize].due;
+                let below = (1 << (ring as u32 * DIGIT_BITS)) - 1;
+                (first & !below, first | below)
+            } else {
+                let first = self.first_of(list);
+                (first, first)
+            };
+            let mut place = list.first;
+            while place != NONE {
+                let Place { due, next, .. } = self.places[place as usize];
+                self.sort_in(place, due);
+                place = next;
+            }
+        }
+    }
+
+    /// When the first in a list is due.
+    fn first_of(&self, list: List) -> u64 {
+        let mut place = list.first;
+        let mut first = u64::MAX;
+        while let Some(this) = self.places.get(place as usize) {
+            first = first.min(this.due);
+            place = this.next;
+        }
+        first
     }
 }
 
@@ -242,7 +297,8 @@ mod tests {
             {
                 assert!(due == now || wheel.take_due(now.min(due - 1)).is_none());
                 now = now.max(due).saturating_add(rng.below(slack + 1));
-                while let Some(number) = wheel.take_due(now) {
+                while wheel.first_due().is_some_and(|due| due <= now) {
+                    let number = wheel.take_due(now).expect("one is due");
                     let at = first(&held).expect("the wheel has no more than it was given");
                     let (due, expected, ticket) = held.remove(at);
                     assert!(due <= now && number == expected && wheel.cancel(ticket).is_none());
@@ -261,6 +317,30 @@ mod tests {
             drive(seed, 4 + seed % 4 * 5, 300);
         }
         drive(1, 58, 1 << 40);
+    }
+
+    #[test]
+    fn many_things_within_a_microsecond_keep_their_order() {
+        for span in [1, 50, 3000, 100_000] {
+            let (mut rng, mut wheel) = (Rng::new(span), Wheel::default());
+            let mut expected: Vec<_> = (0..3000_u32).map(|n| (rng.below(span), n)).collect();
+            for (due, number) in &expected {
+                wheel.enter(*due, *number);
+            }
+            let mut taken = Vec::new();
+            while let Some(due) = wheel.first_due() {
+                while let Some(number) = wheel.take_due(due) {
+                    taken.push((due, number));
+                    if rng.chance(0.5) {
+                        let (due, number) = (due + rng.below(span), expected.len() as u32);
+                        expected.push((due, number));
+                        wheel.enter(due, number);
+                    }
+                }
+            }
+            expected.sort_unstable();
+            assert_eq!(taken, expected);
+        }
     }
 
     #[test]

@@ -50,7 +50,6 @@ impl<M: Medium> Inner<M> {
             let image = self.store.read_meta(pending.page, IoClass::ClientRead).await?;
             *flash_reads += 1;
             let segment = MetaSegment::new(image.bytes(), self.store.format).expect("just checked");
-            segment.prefetch();
             self.store.cpu.cores.spend(self.store.cpu.costs.of(segment.effort())).await;
             (work, effort) = (Nanos::ZERO, Effort::default());
             step = if let Some(pointer) = segment.find(key) {
