@@ -2,8 +2,8 @@
 
 use engine::{
     Accelerator, Cpu, Durability, Engine, EngineError, EngineIterator, EngineStats, HashEngine,
-    HashOptions, HashSetup, HashStats, LogSync, Lookup, MemoryUse, OpenError, Options, Planted,
-    Setup, StoreId, Surroundings, Value, WriteOptions, sizing::LevelPlan,
+    HashOptions, HashSetup, HashStats, LogSync, MemoryUse, OpenError, Options, Planted, Setup,
+    StoreId, Surroundings, WriteOptions, sizing::LevelPlan,
 };
 use runtime::{Handle, Nanos};
 
@@ -115,7 +115,8 @@ pub enum Index {
     Hash(HashEngine<RawFlash>),
 }
 
-/// Calls a method of whichever engine there is.
+/// Calls a method of whichever engine there is. Commands that come often do it themselves: each step
+/// between them and the engine costs a simulation something.
 macro_rules! either {
     ($index:expr, $engine:ident => $call:expr) => {
         match $index {
@@ -124,6 +125,7 @@ macro_rules! either {
         }
     };
 }
+pub(crate) use either;
 
 impl Index {
     pub(crate) fn create(options: &IndexOptions, setup: IndexSetup) -> Result<Self, OpenError> {
@@ -173,22 +175,8 @@ impl Index {
         either!(self, engine => engine.dump())
     }
 
-    pub(crate) async fn get(&self, key: &[u8], work: Nanos) -> Result<Lookup, EngineError> {
-        either!(self, engine => engine.get(key, work).await)
-    }
-
     pub(crate) async fn exists(&self, key: &[u8], work: Nanos) -> Result<bool, EngineError> {
         either!(self, engine => engine.exists(key, work).await)
-    }
-
-    pub(crate) async fn put(
-        &self,
-        key: &[u8],
-        value: Value,
-        options: WriteOptions,
-        work: Nanos,
-    ) -> Result<bool, EngineError> {
-        either!(self, engine => engine.put(key, value, options, work).await)
     }
 
     pub(crate) async fn delete(

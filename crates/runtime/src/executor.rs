@@ -50,7 +50,7 @@ struct Inner {
     timers: RefCell<Timers>,
     now: Cell<Nanos>,
     task_rng: RefCell<Rng>,
-    park: RefCell<Box<dyn Park>>,
+    park: RefCell<VirtualTime>,
     trace: Cell<u64>,
     steps: Cell<u64>,
 }
@@ -92,7 +92,7 @@ impl Runtime {
             timers: RefCell::default(),
             now: Cell::new(Nanos::ZERO),
             task_rng: RefCell::new(Rng::derive(seed, "task order")),
-            park: RefCell::new(Box::new(VirtualTime)),
+            park: RefCell::new(VirtualTime),
             trace: Cell::new(seed),
             steps: Cell::new(0),
         };

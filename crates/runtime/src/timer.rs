@@ -58,6 +58,7 @@ impl Future for Sleep {
 }
 
 impl Drop for Sleep {
+    #[inline]
     fn drop(&mut self) {
         // A timer whose instant has passed has fired.
         if let Some(armed) = self.armed.take()

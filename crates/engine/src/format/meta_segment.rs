@@ -117,13 +117,11 @@ impl<'a> MetaSegment<'a> {
 
     /// The pointer stored for `key`.
     pub(crate) fn find(&self, key: &[u8]) -> Option<Pointer> {
-        let at = match Self::outline_of(self.bytes) {
-            Some(outline) => outline.find(self.bytes, key, outline.aim(key)?)?,
-            None => {
-                let compare = |index| self.key(index).cmp(key);
-                let at = key_heads::lower_bound(0..self.count, compare);
-                (at < self.count && self.key(at) == key).then_some(at)?
-            }
+        let at = if let Some(outline) = Self::outline_of(self.bytes) {
+            outline.find(self.bytes, key, outline.aim(key)?)?
+        } else {
+            let at = key_heads::lower_bound(0..self.count, |index| self.key(index).cmp(key));
+            (at < self.count && self.key(at) == key).then_some(at)?
         };
         Some(self.pointer(at))
     }

@@ -20,6 +20,8 @@ pub(crate) struct Outline {
     stride: u16,
     /// Number of the last key.
     last: u16,
+    /// How far from the aim a search looks next: about as far as aims at evenly spread keys are off.
+    step: u8,
     /// Bytes of a key.
     key_bytes: u8,
     /// Where in each key the bytes lie that are compared; all keys are equal before them.
@@ -61,6 +63,7 @@ impl Outline {
             first_head: u16::try_from(first_key + head_at).ok()?,
             stride: u16::try_from(stride).ok()?,
             last: u16::try_from(last).ok()?,
+            step: 1 << ((last | 1).ilog2() / 2).saturating_sub(1),
             key_bytes: u8::try_from(key_bytes).ok()?,
             head_at: head_at as u8,
             are_decimal,
@@ -83,7 +86,7 @@ impl Outline {
     /// Hints that a search from `aim` will come.
     pub(crate) fn prefetch(&self, page: &[u8], aim: Aim) {
         let place = usize::from(self.first_head) + aim.at * usize::from(self.stride);
-        let step = self.first_step() * usize::from(self.stride);
+        let step = usize::from(self.step) * usize::from(self.stride);
         for place in [place, place + step, place.saturating_sub(step)] {
             if let Some(byte) = page.get(place) {
                 prefetch(byte);
@@ -111,7 +114,7 @@ impl Outline {
     fn first_from(&self, heads: &[u8], aim: Aim) -> usize {
         let count = usize::from(self.last) + 1;
         let is_less = |index: usize| self.head(heads, index) < aim.wanted;
-        let (mut low, mut high, mut step) = (0, count, self.first_step());
+        let (mut low, mut high, mut step) = (0, count, usize::from(self.step));
         if is_less(aim.at) {
             low = aim.at + 1;
             while low + step < count {
@@ -147,11 +150,6 @@ impl Outline {
     fn head(&self, heads: &[u8], index: usize) -> u64 {
         let own = heads[index * usize::from(self.stride)..].first_chunk();
         u64::from_be_bytes(*own.expect("a key has no less"))
-    }
-
-    /// How far from the aim a search looks next: about as far as aims at evenly spread keys are off.
-    fn first_step(&self) -> usize {
-        1 << ((u32::from(self.last) | 1).ilog2() / 2).saturating_sub(1)
     }
 }
 
@@ -254,7 +252,7 @@ mod tests {
                 outline.aim(key).map_or(usize::MAX, |aim| aim.at.abs_diff(place))
             };
             let off: usize = keys.iter().enumerate().map(off).sum();
-            assert!(off / keys.len() <= 2 * outline.first_step(), "{off} places in all");
+            assert!(off / keys.len() <= 2 * usize::from(outline.step), "{off} places in all");
         }
     }
 

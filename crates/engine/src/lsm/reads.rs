@@ -70,9 +70,7 @@ impl<M: Medium> Inner<M> {
 
     /// Levels that are not in memory altogether: each may cost a Get a read.
     pub(crate) fn unpinned_levels(&self) -> u32 {
-        let version = self.version.borrow();
-        let totals = version.levels().iter().map(|level| level.totals());
-        totals.filter(|totals| totals.pinned < totals.segments).count() as u32
+        self.version.borrow().unpinned_levels()
     }
 
     /// `unpinned` is the number of levels not in memory when the Get began.
