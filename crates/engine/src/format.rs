@@ -2,3 +2,4 @@
 
 pub(crate) mod key_heads;
 pub(crate) mod meta_segment;
+pub(crate) mod outline;

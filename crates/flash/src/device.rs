@@ -88,11 +88,7 @@ impl Flash {
     ///
     /// # Errors
     /// [`ReadError`]: the page is erased, or its bit errors exceed the code.
-    pub fn read(
-        &self,
-        page: PageAddress,
-        class: IoClass,
-    ) -> impl Future<Output = Result<PageImage, ReadError>> + use<> {
+    pub fn read(&self, page: PageAddress, class: IoClass) -> PageReading {
         self.read_part(page, self.inner.geometry.page_bytes, class)
     }
 
@@ -102,15 +98,9 @@ impl Flash {
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub fn read_part(
-        &self,
-        page: PageAddress,
-        bytes: u32,
-        class: IoClass,
-    ) -> impl Future<Output = Result<PageImage, ReadError>> + use<> {
+    pub fn read_part(&self, page: PageAddress, bytes: u32, class: IoClass) -> PageReading {
         debug_assert!(bytes <= self.inner.geometry.page_bytes);
-        let submitted = self.submit(Request::Read(page, bytes), class);
-        async { Ok(submitted.await?.expect("a read that did not fail brings a page")) }
+        PageReading(self.submit(Request::Read(page, bytes), class))
     }
 
     /// A client waits for `page` now, which is being read as a prefetch: from here on that read is
@@ -183,6 +173,20 @@ impl Flash {
     }
 }
 
+/// What a read brings, to come. Dropping it does not stop the hardware.
+#[must_use = "the read goes on without it, but nobody learns what it brought"]
+pub struct PageReading(InFlight);
+
+impl Future for PageReading {
+    type Output = Result<PageImage, ReadError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0)
+            .poll(cx)
+            .map_ok(|page| page.expect("a read that did not fail brings a page"))
+    }
+}
+
 /// An operation's outcome to come. Dropping it does not stop the hardware.
 struct InFlight {
     inner: Rc<Inner>,
@@ -194,12 +198,12 @@ impl Future for InFlight {
     type Output = Outcome;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
-        let inner = Rc::clone(&self.inner);
+        let Self { inner, id, is_taken } = &mut *self;
         let operations = &mut inner.state.borrow_mut().operations;
-        let operation = operations.get(self.id);
+        let operation = operations.get(*id);
         if let Some(outcome) = operation.outcome.take() {
-            self.is_taken = true;
-            operations.remove(self.id);
+            *is_taken = true;
+            operations.remove(*id);
             return Poll::Ready(outcome);
         }
         match &mut operation.waker {

@@ -9,9 +9,9 @@ use std::rc::Rc;
 use firmware::{Link, Reserve};
 use flash::{Flash, FlashStats, NandArray};
 use pages::{Condition, EngineStats, LogSync, MemoryUse, Value, WriteOptions};
-use runtime::{Cores, Handle, Nanos, Semaphore};
+use runtime::{Cores, Handle, Nanos, Semaphore, Sleep};
 
-use crate::index::Index;
+use crate::index::{Index, either};
 use crate::iterator_table::IteratorTable;
 use crate::profile::DeviceProfile;
 use crate::setup::{DriveOptions, Parts, SetupError};
@@ -148,7 +148,9 @@ impl KvDrive {
             StoreMode::MustNotExist => (Condition::MustNotExist, Status::KeyExists),
         };
         let options = WriteOptions { condition, sync };
-        let is_done = inner.engine.put(key, value, options, inner.command).await?;
+        let engine = &inner.engine;
+        let is_done =
+            either!(engine, engine => engine.put(key, value, options, inner.command).await?);
         // Its time on the link is part of the fixed latency; what it takes from reads is not.
         inner.link.complete(0);
         if is_done { Ok(()) } else { Err(unmet) }
@@ -164,7 +166,7 @@ impl KvDrive {
         inner.check_key(key)?;
         let _slot = inner.slots.acquire(1).await;
         inner.receive(key);
-        let lookup = inner.engine.get(key, inner.command).await?;
+        let lookup = either!(&inner.engine, engine => engine.get(key, inner.command).await?);
         let Some(value) = lookup.value else {
             inner.complete(0).await;
             return Err(Status::KeyDoesNotExist);
@@ -271,14 +273,14 @@ impl Inner {
     }
 
     /// Charges what a command costs that the engine does not charge for.
-    pub(crate) async fn spend_command(&self) {
-        self.cores.spend(self.command).await;
+    pub(crate) fn spend_command(&self) -> Sleep {
+        self.cores.spend(self.command)
     }
 
     /// Sends data and completion to the host.
-    pub(crate) async fn complete(&self, data_bytes: u64) {
+    pub(crate) fn complete(&self, data_bytes: u64) -> Sleep {
         assert!(self.slots.in_use() > 0, "a command gave its queue slot back before it ended");
         let arrived = self.link.complete(data_bytes) + self.pipeline;
-        self.handle.sleep_until(arrived).await;
+        self.handle.sleep_until(arrived)
     }
 }

@@ -3,8 +3,8 @@
 use engine::{Accelerator, Engine, EngineIterator, Options, Setup, sizing::LevelPlan};
 use hashkv::{HashEngine, HashOptions, HashSetup, HashStats};
 use pages::{
-    Cpu, Durability, EngineError, EngineStats, LogSync, Lookup, MemoryUse, OpenError, StoreId,
-    Surroundings, Value, WriteOptions,
+    Cpu, Durability, EngineError, EngineStats, LogSync, MemoryUse, OpenError, StoreId,
+    Surroundings, WriteOptions,
 };
 use runtime::{Handle, Nanos};
 
@@ -118,7 +118,8 @@ pub enum Index {
     Hash(HashEngine<RawFlash>),
 }
 
-/// Calls a method of whichever engine there is.
+/// Calls a method of whichever engine there is. Commands that come often do it themselves: each step
+/// between them and the engine costs a simulation something.
 macro_rules! either {
     ($index:expr, $engine:ident => $call:expr) => {
         match $index {
@@ -127,6 +128,7 @@ macro_rules! either {
         }
     };
 }
+pub(crate) use either;
 
 impl Index {
     pub(crate) fn create(options: &IndexOptions, setup: IndexSetup) -> Result<Self, OpenError> {
@@ -176,22 +178,8 @@ impl Index {
         either!(self, engine => engine.dump())
     }
 
-    pub(crate) async fn get(&self, key: &[u8], work: Nanos) -> Result<Lookup, EngineError> {
-        either!(self, engine => engine.get(key, work).await)
-    }
-
     pub(crate) async fn exists(&self, key: &[u8], work: Nanos) -> Result<bool, EngineError> {
         either!(self, engine => engine.exists(key, work).await)
-    }
-
-    pub(crate) async fn put(
-        &self,
-        key: &[u8],
-        value: Value,
-        options: WriteOptions,
-        work: Nanos,
-    ) -> Result<bool, EngineError> {
-        either!(self, engine => engine.put(key, value, options, work).await)
     }
 
     pub(crate) async fn delete(

@@ -3,10 +3,12 @@
 //! Append units go round robin over the dies, so that consecutive units are written, and read
 //! back, side by side. The first superblocks are reserved for dumps and not part of the medium.
 
-use std::future::ready;
+use std::future::{Future, ready};
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use firmware::Superblocks;
-use flash::{DieIndex, Flash, Geometry, PageAddress, ReadError};
+use flash::{DieIndex, Flash, Geometry, PageAddress, PageReading, ReadError};
 use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
 use runtime::{IoClass, PageImage};
 
@@ -111,6 +113,21 @@ impl RawFlash {
     }
 }
 
+/// A read under way. No `async` block: there are as many of these as reads.
+struct PageRead {
+    read: PageReading,
+    page: PageNo,
+}
+
+impl Future for PageRead {
+    type Output = Result<PageImage, MediumError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let page = self.page;
+        Pin::new(&mut self.read).poll(cx).map_err(|_| MediumError::Unreadable(page))
+    }
+}
+
 impl Medium for RawFlash {
     fn shape(&self) -> Shape {
         shape(self.flash.geometry(), self.reserved)
@@ -151,8 +168,7 @@ impl Medium for RawFlash {
         page: PageNo,
         class: IoClass,
     ) -> impl Future<Output = Result<PageImage, MediumError>> + use<> {
-        let read = self.flash.read(self.flash_page(page), class);
-        async move { read.await.map_err(|_| MediumError::Unreadable(page)) }
+        PageRead { read: self.flash.read(self.flash_page(page), class), page }
     }
 
     fn read_run(

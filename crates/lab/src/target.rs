@@ -20,8 +20,8 @@ impl KvTarget for DriveTarget {
         }
     }
 
-    async fn put(&self, key: &[u8], value: Value) -> Result<(), Status> {
-        self.0.store(key, value, StoreMode::Upsert).await
+    fn put(&self, key: &[u8], value: Value) -> impl Future<Output = Result<(), Status>> {
+        self.0.store(key, value, StoreMode::Upsert)
     }
 
     async fn delete(&self, key: &[u8]) -> Result<bool, Status> {

@@ -4,12 +4,13 @@ use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use crate::join::{JoinHandle, JoinState};
 use crate::park::{Park, VirtualTime};
-use crate::timer::{Armed, Event, Sleep, Target, Timers};
+use crate::timer::{Event, Sleep, Target, Timers};
 use crate::waker::{self, Pick, ReadyQueue};
+use crate::wheel::Ticket;
 use crate::{Nanos, Rng};
 
 /// How often one task may be polled within one virtual instant before it counts as a hang.
@@ -49,7 +50,7 @@ struct Inner {
     timers: RefCell<Timers>,
     now: Cell<Nanos>,
     task_rng: RefCell<Rng>,
-    park: RefCell<Box<dyn Park>>,
+    park: RefCell<VirtualTime>,
     trace: Cell<u64>,
     steps: Cell<u64>,
 }
@@ -91,7 +92,7 @@ impl Runtime {
             timers: RefCell::default(),
             now: Cell::new(Nanos::ZERO),
             task_rng: RefCell::new(Rng::derive(seed, "task order")),
-            park: RefCell::new(Box::new(VirtualTime)),
+            park: RefCell::new(VirtualTime),
             trace: Cell::new(seed),
             steps: Cell::new(0),
         };
@@ -124,7 +125,7 @@ impl Runtime {
     /// Runs until `deadline`, or until nothing is left to happen, whichever is first.
     pub fn run_until(&self, deadline: Nanos) {
         let timers = &self.handle.inner.timers;
-        self.run_while(&|| timers.borrow().next_at().is_some_and(|at| at <= deadline));
+        self.run_while(&|| timers.borrow_mut().first_due().is_some_and(|at| at <= deadline.0));
         // Tasks woken at the last instant still run: `run_while` checks before it advances.
     }
 
@@ -164,7 +165,7 @@ impl Drop for Runtime {
             }
             drop(tasks);
         }
-        let timers = self.handle.inner.timers.borrow_mut().take();
+        let timers = std::mem::take(&mut *self.handle.inner.timers.borrow_mut());
         drop(timers);
         waker::unregister(self.handle.inner.id);
     }
@@ -215,16 +216,17 @@ impl Inner {
 
     /// Moves the clock to the next timer and fires all that are due. False if there is none.
     fn advance(&self) -> bool {
-        let Some(deadline) = self.timers.borrow().next_at() else {
+        let Some(deadline) = self.timers.borrow_mut().first_due() else {
             return false;
         };
-        let now = self.park.borrow_mut().park(self.now.get(), deadline);
+        let now = self.park.borrow_mut().park(self.now.get(), Nanos(deadline));
         assert!(now >= self.now.get(), "time goes forward only");
         self.now.set(now);
         loop {
             // A statement of its own: the borrow must end before the target runs.
-            let due = self.timers.borrow_mut().pop_due(now);
+            let due = self.timers.borrow_mut().take_due(now.0);
             match due {
+                Some(Target::Task(task)) => self.ready.push(task),
                 Some(Target::Wake(waker)) => waker.wake(),
                 Some(Target::Fire(event, token)) => {
                     self.witness(token);
@@ -312,11 +314,21 @@ impl Handle {
         let _armed = self.arm(at, Target::Fire(event, token));
     }
 
-    pub(crate) fn arm(&self, at: Nanos, target: Target) -> Armed {
-        self.inner.timers.borrow_mut().arm(at, target)
+    fn arm(&self, at: Nanos, target: Target) -> Ticket {
+        self.inner.timers.borrow_mut().enter(at.0, target)
     }
 
-    pub(crate) fn disarm(&self, armed: &Armed) {
+    /// Arms a timer that wakes whoever `waker` is for.
+    pub(crate) fn arm_for(&self, at: Nanos, waker: &Waker) -> Ticket {
+        let target = match waker::task_of(waker, self.inner.id) {
+            Some(task) => Target::Task(task),
+            None => Target::Wake(waker.clone()),
+        };
+        self.arm(at, target)
+    }
+
+    pub(crate) fn disarm(&self, armed: Ticket) {
+        // A statement of its own: what is dropped may disarm others.
         let cancelled = self.inner.timers.borrow_mut().cancel(armed);
         drop(cancelled);
     }

@@ -38,6 +38,7 @@ mod rng;
 mod semaphore;
 mod timer;
 mod waker;
+mod wheel;
 
 pub use channel::{Receiver, Sender, bounded};
 pub use executor::{Handle, POLL_LIMIT, Runtime, TaskOrder};

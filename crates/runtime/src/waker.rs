@@ -7,7 +7,7 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::ptr::without_provenance;
+use std::ptr::{self, without_provenance};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{RawWaker, RawWakerVTable, Waker};
@@ -84,6 +84,13 @@ pub(crate) fn waker(runtime: u32, task: u32) -> Waker {
     // SAFETY: the vtable's functions never dereference the pointer, which only carries an integer;
     // clone, wake and drop therefore keep the RawWaker contract on any thread.
     unsafe { Waker::from_raw(RawWaker::new(without_provenance(data), &VTABLE)) }
+}
+
+/// The task that `waker` wakes, if it is one of runtime `runtime`.
+pub(crate) fn task_of(waker: &Waker, runtime: u32) -> Option<u32> {
+    let data = waker.data().addr() as u64;
+    (ptr::eq(waker.vtable(), &raw const VTABLE) && data >> 32 == u64::from(runtime))
+        .then_some(data as u32)
 }
 
 static VTABLE: RawWakerVTable = RawWakerVTable::new(

@@ -181,11 +181,26 @@ impl KeyFormat {
 
 /// Fills `out` with the digits of `n`, which has no more, and zeros in front.
 fn write_decimal(n: u64, out: &mut [u8]) {
-    let mut buffer = itoa::Buffer::new();
-    let digits = buffer.format(n).as_bytes();
-    let (zeros, rest) = out.split_at_mut(out.len() - digits.len());
+    const BLOCK: u64 = 100_000_000;
+    let mut digits = [[0; 8]; 3];
+    digits[0] = eight_digits(n / BLOCK / BLOCK);
+    digits[1] = eight_digits(n / BLOCK % BLOCK);
+    digits[2] = eight_digits(n % BLOCK);
+    let digits = digits.as_flattened();
+    let (zeros, rest) = out.split_at_mut(out.len().saturating_sub(digits.len()));
     zeros.fill(b'0');
-    rest.copy_from_slice(digits);
+    rest.copy_from_slice(&digits[digits.len() - rest.len()..]);
+}
+
+/// The digits of `n`, which has eight at most: parted into halves three times, all at once.
+fn eight_digits(n: u64) -> [u8; 8] {
+    // Each quotient is exact for numbers of so many digits: 10486 / 2^20 is 1/100, 103 / 2^10 is 1/10.
+    let fours = (n / 10_000) | ((n % 10_000) << 32);
+    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007F_0000_007F;
+    let pairs = hundreds | ((fours - hundreds * 100) << 16);
+    let tens = ((pairs * 103) >> 10) & 0x000F_000F_000F_000F;
+    let digits = tens | ((pairs - tens * 10) << 8);
+    (digits | 0x3030_3030_3030_3030).to_le_bytes()
 }
 
 /// A permutation of the numbers below `bound`: `permute` all numbers of as many bits, again and
@@ -249,6 +264,21 @@ mod tests {
         assert_eq!(key(&hashed, 7), format!("user{:028}", mix64(7)));
         let odd = KeyFormat::new("k", 4, InsertOrder::Ordered).unwrap();
         assert_eq!(key(&odd, 42), "k042");
+    }
+
+    #[test]
+    fn numbers_are_spelled_as_they_should_be() {
+        for n in (0..10_000).map(|n| n * 9_999).chain([9, 99_999_999, 10_000_000, 90_090_909]) {
+            assert_eq!(eight_digits(n), *format!("{n:08}").as_bytes());
+        }
+        let long = (0..10_000).map(mix64).chain([u64::MAX, 0, 1]);
+        for n in long.chain((0..20).map(|power| 10_u64.pow(power))) {
+            for width in n.to_string().len()..30 {
+                let mut out = vec![b'x'; width];
+                write_decimal(n, &mut out);
+                assert_eq!(out, format!("{n:0width$}").as_bytes());
+            }
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-const HEAD_BYTES: usize = 8;
+pub(crate) const HEAD_BYTES: usize = 8;
 
 /// Keys of one length at equal distances, in order.
 #[derive(Clone, Copy)]
@@ -58,11 +58,11 @@ impl<'a> KeyHeads<'a> {
 
     /// The number to look for; if `key` does not share what all keys share, how it compares to all.
     fn wanted(&self, key: &[u8]) -> Result<u64, Ordering> {
-        let (shared, rest) = key.split_at(self.head_at.min(key.len()));
-        match shared.cmp(&self.bytes[..self.head_at]) {
-            Ordering::Equal => Ok(head(rest)),
-            other => Err(other),
+        let shared = &self.bytes[..self.head_at];
+        if begins_with(key, shared) {
+            return Ok(head(&key[self.head_at..]));
         }
+        Err(key[..self.head_at.min(key.len())].cmp(shared))
     }
 
     #[inline]
@@ -128,6 +128,18 @@ pub(crate) fn common_len(a: &[u8], b: &[u8]) -> usize {
     equal + a[equal..].iter().zip(&b[equal..]).take_while(|(a, b)| a == b).count()
 }
 
+/// Whether `key` begins with `shared`, which mostly is so. Not a call, as the library's comparison is.
+#[inline]
+pub(crate) fn begins_with(key: &[u8], shared: &[u8]) -> bool {
+    let Some(own) = key.get(..shared.len()) else { return false };
+    let (Some(last), Some(own_last)) = (shared.last_chunk::<HEAD_BYTES>(), own.last_chunk()) else {
+        return own.iter().zip(shared).all(|(a, b)| a == b);
+    };
+    let (words, _) = shared.as_chunks::<HEAD_BYTES>();
+    let (own_words, _) = own.as_chunks();
+    last == own_last && words.iter().zip(own_words).all(|(a, b)| a == b)
+}
+
 /// The first eight bytes as a number that orders as they do; missing bytes count as zero.
 pub(crate) fn head(bytes: &[u8]) -> u64 {
     if let Some(word) = bytes.first_chunk() {
@@ -188,5 +200,19 @@ mod tests {
         assert_eq!((common_len(b"abc", b"abd"), common_len(b"", b"abd")), (2, 0));
         assert_eq!(common_len(b"0123456789", b"01234567"), 8);
         assert_eq!(common_len(b"0123456789abcdef", b"0123456789a"), 11);
+    }
+
+    #[test]
+    fn a_key_begins_with_each_of_its_beginnings_and_with_nothing_else() {
+        let key: Vec<u8> = (0..40).collect();
+        for len in 0..=key.len() {
+            assert!(begins_with(&key, &key[..len]) && begins_with(&key[..len], &key[..len]));
+            assert!(len == 0 || !begins_with(&key[..len - 1], &key[..len]));
+            for at in 0..len {
+                let mut other = key[..len].to_vec();
+                other[at] ^= 1;
+                assert!(!begins_with(&key, &other));
+            }
+        }
     }
 }

@@ -9,7 +9,7 @@
 //! an entry is and leaves the offsets alone. An entry ends where the next one begins, the last one at
 //! the end of what is stored, so keys need no length. The published layout reserves 1 KiB for offsets;
 //! two bytes an entry hold more. Cost of a search: `log2(entries)` comparisons; where all keys have the
-//! same length, of eight bytes of each ([`KeyHeads`]).
+//! same length fewer, of eight bytes of each ([`Outline`], [`KeyHeads`]).
 //!
 //! [`MetaSegment::is_sound`] looks at every offset, once for a page that was read; from then on
 //! [`MetaSegment::new`] takes them as they are, and so it does for what merges make.
@@ -20,9 +20,9 @@ use pages::MAX_KEY_BYTES;
 use pages::effort::Effort;
 use pages::format::page::{self, HEADER_BYTES, Page, PageKind};
 use pages::format::pointer::{Pointer, PointerFormat};
-use runtime::prefetch;
 
 use crate::format::key_heads::{self, KeyHeads};
+use crate::format::outline::Outline;
 
 const OFFSET_BYTES: usize = 2;
 
@@ -110,31 +110,31 @@ impl<'a> MetaSegment<'a> {
         page::u16_at(self.bytes, HEADER_BYTES + index * OFFSET_BYTES) as usize
     }
 
-    /// What [`Self::find`] costs: the comparisons of a binary search.
+    /// What [`Self::find`] costs.
     pub(crate) fn effort(&self) -> Effort {
-        let key_compares = self.count.checked_ilog2().map_or(0, |steps| steps + 1);
-        Effort { key_compares, ..Effort::default() }
+        search_effort(self.count)
     }
 
-    /// Hints that a search will come: the keys that its first steps look at, where that is cheap to say.
-    pub(crate) fn prefetch(&self) {
-        let quarter = self.count / 4;
-        let sixteenth = quarter / 4;
-        if sixteenth == 0 || self.stride == 0 {
-            return;
-        }
-        let entries = &self.bytes[self.entry(0).0..];
-        for first in [0, quarter, 2 * quarter, 3 * quarter] {
-            for pivot in [first, first + sixteenth, first + 2 * sixteenth, first + 3 * sixteenth] {
-                prefetch(&entries[pivot * self.stride]);
-            }
-        }
+    /// What a search of these bytes knows beforehand, if they are a segment whose keys all have the
+    /// same length.
+    pub(crate) fn outline_of(bytes: &[u8]) -> Option<Outline> {
+        let page = Page::parse(bytes).filter(|page| page.kind == PageKind::Meta)?;
+        let (count, stride) = (usize::from(page.entries), usize::from(page.small));
+        let pointer_bytes = page.large as usize;
+        let key_bytes = stride.checked_sub(pointer_bytes)?;
+        let first_key = HEADER_BYTES + count * OFFSET_BYTES + pointer_bytes;
+        Outline::new(page.bytes, first_key, count, stride, key_bytes)
     }
 
     /// The pointer stored for `key`.
     pub(crate) fn find(&self, key: &[u8]) -> Option<Pointer> {
-        let at = self.lower_bound(key);
-        (at < self.count && self.key(at) == key).then(|| self.pointer(at))
+        let at = if let Some(outline) = Self::outline_of(self.bytes) {
+            outline.find(self.bytes, key, outline.aim(key)?)?
+        } else {
+            let at = key_heads::lower_bound(0..self.count, |index| self.key(index).cmp(key));
+            (at < self.count && self.key(at) == key).then_some(at)?
+        };
+        Some(self.pointer(at))
     }
 
     /// The first entry whose key is at least `key`; the number of entries if there is none.
@@ -246,6 +246,12 @@ impl MetaSegmentBuilder {
         bytes.append(&mut self.entries);
         page::finish(bytes)
     }
+}
+
+/// What a search among so many entries costs: the comparisons of a binary one.
+pub(crate) fn search_effort(entries: usize) -> Effort {
+    let key_compares = entries.checked_ilog2().map_or(0, |steps| steps + 1);
+    Effort { key_compares, ..Effort::default() }
 }
 
 /// Entries with keys of `key_len` bytes that fit in a page.

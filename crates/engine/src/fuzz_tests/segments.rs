@@ -36,7 +36,6 @@ fn fuzz_meta_segment() {
 
 /// Everything that is done with a segment.
 fn walk_segment(segment: MetaSegment<'_>) {
-    segment.prefetch();
     let _ = segment.effort();
     let count = segment.len();
     let keys: Vec<&[u8]> = (0..count).map(|index| segment.key(index)).collect();

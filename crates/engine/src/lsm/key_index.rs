@@ -5,12 +5,11 @@
 //! (`user0000..`), so prefixes are taken after what all keys of the array have in common
 //! (docs/decisions/0004). With `prefix_bytes` = 0 every comparison is of whole keys.
 
-use std::cmp::Ordering;
 use std::ops::Range;
 
 use pages::effort::Effort;
 
-use crate::format::key_heads::{common_len, head};
+use crate::format::key_heads::{begins_with, common_len, head};
 
 #[derive(Clone, Debug)]
 pub(crate) struct KeyIndex {
@@ -62,40 +61,41 @@ impl KeyIndex {
         effort: &mut Effort,
     ) -> usize {
         let Some(wanted) = self.wanted_prefix(key) else {
-            return upper_bound(within, |i| {
-                effort.key_compares += 1;
-                self.key(i).cmp(key)
-            });
+            return upper_bound(within, |index| self.is_above(index, key, effort));
         };
         let (prefixes, mut compares) = (&self.prefixes[..within.end], 0);
-        let at = upper_bound(within, |i| {
+        let at = upper_bound(within, |index| {
             compares += 1;
-            prefixes[i].cmp(&wanted).then_with(|| {
-                effort.key_compares += 1;
-                self.key(i).cmp(key)
-            })
+            let prefix = prefixes[index];
+            prefix > wanted || prefix == wanted && self.is_above(index, key, effort)
         });
         effort.prefix_compares += compares;
         at
     }
 
+    /// Whether a key is above `key`, by all of it. Apart, because it is rarely asked.
+    #[inline(never)]
+    fn is_above(&self, index: usize, key: &[u8], effort: &mut Effort) -> bool {
+        effort.key_compares += 1;
+        self.key(index) > key
+    }
+
     /// The prefix to search by, if `key` shares what all keys share.
     fn wanted_prefix(&self, key: &[u8]) -> Option<u64> {
         let shared = self.bytes.get(..self.common)?;
-        let rest = key.strip_prefix(shared)?;
-        (!self.prefixes.is_empty()).then(|| prefix(rest, self.prefix_bytes))
+        let shares = !self.prefixes.is_empty() && begins_with(key, shared);
+        shares.then(|| prefix(&key[self.common..], self.prefix_bytes))
     }
 }
 
-fn upper_bound(within: Range<usize>, mut compare: impl FnMut(usize) -> Ordering) -> usize {
-    let (mut low, mut high) = (within.start, within.end);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if compare(middle) == Ordering::Greater {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
+/// The first of the indices `within` that is above; its end if there is none.
+fn upper_bound(within: Range<usize>, mut is_above: impl FnMut(usize) -> bool) -> usize {
+    let (mut low, mut len) = (within.start, within.len());
+    while len > 0 {
+        let half = len / 2;
+        let passed = if is_above(low + half) { 0 } else { half + 1 };
+        len = if passed == 0 { half } else { len - passed };
+        low += passed;
     }
     low
 }

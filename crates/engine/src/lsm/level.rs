@@ -12,6 +12,8 @@ use pages::effort::Effort;
 use pages::medium::PageNo;
 use runtime::PageImage;
 
+use crate::format::meta_segment::MetaSegment;
+use crate::format::outline::Outline;
 use crate::lsm::filter::Filter;
 use crate::lsm::key_index::KeyIndex;
 use crate::lsm::pool::{Chunked, Descriptor, Pool};
@@ -53,13 +55,17 @@ impl Location {
 pub(crate) struct Segment {
     pub location: Location,
     pub entries: u16,
+    /// Where to look in it, if it is in memory and has an outline.
+    pub outline: Option<Outline>,
     descriptor: Descriptor,
 }
 
 impl Segment {
     pub(crate) fn new(location: Location, entries: u16, pool: &Rc<Pool>) -> Self {
-        let is_in_memory = location.image().is_some();
-        Self { location, entries, descriptor: pool.enter(is_in_memory) }
+        let image = location.image();
+        let outline = image.and_then(|image| MetaSegment::outline_of(image.bytes()));
+        let descriptor = pool.enter(image.is_some());
+        Self { location, entries, outline, descriptor }
     }
 }
 
@@ -163,6 +169,14 @@ impl Level {
         (chunk, index - self.starts[chunk] as usize)
     }
 
+    /// [`Self::place`] of what is in this chunk, most likely, or behind it.
+    fn place_from(&self, chunk: usize, index: usize) -> (usize, usize) {
+        match self.starts.get(chunk + 1) {
+            Some(next) if *next as usize <= index => self.place(index),
+            _ => (chunk, index - self.starts[chunk] as usize),
+        }
+    }
+
     /// The one segment that can hold `key`: the last that begins at or before it.
     ///
     /// `among`, if given, is known to contain it or the one before (range pointers).
@@ -187,8 +201,11 @@ impl Level {
             return None;
         }
         let (first, first_place) = self.place(among.start);
-        let (last, last_place) = self.place(among.end - 1);
-        let chunk = self.heads.upper_bound(key, first + 1..last + 1, effort) - 1;
+        let (last, last_place) = self.place_from(first, among.end - 1);
+        let chunk = match last - first {
+            0 => first,
+            _ => self.heads.upper_bound(key, first + 1..last + 1, effort) - 1,
+        };
         let from = if chunk == first { first_place } else { 0 };
         let to = if chunk == last { last_place + 1 } else { self.chunks[chunk].segments.len() };
         let above = self.chunks[chunk].index.upper_bound(key, from..to, effort);

@@ -50,7 +50,6 @@ impl<M: Medium> Inner<M> {
             let image = self.read_meta(pending.page, IoClass::ClientRead).await?;
             *flash_reads += 1;
             let segment = MetaSegment::new(image.bytes(), self.store.format).expect("just checked");
-            segment.prefetch();
             self.store.cpu.cores.spend(self.store.cpu.costs.of(segment.effort())).await;
             (work, effort) = (Nanos::ZERO, Effort::default());
             step = if let Some(pointer) = segment.find(key) {
@@ -71,9 +70,7 @@ impl<M: Medium> Inner<M> {
 
     /// Levels that are not in memory altogether: each may cost a Get a read.
     pub(crate) fn unpinned_levels(&self) -> u32 {
-        let version = self.version.borrow();
-        let totals = version.levels().iter().map(|level| level.totals());
-        totals.filter(|totals| totals.pinned < totals.segments).count() as u32
+        self.version.borrow().unpinned_levels()
     }
 
     /// `unpinned` is the number of levels not in memory when the Get began.

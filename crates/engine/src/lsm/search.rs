@@ -7,9 +7,10 @@ use pages::format::pointer::{Pointer, PointerFormat};
 use pages::medium::PageNo;
 use runtime::PageImage;
 
-use crate::format::meta_segment::MetaSegment;
+use crate::format::meta_segment::{MetaSegment, search_effort};
+use crate::format::outline::{Aim, Outline};
 use crate::lsm::filter::key_hash;
-use crate::lsm::level::{Level, Location};
+use crate::lsm::level::{Level, Location, Segment};
 use crate::lsm::version::Version;
 use crate::options::MAX_LEVELS;
 
@@ -35,17 +36,17 @@ pub(crate) struct Pending {
 
 /// Looks for `key` from level `from` (0 is L1) downwards, until a segment that is not in memory is
 /// in the way. `among` bounds the search in the first of these levels.
-pub(crate) fn search<'v>(
-    version: &'v Version,
+pub(crate) fn search(
+    version: &Version,
     key: &[u8],
     from: usize,
     mut among: Option<Range<usize>>,
     format: PointerFormat,
     effort: &mut Effort,
 ) -> Step {
-    // Which segments cover the key does not depend on what is in them: all are known, and on
-    // their way into the cache, before the first is searched.
-    let mut pinned: [Option<&PageImage>; MAX_LEVELS] = [None; MAX_LEVELS];
+    // Which segments cover the key does not depend on what is in them: all are known, and the places
+    // in them where it may be are on their way into the cache, before the first is searched.
+    let mut pinned = [const { None }; MAX_LEVELS];
     let mut found = 0;
     let mut pending = None;
     let mut hash = None;
@@ -62,26 +63,53 @@ pub(crate) fn search<'v>(
                 break;
             }
             Location::Pinned(image) | Location::Cached(_, image) => {
-                image.prefetch();
-                pinned[found] = Some(image);
+                pinned[found] = Some(Probe::begin(segment, image, key));
                 found += 1;
             }
         }
     }
-    let segment = |image: &&'v PageImage| {
-        let segment = MetaSegment::new(image.bytes(), format);
-        segment.expect("pinned segments are made by merges")
-    };
-    for image in pinned[..found].iter().flatten() {
-        segment(image).prefetch();
-    }
-    for segment in pinned[..found].iter().flatten().map(segment) {
-        *effort += segment.effort();
-        if let Some(pointer) = segment.find(key) {
+    for probe in pinned[..found].iter().flatten() {
+        *effort += search_effort(usize::from(probe.entries));
+        if let Some(pointer) = probe.end(key, format) {
             return Step::Found(pointer);
         }
     }
     pending.map_or(Step::Absent, Step::Read)
+}
+
+/// A search of one segment that is in memory, from the hint where it will look to the end.
+struct Probe<'v> {
+    page: &'v [u8],
+    entries: u16,
+    outline: Option<&'v Outline>,
+    /// `None` if the outline tells that the key is not there.
+    aim: Option<Aim>,
+}
+
+impl<'v> Probe<'v> {
+    fn begin(segment: &'v Segment, image: &'v PageImage, key: &[u8]) -> Self {
+        let (page, outline) = (image.bytes(), segment.outline.as_ref());
+        let aim = outline.and_then(|outline| outline.aim(key));
+        match (outline, aim) {
+            (Some(outline), Some(aim)) => outline.prefetch(page, aim),
+            _ => image.prefetch(),
+        }
+        Self { page, entries: segment.entries, outline, aim }
+    }
+
+    fn end(&self, key: &[u8], format: PointerFormat) -> Option<Pointer> {
+        let segment = || {
+            let segment = MetaSegment::new(self.page, format);
+            segment.expect("pinned segments are made by merges")
+        };
+        match self.outline {
+            Some(outline) => {
+                let at = outline.find(self.page, key, self.aim?)?;
+                Some(segment().pointer(at))
+            }
+            None => segment().find(key),
+        }
+    }
 }
 
 /// Whether the segment `at` of `level` may have `key`, as far as its filter tells. The key is hashed

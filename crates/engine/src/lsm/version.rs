@@ -14,6 +14,8 @@ pub(crate) struct Version {
     levels: Vec<Rc<Level>>,
     /// `ranges[n]` points from `levels[n]` into `levels[n + 1]`; empty if switched off.
     ranges: Vec<Rc<Ranges>>,
+    /// Levels that are not in memory altogether.
+    unpinned: u32,
 }
 
 /// Replacing the segments `range` of one level.
@@ -31,7 +33,13 @@ impl Version {
         Self {
             levels: (0..levels).map(|_| level()).collect(),
             ranges: (0..ranges).map(|_| Rc::default()).collect(),
+            unpinned: 0,
         }
+    }
+
+    /// Levels that are not in memory altogether: each may cost a Get a read.
+    pub(crate) fn unpinned_levels(&self) -> u32 {
+        self.unpinned
     }
 
     pub(crate) fn levels(&self) -> &[Rc<Level>] {
@@ -96,7 +104,10 @@ impl Version {
     fn apply(&mut self, edit: LevelEdit) {
         let LevelEdit { level, range, new } = edit;
         let inserted = new.len();
+        let unpinned = |level: &Level| u32::from(level.totals().pinned < level.totals().segments);
+        self.unpinned -= unpinned(&self.levels[level]);
         self.levels[level] = Rc::new(self.levels[level].splice(range.clone(), new));
+        self.unpinned += unpinned(&self.levels[level]);
         if level < self.ranges.len() {
             let (upper, lower) = (&self.levels[level], &self.levels[level + 1]);
             let ranges = Rc::make_mut(&mut self.ranges[level]);

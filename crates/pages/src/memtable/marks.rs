@@ -48,13 +48,17 @@ impl Marks {
 }
 
 fn hash(key: &[u8]) -> u64 {
-    let (words, rest) = key.as_chunks::<8>();
-    let mut last = [0; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    let all = words.iter().chain(std::iter::once(&last));
-    mix64(all.fold(key.len() as u64, |hash, word| {
+    let step = |hash: u64, word: &[u8; 8]| {
         (hash.rotate_left(23) ^ u64::from_le_bytes(*word)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-    }))
+    };
+    let (words, rest) = key.as_chunks::<8>();
+    let mut hash = words.iter().fold(key.len() as u64, step);
+    if !rest.is_empty() {
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        hash = step(hash, &last);
+    }
+    mix64(hash)
 }
 
 #[cfg(test)]

@@ -14,23 +14,29 @@ use crate::store::PageStore;
 
 impl<M: Medium> PageStore<M> {
     /// Reads a page; reads of clients share what is under way.
-    async fn read_raw(&self, page: PageNo, class: IoClass) -> Result<PageImage, EngineError> {
-        let read = if class == IoClass::ClientRead {
-            self.share(page, class).await
-        } else {
-            self.medium.read(page, class).await
-        };
-        read.map_err(EngineError::from)
+    fn read_raw(
+        &self,
+        page: PageNo,
+        class: IoClass,
+    ) -> impl Future<Output = Result<PageImage, MediumError>> {
+        self.share_if(class == IoClass::ClientRead, page, class)
     }
 
-    /// Reads a page, or joins a read of it. Whoever joins a prefetch on demand makes it urgent.
-    async fn share(&self, page: PageNo, class: IoClass) -> Result<PageImage, MediumError> {
-        let joined = || {
+    /// Reads a page, or joins a read of it if that may be shared. Whoever joins a prefetch on demand
+    /// makes it urgent.
+    fn share_if(
+        &self,
+        is_shared: bool,
+        page: PageNo,
+        class: IoClass,
+    ) -> impl Future<Output = Result<PageImage, MediumError>> {
+        let joined = move || {
             if class == IoClass::ClientRead {
                 self.medium.promote(page);
             }
         };
-        self.shared_reads.read(page, joined, || self.medium.read(page, class)).await
+        let start = move || self.medium.read(page, class);
+        self.shared_reads.read_if(is_shared, page, joined, start)
     }
 
     /// Reads a page and checks that it is what was written there.
@@ -38,8 +44,8 @@ impl<M: Medium> PageStore<M> {
     /// # Errors
     /// [`EngineError::Corrupt`], [`EngineError::Medium`].
     pub async fn read_page(&self, page: PageNo, class: IoClass) -> Result<PageImage, EngineError> {
-        let image = self.read_raw(page, class).await?;
-        self.check_page(page, image)
+        let read = self.read_raw(page, class).await;
+        self.check_page(page, read.map_err(EngineError::from)?)
     }
 
     /// Checks that what was read is what was written to `page`.
@@ -86,7 +92,12 @@ impl<M: Medium> PageStore<M> {
         }
         let image = self.read_page(page, class).await?;
         *flash_reads += 1;
-        self.value_in(&image, key, pointer, class, flash_reads).await
+        match self.found_in(&image, key, pointer)? {
+            Found::Whole(value) => Ok(value),
+            Found::Large(head, pages) => {
+                self.read_large(page, head, pages, class, flash_reads).await
+            }
+        }
     }
 
     /// Reads a large value of at most `pages` pages at once.
@@ -123,7 +134,7 @@ impl<M: Medium> PageStore<M> {
         page: PageNo,
         class: IoClass,
     ) -> Result<PageImage, EngineError> {
-        let read = self.share(page, class).await;
+        let read = self.share_if(true, page, class).await;
         self.check_page(page, read.map_err(EngineError::from)?)
     }
 
@@ -140,14 +151,28 @@ impl<M: Medium> PageStore<M> {
         class: IoClass,
         flash_reads: &mut u32,
     ) -> Result<Value, EngineError> {
-        let (page, piece) = self.format.locate(pointer);
-        match data_page::find(image.bytes(), piece, key) {
-            Some(Found::Whole(value)) if self.fits_in_a_page(key, &value) => Ok(value),
-            Some(Found::Large(head, pages)) => {
+        match self.found_in(image, key, pointer)? {
+            Found::Whole(value) => Ok(value),
+            Found::Large(head, pages) => {
+                let (page, _) = self.format.locate(pointer);
                 self.read_large(page, head, pages, class, flash_reads).await
             }
-            Some(Found::Whole(_)) | None => Err(EngineError::Corrupt(page, PageFault::Contents)),
         }
+    }
+
+    /// What a page that was read has where `pointer` says that `key` is.
+    fn found_in<'a>(
+        &self,
+        image: &'a PageImage,
+        key: &[u8],
+        pointer: Pointer,
+    ) -> Result<Found<'a>, EngineError> {
+        let (page, piece) = self.format.locate(pointer);
+        match data_page::find(image.bytes(), piece, key) {
+            Some(Found::Whole(value)) if !self.fits_in_a_page(key, &value) => None,
+            found => found,
+        }
+        .ok_or(EngineError::Corrupt(page, PageFault::Contents))
     }
 
     fn fits_in_a_page(&self, key: &[u8], value: &Value) -> bool {

@@ -70,13 +70,17 @@ impl Drop for Leader<'_> {
 
 impl SharedReads {
     /// What `page` holds: from a read that is under way, which `joined` is called for, or from a
-    /// new one that `start` submits.
-    pub(crate) async fn read<F: Future<Output = Outcome>>(
+    /// new one that `start` submits. One that is not shared begins and ends by itself.
+    pub(crate) async fn read_if<F: Future<Output = Outcome>>(
         &self,
+        is_shared: bool,
         page: PageNo,
         joined: impl Fn(),
         start: impl FnOnce() -> F,
     ) -> Outcome {
+        if !is_shared {
+            return start().await;
+        }
         while let Some(follower) = self.follow(page) {
             joined();
             if let Word::Read(outcome) = follower.told().await {
@@ -178,7 +182,8 @@ mod tests {
                         handle.sleep(Nanos(100)).await;
                         Ok(PageImage::new(&page.to_le_bytes()))
                     };
-                    let image = reads.read(PageNo(page), || {}, start).await.expect("readable");
+                    let image =
+                        reads.read_if(true, PageNo(page), || {}, start).await.expect("readable");
                     assert_eq!(image.bytes(), page.to_le_bytes());
                 }
             }
@@ -203,12 +208,17 @@ mod tests {
         let follower = handle.spawn("follower", async move {
             sleeper.sleep(Nanos(10)).await;
             let start = || async { Ok(PageImage::new(b"late")) };
-            followed.read(PageNo(1), || {}, start).await.expect("readable").bytes().to_vec()
+            followed
+                .read_if(true, PageNo(1), || {}, start)
+                .await
+                .expect("readable")
+                .bytes()
+                .to_vec()
         });
         rt.block_on(async move {
             {
                 let start = || async { std::future::pending::<Outcome>().await };
-                let mut leader = Box::pin(reads.read(PageNo(1), || {}, start));
+                let mut leader = Box::pin(reads.read_if(true, PageNo(1), || {}, start));
                 let poll = std::future::poll_fn(|cx| {
                     assert!(leader.as_mut().poll(cx).is_pending());
                     Poll::Ready(())
