@@ -96,7 +96,10 @@ impl From<OpenError> for RecoverError {
             OpenError::NoManifest | OpenError::DamagedJournal(_) | OpenError::Damaged(..) => {
                 Self::Journal(error)
             }
-            OpenError::DoesNotFit { .. } | OpenError::NoAccelerator => Self::Setup(error.into()),
+            OpenError::DoesNotFit { .. }
+            | OpenError::TooFewExtents { .. }
+            | OpenError::SingleUnit
+            | OpenError::NoAccelerator => Self::Setup(error.into()),
         }
     }
 }

@@ -166,10 +166,7 @@ fn superblocks_for_dump(profile: &DeviceProfile, index: &IndexOptions) -> u32 {
     let geometry = &profile.flash.geometry;
     let pages = u64::from(geometry.dies()) * u64::from(geometry.pages_per_die_block());
     let extents = u64::from(geometry.blocks_per_die()) * (48 + pages.div_ceil(8));
-    // As the engine has it: a value takes up to a quarter of an extent.
-    let payload = u64::from(geometry.page_bytes + geometry.spare_bytes).saturating_sub(512);
-    let longest = (payload * (pages / 4).max(1)).min(u64::from(pages::MAX_VALUE_BYTES));
-    let object = longest + pages::MAX_KEY_BYTES as u64 + 32;
+    let object = u64::from(profile.max_value_bytes()) + pages::MAX_KEY_BYTES as u64 + 32;
     let bytes = index.dump_bytes(profile.dram.index_bytes, object) + extents;
     Reserve::superblocks_for(geometry, bytes)
 }

@@ -107,6 +107,15 @@ pub enum OpenError {
         /// Levels it was asked to pin, if it was.
         pinned_levels: Option<u32>,
     },
+    /// Background work, and the journal if there is one, would leave clients nothing to write to.
+    TooFewExtents {
+        /// Extents that there have to be at least.
+        needed: usize,
+        /// Those that there are.
+        available: usize,
+    },
+    /// An extent is written with a single append: what is in use of it could not be moved to less room.
+    SingleUnit,
     /// The design merges with an accelerator, and the device has none.
     NoAccelerator,
     /// The dump does not have the form this program writes.
@@ -134,6 +143,20 @@ impl fmt::Display for OpenError {
         let (needed, available, pinned_levels) = match self {
             Self::DoesNotFit { needed, available, pinned_levels } => {
                 (needed, available, pinned_levels)
+            }
+            Self::TooFewExtents { needed, available } => {
+                return write!(
+                    f,
+                    "memtables, background work and the journal, if there is one, need {needed} extents \
+                     (superblocks of a drive), and there are {available}: use more flash \
+                     (blocks_per_plane), smaller memtables or fewer that wait for their flush"
+                );
+            }
+            Self::SingleUnit => {
+                return f.write_str(
+                    "one append fills an extent (a superblock of a drive), so that none could be \
+                     collected: use more pages_per_block or more dies",
+                );
             }
             Self::NoAccelerator => {
                 return f.write_str(

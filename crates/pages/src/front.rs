@@ -12,12 +12,13 @@ use std::rc::Rc;
 use runtime::{Nanos, Semaphore};
 
 use crate::effort::Effort;
-use crate::error::EngineError;
+use crate::error::{EngineError, OpenError};
 use crate::format::object::Sequence;
 use crate::format::value::Value;
 use crate::front::watched::Watched;
 use crate::journal::LogSync;
 use crate::journal::log::{self, Log, Ticket};
+use crate::journal::manifest;
 use crate::medium::{ExtentId, Medium, Stream};
 use crate::memtable::{Entry, Memtables};
 use crate::operations::{Condition, Fullness, WriteOptions};
@@ -361,6 +362,26 @@ impl<M: Medium> Front<M> {
         let extents = self.store.extents.borrow();
         let left = |stream| self.store.left_of_due_in_sight(stream, &extents);
         self.reserve_of_flushes() + left(Stream::Index) + left(Stream::Log) + left(Stream::Manifest)
+    }
+
+    /// Checks that clients could write to a store that is empty: that background work and a journal, if
+    /// there is one with checkpoints of about so many bytes, leave them anything.
+    ///
+    /// # Errors
+    /// [`OpenError::TooFewExtents`], [`OpenError::SingleUnit`].
+    pub fn check_extents(&self, checkpoint_bytes: Option<usize>) -> Result<(), OpenError> {
+        if self.store.shape.pages_per_extent == self.store.shape.append_unit {
+            return Err(OpenError::SingleUnit);
+        }
+        let of_journal = checkpoint_bytes
+            .map_or(0, |bytes| self.extents_of_log() + manifest::extents_for(&self.store, bytes));
+        let of_index = self.store.set_aside[Stream::Index as usize].get();
+        let needed = self.reserve_of_flushes() + of_index + of_journal + 1;
+        let available = self.store.shape.extents as usize;
+        if needed > available {
+            return Err(OpenError::TooFewExtents { needed, available });
+        }
+        Ok(())
     }
 
     fn reserve_of_flushes(&self) -> usize {

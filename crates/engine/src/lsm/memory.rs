@@ -6,6 +6,7 @@
 use pages::medium::{Medium, Stream};
 use pages::stats::MemoryUse;
 
+use crate::format::meta_segment;
 use crate::lsm::version::Version;
 use crate::lsm::{Inner, PAGE_ADDRESS_BYTES, RANGE_POINTER_BYTES, sizing_input};
 use crate::sizing;
@@ -90,10 +91,16 @@ impl<M: Medium> Inner<M> {
     }
 
     /// The largest step of a compaction that cannot be made smaller is the merge of a flush into a
-    /// first level that is not pinned: it takes all of that. Keys may be longer than expected.
+    /// first level that is not in memory only: it takes all of that. Keys may be longer than expected:
+    /// a memtable may hold nothing but keys.
     pub(crate) fn reserve_step(&self) {
-        let level = if self.is_pinned(0) { 0 } else { self.capacity(0) + self.flush_segments() };
-        let pages = 2 * level as u32;
-        self.store.step_extents.set(self.store.extents_of(pages).max(1));
+        let payload = self.store.shape.payload_bytes;
+        let most_of_flush = || {
+            let of_keys = meta_segment::most_pages(self.options.memtable_bytes as usize, payload);
+            of_keys.max(self.flush_segments() as u32)
+        };
+        let level = || 2 * self.capacity(0) as u32 + 2 * most_of_flush();
+        let pages = if self.is_in_memory_only(0) { 0 } else { level() };
+        self.store.step_extents.set(self.store.extents_of(self.store.in_units(pages)).max(1));
     }
 }

@@ -42,9 +42,10 @@ impl<M: Medium> Engine<M> {
     /// A fresh store on an empty medium. Background tasks start at once.
     ///
     /// # Errors
-    /// [`OpenError::DoesNotFit`].
+    /// [`OpenError::DoesNotFit`], [`OpenError::TooFewExtents`].
     pub fn create(setup: Setup<M>) -> Result<Self, OpenError> {
         let engine = Self::build(setup)?;
+        engine.inner.check_extents()?;
         engine.start_tasks();
         Ok(engine)
     }
@@ -139,6 +140,15 @@ impl<M: Medium> Engine<M> {
 }
 
 impl<M: Medium> Inner<M> {
+    /// Whether there are as many extents as an empty store needs to get going.
+    fn check_extents(&self) -> Result<(), OpenError> {
+        self.reserve_step();
+        let lists = self.plan.borrow().memory.level_lists as usize;
+        // Level lists grow up to what is planned, and short keys take twice their memory.
+        let checkpoint = || self.checkpoint().len() + 2 * lists;
+        self.front.check_extents(self.manifest.as_ref().map(|_| checkpoint()))
+    }
+
     /// The task that writes the log, for ever. A new store has a checkpoint before anything else.
     async fn write_journal(self: Rc<Self>) {
         let manifest = self.manifest.as_ref().expect("the store has a journal");

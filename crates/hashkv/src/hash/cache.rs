@@ -44,6 +44,11 @@ impl Cache {
         }
     }
 
+    /// Most pages that can be in memory.
+    pub(crate) fn most(&self) -> usize {
+        self.capacity.min(self.frame_of.len())
+    }
+
     /// Pages in memory.
     pub(crate) fn len(&self) -> usize {
         self.frames.len() - self.unused.len()

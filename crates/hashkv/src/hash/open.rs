@@ -17,7 +17,7 @@ use runtime::{Handle, Notify};
 use crate::bucket::BucketFormat;
 use crate::hash::cache::Cache;
 use crate::hash::dump::Restored;
-use crate::hash::edit::Gathered;
+use crate::hash::edit::{Edit, Gathered};
 use crate::hash::table::Table;
 use crate::hash::{HashEngine, Inner, PAGE_ADDRESS_BYTES, dump};
 use crate::options::HashOptions;
@@ -47,9 +47,11 @@ impl<M: Medium> HashEngine<M> {
     /// A fresh store on an empty medium. Background tasks start at once.
     ///
     /// # Errors
-    /// [`OpenError::DoesNotFit`]: the memory holds not even the directory and one bucket page.
+    /// [`OpenError::DoesNotFit`]: the memory holds not even the directory and one bucket page;
+    /// [`OpenError::TooFewExtents`].
     pub fn create(setup: HashSetup<M>) -> Result<Self, OpenError> {
         let engine = Self::build(setup)?;
+        engine.inner.check_extents()?;
         engine.start_tasks();
         Ok(engine)
     }
@@ -175,6 +177,14 @@ impl<M: Medium> Inner<M> {
         let mut cache = self.cache.borrow_mut();
         (self.buckets.are_sound(&slots) && cache.reserve())
             .then(|| cache.install(page, slots, true))
+    }
+
+    /// Whether there are as many extents as an empty store needs to get going.
+    fn check_extents(&self) -> Result<(), OpenError> {
+        // Every page in memory may be dirty, and is in a checkpoint then.
+        let pages = self.cache.borrow().most() * self.store.shape.payload_bytes as usize;
+        let checkpoint = || self.checkpoint(&Edit::default()).len() + pages;
+        self.front.check_extents(self.manifest.as_ref().map(|_| checkpoint()))
     }
 
     /// The task that writes the log, for ever. A new store has a checkpoint before anything else.

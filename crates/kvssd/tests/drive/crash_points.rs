@@ -10,10 +10,11 @@ use engine::Options;
 use flash::Flash;
 use kvssd::{DriveOptions, IndexOptions, KvDrive};
 use pages::{Durability, LogSync};
-use runtime::{Nanos, Rng, Runtime};
+use runtime::{IoClass, Nanos, Rng, Runtime};
 
 use crate::harness::{
-    Machine, for_hash, small_design, small_device, small_hash, small_options, small_tlc_device,
+    Comeback, Machine, for_hash, small_design, small_device, small_hash, small_options,
+    small_tlc_device,
 };
 use crate::model::number;
 use crate::names::Names;
@@ -143,6 +144,27 @@ fn cut_everywhere(name: &str, engine: impl Into<IndexOptions>) {
     for scenario in Scenario::all_of(name, &engine.into()) {
         cut_at_operations(&scenario);
         cut_in_recoveries(&scenario);
+    }
+}
+
+/// A checkpoint that power cuts end again and again once used up one extent after another.
+#[test]
+fn power_may_fail_in_one_recovery_after_another() {
+    for engine in [small_design(&Options::pink()).engine, small_hash().into()] {
+        let scenario = Scenario::new("again and again", engine, Durability::Log, false);
+        let (machine, world) = scenario.run_to(BEFORE_RECOVERY).expect("the run is long enough");
+        world.lose_power(machine.rt.handle().now());
+        let mut array = machine.power_cut(&mut Rng::new(5)).array;
+        let programmed = |flash: &Flash| flash.stats().of(IoClass::Journal).pages_programmed;
+        for again in 0..100 {
+            let rng = &mut Rng::new(again);
+            let (device, options) = (&scenario.shape.device, scenario.options());
+            let comeback = Comeback::begin(again, device, options, array);
+            let most = 1 + rng.below(3);
+            comeback.run_until(|flash| programmed(flash) >= most);
+            (array, _) = comeback.power_cut(rng).unwrap_or_else(|error| panic!("{again}: {error}"));
+        }
+        scenario.check(array, &world, 100, "recovery");
     }
 }
 

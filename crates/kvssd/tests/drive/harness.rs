@@ -158,8 +158,12 @@ impl Comeback {
 
     /// Goes on until the flash was given that many operations. False if the drive is up before.
     pub(crate) fn run_to(&self, operations: u64) -> bool {
-        let is_there = || self.flash.submitted() >= operations;
-        self.rt.run_until_true(|| self.recovering.is_finished() || is_there());
+        self.run_until(|flash| flash.submitted() >= operations)
+    }
+
+    /// Goes on until the flash has come so far. False if the drive is up before.
+    pub(crate) fn run_until(&self, is_there: impl Fn(&Flash) -> bool) -> bool {
+        self.rt.run_until_true(|| self.recovering.is_finished() || is_there(&self.flash));
         !self.recovering.is_finished()
     }
 

@@ -20,6 +20,9 @@ const NUMBER_BYTES: usize = 8;
 /// Most pages of a group.
 const MAX_PAGES: usize = u16::MAX as usize;
 
+/// A group of as many pages takes no more. One write has far fewer.
+pub(crate) const LONG_GROUP: u32 = 1 << 15;
+
 /// Which group. Epochs count checkpoints of a manifest, and for a log those it was recovered with.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct GroupId {

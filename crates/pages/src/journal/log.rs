@@ -131,6 +131,8 @@ impl<M: Medium> Log<M> {
         write_record(&mut last.records, key, sequence, entry);
         last.full_bytes += full_bytes(key, entry);
         let is_full = last.full_bytes >= self.bytes_of_program();
+        // While one is being written more may come than another can have.
+        last.is_closed |= self.pages_of(last.full_bytes) >= groups::LONG_GROUP;
         drop(pending);
         match sync {
             LogSync::Group | LogSync::Each => self.want(group),

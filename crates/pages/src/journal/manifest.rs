@@ -156,9 +156,13 @@ async fn wait_for_room<M: Medium>(store: &PageStore<M>, checkpoint_bytes: usize)
 
 /// Sets extents aside for an epoch, which may grow by its edits, and for the checkpoint that ends it.
 fn set_aside_for<M: Medium>(store: &PageStore<M>, checkpoint_bytes: usize) {
+    store.set_aside[Stream::Manifest as usize].set(extents_for(store, checkpoint_bytes));
+}
+
+/// Extents for an epoch whose checkpoint has so many bytes, and for the checkpoint that ends it.
+pub(crate) fn extents_for<M: Medium>(store: &PageStore<M>, checkpoint_bytes: usize) -> usize {
     let pages = groups::pages_of(checkpoint_bytes as u64, store.shape.payload_bytes);
     let pages = store.in_units(pages + pages / 2);
     let edits = pages.max(store.shape.pages_per_extent / 2);
-    let due = store.extents_of(pages + edits) + 1 + store.extents_of(pages);
-    store.set_aside[Stream::Manifest as usize].set(due);
+    store.extents_of(pages + edits) + 1 + store.extents_of(pages)
 }

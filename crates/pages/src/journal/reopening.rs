@@ -72,8 +72,7 @@ impl<M: Medium> PageStore<M> {
 }
 
 impl<M: Medium> Front<M> {
-    /// The log of a store, and the extents that are set aside for it: enough for what memtables hold
-    /// twice over, one that is being filled, and one that is being released.
+    /// The log of a store, and the extents that are set aside for it.
     pub fn set_up_log(
         &self,
         sync: LogSync,
@@ -81,12 +80,17 @@ impl<M: Medium> Front<M> {
         next: u64,
         extents: VecDeque<(ExtentId, u64)>,
     ) {
-        let memtables = self.limits.frozen as u32 + 1;
-        let pages = 2 * memtables * self.store.pages_of_memtable(self.limits.bytes);
-        let due = self.store.extents_of(pages) + 2;
-        self.store.set_aside[Stream::Log as usize].set(due);
+        self.store.set_aside[Stream::Log as usize].set(self.extents_of_log());
         let log = Log::new(Rc::clone(&self.store), sync, epoch, next, extents);
         *self.log.borrow_mut() = Some(Rc::new(log));
+    }
+
+    /// Extents for what memtables hold twice over, one that is being filled, and one that is being
+    /// released.
+    pub(crate) fn extents_of_log(&self) -> usize {
+        let memtables = self.limits.frozen as u32 + 1;
+        let pages = 2 * memtables * self.store.pages_of_memtable(self.limits.bytes);
+        self.store.extents_of(pages) + 2
     }
 
     /// Puts what the log holds from group `from` on in memtables, but for what is flushed.

@@ -5,7 +5,7 @@
 //! believed that could be damage: a page that is missing in front of others, edits without their
 //! checkpoint, two stores on one medium.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use runtime::{IoClass, PageImage};
 
@@ -41,8 +41,10 @@ pub struct Scan {
     pub id: StoreId,
     /// The newest epoch of which anything was found, whole or not.
     pub last_epoch: u32,
-    /// Its checkpoint, and the edits behind it.
+    /// The checkpoint of the epoch in force, and the edits behind it.
     pub manifest: Vec<Vec<u8>>,
+    /// Extents with pages of that epoch.
+    manifest_extents: BTreeSet<ExtentId>,
     /// Pages of the log.
     log: Vec<(ExtentId, GroupPage)>,
     takes_torn: bool,
@@ -75,8 +77,8 @@ impl<M: Medium> PageStore<M> {
         let manifest = self.journal_pages(&extents, PageKind::Manifest).await?;
         let log = self.journal_pages(&extents, PageKind::Log).await?;
         let takes_torn = self.planted.has(Fault::TakeTornGroup);
-        let pages: Vec<GroupPage> = manifest.into_iter().map(|(_, page)| page).collect();
-        let Some(groups) = newest_epoch(&pages, takes_torn)? else {
+        let pages: Vec<GroupPage> = manifest.iter().map(|(_, page)| page.clone()).collect();
+        let Some((epoch, groups)) = newest_epoch(&pages, takes_torn)? else {
             // A new store that lost power while it wrote its first checkpoint holds nothing else.
             let is_new = pages.iter().all(|page| page.id.epoch == 1 && page.id.number == 0);
             let others = |found: &Found| found.first.is_some_and(|f| f.kind != PageKind::Manifest);
@@ -93,7 +95,10 @@ impl<M: Medium> PageStore<M> {
         // Torn groups may lie about until their extents are erased: none gets their epoch again.
         let last_epoch = pages.iter().chain(log.iter().map(|(_, page)| page)).map(|p| p.id.epoch);
         let last_epoch = last_epoch.max().unwrap_or(0);
-        Ok(Some(Scan { extents, id, last_epoch, manifest: groups.whole, log, takes_torn }))
+        let in_force = manifest.iter().filter(|(_, page)| page.id.epoch == epoch);
+        let manifest_extents = in_force.map(|(id, _)| *id).collect();
+        let manifest = groups.whole;
+        Ok(Some(Scan { extents, id, last_epoch, manifest, manifest_extents, log, takes_torn }))
     }
 
     /// What the first page of an extent is; `None` if it is not whole.
@@ -148,19 +153,19 @@ fn whole(image: &PageImage, page: PageNo) -> Option<First> {
     Some(First { kind, generation, store })
 }
 
-/// The groups of the newest epoch whose checkpoint is whole.
-fn newest_epoch(pages: &[GroupPage], takes_torn: bool) -> Result<Option<Groups>, OpenError> {
+/// The newest epoch whose checkpoint is whole, and its groups.
+fn newest_epoch(pages: &[GroupPage], takes_torn: bool) -> Result<Option<(u32, Groups)>, OpenError> {
     let mut epochs: BTreeMap<u32, Vec<GroupPage>> = BTreeMap::new();
     for page in pages {
         epochs.entry(page.id.epoch).or_default().push(page.clone());
     }
-    while let Some((_, pages)) = epochs.pop_last() {
+    while let Some((epoch, pages)) = epochs.pop_last() {
         let groups = groups::assemble(pages, 0, takes_torn);
         if groups.has_gap {
             return Err(OpenError::DamagedJournal("a page of the manifest is missing"));
         }
         if !groups.whole.is_empty() {
-            return Ok(Some(groups));
+            return Ok(Some((epoch, groups)));
         }
         // Power failed while this checkpoint was written: the one before it still holds.
     }
@@ -168,11 +173,10 @@ fn newest_epoch(pages: &[GroupPage], takes_torn: bool) -> Result<Option<Groups>,
 }
 
 impl Scan {
-    /// Whether an extent belongs to the manifest in force.
+    /// Extents of the manifest in force. Those of other epochs are not kept: checkpoints that power cuts
+    /// end again and again would use up one extent after another.
     pub fn manifest_extents(&self) -> Vec<ExtentId> {
-        let is_one = |found: &Found| found.first.is_some_and(|f| f.kind == PageKind::Manifest);
-        let found = (0..).map(ExtentId).zip(&self.extents);
-        found.filter(|(_, found)| is_one(found)).map(|(id, _)| id).collect()
+        self.manifest_extents.iter().copied().collect()
     }
 
     /// The log from group `from` on.

@@ -11,7 +11,9 @@ use crate::store::space::with_waste;
 /// The longest value that a store on a medium of this shape takes, in bytes.
 pub fn max_value_bytes(shape: &Shape) -> u32 {
     let pages = (shape.pages_per_extent / 4).max(1);
-    let in_pages = u64::from(shape.payload_bytes.saturating_sub(512)) * u64::from(pages);
+    // Beside the longest key and headers; the smallest pages have room for less than that.
+    let in_page = shape.payload_bytes.saturating_sub(512).max(shape.payload_bytes / 4);
+    let in_pages = u64::from(in_page) * u64::from(pages);
     MAX_VALUE_BYTES.min(u32::try_from(in_pages).unwrap_or(u32::MAX))
 }
 
