@@ -110,6 +110,12 @@ impl Outline {
         None
     }
 
+    /// Where in the page the entry `at` begins, whose key stands behind its pointer.
+    pub(crate) fn entry(&self, at: usize, pointer_bytes: usize) -> usize {
+        let key = usize::from(self.first_head) - usize::from(self.head_at);
+        key - pointer_bytes + at * usize::from(self.stride)
+    }
+
     /// The first key whose head is not less than the one aimed at.
     fn first_from(&self, heads: &[u8], aim: Aim) -> usize {
         let count = usize::from(self.last) + 1;

@@ -186,6 +186,7 @@ impl Level {
         among: Option<Range<usize>>,
         effort: &mut Effort,
     ) -> Option<usize> {
+        let among = among.unwrap_or(0..self.len());
         self.covering_segment(key, among, effort).map(|(at, _)| at)
     }
 
@@ -193,10 +194,9 @@ impl Level {
     pub(crate) fn covering_segment(
         &self,
         key: &[u8],
-        among: Option<Range<usize>>,
+        among: Range<usize>,
         effort: &mut Effort,
     ) -> Option<(usize, &Segment)> {
-        let among = among.unwrap_or(0..self.len());
         if among.is_empty() {
             return None;
         }
