@@ -313,7 +313,8 @@ impl Handle {
         let _armed = self.arm(at, Target::Fire(event, token));
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "two callers, and as many calls as timers")]
+    #[inline(always)]
     fn arm(&self, at: Nanos, target: Target) -> Ticket {
         self.inner.timers.borrow_mut().enter(at.0, target)
     }

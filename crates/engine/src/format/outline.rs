@@ -95,6 +95,8 @@ impl Outline {
     }
 
     /// The number of the entry of `key`, which was aimed at.
+    #[expect(clippy::inline_always, reason = "each Get does it in every level")]
+    #[inline(always)]
     pub(crate) fn find(&self, page: &[u8], key: &[u8], aim: Aim) -> Option<usize> {
         let heads = &page[usize::from(self.first_head)..];
         let mut at = self.first_from(heads, aim);

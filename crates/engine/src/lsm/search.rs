@@ -99,16 +99,12 @@ impl<'v> Probe<'v> {
     }
 
     fn end(&self, key: &[u8], format: PointerFormat) -> Option<Pointer> {
-        match self.outline {
-            Some(outline) => {
-                let at = outline.find(self.page, key, self.aim?)?;
-                Some(format.decode(&self.page[outline.entry(at, format.bytes)..]))
-            }
-            None => {
-                let segment = MetaSegment::new(self.page, format);
-                segment.expect("pinned segments are made by merges").find(key)
-            }
+        if let Some(outline) = self.outline {
+            let at = outline.find(self.page, key, self.aim?)?;
+            return Some(format.decode(&self.page[outline.entry(at, format.bytes)..]));
         }
+        let segment = MetaSegment::new(self.page, format);
+        segment.expect("pinned segments are made by merges").find(key)
     }
 }
 

@@ -55,7 +55,6 @@ struct Follower {
 }
 
 /// What a follower is told.
-#[derive(Clone)]
 enum Word {
     Read(Outcome),
     /// Nobody reads the page any more.
@@ -67,13 +66,25 @@ struct Leader<'a> {
     reads: &'a SharedReads,
     page: PageNo,
     place: usize,
-    word: Word,
+    has_told: bool,
+}
+
+impl Leader<'_> {
+    /// The read has ended.
+    fn tell(mut self, outcome: &Outcome) {
+        self.has_told = true;
+        for follower in self.reads.take(self.page, self.place) {
+            follower.tell(Word::Read(outcome.clone()));
+        }
+    }
 }
 
 impl Drop for Leader<'_> {
     fn drop(&mut self) {
-        for follower in self.reads.take(self.page, self.place) {
-            follower.tell(self.word.clone());
+        if !self.has_told {
+            for follower in self.reads.take(self.page, self.place) {
+                follower.tell(Word::GivenUp);
+            }
         }
     }
 }
@@ -99,9 +110,9 @@ impl SharedReads {
             }
         }
         let place = self.enter(page);
-        let mut leader = Leader { reads: self, page, place, word: Word::GivenUp };
+        let leader = Leader { reads: self, page, place, has_told: false };
         let outcome = start().await;
-        leader.word = Word::Read(outcome.clone());
+        leader.tell(&outcome);
         outcome
     }
 
