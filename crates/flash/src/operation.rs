@@ -63,9 +63,11 @@ impl OperationTable {
         self.slots[id.0 as usize].as_mut().expect("an operation stays until its outcome is taken")
     }
 
-    pub(crate) fn remove(&mut self, id: OperationId) -> Operation {
+    pub(crate) fn remove(&mut self, id: OperationId) {
         self.free.push(id.0);
-        self.slots[id.0 as usize].take().expect("an operation is removed once")
+        let slot = &mut self.slots[id.0 as usize];
+        assert!(slot.is_some(), "an operation is removed once");
+        *slot = None;
     }
 
     /// Records the outcome and wakes the submitter, if it still waits.

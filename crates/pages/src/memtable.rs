@@ -54,10 +54,7 @@ impl Versions {
 
 impl Memtable {
     /// The newest write of `key`.
-    pub(crate) fn get(&self, key: &[u8]) -> Option<(Sequence, Entry)> {
-        if !self.marks.may_have(key) {
-            return None;
-        }
+    fn get(&self, key: &[u8]) -> Option<(Sequence, Entry)> {
         let newest = &self.keys.get(key)?.newest;
         Some((newest.sequence, newest.entry.clone()))
     }
@@ -186,7 +183,11 @@ impl Memtables {
 
     /// The newest write of `key`.
     pub fn get(&self, key: &[u8]) -> Option<(Sequence, Entry)> {
-        self.newest_first().find_map(|memtable| memtable.borrow().get(key))
+        let hash = marks::hash(key);
+        self.newest_first().find_map(|memtable| {
+            let memtable = memtable.borrow();
+            if memtable.marks.may_have_hashed(hash) { memtable.get(key) } else { None }
+        })
     }
 
     /// The first group of the log that those which stay need when the oldest frozen one goes.

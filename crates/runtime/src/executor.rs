@@ -174,11 +174,10 @@ impl Drop for Runtime {
 impl Inner {
     fn next_ready(&self) -> Option<u32> {
         self.ready.pop(|ready| match self.order {
-            TaskOrder::Fifo => Pick::Oldest,
-            TaskOrder::Seeded if ready == 1 => Pick::Index(0),
-            TaskOrder::Seeded => {
+            TaskOrder::Seeded if ready > 1 => {
                 Pick::Index(self.task_rng.borrow_mut().below(ready as u64) as usize)
             }
+            TaskOrder::Fifo | TaskOrder::Seeded => Pick::Oldest,
         })
     }
 
@@ -314,6 +313,8 @@ impl Handle {
         let _armed = self.arm(at, Target::Fire(event, token));
     }
 
+    #[expect(clippy::inline_always, reason = "two callers, and as many calls as timers")]
+    #[inline(always)]
     fn arm(&self, at: Nanos, target: Target) -> Ticket {
         self.inner.timers.borrow_mut().enter(at.0, target)
     }

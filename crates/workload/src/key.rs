@@ -187,6 +187,10 @@ fn write_decimal(n: u64, out: &mut [u8]) {
     digits[1] = eight_digits(n / BLOCK % BLOCK);
     digits[2] = eight_digits(n % BLOCK);
     let digits = digits.as_flattened();
+    if let Ok(out) = <&mut [u8; 20]>::try_from(&mut *out) {
+        out.copy_from_slice(&digits[4..]); // the commonest length
+        return;
+    }
     let (zeros, rest) = out.split_at_mut(out.len().saturating_sub(digits.len()));
     zeros.fill(b'0');
     rest.copy_from_slice(&digits[digits.len() - rest.len()..]);

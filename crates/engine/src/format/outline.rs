@@ -95,6 +95,8 @@ impl Outline {
     }
 
     /// The number of the entry of `key`, which was aimed at.
+    #[expect(clippy::inline_always, reason = "each Get does it in every level")]
+    #[inline(always)]
     pub(crate) fn find(&self, page: &[u8], key: &[u8], aim: Aim) -> Option<usize> {
         let heads = &page[usize::from(self.first_head)..];
         let mut at = self.first_from(heads, aim);
@@ -108,6 +110,12 @@ impl Outline {
             at += 1;
         }
         None
+    }
+
+    /// Where in the page the entry `at` begins, whose key stands behind its pointer.
+    pub(crate) fn entry(&self, at: usize, pointer_bytes: usize) -> usize {
+        let key = usize::from(self.first_head) - usize::from(self.head_at);
+        key - pointer_bytes + at * usize::from(self.stride)
     }
 
     /// The first key whose head is not less than the one aimed at.

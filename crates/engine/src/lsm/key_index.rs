@@ -54,6 +54,8 @@ impl KeyIndex {
     }
 
     /// How many keys of `within` are at most `key`, plus where `within` begins.
+    #[expect(clippy::inline_always, reason = "each Get does it in every level")]
+    #[inline(always)]
     pub(crate) fn upper_bound(
         &self,
         key: &[u8],

@@ -186,6 +186,7 @@ impl Level {
         among: Option<Range<usize>>,
         effort: &mut Effort,
     ) -> Option<usize> {
+        let among = among.unwrap_or(0..self.len());
         self.covering_segment(key, among, effort).map(|(at, _)| at)
     }
 
@@ -193,10 +194,9 @@ impl Level {
     pub(crate) fn covering_segment(
         &self,
         key: &[u8],
-        among: Option<Range<usize>>,
+        among: Range<usize>,
         effort: &mut Effort,
     ) -> Option<(usize, &Segment)> {
-        let among = among.unwrap_or(0..self.len());
         if among.is_empty() {
             return None;
         }
@@ -204,7 +204,7 @@ impl Level {
         let (last, last_place) = self.place_from(first, among.end - 1);
         let chunk = match last - first {
             0 => first,
-            _ => self.heads.upper_bound(key, first + 1..last + 1, effort) - 1,
+            _ => self.covering_chunk(key, first..last + 1, effort),
         };
         let from = if chunk == first { first_place } else { 0 };
         let to = if chunk == last { last_place + 1 } else { self.chunks[chunk].segments.len() };
@@ -219,6 +219,13 @@ impl Level {
             _ => &self.chunks[chunk].segments[above - 1],
         };
         Some((flat - 1, segment))
+    }
+
+    /// The last chunk that begins at or before `key`; the first of `among` if none does. Apart, because
+    /// nearly always there is one chunk only.
+    #[inline(never)]
+    fn covering_chunk(&self, key: &[u8], among: Range<usize>, effort: &mut Effort) -> usize {
+        self.heads.upper_bound(key, among.start + 1..among.end, effort) - 1
     }
 
     /// The segments whose keys may lie in `from..to`; `None` bounds nothing.

@@ -198,7 +198,11 @@ impl Output {
     /// Adds the entries of `run` that come before `key`, if that is given; else all there are.
     fn copy_before(&mut self, run: &mut SegmentRun<'_>, key: Option<&[u8]>) {
         while let Some((segment, entries)) = run.take_before(key) {
+            let goes_on = entries.end == segment.len();
             self.copy(&segment, entries);
+            if !goes_on {
+                break; // the next entry of the segment does not come before the key
+            }
         }
     }
 

@@ -46,12 +46,13 @@ pub(crate) fn search(
 ) -> Step {
     // Which segments cover the key does not depend on what is in them: all are known, and the places
     // in them where it may be are on their way into the cache, before the first is searched.
-    let mut pinned = [const { None }; MAX_LEVELS];
+    let mut pinned: [Option<Probe<'_>>; MAX_LEVELS] = std::array::from_fn(|_| None);
     let mut found = 0;
     let mut pending = None;
     let mut hash = None;
     for (index, level) in version.levels().iter().enumerate().skip(from) {
-        let covering = level.covering_segment(key, among.take(), effort);
+        let within = among.take().unwrap_or(0..level.len());
+        let covering = level.covering_segment(key, within, effort);
         let Some((at, segment)) = covering else { continue };
         among = version.below(index, at);
         match &segment.location {
@@ -98,17 +99,12 @@ impl<'v> Probe<'v> {
     }
 
     fn end(&self, key: &[u8], format: PointerFormat) -> Option<Pointer> {
-        let segment = || {
-            let segment = MetaSegment::new(self.page, format);
-            segment.expect("pinned segments are made by merges")
-        };
-        match self.outline {
-            Some(outline) => {
-                let at = outline.find(self.page, key, self.aim?)?;
-                Some(segment().pointer(at))
-            }
-            None => segment().find(key),
+        if let Some(outline) = self.outline {
+            let at = outline.find(self.page, key, self.aim?)?;
+            return Some(format.decode(&self.page[outline.entry(at, format.bytes)..]));
         }
+        let segment = MetaSegment::new(self.page, format);
+        segment.expect("pinned segments are made by merges").find(key)
     }
 }
 

@@ -20,7 +20,12 @@ pub(super) struct Marks {
 impl Marks {
     /// Whether `key` may be among the keys marked; false is certain.
     pub(super) fn may_have(&self, key: &[u8]) -> bool {
-        let (word, bit) = self.place(key);
+        self.may_have_hashed(hash(key))
+    }
+
+    /// [`Self::may_have`] of the key with this [`hash`].
+    pub(super) fn may_have_hashed(&self, hash: u64) -> bool {
+        let (word, bit) = self.place(hash);
         self.words.get(word).is_some_and(|word| word & bit != 0)
     }
 
@@ -35,19 +40,19 @@ impl Marks {
     }
 
     fn set(&mut self, key: &[u8]) {
-        let (word, bit) = self.place(key);
+        let (word, bit) = self.place(hash(key));
         self.words[word] |= bit;
     }
 
     /// The word of a key's bit, and the bit.
-    fn place(&self, key: &[u8]) -> (usize, u64) {
-        let hash = hash(key);
+    fn place(&self, hash: u64) -> (usize, u64) {
         let word = (hash as usize / WORD_BITS) & self.words.len().wrapping_sub(1);
         (word, 1 << (hash % u64::from(u64::BITS)))
     }
 }
 
-fn hash(key: &[u8]) -> u64 {
+/// What a key's bit follows from.
+pub(super) fn hash(key: &[u8]) -> u64 {
     let step = |hash: u64, word: &[u8; 8]| {
         (hash.rotate_left(23) ^ u64::from_le_bytes(*word)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
     };

@@ -90,7 +90,8 @@ impl<M: Medium> PageStore<M> {
         if let Some(pages @ 2..) = self.format.most_pages(pointer) {
             return self.read_run_of(key, page, pages, class, flash_reads).await;
         }
-        let image = self.read_page(page, class).await?;
+        let read = self.read_raw(page, class).await;
+        let image = self.check_page(page, read.map_err(EngineError::from)?)?;
         *flash_reads += 1;
         match self.found_in(&image, key, pointer)? {
             Found::Whole(value) => Ok(value),

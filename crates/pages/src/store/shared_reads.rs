@@ -2,8 +2,8 @@
 //!
 //! A Get that needs a page which another Get is reading waits for that read instead of starting
 //! its own (the published code does so for meta pages). Without it the die of the hottest key
-//! bounds the whole drive under a skewed load. Cost: a scan over the pages being read, dozens, when one
-//! may be shared.
+//! bounds the whole drive under a skewed load. Cost: of a read, a look at the few others whose page has
+//! the same last digits.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -18,23 +18,33 @@ type Outcome = Result<PageImage, MediumError>;
 
 /// Reads under way, by page.
 pub(crate) struct SharedReads {
-    pages: RefCell<Vec<Option<PageNo>>>,
-    /// Places of `pages` without one.
+    places: RefCell<Vec<Place>>,
+    /// Places of no read.
     free: RefCell<Vec<usize>>,
-    /// How many of `pages` have each number modulo `CLASSES`: none, for most that are asked for.
-    by_class: [Cell<u32>; CLASSES],
-    /// Who waits for the page at the same place of `pages`.
-    followers: RefCell<Vec<Vec<Rc<Follower>>>>,
+    /// The first place of those whose page has each number modulo `CLASSES`.
+    by_class: [Cell<usize>; CLASSES],
     shared: Cell<u64>,
+}
+
+/// A read under way.
+struct Place {
+    page: PageNo,
+    /// The next place of the same class.
+    next: usize,
+    /// Who waits for the page.
+    followers: Vec<Rc<Follower>>,
 }
 
 const CLASSES: usize = 256;
 
+/// Behind the last place of a class.
+const NONE: usize = usize::MAX;
+
 impl Default for SharedReads {
     fn default() -> Self {
-        let by_class = [const { Cell::new(0) }; CLASSES];
-        let (pages, free, followers) = Default::default();
-        Self { pages, free, by_class, followers, shared: Cell::new(0) }
+        let by_class = [const { Cell::new(NONE) }; CLASSES];
+        let (places, free) = Default::default();
+        Self { places, free, by_class, shared: Cell::new(0) }
     }
 }
 
@@ -45,7 +55,6 @@ struct Follower {
 }
 
 /// What a follower is told.
-#[derive(Clone)]
 enum Word {
     Read(Outcome),
     /// Nobody reads the page any more.
@@ -57,13 +66,25 @@ struct Leader<'a> {
     reads: &'a SharedReads,
     page: PageNo,
     place: usize,
-    word: Word,
+    has_told: bool,
+}
+
+impl Leader<'_> {
+    /// The read has ended.
+    fn tell(mut self, outcome: &Outcome) {
+        self.has_told = true;
+        for follower in self.reads.take(self.page, self.place) {
+            follower.tell(Word::Read(outcome.clone()));
+        }
+    }
 }
 
 impl Drop for Leader<'_> {
     fn drop(&mut self) {
-        for follower in self.reads.take(self.page, self.place) {
-            follower.tell(self.word.clone());
+        if !self.has_told {
+            for follower in self.reads.take(self.page, self.place) {
+                follower.tell(Word::GivenUp);
+            }
         }
     }
 }
@@ -89,48 +110,63 @@ impl SharedReads {
             }
         }
         let place = self.enter(page);
-        let mut leader = Leader { reads: self, page, place, word: Word::GivenUp };
+        let leader = Leader { reads: self, page, place, has_told: false };
         let outcome = start().await;
-        leader.word = Word::Read(outcome.clone());
+        leader.tell(&outcome);
         outcome
     }
 
     /// Joins a read of `page`, if one is under way.
     fn follow(&self, page: PageNo) -> Option<Rc<Follower>> {
-        if self.class(page).get() == 0 {
+        let mut at = self.class(page).get();
+        if at == NONE {
             return None;
         }
-        let place = self.pages.borrow().iter().position(|other| *other == Some(page))?;
-        let follower = Rc::new(Follower::default());
-        self.followers.borrow_mut()[place].push(Rc::clone(&follower));
-        Some(follower)
+        let mut places = self.places.borrow_mut();
+        while let Some(place) = places.get_mut(at) {
+            if place.page == page {
+                let follower = Rc::new(Follower::default());
+                place.followers.push(Rc::clone(&follower));
+                return Some(follower);
+            }
+            at = place.next;
+        }
+        None
     }
 
     /// Lists a page; gives its place.
     fn enter(&self, page: PageNo) -> usize {
-        let class = self.class(page);
-        class.set(class.get() + 1);
-        let mut pages = self.pages.borrow_mut();
-        if let Some(place) = self.free.borrow_mut().pop() {
-            pages[place] = Some(page);
-            return place;
+        let mut places = self.places.borrow_mut();
+        let at = self.free.borrow_mut().pop().unwrap_or(places.len());
+        let next = self.class(page).replace(at);
+        if let Some(place) = places.get_mut(at) {
+            (place.page, place.next) = (page, next);
+        } else {
+            places.push(Place { page, next, followers: Vec::new() });
         }
-        pages.push(Some(page));
-        self.followers.borrow_mut().push(Vec::new());
-        pages.len() - 1
+        at
     }
 
     /// The read of the page at `place` has ended: who waits for it.
     fn take(&self, page: PageNo, place: usize) -> Vec<Rc<Follower>> {
-        let listed = self.pages.borrow_mut()[place].take();
-        assert_eq!(listed, Some(page), "a page stays listed until its read has ended");
-        let class = self.class(page);
-        class.set(class.get() - 1);
+        let mut places = self.places.borrow_mut();
+        let (listed, next) = (places[place].page, places[place].next);
+        let mut at = self.class(page).get();
+        if at == place {
+            self.class(page).set(next);
+        } else {
+            while at != NONE && places[at].next != place {
+                at = places[at].next;
+            }
+            assert!(at != NONE, "a page stays listed until its read has ended");
+            places[at].next = next;
+        }
+        assert_eq!(listed, page, "a page stays listed until its read has ended");
         self.free.borrow_mut().push(place);
-        std::mem::take(&mut self.followers.borrow_mut()[place])
+        std::mem::take(&mut places[place].followers)
     }
 
-    fn class(&self, page: PageNo) -> &Cell<u32> {
+    fn class(&self, page: PageNo) -> &Cell<usize> {
         &self.by_class[page.0 as usize % CLASSES]
     }
 
