@@ -69,7 +69,7 @@ impl Client {
             // About a page.
             1 => (900 + rng.below(300)).min(longest),
             2 => rng.below(longest + 1),
-            _ => rng.below(usual.min(longest)),
+            _ => rng.below(usual.min(longest).max(1)),
         };
         let synthetic = Value::Synthetic { seed: rng.next_u64(), len: len as u32 };
         if rng.chance(0.5) { synthetic } else { Value::Bytes(synthetic.to_bytes()) }

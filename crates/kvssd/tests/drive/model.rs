@@ -133,6 +133,17 @@ fn model_agrees_through_many_power_cuts() {
     model_agrees_in_sum("model_agrees_through", Shape::of_restless_seed);
 }
 
+#[test]
+fn model_agrees_in_wild_shapes() {
+    model_agrees("model_agrees_in_wild", 30, Shape::of_wild_seed, |_, _, _| {});
+}
+
+#[test]
+fn model_agrees_in_wild_shapes_through_many_power_cuts() {
+    let name = "model_agrees_in_wild_shapes_through";
+    model_agrees(name, 30, Shape::of_restless_wild_seed, |_, _, _| {});
+}
+
 /// Full drives with few pages an extent and several an append unit, which once refused deletes for
 /// good: most of an index extent was units filled up with nothing.
 #[test]

@@ -7,6 +7,8 @@ pub(crate) enum Names {
     Usual,
     /// 1 to so many bytes, all lengths alike often but those that give too few different keys.
     UpTo(usize),
+    /// 255 bytes, of which all but the last few are shared.
+    Deep,
 }
 
 /// Keys of one byte, where there are any.
@@ -22,6 +24,10 @@ impl Names {
                 return format!("user{number:06}.{key}{}", "x".repeat(key % 23)).into_bytes();
             }
             Self::UpTo(longest) => longest,
+            Self::Deep => {
+                let number = scrambled % 1_000_000;
+                return format!("{}{number:06}{key:05}", "p".repeat(244)).into_bytes();
+            }
         };
         if key < SHORTEST {
             return vec![b'A' + key as u8];

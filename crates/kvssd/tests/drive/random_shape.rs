@@ -6,7 +6,7 @@ use engine::{Filters, Granularity, IteratorOptions, MergeBy, Options};
 use flash::{Geometry, Suspend};
 use hashkv::HashOptions;
 use kvssd::{DeviceProfile, IndexOptions, KvDrive, SetupError};
-use pages::{Durability, LogSync};
+use pages::{Durability, LogSync, OpenError};
 use runtime::{Nanos, Rng, Runtime};
 
 use crate::harness::small_device;
@@ -41,6 +41,7 @@ impl Shape {
             sessions: 3,
             cuts: Cuts::Seldom { longest: Nanos::from_millis(500) },
             draws_sync: false,
+            slowness: 1,
         };
         if shape.is_filled {
             shape.keys = 8_000;
@@ -59,7 +60,7 @@ impl Shape {
         let sync = pick(rng, &[LogSync::None, LogSync::Interval, LogSync::Group, LogSync::Each]);
         self.engine = self.engine.clone().with_journal(Durability::Log, sync);
         self.draws_sync = rng.chance(0.5);
-        self.grow_to_fit();
+        assert!(self.grow_to_fit(), "usual sizes fit");
     }
 
     /// A drive that loses its power every few milliseconds, and on its way back.
@@ -82,26 +83,34 @@ impl Shape {
         }
         // As little memory as it takes, or more.
         self.device.dram.index_bytes *= pick(rng, &[1, 1, 4]);
-        self.grow_to_fit();
+        assert!(self.grow_to_fit(), "usual sizes fit");
     }
 
-    fn grow_to_fit(&mut self) {
-        loop {
+    /// False if it does not fit on many blocks either: extents are so short that most of each is lost.
+    pub(crate) fn grow_to_fit(&mut self) -> bool {
+        while self.device.flash.geometry.blocks_per_plane < MANY_BLOCKS {
             let rt = Runtime::new(0);
-            match KvDrive::format(&rt.handle(), &self.device, self.options()) {
-                Ok(_) => break,
-                Err(SetupError::TooSmall { .. }) => {
-                    self.device.flash.geometry.blocks_per_plane += 4;
+            let formatted = KvDrive::format(&rt.handle(), &self.device, self.options());
+            let Err(error) = formatted else { return true };
+            let geometry = &mut self.device.flash.geometry;
+            match error {
+                SetupError::Engine(OpenError::SingleUnit) => geometry.pages_per_block *= 2,
+                SetupError::TooSmall { .. }
+                | SetupError::Engine(OpenError::TooFewExtents { .. }) => {
+                    geometry.blocks_per_plane += 4;
                 }
-                Err(SetupError::Engine(_)) => {
+                SetupError::Engine(_) => {
                     self.device.dram.index_bytes += self.device.dram.index_bytes / 3;
                 }
             }
         }
+        false
     }
 }
 
-fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
+const MANY_BLOCKS: u32 = 1_000;
+
+pub(crate) fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
     of[rng.below(of.len() as u64) as usize]
 }
 

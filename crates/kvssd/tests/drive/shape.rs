@@ -29,6 +29,8 @@ pub(crate) struct Shape {
     pub cuts: Cuts,
     /// Each write says how it is acknowledged; without capacitors that makes a difference.
     pub draws_sync: bool,
+    /// How many times as long as usual clients have to bear with the drive.
+    pub slowness: u64,
 }
 
 /// How long sessions are.
@@ -85,6 +87,7 @@ impl Shape {
             sessions: 4,
             cuts: Cuts::Seldom { longest: session_of(seed) },
             draws_sync: false,
+            slowness: 1,
         }
     }
 

@@ -32,16 +32,28 @@ struct Acknowledged {
 }
 
 /// What clients do between two power cuts.
-#[derive(Default)]
 pub(crate) struct Session {
     number: Cell<u32>,
     events: Cell<u64>,
+    /// See [`LATEST`].
+    latest: Cell<Nanos>,
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Self { number: Cell::new(0), events: Cell::new(0), latest: Cell::new(LATEST) }
+    }
 }
 
 impl Session {
     fn next(&self) -> u64 {
         self.events.set(self.events.get() + 1);
         self.events.get()
+    }
+
+    /// The drive is so many times as slow as others.
+    pub(crate) fn expect_slowness(&self, times: u64) {
+        self.latest.set(Nanos(LATEST.0 * times));
     }
 
     pub(crate) fn ask(&self) -> Mark {
@@ -66,7 +78,7 @@ impl Session {
         now: Nanos,
     ) -> u64 {
         let is_durable = |mark: &&Mark| {
-            let is_late = |at: Nanos| at + LATEST <= now;
+            let is_late = |at: Nanos| at + self.latest.get() <= now;
             mark.session == self.number.get()
                 && mark.acknowledged.as_ref().is_some_and(|acknowledged| match acknowledged.sync {
                     LogSync::Group | LogSync::Each => true,

@@ -31,6 +31,7 @@ pub(crate) fn run_trial(
     let planted = Fault::planted(fault);
     let options = DriveOptions { planted, ..shape.options() };
     let world = World::new(shape.keys, shape.names);
+    world.expect_slowness(shape.slowness);
     let mut trial = Trial { seed, shape, options, world, tally: Tally::default() };
     let mut machine = Machine::format(seed, &shape.device, trial.options.clone());
     for session in 0..shape.sessions {
@@ -74,7 +75,7 @@ impl Trial<'_> {
             half_way.iter().zip(&now).position(|(before, now)| before == now)
         };
         if span >= LONG {
-            let end = start + span + GRACE;
+            let end = start + span + Nanos(GRACE.0 * self.shape.slowness);
             machine.rt.run_until_true(|| has_hung().is_none() || machine.rt.handle().now() > end);
         }
         world.result()?;

@@ -89,6 +89,10 @@ impl World {
         })
     }
 
+    pub(crate) fn expect_slowness(&self, times: u64) {
+        self.session.expect_slowness(times);
+    }
+
     pub(crate) fn keys(&self) -> usize {
         self.histories.borrow().len()
     }
