@@ -65,9 +65,8 @@ impl OperationTable {
 
     pub(crate) fn remove(&mut self, id: OperationId) {
         self.free.push(id.0);
-        let slot = &mut self.slots[id.0 as usize];
-        assert!(slot.is_some(), "an operation is removed once");
-        *slot = None;
+        let removed = self.slots[id.0 as usize].take();
+        assert!(removed.is_some(), "an operation is removed once");
     }
 
     /// Records the outcome and wakes the submitter, if it still waits.

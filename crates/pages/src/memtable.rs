@@ -184,10 +184,12 @@ impl Memtables {
     /// The newest write of `key`.
     pub fn get(&self, key: &[u8]) -> Option<(Sequence, Entry)> {
         let hash = marks::hash(key);
-        self.newest_first().find_map(|memtable| {
+        let newest_in = |memtable: &SharedMemtable| {
             let memtable = memtable.borrow();
             if memtable.marks.may_have_hashed(hash) { memtable.get(key) } else { None }
-        })
+        };
+        // As `newest_first` has them; nearly always there is but the active one.
+        newest_in(&self.active).or_else(|| self.frozen.iter().rev().find_map(newest_in))
     }
 
     /// The first group of the log that those which stay need when the oldest frozen one goes.

@@ -313,8 +313,6 @@ impl Handle {
         let _armed = self.arm(at, Target::Fire(event, token));
     }
 
-    #[expect(clippy::inline_always, reason = "two callers, and as many calls as timers")]
-    #[inline(always)]
     fn arm(&self, at: Nanos, target: Target) -> Ticket {
         self.inner.timers.borrow_mut().enter(at.0, target)
     }

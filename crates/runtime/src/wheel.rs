@@ -82,8 +82,7 @@ impl<T> Default for Wheel<T> {
 
 impl<T> Wheel<T> {
     /// Enters what is due at `due`.
-    #[expect(clippy::inline_always, reason = "two callers, and as many calls as timers")]
-    #[inline(always)]
+    #[inline]
     pub(crate) fn enter(&mut self, due: u64, thing: T) -> Ticket {
         let place = self.free;
         let Some(free) = self.places.get_mut(place as usize) else {
