@@ -1,8 +1,8 @@
 //! Groups: pages of a journal that count together or not at all.
 //!
 //! ```text
-//! header (entries: place in the group; 26..28: pages of the group; 28..32: epoch)
-//! number of the group, u64 | part of what the group holds
+//! header (28..32: epoch)
+//! number of the group, u64 | place in the group, u32 | pages of the group, u32 | part of what it holds
 //! ```
 //! Groups of a journal are numbered without gaps, and one is written after the other, so only the last
 //! one can be torn. A page that is missing in front of others is damage.
@@ -13,14 +13,12 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use crate::format::page::{self, HEADER_BYTES, Page, PageKind, u64_at};
+use crate::format::page::{self, HEADER_BYTES, Page, PageKind, u32_at, u64_at};
 
-const NUMBER_BYTES: usize = 8;
+/// Number of the group, place and pages.
+const PREFIX_BYTES: usize = 16;
 
-/// Most pages of a group.
-const MAX_PAGES: usize = u16::MAX as usize;
-
-/// A group of as many pages takes no more. One write has far fewer.
+/// A group of the log with as many pages takes no more. One write has far fewer.
 pub(crate) const LONG_GROUP: u32 = 1 << 15;
 
 /// Which group. Epochs count checkpoints of a manifest, and for a log those it was recovered with.
@@ -32,7 +30,7 @@ pub(crate) struct GroupId {
 
 /// Bytes of a group that a page holds.
 pub(crate) fn room(payload_bytes: u32) -> usize {
-    payload_bytes as usize - HEADER_BYTES - NUMBER_BYTES
+    payload_bytes as usize - HEADER_BYTES - PREFIX_BYTES
 }
 
 /// Pages that a group of so many bytes takes.
@@ -49,14 +47,14 @@ pub(crate) fn encode(
     full_bytes: u64,
     payload_bytes: u32,
 ) -> Vec<Vec<u8>> {
-    let pages = pages_of(full_bytes.max(stored.len() as u64), payload_bytes) as usize;
-    assert!(pages <= MAX_PAGES, "a group of {pages} pages");
+    let pages = pages_of(full_bytes.max(stored.len() as u64), payload_bytes);
     let mut parts = stored.chunks(room(payload_bytes));
-    let page = |place: usize| {
+    let page = |place: u32| {
         let part = parts.next().unwrap_or_default();
-        let room = NUMBER_BYTES + part.len();
-        let mut bytes = page::start(kind, place as u16, pages as u16, id.epoch, room);
+        let mut bytes = page::start(kind, 0, 0, id.epoch, PREFIX_BYTES + part.len());
         bytes.extend_from_slice(&id.number.to_le_bytes());
+        bytes.extend_from_slice(&place.to_le_bytes());
+        bytes.extend_from_slice(&pages.to_le_bytes());
         bytes.extend_from_slice(part);
         bytes
     };
@@ -67,17 +65,17 @@ pub(crate) fn encode(
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct GroupPage {
     pub id: GroupId,
-    place: u16,
-    pages: u16,
+    place: u32,
+    pages: u32,
     part: Vec<u8>,
 }
 
 /// The page of a group of `kind` that `bytes` are; `None` if they are none.
 pub(crate) fn decode(bytes: &[u8], kind: PageKind) -> Option<GroupPage> {
     let page = Page::parse(bytes).filter(|page| page.kind == kind)?;
-    let (number, part) = page.body().split_at_checked(NUMBER_BYTES)?;
-    let id = GroupId { epoch: page.large, number: u64_at(number, 0) };
-    let (place, pages) = (page.entries, page.small);
+    let (prefix, part) = page.body().split_at_checked(PREFIX_BYTES)?;
+    let id = GroupId { epoch: page.large, number: u64_at(prefix, 0) };
+    let (place, pages) = (u32_at(prefix, 8), u32_at(prefix, 12));
     (place < pages).then(|| GroupPage { id, place, pages, part: part.to_vec() })
 }
 
@@ -96,7 +94,7 @@ pub(crate) fn assemble(
     first: u64,
     takes_torn: bool,
 ) -> Groups {
-    let mut by_number: BTreeMap<u64, BTreeMap<u16, GroupPage>> = BTreeMap::new();
+    let mut by_number: BTreeMap<u64, BTreeMap<u32, GroupPage>> = BTreeMap::new();
     for page in pages.into_iter().filter(|page| page.id.number >= first) {
         let group = by_number.entry(page.id.number).or_default();
         // A torn group's number is used again after the recovery, in a later epoch.
@@ -110,7 +108,7 @@ pub(crate) fn assemble(
     }
     let mut groups = Groups::default();
     for (expected, (number, pages)) in (first..).zip(&by_number) {
-        let of = pages.values().next().map_or(0, |page| usize::from(page.pages));
+        let of = pages.values().next().map_or(0, |page| page.pages as usize);
         let is_whole = *number == expected && (pages.len() == of || takes_torn);
         if !is_whole {
             // A torn group is the last one, and the one that was due.
@@ -142,8 +140,16 @@ mod tests {
         assert_eq!(pages(1, &[7; 10], 0).len(), 1);
         assert_eq!(pages(1, &[7; 130], 0).len(), 3);
         let long = pages(1, &[7; 100], 1000);
-        assert_eq!(long.len(), 16);
+        assert_eq!(long.len(), 18);
         assert_eq!(assemble(long, 1, false).whole, [vec![7; 100]]);
+    }
+
+    #[test]
+    fn a_checkpoint_may_take_more_pages_than_16_bits_count() {
+        let bytes: Vec<u8> = (0..70_000_u32 * 56).map(|at| (at / 56) as u8).collect();
+        let long = pages(1, &bytes, 0);
+        assert_eq!(long.len(), 70_000);
+        assert!(assemble(long, 1, false).whole == [bytes]);
     }
 
     #[test]
