@@ -52,7 +52,7 @@ pub enum LogSync {
     /// At once. It is durable when it, and what came meanwhile, has filled a program, when somebody waits
     /// for a later write, or when its memtable is flushed.
     None,
-    /// At once. It is durable after a millisecond and the time of a program, with what came before it.
+    /// At once. It is written after a millisecond at the latest, behind the groups that wait before it.
     Interval,
     /// When it is durable, together with those that came meanwhile: group commit.
     #[default]

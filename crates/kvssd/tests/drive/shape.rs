@@ -91,6 +91,15 @@ impl Shape {
         }
     }
 
+    /// How far the log may be behind: each client may wait for a group of its own, and those are written
+    /// one after the other.
+    pub(crate) fn log_may_be_behind(&self) -> Nanos {
+        let timing = &self.device.flash.timing;
+        let program = timing.program_us.iter().fold(0.0, |most: f64, us| most.max(*us));
+        let group = Nanos::from_micros_f64(program + timing.background_deadline_us);
+        Nanos(group.0 * self.clients as u64 * self.slowness)
+    }
+
     pub(crate) fn options(&self) -> DriveOptions {
         DriveOptions {
             expected_key_bytes: self.expected_key_bytes,

@@ -51,9 +51,9 @@ impl Session {
         self.events.get()
     }
 
-    /// The drive is so many times as slow as others.
-    pub(crate) fn expect_slowness(&self, times: u64) {
-        self.latest.set(Nanos(LATEST.0 * times));
+    /// The log may be so far behind.
+    pub(crate) fn expect_log_behind(&self, time: Nanos) {
+        self.latest.set(time.max(LATEST));
     }
 
     pub(crate) fn ask(&self) -> Mark {

@@ -89,8 +89,8 @@ impl World {
         })
     }
 
-    pub(crate) fn expect_slowness(&self, times: u64) {
-        self.session.expect_slowness(times);
+    pub(crate) fn expect_log_behind(&self, time: Nanos) {
+        self.session.expect_log_behind(time);
     }
 
     pub(crate) fn keys(&self) -> usize {
