@@ -61,6 +61,7 @@ use runtime::{IoClass, Nanos};
 
 use crate::format::meta_segment;
 use crate::lsm::accelerator::{Accelerator, MergeUnit};
+use crate::lsm::memory::most_segments;
 use crate::lsm::pool::Pool;
 use crate::lsm::reads::Located;
 use crate::lsm::snapshot::{SnapshotInfo, SnapshotMemory, Snapshots};
@@ -131,6 +132,7 @@ impl<M: Medium> Engine<M> {
         let limits = MemtableLimits {
             entries: usize::MAX,
             bytes: options.memtable_bytes,
+            index_pages: most_segments(options.memtable_bytes, store.shape.payload_bytes),
             frozen: options.frozen_memtables,
         };
         let inner = Inner {

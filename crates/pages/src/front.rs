@@ -68,6 +68,8 @@ pub struct MemtableLimits {
     pub entries: usize,
     /// Bytes of objects in a memtable before it is flushed.
     pub bytes: u64,
+    /// Pages by which a memtable makes the index grow at most.
+    pub index_pages: u32,
     /// Full memtables that may wait for their flush.
     pub frozen: usize,
 }
@@ -387,7 +389,8 @@ impl<M: Medium> Front<M> {
     fn reserve_of_flushes(&self) -> usize {
         // The active one, those in front of it, and one more for what collections move.
         let memtables = self.limits.frozen as u32 + 2;
-        let accepted = memtables * self.store.pages_of_memtable(self.limits.bytes);
+        let data = self.store.pages_of_memtable(self.limits.bytes);
+        let accepted = memtables * (data + self.limits.index_pages);
         let of_flushes = Claimant::Flush.leaves_free(self.store.step_extents.get());
         of_flushes + 2 + self.store.extents_of(accepted)
     }

@@ -30,6 +30,12 @@ fn index_memory(version: &Version, prefix_bytes: u64, page_bytes: u64) -> Memory
     memory
 }
 
+/// Segments that a flush gives at most. Keys may be longer than expected: a memtable may hold nothing
+/// but keys.
+pub(crate) fn most_segments(memtable_bytes: u64, payload_bytes: u32) -> u32 {
+    meta_segment::most_pages(memtable_bytes as usize, payload_bytes)
+}
+
 impl<M: Medium> Inner<M> {
     pub(crate) fn memory(&self) -> MemoryUse {
         MemoryUse {
@@ -91,12 +97,11 @@ impl<M: Medium> Inner<M> {
     }
 
     /// The largest step of a compaction that cannot be made smaller is the merge of a flush into a
-    /// first level that is not in memory only: it takes all of that. Keys may be longer than expected:
-    /// a memtable may hold nothing but keys.
+    /// first level that is not in memory only: it takes all of that.
     pub(crate) fn reserve_step(&self) {
         let payload = self.store.shape.payload_bytes;
         let most_of_flush = || {
-            let of_keys = meta_segment::most_pages(self.options.memtable_bytes as usize, payload);
+            let of_keys = most_segments(self.options.memtable_bytes, payload);
             of_keys.max(self.flush_segments() as u32)
         };
         let level = || 2 * self.capacity(0) as u32 + 2 * most_of_flush();

@@ -125,6 +125,7 @@ impl<M: Medium> HashEngine<M> {
         let limits = MemtableLimits {
             entries: options.buffer_entries,
             bytes: options.buffer_bytes,
+            index_pages: 0, // the table has its size from the start
             frozen: options.frozen_buffers,
         };
         let has_log = options.durability == Durability::Log;
