@@ -219,7 +219,7 @@ impl<M: Medium> Engine<M> {
     ) -> Result<bool, EngineError> {
         check_key(key)?;
         self.inner.store.check_value(key, &value)?;
-        self.inner.write(key, Some(value), options, work).await
+        self.inner.front.write(&*self.inner, key, Some(value), options, work).await
     }
 
     /// Removes `key` if the condition in `options` holds; returns whether it did. See [`Self::put`].
@@ -233,7 +233,7 @@ impl<M: Medium> Engine<M> {
         work: Nanos,
     ) -> Result<bool, EngineError> {
         check_key(key)?;
-        self.inner.write(key, None, options, work).await
+        self.inner.front.write(&*self.inner, key, None, options, work).await
     }
 
     /// The longest value this store takes, in bytes.

@@ -9,7 +9,7 @@
 //!
 //! An operation books a resource when it needs it and not before: the channel is asked for only
 //! when the die has sensed the page, so a slow sense never blocks a bus (a fault of several public
-//! simulators). Cost: one heap timer per step, one wake-up per operation.
+//! simulators). Cost: one timer per step, one wake-up per operation.
 
 #![forbid(unsafe_code)]
 

@@ -110,19 +110,11 @@ mod tests {
     use super::*;
     use pages::format::page::{Identity, StoreId};
     use pages::medium::PageNo;
+    use pages::specimens::{SHAPE, pointers};
     use proptest::prelude::*;
 
     fn formats() -> (PointerFormat, BucketFormat) {
-        let shape = Shape {
-            payload_bytes: 1056,
-            page_bytes: 1024,
-            pages_per_extent: 32,
-            extents: 24,
-            append_unit: 1,
-            parallelism: 4,
-        };
-        let pointers = PointerFormat::new(&shape);
-        (pointers, BucketFormat::new(&shape, pointers))
+        (pointers(), BucketFormat::new(&SHAPE, pointers()))
     }
 
     #[test]

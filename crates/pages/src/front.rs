@@ -4,6 +4,7 @@
 //! full memtable is frozen and handed to the flush. The front decides who waits and who is refused;
 //! what the index has to say about it comes through [`Index`].
 
+mod reserve;
 pub(crate) mod watched;
 
 use std::cell::{Cell, RefCell};
@@ -12,21 +13,19 @@ use std::rc::Rc;
 use runtime::{Nanos, Semaphore};
 
 use crate::effort::Effort;
-use crate::error::{EngineError, OpenError};
+use crate::error::EngineError;
 use crate::format::object::Sequence;
 use crate::format::value::Value;
 use crate::front::watched::Watched;
 use crate::journal::LogSync;
 use crate::journal::log::{self, Log, Ticket};
-use crate::journal::manifest;
-use crate::medium::{ExtentId, Medium, Stream};
+use crate::medium::{Medium, Stream};
 use crate::memtable::{Entry, Memtables};
 use crate::operations::{Condition, Fullness, WriteOptions};
 use crate::planted::Fault;
 use crate::records::Record;
 use crate::stats::EngineStats;
 use crate::store::PageStore;
-use crate::store::extents::Extents;
 use crate::store::promise::Promise;
 use crate::store::space::{Claimant, Need};
 use crate::store::sweep::Sweep;
@@ -349,94 +348,6 @@ impl<M: Medium> Front<M> {
     /// power cut has to dump is bounded.
     pub(crate) fn has_memtable_room(&self) -> bool {
         !self.active_is_full() || self.memtables.borrow().frozen.len() < self.limits.frozen
-    }
-
-    /// Free extents that clients may not use: those that flushes leave to others, one for the
-    /// index and one for the data of a collection, what memtables that were accepted take, and what
-    /// index and journal have not taken of their own.
-    pub fn client_reserve(&self, extents: &Extents) -> usize {
-        let left = |stream| self.store.left_of_due(stream, extents);
-        self.reserve_of_flushes() + left(Stream::Index) + left(Stream::Log) + left(Stream::Manifest)
-    }
-
-    /// The same once all extents that are about to be free are.
-    fn client_reserve_in_sight(&self) -> usize {
-        let extents = self.store.extents.borrow();
-        let left = |stream| self.store.left_of_due_in_sight(stream, &extents);
-        self.reserve_of_flushes() + left(Stream::Index) + left(Stream::Log) + left(Stream::Manifest)
-    }
-
-    /// Checks that clients could write to a store that is empty: that background work and a journal, if
-    /// there is one with checkpoints of about so many bytes, leave them anything.
-    ///
-    /// # Errors
-    /// [`OpenError::TooFewExtents`], [`OpenError::SingleUnit`].
-    pub fn check_extents(&self, checkpoint_bytes: Option<usize>) -> Result<(), OpenError> {
-        if self.store.shape.pages_per_extent == self.store.shape.append_unit {
-            return Err(OpenError::SingleUnit);
-        }
-        let of_journal = checkpoint_bytes
-            .map_or(0, |bytes| self.extents_of_log() + manifest::extents_for(&self.store, bytes));
-        let of_index = self.store.set_aside[Stream::Index as usize].get();
-        let needed = self.reserve_of_flushes() + of_index + of_journal + 1;
-        let available = self.store.shape.extents as usize;
-        if needed > available {
-            return Err(OpenError::TooFewExtents { needed, available });
-        }
-        Ok(())
-    }
-
-    fn reserve_of_flushes(&self) -> usize {
-        // The active one, those in front of it, and one more for what collections move.
-        let memtables = self.limits.frozen as u32 + 2;
-        let data = self.store.pages_of_memtable(self.limits.bytes);
-        let accepted = memtables * (data + self.limits.index_pages);
-        let of_flushes = Claimant::Flush.leaves_free(self.store.step_extents.get());
-        of_flushes + 2 + self.store.extents_of(accepted)
-    }
-
-    /// Whether clients leave enough extents to the background work that makes room again.
-    pub fn has_space_for_clients(&self) -> bool {
-        let extents = self.store.extents.borrow();
-        // Cheap first: counting a stream's extents takes a look at all there are.
-        let set_aside: usize = self.store.set_aside.iter().map(Cell::get).sum();
-        extents.free() > self.reserve_of_flushes() + set_aside
-            || extents.free() > self.client_reserve(&extents)
-    }
-
-    /// The same with those extents that are about to be free.
-    pub fn has_extents_for_clients(&self) -> bool {
-        self.store.extents_in_sight() > self.client_reserve_in_sight()
-    }
-
-    /// Whether free extents have become so few that collection starts: as few as clients need left, or
-    /// as this share of all.
-    pub fn is_short_of_extents(&self, share: f64) -> bool {
-        let share = (f64::from(self.store.shape.extents) * share).ceil() as usize;
-        let due_below = share.max(self.client_reserve_in_sight() + 2);
-        self.store.extents_in_sight() < due_below
-    }
-
-    /// Whether there is space for what is in use in a data extent: once begun, it is to be ended.
-    pub fn can_move(&self, id: ExtentId) -> bool {
-        let extents = self.store.extents.borrow();
-        let shape = &self.store.shape;
-        let share = extents.utilisation(extents.get(id));
-        let pages = (share * f64::from(shape.pages_per_extent)).ceil();
-        let bytes = (pages * f64::from(shape.payload_bytes)) as u64;
-        // What is moved is flushed in several memtables, and clients' deletes along with it.
-        let pages = self.pages_to_flush(bytes, u64::from(extents.get(id).live))
-            + self.store.pages_of_memtable(self.limits.bytes);
-        self.store.can_promise(Stream::Objects, pages, Claimant::Flush)
-    }
-
-    /// Pages that flushes write for `bytes` in `objects` objects, about: each fills its last unit up,
-    /// and of small memtables there are many.
-    fn pages_to_flush(&self, bytes: u64, objects: u64) -> u32 {
-        let flushes = (bytes / self.limits.bytes).max(objects / self.limits.entries as u64);
-        let flushes = flushes.clamp(1, objects.max(1));
-        let pages = bytes.div_ceil(flushes).div_ceil(u64::from(self.store.shape.payload_bytes));
-        flushes as u32 * self.store.in_units(pages as u32)
     }
 
     /// How full the active memtable is while there is no room in front of it; 0 while there is.

@@ -45,8 +45,7 @@ impl<M: Medium> Engine<M> {
 impl<M: Medium> Inner<M> {
     async fn restore(self: &Rc<Self>, scan: &Scan) -> Result<(), OpenError> {
         let store = &self.store;
-        let epoch = scan.last_epoch.checked_add(1);
-        let epoch = epoch.ok_or(OpenError::DamagedJournal("it counts epochs beyond all bounds"))?;
+        let epoch = scan.next_epoch()?;
         store.id.set(scan.id);
         let (version, extents) = self.replay(scan)?;
         let flushed = self.flushed.get();

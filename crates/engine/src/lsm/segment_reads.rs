@@ -86,7 +86,7 @@ impl<M: Medium> Inner<M> {
         page: PageNo,
         read: Result<PageImage, MediumError>,
     ) -> Result<PageImage, EngineError> {
-        let image = self.store.check_page(page, read.map_err(EngineError::from)?)?;
+        let image = self.store.check_page(page, read)?;
         self.checked_meta(page, image)
     }
 

@@ -4,26 +4,11 @@ use pages::error::EngineError;
 use pages::format::object::Sequence;
 use pages::front::{Admission, Index};
 use pages::medium::Medium;
-use pages::memtable::Entry;
-use pages::operations::WriteOptions;
 use runtime::Nanos;
 
 use crate::lsm::Inner;
 use crate::lsm::reads::Located;
 use crate::planted::Fault;
-
-impl<M: Medium> Inner<M> {
-    /// The write path of puts and deletes.
-    pub(crate) async fn write(
-        &self,
-        key: &[u8],
-        entry: Entry,
-        options: WriteOptions,
-        work: Nanos,
-    ) -> Result<bool, EngineError> {
-        self.front.write(self, key, entry, options, work).await
-    }
-}
 
 impl<M: Medium> Index for Inner<M> {
     async fn exists(&self, key: &[u8], work: Nanos) -> Result<bool, EngineError> {

@@ -160,7 +160,7 @@ impl<M: Medium> Inner<M> {
         at: PageNo,
         read: Result<PageImage, MediumError>,
     ) -> Option<Vec<u8>> {
-        let image = self.store.check_page(at, read.ok()?).ok()?;
+        let image = self.store.check_page(at, read).ok()?;
         let slots = self.buckets.decode(&image, page)?;
         Some(BucketFormat::encode(slots, page))
     }

@@ -92,19 +92,12 @@ fn read_slot(input: &mut Reader<'_>, format: PointerFormat) -> Option<SlotChange
 mod tests {
     use super::*;
     use pages::journal::Flushed;
-    use pages::medium::{Shape, Stream};
+    use pages::medium::Stream;
     use pages::store::changes::{Counts, ExtentChange};
 
     #[test]
     fn edits_come_back_and_pieces_of_them_do_not() {
-        let format = PointerFormat::new(&Shape {
-            payload_bytes: 1056,
-            page_bytes: 1024,
-            pages_per_extent: 32,
-            extents: 24,
-            append_unit: 1,
-            parallelism: 4,
-        });
+        let format = pages::specimens::pointers();
         let pointer = format.pointer(PageNo(700), 1, 1, 1);
         let at = SlotNo { page: 2, index: 9 };
         let mut edit = Edit {

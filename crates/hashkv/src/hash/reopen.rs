@@ -52,8 +52,7 @@ impl<M: Medium> HashEngine<M> {
 impl<M: Medium> Inner<M> {
     async fn restore(&self, scan: &Scan) -> Result<(), OpenError> {
         let store = &self.store;
-        let epoch = scan.last_epoch.checked_add(1);
-        let epoch = epoch.ok_or(OpenError::DamagedJournal("it counts epochs beyond all bounds"))?;
+        let epoch = scan.next_epoch()?;
         store.id.set(scan.id);
         let Replayed { state, slots } = self.replay(scan)?;
         let flushed = state.flushed;

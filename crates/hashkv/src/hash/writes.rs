@@ -4,24 +4,12 @@ use pages::error::EngineError;
 use pages::format::object::Sequence;
 use pages::front::{Admission, Index};
 use pages::medium::Medium;
-use pages::memtable::Entry;
-use pages::operations::{Fullness, WriteOptions};
+use pages::operations::Fullness;
 use runtime::Nanos;
 
 use crate::hash::Inner;
 
 impl<M: Medium> Inner<M> {
-    /// The write path of puts and deletes.
-    pub(crate) async fn write(
-        &self,
-        key: &[u8],
-        entry: Entry,
-        options: WriteOptions,
-        work: Nanos,
-    ) -> Result<bool, EngineError> {
-        self.front.write(self, key, entry, options, work).await
-    }
-
     /// Whether the table has a slot for one more key, should all in memtables be new.
     fn has_slot(&self) -> Admission {
         let memtables = self.front.memtables.borrow();

@@ -202,6 +202,7 @@ pub(crate) fn filler() -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::format::page::finish;
+    use crate::specimens::SHAPE;
 
     fn outgoing<'a>(key: &'a [u8], value: &'a Value) -> Outgoing<'a> {
         Outgoing { key, sequence: 1, value }
@@ -251,18 +252,10 @@ mod tests {
 
     #[test]
     fn no_object_is_longer_than_an_extent() {
-        let shape = Shape {
-            payload_bytes: 1056,
-            page_bytes: 1024,
-            pages_per_extent: 32,
-            extents: 24,
-            append_unit: 1,
-            parallelism: 4,
-        };
         let pages = |len: u32| {
             let mut bytes = Vec::new();
             object::encode(b"k", 1, &Value::Synthetic { seed: 1, len }, &mut bytes);
-            pages_if_placed(&shape, 0, &ObjectHead::parse(&bytes).expect("it is whole"))
+            pages_if_placed(&SHAPE, 0, &ObjectHead::parse(&bytes).expect("it is whole"))
         };
         assert_eq!((pages(100), pages(3_000)), (Some(1), Some(3)));
         assert_eq!((pages(40_000), pages(u32::MAX)), (None, None));

@@ -41,7 +41,7 @@ impl<M: Medium> PageStore<M> {
     /// [`OpenError::DamagedJournal`] if pages are gone; [`OpenError::Medium`].
     pub async fn settle_extents(&self, scan: &Scan, log: &FoundLog) -> Result<(), OpenError> {
         let needed: BTreeSet<ExtentId> =
-            scan.manifest_extents().into_iter().chain(log.extents.iter().map(|e| e.0)).collect();
+            log.extents.iter().map(|e| e.0).chain(scan.manifest_extents.iter().copied()).collect();
         let mut releases = Vec::new();
         for (id, found) in (0..).map(ExtentId).zip(&scan.extents) {
             let generation = found.first.map(|first| first.generation);

@@ -44,7 +44,7 @@ pub struct Scan {
     /// The checkpoint of the epoch in force, and the edits behind it.
     pub manifest: Vec<Vec<u8>>,
     /// Extents with pages of that epoch.
-    manifest_extents: BTreeSet<ExtentId>,
+    pub(crate) manifest_extents: BTreeSet<ExtentId>,
     /// Pages of the log.
     log: Vec<(ExtentId, GroupPage)>,
     takes_torn: bool,
@@ -77,10 +77,10 @@ impl<M: Medium> PageStore<M> {
         let manifest = self.journal_pages(&extents, PageKind::Manifest).await?;
         let log = self.journal_pages(&extents, PageKind::Log).await?;
         let takes_torn = self.planted.has(Fault::TakeTornGroup);
-        let pages: Vec<GroupPage> = manifest.iter().map(|(_, page)| page.clone()).collect();
-        let Some((epoch, groups)) = newest_epoch(&pages, takes_torn)? else {
+        let Some((epoch, groups)) = newest_epoch(&manifest, takes_torn)? else {
             // A new store that lost power while it wrote its first checkpoint holds nothing else.
-            let is_new = pages.iter().all(|page| page.id.epoch == 1 && page.id.number == 0);
+            let is_first = |page: &GroupPage| page.id.epoch == 1 && page.id.number == 0;
+            let is_new = manifest.iter().all(|(_, page)| is_first(page));
             let others = |found: &Found| found.first.is_some_and(|f| f.kind != PageKind::Manifest);
             let is_blank = is_new && !extents.iter().any(others);
             return if is_blank { Ok(None) } else { Err(OpenError::NoManifest) };
@@ -93,8 +93,8 @@ impl<M: Medium> PageStore<M> {
             return Err(OpenError::DamagedJournal("pages of two stores"));
         }
         // Torn groups may lie about until their extents are erased: none gets their epoch again.
-        let last_epoch = pages.iter().chain(log.iter().map(|(_, page)| page)).map(|p| p.id.epoch);
-        let last_epoch = last_epoch.max().unwrap_or(0);
+        let epochs = manifest.iter().chain(&log).map(|(_, page)| page.id.epoch);
+        let last_epoch = epochs.max().unwrap_or(0);
         let in_force = manifest.iter().filter(|(_, page)| page.id.epoch == epoch);
         let manifest_extents = in_force.map(|(id, _)| *id).collect();
         let manifest = groups.whole;
@@ -154,9 +154,12 @@ fn whole(image: &PageImage, page: PageNo) -> Option<First> {
 }
 
 /// The newest epoch whose checkpoint is whole, and its groups.
-fn newest_epoch(pages: &[GroupPage], takes_torn: bool) -> Result<Option<(u32, Groups)>, OpenError> {
+fn newest_epoch(
+    pages: &[(ExtentId, GroupPage)],
+    takes_torn: bool,
+) -> Result<Option<(u32, Groups)>, OpenError> {
     let mut epochs: BTreeMap<u32, Vec<GroupPage>> = BTreeMap::new();
-    for page in pages {
+    for (_, page) in pages {
         epochs.entry(page.id.epoch).or_default().push(page.clone());
     }
     while let Some((epoch, pages)) = epochs.pop_last() {
@@ -173,6 +176,15 @@ fn newest_epoch(pages: &[GroupPage], takes_torn: bool) -> Result<Option<(u32, Gr
 }
 
 impl Scan {
+    /// The epoch that a recovery begins.
+    ///
+    /// # Errors
+    /// [`OpenError::DamagedJournal`]: there is no number left for it.
+    pub fn next_epoch(&self) -> Result<u32, OpenError> {
+        let what = "it counts epochs beyond all bounds";
+        self.last_epoch.checked_add(1).ok_or(OpenError::DamagedJournal(what))
+    }
+
     /// Extents of the manifest in force. Those of other epochs are not kept: checkpoints that power cuts
     /// end again and again would use up one extent after another.
     pub fn manifest_extents(&self) -> Vec<ExtentId> {

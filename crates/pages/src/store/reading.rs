@@ -44,15 +44,19 @@ impl<M: Medium> PageStore<M> {
     /// # Errors
     /// [`EngineError::Corrupt`], [`EngineError::Medium`].
     pub async fn read_page(&self, page: PageNo, class: IoClass) -> Result<PageImage, EngineError> {
-        let read = self.read_raw(page, class).await;
-        self.check_page(page, read.map_err(EngineError::from)?)
+        self.check_page(page, self.read_raw(page, class).await)
     }
 
     /// Checks that what was read is what was written to `page`.
     ///
     /// # Errors
     /// [`EngineError::Corrupt`].
-    pub fn check_page(&self, page: PageNo, image: PageImage) -> Result<PageImage, EngineError> {
+    pub fn check_page(
+        &self,
+        page: PageNo,
+        read: Result<PageImage, MediumError>,
+    ) -> Result<PageImage, EngineError> {
+        let image = read?;
         match page::check(&image, self.identity(page)) {
             Err(fault) if !self.believes(fault) => Err(EngineError::Corrupt(page, fault)),
             _ => Ok(image),
@@ -90,8 +94,7 @@ impl<M: Medium> PageStore<M> {
         if let Some(pages @ 2..) = self.format.most_pages(pointer) {
             return self.read_run_of(key, page, pages, class, flash_reads).await;
         }
-        let read = self.read_raw(page, class).await;
-        let image = self.check_page(page, read.map_err(EngineError::from)?)?;
+        let image = self.check_page(page, self.read_raw(page, class).await)?;
         *flash_reads += 1;
         match self.found_in(&image, key, pointer)? {
             Found::Whole(value) => Ok(value),
@@ -113,7 +116,7 @@ impl<M: Medium> PageStore<M> {
         let left = self.shape.pages_per_extent - first.0 % self.shape.pages_per_extent;
         let mut images = self.medium.read_run(first, pages.min(left), class).await.into_iter();
         *flash_reads += images.len() as u32;
-        let image = images.next().expect("the page itself was read").map_err(EngineError::from)?;
+        let image = images.next().expect("the page itself was read");
         let image = self.check_page(first, image)?;
         let Some(Found::Large(head, pages)) = data_page::find(image.bytes(), 0, key) else {
             return Err(EngineError::Corrupt(first, PageFault::Contents));
@@ -121,7 +124,7 @@ impl<M: Medium> PageStore<M> {
         // What was read beyond the object, and may not even be there, is nobody's.
         let tails = (1..pages).zip(images).map(|(number, read)| {
             let page = PageNo(first.0 + number);
-            Ok((number, self.check_page(page, read.map_err(EngineError::from)?)?))
+            Ok((number, self.check_page(page, read)?))
         });
         self.joined(first, head, pages, &tails.collect::<Result<Vec<_>, EngineError>>()?)
     }
@@ -135,8 +138,7 @@ impl<M: Medium> PageStore<M> {
         page: PageNo,
         class: IoClass,
     ) -> Result<PageImage, EngineError> {
-        let read = self.share_if(true, page, class).await;
-        self.check_page(page, read.map_err(EngineError::from)?)
+        self.check_page(page, self.share_if(true, page, class).await)
     }
 
     /// The value that `pointer` says `key` has in a page that was read; a large one's further pages
@@ -213,8 +215,7 @@ impl<M: Medium> PageStore<M> {
             .collect();
         let mut batch = Vec::with_capacity(reads.len());
         for (page, read) in reads {
-            let image = read.await.map_err(EngineError::from)?;
-            batch.push((page, self.check_page(page, image)?));
+            batch.push((page, self.check_page(page, read.await)?));
         }
         Ok(batch)
     }
@@ -240,9 +241,8 @@ impl<M: Medium> PageStore<M> {
         let mut tails = Vec::with_capacity(reads.len());
         for (number, tail) in (1..).zip(reads) {
             let page = PageNo(first.0 + number);
-            let image = tail.await.map_err(EngineError::from)?;
+            tails.push((number, self.check_page(page, tail.await)?));
             *flash_reads += 1;
-            tails.push((number, self.check_page(page, image)?));
         }
         self.joined(first, head, pages, &tails)
     }

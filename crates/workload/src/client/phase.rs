@@ -236,11 +236,13 @@ impl<T: KvTarget> Client<T> {
             let Some(operation) = self.phase.next_operation() else {
                 break;
             };
-            // What there is most of goes a step less far, which a simulation notices.
             let result = match operation.action {
                 Action::Read => self.get(operation, start).await,
                 Action::Load | Action::Update => self.put(operation, start).await,
-                _ => self.execute(operation, start).await,
+                Action::Insert => self.insert(operation, start).await,
+                Action::ReadModifyWrite => self.read_modify_write(operation, start).await,
+                Action::Delete => self.delete(operation, start).await,
+                Action::Scan => self.scan(operation, start).await,
             };
             if result.is_err() {
                 break;
@@ -249,24 +251,21 @@ impl<T: KvTarget> Client<T> {
         }
     }
 
-    async fn execute(&mut self, operation: Operation, since: Nanos) -> Result<(), Failed> {
-        match operation.action {
-            Action::Load | Action::Update => self.put(operation, since).await,
-            Action::Insert => {
-                self.put(operation, since).await?;
-                self.phase.ledger.borrow_mut().inserts.acknowledge(operation.key);
-                Ok(())
-            }
-            Action::Read => self.get(operation, since).await,
-            Action::ReadModifyWrite => {
-                self.get(operation, since).await?;
-                self.put(operation, self.phase.handle.now()).await?;
-                self.phase.record(OpKind::ReadModifyWrite, since);
-                Ok(())
-            }
-            Action::Delete => self.delete(operation, since).await,
-            Action::Scan => self.scan(operation, since).await,
-        }
+    async fn insert(&mut self, operation: Operation, since: Nanos) -> Result<(), Failed> {
+        self.put(operation, since).await?;
+        self.phase.ledger.borrow_mut().inserts.acknowledge(operation.key);
+        Ok(())
+    }
+
+    async fn read_modify_write(
+        &mut self,
+        operation: Operation,
+        since: Nanos,
+    ) -> Result<(), Failed> {
+        self.get(operation, since).await?;
+        self.put(operation, self.phase.handle.now()).await?;
+        self.phase.record(OpKind::ReadModifyWrite, since);
+        Ok(())
     }
 
     async fn get(&mut self, operation: Operation, since: Nanos) -> Result<(), Failed> {
