@@ -61,7 +61,7 @@ use runtime::{IoClass, Nanos};
 
 use crate::format::meta_segment;
 use crate::lsm::accelerator::{Accelerator, MergeUnit};
-use crate::lsm::memory::most_segments;
+use crate::lsm::memory::{checkpoint_growth, most_segments};
 use crate::lsm::pool::Pool;
 use crate::lsm::reads::Located;
 use crate::lsm::snapshot::{SnapshotInfo, SnapshotMemory, Snapshots};
@@ -129,14 +129,18 @@ impl<M: Medium> Engine<M> {
         let compactions = vec![0; levels];
         let handle = store.handle.clone();
         let store = Rc::new(store);
+        let has_log = options.durability == Durability::Log;
+        let (bytes, payload) = (options.memtable_bytes, store.shape.payload_bytes);
+        let growth = || checkpoint_growth(bytes, payload, options.filters);
         let limits = MemtableLimits {
             entries: usize::MAX,
-            bytes: options.memtable_bytes,
-            index_pages: most_segments(options.memtable_bytes, store.shape.payload_bytes),
+            bytes,
+            index_pages: most_segments(bytes, payload),
+            checkpoint_bytes: if has_log { growth() } else { 0 },
             frozen: options.frozen_memtables,
         };
         let inner = Inner {
-            manifest: (options.durability == Durability::Log).then(|| Manifest::new(0, Vec::new())),
+            manifest: has_log.then(|| Manifest::new(0, Vec::new())),
             flushed: Cell::default(),
             merge_unit: accelerator.map(|device| MergeUnit::new(handle, device)),
             front: Front::new(Rc::clone(&store), limits),

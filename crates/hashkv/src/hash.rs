@@ -100,6 +100,8 @@ pub(crate) struct Inner<M> {
     /// Where edits go, if memory does not survive, and the one that is gathered.
     pub manifest: Option<Manifest>,
     pub gathered: Gathered,
+    /// Bytes of a checkpoint when every page in memory is dirty, and a memtable's slots are gathered.
+    pub longest_checkpoint: u64,
     /// Slots changed so far.
     pub slot_changes: Cell<u64>,
     /// What of the log is in the table.

@@ -43,13 +43,17 @@ impl IndexOptions {
     /// Most bytes of a dump, where the index has `index` bytes of memory and an object is `longest`
     /// bytes at most. A memtable may hold two objects more than its limit; a write is dumped in less
     /// than twice the bytes of its object, with what the hash table notes about moved ones. Level
-    /// lists of short keys take up to twice their memory, bucket pages little more than theirs.
-    pub(crate) fn dump_bytes(&self, index: u64, longest: u64) -> u64 {
-        let (frozen, bytes, index) = match self {
-            Self::Lsm(options) => (options.frozen_memtables, options.memtable_bytes, 2 * index),
-            Self::Hash(options) => (options.frozen_buffers, options.buffer_bytes, index * 5 / 4),
+    /// lists of short keys take up to twice their memory, bucket pages little more than theirs. What is
+    /// flushed beyond the index's memory waits there in segments instead, which are in the dump whole.
+    pub(crate) fn dump_bytes(&self, index: u64, longest: u64, payload_bytes: u32) -> u64 {
+        let (frozen, bytes, index, flushed) = match self {
+            Self::Lsm(options) => {
+                let (frozen, bytes) = (options.frozen_memtables, options.memtable_bytes);
+                (frozen, bytes, 2 * index, engine::dumped_bytes_of_flush(bytes, payload_bytes))
+            }
+            Self::Hash(options) => (options.frozen_buffers, options.buffer_bytes, index * 5 / 4, 0),
         };
-        index + (frozen as u64 + 1) * 2 * (bytes + longest)
+        index + (frozen as u64 + 1) * flushed.max(2 * (bytes + longest))
     }
 }
 

@@ -167,7 +167,8 @@ fn superblocks_for_dump(profile: &DeviceProfile, index: &IndexOptions) -> u32 {
     let pages = u64::from(geometry.dies()) * u64::from(geometry.pages_per_die_block());
     let extents = u64::from(geometry.blocks_per_die()) * (48 + pages.div_ceil(8));
     let object = u64::from(profile.max_value_bytes()) + pages::MAX_KEY_BYTES as u64 + 32;
-    let bytes = index.dump_bytes(profile.dram.index_bytes, object) + extents;
+    let payload = geometry.page_bytes + geometry.spare_bytes;
+    let bytes = index.dump_bytes(profile.dram.index_bytes, object, payload) + extents;
     Reserve::superblocks_for(geometry, bytes)
 }
 

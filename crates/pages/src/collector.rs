@@ -248,7 +248,18 @@ pub async fn memtables_take<M: Medium>(index: &impl Collected<M>) -> Result<bool
 
 /// Puts an object in the memtable as if newly written. The index led to it at this instant, and the
 /// memtables take it.
-pub fn reinsert<M: Medium>(index: &impl Collected<M>, object: &Candidate, value: Value) {
+///
+/// # Errors
+/// [`Stopped::Damaged`]: it says of itself that it is newer than any write there was.
+pub fn reinsert<M: Medium>(
+    index: &impl Collected<M>,
+    object: &Candidate,
+    value: Value,
+) -> Result<(), Stopped> {
+    if object.sequence > index.front().sequence.get() {
+        return Err(Stopped::Damaged);
+    }
     index.front().insert_at(index, &object.key, object.sequence, Some(value));
     index.stats().borrow_mut().gc_objects_moved += 1;
+    Ok(())
 }

@@ -64,6 +64,9 @@ pub enum Failure {
     Damaged(PageNo),
     /// The medium failed.
     Medium(MediumError),
+    /// What a power cut or a closed store left says two things about what is in use, although all of it
+    /// passes its checksums.
+    Inconsistent(&'static str),
 }
 
 impl fmt::Display for Failure {
@@ -71,6 +74,7 @@ impl fmt::Display for Failure {
         match self {
             Self::Damaged(page) => write!(f, "background work found page {} damaged", page.0),
             Self::Medium(error) => write!(f, "background work met an error: {error}"),
+            Self::Inconsistent(what) => write!(f, "what was recovered contradicts itself: {what}"),
         }
     }
 }

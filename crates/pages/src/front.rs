@@ -36,9 +36,12 @@ pub trait Index {
     /// Whether `key` has a value, and `work` charged on the way.
     async fn exists(&self, key: &[u8], work: Nanos) -> Result<bool, EngineError>;
 
-    /// What the index says to a client's write that needs room. Deletes are not asked about: they
-    /// make room.
-    fn admits(&self) -> Admission;
+    /// What the index says to a client's put.
+    fn admits_put(&self) -> Admission;
+
+    /// What it says to a delete. That makes room, so it waits only for memory that background work is
+    /// about to give back.
+    fn admits_delete(&self) -> Admission;
 
     /// Whether what is written is to be flushed at once, because only that can make room.
     fn wants_flush(&self) -> bool;
@@ -69,6 +72,8 @@ pub struct MemtableLimits {
     pub bytes: u64,
     /// Pages by which a memtable makes the index grow at most.
     pub index_pages: u32,
+    /// Bytes by which a memtable makes the checkpoints of a manifest grow at most; 0 if there is none.
+    pub checkpoint_bytes: u64,
     /// Full memtables that may wait for their flush.
     pub frozen: usize,
 }
@@ -338,8 +343,8 @@ impl<M: Medium> Front<M> {
         }
         Ok(match (has_room, is_delete) {
             (false, _) => Admission::Later,
-            (true, true) => Admission::Now,
-            (true, false) => index.admits(),
+            (true, true) => index.admits_delete(),
+            (true, false) => index.admits_put(),
         })
     }
 

@@ -87,7 +87,8 @@ pub fn extents(rng: &mut Rng) -> Extents {
                 }
             }
             let items = rng.below(40) as u32;
-            extents.count(id, Counts { published: items, entered: items, dead: 0 }, true);
+            let counts = Counts { published: items, entered: items, dead: 0 };
+            extents.count(id, counts, true).expect("as many live as were written");
         }
     }
     extents

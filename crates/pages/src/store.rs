@@ -92,6 +92,8 @@ pub struct PageStore<M> {
     pub moved: RefCell<Vec<(ExtentId, u64)>>,
     /// Extents that are to be released, and since when nothing refers to them.
     retired: RefCell<BTreeMap<ExtentId, Moment>>,
+    /// Whether the counts of extents are another life's.
+    is_recovered: Cell<bool>,
     /// Why background work stopped, if it did.
     failure: Cell<Option<Failure>>,
 }
@@ -131,6 +133,7 @@ impl<M: Medium> PageStore<M> {
             set_aside: Default::default(),
             step_extents: Cell::new(1),
             erasing: Semaphore::new(1),
+            is_recovered: Cell::new(false),
             failure: Cell::new(None),
         }
     }
@@ -140,6 +143,21 @@ impl<M: Medium> PageStore<M> {
         self.failure.set(self.failure.get().or(Some(failure.into())));
         self.room.notify_all();
         self.work.notify_all();
+    }
+
+    /// Takes the counts of extents over from another life.
+    pub fn restore_extents(&self, extents: Extents) {
+        *self.extents.borrow_mut() = extents;
+        self.is_recovered.set(true);
+    }
+
+    /// The index and what is counted of it contradict one another: a bug, unless it came so from another
+    /// life. Then the store takes no more writes.
+    pub fn contradicts_itself(&self, what: &'static str) -> EngineError {
+        assert!(self.is_recovered.get(), "{what}");
+        let failure = Failure::Inconsistent(what);
+        self.fail(failure);
+        EngineError::ReadOnly(failure)
     }
 
     /// Why background work stopped, if it did.

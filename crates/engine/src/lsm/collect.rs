@@ -206,7 +206,7 @@ impl<M: Medium> Inner<M> {
         match verdict {
             Verdict::Dead => {}
             Verdict::Ask(page) => return Ok(Some((page, candidate))),
-            Verdict::Live => reinsert(self, &candidate.object, value),
+            Verdict::Live => reinsert(self, &candidate.object, value)?,
         }
         Ok(None)
     }

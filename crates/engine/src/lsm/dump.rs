@@ -176,3 +176,36 @@ fn read_levels(input: &mut Reader<'_>, empty: &Version, home: &Home<'_>) -> Opti
     }
     empty.replay(edits)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use pages::medium::PageNo;
+
+    use super::*;
+    use crate::lsm::filter::{Filter, key_hash};
+    use crate::lsm::level::{Location, NamedSegment, Segment};
+    use crate::lsm::memory::checkpoint_bytes;
+
+    #[test]
+    fn what_the_levels_take_of_a_checkpoint_is_known_without_writing_it() {
+        let named = |key: u32| NamedSegment {
+            first_key: vec![key as u8; 1 + key as usize].into(),
+            segment: Segment::new(Location::Stored(PageNo(key)), 1, &Rc::default()),
+            filter: Filter::of_bytes(&[key_hash(b"a")], key as usize),
+        };
+        let edit = |level, keys: &[u32]| {
+            let new = keys.iter().copied().map(named).collect();
+            LevelEdit { level, range: 0..0, new }
+        };
+        let empty = Version::new(2, 4, true);
+        let version = empty.edited(vec![edit(0, &[1, 9]), edit(1, &[0, 40, 254])]);
+        let length = |version: &Version| {
+            let mut out = Writer::default();
+            write_levels(&mut out, version);
+            out.finish().len() as u64
+        };
+        assert_eq!(length(&version) - length(&empty), checkpoint_bytes(&version));
+    }
+}

@@ -83,7 +83,7 @@ impl<M: Medium> Inner<M> {
         Situation {
             is_short: self.is_short(),
             is_squeezed: self.is_squeezed(),
-            is_at_rest: self.is_starved() && self.is_quiet(),
+            is_at_rest: self.is_at_rest(),
             has_given_up: self.front.has_given_up(),
             was_full: self.front.fullness.get() != Fullness::Room,
             memory_is_used_up: self.index_memory_is_used_up(),
@@ -113,6 +113,11 @@ impl<M: Medium> Inner<M> {
             || extents.choose_victim(WORTH_COLLECTING, |id| self.store.is_pinned(id)).is_some()
     }
 
+    /// Whether flushes or compactions lack space, and nothing is under way that could give them some.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.is_starved() && self.is_quiet()
+    }
+
     /// Whether nothing is under way that could give space back. Commands are that still read from a
     /// snapshot that has expired.
     pub(crate) fn is_quiet(&self) -> bool {
@@ -124,7 +129,7 @@ impl<M: Medium> Inner<M> {
 
     /// Whether the index is over its budget and no compaction is left that could shrink it.
     pub(crate) fn index_memory_is_used_up(&self) -> bool {
-        self.memory_index_bytes() > self.surroundings.index_dram_bytes && self.is_settled()
+        self.is_over_budget() && self.is_settled()
     }
 
     /// Whether every entry is in the last level.

@@ -3,13 +3,18 @@
 //! Level lists are charged by what the firmware would keep (key and page address of each segment),
 //! not by what this program's structures happen to take.
 
+use pages::MAX_KEY_BYTES;
+use pages::format::object::SHORTEST_OBJECT_BYTES;
 use pages::medium::{Medium, Stream};
 use pages::stats::MemoryUse;
 
 use crate::format::meta_segment;
+use crate::lsm::segment_codec::SEGMENT_BYTES;
 use crate::lsm::version::Version;
 use crate::lsm::{Inner, PAGE_ADDRESS_BYTES, RANGE_POINTER_BYTES, sizing_input};
+use crate::options::Filters;
 use crate::sizing;
+use crate::sizing::monkey::MOST_BITS_PER_KEY;
 
 /// Bytes of a pooled segment descriptor besides its key: page address, references, generation.
 pub(crate) const DESCRIPTOR_OVERHEAD_BYTES: u64 = PAGE_ADDRESS_BYTES + 8;
@@ -36,6 +41,28 @@ pub(crate) fn most_segments(memtable_bytes: u64, payload_bytes: u32) -> u32 {
     meta_segment::most_pages(memtable_bytes as usize, payload_bytes)
 }
 
+/// Bytes that a flush adds to a dump at most, where its segments stay in memory.
+pub fn dumped_bytes_of_flush(memtable_bytes: u64, payload_bytes: u32) -> u64 {
+    let segments = u64::from(most_segments(memtable_bytes, payload_bytes));
+    segments * (u64::from(payload_bytes) + MAX_KEY_BYTES as u64 + SEGMENT_BYTES)
+}
+
+/// What the levels take of a checkpoint.
+pub(crate) fn checkpoint_bytes(version: &Version) -> u64 {
+    let totals = version.levels().iter().map(|level| level.totals());
+    totals.map(|of| of.key_bytes + of.filter_bytes + u64::from(of.segments) * SEGMENT_BYTES).sum()
+}
+
+/// Bytes by which a flush makes a checkpoint grow at most. Its keys may all be first keys of segments,
+/// and filters as large as they ever are.
+pub(crate) fn checkpoint_growth(memtable_bytes: u64, payload_bytes: u32, filters: Filters) -> u64 {
+    let segments = u64::from(most_segments(memtable_bytes, payload_bytes));
+    let keys = memtable_bytes.min(segments * MAX_KEY_BYTES as u64);
+    let objects = memtable_bytes / SHORTEST_OBJECT_BYTES;
+    let bits = if filters == Filters::None { 0.0 } else { MOST_BITS_PER_KEY };
+    keys + segments * SEGMENT_BYTES + (objects as f64 * bits / 8.0) as u64
+}
+
 impl<M: Medium> Inner<M> {
     pub(crate) fn memory(&self) -> MemoryUse {
         MemoryUse {
@@ -50,11 +77,11 @@ impl<M: Medium> Inner<M> {
         index_memory(version, prefix_bytes, u64::from(self.store.shape.page_bytes))
     }
 
-    /// Index memory that clients may have to wait for: compaction has to bring it down. Filters are
-    /// not part of it, because merges size them by what is free (`filter`).
-    pub(crate) fn memory_index_bytes(&self) -> u64 {
+    /// Whether the index takes more memory than it has: compaction has to bring it down. Filters are
+    /// not part of that, because merges size them by what is free (`filter`).
+    pub(crate) fn is_over_budget(&self) -> bool {
         let memory = self.index_memory_of(&self.version.borrow());
-        memory.index_bytes() - memory.filters
+        memory.index_bytes() - memory.filters > self.surroundings.index_dram_bytes
     }
 
     /// Notes the memory of a version that was just published. When level lists have outgrown what

@@ -75,7 +75,7 @@ impl<M: Medium> Engine<M> {
             inner.set_index_aside(&restored.version);
         }
         *inner.version.borrow_mut() = Rc::new(restored.version);
-        *inner.store.extents.borrow_mut() = restored.extents;
+        inner.store.restore_extents(restored.extents);
         *inner.cursors.borrow_mut() = restored.cursors;
         Ok(engine)
     }
@@ -143,9 +143,9 @@ impl<M: Medium> Inner<M> {
     /// Whether there are as many extents as an empty store needs to get going.
     fn check_extents(&self) -> Result<(), OpenError> {
         self.reserve_step();
-        let lists = self.plan.borrow().memory.level_lists as usize;
+        let lists = self.plan.borrow().memory.level_lists;
         // Level lists grow up to what is planned, and short keys take twice their memory.
-        let checkpoint = || self.checkpoint().len() + 2 * lists;
+        let checkpoint = || self.checkpoint().len() as u64 + 2 * lists;
         self.front.check_extents(self.manifest.as_ref().map(|_| checkpoint()))
     }
 
@@ -155,7 +155,7 @@ impl<M: Medium> Inner<M> {
         // If there cannot be one, the log says so to those who wait for it.
         if let Ok(_turn) = manifest.turn(&self.store).await
             && manifest.epoch() == 0
-            && let Err(error) = manifest.checkpoint(&self.store, &self.checkpoint()).await
+            && let Err(error) = self.write_checkpoint(manifest).await
         {
             self.store.fail(error);
         }

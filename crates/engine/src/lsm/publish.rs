@@ -3,9 +3,11 @@
 use std::rc::Rc;
 
 use pages::error::EngineError;
+use pages::journal::manifest::Manifest;
 use pages::medium::Medium;
 
 use crate::lsm::edit::Edit;
+use crate::lsm::memory::checkpoint_bytes;
 use crate::lsm::version::LevelEdit;
 use crate::lsm::{Inner, edit_codec};
 
@@ -21,16 +23,28 @@ impl<M: Medium> Inner<M> {
         }
         if let Some(manifest) = &self.manifest {
             let _turn = manifest.turn(&self.store).await?;
-            if manifest.is_due(&self.store) {
-                manifest.checkpoint(&self.store, &self.checkpoint()).await?;
+            let bytes = edit_codec::encode(&edit);
+            if manifest.is_due(&self.store, bytes.len()) {
+                self.write_checkpoint(manifest).await?;
             }
-            manifest.commit(&self.store, &edit_codec::encode(&edit)).await?;
+            manifest.commit(&self.store, &bytes).await?;
             self.apply(edit);
         } else {
             self.apply(edit);
         }
         self.expire_for_memory();
         self.store.work.notify_all();
+        Ok(())
+    }
+
+    /// Writes a checkpoint, by whoever has the turn.
+    ///
+    /// # Errors
+    /// [`EngineError::ReadOnly`], [`EngineError::Medium`].
+    pub(crate) async fn write_checkpoint(&self, manifest: &Manifest) -> Result<(), EngineError> {
+        let of_index = checkpoint_bytes(&self.version.borrow());
+        manifest.checkpoint(&self.store, &self.checkpoint(), of_index).await?;
+        manifest.set_aside(&self.store, of_index);
         Ok(())
     }
 
@@ -42,6 +56,9 @@ impl<M: Medium> Inner<M> {
         if !levels.is_empty() {
             let next = self.version.borrow().edited(levels);
             self.account(&next);
+            if let Some(manifest) = &self.manifest {
+                manifest.set_aside(&self.store, checkpoint_bytes(&next));
+            }
             *self.version.borrow_mut() = Rc::new(next);
         }
         if let Some(flushed) = flushed {

@@ -51,7 +51,7 @@ impl<M: Medium> Inner<M> {
         let flushed = self.flushed.get();
         let from = store.first_group_to_replay(flushed);
         let log = scan.log_from(from)?;
-        *store.extents.borrow_mut() = extents;
+        store.restore_extents(extents);
         store.settle_extents(scan, &log).await?;
         let version = self.with_pinned_levels(version).await?;
         version.assert_consistent();
@@ -62,7 +62,7 @@ impl<M: Medium> Inner<M> {
         let (sync, extents) = (self.options.log_sync, log.extents.into());
         self.front.set_up_log(sync, epoch, next, extents);
         let manifest = self.manifest.as_ref().expect("a store that is reopened has one");
-        Ok(manifest.checkpoint(store, &self.checkpoint()).await?)
+        Ok(self.write_checkpoint(manifest).await?)
     }
 
     /// Checkpoint and edits.

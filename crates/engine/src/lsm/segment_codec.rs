@@ -13,6 +13,9 @@ use crate::lsm::filter::Filter;
 use crate::lsm::level::{Location, NamedSegment, Segment};
 use crate::lsm::pool::Pool;
 
+/// Bytes of a segment besides its first key and its filter, unless it is in memory only.
+pub(crate) const SEGMENT_BYTES: u64 = 4 + 4 + 1 + 4 + 4;
+
 /// A segment as a list has it. One that is in memory besides is read again when it is needed.
 pub(crate) fn write_segment(
     out: &mut Writer,

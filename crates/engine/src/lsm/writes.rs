@@ -23,10 +23,15 @@ impl<M: Medium> Index for Inner<M> {
 
     /// Clients leave the last extents to the background work that makes room again, and wait while
     /// pinned levels are over the memory budget.
-    fn admits(&self) -> Admission {
-        let has_space = self.front.has_space_for_clients()
-            && self.memory_index_bytes() <= self.surroundings.index_dram_bytes;
+    fn admits_put(&self) -> Admission {
+        let has_space = self.front.has_space_for_clients() && !self.is_over_budget();
         if has_space { Admission::Now } else { Admission::Later }
+    }
+
+    /// Deletes of long keys that are not there would let upper levels grow without bound.
+    fn admits_delete(&self) -> Admission {
+        let waits = self.is_over_budget() && !self.is_settled() && !self.is_at_rest();
+        if waits { Admission::Later } else { Admission::Now }
     }
 
     fn wants_flush(&self) -> bool {

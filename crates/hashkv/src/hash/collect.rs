@@ -144,8 +144,7 @@ impl<M: Medium> Inner<M> {
                 return Ok(());
             }
             if !skips_check && self.front.memtables.borrow().get(&object.key).is_some() {
-                self.uproot(object.key, object.pointer);
-                return Ok(());
+                return self.uproot(object.key, object.pointer);
             }
             let Some(whole) = &value else {
                 value = Some(value_of(&self.store, &object).await?);
@@ -155,20 +154,22 @@ impl<M: Medium> Inner<M> {
             if !memtables_take(self).await? {
                 continue;
             }
-            reinsert(self, &object, whole.clone());
-            self.uproot(object.key, object.pointer);
-            return Ok(());
+            reinsert(self, &object, whole.clone())?;
+            return self.uproot(object.key, object.pointer);
         }
     }
 
     /// Notes that the object of a key's slot will go, and that the key is in a memtable.
-    fn uproot(&self, key: Box<[u8]>, pointer: Pointer) {
-        if !self.planted.has(Fault::HashForgetsUprooted) {
-            let before = self.uprooted.borrow_mut().insert(key, pointer);
-            // Between two flushes its slot stays as it is.
-            let is_same = before.is_none_or(|before| before == pointer);
-            assert!(is_same, "the slot of a key led to {before:?} and leads to {pointer:?}");
+    fn uproot(&self, key: Box<[u8]>, pointer: Pointer) -> Result<(), Stopped> {
+        if self.planted.has(Fault::HashForgetsUprooted) {
+            return Ok(());
         }
+        let before = self.uprooted.borrow_mut().insert(key, pointer);
+        // Between two flushes its slot stays as it is.
+        if before.is_some_and(|before| before != pointer) {
+            return Err(Stopped::Failed(self.store.contradicts_itself("a key has two slots")));
+        }
+        Ok(())
     }
 
     /// Whether a slot leads to the object at this instant.

@@ -18,6 +18,8 @@ use crate::planted::Fault;
 
 /// Tells the dump from those of LSM-trees, too.
 const VERSION: u32 = 0x4841_0003;
+/// Bytes of a dirty page besides its slots.
+pub(crate) const DIRTY_PAGE_BYTES: usize = 4 + 8 + 4;
 const NOWHERE: u32 = u32::MAX;
 
 /// What a dump restores.

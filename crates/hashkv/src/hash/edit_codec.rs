@@ -59,6 +59,11 @@ pub(crate) fn decode(bytes: &[u8], format: PointerFormat) -> Option<(Edit, Total
     input.is_at_end().then_some((edit, totals))
 }
 
+/// Bytes of a slot that holds something.
+pub(crate) fn slot_bytes(format: PointerFormat) -> usize {
+    8 + 4 + 4 + 1 + 4 + format.bytes
+}
+
 fn write_slot(out: &mut Writer, change: &SlotChange, format: PointerFormat) {
     out.u64(change.number);
     out.u32(change.at.page);

@@ -128,7 +128,9 @@ impl<M: Medium> Inner<M> {
                 self.replace(key, hash, own, new);
                 return Ok(());
             }
-            assert!(!self.uprooted.borrow().contains_key(key), "the slot of a key was lost");
+            if self.uprooted.borrow().contains_key(key) {
+                return Err(self.store.contradicts_itself("the slot of a key was lost"));
+            }
             let Some(new) = new else { return Ok(()) };
             let (number, at) = self.free_slot(&mut search).await?;
             self.load(at.page, CLASS, &mut 0).await?;

@@ -16,10 +16,10 @@ use runtime::{Handle, Notify};
 
 use crate::bucket::BucketFormat;
 use crate::hash::cache::Cache;
-use crate::hash::dump::Restored;
+use crate::hash::dump::{DIRTY_PAGE_BYTES, Restored};
 use crate::hash::edit::{Edit, Gathered};
 use crate::hash::table::Table;
-use crate::hash::{HashEngine, Inner, PAGE_ADDRESS_BYTES, dump};
+use crate::hash::{HashEngine, Inner, PAGE_ADDRESS_BYTES, dump, edit_codec};
 use crate::options::HashOptions;
 use crate::planted::Planted;
 use pages::options::Surroundings;
@@ -77,7 +77,7 @@ impl<M: Medium> HashEngine<M> {
         for (page, (_, slots)) in restored.dirty {
             inner.install_dirty(page, slots).ok_or(OpenError::BadDump)?;
         }
-        *inner.store.extents.borrow_mut() = restored.extents;
+        inner.store.restore_extents(restored.extents);
         inner.count_memory();
         Ok(engine)
     }
@@ -119,17 +119,23 @@ impl<M: Medium> HashEngine<M> {
             let needed = directory + page_bytes;
             return Err(OpenError::DoesNotFit { needed, available, pinned_levels: None });
         }
-        // All of the table, one extent more to copy from, one that is being filled.
-        store.set_aside[Stream::Index as usize].set(store.extents_of(table.pages) + 2);
+        // All of the table, one extent more to copy from, one that is being filled. Copying gains
+        // nothing where the pages in use fill the last append unit of an extent, if only with one.
+        let fewest_in_full = shape.pages_per_extent - shape.append_unit + 1;
+        let full = table.pages.div_ceil(fewest_in_full) as usize;
+        store.set_aside[Stream::Index as usize].set(full + 2);
         let store = Rc::new(store);
         let limits = MemtableLimits {
             entries: options.buffer_entries,
             bytes: options.buffer_bytes,
-            index_pages: 0, // the table has its size from the start
+            // The table has its size from the start.
+            index_pages: 0,
+            checkpoint_bytes: 0,
             frozen: options.frozen_buffers,
         };
         let has_log = options.durability == Durability::Log;
-        let inner = Inner {
+        let mut inner = Inner {
+            longest_checkpoint: 0,
             manifest: has_log.then(|| Manifest::new(0, Vec::new())),
             gathered: Gathered::default(),
             slot_changes: Cell::new(0),
@@ -153,6 +159,9 @@ impl<M: Medium> HashEngine<M> {
             stats: RefCell::default(),
             hash_stats: RefCell::default(),
         };
+        if has_log {
+            inner.longest_checkpoint = inner.longest_checkpoint();
+        }
         Ok(Self { inner: Rc::new(inner) })
     }
 
@@ -182,10 +191,15 @@ impl<M: Medium> Inner<M> {
 
     /// Whether there are as many extents as an empty store needs to get going.
     fn check_extents(&self) -> Result<(), OpenError> {
-        // Every page in memory may be dirty, and is in a checkpoint then.
-        let pages = self.cache.borrow().most() * self.store.shape.payload_bytes as usize;
-        let checkpoint = || self.checkpoint(&Edit::default()).len() + pages;
-        self.front.check_extents(self.manifest.as_ref().map(|_| checkpoint()))
+        self.front.check_extents(self.manifest.as_ref().map(|_| self.longest_checkpoint))
+    }
+
+    /// Asked of an empty table: with nothing dirty, and nothing gathered.
+    fn longest_checkpoint(&self) -> u64 {
+        let empty = self.checkpoint(&Edit::default()).len();
+        let pages = self.cache.borrow().most() * (self.buckets.blank().len() + DIRTY_PAGE_BYTES);
+        let slots = self.options.buffer_entries * edit_codec::slot_bytes(self.store.format);
+        (empty + pages + slots) as u64
     }
 
     /// The task that writes the log, for ever. A new store has a checkpoint before anything else.

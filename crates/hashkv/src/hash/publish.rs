@@ -51,15 +51,31 @@ impl<M: Medium> Inner<M> {
     pub(crate) async fn commit_gathered(&self, manifest: &Manifest) -> Result<(), EngineError> {
         let edit = self.gathered.edit.take();
         self.gathered.taken.set(self.gathered.taken.get() + 1);
-        if manifest.is_due(&self.store) {
-            manifest.checkpoint(&self.store, &self.checkpoint(&edit)).await?;
+        let bytes = self.encode(&edit);
+        if manifest.is_due(&self.store, bytes.len()) {
+            self.write_checkpoint(manifest, &edit).await?;
         } else {
-            manifest.commit(&self.store, &self.encode(&edit)).await?;
+            manifest.commit(&self.store, &bytes).await?;
         }
         self.gathered.committed.set(self.gathered.taken.get());
         self.apply(edit);
         self.settled.notify_all();
         self.store.work.notify_all();
+        Ok(())
+    }
+
+    /// Writes a checkpoint, by whoever has the turn. The next may be as long as one ever is.
+    ///
+    /// # Errors
+    /// [`EngineError::ReadOnly`], [`EngineError::Medium`].
+    pub(crate) async fn write_checkpoint(
+        &self,
+        manifest: &Manifest,
+        edit: &Edit,
+    ) -> Result<(), EngineError> {
+        let bytes = self.checkpoint(edit);
+        manifest.checkpoint(&self.store, &bytes, bytes.len() as u64).await?;
+        manifest.set_aside(&self.store, self.longest_checkpoint);
         Ok(())
     }
 

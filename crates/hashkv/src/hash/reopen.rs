@@ -58,7 +58,7 @@ impl<M: Medium> Inner<M> {
         let flushed = state.flushed;
         let from = store.first_group_to_replay(flushed);
         let log = scan.log_from(from)?;
-        *store.extents.borrow_mut() = state.extents.settled();
+        store.restore_extents(state.extents.settled());
         store.settle_extents(scan, &log).await?;
         self.front.sequence.set(state.sequence);
         self.flushed.set(flushed);
@@ -72,7 +72,7 @@ impl<M: Medium> Inner<M> {
         self.front.set_up_log(sync, epoch, next, extents);
         self.count_memory();
         let manifest = self.manifest.as_ref().expect("a store that is reopened has one");
-        Ok(manifest.checkpoint(store, &self.checkpoint(&Edit::default())).await?)
+        Ok(self.write_checkpoint(manifest, &Edit::default()).await?)
     }
 
     /// Checkpoint and edits.

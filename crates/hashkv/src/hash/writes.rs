@@ -28,8 +28,12 @@ impl<M: Medium> Index for Inner<M> {
         Ok(self.locate(key, work, false, &mut 0).await?.exists())
     }
 
-    fn admits(&self) -> Admission {
+    fn admits_put(&self) -> Admission {
         if self.front.has_space_for_clients() { self.has_slot() } else { Admission::Later }
+    }
+
+    fn admits_delete(&self) -> Admission {
+        Admission::Now
     }
 
     /// A delete on a full drive is to make room at once.

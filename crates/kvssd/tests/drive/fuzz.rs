@@ -13,9 +13,8 @@ use crate::shape::Shape;
 use crate::trial::start_clients;
 use crate::world::World;
 
-/// Recoveries of each kind of drive, unless `LEVELHEAD_RECOVERIES` says otherwise. Not by `LEVELHEAD_FUZZ`: seed
-/// 201 forges a counter that only an assertion notices later (docs/todo.md).
-const INPUTS: u64 = 120;
+/// Recoveries of each kind of drive, unless `LEVELHEAD_RECOVERIES` says otherwise.
+const INPUTS: u64 = 400;
 /// Recoveries that begin with the same flash.
 const BATCH: u64 = 40;
 

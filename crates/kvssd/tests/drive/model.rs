@@ -168,6 +168,20 @@ fn deletes_are_never_refused_on_full_drives() {
     }
 }
 
+/// Shapes at the edges of what is legal that once hung, or outgrew what was set aside for them.
+#[test]
+fn wild_shapes_that_failed_once() {
+    let seeds = [
+        343, // no extent left for a bucket page: full append units of one page each
+        357, // deletes of keys that were never there: more index than a dump has room for
+        456, // groups that nobody wanted written, and that were not needed any more, filled the log
+    ];
+    for seed in seeds {
+        let shape = Shape::of_wild_seed(seed);
+        run_trial(seed, &shape, None).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    }
+}
+
 #[test]
 fn nothing_is_lost_through_200_power_cuts_in_a_row() {
     let large_memtables = Options { memtable_bytes: 16 << 10, ..Options::pink() };

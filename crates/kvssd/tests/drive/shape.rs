@@ -96,7 +96,9 @@ impl Shape {
     pub(crate) fn log_may_be_behind(&self) -> Nanos {
         let timing = &self.device.flash.timing;
         let program = timing.program_us.iter().fold(0.0, |most: f64, us| most.max(*us));
-        let group = Nanos::from_micros_f64(program + timing.background_deadline_us);
+        // A program may find its die erasing.
+        let us = program + timing.erase_us + timing.background_deadline_us;
+        let group = Nanos::from_micros_f64(us);
         Nanos(group.0 * self.clients as u64 * self.slowness)
     }
 

@@ -25,6 +25,8 @@ pub type Sequence = u64;
 
 /// Bytes before the key.
 pub(crate) const OBJECT_HEADER_BYTES: usize = 19;
+/// Bytes of the shortest object: a key of one byte, no value.
+pub const SHORTEST_OBJECT_BYTES: u64 = OBJECT_HEADER_BYTES as u64 + 1;
 
 const SEQUENCE_AT: usize = 4;
 const VALUE_LEN_AT: usize = 12;

@@ -33,7 +33,7 @@ impl<M: Medium> Front<M> {
     ///
     /// # Errors
     /// [`OpenError::TooFewExtents`], [`OpenError::SingleUnit`].
-    pub fn check_extents(&self, checkpoint_bytes: Option<usize>) -> Result<(), OpenError> {
+    pub fn check_extents(&self, checkpoint_bytes: Option<u64>) -> Result<(), OpenError> {
         if self.store.shape.pages_per_extent == self.store.shape.append_unit {
             return Err(OpenError::SingleUnit);
         }
@@ -53,8 +53,10 @@ impl<M: Medium> Front<M> {
         let memtables = self.limits.frozen as u32 + 2;
         let data = self.store.pages_of_memtable(self.limits.bytes);
         let accepted = memtables * (data + self.limits.index_pages);
+        let growth = u64::from(memtables) * self.limits.checkpoint_bytes;
         let of_flushes = Claimant::Flush.leaves_free(self.store.step_extents.get());
-        of_flushes + 2 + self.store.extents_of(accepted)
+        let of_manifest = manifest::extents_for_growth(&self.store, growth);
+        of_flushes + 2 + self.store.extents_of(accepted) + of_manifest
     }
 
     /// Whether clients leave enough extents to the background work that makes room again.

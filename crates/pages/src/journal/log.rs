@@ -242,7 +242,8 @@ impl<M: Medium> Log<M> {
             }
         }
         self.store.append_units(Stream::Log, units, IoClass::Journal).await?;
-        self.durable.set(number + 1);
+        // Those behind it that were given up meanwhile count as well.
+        self.durable.set(self.next.get());
         // Its writes may have been flushed meanwhile.
         self.release_before(self.trimmed.get());
         Ok(())
@@ -254,7 +255,22 @@ impl<M: Medium> Log<M> {
         let end = self.next.get() + self.pending.borrow().len() as u64;
         assert!(from <= end, "the log is trimmed up to group {from}, and ends before {end}");
         self.trimmed.set(from);
+        self.give_up_before(from);
         self.release_before(from);
+    }
+
+    /// Groups that were flushed before anybody wanted them written never are: they would keep room
+    /// from others for ever.
+    fn give_up_before(&self, from: u64) {
+        let is_idle = self.durable.get() == self.next.get();
+        let mut pending = self.pending.borrow_mut();
+        while self.next.get() < from && pending.pop_front().is_some() {
+            self.next.set(self.next.get() + 1);
+        }
+        if is_idle {
+            self.durable.set(self.next.get());
+        }
+        self.is_durable.notify_all();
     }
 
     fn release_before(&self, from: u64) {

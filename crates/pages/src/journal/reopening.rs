@@ -46,6 +46,10 @@ impl<M: Medium> PageStore<M> {
         for (id, found) in (0..).map(ExtentId).zip(&scan.extents) {
             let generation = found.first.map(|first| first.generation);
             let holds_index = self.extents.borrow().holds_index(id);
+            if holds_index && needed.contains(&id) {
+                let what = "an extent belongs to the index and to the journal";
+                return Err(OpenError::DamagedJournal(what));
+            }
             if holds_index {
                 let resumed = self.extents.borrow_mut().catch_up(id, found.frontier);
                 let what = "pages that the manifest refers to are gone";

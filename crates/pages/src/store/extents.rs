@@ -355,15 +355,26 @@ impl Extents {
     }
 
     /// An index refers to more items of an extent, and to some of them no more. Whether each of the
-    /// dead was of the extent's present generation is either certain or not.
-    pub(crate) fn count(&mut self, id: ExtentId, counts: Counts, is_certain: bool) {
+    /// dead was of the extent's present generation is either certain or not. `Err`, with what is
+    /// wrong, if there cannot be so many.
+    pub(crate) fn count(
+        &mut self,
+        id: ExtentId,
+        counts: Counts,
+        is_certain: bool,
+    ) -> Result<(), &'static str> {
         let extent = &mut self.all[id.0 as usize];
-        extent.published += counts.published;
-        extent.live += counts.entered;
-        let is_possible = !is_certain || extent.live >= counts.dead;
-        assert!(is_possible, "more items of extent {} died than lived", id.0);
-        extent.live = extent.live.saturating_sub(counts.dead);
-        assert!(extent.live <= extent.published, "more items of extent {} live than were", id.0);
+        let published = extent.published.saturating_add(counts.published);
+        let live = extent.live.saturating_add(counts.entered);
+        extent.published = published;
+        extent.live = live.saturating_sub(counts.dead).min(published);
+        if is_certain && live < counts.dead {
+            return Err("more items of an extent died than lived");
+        }
+        if live - counts.dead.min(live) > published {
+            return Err("more items of an extent live than were written");
+        }
+        Ok(())
     }
 
     /// The generation of the extent that holds `page`: how often it was opened.
@@ -479,7 +490,7 @@ mod tests {
     #[test]
     fn pages_of_an_index_that_are_not_counted_are_noticed() {
         let (mut extents, id) = with_pages_under_way();
-        extents.count(id, Counts { published: 2, entered: 2, dead: 0 }, true);
+        extents.count(id, Counts { published: 2, entered: 2, dead: 0 }, true).unwrap();
         let agrees = |places: &[u32]| {
             extents.count_index_pages(places.iter().map(|place| SHAPE.page(id, *place)))
         };

@@ -56,7 +56,8 @@ impl<M: Medium> PageStore<M> {
     fn count_journal_extent(&self, id: ExtentId) {
         let mut extents = self.extents.borrow_mut();
         if extents.get(id).published == 0 {
-            extents.count(id, Counts { published: 1, entered: 1, dead: 0 }, true);
+            let counted = extents.count(id, Counts { published: 1, entered: 1, dead: 0 }, true);
+            assert_eq!(counted, Ok(()), "extent {} begins as the journal's", id.0);
         }
     }
 
@@ -64,7 +65,8 @@ impl<M: Medium> PageStore<M> {
     /// which may be waiting for the journal itself.
     pub(crate) fn release_journal_extent(self: &Rc<Self>, id: ExtentId) {
         let counts = Counts { dead: 1, ..Counts::default() };
-        self.extents.borrow_mut().count(id, counts, true);
+        let counted = self.extents.borrow_mut().count(id, counts, true);
+        assert_eq!(counted, Ok(()), "extent {} is the journal's", id.0);
         self.retire(id);
         self.work.notify_all();
     }

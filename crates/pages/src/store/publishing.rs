@@ -49,7 +49,8 @@ impl<M: Medium> PageStore<M> {
         })
     }
 
-    /// Makes the changes: what was written for them is in use from now on.
+    /// Makes the changes: what was written for them is in use from now on. A store that has recovered
+    /// counts that cannot be right takes no more writes.
     pub fn apply(&self, changes: &Changes) {
         let mut extents = self.extents.borrow_mut();
         let mut unpublished = self.unpublished.borrow_mut();
@@ -68,7 +69,9 @@ impl<M: Medium> PageStore<M> {
                 // Once generations look alike, an item may have been taken for one of today's.
                 let is_certain =
                     change.stream == Stream::Index || self.format.tells_apart(change.generation);
-                extents.count(*id, change.counts, is_certain);
+                if let Err(what) = extents.count(*id, change.counts, is_certain) {
+                    self.contradicts_itself(what);
+                }
             }
         }
     }
