@@ -476,7 +476,7 @@ impl Inner {
             let outcome = bring(state, id, sensed);
             let class = state.operations.get(id).class;
             state.stats.of_mut(class).pages_read += 1;
-            state.operations.finish(id, outcome);
+            state.operations.finish(id, outcome, &self.handle);
             self.attend(state, die);
         } else {
             let Request::Program(first, _) = &state.operations.get(id).request else {
@@ -506,7 +506,7 @@ impl Inner {
             Phase::Running(running) => {
                 let id = running.id;
                 this.phase = Phase::Idle;
-                complete(state, id);
+                complete(state, id, &self.handle);
                 self.attend(state, die);
             }
             Phase::Suspending(suspended) => {
@@ -536,9 +536,9 @@ fn bring(state: &mut State, id: OperationId, sensed: Sensed) -> Outcome {
 }
 
 /// A program or erase has reached its end: the cells change now, and the submitter learns of it.
-fn complete(state: &mut State, id: OperationId) {
+fn complete(state: &mut State, id: OperationId, handle: &Handle) {
     apply(state, id);
-    state.operations.finish(id, Ok(None));
+    state.operations.finish(id, Ok(None), handle);
 }
 
 /// What a program or erase does to the cells.

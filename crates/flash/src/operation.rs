@@ -2,7 +2,7 @@
 
 use std::task::Waker;
 
-use runtime::{IoClass, Nanos, PageImage, Priority};
+use runtime::{Handle, IoClass, Nanos, PageImage, Priority};
 
 use crate::{BlockAddress, Blocker, PageAddress, ReadError};
 
@@ -70,7 +70,7 @@ impl OperationTable {
     }
 
     /// Records the outcome and wakes the submitter, if it still waits.
-    pub(crate) fn finish(&mut self, id: OperationId, outcome: Outcome) {
+    pub(crate) fn finish(&mut self, id: OperationId, outcome: Outcome, handle: &Handle) {
         let operation = self.get(id);
         if operation.is_abandoned {
             self.remove(id);
@@ -78,7 +78,7 @@ impl OperationTable {
         }
         operation.outcome = Some(outcome);
         if let Some(waker) = operation.waker.take() {
-            waker.wake();
+            handle.wake(waker);
         }
     }
 }

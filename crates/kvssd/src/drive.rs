@@ -175,6 +175,21 @@ impl KvDrive {
         Ok(Retrieved { value, flash_reads: lookup.flash_reads })
     }
 
+    /// Retrieve, for a host with room for any value to which an absent key is no error.
+    ///
+    /// # Errors
+    /// A [`Status`].
+    pub async fn get(&self, key: &[u8]) -> Result<Option<Value>, Status> {
+        let inner = &*self.inner;
+        inner.check_key(key)?;
+        let _slot = inner.slots.acquire(1).await;
+        inner.receive(key);
+        let lookup = either!(&inner.engine, engine => engine.get(key, inner.command).await?);
+        let bytes = lookup.value.as_ref().map_or(0, |value| u64::from(value.len()));
+        inner.complete(bytes).await;
+        Ok(lookup.value)
+    }
+
     /// Delete: removes `key`.
     ///
     /// # Errors

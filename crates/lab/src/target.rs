@@ -12,12 +12,8 @@ impl KvTarget for DriveTarget {
     type Error = Status;
     type Iterator = DriveIterator;
 
-    async fn get(&self, key: &[u8]) -> Result<Option<Value>, Status> {
-        match self.0.retrieve(key, u32::MAX).await {
-            Ok(found) => Ok(Some(found.value)),
-            Err(Status::KeyDoesNotExist) => Ok(None),
-            Err(status) => Err(status),
-        }
+    fn get(&self, key: &[u8]) -> impl Future<Output = Result<Option<Value>, Status>> {
+        self.0.get(key)
     }
 
     fn put(&self, key: &[u8], value: Value) -> impl Future<Output = Result<(), Status>> {
