@@ -110,6 +110,8 @@ pub(crate) struct Inner<M> {
     pub merge_unit: Option<MergeUnit>,
     /// Where edits go, if memory does not survive.
     pub manifest: Option<Manifest>,
+    /// Bytes of the last checkpoint besides the levels.
+    pub checkpoint_rest: Cell<u64>,
     /// What of the log is in the levels.
     pub flushed: Cell<Flushed>,
     pub stats: RefCell<EngineStats>,
@@ -141,6 +143,7 @@ impl<M: Medium> Engine<M> {
         };
         let inner = Inner {
             manifest: has_log.then(|| Manifest::new(0, Vec::new())),
+            checkpoint_rest: Cell::new(0),
             flushed: Cell::default(),
             merge_unit: accelerator.map(|device| MergeUnit::new(handle, device)),
             front: Front::new(Rc::clone(&store), limits),

@@ -107,7 +107,9 @@ impl Stopped {
 /// The task that keeps extents free, for ever.
 pub async fn collect_forever<M: Medium, I: Collected<M>>(index: Rc<I>) {
     loop {
-        let empty = index.store().extents.borrow().empty(|id, _| index.may_release(id));
+        // A store that has failed may have done so because its counts cannot be right.
+        let may_go = |id, _: &_| index.store().is_healthy() && index.may_release(id);
+        let empty = index.store().extents.borrow().empty(may_go);
         if let Some(id) = empty {
             if index.count_is_certain(id) {
                 index.stats().borrow_mut().gc_empty_extents += 1;
@@ -250,14 +252,15 @@ pub async fn memtables_take<M: Medium>(index: &impl Collected<M>) -> Result<bool
 /// memtables take it.
 ///
 /// # Errors
-/// [`Stopped::Damaged`]: it says of itself that it is newer than any write there was.
+/// [`Stopped::Failed`]: it says of itself that it is newer than any write there was.
 pub fn reinsert<M: Medium>(
     index: &impl Collected<M>,
     object: &Candidate,
     value: Value,
 ) -> Result<(), Stopped> {
     if object.sequence > index.front().sequence.get() {
-        return Err(Stopped::Damaged);
+        let error = index.store().contradicts_itself("an object is newer than any write");
+        return Err(Stopped::Failed(error));
     }
     index.front().insert_at(index, &object.key, object.sequence, Some(value));
     index.stats().borrow_mut().gc_objects_moved += 1;

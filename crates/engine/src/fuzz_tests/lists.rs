@@ -141,7 +141,7 @@ fn fuzz_edit() {
         let twice = edit_codec::decode(&again, &home(&pool)).expect("it was just encoded");
         assert_eq!(edit_codec::encode(&twice), again);
         let mut extents = Extents::new(SHAPE);
-        let is_replayed = extents.replay(&edit.changes).is_some()
+        let is_replayed = extents.replay(&edit.changes, &home(&pool).format).is_some()
             && edit.retired.is_none_or(|id| extents.replay_retired(id).is_some());
         if is_replayed {
             walk_extents(&extents.settled());

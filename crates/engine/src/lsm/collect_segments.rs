@@ -41,7 +41,11 @@ impl<M: Medium> Inner<M> {
         let unit = self.store.shape.append_unit as usize;
         let mut pages = Vec::new();
         for from in self.store.batches(id) {
-            pages.extend(self.store.read_batch(id, from).await.map_err(Stopped::by)?);
+            let batch = self.store.read_batch(id, from).await.map_err(Stopped::by)?;
+            // If the index refers to what is none, the extent stays.
+            let is_sound =
+                |image: &PageImage| MetaSegment::is_sound(image.bytes(), self.store.format);
+            pages.extend(batch.into_iter().filter(|(_, image)| is_sound(image)));
             pages.retain(|(page, image)| self.owner(*page, image).is_some());
             // What does not fill a unit goes with the next batch.
             let rest = pages.split_off(pages.len() - pages.len() % unit);

@@ -68,7 +68,6 @@ impl<M: Medium> Inner<M> {
             let is_done = self.done_or_failed(outcome);
             self.stats.borrow_mut().compactions[level] += u64::from(is_done);
             self.unclaim(&[level, level + 1]);
-            self.store.room.notify_all();
             if is_done {
                 self.store.handle.yield_now().await; // others may want these levels too
             } else {
@@ -246,7 +245,6 @@ impl<M: Medium> Inner<M> {
         self.claim(&[n], || true).await;
         let outcome = self.spill(n, start..end, segments, place).await;
         self.unclaim(&[n]);
-        self.store.room.notify_all();
         self.done_or_failed(outcome)
     }
 
@@ -262,6 +260,7 @@ impl<M: Medium> Inner<M> {
         let edit = Edit { levels: vec![LevelEdit { level: n, range, new }], ..Edit::default() };
         self.apply(edit);
         self.store.work.notify_all();
+        self.store.room.notify_all();
     }
 
     /// Writes `segments`, which are at `range` of level `n`.
@@ -404,6 +403,7 @@ impl<M: Medium> Inner<M> {
             assert!(was_busy, "level {level} is given back, and nobody had claimed it");
         }
         self.store.work.notify_all();
+        self.store.room.notify_all();
     }
 
     pub(crate) fn is_settled(&self) -> bool {

@@ -67,7 +67,6 @@ impl<M: Medium> Inner<M> {
         let place = self.claim_first_level(&entries).await;
         let outcome = self.merge_into_claimed(entries, written, place).await;
         self.unclaim(&[0]);
-        self.store.room.notify_all();
         outcome
     }
 

@@ -71,8 +71,10 @@ impl<M: Medium> Inner<M> {
             self.front.freeze_active();
         }
         let squeezed_before = self.is_squeezing.replace(outlook.squeezes);
-        if outlook.squeezes && !squeezed_before {
-            self.store.work.notify_all();
+        match (squeezed_before, outlook.squeezes) {
+            (false, true) => self.store.work.notify_all(),
+            (true, false) => self.store.room.notify_all(), // nothing may be left to compact
+            _ => {}
         }
         self.front.set_fullness(outlook.fullness);
         Next::Wait

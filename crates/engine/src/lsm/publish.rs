@@ -42,10 +42,10 @@ impl<M: Medium> Inner<M> {
     /// # Errors
     /// [`EngineError::ReadOnly`], [`EngineError::Medium`].
     pub(crate) async fn write_checkpoint(&self, manifest: &Manifest) -> Result<(), EngineError> {
-        let of_index = checkpoint_bytes(&self.version.borrow());
-        manifest.checkpoint(&self.store, &self.checkpoint(), of_index).await?;
-        manifest.set_aside(&self.store, of_index);
-        Ok(())
+        let bytes = self.checkpoint();
+        let of_levels = checkpoint_bytes(&self.version.borrow());
+        self.checkpoint_rest.set(bytes.len() as u64 - of_levels);
+        manifest.checkpoint(&self.store, &bytes).await
     }
 
     /// Makes the version that the edit leads to the current one, and what else the edit says: all
@@ -57,7 +57,8 @@ impl<M: Medium> Inner<M> {
             let next = self.version.borrow().edited(levels);
             self.account(&next);
             if let Some(manifest) = &self.manifest {
-                manifest.set_aside(&self.store, checkpoint_bytes(&next));
+                let bytes = self.checkpoint_rest.get() + checkpoint_bytes(&next);
+                manifest.expect_checkpoint_of(&self.store, bytes);
             }
             *self.version.borrow_mut() = Rc::new(next);
         }

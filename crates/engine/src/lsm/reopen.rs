@@ -80,7 +80,7 @@ impl<M: Medium> Inner<M> {
         for bytes in edits {
             let edit = edit_codec::decode(bytes, &self.home()).ok_or_else(bad)?;
             version = version.replay(edit.levels).ok_or_else(bad)?;
-            extents.replay(&edit.changes).ok_or_else(bad)?;
+            extents.replay(&edit.changes, &self.store.format).ok_or_else(bad)?;
             if let Some(flushed) = edit.flushed {
                 // No number is given twice: a write with an old one would count as flushed.
                 let sequence = self.front.sequence.get().max(flushed.sequence);

@@ -59,6 +59,9 @@ pub(crate) fn decode(bytes: &[u8], format: PointerFormat) -> Option<(Edit, Total
     input.is_at_end().then_some((edit, totals))
 }
 
+/// Bytes of a page that was written.
+pub(crate) const PAGE_BYTES: usize = 4 + 8 + 4;
+
 /// Bytes of a slot that holds something.
 pub(crate) fn slot_bytes(format: PointerFormat) -> usize {
     8 + 4 + 4 + 1 + 4 + format.bytes

@@ -125,8 +125,7 @@ impl<M: Medium> Inner<M> {
         loop {
             let mut search = Search::new(hash);
             if let Some(own) = self.own_slot(key, &mut search).await? {
-                self.replace(key, hash, own, new);
-                return Ok(());
+                return self.replace(key, hash, own, new);
             }
             if self.uprooted.borrow().contains_key(key) {
                 return Err(self.store.contradicts_itself("the slot of a key was lost"));
@@ -142,7 +141,9 @@ impl<M: Medium> Inner<M> {
                 self.note_changes(changes);
                 self.longest_search.set(self.longest_search.get().max(number));
                 self.keys.set(self.keys.get() + 1);
-                assert!(self.keys.get() <= self.table.slots(), "more keys than slots");
+                if self.keys.get() > self.table.slots() {
+                    return Err(self.store.contradicts_itself("more keys than slots"));
+                }
                 return Ok(());
             }
         }
@@ -173,7 +174,13 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Changes the slot of a key, whose page is in memory, and buries the object it led to.
-    fn replace(&self, key: &[u8], hash: KeyHash, own: Match, new: Option<Pointer>) {
+    fn replace(
+        &self,
+        key: &[u8],
+        hash: KeyHash,
+        own: Match,
+        new: Option<Pointer>,
+    ) -> Result<(), EngineError> {
         let was = Slot::Held { signature: hash.signature, pointer: own.pointer };
         assert!(self.slot(own.at) == was, "the slot of a key changed under its flush");
         let slot =
@@ -186,8 +193,12 @@ impl<M: Medium> Inner<M> {
         self.store.mark_dead(&mut changes, &[own.pointer]);
         self.note_changes(changes);
         self.uprooted.borrow_mut().remove(key);
-        assert!(self.keys.get() > 0, "the slot of a key in a table without keys");
-        self.keys.set(self.keys.get() - u64::from(new.is_none()));
+        let gone = u64::from(new.is_none());
+        let Some(keys) = self.keys.get().checked_sub(gone) else {
+            return Err(self.store.contradicts_itself("the slot of a key in a table without keys"));
+        };
+        self.keys.set(keys);
+        Ok(())
     }
 
     /// The first slot that a key may take which is not in the table.

@@ -9,6 +9,7 @@ use pages::error::OpenError;
 use pages::format::page::StoreId;
 use pages::front::{Front, MemtableLimits};
 use pages::journal::Durability;
+use pages::journal::fields::EXTENT_CHANGE_BYTES;
 use pages::journal::manifest::Manifest;
 use pages::medium::{Medium, Stream};
 use pages::store::{Cpu, PageStore};
@@ -66,7 +67,10 @@ impl<M: Medium> HashEngine<M> {
         let inner = &engine.inner;
         let (shape, format) = (inner.store.shape, inner.store.format);
         let restored = dump::restore(dump, shape, format, inner.table.pages);
-        let restored = restored.filter(Restored::counts_its_pages).ok_or(OpenError::BadDump)?;
+        let is_sound = |restored: &Restored| {
+            restored.counts_its_pages() && restored.keys <= inner.table.slots()
+        };
+        let restored = restored.filter(is_sound).ok_or(OpenError::BadDump)?;
         inner.store.id.set(restored.id);
         inner.front.sequence.set(restored.sequence);
         *inner.front.memtables.borrow_mut() = restored.memtables;
@@ -160,7 +164,7 @@ impl<M: Medium> HashEngine<M> {
             hash_stats: RefCell::default(),
         };
         if has_log {
-            inner.longest_checkpoint = inner.longest_checkpoint();
+            inner.longest_checkpoint = inner.reckon_longest_checkpoint();
         }
         Ok(Self { inner: Rc::new(inner) })
     }
@@ -194,12 +198,16 @@ impl<M: Medium> Inner<M> {
         self.front.check_extents(self.manifest.as_ref().map(|_| self.longest_checkpoint))
     }
 
-    /// Asked of an empty table: with nothing dirty, and nothing gathered.
-    fn longest_checkpoint(&self) -> u64 {
+    /// Asked of an empty table: with nothing dirty, and nothing gathered. Each extent may have holes, and
+    /// changes in the edit.
+    fn reckon_longest_checkpoint(&self) -> u64 {
+        let shape = &self.store.shape;
         let empty = self.checkpoint(&Edit::default()).len();
-        let pages = self.cache.borrow().most() * (self.buckets.blank().len() + DIRTY_PAGE_BYTES);
+        let per_page = self.buckets.blank().len() + DIRTY_PAGE_BYTES + edit_codec::PAGE_BYTES;
+        let pages = self.cache.borrow().most() * per_page;
         let slots = self.options.buffer_entries * edit_codec::slot_bytes(self.store.format);
-        (empty + pages + slots) as u64
+        let per_extent = EXTENT_CHANGE_BYTES + shape.pages_per_extent.div_ceil(8) as usize;
+        (empty + pages + slots + shape.extents as usize * per_extent) as u64
     }
 
     /// The task that writes the log, for ever. A new store has a checkpoint before anything else.

@@ -74,8 +74,9 @@ impl<M: Medium> Inner<M> {
         edit: &Edit,
     ) -> Result<(), EngineError> {
         let bytes = self.checkpoint(edit);
-        manifest.checkpoint(&self.store, &bytes, bytes.len() as u64).await?;
-        manifest.set_aside(&self.store, self.longest_checkpoint);
+        manifest.checkpoint(&self.store, &bytes).await?;
+        let longest = self.longest_checkpoint.max(bytes.len() as u64);
+        manifest.expect_checkpoint_of(&self.store, longest);
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use pages::error::OpenError;
+use pages::format::pointer::PointerFormat;
 use pages::journal::manifest::Manifest;
 use pages::journal::scan::Scan;
 use pages::medium::Medium;
@@ -92,12 +93,13 @@ impl<M: Medium> Inner<M> {
             let is_page = |write: &PageWrite| {
                 write.page < self.table.pages && shape.extent_of(write.at).0 < shape.extents
             };
-            if !edit.slots.iter().all(is_slot) || !edit.pages.iter().all(is_page) {
+            let are_places = edit.slots.iter().all(is_slot) && edit.pages.iter().all(is_page);
+            if !are_places || totals.keys > self.table.slots() {
                 return Err(bad());
             }
             replayed.state.keys = totals.keys;
             replayed.state.longest_search = totals.longest_search;
-            replayed.replay(edit).ok_or_else(bad)?;
+            replayed.replay(edit, &format).ok_or_else(bad)?;
         }
         if !replayed.state.counts_its_pages() {
             let what = "it counts other bucket pages than the directory has";
@@ -133,7 +135,7 @@ impl<M: Medium> Inner<M> {
 }
 
 impl Replayed {
-    fn replay(&mut self, edit: Edit) -> Option<()> {
+    fn replay(&mut self, edit: Edit, format: &PointerFormat) -> Option<()> {
         let Edit { slots, pages, changes, flushed, retired } = edit;
         for change in slots {
             self.slots.entry(change.at.page).or_default().push(change);
@@ -150,7 +152,7 @@ impl Replayed {
                 }
             }
         }
-        self.state.extents.replay(&changes)?;
+        self.state.extents.replay(&changes, format)?;
         if let Some(flushed) = flushed {
             // No number is given twice: a write with an old one would count as flushed.
             self.state.sequence = self.state.sequence.max(flushed.sequence);

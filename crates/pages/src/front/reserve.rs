@@ -37,8 +37,9 @@ impl<M: Medium> Front<M> {
         if self.store.shape.pages_per_extent == self.store.shape.append_unit {
             return Err(OpenError::SingleUnit);
         }
-        let of_journal = checkpoint_bytes
-            .map_or(0, |bytes| self.extents_of_log() + manifest::extents_for(&self.store, bytes));
+        let of_journal = checkpoint_bytes.map_or(0, |bytes| {
+            self.extents_of_log() + manifest::extents_for(&self.store.shape, bytes)
+        });
         let of_index = self.store.set_aside[Stream::Index as usize].get();
         let needed = self.reserve_of_flushes() + of_index + of_journal + 1;
         let available = self.store.shape.extents as usize;
@@ -55,7 +56,7 @@ impl<M: Medium> Front<M> {
         let accepted = memtables * (data + self.limits.index_pages);
         let growth = u64::from(memtables) * self.limits.checkpoint_bytes;
         let of_flushes = Claimant::Flush.leaves_free(self.store.step_extents.get());
-        let of_manifest = manifest::extents_for_growth(&self.store, growth);
+        let of_manifest = manifest::extents_for_growth(&self.store.shape, growth);
         of_flushes + 2 + self.store.extents_of(accepted) + of_manifest
     }
 

@@ -11,6 +11,9 @@ use crate::journal::Flushed;
 use crate::medium::{ExtentId, Stream};
 use crate::store::changes::{Changes, Counts, ExtentChange};
 
+/// Bytes of an extent's change with three ranges, as many as edits have of one.
+pub const EXTENT_CHANGE_BYTES: usize = 4 + 1 + 8 + 8 + 3 * 4 + 4 + 3 * 8;
+
 /// Appends what an edit changes of extents: what [`read_changes`] reads.
 pub fn write_changes(out: &mut Writer, changes: &Changes) {
     out.u32(changes.extents.len() as u32);

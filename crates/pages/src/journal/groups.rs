@@ -4,8 +4,8 @@
 //! header (28..32: epoch)
 //! number of the group, u64 | place in the group, u32 | pages of the group, u32 | part of what it holds
 //! ```
-//! Groups of a journal are numbered without gaps, and one is written after the other, so only the last
-//! one can be torn. A page that is missing in front of others is damage.
+//! Groups of a journal are numbered without gaps, from the first that is needed on, and one is written
+//! after the other, so only the last one can be torn. A page that is missing in front of others is damage.
 //!
 //! A group with synthetic values takes the pages it would take at full length; what is stored of it
 //! stands in the first ones.

@@ -259,8 +259,8 @@ impl<M: Medium> Log<M> {
         self.release_before(from);
     }
 
-    /// Groups that were flushed before anybody wanted them written never are: they would keep room
-    /// from others for ever.
+    /// Groups that were flushed before they were written never are: those that nobody waits for would
+    /// keep room from others for ever.
     fn give_up_before(&self, from: u64) {
         let is_idle = self.durable.get() == self.next.get();
         let mut pending = self.pending.borrow_mut();

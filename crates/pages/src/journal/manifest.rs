@@ -20,7 +20,7 @@ use runtime::{IoClass, Permit, Semaphore};
 use crate::error::EngineError;
 use crate::format::page::PageKind;
 use crate::journal::groups::{self, GroupId};
-use crate::medium::{ExtentId, Medium, Stream};
+use crate::medium::{ExtentId, Medium, Shape, Stream};
 use crate::store::PageStore;
 
 /// The manifest of a running store.
@@ -32,18 +32,10 @@ pub struct Manifest {
     turn: Semaphore,
     /// Extents of this epoch.
     extents: RefCell<Vec<ExtentId>>,
-    /// This epoch's checkpoint, and pages of the edits since.
-    checkpoint: Cell<CheckpointSize>,
+    /// Pages of this epoch's checkpoint, of the edits since, and of a checkpoint if it were written now.
+    checkpoint_pages: Cell<u32>,
     edit_pages: Cell<u32>,
-}
-
-/// How long a checkpoint is.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct CheckpointSize {
-    /// In bytes.
-    pub total: u64,
-    /// What of them grows and shrinks with the index; the rest stays about the same.
-    pub of_index: u64,
+    next_pages: Cell<u32>,
 }
 
 impl Manifest {
@@ -54,8 +46,9 @@ impl Manifest {
             next: Cell::new(0),
             turn: Semaphore::new(1),
             extents: RefCell::new(extents),
-            checkpoint: Cell::default(),
+            checkpoint_pages: Cell::new(0),
             edit_pages: Cell::new(0),
+            next_pages: Cell::new(0),
         }
     }
 
@@ -76,22 +69,27 @@ impl Manifest {
 
     /// Whether a checkpoint is due before an edit of so many bytes. One edit may always follow.
     pub fn is_due<M: Medium>(&self, store: &PageStore<M>, edit_bytes: usize) -> bool {
-        let edits = self.edit_pages.get();
-        let most = edits_after(store, pages_of(store, self.checkpoint.get().total));
-        self.epoch.get() == 0 || edits > 0 && edits + pages_of(store, edit_bytes as u64) > most
+        let (edits, shape) = (self.edit_pages.get(), &store.shape);
+        let most = edits_after(shape, self.checkpoint_pages.get());
+        self.epoch.get() == 0 || edits > 0 && edits + pages_of(shape, edit_bytes as u64) > most
     }
 
-    /// Sets extents aside for this epoch and the next, whose checkpoint takes `index_bytes` for the
-    /// index if it is written now.
-    pub fn set_aside<M: Medium>(&self, store: &PageStore<M>, index_bytes: u64) {
-        let CheckpointSize { total, of_index } = self.checkpoint.get();
-        let next = pages_of(store, total - of_index + index_bytes);
-        let longer = next.max(pages_of(store, total));
-        store.set_aside[Stream::Manifest as usize].set(extents_of_epochs(store, longer, next));
+    /// A checkpoint takes so many bytes from now on. Sets extents aside for this epoch and the next.
+    pub fn expect_checkpoint_of<M: Medium>(&self, store: &PageStore<M>, bytes: u64) {
+        self.next_pages.set(pages_of(&store.shape, bytes));
+        self.set_extents_aside(store);
     }
 
-    /// Writes a checkpoint: everything committed so far, by whoever has the turn. `index_bytes` of it
-    /// are the index's. What was written before is not needed any more.
+    fn set_extents_aside<M: Medium>(&self, store: &PageStore<M>) {
+        let (now, next) = (self.checkpoint_pages.get(), self.next_pages.get());
+        let longer = now.max(next);
+        let expected = longer + edits_after(&store.shape, longer);
+        let epoch = expected.max(now + self.edit_pages.get());
+        store.set_aside[Stream::Manifest as usize].set(extents_of(&store.shape, epoch, next));
+    }
+
+    /// Writes a checkpoint: everything committed so far, by whoever has the turn. What was written
+    /// before is not needed any more.
     ///
     /// # Errors
     /// [`EngineError::ReadOnly`] once background work has stopped; [`EngineError::Medium`].
@@ -99,23 +97,19 @@ impl Manifest {
         &self,
         store: &Rc<PageStore<M>>,
         bytes: &[u8],
-        index_bytes: u64,
     ) -> Result<(), EngineError> {
         store.check_healthy()?;
-        let size = CheckpointSize { total: bytes.len() as u64, of_index: index_bytes };
-        assert!(size.of_index <= size.total, "what is the index's is part of {size:?}");
-        if self.next.get() == 0 {
-            // The first of this life.
-            store.set_aside[Stream::Manifest as usize].set(extents_for(store, size.total));
-        }
-        wait_for_room(store, size).await;
+        self.expect_checkpoint_of(store, bytes.len() as u64);
+        let pages = self.next_pages.get();
+        wait_for_room(store, pages).await;
         self.epoch.set(self.epoch.get() + 1);
         self.next.set(0);
         store.extents.borrow_mut().close(Stream::Manifest);
         let old = self.extents.take();
         self.write(store, bytes).await?;
-        self.checkpoint.set(size);
+        self.checkpoint_pages.set(pages);
         self.edit_pages.set(0);
+        self.set_extents_aside(store);
         for id in old {
             let is_needed = self.extents.borrow().contains(&id);
             assert!(!is_needed, "extent {} holds the checkpoint that replaces it", id.0);
@@ -136,16 +130,20 @@ impl Manifest {
         assert!(self.epoch.get() > 0, "an edit stands behind a checkpoint");
         assert!(self.turn.in_use() > 0, "an edit is written by whoever has the turn");
         assert!(self.next.get() > 0, "the first group of an epoch is its checkpoint");
-        let pages = self.write(store, edit).await?;
+        store.check_healthy()?;
+        let pages = pages_of(&store.shape, edit.len() as u64);
         self.edit_pages.set(self.edit_pages.get() + pages);
-        Ok(())
+        self.set_extents_aside(store);
+        let room = store.extents.borrow().room(Stream::Manifest);
+        wait_for_room(store, pages.saturating_sub(room)).await;
+        self.write(store, edit).await
     }
 
     async fn write<M: Medium>(
         &self,
         store: &PageStore<M>,
         bytes: &[u8],
-    ) -> Result<u32, EngineError> {
+    ) -> Result<(), EngineError> {
         store.check_healthy()?;
         let written = self.write_group(store, bytes).await;
         written.inspect_err(|error| store.fail(error.clone()))
@@ -155,12 +153,11 @@ impl Manifest {
         &self,
         store: &PageStore<M>,
         bytes: &[u8],
-    ) -> Result<u32, EngineError> {
+    ) -> Result<(), EngineError> {
         let id = GroupId { epoch: self.epoch.get(), number: self.next.get() };
         self.next.set(id.number + 1);
         let payload = store.shape.payload_bytes;
         let pages = groups::encode(PageKind::Manifest, id, bytes, 0, payload);
-        let count = store.in_units(pages.len() as u32);
         let units = store.journal_units(Stream::Manifest, pages)?;
         for unit in &units {
             let id = store.shape.extent_of(unit.first);
@@ -169,42 +166,72 @@ impl Manifest {
                 extents.push(id);
             }
         }
-        store.append_units(Stream::Manifest, units, IoClass::Journal).await?;
-        Ok(count)
+        store.append_units(Stream::Manifest, units, IoClass::Journal).await
     }
 }
 
-/// Where epochs follow one another faster than extents are erased: waits for those of earlier ones, so
-/// that the manifest does not take more than is set aside for it.
-async fn wait_for_room<M: Medium>(store: &PageStore<M>, checkpoint: CheckpointSize) {
-    let needed = store.extents_of(pages_of(store, checkpoint.total));
+/// Where the manifest grows faster than extents of earlier epochs are erased: waits for them, so that it
+/// does not take more than is set aside for it. `pages` are those beyond the extent that is open.
+async fn wait_for_room<M: Medium>(store: &PageStore<M>, pages: u32) {
     let due = store.set_aside[Stream::Manifest as usize].get();
-    store.wait_for_releases(Stream::Manifest, due.saturating_sub(needed)).await;
+    let most = due.saturating_sub(store.extents_of(pages));
+    store.wait_for_releases(Stream::Manifest, most).await;
 }
 
 /// Extents for an epoch whose checkpoint has so many bytes, and for a next one like it.
-pub(crate) fn extents_for<M: Medium>(store: &PageStore<M>, checkpoint_bytes: u64) -> usize {
-    let pages = pages_of(store, checkpoint_bytes);
-    extents_of_epochs(store, pages, pages)
+pub(crate) fn extents_for(shape: &Shape, checkpoint_bytes: u64) -> usize {
+    let pages = pages_of(shape, checkpoint_bytes);
+    extents_of(shape, pages + edits_after(shape, pages), pages)
 }
 
 /// Extents that are set aside besides if checkpoints may grow by so many bytes.
-pub(crate) fn extents_for_growth<M: Medium>(store: &PageStore<M>, bytes: u64) -> usize {
-    if bytes == 0 { 0 } else { store.extents_of(3 * pages_of(store, bytes)) }
+pub(crate) fn extents_for_growth(shape: &Shape, bytes: u64) -> usize {
+    let pages = if bytes == 0 { 0 } else { pages_of(shape, bytes) };
+    let of = |pages: u32| pages.div_ceil(shape.pages_per_extent) as usize;
+    of(2 * pages) + of(pages)
 }
 
-/// Extents for an epoch of a checkpoint of `pages` pages, with its edits, for the last one of the epoch
-/// before, and for the checkpoint that comes next.
-fn extents_of_epochs<M: Medium>(store: &PageStore<M>, pages: u32, next: u32) -> usize {
-    store.extents_of(pages + edits_after(store, pages)) + 1 + store.extents_of(next)
+/// Extents for the pages of an epoch, for the checkpoint behind it, and one to spare: what is in a
+/// checkpoint besides the index grows now and then, by a little.
+fn extents_of(shape: &Shape, epoch: u32, next: u32) -> usize {
+    let of = |pages: u32| pages.div_ceil(shape.pages_per_extent) as usize;
+    of(epoch) + 1 + of(next)
 }
 
 /// Pages of edits that may follow a checkpoint of `pages` pages.
-fn edits_after<M: Medium>(store: &PageStore<M>, pages: u32) -> u32 {
-    pages.max(store.shape.pages_per_extent / 2)
+fn edits_after(shape: &Shape, pages: u32) -> u32 {
+    pages.max(shape.pages_per_extent / 2)
 }
 
 /// Pages that a group of so many bytes takes.
-fn pages_of<M: Medium>(store: &PageStore<M>, bytes: u64) -> u32 {
-    store.in_units(groups::pages_of(bytes, store.shape.payload_bytes))
+fn pages_of(shape: &Shape, bytes: u64) -> u32 {
+    groups::pages_of(bytes, shape.payload_bytes).next_multiple_of(shape.append_unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn clients_leave_room_for_what_a_checkpoint_grows_by(
+            bytes in 0..400_000_u64,
+            growth in 1..60_000_u64,
+            unit in 1..6_u32,
+            units in 2..20_u32,
+        ) {
+            let shape = Shape {
+                payload_bytes: 544,
+                page_bytes: 512,
+                pages_per_extent: unit * units,
+                extents: 100,
+                append_unit: unit,
+                parallelism: 1,
+            };
+            let (now, then) = (extents_for(&shape, bytes), extents_for(&shape, bytes + growth));
+            prop_assert!(then <= now + extents_for_growth(&shape, growth), "{now}, then {then}");
+        }
+    }
 }

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::format::pointer::PointerFormat;
 use crate::medium::{ExtentId, Stream};
 
 /// Changes of extents, by extent.
@@ -68,6 +69,12 @@ impl Counts {
 }
 
 impl ExtentChange {
+    /// Whether each item that died was of the extent's present contents. Once generations look alike,
+    /// one may have been taken for one of today's.
+    pub(crate) fn is_certain(&self, format: &PointerFormat) -> bool {
+        self.stream == Stream::Index || format.tells_apart(self.generation)
+    }
+
     /// The pages from `start` on are in use; runs that touch are joined.
     pub(crate) fn place(&mut self, start: u32, pages: u32) {
         match self.placed.last_mut() {

@@ -4,6 +4,7 @@
 //! they lag behind overwrites that still sit in upper levels. Pure bookkeeping; no I/O
 //! here.
 
+use crate::format::pointer::PointerFormat;
 use crate::medium::{ExtentId, PageNo, Shape, Stream};
 use crate::store::changes::{Changes, Counts};
 
@@ -83,6 +84,23 @@ impl Extent {
             age,
             generation,
         }
+    }
+
+    /// An index refers to more of its items, and to some of them no more. Whether each of the dead was
+    /// of its present generation is either certain or not. `Err`, with what is wrong, if there cannot
+    /// be so many.
+    fn count(&mut self, counts: Counts, is_certain: bool) -> Result<(), &'static str> {
+        let Counts { published, entered, dead } = counts;
+        self.published = self.published.saturating_add(published);
+        let live = self.live.saturating_add(entered);
+        self.live = live.saturating_sub(dead).min(self.published);
+        if is_certain && live < dead {
+            return Err("more items of an extent died than lived");
+        }
+        if live.saturating_sub(dead) > self.published {
+            return Err("more items of an extent live than were written");
+        }
+        Ok(())
     }
 }
 
@@ -182,7 +200,7 @@ impl Extents {
     }
 
     /// Does again what an edit did, when a store is reopened. `None` if it makes no sense.
-    pub fn replay(&mut self, changes: &Changes) -> Option<()> {
+    pub fn replay(&mut self, changes: &Changes, format: &PointerFormat) -> Option<()> {
         for (id, change) in &changes.extents {
             let shape = self.shape;
             let extent = self.all.get_mut(id.0 as usize)?;
@@ -198,10 +216,7 @@ impl Extents {
                 extent.cursor = extent.cursor.max(range.end);
             }
             if extent.generation == change.generation {
-                let Counts { published, entered, dead } = change.counts;
-                extent.published = extent.published.checked_add(published)?;
-                let live = extent.live.checked_add(entered)?.saturating_sub(dead);
-                extent.live = (live <= extent.published).then_some(live)?;
+                extent.count(change.counts, change.is_certain(format)).ok()?;
             }
         }
         Some(())
@@ -354,27 +369,14 @@ impl Extents {
         Some(id)
     }
 
-    /// An index refers to more items of an extent, and to some of them no more. Whether each of the
-    /// dead was of the extent's present generation is either certain or not. `Err`, with what is
-    /// wrong, if there cannot be so many.
+    /// [`Extent::count`] of an extent.
     pub(crate) fn count(
         &mut self,
         id: ExtentId,
         counts: Counts,
         is_certain: bool,
     ) -> Result<(), &'static str> {
-        let extent = &mut self.all[id.0 as usize];
-        let published = extent.published.saturating_add(counts.published);
-        let live = extent.live.saturating_add(counts.entered);
-        extent.published = published;
-        extent.live = live.saturating_sub(counts.dead).min(published);
-        if is_certain && live < counts.dead {
-            return Err("more items of an extent died than lived");
-        }
-        if live - counts.dead.min(live) > published {
-            return Err("more items of an extent live than were written");
-        }
-        Ok(())
+        self.all[id.0 as usize].count(counts, is_certain)
     }
 
     /// The generation of the extent that holds `page`: how often it was opened.

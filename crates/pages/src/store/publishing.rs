@@ -1,7 +1,7 @@
 //! Counting what an edit changes of the extents, and making those changes.
 
 use crate::format::pointer::Pointer;
-use crate::medium::{Medium, PageNo, Stream};
+use crate::medium::{Medium, PageNo};
 use crate::store::PageStore;
 use crate::store::changes::{Changes, Counts, ExtentChange};
 
@@ -66,9 +66,7 @@ impl<M: Medium> PageStore<M> {
                 assert!(was_out, "page {place} of extent {} gets two places in an index", id.0);
             }
             if is_current {
-                // Once generations look alike, an item may have been taken for one of today's.
-                let is_certain =
-                    change.stream == Stream::Index || self.format.tells_apart(change.generation);
+                let is_certain = change.is_certain(&self.format);
                 if let Err(what) = extents.count(*id, change.counts, is_certain) {
                     self.contradicts_itself(what);
                 }
