@@ -4,6 +4,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use flash::{NandArray, PageAddress};
+use kvssd::StoreMode;
+use pages::Value;
 use runtime::{Nanos, PageImage, Rng};
 
 use crate::harness::Machine;
@@ -91,6 +93,11 @@ fn recover(seed: u64, shape: &Shape, array: NandArray) -> bool {
     machine.rt.block_on(async move {
         for key in (0..keys).step_by(7) {
             let _ = drive.retrieve(&Names::Usual.of(key), u32::MAX).await;
+        }
+        for key in (0..keys).step_by(3) {
+            let value = Value::Bytes(vec![key as u8; 200].into());
+            let _ = drive.store(&Names::Usual.of(key), value, StoreMode::Upsert).await;
+            let _ = drive.delete(&Names::Usual.of(key / 2)).await;
         }
     });
     true
