@@ -114,7 +114,7 @@ fn edit(pool: &Rc<Pool>, rng: &mut Rng) -> Edit {
             generation: rng.below(4),
             age: rng.below(40),
             placed: vec![from..from + rng.below(3) as u32],
-            counts: Counts { published, entered, dead: rng.below(3) as u32 },
+            counts: Counts { published, entered, dead: rng.below(u64::from(entered) + 1) as u32 },
         };
         changes.extents.insert(ExtentId(rng.below(24) as u32), change);
     }
