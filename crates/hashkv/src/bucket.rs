@@ -83,12 +83,13 @@ impl BucketFormat {
 
     /// Whether these are the slots of a page, none of which leads nowhere. Cost: a look at each slot.
     pub(crate) fn are_sound(&self, slots: &[u8]) -> bool {
-        let leads_nowhere = |index| {
-            let slot = self.get(slots, index);
-            matches!(slot, Slot::Held { pointer, .. } if pointer.is_tombstone())
-        };
         let is_page = slots.len() == self.slots as usize * self.slot_bytes();
-        is_page && !(0..self.slots).any(leads_nowhere)
+        // The pointer of a deleted key is all ones, and its slot has no signature.
+        let leads_nowhere = |slot: &[u8]| match slot.split_last() {
+            Some((0, _)) | None => false,
+            Some((_, pointer)) => pointer.iter().all(|byte| *byte == u8::MAX),
+        };
+        is_page && !slots.chunks_exact(self.slot_bytes()).any(leads_nowhere)
     }
 
     /// The slots in an intact page; `None` if it is another page than bucket page `number`.

@@ -30,6 +30,7 @@ pub(crate) mod edit_codec;
 pub(crate) mod flush;
 pub(crate) mod key_hash;
 pub(crate) mod open;
+pub(crate) mod page_set;
 pub(crate) mod parallel;
 mod publish;
 pub(crate) mod reads;
@@ -57,6 +58,7 @@ use runtime::{Nanos, Notify};
 use crate::bucket::BucketFormat;
 use crate::hash::cache::Cache;
 use crate::hash::edit::Gathered;
+use crate::hash::page_set::PageSet;
 use crate::hash::reads::Located;
 use crate::hash::table::Table;
 use crate::options::HashOptions;
@@ -90,7 +92,7 @@ pub(crate) struct Inner<M> {
     /// Bucket pages that are being read.
     pub loading: RefCell<BTreeSet<u32>>,
     /// Bucket pages that are being written.
-    pub writing: RefCell<BTreeSet<u32>>,
+    pub writing: RefCell<PageSet>,
     /// A bucket page was read or written.
     pub settled: Notify,
     /// Number of the last search that ever found room for a key.

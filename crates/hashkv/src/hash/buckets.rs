@@ -134,7 +134,7 @@ impl<M: Medium> Inner<M> {
     /// The page unused for longest, of those that may go.
     fn oldest_page(&self) -> Option<u32> {
         let writing = self.writing.borrow();
-        self.cache.borrow().by_age().find(|page| !writing.contains(page))
+        self.cache.borrow().by_age().find(|page| !writing.contains(*page))
     }
 
     /// Writes the page unused for longest, if it is still dirty when there is space for it.
@@ -145,12 +145,14 @@ impl<M: Medium> Inner<M> {
         }
         let pages: Vec<u32> = {
             let (cache, writing) = (self.cache.borrow(), self.writing.borrow());
-            let may_go = |page: &u32| cache.is_dirty(*page) && !writing.contains(page);
+            let may_go = |page: &u32| cache.is_dirty(*page) && !writing.contains(*page);
             let old = cache.by_age().take(writing.len() + LOOK_FOR_DIRTY);
             old.filter(may_go).take(self.store.shape.append_unit as usize).collect()
         };
         self.hash_stats.borrow_mut().count_evictions(class, pages.len());
-        self.writing.borrow_mut().extend(&pages);
+        for page in &pages {
+            self.writing.borrow_mut().insert(*page);
+        }
         let images = pages.iter().map(|page| self.image_of(*page)).collect();
         // To the flash it is index work in the background, whoever waits for it.
         self.write_buckets(images, promise, IoClass::CompactionWrite).await

@@ -111,7 +111,7 @@ impl<M: Medium> Inner<M> {
         let mut claimed = Vec::with_capacity(pages.len());
         for page in pages {
             // Whoever is writing it has space already and will be done soon.
-            self.settled.wait_until(|| !self.writing.borrow().contains(page)).await;
+            self.settled.wait_until(|| !self.writing.borrow().contains(*page)).await;
             let at = self.directory.borrow()[*page as usize];
             if let Some(at) = at.filter(|at| self.store.shape.extent_of(*at) == id) {
                 let is_first = self.writing.borrow_mut().insert(*page);
@@ -145,7 +145,7 @@ impl<M: Medium> Inner<M> {
             if let Some(image) = image {
                 images.push(image);
             } else {
-                self.writing.borrow_mut().remove(&page);
+                self.writing.borrow_mut().remove(page);
             }
         }
         drop(guard);

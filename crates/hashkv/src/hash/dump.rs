@@ -66,7 +66,7 @@ impl<M: Medium> Inner<M> {
         let with_frozen = !self.store.planted.has(pages::Fault::DumpWithoutFrozen);
         let forgets = self.planted.has(Fault::HashForgetsDirtyPages);
         let (cache, writing) = (self.cache.borrow(), self.writing.borrow());
-        let is_wanted = |page| !forgets && (cache.is_dirty(page) || writing.contains(&page));
+        let is_wanted = |page| !forgets && (cache.is_dirty(page) || writing.contains(page));
         let dirty = cache.iter().filter(|(page, _)| is_wanted(*page));
         let image = Image {
             id: self.store.id.get(),

@@ -91,7 +91,7 @@ impl<M: Medium> Inner<M> {
         let Edit { slots: _, pages, changes, flushed, retired: _ } = edit;
         for PageWrite { page, at, .. } in pages {
             self.directory.borrow_mut()[page as usize] = Some(at);
-            let was_marked = self.writing.borrow_mut().remove(&page);
+            let was_marked = self.writing.borrow_mut().remove(page);
             assert!(was_marked, "bucket page {page} was written while others could write it");
         }
         self.store.apply(&changes);
