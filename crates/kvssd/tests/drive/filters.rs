@@ -43,7 +43,7 @@ async fn mean_reads(drive: KvDrive) -> (f64, f64) {
 fn filters_spare_reads_stay_in_the_budget_and_outlive_a_power_cut() {
     let (mut device, options) = (small_device(), small_design(&Options::lightstore()));
     // Not so full that everything is moved down.
-    device.flash.geometry.blocks_per_plane += 4;
+    device.flash.geometry.blocks_per_plane += 8;
     let machine = Machine::format(1, &device, options.clone());
     machine.rt.block_on(fill(machine.drive.clone()));
     let (found, missing) = machine.rt.block_on(mean_reads(machine.drive.clone()));
