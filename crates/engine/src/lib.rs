@@ -23,7 +23,7 @@ pub mod sizing;
 pub use lsm::Engine;
 pub use lsm::accelerator::Accelerator;
 pub use lsm::iterator::{EngineIterator, Step};
-pub use lsm::memory::dumped_bytes_of_flush;
+pub use lsm::memory::{dumped_bytes_of_flush, dumped_bytes_of_lists};
 pub use lsm::open::Setup;
 pub use lsm::snapshot::{SnapshotInfo, SnapshotMemory};
 pub use options::{Filters, Granularity, IteratorOptions, MergeBy, Options};

@@ -55,7 +55,7 @@ use pages::medium::{Medium, Shape};
 use pages::operations::{Lookup, WriteOptions, check_key};
 use pages::stats::{EngineStats, MemoryUse};
 use pages::store::PageStore;
-use pages::store::extents::State;
+use pages::store::extent::State;
 use planted::Planted;
 use runtime::{IoClass, Nanos};
 

@@ -175,7 +175,8 @@ impl KvDrive {
         Ok(Retrieved { value, flash_reads: lookup.flash_reads })
     }
 
-    /// Retrieve, for a host with room for any value to which an absent key is no error.
+    /// Retrieve, for a host with room for any value to which an absent key is no error. Apart, because
+    /// simulations do it most of all: by way of [`Self::retrieve`] it would take a step more.
     ///
     /// # Errors
     /// A [`Status`].

@@ -42,14 +42,14 @@ impl IndexOptions {
 
     /// Most bytes of a dump, where the index has `index` bytes of memory and an object is `longest`
     /// bytes at most. A memtable may hold two objects more than its limit; a write is dumped in less
-    /// than twice the bytes of its object, with what the hash table notes about moved ones. A segment
-    /// of a level list takes 17 bytes there besides its key, in memory 4 and its prefix; bucket pages
-    /// take little more than their memory. What is flushed beyond the index's memory waits there in segments instead, which are in the dump whole.
+    /// than twice the bytes of its object, with what the hash table notes about moved ones. Bucket pages
+    /// take little more than their memory. What is flushed beyond the index's memory waits there in
+    /// segments instead, which are in the dump whole.
     pub(crate) fn dump_bytes(&self, index: u64, longest: u64, payload_bytes: u32) -> u64 {
         let (frozen, bytes, index, flushed) = match self {
             Self::Lsm(options) => {
                 let (frozen, bytes) = (options.frozen_memtables, options.memtable_bytes);
-                let index = index * 18 / (5 + options.prefix_bytes.min(4) as u64);
+                let index = engine::dumped_bytes_of_lists(index, options.prefix_bytes);
                 (frozen, bytes, index, engine::dumped_bytes_of_flush(bytes, payload_bytes))
             }
             Self::Hash(options) => (options.frozen_buffers, options.buffer_bytes, index * 5 / 4, 0),

@@ -22,7 +22,7 @@ use crate::medium::{ExtentId, Medium, Stream};
 use crate::planted::Fault;
 use crate::stats::EngineStats;
 use crate::store::PageStore;
-use crate::store::extents::State;
+use crate::store::extent::State;
 
 /// What the collector asks of an index.
 #[expect(async_fn_in_trait, reason = "one executor on one thread: futures are never sent")]
@@ -107,9 +107,7 @@ impl Stopped {
 /// The task that keeps extents free, for ever.
 pub async fn collect_forever<M: Medium, I: Collected<M>>(index: Rc<I>) {
     loop {
-        // A store that has failed may have done so because its counts cannot be right.
-        let may_go = |id, _: &_| index.store().is_healthy() && index.may_release(id);
-        let empty = index.store().extents.borrow().empty(may_go);
+        let empty = index.store().empty_extent(|id, _| index.may_release(id));
         if let Some(id) = empty {
             if index.count_is_certain(id) {
                 index.stats().borrow_mut().gc_empty_extents += 1;

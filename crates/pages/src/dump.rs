@@ -9,7 +9,8 @@ use crate::format::object::Sequence;
 use crate::medium::{ExtentId, PageNo, Shape, Stream};
 use crate::memtable::{Memtable, Memtables};
 use crate::records::{Record, read_record, write_record};
-use crate::store::extents::{Extent, Extents, State};
+use crate::store::extent::{Extent, State};
+use crate::store::extents::Extents;
 use crate::store::limits::max_value_bytes;
 
 /// The memtables one by one, so that they come back as full as they were: one made of all of them

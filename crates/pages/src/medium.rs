@@ -49,6 +49,16 @@ impl Shape {
         PageNo(extent.0 * self.pages_per_extent + index)
     }
 
+    /// `pages`, rounded up to whole append units.
+    pub fn in_units(&self, pages: u32) -> u32 {
+        pages.next_multiple_of(self.append_unit)
+    }
+
+    /// Extents that hold `pages`.
+    pub fn extents_of(&self, pages: u32) -> usize {
+        pages.div_ceil(self.pages_per_extent) as usize
+    }
+
     /// Nominal bytes of all extents.
     pub fn capacity_bytes(&self) -> u64 {
         u64::from(self.extents) * u64::from(self.pages_per_extent) * u64::from(self.page_bytes)

@@ -10,6 +10,7 @@
 
 pub mod changes;
 pub mod epochs;
+pub mod extent;
 pub mod extents;
 pub(crate) mod journaling;
 pub(crate) mod limits;
@@ -38,7 +39,8 @@ use crate::format::pointer::PointerFormat;
 use crate::medium::{ExtentId, Medium, PageNo, Shape, Stream};
 use crate::planted::Planted;
 use crate::store::epochs::Epochs;
-use crate::store::extents::{Extents, State};
+use crate::store::extent::{Extent, State};
+use crate::store::extents::Extents;
 use crate::store::pins::{Moment, Pins};
 use crate::store::promise::Promised;
 use crate::store::shared_reads::SharedReads;
@@ -149,6 +151,12 @@ impl<M: Medium> PageStore<M> {
     pub fn restore_extents(&self, extents: Extents) {
         *self.extents.borrow_mut() = extents;
         self.is_recovered.set(true);
+    }
+
+    /// An extent in which nothing is in use, of those that `may_go`. `None` in a store that has failed:
+    /// it may have done so because its counts cannot be right.
+    pub fn empty_extent(&self, may_go: impl Fn(ExtentId, &Extent) -> bool) -> Option<ExtentId> {
+        self.is_healthy().then(|| self.extents.borrow().empty(may_go))?
     }
 
     /// The index and what is counted of it contradict one another: a bug, unless it came so from another

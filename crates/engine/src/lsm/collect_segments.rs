@@ -43,9 +43,8 @@ impl<M: Medium> Inner<M> {
         for from in self.store.batches(id) {
             let batch = self.store.read_batch(id, from).await.map_err(Stopped::by)?;
             // If the index refers to what is none, the extent stays.
-            let is_sound =
-                |image: &PageImage| MetaSegment::is_sound(image.bytes(), self.store.format);
-            pages.extend(batch.into_iter().filter(|(_, image)| is_sound(image)));
+            let sound = |(page, image)| Some((page, self.checked_meta(page, image).ok()?));
+            pages.extend(batch.into_iter().filter_map(sound));
             pages.retain(|(page, image)| self.owner(*page, image).is_some());
             // What does not fill a unit goes with the next batch.
             let rest = pages.split_off(pages.len() - pages.len() % unit);

@@ -41,6 +41,13 @@ pub(crate) fn most_segments(memtable_bytes: u64, payload_bytes: u32) -> u32 {
     meta_segment::most_pages(memtable_bytes as usize, payload_bytes)
 }
 
+/// Bytes that level lists which take `memory_bytes` add to a dump at most: where all keys have one byte.
+pub fn dumped_bytes_of_lists(memory_bytes: u64, prefix_bytes: usize) -> u64 {
+    // A longer prefix is not relied upon.
+    let in_memory = 1 + PAGE_ADDRESS_BYTES + prefix_bytes.min(4) as u64;
+    memory_bytes * (1 + SEGMENT_BYTES) / in_memory
+}
+
 /// Bytes that a flush adds to a dump at most, where its segments stay in memory.
 pub fn dumped_bytes_of_flush(memtable_bytes: u64, payload_bytes: u32) -> u64 {
     let segments = u64::from(most_segments(memtable_bytes, payload_bytes));

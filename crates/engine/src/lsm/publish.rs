@@ -43,8 +43,9 @@ impl<M: Medium> Inner<M> {
     /// [`EngineError::ReadOnly`], [`EngineError::Medium`].
     pub(crate) async fn write_checkpoint(&self, manifest: &Manifest) -> Result<(), EngineError> {
         let bytes = self.checkpoint();
-        let of_levels = checkpoint_bytes(&self.version.borrow());
-        self.checkpoint_rest.set(bytes.len() as u64 - of_levels);
+        let (total, of_levels) = (bytes.len() as u64, checkpoint_bytes(&self.version.borrow()));
+        assert!(of_levels <= total, "levels take {of_levels} bytes of a checkpoint of {total}");
+        self.checkpoint_rest.set(total - of_levels);
         manifest.checkpoint(&self.store, &bytes).await
     }
 

@@ -90,7 +90,12 @@ impl<M: Medium> Inner<M> {
         self.checked_meta(page, image)
     }
 
-    fn checked_meta(&self, page: PageNo, image: PageImage) -> Result<PageImage, EngineError> {
+    /// A page that was read, if it is a segment.
+    pub(crate) fn checked_meta(
+        &self,
+        page: PageNo,
+        image: PageImage,
+    ) -> Result<PageImage, EngineError> {
         let is_meta = MetaSegment::is_sound(image.bytes(), self.store.format);
         if is_meta { Ok(image) } else { Err(EngineError::Corrupt(page, PageFault::Contents)) }
     }

@@ -151,7 +151,8 @@ impl<M: Medium> Inner<M> {
         };
         self.hash_stats.borrow_mut().count_evictions(class, pages.len());
         for page in &pages {
-            self.writing.borrow_mut().insert(*page);
+            let is_first = self.writing.borrow_mut().insert(*page);
+            assert!(is_first, "bucket page {page} is written twice at a time");
         }
         let images = pages.iter().map(|page| self.image_of(*page)).collect();
         // To the flash it is index work in the background, whoever waits for it.

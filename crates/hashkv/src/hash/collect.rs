@@ -16,7 +16,7 @@ use pages::medium::{ExtentId, Medium, Stream};
 use pages::operations::Fullness;
 use pages::stats::EngineStats;
 use pages::store::PageStore;
-use pages::store::extents::State;
+use pages::store::extent::State;
 use pages::store::sweep::WORTH_COLLECTING;
 use runtime::IoClass;
 

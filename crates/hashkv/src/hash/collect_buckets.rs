@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use pages::collector::Collected;
 use pages::medium::{ExtentId, Medium, MediumError, PageNo, Stream};
-use pages::store::extents::{Extent, State};
+use pages::store::extent::{Extent, State};
 use pages::store::promise::Promise;
 use pages::store::space::Claimant;
 use runtime::{IoClass, PageImage};
@@ -24,11 +24,9 @@ impl<M: Medium> Inner<M> {
     /// The task that keeps extents free of old bucket pages, for ever.
     pub(crate) async fn collect_buckets_forever(self: Rc<Self>) {
         loop {
-            let is_own = |id, extent: &Extent| {
-                let is_index = extent.stream == Stream::Index;
-                is_index && self.may_be_collected(id) && self.store.is_healthy()
-            };
-            let empty = self.store.extents.borrow().empty(is_own);
+            let is_own =
+                |id, extent: &Extent| extent.stream == Stream::Index && self.may_be_collected(id);
+            let empty = self.store.empty_extent(is_own);
             if let Some(id) = empty {
                 self.stats.borrow_mut().gc_empty_extents += 1;
                 self.retire(id);

@@ -202,7 +202,7 @@ impl<M: Medium> Inner<M> {
     /// changes in the edit.
     fn reckon_longest_checkpoint(&self) -> u64 {
         let shape = &self.store.shape;
-        let empty = self.checkpoint(&Edit::default()).len();
+        let empty = self.checkpoint(&self.encode(&Edit::default())).len();
         let per_page = self.buckets.blank().len() + DIRTY_PAGE_BYTES + edit_codec::PAGE_BYTES;
         let pages = self.cache.borrow().most() * per_page;
         let slots = self.options.buffer_entries * edit_codec::slot_bytes(self.store.format);

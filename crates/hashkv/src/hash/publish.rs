@@ -53,7 +53,7 @@ impl<M: Medium> Inner<M> {
         self.gathered.taken.set(self.gathered.taken.get() + 1);
         let bytes = self.encode(&edit);
         if manifest.is_due(&self.store, bytes.len()) {
-            self.write_checkpoint(manifest, &edit).await?;
+            self.write_checkpoint(manifest, &bytes).await?;
         } else {
             manifest.commit(&self.store, &bytes).await?;
         }
@@ -64,14 +64,14 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
-    /// Writes a checkpoint, by whoever has the turn. The next may be as long as one ever is.
+    /// Writes a checkpoint with an edit, by whoever has the turn. The next may be as long as one ever is.
     ///
     /// # Errors
     /// [`EngineError::ReadOnly`], [`EngineError::Medium`].
     pub(crate) async fn write_checkpoint(
         &self,
         manifest: &Manifest,
-        edit: &Edit,
+        edit: &[u8],
     ) -> Result<(), EngineError> {
         let bytes = self.checkpoint(edit);
         manifest.checkpoint(&self.store, &bytes).await?;

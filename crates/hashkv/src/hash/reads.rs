@@ -8,7 +8,7 @@ use pages::format::page::PageFault;
 use pages::format::pointer::Pointer;
 use pages::medium::Medium;
 use pages::memtable::Entry;
-use pages::store::extents::State;
+use pages::store::extent::State;
 use runtime::{IoClass, Nanos, PageImage};
 
 use crate::bucket::Slot;

@@ -73,7 +73,7 @@ impl<M: Medium> Inner<M> {
         self.front.set_up_log(sync, epoch, next, extents);
         self.count_memory();
         let manifest = self.manifest.as_ref().expect("a store that is reopened has one");
-        Ok(self.write_checkpoint(manifest, &Edit::default()).await?)
+        Ok(self.write_checkpoint(manifest, &self.encode(&Edit::default())).await?)
     }
 
     /// Checkpoint and edits.

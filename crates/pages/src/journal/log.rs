@@ -262,7 +262,9 @@ impl<M: Medium> Log<M> {
     /// Groups that were flushed before they were written never are: those that nobody waits for would
     /// keep room from others for ever.
     fn give_up_before(&self, from: u64) {
-        let is_idle = self.durable.get() == self.next.get();
+        let (durable, next) = (self.durable.get(), self.next.get());
+        assert!(durable <= next, "groups before {durable} are durable, and {next} comes next");
+        let is_idle = durable == next;
         let mut pending = self.pending.borrow_mut();
         while self.next.get() < from && pending.pop_front().is_some() {
             self.next.set(self.next.get() + 1);

@@ -158,6 +158,9 @@ impl Manifest {
         self.next.set(id.number + 1);
         let payload = store.shape.payload_bytes;
         let pages = groups::encode(PageKind::Manifest, id, bytes, 0, payload);
+        let expected = pages_of(&store.shape, bytes.len() as u64);
+        let taken = store.in_units(pages.len() as u32);
+        assert_eq!(taken, expected, "a group takes other pages than were set aside for it");
         let units = store.journal_units(Stream::Manifest, pages)?;
         for unit in &units {
             let id = store.shape.extent_of(unit.first);
@@ -187,15 +190,13 @@ pub(crate) fn extents_for(shape: &Shape, checkpoint_bytes: u64) -> usize {
 /// Extents that are set aside besides if checkpoints may grow by so many bytes.
 pub(crate) fn extents_for_growth(shape: &Shape, bytes: u64) -> usize {
     let pages = if bytes == 0 { 0 } else { pages_of(shape, bytes) };
-    let of = |pages: u32| pages.div_ceil(shape.pages_per_extent) as usize;
-    of(2 * pages) + of(pages)
+    shape.extents_of(2 * pages) + shape.extents_of(pages)
 }
 
 /// Extents for the pages of an epoch, for the checkpoint behind it, and one to spare: what is in a
 /// checkpoint besides the index grows now and then, by a little.
 fn extents_of(shape: &Shape, epoch: u32, next: u32) -> usize {
-    let of = |pages: u32| pages.div_ceil(shape.pages_per_extent) as usize;
-    of(epoch) + 1 + of(next)
+    shape.extents_of(epoch) + 1 + shape.extents_of(next)
 }
 
 /// Pages of edits that may follow a checkpoint of `pages` pages.
@@ -205,7 +206,7 @@ fn edits_after(shape: &Shape, pages: u32) -> u32 {
 
 /// Pages that a group of so many bytes takes.
 fn pages_of(shape: &Shape, bytes: u64) -> u32 {
-    groups::pages_of(bytes, shape.payload_bytes).next_multiple_of(shape.append_unit)
+    shape.in_units(groups::pages_of(bytes, shape.payload_bytes))
 }
 
 #[cfg(test)]

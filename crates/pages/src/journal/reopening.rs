@@ -46,15 +46,15 @@ impl<M: Medium> PageStore<M> {
         for (id, found) in (0..).map(ExtentId).zip(&scan.extents) {
             let generation = found.first.map(|first| first.generation);
             let holds_index = self.extents.borrow().holds_index(id);
-            if holds_index && needed.contains(&id) {
+            let holds_journal = needed.contains(&id);
+            if holds_index && holds_journal {
                 let what = "an extent belongs to the index and to the journal";
                 return Err(OpenError::DamagedJournal(what));
-            }
-            if holds_index {
+            } else if holds_index {
                 let resumed = self.extents.borrow_mut().catch_up(id, found.frontier);
                 let what = "pages that the manifest refers to are gone";
                 resumed.ok_or(OpenError::DamagedJournal(what))?;
-            } else if needed.contains(&id) {
+            } else if holds_journal {
                 let first = found.first.expect("the scan knows it by its first page");
                 let stream = match first.kind {
                     PageKind::Log => Stream::Log,

@@ -7,102 +7,7 @@
 use crate::format::pointer::PointerFormat;
 use crate::medium::{ExtentId, PageNo, Shape, Stream};
 use crate::store::changes::{Changes, Counts};
-
-/// The life of an extent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub enum State {
-    /// Empty.
-    Free = 0,
-    /// Being filled.
-    Open = 1,
-    /// Full, or given up.
-    Closed = 2,
-    /// Garbage collection moves what is in use out of it.
-    Collecting = 3,
-    /// Nothing refers to it; it becomes empty.
-    Releasing = 4,
-    /// A page that may hold something in use cannot be read; kept as it is.
-    Quarantined = 5,
-}
-
-impl State {
-    /// Whether an extent may go from this state to `next` while the store runs, apart from being
-    /// opened and closed.
-    fn leads_to(self, next: Self) -> bool {
-        match next {
-            Self::Free => self == Self::Releasing,
-            Self::Open => false,
-            Self::Closed | Self::Quarantined => self == Self::Collecting,
-            Self::Collecting => self == Self::Closed,
-            // Also one whose release a power cut has cut short.
-            Self::Releasing => matches!(self, Self::Closed | Self::Collecting | Self::Releasing),
-        }
-    }
-
-    pub(crate) const ALL: [Self; 6] = [
-        Self::Free,
-        Self::Open,
-        Self::Closed,
-        Self::Collecting,
-        Self::Releasing,
-        Self::Quarantined,
-    ];
-}
-
-/// One extent. "Items" are objects in a data extent and pages in a meta extent.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Extent {
-    /// What is being done with it.
-    pub state: State,
-    /// What it holds, or held last.
-    pub stream: Stream,
-    /// Pages handed out.
-    pub(crate) cursor: u32,
-    /// Items that an index refers or referred to.
-    pub(crate) published: u32,
-    /// Items not known to be obsolete.
-    pub live: u32,
-    /// Pages handed out that nothing will ever refer to, after a power cut.
-    pub(crate) holes: Vec<PageNo>,
-    /// When it was opened, counted in extents opened.
-    pub age: u64,
-    /// How often it was opened.
-    pub generation: u64,
-}
-
-impl Extent {
-    /// An extent that nothing has been written to yet.
-    fn opened(stream: Stream, age: u64, generation: u64) -> Self {
-        Self {
-            state: State::Open,
-            stream,
-            cursor: 0,
-            published: 0,
-            live: 0,
-            holes: Vec::new(),
-            age,
-            generation,
-        }
-    }
-
-    /// An index refers to more of its items, and to some of them no more. Whether each of the dead was
-    /// of its present generation is either certain or not. `Err`, with what is wrong, if there cannot
-    /// be so many.
-    fn count(&mut self, counts: Counts, is_certain: bool) -> Result<(), &'static str> {
-        let Counts { published, entered, dead } = counts;
-        self.published = self.published.saturating_add(published);
-        let live = self.live.saturating_add(entered);
-        self.live = live.saturating_sub(dead).min(self.published);
-        if is_certain && live < dead {
-            return Err("more items of an extent died than lived");
-        }
-        if live.saturating_sub(dead) > self.published {
-            return Err("more items of an extent live than were written");
-        }
-        Ok(())
-    }
-}
+use crate::store::extent::{Extent, State};
 
 /// All extents of a medium.
 #[derive(Clone)]
@@ -186,7 +91,7 @@ impl Extents {
         let in_use = self.end_of_use(id);
         let extent = &mut self.all[id.0 as usize];
         (frontier <= extent.cursor).then_some(())?;
-        extent.cursor = frontier.max(in_use.next_multiple_of(shape.append_unit));
+        extent.cursor = frontier.max(shape.in_units(in_use));
         let end = shape.page(id, 0).0 + extent.cursor;
         extent.holes.retain(|page| page.0 < end);
         Some(())
@@ -273,7 +178,7 @@ impl Extents {
         }
         // A medium that does not know where it was written says nothing.
         (frontier == 0 || frontier >= in_use).then_some(())?;
-        let end = in_use.next_multiple_of(shape.append_unit).max(frontier);
+        let end = shape.in_units(in_use).max(frontier);
         extent.holes.retain(|page| page.0 < shape.page(id, end).0);
         extent.holes.extend((extent.cursor..end).map(|place| shape.page(id, place)));
         extent.cursor = end;
@@ -435,7 +340,7 @@ impl Extents {
     }
 
     /// The first closed extent in which nothing is in use, of those that `may_go`.
-    pub fn empty(&self, may_go: impl Fn(ExtentId, &Extent) -> bool) -> Option<ExtentId> {
+    pub(crate) fn empty(&self, may_go: impl Fn(ExtentId, &Extent) -> bool) -> Option<ExtentId> {
         let is_empty = |extent: &Extent| extent.state == State::Closed && extent.live == 0;
         let mut empty = self.iter().filter(|(_, extent)| is_empty(extent));
         empty.find(|(id, extent)| may_go(*id, extent)).map(|(id, _)| id)

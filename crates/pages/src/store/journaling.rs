@@ -10,7 +10,7 @@ use crate::format::{data_page, page};
 use crate::medium::{ExtentId, Medium, PageNo, Stream};
 use crate::store::PageStore;
 use crate::store::changes::Counts;
-use crate::store::extents::{Extent, State};
+use crate::store::extent::{Extent, State};
 use crate::store::units::Unit;
 
 impl<M: Medium> PageStore<M> {

@@ -7,7 +7,7 @@ use crate::error::EngineError;
 use crate::medium::{ExtentId, Medium, Stream};
 use crate::planted::Fault;
 use crate::store::PageStore;
-use crate::store::extents::State;
+use crate::store::extent::State;
 use crate::store::pins::{Moment, Pin};
 
 impl<M: Medium> PageStore<M> {

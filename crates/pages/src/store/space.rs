@@ -115,7 +115,7 @@ impl<M: Medium> PageStore<M> {
 
     /// Extents that hold `pages`.
     pub fn extents_of(&self, pages: u32) -> usize {
-        extents_for(pages, 0, self.shape.pages_per_extent)
+        self.shape.extents_of(pages)
     }
 
     /// Pages promised and not yet taken, by stream.
@@ -125,7 +125,7 @@ impl<M: Medium> PageStore<M> {
 
     /// `pages`, rounded up to whole append units.
     pub fn in_units(&self, pages: u32) -> u32 {
-        pages.next_multiple_of(self.shape.append_unit)
+        self.shape.in_units(pages)
     }
 
     /// Extents that a stream has not taken yet of those that are set aside for it.
