@@ -82,6 +82,8 @@ pub struct MemtableLimits {
 pub struct Front<M> {
     pub(crate) store: Rc<PageStore<M>>,
     pub(crate) limits: MemtableLimits,
+    /// What [`reserve::extents_of_memtables`] gives, which each write asks for.
+    extents_of_memtables: usize,
     /// What was written and is not in the index yet.
     pub memtables: RefCell<Memtables>,
     /// The number of the newest write.
@@ -124,6 +126,7 @@ impl<M: Medium> Front<M> {
     /// The front of an empty store.
     pub fn new(store: Rc<PageStore<M>>, limits: MemtableLimits) -> Self {
         Self {
+            extents_of_memtables: reserve::extents_of_memtables(&store, &limits),
             store,
             limits,
             memtables: RefCell::default(),

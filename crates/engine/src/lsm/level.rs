@@ -191,6 +191,8 @@ impl Level {
     }
 
     /// [`Self::covering`] with the segment.
+    #[expect(clippy::inline_always, reason = "each Get does it in every level")]
+    #[inline(always)]
     pub(crate) fn covering_segment(
         &self,
         key: &[u8],

@@ -72,7 +72,7 @@ fn write_slot(out: &mut Writer, change: &SlotChange, format: PointerFormat) {
     out.u32(change.at.page);
     out.u32(change.at.index);
     match change.slot {
-        Slot::Empty => unreachable!("a slot that was used is never empty again"),
+        Slot::Empty | Slot::LeadsNowhere => unreachable!("no slot changes to {:?}", change.slot),
         Slot::Deleted => out.u8(0),
         Slot::Held { signature, pointer } => {
             out.u8(signature);
@@ -90,7 +90,8 @@ fn read_slot(input: &mut Reader<'_>, format: PointerFormat) -> Option<SlotChange
         0 => Slot::Deleted,
         signature => {
             let stored = input.string().filter(|stored| stored.len() == format.bytes)?;
-            Slot::Held { signature, pointer: format.decode(stored) }
+            let pointer = format.decode(stored);
+            (!pointer.is_tombstone()).then_some(Slot::Held { signature, pointer })?
         }
     };
     Some(SlotChange { number, at, slot })

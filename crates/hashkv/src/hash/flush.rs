@@ -134,7 +134,7 @@ impl<M: Medium> Inner<M> {
             let (number, at) = self.free_slot(&mut search).await?;
             self.load(at.page, CLASS, &mut 0).await?;
             // Somebody else may have come first.
-            if !matches!(self.slot(at), Slot::Held { .. }) {
+            if self.slot(at).is_free() {
                 self.set_slot(at, Slot::Held { signature: hash.signature, pointer: new });
                 let mut changes = Changes::default();
                 self.store.enter_object(&mut changes, new);
@@ -212,7 +212,7 @@ impl<M: Medium> Inner<M> {
             search.next += 1;
             let at = self.table.slot(search.hash, number);
             self.load(at.page, CLASS, &mut 0).await?;
-            if !matches!(self.slot(at), Slot::Held { .. }) {
+            if self.slot(at).is_free() {
                 search.free = Some((number, at));
             }
         }

@@ -109,6 +109,7 @@ impl<M: Medium> Inner<M> {
                 Slot::Deleted => {
                     search.free.get_or_insert((number, at));
                 }
+                Slot::LeadsNowhere => return Err(self.leads_nowhere(at)),
                 Slot::Held { signature, pointer } if signature == search.hash.signature => {
                     return Ok(Some(Match { at, pointer }));
                 }
@@ -116,6 +117,14 @@ impl<M: Medium> Inner<M> {
             }
         }
         Ok(None)
+    }
+
+    /// A slot of a page that was read holds a pointer that no write makes.
+    fn leads_nowhere(&self, slot: SlotNo) -> EngineError {
+        let at = self.directory.borrow()[slot.page as usize];
+        let at =
+            at.expect("pages that are not from the medium were checked when they were taken over");
+        EngineError::Corrupt(at, PageFault::Contents)
     }
 
     /// Whether the object of a slot is gone: its key is in a memtable then.

@@ -166,15 +166,22 @@ impl LengthClasses {
     }
 
     fn pages_of(self, class: u64) -> Option<u32> {
-        (self.steps > 0).then(|| class_sizes(self.steps).nth(class as usize))?
+        (self.steps > 0).then(|| class_size(class as u32, self.steps))
     }
 }
 
 /// The pages of each class in order.
 fn class_sizes(steps: u32) -> impl Iterator<Item = u32> {
-    let doublings = (0..u32::BITS - steps.ilog2() - 1).map(move |shift| steps << shift);
-    (1..=steps)
-        .chain(doublings.flat_map(move |from| (1..=steps).map(move |i| from + from / steps * i)))
+    (0..steps * (u32::BITS - steps.ilog2())).map(move |class| class_size(class, steps))
+}
+
+/// The pages of a class: one by one at first, and then in steps that double when the pages have.
+fn class_size(class: u32, steps: u32) -> u32 {
+    if class < steps {
+        return class + 1;
+    }
+    let step = 1 << (class / steps - 1);
+    steps * step + class % steps * step + step
 }
 
 #[cfg(test)]

@@ -1,14 +1,25 @@
 //! What clients leave free: extents for the background work that makes room again, and for what they
 //! were promised (docs/decisions/0010).
 
-use std::cell::Cell;
-
 use crate::error::OpenError;
-use crate::front::Front;
+use crate::front::{Front, MemtableLimits};
 use crate::journal::manifest;
 use crate::medium::{ExtentId, Medium, Stream};
+use crate::store::PageStore;
 use crate::store::extents::Extents;
 use crate::store::space::Claimant;
+
+/// Extents that memtables which were accepted take, and the checkpoints after them.
+pub(super) fn extents_of_memtables<M: Medium>(
+    store: &PageStore<M>,
+    limits: &MemtableLimits,
+) -> usize {
+    // The active one, those in front of it, and one more for what collections move.
+    let memtables = limits.frozen as u32 + 2;
+    let accepted = memtables * (store.pages_of_memtable(limits.bytes) + limits.index_pages);
+    let growth = u64::from(memtables) * limits.checkpoint_bytes;
+    store.extents_of(accepted) + manifest::extents_for_growth(&store.shape, growth)
+}
 
 impl<M: Medium> Front<M> {
     /// Free extents that clients may not use: those that flushes leave to others, one for the
@@ -50,23 +61,14 @@ impl<M: Medium> Front<M> {
     }
 
     fn reserve_of_flushes(&self) -> usize {
-        // The active one, those in front of it, and one more for what collections move.
-        let memtables = self.limits.frozen as u32 + 2;
-        let data = self.store.pages_of_memtable(self.limits.bytes);
-        let accepted = memtables * (data + self.limits.index_pages);
-        let growth = u64::from(memtables) * self.limits.checkpoint_bytes;
         let of_flushes = Claimant::Flush.leaves_free(self.store.step_extents.get());
-        let of_manifest = manifest::extents_for_growth(&self.store.shape, growth);
-        of_flushes + 2 + self.store.extents_of(accepted) + of_manifest
+        of_flushes + 2 + self.extents_of_memtables
     }
 
     /// Whether clients leave enough extents to the background work that makes room again.
     pub fn has_space_for_clients(&self) -> bool {
         let extents = self.store.extents.borrow();
-        // Cheap first: counting a stream's extents takes a look at all there are.
-        let set_aside: usize = self.store.set_aside.iter().map(Cell::get).sum();
-        extents.free() > self.reserve_of_flushes() + set_aside
-            || extents.free() > self.client_reserve(&extents)
+        extents.free() > self.client_reserve(&extents)
     }
 
     /// The same with those extents that are about to be free.

@@ -15,8 +15,48 @@ pub struct Extents {
     shape: Shape,
     all: Vec<Extent>,
     open: [Option<ExtentId>; Stream::ALL.len()],
-    free: usize,
+    tally: Tally,
     opened: u64,
+}
+
+/// How many extents are in which state, so that nobody has to count them.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+struct Tally {
+    free: usize,
+    /// With contents of a stream, used or not.
+    in_use: [usize; Stream::ALL.len()],
+    /// Those of them that are about to be free.
+    releasing: [usize; Stream::ALL.len()],
+}
+
+impl Tally {
+    fn of(extents: &[Extent]) -> Self {
+        let mut tally = Self::default();
+        for extent in extents {
+            tally.enter(extent);
+        }
+        tally
+    }
+
+    fn enter(&mut self, extent: &Extent) {
+        self.counts_of(extent).for_each(|count| *count += 1);
+    }
+
+    fn leave(&mut self, extent: &Extent) {
+        self.counts_of(extent).for_each(|count| *count -= 1);
+    }
+
+    fn counts_of(&mut self, extent: &Extent) -> impl Iterator<Item = &mut usize> {
+        let is_free = extent.state == State::Free;
+        let is_releasing = extent.state == State::Releasing;
+        let stream = extent.stream as usize;
+        let counts = [
+            (is_free, &mut self.free),
+            (!is_free, &mut self.in_use[stream]),
+            (is_releasing, &mut self.releasing[stream]),
+        ];
+        counts.into_iter().filter_map(|(counts, count)| counts.then_some(count))
+    }
 }
 
 impl Extents {
@@ -29,12 +69,12 @@ impl Extents {
     /// The extents as a recovery found them.
     pub(crate) fn restore(shape: Shape, extents: Vec<Extent>, opened: u64) -> Self {
         assert_eq!(extents.len(), shape.extents as usize, "extents of another medium");
-        let free = extents.iter().filter(|extent| extent.state == State::Free).count();
+        let tally = Tally::of(&extents);
         let open = Stream::ALL.map(|stream| {
             let is_open = |e: &Extent| e.state == State::Open && e.stream == stream;
             extents.iter().position(is_open).map(|index| ExtentId(index as u32))
         });
-        Self { shape, all: extents, open, free, opened }
+        Self { shape, all: extents, open, tally, opened }
     }
 
     pub(crate) fn shape(&self) -> Shape {
@@ -43,19 +83,17 @@ impl Extents {
 
     /// Extents that are free.
     pub fn free(&self) -> usize {
-        self.free
+        self.tally.free
     }
 
-    /// Extents with contents of this kind, used or not. Cost: a look at every extent.
+    /// Extents with contents of this kind, used or not.
     pub fn in_use(&self, stream: Stream) -> usize {
-        let is_one = |e: &&Extent| e.state != State::Free && e.stream == stream;
-        self.all.iter().filter(is_one).count()
+        self.tally.in_use[stream as usize]
     }
 
     /// Those of them that are not about to be free.
     pub(crate) fn kept(&self, stream: Stream) -> usize {
-        let goes = |state| matches!(state, State::Free | State::Releasing);
-        self.all.iter().filter(|e| !goes(e.state) && e.stream == stream).count()
+        self.in_use(stream) - self.tally.releasing[stream as usize]
     }
 
     /// Extents opened so far.
@@ -190,16 +228,15 @@ impl Extents {
     pub(crate) fn adopt(&mut self, id: ExtentId, stream: Stream, generation: u32, frontier: u32) {
         let known = self.get(id).generation;
         self.opened += 1;
-        let was_free = self.get(id).state == State::Free;
         let generation = known.max(u64::from(generation));
-        self.all[id.0 as usize] = Extent {
+        let adopted = Extent {
             state: State::Closed,
             cursor: frontier,
             published: 1,
             live: 1,
             ..Extent::opened(stream, self.opened, generation)
         };
-        self.free -= usize::from(was_free);
+        self.replace(id, adopted);
         assert!(frontier > 0, "extent {} is of the journal, and empty", id.0);
         self.forget_open(id);
     }
@@ -265,11 +302,10 @@ impl Extents {
         assert!(self.open[stream as usize].is_none(), "{stream:?} has an open extent already");
         let free = self.iter().filter(|(_, extent)| extent.state == State::Free);
         let found = free.min_by_key(|(id, _)| (wear(*id), *id)).map(|(id, _)| id);
-        assert_eq!(found.is_some(), self.free > 0, "{} extents count as free", self.free);
+        assert_eq!(self.tally, Tally::of(&self.all), "extents are not in the states they count in");
         let id = found?;
         self.opened += 1;
-        self.free -= 1;
-        self.all[id.0 as usize] = Extent::opened(stream, self.opened, self.get(id).generation + 1);
+        self.replace(id, Extent::opened(stream, self.opened, self.get(id).generation + 1));
         self.open[stream as usize] = Some(id);
         Some(id)
     }
@@ -321,9 +357,15 @@ impl Extents {
 
     fn put(&mut self, id: ExtentId, state: State) {
         let extent = &mut self.all[id.0 as usize];
-        let was_free = extent.state == State::Free;
+        self.tally.leave(extent);
         extent.state = state;
-        self.free = self.free + usize::from(state == State::Free) - usize::from(was_free);
+        self.tally.enter(extent);
+    }
+
+    fn replace(&mut self, id: ExtentId, with: Extent) {
+        self.tally.enter(&with);
+        let was = std::mem::replace(&mut self.all[id.0 as usize], with);
+        self.tally.leave(&was);
     }
 
     fn extent_mut(&mut self, page: PageNo) -> &mut Extent {

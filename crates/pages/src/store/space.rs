@@ -130,18 +130,12 @@ impl<M: Medium> PageStore<M> {
 
     /// Extents that a stream has not taken yet of those that are set aside for it.
     pub(crate) fn left_of_due(&self, stream: Stream, extents: &Extents) -> usize {
-        self.left_of(stream, || extents.in_use(stream))
+        self.set_aside[stream as usize].get().saturating_sub(extents.in_use(stream))
     }
 
     /// The same once all that are about to be free are: those of the stream are set aside again.
     pub(crate) fn left_of_due_in_sight(&self, stream: Stream, extents: &Extents) -> usize {
-        self.left_of(stream, || extents.kept(stream))
-    }
-
-    /// What is due to a stream beyond what it has taken; that is counted only if anything is due.
-    fn left_of(&self, stream: Stream, taken: impl FnOnce() -> usize) -> usize {
-        let due = self.set_aside[stream as usize].get();
-        if due == 0 { 0 } else { due.saturating_sub(taken()) }
+        self.set_aside[stream as usize].get().saturating_sub(extents.kept(stream))
     }
 
     /// Whether [`Self::try_promise`] would succeed now.
