@@ -1,5 +1,6 @@
 //! Bytes: how meta segments are written. Pure; no I/O.
 
+pub(crate) mod entry;
 pub(crate) mod key_heads;
 pub(crate) mod meta_segment;
 pub(crate) mod outline;

@@ -59,7 +59,7 @@ use pages::store::extent::State;
 use planted::Planted;
 use runtime::{IoClass, Nanos};
 
-use crate::format::meta_segment;
+use crate::format::entry::Inlining;
 use crate::lsm::accelerator::{Accelerator, MergeUnit};
 use crate::lsm::memory::{checkpoint_growth, most_segments};
 use crate::lsm::pool::Pool;
@@ -68,7 +68,7 @@ use crate::lsm::snapshot::{SnapshotInfo, SnapshotMemory, Snapshots};
 use crate::lsm::version::Version;
 use crate::options::{Filters, IteratorOptions, Options};
 use crate::planted::Fault;
-use crate::sizing::{LevelPlan, SizingInput};
+use crate::sizing::{self, LevelPlan, SizingInput};
 use pages::options::Surroundings;
 
 /// An LSM engine on a medium. Clones are handles to the same store.
@@ -88,6 +88,8 @@ pub(crate) struct Inner<M> {
     pub options: Options,
     pub surroundings: Surroundings,
     pub planted: Planted<Fault>,
+    /// Which values stand beside their keys.
+    pub inlining: Inlining,
     pub plan: RefCell<LevelPlan>,
     pub version: RefCell<Rc<Version>>,
     /// Descriptors of the segments of all versions.
@@ -133,11 +135,12 @@ impl<M: Medium> Engine<M> {
         let store = Rc::new(store);
         let has_log = options.durability == Durability::Log;
         let (bytes, payload) = (options.memtable_bytes, store.shape.payload_bytes);
-        let growth = || checkpoint_growth(bytes, payload, options.filters);
+        let inlining = Inlining::new(options.inline_up_to, payload);
+        let growth = || checkpoint_growth(&options, &inlining);
         let limits = MemtableLimits {
             entries: usize::MAX,
             bytes,
-            index_pages: most_segments(bytes, payload),
+            index_pages: most_segments(bytes, &inlining),
             checkpoint_bytes: if has_log { growth() } else { 0 },
             frozen: options.frozen_memtables,
         };
@@ -147,6 +150,7 @@ impl<M: Medium> Engine<M> {
             flushed: Cell::default(),
             merge_unit: accelerator.map(|device| MergeUnit::new(handle, device)),
             front: Front::new(Rc::clone(&store), limits),
+            inlining,
             store,
             plan: RefCell::new(plan),
             version: RefCell::new(Rc::new(version)),
@@ -184,6 +188,7 @@ impl<M: Medium> Engine<M> {
         let value = match inner.locate(key, work, &mut flash_reads).await? {
             Located::Absent => None,
             Located::Memory(entry) => entry,
+            Located::Inline(value) => Some(value),
             Located::At(pointer) => {
                 let value =
                     inner.store.read_value(key, pointer, IoClass::ClientRead, &mut flash_reads);
@@ -204,7 +209,7 @@ impl<M: Medium> Engine<M> {
         Ok(match self.inner.locate(key, work, &mut 0).await? {
             Located::Absent => false,
             Located::Memory(entry) => entry.is_some(),
-            Located::At(_) => true,
+            Located::Inline(_) | Located::At(_) => true,
         })
     }
 
@@ -336,6 +341,23 @@ impl<M: Medium> Engine<M> {
     }
 }
 
+/// Entries of the lengths expected in a meta segment.
+pub(crate) fn entries_per_segment(
+    options: &Options,
+    surroundings: &Surroundings,
+    shape: &Shape,
+    format: PointerFormat,
+) -> u32 {
+    let Surroundings { expected_key_bytes, expected_value_bytes, .. } = *surroundings;
+    sizing::entries_per_segment(
+        shape.payload_bytes,
+        format.bytes as u32,
+        expected_key_bytes,
+        expected_value_bytes,
+        options.inline_up_to,
+    )
+}
+
 pub(crate) fn sizing_input(
     options: &Options,
     surroundings: &Surroundings,
@@ -343,7 +365,7 @@ pub(crate) fn sizing_input(
     format: PointerFormat,
 ) -> SizingInput {
     let key_bytes = surroundings.expected_key_bytes;
-    let entries = meta_segment::entries_per_page(shape.payload_bytes, format.bytes, key_bytes);
+    let entries = entries_per_segment(options, surroundings, shape, format);
     SizingInput {
         fill_bytes: (shape.capacity_bytes() as f64 * options.fill) as u64,
         capacity_bytes: shape.capacity_bytes(),

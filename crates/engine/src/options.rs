@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use catalogue::bounds;
 use pages::journal::{Durability, LogSync};
 use pages::options::{FROZEN_MEMTABLES, MEMTABLE_BYTES};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::sizing::LevelSizing;
 
@@ -61,6 +61,11 @@ pub struct Options {
     pub memtable_bytes: u64,
     /// Full memtables that may wait for their flush.
     pub frozen_memtables: usize,
+    /// The longest value, in bytes, that stands in the tree's pages beside its key; longer ones stand in
+    /// the value log, and so does what does not fit in a page. 0: all stand there. "all" in a file:
+    /// whatever fits.
+    #[serde(default, deserialize_with = "bytes_or_all")]
+    pub inline_up_to: u32,
     /// How level sizes grow.
     pub level_sizing: LevelSizing,
     /// Levels kept in memory: a number, or absent for as many as fit.
@@ -108,6 +113,25 @@ pub struct IteratorOptions {
     pub buffer_bytes: u64,
 }
 
+/// A number of bytes, or "all".
+fn bytes_or_all<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "a number of bytes, or \"all\"")]
+    enum BytesOrAll {
+        Bytes(u32),
+        Word(All),
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum All {
+        All,
+    }
+    Ok(match BytesOrAll::deserialize(deserializer)? {
+        BytesOrAll::Bytes(bytes) => bytes,
+        BytesOrAll::Word(All::All) => u32::MAX,
+    })
+}
+
 impl Default for IteratorOptions {
     /// As the published baseline: nothing is read ahead.
     fn default() -> Self {
@@ -136,6 +160,7 @@ impl Options {
             levels: 4,
             memtable_bytes: 1 << 20,
             frozen_memtables: 1,
+            inline_up_to: 0,
             level_sizing: LevelSizing::Asymmetric,
             pinned_levels: None,
             prefix_bytes: 4,

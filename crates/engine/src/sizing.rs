@@ -6,6 +6,7 @@ pub mod monkey;
 use pages::format::pointer::PointerFormat;
 use pages::medium::Shape;
 
+use crate::format::entry::Inlining;
 use crate::format::meta_segment;
 use pages::format::data_page;
 
@@ -25,12 +26,23 @@ pub fn pointer_bytes(capacity_bytes: u64, page_bytes: u32) -> u32 {
 }
 
 /// Entries in a meta segment of one page.
-pub fn entries_per_segment(page_bytes: u32, pointer_bytes: u32, key_bytes: u32) -> u32 {
-    meta_segment::entries_per_page(page_bytes, pointer_bytes as usize, key_bytes)
+pub fn entries_per_segment(
+    page_bytes: u32,
+    pointer_bytes: u32,
+    key_bytes: u32,
+    value_bytes: u32,
+    inline_up_to: u32,
+) -> u32 {
+    let inlining = Inlining::new(inline_up_to, page_bytes);
+    let inline = inlining.takes(key_bytes as usize, value_bytes).then_some(value_bytes);
+    meta_segment::entries_per_page(page_bytes, pointer_bytes as usize, key_bytes, inline).max(1)
 }
 
-/// Flash reads that a value takes.
-pub fn pages_of_value(page_bytes: u32, key_len: usize, value_len: u32) -> u32 {
+/// Flash reads that a value takes when it is known where it is: none beside its key.
+pub fn pages_of_value(page_bytes: u32, key_len: usize, value_len: u32, inline_up_to: u32) -> u32 {
+    if Inlining::new(inline_up_to, page_bytes).takes(key_len, value_len) {
+        return 0;
+    }
     data_page::pages_of(page_bytes, key_len, value_len)
 }
 

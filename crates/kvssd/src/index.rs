@@ -50,7 +50,7 @@ impl IndexOptions {
             Self::Lsm(options) => {
                 let (frozen, bytes) = (options.frozen_memtables, options.memtable_bytes);
                 let index = engine::dumped_bytes_of_lists(index, options.prefix_bytes);
-                (frozen, bytes, index, engine::dumped_bytes_of_flush(bytes, payload_bytes))
+                (frozen, bytes, index, engine::dumped_bytes_of_flush(options, payload_bytes))
             }
             Self::Hash(options) => (options.frozen_buffers, options.buffer_bytes, index * 5 / 4, 0),
         };

@@ -101,8 +101,15 @@ pub fn plan(spec: &PlanSpec) -> Result<Plan, String> {
         return Err("a capacity is from 1 MiB to 1 PiB".to_owned());
     }
     let pointer_bytes = sizing::pointer_bytes(spec.capacity_bytes, spec.page_bytes);
-    let entries = sizing::entries_per_segment(spec.page_bytes, pointer_bytes, spec.key_bytes);
     let design = &spec.design;
+    let inline_up_to = design.inline_up_to;
+    let entries = sizing::entries_per_segment(
+        spec.page_bytes,
+        pointer_bytes,
+        spec.key_bytes,
+        spec.value_bytes,
+        inline_up_to,
+    );
     let input = SizingInput {
         fill_bytes: (spec.capacity_bytes as f64 * design.fill) as u64,
         capacity_bytes: spec.capacity_bytes,
@@ -118,8 +125,9 @@ pub fn plan(spec: &PlanSpec) -> Result<Plan, String> {
         levels: design.levels,
     };
     let levels = sizing::plan(&input, design.level_sizing, design.pinned_levels);
+    let key_len = spec.key_bytes as usize;
     let pages_per_value =
-        sizing::pages_of_value(spec.page_bytes, spec.key_bytes as usize, spec.value_bytes);
+        sizing::pages_of_value(spec.page_bytes, key_len, spec.value_bytes, inline_up_to);
     Ok(Plan { input, levels, pages_per_value })
 }
 

@@ -1,18 +1,20 @@
 //! Meta segments: one page each of sorted keys and where their values are (research: `PinK` 1.3).
 //!
 //! ```text
-//! header (entries; 26..28: stride; 28..32: bytes of a pointer)
+//! header (entries; 26..28: stride; 28: bytes of a pointer; 29: whether values stand here; 30..32: tail)
 //! offset of each entry from the start of the page, u16
-//! entries: pointer | key
+//! entries: pointer | key, or a key and its value (see `entry`)
 //! ```
-//! The stride is the length of an entry if all have the same, else 0: with it a search computes where
-//! an entry is and leaves the offsets alone. An entry ends where the next one begins, the last one at
-//! the end of what is stored, so keys need no length. The published layout reserves 1 KiB for offsets;
-//! two bytes an entry hold more. Cost of a search: `log2(entries)` comparisons; where all keys have the
-//! same length fewer, of eight bytes of each ([`Outline`], [`KeyHeads`]).
+//! The stride is the length of an entry if all are alike, else 0: with it a search computes where
+//! an entry is and leaves the offsets alone. The tail is what of each follows the key then. An entry
+//! ends where the next one begins, the last one at the end of what is stored, so keys need no length.
+//! The published layout reserves 1 KiB for offsets; two bytes an entry hold more. Cost of a search:
+//! `log2(entries)` comparisons; where all keys have the same length fewer, of eight bytes of each
+//! ([`Outline`], [`KeyHeads`]).
 //!
-//! [`MetaSegment::is_sound`] looks at every offset, once for a page that was read; from then on
-//! [`MetaSegment::new`] takes them as they are, and so it does for what merges make.
+//! [`MetaSegment::is_sound`] looks at every offset, and where values stand at every entry, once for a
+//! page that was read; from then on [`MetaSegment::new`] takes them as they are, and so it does for
+//! what merges make.
 
 use std::ops::Range;
 
@@ -21,10 +23,9 @@ use pages::effort::Effort;
 use pages::format::page::{self, HEADER_BYTES, Page, PageKind};
 use pages::format::pointer::{Pointer, PointerFormat};
 
+use crate::format::entry::{self, IndexEntry, Mapping, OFFSET_BYTES};
 use crate::format::key_heads::{self, KeyHeads};
 use crate::format::outline::Outline;
-
-const OFFSET_BYTES: usize = 2;
 
 /// A meta segment's bytes, read as entries.
 #[derive(Clone, Copy)]
@@ -33,39 +34,92 @@ pub(crate) struct MetaSegment<'a> {
     count: usize,
     /// Length of every entry, or 0 if they differ.
     stride: usize,
+    layout: Layout,
     format: PointerFormat,
+}
+
+/// What the header says of entries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Layout {
+    pointer_bytes: u8,
+    /// Some values stand beside their keys.
+    has_values: bool,
+    /// Bytes behind the key of each entry, if all are alike.
+    tail: u16,
+}
+
+impl Layout {
+    fn to_number(self) -> u32 {
+        let [low, high] = self.tail.to_le_bytes();
+        u32::from_le_bytes([self.pointer_bytes, u8::from(self.has_values), low, high])
+    }
+
+    fn of_number(number: u32) -> Option<Self> {
+        let [pointer_bytes, has_values, low, high] = number.to_le_bytes();
+        let (has_values, tail) = (has_values == 1, u16::from_le_bytes([low, high]));
+        let layout = Self { pointer_bytes, has_values, tail };
+        (layout.to_number() == number && (has_values || tail == 0)).then_some(layout)
+    }
 }
 
 impl<'a> MetaSegment<'a> {
     /// `None` if the page holds something else. The page was found sound or made by a merge.
     pub(crate) fn new(bytes: &'a [u8], format: PointerFormat) -> Option<Self> {
         let page = Page::parse(bytes)?;
-        let is_one = page.kind == PageKind::Meta && page.large as usize == format.bytes;
+        let layout = Layout::of_number(page.large)?;
+        let is_one =
+            page.kind == PageKind::Meta && usize::from(layout.pointer_bytes) == format.bytes;
         let (count, stride) = (usize::from(page.entries), usize::from(page.small));
-        is_one.then_some(Self { bytes: page.bytes, count, stride, format })
+        is_one.then_some(Self { bytes: page.bytes, count, stride, layout, format })
     }
 
     /// Whether `bytes` are a meta segment in which every entry lies where entries can be. Cost: a
-    /// look at each offset.
+    /// look at each offset, and where values stand at each entry.
     pub(crate) fn is_sound(bytes: &[u8], format: PointerFormat) -> bool {
-        let Some(segment) = MetaSegment::new(bytes, format) else { return false };
-        let base = HEADER_BYTES + segment.count * OFFSET_BYTES;
-        let lengths = format.bytes + 1..=format.bytes + MAX_KEY_BYTES;
-        if base > segment.bytes.len() || segment.count == 0 {
-            return base == segment.bytes.len();
+        MetaSegment::new(bytes, format).is_some_and(|segment| {
+            segment.has_sound_offsets()
+                && (!segment.layout.has_values
+                    || (0..segment.count).all(|index| segment.is_sound_entry(index)))
+        })
+    }
+
+    fn has_sound_offsets(&self) -> bool {
+        let base = HEADER_BYTES + self.count * OFFSET_BYTES;
+        let longest = if self.layout.has_values {
+            self.bytes.len()
+        } else {
+            self.format.bytes + MAX_KEY_BYTES
+        };
+        let lengths = self.format.bytes + 1..=longest;
+        if base > self.bytes.len() || self.count == 0 {
+            return base == self.bytes.len();
         }
-        if segment.stride > 0 {
-            let end = base + segment.count * segment.stride;
-            return end == segment.bytes.len() && lengths.contains(&segment.stride);
+        if self.stride > 0 {
+            let end = base + self.count * self.stride;
+            return end == self.bytes.len() && lengths.contains(&self.stride);
         }
-        let mut ends = (1..segment.count).map(|i| segment.offset(i)).chain([segment.bytes.len()]);
-        let mut start = segment.offset(0);
+        let mut ends = (1..self.count).map(|i| self.offset(i)).chain([self.bytes.len()]);
+        let mut start = self.offset(0);
         start == base
             && ends.all(|end| {
                 let length = end.wrapping_sub(start);
+                let is_sound = end <= self.bytes.len() && lengths.contains(&length);
                 start = end;
-                lengths.contains(&length)
+                is_sound
             })
+    }
+
+    /// Whether an entry of a segment with values is one. It lies in the page.
+    fn is_sound_entry(&self, index: usize) -> bool {
+        let (start, end) = self.entry_range(index);
+        let rest = &self.bytes[start + self.format.bytes..end];
+        let has_value = self.pointer_at(start) == Pointer::INLINE;
+        let key_len = if has_value { entry::key_len_before(rest) } else { Some(rest.len()) };
+        let Some(key_len) = key_len else { return false };
+        let is_alike = self.stride == 0 || key_len + usize::from(self.layout.tail) == rest.len();
+        let tail = rest.get(key_len..);
+        let has_sound_value = |tail| !has_value || entry::value_of(tail).is_some();
+        is_alike && (1..=MAX_KEY_BYTES).contains(&key_len) && tail.is_some_and(has_sound_value)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -82,22 +136,68 @@ impl<'a> MetaSegment<'a> {
             && keys.chain(next).is_sorted_by(|before, after| before < after)
     }
 
+    #[inline]
     pub(crate) fn key(&self, index: usize) -> &'a [u8] {
         &self.bytes[self.key_range(index)]
     }
 
     /// Where the key of an entry lies in the page.
-    pub(crate) fn key_range(&self, index: usize) -> Range<usize> {
-        let (start, end) = self.entry(index);
-        start + self.format.bytes..end
+    fn key_range(&self, index: usize) -> Range<usize> {
+        let (start, end) = self.entry_range(index);
+        start + self.format.bytes..end - self.tail_len(start, end)
     }
 
-    pub(crate) fn pointer(&self, index: usize) -> Pointer {
-        let (start, _) = self.entry(index);
-        self.format.decode(&self.bytes[start..])
+    /// Bytes of an entry that follow its key.
+    #[inline]
+    fn tail_len(&self, start: usize, end: usize) -> usize {
+        if self.layout.has_values && self.stride == 0 {
+            return self.tail_len_of_its_own(start, end);
+        }
+        usize::from(self.layout.tail)
     }
 
-    fn entry(&self, index: usize) -> (usize, usize) {
+    /// Apart, so that what merges do for each entry is inlined.
+    #[inline(never)]
+    fn tail_len_of_its_own(&self, start: usize, end: usize) -> usize {
+        if self.pointer_at(start) != Pointer::INLINE {
+            return 0;
+        }
+        let key = start + self.format.bytes;
+        let key_len = entry::key_len_before(&self.bytes[key..end]);
+        end - key - key_len.expect("checked when it was read")
+    }
+
+    /// Bytes of an entry without its offset.
+    pub(crate) fn entry_len(&self, index: usize) -> usize {
+        let (start, end) = self.entry_range(index);
+        end - start
+    }
+
+    #[inline]
+    fn pointer_at(&self, start: usize) -> Pointer {
+        let pointer = self.format.decode(&self.bytes[start..]);
+        if self.layout.has_values { self.format.or_inline(pointer) } else { pointer }
+    }
+
+    /// The entry as it is stored.
+    #[inline]
+    pub(crate) fn entry(&self, index: usize) -> IndexEntry<'a> {
+        let (start, end) = self.entry_range(index);
+        let tail = end - self.tail_len(start, end);
+        let key = &self.bytes[start + self.format.bytes..tail];
+        IndexEntry { key, pointer: self.pointer_at(start), tail: &self.bytes[tail..end] }
+    }
+
+    /// What the entry says of its key.
+    pub(crate) fn mapping(&self, index: usize) -> Mapping {
+        if self.layout.has_values {
+            return self.entry(index).mapping();
+        }
+        Mapping::of(self.pointer_at(self.entry_range(index).0))
+    }
+
+    #[inline]
+    fn entry_range(&self, index: usize) -> (usize, usize) {
         if self.stride > 0 {
             let start = HEADER_BYTES + self.count * OFFSET_BYTES + index * self.stride;
             return (start, start + self.stride);
@@ -120,21 +220,22 @@ impl<'a> MetaSegment<'a> {
     pub(crate) fn outline_of(bytes: &[u8]) -> Option<Outline> {
         let page = Page::parse(bytes).filter(|page| page.kind == PageKind::Meta)?;
         let (count, stride) = (usize::from(page.entries), usize::from(page.small));
-        let pointer_bytes = page.large as usize;
-        let key_bytes = stride.checked_sub(pointer_bytes)?;
+        let layout = Layout::of_number(page.large)?;
+        let pointer_bytes = usize::from(layout.pointer_bytes);
+        let key_bytes = stride.checked_sub(pointer_bytes + usize::from(layout.tail))?;
         let first_key = HEADER_BYTES + count * OFFSET_BYTES + pointer_bytes;
-        Outline::new(page.bytes, first_key, count, stride, key_bytes)
+        Outline::new(page.bytes, first_key, count, stride, key_bytes, layout.has_values)
     }
 
-    /// The pointer stored for `key`.
-    pub(crate) fn find(&self, key: &[u8]) -> Option<Pointer> {
+    /// What is stored for `key`.
+    pub(crate) fn find(&self, key: &[u8]) -> Option<Mapping> {
         let at = if let Some(outline) = Self::outline_of(self.bytes) {
             outline.find(self.bytes, key, outline.aim(key)?)?
         } else {
             let at = key_heads::lower_bound(0..self.count, |index| self.key(index).cmp(key));
             (at < self.count && self.key(at) == key).then_some(at)?
         };
-        Some(self.pointer(at))
+        Some(self.mapping(at))
     }
 
     /// The first entry whose key is at least `key`; the number of entries if there is none.
@@ -156,9 +257,11 @@ impl<'a> MetaSegment<'a> {
 
     /// The keys as numbers, if all have the same length.
     pub(crate) fn heads(&self) -> Option<KeyHeads<'a>> {
-        let key_bytes = self.stride.checked_sub(self.format.bytes)?;
-        let keys = self.bytes.get(self.entry(0).0 + self.format.bytes..)?;
-        KeyHeads::new(keys, self.stride, key_bytes)
+        let around = self.format.bytes + usize::from(self.layout.tail);
+        let key_bytes = self.stride.checked_sub(around)?;
+        let first = self.entry_range(0).0 + self.format.bytes;
+        let end = self.bytes.len().checked_sub(usize::from(self.layout.tail))?;
+        KeyHeads::new(self.bytes.get(first..end)?, self.stride, key_bytes)
     }
 }
 
@@ -168,6 +271,11 @@ pub(crate) struct MetaSegmentBuilder {
     payload_bytes: usize,
     offsets: Vec<u16>,
     entries: Vec<u8>,
+    /// Bytes of all entries at full length.
+    full_bytes: usize,
+    /// Length of each entry and of what follows its key; `None` if they differ.
+    alike: Option<(usize, usize)>,
+    has_values: bool,
 }
 
 impl MetaSegmentBuilder {
@@ -178,65 +286,86 @@ impl MetaSegmentBuilder {
             payload_bytes,
             offsets: Vec::with_capacity(payload_bytes / 32),
             entries: Vec::with_capacity(payload_bytes),
+            full_bytes: 0,
+            alike: None,
+            has_values: false,
         }
     }
 
-    /// Whether another entry with a key of this length fits.
-    pub(crate) fn fits(&self, key_len: usize) -> bool {
-        let offsets = (self.offsets.len() + 1) * OFFSET_BYTES;
-        let entries = self.entries.len() + self.format.bytes + key_len;
-        HEADER_BYTES + offsets + entries <= self.payload_bytes
+    /// Bytes of the page that are taken, at full length.
+    fn used(&self) -> usize {
+        HEADER_BYTES + self.offsets.len() * OFFSET_BYTES + self.full_bytes
     }
 
-    pub(crate) fn push(&mut self, key: &[u8], pointer: Pointer) {
-        debug_assert!(self.fits(key.len()));
-        self.offsets.push(self.entries.len() as u16);
-        self.format.encode(pointer, &mut self.entries);
-        self.entries.extend_from_slice(key);
+    /// Adds an entry, if it fits.
+    #[must_use]
+    #[inline]
+    pub(crate) fn push(&mut self, entry: &IndexEntry<'_>) -> bool {
+        let full_len = entry.full_len(self.format);
+        let fits = self.used() + OFFSET_BYTES + full_len <= self.payload_bytes;
+        if fits {
+            let len = self.format.bytes + entry.key.len() + entry.tail.len();
+            self.note_lengths(len, entry.tail.len());
+            self.offsets.push(self.entries.len() as u16);
+            self.full_bytes += full_len;
+            self.format.encode(entry.pointer, &mut self.entries);
+            self.entries.extend_from_slice(entry.key);
+            if !entry.tail.is_empty() {
+                self.entries.extend_from_slice(entry.tail);
+            }
+        }
+        fits
+    }
+
+    /// An entry comes, or several, of this length, with so much behind the key.
+    fn note_lengths(&mut self, len: usize, tail: usize) {
+        if self.offsets.is_empty() {
+            self.alike = Some((len, tail));
+        } else if self.alike != Some((len, tail)) {
+            self.alike = None;
+        }
+        self.has_values |= tail > 0;
     }
 
     /// Adds the entries `range` of `segment`, as many as fit, and returns how many that were. Cost:
-    /// one copy of all of them, where all keys of the segment have the same length.
+    /// one copy of all of them, where all have the same length and no values.
     pub(crate) fn extend(&mut self, segment: &MetaSegment<'_>, range: Range<usize>) -> usize {
-        if segment.stride == 0 {
-            let fits = |index: &usize| {
-                let fits = self.fits(segment.key(*index).len());
-                if fits {
-                    self.push(segment.key(*index), segment.pointer(*index));
-                }
-                fits
-            };
-            return range.take_while(fits).count();
+        if segment.stride == 0 || segment.layout.has_values {
+            return self.extend_one_by_one(segment, range);
         }
-        let used = HEADER_BYTES + self.offsets.len() * OFFSET_BYTES + self.entries.len();
-        let room = (self.payload_bytes - used) / (segment.stride + OFFSET_BYTES);
+        let room = (self.payload_bytes - self.used()) / (segment.stride + OFFSET_BYTES);
         let count = range.len().min(room);
+        if count == 0 {
+            return 0;
+        }
+        self.note_lengths(segment.stride, 0);
         let first = self.entries.len();
         self.offsets.extend((0..count).map(|index| (first + index * segment.stride) as u16));
-        let (start, _) = segment.entry(range.start);
+        let (start, _) = segment.entry_range(range.start);
         self.entries.extend_from_slice(&segment.bytes[start..start + count * segment.stride]);
+        self.full_bytes += count * segment.stride;
         count
+    }
+
+    #[inline(never)]
+    fn extend_one_by_one(&mut self, segment: &MetaSegment<'_>, range: Range<usize>) -> usize {
+        range.take_while(|index| self.push(&segment.entry(*index))).count()
     }
 
     pub(crate) fn len(&self) -> usize {
         self.offsets.len()
     }
 
-    /// Length of every entry so far, or 0 if they differ.
-    fn stride(&self) -> u16 {
-        let count = self.offsets.len();
-        let stride = self.entries.len() / count.max(1);
-        let is_even = (0..).zip(&self.offsets).all(|(i, at)| *at as usize == i * stride);
-        if is_even && stride * count == self.entries.len() { stride as u16 } else { 0 }
-    }
-
     /// The page's bytes, unsealed; the builder is empty again.
     pub(crate) fn finish(&mut self) -> Vec<u8> {
-        let (count, stride) = (self.offsets.len() as u16, self.stride());
+        let count = self.offsets.len() as u16;
+        let (stride, tail) = self.alike.take().unwrap_or_default();
         let base = HEADER_BYTES + self.offsets.len() * OFFSET_BYTES;
         let room = base - HEADER_BYTES + self.entries.len();
-        let pointer_bytes = self.format.bytes as u32;
-        let mut bytes = page::start(PageKind::Meta, count, stride, pointer_bytes, room);
+        let has_values = std::mem::take(&mut self.has_values);
+        let layout =
+            Layout { pointer_bytes: self.format.bytes as u8, has_values, tail: tail as u16 };
+        let mut bytes = page::start(PageKind::Meta, count, stride as u16, layout.to_number(), room);
         let offsets_at = bytes.len();
         bytes.resize(offsets_at + self.offsets.len() * OFFSET_BYTES, 0);
         let (stored, _) = bytes[offsets_at..].as_chunks_mut();
@@ -244,6 +373,7 @@ impl MetaSegmentBuilder {
             *stored = (offset + base as u16).to_le_bytes();
         }
         bytes.append(&mut self.entries);
+        self.full_bytes = 0;
         page::finish(bytes)
     }
 }
@@ -254,23 +384,23 @@ pub(crate) fn search_effort(entries: usize) -> Effort {
     Effort { key_compares, ..Effort::default() }
 }
 
-/// Entries with keys of `key_len` bytes that fit in a page.
-pub(crate) fn entries_per_page(payload_bytes: u32, pointer_bytes: usize, key_len: u32) -> u32 {
-    let entry = pointer_bytes as u32 + key_len + OFFSET_BYTES as u32;
-    (payload_bytes - HEADER_BYTES as u32) / entry
-}
-
-/// Pages that `bytes` of entries take at most: the end of each may be left empty for want of room
-/// for one more entry, whose key has up to 255 bytes.
-pub(crate) fn most_pages(bytes: usize, payload_bytes: u32) -> u32 {
-    let longest_entry = 7 + MAX_KEY_BYTES + OFFSET_BYTES;
-    let filled = (payload_bytes as usize).saturating_sub(HEADER_BYTES + longest_entry).max(1);
-    bytes.div_ceil(filled) as u32 + 1
+/// Entries with keys of `key_len` bytes that fit in a page, with values of so many bytes if those stand
+/// beside them.
+pub(crate) fn entries_per_page(
+    payload_bytes: u32,
+    pointer_bytes: usize,
+    key_len: u32,
+    value_len: Option<u32>,
+) -> u32 {
+    let entry = entry::full_len(pointer_bytes, key_len as usize, value_len);
+    ((payload_bytes as usize - HEADER_BYTES) / entry) as u32
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::entry::NewEntry;
+    use pages::Value;
     use pages::medium::{PageNo, Shape};
 
     fn format(payload_bytes: u32) -> PointerFormat {
@@ -284,34 +414,66 @@ mod tests {
         })
     }
 
-    fn segment(payload_bytes: u32, key_of: impl Fn(u32) -> Vec<u8>) -> (Vec<u8>, u32) {
+    /// A full segment of these keys: each leads to a page, or has its value beside it, as `value_of` says.
+    fn segment(
+        payload_bytes: u32,
+        key_of: impl Fn(u32) -> Vec<u8>,
+        value_of: impl Fn(u32) -> Option<Value>,
+    ) -> (Vec<u8>, Vec<NewEntry>) {
         let format = format(payload_bytes);
         let mut builder = MetaSegmentBuilder::new(format, payload_bytes);
-        let mut count = 0;
-        while builder.fits(key_of(count).len()) {
-            builder.push(&key_of(count), format.pointer(PageNo(count % 700), 0, 1, 1));
-            count += 1;
+        let entry = |i: u32| match value_of(i) {
+            Some(value) => NewEntry::inline(key_of(i).into(), &value),
+            None => {
+                NewEntry::of_pointer(key_of(i).into(), format.pointer(PageNo(i % 700), 0, 1, 1))
+            }
+        };
+        let mut entries = Vec::new();
+        for entry in (0..).map(entry) {
+            if !builder.push(&entry.as_ref()) {
+                break;
+            }
+            entries.push(entry);
         }
-        (builder.finish(), count)
+        (builder.finish(), entries)
+    }
+
+    fn even(i: u32) -> Vec<u8> {
+        format!("key{i:08}").into_bytes()
+    }
+
+    fn uneven(i: u32) -> Vec<u8> {
+        format!("k{i:06}{}", "x".repeat(i as usize % 60)).into_bytes()
+    }
+
+    fn synthetic(len: u32) -> Value {
+        Value::Synthetic { seed: u64::from(len) << 40, len }
     }
 
     #[test]
-    fn every_key_is_found_also_in_a_padded_page_and_in_the_largest_there_is() {
-        let even = |i: u32| format!("key{i:08}").into_bytes();
-        let uneven = |i: u32| format!("k{i:06}{}", "x".repeat(i as usize % 60)).into_bytes();
+    fn every_entry_is_found_also_in_a_padded_page_and_in_the_largest_there_is() {
+        let values: [fn(u32) -> Option<Value>; 4] = [
+            |_| None,
+            |_| Some(synthetic(20)),
+            |i| (i % 3 > 0).then(|| Value::from_bytes(&vec![i as u8; i as usize % 50])),
+            |i| Some(if i % 2 == 0 { synthetic(i % 90) } else { Value::from_bytes(&[5; 10]) }),
+        ];
         for payload in [1056, 8224, page::MAX_PAGE_BYTES] {
-            for (bytes, count, key_of) in [even as fn(u32) -> Vec<u8>, uneven].map(|key_of| {
-                let (bytes, count) = segment(payload, key_of);
-                (bytes, count, key_of)
-            }) {
+            for (key_of, value_of) in [even as fn(u32) -> Vec<u8>, uneven]
+                .into_iter()
+                .flat_map(|key| values.map(|v| (key, v)))
+            {
+                let (bytes, entries) = segment(payload, key_of, value_of);
+                assert!(bytes.len() <= payload as usize && entries.len() > 10);
                 let mut padded = bytes.clone();
                 padded.resize(payload as usize + 100, 0);
                 for bytes in [&bytes, &padded] {
                     assert!(MetaSegment::is_sound(bytes, format(payload)));
                     let segment = MetaSegment::new(bytes, format(payload)).expect("a segment");
-                    for i in 0..count {
-                        let pointer = segment.find(&key_of(i)).expect("it was pushed");
-                        assert_eq!(format(payload).locate(pointer), (PageNo(i % 700), 0));
+                    for (i, entry) in (0..).zip(&entries) {
+                        assert_eq!(segment.entry(i), entry.as_ref());
+                        let found = segment.find(entry.as_ref().key);
+                        assert_eq!(found, Some(entry.as_ref().mapping()));
                     }
                     assert_eq!(segment.find(b"zzz"), None);
                 }
@@ -320,9 +482,19 @@ mod tests {
     }
 
     #[test]
+    fn synthetic_values_take_the_room_of_full_ones() {
+        let full = |_| Some(Value::Bytes(synthetic(20).to_bytes()));
+        let (_, stored_in_full) = segment(1056, even, full);
+        let (bytes, entries) = segment(1056, even, |_| Some(synthetic(20)));
+        assert_eq!(entries.len(), stored_in_full.len());
+        assert_eq!(entries.len() as u32, entries_per_page(1056, format(1056).bytes, 11, Some(20)));
+        let layout = Layout { pointer_bytes: 4, has_values: true, tail: 12 };
+        assert_eq!(Page::parse(&bytes).expect("a page").large, layout.to_number());
+    }
+
+    #[test]
     fn offsets_that_lead_elsewhere_are_noticed() {
-        let uneven = |i: u32| format!("k{i:06}{}", "x".repeat(i as usize % 60)).into_bytes();
-        let (bytes, _) = segment(1056, uneven);
+        let (bytes, _) = segment(1056, uneven, |_| None);
         let with = |at: usize, value: u16| {
             let mut bytes = bytes.clone();
             bytes[at..at + 2].copy_from_slice(&value.to_le_bytes());

@@ -28,6 +28,8 @@ pub(crate) struct Outline {
     head_at: u8,
     /// Heads are decimal digits.
     are_decimal: bool,
+    /// Values stand behind the keys.
+    has_values: bool,
     /// The number of the first head, and how far above it that of the last one is; see [`number_of`].
     low: u32,
     span: u32,
@@ -51,6 +53,7 @@ impl Outline {
         count: usize,
         stride: usize,
         key_bytes: usize,
+        has_values: bool,
     ) -> Option<Self> {
         let (last, last_head) = (count.checked_sub(1)?, key_bytes.checked_sub(HEAD_BYTES)?);
         let key = |index: usize| page.get(first_key + index * stride..)?.get(..key_bytes);
@@ -67,9 +70,15 @@ impl Outline {
             key_bytes: u8::try_from(key_bytes).ok()?,
             head_at: head_at as u8,
             are_decimal,
+            has_values,
             low,
             span: high.saturating_sub(low),
         })
+    }
+
+    /// Whether values stand behind the keys.
+    pub(crate) fn has_values(&self) -> bool {
+        self.has_values
     }
 
     /// Where to begin the search for `key`; `None` if no key has its length.
@@ -202,7 +211,7 @@ mod tests {
             page.extend_from_slice(key);
         }
         let key_bytes = keys[0].len();
-        let outline = Outline::new(&page, 10 + gap, keys.len(), key_bytes + gap, key_bytes);
+        let outline = Outline::new(&page, 10 + gap, keys.len(), key_bytes + gap, key_bytes, false);
         (page, outline)
     }
 
@@ -267,7 +276,7 @@ mod tests {
     #[test]
     fn short_keys_and_no_keys_have_no_outline() {
         assert!(outlined(&[b"1234567".to_vec()], 0).1.is_none());
-        assert!(Outline::new(b"", 0, 0, 20, 16).is_none());
-        assert!(Outline::new(b"0123456789", 2, 2, 8, 8).is_none(), "there is one only");
+        assert!(Outline::new(b"", 0, 0, 20, 16, false).is_none());
+        assert!(Outline::new(b"0123456789", 2, 2, 8, 8, false).is_none(), "there is one only");
     }
 }

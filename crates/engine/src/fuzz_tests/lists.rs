@@ -13,6 +13,7 @@ use pages::store::extents::Extents;
 use runtime::{PageImage, Rng};
 
 use super::fuzz;
+use crate::format::entry::IndexEntry;
 use crate::format::meta_segment::MetaSegmentBuilder;
 use crate::lsm::edit::Edit;
 use crate::lsm::filter::{Filter, key_hash};
@@ -53,7 +54,8 @@ fn segments(keys: &[Vec<u8>], pool: &Rc<Pool>, rng: &mut Rng) -> Vec<NamedSegmen
         let page = PageNo(rng.below(700) as u32);
         let (location, entries, filter) = if is_pinned {
             let mut builder = MetaSegmentBuilder::new(pointers(), SHAPE.payload_bytes);
-            builder.push(key, pointers().pointer(page, 0, 1, 1));
+            let pointer = pointers().pointer(page, 0, 1, 1);
+            assert!(builder.push(&IndexEntry { key, pointer, tail: &[] }));
             (Location::Pinned(PageImage::new(&builder.finish())), 1, None)
         } else {
             let filter = Filter::of_bytes(&[key_hash(key)], rng.below(20) as usize);

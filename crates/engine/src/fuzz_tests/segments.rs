@@ -1,6 +1,7 @@
 //! Meta segments.
 
 use fuzz::Answer;
+use pages::Value;
 use pages::format::page::reseal;
 use pages::format::pointer::Pointer;
 use pages::medium::PageNo;
@@ -8,20 +9,25 @@ use pages::specimens::{SHAPE, keys, pointers, sealed};
 use runtime::Rng;
 
 use super::fuzz;
+use crate::format::entry::{Mapping, NewEntry};
 use crate::format::meta_segment::{MetaSegment, MetaSegmentBuilder};
 
 #[test]
 fn fuzz_meta_segment() {
     let encoding = |rng: &mut Rng| {
         let mut builder = MetaSegmentBuilder::new(pointers(), SHAPE.payload_bytes);
+        let inline = rng.below(3);
         for key in keys(rng, 60) {
             let pointer = match rng.below(8) {
                 0 => Pointer::TOMBSTONE,
                 _ => pointers().pointer(PageNo(rng.below(700) as u32), 1, rng.below(99), 1),
             };
-            if builder.fits(key.len()) {
-                builder.push(&key, pointer);
-            }
+            let entry = if rng.below(3) < inline {
+                NewEntry::inline(key.into(), &value(rng, inline == 2))
+            } else {
+                NewEntry::of_pointer(key.into(), pointer)
+            };
+            let _ = builder.push(&entry.as_ref());
         }
         sealed(builder.finish())
     };
@@ -34,6 +40,15 @@ fn fuzz_meta_segment() {
     });
 }
 
+fn value(rng: &mut Rng, are_alike: bool) -> Value {
+    let len = if are_alike { 20 } else { rng.below(60) as u32 };
+    if are_alike || rng.chance(0.5) {
+        Value::Synthetic { seed: rng.below(1000), len }
+    } else {
+        Value::from_bytes(&vec![7; len as usize])
+    }
+}
+
 /// Everything that is done with a segment.
 fn walk_segment(segment: MetaSegment<'_>) {
     let _ = segment.effort();
@@ -41,15 +56,16 @@ fn walk_segment(segment: MetaSegment<'_>) {
     let keys: Vec<&[u8]> = (0..count).map(|index| segment.key(index)).collect();
     let is_in_order = keys.is_sorted_by(|a, b| a < b);
     for (index, key) in keys.iter().enumerate() {
-        let pointer = segment.pointer(index);
-        if !pointer.is_tombstone() {
+        let mapping = segment.mapping(index);
+        assert_eq!(segment.entry(index).mapping(), mapping);
+        if let Mapping::At(pointer) = mapping {
             let (page, piece) = pointers().locate(pointer);
             assert!(SHAPE.extent_of(page).0 < SHAPE.extents && piece < 3);
             let _ = (pointers().most_pages(pointer), pointers().is_of(pointer, 9));
         }
         assert!(segment.lower_bound(key) <= count);
         assert!(segment.gallop(segment.heads(), key, index) <= count);
-        assert!(!is_in_order || segment.find(key) == Some(pointer));
+        assert!(!is_in_order || segment.find(key) == Some(mapping));
     }
     assert!(segment.lower_bound(b"") <= count && segment.lower_bound(&[255; 300]) <= count);
     let mut builder = MetaSegmentBuilder::new(pointers(), SHAPE.payload_bytes);
@@ -57,5 +73,5 @@ fn walk_segment(segment: MetaSegment<'_>) {
     let again = builder.finish();
     let again = MetaSegment::new(&again, pointers()).expect("it was just made");
     assert_eq!(again.len(), taken);
-    assert!((0..taken).all(|index| again.key(index) == keys[index]));
+    assert!((0..taken).all(|index| again.entry(index) == segment.entry(index)));
 }

@@ -36,7 +36,7 @@ pub struct Accelerator {
     pub clock_mhz: f64,
     /// Bytes of input it takes each cycle.
     pub bytes_per_cycle: u32,
-    /// The longest entry, key and pointer, that it can merge, in bytes.
+    /// The longest entry, key and pointer or value, that it can merge, in bytes.
     pub max_entry_bytes: u32,
     /// Time that a firmware core sets one merge up for, in microseconds.
     pub setup_us: f64,
@@ -85,8 +85,8 @@ impl MergeUnit {
     fn takes(&self, pages: &[PageImage], format: PointerFormat) -> bool {
         pages.iter().all(|page| {
             let segment = MetaSegment::new(page.bytes(), format).expect("checked when it was read");
-            let longest = (0..segment.len()).map(|index| segment.key_range(index).len()).max();
-            longest.unwrap_or(0) + format.bytes <= self.device.max_entry_bytes as usize
+            let longest = (0..segment.len()).map(|index| segment.entry_len(index)).max();
+            longest.unwrap_or(0) <= self.device.max_entry_bytes as usize
         })
     }
 
@@ -209,6 +209,7 @@ fn in_memory(level: &Level, range: Range<usize>) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::entry::IndexEntry;
     use crate::format::meta_segment::MetaSegmentBuilder;
     use pages::format::pointer::Pointer;
     use pages::medium::Shape;
@@ -246,8 +247,10 @@ mod tests {
         let unit = MergeUnit::new(rt.handle(), device());
         let page = |key_len: usize| {
             let mut builder = MetaSegmentBuilder::new(format, 8192);
-            builder.push(b"a", Pointer::TOMBSTONE);
-            builder.push(&vec![b'b'; key_len], Pointer::TOMBSTONE);
+            for key in [b"a", &vec![b'b'; key_len][..]] {
+                let pointer = Pointer::TOMBSTONE;
+                assert!(builder.push(&IndexEntry { key, pointer, tail: &[] }));
+            }
             PageImage::new(&builder.finish())
         };
         assert!(unit.takes(&[page(5), page(256 - format.bytes)], format));

@@ -14,7 +14,6 @@ use std::rc::Rc;
 
 use pages::collector::{Candidate, Collected, Next, Stopped, memtables_take, reinsert, value_of};
 use pages::effort::Effort;
-use pages::format::pointer::Pointer;
 use pages::front::Front;
 use pages::medium::{ExtentId, Medium, PageNo, Stream};
 use pages::stats::EngineStats;
@@ -22,6 +21,7 @@ use pages::store::PageStore;
 use pages::store::sweep::WORTH_COLLECTING;
 use runtime::IoClass;
 
+use crate::format::entry::Mapping;
 use crate::format::meta_segment::MetaSegment;
 use crate::lsm::Inner;
 use crate::lsm::edit::Edit;
@@ -36,7 +36,7 @@ const MOST_HELD: usize = 2;
 struct Asked {
     object: Candidate,
     /// What meta pages that are not in memory said about the key.
-    answers: Vec<(PageNo, Option<Pointer>)>,
+    answers: Vec<(PageNo, Option<Mapping>)>,
 }
 
 enum Verdict {
@@ -177,14 +177,14 @@ impl<M: Medium> Inner<M> {
         let mut step = search(&version, key, 0, None, self.store.format, effort);
         loop {
             let pending = match step {
-                Step::Found(pointer) if pointer == *own => return Verdict::Live,
+                Step::Found(Mapping::At(pointer)) if pointer == *own => return Verdict::Live,
                 Step::Found(_) | Step::Absent => return Verdict::Dead,
                 Step::Read(pending) => pending,
             };
             let answer = candidate.answers.iter().find(|(page, _)| *page == pending.page);
             step = match answer {
                 None => return Verdict::Ask(pending.page),
-                Some((_, Some(pointer))) => Step::Found(*pointer),
+                Some((_, Some(newest))) => Step::Found(newest.clone()),
                 Some((_, None)) => {
                     let next = pending.level + 1;
                     search(&version, key, next, pending.below, self.store.format, effort)

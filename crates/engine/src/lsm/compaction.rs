@@ -13,13 +13,11 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use pages::error::EngineError;
-use pages::format::pointer::Pointer;
 use pages::medium::{Medium, Stream};
 use pages::store::promise::Promise;
 use pages::store::space::Claimant;
 use runtime::{IoClass, PageImage};
 
-use crate::format::meta_segment;
 use crate::lsm::Inner;
 use crate::lsm::accelerator::Inputs;
 use crate::lsm::edit::Edit;
@@ -197,7 +195,7 @@ impl<M: Medium> Inner<M> {
         let has_rest = slice.until.is_some() && !self.is_in_memory_only(level);
         let rest = self.store.in_units(u32::from(has_rest));
         // One promise for all of it: what a slice was short of is what it is tried with again.
-        let most = meta_segment::most_pages(bytes, payload) + copies + rest;
+        let most = self.inlining.most_pages(bytes) + copies + rest;
         let merged = self.place_for(level + 1, most);
         self.short_of.set(if merged.is_some() { 0 } else { most });
         let mut merged = merged?;
@@ -309,7 +307,7 @@ impl<M: Medium> Inner<M> {
         let class = IoClass::CompactionWrite;
         let rest = self.place(rest.into_iter().collect(), places.rest, class, urgency).await?;
         let new = self.place(merged.segments, places.merged, class, urgency).await?;
-        self.count_merge(merged.entries, &merged.dead);
+        self.count_merge(merged.entries, merged.duplicates);
         let edit = self.edit_of(vec![
             LevelEdit { level, range: upper, new: rest },
             LevelEdit { level: level + 1, range: below, new },
@@ -382,10 +380,10 @@ impl<M: Medium> Inner<M> {
         Ok(named.collect())
     }
 
-    pub(crate) fn count_merge(&self, entries: usize, dead: &[Pointer]) {
+    pub(crate) fn count_merge(&self, entries: usize, duplicates: usize) {
         let mut stats = self.stats.borrow_mut();
         stats.merged_entries += entries as u64;
-        stats.dropped_duplicates += dead.len() as u64;
+        stats.dropped_duplicates += duplicates as u64;
     }
 
     /// Waits until `levels` are free and `is_ready` holds, and makes them busy.

@@ -6,27 +6,16 @@
 use std::cmp::Ordering;
 use std::ops::Bound;
 
-use pages::Value;
 use pages::effort::Effort;
-use pages::format::pointer::{Pointer, PointerFormat};
+use pages::format::pointer::PointerFormat;
 use pages::medium::PageNo;
 use pages::memtable::Entry;
 use runtime::PageImage;
 
+use crate::format::entry::{IndexEntry, Mapping};
 use crate::format::meta_segment::MetaSegment;
 use crate::lsm::level::Location;
 use crate::lsm::snapshot::Snapshot;
-
-/// What the newest source says of a key.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Merged {
-    /// The value is in memory.
-    Memory(Value),
-    /// The value is on the medium.
-    At(Pointer),
-    /// The key is deleted.
-    Deleted,
-}
 
 /// A place in one level.
 struct LevelCursor {
@@ -124,26 +113,21 @@ impl Cursors {
         &mut self,
         snapshot: &Snapshot,
         effort: &mut Effort,
-    ) -> Option<(Box<[u8]>, Merged)> {
+    ) -> Option<(Box<[u8]>, Mapping)> {
         let key: Box<[u8]> = self.smallest(effort)?.into();
         let mut newest = None;
         for index in 0..self.memtables.len() {
             if self.memtables[index].as_ref().is_some_and(|(at, _)| *at == key) {
                 let entry = self.advance_memtable(snapshot, index, &key);
-                newest.get_or_insert(entry.map_or(Merged::Deleted, Merged::Memory));
+                newest.get_or_insert(entry.map_or(Mapping::Deleted, Mapping::Value));
             }
         }
         for level in 0..self.levels.len() {
-            let found = self.current(level).filter(|(at, _)| **at == *key);
-            if let Some(pointer) = found.map(|(_, pointer)| pointer) {
+            let found = self.current(level).filter(|entry| *entry.key == *key);
+            if let Some(entry) = found {
+                newest = newest.or_else(|| Some(entry.mapping()));
                 self.levels[level].entry += 1;
                 self.enter(snapshot, level);
-                let is_deleted = pointer.is_tombstone();
-                newest.get_or_insert(if is_deleted {
-                    Merged::Deleted
-                } else {
-                    Merged::At(pointer)
-                });
             }
         }
         newest.map(|newest| (key, newest))
@@ -151,7 +135,7 @@ impl Cursors {
 
     fn smallest(&self, effort: &mut Effort) -> Option<&[u8]> {
         let in_memtables = self.memtables.iter().flatten().map(|(key, _)| &key[..]);
-        let in_levels = (0..self.levels.len()).filter_map(|level| Some(self.current(level)?.0));
+        let in_levels = (0..self.levels.len()).filter_map(|level| Some(self.current(level)?.key));
         in_memtables.chain(in_levels).reduce(|least, key| {
             effort.key_compares += 1;
             if key.cmp(least) == Ordering::Less { key } else { least }
@@ -165,11 +149,10 @@ impl Cursors {
     }
 
     /// The entry that a level's cursor stands at.
-    fn current(&self, level: usize) -> Option<(&[u8], Pointer)> {
+    fn current(&self, level: usize) -> Option<IndexEntry<'_>> {
         let cursor = &self.levels[level];
         let segment = MetaSegment::new(cursor.page.as_ref()?.bytes(), self.format);
-        let segment = segment.expect("checked when it was read");
-        Some((segment.key(cursor.entry), segment.pointer(cursor.entry)))
+        Some(segment.expect("checked when it was read").entry(cursor.entry))
     }
 
     /// Takes the segment a cursor came to, if it is in memory.

@@ -12,11 +12,11 @@ use pages::store::space::{Claimant, Need};
 use pages::store::writing::{Written, lay_out};
 use runtime::IoClass;
 
-use crate::format::meta_segment;
-use crate::lsm::Inner;
+use crate::format::entry::{NewEntry, OFFSET_BYTES};
 use crate::lsm::compaction::Place;
 use crate::lsm::merge::{ListRun, SegmentRun, merge};
 use crate::lsm::version::LevelEdit;
+use crate::lsm::{Inner, entries_per_segment};
 
 impl<M: Medium> Inner<M> {
     /// The task that flushes frozen memtables, oldest first, for ever.
@@ -32,7 +32,10 @@ impl<M: Medium> Inner<M> {
     }
 
     async fn flush(&self, writes: Vec<Write>) -> Result<(), EngineError> {
-        let objects: Vec<Outgoing<'_>> = writes.iter().filter_map(Write::object).collect();
+        let is_apart =
+            |object: &Outgoing<'_>| !self.inlining.takes(object.key.len(), object.value.len());
+        let objects: Vec<Outgoing<'_>> =
+            writes.iter().filter_map(Write::object).filter(is_apart).collect();
         let flushed = objects.len() as u64;
         let costs = &self.store.cpu.costs;
         self.store.cpu.cores.spend_in_background(costs.of_packing(objects.len())).await;
@@ -44,11 +47,17 @@ impl<M: Medium> Inner<M> {
         let mut pointers = written.pointers.iter();
         let entries = writes
             .into_iter()
-            .map(|write| {
-                let pointer = write.entry.as_ref().and_then(|_| pointers.next());
-                (write.key, pointer.copied().unwrap_or(Pointer::TOMBSTONE))
+            .map(|Write { key, entry, .. }| match entry {
+                None => NewEntry::of_pointer(key, Pointer::TOMBSTONE),
+                Some(value) if self.inlining.takes(key.len(), value.len()) => {
+                    NewEntry::inline(key, &value)
+                }
+                Some(_) => {
+                    let pointer = pointers.next().expect("each object was written");
+                    NewEntry::of_pointer(key, *pointer)
+                }
             })
-            .collect::<Vec<(Box<[u8]>, Pointer)>>();
+            .collect::<Vec<NewEntry>>();
         assert!(pointers.next().is_none(), "an object was written, and no key leads to it");
         self.merge_into_first_level(entries, &written).await?;
         let mut stats = self.stats.borrow_mut();
@@ -61,7 +70,7 @@ impl<M: Medium> Inner<M> {
     /// memtable: a reader finds them in one or the other.
     async fn merge_into_first_level(
         &self,
-        entries: Vec<(Box<[u8]>, Pointer)>,
+        entries: Vec<NewEntry>,
         written: &Written,
     ) -> Result<(), EngineError> {
         let place = self.claim_first_level(&entries).await;
@@ -72,7 +81,7 @@ impl<M: Medium> Inner<M> {
 
     async fn merge_into_claimed(
         &self,
-        entries: Vec<(Box<[u8]>, Pointer)>,
+        entries: Vec<NewEntry>,
         written: &Written,
         place: Place<'_>,
     ) -> Result<(), EngineError> {
@@ -85,23 +94,23 @@ impl<M: Medium> Inner<M> {
         let merged = merge(upper, lower, self.store.format, payload, drops_tombstones);
         let cost = self.store.cpu.costs.of_merge(merged.entries);
         self.store.cpu.cores.spend_in_background(cost).await;
-        let (segments, dead) = (merged.segments, merged.dead);
         let urgency = || self.front.fill_of_active_memtable();
-        let new = self.place(segments, place, IoClass::CompactionWrite, urgency).await?;
-        self.count_merge(merged.entries, &dead);
+        let new = self.place(merged.segments, place, IoClass::CompactionWrite, urgency).await?;
+        self.count_merge(merged.entries, merged.duplicates);
         let edit = self.edit_of(vec![LevelEdit { level: 0, range: 0..level.len(), new }]);
-        self.publish(self.with_flushed(self.with_dead(edit, &dead), written)).await
+        self.publish(self.with_flushed(self.with_dead(edit, &merged.dead), written)).await
     }
 
     /// Claims L1 together with a place for what the merge of `entries` into it gives.
-    async fn claim_first_level(&self, entries: &[(Box<[u8]>, Pointer)]) -> Place<'_> {
+    async fn claim_first_level(&self, entries: &[NewEntry]) -> Place<'_> {
         let expected = self.flush_segments();
         let payload = self.store.shape.payload_bytes;
-        let own: usize =
-            entries.iter().map(|(key, _)| self.store.format.bytes + key.len() + 2).sum();
+        let format = self.store.format;
+        let own = |entry: &NewEntry| OFFSET_BYTES + entry.as_ref().full_len(format);
+        let own: usize = entries.iter().map(own).sum();
         let most = || {
             let lower = self.version.borrow().level(0).len() * payload as usize;
-            meta_segment::most_pages(own + lower, payload)
+            self.inlining.most_pages(own + lower)
         };
         loop {
             self.claim(&[0], || self.first_level_has_room(expected)).await;
@@ -120,11 +129,11 @@ impl<M: Medium> Inner<M> {
     pub(crate) fn flush_segments(&self) -> usize {
         let pair = self.surroundings.expected_key_bytes + self.surroundings.expected_value_bytes;
         let objects = self.options.memtable_bytes / u64::from(pair.max(1)) + 1;
-        let key_bytes = self.surroundings.expected_key_bytes;
-        let entries = meta_segment::entries_per_page(
-            self.store.shape.payload_bytes,
-            self.store.format.bytes,
-            key_bytes,
+        let entries = entries_per_segment(
+            &self.options,
+            &self.surroundings,
+            &self.store.shape,
+            self.store.format,
         );
         objects.div_ceil(u64::from(entries)) as usize
     }

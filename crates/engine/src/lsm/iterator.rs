@@ -23,7 +23,8 @@ use pages::medium::{Medium, PageNo};
 use pages::operations::check_key;
 use runtime::{IoClass, JoinHandle, Nanos, PageImage};
 
-use crate::lsm::cursor::{Cursors, Merged, Needed};
+use crate::format::entry::Mapping;
+use crate::lsm::cursor::{Cursors, Needed};
 use crate::lsm::fetch::{Fetch, Pages, UnderWay, fetch};
 use crate::lsm::snapshot::{Hold, Snapshot};
 use crate::lsm::{Engine, Inner};
@@ -266,9 +267,9 @@ impl<M: Medium> EngineIterator<M> {
             };
             self.prefetch_index(position, snapshot);
             let value = match merged {
-                Merged::Memory(value) => Fetch::Ready(value),
-                Merged::At(pointer) => Fetch::Demand(pointer),
-                Merged::Deleted => {
+                Mapping::Value(value) => Fetch::Ready(value),
+                Mapping::At(pointer) => Fetch::Demand(pointer),
+                Mapping::Deleted => {
                     *budget -= 1;
                     self.inner.stats.borrow_mut().iterators.skipped += 1;
                     continue;

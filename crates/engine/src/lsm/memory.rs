@@ -8,11 +8,11 @@ use pages::format::object::SHORTEST_OBJECT_BYTES;
 use pages::medium::{Medium, Stream};
 use pages::stats::MemoryUse;
 
-use crate::format::meta_segment;
+use crate::format::entry::Inlining;
 use crate::lsm::segment_codec::SEGMENT_BYTES;
 use crate::lsm::version::Version;
 use crate::lsm::{Inner, PAGE_ADDRESS_BYTES, RANGE_POINTER_BYTES, sizing_input};
-use crate::options::Filters;
+use crate::options::{Filters, Options};
 use crate::sizing;
 use crate::sizing::monkey::MOST_BITS_PER_KEY;
 
@@ -37,8 +37,8 @@ fn index_memory(version: &Version, prefix_bytes: u64, page_bytes: u64) -> Memory
 
 /// Segments that a flush gives at most. Keys may be longer than expected: a memtable may hold nothing
 /// but keys.
-pub(crate) fn most_segments(memtable_bytes: u64, payload_bytes: u32) -> u32 {
-    meta_segment::most_pages(memtable_bytes as usize, payload_bytes)
+pub(crate) fn most_segments(memtable_bytes: u64, inlining: &Inlining) -> u32 {
+    inlining.most_pages(inlining.entry_bytes_of(memtable_bytes as usize))
 }
 
 /// Bytes that level lists which take `memory_bytes` add to a dump at most: where all keys have one byte.
@@ -49,8 +49,9 @@ pub fn dumped_bytes_of_lists(memory_bytes: u64, prefix_bytes: usize) -> u64 {
 }
 
 /// Bytes that a flush adds to a dump at most, where its segments stay in memory.
-pub fn dumped_bytes_of_flush(memtable_bytes: u64, payload_bytes: u32) -> u64 {
-    let segments = u64::from(most_segments(memtable_bytes, payload_bytes));
+pub fn dumped_bytes_of_flush(options: &Options, payload_bytes: u32) -> u64 {
+    let inlining = Inlining::new(options.inline_up_to, payload_bytes);
+    let segments = u64::from(most_segments(options.memtable_bytes, &inlining));
     segments * (u64::from(payload_bytes) + MAX_KEY_BYTES as u64 + SEGMENT_BYTES)
 }
 
@@ -62,11 +63,12 @@ pub(crate) fn checkpoint_bytes(version: &Version) -> u64 {
 
 /// Bytes by which a flush makes a checkpoint grow at most. Its keys may all be first keys of segments,
 /// and filters as large as they ever are.
-pub(crate) fn checkpoint_growth(memtable_bytes: u64, payload_bytes: u32, filters: Filters) -> u64 {
-    let segments = u64::from(most_segments(memtable_bytes, payload_bytes));
+pub(crate) fn checkpoint_growth(options: &Options, inlining: &Inlining) -> u64 {
+    let memtable_bytes = options.memtable_bytes;
+    let segments = u64::from(most_segments(memtable_bytes, inlining));
     let keys = memtable_bytes.min(segments * MAX_KEY_BYTES as u64);
     let objects = memtable_bytes / SHORTEST_OBJECT_BYTES;
-    let bits = if filters == Filters::None { 0.0 } else { MOST_BITS_PER_KEY };
+    let bits = if options.filters == Filters::None { 0.0 } else { MOST_BITS_PER_KEY };
     keys + segments * SEGMENT_BYTES + (objects as f64 * bits / 8.0) as u64
 }
 
@@ -133,10 +135,9 @@ impl<M: Medium> Inner<M> {
     /// The largest step of a compaction that cannot be made smaller is the merge of a flush into a
     /// first level that is not in memory only: it takes all of that.
     pub(crate) fn reserve_step(&self) {
-        let payload = self.store.shape.payload_bytes;
         let most_of_flush = || {
-            let of_keys = most_segments(self.options.memtable_bytes, payload);
-            of_keys.max(self.flush_segments() as u32)
+            let most = most_segments(self.options.memtable_bytes, &self.inlining);
+            most.max(self.flush_segments() as u32)
         };
         let level = || 2 * self.capacity(0) as u32 + 2 * most_of_flush();
         let pages = if self.is_in_memory_only(0) { 0 } else { level() };

@@ -6,13 +6,14 @@ use std::slice;
 use pages::format::pointer::{Pointer, PointerFormat};
 use runtime::PageImage;
 
+use crate::format::entry::{IndexEntry, Mapping, NewEntry};
 use crate::format::key_heads::KeyHeads;
 use crate::format::meta_segment::{MetaSegment, MetaSegmentBuilder};
 
 /// A sorted sequence of entries, read one at a time.
 pub(crate) trait Run {
     /// The entry it stands at.
-    fn peek(&self) -> Option<(&[u8], Pointer)>;
+    fn peek(&self) -> Option<IndexEntry<'_>>;
     /// Goes to the next entry.
     fn advance(&mut self);
 }
@@ -62,6 +63,11 @@ impl<'a> SegmentRun<'a> {
         }
     }
 
+    /// The key of the entry it stands at. The end of the run is not heeded.
+    fn next_key(&self) -> Option<&'a [u8]> {
+        Some(self.segment?.key(self.entry))
+    }
+
     /// Takes entries of one segment that come before `key`, if that is given: all of them there are.
     /// `None` if there is none. The end of the run itself is not heeded.
     fn take_before(&mut self, key: Option<&[u8]>) -> Option<(MetaSegment<'a>, Range<usize>)> {
@@ -74,11 +80,10 @@ impl<'a> SegmentRun<'a> {
 }
 
 impl Run for SegmentRun<'_> {
-    fn peek(&self) -> Option<(&[u8], Pointer)> {
-        let segment = self.segment?;
-        let key = segment.key(self.entry);
-        let is_past = self.until.as_ref().is_some_and(|until| key >= &until[..]);
-        (!is_past).then(|| (key, segment.pointer(self.entry)))
+    fn peek(&self) -> Option<IndexEntry<'_>> {
+        let entry = self.segment?.entry(self.entry);
+        let is_past = self.until.as_ref().is_some_and(|until| entry.key >= &until[..]);
+        (!is_past).then_some(entry)
     }
 
     fn advance(&mut self) {
@@ -89,19 +94,19 @@ impl Run for SegmentRun<'_> {
 
 /// Entries from a list, for what a flush brings.
 pub(crate) struct ListRun {
-    entries: Vec<(Box<[u8]>, Pointer)>,
+    entries: Vec<NewEntry>,
     next: usize,
 }
 
 impl ListRun {
-    pub(crate) fn new(entries: Vec<(Box<[u8]>, Pointer)>) -> Self {
+    pub(crate) fn new(entries: Vec<NewEntry>) -> Self {
         Self { entries, next: 0 }
     }
 }
 
 impl Run for ListRun {
-    fn peek(&self) -> Option<(&[u8], Pointer)> {
-        self.entries.get(self.next).map(|(key, pointer)| (&key[..], *pointer))
+    fn peek(&self) -> Option<IndexEntry<'_>> {
+        self.entries.get(self.next).map(NewEntry::as_ref)
     }
 
     fn advance(&mut self) {
@@ -135,6 +140,8 @@ pub(crate) struct Merged {
     pub segments: Vec<BuiltSegment>,
     /// Pointers of the lower run that a newer entry made obsolete.
     pub dead: Vec<Pointer>,
+    /// Entries of the lower run that a newer one replaced, deletes aside.
+    pub duplicates: usize,
     /// Entries that went in.
     pub entries: usize,
 }
@@ -151,13 +158,13 @@ pub(crate) fn merge(
 ) -> Merged {
     debug_assert!(lower.until.is_none(), "the lower run is merged to its end");
     let mut out = Output::new(format, payload_bytes, drops_tombstones);
-    while let Some((newer, pointer)) = upper.peek() {
-        out.copy_before(&mut lower, Some(newer));
-        if let Some((_, replaced)) = lower.peek().filter(|(older, _)| *older == newer) {
-            out.mark_dead(replaced);
+    while let Some(newer) = upper.peek() {
+        out.copy_before(&mut lower, Some(newer.key));
+        if lower.next_key() == Some(newer.key) {
+            out.drop_replaced(lower.peek());
             lower.advance();
         }
-        out.push(newer, pointer);
+        out.push(&newer);
         upper.advance();
     }
     out.copy_before(&mut lower, None);
@@ -181,18 +188,18 @@ impl Output {
         }
     }
 
-    fn push(&mut self, key: &[u8], pointer: Pointer) {
+    fn push(&mut self, entry: &IndexEntry<'_>) {
         self.merged.entries += 1;
-        if self.drops_tombstones && pointer.is_tombstone() {
+        if self.drops_tombstones && entry.is_tombstone() {
             return;
         }
-        if !self.builder.fits(key.len()) {
+        if !self.builder.push(entry) {
             self.cut();
+            assert!(self.builder.push(entry), "an entry does not fit in an empty segment");
         }
-        if self.builder.len() == 0 {
-            self.first_key = key.into();
+        if self.builder.len() == 1 {
+            self.first_key = entry.key.into();
         }
-        self.builder.push(key, pointer);
     }
 
     /// Adds the entries of `run` that come before `key`, if that is given; else all there are.
@@ -209,7 +216,7 @@ impl Output {
     /// Adds the entries `range` of a segment.
     fn copy(&mut self, segment: &MetaSegment<'_>, mut range: Range<usize>) {
         while self.drops_tombstones && !range.is_empty() {
-            let is_tombstone = |index: &usize| segment.pointer(*index).is_tombstone();
+            let is_tombstone = |index: &usize| segment.entry(*index).is_tombstone();
             let kept = range.start..range.clone().find(is_tombstone).unwrap_or(range.end);
             range.start = kept.end;
             if !range.is_empty() {
@@ -238,11 +245,13 @@ impl Output {
         }
     }
 
-    /// Drops an entry of the lower run.
-    fn mark_dead(&mut self, pointer: Pointer) {
+    /// Drops an entry of the lower run. Its object is dead; a value beside its key is gone with it.
+    fn drop_replaced(&mut self, entry: Option<IndexEntry<'_>>) {
+        let Some(entry) = entry else { return };
         self.merged.entries += 1;
-        if !pointer.is_tombstone() {
-            self.merged.dead.push(pointer);
+        self.merged.duplicates += usize::from(!entry.is_tombstone());
+        if let Mapping::At(object) = entry.mapping() {
+            self.merged.dead.push(object);
         }
     }
 

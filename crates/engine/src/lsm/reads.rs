@@ -11,6 +11,7 @@ use pages::medium::Medium;
 use pages::memtable::Entry;
 use runtime::{IoClass, Nanos};
 
+use crate::format::entry::Mapping;
 use crate::format::meta_segment::MetaSegment;
 use crate::lsm::Inner;
 use crate::lsm::search::{Step, search};
@@ -18,6 +19,8 @@ use crate::lsm::search::{Step, search};
 /// Where the newest entry of a key is.
 pub(crate) enum Located {
     Memory(Entry),
+    /// Beside its key.
+    Inline(Value),
     At(Pointer),
     Absent,
 }
@@ -42,9 +45,9 @@ impl<M: Medium> Inner<M> {
             self.stats.borrow_mut().filter_probes += u64::from(effort.filter_probes);
             self.store.cpu.cores.spend(work + self.store.cpu.costs.of(effort)).await;
             let pending = match step {
-                Step::Absent => return Ok(Located::Absent),
-                Step::Found(pointer) if pointer.is_tombstone() => return Ok(Located::Absent),
-                Step::Found(pointer) => return Ok(Located::At(pointer)),
+                Step::Absent | Step::Found(Mapping::Deleted) => return Ok(Located::Absent),
+                Step::Found(Mapping::Value(value)) => return Ok(Located::Inline(value)),
+                Step::Found(Mapping::At(pointer)) => return Ok(Located::At(pointer)),
                 Step::Read(pending) => pending,
             };
             let image = self.read_meta(pending.page, IoClass::ClientRead).await?;
@@ -52,8 +55,8 @@ impl<M: Medium> Inner<M> {
             let segment = MetaSegment::new(image.bytes(), self.store.format).expect("just checked");
             self.store.cpu.cores.spend(self.store.cpu.costs.of(segment.effort())).await;
             (work, effort) = (Nanos::ZERO, Effort::default());
-            step = if let Some(pointer) = segment.find(key) {
-                Step::Found(pointer)
+            step = if let Some(newest) = segment.find(key) {
+                Step::Found(newest)
             } else {
                 self.stats.borrow_mut().vain_meta_reads += 1;
                 let next = pending.level + 1;
@@ -63,9 +66,16 @@ impl<M: Medium> Inner<M> {
     }
 
     pub(crate) fn read_bound(&self, key_len: usize, value_len: u32) -> u32 {
-        let payload = self.store.shape.payload_bytes;
-        let pages = data_page::pages_of(payload, key_len, value_len);
-        self.unpinned_levels() + self.store.format.pages_read(pages)
+        self.unpinned_levels() + self.reads_of_value(key_len, value_len)
+    }
+
+    /// Flash reads that a value costs when it is known where it is.
+    fn reads_of_value(&self, key_len: usize, value_len: u32) -> u32 {
+        if self.inlining.takes(key_len, value_len) {
+            return 0;
+        }
+        let pages = data_page::pages_of(self.store.shape.payload_bytes, key_len, value_len);
+        self.store.format.pages_read(pages)
     }
 
     /// Levels that are not in memory altogether: each may cost a Get a read.
@@ -81,9 +91,7 @@ impl<M: Medium> Inner<M> {
         flash_reads: u32,
         unpinned: u32,
     ) {
-        let payload = self.store.shape.payload_bytes;
-        let pages = value.map_or(0, |v| data_page::pages_of(payload, key.len(), v.len()));
-        let bound = unpinned + self.store.format.pages_read(pages);
+        let bound = unpinned + value.map_or(0, |v| self.reads_of_value(key.len(), v.len()));
         assert!(
             flash_reads <= bound,
             "a Get took {flash_reads} flash reads, the design promises {bound}"

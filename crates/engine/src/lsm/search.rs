@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use pages::effort::Effort;
-use pages::format::pointer::{Pointer, PointerFormat};
+use pages::format::pointer::PointerFormat;
 use pages::medium::PageNo;
 use runtime::PageImage;
 
+use crate::format::entry::Mapping;
 use crate::format::meta_segment::{MetaSegment, search_effort};
 use crate::format::outline::{Aim, Outline};
 use crate::lsm::filter::key_hash;
@@ -18,7 +19,7 @@ use crate::options::MAX_LEVELS;
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     /// The newest entry of the key.
-    Found(Pointer),
+    Found(Mapping),
     /// No level has the key.
     Absent,
     /// Only this page can tell whether `level` has the key. If not, go on below.
@@ -71,8 +72,8 @@ pub(crate) fn search(
     }
     for probe in pinned[..found].iter().flatten() {
         *effort += search_effort(usize::from(probe.entries));
-        if let Some(pointer) = probe.end(key, format) {
-            return Step::Found(pointer);
+        if let Some(newest) = probe.end(key, format) {
+            return Step::Found(newest);
         }
     }
     pending.map_or(Step::Absent, Step::Read)
@@ -98,13 +99,20 @@ impl<'v> Probe<'v> {
         Self { page, entries: segment.entries, outline, aim }
     }
 
-    fn end(&self, key: &[u8], format: PointerFormat) -> Option<Pointer> {
+    fn end(&self, key: &[u8], format: PointerFormat) -> Option<Mapping> {
         if let Some(outline) = self.outline {
             let at = outline.find(self.page, key, self.aim?)?;
-            return Some(format.decode(&self.page[outline.entry(at, format.bytes)..]));
+            if !outline.has_values() {
+                let pointer = format.decode(&self.page[outline.entry(at, format.bytes)..]);
+                return Some(Mapping::of(pointer));
+            }
+            return Some(self.segment(format).mapping(at));
         }
-        let segment = MetaSegment::new(self.page, format);
-        segment.expect("pinned segments are made by merges").find(key)
+        self.segment(format).find(key)
+    }
+
+    fn segment(&self, format: PointerFormat) -> MetaSegment<'v> {
+        MetaSegment::new(self.page, format).expect("pinned segments are made by merges")
     }
 }
 

@@ -17,7 +17,7 @@ impl<M: Medium> Index for Inner<M> {
         Ok(match self.locate(key, work, &mut 0).await? {
             Located::Absent => false,
             Located::Memory(entry) => entry.is_some(),
-            Located::At(_) => true,
+            Located::Inline(_) | Located::At(_) => true,
         })
     }
 

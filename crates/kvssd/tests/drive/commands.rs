@@ -1,11 +1,13 @@
 //! What each command answers, and that bad input loses nothing.
 
+use engine::Options;
 use kvssd::{DriveOptions, KeyFormat, KvDrive, Status, StoreMode};
 use pages::Value;
-use runtime::Runtime;
+use runtime::{Nanos, Runtime};
 
 use crate::harness::{
-    for_hash, small_device, small_hash, small_hash_options, small_options, small_tlc_device,
+    for_hash, small, small_device, small_hash, small_hash_options, small_lsm, small_options,
+    small_tlc_device, tree,
 };
 
 /// Runs `scenario` on a fresh small drive with either index.
@@ -200,4 +202,50 @@ fn a_drive_can_be_overwritten_for_ever_without_a_power_cycle() {
 #[test]
 fn short_values_do_not_stop_the_flush() {
     overwrite_many_times(&small_device(), 1500, 8);
+}
+
+/// A small drive whose values stand beside their keys up to this length. Its level lists are longer.
+fn inlining(up_to: u32) -> (kvssd::DeviceProfile, DriveOptions) {
+    let mut device = small_device();
+    device.dram.index_bytes *= 8;
+    device.flash.geometry.blocks_per_plane *= 2;
+    (device, small(Options { inline_up_to: up_to, ..small_lsm() }))
+}
+
+#[test]
+fn a_drive_without_a_value_log_can_be_overwritten_for_ever() {
+    let (device, options) = inlining(u32::MAX);
+    overwrite(&device, options.clone(), 900, 200);
+    overwrite(&device, options, 1500, 8);
+}
+
+#[test]
+fn values_beside_their_keys_take_no_read_of_their_own() {
+    let (device, options) = inlining(100);
+    let rt = Runtime::new(4);
+    let drive = KvDrive::format(&rt.handle(), &device, options).expect("it fits");
+    let key = |i: u64| format!("key{i:08}").into_bytes();
+    // Values change from the value log to the tree and back.
+    let value = |i: u64, round: u64| Value::Synthetic {
+        seed: i + round,
+        len: if (i + round).is_multiple_of(3) { 200 } else { 100 - i as u32 % 50 },
+    };
+    rt.block_on(async move {
+        for round in 0..4 {
+            for i in 0..400 {
+                let stored = drive.store(&key(i), value(i, round), StoreMode::Upsert).await;
+                assert_eq!(stored, Ok(()), "round {round}, key {i}");
+            }
+        }
+        let engine = tree(&drive);
+        engine.settle().await;
+        for i in 0..400 {
+            let found = engine.get(&key(i), Nanos::ZERO).await.expect("nothing is damaged");
+            assert_eq!(found.value, Some(value(i, 3)));
+        }
+        assert_eq!(engine.read_bound(11, 101), engine.read_bound(11, 100) + 1);
+        let (stats, puts) = (engine.stats(), 4 * 400);
+        assert!((puts / 4..puts / 2).contains(&stats.flushed_objects), "{}", stats.flushed_objects);
+        assert!(stats.dropped_duplicates > puts / 2, "replaced values count, wherever they were");
+    });
 }

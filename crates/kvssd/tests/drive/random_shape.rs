@@ -47,9 +47,20 @@ impl Shape {
             shape.keys = 8_000;
             shape.clients = shape.clients.max(8);
         }
+        shape.draw_inlining(seed);
         shape.make_it_fit(rng);
         shape.draw_journal(rng);
         shape
+    }
+
+    /// In some designs small values stand beside their keys. Drawn by itself, so that a seed's other
+    /// draws stay what they were.
+    pub(crate) fn draw_inlining(&mut self, seed: u64) {
+        let up_to =
+            pick(&mut Rng::derive(seed, "inlining"), &[0, 0, 0, 1, 40, 240, 2_000, u32::MAX]);
+        if let IndexOptions::Lsm(options) = &mut self.engine {
+            options.inline_up_to = up_to;
+        }
     }
 
     /// Some drives have no capacitors. Drawn last, so that a seed's other draws stay what they were.

@@ -137,6 +137,7 @@ impl Shape {
                 pick(rng, &[LogSync::None, LogSync::Interval, LogSync::Group, LogSync::Each]);
             shape.engine = shape.engine.clone().with_journal(Durability::Log, sync);
         }
+        shape.draw_inlining(seed);
         shape.device.dram.index_bytes *= pick(rng, &[1, 1, 4]);
         if shape.grow_to_fit() { shape } else { Self::of_wild_seed(seed + 1_000_000) }
     }

@@ -24,13 +24,16 @@ const MIN_GENERATIONS: u64 = 8;
 /// read is at most a quarter too long.
 const STEPS: [u32; 3] = [4, 2, 1];
 
-/// Where an object begins, or that its key is deleted.
+/// Where an object begins; or that its key is deleted, or its value beside the key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct Pointer(u64);
 
 impl Pointer {
     /// The key is deleted.
     pub const TOMBSTONE: Self = Self(u64::MAX);
+
+    /// The value stands beside the key.
+    pub const INLINE: Self = Self(u64::MAX - 1);
 
     /// Whether the key is deleted.
     pub fn is_tombstone(self) -> bool {
@@ -56,8 +59,8 @@ impl PointerFormat {
     pub fn new(shape: &Shape) -> Self {
         let pieces_per_page = u64::from(shape.payload_bytes.div_ceil(PIECE_BYTES));
         let pieces = u64::from(shape.extents) * u64::from(shape.pages_per_extent) * pieces_per_page;
-        // The highest number is the tombstone's.
-        let numbers = |bytes: usize| (1_u64 << (8 * bytes)) - 1;
+        // The highest number is the tombstone's, the next one that of values beside their keys.
+        let numbers = |bytes: usize| (1_u64 << (8 * bytes)) - 2;
         let bytes = (4..8).find(|bytes| pieces * MIN_GENERATIONS <= numbers(*bytes));
         let bytes = bytes.expect("a medium of 2^32 pages needs no more than 7 bytes");
         // Bytes are for reaching every piece; classes take of what is left over.
@@ -83,9 +86,9 @@ impl PointerFormat {
     /// The page and the piece in it where the object begins.
     ///
     /// # Panics
-    /// If it is a tombstone.
+    /// If it is no place.
     pub fn locate(&self, pointer: Pointer) -> (PageNo, u32) {
-        assert!(!pointer.is_tombstone(), "a tombstone points nowhere");
+        assert!(pointer < Pointer::INLINE, "a tombstone or a value beside its key points nowhere");
         let place = pointer.0 % self.pieces;
         let page = PageNo((place / self.pieces_per_page) as u32);
         (page, (place % self.pieces_per_page) as u32)
@@ -114,6 +117,17 @@ impl PointerFormat {
         generation < self.generations
     }
 
+    /// Makes [`Pointer::INLINE`] of what it is stored as. Only whoever may have stored one asks: to others
+    /// that number is a place.
+    pub fn or_inline(&self, pointer: Pointer) -> Pointer {
+        if pointer.0 == self.highest() - 1 { Pointer::INLINE } else { pointer }
+    }
+
+    /// The highest number that is stored.
+    fn highest(&self) -> u64 {
+        u64::MAX >> (64 - 8 * self.bytes)
+    }
+
     /// Appends the pointer as it is stored, in [`Self::bytes`] bytes.
     pub fn encode(&self, pointer: Pointer, to: &mut Vec<u8>) {
         to.extend_from_slice(&pointer.0.to_le_bytes()[..self.bytes]);
@@ -124,7 +138,7 @@ impl PointerFormat {
     /// # Panics
     /// If there are fewer bytes than a pointer has.
     pub fn decode(&self, from: &[u8]) -> Pointer {
-        let highest = u64::MAX >> (64 - 8 * self.bytes);
+        let highest = self.highest();
         let number = if let Some(word) = from.first_chunk() {
             u64::from_le_bytes(*word) & highest // what follows is not of the pointer
         } else {
