@@ -59,7 +59,7 @@ use pages::store::extent::State;
 use planted::Planted;
 use runtime::{IoClass, Nanos};
 
-use crate::format::entry::Inlining;
+use crate::format::inlining::Inlining;
 use crate::lsm::accelerator::{Accelerator, MergeUnit};
 use crate::lsm::memory::{checkpoint_growth, most_segments};
 use crate::lsm::pool::Pool;
@@ -185,17 +185,18 @@ impl<M: Medium> Engine<M> {
             .then(|| inner.store.epochs.enter());
         let unpinned = inner.unpinned_levels();
         let mut flash_reads = 0;
-        let value = match inner.locate(key, work, &mut flash_reads).await? {
+        let located = inner.locate(key, work, &mut flash_reads).await?;
+        let is_apart = matches!(located, Located::At(_));
+        let value = match located {
             Located::Absent => None,
-            Located::Memory(entry) => entry,
-            Located::Inline(value) => Some(value),
+            Located::Known(entry) => entry,
             Located::At(pointer) => {
                 let value =
                     inner.store.read_value(key, pointer, IoClass::ClientRead, &mut flash_reads);
                 Some(value.await?)
             }
         };
-        inner.count_get(key, value.as_ref(), flash_reads, unpinned);
+        inner.count_get(key, value.as_ref(), is_apart, flash_reads, unpinned);
         Ok(Lookup { value, flash_reads })
     }
 
@@ -208,8 +209,8 @@ impl<M: Medium> Engine<M> {
         let _guard = self.inner.store.epochs.enter();
         Ok(match self.inner.locate(key, work, &mut 0).await? {
             Located::Absent => false,
-            Located::Memory(entry) => entry.is_some(),
-            Located::Inline(_) | Located::At(_) => true,
+            Located::Known(entry) => entry.is_some(),
+            Located::At(_) => true,
         })
     }
 

@@ -62,8 +62,8 @@ pub struct Options {
     /// Full memtables that may wait for their flush.
     pub frozen_memtables: usize,
     /// The longest value, in bytes, that stands in the tree's pages beside its key; longer ones stand in
-    /// the value log, and so does what does not fit in a page. 0: all stand there. "all" in a file:
-    /// whatever fits.
+    /// the value log, and so does what would take more than a quarter of a page. 0: all stand there.
+    /// "all" in a file: as long ones as may.
     #[serde(default, deserialize_with = "bytes_or_all")]
     pub inline_up_to: u32,
     /// How level sizes grow.

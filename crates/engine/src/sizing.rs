@@ -6,7 +6,7 @@ pub mod monkey;
 use pages::format::pointer::PointerFormat;
 use pages::medium::Shape;
 
-use crate::format::entry::Inlining;
+use crate::format::inlining::Inlining;
 use crate::format::meta_segment;
 use pages::format::data_page;
 
@@ -44,6 +44,20 @@ pub fn pages_of_value(page_bytes: u32, key_len: usize, value_len: u32, inline_up
         return 0;
     }
     data_page::pages_of(page_bytes, key_len, value_len)
+}
+
+/// Bytes that are written to the value log for a value, among others of its length: none if it stands beside
+/// its key.
+pub fn bytes_in_value_log(
+    page_bytes: u32,
+    key_len: usize,
+    value_len: u32,
+    inline_up_to: u32,
+) -> f64 {
+    match pages_of_value(page_bytes, key_len, value_len, inline_up_to) {
+        0 => 0.0,
+        _ => data_page::bytes_of(page_bytes, key_len, value_len),
+    }
 }
 
 /// How level sizes grow.
@@ -125,12 +139,15 @@ impl PlannedMemory {
 impl SizingInput {
     /// Segments when the store is filled as laid out.
     pub fn segments_at_fill(&self) -> u64 {
-        self.fill_bytes / (self.entries_per_segment * self.pair_bytes)
+        let full = self.fill_bytes / (self.entries_per_segment * self.pair_bytes);
+        full.min(self.fill_bytes / self.segment_bytes)
     }
 
     /// Segments that the level list is budgeted for.
     pub fn segments_at_capacity(&self) -> u64 {
-        self.capacity_bytes / (self.entries_per_segment * self.pair_bytes)
+        // There are no more than there are pages: entries with values may take more than their pairs.
+        let full = self.capacity_bytes / (self.entries_per_segment * self.pair_bytes);
+        full.min(self.capacity_bytes / self.segment_bytes)
     }
 
     /// Bytes of the level lists when the drive is full.
@@ -186,6 +203,25 @@ impl LevelPlan {
     fn keys(&self, input: &SizingInput) -> Vec<u64> {
         let keys = self.capacities.iter().map(|segments| segments * input.entries_per_segment);
         (0..).zip(keys).map(|(n, keys)| if n < self.pinned { 0 } else { keys }).collect()
+    }
+
+    /// Bytes of the index that are written to flash for each byte of pairs that comes in, when every level
+    /// is full and keys come in any order: for an entry that moves down, as many of the level it comes to are
+    /// rewritten as that is larger. While an empty store is loaded it is about half of that.
+    /// The first `free_levels` are never written; a memtable has `memtable_bytes`.
+    pub fn index_amplification(
+        &self,
+        input: &SizingInput,
+        memtable_bytes: u64,
+        free_levels: u32,
+    ) -> f64 {
+        let flushed = memtable_bytes as f64 / (input.pair_bytes * input.entries_per_segment) as f64;
+        let sizes = self.capacities.iter().map(|segments| *segments as f64);
+        let above = std::iter::once(flushed).chain(sizes.clone());
+        let written_to = sizes.zip(above).skip(free_levels as usize);
+        let entries: f64 = written_to.map(|(own, above)| 1.0 + own / above).sum();
+        let entry_bytes = input.segment_bytes as f64 / input.entries_per_segment as f64;
+        entries * entry_bytes / input.pair_bytes as f64
     }
 
     /// Bits per key of each level's Bloom filters; 0 where there are none.
@@ -294,6 +330,26 @@ mod tests {
         let pinned = memory.pinned as f64 / MIB;
         assert!((53.0..=54.1).contains(&pinned), "{pinned} MiB pinned");
         assert!(lists + memory.pinned <= input.dram_bytes);
+    }
+
+    #[test]
+    fn short_pairs_pay_for_a_large_last_level() {
+        let plan_of = |pair_bytes, entries_per_segment| {
+            let input = SizingInput { pair_bytes, entries_per_segment, ..paper() };
+            (plan(&input, LevelSizing::Asymmetric, None), input)
+        };
+        // One level in flash, 26.6 times the one above, entries of 32 bytes, pairs of 1024.
+        let (plan, input) = plan_of(1024, 256);
+        let written = plan.index_amplification(&input, 1 << 20, plan.pinned);
+        assert!((written - 27.56 * 32.0 / 1024.0).abs() < 0.01, "{written}");
+        // All levels in flash: each of four costs its factor; the memtable has four segments.
+        let of_all = plan.index_amplification(&input, 1 << 20, 0);
+        let factors = 19.0 / 4.0 + 353.0 / 19.0 + 6645.0 / 353.0 + 26.56;
+        assert!((of_all - (4.0 + factors) * 32.0 / 1024.0).abs() < 0.01, "{of_all}");
+        // Lists of shorter pairs leave less to pin, and the last level grows as they do.
+        let (short, input) = plan_of(256, 256);
+        assert_eq!(short.pinned, 3);
+        assert!(short.index_amplification(&input, 1 << 20, short.pinned) > 10.0 * written);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use engine::sizing::{self, LevelPlan, SizingInput, monkey};
 use engine::{Filters, Options};
+use pages::Durability;
 
 use crate::units::{bytes_text, count_text};
 
@@ -46,6 +47,18 @@ pub struct Plan {
     pub levels: LevelPlan,
     /// Pages that a value takes.
     pub pages_per_value: u32,
+    /// What writes cost the flash.
+    pub writes: WriteAmplification,
+}
+
+/// Bytes written to flash for each byte of pairs that comes in, when every level is full. The log of a
+/// design that has one, and collection, come on top.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WriteAmplification {
+    /// Values in the value log.
+    pub values: f64,
+    /// The tree, with what values stand in it.
+    pub index: f64,
 }
 
 impl Plan {
@@ -128,7 +141,15 @@ pub fn plan(spec: &PlanSpec) -> Result<Plan, String> {
     let key_len = spec.key_bytes as usize;
     let pages_per_value =
         sizing::pages_of_value(spec.page_bytes, key_len, spec.value_bytes, inline_up_to);
-    Ok(Plan { input, levels, pages_per_value })
+    let in_value_log =
+        sizing::bytes_in_value_log(spec.page_bytes, key_len, spec.value_bytes, inline_up_to);
+    // Where memory does not survive, levels in memory are written besides.
+    let free_levels = if design.durability == Durability::Log { 0 } else { levels.pinned };
+    let writes = WriteAmplification {
+        values: in_value_log / input.pair_bytes as f64,
+        index: levels.index_amplification(&input, design.memtable_bytes, free_levels),
+    };
+    Ok(Plan { input, levels, pages_per_value, writes })
 }
 
 /// The plan as text.
@@ -183,6 +204,11 @@ pub fn render(plan: &Plan) -> String {
     }
     lines.push(String::new());
     lines.extend(filters(plan));
+    let WriteAmplification { values, index } = plan.writes;
+    lines.push(format!(
+        "write amplification when full {:.1} (values {values:.2}, index {index:.2}; collection comes on top)",
+        values + index
+    ));
     lines.push(format!("a get takes at most {} flash reads", plan.worst_case_reads()));
     lines.join("\n")
 }
@@ -239,6 +265,29 @@ mod tests {
         assert!(plan.fits() && memory.filters > 53 << 20, "{memory:?}");
         let text = render(&plan);
         assert!(text.contains("in vain on the average"), "{text}");
+    }
+
+    #[test]
+    fn short_values_cost_writes_and_the_plan_says_how_many() {
+        let of = |value_bytes, inline_up_to| {
+            let design = Options { inline_up_to, ..Options::pink() };
+            let (capacity_bytes, dram_bytes) = (1 << 30, 1 << 20);
+            let (key_bytes, page_bytes) = (16, 8192);
+            let spec =
+                PlanSpec { capacity_bytes, dram_bytes, key_bytes, value_bytes, page_bytes, design };
+            plan(&spec).expect("the numbers make sense")
+        };
+        let long = of(1024, 0);
+        assert!((long.writes.values - 8192.0 / 7.0 / 1040.0).abs() < 1e-9, "seven share a page");
+        assert!(long.writes.index < 1.0, "{:?}", long.writes);
+        let short = of(64, 0);
+        assert!(short.writes.index > 100.0, "{:?}", short.writes);
+        assert!(render(&short).contains("write amplification when full "));
+        let inline = of(64, 100);
+        assert_eq!(
+            (inline.writes.values, inline.worst_case_reads()),
+            (0.0, 4 - inline.levels.pinned)
+        );
     }
 
     #[test]

@@ -77,7 +77,7 @@ pub struct EngineStats {
     pub stalled: Nanos,
     /// Memtables flushed.
     pub flushes: u64,
-    /// Objects flushed.
+    /// Objects flushed to the value log.
     pub flushed_objects: u64,
     /// Compactions from each level, L1 first.
     pub compactions: Vec<u64>,

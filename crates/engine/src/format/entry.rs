@@ -9,9 +9,8 @@
 //! As objects do, entries with synthetic values take the room of the full value, or of what is stored where
 //! that is more.
 
-use pages::MAX_KEY_BYTES;
 use pages::Value;
-use pages::format::page::{HEADER_BYTES, u16_at, u64_at};
+use pages::format::page::{u16_at, u64_at};
 use pages::format::pointer::{Pointer, PointerFormat};
 
 /// Where an entry begins in its page, stored in front of all entries.
@@ -20,9 +19,8 @@ pub(crate) const OFFSET_BYTES: usize = 2;
 const TAIL_END_BYTES: usize = 2;
 const SEED_BYTES: usize = 8;
 const SYNTHETIC: u8 = 1;
+/// Bytes behind the key of a synthetic value, which takes no less.
 const SYNTHETIC_TAIL_BYTES: usize = SEED_BYTES + 2 + TAIL_END_BYTES;
-/// Bytes of the longest pointer.
-const MOST_POINTER_BYTES: usize = 7;
 
 /// What an index says of a key.
 #[derive(Clone, Debug, PartialEq)]
@@ -153,53 +151,8 @@ pub(crate) fn full_len(pointer_bytes: usize, key_len: usize, value_len: Option<u
     OFFSET_BYTES + pointer_bytes + key_len + tail
 }
 
-/// Which values stand beside their keys.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Inlining {
-    /// The longest, in bytes; `None` if all are apart.
-    up_to: Option<u32>,
-    payload_bytes: u32,
-}
-
-impl Inlining {
-    /// Values of up to `up_to` bytes; 0 is none. What does not fit in a page of `payload_bytes` bytes is
-    /// apart however long values may be.
-    pub(crate) fn new(up_to: u32, payload_bytes: u32) -> Self {
-        Self { up_to: (up_to > 0).then_some(up_to), payload_bytes }
-    }
-
-    /// Whether a value stands beside its key.
-    pub(crate) fn takes(&self, key_len: usize, value_len: u32) -> bool {
-        let fits = || {
-            let len = full_len(MOST_POINTER_BYTES, key_len, Some(value_len))
-                .max(full_len(MOST_POINTER_BYTES, key_len, None) + SYNTHETIC_TAIL_BYTES);
-            HEADER_BYTES + len <= self.payload_bytes as usize
-        };
-        self.up_to.is_some_and(|most| value_len <= most) && fits()
-    }
-
-    /// Bytes of the longest entry there can be, with its offset.
-    fn longest_entry(&self) -> usize {
-        let longest = full_len(MOST_POINTER_BYTES, MAX_KEY_BYTES, self.up_to);
-        longest.min((self.payload_bytes as usize).saturating_sub(HEADER_BYTES))
-    }
-
-    /// Bytes that the entries of `bytes` of objects take at most, where there is one object more than
-    /// fits.
-    pub(crate) fn entry_bytes_of(&self, bytes: usize) -> usize {
-        match self.up_to {
-            None => bytes,
-            // An entry with a short synthetic value takes 21 bytes besides the key, an object 19.
-            Some(_) => bytes + bytes / 8 + self.longest_entry(),
-        }
-    }
-
-    /// Pages that `bytes` of entries take at most: the end of each may be left empty for want of room
-    /// for one more entry, and two that follow one another hold more than one page does.
-    pub(crate) fn most_pages(&self, bytes: usize) -> u32 {
-        let room = (self.payload_bytes as usize).saturating_sub(HEADER_BYTES).max(1);
-        let filled = room.saturating_sub(self.longest_entry()).max(1);
-        let by_pairs = if self.up_to.is_some() { (2 * bytes).div_ceil(room) } else { usize::MAX };
-        bytes.div_ceil(filled).min(by_pairs) as u32 + 1
-    }
+/// The same of the longest form that the value may be stored in.
+pub(crate) fn most_len(pointer_bytes: usize, key_len: usize, value_len: u32) -> usize {
+    let tail = (value_len as usize + TAIL_END_BYTES).max(SYNTHETIC_TAIL_BYTES);
+    OFFSET_BYTES + pointer_bytes + key_len + tail
 }

@@ -24,6 +24,7 @@ use pages::format::page::{self, HEADER_BYTES, Page, PageKind};
 use pages::format::pointer::{Pointer, PointerFormat};
 
 use crate::format::entry::{self, IndexEntry, Mapping, OFFSET_BYTES};
+use crate::format::inlining::Inlining;
 use crate::format::key_heads::{self, KeyHeads};
 use crate::format::outline::Outline;
 
@@ -74,13 +75,23 @@ impl<'a> MetaSegment<'a> {
     }
 
     /// Whether `bytes` are a meta segment in which every entry lies where entries can be. Cost: a
-    /// look at each offset, and where values stand at each entry.
-    pub(crate) fn is_sound(bytes: &[u8], format: PointerFormat) -> bool {
+    /// look at each offset, and where values may stand beside keys at each entry.
+    pub(crate) fn is_sound(bytes: &[u8], format: PointerFormat, inlining: &Inlining) -> bool {
         MetaSegment::new(bytes, format).is_some_and(|segment| {
             segment.has_sound_offsets()
-                && (!segment.layout.has_values
-                    || (0..segment.count).all(|index| segment.is_sound_entry(index)))
+                && if inlining.is_on() {
+                    (0..segment.count).all(|index| segment.is_sound_entry(index, inlining))
+                        && segment.full_len() <= inlining.room()
+                } else {
+                    !segment.layout.has_values
+                }
         })
+    }
+
+    /// Bytes of all entries, with their offsets, at full length.
+    fn full_len(&self) -> usize {
+        let len = |index| OFFSET_BYTES + self.entry(index).full_len(self.format);
+        (0..self.count).map(len).sum()
     }
 
     fn has_sound_offsets(&self) -> bool {
@@ -109,9 +120,13 @@ impl<'a> MetaSegment<'a> {
             })
     }
 
-    /// Whether an entry of a segment with values is one. It lies in the page.
-    fn is_sound_entry(&self, index: usize) -> bool {
+    /// Whether an entry is one, where values may stand beside keys. It lies in the page.
+    fn is_sound_entry(&self, index: usize, inlining: &Inlining) -> bool {
         let (start, end) = self.entry_range(index);
+        if !self.layout.has_values {
+            // A merge may put it into a segment with values, where it would be none.
+            return self.format.or_inline(self.pointer_at(start)) != Pointer::INLINE;
+        }
         let rest = &self.bytes[start + self.format.bytes..end];
         let has_value = self.pointer_at(start) == Pointer::INLINE;
         let key_len = if has_value { entry::key_len_before(rest) } else { Some(rest.len()) };
@@ -119,7 +134,10 @@ impl<'a> MetaSegment<'a> {
         let is_alike = self.stride == 0 || key_len + usize::from(self.layout.tail) == rest.len();
         let tail = rest.get(key_len..);
         let has_sound_value = |tail| !has_value || entry::value_of(tail).is_some();
-        is_alike && (1..=MAX_KEY_BYTES).contains(&key_len) && tail.is_some_and(has_sound_value)
+        is_alike
+            && (1..=MAX_KEY_BYTES).contains(&key_len)
+            && tail.is_some_and(has_sound_value)
+            && OFFSET_BYTES + self.entry(index).full_len(self.format) <= inlining.longest_entry()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -165,12 +183,6 @@ impl<'a> MetaSegment<'a> {
         let key = start + self.format.bytes;
         let key_len = entry::key_len_before(&self.bytes[key..end]);
         end - key - key_len.expect("checked when it was read")
-    }
-
-    /// Bytes of an entry without its offset.
-    pub(crate) fn entry_len(&self, index: usize) -> usize {
-        let (start, end) = self.entry_range(index);
-        end - start
     }
 
     #[inline]
@@ -468,7 +480,11 @@ mod tests {
                 let mut padded = bytes.clone();
                 padded.resize(payload as usize + 100, 0);
                 for bytes in [&bytes, &padded] {
-                    assert!(MetaSegment::is_sound(bytes, format(payload)));
+                    assert!(MetaSegment::is_sound(
+                        bytes,
+                        format(payload),
+                        &Inlining::new(u32::MAX, payload)
+                    ));
                     let segment = MetaSegment::new(bytes, format(payload)).expect("a segment");
                     for (i, entry) in (0..).zip(&entries) {
                         assert_eq!(segment.entry(i), entry.as_ref());
@@ -493,17 +509,39 @@ mod tests {
     }
 
     #[test]
+    fn entries_that_no_merge_could_place_are_noticed() {
+        let is_sound = |bytes: &[u8], up_to| {
+            MetaSegment::is_sound(bytes, format(1056), &Inlining::new(up_to, 1056))
+        };
+        let of_one = |value: Option<Value>| {
+            let first = |i| if i == 0 { even(0) } else { vec![b'k'; 2000] };
+            segment(1056, first, |_| value.clone()).0
+        };
+        let mut long = of_one(Some(synthetic(200)));
+        assert!(is_sound(&long, u32::MAX) && is_sound(&long, 200));
+        assert!(!is_sound(&long, 0), "no value stands in this store's segments");
+        let at = long.len() - 4; // the length of the value
+        long[at..at + 2].copy_from_slice(&60_000_u16.to_le_bytes());
+        assert!(!is_sound(&long, u32::MAX), "longer than a page");
+        let mut inline = of_one(None);
+        let at = inline.len() - 4 - even(0).len();
+        inline[at..at + 4].copy_from_slice(&[0xFE, 0xFF, 0xFF, 0xFF]);
+        assert!(!is_sound(&inline, 1), "a value beside the key, and there is none");
+        assert!(is_sound(&inline, 0), "a place");
+    }
+
+    #[test]
     fn offsets_that_lead_elsewhere_are_noticed() {
         let (bytes, _) = segment(1056, uneven, |_| None);
         let with = |at: usize, value: u16| {
             let mut bytes = bytes.clone();
             bytes[at..at + 2].copy_from_slice(&value.to_le_bytes());
-            MetaSegment::is_sound(&bytes, format(1056))
+            MetaSegment::is_sound(&bytes, format(1056), &Inlining::new(0, 1056))
         };
         assert!(!with(24, 1000), "more entries than there is room for");
         assert!(!with(26, 20), "a stride, though entries differ in length");
         assert!(!with(28, 7), "pointers of another length");
         assert!(!with(HEADER_BYTES, 0) && !with(HEADER_BYTES + 2, 60_000));
-        assert!(!MetaSegment::is_sound(&bytes[..40], format(1056)));
+        assert!(!MetaSegment::is_sound(&bytes[..40], format(1056), &Inlining::new(0, 1056)));
     }
 }

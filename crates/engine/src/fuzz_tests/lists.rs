@@ -14,6 +14,7 @@ use runtime::{PageImage, Rng};
 
 use super::fuzz;
 use crate::format::entry::IndexEntry;
+use crate::format::inlining::Inlining;
 use crate::format::meta_segment::MetaSegmentBuilder;
 use crate::lsm::edit::Edit;
 use crate::lsm::filter::{Filter, key_hash};
@@ -27,7 +28,8 @@ use crate::sizing::{LevelPlan, PlannedMemory};
 const LEVELS: usize = 3;
 
 fn home(pool: &Rc<Pool>) -> Home<'_> {
-    Home { shape: SHAPE, format: pointers(), pool }
+    let inlining = Inlining::new(0, SHAPE.payload_bytes);
+    Home { shape: SHAPE, format: pointers(), inlining, pool }
 }
 
 #[test]

@@ -10,6 +10,7 @@ use runtime::Rng;
 
 use super::fuzz;
 use crate::format::entry::{Mapping, NewEntry};
+use crate::format::inlining::Inlining;
 use crate::format::meta_segment::{MetaSegment, MetaSegmentBuilder};
 
 #[test]
@@ -22,8 +23,10 @@ fn fuzz_meta_segment() {
                 0 => Pointer::TOMBSTONE,
                 _ => pointers().pointer(PageNo(rng.below(700) as u32), 1, rng.below(99), 1),
             };
-            let entry = if rng.below(3) < inline {
-                NewEntry::inline(key.into(), &value(rng, inline == 2))
+            let value = value(rng, inline == 2);
+            let is_inline = rng.below(3) < inline && inlining().takes(key.len(), value.len());
+            let entry = if is_inline {
+                NewEntry::inline(key.into(), &value)
             } else {
                 NewEntry::of_pointer(key.into(), pointer)
             };
@@ -32,7 +35,7 @@ fn fuzz_meta_segment() {
         sealed(builder.finish())
     };
     fuzz("fuzz_meta_segment", &|bytes| reseal(bytes), &encoding, &|bytes| {
-        if !MetaSegment::is_sound(bytes, pointers()) {
+        if !MetaSegment::is_sound(bytes, pointers(), &inlining()) {
             return Answer::Refused;
         }
         walk_segment(MetaSegment::new(bytes, pointers()).expect("it is sound"));
@@ -47,6 +50,10 @@ fn value(rng: &mut Rng, are_alike: bool) -> Value {
     } else {
         Value::from_bytes(&vec![7; len as usize])
     }
+}
+
+fn inlining() -> Inlining {
+    Inlining::new(u32::MAX, SHAPE.payload_bytes)
 }
 
 /// Everything that is done with a segment.
@@ -72,6 +79,6 @@ fn walk_segment(segment: MetaSegment<'_>) {
     let taken = if count > 0 { builder.extend(&segment, 0..count) } else { 0 };
     let again = builder.finish();
     let again = MetaSegment::new(&again, pointers()).expect("it was just made");
-    assert_eq!(again.len(), taken);
+    assert_eq!((again.len(), taken), (count, count), "what is in one page fits in one");
     assert!((0..taken).all(|index| again.entry(index) == segment.entry(index)));
 }

@@ -85,7 +85,8 @@ impl MergeUnit {
     fn takes(&self, pages: &[PageImage], format: PointerFormat) -> bool {
         pages.iter().all(|page| {
             let segment = MetaSegment::new(page.bytes(), format).expect("checked when it was read");
-            let longest = (0..segment.len()).map(|index| segment.entry_len(index)).max();
+            let longest =
+                (0..segment.len()).map(|index| segment.entry(index).full_len(format)).max();
             longest.unwrap_or(0) <= self.device.max_entry_bytes as usize
         })
     }

@@ -46,7 +46,8 @@ impl<M: Medium> Inner<M> {
 
     /// Where the segments of an image belong.
     pub(crate) fn home(&self) -> Home<'_> {
-        Home { shape: self.store.shape, format: self.store.format, pool: &self.pool }
+        let inlining = self.inlining;
+        Home { shape: self.store.shape, format: self.store.format, inlining, pool: &self.pool }
     }
 
     fn image(&self, memtables: &Memtables) -> Vec<u8> {

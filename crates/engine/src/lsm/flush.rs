@@ -37,8 +37,9 @@ impl<M: Medium> Inner<M> {
         let objects: Vec<Outgoing<'_>> =
             writes.iter().filter_map(Write::object).filter(is_apart).collect();
         let flushed = objects.len() as u64;
+        let values = writes.iter().filter(|write| write.entry.is_some()).count();
         let costs = &self.store.cpu.costs;
-        self.store.cpu.cores.spend_in_background(costs.of_packing(objects.len())).await;
+        self.store.cpu.cores.spend_in_background(costs.of_packing(values)).await;
         let layout = lay_out(&objects, self.store.shape.payload_bytes);
         let has_moved = || !self.store.moved.borrow().is_empty();
         let promise = self.front.promise_data(self.store.pages_of(&layout), has_moved).await;

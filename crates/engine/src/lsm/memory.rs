@@ -8,7 +8,7 @@ use pages::format::object::SHORTEST_OBJECT_BYTES;
 use pages::medium::{Medium, Stream};
 use pages::stats::MemoryUse;
 
-use crate::format::entry::Inlining;
+use crate::format::inlining::Inlining;
 use crate::lsm::segment_codec::SEGMENT_BYTES;
 use crate::lsm::version::Version;
 use crate::lsm::{Inner, PAGE_ADDRESS_BYTES, RANGE_POINTER_BYTES, sizing_input};

@@ -6,7 +6,7 @@ use std::slice;
 use pages::format::pointer::{Pointer, PointerFormat};
 use runtime::PageImage;
 
-use crate::format::entry::{IndexEntry, Mapping, NewEntry};
+use crate::format::entry::{IndexEntry, NewEntry};
 use crate::format::key_heads::KeyHeads;
 use crate::format::meta_segment::{MetaSegment, MetaSegmentBuilder};
 
@@ -235,6 +235,7 @@ impl Output {
             let is_first = self.builder.len() == 0;
             let copied = self.builder.extend(segment, range.clone());
             if copied == 0 {
+                assert!(!is_first, "an entry does not fit in an empty segment");
                 self.cut();
                 continue;
             }
@@ -250,8 +251,8 @@ impl Output {
         let Some(entry) = entry else { return };
         self.merged.entries += 1;
         self.merged.duplicates += usize::from(!entry.is_tombstone());
-        if let Mapping::At(object) = entry.mapping() {
-            self.merged.dead.push(object);
+        if !entry.is_tombstone() && entry.pointer != Pointer::INLINE {
+            self.merged.dead.push(entry.pointer);
         }
     }
 

@@ -18,9 +18,8 @@ use crate::lsm::search::{Step, search};
 
 /// Where the newest entry of a key is.
 pub(crate) enum Located {
-    Memory(Entry),
-    /// Beside its key.
-    Inline(Value),
+    /// What it says is in memory.
+    Known(Entry),
     At(Pointer),
     Absent,
 }
@@ -37,7 +36,7 @@ impl<M: Medium> Inner<M> {
         let in_memtable = self.front.memtables.borrow().get(key);
         if let Some((_, entry)) = in_memtable {
             self.store.cpu.cores.spend(work + self.store.cpu.costs.of(effort)).await;
-            return Ok(Located::Memory(entry));
+            return Ok(Located::Known(entry));
         }
         let version = Rc::clone(&self.version.borrow());
         let mut step = search(&version, key, 0, None, self.store.format, &mut effort);
@@ -46,7 +45,7 @@ impl<M: Medium> Inner<M> {
             self.store.cpu.cores.spend(work + self.store.cpu.costs.of(effort)).await;
             let pending = match step {
                 Step::Absent | Step::Found(Mapping::Deleted) => return Ok(Located::Absent),
-                Step::Found(Mapping::Value(value)) => return Ok(Located::Inline(value)),
+                Step::Found(Mapping::Value(value)) => return Ok(Located::Known(Some(value))),
                 Step::Found(Mapping::At(pointer)) => return Ok(Located::At(pointer)),
                 Step::Read(pending) => pending,
             };
@@ -66,14 +65,12 @@ impl<M: Medium> Inner<M> {
     }
 
     pub(crate) fn read_bound(&self, key_len: usize, value_len: u32) -> u32 {
-        self.unpinned_levels() + self.reads_of_value(key_len, value_len)
+        let is_apart = !self.inlining.takes(key_len, value_len);
+        self.unpinned_levels() + if is_apart { self.pages_read(key_len, value_len) } else { 0 }
     }
 
-    /// Flash reads that a value costs when it is known where it is.
-    fn reads_of_value(&self, key_len: usize, value_len: u32) -> u32 {
-        if self.inlining.takes(key_len, value_len) {
-            return 0;
-        }
+    /// Flash reads that a value in the value log costs.
+    fn pages_read(&self, key_len: usize, value_len: u32) -> u32 {
         let pages = data_page::pages_of(self.store.shape.payload_bytes, key_len, value_len);
         self.store.format.pages_read(pages)
     }
@@ -83,15 +80,18 @@ impl<M: Medium> Inner<M> {
         self.version.borrow().unpinned_levels()
     }
 
-    /// `unpinned` is the number of levels not in memory when the Get began.
+    /// `unpinned` is the number of levels not in memory when the Get began; `is_apart` says whether the
+    /// value had to be read from the value log.
     pub(crate) fn count_get(
         &self,
         key: &[u8],
         value: Option<&Value>,
+        is_apart: bool,
         flash_reads: u32,
         unpinned: u32,
     ) {
-        let bound = unpinned + value.map_or(0, |v| self.reads_of_value(key.len(), v.len()));
+        let read = value.filter(|_| is_apart);
+        let bound = unpinned + read.map_or(0, |v| self.pages_read(key.len(), v.len()));
         assert!(
             flash_reads <= bound,
             "a Get took {flash_reads} flash reads, the design promises {bound}"

@@ -8,6 +8,7 @@ use pages::format::pointer::PointerFormat;
 use pages::medium::{PageNo, Shape};
 use runtime::PageImage;
 
+use crate::format::inlining::Inlining;
 use crate::format::meta_segment::MetaSegment;
 use crate::lsm::filter::Filter;
 use crate::lsm::level::{Location, NamedSegment, Segment};
@@ -42,6 +43,7 @@ pub(crate) fn write_segment(
 pub(crate) struct Home<'a> {
     pub shape: Shape,
     pub format: PointerFormat,
+    pub inlining: Inlining,
     pub pool: &'a Rc<Pool>,
 }
 
@@ -68,7 +70,7 @@ impl Home<'_> {
     }
 
     fn is_listed(&self, image: &PageImage, first_key: &[u8], entries: u16) -> bool {
-        let is_sound = MetaSegment::is_sound(image.bytes(), self.format);
+        let is_sound = MetaSegment::is_sound(image.bytes(), self.format, &self.inlining);
         let segment = MetaSegment::new(image.bytes(), self.format).filter(|_| is_sound);
         segment.is_some_and(|segment| segment.is_listed(entries, first_key, None))
     }

@@ -96,7 +96,7 @@ impl<M: Medium> Inner<M> {
         page: PageNo,
         image: PageImage,
     ) -> Result<PageImage, EngineError> {
-        let is_meta = MetaSegment::is_sound(image.bytes(), self.store.format);
+        let is_meta = MetaSegment::is_sound(image.bytes(), self.store.format, &self.inlining);
         if is_meta { Ok(image) } else { Err(EngineError::Corrupt(page, PageFault::Contents)) }
     }
 }

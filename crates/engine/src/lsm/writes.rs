@@ -16,8 +16,8 @@ impl<M: Medium> Index for Inner<M> {
         let _guard = self.store.epochs.enter();
         Ok(match self.locate(key, work, &mut 0).await? {
             Located::Absent => false,
-            Located::Memory(entry) => entry.is_some(),
-            Located::Inline(_) | Located::At(_) => true,
+            Located::Known(entry) => entry.is_some(),
+            Located::At(_) => true,
         })
     }
 

@@ -45,6 +45,17 @@ pub fn pages_of(payload_bytes: u32, key_len: usize, value_len: u32) -> u32 {
     }
 }
 
+/// Bytes of pages that an object takes among others of its size.
+pub fn bytes_of(payload_bytes: u32, key_len: usize, value_len: u32) -> f64 {
+    let room = payload_bytes as usize - packed_len(0, 0);
+    let shares_page_with =
+        room / packed_len(1, object::full_len(key_len, value_len)).saturating_sub(packed_len(0, 0));
+    match shares_page_with {
+        0 => f64::from(pages_of_large(payload_bytes, key_len, value_len) * payload_bytes),
+        objects => f64::from(payload_bytes) / objects as f64,
+    }
+}
+
 /// Pages of an object that was found in `piece` of a page; `None` if no page can hold it there.
 pub(crate) fn pages_if_placed(shape: &Shape, piece: u32, head: &ObjectHead<'_>) -> Option<u32> {
     let payload = shape.payload_bytes;

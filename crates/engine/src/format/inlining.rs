@@ -1,0 +1,125 @@
+//! Which values stand beside their keys, and what follows for the pages that entries take.
+//!
+//! An entry with a value takes a quarter of a page at most. So the end of a page that has no room for one
+//! more entry is short, and whatever is merged into a level, its pages become little more than the entries
+//! are: compactions can count on the space that they find.
+
+use pages::MAX_KEY_BYTES;
+use pages::format::page::HEADER_BYTES;
+
+use crate::format::entry::{self, OFFSET_BYTES};
+
+/// Bytes of the longest pointer.
+const MOST_POINTER_BYTES: usize = 7;
+
+/// Values up to some length stand beside their keys.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inlining {
+    /// The longest, in bytes; `None` if all are apart.
+    up_to: Option<u32>,
+    payload_bytes: usize,
+}
+
+impl Inlining {
+    /// Values of up to `up_to` bytes; 0 is none.
+    pub(crate) fn new(up_to: u32, payload_bytes: u32) -> Self {
+        let payload_bytes = payload_bytes as usize;
+        Self { up_to: (up_to > 0).then_some(up_to), payload_bytes }
+    }
+
+    /// Whether any value stands beside its key.
+    pub(crate) fn is_on(&self) -> bool {
+        self.up_to.is_some()
+    }
+
+    /// Bytes of a page for entries with their offsets.
+    pub(crate) fn room(&self) -> usize {
+        self.payload_bytes.saturating_sub(HEADER_BYTES)
+    }
+
+    /// Whether a value stands beside its key.
+    pub(crate) fn takes(&self, key_len: usize, value_len: u32) -> bool {
+        let fits = || entry::most_len(MOST_POINTER_BYTES, key_len, value_len) <= self.room() / 4;
+        self.up_to.is_some_and(|most| value_len <= most) && fits()
+    }
+
+    /// Bytes of the longest entry there can be, with its offset.
+    pub(crate) fn longest_entry(&self) -> usize {
+        let without = OFFSET_BYTES + MOST_POINTER_BYTES + MAX_KEY_BYTES;
+        let with_value =
+            |up_to| entry::most_len(MOST_POINTER_BYTES, MAX_KEY_BYTES, up_to).min(self.room() / 4);
+        self.up_to.map_or(without, |up_to| without.max(with_value(up_to)))
+    }
+
+    /// Bytes that the entries of a memtable of `bytes` take at most: it may have two objects more than fit.
+    pub(crate) fn entry_bytes_of(&self, bytes: usize) -> usize {
+        match self.up_to {
+            None => bytes,
+            // An entry with a short synthetic value takes 21 bytes besides the key, an object 19.
+            Some(_) => bytes + bytes / 8 + 2 * self.longest_entry(),
+        }
+    }
+
+    /// Pages that `bytes` of entries take at most: the end of each may be left empty for want of room
+    /// for one more entry.
+    pub(crate) fn most_pages(&self, bytes: usize) -> u32 {
+        let filled = self.room().saturating_sub(self.longest_entry()).max(1);
+        bytes.div_ceil(filled) as u32 + 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pages::Value;
+    use pages::format::pointer::Pointer;
+    use pages::specimens::{SHAPE, pointers};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::format::entry::NewEntry;
+    use crate::format::meta_segment::MetaSegmentBuilder;
+
+    /// Pages that entries of these lengths of keys and values come to in order, and their bytes.
+    fn pages_of(inlining: &Inlining, lengths: &[(usize, u32)]) -> (u32, usize) {
+        let mut builder = MetaSegmentBuilder::new(pointers(), SHAPE.payload_bytes);
+        let (mut pages, mut bytes) = (1, 0);
+        for (key_len, value_len) in lengths {
+            let key = vec![b'k'; *key_len].into();
+            let entry = if inlining.takes(*key_len, *value_len) {
+                NewEntry::inline(key, &Value::Synthetic { seed: 1, len: *value_len })
+            } else {
+                NewEntry::of_pointer(key, Pointer::TOMBSTONE)
+            };
+            bytes += OFFSET_BYTES + entry.as_ref().full_len(pointers());
+            if !builder.push(&entry.as_ref()) {
+                let _ = builder.finish();
+                pages += 1;
+                assert!(builder.push(&entry.as_ref()));
+            }
+        }
+        (pages, bytes)
+    }
+
+    #[test]
+    fn short_synthetic_values_under_long_keys_take_no_more_pages_than_was_said() {
+        let inlining = Inlining::new(1, SHAPE.payload_bytes);
+        let lengths: Vec<_> =
+            [231, 231, 188].into_iter().cycle().take(909).zip([0, 1].into_iter().cycle()).collect();
+        let (pages, bytes) = pages_of(&inlining, &lengths);
+        assert!(pages <= inlining.most_pages(bytes), "{pages} of {bytes} bytes");
+    }
+
+    proptest! {
+        #[test]
+        fn entries_take_no_more_pages_than_was_said(
+            up_to in prop_oneof![Just(1), Just(40), Just(200), Just(u32::MAX)],
+            lengths in prop::collection::vec((1..=255_usize, 0..400_u32), 1..300),
+        ) {
+            let inlining = Inlining::new(up_to, SHAPE.payload_bytes);
+            let (pages, bytes) = pages_of(&inlining, &lengths);
+            prop_assert!(pages <= inlining.most_pages(bytes));
+            let objects: usize = lengths.iter().map(|(key, value)| 19 + key + *value as usize).sum();
+            prop_assert!(bytes <= inlining.entry_bytes_of(objects));
+        }
+    }
+}
