@@ -48,7 +48,7 @@ use std::rc::Rc;
 use pages::Value;
 use pages::error::EngineError;
 use pages::format::pointer::PointerFormat;
-use pages::front::{Front, MemtableLimits};
+use pages::front::{Front, Index, MemtableLimits};
 use pages::journal::manifest::Manifest;
 use pages::journal::{Durability, Flushed};
 use pages::medium::{Medium, Shape};
@@ -206,12 +206,7 @@ impl<M: Medium> Engine<M> {
     /// As [`Self::get`].
     pub async fn exists(&self, key: &[u8], work: Nanos) -> Result<bool, EngineError> {
         check_key(key)?;
-        let _guard = self.inner.store.epochs.enter();
-        Ok(match self.inner.locate(key, work, &mut 0).await? {
-            Located::Absent => false,
-            Located::Known(entry) => entry.is_some(),
-            Located::At(_) => true,
-        })
+        Index::exists(&*self.inner, key, work).await
     }
 
     /// Stores `value` under `key` if the condition in `options` holds; returns whether it did.

@@ -98,7 +98,7 @@ impl NewEntry {
 }
 
 /// What follows the key where the value stands beside it.
-pub(crate) fn tail_of(key_len: usize, value: &Value) -> Vec<u8> {
+fn tail_of(key_len: usize, value: &Value) -> Vec<u8> {
     let mut tail = Vec::new();
     let flags = match value {
         Value::Bytes(bytes) => {
@@ -107,11 +107,13 @@ pub(crate) fn tail_of(key_len: usize, value: &Value) -> Vec<u8> {
         }
         Value::Synthetic { seed, len } => {
             tail.extend_from_slice(&seed.to_le_bytes());
-            tail.extend_from_slice(&(*len as u16).to_le_bytes());
+            let len = u16::try_from(*len).expect("a value beside its key is shorter than a page");
+            tail.extend_from_slice(&len.to_le_bytes());
             SYNTHETIC
         }
     };
-    tail.extend_from_slice(&[key_len as u8, flags]);
+    let key_len = u8::try_from(key_len).expect("keys have 255 bytes at most");
+    tail.extend_from_slice(&[key_len, flags]);
     tail
 }
 

@@ -20,8 +20,6 @@ mod builder;
 
 pub(crate) use builder::MetaSegmentBuilder;
 
-use std::ops::Range;
-
 use pages::MAX_KEY_BYTES;
 use pages::effort::Effort;
 use pages::format::page::{self, HEADER_BYTES, Page, PageKind};
@@ -81,21 +79,17 @@ impl<'a> MetaSegment<'a> {
     /// Whether `bytes` are a meta segment in which every entry lies where entries can be. Cost: a
     /// look at each offset, and where values may stand beside keys at each entry.
     pub(crate) fn is_sound(bytes: &[u8], format: PointerFormat, inlining: &Inlining) -> bool {
-        MetaSegment::new(bytes, format).is_some_and(|segment| {
-            segment.has_sound_offsets()
-                && if inlining.is_on() {
-                    (0..segment.count).all(|index| segment.is_sound_entry(index, inlining))
-                        && segment.full_len() <= inlining.room()
-                } else {
-                    !segment.layout.has_values
-                }
-        })
-    }
-
-    /// Bytes of all entries, with their offsets, at full length.
-    fn full_len(&self) -> usize {
-        let len = |index| OFFSET_BYTES + self.entry(index).full_len(self.format);
-        (0..self.count).map(len).sum()
+        let Some(segment) = MetaSegment::new(bytes, format) else { return false };
+        if !segment.has_sound_offsets() {
+            return false;
+        }
+        if !inlining.is_on() {
+            return !segment.layout.has_values;
+        }
+        let longest = inlining.longest_entry();
+        let sound_len = |index| segment.sound_len(index).filter(|len| *len <= longest);
+        let all = (0..segment.count).map(sound_len).sum::<Option<usize>>();
+        all.is_some_and(|bytes| bytes <= inlining.room())
     }
 
     fn has_sound_offsets(&self) -> bool {
@@ -124,24 +118,22 @@ impl<'a> MetaSegment<'a> {
             })
     }
 
-    /// Whether an entry is one, where values may stand beside keys. It lies in the page.
-    fn is_sound_entry(&self, index: usize, inlining: &Inlining) -> bool {
+    /// Bytes of an entry with its offset, at full length, where values may stand beside keys; `None` if it
+    /// is no entry. It lies in the page.
+    fn sound_len(&self, index: usize) -> Option<usize> {
         let (start, end) = self.entry_range(index);
-        if !self.layout.has_values {
-            // A merge may put it into a segment with values, where it would be none.
-            return self.format.or_inline(self.pointer_at(start)) != Pointer::INLINE;
-        }
         let rest = &self.bytes[start + self.format.bytes..end];
-        let has_value = self.pointer_at(start) == Pointer::INLINE;
-        let key_len = if has_value { entry::key_len_before(rest) } else { Some(rest.len()) };
-        let Some(key_len) = key_len else { return false };
-        let is_alike = self.stride == 0 || key_len + usize::from(self.layout.tail) == rest.len();
-        let tail = rest.get(key_len..);
-        let has_sound_value = |tail| !has_value || entry::value_of(tail).is_some();
-        is_alike
-            && (1..=MAX_KEY_BYTES).contains(&key_len)
-            && tail.is_some_and(has_sound_value)
-            && OFFSET_BYTES + self.entry(index).full_len(self.format) <= inlining.longest_entry()
+        let pointer = self.format.or_inline(self.format.decode(&self.bytes[start..]));
+        let has_value = pointer == Pointer::INLINE;
+        // Without values in the segment that number would be a place, until a merge makes it a value.
+        (self.layout.has_values || !has_value).then_some(())?;
+        let key_len = if has_value { entry::key_len_before(rest)? } else { rest.len() };
+        let (key, tail) = rest.split_at_checked(key_len)?;
+        let is_alike = self.stride == 0 || tail.len() == usize::from(self.layout.tail);
+        let has_sound_value = !has_value || entry::value_of(tail).is_some();
+        let is_sound = is_alike && has_sound_value && (1..=MAX_KEY_BYTES).contains(&key_len);
+        let entry = IndexEntry { key, pointer, tail };
+        is_sound.then(|| OFFSET_BYTES + entry.full_len(self.format))
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -160,13 +152,8 @@ impl<'a> MetaSegment<'a> {
 
     #[inline]
     pub(crate) fn key(&self, index: usize) -> &'a [u8] {
-        &self.bytes[self.key_range(index)]
-    }
-
-    /// Where the key of an entry lies in the page.
-    fn key_range(&self, index: usize) -> Range<usize> {
         let (start, end) = self.entry_range(index);
-        start + self.format.bytes..end - self.tail_len(start, end)
+        &self.bytes[start + self.format.bytes..end - self.tail_len(start, end)]
     }
 
     /// Bytes of an entry that follow its key.
@@ -317,22 +304,26 @@ mod tests {
         })
     }
 
+    /// The `i`th entry: it leads to a page, or has its value beside it.
+    fn entry(payload_bytes: u32, i: u32, key: Vec<u8>, value: Option<Value>) -> NewEntry {
+        match value {
+            Some(value) => NewEntry::inline(key.into(), &value),
+            None => {
+                let pointer = format(payload_bytes).pointer(PageNo(i % 700), 0, 1, 1);
+                NewEntry::of_pointer(key.into(), pointer)
+            }
+        }
+    }
+
     /// A full segment of these keys: each leads to a page, or has its value beside it, as `value_of` says.
     fn segment(
         payload_bytes: u32,
         key_of: impl Fn(u32) -> Vec<u8>,
         value_of: impl Fn(u32) -> Option<Value>,
     ) -> (Vec<u8>, Vec<NewEntry>) {
-        let format = format(payload_bytes);
-        let mut builder = MetaSegmentBuilder::new(format, payload_bytes);
-        let entry = |i: u32| match value_of(i) {
-            Some(value) => NewEntry::inline(key_of(i).into(), &value),
-            None => {
-                NewEntry::of_pointer(key_of(i).into(), format.pointer(PageNo(i % 700), 0, 1, 1))
-            }
-        };
+        let mut builder = MetaSegmentBuilder::new(format(payload_bytes), payload_bytes);
         let mut entries = Vec::new();
-        for entry in (0..).map(entry) {
+        for entry in (0..).map(|i| entry(payload_bytes, i, key_of(i), value_of(i))) {
             if !builder.push(&entry.as_ref()) {
                 break;
             }
@@ -405,8 +396,9 @@ mod tests {
             MetaSegment::is_sound(bytes, format(1056), &Inlining::new(up_to, 1056))
         };
         let of_one = |value: Option<Value>| {
-            let first = |i| if i == 0 { even(0) } else { vec![b'k'; 2000] };
-            segment(1056, first, |_| value.clone()).0
+            let mut builder = MetaSegmentBuilder::new(format(1056), 1056);
+            assert!(builder.push(&entry(1056, 0, even(0), value).as_ref()));
+            builder.finish()
         };
         let mut long = of_one(Some(synthetic(200)));
         assert!(is_sound(&long, u32::MAX) && is_sound(&long, 200));

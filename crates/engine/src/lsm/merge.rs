@@ -63,9 +63,10 @@ impl<'a> SegmentRun<'a> {
         }
     }
 
-    /// The key of the entry it stands at. The end of the run is not heeded.
-    fn next_key(&self) -> Option<&'a [u8]> {
-        Some(self.segment?.key(self.entry))
+    /// The entry it stands at, if that is of `key`. The end of the run is not heeded.
+    fn entry_of(&self, key: &[u8]) -> Option<IndexEntry<'a>> {
+        let segment = self.segment?;
+        (segment.key(self.entry) == key).then(|| segment.entry(self.entry))
     }
 
     /// Takes entries of one segment that come before `key`, if that is given: all of them there are.
@@ -160,8 +161,8 @@ pub(crate) fn merge(
     let mut out = Output::new(format, payload_bytes, drops_tombstones);
     while let Some(newer) = upper.peek() {
         out.copy_before(&mut lower, Some(newer.key));
-        if lower.next_key() == Some(newer.key) {
-            out.drop_replaced(lower.peek());
+        if let Some(replaced) = lower.entry_of(newer.key) {
+            out.drop_replaced(replaced);
             lower.advance();
         }
         out.push(&newer);
@@ -247,11 +248,10 @@ impl Output {
     }
 
     /// Drops an entry of the lower run. Its object is dead; a value beside its key is gone with it.
-    fn drop_replaced(&mut self, entry: Option<IndexEntry<'_>>) {
-        let Some(entry) = entry else { return };
+    fn drop_replaced(&mut self, entry: IndexEntry<'_>) {
         self.merged.entries += 1;
         self.merged.duplicates += usize::from(!entry.is_tombstone());
-        if !entry.is_tombstone() && entry.pointer != Pointer::INLINE {
+        if entry.pointer.is_place() {
             self.merged.dead.push(entry.pointer);
         }
     }

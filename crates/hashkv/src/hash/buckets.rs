@@ -151,12 +151,17 @@ impl<M: Medium> Inner<M> {
         };
         self.hash_stats.borrow_mut().count_evictions(class, pages.len());
         for page in &pages {
-            let is_first = self.writing.borrow_mut().insert(*page);
-            assert!(is_first, "bucket page {page} is written twice at a time");
+            self.begin_writing(*page);
         }
         let images = pages.iter().map(|page| self.image_of(*page)).collect();
         // To the flash it is index work in the background, whoever waits for it.
         self.write_buckets(images, promise, IoClass::CompactionWrite).await
+    }
+
+    /// Marks a page as being written: until that is published it stays in memory, and where it is.
+    pub(crate) fn begin_writing(&self, page: u32) {
+        let is_first = self.writing.borrow_mut().insert(page);
+        assert!(is_first, "bucket page {page} is written twice at a time");
     }
 
     /// A page in memory as it goes to the medium now.

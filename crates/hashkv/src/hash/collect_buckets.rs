@@ -112,8 +112,7 @@ impl<M: Medium> Inner<M> {
             self.settled.wait_until(|| !self.writing.borrow().contains(*page)).await;
             let at = self.directory.borrow()[*page as usize];
             if let Some(at) = at.filter(|at| self.store.shape.extent_of(*at) == id) {
-                let is_first = self.writing.borrow_mut().insert(*page);
-                assert!(is_first, "bucket page {page} is written twice at a time");
+                self.begin_writing(*page);
                 claimed.push((*page, at));
             }
         }

@@ -39,6 +39,11 @@ impl Pointer {
     pub fn is_tombstone(self) -> bool {
         self == Self::TOMBSTONE
     }
+
+    /// Whether an object begins there: the key is not deleted, and its value not beside it.
+    pub fn is_place(self) -> bool {
+        self < Self::INLINE
+    }
 }
 
 /// How pointers are cut up and stored on one medium.
@@ -88,7 +93,7 @@ impl PointerFormat {
     /// # Panics
     /// If it is no place.
     pub fn locate(&self, pointer: Pointer) -> (PageNo, u32) {
-        assert!(pointer < Pointer::INLINE, "a tombstone or a value beside its key points nowhere");
+        assert!(pointer.is_place(), "a tombstone or a value beside its key points nowhere");
         let place = pointer.0 % self.pieces;
         let page = PageNo((place / self.pieces_per_page) as u32);
         (page, (place % self.pieces_per_page) as u32)

@@ -104,6 +104,8 @@ impl MetaSegmentBuilder {
         let count = self.offsets.len() as u16;
         let (stride, tail) = self.alike.take().unwrap_or_default();
         let base = HEADER_BYTES + self.offsets.len() * OFFSET_BYTES;
+        let stored = base + self.entries.len();
+        assert!(stored <= self.payload_bytes, "{stored} bytes in a page of {}", self.payload_bytes);
         let room = base - HEADER_BYTES + self.entries.len();
         let has_values = std::mem::take(&mut self.has_values);
         let layout =
