@@ -66,9 +66,10 @@ use crate::lsm::pool::Pool;
 use crate::lsm::reads::Located;
 use crate::lsm::snapshot::{SnapshotInfo, SnapshotMemory, Snapshots};
 use crate::lsm::version::Version;
-use crate::options::{Filters, IteratorOptions, Options};
+use crate::options::{IteratorOptions, Options};
 use crate::planted::Fault;
-use crate::sizing::{self, LevelPlan, SizingInput};
+use crate::sizing::pair::Pair;
+use crate::sizing::{LevelPlan, Room, SizingInput};
 use pages::options::Surroundings;
 
 /// An LSM engine on a medium. Clones are handles to the same store.
@@ -337,6 +338,16 @@ impl<M: Medium> Engine<M> {
     }
 }
 
+/// A pair of the lengths expected.
+fn expected_pair(options: &Options, surroundings: &Surroundings, shape: &Shape) -> Pair {
+    Pair {
+        page_bytes: shape.payload_bytes,
+        key_bytes: surroundings.expected_key_bytes,
+        value_bytes: surroundings.expected_value_bytes,
+        inline_up_to: options.inline_up_to,
+    }
+}
+
 /// Entries of the lengths expected in a meta segment.
 pub(crate) fn entries_per_segment(
     options: &Options,
@@ -344,38 +355,23 @@ pub(crate) fn entries_per_segment(
     shape: &Shape,
     format: PointerFormat,
 ) -> u32 {
-    let Surroundings { expected_key_bytes, expected_value_bytes, .. } = *surroundings;
-    sizing::entries_per_segment(
-        shape.payload_bytes,
-        format.bytes as u32,
-        expected_key_bytes,
-        expected_value_bytes,
-        options.inline_up_to,
-    )
+    expected_pair(options, surroundings, shape).entries_per_segment(format.bytes)
 }
 
+/// What the level sizes of a store follow from.
 pub(crate) fn sizing_input(
     options: &Options,
     surroundings: &Surroundings,
     shape: &Shape,
     format: PointerFormat,
 ) -> SizingInput {
-    let key_bytes = surroundings.expected_key_bytes;
-    let entries = entries_per_segment(options, surroundings, shape, format);
-    SizingInput {
-        fill_bytes: (shape.capacity_bytes() as f64 * options.fill) as u64,
+    let room = Room {
         capacity_bytes: shape.capacity_bytes(),
-        pair_bytes: u64::from(key_bytes + surroundings.expected_value_bytes).max(1),
-        key_bytes: u64::from(key_bytes),
-        pointer_bytes: PAGE_ADDRESS_BYTES,
-        entries_per_segment: u64::from(entries),
-        segment_bytes: u64::from(shape.page_bytes),
-        prefix_bytes: options.prefix_bytes as u64,
-        range_pointer_bytes: if options.range_pointers { RANGE_POINTER_BYTES } else { 0 },
-        has_filters: options.filters == Filters::Monkey,
+        page_bytes: shape.page_bytes,
+        pointer_bytes: format.bytes,
         dram_bytes: surroundings.index_dram_bytes,
-        levels: options.levels,
-    }
+    };
+    SizingInput::new(options, &expected_pair(options, surroundings, shape), &room)
 }
 
 /// A level list entry holds a key and the address of a page.

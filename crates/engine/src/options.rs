@@ -68,7 +68,8 @@ pub struct Options {
     pub inline_up_to: u32,
     /// How level sizes grow.
     pub level_sizing: LevelSizing,
-    /// Levels kept in memory: a number, or absent for as many as fit.
+    /// Levels kept in memory: a number, or absent for as many as fit without costing writes more than half
+    /// again (docs/decisions/0024).
     pub pinned_levels: Option<u32>,
     /// Bytes of each key kept in the prefix array; 0 searches by whole keys.
     pub prefix_bytes: usize,

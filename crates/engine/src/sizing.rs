@@ -1,17 +1,17 @@
 //! Level arithmetic: how large each level may be, and what that costs in memory. The formulas are
 //! those of the `PinK` paper and its authors' calculator; the tests give the published memory table.
 
+mod input;
 pub mod monkey;
+pub mod pair;
+
+pub use input::{Room, SizingInput};
 
 use pages::format::pointer::PointerFormat;
 use pages::medium::Shape;
 
-use crate::format::inlining::Inlining;
-use crate::format::meta_segment;
-use pages::format::data_page;
-
 /// Bytes of a stored pointer on a drive of `capacity_bytes`.
-pub fn pointer_bytes(capacity_bytes: u64, page_bytes: u32) -> u32 {
+pub fn pointer_bytes(capacity_bytes: u64, page_bytes: u32) -> usize {
     let pages_per_extent = 1 << 14;
     let extents = (capacity_bytes / u64::from(page_bytes)).div_ceil(pages_per_extent) as u32;
     let shape = Shape {
@@ -22,42 +22,7 @@ pub fn pointer_bytes(capacity_bytes: u64, page_bytes: u32) -> u32 {
         append_unit: 1,
         parallelism: 1,
     };
-    PointerFormat::new(&shape).bytes as u32
-}
-
-/// Entries in a meta segment of one page.
-pub fn entries_per_segment(
-    page_bytes: u32,
-    pointer_bytes: u32,
-    key_bytes: u32,
-    value_bytes: u32,
-    inline_up_to: u32,
-) -> u32 {
-    let inlining = Inlining::new(inline_up_to, page_bytes);
-    let inline = inlining.takes(key_bytes as usize, value_bytes).then_some(value_bytes);
-    meta_segment::entries_per_page(page_bytes, pointer_bytes as usize, key_bytes, inline).max(1)
-}
-
-/// Flash reads that a value takes when it is known where it is: none beside its key.
-pub fn pages_of_value(page_bytes: u32, key_len: usize, value_len: u32, inline_up_to: u32) -> u32 {
-    if Inlining::new(inline_up_to, page_bytes).takes(key_len, value_len) {
-        return 0;
-    }
-    data_page::pages_of(page_bytes, key_len, value_len)
-}
-
-/// Bytes that are written to the value log for a value, among others of its length: none if it stands beside
-/// its key.
-pub fn bytes_in_value_log(
-    page_bytes: u32,
-    key_len: usize,
-    value_len: u32,
-    inline_up_to: u32,
-) -> f64 {
-    match pages_of_value(page_bytes, key_len, value_len, inline_up_to) {
-        0 => 0.0,
-        _ => data_page::bytes_of(page_bytes, key_len, value_len),
-    }
+    PointerFormat::new(&shape).bytes
 }
 
 /// How level sizes grow.
@@ -68,35 +33,6 @@ pub enum LevelSizing {
     Symmetric,
     /// The pinned levels get the largest factor that memory allows; the last one what is left.
     Asymmetric,
-}
-
-/// What level sizes follow from.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SizingInput {
-    /// Bytes of user data (keys and values) the store is laid out for.
-    pub fill_bytes: u64,
-    /// Bytes of flash; the level list is budgeted for all of it.
-    pub capacity_bytes: u64,
-    /// Bytes of one key and value.
-    pub pair_bytes: u64,
-    /// Key length in bytes.
-    pub key_bytes: u64,
-    /// Bytes of a stored pointer.
-    pub pointer_bytes: u64,
-    /// Entries in a meta segment.
-    pub entries_per_segment: u64,
-    /// Bytes that a pinned segment takes.
-    pub segment_bytes: u64,
-    /// Bytes per segment for prefixes; 0 if there are none.
-    pub prefix_bytes: u64,
-    /// Bytes per segment of an upper level for range pointers; 0 if there are none.
-    pub range_pointer_bytes: u64,
-    /// Whether levels that are not pinned have Bloom filters; they get what memory is left.
-    pub has_filters: bool,
-    /// Memory for all of this, in bytes.
-    pub dram_bytes: u64,
-    /// Levels below the memtable.
-    pub levels: u32,
 }
 
 /// Level capacities in segments, L1 first, and how many of the top ones are in memory.
@@ -136,52 +72,47 @@ impl PlannedMemory {
     }
 }
 
-impl SizingInput {
-    /// Segments when the store is filled as laid out.
-    pub fn segments_at_fill(&self) -> u64 {
-        let full = self.fill_bytes / (self.entries_per_segment * self.pair_bytes);
-        full.min(self.fill_bytes / self.segment_bytes)
-    }
+/// Writes may cost this much of what they cost with every level in flash, for levels in memory.
+const MOST_AMPLIFICATION: f64 = 1.5;
 
-    /// Segments that the level list is budgeted for.
-    pub fn segments_at_capacity(&self) -> u64 {
-        // There are no more than there are pages: entries with values may take more than their pairs.
-        let full = self.capacity_bytes / (self.entries_per_segment * self.pair_bytes);
-        full.min(self.capacity_bytes / self.segment_bytes)
+/// Level sizes for `pinned` levels in memory. If that is `None`, for as many as fit and leave write
+/// amplification within half more than that of a tree with every level in flash: each level in memory
+/// saves a Get a read, but where little can be pinned the levels below it have to be so much larger that
+/// most of what is written is the index.
+pub fn plan(input: &SizingInput, sizing: LevelSizing, pinned: Option<u32>) -> LevelPlan {
+    if let Some(pinned) = pinned {
+        return plan_for(input, sizing, pinned.min(input.levels));
     }
-
-    /// Bytes of the level lists when the drive is full.
-    pub fn level_list_bytes(&self) -> u64 {
-        self.segments_at_capacity() * (self.key_bytes + self.pointer_bytes)
-    }
-
-    /// Memory left for pinned segments, in bytes.
-    pub fn bytes_for_pinning(&self) -> u64 {
-        let prefixes = self.segments_at_capacity() * self.prefix_bytes;
-        self.dram_bytes.saturating_sub(self.level_list_bytes() + prefixes)
-    }
+    let in_flash = plan_for(input, sizing, 0);
+    let most = MOST_AMPLIFICATION * in_flash.amplification(input);
+    let is_cheap = |plan: &LevelPlan| {
+        plan.memory.pinned <= input.bytes_for_pinning() && plan.amplification(input) <= most
+    };
+    let mut plans = (1..input.levels).rev().map(|pinned| plan_for(input, sizing, pinned));
+    plans.find(is_cheap).unwrap_or(in_flash)
 }
 
-/// Level sizes for `pinned` levels in memory, or for as many as fit if that is `None`.
-///
-/// Asymmetric sizing is only defined where exactly one level is not pinned; elsewhere the sizes
-/// are symmetric.
-pub fn plan(input: &SizingInput, sizing: LevelSizing, pinned: Option<u32>) -> LevelPlan {
-    let most = input.levels.saturating_sub(1);
-    let candidates = match pinned {
-        Some(k) => k.min(input.levels)..=k.min(input.levels),
-        None => 0..=most,
-    };
-    candidates
-        .rev()
-        .map(|k| plan_for(input, sizing, k))
-        .find(|plan| pinned.is_some() || plan.memory.pinned <= input.bytes_for_pinning())
-        .unwrap_or_else(|| plan_for(input, sizing, 0))
+/// An empty store is planned for this part of a full one.
+const FIRST_PART: u64 = 64;
+
+/// The plan that an empty store begins with: the one for a full store if that has all levels but the last
+/// in memory, because then it never changes. Otherwise memory that a full store needs for its level lists
+/// is of more use to pinned levels meanwhile: the plan is for a small store, and a new one follows as it
+/// grows.
+pub fn first_plan(input: &SizingInput, sizing: LevelSizing, pinned: Option<u32>) -> LevelPlan {
+    let full = plan(input, sizing, pinned);
+    let is_final = full.pinned + 1 >= input.levels && full.memory.total() <= input.dram_bytes;
+    if pinned.is_some() || is_final {
+        return full;
+    }
+    let in_half_of_memory = input.dram_bytes / 2 / input.list_bytes_per_segment();
+    let stored = (input.segments_at_capacity() / FIRST_PART).min(in_half_of_memory);
+    let stored_segments = Some(stored.max(1));
+    plan(&SizingInput { stored_segments, ..input.clone() }, sizing, pinned)
 }
 
 fn plan_for(input: &SizingInput, sizing: LevelSizing, pinned: u32) -> LevelPlan {
-    let is_asymmetric =
-        sizing == LevelSizing::Asymmetric && pinned > 0 && pinned + 1 == input.levels;
+    let is_asymmetric = sizing == LevelSizing::Asymmetric && pinned > 0 && pinned < input.levels;
     let (factor, last_factor, capacities) =
         if is_asymmetric { asymmetric(input, pinned) } else { symmetric(input) };
     let of = |levels: usize| capacities[..levels].iter().sum::<u64>();
@@ -205,19 +136,20 @@ impl LevelPlan {
         (0..).zip(keys).map(|(n, keys)| if n < self.pinned { 0 } else { keys }).collect()
     }
 
-    /// Bytes of the index that are written to flash for each byte of pairs that comes in, when every level
-    /// is full and keys come in any order: for an entry that moves down, as many of the level it comes to are
+    /// Bytes written to flash for each byte of pairs that comes in, when every level is full and keys come
+    /// in any order. Collection, and the log if there is one, come on top.
+    pub fn amplification(&self, input: &SizingInput) -> f64 {
+        self.index_amplification(input) + input.value_amplification()
+    }
+
+    /// What the index has of it: for an entry that moves down, as many of the level it comes to are
     /// rewritten as that is larger. While an empty store is loaded it is about half of that.
-    /// The first `free_levels` are never written; a memtable has `memtable_bytes`.
-    pub fn index_amplification(
-        &self,
-        input: &SizingInput,
-        memtable_bytes: u64,
-        free_levels: u32,
-    ) -> f64 {
-        let flushed = memtable_bytes as f64 / (input.pair_bytes * input.entries_per_segment) as f64;
+    pub fn index_amplification(&self, input: &SizingInput) -> f64 {
+        let pairs_per_segment = input.pair_bytes * input.entries_per_segment;
+        let flushed = input.memtable_bytes as f64 / pairs_per_segment as f64;
         let sizes = self.capacities.iter().map(|segments| *segments as f64);
         let above = std::iter::once(flushed).chain(sizes.clone());
+        let free_levels = if input.writes_pinned { 0 } else { self.pinned };
         let written_to = sizes.zip(above).skip(free_levels as usize);
         let entries: f64 = written_to.map(|(own, above)| 1.0 + own / above).sum();
         let entry_bytes = input.segment_bytes as f64 / input.entries_per_segment as f64;
@@ -258,7 +190,8 @@ fn symmetric(input: &SizingInput) -> (f64, f64, Vec<u64>) {
 }
 
 /// The published search: go down from the symmetric factor in steps of 0.1 until the pinned levels
-/// fit the memory that is left; the last level takes the rest of the fill target.
+/// fit the memory that is left; the last level takes the rest of the fill target. Levels between them,
+/// which are not published, grow from the last pinned one by one factor.
 fn asymmetric(input: &SizingInput, pinned: u32) -> (f64, f64, Vec<u64>) {
     let total = input.segments_at_fill().max(1);
     let room = input.bytes_for_pinning();
@@ -274,6 +207,12 @@ fn asymmetric(input: &SizingInput, pinned: u32) -> (f64, f64, Vec<u64>) {
         (0..).map(|step| start.ceil() - 0.1 * f64::from(step)).take_while(|t| *t > 2.0);
     let factor = factors.find(|t| fits(&powers(*t, pinned))).unwrap_or(2.0);
     let mut capacities = powers(factor, pinned);
+    let last_pinned = *capacities.last().expect("a level is pinned");
+    let unpinned = input.levels - pinned;
+    let ratio = total as f64 / last_pinned as f64;
+    let below = ratio.powf(1.0 / f64::from(unpinned)).max(1.0);
+    let between = (1..unpinned).map(|n| (last_pinned as f64 * below.powi(n as i32)).round() as u64);
+    capacities.extend(between);
     let upper: u64 = capacities.iter().sum();
     let last = total.saturating_sub(upper).max(1);
     let last_factor = last as f64 / *capacities.last().expect("a level is pinned") as f64;
@@ -293,6 +232,7 @@ mod tests {
         SizingInput {
             fill_bytes: 448 * GIB / 10,
             capacity_bytes: 64 * GIB,
+            stored_segments: None,
             pair_bytes: 1024,
             key_bytes: 32,
             pointer_bytes: 4,
@@ -303,6 +243,9 @@ mod tests {
             has_filters: false,
             dram_bytes: GIB / 16,
             levels: 4,
+            memtable_bytes: 1 << 20,
+            value_log_bytes: 1170.0,
+            writes_pinned: false,
         }
     }
 
@@ -333,23 +276,69 @@ mod tests {
     }
 
     #[test]
-    fn short_pairs_pay_for_a_large_last_level() {
-        let plan_of = |pair_bytes, entries_per_segment| {
-            let input = SizingInput { pair_bytes, entries_per_segment, ..paper() };
-            (plan(&input, LevelSizing::Asymmetric, None), input)
-        };
+    fn an_entry_is_written_as_often_as_levels_are_larger_than_those_above() {
         // One level in flash, 26.6 times the one above, entries of 32 bytes, pairs of 1024.
-        let (plan, input) = plan_of(1024, 256);
-        let written = plan.index_amplification(&input, 1 << 20, plan.pinned);
+        let input = paper();
+        let plan = plan(&input, LevelSizing::Asymmetric, None);
+        let written = plan.index_amplification(&input);
         assert!((written - 27.56 * 32.0 / 1024.0).abs() < 0.01, "{written}");
+        assert!((plan.amplification(&input) - written - 1170.0 / 1024.0).abs() < 1e-9);
         // All levels in flash: each of four costs its factor; the memtable has four segments.
-        let of_all = plan.index_amplification(&input, 1 << 20, 0);
+        let of_all = plan.index_amplification(&SizingInput { writes_pinned: true, ..input });
         let factors = 19.0 / 4.0 + 353.0 / 19.0 + 6645.0 / 353.0 + 26.56;
         assert!((of_all - (4.0 + factors) * 32.0 / 1024.0).abs() < 0.01, "{of_all}");
-        // Lists of shorter pairs leave less to pin, and the last level grows as they do.
-        let (short, input) = plan_of(256, 256);
-        assert_eq!(short.pinned, 3);
-        assert!(short.index_amplification(&input, 1 << 20, short.pinned) > 10.0 * written);
+    }
+
+    /// Pairs of 16 + 64 bytes on the paper's drive, in segments of 340 entries.
+    fn short_pairs() -> SizingInput {
+        let (pair_bytes, key_bytes, entries_per_segment) = (80, 16, 340);
+        SizingInput {
+            pair_bytes,
+            key_bytes,
+            entries_per_segment,
+            value_log_bytes: 100.0,
+            ..paper()
+        }
+    }
+
+    #[test]
+    fn fewer_levels_are_pinned_where_the_last_would_be_far_larger_than_those_above() {
+        let input = short_pairs();
+        let all = plan(&input, LevelSizing::Asymmetric, Some(3));
+        assert!(all.last_factor > 100.0, "{}", all.last_factor);
+        let chosen = plan(&input, LevelSizing::Asymmetric, None);
+        let of = |pinned| plan(&input, LevelSizing::Asymmetric, Some(pinned)).amplification(&input);
+        assert!(chosen.pinned < 3, "{chosen:?}");
+        assert!(chosen.amplification(&input) <= 1.5 * of(0));
+        assert!((chosen.pinned + 1..4).all(|pinned| of(pinned) > 1.5 * of(0)));
+        assert!(5.0 * chosen.amplification(&input) < all.amplification(&input));
+    }
+
+    #[test]
+    fn levels_below_the_pinned_ones_grow_by_one_factor() {
+        let input = short_pairs();
+        let LevelPlan { capacities, .. } = plan(&input, LevelSizing::Asymmetric, Some(1));
+        let ratios: Vec<f64> = capacities.windows(2).map(|w| w[1] as f64 / w[0] as f64).collect();
+        let total: u64 = capacities.iter().sum();
+        assert_eq!(total, input.segments_at_fill());
+        assert!(ratios.iter().all(|ratio| (ratio / ratios[0] - 1.0).abs() < 0.15), "{ratios:?}");
+    }
+
+    #[test]
+    fn a_store_begins_with_the_plan_for_a_full_one_only_if_that_pins_all_levels_but_the_last() {
+        let asymmetric = LevelSizing::Asymmetric;
+        let first = first_plan(&paper(), asymmetric, None);
+        assert_eq!(first, plan(&paper(), asymmetric, None));
+        let input = short_pairs();
+        let first = first_plan(&input, asymmetric, None);
+        let part: u64 = first.capacities.iter().sum();
+        assert_eq!((first.pinned, part), (3, input.segments_at_capacity() / FIRST_PART));
+        let fixed = first_plan(&input, asymmetric, Some(1));
+        assert_eq!(fixed, plan(&input, asymmetric, Some(1)));
+        // Memory that cannot hold the lists of a full store is enough for a small one.
+        let poor = SizingInput { dram_bytes: 100, ..short_pairs() };
+        assert!(plan(&poor, asymmetric, None).memory.total() > poor.dram_bytes);
+        assert!(first_plan(&poor, asymmetric, None).memory.total() <= poor.dram_bytes);
     }
 
     #[test]

@@ -2,9 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use engine::sizing::{self, LevelPlan, SizingInput, monkey};
-use engine::{Filters, Options};
-use pages::Durability;
+use engine::Options;
+use engine::sizing::{self, LevelPlan, Room, SizingInput, monkey, pair::Pair};
 
 use crate::units::{bytes_text, count_text};
 
@@ -47,18 +46,6 @@ pub struct Plan {
     pub levels: LevelPlan,
     /// Pages that a value takes.
     pub pages_per_value: u32,
-    /// What writes cost the flash.
-    pub writes: WriteAmplification,
-}
-
-/// Bytes written to flash for each byte of pairs that comes in, when every level is full. The log of a
-/// design that has one, and collection, come on top.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct WriteAmplification {
-    /// Values in the value log.
-    pub values: f64,
-    /// The tree, with what values stand in it.
-    pub index: f64,
 }
 
 impl Plan {
@@ -75,11 +62,14 @@ impl Plan {
     /// What is wrong if it does not.
     pub fn shortage(&self) -> Option<String> {
         let words = || {
+            let input = &self.input;
+            let pairs = input.segments_in_memory() * input.entries_per_segment;
             format!(
-                "what has to stay in memory takes {}, and there are {}: give it more memory, larger \
-                 values or fewer pairs",
+                "what a full drive has to have in memory takes {}, and there are {}: that is used up at \
+                 about {} pairs; give it more memory, larger values or fewer pairs",
                 bytes_text(self.index_bytes()),
-                bytes_text(self.input.dram_bytes)
+                bytes_text(input.dram_bytes),
+                count_text(pairs)
             )
         };
         (!self.fits()).then(words)
@@ -113,43 +103,22 @@ pub fn plan(spec: &PlanSpec) -> Result<Plan, String> {
     if !CAPACITY_BYTES.contains(&spec.capacity_bytes) {
         return Err("a capacity is from 1 MiB to 1 PiB".to_owned());
     }
-    let pointer_bytes = sizing::pointer_bytes(spec.capacity_bytes, spec.page_bytes);
     let design = &spec.design;
-    let inline_up_to = design.inline_up_to;
-    let entries = sizing::entries_per_segment(
-        spec.page_bytes,
-        pointer_bytes,
-        spec.key_bytes,
-        spec.value_bytes,
-        inline_up_to,
-    );
-    let input = SizingInput {
-        fill_bytes: (spec.capacity_bytes as f64 * design.fill) as u64,
+    let pair = Pair {
+        page_bytes: spec.page_bytes,
+        key_bytes: spec.key_bytes,
+        value_bytes: spec.value_bytes,
+        inline_up_to: design.inline_up_to,
+    };
+    let room = Room {
         capacity_bytes: spec.capacity_bytes,
-        pair_bytes: u64::from(spec.key_bytes) + u64::from(spec.value_bytes),
-        key_bytes: u64::from(spec.key_bytes),
-        pointer_bytes: 4,
-        entries_per_segment: u64::from(entries),
-        segment_bytes: u64::from(spec.page_bytes),
-        prefix_bytes: design.prefix_bytes as u64,
-        range_pointer_bytes: if design.range_pointers { 4 } else { 0 },
-        has_filters: design.filters == Filters::Monkey,
+        page_bytes: spec.page_bytes,
+        pointer_bytes: sizing::pointer_bytes(spec.capacity_bytes, spec.page_bytes),
         dram_bytes: spec.dram_bytes,
-        levels: design.levels,
     };
+    let input = SizingInput::new(design, &pair, &room);
     let levels = sizing::plan(&input, design.level_sizing, design.pinned_levels);
-    let key_len = spec.key_bytes as usize;
-    let pages_per_value =
-        sizing::pages_of_value(spec.page_bytes, key_len, spec.value_bytes, inline_up_to);
-    let in_value_log =
-        sizing::bytes_in_value_log(spec.page_bytes, key_len, spec.value_bytes, inline_up_to);
-    // Where memory does not survive, levels in memory are written besides.
-    let free_levels = if design.durability == Durability::Log { 0 } else { levels.pinned };
-    let writes = WriteAmplification {
-        values: in_value_log / input.pair_bytes as f64,
-        index: levels.index_amplification(&input, design.memtable_bytes, free_levels),
-    };
-    Ok(Plan { input, levels, pages_per_value, writes })
+    Ok(Plan { input, levels, pages_per_value: pair.pages_of_value() })
 }
 
 /// The plan as text.
@@ -204,10 +173,11 @@ pub fn render(plan: &Plan) -> String {
     }
     lines.push(String::new());
     lines.extend(filters(plan));
-    let WriteAmplification { values, index } = plan.writes;
     lines.push(format!(
-        "write amplification when full {:.1} (values {values:.2}, index {index:.2}; collection comes on top)",
-        values + index
+        "write amplification when full {:.1} (values {:.2}, index {:.2}; collection comes on top)",
+        levels.amplification(input),
+        input.value_amplification(),
+        levels.index_amplification(input),
     ));
     lines.push(format!("a get takes at most {} flash reads", plan.worst_case_reads()));
     lines.join("\n")
@@ -278,14 +248,16 @@ mod tests {
             plan(&spec).expect("the numbers make sense")
         };
         let long = of(1024, 0);
-        assert!((long.writes.values - 8192.0 / 7.0 / 1040.0).abs() < 1e-9, "seven share a page");
-        assert!(long.writes.index < 1.0, "{:?}", long.writes);
+        let values = long.input.value_amplification();
+        assert!((values - 8192.0 / 7.0 / 1040.0).abs() < 1e-9, "seven share a page");
+        assert!(long.levels.amplification(&long.input) < values + 1.0, "{:?}", long.levels);
         let short = of(64, 0);
-        assert!(short.writes.index > 100.0, "{:?}", short.writes);
+        let index = short.levels.index_amplification(&short.input);
+        assert!((3.0..30.0).contains(&index), "{index}: {:?}", short.levels);
         assert!(render(&short).contains("write amplification when full "));
         let inline = of(64, 100);
         assert_eq!(
-            (inline.writes.values, inline.worst_case_reads()),
+            (inline.input.value_amplification(), inline.worst_case_reads()),
             (0.0, 4 - inline.levels.pinned)
         );
     }
@@ -310,7 +282,10 @@ mod tests {
             design: Options::pink(),
         };
         let text = render(&plan(&spec).expect("the numbers make sense"));
-        assert!(text.starts_with("DOES NOT FIT: what has to stay in memory takes "), "{text}");
+        assert!(
+            text.starts_with("DOES NOT FIT: what a full drive has to have in memory takes "),
+            "{text}"
+        );
         let long = PlanSpec { value_bytes: u32::MAX, ..spec };
         assert!(plan(&long).is_err_and(|words| words.contains("2 MiB")));
     }

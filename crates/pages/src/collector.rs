@@ -7,16 +7,18 @@
 //!
 //! What an index has to say about it comes through [`Collected`].
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::rc::Rc;
 
-use runtime::{IoClass, PageImage};
+use runtime::{IoClass, PageImage, join_all};
 
 use crate::error::EngineError;
 use crate::format::data_page;
 use crate::format::object::Sequence;
 use crate::format::pointer::Pointer;
 use crate::format::value::Value;
+use crate::front::freeing::{Freeing, Place};
 use crate::front::{Front, Index};
 use crate::medium::{ExtentId, Medium, Stream};
 use crate::planted::Fault;
@@ -27,6 +29,9 @@ use crate::store::extent::State;
 /// What the collector asks of an index.
 #[expect(async_fn_in_trait, reason = "one executor on one thread: futures are never sent")]
 pub trait Collected<M: Medium>: Index + 'static {
+    /// Parts of a batch of pages that are under way side by side, when objects are collected.
+    const PARTS: u32;
+
     /// The pages.
     fn store(&self) -> &Rc<PageStore<M>>;
 
@@ -44,6 +49,9 @@ pub trait Collected<M: Medium>: Index + 'static {
 
     /// The extent to collect next, if free ones run low.
     fn victim(&self) -> Option<ExtentId>;
+
+    /// An extent of the index to collect while objects are, if one is worth it.
+    fn index_victim(&self) -> Option<ExtentId>;
 
     /// Whether what is moved cannot be flushed before space comes from elsewhere.
     fn is_starved(&self) -> bool;
@@ -82,6 +90,7 @@ pub struct Candidate {
     pub(crate) sequence: Sequence,
     /// The page it begins in.
     image: PageImage,
+    _place: Place,
 }
 
 /// Why an extent could not be emptied.
@@ -102,6 +111,15 @@ impl Stopped {
             other => Self::Failed(other),
         }
     }
+
+    /// Of two reasons the one that says more.
+    fn or(self, other: Option<Self>) -> Self {
+        match (self, other) {
+            (_, Some(failed @ Self::Failed(_))) => failed,
+            (Self::Starved, Some(other)) => other,
+            (own, _) => own,
+        }
+    }
 }
 
 /// The task that keeps extents free, for ever.
@@ -117,8 +135,7 @@ pub async fn collect_forever<M: Medium, I: Collected<M>>(index: Rc<I>) {
             }
             continue;
         }
-        let victim = index.victim();
-        if let Some(id) = victim {
+        if let Some(id) = index.victim() {
             collect(&index, id).await;
             let front = index.front();
             front.sweep.note_collected(front.has_extents_for_clients());
@@ -134,14 +151,28 @@ pub async fn collect_forever<M: Medium, I: Collected<M>>(index: Rc<I>) {
 /// Moves what is in use out of an extent and retires it.
 async fn collect<M: Medium, I: Collected<M>>(index: &Rc<I>, id: ExtentId) {
     index.front().make_progress();
+    let stream = index.store().extents.borrow().get(id).stream;
+    match stream {
+        Stream::Objects => {
+            index.store().extents.borrow_mut().set_state(id, State::Collecting);
+            let outcome = collect_objects(index, id).await;
+            end(index, id, outcome);
+        }
+        Stream::Index => collect_index(index, id).await,
+        Stream::Log | Stream::Manifest => unreachable!("the journal's extents empty themselves"),
+    }
+}
+
+async fn collect_index<M: Medium, I: Collected<M>>(index: &Rc<I>, id: ExtentId) {
+    index.store().extents.borrow_mut().set_state(id, State::Collecting);
+    let outcome = index.copy_index(id).await;
+    end(index, id, outcome);
+}
+
+/// Retires an extent that was emptied, or leaves it as it is.
+fn end<M: Medium, I: Collected<M>>(index: &Rc<I>, id: ExtentId, outcome: Result<(), Stopped>) {
     let store = index.store();
     let stream = store.extents.borrow().get(id).stream;
-    store.extents.borrow_mut().set_state(id, State::Collecting);
-    let outcome = match stream {
-        Stream::Objects => collect_objects(index, id).await,
-        Stream::Index => index.copy_index(id).await,
-        Stream::Log | Stream::Manifest => unreachable!("the journal's extents empty themselves"),
-    };
     let state = match outcome {
         Ok(()) => {
             let live = store.extents.borrow().get(id).live;
@@ -193,29 +224,63 @@ fn flush_what_was_moved<M: Medium>(index: &impl Collected<M>) {
     }
 }
 
+/// Re-inserts what is in use of an extent with objects, in parts side by side; clients may write what is
+/// freed meanwhile. What is moved makes garbage of the index, whose extents are collected in between.
 async fn collect_objects<M: Medium, I: Collected<M>>(
     index: &Rc<I>,
     id: ExtentId,
 ) -> Result<(), Stopped> {
     let store = index.store();
-    for from in store.batches(id) {
-        let mut candidates = Vec::new();
-        for (page, image) in store.read_batch(id, from).await.map_err(Stopped::by)? {
-            let objects = data_page::objects(image.bytes()).ok_or(Stopped::Damaged)?;
-            for (piece, head) in objects {
-                let pointer = store.pointer_to(page, piece, &head);
-                candidates.push(Candidate {
-                    pointer: pointer.ok_or(Stopped::Damaged)?,
-                    key: head.key.into(),
-                    sequence: head.sequence,
-                    image: image.clone(),
-                });
+    let pages = (store.batch_pages() / I::PARTS).max(1);
+    let batches: Vec<Range<u32>> = store.batches(id, pages).collect();
+    let freeing = index.front().begin_freeing(id);
+    let batches = RefCell::new(batches.into_iter());
+    let outcome = RefCell::new(Ok(()));
+    let copies_index = Cell::new(false);
+    let worker = || async {
+        while outcome.borrow().is_ok() {
+            let victim = if copies_index.get() { None } else { index.index_victim() };
+            if let Some(id) = victim {
+                copies_index.set(true);
+                collect_index(index, id).await;
+                copies_index.set(false);
+                continue;
             }
+            let Some(batch) = batches.borrow_mut().next() else { break };
+            if let Err(stopped) = collect_batch(index, id, batch, &freeing).await {
+                let before = outcome.replace(Ok(()));
+                *outcome.borrow_mut() = Err(stopped.or(before.err()));
+            }
+            freeing.tell();
         }
-        index.stats().borrow_mut().gc_objects_seen += candidates.len() as u64;
-        index.keep_live(candidates).await?;
+    };
+    join_all((0..I::PARTS).map(|_| worker())).await;
+    outcome.into_inner()
+}
+
+async fn collect_batch<M: Medium, I: Collected<M>>(
+    index: &Rc<I>,
+    id: ExtentId,
+    batch: Range<u32>,
+    freeing: &Freeing<'_, M>,
+) -> Result<(), Stopped> {
+    let store = index.store();
+    let mut candidates = Vec::new();
+    for (page, image) in store.read_batch(id, batch).await.map_err(Stopped::by)? {
+        let objects = data_page::objects(image.bytes()).ok_or(Stopped::Damaged)?;
+        for (piece, head) in objects {
+            let pointer = store.pointer_to(page, piece, &head);
+            candidates.push(Candidate {
+                pointer: pointer.ok_or(Stopped::Damaged)?,
+                key: head.key.into(),
+                sequence: head.sequence,
+                image: image.clone(),
+                _place: freeing.place(),
+            });
+        }
     }
-    Ok(())
+    index.stats().borrow_mut().gc_objects_seen += candidates.len() as u64;
+    index.keep_live(candidates).await
 }
 
 /// The value of an object, read where it goes on beyond its first page.
@@ -231,18 +296,26 @@ pub async fn value_of<M: Medium>(
     value.map_err(Stopped::by)
 }
 
-/// Whether the memtables take an object now. If not, this returns when that may have changed.
+/// Whether the memtables take an object now. If not, this returns when that may have changed. Clients
+/// that wait for memtables go first: they are few, and what is collected could fill one after the other.
 ///
 /// # Errors
 /// [`Stopped::Starved`]: that will not change before space comes from elsewhere.
 pub async fn memtables_take<M: Medium>(index: &impl Collected<M>) -> Result<bool, Stopped> {
-    if index.front().has_memtable_room() {
-        return Ok(true);
+    let (store, front) = (index.store(), index.front());
+    if front.has_memtable_room() {
+        if !front.clients_may_go() {
+            return Ok(true);
+        }
+        let before = front.writes();
+        store.handle.yield_now().await;
+        // As long as clients come, they are let in.
+        return Ok(front.writes() == before && front.has_memtable_room());
     }
-    if index.is_starved() || !index.store().is_healthy() {
+    if index.is_starved() || !store.is_healthy() {
         return Err(Stopped::Starved);
     }
-    index.store().room.notified().await;
+    store.room.notified().await;
     Ok(false)
 }
 

@@ -4,6 +4,7 @@
 //! full memtable is frozen and handed to the flush. The front decides who waits and who is refused;
 //! what the index has to say about it comes through [`Index`].
 
+pub(crate) mod freeing;
 mod reserve;
 pub(crate) mod watched;
 
@@ -16,6 +17,7 @@ use crate::effort::Effort;
 use crate::error::EngineError;
 use crate::format::object::Sequence;
 use crate::format::value::Value;
+use crate::front::freeing::Freed;
 use crate::front::watched::Watched;
 use crate::journal::LogSync;
 use crate::journal::log::{self, Log, Ticket};
@@ -97,6 +99,8 @@ pub struct Front<M> {
     /// Whether clients may write.
     pub fullness: Cell<Fullness>,
     pub(crate) sweep: Sweep,
+    /// What the collection of objects that is under way has freed.
+    freed: Rc<Freed>,
     /// The space that the flush waits for.
     pub(crate) flush_waits: Cell<Option<Need>>,
     writes: Cell<u64>,
@@ -136,6 +140,7 @@ impl<M: Medium> Front<M> {
             log: RefCell::default(),
             fullness: Cell::new(Fullness::Room),
             sweep: Sweep::default(),
+            freed: Rc::default(),
             flush_waits: Cell::new(None),
             writes: Cell::new(0),
             user_bytes: Cell::new(0),
@@ -220,6 +225,7 @@ impl<M: Medium> Front<M> {
         self.sequence.set(self.sequence.get() + 1);
         self.writes.set(self.writes.get() + 1);
         self.user_bytes.set(self.user_bytes.get() + bytes);
+        self.freed.count_write(bytes);
         let sequence = self.sequence.get();
         let before = self.memtables.borrow().active.borrow().last_sequence();
         assert!(before < sequence, "write {sequence} comes after write {before}");
@@ -347,6 +353,7 @@ impl<M: Medium> Front<M> {
         Ok(match (has_room, is_delete) {
             (false, _) => Admission::Later,
             (true, true) => index.admits_delete(),
+            (true, false) if self.is_paced() => Admission::Later,
             (true, false) => index.admits_put(),
         })
     }
@@ -356,6 +363,16 @@ impl<M: Medium> Front<M> {
     /// power cut has to dump is bounded.
     pub(crate) fn has_memtable_room(&self) -> bool {
         !self.active_is_full() || self.memtables.borrow().frozen.len() < self.limits.frozen
+    }
+
+    /// Whether clients' puts wait, and for nothing but memtables.
+    pub(crate) fn clients_may_go(&self) -> bool {
+        self.stalled_now.get() > 0 && !self.is_paced() && self.has_space_for_clients()
+    }
+
+    /// Clients' writes so far.
+    pub(crate) fn writes(&self) -> u64 {
+        self.writes.get()
     }
 
     /// How full the active memtable is while there is no room in front of it; 0 while there is.

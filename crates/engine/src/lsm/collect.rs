@@ -32,6 +32,10 @@ use crate::planted::Fault;
 /// snapshots.
 const MOST_HELD: usize = 2;
 
+/// Segments are written again sooner than objects, and empty their extents by themselves: as long as there
+/// is a choice, meta extents of which more than this share is in use are left alone.
+const WORTH_COPYING: f64 = 0.5;
+
 /// An object of a victim that the index is asked about.
 struct Asked {
     object: Candidate,
@@ -47,6 +51,9 @@ enum Verdict {
 }
 
 impl<M: Medium> Collected<M> for Inner<M> {
+    /// While one is read, others ask the index or wait for memtables.
+    const PARTS: u32 = 4;
+
     fn store(&self) -> &Rc<PageStore<M>> {
         &self.store
     }
@@ -76,7 +83,7 @@ impl<M: Medium> Collected<M> for Inner<M> {
             return None;
         }
         if self.is_starved()
-            && let Some(id) = self.meta_victim()
+            && let Some(id) = self.meta_victim(1.0)
         {
             return Some(id);
         }
@@ -89,6 +96,10 @@ impl<M: Medium> Collected<M> for Inner<M> {
             let few_wait = self.store.held() < MOST_HELD;
             if few_wait { self.victim_among(|_| true) } else { None }
         })
+    }
+
+    fn index_victim(&self) -> Option<ExtentId> {
+        if self.store.is_healthy() { self.meta_victim(WORTH_COPYING) } else { None }
     }
 
     fn is_starved(&self) -> bool {
@@ -147,23 +158,43 @@ impl<M: Medium> Collected<M> for Inner<M> {
 }
 
 impl<M: Medium> Inner<M> {
+    /// The extent with the least in use; but of objects where clients are paced by what those free. Then
+    /// extents of the index go at the same time.
     fn victim_among(&self, may_go: impl Fn(ExtentId) -> bool) -> Option<ExtentId> {
+        let data = self.victim_of(Stream::Objects, WORTH_COLLECTING, &may_go);
+        let meta = self.victim_of(Stream::Index, WORTH_COPYING, &may_go);
         let extents = self.store.extents.borrow();
-        let is_meta = |id| extents.get(id).stream == Stream::Index;
-        let is_data = |id| extents.get(id).stream == Stream::Objects;
-        let may_go = |id| self.store.is_published(id) && may_go(id);
-        let can_end =
-            |id| is_meta(id) && self.can_copy(id) || is_data(id) && self.front.can_move(id);
-        let may_go = |id| can_end(id) && may_go(id);
-        extents.choose_victim(WORTH_COLLECTING, may_go)
+        let in_use = |id| extents.utilisation(extents.get(id));
+        match (data, meta) {
+            (Some(data), Some(meta)) => {
+                let takes_data = self.front.is_nearly_paced() || in_use(data) < in_use(meta);
+                Some(if takes_data { data } else { meta })
+            }
+            (None, None) => self.victim_of(Stream::Index, WORTH_COLLECTING, may_go),
+            (data, meta) => data.or(meta),
+        }
     }
 
-    /// The meta extent with the least in use, whatever it is.
-    fn meta_victim(&self) -> Option<ExtentId> {
+    /// The meta extent with the least in use, if that is less than `limit`.
+    fn meta_victim(&self, limit: f64) -> Option<ExtentId> {
+        self.victim_of(Stream::Index, limit, |id| !self.store.is_pinned(id))
+    }
+
+    /// The extent of a stream with the least in use, if that is less than `limit`; one whose collection,
+    /// once begun, comes to its end.
+    fn victim_of(
+        &self,
+        stream: Stream,
+        limit: f64,
+        may_go: impl Fn(ExtentId) -> bool,
+    ) -> Option<ExtentId> {
         let extents = self.store.extents.borrow();
-        let is_meta = |id| extents.get(id).stream == Stream::Index;
-        let may_go = |id| self.store.is_published(id) && !self.store.is_pinned(id);
-        extents.choose_victim(1.0, |id| is_meta(id) && self.can_copy(id) && may_go(id))
+        let can_end = |id| match stream {
+            Stream::Index => self.can_copy(id),
+            _ => self.front.can_move(id),
+        };
+        let is_right = |id| extents.get(id).stream == stream && self.store.is_published(id);
+        extents.choose_victim(limit, |id| is_right(id) && may_go(id) && can_end(id))
     }
 
     /// What the index says about an object now. No await: true at this instant.

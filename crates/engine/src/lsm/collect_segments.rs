@@ -40,8 +40,9 @@ impl<M: Medium> Inner<M> {
         let mut promise = promise.ok_or(Stopped::Starved)?;
         let unit = self.store.shape.append_unit as usize;
         let mut pages = Vec::new();
-        for from in self.store.batches(id) {
-            let batch = self.store.read_batch(id, from).await.map_err(Stopped::by)?;
+        let of_extent = self.pages_in(id);
+        for batch in of_extent.chunks(self.store.batch_pages() as usize) {
+            let batch = self.store.read_pages(batch).await.map_err(Stopped::by)?;
             // If the index refers to what is none, the extent stays.
             let sound = |(page, image)| Some((page, self.checked_meta(page, image).ok()?));
             pages.extend(batch.into_iter().filter_map(sound));
@@ -54,7 +55,7 @@ impl<M: Medium> Inner<M> {
         }
         self.move_segments(pages, promise).await.map_err(Stopped::Failed)?;
         // The index must not lose a page whatever the bookkeeping says.
-        if self.refers_to(id) { Err(Stopped::Damaged) } else { Ok(()) }
+        if self.pages_in(id).is_empty() { Ok(()) } else { Err(Stopped::Damaged) }
     }
 
     /// Pages that moving the segments of a meta extent takes at most.
@@ -62,11 +63,13 @@ impl<M: Medium> Inner<M> {
         self.store.in_units(self.store.extents.borrow().get(id).live)
     }
 
-    fn refers_to(&self, id: ExtentId) -> bool {
+    /// Pages of an extent that the index refers to, in order.
+    fn pages_in(&self, id: ExtentId) -> Vec<PageNo> {
         let version = self.version.borrow();
-        version.levels().iter().flat_map(|level| level.iter()).any(|(_, segment)| {
-            segment.location.page().is_some_and(|page| self.store.shape.extent_of(page) == id)
-        })
+        let is_in = |page: &PageNo| self.store.shape.extent_of(*page) == id;
+        let mut pages: Vec<PageNo> = version.pages().filter(is_in).collect();
+        pages.sort_unstable();
+        pages
     }
 
     /// The level whose list refers to `page`, if any.

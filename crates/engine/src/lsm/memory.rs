@@ -13,8 +13,8 @@ use crate::lsm::segment_codec::SEGMENT_BYTES;
 use crate::lsm::version::Version;
 use crate::lsm::{Inner, PAGE_ADDRESS_BYTES, RANGE_POINTER_BYTES, sizing_input};
 use crate::options::{Filters, Options};
-use crate::sizing;
 use crate::sizing::monkey::MOST_BITS_PER_KEY;
+use crate::sizing::{self, SizingInput};
 
 /// Bytes of a pooled segment descriptor besides its key: page address, references, generation.
 pub(crate) const DESCRIPTOR_OVERHEAD_BYTES: u64 = PAGE_ADDRESS_BYTES + 8;
@@ -105,17 +105,17 @@ impl<M: Medium> Inner<M> {
             return;
         }
         stats.replans += 1;
-        let mut input =
-            sizing_input(&self.options, &self.surroundings, &self.store.shape, self.store.format);
         let segments: u64 = version.levels().iter().map(|l| u64::from(l.totals().segments)).sum();
-        // Set aside an eighth more than there is now, with the key length there is now.
         let entries: u64 = version.levels().iter().map(|l| l.totals().entries).sum();
-        let list_bytes = memory.level_lists + memory.level_lists / 8;
-        input.key_bytes = (memory.level_lists / segments.max(1)).saturating_sub(PAGE_ADDRESS_BYTES);
-        input.entries_per_segment = (entries / segments.max(1)).max(1);
-        let per_segment = input.key_bytes + input.pointer_bytes;
-        let budgeted = list_bytes.div_ceil(per_segment.max(1));
-        input.pair_bytes = (input.capacity_bytes / (budgeted * input.entries_per_segment)).max(1);
+        let input =
+            sizing_input(&self.options, &self.surroundings, &self.store.shape, self.store.format);
+        // An eighth more than there is now, with the lengths there are now.
+        let input = SizingInput {
+            stored_segments: Some(segments + segments.div_ceil(8)),
+            key_bytes: memory.level_lists.div_ceil(segments).saturating_sub(PAGE_ADDRESS_BYTES),
+            entries_per_segment: (entries / segments.max(1)).max(1),
+            ..input
+        };
         *self.plan.borrow_mut() =
             sizing::plan(&input, self.options.level_sizing, self.options.pinned_levels);
         self.reserve_step();

@@ -14,7 +14,7 @@ use crate::lsm::accelerator::Accelerator;
 use crate::lsm::{Engine, Inner, dump, sizing_input};
 use crate::options::{MergeBy, Options};
 use crate::planted::Planted;
-use crate::sizing::plan;
+use crate::sizing::first_plan;
 use pages::options::Surroundings;
 
 /// What an engine is opened with.
@@ -112,7 +112,7 @@ impl<M: Medium> Engine<M> {
         };
         let store = PageStore::new(handle, medium, cpu, planted.pages, id);
         let input = sizing_input(&options, &surroundings, &store.shape, store.format);
-        let plan = plan(&input, options.level_sizing, options.pinned_levels);
+        let plan = first_plan(&input, options.level_sizing, options.pinned_levels);
         let (needed, available) = (plan.memory.total(), surroundings.index_dram_bytes);
         if needed > available {
             let pinned_levels = options.pinned_levels;
@@ -143,8 +143,10 @@ impl<M: Medium> Inner<M> {
     /// Whether there are as many extents as an empty store needs to get going.
     fn check_extents(&self) -> Result<(), OpenError> {
         self.reserve_step();
-        let lists = self.plan.borrow().memory.level_lists;
-        // Level lists grow up to what is planned, and short keys take twice their memory.
+        let input =
+            sizing_input(&self.options, &self.surroundings, &self.store.shape, self.store.format);
+        // Level lists grow as long as there is memory, and short keys take twice their memory.
+        let lists = input.level_list_bytes().min(input.dram_bytes);
         let checkpoint = || self.checkpoint().len() as u64 + 2 * lists;
         self.front.check_extents(self.manifest.as_ref().map(|_| checkpoint()))
     }

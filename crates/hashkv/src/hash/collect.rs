@@ -28,6 +28,9 @@ use crate::hash::reads::Search;
 use crate::planted::Fault;
 
 impl<M: Medium> Collected<M> for Inner<M> {
+    /// Each of its objects has a task.
+    const PARTS: u32 = 1;
+
     fn store(&self) -> &Rc<PageStore<M>> {
         &self.store
     }
@@ -61,6 +64,10 @@ impl<M: Medium> Collected<M> for Inner<M> {
                 && self.front.can_move(id)
         };
         extents.choose_victim(WORTH_COLLECTING, may_go)
+    }
+
+    fn index_victim(&self) -> Option<ExtentId> {
+        None
     }
 
     fn is_starved(&self) -> bool {

@@ -201,8 +201,8 @@ fn background_meets_damage(
         }
         drive.settle().await;
         damage_all(&drive, target);
-        let status = store_until_refused(&drive, MANY / 4).await;
-        for i in MANY / 4..MANY {
+        let status = store_until_refused(&drive, MANY / 8).await;
+        for i in MANY / 8..MANY {
             match drive.retrieve(&key(i), u32::MAX).await {
                 Ok(found) => assert_eq!(found.value, value(i), "{target:?}: key {i}"),
                 Err(status) => assert_eq!(status, Status::UnrecoveredError, "{target:?}: key {i}"),

@@ -14,6 +14,7 @@ fn small_drive() -> SizingInput {
     SizingInput {
         fill_bytes: (64_u64 << 30) / 10 * 7,
         capacity_bytes: 64 << 30,
+        stored_segments: None,
         pair_bytes: 1024,
         key_bytes: 32,
         pointer_bytes: 4,
@@ -24,6 +25,9 @@ fn small_drive() -> SizingInput {
         has_filters: false,
         dram_bytes: 64 << 20,
         levels: 4,
+        memtable_bytes: 1 << 20,
+        value_log_bytes: 1024.0,
+        writes_pinned: false,
     }
 }
 

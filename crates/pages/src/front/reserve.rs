@@ -30,7 +30,7 @@ impl<M: Medium> Front<M> {
     }
 
     /// The same once all extents that are about to be free are.
-    fn client_reserve_in_sight(&self) -> usize {
+    pub(super) fn client_reserve_in_sight(&self) -> usize {
         let extents = self.store.extents.borrow();
         self.reserve_with(|stream| self.store.left_of_due_in_sight(stream, &extents))
     }
@@ -76,12 +76,12 @@ impl<M: Medium> Front<M> {
         self.store.extents_in_sight() > self.client_reserve_in_sight()
     }
 
-    /// Whether free extents have become so few that collection starts: as few as clients need left, or
-    /// as this share of all.
+    /// Whether free extents have become so few that collection starts: this share of all, as few as clients
+    /// need left, or as few as they would soon be paced at.
     pub fn is_short_of_extents(&self, share: f64) -> bool {
         let share = (f64::from(self.store.shape.extents) * share).ceil() as usize;
         let due_below = share.max(self.client_reserve_in_sight() + 2);
-        self.store.extents_in_sight() < due_below
+        self.store.extents_in_sight() < due_below || self.is_nearly_paced()
     }
 
     /// Whether there is space for what is in use in a data extent: once begun, it is to be ended.

@@ -27,6 +27,8 @@ struct Tally {
     in_use: [usize; Stream::ALL.len()],
     /// Those of them that are about to be free.
     releasing: [usize; Stream::ALL.len()],
+    /// Items that are in use, by stream.
+    items: [u64; Stream::ALL.len()],
 }
 
 impl Tally {
@@ -40,10 +42,17 @@ impl Tally {
 
     fn enter(&mut self, extent: &Extent) {
         self.counts_of(extent).for_each(|count| *count += 1);
+        *self.items_of(extent) += u64::from(extent.live);
     }
 
     fn leave(&mut self, extent: &Extent) {
         self.counts_of(extent).for_each(|count| *count -= 1);
+        *self.items_of(extent) -= u64::from(extent.live);
+    }
+
+    /// Where the items of an extent are counted. Free extents of the index have none.
+    fn items_of(&mut self, extent: &Extent) -> &mut u64 {
+        &mut self.items[extent.stream as usize]
     }
 
     fn counts_of(&mut self, extent: &Extent) -> impl Iterator<Item = &mut usize> {
@@ -94,6 +103,17 @@ impl Extents {
     /// Those of them that are not about to be free.
     pub(crate) fn kept(&self, stream: Stream) -> usize {
         self.in_use(stream) - self.tally.releasing[stream as usize]
+    }
+
+    /// Pages of the index that are in use.
+    pub(crate) fn index_pages(&self) -> u64 {
+        self.tally.items[Stream::Index as usize]
+    }
+
+    /// Pages of the index's extents that come back when those are collected.
+    pub(crate) fn index_garbage(&self) -> u64 {
+        let all = self.kept(Stream::Index) as u64 * u64::from(self.shape.pages_per_extent);
+        all.saturating_sub(u64::from(self.room(Stream::Index)) + self.index_pages())
     }
 
     /// Extents opened so far.
@@ -317,7 +337,12 @@ impl Extents {
         counts: Counts,
         is_certain: bool,
     ) -> Result<(), &'static str> {
-        self.all[id.0 as usize].count(counts, is_certain)
+        let extent = &mut self.all[id.0 as usize];
+        let items = self.tally.items_of(extent);
+        *items -= u64::from(extent.live);
+        let outcome = extent.count(counts, is_certain);
+        *items += u64::from(extent.live);
+        outcome
     }
 
     /// The generation of the extent that holds `page`: how often it was opened.
@@ -373,7 +398,7 @@ impl Extents {
     }
 
     /// Share of the extent that moving what is in use would fill again, 0 to 1, as far as is known.
-    pub(crate) fn utilisation(&self, extent: &Extent) -> f64 {
+    pub fn utilisation(&self, extent: &Extent) -> f64 {
         let live_share = f64::from(extent.live) / f64::from(extent.published.max(1));
         let holes = extent.holes.len() as u32;
         assert!(holes <= extent.cursor, "{holes} of {} pages are holes", extent.cursor);

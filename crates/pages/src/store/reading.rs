@@ -1,5 +1,7 @@
 //! Reading pages and values, checked.
 
+use std::ops::Range;
+
 use runtime::{IoClass, PageImage};
 
 use crate::error::EngineError;
@@ -187,10 +189,10 @@ impl<M: Medium> PageStore<M> {
         4 * self.shape.parallelism
     }
 
-    /// The places in an extent where batches of its pages begin.
-    pub fn batches(&self, id: ExtentId) -> impl Iterator<Item = u32> + use<M> {
+    /// The places in an extent, in batches of so many pages.
+    pub fn batches(&self, id: ExtentId, pages: u32) -> impl Iterator<Item = Range<u32>> + use<M> {
         let cursor = self.extents.borrow().get(id).cursor;
-        (0..cursor).step_by(self.batch_pages() as usize)
+        (0..cursor).step_by(pages as usize).map(move |from| from..cursor.min(from + pages))
     }
 
     /// A batch of an extent's pages, read and checked, in order.
@@ -200,24 +202,29 @@ impl<M: Medium> PageStore<M> {
     pub async fn read_batch(
         &self,
         id: ExtentId,
-        from: u32,
+        batch: Range<u32>,
     ) -> Result<Vec<(PageNo, PageImage)>, EngineError> {
-        let (cursor, holes) = {
-            let extents = self.extents.borrow();
-            let extent = extents.get(id);
-            (extent.cursor, extent.holes.clone())
-        };
-        let to = cursor.min(from + self.batch_pages());
-        let reads: Vec<_> = (from..to)
-            .map(|index| self.shape.page(id, index))
-            .filter(|page| !holes.contains(page))
-            .map(|page| (page, self.medium.read(page, IoClass::GcRead)))
-            .collect();
-        let mut batch = Vec::with_capacity(reads.len());
+        let holes = self.extents.borrow().get(id).holes.clone();
+        let pages = batch.map(|index| self.shape.page(id, index));
+        let pages: Vec<PageNo> = pages.filter(|page| !holes.contains(page)).collect();
+        self.read_pages(&pages).await
+    }
+
+    /// Pages for a collection, read side by side and checked.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`], [`EngineError::Medium`].
+    pub async fn read_pages(
+        &self,
+        pages: &[PageNo],
+    ) -> Result<Vec<(PageNo, PageImage)>, EngineError> {
+        let reads = pages.iter().map(|page| (*page, self.medium.read(*page, IoClass::GcRead)));
+        let reads: Vec<_> = reads.collect();
+        let mut images = Vec::with_capacity(reads.len());
         for (page, read) in reads {
-            batch.push((page, self.check_page(page, read.await)?));
+            images.push((page, self.check_page(page, read.await)?));
         }
-        Ok(batch)
+        Ok(images)
     }
 
     /// Reads the further pages of a large value, all at once: `pages` hold the object.

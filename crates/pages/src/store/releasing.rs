@@ -51,6 +51,14 @@ impl<M: Medium> PageStore<M> {
         self.extents.borrow().free() + self.releasing() + self.moved.borrow().len()
     }
 
+    /// Pages that are free or about to be, with what is left of the extents that are being filled.
+    pub(crate) fn pages_in_sight(&self) -> u64 {
+        let extents = self.extents.borrow();
+        let open: u32 = Stream::ALL.into_iter().map(|stream| extents.room(stream)).sum();
+        let per_extent = u64::from(self.shape.pages_per_extent);
+        self.extents_in_sight() as u64 * per_extent + u64::from(open)
+    }
+
     /// Extents that nothing but snapshots refers to. Asked of the pins, not counted: the space of
     /// a snapshot that has gone is in sight at once, before its extents' tasks have run.
     pub fn held(&self) -> usize {
