@@ -1,0 +1,459 @@
+//! Stripes, and what is written around them: headers, syncs, releases.
+//!
+//! A stripe is a task of its own, so that it comes to an end whoever waits for it. It is acknowledged
+//! when every member that takes writes has its chunk, or has turned out to be lost, and the header of
+//! the extent is there.
+//!
+//! A member that missed a write is noted before the sync that makes the others durable is acknowledged:
+//! on media that can be written anywhere in the header of each extent concerned; on others the member's
+//! own frontier tells.
+
+use std::future::Future;
+use std::rc::Rc;
+
+use pages::{ExtentId, Medium, MediumError, PageNo, Stream};
+use runtime::{IoClass, PageImage};
+
+use crate::extents::{Presence, bit};
+use crate::header::{self, Header};
+use crate::layout::{Layout, Spot};
+use crate::parity;
+use crate::planted::Fault;
+use crate::volume::{Condition, Inner, Taker};
+
+type Done = Result<(), MediumError>;
+
+impl<M: Medium> Inner<M> {
+    /// Whether the layout stands the loss of these members.
+    fn stands(&self, missing: u64) -> bool {
+        missing.count_ones() as usize <= self.stripes.spares()
+    }
+
+    /// Members that take writes, of those in a set.
+    fn takers_of(&self, members: u64) -> impl Iterator<Item = Taker<M>> {
+        let of = members & self.writable();
+        self.takers().into_iter().filter(move |taker| of & bit(taker.index) != 0)
+    }
+
+    /// Why too few members take writes.
+    fn why_too_few(&self) -> MediumError {
+        let is_gone = |member| self.condition(member) == Condition::Gone;
+        let any_gone = (0..self.stripes.members()).any(is_gone);
+        if any_gone { MediumError::Gone } else { MediumError::ReadOnly }
+    }
+
+    pub(crate) fn append_stripe(
+        self: &Rc<Self>,
+        first: PageNo,
+        pages: Vec<PageImage>,
+        class: IoClass,
+    ) -> impl Future<Output = Done> + use<M> {
+        let spot = self.stripes.spot(first);
+        assert!(
+            (spot.column, spot.offset) == (0, 0)
+                && pages.len() == self.stripes.stripe_pages() as usize,
+            "{} pages from page {} on are no stripe",
+            pages.len(),
+            first.0
+        );
+        let life = self.extents.borrow().get(spot.extent).life;
+        let takers = self.begin_stripe(spot);
+        let missing = self.all() & !takers;
+        if missing != 0 {
+            self.count(|stats| stats.degraded_writes += 1);
+        }
+        let mut appends = Vec::new();
+        let mut parity = None;
+        if self.stands(missing) {
+            let chunks = self.chunks(spot, pages);
+            if matches!(self.stripes.layout(), Layout::Parity { .. }) {
+                self.count(|stats| stats.parity_pages += u64::from(self.stripes.chunk_pages()));
+                parity = Some(self.spend_on_parity(self.stripes.stripe_pages()));
+            }
+            for taker in self.takers_of(takers) {
+                let chunk = &chunks[taker.index];
+                appends.extend(self.append_chunk(&taker, spot.extent, spot.row, chunk, class));
+            }
+        }
+        let inner = Rc::clone(self);
+        self.handle.spawn("stripe", async move {
+            let done = inner.end_stripe(spot, life, takers, appends).await;
+            if let Some(parity) = parity {
+                parity.await;
+            }
+            done
+        })
+    }
+
+    /// Members that a stripe goes to; the others have not all of the extent from now on.
+    fn begin_stripe(&self, spot: Spot) -> u64 {
+        let mut extents = self.extents.borrow_mut();
+        let extent = extents.get_mut(spot.extent);
+        assert!(extent.is_live, "extent {} is appended to, and not open", spot.extent.0);
+        let writable = self.writable();
+        for member in (0..self.stripes.members()).filter(|member| writable & bit(*member) == 0) {
+            extent.on[member] = Presence::Absent;
+        }
+        extent.begin_row(spot.row)
+    }
+
+    /// What each member gets of a stripe.
+    fn chunks(&self, spot: Spot, pages: Vec<PageImage>) -> Vec<Vec<PageImage>> {
+        let members = self.stripes.members();
+        if self.stripes.layout() == Layout::Mirrored {
+            return vec![pages; members];
+        }
+        let size = self.stripes.chunk_pages() as usize;
+        let mut chunks = vec![Vec::new(); members];
+        if let Some(member) = self.stripes.parity_member(spot.extent, spot.row) {
+            let column = |offset| pages.iter().skip(offset).step_by(size).map(PageImage::bytes);
+            let page = |offset| PageImage::new(&parity::of(column(offset)));
+            chunks[member] = (0..size).map(page).collect();
+            if self.planted.has(Fault::ParityLeftOut) {
+                chunks[member] = vec![PageImage::new(&[]); size];
+            }
+        }
+        for (column, data) in (0..).zip(pages.chunks(size)) {
+            chunks[self.stripes.home(Spot { column, ..spot })] = data.to_vec();
+        }
+        chunks
+    }
+
+    /// Appends a chunk to a member, unit by unit.
+    pub(crate) fn append_chunk(
+        &self,
+        taker: &Taker<M>,
+        extent: ExtentId,
+        row: u32,
+        chunk: &[PageImage],
+        class: IoClass,
+    ) -> Vec<(Taker<M>, impl Future<Output = Done> + use<M>)> {
+        let unit = self.stripes.member_shape().append_unit;
+        let append = |(number, pages): (u32, &[PageImage])| {
+            let place = self.stripes.place(extent, row, number * unit);
+            (taker.clone(), taker.medium.append(place, pages.to_vec(), class))
+        };
+        (0..).zip(chunk.chunks(unit as usize)).map(append).collect()
+    }
+
+    /// Waits for the members that a stripe goes to.
+    async fn end_stripe(
+        self: &Rc<Self>,
+        spot: Spot,
+        life: u64,
+        takers: u64,
+        appends: Vec<(Taker<M>, impl Future<Output = Done>)>,
+    ) -> Done {
+        let (mut have, mut error) = (takers, None);
+        if appends.is_empty() {
+            have = 0;
+        }
+        for (taker, append) in appends {
+            if let Err(why) = append.await {
+                have &= !bit(taker.index);
+                error = Some(why);
+                self.missed(&taker, spot.extent, life, why);
+            }
+        }
+        let headers = || self.extents.borrow().get(spot.extent).headers_under_way;
+        self.changed.wait_until(|| headers() == 0).await;
+        let mut extents = self.extents.borrow_mut();
+        let extent = extents.get_mut(spot.extent);
+        assert_eq!(extent.life, life, "extent {} was released under an append", spot.extent.0);
+        extent.end_row(spot.row);
+        // Who was lost since, with the header say, has not got it either.
+        have &= !extent.missing() | self.filled_behind(extent, spot.row);
+        drop(extents);
+        self.changed.notify_all();
+        match error {
+            Some(MediumError::NoSpace) => Err(MediumError::NoSpace),
+            _ if self.stands(self.all() & !have) => Ok(()),
+            Some(error) if self.stripes.spares() == 0 => Err(error),
+            _ => Err(self.why_too_few()),
+        }
+    }
+
+    /// Members that are being filled and have come past a stripe.
+    fn filled_behind(&self, extent: &crate::extents::Extent, row: u32) -> u64 {
+        let members = 0..self.stripes.members();
+        let has = members.filter(|member| extent.has(*member, row));
+        has.fold(0, |all, member| all | bit(member))
+    }
+
+    /// A member has missed a write to an extent.
+    pub(crate) fn missed(&self, taker: &Taker<M>, id: ExtentId, life: u64, why: MediumError) {
+        // There is less room than the shape says, which others may have: the caller is told.
+        if why != MediumError::NoSpace {
+            self.fail(taker, why);
+        }
+        let mut extents = self.extents.borrow_mut();
+        let extent = extents.get_mut(id);
+        if extent.life == life && self.is_current(taker) {
+            extent.on[taker.index] = Presence::Absent;
+        }
+    }
+
+    pub(crate) fn open_extent(
+        self: &Rc<Self>,
+        id: ExtentId,
+        generation: u64,
+        stream: Stream,
+    ) -> Done {
+        let missing = self.all() & !self.writable();
+        if !self.stands(missing) {
+            return Err(self.why_too_few());
+        }
+        let (left_over, life) = {
+            let mut extents = self.extents.borrow_mut();
+            let extent = extents.get_mut(id);
+            let left_over = extent.left_over;
+            extent.open(generation, stream, missing);
+            (left_over, extent.life)
+        };
+        for taker in self.takers_of(self.all()) {
+            let is_left_over = left_over & bit(taker.index) != 0 && !self.is_anywhere;
+            let release = is_left_over.then(|| taker.medium.release(id));
+            match taker.medium.open(id, generation, stream) {
+                Ok(()) => self.begin_header(taker, id, release),
+                Err(MediumError::NoSpace) => return Err(MediumError::NoSpace),
+                Err(why) => self.missed(&taker, id, life, why),
+            }
+        }
+        if self.stands(self.extents.borrow().get(id).missing()) {
+            Ok(())
+        } else {
+            Err(self.why_too_few())
+        }
+    }
+
+    /// Writes the header of an extent that was opened, behind a release of what was left over.
+    fn begin_header(
+        self: &Rc<Self>,
+        taker: Taker<M>,
+        id: ExtentId,
+        release: Option<impl Future<Output = Done> + 'static>,
+    ) {
+        let append = self.append_header(&taker, id);
+        let mut extents = self.extents.borrow_mut();
+        let extent = extents.get_mut(id);
+        extent.headers_under_way += 1;
+        extent.is_unsynced = true;
+        let (inner, life) = (Rc::clone(self), extent.life);
+        self.handle.spawn("header", async move {
+            let released = match release {
+                Some(release) => release.await,
+                None => Ok(()),
+            };
+            if let Err(why) = append.await.and(released) {
+                inner.missed(&taker, id, life, why);
+            }
+            if inner.extents.borrow().get(id).life == life {
+                inner.extents.borrow_mut().get_mut(id).headers_under_way -= 1;
+            }
+            inner.changed.notify_all();
+        });
+    }
+
+    /// Writes a member's header of an extent as things stand.
+    pub(crate) fn append_header(
+        &self,
+        taker: &Taker<M>,
+        id: ExtentId,
+    ) -> impl Future<Output = Done> + use<M> {
+        let extents = self.extents.borrow();
+        let extent = extents.get(id);
+        let header = Header {
+            layout: self.stripes.layout(),
+            members: self.stripes.members() as u8,
+            member: taker.index as u8,
+            volume: self.options.id,
+            generation: extent.generation,
+            extent: id,
+            revision: extent.revision,
+            absent: extent.noted,
+            stream: extent.stream,
+        };
+        let unit = self.stripes.member_shape().append_unit as usize;
+        let mut pages = vec![PageImage::new(&[]); unit];
+        pages[0] = PageImage::new(&header::encode(&header));
+        taker.medium.append(self.stripes.header_place(id), pages, IoClass::Journal)
+    }
+
+    /// Writes the headers of an extent again where that is possible: who has not all of it, and that
+    /// those in `filled` have.
+    pub(crate) async fn note(self: &Rc<Self>, id: ExtentId, life: u64, filled: u64) {
+        self.changed.wait_until(|| !self.extents.borrow().get(id).is_noting).await;
+        let whole = {
+            let mut extents = self.extents.borrow_mut();
+            let extent = extents.get_mut(id);
+            if extent.life != life {
+                return;
+            }
+            (extent.is_noting, extent.busy) = (true, extent.busy + 1);
+            extent.noted = extent.noted & !filled | extent.missing();
+            extent.revision += 1;
+            !extent.missing()
+        };
+        let forgets = self.planted.has(Fault::ForgetAbsence);
+        if self.is_anywhere && !forgets {
+            let append = |taker: Taker<M>| {
+                let header = self.append_header(&taker, id);
+                (taker, header)
+            };
+            let headers: Vec<_> = self.takers_of(whole & self.all()).map(append).collect();
+            for (taker, header) in headers {
+                if let Err(why) = header.await {
+                    self.missed(&taker, id, life, why);
+                }
+            }
+        }
+        let mut extents = self.extents.borrow_mut();
+        let extent = extents.get_mut(id);
+        (extent.is_noting, extent.busy) = (false, extent.busy - 1);
+        drop(extents);
+        self.changed.notify_all();
+    }
+
+    pub(crate) fn sync_stream(
+        self: &Rc<Self>,
+        stream: Stream,
+    ) -> impl Future<Output = Done> + use<M> {
+        let (inner, synced) = (Rc::clone(self), self.take_unsynced(stream));
+        let is_noted = self.first_unnoted(&synced).is_none();
+        let mut submitted = is_noted.then(|| self.submit_syncs(stream));
+        async move {
+            loop {
+                while let Some((id, life)) = inner.first_unnoted(&synced) {
+                    inner.note(id, life, 0).await;
+                }
+                let syncs = submitted.take().unwrap_or_else(|| inner.submit_syncs(stream));
+                inner.end_syncs(syncs, &synced).await?;
+                // Who was lost meanwhile is noted, and that synced, before this is acknowledged.
+                if inner.first_unnoted(&synced).is_none() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// The extents that a sync is about.
+    fn take_unsynced(&self, stream: Stream) -> Vec<(ExtentId, u64)> {
+        let mut extents = self.extents.borrow_mut();
+        let is_due = |extent: &crate::extents::Extent| {
+            extent.is_live && extent.is_unsynced && extent.stream == stream
+        };
+        let due = extents.iter().filter(|(_, extent)| is_due(extent));
+        let due: Vec<_> = due.map(|(id, extent)| (id, extent.life)).collect();
+        for (id, _) in &due {
+            extents.get_mut(*id).is_unsynced = false;
+        }
+        due
+    }
+
+    fn first_unnoted(&self, synced: &[(ExtentId, u64)]) -> Option<(ExtentId, u64)> {
+        let extents = self.extents.borrow();
+        let is_due = |(id, life): &&(ExtentId, u64)| {
+            let extent = extents.get(*id);
+            extent.life == *life && extent.has_unnoted_absence()
+        };
+        synced.iter().find(is_due).copied()
+    }
+
+    fn submit_syncs(&self, stream: Stream) -> Vec<(Taker<M>, impl Future<Output = Done> + use<M>)> {
+        let skipped = usize::from(self.planted.has(Fault::SyncAllButOne));
+        let sync = |taker: Taker<M>| {
+            let sync = taker.medium.sync(stream);
+            (taker, sync)
+        };
+        self.takers_of(self.all()).skip(skipped).map(sync).collect()
+    }
+
+    /// Waits for the members; those that fail have nothing of what was to be synced.
+    async fn end_syncs(
+        &self,
+        syncs: Vec<(Taker<M>, impl Future<Output = Done>)>,
+        synced: &[(ExtentId, u64)],
+    ) -> Done {
+        let mut error = None;
+        for (taker, sync) in syncs {
+            if let Err(why) = sync.await {
+                error = Some(why);
+                self.fail(&taker, why);
+                for (id, life) in synced {
+                    self.missed(&taker, *id, *life, why);
+                }
+            }
+        }
+        let extents = self.extents.borrow();
+        let stands = |(id, life): &(ExtentId, u64)| {
+            let extent = extents.get(*id);
+            extent.life != *life || self.stands(extent.missing())
+        };
+        match error {
+            _ if synced.iter().all(stands) && self.stands(self.all() & !self.writable()) => Ok(()),
+            Some(error) if self.stripes.spares() == 0 => Err(error),
+            _ => Err(self.why_too_few()),
+        }
+    }
+
+    pub(crate) fn release_extent(
+        self: &Rc<Self>,
+        id: ExtentId,
+    ) -> impl Future<Output = Done> + use<M> {
+        let early = self.planted.has(Fault::ReleaseUnderFill);
+        let (is_busy, life) = {
+            let mut extents = self.extents.borrow_mut();
+            let extent = extents.get_mut(id);
+            extent.release(self.all() & !self.writable());
+            (extent.busy > 0 && !early, extent.life)
+        };
+        let inner = Rc::clone(self);
+        let submit = move || -> Vec<_> {
+            let takers = inner.takers_of(inner.all());
+            let release = |taker: Taker<M>| {
+                let release = taker.medium.release(id);
+                (taker, release)
+            };
+            takers.map(release).collect()
+        };
+        let submitted = (!is_busy).then(&submit);
+        let inner = Rc::clone(self);
+        self.handle.spawn("release", async move {
+            if is_busy {
+                // What is being filled in, or noted, would land behind the release.
+                let busy = || inner.extents.borrow().get(id).busy;
+                inner.changed.wait_until(|| busy() == 0).await;
+            }
+            let releases = submitted.unwrap_or_else(submit);
+            inner.end_releases(id, life, releases).await
+        })
+    }
+
+    async fn end_releases(
+        &self,
+        id: ExtentId,
+        life: u64,
+        releases: Vec<(Taker<M>, impl Future<Output = Done>)>,
+    ) -> Done {
+        let (mut empty, mut error) = (0, None);
+        for (taker, release) in releases {
+            match release.await {
+                Ok(()) => empty |= bit(taker.index),
+                Err(why) => {
+                    error = Some(why);
+                    self.fail(&taker, why);
+                    let mut extents = self.extents.borrow_mut();
+                    let extent = extents.get_mut(id);
+                    if extent.life == life {
+                        extent.left_over |= bit(taker.index);
+                    }
+                }
+            }
+        }
+        match error {
+            _ if self.stands(self.all() & !empty) => Ok(()),
+            Some(error) if self.stripes.spares() == 0 => Err(error),
+            _ => Err(self.why_too_few()),
+        }
+    }
+}
