@@ -32,8 +32,10 @@ pub(crate) struct Extent {
     pub under_way: Vec<u32>,
     /// Headers whose appends are under way.
     pub headers_under_way: usize,
-    /// Whether anything was appended since the last sync of its stream.
-    pub is_unsynced: bool,
+    /// Appends that began or ended.
+    pub appends: u64,
+    /// As many of them as are durable.
+    pub synced: u64,
     /// Of the headers.
     pub revision: u32,
     /// Members that the headers say have not all of it.
@@ -42,6 +44,8 @@ pub(crate) struct Extent {
     pub is_noting: bool,
     /// Whether something writes to it that a release has to wait for: headers again, or a filling.
     pub busy: u32,
+    /// Members that are still being filled with an earlier life of it.
+    pub deferred: u64,
     /// By member.
     pub on: Vec<Presence>,
     /// Members that have to be emptied before the extent is opened.
@@ -58,24 +62,36 @@ impl Extent {
             rows: 0,
             under_way: Vec::new(),
             headers_under_way: 0,
-            is_unsynced: false,
+            appends: 0,
+            synced: 0,
             revision: 0,
             noted: 0,
             is_noting: false,
             busy: 0,
+            deferred: 0,
             on: vec![Presence::Whole; members],
             left_over: 0,
         }
     }
 
     /// It is opened; those that are `missing` have nothing of it.
+    ///
+    /// After a power cut an extent may be opened that nothing of was released, because the store knows
+    /// nothing in it. A member that is being filled with it is written to when that has been given up.
     pub(crate) fn open(&mut self, generation: u64, stream: Stream, missing: u64) {
-        assert_eq!(self.busy, 0, "an extent is opened before its release has ended");
-        let life = self.life + 1;
-        let left_over = self.left_over & missing;
-        *self = Self::empty(self.on.len());
-        (self.life, self.is_live, self.left_over) = (life, true, left_over);
-        (self.generation, self.stream, self.noted) = (generation, stream, missing);
+        let is_filling = |member: &usize| matches!(self.on[*member], Presence::Filling { .. });
+        let filling = (0..self.on.len()).filter(is_filling).fold(0, |all, member| all | bit(member));
+        *self = Self {
+            life: self.life + 1,
+            is_live: true,
+            generation,
+            stream,
+            noted: missing,
+            busy: self.busy,
+            deferred: self.deferred | filling,
+            left_over: self.left_over & missing,
+            ..Self::empty(self.on.len())
+        };
         for member in (0..self.on.len()).filter(|member| missing & bit(*member) != 0) {
             self.on[member] = Presence::Absent;
         }
@@ -83,15 +99,20 @@ impl Extent {
 
     /// It is empty; those that are `missing` were not told.
     pub(crate) fn release(&mut self, missing: u64) {
-        let (life, busy) = (self.life + 1, self.busy);
-        *self = Self { life, busy, left_over: missing, ..Self::empty(self.on.len()) };
+        *self = Self {
+            life: self.life + 1,
+            busy: self.busy,
+            deferred: self.deferred,
+            left_over: missing,
+            ..Self::empty(self.on.len())
+        };
     }
 
     /// A stripe is going to be written: which members have to have it now.
     pub(crate) fn begin_row(&mut self, row: u32) -> u64 {
         self.rows = self.rows.max(row + 1);
         self.under_way.push(row);
-        self.is_unsynced = true;
+        self.appends += 1;
         let mut takers = 0;
         for (member, presence) in self.on.iter_mut().enumerate() {
             match presence {
@@ -107,7 +128,15 @@ impl Extent {
     pub(crate) fn end_row(&mut self, row: u32) {
         let at = self.under_way.iter().position(|other| *other == row);
         self.under_way.swap_remove(at.expect("the stripe is under way"));
-        self.is_unsynced = true;
+        self.appends += 1;
+    }
+
+    pub(crate) fn needs_filling(&self, member: usize) -> bool {
+        self.is_live && self.on[member] == Presence::Absent
+    }
+
+    pub(crate) fn is_unsynced(&self) -> bool {
+        self.appends > self.synced
     }
 
     /// Whether a member has a stripe.
@@ -217,16 +246,10 @@ impl Extents {
     pub(crate) fn lose_unsynced(&mut self, member: usize) {
         for extent in self.0.iter_mut().filter(|extent| extent.is_live) {
             let is_whole = extent.on[member] == Presence::Whole;
-            if !is_whole || extent.is_unsynced || !extent.under_way.is_empty() {
+            if !is_whole || extent.is_unsynced() || !extent.under_way.is_empty() {
                 extent.on[member] = Presence::Absent;
             }
         }
-    }
-
-    /// An extent that a member has to be filled with.
-    pub(crate) fn next_absent(&self, member: usize) -> Option<ExtentId> {
-        let is_due = |extent: &Extent| extent.is_live && extent.on[member] == Presence::Absent;
-        self.iter().find(|(_, extent)| is_due(extent)).map(|(id, _)| id)
     }
 
     /// Stripes that a member has to be filled with.
@@ -297,6 +320,7 @@ mod tests {
         extents.lose_unsynced(0);
         let on = |id| extents.get(ExtentId(id)).on[0];
         assert_eq!([on(0), on(1), on(2)], [Presence::Whole, Presence::Absent, Presence::Whole]);
-        assert_eq!((extents.next_absent(0), extents.rows_to_fill(0)), (Some(ExtentId(1)), 1));
+        assert_eq!(extents.rows_to_fill(0), 1);
+        assert!(!extents.get(ExtentId(0)).needs_filling(0));
     }
 }

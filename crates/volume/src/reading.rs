@@ -129,8 +129,7 @@ impl<M: Medium> Inner<M> {
     ) -> Option<Reads<M, impl Future<Output = Outcome> + use<M>>> {
         let mut others = self.all() & !bit(member);
         if self.planted.has(Fault::ParityNotRotated) && spot.row > 0 {
-            // As if the parity lay where it does in the first stripe: that chunk is taken twice,
-            // for the one that has it, which is left out.
+            // Where it does not lie where it does in the first stripe it is left out.
             let parity = self.stripes.parity_member(spot.extent, spot.row).expect("it has one");
             let first = self.stripes.parity_member(spot.extent, 0).expect("it has one");
             others = if parity == first { others } else { others & !bit(parity) };

@@ -50,8 +50,20 @@ impl<M: Medium> Inner<M> {
         }
         let believes = self.planted.has(Fault::BelieveStaleExtents);
         let verdict = judge(&found, self.stripes.layout(), self.is_anywhere, believes);
-        match verdict {
-            Some(verdict) => self.restore(id, &verdict, &found).await,
+        // An extent that was opened and not appended to is as good as empty, if that can be told.
+        let rows_of = |whole: u64| {
+            let frontiers = found.iter().enumerate().map(move |(member, found)| match found {
+                Found::There { frontier, .. } if whole & bit(member) != 0 => *frontier,
+                _ => 0,
+            });
+            frontiers.max().map_or(0, |furthest| self.stripes.rows_begun(furthest))
+        };
+        let has_rows = |verdict: &Verdict| verdict.whole == 0 || rows_of(verdict.whole) > 0;
+        match verdict.filter(|verdict| self.is_anywhere || has_rows(verdict)) {
+            Some(verdict) => {
+                let whole = self.without_holes(id, &verdict, &found).await;
+                self.restore(id, &Verdict { whole, ..verdict }, &found).await;
+            }
             None => self.set_left_over(id, &found),
         }
         Ok(())
@@ -95,6 +107,25 @@ impl<M: Medium> Inner<M> {
         self.extents.borrow_mut().get_mut(id).left_over = left_over;
     }
 
+    /// Members to be relied on, when those that are doubtful were read.
+    async fn without_holes(&self, id: ExtentId, verdict: &Verdict, found: &[Found]) -> u64 {
+        let shape = self.stripes.member_shape();
+        let mut whole = verdict.whole;
+        for (member, found) in found.iter().enumerate() {
+            let Found::There { frontier, .. } = found else { continue };
+            if verdict.doubtful & bit(member) == 0 {
+                continue;
+            }
+            let places = frontier.saturating_sub(shape.append_unit);
+            let (first, medium) = (shape.page(id, shape.append_unit), self.taker(member).medium);
+            let pages = medium.read_run(first, places, IoClass::Journal).await;
+            if pages.iter().any(Result::is_err) {
+                whole &= !bit(member);
+            }
+        }
+        whole
+    }
+
     async fn restore(self: &Rc<Self>, id: ExtentId, verdict: &Verdict, found: &[Found]) {
         let frontiers: Vec<u32> = (0..)
             .zip(found)
@@ -129,7 +160,14 @@ impl<M: Medium> Inner<M> {
     async fn catch_up(self: &Rc<Self>, taker: &Taker<M>, id: ExtentId, frontier: u32) {
         let shape = self.stripes.member_shape();
         let rows = self.extents.borrow().get(id).rows;
-        // The place behind the header, if it has that.
+        let life = self.extents.borrow().get(id).life;
+        if frontier == 0 {
+            // Striped members count even so: nothing could stand in for them.
+            if let Err(why) = self.append_header(taker, id, 0).await {
+                self.missed(taker, id, life, why);
+                return;
+            }
+        }
         let from = frontier.max(shape.append_unit);
         for at in (from..self.stripes.end_of_rows(rows)).step_by(shape.append_unit as usize) {
             let mut unit = Vec::with_capacity(shape.append_unit as usize);
@@ -137,7 +175,6 @@ impl<M: Medium> Inner<M> {
                 unit.push(self.page_at(taker.index, id, at).await);
             }
             if let Err(why) = taker.medium.append(shape.page(id, at), unit, IoClass::Journal).await {
-                let life = self.extents.borrow().get(id).life;
                 self.missed(taker, id, life, why);
                 return;
             }

@@ -3,8 +3,9 @@
 //! What it has already is served by it at once. An extent that is being appended to meanwhile is filled
 //! up to its end, and from then on appended to directly; so no stripe is written out of order, which
 //! not every medium takes. Where places can be written again, the header comes last: until it is there
-//! the member counts as without that extent after a power cut. Elsewhere it comes first, and the
-//! member's frontier tells how far it came.
+//! the member counts as without that extent after a power cut. Elsewhere it comes first and says that the
+//! member was being filled: its frontier tells how far it came, and a recovery reads what is in front
+//! of that, because what was not synced may have holes.
 
 use std::rc::Rc;
 
@@ -27,17 +28,13 @@ enum End {
 impl<M: Medium> Inner<M> {
     /// Fills a member with what it lacks, unless that is under way.
     pub(crate) fn start_filling(self: &Rc<Self>, member: usize) {
-        let is_due = self.extents.borrow().next_absent(member).is_some();
-        let can = self.condition(member) == Condition::Serving && self.stripes.spares() > 0;
-        if !is_due || !can || !self.set_filling(member, true) {
+        if self.next_to_fill(member).is_none() || !self.set_filling(member, true) {
             return;
         }
         let inner = Rc::clone(self);
         self.handle.spawn("refill", async move {
             let mut due = Nanos::ZERO;
-            while inner.condition(member) == Condition::Serving {
-                let next = inner.extents.borrow().next_absent(member);
-                let Some(id) = next else { break };
+            while let Some(id) = inner.next_to_fill(member) {
                 if let End::Stop = inner.fill(member, id, &mut due).await {
                     break;
                 }
@@ -46,8 +43,34 @@ impl<M: Medium> Inner<M> {
         });
     }
 
+    /// An extent that a member lacks, and that others can fill it with.
+    fn next_to_fill(&self, member: usize) -> Option<ExtentId> {
+        let mut ids = (0..self.stripes.shape().extents).map(ExtentId);
+        ids.find(|id| self.can_fill(member, *id))
+    }
+
+    /// Whether a member lacks an extent and enough others have it: what it holds of it goes first.
+    fn can_fill(&self, member: usize, id: ExtentId) -> bool {
+        let extents = self.extents.borrow();
+        let extent = extents.get(id);
+        let is_there = |other: usize| {
+            extent.on[other] == Presence::Whole && self.condition(other) != Condition::Gone
+        };
+        let others = (0..self.stripes.members()).filter(|other| *other != member);
+        let missing = others.filter(|other| !is_there(*other)).count();
+        extent.needs_filling(member)
+            && self.condition(member) == Condition::Serving
+            && missing < self.stripes.spares()
+    }
+
     /// Fills a member with an extent.
     async fn fill(self: &Rc<Self>, member: usize, id: ExtentId, due: &mut Nanos) -> End {
+        // Headers may wait for the filling of an earlier life to end, and stripes wait for them.
+        let headers = || self.extents.borrow().get(id).headers_under_way;
+        self.changed.wait_until(|| headers() == 0).await;
+        if !self.can_fill(member, id) {
+            return End::Next;
+        }
         let taker = self.taker(member);
         let life = {
             let mut extents = self.extents.borrow_mut();
@@ -57,7 +80,7 @@ impl<M: Medium> Inner<M> {
             extent.life
         };
         let filled = self.fill_rows(&taker, id, life, due).await;
-        let is_new = self.extents.borrow().get(id).life == life && self.is_current(&taker);
+        let is_same = self.extents.borrow().get(id).life == life && self.is_current(&taker);
         let end = match filled {
             Ok(()) => End::Next,
             // Somebody else is lost: what is not filled in yet stays where it was not.
@@ -69,10 +92,11 @@ impl<M: Medium> Inner<M> {
         };
         let mut extents = self.extents.borrow_mut();
         let extent = extents.get_mut(id);
-        if is_new && extent.on[member] != Presence::Whole {
+        if is_same && extent.on[member] != Presence::Whole {
             extent.on[member] = Presence::Absent;
         }
         extent.busy -= 1;
+        extent.deferred &= !bit(member);
         drop(extents);
         self.changed.notify_all();
         end
@@ -98,7 +122,7 @@ impl<M: Medium> Inner<M> {
         }
         self.of_member(taker, medium.open(id, generation, stream))?;
         if !self.is_anywhere {
-            let header = self.append_header(taker, id);
+            let header = self.append_header(taker, id, bit(taker.index));
             self.of_member(taker, header.await)?;
         }
         loop {

@@ -44,6 +44,9 @@ pub(crate) struct Verdict {
     pub noted: u64,
     /// Members to be relied on.
     pub whole: u64,
+    /// Those of them that were being filled with it when their header was written: whether that came to
+    /// its end is not said anywhere, and a power cut may have left holes.
+    pub doubtful: u64,
 }
 
 /// What the extent is by what its members say; `None` if it holds nothing that counts. `heeds_notes`
@@ -69,14 +72,22 @@ pub(crate) fn judge(
         Layout::Striped { .. } | Layout::Mirrored => true,
     };
     let noted = if heeds_notes { newest.absent } else { 0 };
+    let gone = found.iter().filter(|found| **found == Found::Gone).count();
     let whole = match layout {
+        // Nobody is left who could tell whether what is there is the newest.
+        Layout::Parity { .. } if gone > 1 => 0,
         // There is nothing to stand in for what is stale: pages say themselves what they are.
         Layout::Striped { .. } => there,
         _ if believes_stale => there,
         _ => current & !noted,
     };
+    let filled = |(member, found): &(usize, &Found)| {
+        found.header().is_some_and(|header| header.absent & bit(*member) != 0)
+    };
+    let filled = members().filter(filled).fold(0, |all, (member, _)| all | bit(member));
+    let doubtful = if heeds_notes { 0 } else { whole & filled };
     let Header { generation, stream, revision, absent, .. } = *newest;
-    counts.then_some(Verdict { generation, stream, revision, noted: absent, whole })
+    counts.then_some(Verdict { generation, stream, revision, noted: absent, whole, doubtful })
 }
 
 #[cfg(test)]
@@ -117,6 +128,7 @@ mod tests {
             ([now, Found::Gone, now], Some(0b101)),
             ([now, Found::Gone, old], Some(0b001)),
             ([now, old, old], None),
+            ([Found::Gone, Found::Gone, now], Some(0)),
             ([now, BLANK, BLANK], None),
             ([BLANK, BLANK, BLANK], None),
         ] {

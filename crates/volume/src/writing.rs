@@ -9,12 +9,13 @@
 //! own frontier tells.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
 
 use pages::{ExtentId, Medium, MediumError, PageNo, Stream};
 use runtime::{IoClass, PageImage};
 
-use crate::extents::{Presence, bit};
+use crate::extents::{Extent, Presence, bit};
 use crate::header::{self, Header};
 use crate::layout::{Layout, Spot};
 use crate::parity;
@@ -22,6 +23,16 @@ use crate::planted::Fault;
 use crate::volume::{Condition, Inner, Taker};
 
 type Done = Result<(), MediumError>;
+
+type Boxed = Pin<Box<dyn Future<Output = Done>>>;
+
+/// An extent that a sync is about, as it was when that began.
+#[derive(Clone, Copy, Debug)]
+struct Unsynced {
+    id: ExtentId,
+    life: u64,
+    appends: u64,
+}
 
 impl<M: Medium> Inner<M> {
     /// Whether the layout stands the loss of these members.
@@ -71,8 +82,8 @@ impl<M: Medium> Inner<M> {
                 parity = Some(self.spend_on_parity(self.stripes.stripe_pages()));
             }
             for taker in self.takers_of(takers) {
-                let chunk = &chunks[taker.index];
-                appends.extend(self.append_chunk(&taker, spot.extent, spot.row, chunk, class));
+                let chunk = chunks[taker.index].clone();
+                appends.extend(self.append_in_turn(taker, spot, chunk, class));
             }
         }
         let inner = Rc::clone(self);
@@ -117,6 +128,37 @@ impl<M: Medium> Inner<M> {
             chunks[self.stripes.home(Spot { column, ..spot })] = data.to_vec();
         }
         chunks
+    }
+
+    /// Appends a chunk to a member; if that is still being filled with an earlier life of the extent,
+    /// when that has come to its end.
+    fn append_in_turn(
+        self: &Rc<Self>,
+        taker: Taker<M>,
+        spot: Spot,
+        chunk: Vec<PageImage>,
+        class: IoClass,
+    ) -> Vec<(Taker<M>, Boxed)> {
+        let Spot { extent, row, .. } = spot;
+        let is_deferred = |inner: &Self| {
+            inner.extents.borrow().get(extent).deferred & bit(taker.index) != 0
+        };
+        if !is_deferred(self) {
+            let appends = self.append_chunk(&taker, extent, row, &chunk, class);
+            return appends.into_iter().map(|(taker, append)| (taker, Box::pin(append) as _)).collect();
+        }
+        assert!(self.is_anywhere, "extent {} is opened and not empty", extent.0);
+        let (inner, other) = (Rc::clone(self), taker.clone());
+        let append: Boxed = Box::pin(async move {
+            let index = other.index;
+            let deferred = || inner.extents.borrow().get(extent).deferred & bit(index);
+            inner.changed.wait_until(|| deferred() == 0).await;
+            for (_, append) in inner.append_chunk(&other, extent, row, &chunk, class) {
+                append.await?;
+            }
+            Ok(())
+        });
+        vec![(taker, append)]
     }
 
     /// Appends a chunk to a member, unit by unit.
@@ -174,7 +216,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Members that are being filled and have come past a stripe.
-    fn filled_behind(&self, extent: &crate::extents::Extent, row: u32) -> u64 {
+    fn filled_behind(&self, extent: &Extent, row: u32) -> u64 {
         let members = 0..self.stripes.members();
         let has = members.filter(|member| extent.has(*member, row));
         has.fold(0, |all, member| all | bit(member))
@@ -206,11 +248,14 @@ impl<M: Medium> Inner<M> {
         let (left_over, life) = {
             let mut extents = self.extents.borrow_mut();
             let extent = extents.get_mut(id);
-            let left_over = extent.left_over;
+            // One that is live was not released after a power cut.
+            let left_over = if extent.is_live { self.all() } else { extent.left_over };
             extent.open(generation, stream, missing);
             (left_over, extent.life)
         };
-        for taker in self.takers_of(self.all()) {
+        self.changed.notify_all();
+        let takers = !self.extents.borrow().get(id).missing();
+        for taker in self.takers_of(takers) {
             let is_left_over = left_over & bit(taker.index) != 0 && !self.is_anywhere;
             let release = is_left_over.then(|| taker.medium.release(id));
             match taker.medium.open(id, generation, stream) {
@@ -233,13 +278,24 @@ impl<M: Medium> Inner<M> {
         id: ExtentId,
         release: Option<impl Future<Output = Done> + 'static>,
     ) {
-        let append = self.append_header(&taker, id);
-        let mut extents = self.extents.borrow_mut();
-        let extent = extents.get_mut(id);
-        extent.headers_under_way += 1;
-        extent.is_unsynced = true;
-        let (inner, life) = (Rc::clone(self), extent.life);
+        let (life, is_busy) = {
+            let mut extents = self.extents.borrow_mut();
+            let extent = extents.get_mut(id);
+            extent.headers_under_way += 1;
+            (extent.life, extent.busy > 0 && self.is_anywhere)
+        };
+        // An older header that is still being written would land behind this one.
+        let submitted = (!is_busy).then(|| self.append_header(&taker, id, 0));
+        let inner = Rc::clone(self);
         self.handle.spawn("header", async move {
+            let append = match submitted {
+                Some(append) => append,
+                None => {
+                    let busy = || inner.extents.borrow().get(id).busy;
+                    inner.changed.wait_until(|| busy() == 0).await;
+                    inner.append_header(&taker, id, 0)
+                }
+            };
             let released = match release {
                 Some(release) => release.await,
                 None => Ok(()),
@@ -254,11 +310,12 @@ impl<M: Medium> Inner<M> {
         });
     }
 
-    /// Writes a member's header of an extent as things stand.
+    /// Writes a member's header of an extent as things stand; `besides` have not all of it either.
     pub(crate) fn append_header(
         &self,
         taker: &Taker<M>,
         id: ExtentId,
+        besides: u64,
     ) -> impl Future<Output = Done> + use<M> {
         let extents = self.extents.borrow();
         let extent = extents.get(id);
@@ -270,7 +327,7 @@ impl<M: Medium> Inner<M> {
             generation: extent.generation,
             extent: id,
             revision: extent.revision,
-            absent: extent.noted,
+            absent: extent.noted | besides,
             stream: extent.stream,
         };
         let unit = self.stripes.member_shape().append_unit as usize;
@@ -297,7 +354,7 @@ impl<M: Medium> Inner<M> {
         let forgets = self.planted.has(Fault::ForgetAbsence);
         if self.is_anywhere && !forgets {
             let append = |taker: Taker<M>| {
-                let header = self.append_header(&taker, id);
+                let header = self.append_header(&taker, id, 0);
                 (taker, header)
             };
             let headers: Vec<_> = self.takers_of(whole & self.all()).map(append).collect();
@@ -318,7 +375,7 @@ impl<M: Medium> Inner<M> {
         self: &Rc<Self>,
         stream: Stream,
     ) -> impl Future<Output = Done> + use<M> {
-        let (inner, synced) = (Rc::clone(self), self.take_unsynced(stream));
+        let (inner, synced) = (Rc::clone(self), self.unsynced(stream));
         let is_noted = self.first_unnoted(&synced).is_none();
         let mut submitted = is_noted.then(|| self.submit_syncs(stream));
         async move {
@@ -330,6 +387,7 @@ impl<M: Medium> Inner<M> {
                 inner.end_syncs(syncs, &synced).await?;
                 // Who was lost meanwhile is noted, and that synced, before this is acknowledged.
                 if inner.first_unnoted(&synced).is_none() {
+                    inner.set_synced(&synced);
                     return Ok(());
                 }
             }
@@ -337,26 +395,33 @@ impl<M: Medium> Inner<M> {
     }
 
     /// The extents that a sync is about.
-    fn take_unsynced(&self, stream: Stream) -> Vec<(ExtentId, u64)> {
-        let mut extents = self.extents.borrow_mut();
-        let is_due = |extent: &crate::extents::Extent| {
-            extent.is_live && extent.is_unsynced && extent.stream == stream
+    fn unsynced(&self, stream: Stream) -> Vec<Unsynced> {
+        let extents = self.extents.borrow();
+        let is_due = |extent: &Extent| {
+            extent.is_live && extent.is_unsynced() && extent.stream == stream
         };
         let due = extents.iter().filter(|(_, extent)| is_due(extent));
-        let due: Vec<_> = due.map(|(id, extent)| (id, extent.life)).collect();
-        for (id, _) in &due {
-            extents.get_mut(*id).is_unsynced = false;
-        }
-        due
+        due.map(|(id, extent)| Unsynced { id, life: extent.life, appends: extent.appends })
+            .collect()
     }
 
-    fn first_unnoted(&self, synced: &[(ExtentId, u64)]) -> Option<(ExtentId, u64)> {
+    fn first_unnoted(&self, synced: &[Unsynced]) -> Option<(ExtentId, u64)> {
         let extents = self.extents.borrow();
-        let is_due = |(id, life): &&(ExtentId, u64)| {
-            let extent = extents.get(*id);
-            extent.life == *life && extent.has_unnoted_absence()
+        let is_due = |unsynced: &&Unsynced| {
+            let extent = extents.get(unsynced.id);
+            extent.life == unsynced.life && extent.has_unnoted_absence()
         };
-        synced.iter().find(is_due).copied()
+        synced.iter().find(is_due).map(|unsynced| (unsynced.id, unsynced.life))
+    }
+
+    fn set_synced(&self, synced: &[Unsynced]) {
+        let mut extents = self.extents.borrow_mut();
+        for unsynced in synced {
+            let extent = extents.get_mut(unsynced.id);
+            if extent.life == unsynced.life {
+                extent.synced = extent.synced.max(unsynced.appends);
+            }
+        }
     }
 
     fn submit_syncs(&self, stream: Stream) -> Vec<(Taker<M>, impl Future<Output = Done> + use<M>)> {
@@ -372,22 +437,22 @@ impl<M: Medium> Inner<M> {
     async fn end_syncs(
         &self,
         syncs: Vec<(Taker<M>, impl Future<Output = Done>)>,
-        synced: &[(ExtentId, u64)],
+        synced: &[Unsynced],
     ) -> Done {
         let mut error = None;
         for (taker, sync) in syncs {
             if let Err(why) = sync.await {
                 error = Some(why);
                 self.fail(&taker, why);
-                for (id, life) in synced {
+                for Unsynced { id, life, .. } in synced {
                     self.missed(&taker, *id, *life, why);
                 }
             }
         }
         let extents = self.extents.borrow();
-        let stands = |(id, life): &(ExtentId, u64)| {
-            let extent = extents.get(*id);
-            extent.life != *life || self.stands(extent.missing())
+        let stands = |unsynced: &Unsynced| {
+            let extent = extents.get(unsynced.id);
+            extent.life != unsynced.life || self.stands(extent.missing())
         };
         match error {
             _ if synced.iter().all(stands) && self.stands(self.all() & !self.writable()) => Ok(()),
@@ -407,6 +472,8 @@ impl<M: Medium> Inner<M> {
             extent.release(self.all() & !self.writable());
             (extent.busy > 0 && !early, extent.life)
         };
+        // Whoever fills a member with it gives that up.
+        self.changed.notify_all();
         let inner = Rc::clone(self);
         let submit = move || -> Vec<_> {
             let takers = inner.takers_of(inner.all());
