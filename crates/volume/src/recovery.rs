@@ -49,7 +49,13 @@ impl<M: Medium> Inner<M> {
             }
         }
         let believes = self.planted.has(Fault::BelieveStaleExtents);
-        let verdict = judge(&found, self.stripes.layout(), self.is_anywhere, believes);
+        let verdict = judge(
+            &found,
+            self.stripes.layout(),
+            self.stripes.spares(),
+            self.is_anywhere,
+            believes,
+        );
         // An extent that was opened and not appended to is as good as empty, if that can be told.
         let rows_of = |whole: u64| {
             let frontiers = found.iter().enumerate().map(move |(member, found)| match found {
@@ -60,10 +66,7 @@ impl<M: Medium> Inner<M> {
         };
         let has_rows = |verdict: &Verdict| verdict.whole == 0 || rows_of(verdict.whole) > 0;
         match verdict.filter(|verdict| self.is_anywhere || has_rows(verdict)) {
-            Some(verdict) => {
-                let whole = self.without_holes(id, &verdict, &found).await;
-                self.restore(id, &Verdict { whole, ..verdict }, &found).await;
-            }
+            Some(verdict) => self.restore(id, &verdict, &found).await,
             None => self.set_left_over(id, &found),
         }
         Ok(())
@@ -107,25 +110,6 @@ impl<M: Medium> Inner<M> {
         self.extents.borrow_mut().get_mut(id).left_over = left_over;
     }
 
-    /// Members to be relied on, when those that are doubtful were read.
-    async fn without_holes(&self, id: ExtentId, verdict: &Verdict, found: &[Found]) -> u64 {
-        let shape = self.stripes.member_shape();
-        let mut whole = verdict.whole;
-        for (member, found) in found.iter().enumerate() {
-            let Found::There { frontier, .. } = found else { continue };
-            if verdict.doubtful & bit(member) == 0 {
-                continue;
-            }
-            let places = frontier.saturating_sub(shape.append_unit);
-            let (first, medium) = (shape.page(id, shape.append_unit), self.taker(member).medium);
-            let pages = medium.read_run(first, places, IoClass::Journal).await;
-            if pages.iter().any(Result::is_err) {
-                whole &= !bit(member);
-            }
-        }
-        whole
-    }
-
     async fn restore(self: &Rc<Self>, id: ExtentId, verdict: &Verdict, found: &[Found]) {
         let frontiers: Vec<u32> = (0..)
             .zip(found)
@@ -159,25 +143,37 @@ impl<M: Medium> Inner<M> {
     /// Appends to a member what others have more of an extent.
     async fn catch_up(self: &Rc<Self>, taker: &Taker<M>, id: ExtentId, frontier: u32) {
         let shape = self.stripes.member_shape();
-        let rows = self.extents.borrow().get(id).rows;
-        let life = self.extents.borrow().get(id).life;
+        let (rows, life, stream) = {
+            let extents = self.extents.borrow();
+            let extent = extents.get(id);
+            (extent.rows, extent.life, extent.stream)
+        };
         if frontier == 0 {
             // Striped members count even so: nothing could stand in for them.
-            if let Err(why) = self.append_header(taker, id, 0).await {
+            if let Err(why) = self.append_header(taker, id).await {
                 self.missed(taker, id, life, why);
                 return;
             }
         }
         let from = frontier.max(shape.append_unit);
-        for at in (from..self.stripes.end_of_rows(rows)).step_by(shape.append_unit as usize) {
+        let end = self.stripes.end_of_rows(rows);
+        let mut done = Ok(());
+        for at in (from..end).step_by(shape.append_unit as usize) {
             let mut unit = Vec::with_capacity(shape.append_unit as usize);
             for at in at..at + shape.append_unit {
                 unit.push(self.page_at(taker.index, id, at).await);
             }
-            if let Err(why) = taker.medium.append(shape.page(id, at), unit, IoClass::Journal).await {
-                self.missed(taker, id, life, why);
-                return;
+            done = taker.medium.append(shape.page(id, at), unit, IoClass::Journal).await;
+            if done.is_err() {
+                break;
             }
+        }
+        if from < end && done.is_ok() {
+            // The others may have lost what this one was given.
+            done = taker.medium.sync(stream).await;
+        }
+        if let Err(why) = done {
+            self.missed(taker, id, life, why);
         }
     }
 

@@ -3,13 +3,13 @@
 //! What it has already is served by it at once. An extent that is being appended to meanwhile is filled
 //! up to its end, and from then on appended to directly; so no stripe is written out of order, which
 //! not every medium takes. Where places can be written again, the header comes last: until it is there
-//! the member counts as without that extent after a power cut. Elsewhere it comes first and says that the
-//! member was being filled: its frontier tells how far it came, and a recovery reads what is in front
-//! of that, because what was not synced may have holes.
+//! the member counts as without that extent after a power cut. Elsewhere it comes first, and the
+//! member's frontier tells how far it came: one unit is appended after the other, so that there are no
+//! holes in front of it.
 
 use std::rc::Rc;
 
-use pages::{ExtentId, Medium, MediumError};
+use pages::{ExtentId, Medium, MediumError, PageNo};
 use runtime::{IoClass, Nanos, PageImage};
 
 use crate::extents::{Fill, Presence, bit};
@@ -122,7 +122,7 @@ impl<M: Medium> Inner<M> {
         }
         self.of_member(taker, medium.open(id, generation, stream))?;
         if !self.is_anywhere {
-            let header = self.append_header(taker, id, bit(taker.index));
+            let header = self.append_header(taker, id);
             self.of_member(taker, header.await)?;
         }
         loop {
@@ -178,8 +178,15 @@ impl<M: Medium> Inner<M> {
         // Where a place was discarded nothing is nothing, written or not.
         let is_blank = chunk.iter().all(|page| page.bytes().is_empty());
         if !(self.is_anywhere && is_blank) {
-            for (_, append) in self.append_chunk(taker, id, row, &chunk, IoClass::GcWrite) {
+            let shape = self.stripes.member_shape();
+            let first = self.stripes.place(id, row, 0).0;
+            let units = chunk.chunks(shape.append_unit as usize).map(<[PageImage]>::to_vec);
+            for (place, unit) in (first..).step_by(shape.append_unit as usize).zip(units) {
+                let append = taker.medium.append(PageNo(place), unit, IoClass::GcWrite);
                 self.of_member(taker, append.await)?;
+                if !self.is_wanted(taker, id, life) {
+                    return Ok(());
+                }
             }
         }
         if self.is_wanted(taker, id, life) {

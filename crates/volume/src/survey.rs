@@ -44,9 +44,17 @@ pub(crate) struct Verdict {
     pub noted: u64,
     /// Members to be relied on.
     pub whole: u64,
-    /// Those of them that were being filled with it when their header was written: whether that came to
-    /// its end is not said anywhere, and a power cut may have left holes.
-    pub doubtful: u64,
+}
+
+impl Verdict {
+    /// Too few members answer to know anything.
+    const UNKNOWN: Self = Self {
+        generation: 0,
+        stream: Stream::Objects,
+        revision: 0,
+        noted: 0,
+        whole: 0,
+    };
 }
 
 /// What the extent is by what its members say; `None` if it holds nothing that counts. `heeds_notes`
@@ -54,11 +62,17 @@ pub(crate) struct Verdict {
 pub(crate) fn judge(
     found: &[Found],
     layout: Layout,
+    spares: usize,
     heeds_notes: bool,
     believes_stale: bool,
 ) -> Option<Verdict> {
     let headers = found.iter().filter_map(Found::header);
-    let newest = headers.max_by_key(|header| (header.generation, header.revision))?;
+    let newest = headers.max_by_key(|header| (header.generation, header.revision));
+    let gone = found.iter().filter(|found| **found == Found::Gone).count();
+    let Some(newest) = newest else {
+        // Those that are gone may have had it: what is there is not to be taken for nothing.
+        return (gone > spares).then_some(Verdict::UNKNOWN);
+    };
     let members = || found.iter().enumerate();
     let all = |is_it: &dyn Fn(&Found) -> bool| {
         members().filter(|(_, found)| is_it(found)).fold(0, |all, (member, _)| all | bit(member))
@@ -72,22 +86,16 @@ pub(crate) fn judge(
         Layout::Striped { .. } | Layout::Mirrored => true,
     };
     let noted = if heeds_notes { newest.absent } else { 0 };
-    let gone = found.iter().filter(|found| **found == Found::Gone).count();
     let whole = match layout {
         // Nobody is left who could tell whether what is there is the newest.
-        Layout::Parity { .. } if gone > 1 => 0,
+        Layout::Parity { .. } if gone > spares => 0,
         // There is nothing to stand in for what is stale: pages say themselves what they are.
         Layout::Striped { .. } => there,
         _ if believes_stale => there,
         _ => current & !noted,
     };
-    let filled = |(member, found): &(usize, &Found)| {
-        found.header().is_some_and(|header| header.absent & bit(*member) != 0)
-    };
-    let filled = members().filter(filled).fold(0, |all, (member, _)| all | bit(member));
-    let doubtful = if heeds_notes { 0 } else { whole & filled };
     let Header { generation, stream, revision, absent, .. } = *newest;
-    counts.then_some(Verdict { generation, stream, revision, noted: absent, whole, doubtful })
+    counts.then_some(Verdict { generation, stream, revision, noted: absent, whole })
 }
 
 #[cfg(test)]
@@ -115,7 +123,12 @@ mod tests {
     }
 
     fn whole(layout: Layout, found: &[Found]) -> Option<u64> {
-        judge(found, layout, true, false).map(|verdict| verdict.whole)
+        let spares = match layout {
+            Layout::Striped { .. } => 0,
+            Layout::Parity { .. } => 1,
+            Layout::Mirrored => found.len() - 1,
+        };
+        judge(found, layout, spares, true, false).map(|verdict| verdict.whole)
     }
 
     #[test]
@@ -131,6 +144,8 @@ mod tests {
             ([Found::Gone, Found::Gone, now], Some(0)),
             ([now, BLANK, BLANK], None),
             ([BLANK, BLANK, BLANK], None),
+            ([BLANK, Found::Gone, BLANK], None),
+            ([BLANK, Found::Gone, Found::Gone], Some(0)),
         ] {
             assert_eq!(whole(PARITY, &members), expected, "{members:?}");
         }
@@ -141,7 +156,7 @@ mod tests {
         let (before, after) = (found(5, 0, 0), found(5, 1, 0b010));
         assert_eq!(whole(PARITY, &[after, before, before]), Some(0b101));
         assert_eq!(whole(PARITY, &[before, found(5, 2, 0), after]), Some(0b111));
-        let by_frontier = judge(&[after, before, before], PARITY, false, false);
+        let by_frontier = judge(&[after, before, before], PARITY, 1, false, false);
         assert_eq!(by_frontier.map(|verdict| verdict.whole), Some(0b111));
     }
 

@@ -285,7 +285,7 @@ impl<M: Medium> Inner<M> {
             (extent.life, extent.busy > 0 && self.is_anywhere)
         };
         // An older header that is still being written would land behind this one.
-        let submitted = (!is_busy).then(|| self.append_header(&taker, id, 0));
+        let submitted = (!is_busy).then(|| self.append_header(&taker, id));
         let inner = Rc::clone(self);
         self.handle.spawn("header", async move {
             let append = match submitted {
@@ -293,7 +293,7 @@ impl<M: Medium> Inner<M> {
                 None => {
                     let busy = || inner.extents.borrow().get(id).busy;
                     inner.changed.wait_until(|| busy() == 0).await;
-                    inner.append_header(&taker, id, 0)
+                    inner.append_header(&taker, id)
                 }
             };
             let released = match release {
@@ -310,12 +310,11 @@ impl<M: Medium> Inner<M> {
         });
     }
 
-    /// Writes a member's header of an extent as things stand; `besides` have not all of it either.
+    /// Writes a member's header of an extent as things stand.
     pub(crate) fn append_header(
         &self,
         taker: &Taker<M>,
         id: ExtentId,
-        besides: u64,
     ) -> impl Future<Output = Done> + use<M> {
         let extents = self.extents.borrow();
         let extent = extents.get(id);
@@ -327,7 +326,7 @@ impl<M: Medium> Inner<M> {
             generation: extent.generation,
             extent: id,
             revision: extent.revision,
-            absent: extent.noted | besides,
+            absent: extent.noted,
             stream: extent.stream,
         };
         let unit = self.stripes.member_shape().append_unit as usize;
@@ -354,7 +353,7 @@ impl<M: Medium> Inner<M> {
         let forgets = self.planted.has(Fault::ForgetAbsence);
         if self.is_anywhere && !forgets {
             let append = |taker: Taker<M>| {
-                let header = self.append_header(&taker, id, 0);
+                let header = self.append_header(&taker, id);
                 (taker, header)
             };
             let headers: Vec<_> = self.takers_of(whole & self.all()).map(append).collect();

@@ -29,6 +29,7 @@ pub(crate) struct Disk {
     /// Where each extent is written next, if that has an order.
     next: Vec<u32>,
     commands: u64,
+    last_end: Nanos,
     rng: Rng,
 }
 
@@ -46,8 +47,15 @@ impl Disk {
             under_way: BTreeMap::new(),
             next: vec![0; shape.extents as usize],
             commands: 0,
+            last_end: Nanos::ZERO,
             rng: Rng::derive(seed, "disk"),
         }
+    }
+
+    fn next_end(&mut self, now: Nanos) -> Nanos {
+        let span = Nanos(20_000 + self.rng.below(40_000));
+        self.last_end = (now + span).max(self.last_end + Nanos(1));
+        self.last_end
     }
 
     fn submit(&mut self) -> Result<(), MediumError> {
@@ -77,12 +85,24 @@ impl Disk {
         };
     }
 
-    /// Of what was not synced each page is there or not.
+    /// Of what was not synced each page is there or not. Where there is an order, the newest pages are
+    /// not, and there are holes among those that were under way only.
     pub(crate) fn power_cut(&mut self, rng: &mut Rng) {
-        let flying = std::mem::take(&mut self.under_way);
+        let flying = std::mem::take(&mut self.under_way).into_values().flatten();
         let pending = std::mem::take(&mut self.pending);
         let keeps = rng.unit_f64();
-        for (place, cell) in pending.into_iter().chain(flying.into_values().flatten()) {
+        let kept = if self.is_anywhere || rng.chance(0.5) {
+            pending.len()
+        } else {
+            rng.below(pending.len() as u64 + 1) as usize
+        };
+        let has_all = kept == pending.len() && (self.is_anywhere || !self.is_gone);
+        for (place, cell) in pending.into_iter().take(kept) {
+            if !self.is_anywhere || rng.chance(keeps) {
+                self.make_durable(place, cell);
+            }
+        }
+        for (place, cell) in flying.filter(|_| has_all) {
             if rng.chance(keeps) {
                 self.make_durable(place, cell);
             }
@@ -93,7 +113,13 @@ impl Disk {
             let unit = self.shape.append_unit;
             *next = last.map_or(0, |(place, _)| (place % per + 1).next_multiple_of(unit));
         }
-        self.gone_after = None;
+        (self.gone_after, self.last_end) = (None, Nanos::ZERO);
+    }
+
+    /// It answers again; what was under way when it went is lost.
+    pub(crate) fn come_back(&mut self) {
+        (self.is_gone, self.is_read_only) = (false, false);
+        self.under_way.clear();
     }
 
     /// Changes a bit of what lies in a place; false if nothing does.
@@ -133,6 +159,9 @@ impl MemoryMedium {
     ) -> impl Future<Output = Result<(), MediumError>> + use<> {
         let submitted = self.disk.borrow_mut().submit_write();
         let sleep = self.delay(20_000);
+        // A member that goes has no holes in what it had acknowledged, where that has an order.
+        let order = self.disk.borrow_mut().next_end(self.handle.now());
+        let sleep = if self.is_written_anywhere() { sleep } else { self.handle.sleep_until(order) };
         let number = self.disk.borrow().commands;
         if submitted.is_ok() {
             self.disk.borrow_mut().under_way.insert(number, cells);
@@ -143,10 +172,9 @@ impl MemoryMedium {
             sleep.await;
             let mut disk = disk.borrow_mut();
             submitted?;
-            let cells = disk.under_way.remove(&number).expect("it is under way");
-            if disk.is_gone {
+            let Some(cells) = disk.under_way.remove(&number).filter(|_| !disk.is_gone) else {
                 return Err(MediumError::Gone);
-            }
+            };
             for (place, cell) in cells {
                 disk.unreadable.remove(&place);
                 disk.pending.push((place, cell));

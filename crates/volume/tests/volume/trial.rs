@@ -480,8 +480,7 @@ impl Life {
         let is_only = self.model.borrow().missing.len() == 1;
         if noticed && is_only && self.rng.chance(0.5) {
             let disk = Rc::clone(&self.disks.borrow()[member]);
-            disk.borrow_mut().is_gone = false;
-            disk.borrow_mut().is_read_only = false;
+            disk.borrow_mut().come_back();
             self.tally.borrow_mut().returned += 1;
             return;
         }
