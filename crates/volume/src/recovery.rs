@@ -123,6 +123,9 @@ impl<M: Medium> Inner<M> {
         let begun = self.stripes.rows_begun(furthest);
         let rows = if self.is_anywhere { self.stripes.rows() } else { begun };
         let missing = self.all() & !verdict.whole;
+        // Nothing can be appended where too much is missing: it counts as full.
+        let is_lost = missing.count_ones() as usize > self.stripes.spares().max(1);
+        let rows = if is_lost { self.stripes.rows() } else { rows };
         {
             let mut extents = self.extents.borrow_mut();
             let extent = extents.get_mut(id);
@@ -131,7 +134,7 @@ impl<M: Medium> Inner<M> {
         }
         let stale = missing & self.writable();
         self.count(|stats| stats.stale_extents += u64::from(stale.count_ones()));
-        if !self.is_anywhere {
+        if !self.is_anywhere && !is_lost {
             for (member, frontier) in frontiers.into_iter().enumerate() {
                 if verdict.whole & bit(member) != 0 {
                     self.catch_up(&self.taker(member), id, frontier).await;

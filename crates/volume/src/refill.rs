@@ -138,6 +138,9 @@ impl<M: Medium> Inner<M> {
         self.of_member(taker, medium.sync(stream).await)?;
         if self.is_current(taker) && self.is_whole(taker.index, id) {
             self.note(id, life, bit(taker.index)).await;
+            if self.is_anywhere {
+                self.of_member(taker, medium.sync(stream).await)?;
+            }
         }
         Ok(())
     }
