@@ -80,7 +80,8 @@ impl Extent {
     /// nothing in it. A member that is being filled with it is written to when that has been given up.
     pub(crate) fn open(&mut self, generation: u64, stream: Stream, missing: u64) {
         let is_filling = |member: &usize| matches!(self.on[*member], Presence::Filling { .. });
-        let filling = (0..self.on.len()).filter(is_filling).fold(0, |all, member| all | bit(member));
+        let filling =
+            (0..self.on.len()).filter(is_filling).fold(0, |all, member| all | bit(member));
         *self = Self {
             life: self.life + 1,
             is_live: true,

@@ -1,7 +1,7 @@
 //! What each member's extent begins with, and what stands where a page is lost for good.
 //!
 //! ```text
-//! 0..4    CRC-32C of bytes 4..48
+//! 0..4    CRC-32C of bytes 4..49
 //! 4..8    magic, "LHvo"
 //! 8       version of this format
 //! 9       layout: 0 striped, 1 parity, 2 mirrored
@@ -15,8 +15,8 @@
 //! 40..48  members that have not all of the extent, a bit each
 //! 48      stream; then zeros up to the end of the append unit
 //! ```
-//! All numbers are little-endian, and the checksum covers the stream too (bytes 4..49). The header is
-//! shorter than a block, which a device writes whole or not at all.
+//! All numbers are little-endian. The header is shorter than a block, which a device writes whole or
+//! not at all.
 
 use pages::{ExtentId, Stream};
 

@@ -65,7 +65,10 @@ impl<M: Medium> Medium for Volume<M> {
     }
 
     /// Known since [`Volume::recover`], which brings the members in line.
-    fn frontier(&self, extent: ExtentId) -> impl Future<Output = Result<u32, MediumError>> + use<M> {
+    fn frontier(
+        &self,
+        extent: ExtentId,
+    ) -> impl Future<Output = Result<u32, MediumError>> + use<M> {
         let inner = &self.inner;
         let extents = inner.extents.borrow();
         let extent = extents.get(extent);

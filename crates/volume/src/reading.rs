@@ -155,7 +155,9 @@ impl<M: Medium> Inner<M> {
         let pages = reads.len() as u32;
         for (taker, read) in reads {
             match read.await {
-                Ok(image) if !header::is_lost(image.bytes()) => parity::add(&mut sum, image.bytes()),
+                Ok(image) if !header::is_lost(image.bytes()) => {
+                    parity::add(&mut sum, image.bytes());
+                }
                 Err(MediumError::Gone) => {
                     self.fail(&taker, MediumError::Gone);
                     error = Some(MediumError::Gone);

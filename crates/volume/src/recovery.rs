@@ -49,13 +49,8 @@ impl<M: Medium> Inner<M> {
             }
         }
         let believes = self.planted.has(Fault::BelieveStaleExtents);
-        let verdict = judge(
-            &found,
-            self.stripes.layout(),
-            self.stripes.spares(),
-            self.is_anywhere,
-            believes,
-        );
+        let verdict =
+            judge(&found, self.stripes.layout(), self.stripes.spares(), self.is_anywhere, believes);
         // An extent that was opened and not appended to is as good as empty, if that can be told.
         let rows_of = |whole: u64| {
             let frontiers = found.iter().enumerate().map(move |(member, found)| match found {
@@ -81,7 +76,8 @@ impl<M: Medium> Inner<M> {
         if frontier == 0 && !self.is_anywhere {
             return Found::There { frontier, header: None };
         }
-        let header = match taker.medium.read(self.stripes.header_place(id), IoClass::Journal).await {
+        let header = match taker.medium.read(self.stripes.header_place(id), IoClass::Journal).await
+        {
             Ok(image) => header::decode(image.bytes()).filter(|header| header.extent == id),
             Err(MediumError::Gone) => return Found::Gone,
             Err(_) => None,
@@ -182,8 +178,7 @@ impl<M: Medium> Inner<M> {
 
     /// What a member should have at a place of its extent, or what says that it is lost.
     async fn page_at(self: &Rc<Self>, member: usize, id: ExtentId, at: u32) -> PageImage {
-        let (chunk, behind_header) =
-            (self.stripes.chunk_pages(), at - self.stripes.end_of_rows(0));
+        let (chunk, behind_header) = (self.stripes.chunk_pages(), at - self.stripes.end_of_rows(0));
         let (row, offset) = (behind_header / chunk, behind_header % chunk);
         let spot = Spot { extent: id, row, column: 0, offset };
         match self.rebuild_for(member, spot, IoClass::Journal).await {

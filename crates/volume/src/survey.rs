@@ -48,13 +48,8 @@ pub(crate) struct Verdict {
 
 impl Verdict {
     /// Too few members answer to know anything.
-    const UNKNOWN: Self = Self {
-        generation: 0,
-        stream: Stream::Objects,
-        revision: 0,
-        noted: 0,
-        whole: 0,
-    };
+    const UNKNOWN: Self =
+        Self { generation: 0, stream: Stream::Objects, revision: 0, noted: 0, whole: 0 };
 }
 
 /// What the extent is by what its members say; `None` if it holds nothing that counts. `heeds_notes`

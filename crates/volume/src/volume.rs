@@ -203,7 +203,8 @@ impl<M: Medium> Inner<M> {
     /// Members that take writes.
     pub(crate) fn writable(&self) -> u64 {
         let members = self.members.borrow();
-        let writable = members.iter().enumerate().filter(|(_, m)| m.condition == Condition::Serving);
+        let writable =
+            members.iter().enumerate().filter(|(_, m)| m.condition == Condition::Serving);
         writable.fold(0, |all, (index, _)| all | bit(index))
     }
 
@@ -278,8 +279,8 @@ impl<M: Medium> Inner<M> {
         let bytes = u64::from(chunk) * u64::from(self.stripes.member_shape().page_bytes);
         self.members.borrow_mut()[member].filled_rows += 1;
         self.count(|stats| stats.refilled_bytes += bytes);
-        let nanos = u128::from(bytes) * 1_000_000_000
-            / u128::from(self.options.refill_bytes_per_second);
+        let nanos =
+            u128::from(bytes) * 1_000_000_000 / u128::from(self.options.refill_bytes_per_second);
         due.max(self.handle.now()) + Nanos(nanos as u64)
     }
 }

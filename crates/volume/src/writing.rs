@@ -140,12 +140,14 @@ impl<M: Medium> Inner<M> {
         class: IoClass,
     ) -> Vec<(Taker<M>, Boxed)> {
         let Spot { extent, row, .. } = spot;
-        let is_deferred = |inner: &Self| {
-            inner.extents.borrow().get(extent).deferred & bit(taker.index) != 0
-        };
+        let is_deferred =
+            |inner: &Self| inner.extents.borrow().get(extent).deferred & bit(taker.index) != 0;
         if !is_deferred(self) {
             let appends = self.append_chunk(&taker, extent, row, &chunk, class);
-            return appends.into_iter().map(|(taker, append)| (taker, Box::pin(append) as _)).collect();
+            return appends
+                .into_iter()
+                .map(|(taker, append)| (taker, Box::pin(append) as _))
+                .collect();
         }
         assert!(self.is_anywhere, "extent {} is opened and not empty", extent.0);
         let (inner, other) = (Rc::clone(self), taker.clone());
@@ -288,13 +290,12 @@ impl<M: Medium> Inner<M> {
         let submitted = (!is_busy).then(|| self.append_header(&taker, id));
         let inner = Rc::clone(self);
         self.handle.spawn("header", async move {
-            let append = match submitted {
-                Some(append) => append,
-                None => {
-                    let busy = || inner.extents.borrow().get(id).busy;
-                    inner.changed.wait_until(|| busy() == 0).await;
-                    inner.append_header(&taker, id)
-                }
+            let append = if let Some(append) = submitted {
+                append
+            } else {
+                let busy = || inner.extents.borrow().get(id).busy;
+                inner.changed.wait_until(|| busy() == 0).await;
+                inner.append_header(&taker, id)
             };
             let released = match release {
                 Some(release) => release.await,
@@ -396,9 +397,8 @@ impl<M: Medium> Inner<M> {
     /// The extents that a sync is about.
     fn unsynced(&self, stream: Stream) -> Vec<Unsynced> {
         let extents = self.extents.borrow();
-        let is_due = |extent: &Extent| {
-            extent.is_live && extent.is_unsynced() && extent.stream == stream
-        };
+        let is_due =
+            |extent: &Extent| extent.is_live && extent.is_unsynced() && extent.stream == stream;
         let due = extents.iter().filter(|(_, extent)| is_due(extent));
         due.map(|(id, extent)| Unsynced { id, life: extent.life, appends: extent.appends })
             .collect()

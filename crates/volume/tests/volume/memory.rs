@@ -94,7 +94,9 @@ impl Disk {
         let kept = if self.is_anywhere || rng.chance(0.5) {
             pending.len()
         } else {
-            rng.below(pending.len() as u64 + 1) as usize
+            // Whole units: only what is under way is torn.
+            let units = pending.len() as u64 / u64::from(self.shape.append_unit);
+            (rng.below(units + 1) * u64::from(self.shape.append_unit)) as usize
         };
         let has_all = kept == pending.len() && (self.is_anywhere || !self.is_gone);
         for (place, cell) in pending.into_iter().take(kept) {
@@ -210,13 +212,15 @@ impl Medium for MemoryMedium {
             let mut disk = self.disk.borrow_mut();
             let Shape { pages_per_extent, append_unit, .. } = disk.shape;
             assert_eq!(pages.len() as u32, append_unit, "an append is a unit");
-            let (extent, place) = ((first.0 / pages_per_extent) as usize, first.0 % pages_per_extent);
+            let (extent, place) =
+                ((first.0 / pages_per_extent) as usize, first.0 % pages_per_extent);
             let is_next = disk.next[extent] == place;
             let takes = !disk.is_gone && !disk.is_read_only;
             assert!(disk.is_anywhere || is_next || !takes, "extent {extent}: {place} is not next");
             disk.next[extent] = place + append_unit;
         }
-        let cells = (first.0..).zip(pages).map(|(place, page)| (place, Some(page.bytes().to_vec())));
+        let cells =
+            (first.0..).zip(pages).map(|(place, page)| (place, Some(page.bytes().to_vec())));
         self.write(cells.collect())
     }
 

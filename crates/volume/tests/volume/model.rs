@@ -30,7 +30,9 @@ fn model_agrees_over_random_trials() {
     let mut total = Tally::default();
     for seed in seeds.clone() {
         let tally = complaint_or_tally(seed, World::of_seed(seed), None).unwrap_or_else(|error| {
-            panic!("{error}\nreplay: LEVELHEAD_SEED={seed} cargo test -p volume --test volume model")
+            panic!(
+                "{error}\nreplay: LEVELHEAD_SEED={seed} cargo test -p volume --test volume model"
+            )
         });
         total.add(&tally);
     }

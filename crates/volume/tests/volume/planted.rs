@@ -19,7 +19,9 @@ fn symptoms(fault: Fault) -> &'static [&'static str] {
         | Fault::FillWithoutRecheck
         | Fault::LostAsEmpty => &["wrong bytes"],
         // Old headers, or discards, land on the next life of the extent.
-        Fault::ReleaseUnderFill | Fault::SyncAllButOne => &["wrong bytes", "cannot be read", "is gone", "was synced"],
+        Fault::ReleaseUnderFill | Fault::SyncAllButOne => {
+            &["wrong bytes", "cannot be read", "is gone", "was synced"]
+        }
     }
 }
 
@@ -30,7 +32,8 @@ fn every_planted_fault_is_caught_by_what_it_does() {
             let complaint = complaint_or_tally(seed, World::of_seed(seed), Some(fault)).err();
             let Some(text) = complaint else { return false };
             let is_it = symptoms(fault).iter().any(|symptom| text.contains(symptom));
-            let shown: String = text.split("}: ").last().unwrap_or_default().chars().take(60).collect();
+            let shown: String =
+                text.split("}: ").last().unwrap_or_default().chars().take(60).collect();
             println!("{fault:?}: seed {seed}{}: {shown}", if is_it { "" } else { " (not it)" });
             // What goes wrong without the fault as well is none of its doing.
             is_it && complaint_or_tally(seed, World::of_seed(seed), None).is_ok()

@@ -183,7 +183,8 @@ fn a_page_of_a_set_comes_back_in_full() {
             let page = PageNo(first.0 + at);
             let image = sets.read(page, IoClass::ClientRead).await.expect("it is there");
             assert_eq!((image.bytes()[0], image.bytes().len()), (at as u8 + 1, 4096));
-            let rebuilt = sets.read_rebuilt(page, IoClass::ClientRead).await.expect("by the others");
+            let rebuilt =
+                sets.read_rebuilt(page, IoClass::ClientRead).await.expect("by the others");
             assert_eq!(rebuilt.bytes(), image.bytes());
         }
     });

@@ -64,6 +64,7 @@ impl World {
 }
 
 /// A stripe as the model knows it.
+#[expect(clippy::struct_excessive_bools, reason = "each is true or not whatever the others are")]
 #[derive(Clone, Default, Debug)]
 struct Row {
     pages: Vec<Vec<u8>>,
@@ -152,7 +153,8 @@ struct Life {
 /// Runs the trial of `seed`; an error says what the volume did wrong.
 pub(crate) fn run_trial(seed: u64, world: World, fault: Option<Fault>) -> Result<Tally, String> {
     let rng = &mut Rng::derive(seed, "trial");
-    let disk = |number| Rc::new(RefCell::new(Disk::new(world.shape, world.is_anywhere, seed + number)));
+    let disk =
+        |number| Rc::new(RefCell::new(Disk::new(world.shape, world.is_anywhere, seed + number)));
     let disks: Vec<_> = (0..world.members as u64).map(disk).collect();
     let disks = Rc::new(RefCell::new(disks));
     let (model, tally) = (Rc::<RefCell<Model>>::default(), Rc::<RefCell<Tally>>::default());
@@ -164,7 +166,8 @@ pub(crate) fn run_trial(seed: u64, world: World, fault: Option<Fault>) -> Result
         let handle = rt.handle();
         let is_last = number + 1 == world.lives;
         let life = rt.handle().spawn("life", async move {
-            let volume = if number == 0 { Volume::create(setup) } else { Volume::recover(setup).await };
+            let volume =
+                if number == 0 { Volume::create(setup) } else { Volume::recover(setup).await };
             let volume = volume.map_err(|error| format!("life {number}: {error}"))?;
             let (disks, model, tally) = parts;
             let mut life = Life { world, handle, rng: life_rng, volume, disks, model, tally, seed };
@@ -265,7 +268,8 @@ impl Life {
             let is_lost = extent.next < behind;
             // What was torn may say that it is full.
             if is_lost && !model.is_beyond {
-                let what = format!("extent {id} goes on at {frontier}, and stripe {behind} was synced");
+                let what =
+                    format!("extent {id} goes on at {frontier}, and stripe {behind} was synced");
                 model.complaints.push(what);
             }
         }
@@ -412,7 +416,10 @@ impl Life {
                     }
                 }
                 Err(error) => {
-                    self.complain_unless_beyond(&mut model, &format!("sync of {stream:?}: {error}"));
+                    self.complain_unless_beyond(
+                        &mut model,
+                        &format!("sync of {stream:?}: {error}"),
+                    );
                     model.is_beyond = true;
                 }
             }
@@ -512,7 +519,8 @@ impl Life {
             Layout::Parity { chunk_pages } | Layout::Striped { chunk_pages } => chunk_pages,
         };
         let member = self.rng.below(self.world.members as u64) as usize;
-        let place = self.world.shape.append_unit + row * chunk + self.rng.below(u64::from(chunk)) as u32;
+        let place =
+            self.world.shape.append_unit + row * chunk + self.rng.below(u64::from(chunk)) as u32;
         let place = id * self.world.shape.pages_per_extent + place;
         let flips = self.world.flips && self.rng.chance(0.5);
         let disks = self.disks.borrow();
@@ -595,7 +603,9 @@ impl Life {
             let page = PageNo(first.0 + number);
             let known = {
                 let model = self.model.borrow();
-                let Some(known) = model.extents.get(&id).and_then(|e| e.rows.get(&row)) else { return };
+                let Some(known) = model.extents.get(&id).and_then(|e| e.rows.get(&row)) else {
+                    return;
+                };
                 known.clone()
             };
             let expected = &known.pages[(at + number) as usize];
