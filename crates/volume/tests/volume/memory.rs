@@ -131,8 +131,11 @@ impl Disk {
         };
         let at = self.rng.below(bytes.len() as u64) as usize;
         bytes[at] ^= 1 << self.rng.below(8);
-        self.pending.retain(|(other, _)| *other != place);
-        self.durable.insert(place, bytes);
+        // As durable as it was before.
+        match self.pending.iter_mut().rev().find(|(other, _)| *other == place) {
+            Some((_, cell)) => *cell = Some(bytes),
+            None => self.make_durable(place, Some(bytes)),
+        }
         true
     }
 }

@@ -7,7 +7,7 @@ use volume::Fault;
 
 use crate::trial::{Tally, World, run_trial};
 
-const TRIALS: u64 = 400;
+const TRIALS: u64 = 300;
 
 /// Runs a trial; a panic is a complaint, too.
 pub(crate) fn complaint_or_tally(
