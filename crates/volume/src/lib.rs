@@ -3,7 +3,8 @@
 //! ```text
 //!  volume ......... the medium; members, and who is lost                 (volume.rs, medium.rs)
 //!   |- reading .... reads, and what is rebuilt from others
-//!   |- writing .... stripes, opening, sync, headers again
+//!   |- writing .... stripes, opening, headers again
+//!   |- syncing .... syncs and releases
 //!   |- recovery ... what a power cut left; survey.rs decides what counts
 //!   |- refill ..... a member is filled in the background
 //!   |- extents .... what each member has of each extent                   (decisions)
@@ -37,6 +38,7 @@ mod reading;
 mod recovery;
 mod refill;
 mod survey;
+mod syncing;
 mod volume;
 mod writing;
 
