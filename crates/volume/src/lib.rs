@@ -6,6 +6,7 @@
 //!   |- writing .... stripes, opening, headers again
 //!   |- syncing .... syncs and releases
 //!   |- recovery ... what a power cut left; survey.rs decides what counts
+//!   |- torn ....... members that a power cut left with a hole
 //!   |- refill ..... a member is filled in the background
 //!   |- extents .... what each member has of each extent                   (decisions)
 //!   |- layout ..... page -> member, stripe, place                         (arithmetic)
@@ -39,6 +40,7 @@ mod recovery;
 mod refill;
 mod survey;
 mod syncing;
+mod torn;
 mod volume;
 mod writing;
 

@@ -3,8 +3,10 @@
 //! Every member is asked for its frontier and its header of every extent, so that all of them can be
 //! appended to again. Where members tell how far they were written, those that have less than others
 //! are brought up to date at once: stripes that were torn are few. A member that has nothing of an
-//! extent that counts, or cannot tell and missed some of it, is filled in the background.
+//! extent that counts, or cannot tell and missed some of it, is filled in the background; so is one with
+//! a hole that the power cut left in front of its frontier (torn.rs).
 
+use std::future::Future;
 use std::rc::Rc;
 
 use pages::{ExtentId, Medium, MediumError};
@@ -15,6 +17,7 @@ use crate::extents::{Presence, bit};
 use crate::header::{self, Header};
 use crate::layout::Spot;
 use crate::planted::Fault;
+use crate::reading::Outcome;
 use crate::survey::{Found, Verdict, judge};
 use crate::volume::{Condition, Inner, Setup, Taker, Volume};
 
@@ -131,8 +134,9 @@ impl<M: Medium> Inner<M> {
         let stale = missing & self.writable();
         self.count(|stats| stats.stale_extents += u64::from(stale.count_ones()));
         if !self.is_anywhere && !is_lost {
+            let torn = self.torn(id, &frontiers, verdict.whole).await;
             for (member, frontier) in frontiers.into_iter().enumerate() {
-                if verdict.whole & bit(member) != 0 {
+                if verdict.whole & !torn & bit(member) != 0 {
                     self.catch_up(&self.taker(member), id, frontier).await;
                 }
             }
@@ -178,13 +182,23 @@ impl<M: Medium> Inner<M> {
 
     /// What a member should have at a place of its extent, or what says that it is lost.
     async fn page_at(self: &Rc<Self>, member: usize, id: ExtentId, at: u32) -> PageImage {
-        let (chunk, behind_header) = (self.stripes.chunk_pages(), at - self.stripes.end_of_rows(0));
-        let (row, offset) = (behind_header / chunk, behind_header % chunk);
-        let spot = Spot { extent: id, row, column: 0, offset };
-        match self.rebuild_for(member, spot, IoClass::Journal).await {
+        match self.rebuild_at(member, id, at).await {
             Ok(image) => image,
             Err(_) => self.lost_page(),
         }
+    }
+
+    /// What a member should have at a place of its extent.
+    pub(crate) fn rebuild_at(
+        self: &Rc<Self>,
+        member: usize,
+        id: ExtentId,
+        at: u32,
+    ) -> impl Future<Output = Outcome> + use<M> {
+        let (chunk, behind_header) = (self.stripes.chunk_pages(), at - self.stripes.end_of_rows(0));
+        let (row, offset) = (behind_header / chunk, behind_header % chunk);
+        let spot = Spot { extent: id, row, column: 0, offset };
+        self.rebuild_for(member, spot, IoClass::Journal)
     }
 
     /// What stands where nothing can be rebuilt.

@@ -5,7 +5,7 @@
 //! not every medium takes. Where places can be written again, the header comes last: until it is there
 //! the member counts as without that extent after a power cut. Elsewhere it comes first, and the
 //! member's frontier tells how far it came: one unit is appended after the other, so that there are no
-//! holes in front of it.
+//! holes in front of it but in the last unit, which recovery looks at.
 
 use std::rc::Rc;
 

@@ -24,6 +24,13 @@ fn disks(members: u64) -> Disks {
     (0..members).map(|seed| Rc::new(RefCell::new(Disk::new(SHAPE, true, seed)))).collect()
 }
 
+/// With a frontier: a unit is two pages, and a header and four units are an extent.
+const IN_ORDER: Shape = Shape { pages_per_extent: 10, append_unit: 2, ..SHAPE };
+
+fn disk_in_order(seed: u64) -> Rc<RefCell<Disk>> {
+    Rc::new(RefCell::new(Disk::new(IN_ORDER, false, seed)))
+}
+
 fn setup(handle: &Handle, disks: &Disks, layout: Layout) -> Setup<MemoryMedium> {
     Setup {
         handle: handle.clone(),
@@ -116,4 +123,63 @@ fn members_that_are_not_in_their_place_are_refused() {
     assert_eq!(recover(&disks, Layout::Mirrored, 7), Err(VolumeError::Foreign { member: 0 }));
     let swapped = vec![Rc::clone(&disks[1]), Rc::clone(&disks[0]), Rc::clone(&disks[2])];
     assert_eq!(recover(&swapped, layout, 7), Err(VolumeError::Swapped { member: 0, says: 1 }));
+}
+
+#[test]
+fn a_unit_that_was_torn_while_its_member_was_filled_is_filled_again() {
+    let layout = Layout::Parity { chunk_pages: 2 };
+    let mut disks: Disks = (0..3).map(disk_in_order).collect();
+    let fresh = disk_in_order(3);
+    let rt = Runtime::new(1);
+    let volume = Volume::create(setup(&rt.handle(), &disks, layout)).expect("they fit");
+    let (handle, into) = (rt.handle(), Rc::clone(&fresh));
+    let filled = rt.handle().spawn("fill", async move {
+        fill_extent(&volume, 0).await;
+        volume.replace(1, MemoryMedium::new(&handle, &into)).expect("it is alike");
+        volume.filled().await;
+    });
+    // The second stripe.
+    let second = IN_ORDER.append_unit * 2;
+    rt.run_until_true(|| fresh.borrow().writes_behind(second) || filled.is_finished());
+    assert!(!filled.is_finished(), "it was filled too fast for the test");
+    drop(rt);
+    disks[1] = fresh;
+    for disk in &disks {
+        disk.borrow_mut().tear();
+    }
+    assert!(disks[1].borrow().at(second).is_none() && disks[1].borrow().at(second + 1).is_some());
+    let rt = Runtime::new(2);
+    let setup = setup(&rt.handle(), &disks, layout);
+    rt.block_on(async move {
+        let volume = Volume::recover(setup).await.expect("it is this volume");
+        volume.filled().await;
+        disks[0].borrow_mut().is_gone = true;
+        for page in (0..volume.shape().pages_per_extent).map(PageNo) {
+            let found = volume.read(page, IoClass::ClientRead).await;
+            assert!(starts_with(&found, page), "page {}: {found:?}", page.0);
+        }
+    });
+}
+
+#[test]
+fn a_hole_stays_where_filling_it_would_cost_the_only_copy_of_a_page() {
+    let layout = Layout::Parity { chunk_pages: 2 };
+    let disks: Disks = (0..3).map(disk_in_order).collect();
+    let rt = Runtime::new(1);
+    let volume = Volume::create(setup(&rt.handle(), &disks, layout)).expect("they fit");
+    rt.block_on(async move { fill_extent(&volume, 0).await });
+    // A page of the last unit of one member, and one of the first stripe of another.
+    disks[1].borrow_mut().unreadable.insert(IN_ORDER.pages_per_extent - 1);
+    disks[0].borrow_mut().unreadable.insert(IN_ORDER.append_unit);
+    let rt = Runtime::new(2);
+    let setup = setup(&rt.handle(), &disks, layout);
+    rt.block_on(async move {
+        let volume = Volume::recover(setup).await.expect("it is this volume");
+        assert_eq!(volume.stats().stale_extents, 0);
+        volume.filled().await;
+        for page in (0..volume.shape().pages_per_extent).map(PageNo) {
+            let found = volume.read(page, IoClass::ClientRead).await;
+            assert!(starts_with(&found, page), "page {}: {found:?}", page.0);
+        }
+    });
 }

@@ -109,6 +109,23 @@ impl Disk {
                 self.make_durable(place, cell);
             }
         }
+        self.restart();
+    }
+
+    /// Power is cut: what was acknowledged is there, and of each unit under way the last page.
+    pub(crate) fn tear(&mut self) {
+        for (place, cell) in std::mem::take(&mut self.pending) {
+            self.make_durable(place, cell);
+        }
+        for cells in std::mem::take(&mut self.under_way).into_values() {
+            let (place, cell) = cells.into_iter().next_back().expect("a unit has pages");
+            self.make_durable(place, cell);
+        }
+        self.restart();
+    }
+
+    /// Where each extent is written next, by what is there.
+    fn restart(&mut self) {
         let per = self.shape.pages_per_extent;
         for (extent, next) in (0..).zip(&mut self.next) {
             let last = self.durable.range(extent * per..(extent + 1) * per).next_back();
@@ -116,6 +133,11 @@ impl Disk {
             *next = last.map_or(0, |(place, _)| (place % per + 1).next_multiple_of(unit));
         }
         (self.gone_after, self.last_end) = (None, Nanos::ZERO);
+    }
+
+    /// Whether a write at a place, or behind it, is on its way.
+    pub(crate) fn writes_behind(&self, first: u32) -> bool {
+        self.under_way.values().flatten().any(|(place, _)| *place >= first)
     }
 
     /// It answers again; what was under way when it went is lost.

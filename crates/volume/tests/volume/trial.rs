@@ -253,9 +253,12 @@ impl Life {
         let unit = self.volume.shape().append_unit;
         for id in extents {
             let frontier = self.volume.frontier(ExtentId(id)).await.expect("it is known");
-            let is_known = self.model.borrow().extents.contains_key(&id);
+            let extent = self.model.borrow().extents.get(&id).map(|e| e.rows.is_empty());
+            let is_known = extent == Some(false);
             if !is_known && frontier > 0 && !self.model.borrow().is_beyond {
-                // A release that power cut short.
+                // A release that power cut short. Or the extent was opened again, nothing in it was synced,
+                // and what is there was left over on a mirror that could not be told of the release: a
+                // store finds none of its pages there, and does not go on behind them either.
                 if let Err(error) = self.volume.release(ExtentId(id)).await {
                     let mut model = self.model.borrow_mut();
                     self.complain_unless_beyond(&mut model, &format!("release of {id}: {error}"));
@@ -276,7 +279,7 @@ impl Life {
         // The store knows nothing in it, and opens it again.
         let empty: Vec<u32> = {
             let model = self.model.borrow();
-            let is_empty = |e: &Filled| e.rows.is_empty() && e.next == 0;
+            let is_empty = |e: &Filled| e.rows.is_empty();
             model.extents.iter().filter(|(_, e)| is_empty(e)).map(|(id, _)| *id).collect()
         };
         for id in empty {
