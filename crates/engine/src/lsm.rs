@@ -260,6 +260,7 @@ impl<M: Medium> Engine<M> {
         let inner = &self.inner;
         let mut stats = inner.front.add_to(inner.stats.borrow().clone());
         stats.shared_reads = inner.store.shared_reads();
+        stats.rebuilt_reads = inner.store.rebuilt_reads();
         stats.accelerator.busy = inner.merge_unit.as_ref().map_or(Nanos::ZERO, MergeUnit::busy);
         stats
     }

@@ -191,7 +191,8 @@ impl<M: Medium> HashEngine<M> {
     pub fn stats(&self) -> EngineStats {
         let stats = self.inner.front.add_to(self.inner.stats.borrow().clone());
         let shared_reads = stats.shared_reads + self.inner.store.shared_reads();
-        EngineStats { shared_reads, ..stats }
+        let rebuilt_reads = self.inner.store.rebuilt_reads();
+        EngineStats { shared_reads, rebuilt_reads, ..stats }
     }
 
     /// Counters of the table so far.

@@ -9,7 +9,7 @@
 //! asked for, or an older one: pages carry what it takes to notice.
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, ready};
 
 use runtime::{IoClass, PageImage};
 
@@ -161,6 +161,20 @@ pub trait Medium: 'static {
         class: IoClass,
     ) -> impl Future<Output = Result<PageImage, MediumError>> + use<Self>;
 
+    /// What redundancy says that a page is, without asking the place it is stored at: for whoever found
+    /// what [`Self::read`] gave to be wrong. It may be wrong as well.
+    ///
+    /// # Errors
+    /// [`MediumError::Unreadable`] where there is no redundancy, or none is left; else as
+    /// [`Self::read`].
+    fn read_rebuilt(
+        &self,
+        page: PageNo,
+        _class: IoClass,
+    ) -> impl Future<Output = Result<PageImage, MediumError>> + use<Self> {
+        ready(Err(MediumError::Unreadable(page)))
+    }
+
     /// Reads `pages` pages of one extent, of which the last ones may never have been written. One
     /// long read where the medium has such.
     ///
@@ -192,6 +206,12 @@ pub trait Medium: 'static {
         &self,
         extent: ExtentId,
     ) -> impl Future<Output = Result<u32, MediumError>> + use<Self>;
+
+    /// Whether any place can be written at any time, so that [`Self::frontier`] tells nothing; constant.
+    /// What an extent held before it was released may show through where it was not written again.
+    fn is_written_anywhere(&self) -> bool {
+        false
+    }
 
     /// Makes an extent empty again. The store no longer refers to any of its pages.
     ///

@@ -59,6 +59,8 @@ pub struct EngineStats {
     pub reads_per_get: ReadCounts,
     /// Client reads that were served by another client's read of the same page.
     pub shared_reads: u64,
+    /// Pages that were not what they should be, and were rebuilt from the medium's redundancy.
+    pub rebuilt_reads: u64,
     /// Meta segments that client commands read and that did not have the key.
     pub vain_meta_reads: u64,
     /// Bloom filters that client commands asked.

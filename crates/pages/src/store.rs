@@ -80,6 +80,7 @@ pub struct PageStore<M> {
     /// Writers wait here.
     pub room: Notify,
     shared_reads: SharedReads,
+    rebuilt_reads: Cell<u64>,
     /// Pages handed out to writers whose result is not published yet.
     pub(crate) unpublished: RefCell<BTreeSet<PageNo>>,
     promised: Promised,
@@ -130,6 +131,7 @@ impl<M: Medium> PageStore<M> {
             work,
             room: Notify::default(),
             shared_reads: SharedReads::default(),
+            rebuilt_reads: Cell::new(0),
             unpublished: RefCell::default(),
             promised: Promised::default(),
             set_aside: Default::default(),
@@ -187,6 +189,15 @@ impl<M: Medium> PageStore<M> {
     /// Client reads that another client's read served.
     pub fn shared_reads(&self) -> u64 {
         self.shared_reads.shared()
+    }
+
+    /// Pages that were not what they should be, and were rebuilt from the medium's redundancy.
+    pub fn rebuilt_reads(&self) -> u64 {
+        self.rebuilt_reads.get()
+    }
+
+    pub(crate) fn count_rebuilt(&self, pages: u64) {
+        self.rebuilt_reads.set(self.rebuilt_reads.get() + pages);
     }
 
     /// Whether every page of the extent that was handed out is published (or a known hole).

@@ -23,7 +23,7 @@ impl<M: Medium> PageStore<M> {
     /// [`OpenError::Medium`].
     pub async fn release_torn(&self) -> Result<(), OpenError> {
         for id in (0..self.shape.extents).map(ExtentId) {
-            if self.medium.frontier(id).await? > 0 {
+            if self.medium.is_written_anywhere() || self.medium.frontier(id).await? > 0 {
                 self.medium.release(id).await?;
             }
         }
@@ -60,9 +60,9 @@ impl<M: Medium> PageStore<M> {
                     PageKind::Log => Stream::Log,
                     _ => Stream::Manifest,
                 };
-                self.extents.borrow_mut().adopt(id, stream, first.generation, found.frontier);
+                self.extents.borrow_mut().adopt(id, stream, first.generation, found.end);
             } else {
-                if found.frontier > 0 {
+                if found.end > 0 {
                     releases.push(self.medium.release(id));
                 }
                 self.extents.borrow_mut().become_free(id, generation);

@@ -21,6 +21,8 @@ use crate::store::PageStore;
 pub(crate) struct Found {
     /// Pages written, as far as the medium can tell.
     pub frontier: u32,
+    /// Where pages may be up to; a medium may tell nothing.
+    pub end: u32,
     /// What the first page is, if it is whole.
     pub first: Option<First>,
 }
@@ -68,10 +70,14 @@ impl<M: Medium> PageStore<M> {
         let mut extents = Vec::with_capacity(self.shape.extents as usize);
         for id in (0..self.shape.extents).map(ExtentId) {
             let frontier = self.medium.frontier(id).await?;
-            let first = if frontier == 0 { None } else { self.first_of(id).await? };
-            extents.push(Found { frontier, first });
+            let is_anywhere = self.medium.is_written_anywhere();
+            let is_empty = frontier == 0 && !is_anywhere;
+            let first = if is_empty { None } else { self.first_of(id).await? };
+            let is_filled = is_anywhere && first.is_some();
+            let end = if is_filled { self.shape.pages_per_extent } else { frontier };
+            extents.push(Found { frontier, end, first });
         }
-        if extents.iter().all(|found| found.frontier == 0) {
+        if extents.iter().all(|found| found.end == 0) {
             return Ok(None);
         }
         let manifest = self.journal_pages(&extents, PageKind::Manifest).await?;
@@ -104,11 +110,31 @@ impl<M: Medium> PageStore<M> {
     /// What the first page of an extent is; `None` if it is not whole.
     async fn first_of(&self, id: ExtentId) -> Result<Option<First>, OpenError> {
         let page = self.shape.page(id, 0);
-        match self.medium.read(page, IoClass::Journal).await {
-            Ok(image) => Ok(whole(&image, page)),
-            Err(MediumError::Unreadable(_)) => Ok(None),
-            Err(error) => Err(error.into()),
+        let read = self.medium.read(page, IoClass::Journal).await;
+        self.whole_or_rebuilt(page, read, |image| whole(image, page)).await
+    }
+
+    /// What `decode` makes of a page, or of what redundancy says that it is; `None` if neither is whole.
+    async fn whole_or_rebuilt<T>(
+        &self,
+        page: PageNo,
+        read: Result<PageImage, MediumError>,
+        decode: impl Fn(&PageImage) -> Option<T>,
+    ) -> Result<Option<T>, OpenError> {
+        match read {
+            // Nothing was written there: there is nothing to rebuild.
+            Ok(image) if image.bytes().is_empty() => return Ok(None),
+            Ok(image) => match decode(&image) {
+                None => {}
+                decoded => return Ok(decoded),
+            },
+            Err(MediumError::Unreadable(_)) => {}
+            Err(error) => return Err(error.into()),
         }
+        let rebuilt = self.medium.read_rebuilt(page, IoClass::Journal).await;
+        let decoded = rebuilt.ok().and_then(|image| decode(&image));
+        self.count_rebuilt(u64::from(decoded.is_some()));
+        Ok(decoded)
     }
 
     /// Every whole page of groups of `kind`, from extents that begin with one.
@@ -120,20 +146,19 @@ impl<M: Medium> PageStore<M> {
         let mut pages = Vec::new();
         for (id, found) in (0..).map(ExtentId).zip(extents) {
             let Some(first) = found.first.filter(|first| first.kind == kind) else { continue };
-            for from in (0..found.frontier).step_by(self.batch_pages() as usize) {
-                let to = found.frontier.min(from + self.batch_pages());
+            for from in (0..found.end).step_by(self.batch_pages() as usize) {
+                let to = found.end.min(from + self.batch_pages());
                 let numbers = (from..to).map(|index| self.shape.page(id, index));
                 let read = |page| (page, self.medium.read(page, IoClass::Journal));
                 let reads: Vec<_> = numbers.map(read).collect();
                 for (page, read) in reads {
-                    let image = match read.await {
-                        Ok(image) => image,
-                        Err(MediumError::Unreadable(_)) => continue,
-                        Err(error) => return Err(error.into()),
+                    let whole = |image: &PageImage| {
+                        let own = identity(page, first.generation, first.store);
+                        page::check(image, own).ok().map(|()| image.clone())
                     };
-                    if page::check(&image, identity(page, first.generation, first.store)).is_ok() {
-                        pages.extend(groups::decode(image.bytes(), kind).map(|page| (id, page)));
-                    }
+                    let image = self.whole_or_rebuilt(page, read.await, whole).await?;
+                    let decoded = image.and_then(|image| groups::decode(image.bytes(), kind));
+                    pages.extend(decoded.map(|page| (id, page)));
                 }
             }
         }

@@ -46,7 +46,38 @@ impl<M: Medium> PageStore<M> {
     /// # Errors
     /// [`EngineError::Corrupt`], [`EngineError::Medium`].
     pub async fn read_page(&self, page: PageNo, class: IoClass) -> Result<PageImage, EngineError> {
-        self.check_page(page, self.read_raw(page, class).await)
+        let read = self.read_raw(page, class).await;
+        self.check_or_rebuild(page, read, class).await
+    }
+
+    /// As [`Self::check_page`]; a page that is not what it should be is asked of the medium's redundancy.
+    async fn check_or_rebuild(
+        &self,
+        page: PageNo,
+        read: Result<PageImage, MediumError>,
+        class: IoClass,
+    ) -> Result<PageImage, EngineError> {
+        match self.check_page(page, read) {
+            // In a box of its own, so that reads are not larger for what hardly ever happens.
+            Err(fault) => Box::pin(self.rebuilt(page, fault, class)).await,
+            Ok(image) => Ok(image),
+        }
+    }
+
+    /// The page from redundancy, if it is whole; else what was wrong at first.
+    async fn rebuilt(
+        &self,
+        page: PageNo,
+        fault: EngineError,
+        class: IoClass,
+    ) -> Result<PageImage, EngineError> {
+        if !matches!(fault, EngineError::Corrupt(..)) {
+            return Err(fault);
+        }
+        let rebuilt = self.medium.read_rebuilt(page, class).await;
+        let image = self.check_page(page, rebuilt).map_err(|_| fault)?;
+        self.count_rebuilt(1);
+        Ok(image)
     }
 
     /// Checks that what was read is what was written to `page`.
@@ -96,7 +127,8 @@ impl<M: Medium> PageStore<M> {
         if let Some(pages @ 2..) = self.format.most_pages(pointer) {
             return self.read_run_of(key, page, pages, class, flash_reads).await;
         }
-        let image = self.check_page(page, self.read_raw(page, class).await)?;
+        let read = self.read_raw(page, class).await;
+        let image = self.check_or_rebuild(page, read, class).await?;
         *flash_reads += 1;
         match self.found_in(&image, key, pointer)? {
             Found::Whole(value) => Ok(value),
@@ -119,16 +151,17 @@ impl<M: Medium> PageStore<M> {
         let mut images = self.medium.read_run(first, pages.min(left), class).await.into_iter();
         *flash_reads += images.len() as u32;
         let image = images.next().expect("the page itself was read");
-        let image = self.check_page(first, image)?;
+        let image = self.check_or_rebuild(first, image, class).await?;
         let Some(Found::Large(head, pages)) = data_page::find(image.bytes(), 0, key) else {
             return Err(EngineError::Corrupt(first, PageFault::Contents));
         };
         // What was read beyond the object, and may not even be there, is nobody's.
-        let tails = (1..pages).zip(images).map(|(number, read)| {
+        let mut tails = Vec::new();
+        for (number, read) in (1..pages).zip(images) {
             let page = PageNo(first.0 + number);
-            Ok((number, self.check_page(page, read)?))
-        });
-        self.joined(first, head, pages, &tails.collect::<Result<Vec<_>, EngineError>>()?)
+            tails.push((number, self.check_or_rebuild(page, read, class).await?));
+        }
+        self.joined(first, head, pages, &tails)
     }
 
     /// Reads a page, sharing the read with whoever needs it at the same time, and checks it.
@@ -140,7 +173,8 @@ impl<M: Medium> PageStore<M> {
         page: PageNo,
         class: IoClass,
     ) -> Result<PageImage, EngineError> {
-        self.check_page(page, self.share_if(true, page, class).await)
+        let read = self.share_if(true, page, class).await;
+        self.check_or_rebuild(page, read, class).await
     }
 
     /// The value that `pointer` says `key` has in a page that was read; a large one's further pages
@@ -222,7 +256,8 @@ impl<M: Medium> PageStore<M> {
         let reads: Vec<_> = reads.collect();
         let mut images = Vec::with_capacity(reads.len());
         for (page, read) in reads {
-            images.push((page, self.check_page(page, read.await)?));
+            let image = self.check_or_rebuild(page, read.await, IoClass::GcRead).await?;
+            images.push((page, image));
         }
         Ok(images)
     }
@@ -248,7 +283,7 @@ impl<M: Medium> PageStore<M> {
         let mut tails = Vec::with_capacity(reads.len());
         for (number, tail) in (1..).zip(reads) {
             let page = PageNo(first.0 + number);
-            tails.push((number, self.check_page(page, tail.await)?));
+            tails.push((number, self.check_or_rebuild(page, tail.await, class).await?));
             *flash_reads += 1;
         }
         self.joined(first, head, pages, &tails)

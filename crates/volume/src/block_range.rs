@@ -1,0 +1,251 @@
+//! A range of an NVM set as a medium.
+//!
+//! Extents are equal ranges of blocks, a page is a whole number of blocks. Nothing has to be written
+//! in order, so there is no frontier. A write is one command for the whole unit, durable after a flush
+//! of the set. A release discards.
+//!
+//! A page comes back at its full length, because a device does not keep how long it was and zeros at
+//! its end belong to it. One of nothing but zeros comes back empty: never written, discarded, or
+//! written with nothing but zeros, which is the same to a reader.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::rc::Rc;
+
+use block::nvme::SetId;
+use block::{BLOCK_BYTES, Block, BlockDevice, DeviceError, Force};
+use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
+use runtime::{IoClass, PageImage};
+
+/// Which blocks, and how they are cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RangeOptions {
+    /// The set.
+    pub set: SetId,
+    /// The first block.
+    pub first_block: u64,
+    /// Blocks of a page.
+    pub page_blocks: u32,
+    /// Pages of an extent.
+    pub pages_per_extent: u32,
+    /// Extents.
+    pub extents: u32,
+    /// Appends that make progress side by side; a device does not tell.
+    pub parallelism: u32,
+}
+
+/// A range of blocks as a medium. Clones are handles to the same.
+#[derive(Clone)]
+pub struct BlockRange<D> {
+    device: D,
+    options: RangeOptions,
+    /// How often each extent was opened in this life.
+    opened: Rc<[Cell<u32>]>,
+}
+
+impl<D: BlockDevice> BlockRange<D> {
+    /// The range of `device` that `options` say.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoSuchSet`], [`DeviceError::OutOfRange`].
+    ///
+    /// # Panics
+    /// If a size is zero or there are more pages than numbers for them.
+    pub fn new(device: D, options: RangeOptions) -> Result<Self, DeviceError> {
+        let RangeOptions { set, first_block, page_blocks, pages_per_extent, extents, .. } = options;
+        assert!(page_blocks > 0 && pages_per_extent > 0 && extents > 0, "no range: {options:?}");
+        let pages = u64::from(pages_per_extent) * u64::from(extents);
+        assert!(u32::try_from(pages).is_ok(), "a medium has less than 2^32 pages");
+        let sets = device.sets();
+        let shape = sets.iter().find(|shape| shape.id == set).ok_or(DeviceError::NoSuchSet(set))?;
+        let blocks = pages * u64::from(page_blocks);
+        if first_block.checked_add(blocks).is_none_or(|end| end > shape.blocks) {
+            let capacity = shape.blocks;
+            return Err(DeviceError::OutOfRange { set, first: first_block, blocks, capacity });
+        }
+        let opened = (0..extents).map(|_| Cell::new(0)).collect();
+        Ok(Self { device, options, opened })
+    }
+
+    fn block_of(&self, page: PageNo) -> u64 {
+        self.options.first_block + u64::from(page.0) * u64::from(self.options.page_blocks)
+    }
+
+    fn page_bytes(&self) -> u32 {
+        self.options.page_blocks * BLOCK_BYTES
+    }
+
+    /// The blocks of a page, which share its bytes.
+    fn blocks_of(&self, page: &PageImage) -> impl Iterator<Item = Block> {
+        assert!(page.bytes().len() <= self.page_bytes() as usize, "a page does not fit its blocks");
+        let missing = std::iter::repeat(Block::ZERO);
+        Block::all_of(page).chain(missing).take(self.options.page_blocks as usize)
+    }
+
+    fn read_blocks(
+        &self,
+        first: PageNo,
+        pages: u32,
+        class: IoClass,
+    ) -> impl Future<Output = Result<Vec<Block>, DeviceError>> + use<D> {
+        let blocks = pages * self.options.page_blocks;
+        self.device.read(self.options.set, self.block_of(first), blocks, class)
+    }
+}
+
+/// The page that lies in these blocks.
+fn page_in(blocks: &[Block]) -> PageImage {
+    if blocks.iter().all(|block| block.bytes().is_empty()) {
+        return PageImage::new(&[]);
+    }
+    let mut page = PageImage::zeroed(blocks.len() * BLOCK_BYTES as usize, 1);
+    let bytes = page.bytes_mut().expect("nobody shares a new page");
+    for (part, block) in bytes.chunks_mut(BLOCK_BYTES as usize).zip(blocks) {
+        part[..block.bytes().len()].copy_from_slice(block.bytes());
+    }
+    page
+}
+
+/// What a device's error means for `page`, which was asked for.
+fn as_medium_error(error: &DeviceError, page: PageNo) -> MediumError {
+    /// "Invalid argument": the device refused what this module asked for.
+    const EINVAL: i32 = 22;
+    match error {
+        DeviceError::Unreadable { .. } => MediumError::Unreadable(page),
+        DeviceError::Gone(_) | DeviceError::NoSuchSet(_) => MediumError::Gone,
+        DeviceError::NoSpace(_) => MediumError::NoSpace,
+        DeviceError::ReadOnly(_) => MediumError::ReadOnly,
+        DeviceError::Io { code, .. } => MediumError::Io(*code),
+        DeviceError::OutOfRange { .. } | DeviceError::Refused(_) => MediumError::Io(EINVAL),
+    }
+}
+
+impl<D: BlockDevice + Clone> Medium for BlockRange<D> {
+    fn shape(&self) -> Shape {
+        Shape {
+            payload_bytes: self.page_bytes(),
+            page_bytes: self.page_bytes(),
+            pages_per_extent: self.options.pages_per_extent,
+            extents: self.options.extents,
+            append_unit: 1,
+            parallelism: self.options.parallelism,
+        }
+    }
+
+    fn open(&self, extent: ExtentId, _: u64, _: Stream) -> Result<(), MediumError> {
+        let opened = &self.opened[extent.0 as usize];
+        opened.set(opened.get() + 1);
+        Ok(())
+    }
+
+    fn append(
+        &self,
+        first: PageNo,
+        pages: Vec<PageImage>,
+        class: IoClass,
+    ) -> impl Future<Output = Result<(), MediumError>> + use<D> {
+        let blocks: Vec<_> = pages.iter().flat_map(|page| self.blocks_of(page)).collect();
+        let (set, at) = (self.options.set, self.block_of(first));
+        let write = self.device.write(set, at, blocks, class, Force::No);
+        async move { write.await.map_err(|error| as_medium_error(&error, first)) }
+    }
+
+    fn sync(&self, _: Stream) -> impl Future<Output = Result<(), MediumError>> + use<D> {
+        let flush = self.device.flush(self.options.set);
+        async move { flush.await.map_err(|error| as_medium_error(&error, PageNo(0))) }
+    }
+
+    fn read(
+        &self,
+        page: PageNo,
+        class: IoClass,
+    ) -> impl Future<Output = Result<PageImage, MediumError>> + use<D> {
+        let read = self.read_blocks(page, 1, class);
+        async move {
+            match read.await {
+                Ok(blocks) => Ok(page_in(&blocks)),
+                Err(error) => Err(as_medium_error(&error, page)),
+            }
+        }
+    }
+
+    fn read_run(
+        &self,
+        first: PageNo,
+        pages: u32,
+        class: IoClass,
+    ) -> impl Future<Output = Vec<Result<PageImage, MediumError>>> + use<D> {
+        let run = self.read_blocks(first, pages, class);
+        let range = self.clone();
+        async move {
+            let numbers = (first.0..first.0 + pages).map(PageNo);
+            let per_page = range.options.page_blocks as usize;
+            match run.await {
+                Ok(blocks) => blocks.chunks(per_page).map(|blocks| Ok(page_in(blocks))).collect(),
+                // One lost block fails the whole command; the others can be read all the same.
+                Err(DeviceError::Unreadable { .. }) if pages > 1 => {
+                    let reads: Vec<_> = numbers.map(|page| range.read(page, class)).collect();
+                    let mut images = Vec::with_capacity(reads.len());
+                    for read in reads {
+                        images.push(read.await);
+                    }
+                    images
+                }
+                Err(error) => numbers.map(|page| Err(as_medium_error(&error, page))).collect(),
+            }
+        }
+    }
+
+    fn promote(&self, _: PageNo) {}
+
+    fn set_write_stall(&self, _: bool) {}
+
+    fn frontier(&self, _: ExtentId) -> impl Future<Output = Result<u32, MediumError>> + use<D> {
+        std::future::ready(Ok(0))
+    }
+
+    fn is_written_anywhere(&self) -> bool {
+        true
+    }
+
+    fn release(&self, extent: ExtentId) -> impl Future<Output = Result<(), MediumError>> + use<D> {
+        let first = self.shape().page(extent, 0);
+        let pages = u64::from(self.options.pages_per_extent);
+        let blocks = pages * u64::from(self.options.page_blocks);
+        let discard = self.device.discard(self.options.set, self.block_of(first), blocks);
+        async move { discard.await.map_err(|error| as_medium_error(&error, first)) }
+    }
+
+    fn wear(&self, extent: ExtentId) -> u32 {
+        self.opened[extent.0 as usize].get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_comes_back_in_full_and_one_of_zeros_empty() {
+        let blocks = [Block::ZERO, Block::new(&[1, 2, 0])];
+        let page = page_in(&blocks);
+        assert_eq!(page.bytes().len(), 2 * BLOCK_BYTES as usize);
+        assert_eq!(page.bytes()[4094..4100], [0, 0, 1, 2, 0, 0]);
+        assert_eq!(page_in(&[Block::ZERO; 2]).bytes(), []);
+    }
+
+    #[test]
+    fn errors_keep_what_a_caller_can_do_about_them() {
+        let set = SetId::new(1).expect("numbers begin with 1");
+        let page = PageNo(9);
+        let as_medium = |error: DeviceError| as_medium_error(&error, page);
+        assert_eq!(
+            as_medium(DeviceError::Unreadable { set, block: 3 }),
+            MediumError::Unreadable(page)
+        );
+        assert_eq!(as_medium(DeviceError::Gone(set)), MediumError::Gone);
+        assert_eq!(as_medium(DeviceError::ReadOnly(set)), MediumError::ReadOnly);
+        assert_eq!(as_medium(DeviceError::NoSpace(set)), MediumError::NoSpace);
+        assert_eq!(as_medium(DeviceError::Io { set, code: 5 }), MediumError::Io(5));
+    }
+}

@@ -1,0 +1,181 @@
+//! What each member's extent begins with, and what stands where a page is lost for good.
+//!
+//! ```text
+//! 0..4    CRC-32C of bytes 4..49
+//! 4..8    magic, "LHvo"
+//! 8       version of this format
+//! 9       layout: 0 striped, 1 parity, 2 mirrored
+//! 10      members of the volume
+//! 11      the member that this is
+//! 12..16  pages of a chunk
+//! 16..24  identity of the volume
+//! 24..32  generation that the extent was opened with
+//! 32..36  number of the extent
+//! 36..40  revision: of the headers of one generation the newest one counts
+//! 40..48  members that have not all of the extent, a bit each
+//! 48      stream; then zeros up to the end of the append unit
+//! ```
+//! All numbers are little-endian. The header is shorter than a block, which a device writes whole or
+//! not at all.
+
+use pages::{ExtentId, Stream};
+
+use crate::layout::Layout;
+
+/// Bytes of a header.
+pub const HEADER_BYTES: usize = 49;
+
+const MAGIC: [u8; 4] = *b"LHvo";
+const VERSION: u8 = 1;
+
+/// What a page is filled with that nothing could be rebuilt from: it counts as unreadable. Else the
+/// parity of its stripe would give wrong bytes for the others.
+pub(crate) const LOST: &[u8; 32] = b"\x93LHvo: what stood here is lost.\x6c";
+
+/// Whether these are the bytes of a page that is lost.
+pub(crate) fn is_lost(bytes: &[u8]) -> bool {
+    bytes.starts_with(LOST)
+}
+
+/// A member's extent, as it says itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Header {
+    /// How pages lie on the members.
+    pub layout: Layout,
+    /// Members of the volume.
+    pub members: u8,
+    /// The member that this is.
+    pub member: u8,
+    /// Identity of the volume.
+    pub volume: u64,
+    /// Generation that the extent was opened with.
+    pub generation: u64,
+    /// Number of the extent.
+    pub extent: ExtentId,
+    /// Of the headers of one generation the one with the highest counts.
+    pub revision: u32,
+    /// Members that have not all of the extent, a bit each.
+    pub absent: u64,
+    /// What the extent is filled with.
+    pub stream: Stream,
+}
+
+/// The bytes of a header.
+pub fn encode(header: &Header) -> Vec<u8> {
+    let (kind, chunk_pages) = match header.layout {
+        Layout::Striped { chunk_pages } => (0, chunk_pages),
+        Layout::Parity { chunk_pages } => (1, chunk_pages),
+        Layout::Mirrored => (2, 0),
+    };
+    let mut bytes = vec![0; 4];
+    bytes.extend(MAGIC);
+    bytes.extend([VERSION, kind, header.members, header.member]);
+    bytes.extend(chunk_pages.to_le_bytes());
+    bytes.extend(header.volume.to_le_bytes());
+    bytes.extend(header.generation.to_le_bytes());
+    bytes.extend(header.extent.0.to_le_bytes());
+    bytes.extend(header.revision.to_le_bytes());
+    bytes.extend(header.absent.to_le_bytes());
+    bytes.push(header.stream as u8);
+    seal(&mut bytes);
+    bytes
+}
+
+/// Makes the checksum right.
+pub(crate) fn seal(bytes: &mut [u8]) {
+    if bytes.len() >= HEADER_BYTES {
+        let crc = crc32c::crc32c(&bytes[4..HEADER_BYTES]);
+        bytes[..4].copy_from_slice(&crc.to_le_bytes());
+    }
+}
+
+/// The header that these bytes begin with; `None` if it is none. What follows is padding.
+pub fn decode(bytes: &[u8]) -> Option<Header> {
+    let bytes: &[u8; HEADER_BYTES] = bytes.first_chunk()?;
+    let is_whole = number(bytes, 0, 4) == u64::from(crc32c::crc32c(&bytes[4..]));
+    if !is_whole || bytes[4..8] != MAGIC || bytes[8] != VERSION {
+        return None;
+    }
+    let chunk_pages = number(bytes, 12, 4) as u32;
+    let layout = match (bytes[9], chunk_pages) {
+        (0, 1..) => Layout::Striped { chunk_pages },
+        (1, 1..) => Layout::Parity { chunk_pages },
+        (2, 0) => Layout::Mirrored,
+        _ => return None,
+    };
+    Some(Header {
+        layout,
+        members: bytes[10],
+        member: bytes[11],
+        volume: number(bytes, 16, 8),
+        generation: number(bytes, 24, 8),
+        extent: ExtentId(number(bytes, 32, 4) as u32),
+        revision: number(bytes, 36, 4) as u32,
+        absent: number(bytes, 40, 8),
+        stream: *Stream::ALL.iter().find(|stream| **stream as u8 == bytes[48])?,
+    })
+}
+
+/// The number in `len` bytes at `at`.
+fn number(bytes: &[u8; HEADER_BYTES], at: usize, len: usize) -> u64 {
+    let mut number = [0; 8];
+    number[..len].copy_from_slice(&bytes[at..at + len]);
+    u64::from_le_bytes(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use fuzz::{Answer, Target};
+    use runtime::Rng;
+
+    use super::*;
+
+    fn any_header(rng: &mut Rng) -> Header {
+        let chunk_pages = 1 + rng.below(100) as u32;
+        Header {
+            layout: match rng.below(3) {
+                0 => Layout::Striped { chunk_pages },
+                1 => Layout::Parity { chunk_pages },
+                _ => Layout::Mirrored,
+            },
+            members: rng.below(65) as u8,
+            member: rng.below(64) as u8,
+            volume: rng.next_u64(),
+            generation: rng.next_u64(),
+            extent: ExtentId(rng.next_u64() as u32),
+            revision: rng.next_u64() as u32,
+            absent: rng.next_u64(),
+            stream: Stream::ALL[rng.below(4) as usize],
+        }
+    }
+
+    #[test]
+    fn a_header_is_read_as_it_was_written_and_no_changed_byte_passes() {
+        let header = any_header(&mut Rng::new(1));
+        let mut bytes = encode(&header);
+        bytes.resize(4096, 0);
+        assert_eq!(decode(&bytes), Some(header));
+        assert!(!is_lost(&bytes) && is_lost(LOST) && decode(LOST).is_none());
+        for at in 0..HEADER_BYTES {
+            bytes[at] ^= 0x10;
+            assert_eq!(decode(&bytes), None, "byte {at} was changed");
+            bytes[at] ^= 0x10;
+        }
+    }
+
+    #[test]
+    fn fuzz_header() {
+        let check = |bytes: &[u8]| {
+            let Some(header) = decode(bytes) else { return Answer::Refused };
+            assert_eq!(encode(&header), bytes[..HEADER_BYTES]);
+            Answer::Taken
+        };
+        Target {
+            test: ("volume", "fuzz_header"),
+            encoding: &|rng| encode(&any_header(rng)),
+            seal: &|bytes| seal(bytes),
+            check: &check,
+        }
+        .run();
+    }
+}

@@ -1,0 +1,55 @@
+//! A volume: a medium made of media.
+//!
+//! ```text
+//!  volume ......... the medium; members, and who is lost                 (volume.rs, medium.rs)
+//!   |- reading .... reads, and what is rebuilt from others
+//!   |- writing .... stripes, opening, headers again
+//!   |- syncing .... syncs and releases
+//!   |- recovery ... what a power cut left; survey.rs decides what counts
+//!   |- torn ....... members that a power cut left with a hole
+//!   |- refill ..... a member is filled in the background
+//!   |- extents .... what each member has of each extent                   (decisions)
+//!   |- layout ..... page -> member, stripe, place                         (arithmetic)
+//!   |- parity ..... exclusive or                                          (arithmetic)
+//!   `- header ..... what each member's extent begins with                 (bytes)
+//!  block_range .... a range of an NVM set as a medium
+//! ```
+//! Extent `e` of a volume is extent `e` of each member, and what is appended is a whole stripe: nothing
+//! is ever read in order to be written. Each member's extent begins with a header that says which
+//! member of which volume it is, and which members missed some of the extent ([`header`]). Pages are not
+//! checksummed here: whoever finds one wrong asks for [`pages::Medium::read_rebuilt`].
+//! docs/decisions/0023 says why.
+//!
+//! Cost: a read is one read of one member; a rebuilt one is one of each other member, submitted
+//! together. A stripe is one append for each append unit of each member, and the exclusive or of its
+//! pages. Memory: some tens of bytes for each extent and member.
+
+#![forbid(unsafe_code)]
+
+mod block_range;
+mod error;
+mod extents;
+pub mod header;
+pub mod layout;
+mod medium;
+mod options;
+pub mod parity;
+mod planted;
+mod reading;
+mod recovery;
+mod refill;
+mod survey;
+mod syncing;
+mod torn;
+mod volume;
+mod writing;
+
+pub use block_range::{BlockRange, RangeOptions};
+pub use error::VolumeError;
+pub use layout::Layout;
+pub use options::{Options, Progress, VolumeStats};
+pub use planted::{Fault, Planted};
+pub use volume::{Setup, Volume};
+
+/// Members that a volume has at most.
+pub const MAX_MEMBERS: usize = 64;

@@ -1,0 +1,92 @@
+//! The volume as a medium.
+
+use std::future::Future;
+
+use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
+use runtime::{IoClass, PageImage};
+
+use crate::volume::Volume;
+
+impl<M: Medium> Medium for Volume<M> {
+    fn shape(&self) -> Shape {
+        self.inner.stripes.shape()
+    }
+
+    fn open(&self, extent: ExtentId, generation: u64, stream: Stream) -> Result<(), MediumError> {
+        self.inner.open_extent(extent, generation, stream)
+    }
+
+    fn append(
+        &self,
+        first: PageNo,
+        pages: Vec<PageImage>,
+        class: IoClass,
+    ) -> impl Future<Output = Result<(), MediumError>> + use<M> {
+        self.inner.append_stripe(first, pages, class)
+    }
+
+    fn sync(&self, stream: Stream) -> impl Future<Output = Result<(), MediumError>> + use<M> {
+        self.inner.sync_stream(stream)
+    }
+
+    fn read(
+        &self,
+        page: PageNo,
+        class: IoClass,
+    ) -> impl Future<Output = Result<PageImage, MediumError>> + use<M> {
+        self.inner.read_page(page, class)
+    }
+
+    fn read_rebuilt(
+        &self,
+        page: PageNo,
+        class: IoClass,
+    ) -> impl Future<Output = Result<PageImage, MediumError>> + use<M> {
+        self.inner.read_redundant(page, class)
+    }
+
+    fn read_run(
+        &self,
+        first: PageNo,
+        pages: u32,
+        class: IoClass,
+    ) -> impl Future<Output = Vec<Result<PageImage, MediumError>>> + use<M> {
+        self.inner.read_pages(first, pages, class)
+    }
+
+    fn promote(&self, page: PageNo) {
+        self.inner.promote_page(page);
+    }
+
+    fn set_write_stall(&self, is_on: bool) {
+        for taker in self.inner.takers() {
+            taker.medium.set_write_stall(is_on);
+        }
+    }
+
+    /// Known since [`Volume::recover`], which brings the members in line.
+    fn frontier(
+        &self,
+        extent: ExtentId,
+    ) -> impl Future<Output = Result<u32, MediumError>> + use<M> {
+        let inner = &self.inner;
+        let extents = inner.extents.borrow();
+        let extent = extents.get(extent);
+        let is_known = extent.is_live && !inner.is_anywhere;
+        let rows = if is_known { extent.rows } else { 0 };
+        std::future::ready(Ok(rows * inner.stripes.stripe_pages()))
+    }
+
+    fn is_written_anywhere(&self) -> bool {
+        self.inner.is_anywhere
+    }
+
+    fn release(&self, extent: ExtentId) -> impl Future<Output = Result<(), MediumError>> + use<M> {
+        self.inner.release_extent(extent)
+    }
+
+    fn wear(&self, extent: ExtentId) -> u32 {
+        let wear = |taker: &crate::volume::Taker<M>| taker.medium.wear(extent);
+        self.inner.takers().iter().map(wear).max().unwrap_or(0)
+    }
+}

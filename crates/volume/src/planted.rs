@@ -1,0 +1,43 @@
+//! Planted faults: deliberate bugs that the trials must catch. Compiled in only with the feature
+//! `planted-faults`, which nothing but tests asks for.
+
+/// A bug to plant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// A rebuild takes the parity for that of the first stripe, wherever it is.
+    ParityNotRotated,
+    /// A member that is being filled serves what it does not have yet.
+    ServeBeforeFilled,
+    /// What a member holds of an extent is believed, whichever generation it is of.
+    BelieveStaleExtents,
+    /// Parity is not written.
+    ParityLeftOut,
+    /// The header of an extent does not say who missed writes to it.
+    ForgetAbsence,
+    /// A stripe that is written while it is being filled in is not filled in again.
+    FillWithoutRecheck,
+    /// What cannot be rebuilt is filled in as if nothing had been there.
+    LostAsEmpty,
+    /// An extent is released while a member is still being filled with it.
+    ReleaseUnderFill,
+    /// A sync leaves one member out.
+    SyncAllButOne,
+}
+
+impl Fault {
+    /// Every fault there is.
+    pub const ALL: [Self; 9] = [
+        Self::ParityNotRotated,
+        Self::ServeBeforeFilled,
+        Self::BelieveStaleExtents,
+        Self::ParityLeftOut,
+        Self::ForgetAbsence,
+        Self::FillWithoutRecheck,
+        Self::LostAsEmpty,
+        Self::ReleaseUnderFill,
+        Self::SyncAllButOne,
+    ];
+}
+
+/// Which fault is planted, if any.
+pub type Planted = planted::Planted<Fault>;

@@ -1,0 +1,287 @@
+//! Reads, and what is rebuilt from others.
+//!
+//! A page is read where it lies. If that member is lost, or cannot read the page, it is rebuilt: from
+//! the same page of all other chunks of the stripe, or from another mirror. An error says which of
+//! the two it is: the page is [`MediumError::Unreadable`], or more members are [`MediumError::Gone`]
+//! than the layout stands.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+
+use pages::{Medium, MediumError, PageNo};
+use runtime::{IoClass, PageImage};
+
+use crate::extents::bit;
+use crate::header;
+use crate::layout::{Layout, Spot};
+use crate::parity;
+use crate::planted::Fault;
+use crate::volume::{Inner, Taker};
+
+pub(crate) type Outcome = Result<PageImage, MediumError>;
+
+/// Reads under way, and whom they were given to.
+type Reads<M, F> = Vec<(Taker<M>, F)>;
+
+impl<M: Medium> Inner<M> {
+    fn place(&self, spot: Spot) -> PageNo {
+        self.stripes.place(spot.extent, spot.row, spot.offset)
+    }
+
+    /// The member that is asked for a page, if there is one that has it.
+    fn source(&self, spot: Spot) -> Option<usize> {
+        let (home, members) = (self.stripes.home(spot), self.stripes.members());
+        let copies = if self.stripes.layout() == Layout::Mirrored { members } else { 1 };
+        let mut sources = (0..copies).map(|step| (home + step) % members);
+        sources.find(|member| self.serves(*member, spot.extent, spot.row))
+    }
+
+    pub(crate) fn read_page(
+        self: &Rc<Self>,
+        page: PageNo,
+        class: IoClass,
+    ) -> impl Future<Output = Outcome> + use<M> {
+        let (inner, spot) = (Rc::clone(self), self.stripes.spot(page));
+        self.count(|stats| stats.reads += 1);
+        let place = self.place(spot);
+        let direct = self.source(spot).map(|home| {
+            let taker = self.taker(home);
+            let read = taker.medium.read(place, class);
+            (taker, read)
+        });
+        // Submitted by the call, as a direct read would be.
+        let rebuilt = direct.is_none().then(|| self.rebuild(spot, class));
+        async move {
+            match (direct, rebuilt) {
+                (Some((taker, read)), _) => {
+                    let read = read.await;
+                    inner.read_or_rebuilt(&taker, read, page, class).await
+                }
+                (None, rebuilt) => rebuilt.expect("it is read one way or the other").await,
+            }
+        }
+    }
+
+    /// What a member gave, or what can be rebuilt instead.
+    async fn read_or_rebuilt(
+        self: &Rc<Self>,
+        taker: &Taker<M>,
+        read: Outcome,
+        page: PageNo,
+        class: IoClass,
+    ) -> Outcome {
+        match read {
+            Ok(image) if !header::is_lost(image.bytes()) => return Ok(image),
+            Err(MediumError::Gone) => self.fail(taker, MediumError::Gone),
+            _ => {}
+        }
+        self.rebuild_for(taker.index, self.stripes.spot(page), class).await
+    }
+
+    /// A page from where it is not stored. All reads are submitted by the call.
+    pub(crate) fn rebuild(
+        self: &Rc<Self>,
+        spot: Spot,
+        class: IoClass,
+    ) -> Pin<Box<dyn Future<Output = Outcome>>> {
+        self.rebuild_for(self.stripes.home(spot), spot, class)
+    }
+
+    /// What `member` should have at the place of `spot`, from the others.
+    pub(crate) fn rebuild_for(
+        self: &Rc<Self>,
+        member: usize,
+        spot: Spot,
+        class: IoClass,
+    ) -> Pin<Box<dyn Future<Output = Outcome>>> {
+        let page = self.page_of(spot);
+        match self.stripes.layout() {
+            Layout::Striped { .. } => {
+                let is_there = self.serves(member, spot.extent, spot.row);
+                let error =
+                    if is_there { MediumError::Unreadable(page) } else { MediumError::Gone };
+                Box::pin(std::future::ready(Err(error)))
+            }
+            Layout::Mirrored => Box::pin(Rc::clone(self).other_mirror(member, spot, class)),
+            Layout::Parity { .. } => {
+                let Some(reads) = self.read_others(member, spot, class) else {
+                    return Box::pin(std::future::ready(Err(MediumError::Gone)));
+                };
+                Box::pin(Rc::clone(self).joined(reads, page))
+            }
+        }
+    }
+
+    /// The number of the page at a spot.
+    fn page_of(&self, spot: Spot) -> PageNo {
+        let in_stripe = spot.column * self.stripes.chunk_pages() + spot.offset;
+        let index = spot.row * self.stripes.stripe_pages() + in_stripe;
+        self.stripes.shape().page(spot.extent, index)
+    }
+
+    /// Reads the same page of all chunks of a stripe but one; `None` if another one is missing.
+    fn read_others(
+        &self,
+        member: usize,
+        spot: Spot,
+        class: IoClass,
+    ) -> Option<Reads<M, impl Future<Output = Outcome> + use<M>>> {
+        let mut others = self.all() & !bit(member);
+        if self.planted.has(Fault::ParityNotRotated) && spot.row > 0 {
+            // Where it does not lie where it does in the first stripe it is left out.
+            let parity = self.stripes.parity_member(spot.extent, spot.row).expect("it has one");
+            let first = self.stripes.parity_member(spot.extent, 0).expect("it has one");
+            others = if parity == first { others } else { others & !bit(parity) };
+        }
+        let others = (0..self.stripes.members()).filter(|other| others & bit(*other) != 0);
+        let others: Vec<usize> = others.collect();
+        let all_serve = others.iter().all(|other| self.serves(*other, spot.extent, spot.row));
+        let read = |other: usize| {
+            let taker = self.taker(other);
+            let read = taker.medium.read(self.place(spot), class);
+            (taker, read)
+        };
+        all_serve.then(|| others.into_iter().map(read).collect())
+    }
+
+    /// The exclusive or of what was read.
+    async fn joined(
+        self: Rc<Self>,
+        reads: Reads<M, impl Future<Output = Outcome>>,
+        page: PageNo,
+    ) -> Outcome {
+        let (mut sum, mut error) = (Vec::new(), None);
+        let pages = reads.len() as u32;
+        for (taker, read) in reads {
+            match read.await {
+                Ok(image) if !header::is_lost(image.bytes()) => {
+                    parity::add(&mut sum, image.bytes());
+                }
+                Err(MediumError::Gone) => {
+                    self.fail(&taker, MediumError::Gone);
+                    error = Some(MediumError::Gone);
+                }
+                Ok(_) | Err(MediumError::Unreadable(_)) => {
+                    error = error.or(Some(MediumError::Unreadable(page)));
+                }
+                Err(other) => error = error.or(Some(other)),
+            }
+        }
+        if let Some(error) = error {
+            return Err(error);
+        }
+        self.spend_on_parity(pages).await;
+        self.count(|stats| stats.rebuilt_reads += 1);
+        Ok(PageImage::new(&sum))
+    }
+
+    /// A mirrored page from any member but one, in turn.
+    async fn other_mirror(self: Rc<Self>, member: usize, spot: Spot, class: IoClass) -> Outcome {
+        let members = self.stripes.members();
+        let mut error = MediumError::Gone;
+        for other in (1..members).map(|step| (member + step) % members) {
+            if !self.serves(other, spot.extent, spot.row) {
+                continue;
+            }
+            let taker = self.taker(other);
+            match taker.medium.read(self.place(spot), class).await {
+                Ok(image) if !header::is_lost(image.bytes()) => {
+                    self.count(|stats| stats.rebuilt_reads += 1);
+                    return Ok(image);
+                }
+                Err(MediumError::Gone) => self.fail(&taker, MediumError::Gone),
+                Ok(_) | Err(_) => error = MediumError::Unreadable(self.page_of(spot)),
+            }
+        }
+        Err(error)
+    }
+
+    /// What redundancy says a page is. Where its member does not serve it, a read has said so already.
+    pub(crate) fn read_redundant(
+        self: &Rc<Self>,
+        page: PageNo,
+        class: IoClass,
+    ) -> impl Future<Output = Outcome> + use<M> {
+        let spot = self.stripes.spot(page);
+        let rebuilt = self.source(spot).map(|member| self.rebuild_for(member, spot, class));
+        async move {
+            match rebuilt {
+                // That others are missing says nothing worse of the page than was known.
+                Some(rebuilt) => rebuilt.await.map_err(|_| MediumError::Unreadable(page)),
+                None => Err(MediumError::Unreadable(page)),
+            }
+        }
+    }
+
+    /// Reads a run: one run of a member for each chunk it touches.
+    pub(crate) fn read_pages(
+        self: &Rc<Self>,
+        first: PageNo,
+        pages: u32,
+        class: IoClass,
+    ) -> impl Future<Output = Vec<Outcome>> + use<M> {
+        let (chunk, end) = (self.stripes.chunk_pages(), first.0 + pages);
+        let (mut runs, mut at) = (Vec::new(), first.0);
+        while at < end {
+            let spot = self.stripes.spot(PageNo(at));
+            let length = (chunk - spot.offset).min(end - at);
+            runs.push(Box::pin(self.read_in_chunk(PageNo(at), length, class)));
+            at += length;
+        }
+        async move {
+            let mut images = Vec::with_capacity(pages as usize);
+            for run in runs {
+                images.extend(run.await);
+            }
+            images
+        }
+    }
+
+    /// Reads pages of one chunk.
+    fn read_in_chunk(
+        self: &Rc<Self>,
+        first: PageNo,
+        pages: u32,
+        class: IoClass,
+    ) -> impl Future<Output = Vec<Outcome>> + use<M> {
+        let (inner, spot) = (Rc::clone(self), self.stripes.spot(first));
+        self.count(|stats| stats.reads += u64::from(pages));
+        let numbers = (first.0..first.0 + pages).map(PageNo);
+        let direct = self.source(spot).map(|home| {
+            let taker = self.taker(home);
+            let run = taker.medium.read_run(self.place(spot), pages, class);
+            (taker, run)
+        });
+        let rebuilt: Vec<_> = match direct {
+            Some(_) => Vec::new(),
+            None => {
+                numbers.clone().map(|page| self.rebuild(self.stripes.spot(page), class)).collect()
+            }
+        };
+        async move {
+            let mut images = Vec::with_capacity(pages as usize);
+            if let Some((taker, run)) = direct {
+                for (page, read) in numbers.zip(run.await) {
+                    images.push(inner.read_or_rebuilt(&taker, read, page, class).await);
+                }
+            }
+            for page in rebuilt {
+                images.push(page.await);
+            }
+            images
+        }
+    }
+
+    /// Somebody waits for a page that may be under way, where it lies or as part of a rebuild.
+    pub(crate) fn promote_page(&self, page: PageNo) {
+        let spot = self.stripes.spot(page);
+        let members = match self.source(spot) {
+            Some(home) => vec![self.taker(home)],
+            None => self.takers(),
+        };
+        for taker in members {
+            taker.medium.promote(self.place(spot));
+        }
+    }
+}

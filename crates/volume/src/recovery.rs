@@ -1,0 +1,215 @@
+//! What a power cut left, and members that come back.
+//!
+//! Every member is asked for its frontier and its header of every extent, so that all of them can be
+//! appended to again. Where members tell how far they were written, those that have less than others
+//! are brought up to date at once: stripes that were torn are few. A member that has nothing of an
+//! extent that counts, or cannot tell and missed some of it, is filled in the background; so is one with
+//! a hole that the power cut left in front of its frontier (torn.rs).
+
+use std::future::Future;
+use std::rc::Rc;
+
+use pages::{ExtentId, Medium, MediumError};
+use runtime::{IoClass, PageImage, join_all};
+
+use crate::error::VolumeError;
+use crate::extents::{Presence, bit};
+use crate::header::{self, Header};
+use crate::layout::Spot;
+use crate::planted::Fault;
+use crate::reading::Outcome;
+use crate::survey::{Found, Verdict, judge};
+use crate::volume::{Condition, Inner, Setup, Taker, Volume};
+
+impl<M: Medium> Volume<M> {
+    /// The volume that lies on members, after a power cut or any other end. Blank members are filled
+    /// like fresh ones.
+    ///
+    /// # Errors
+    /// [`VolumeError`] if the members do not fit together, or are not this volume's.
+    pub async fn recover(setup: Setup<M>) -> Result<Self, VolumeError> {
+        let volume = Self::create(setup)?;
+        let inner = &volume.inner;
+        for id in (0..inner.stripes.shape().extents).map(ExtentId) {
+            inner.survey(id).await?;
+        }
+        for member in 0..inner.stripes.members() {
+            inner.start_filling(member);
+        }
+        Ok(volume)
+    }
+}
+
+impl<M: Medium> Inner<M> {
+    async fn survey(self: &Rc<Self>, id: ExtentId) -> Result<(), VolumeError> {
+        let takers = self.takers();
+        let found = join_all(takers.iter().map(|taker| self.look(taker, id))).await;
+        for (taker, found) in takers.iter().zip(&found) {
+            match found {
+                Found::Gone => self.fail(taker, MediumError::Gone),
+                Found::There { header: Some(header), .. } => self.know(taker.index, header)?,
+                Found::There { header: None, .. } => {}
+            }
+        }
+        let believes = self.planted.has(Fault::BelieveStaleExtents);
+        let verdict =
+            judge(&found, self.stripes.layout(), self.stripes.spares(), self.is_anywhere, believes);
+        // An extent that was opened and not appended to is as good as empty, if that can be told.
+        let rows_of = |whole: u64| {
+            let frontiers = found.iter().enumerate().map(move |(member, found)| match found {
+                Found::There { frontier, .. } if whole & bit(member) != 0 => *frontier,
+                _ => 0,
+            });
+            frontiers.max().map_or(0, |furthest| self.stripes.rows_begun(furthest))
+        };
+        let has_rows = |verdict: &Verdict| verdict.whole == 0 || rows_of(verdict.whole) > 0;
+        match verdict.filter(|verdict| self.is_anywhere || has_rows(verdict)) {
+            Some(verdict) => self.restore(id, &verdict, &found).await,
+            None => self.set_left_over(id, &found),
+        }
+        Ok(())
+    }
+
+    /// What a member has of an extent.
+    async fn look(&self, taker: &Taker<M>, id: ExtentId) -> Found {
+        if self.condition(taker.index) == Condition::Gone {
+            return Found::Gone;
+        }
+        let Ok(frontier) = taker.medium.frontier(id).await else { return Found::Gone };
+        if frontier == 0 && !self.is_anywhere {
+            return Found::There { frontier, header: None };
+        }
+        let header = match taker.medium.read(self.stripes.header_place(id), IoClass::Journal).await
+        {
+            Ok(image) => header::decode(image.bytes()).filter(|header| header.extent == id),
+            Err(MediumError::Gone) => return Found::Gone,
+            Err(_) => None,
+        };
+        Found::There { frontier, header }
+    }
+
+    /// Whether a header is this member's of this volume.
+    fn know(&self, member: usize, header: &Header) -> Result<(), VolumeError> {
+        let members = usize::from(header.members);
+        let is_own = header.volume == self.options.id
+            && header.layout == self.stripes.layout()
+            && members == self.stripes.members();
+        if !is_own {
+            return Err(VolumeError::Foreign { member });
+        }
+        let says = usize::from(header.member);
+        if says == member { Ok(()) } else { Err(VolumeError::Swapped { member, says }) }
+    }
+
+    /// An extent holds nothing that counts: what members have of it goes before it is opened.
+    fn set_left_over(&self, id: ExtentId, found: &[Found]) {
+        let has = |found: &Found| matches!(found, Found::There { frontier: 1.., .. });
+        let members = found.iter().enumerate().filter(|(_, found)| has(found));
+        let left_over = members.fold(0, |all, (member, _)| all | bit(member));
+        self.extents.borrow_mut().get_mut(id).left_over = left_over;
+    }
+
+    async fn restore(self: &Rc<Self>, id: ExtentId, verdict: &Verdict, found: &[Found]) {
+        let frontiers: Vec<u32> = (0..)
+            .zip(found)
+            .map(|(member, found)| match found {
+                Found::There { frontier, .. } if verdict.whole & bit(member) != 0 => *frontier,
+                _ => 0,
+            })
+            .collect();
+        let furthest = frontiers.iter().copied().max().unwrap_or(0);
+        // Where nobody tells, anything may be written.
+        let begun = self.stripes.rows_begun(furthest);
+        let rows = if self.is_anywhere { self.stripes.rows() } else { begun };
+        let missing = self.all() & !verdict.whole;
+        // Nothing can be appended where too much is missing: it counts as full.
+        let is_lost = missing.count_ones() as usize > self.stripes.spares().max(1);
+        let rows = if is_lost { self.stripes.rows() } else { rows };
+        {
+            let mut extents = self.extents.borrow_mut();
+            let extent = extents.get_mut(id);
+            extent.open(verdict.generation, verdict.stream, missing);
+            (extent.rows, extent.revision, extent.noted) = (rows, verdict.revision, verdict.noted);
+        }
+        let stale = missing & self.writable();
+        self.count(|stats| stats.stale_extents += u64::from(stale.count_ones()));
+        if !self.is_anywhere && !is_lost {
+            let torn = self.torn(id, &frontiers, verdict.whole).await;
+            for (member, frontier) in frontiers.into_iter().enumerate() {
+                if verdict.whole & !torn & bit(member) != 0 {
+                    self.catch_up(&self.taker(member), id, frontier).await;
+                }
+            }
+        }
+    }
+
+    /// Appends to a member what others have more of an extent.
+    async fn catch_up(self: &Rc<Self>, taker: &Taker<M>, id: ExtentId, frontier: u32) {
+        let shape = self.stripes.member_shape();
+        let (rows, life, stream) = {
+            let extents = self.extents.borrow();
+            let extent = extents.get(id);
+            (extent.rows, extent.life, extent.stream)
+        };
+        if frontier == 0 {
+            // Striped members count even so: nothing could stand in for them.
+            if let Err(why) = self.append_header(taker, id).await {
+                self.missed(taker, id, life, why);
+                return;
+            }
+        }
+        let from = frontier.max(shape.append_unit);
+        let end = self.stripes.end_of_rows(rows);
+        let mut done = Ok(());
+        for at in (from..end).step_by(shape.append_unit as usize) {
+            let mut unit = Vec::with_capacity(shape.append_unit as usize);
+            for at in at..at + shape.append_unit {
+                unit.push(self.page_at(taker.index, id, at).await);
+            }
+            done = taker.medium.append(shape.page(id, at), unit, IoClass::Journal).await;
+            if done.is_err() {
+                break;
+            }
+        }
+        if from < end && done.is_ok() {
+            // The others may have lost what this one was given.
+            done = taker.medium.sync(stream).await;
+        }
+        if let Err(why) = done {
+            self.missed(taker, id, life, why);
+        }
+    }
+
+    /// What a member should have at a place of its extent, or what says that it is lost.
+    async fn page_at(self: &Rc<Self>, member: usize, id: ExtentId, at: u32) -> PageImage {
+        match self.rebuild_at(member, id, at).await {
+            Ok(image) => image,
+            Err(_) => self.lost_page(),
+        }
+    }
+
+    /// What a member should have at a place of its extent.
+    pub(crate) fn rebuild_at(
+        self: &Rc<Self>,
+        member: usize,
+        id: ExtentId,
+        at: u32,
+    ) -> impl Future<Output = Outcome> + use<M> {
+        let (chunk, behind_header) = (self.stripes.chunk_pages(), at - self.stripes.end_of_rows(0));
+        let (row, offset) = (behind_header / chunk, behind_header % chunk);
+        let spot = Spot { extent: id, row, column: 0, offset };
+        self.rebuild_for(member, spot, IoClass::Journal)
+    }
+
+    /// What stands where nothing can be rebuilt.
+    pub(crate) fn lost_page(&self) -> PageImage {
+        self.count(|stats| stats.lost_pages += 1);
+        let as_empty = self.planted.has(Fault::LostAsEmpty);
+        PageImage::new(if as_empty { &[] } else { header::LOST })
+    }
+
+    /// Whether a member has all of an extent.
+    pub(crate) fn is_whole(&self, member: usize, id: ExtentId) -> bool {
+        self.extents.borrow().get(id).on[member] == Presence::Whole
+    }
+}

@@ -1,0 +1,223 @@
+//! A member is filled in the background, extent by extent, stripe by stripe, at a bounded rate.
+//!
+//! What it has already is served by it at once. An extent that is being appended to meanwhile is filled
+//! up to its end, and from then on appended to directly; so no stripe is written out of order, which
+//! not every medium takes. Where places can be written again, the header comes last: until it is there
+//! the member counts as without that extent after a power cut. Elsewhere it comes first, and the
+//! member's frontier tells how far it came: one unit is appended after the other, so that there are no
+//! holes in front of it but in the last unit, which recovery looks at.
+
+use std::rc::Rc;
+
+use pages::{ExtentId, Medium, MediumError, PageNo};
+use runtime::{IoClass, Nanos, PageImage};
+
+use crate::extents::{Fill, Presence, bit};
+use crate::layout::Spot;
+use crate::planted::Fault;
+use crate::volume::{Condition, Inner, Taker};
+
+/// Why the filling of an extent ended.
+enum End {
+    /// The member has it, or it is not wanted any more.
+    Next,
+    /// Too few others are left to fill it from.
+    Stop,
+}
+
+impl<M: Medium> Inner<M> {
+    /// Fills a member with what it lacks, unless that is under way.
+    pub(crate) fn start_filling(self: &Rc<Self>, member: usize) {
+        if self.next_to_fill(member).is_none() || !self.set_filling(member, true) {
+            return;
+        }
+        let inner = Rc::clone(self);
+        self.handle.spawn("refill", async move {
+            let mut due = Nanos::ZERO;
+            while let Some(id) = inner.next_to_fill(member) {
+                if let End::Stop = inner.fill(member, id, &mut due).await {
+                    break;
+                }
+            }
+            inner.set_filling(member, false);
+        });
+    }
+
+    /// An extent that a member lacks, and that others can fill it with.
+    fn next_to_fill(&self, member: usize) -> Option<ExtentId> {
+        let mut ids = (0..self.stripes.shape().extents).map(ExtentId);
+        ids.find(|id| self.can_fill(member, *id))
+    }
+
+    /// Whether a member lacks an extent and enough others have it: what it holds of it goes first.
+    fn can_fill(&self, member: usize, id: ExtentId) -> bool {
+        let extents = self.extents.borrow();
+        let extent = extents.get(id);
+        let is_there = |other: usize| {
+            extent.on[other] == Presence::Whole && self.condition(other) != Condition::Gone
+        };
+        let others = (0..self.stripes.members()).filter(|other| *other != member);
+        let missing = others.filter(|other| !is_there(*other)).count();
+        extent.needs_filling(member)
+            && self.condition(member) == Condition::Serving
+            && missing < self.stripes.spares()
+    }
+
+    /// Fills a member with an extent.
+    async fn fill(self: &Rc<Self>, member: usize, id: ExtentId, due: &mut Nanos) -> End {
+        // Headers may wait for the filling of an earlier life to end, and stripes wait for them.
+        let headers = || self.extents.borrow().get(id).headers_under_way;
+        self.changed.wait_until(|| headers() == 0).await;
+        if !self.can_fill(member, id) {
+            return End::Next;
+        }
+        let taker = self.taker(member);
+        let life = {
+            let mut extents = self.extents.borrow_mut();
+            let extent = extents.get_mut(id);
+            extent.busy += 1;
+            extent.on[member] = Presence::Filling { done: 0, again: false };
+            extent.life
+        };
+        let filled = self.fill_rows(&taker, id, life, due).await;
+        let is_same = self.extents.borrow().get(id).life == life && self.is_current(&taker);
+        let end = match filled {
+            Ok(()) => End::Next,
+            // Somebody else is lost: what is not filled in yet stays where it was not.
+            Err(MediumError::Gone) if self.condition(member) == Condition::Serving => End::Stop,
+            Err(why) => {
+                self.missed(&taker, id, life, why);
+                End::Next
+            }
+        };
+        let mut extents = self.extents.borrow_mut();
+        let extent = extents.get_mut(id);
+        if is_same && extent.on[member] != Presence::Whole {
+            extent.on[member] = Presence::Absent;
+        }
+        extent.busy -= 1;
+        extent.deferred &= !bit(member);
+        drop(extents);
+        self.changed.notify_all();
+        end
+    }
+
+    async fn fill_rows(
+        self: &Rc<Self>,
+        taker: &Taker<M>,
+        id: ExtentId,
+        life: u64,
+        due: &mut Nanos,
+    ) -> Result<(), MediumError> {
+        let (generation, stream) = {
+            let extents = self.extents.borrow();
+            (extents.get(id).generation, extents.get(id).stream)
+        };
+        let medium = &taker.medium;
+        if self.is_anywhere || self.of_member(taker, medium.frontier(id).await)? > 0 {
+            self.of_member(taker, medium.release(id).await)?;
+        }
+        if !self.is_wanted(taker, id, life) {
+            return Ok(());
+        }
+        self.of_member(taker, medium.open(id, generation, stream))?;
+        if !self.is_anywhere {
+            let header = self.append_header(taker, id);
+            self.of_member(taker, header.await)?;
+        }
+        loop {
+            let next = self.extents.borrow_mut().get_mut(id).next_fill(taker.index, life);
+            match next {
+                Fill::GivenUp => return Ok(()),
+                Fill::Done => break,
+                Fill::Wait => self.changed.notified().await,
+                Fill::Row(row) => self.fill_row(taker, id, life, row, due).await?,
+            }
+        }
+        self.changed.notify_all();
+        self.of_member(taker, medium.sync(stream).await)?;
+        if self.is_current(taker) && self.is_whole(taker.index, id) {
+            self.note(id, life, bit(taker.index)).await;
+            if self.is_anywhere {
+                self.of_member(taker, medium.sync(stream).await)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A member's own error: it is lost by that, whatever the error of others would mean.
+    fn of_member<T>(
+        &self,
+        taker: &Taker<M>,
+        outcome: Result<T, MediumError>,
+    ) -> Result<T, MediumError> {
+        outcome.inspect_err(|why| self.fail(taker, *why))
+    }
+
+    /// Whether a filling goes on.
+    fn is_wanted(&self, taker: &Taker<M>, id: ExtentId, life: u64) -> bool {
+        let extents = self.extents.borrow();
+        let extent = extents.get(id);
+        let is_filling = matches!(extent.on[taker.index], Presence::Filling { .. });
+        extent.life == life && is_filling && self.is_current(taker)
+    }
+
+    /// Fills in a member's chunk of a stripe, not before it is due.
+    async fn fill_row(
+        self: &Rc<Self>,
+        taker: &Taker<M>,
+        id: ExtentId,
+        life: u64,
+        row: u32,
+        due: &mut Nanos,
+    ) -> Result<(), MediumError> {
+        if *due > self.handle.now() {
+            self.handle.sleep_until(*due).await;
+        }
+        let chunk = self.rebuilt_chunk(taker.index, id, row).await?;
+        if !self.is_wanted(taker, id, life) {
+            return Ok(());
+        }
+        // Where a place was discarded nothing is nothing, written or not.
+        let is_blank = chunk.iter().all(|page| page.bytes().is_empty());
+        if !(self.is_anywhere && is_blank) {
+            let shape = self.stripes.member_shape();
+            let first = self.stripes.place(id, row, 0).0;
+            let units = chunk.chunks(shape.append_unit as usize).map(<[PageImage]>::to_vec);
+            for (place, unit) in (first..).step_by(shape.append_unit as usize).zip(units) {
+                let append = taker.medium.append(PageNo(place), unit, IoClass::GcWrite);
+                self.of_member(taker, append.await)?;
+                if !self.is_wanted(taker, id, life) {
+                    return Ok(());
+                }
+            }
+        }
+        if self.is_wanted(taker, id, life) {
+            let checks = !self.planted.has(Fault::FillWithoutRecheck);
+            self.extents.borrow_mut().get_mut(id).end_fill(taker.index, checks);
+            *due = self.count_filled(taker.index, *due);
+        }
+        Ok(())
+    }
+
+    /// What a member should have of a stripe; all reads are submitted together.
+    async fn rebuilt_chunk(
+        self: &Rc<Self>,
+        member: usize,
+        id: ExtentId,
+        row: u32,
+    ) -> Result<Vec<PageImage>, MediumError> {
+        let spot = |offset| Spot { extent: id, row, column: 0, offset };
+        let rebuild = |offset| self.rebuild_for(member, spot(offset), IoClass::GcRead);
+        let reads: Vec<_> = (0..self.stripes.chunk_pages()).map(rebuild).collect();
+        let mut chunk = Vec::with_capacity(reads.len());
+        for read in reads {
+            match read.await {
+                Ok(image) => chunk.push(image),
+                Err(MediumError::Unreadable(_)) => chunk.push(self.lost_page()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(chunk)
+    }
+}

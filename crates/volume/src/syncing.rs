@@ -1,0 +1,181 @@
+//! Syncs and releases: what all members that take writes are told.
+//!
+//! Both are submitted to all of them at once, and succeed if no more members fail than the layout stands.
+//! A member that fails is lost for writes; of a sync it has nothing that was to be synced.
+//!
+//! A member that missed a write is noted before the sync that makes the others durable is acknowledged:
+//! on media that can be written anywhere in the header of each extent concerned; on others the member's
+//! own frontier tells. A release waits for what else is written to the extent, which would land behind
+//! it.
+
+use std::future::Future;
+use std::rc::Rc;
+
+use pages::{ExtentId, Medium, Stream};
+
+use crate::extents::{Extent, bit};
+use crate::planted::Fault;
+use crate::volume::{Inner, Taker};
+use crate::writing::Done;
+
+/// An extent that a sync is about, as it was when that began.
+#[derive(Clone, Copy, Debug)]
+struct Unsynced {
+    id: ExtentId,
+    life: u64,
+    appends: u64,
+}
+
+impl<M: Medium> Inner<M> {
+    pub(crate) fn sync_stream(
+        self: &Rc<Self>,
+        stream: Stream,
+    ) -> impl Future<Output = Done> + use<M> {
+        let (inner, synced) = (Rc::clone(self), self.unsynced(stream));
+        let is_noted = self.first_unnoted(&synced).is_none();
+        let mut submitted = is_noted.then(|| self.submit_syncs(stream));
+        async move {
+            loop {
+                while let Some((id, life)) = inner.first_unnoted(&synced) {
+                    inner.note(id, life, 0).await;
+                }
+                let syncs = submitted.take().unwrap_or_else(|| inner.submit_syncs(stream));
+                inner.end_syncs(syncs, &synced).await?;
+                // Who was lost meanwhile is noted, and that synced, before this is acknowledged.
+                if inner.first_unnoted(&synced).is_none() {
+                    inner.set_synced(&synced);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// The extents that a sync is about.
+    fn unsynced(&self, stream: Stream) -> Vec<Unsynced> {
+        let extents = self.extents.borrow();
+        let is_due =
+            |extent: &Extent| extent.is_live && extent.is_unsynced() && extent.stream == stream;
+        let due = extents.iter().filter(|(_, extent)| is_due(extent));
+        due.map(|(id, extent)| Unsynced { id, life: extent.life, appends: extent.appends })
+            .collect()
+    }
+
+    fn first_unnoted(&self, synced: &[Unsynced]) -> Option<(ExtentId, u64)> {
+        let extents = self.extents.borrow();
+        let is_due = |unsynced: &&Unsynced| {
+            let extent = extents.get(unsynced.id);
+            extent.life == unsynced.life && extent.has_unnoted_absence()
+        };
+        synced.iter().find(is_due).map(|unsynced| (unsynced.id, unsynced.life))
+    }
+
+    fn set_synced(&self, synced: &[Unsynced]) {
+        let mut extents = self.extents.borrow_mut();
+        for unsynced in synced {
+            let extent = extents.get_mut(unsynced.id);
+            if extent.life == unsynced.life {
+                extent.synced = extent.synced.max(unsynced.appends);
+            }
+        }
+    }
+
+    fn submit_syncs(&self, stream: Stream) -> Vec<(Taker<M>, impl Future<Output = Done> + use<M>)> {
+        let skipped = usize::from(self.planted.has(Fault::SyncAllButOne));
+        let sync = |taker: Taker<M>| {
+            let sync = taker.medium.sync(stream);
+            (taker, sync)
+        };
+        self.takers_of(self.all()).skip(skipped).map(sync).collect()
+    }
+
+    /// Waits for the members; those that fail have nothing of what was to be synced.
+    async fn end_syncs(
+        &self,
+        syncs: Vec<(Taker<M>, impl Future<Output = Done>)>,
+        synced: &[Unsynced],
+    ) -> Done {
+        let mut error = None;
+        for (taker, sync) in syncs {
+            if let Err(why) = sync.await {
+                error = Some(why);
+                self.fail(&taker, why);
+                for Unsynced { id, life, .. } in synced {
+                    self.missed(&taker, *id, *life, why);
+                }
+            }
+        }
+        let extents = self.extents.borrow();
+        let stands = |unsynced: &Unsynced| {
+            let extent = extents.get(unsynced.id);
+            extent.life != unsynced.life || self.stands(extent.missing())
+        };
+        match error {
+            _ if synced.iter().all(stands) && self.stands(self.all() & !self.writable()) => Ok(()),
+            Some(error) if self.stripes.spares() == 0 => Err(error),
+            _ => Err(self.why_too_few()),
+        }
+    }
+
+    pub(crate) fn release_extent(
+        self: &Rc<Self>,
+        id: ExtentId,
+    ) -> impl Future<Output = Done> + use<M> {
+        let early = self.planted.has(Fault::ReleaseUnderFill);
+        let (is_busy, life) = {
+            let mut extents = self.extents.borrow_mut();
+            let extent = extents.get_mut(id);
+            extent.release(self.all() & !self.writable());
+            (extent.busy > 0 && !early, extent.life)
+        };
+        // Whoever fills a member with it gives that up.
+        self.changed.notify_all();
+        let inner = Rc::clone(self);
+        let submit = move || -> Vec<_> {
+            let takers = inner.takers_of(inner.all());
+            let release = |taker: Taker<M>| {
+                let release = taker.medium.release(id);
+                (taker, release)
+            };
+            takers.map(release).collect()
+        };
+        let submitted = (!is_busy).then(&submit);
+        let inner = Rc::clone(self);
+        self.handle.spawn("release", async move {
+            if is_busy {
+                // What is being filled in, or noted, would land behind the release.
+                let busy = || inner.extents.borrow().get(id).busy;
+                inner.changed.wait_until(|| busy() == 0).await;
+            }
+            let releases = submitted.unwrap_or_else(submit);
+            inner.end_releases(id, life, releases).await
+        })
+    }
+
+    async fn end_releases(
+        &self,
+        id: ExtentId,
+        life: u64,
+        releases: Vec<(Taker<M>, impl Future<Output = Done>)>,
+    ) -> Done {
+        let (mut empty, mut error) = (0, None);
+        for (taker, release) in releases {
+            match release.await {
+                Ok(()) => empty |= bit(taker.index),
+                Err(why) => {
+                    error = Some(why);
+                    self.fail(&taker, why);
+                    let mut extents = self.extents.borrow_mut();
+                    let extent = extents.get_mut(id);
+                    if extent.life == life {
+                        extent.left_over |= bit(taker.index);
+                    }
+                }
+            }
+        }
+        match error {
+            _ if self.stands(self.all() & !empty) => Ok(()),
+            Some(error) if self.stripes.spares() == 0 => Err(error),
+            _ => Err(self.why_too_few()),
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! The volume: its members, and who of them is lost.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::rc::Rc;
+
+use pages::{Medium, MediumError, Shape};
+use runtime::{Cores, Handle, Nanos, Notify};
+
+use crate::error::VolumeError;
+use crate::extents::{Extents, Presence, bit};
+use crate::layout::Stripes;
+use crate::options::{Options, Progress, VolumeStats};
+use crate::planted::{Fault, Planted};
+
+/// What a volume is made of.
+pub struct Setup<M> {
+    /// Clock and tasks.
+    pub handle: Handle,
+    /// The processor that pays for parity.
+    pub cores: Rc<Cores>,
+    /// The members, in their order, all of one shape.
+    pub members: Vec<M>,
+    /// What it is told.
+    pub options: Options,
+    /// A deliberate bug, for tests of the tests.
+    pub planted: Planted,
+}
+
+/// A medium made of media. Clones are handles to the same.
+pub struct Volume<M> {
+    pub(crate) inner: Rc<Inner<M>>,
+}
+
+impl<M> Clone for Volume<M> {
+    fn clone(&self) -> Self {
+        Self { inner: Rc::clone(&self.inner) }
+    }
+}
+
+pub(crate) struct Inner<M> {
+    pub handle: Handle,
+    cores: Rc<Cores>,
+    pub options: Options,
+    pub stripes: Stripes,
+    pub planted: Planted,
+    members: RefCell<Vec<Member<M>>>,
+    pub extents: RefCell<Extents>,
+    pub stats: Cell<VolumeStats>,
+    /// Something about extents has changed.
+    pub changed: Notify,
+    /// Any place can be written at any time.
+    pub is_anywhere: bool,
+}
+
+/// Whether a member can be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Condition {
+    /// For everything.
+    Serving,
+    /// For reads of what it was synced with.
+    ReadOnly,
+    /// For nothing.
+    Gone,
+}
+
+struct Member<M> {
+    medium: Rc<M>,
+    condition: Condition,
+    /// Whether a task fills it.
+    is_filling: bool,
+    filled_rows: u64,
+}
+
+/// A member as it was when a command was submitted to it: it may be replaced before that has ended.
+pub(crate) struct Taker<M> {
+    pub index: usize,
+    pub medium: Rc<M>,
+}
+
+impl<M> Clone for Taker<M> {
+    fn clone(&self) -> Self {
+        Self { index: self.index, medium: Rc::clone(&self.medium) }
+    }
+}
+
+impl<M: Medium> Volume<M> {
+    /// A new volume of members on which there is nothing.
+    ///
+    /// # Errors
+    /// [`VolumeError`] if they do not fit together.
+    pub fn create(setup: Setup<M>) -> Result<Self, VolumeError> {
+        let Setup { handle, cores, members, options, planted } = setup;
+        let shapes: Vec<Shape> = members.iter().map(Medium::shape).collect();
+        let first = *shapes.first().ok_or(VolumeError::Members { least: 1, found: 0 })?;
+        if let Some(member) = shapes.iter().position(|shape| *shape != first) {
+            return Err(VolumeError::Unlike { member });
+        }
+        assert!(options.refill_bytes_per_second > 0, "a member is filled at some rate");
+        let stripes = Stripes::new(options.layout, members.len(), first)?;
+        let is_anywhere = members[0].is_written_anywhere();
+        let extents = RefCell::new(Extents::new(first.extents, members.len()));
+        let member = |medium| Member {
+            medium: Rc::new(medium),
+            condition: Condition::Serving,
+            is_filling: false,
+            filled_rows: 0,
+        };
+        let inner = Inner {
+            handle,
+            cores,
+            options,
+            stripes,
+            planted,
+            members: RefCell::new(members.into_iter().map(member).collect()),
+            extents,
+            stats: Cell::default(),
+            changed: Notify::default(),
+            is_anywhere,
+        };
+        Ok(Self { inner: Rc::new(inner) })
+    }
+
+    /// What it did.
+    pub fn stats(&self) -> VolumeStats {
+        self.inner.stats.get()
+    }
+
+    /// Members that are lost, or take no more writes, by their numbers.
+    pub fn failed_members(&self) -> Vec<usize> {
+        let members = self.inner.members.borrow();
+        let failed = members.iter().enumerate().filter(|(_, m)| m.condition != Condition::Serving);
+        failed.map(|(index, _)| index).collect()
+    }
+
+    /// A fresh member takes the place of `member`, which need not have failed. It is filled in the
+    /// background; extents that are opened from now on lie on it from their beginning.
+    ///
+    /// # Errors
+    /// [`VolumeError::Unlike`].
+    ///
+    /// # Panics
+    /// If there is no such member.
+    pub fn replace(&self, member: usize, medium: M) -> Result<(), VolumeError> {
+        let inner = &self.inner;
+        if medium.shape() != inner.stripes.member_shape()
+            || medium.is_written_anywhere() != inner.is_anywhere
+        {
+            return Err(VolumeError::Unlike { member });
+        }
+        {
+            let slot = &mut inner.members.borrow_mut()[member];
+            (slot.medium, slot.condition) = (Rc::new(medium), Condition::Serving);
+            slot.filled_rows = 0;
+        }
+        {
+            let mut extents = inner.extents.borrow_mut();
+            extents.lose(member);
+            extents.forget_left_over(member);
+        }
+        inner.changed.notify_all();
+        inner.start_filling(member);
+        Ok(())
+    }
+
+    /// How far `member` is filled; `None` if nothing is left to do, or nothing can be done.
+    pub fn progress(&self, member: usize) -> Option<Progress> {
+        let members = self.inner.members.borrow();
+        let slot = &members[member];
+        let left = self.inner.extents.borrow().rows_to_fill(member);
+        let done = slot.filled_rows;
+        slot.is_filling.then_some(Progress { done, of: done + left })
+    }
+
+    /// Waits until no member is being filled.
+    pub async fn filled(&self) {
+        let is_idle = || self.inner.members.borrow().iter().all(|member| !member.is_filling);
+        self.inner.changed.wait_until(is_idle).await;
+    }
+}
+
+impl<M: Medium> Inner<M> {
+    pub(crate) fn count(&self, change: impl FnOnce(&mut VolumeStats)) {
+        let mut stats = self.stats.get();
+        change(&mut stats);
+        self.stats.set(stats);
+    }
+
+    pub(crate) fn condition(&self, member: usize) -> Condition {
+        self.members.borrow()[member].condition
+    }
+
+    /// A member, to be given commands.
+    pub(crate) fn taker(&self, index: usize) -> Taker<M> {
+        Taker { index, medium: Rc::clone(&self.members.borrow()[index].medium) }
+    }
+
+    /// All members, in order.
+    pub(crate) fn takers(&self) -> Vec<Taker<M>> {
+        (0..self.stripes.members()).map(|index| self.taker(index)).collect()
+    }
+
+    /// Members that take writes.
+    pub(crate) fn writable(&self) -> u64 {
+        let members = self.members.borrow();
+        let writable =
+            members.iter().enumerate().filter(|(_, m)| m.condition == Condition::Serving);
+        writable.fold(0, |all, (index, _)| all | bit(index))
+    }
+
+    /// Members that have none of what they should have.
+    pub(crate) fn all(&self) -> u64 {
+        (0..self.stripes.members()).fold(0, |all, member| all | bit(member))
+    }
+
+    /// Whether a member that was given a command is still there.
+    pub(crate) fn is_current(&self, taker: &Taker<M>) -> bool {
+        Rc::ptr_eq(&self.members.borrow()[taker.index].medium, &taker.medium)
+    }
+
+    /// A member has failed: what it can be used for from now on.
+    pub(crate) fn fail(&self, taker: &Taker<M>, error: MediumError) {
+        if !self.is_current(taker) {
+            return;
+        }
+        let condition = match error {
+            MediumError::Gone => Condition::Gone,
+            _ => Condition::ReadOnly,
+        };
+        {
+            let known = &mut self.members.borrow_mut()[taker.index].condition;
+            if *known == condition || *known == Condition::Gone {
+                return;
+            }
+            *known = condition;
+        }
+        self.count(|stats| stats.lost_members += 1);
+        let mut extents = self.extents.borrow_mut();
+        match condition {
+            Condition::Gone => extents.lose(taker.index),
+            _ => extents.lose_unsynced(taker.index),
+        }
+        drop(extents);
+        self.changed.notify_all();
+    }
+
+    /// Whether a member can be asked for a stripe.
+    pub(crate) fn serves(&self, member: usize, extent: pages::ExtentId, row: u32) -> bool {
+        let extents = self.extents.borrow();
+        let extent = extents.get(extent);
+        let is_filling = matches!(extent.on[member], Presence::Filling { .. });
+        let believes = is_filling && self.planted.has(Fault::ServeBeforeFilled);
+        self.condition(member) != Condition::Gone && (extent.has(member, row) || believes)
+    }
+
+    /// Takes the processor for the exclusive or of so many pages.
+    pub(crate) fn spend_on_parity(&self, pages: u32) -> impl Future<Output = ()> + use<M> {
+        let bytes = u64::from(pages) * u64::from(self.stripes.member_shape().page_bytes);
+        let until = self.cores.book(self.options.xor_cost(bytes));
+        // No timer for what is done at once.
+        let sleep = (until > self.handle.now()).then(|| self.handle.sleep_until(until));
+        async move {
+            if let Some(sleep) = sleep {
+                sleep.await;
+            }
+        }
+    }
+
+    /// Begins or ends the filling of a member; false if it is as it should be.
+    pub(crate) fn set_filling(&self, member: usize, is_on: bool) -> bool {
+        let before = std::mem::replace(&mut self.members.borrow_mut()[member].is_filling, is_on);
+        self.changed.notify_all();
+        before != is_on
+    }
+
+    /// A member was filled with one more stripe; returns when the next one is due.
+    pub(crate) fn count_filled(&self, member: usize, due: Nanos) -> Nanos {
+        let chunk = self.stripes.chunk_pages();
+        let bytes = u64::from(chunk) * u64::from(self.stripes.member_shape().page_bytes);
+        self.members.borrow_mut()[member].filled_rows += 1;
+        self.count(|stats| stats.refilled_bytes += bytes);
+        let nanos =
+            u128::from(bytes) * 1_000_000_000 / u128::from(self.options.refill_bytes_per_second);
+        due.max(self.handle.now()) + Nanos(nanos as u64)
+    }
+}

@@ -1,0 +1,363 @@
+//! Stripes, and the headers of extents.
+//!
+//! A stripe is a task of its own, so that it comes to an end whoever waits for it. It is acknowledged
+//! when every member that takes writes has its chunk, or has turned out to be lost, and the header of
+//! the extent is there.
+//!
+//! Who missed some of an extent is said by its headers, which are written again where that is possible.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+
+use pages::{ExtentId, Medium, MediumError, PageNo, Stream};
+use runtime::{IoClass, PageImage};
+
+use crate::extents::{Extent, Presence, bit};
+use crate::header::{self, Header};
+use crate::layout::{Layout, Spot};
+use crate::parity;
+use crate::planted::Fault;
+use crate::volume::{Condition, Inner, Taker};
+
+pub(crate) type Done = Result<(), MediumError>;
+
+type Boxed = Pin<Box<dyn Future<Output = Done>>>;
+
+impl<M: Medium> Inner<M> {
+    /// Whether the layout stands the loss of these members.
+    pub(crate) fn stands(&self, missing: u64) -> bool {
+        missing.count_ones() as usize <= self.stripes.spares()
+    }
+
+    /// Members that take writes, of those in a set.
+    pub(crate) fn takers_of(&self, members: u64) -> impl Iterator<Item = Taker<M>> {
+        let of = members & self.writable();
+        self.takers().into_iter().filter(move |taker| of & bit(taker.index) != 0)
+    }
+
+    /// Why too few members take writes.
+    pub(crate) fn why_too_few(&self) -> MediumError {
+        let is_gone = |member| self.condition(member) == Condition::Gone;
+        let any_gone = (0..self.stripes.members()).any(is_gone);
+        if any_gone { MediumError::Gone } else { MediumError::ReadOnly }
+    }
+
+    pub(crate) fn append_stripe(
+        self: &Rc<Self>,
+        first: PageNo,
+        pages: Vec<PageImage>,
+        class: IoClass,
+    ) -> impl Future<Output = Done> + use<M> {
+        let spot = self.stripes.spot(first);
+        assert!(
+            (spot.column, spot.offset) == (0, 0)
+                && pages.len() == self.stripes.stripe_pages() as usize,
+            "{} pages from page {} on are no stripe",
+            pages.len(),
+            first.0
+        );
+        let life = self.extents.borrow().get(spot.extent).life;
+        let takers = self.begin_stripe(spot);
+        let missing = self.all() & !takers;
+        if missing != 0 {
+            self.count(|stats| stats.degraded_writes += 1);
+        }
+        let mut appends = Vec::new();
+        let mut parity = None;
+        if self.stands(missing) {
+            let chunks = self.chunks(spot, pages);
+            if matches!(self.stripes.layout(), Layout::Parity { .. }) {
+                self.count(|stats| stats.parity_pages += u64::from(self.stripes.chunk_pages()));
+                parity = Some(self.spend_on_parity(self.stripes.stripe_pages()));
+            }
+            for taker in self.takers_of(takers) {
+                let chunk = chunks[taker.index].clone();
+                appends.extend(self.append_in_turn(taker, spot, chunk, class));
+            }
+        }
+        let inner = Rc::clone(self);
+        self.handle.spawn("stripe", async move {
+            let done = inner.end_stripe(spot, life, takers, appends).await;
+            if let Some(parity) = parity {
+                parity.await;
+            }
+            done
+        })
+    }
+
+    /// Members that a stripe goes to; the others have not all of the extent from now on.
+    fn begin_stripe(&self, spot: Spot) -> u64 {
+        let mut extents = self.extents.borrow_mut();
+        let extent = extents.get_mut(spot.extent);
+        assert!(extent.is_live, "extent {} is appended to, and not open", spot.extent.0);
+        let writable = self.writable();
+        for member in (0..self.stripes.members()).filter(|member| writable & bit(*member) == 0) {
+            extent.on[member] = Presence::Absent;
+        }
+        extent.begin_row(spot.row)
+    }
+
+    /// What each member gets of a stripe.
+    fn chunks(&self, spot: Spot, pages: Vec<PageImage>) -> Vec<Vec<PageImage>> {
+        let members = self.stripes.members();
+        if self.stripes.layout() == Layout::Mirrored {
+            return vec![pages; members];
+        }
+        let size = self.stripes.chunk_pages() as usize;
+        let mut chunks = vec![Vec::new(); members];
+        if let Some(member) = self.stripes.parity_member(spot.extent, spot.row) {
+            let column = |offset| pages.iter().skip(offset).step_by(size).map(PageImage::bytes);
+            let page = |offset| PageImage::new(&parity::of(column(offset)));
+            chunks[member] = (0..size).map(page).collect();
+            if self.planted.has(Fault::ParityLeftOut) {
+                chunks[member] = vec![PageImage::new(&[]); size];
+            }
+        }
+        for (column, data) in (0..).zip(pages.chunks(size)) {
+            chunks[self.stripes.home(Spot { column, ..spot })] = data.to_vec();
+        }
+        chunks
+    }
+
+    /// Appends a chunk to a member; if that is still being filled with an earlier life of the extent,
+    /// when that has come to its end.
+    fn append_in_turn(
+        self: &Rc<Self>,
+        taker: Taker<M>,
+        spot: Spot,
+        chunk: Vec<PageImage>,
+        class: IoClass,
+    ) -> Vec<(Taker<M>, Boxed)> {
+        let Spot { extent, row, .. } = spot;
+        let is_deferred =
+            |inner: &Self| inner.extents.borrow().get(extent).deferred & bit(taker.index) != 0;
+        if !is_deferred(self) {
+            let appends = self.append_chunk(&taker, extent, row, &chunk, class);
+            return appends
+                .into_iter()
+                .map(|(taker, append)| (taker, Box::pin(append) as _))
+                .collect();
+        }
+        assert!(self.is_anywhere, "extent {} is opened and not empty", extent.0);
+        let (inner, other) = (Rc::clone(self), taker.clone());
+        let append: Boxed = Box::pin(async move {
+            let index = other.index;
+            let deferred = || inner.extents.borrow().get(extent).deferred & bit(index);
+            inner.changed.wait_until(|| deferred() == 0).await;
+            for (_, append) in inner.append_chunk(&other, extent, row, &chunk, class) {
+                append.await?;
+            }
+            Ok(())
+        });
+        vec![(taker, append)]
+    }
+
+    /// Appends a chunk to a member, unit by unit.
+    pub(crate) fn append_chunk(
+        &self,
+        taker: &Taker<M>,
+        extent: ExtentId,
+        row: u32,
+        chunk: &[PageImage],
+        class: IoClass,
+    ) -> Vec<(Taker<M>, impl Future<Output = Done> + use<M>)> {
+        let unit = self.stripes.member_shape().append_unit;
+        let append = |(number, pages): (u32, &[PageImage])| {
+            let place = self.stripes.place(extent, row, number * unit);
+            (taker.clone(), taker.medium.append(place, pages.to_vec(), class))
+        };
+        (0..).zip(chunk.chunks(unit as usize)).map(append).collect()
+    }
+
+    /// Waits for the members that a stripe goes to.
+    async fn end_stripe(
+        self: &Rc<Self>,
+        spot: Spot,
+        life: u64,
+        takers: u64,
+        appends: Vec<(Taker<M>, impl Future<Output = Done>)>,
+    ) -> Done {
+        let (mut have, mut error) = (takers, None);
+        if appends.is_empty() {
+            have = 0;
+        }
+        for (taker, append) in appends {
+            if let Err(why) = append.await {
+                have &= !bit(taker.index);
+                error = Some(why);
+                self.missed(&taker, spot.extent, life, why);
+            }
+        }
+        let headers = || self.extents.borrow().get(spot.extent).headers_under_way;
+        self.changed.wait_until(|| headers() == 0).await;
+        let mut extents = self.extents.borrow_mut();
+        let extent = extents.get_mut(spot.extent);
+        assert_eq!(extent.life, life, "extent {} was released under an append", spot.extent.0);
+        extent.end_row(spot.row);
+        // Who was lost since, with the header say, has not got it either.
+        have &= !extent.missing() | self.filled_behind(extent, spot.row);
+        drop(extents);
+        self.changed.notify_all();
+        match error {
+            Some(MediumError::NoSpace) => Err(MediumError::NoSpace),
+            _ if self.stands(self.all() & !have) => Ok(()),
+            Some(error) if self.stripes.spares() == 0 => Err(error),
+            _ => Err(self.why_too_few()),
+        }
+    }
+
+    /// Members that are being filled and have come past a stripe.
+    fn filled_behind(&self, extent: &Extent, row: u32) -> u64 {
+        let members = 0..self.stripes.members();
+        let has = members.filter(|member| extent.has(*member, row));
+        has.fold(0, |all, member| all | bit(member))
+    }
+
+    /// A member has missed a write to an extent.
+    pub(crate) fn missed(&self, taker: &Taker<M>, id: ExtentId, life: u64, why: MediumError) {
+        // There is less room than the shape says, which others may have: the caller is told.
+        if why != MediumError::NoSpace {
+            self.fail(taker, why);
+        }
+        let mut extents = self.extents.borrow_mut();
+        let extent = extents.get_mut(id);
+        if extent.life == life && self.is_current(taker) {
+            extent.on[taker.index] = Presence::Absent;
+        }
+    }
+
+    pub(crate) fn open_extent(
+        self: &Rc<Self>,
+        id: ExtentId,
+        generation: u64,
+        stream: Stream,
+    ) -> Done {
+        let missing = self.all() & !self.writable();
+        if !self.stands(missing) {
+            return Err(self.why_too_few());
+        }
+        let (left_over, life) = {
+            let mut extents = self.extents.borrow_mut();
+            let extent = extents.get_mut(id);
+            // One that is live was not released after a power cut.
+            let left_over = if extent.is_live { self.all() } else { extent.left_over };
+            extent.open(generation, stream, missing);
+            (left_over, extent.life)
+        };
+        self.changed.notify_all();
+        let takers = !self.extents.borrow().get(id).missing();
+        for taker in self.takers_of(takers) {
+            let is_left_over = left_over & bit(taker.index) != 0 && !self.is_anywhere;
+            let release = is_left_over.then(|| taker.medium.release(id));
+            match taker.medium.open(id, generation, stream) {
+                Ok(()) => self.begin_header(taker, id, release),
+                Err(MediumError::NoSpace) => return Err(MediumError::NoSpace),
+                Err(why) => self.missed(&taker, id, life, why),
+            }
+        }
+        if self.stands(self.extents.borrow().get(id).missing()) {
+            Ok(())
+        } else {
+            Err(self.why_too_few())
+        }
+    }
+
+    /// Writes the header of an extent that was opened, behind a release of what was left over.
+    fn begin_header(
+        self: &Rc<Self>,
+        taker: Taker<M>,
+        id: ExtentId,
+        release: Option<impl Future<Output = Done> + 'static>,
+    ) {
+        let (life, is_busy) = {
+            let mut extents = self.extents.borrow_mut();
+            let extent = extents.get_mut(id);
+            extent.headers_under_way += 1;
+            (extent.life, extent.busy > 0 && self.is_anywhere)
+        };
+        // An older header that is still being written would land behind this one.
+        let submitted = (!is_busy).then(|| self.append_header(&taker, id));
+        let inner = Rc::clone(self);
+        self.handle.spawn("header", async move {
+            let append = if let Some(append) = submitted {
+                append
+            } else {
+                let busy = || inner.extents.borrow().get(id).busy;
+                inner.changed.wait_until(|| busy() == 0).await;
+                inner.append_header(&taker, id)
+            };
+            let released = match release {
+                Some(release) => release.await,
+                None => Ok(()),
+            };
+            if let Err(why) = append.await.and(released) {
+                inner.missed(&taker, id, life, why);
+            }
+            if inner.extents.borrow().get(id).life == life {
+                inner.extents.borrow_mut().get_mut(id).headers_under_way -= 1;
+            }
+            inner.changed.notify_all();
+        });
+    }
+
+    /// Writes a member's header of an extent as things stand.
+    pub(crate) fn append_header(
+        &self,
+        taker: &Taker<M>,
+        id: ExtentId,
+    ) -> impl Future<Output = Done> + use<M> {
+        let extents = self.extents.borrow();
+        let extent = extents.get(id);
+        let header = Header {
+            layout: self.stripes.layout(),
+            members: self.stripes.members() as u8,
+            member: taker.index as u8,
+            volume: self.options.id,
+            generation: extent.generation,
+            extent: id,
+            revision: extent.revision,
+            absent: extent.noted,
+            stream: extent.stream,
+        };
+        let unit = self.stripes.member_shape().append_unit as usize;
+        let mut pages = vec![PageImage::new(&[]); unit];
+        pages[0] = PageImage::new(&header::encode(&header));
+        taker.medium.append(self.stripes.header_place(id), pages, IoClass::Journal)
+    }
+
+    /// Writes the headers of an extent again where that is possible: who has not all of it, and that
+    /// those in `filled` have.
+    pub(crate) async fn note(self: &Rc<Self>, id: ExtentId, life: u64, filled: u64) {
+        self.changed.wait_until(|| !self.extents.borrow().get(id).is_noting).await;
+        let whole = {
+            let mut extents = self.extents.borrow_mut();
+            let extent = extents.get_mut(id);
+            if extent.life != life {
+                return;
+            }
+            (extent.is_noting, extent.busy) = (true, extent.busy + 1);
+            extent.noted = extent.noted & !filled | extent.missing();
+            extent.revision += 1;
+            !extent.missing()
+        };
+        let forgets = self.planted.has(Fault::ForgetAbsence);
+        if self.is_anywhere && !forgets {
+            let append = |taker: Taker<M>| {
+                let header = self.append_header(&taker, id);
+                (taker, header)
+            };
+            let headers: Vec<_> = self.takers_of(whole & self.all()).map(append).collect();
+            for (taker, header) in headers {
+                if let Err(why) = header.await {
+                    self.missed(&taker, id, life, why);
+                }
+            }
+        }
+        let mut extents = self.extents.borrow_mut();
+        let extent = extents.get_mut(id);
+        (extent.is_noting, extent.busy) = (false, extent.busy - 1);
+        drop(extents);
+        self.changed.notify_all();
+    }
+}

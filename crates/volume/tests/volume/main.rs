@@ -1,0 +1,13 @@
+//! Volumes against a model: random appends, reads, releases, losses, replacements and power cuts; planted
+//! faults; a store on a volume of NVM sets.
+//!
+//! Trials are numbered by seed. A failure prints the command that replays it:
+//! `LEVELHEAD_SEED=N cargo test -p volume --test volume model`. `LEVELHEAD_TRIALS=1000` runs more of
+//! them than the default.
+
+mod degraded;
+mod memory;
+mod model;
+mod planted;
+mod store;
+mod trial;

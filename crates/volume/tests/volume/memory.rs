@@ -1,0 +1,348 @@
+//! A medium in memory that fails as it is told, and loses what was not synced when power is cut.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
+use runtime::{Handle, IoClass, Nanos, PageImage, Rng};
+
+/// What lies in a place; `None` where nothing does.
+type Cell = Option<Vec<u8>>;
+
+/// What outlives a power cut.
+pub(crate) struct Disk {
+    pub shape: Shape,
+    /// Any place can be written at any time. Else extents are written from front to back.
+    pub is_anywhere: bool,
+    pub is_gone: bool,
+    pub is_read_only: bool,
+    /// It is gone when it was given that many more commands.
+    pub gone_after: Option<u64>,
+    /// Places that cannot be read.
+    pub unreadable: BTreeSet<u32>,
+    durable: BTreeMap<u32, Vec<u8>>,
+    /// What was written and is not durable, in order.
+    pending: Vec<(u32, Cell)>,
+    /// What is under way, by number.
+    under_way: BTreeMap<u64, Vec<(u32, Cell)>>,
+    /// Where each extent is written next, if that has an order.
+    next: Vec<u32>,
+    commands: u64,
+    last_end: Nanos,
+    rng: Rng,
+}
+
+impl Disk {
+    pub(crate) fn new(shape: Shape, is_anywhere: bool, seed: u64) -> Self {
+        Self {
+            shape,
+            is_anywhere,
+            is_gone: false,
+            is_read_only: false,
+            gone_after: None,
+            unreadable: BTreeSet::new(),
+            durable: BTreeMap::new(),
+            pending: Vec::new(),
+            under_way: BTreeMap::new(),
+            next: vec![0; shape.extents as usize],
+            commands: 0,
+            last_end: Nanos::ZERO,
+            rng: Rng::derive(seed, "disk"),
+        }
+    }
+
+    fn next_end(&mut self, now: Nanos) -> Nanos {
+        let span = Nanos(20_000 + self.rng.below(40_000));
+        self.last_end = (now + span).max(self.last_end + Nanos(1));
+        self.last_end
+    }
+
+    fn submit(&mut self) -> Result<(), MediumError> {
+        self.commands += 1;
+        if let Some(left) = &mut self.gone_after {
+            *left = left.saturating_sub(1);
+            self.is_gone |= *left == 0;
+        }
+        if self.is_gone { Err(MediumError::Gone) } else { Ok(()) }
+    }
+
+    fn submit_write(&mut self) -> Result<(), MediumError> {
+        self.submit()?;
+        if self.is_read_only { Err(MediumError::ReadOnly) } else { Ok(()) }
+    }
+
+    /// What a place holds.
+    pub(crate) fn at(&self, place: u32) -> Cell {
+        let pending = self.pending.iter().rev().find(|(at, _)| *at == place);
+        pending.map_or_else(|| self.durable.get(&place).cloned(), |(_, cell)| cell.clone())
+    }
+
+    fn make_durable(&mut self, place: u32, cell: Cell) {
+        match cell {
+            Some(bytes) => self.durable.insert(place, bytes),
+            None => self.durable.remove(&place),
+        };
+    }
+
+    /// Of what was not synced each page is there or not. Where there is an order, the newest pages are
+    /// not, and there are holes among those that were under way only.
+    pub(crate) fn power_cut(&mut self, rng: &mut Rng) {
+        let flying = std::mem::take(&mut self.under_way).into_values().flatten();
+        let pending = std::mem::take(&mut self.pending);
+        let keeps = rng.unit_f64();
+        let kept = if self.is_anywhere || rng.chance(0.5) {
+            pending.len()
+        } else {
+            // Whole units: only what is under way is torn.
+            let units = pending.len() as u64 / u64::from(self.shape.append_unit);
+            (rng.below(units + 1) * u64::from(self.shape.append_unit)) as usize
+        };
+        let has_all = kept == pending.len() && (self.is_anywhere || !self.is_gone);
+        for (place, cell) in pending.into_iter().take(kept) {
+            if !self.is_anywhere || rng.chance(keeps) {
+                self.make_durable(place, cell);
+            }
+        }
+        for (place, cell) in flying.filter(|_| has_all) {
+            if rng.chance(keeps) {
+                self.make_durable(place, cell);
+            }
+        }
+        self.restart();
+    }
+
+    /// Power is cut: what was acknowledged is there, and of each unit under way the last page.
+    pub(crate) fn tear(&mut self) {
+        for (place, cell) in std::mem::take(&mut self.pending) {
+            self.make_durable(place, cell);
+        }
+        for cells in std::mem::take(&mut self.under_way).into_values() {
+            let (place, cell) = cells.into_iter().next_back().expect("a unit has pages");
+            self.make_durable(place, cell);
+        }
+        self.restart();
+    }
+
+    /// Where each extent is written next, by what is there.
+    fn restart(&mut self) {
+        let per = self.shape.pages_per_extent;
+        for (extent, next) in (0..).zip(&mut self.next) {
+            let last = self.durable.range(extent * per..(extent + 1) * per).next_back();
+            let unit = self.shape.append_unit;
+            *next = last.map_or(0, |(place, _)| (place % per + 1).next_multiple_of(unit));
+        }
+        (self.gone_after, self.last_end) = (None, Nanos::ZERO);
+    }
+
+    /// Whether a write at a place, or behind it, is on its way.
+    pub(crate) fn writes_behind(&self, first: u32) -> bool {
+        self.under_way.values().flatten().any(|(place, _)| *place >= first)
+    }
+
+    /// It answers again; what was under way when it went is lost.
+    pub(crate) fn come_back(&mut self) {
+        (self.is_gone, self.is_read_only) = (false, false);
+        self.under_way.clear();
+    }
+
+    /// Changes a bit of what lies in a place; false if nothing does.
+    pub(crate) fn flip(&mut self, place: u32) -> bool {
+        let Some(mut bytes) = self.at(place).filter(|bytes| !bytes.is_empty()) else {
+            return false;
+        };
+        let at = self.rng.below(bytes.len() as u64) as usize;
+        bytes[at] ^= 1 << self.rng.below(8);
+        // As durable as it was before.
+        match self.pending.iter_mut().rev().find(|(other, _)| *other == place) {
+            Some((_, cell)) => *cell = Some(bytes),
+            None => self.make_durable(place, Some(bytes)),
+        }
+        true
+    }
+}
+
+/// The medium. Clones are handles to the same.
+#[derive(Clone)]
+pub(crate) struct MemoryMedium {
+    handle: Handle,
+    pub disk: Rc<RefCell<Disk>>,
+}
+
+impl MemoryMedium {
+    pub(crate) fn new(handle: &Handle, disk: &Rc<RefCell<Disk>>) -> Self {
+        Self { handle: handle.clone(), disk: Rc::clone(disk) }
+    }
+
+    fn delay(&self, least: u64) -> runtime::Sleep {
+        let span = least + self.disk.borrow_mut().rng.below(4 * least);
+        self.handle.sleep(Nanos(span))
+    }
+
+    /// Carries a write out when it has taken its time.
+    fn write(
+        &self,
+        cells: Vec<(u32, Cell)>,
+    ) -> impl Future<Output = Result<(), MediumError>> + use<> {
+        let submitted = self.disk.borrow_mut().submit_write();
+        let sleep = self.delay(20_000);
+        // A member that goes has no holes in what it had acknowledged, where that has an order.
+        let order = self.disk.borrow_mut().next_end(self.handle.now());
+        let sleep = if self.is_written_anywhere() { sleep } else { self.handle.sleep_until(order) };
+        let number = self.disk.borrow().commands;
+        if submitted.is_ok() {
+            self.disk.borrow_mut().under_way.insert(number, cells);
+        }
+        let disk = Rc::clone(&self.disk);
+        // It goes on whoever waits for it.
+        self.handle.spawn("write", async move {
+            sleep.await;
+            let mut disk = disk.borrow_mut();
+            submitted?;
+            let Some(cells) = disk.under_way.remove(&number).filter(|_| !disk.is_gone) else {
+                return Err(MediumError::Gone);
+            };
+            for (place, cell) in cells {
+                disk.unreadable.remove(&place);
+                disk.pending.push((place, cell));
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Medium for MemoryMedium {
+    fn shape(&self) -> Shape {
+        self.disk.borrow().shape
+    }
+
+    fn open(&self, _: ExtentId, _: u64, _: Stream) -> Result<(), MediumError> {
+        let disk = self.disk.borrow();
+        if disk.is_gone {
+            Err(MediumError::Gone)
+        } else if disk.is_read_only {
+            Err(MediumError::ReadOnly)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn append(
+        &self,
+        first: PageNo,
+        pages: Vec<PageImage>,
+        _: IoClass,
+    ) -> impl Future<Output = Result<(), MediumError>> + use<> {
+        {
+            let mut disk = self.disk.borrow_mut();
+            let Shape { pages_per_extent, append_unit, .. } = disk.shape;
+            assert_eq!(pages.len() as u32, append_unit, "an append is a unit");
+            let (extent, place) =
+                ((first.0 / pages_per_extent) as usize, first.0 % pages_per_extent);
+            let is_next = disk.next[extent] == place;
+            let takes = !disk.is_gone && !disk.is_read_only;
+            assert!(disk.is_anywhere || is_next || !takes, "extent {extent}: {place} is not next");
+            disk.next[extent] = place + append_unit;
+        }
+        let cells =
+            (first.0..).zip(pages).map(|(place, page)| (place, Some(page.bytes().to_vec())));
+        self.write(cells.collect())
+    }
+
+    fn sync(&self, _: Stream) -> impl Future<Output = Result<(), MediumError>> + use<> {
+        let submitted = self.disk.borrow_mut().submit_write();
+        let covered = self.disk.borrow().pending.len();
+        let (sleep, disk) = (self.delay(30_000), Rc::clone(&self.disk));
+        let cells = self.disk.borrow().pending[..covered].to_vec();
+        async move {
+            sleep.await;
+            let mut disk = disk.borrow_mut();
+            submitted?;
+            if disk.is_gone {
+                return Err(MediumError::Gone);
+            }
+            for (place, cell) in cells {
+                if let Some(at) = disk.pending.iter().position(|p| p.0 == place && p.1 == cell) {
+                    disk.pending.remove(at);
+                    disk.make_durable(place, cell);
+                }
+            }
+            Ok(())
+        }
+    }
+
+    fn read(
+        &self,
+        page: PageNo,
+        _: IoClass,
+    ) -> impl Future<Output = Result<PageImage, MediumError>> + use<> {
+        let submitted = self.disk.borrow_mut().submit();
+        let (sleep, disk) = (self.delay(5_000), Rc::clone(&self.disk));
+        async move {
+            sleep.await;
+            submitted?;
+            let disk = disk.borrow();
+            match disk.at(page.0) {
+                _ if disk.is_gone => Err(MediumError::Gone),
+                _ if disk.unreadable.contains(&page.0) => Err(MediumError::Unreadable(page)),
+                Some(bytes) => Ok(PageImage::new(&bytes)),
+                None if disk.is_anywhere => Ok(PageImage::new(&[])),
+                None => Err(MediumError::Unreadable(page)),
+            }
+        }
+    }
+
+    fn read_run(
+        &self,
+        first: PageNo,
+        pages: u32,
+        class: IoClass,
+    ) -> impl Future<Output = Vec<Result<PageImage, MediumError>>> + use<> {
+        let reads = (first.0..first.0 + pages).map(|page| self.read(PageNo(page), class));
+        runtime::join_all(reads.collect::<Vec<_>>())
+    }
+
+    fn promote(&self, _: PageNo) {}
+
+    fn set_write_stall(&self, _: bool) {}
+
+    fn frontier(&self, extent: ExtentId) -> impl Future<Output = Result<u32, MediumError>> + use<> {
+        let submitted = self.disk.borrow_mut().submit();
+        let (sleep, disk) = (self.delay(1_000), Rc::clone(&self.disk));
+        async move {
+            sleep.await;
+            submitted?;
+            let disk = disk.borrow();
+            Ok(if disk.is_anywhere { 0 } else { disk.next[extent.0 as usize] })
+        }
+    }
+
+    fn is_written_anywhere(&self) -> bool {
+        self.disk.borrow().is_anywhere
+    }
+
+    fn release(&self, extent: ExtentId) -> impl Future<Output = Result<(), MediumError>> + use<> {
+        let mut disk = self.disk.borrow_mut();
+        let per = disk.shape.pages_per_extent;
+        let places = extent.0 * per..(extent.0 + 1) * per;
+        disk.next[extent.0 as usize] = 0;
+        let is_flash = !disk.is_anywhere && !disk.is_gone && !disk.is_read_only;
+        if is_flash {
+            // Flash does what concerns a block in order: what was submitted before is erased, too.
+            for cells in disk.under_way.values_mut() {
+                cells.retain(|(place, _)| !places.contains(place));
+            }
+            disk.pending.retain(|(place, _)| !places.contains(place));
+            disk.durable.retain(|place, _| !places.contains(place));
+            disk.unreadable.retain(|place| !places.contains(place));
+        }
+        drop(disk);
+        // A discard may be forgotten.
+        let cells = if is_flash { Vec::new() } else { places.map(|place| (place, None)).collect() };
+        self.write(cells)
+    }
+
+    fn wear(&self, _: ExtentId) -> u32 {
+        0
+    }
+}

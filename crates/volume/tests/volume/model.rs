@@ -1,0 +1,66 @@
+//! Random trials against the model.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use fuzz::from_environment;
+use volume::Fault;
+
+use crate::trial::{Tally, World, run_trial};
+
+const TRIALS: u64 = 300;
+
+/// Runs a trial; a panic is a complaint, too.
+pub(crate) fn complaint_or_tally(
+    seed: u64,
+    world: World,
+    fault: Option<Fault>,
+) -> Result<Tally, String> {
+    catch_unwind(AssertUnwindSafe(|| run_trial(seed, world, fault))).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        Err(format!("panic: {}", text.unwrap_or("of another kind")))
+    })
+}
+
+#[test]
+fn model_agrees_over_random_trials() {
+    let one = from_environment("LEVELHEAD_SEED");
+    let trials = from_environment("LEVELHEAD_TRIALS").unwrap_or(TRIALS);
+    let seeds = one.map_or(0..trials, |seed| seed..seed + 1);
+    let mut total = Tally::default();
+    for seed in seeds.clone() {
+        let tally = complaint_or_tally(seed, World::of_seed(seed), None).unwrap_or_else(|error| {
+            panic!(
+                "{error}\nreplay: LEVELHEAD_SEED={seed} cargo test -p volume --test volume model"
+            )
+        });
+        total.add(&tally);
+    }
+    println!("{} trials: {total:?}", seeds.end - seeds.start);
+    if one.is_none() && trials >= TRIALS {
+        let Tally { volume, .. } = total;
+        let counts = [
+            volume.rebuilt_reads,
+            volume.parity_pages,
+            volume.degraded_writes,
+            volume.stale_extents,
+            volume.refilled_bytes,
+            volume.lost_pages,
+            volume.lost_members,
+            total.healed,
+            total.errors,
+            total.replaced,
+            total.returned,
+            total.beyond,
+        ];
+        assert!(counts.iter().all(|count| *count > 0), "not everything happened: {counts:?}");
+    }
+}
+
+#[test]
+fn the_same_seed_runs_the_same_way() {
+    for seed in [1, 2] {
+        let run = || run_trial(seed, World::of_seed(seed), None).expect("the model agrees");
+        assert_eq!(run(), run(), "seed {seed}");
+    }
+}

@@ -1,0 +1,44 @@
+//! Checks of the checker: deliberate bugs, each of which some trial must catch, by what it does.
+
+use volume::Fault;
+
+use crate::model::complaint_or_tally;
+use crate::trial::World;
+
+/// Seeds within which a fault must show. Most do at once; an extent is released just when a member is
+/// being filled with it, and that shows, in one of some thousand trials.
+const WITHIN: u64 = 8_000;
+
+/// What a fault does, in the words of a complaint: some of these. No other counts.
+fn symptoms(fault: Fault) -> &'static [&'static str] {
+    match fault {
+        Fault::ParityNotRotated
+        | Fault::ServeBeforeFilled
+        | Fault::BelieveStaleExtents
+        | Fault::ParityLeftOut
+        | Fault::ForgetAbsence
+        | Fault::FillWithoutRecheck
+        | Fault::LostAsEmpty => &["wrong bytes"],
+        // Old headers, or discards, land on the next life of the extent.
+        Fault::ReleaseUnderFill | Fault::SyncAllButOne => {
+            &["wrong bytes", "cannot be read", "is gone", "was synced"]
+        }
+    }
+}
+
+#[test]
+fn every_planted_fault_is_caught_by_what_it_does() {
+    for fault in Fault::ALL {
+        let caught = (0..WITHIN).any(|seed| {
+            let complaint = complaint_or_tally(seed, World::of_seed(seed), Some(fault)).err();
+            let Some(text) = complaint else { return false };
+            let is_it = symptoms(fault).iter().any(|symptom| text.contains(symptom));
+            let shown: String =
+                text.split("}: ").last().unwrap_or_default().chars().take(60).collect();
+            println!("{fault:?}: seed {seed}{}: {shown}", if is_it { "" } else { " (not it)" });
+            // What goes wrong without the fault as well is none of its doing.
+            is_it && complaint_or_tally(seed, World::of_seed(seed), None).is_ok()
+        });
+        assert!(caught, "{fault:?} was not caught as one of {:?}", symptoms(fault));
+    }
+}
