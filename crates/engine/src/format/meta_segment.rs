@@ -306,13 +306,11 @@ mod tests {
 
     /// The `i`th entry: it leads to a page, or has its value beside it.
     fn entry(payload_bytes: u32, i: u32, key: Vec<u8>, value: Option<Value>) -> NewEntry {
-        match value {
-            Some(value) => NewEntry::inline(key.into(), &value),
-            None => {
-                let pointer = format(payload_bytes).pointer(PageNo(i % 700), 0, 1, 1);
-                NewEntry::of_pointer(key.into(), pointer)
-            }
+        if let Some(value) = value {
+            return NewEntry::inline(key.into(), &value);
         }
+        let pointer = format(payload_bytes).pointer(PageNo(i % 700), 0, 1, 1);
+        NewEntry::of_pointer(key.into(), pointer)
     }
 
     /// A full segment of these keys: each leads to a page, or has its value beside it, as `value_of` says.
