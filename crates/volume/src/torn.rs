@@ -9,7 +9,8 @@
 //! as without the extent, and is filled with it again from the beginning, because nothing can be written
 //! in front of a frontier. Which stripes were synced is not known here: members are filled again for
 //! stripes that were not, too. That costs time, and should cost nothing else: a member that has a page
-//! which others cannot give keeps it, and its hole. Of several members those that are written least go first: one
+//! which others cannot give keeps it, and its hole. A page that rotted there is not told apart from a hole: if
+//! another member is lost before it is filled again, that is one too many (docs/todo.md). Of several members those that are written least go first: one
 //! with a hole in a stripe that was synced is not ahead of the others, which have that stripe.
 
 use std::rc::Rc;
