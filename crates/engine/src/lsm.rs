@@ -374,8 +374,3 @@ pub(crate) fn sizing_input(
     };
     SizingInput::new(options, &expected_pair(options, surroundings, shape), &room)
 }
-
-/// A level list entry holds a key and the address of a page.
-pub(crate) const PAGE_ADDRESS_BYTES: u64 = 4;
-/// A range pointer is the number of a segment in the next level.
-pub(crate) const RANGE_POINTER_BYTES: u64 = 4;

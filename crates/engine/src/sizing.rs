@@ -5,6 +5,7 @@ mod input;
 pub mod monkey;
 pub mod pair;
 
+pub(crate) use input::{PAGE_ADDRESS_BYTES, RANGE_POINTER_BYTES};
 pub use input::{Room, SizingInput};
 
 use pages::format::pointer::PointerFormat;

@@ -121,7 +121,11 @@ fn arguments() -> Vec<Case> {
         usage("reproduce pink --threads 0", "from 1 to 1024"),
         usage("reproduce pink --threads -1", "from 1 to 1024"),
         typed("plan --page 3000", REFUSED, "a power of two from 1 KiB to 64 KiB"),
-        typed("plan --dram 1", REFUSED, "levelhead: it does not fit: what has to stay in memory"),
+        typed(
+            "plan --dram 1",
+            REFUSED,
+            "levelhead: it does not fit: what a full drive has to have in memory",
+        ),
         typed("plan --design hash", REFUSED, "what is planned here are the levels of LSM-trees"),
         typed("plan --capacity 1PiB --dram 1TiB", FINE, ""),
         typed("plan --fill 70%", FINE, ""),

@@ -11,10 +11,10 @@ use pages::stats::MemoryUse;
 use crate::format::inlining::Inlining;
 use crate::lsm::segment_codec::SEGMENT_BYTES;
 use crate::lsm::version::Version;
-use crate::lsm::{Inner, PAGE_ADDRESS_BYTES, RANGE_POINTER_BYTES, sizing_input};
+use crate::lsm::{Inner, sizing_input};
 use crate::options::{Filters, Options};
 use crate::sizing::monkey::MOST_BITS_PER_KEY;
-use crate::sizing::{self, SizingInput};
+use crate::sizing::{self, PAGE_ADDRESS_BYTES, RANGE_POINTER_BYTES, SizingInput};
 
 /// Bytes of a pooled segment descriptor besides its key: page address, references, generation.
 pub(crate) const DESCRIPTOR_OVERHEAD_BYTES: u64 = PAGE_ADDRESS_BYTES + 8;

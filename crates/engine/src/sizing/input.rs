@@ -2,9 +2,13 @@
 
 use pages::Durability;
 
-use crate::lsm::{PAGE_ADDRESS_BYTES, RANGE_POINTER_BYTES};
 use crate::options::{Filters, Options};
 use crate::sizing::pair::Pair;
+
+/// A level list entry holds a key and the address of a page.
+pub(crate) const PAGE_ADDRESS_BYTES: u64 = 4;
+/// A range pointer is the number of a segment in the next level.
+pub(crate) const RANGE_POINTER_BYTES: u64 = 4;
 
 /// What level sizes follow from.
 #[derive(Clone, Debug, PartialEq)]

@@ -193,7 +193,7 @@ fn small_values() -> Vec<Comparison> {
             Verdict::NotApplicable,
             format!(
                 "Far over 64 MB either way ({} with values twice as long, where the port has 531 MB): \
-                 such a drive is refused when it is set up, with what it needs and what there is.",
+                 such a drive takes pairs until its memory is used up, and is full then.",
                 bytes_text(double)
             ),
         ),
@@ -201,10 +201,11 @@ fn small_values() -> Vec<Comparison> {
             "pink-port-small-values",
             "p95 and IOPS with values of 20 in place of 1,280 bytes",
             "891 us to 8,904 us, -94 % (AnyKey on its port)",
-            "refused",
+            "not run",
             Verdict::NotApplicable,
             format!(
-                "Level lists of {} do not fit in 64 MB; the port reads what does not fit from flash.",
+                "Level lists of {} do not fit in 64 MB, so that a drive is full long before its flash is; the \
+                 port reads what does not fit from flash.",
                 bytes_text(lists(40, 20))
             ),
         ),
