@@ -82,12 +82,15 @@ const MOST_AMPLIFICATION: f64 = 1.5;
 /// most of what is written is the index.
 pub fn plan(input: &SizingInput, sizing: LevelSizing, pinned: Option<u32>) -> LevelPlan {
     if let Some(pinned) = pinned {
+        // As published: symmetric unless one level is left.
+        let sizing = if pinned + 1 == input.levels { sizing } else { LevelSizing::Symmetric };
         return plan_for(input, sizing, pinned.min(input.levels));
     }
     let in_flash = plan_for(input, sizing, 0);
     let most = MOST_AMPLIFICATION * in_flash.amplification(input);
     let is_cheap = |plan: &LevelPlan| {
-        plan.memory.pinned <= input.bytes_for_pinning() && plan.amplification(input) <= most
+        let fits = plan.memory.pinned + plan.memory.range_pointers <= input.bytes_for_pinning();
+        fits && plan.amplification(input) <= most
     };
     let mut plans = (1..input.levels).rev().map(|pinned| plan_for(input, sizing, pinned));
     plans.find(is_cheap).unwrap_or(in_flash)
@@ -199,26 +202,33 @@ fn asymmetric(input: &SizingInput, pinned: u32) -> (f64, f64, Vec<u64>) {
     let start = (total as f64).powf(1.0 / f64::from(input.levels)).ceil();
     // With much memory a larger factor fits as well: nothing is gained by pinning less than fits.
     let start = start.max((room as f64 / input.segment_bytes as f64).powf(1.0 / f64::from(pinned)));
-    let fits = |capacities: &[u64]| {
-        let segments = capacities.iter().sum::<u64>();
-        let range_pointers = segments * input.range_pointer_bytes;
-        segments * input.segment_bytes + range_pointers <= room && segments <= total
+    let fits = |factor: f64| {
+        let capacities = below_pinned(powers(factor, pinned), input.levels, total);
+        let (_, upper) = capacities.split_last().expect("there is a last level");
+        let in_memory: u64 = capacities[..pinned as usize].iter().sum();
+        let range_pointers = upper.iter().sum::<u64>() * input.range_pointer_bytes;
+        in_memory * input.segment_bytes + range_pointers <= room && in_memory <= total
     };
     let mut factors =
         (0..).map(|step| start.ceil() - 0.1 * f64::from(step)).take_while(|t| *t > 2.0);
-    let factor = factors.find(|t| fits(&powers(*t, pinned))).unwrap_or(2.0);
-    let mut capacities = powers(factor, pinned);
-    let last_pinned = *capacities.last().expect("a level is pinned");
-    let unpinned = input.levels - pinned;
-    let ratio = total as f64 / last_pinned as f64;
-    let below = ratio.powf(1.0 / f64::from(unpinned)).max(1.0);
-    let between = (1..unpinned).map(|n| (last_pinned as f64 * below.powi(n as i32)).round() as u64);
-    capacities.extend(between);
-    let upper: u64 = capacities.iter().sum();
-    let last = total.saturating_sub(upper).max(1);
-    let last_factor = last as f64 / *capacities.last().expect("a level is pinned") as f64;
-    capacities.push(last);
+    let factor = factors.find(|t| fits(*t)).unwrap_or(2.0);
+    let capacities = below_pinned(powers(factor, pinned), input.levels, total);
+    let [.., above, last] = capacities[..] else { panic!("there are two levels at least") };
+    let last_factor = last as f64 / above as f64;
     (factor, last_factor, capacities)
+}
+
+/// Adds the levels below the pinned ones, so that all of them together have `total` segments.
+fn below_pinned(mut capacities: Vec<u64>, levels: u32, total: u64) -> Vec<u64> {
+    let last_pinned = *capacities.last().expect("a level is pinned");
+    let unpinned = levels - capacities.len() as u32;
+    let ratio = total as f64 / last_pinned as f64;
+    let factor = ratio.powf(1.0 / f64::from(unpinned)).max(1.0);
+    let size = |n: u32| (last_pinned as f64 * factor.powi(n as i32)).round() as u64;
+    capacities.extend((1..unpinned).map(size));
+    let upper: u64 = capacities.iter().sum();
+    capacities.push(total.saturating_sub(upper).max(1));
+    capacities
 }
 
 #[cfg(test)]
@@ -308,7 +318,7 @@ mod tests {
         let all = plan(&input, LevelSizing::Asymmetric, Some(3));
         assert!(all.last_factor > 100.0, "{}", all.last_factor);
         let chosen = plan(&input, LevelSizing::Asymmetric, None);
-        let of = |pinned| plan(&input, LevelSizing::Asymmetric, Some(pinned)).amplification(&input);
+        let of = |pinned| plan_for(&input, LevelSizing::Asymmetric, pinned).amplification(&input);
         assert!(chosen.pinned < 3, "{chosen:?}");
         assert!(chosen.amplification(&input) <= 1.5 * of(0));
         assert!((chosen.pinned + 1..4).all(|pinned| of(pinned) > 1.5 * of(0)));
@@ -316,9 +326,22 @@ mod tests {
     }
 
     #[test]
+    fn what_is_planned_fits_with_range_pointers_between_levels_in_flash() {
+        for pair_bytes in [60, 80, 144, 272, 1040] {
+            for dram_bytes in [1 << 16, 1 << 20, 16 << 20, 64 << 20, 300 << 20] {
+                let aids = SizingInput { prefix_bytes: 4, range_pointer_bytes: 4, ..short_pairs() };
+                let input = SizingInput { pair_bytes, dram_bytes, ..aids };
+                let first = first_plan(&input, LevelSizing::Asymmetric, None);
+                let needed = first.memory.total();
+                assert!(needed <= dram_bytes, "{needed} of {dram_bytes}: {pair_bytes}, {first:?}");
+            }
+        }
+    }
+
+    #[test]
     fn levels_below_the_pinned_ones_grow_by_one_factor() {
         let input = short_pairs();
-        let LevelPlan { capacities, .. } = plan(&input, LevelSizing::Asymmetric, Some(1));
+        let LevelPlan { capacities, .. } = plan_for(&input, LevelSizing::Asymmetric, 1);
         let ratios: Vec<f64> = capacities.windows(2).map(|w| w[1] as f64 / w[0] as f64).collect();
         let total: u64 = capacities.iter().sum();
         assert_eq!(total, input.segments_at_fill());
