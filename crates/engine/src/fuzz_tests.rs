@@ -3,6 +3,7 @@
 
 mod lists;
 mod segments;
+mod tables;
 
 use fuzz::{Answer, Target};
 use runtime::Rng;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  lsm ....... Engine: Get, Put, Delete; version, search, flush, compaction, collection
+//!  tables .... what a tree of tables decides: picking, cutting, merging, stalls
 //!  format .... bytes of meta segments
 //!  sizing, options ... arithmetic and values
 //! ```
@@ -19,6 +20,7 @@ mod lsm;
 mod options;
 mod planted;
 pub mod sizing;
+mod tables;
 
 pub use lsm::Engine;
 pub use lsm::accelerator::Accelerator;
@@ -28,3 +30,4 @@ pub use lsm::open::Setup;
 pub use lsm::snapshot::{SnapshotInfo, SnapshotMemory};
 pub use options::{Filters, Granularity, IteratorOptions, MergeBy, Options};
 pub use planted::{Fault, Planted};
+pub use tables::options::TableOptions;

@@ -39,6 +39,7 @@ pub(crate) mod search;
 pub(crate) mod segment_codec;
 pub(crate) mod segment_reads;
 pub(crate) mod snapshot;
+pub(crate) mod tables;
 pub(crate) mod version;
 pub(crate) mod writes;
 
@@ -61,10 +62,11 @@ use runtime::{IoClass, Nanos};
 
 use crate::format::inlining::Inlining;
 use crate::lsm::accelerator::{Accelerator, MergeUnit};
-use crate::lsm::memory::{checkpoint_growth, most_segments};
+use crate::lsm::memory::{checkpoint_growth, index_growth};
 use crate::lsm::pool::Pool;
 use crate::lsm::reads::Located;
 use crate::lsm::snapshot::{SnapshotInfo, SnapshotMemory, Snapshots};
+use crate::lsm::tables::Tables;
 use crate::lsm::version::Version;
 use crate::options::{IteratorOptions, Options};
 use crate::planted::Fault;
@@ -93,6 +95,8 @@ pub(crate) struct Inner<M> {
     pub inlining: Inlining,
     pub plan: RefCell<LevelPlan>,
     pub version: RefCell<Rc<Version>>,
+    /// The tables that levels are made of, if they are.
+    pub tables: Option<Tables>,
     /// Descriptors of the segments of all versions.
     pub pool: Rc<Pool>,
     pub snapshots: Snapshots,
@@ -135,16 +139,17 @@ impl<M: Medium> Engine<M> {
         let handle = store.handle.clone();
         let store = Rc::new(store);
         let has_log = options.durability == Durability::Log;
-        let (bytes, payload) = (options.memtable_bytes, store.shape.payload_bytes);
-        let inlining = Inlining::new(options.inline_up_to, payload);
-        let growth = || checkpoint_growth(&options, &inlining);
+        let bytes = options.memtable_bytes;
+        let inlining = Inlining::new(options.inline_up_to, store.shape.payload_bytes);
+        let growth = || checkpoint_growth(&options, &inlining, &store.shape);
         let limits = MemtableLimits {
             entries: usize::MAX,
             bytes,
-            index_pages: most_segments(bytes, &inlining),
+            index_pages: index_growth(&options, &inlining, &store.shape),
             checkpoint_bytes: if has_log { growth() } else { 0 },
             frozen: options.frozen_memtables,
         };
+        let tables = options.is_leveled().then(|| Tables::new(&options, &store.shape));
         let inner = Inner {
             manifest: has_log.then(|| Manifest::new(0, Vec::new())),
             checkpoint_rest: Cell::new(0),
@@ -155,6 +160,7 @@ impl<M: Medium> Engine<M> {
             store,
             plan: RefCell::new(plan),
             version: RefCell::new(Rc::new(version)),
+            tables,
             pool: Rc::default(),
             snapshots: Snapshots::default(),
             iterator_options: Cell::new(options.iterators),
@@ -295,8 +301,11 @@ impl<M: Medium> Engine<M> {
         self.inner.plan.borrow().clone()
     }
 
-    /// Segments and entries of each level, L1 first.
+    /// Segments and entries of each level, L1 first; of tables L0 first.
     pub fn levels(&self) -> Vec<(u64, u64)> {
+        if let Some(tables) = &self.inner.tables {
+            return tables.sizes();
+        }
         let version = self.inner.version.borrow();
         let of = |level: &crate::lsm::level::Level| {
             (u64::from(level.totals().segments), level.totals().entries)
@@ -312,7 +321,7 @@ impl<M: Medium> Engine<M> {
         let count = |state| extents.iter().filter(|(_, extent)| extent.state == state).count();
         format!(
             "extents: {} free, {} releasing, {} held by snapshots, {} collecting, {} quarantined; promised pages {:?}; \
-             memtable {} B and {} frozen; levels {:?}; busy {:?}; {:?}, squeezing {}, flush \
+             memtable {} B and {} frozen; levels {}; busy {:?}; {:?}, squeezing {}, flush \
              starved {}, compaction starved {}; {}",
             extents.free(),
             inner.store.releasing(),
@@ -322,7 +331,10 @@ impl<M: Medium> Engine<M> {
             inner.store.promised_pages(),
             memtables.active_bytes(),
             memtables.frozen.len(),
-            inner.level_states(),
+            inner.tables.as_ref().map_or_else(
+                || format!("{:?}", inner.level_states()),
+                |tables| tables.background(),
+            ),
             inner.busy.borrow(),
             inner.front.fullness.get(),
             inner.is_squeezing.get(),

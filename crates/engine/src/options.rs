@@ -8,6 +8,7 @@ use pages::options::{FROZEN_MEMTABLES, MEMTABLE_BYTES};
 use serde::{Deserialize, Deserializer};
 
 use crate::sizing::LevelSizing;
+use crate::tables::options::TableOptions;
 
 /// Compactions side by side: each is a task that looks for work whenever there may be some.
 const COMPACTION_WORKERS: RangeInclusive<usize> = 1..=64;
@@ -28,7 +29,12 @@ pub enum Filters {
     None,
     /// Bloom filters per segment, sized level by level as Monkey does (`sizing::monkey`).
     Monkey,
+    /// Bloom filters of so many bits for each key: one for each table, else one for each segment.
+    Bits(u32),
 }
+
+/// Bits for each key of a filter.
+const FILTER_BITS: RangeInclusive<u32> = 1..=40;
 
 /// How much of a level one compaction takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
@@ -38,6 +44,8 @@ pub enum Granularity {
     Partial,
     /// The whole level, as the published code does.
     Whole,
+    /// Tables, as `RocksDB` does: flushes add tables to L0, and compactions pick tables (`Options::tables`).
+    Leveled,
 }
 
 /// What merges segments into levels that are not pinned. Merges within memory are the processor's.
@@ -83,8 +91,11 @@ pub struct Options {
     /// What merges segments into levels that are not pinned.
     #[serde(default)]
     pub merge: MergeBy,
-    /// Compactions that may run side by side.
+    /// Compactions that may run side by side; of tables the second and further ones only under pressure.
     pub compaction_workers: usize,
+    /// Sizes and triggers of tables, where `compaction` is "leveled".
+    #[serde(default)]
+    pub tables: TableOptions,
     /// Share of the medium that user data is laid out to fill.
     pub fill: f64,
     /// Garbage collection starts when fewer extents than this share of all are free.
@@ -170,6 +181,7 @@ impl Options {
             compaction: Granularity::Partial,
             merge: MergeBy::Cpu,
             compaction_workers: 2,
+            tables: TableOptions::default(),
             fill: 0.7,
             gc_start: 0.05,
             iterators: IteratorOptions::default(),
@@ -234,6 +246,50 @@ impl Options {
                 .push(format!("gc_start is {}, must be more than 0, less than 0.5", self.gc_start));
         }
         problems.extend(self.iterators.problems());
+        problems.extend(self.problems_of_filters());
+        if self.is_leveled() {
+            problems.extend(self.problems_of_tables());
+        }
+        problems
+    }
+
+    /// Whether levels are made of tables.
+    pub fn is_leveled(&self) -> bool {
+        self.compaction == Granularity::Leveled
+    }
+
+    /// Bits of filters for each key, where that is given.
+    pub(crate) fn filter_bits_per_key(&self) -> u32 {
+        if let Filters::Bits(bits) = self.filters { bits } else { 0 }
+    }
+
+    fn problems_of_filters(&self) -> Option<String> {
+        let Filters::Bits(bits) = self.filters else { return None };
+        bounds::range("filters.bits", bits, FILTER_BITS)
+    }
+
+    /// What tables cannot be combined with.
+    fn problems_of_tables(&self) -> Vec<String> {
+        let with = |what: &str, instead: &str| {
+            format!("compaction \"leveled\" does not go with {what}: {instead}")
+        };
+        let mut problems = self.tables.problems();
+        if self.durability != Durability::Log {
+            problems.push(with("memory that survives", "set durability to \"log\""));
+        }
+        if self.pinned_levels.is_some_and(|pinned| pinned > 0) {
+            problems.push(with("levels in memory", "set pinned_levels to 0"));
+        }
+        if self.range_pointers {
+            problems.push(with("range pointers", "set range_pointers to false"));
+        }
+        if self.filters == Filters::Monkey {
+            problems
+                .push(with("filters \"monkey\"", "set filters to { bits = 10 }, or to \"none\""));
+        }
+        if self.merge == MergeBy::Accelerator {
+            problems.push(with("the accelerator", "set merge to \"cpu\""));
+        }
         problems
     }
 }

@@ -51,6 +51,19 @@ pub struct LevelPlan {
     pub memory: PlannedMemory,
 }
 
+impl LevelPlan {
+    /// Of levels that are made of tables, which have sizes of their own: nothing is planned.
+    pub(crate) fn of_tables(levels: u32) -> Self {
+        Self {
+            capacities: vec![0; levels as usize],
+            pinned: 0,
+            factor: 0.0,
+            last_factor: 0.0,
+            memory: PlannedMemory::default(),
+        }
+    }
+}
+
 /// Memory a plan takes, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlannedMemory {

@@ -159,7 +159,9 @@ async fn collect<M: Medium, I: Collected<M>>(index: &Rc<I>, id: ExtentId) {
             end(index, id, outcome);
         }
         Stream::Index => collect_index(index, id).await,
-        Stream::Log | Stream::Manifest => unreachable!("the journal's extents empty themselves"),
+        Stream::Log | Stream::Manifest | Stream::Tables => {
+            unreachable!("extents of {stream:?} empty themselves")
+        }
     }
 }
 

@@ -45,6 +45,11 @@ pub trait Index {
     /// about to give back.
     fn admits_delete(&self) -> Admission;
 
+    /// How long a write of `bytes` that is admitted is delayed, because background work is behind.
+    fn delay(&self, _bytes: u64) -> Nanos {
+        Nanos::ZERO
+    }
+
     /// Whether what is written is to be flushed at once, because only that can make room.
     fn wants_flush(&self) -> bool;
 
@@ -301,13 +306,27 @@ impl<M: Medium> Front<M> {
         let started = self.store.handle.now();
         let queue = &self.queues[usize::from(is_delete)];
         let (mut stall, mut turn) = (None, None);
+        let mut was_delayed = false;
         if queue.in_use() > 0 {
             stall = Some(self.begin_stall());
             turn = Some(queue.acquire(1).await);
         }
         loop {
             match self.admits(index, is_delete, bytes)? {
-                Admission::Now => break,
+                Admission::Now if was_delayed => break,
+                Admission::Now => {
+                    let delay = index.delay(bytes);
+                    if delay == Nanos::ZERO {
+                        break;
+                    }
+                    was_delayed = true;
+                    stall.get_or_insert_with(|| self.begin_stall());
+                    if turn.is_none() {
+                        turn = Some(queue.acquire(1).await);
+                    }
+                    self.store.handle.sleep(delay).await;
+                    continue;
+                }
                 Admission::Later => {}
                 Admission::AfterFlush => self.freeze_active(),
                 Admission::Never => return Err(EngineError::Full),

@@ -78,11 +78,14 @@ pub enum Stream {
     Log = 2,
     /// The manifest: edits of the index.
     Manifest = 3,
+    /// Tables of the index, in extents of their own: each dies as a whole.
+    Tables = 4,
 }
 
 impl Stream {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Objects, Self::Index, Self::Log, Self::Manifest];
+    pub const ALL: [Self; 5] =
+        [Self::Objects, Self::Index, Self::Log, Self::Manifest, Self::Tables];
 
     /// Whether it belongs to the journal: nothing in the index refers to it.
     pub const fn is_journal(self) -> bool {
@@ -144,6 +147,34 @@ pub trait Medium: 'static {
         pages: Vec<PageImage>,
         class: IoClass,
     ) -> impl Future<Output = Result<(), MediumError>> + use<Self>;
+
+    /// Writes several append units from `first` on, all in one extent. One long write where the medium has
+    /// such.
+    ///
+    /// # Errors
+    /// As [`Self::append`], for each unit.
+    fn append_run(
+        &self,
+        first: PageNo,
+        pages: Vec<PageImage>,
+        class: IoClass,
+    ) -> impl Future<Output = Result<(), MediumError>> + use<Self> {
+        let unit = self.shape().append_unit;
+        let firsts = (first.0..).step_by(unit as usize).map(PageNo);
+        let mut pages = pages.into_iter();
+        let units = std::iter::from_fn(|| {
+            let pages: Vec<PageImage> = pages.by_ref().take(unit as usize).collect();
+            (!pages.is_empty()).then_some(pages)
+        });
+        let appends: Vec<_> =
+            firsts.zip(units).map(|(first, pages)| self.append(first, pages, class)).collect();
+        async move {
+            for append in appends {
+                append.await?;
+            }
+            Ok(())
+        }
+    }
 
     /// What was appended to `stream` and was ready is durable when the future is ready.
     ///

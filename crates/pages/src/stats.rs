@@ -107,6 +107,8 @@ pub struct EngineStats {
     pub iterators: IteratorStats,
     /// Snapshots that were taken from their iterators, because memory or space ran out.
     pub snapshots_expired: u64,
+    /// What became of tables, where levels are made of them.
+    pub tables: TableStats,
     /// Times the level plan was made again because level lists outgrew it.
     pub replans: u64,
     /// Most bytes of index memory in use at any time.
@@ -121,6 +123,21 @@ impl EngineStats {
             _ => self.gc_meta_extents += 1,
         }
     }
+}
+
+/// What flushes and compactions did with tables, in counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TableStats {
+    /// Pages of tables that flushes wrote.
+    pub flushed_pages: u64,
+    /// Pages of tables that compactions wrote.
+    pub written_pages: u64,
+    /// Pages of tables that compactions read.
+    pub read_pages: u64,
+    /// Tables that were moved to the next level as they are.
+    pub moves: u64,
+    /// Compactions of L0 into L0.
+    pub intra_l0: u64,
 }
 
 /// What iterators did, in counts.

@@ -8,6 +8,7 @@
 //! waits half-way (`space`); an extent is released only when no reader under way can lead to it
 //! (`epochs`).
 
+pub mod apart;
 pub mod changes;
 pub mod epochs;
 pub mod extent;

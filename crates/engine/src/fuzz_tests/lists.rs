@@ -24,12 +24,13 @@ use crate::lsm::segment_codec::Home;
 use crate::lsm::version::{LevelEdit, Version};
 use crate::lsm::{dump, edit_codec};
 use crate::sizing::{LevelPlan, PlannedMemory};
+use crate::tables::tree::TreeEdit;
 
 const LEVELS: usize = 3;
 
 fn home(pool: &Rc<Pool>) -> Home<'_> {
     let inlining = Inlining::new(0, SHAPE.payload_bytes);
-    Home { shape: SHAPE, format: pointers(), inlining, pool }
+    Home { shape: SHAPE, format: pointers(), inlining, is_leveled: false, pool }
 }
 
 #[test]
@@ -128,6 +129,7 @@ fn edit(pool: &Rc<Pool>, rng: &mut Rng) -> Edit {
             range,
             new: segments(&new, pool, rng),
         }],
+        tables: TreeEdit::default(),
         changes,
         flushed: rng.chance(0.5).then(|| Flushed { sequence: rng.below(99), log_from: 4 }),
         retired: rng.chance(0.3).then(|| ExtentId(rng.below(24) as u32)),
@@ -138,12 +140,12 @@ fn edit(pool: &Rc<Pool>, rng: &mut Rng) -> Edit {
 fn fuzz_edit() {
     let pool = Rc::new(Pool::default());
     let base = base(&pool);
-    let encoding = |rng: &mut Rng| edit_codec::encode(&edit(&pool, rng));
+    let encoding = |rng: &mut Rng| edit_codec::encode(&edit(&pool, rng), false);
     fuzz("fuzz_edit", &unsealed, &encoding, &|bytes| {
         let Some(edit) = edit_codec::decode(bytes, &home(&pool)) else { return Answer::Refused };
-        let again = edit_codec::encode(&edit);
+        let again = edit_codec::encode(&edit, false);
         let twice = edit_codec::decode(&again, &home(&pool)).expect("it was just encoded");
-        assert_eq!(edit_codec::encode(&twice), again);
+        assert_eq!(edit_codec::encode(&twice, false), again);
         let mut extents = Extents::new(SHAPE);
         let is_replayed = extents.replay(&edit.changes, &home(&pool).format).is_some()
             && edit.retired.is_none_or(|id| extents.replay_retired(id).is_some());
@@ -169,6 +171,7 @@ fn fuzz_lsm_dump() {
             flushed: Flushed { sequence: 40, log_from: 3 },
             plan: &plan(),
             version: &Version::new(LEVELS, 4, true).edited(levels),
+            tables: None,
             extents: &extents(rng),
             cursors: &[b"a".as_slice().into(), b"".as_slice().into(), b"k".as_slice().into()],
         };
@@ -180,14 +183,24 @@ fn fuzz_lsm_dump() {
         let Some(restored) = restored else { return Answer::Refused };
         walk_version(&restored.version);
         walk_extents(&restored.extents);
-        let dump::Restored { id, sequence, flushed, memtables, plan, version, extents, cursors } =
-            &restored;
+        let dump::Restored {
+            id,
+            sequence,
+            flushed,
+            memtables,
+            plan,
+            version,
+            tables: _,
+            extents,
+            cursors,
+        } = &restored;
         let image = dump::Image {
             id: *id,
             sequence: *sequence,
             flushed: *flushed,
             plan,
             version,
+            tables: None,
             extents,
             cursors,
         };

@@ -62,6 +62,7 @@ impl<M: Medium> Inner<M> {
             let outcome = match self.options.compaction {
                 Granularity::Partial => self.compact_slice(level, false).await,
                 Granularity::Whole => self.compact_whole(level).await,
+                Granularity::Leveled => unreachable!("tables are compacted by tasks of their own"),
             };
             let is_done = self.done_or_failed(outcome);
             self.stats.borrow_mut().compactions[level] += u64::from(is_done);
@@ -102,7 +103,7 @@ impl<M: Medium> Inner<M> {
             let pages = self.slice_pages(n + 1);
             let slice = match self.options.compaction {
                 Granularity::Partial => picker::slice_len(level.len(), below, pages),
-                Granularity::Whole => level.len().max(self.capacity(n)),
+                Granularity::Whole | Granularity::Leveled => level.len().max(self.capacity(n)),
             };
             let capacity = self.capacity(n);
             let is_busy = busy[n] || has_failed;
@@ -133,6 +134,9 @@ impl<M: Medium> Inner<M> {
 
     /// Whether a level is due and there is no space to compact it.
     pub(crate) fn compaction_is_starved(&self) -> bool {
+        if self.options.is_leveled() {
+            return self.tables_are_starved();
+        }
         let states = self.level_states();
         let mut with_space = states.clone();
         for state in &mut with_space {
@@ -316,7 +320,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Counts the pages that a compaction has in hand, until it is dropped.
-    fn buffers(&self, pages: usize) -> Buffers<'_> {
+    pub(crate) fn buffers(&self, pages: usize) -> Buffers<'_> {
         let bytes = pages as u64 * u64::from(self.store.shape.page_bytes);
         self.compaction_buffers.set(self.compaction_buffers.get() + bytes);
         Buffers { in_use: &self.compaction_buffers, bytes }
@@ -407,11 +411,15 @@ impl<M: Medium> Inner<M> {
     pub(crate) fn is_settled(&self) -> bool {
         let is_idle = self.busy.borrow().iter().all(|busy| !busy);
         let is_flushed = self.front.memtables.borrow().frozen.is_empty();
-        !self.store.is_healthy() || is_idle && is_flushed && self.pick().is_none()
+        let has_no_work = || match self.options.is_leveled() {
+            true => self.tables_are_settled(),
+            false => self.pick().is_none(),
+        };
+        !self.store.is_healthy() || is_idle && is_flushed && has_no_work()
     }
 }
 
-struct Buffers<'a> {
+pub(crate) struct Buffers<'a> {
     in_use: &'a Cell<u64>,
     bytes: u64,
 }

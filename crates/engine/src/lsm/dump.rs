@@ -5,6 +5,8 @@
 //! pages a store is whole. Everything volatile besides (work under way) is simply not in it. The
 //! drive adds epoch and checksum (`kvssd::reserve`).
 
+use std::rc::Rc;
+
 use pages::dump::{read_extents, read_memtables, write_extents, write_memtables};
 use pages::format::codec::{Reader, Writer};
 use pages::format::page::StoreId;
@@ -15,8 +17,12 @@ use pages::store::extents::Extents;
 
 use crate::lsm::Inner;
 use crate::lsm::segment_codec::{Home, write_segment};
+use crate::lsm::tables::Tables;
 use crate::lsm::version::{LevelEdit, Version};
 use crate::sizing::{LevelPlan, PlannedMemory};
+use crate::tables::codec::{read_tree, write_tree};
+use crate::tables::table::{Table, TableMeta};
+use crate::tables::tree::Tree;
 use pages::planted::Fault;
 
 const VERSION: u32 = 5;
@@ -29,6 +35,8 @@ pub(crate) struct Restored {
     pub memtables: Memtables,
     pub plan: LevelPlan,
     pub version: Version,
+    /// Where levels are made of tables, those; and `version` is empty then.
+    pub tables: Option<Tree<Rc<TableMeta>>>,
     pub extents: Extents,
     pub cursors: Vec<Box<[u8]>>,
 }
@@ -46,18 +54,25 @@ impl<M: Medium> Inner<M> {
 
     /// Where the segments of an image belong.
     pub(crate) fn home(&self) -> Home<'_> {
-        let inlining = self.inlining;
-        Home { shape: self.store.shape, format: self.store.format, inlining, pool: &self.pool }
+        Home {
+            shape: self.store.shape,
+            format: self.store.format,
+            inlining: self.inlining,
+            is_leveled: self.options.is_leveled(),
+            pool: &self.pool,
+        }
     }
 
     fn image(&self, memtables: &Memtables) -> Vec<u8> {
         let with_frozen = !self.store.planted.has(Fault::DumpWithoutFrozen);
+        let tables = self.tables.as_ref().map(Tables::tree);
         let image = Image {
             id: self.store.id.get(),
             sequence: self.front.sequence.get(),
             flushed: self.flushed.get(),
             plan: &self.plan.borrow(),
             version: &self.version.borrow(),
+            tables: tables.as_deref(),
             extents: &self.store.extents_after_a_cut(),
             cursors: &self.cursors.borrow(),
         };
@@ -72,6 +87,7 @@ pub(crate) struct Image<'a> {
     pub flushed: Flushed,
     pub plan: &'a LevelPlan,
     pub version: &'a Version,
+    pub tables: Option<&'a Tree<Rc<Table>>>,
     pub extents: &'a Extents,
     pub cursors: &'a [Box<[u8]>],
 }
@@ -87,7 +103,10 @@ impl Image<'_> {
         out.u64(self.flushed.log_from);
         write_memtables(&mut out, memtables, with_frozen);
         write_plan(&mut out, self.plan);
-        write_levels(&mut out, self.version);
+        match self.tables {
+            Some(tables) => write_tree(&mut out, tables),
+            None => write_levels(&mut out, self.version),
+        }
         write_extents(&mut out, self.extents);
         for cursor in self.cursors {
             out.string(cursor);
@@ -106,7 +125,12 @@ pub(crate) fn restore(bytes: &[u8], empty: &Version, home: &Home<'_>) -> Option<
     let flushed = Flushed { sequence: input.counter()?, log_from: input.counter()? };
     let memtables = read_memtables(input, sequence, home.shape)?;
     let plan = read_plan(input, empty.levels().len())?;
-    let version = read_levels(input, empty, home)?;
+    let levels = empty.levels().len();
+    let (version, tables) = if home.is_leveled {
+        (empty.clone(), Some(read_tree(input, levels + 1, &home.shape)?))
+    } else {
+        (read_levels(input, empty, home)?, None)
+    };
     let extents = read_extents(input, home.shape)?;
     let cursors = version
         .levels()
@@ -120,6 +144,7 @@ pub(crate) fn restore(bytes: &[u8], empty: &Version, home: &Home<'_>) -> Option<
         memtables,
         plan,
         version,
+        tables,
         extents,
         cursors,
     })

@@ -4,6 +4,8 @@
 //! all of it is in force, after a power cut too, or nothing (`publish`). Between making an edit and applying it the work holds its claim on the levels it
 //! changes, so the places in them that it names stay what they are.
 
+use std::rc::Rc;
+
 use pages::format::pointer::Pointer;
 use pages::journal::Flushed;
 use pages::medium::{ExtentId, Medium};
@@ -12,18 +14,34 @@ use pages::store::writing::Written;
 
 use crate::lsm::Inner;
 use crate::lsm::version::LevelEdit;
+use crate::tables::table::Table;
+use crate::tables::tree::TreeEdit;
 
-/// A change of the index and of what it says about the extents.
-#[derive(Default)]
-pub(crate) struct Edit {
+/// A change of the index and of what it says about the extents. Its tables are open, or just as they were
+/// found in a manifest.
+pub(crate) struct Edit<T = Rc<Table>> {
     /// Segments that take the place of others, level by level.
     pub levels: Vec<LevelEdit>,
+    /// Tables that take the place of others, where levels are made of tables.
+    pub tables: TreeEdit<T>,
     /// Pages and objects that are in use or dead from then on.
     pub changes: Changes,
     /// Whether the oldest frozen memtable is in the levels from then on.
     pub flushed: Option<Flushed>,
     /// An extent that nothing refers to from then on.
     pub retired: Option<ExtentId>,
+}
+
+impl<T> Default for Edit<T> {
+    fn default() -> Self {
+        Self {
+            levels: Vec::new(),
+            tables: TreeEdit::default(),
+            changes: Changes::default(),
+            flushed: None,
+            retired: None,
+        }
+    }
 }
 
 impl<M: Medium> Inner<M> {

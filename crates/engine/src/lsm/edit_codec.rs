@@ -2,10 +2,12 @@
 //!
 //! ```text
 //! count, u32 | level edits: level u32, range u32 u32, count u32, segments
-//! changes of extents | flushed | retired u8 (1: extent u32)
+//! changes of extents | flushed | retired u8 (1: extent u32) | edit of tables, where levels are made of them
 //! ```
 //! Segments are written as in a dump. Replaying an edit does to what a checkpoint restored what
 //! [`Inner::apply`](crate::lsm::Inner) did to the running store.
+
+use std::rc::Rc;
 
 use pages::format::codec::{Reader, Writer};
 use pages::journal::fields::{read_changes, read_flushed, write_changes, write_flushed};
@@ -14,8 +16,11 @@ use pages::medium::ExtentId;
 use crate::lsm::edit::Edit;
 use crate::lsm::segment_codec::{Home, write_segment};
 use crate::lsm::version::LevelEdit;
+use crate::tables::codec::{read_edit, write_edit};
+use crate::tables::table::{Described, TableMeta};
+use crate::tables::tree::TreeEdit;
 
-pub(crate) fn encode(edit: &Edit) -> Vec<u8> {
+pub(crate) fn encode<T: Described>(edit: &Edit<T>, is_leveled: bool) -> Vec<u8> {
     let mut out = Writer::default();
     out.u32(edit.levels.len() as u32);
     for level in &edit.levels {
@@ -36,11 +41,14 @@ pub(crate) fn encode(edit: &Edit) -> Vec<u8> {
             out.u32(id.0);
         }
     }
+    if is_leveled {
+        write_edit(&mut out, &edit.tables);
+    }
     out.finish()
 }
 
 /// `None` if `bytes` are no edit.
-pub(crate) fn decode(bytes: &[u8], home: &Home<'_>) -> Option<Edit> {
+pub(crate) fn decode(bytes: &[u8], home: &Home<'_>) -> Option<Edit<Rc<TableMeta>>> {
     let input = &mut Reader::new(bytes);
     let mut levels = Vec::new();
     for _ in 0..input.u32()? {
@@ -58,5 +66,6 @@ pub(crate) fn decode(bytes: &[u8], home: &Home<'_>) -> Option<Edit> {
         0 => None,
         _ => Some(ExtentId(input.u32()?)),
     };
-    input.is_at_end().then_some(Edit { levels, changes, flushed, retired })
+    let tables = if home.is_leveled { read_edit(input, &home.shape)? } else { TreeEdit::default() };
+    input.is_at_end().then_some(Edit { levels, tables, changes, flushed, retired })
 }

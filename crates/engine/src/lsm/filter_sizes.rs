@@ -50,7 +50,7 @@ impl<M: Medium> Inner<M> {
             .collect()
     }
 
-    /// Bits per key for `entries` new entries of `level`: Monkey's share of the memory that level
+    /// Bits per key for `entries` new entries of `level`: as many as were asked for, or Monkey's share of the memory that level
     /// lists and pinned segments leave, but no more than is free right now. When lists or keys
     /// outgrow the plan, new filters are smaller: filters give way, nobody waits for them.
     fn filter_bits_per_key(&self, level: usize, entries: u64) -> f64 {
@@ -63,7 +63,10 @@ impl<M: Medium> Inner<M> {
             + memory.pinned_segments.max(planned.pinned);
         let budget = self.surroundings.index_dram_bytes;
         let room = budget.saturating_sub(others + budget / SPARE);
-        let wanted = monkey::bits_per_key(&self.keys_to_filter(&version), room)[level];
+        let wanted = match self.options.filters {
+            Filters::Bits(bits) => f64::from(bits),
+            _ => monkey::bits_per_key(&self.keys_to_filter(&version), room)[level],
+        };
         let free = budget.saturating_sub(memory.index_bytes());
         wanted.min(free as f64 * 8.0 / entries.max(1) as f64)
     }

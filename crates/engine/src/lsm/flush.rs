@@ -1,4 +1,4 @@
-//! Flush: a frozen memtable becomes data pages and entries of L1.
+//! Flush: a frozen memtable becomes data pages and entries of L1, or a table of L0 (`tables::flush`).
 
 use std::rc::Rc;
 
@@ -60,7 +60,11 @@ impl<M: Medium> Inner<M> {
             })
             .collect::<Vec<NewEntry>>();
         assert!(pointers.next().is_none(), "an object was written, and no key leads to it");
-        self.merge_into_first_level(entries, &written).await?;
+        if self.options.is_leveled() {
+            self.flush_to_l0(entries, &written).await?;
+        } else {
+            self.merge_into_first_level(entries, &written).await?;
+        }
         let mut stats = self.stats.borrow_mut();
         stats.flushes += 1;
         stats.flushed_objects += flushed;

@@ -126,7 +126,8 @@ impl<M: Medium> Inner<M> {
         let gives_nothing = self.store.releasing() == 0
             && self.store.held() == 0
             && self.store.moved.borrow().is_empty();
-        gives_nothing && self.busy.borrow().iter().all(|busy| !busy)
+        let compacts_tables = self.tables.as_ref().is_some_and(|tables| !tables.is_idle());
+        gives_nothing && !compacts_tables && self.busy.borrow().iter().all(|busy| !busy)
     }
 
     /// Whether the index is over its budget and no compaction is left that could shrink it.
@@ -137,6 +138,11 @@ impl<M: Medium> Inner<M> {
     /// Whether every entry is in the last level.
     pub(crate) fn is_squeezed(&self) -> bool {
         let memtables = self.front.memtables.borrow();
+        if let Some(tables) = &self.tables {
+            let tree = tables.tree();
+            let (_, upper) = tree.levels().split_last().expect("there are levels");
+            return memtables.is_empty() && upper.iter().all(Vec::is_empty);
+        }
         let version = self.version.borrow();
         let (_, upper) = version.levels().split_last().expect("there are levels");
         memtables.is_empty() && upper.iter().all(|level| level.len() == 0)

@@ -5,7 +5,7 @@
 //! versions cost only what differs. Cost of a change: the chunks touched, and one pointer for each
 //! other chunk.
 
-use std::ops::Range;
+use std::ops::{AddAssign, Range};
 use std::rc::Rc;
 
 use pages::effort::Effort;
@@ -17,6 +17,7 @@ use crate::format::outline::Outline;
 use crate::lsm::filter::Filter;
 use crate::lsm::key_index::KeyIndex;
 use crate::lsm::pool::{Chunked, Descriptor, Pool};
+use crate::tables::builder::{IndexedPage, TableIndex};
 
 /// Segments in a chunk of the list, at most.
 const CHUNK_SEGMENTS: usize = 256;
@@ -78,12 +79,90 @@ pub(crate) struct NamedSegment {
     pub filter: Option<Filter>,
 }
 
-struct Chunk {
+/// Consecutive segments of a level, which versions share: a part of its list, or a table.
+pub(crate) struct Chunk {
     index: KeyIndex,
     segments: Vec<Segment>,
-    /// By segment; empty if none has one. Apart from the segments, which every Get looks at.
-    filters: Vec<Option<Filter>>,
+    filters: Filters,
+    totals: Totals,
     _counted: Chunked,
+}
+
+/// What tells which keys the segments of a chunk may have. Apart from the segments, which every Get looks at.
+enum Filters {
+    None,
+    /// By segment.
+    Each(Vec<Option<Filter>>),
+    /// One for all of them.
+    Whole(Filter),
+}
+
+impl Filters {
+    fn of(&self, place: usize) -> Option<&Filter> {
+        match self {
+            Self::None => None,
+            Self::Each(filters) => filters.get(place)?.as_ref(),
+            Self::Whole(filter) => Some(filter),
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        let len = |filter: &Filter| filter.bytes().len() as u64;
+        match self {
+            Self::None => 0,
+            Self::Each(filters) => filters.iter().flatten().map(len).sum(),
+            Self::Whole(filter) => len(filter),
+        }
+    }
+}
+
+impl Chunk {
+    fn new(index: KeyIndex, segments: Vec<Segment>, filters: Filters) -> Self {
+        let mut totals = Totals {
+            segments: segments.len() as u32,
+            key_bytes: index.key_bytes(),
+            filter_bytes: filters.bytes(),
+            ..Totals::default()
+        };
+        for segment in &segments {
+            totals.entries += u64::from(segment.entries);
+            totals.pinned += u32::from(segment.location.image().is_some());
+        }
+        let first = segments.first().expect("a chunk has segments");
+        let _counted = first.descriptor.count_chunk(segments.len());
+        Self { index, segments, filters, totals, _counted }
+    }
+
+    /// The segments of a table, which lie at `pages`, and its filter if it has one.
+    pub(crate) fn of_table(
+        index: &TableIndex,
+        pages: impl Iterator<Item = PageNo>,
+        prefix_bytes: usize,
+        pool: &Rc<Pool>,
+    ) -> Self {
+        let keys = KeyIndex::new(index.pages.iter().map(|page| &page.first_key[..]), prefix_bytes);
+        let segment = |(page, indexed): (PageNo, &IndexedPage)| {
+            Segment::new(Location::Stored(page), indexed.entries, pool)
+        };
+        let segments = pages.zip(&index.pages).map(segment).collect();
+        let filters = index.filter.clone().map_or(Filters::None, Filters::Whole);
+        Self::new(keys, segments, filters)
+    }
+
+    /// Segments in it.
+    pub(crate) fn len(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// The key the segment at `place` begins with.
+    pub(crate) fn first_key(&self, place: usize) -> &[u8] {
+        self.index.key(place)
+    }
+
+    /// Entries of the segment at `place`.
+    pub(crate) fn entries(&self, place: usize) -> u16 {
+        self.segments[place].entries
+    }
 }
 
 /// A sorted run of segments.
@@ -109,24 +188,28 @@ pub(crate) struct Totals {
     pub filter_bytes: u64,
 }
 
+impl AddAssign for Totals {
+    fn add_assign(&mut self, more: Self) {
+        self.segments += more.segments;
+        self.pinned += more.pinned;
+        self.entries += more.entries;
+        self.key_bytes += more.key_bytes;
+        self.filter_bytes += more.filter_bytes;
+    }
+}
+
 impl Level {
     pub(crate) fn empty(prefix_bytes: usize) -> Self {
         Self::from_chunks(Vec::new(), prefix_bytes)
     }
 
-    fn from_chunks(chunks: Vec<Rc<Chunk>>, prefix_bytes: usize) -> Self {
+    /// The level of these chunks, which are in key order.
+    pub(crate) fn from_chunks(chunks: Vec<Rc<Chunk>>, prefix_bytes: usize) -> Self {
         let mut starts = Vec::with_capacity(chunks.len());
         let mut totals = Totals::default();
         for chunk in &chunks {
             starts.push(totals.segments);
-            totals.segments += chunk.segments.len() as u32;
-            totals.key_bytes += chunk.index.key_bytes();
-            let filters = chunk.filters.iter().flatten();
-            totals.filter_bytes += filters.map(|filter| filter.bytes().len() as u64).sum::<u64>();
-            for segment in &chunk.segments {
-                totals.entries += u64::from(segment.entries);
-                totals.pinned += u32::from(segment.location.image().is_some());
-            }
+            totals += chunk.totals;
         }
         let heads = KeyIndex::new(chunks.iter().map(|chunk| chunk.index.key(0)), prefix_bytes);
         Self { chunks, heads, starts, prefix_bytes, totals }
@@ -152,7 +235,7 @@ impl Level {
             return None;
         }
         let (chunk, place) = self.place(index);
-        self.chunks[chunk].filters.get(place)?.as_ref()
+        self.chunks[chunk].filters.of(place)
     }
 
     /// The key the segment at `index` begins with.
@@ -310,10 +393,9 @@ fn into_chunks(segments: &[NamedSegment], prefix_bytes: usize) -> Vec<Rc<Chunk>>
             let index = KeyIndex::new(part.iter().map(|named| &named.first_key[..]), prefix_bytes);
             let segments = part.iter().map(|named| named.segment.clone()).collect();
             let has_filters = part.iter().any(|named| named.filter.is_some());
-            let filtered = if has_filters { part } else { &[] };
-            let filters = filtered.iter().map(|named| named.filter.clone()).collect();
-            let counted = part[0].segment.descriptor.count_chunk(part.len());
-            Rc::new(Chunk { index, segments, filters, _counted: counted })
+            let filters = || part.iter().map(|named| named.filter.clone()).collect();
+            let filters = if has_filters { Filters::Each(filters()) } else { Filters::None };
+            Rc::new(Chunk::new(index, segments, filters))
         })
         .collect()
 }

@@ -5,16 +5,18 @@
 
 use pages::MAX_KEY_BYTES;
 use pages::format::object::SHORTEST_OBJECT_BYTES;
-use pages::medium::{Medium, Stream};
+use pages::medium::{Medium, Shape, Stream};
 use pages::stats::MemoryUse;
 
 use crate::format::inlining::Inlining;
 use crate::lsm::segment_codec::SEGMENT_BYTES;
+use crate::lsm::tables::{extents_of_memtable, first_step_extents};
 use crate::lsm::version::Version;
 use crate::lsm::{Inner, sizing_input};
 use crate::options::{Filters, Options};
 use crate::sizing::monkey::MOST_BITS_PER_KEY;
 use crate::sizing::{self, PAGE_ADDRESS_BYTES, RANGE_POINTER_BYTES, SizingInput};
+use crate::tables::codec;
 
 /// Bytes of a pooled segment descriptor besides its key: page address, references, generation.
 pub(crate) const DESCRIPTOR_OVERHEAD_BYTES: u64 = PAGE_ADDRESS_BYTES + 8;
@@ -61,9 +63,25 @@ pub(crate) fn checkpoint_bytes(version: &Version) -> u64 {
     totals.map(|of| of.key_bytes + of.filter_bytes + u64::from(of.segments) * SEGMENT_BYTES).sum()
 }
 
+/// Tables by which a flush makes the tree grow at most, with the compactions that follow from it.
+const TABLES_PER_FLUSH: u64 = 4;
+
+/// Pages by which a flush makes the index grow at most; tables have extents of their own.
+pub(crate) fn index_growth(options: &Options, inlining: &Inlining, shape: &Shape) -> u32 {
+    if options.is_leveled() {
+        let extents = extents_of_memtable(options, inlining, shape);
+        return extents as u32 * shape.pages_per_extent;
+    }
+    most_segments(options.memtable_bytes, inlining)
+}
+
 /// Bytes by which a flush makes a checkpoint grow at most. Its keys may all be first keys of segments,
 /// and filters as large as they ever are.
-pub(crate) fn checkpoint_growth(options: &Options, inlining: &Inlining) -> u64 {
+pub(crate) fn checkpoint_growth(options: &Options, inlining: &Inlining, shape: &Shape) -> u64 {
+    if options.is_leveled() {
+        let extents = extents_of_memtable(options, inlining, shape);
+        return TABLES_PER_FLUSH * codec::most_table_bytes(extents);
+    }
     let memtable_bytes = options.memtable_bytes;
     let segments = u64::from(most_segments(memtable_bytes, inlining));
     let keys = memtable_bytes.min(segments * MAX_KEY_BYTES as u64);
@@ -89,6 +107,9 @@ impl<M: Medium> Inner<M> {
     /// Whether the index takes more memory than it has: compaction has to bring it down. Filters are
     /// not part of that, because merges size them by what is free (`filter`).
     pub(crate) fn is_over_budget(&self) -> bool {
+        if self.options.is_leveled() {
+            return false; // the indexes of tables are in memory, however many they are
+        }
         let memory = self.index_memory_of(&self.version.borrow());
         memory.index_bytes() - memory.filters > self.surroundings.index_dram_bytes
     }
@@ -135,6 +156,10 @@ impl<M: Medium> Inner<M> {
     /// The largest step of a compaction that cannot be made smaller is the merge of a flush into a
     /// first level that is not in memory only: it takes all of that.
     pub(crate) fn reserve_step(&self) {
+        if self.options.is_leveled() {
+            let first = first_step_extents(&self.options, &self.inlining, &self.store.shape);
+            return self.store.step_extents.set(first.max(self.extents_of_least_jobs()));
+        }
         let most_of_flush = || {
             let most = most_segments(self.options.memtable_bytes, &self.inlining);
             most.max(self.flush_segments() as u32)

@@ -14,7 +14,7 @@ use crate::lsm::accelerator::Accelerator;
 use crate::lsm::{Engine, Inner, dump, sizing_input};
 use crate::options::{MergeBy, Options};
 use crate::planted::Planted;
-use crate::sizing::first_plan;
+use crate::sizing::{LevelPlan, first_plan};
 use pages::options::Surroundings;
 
 /// What an engine is opened with.
@@ -112,7 +112,11 @@ impl<M: Medium> Engine<M> {
         };
         let store = PageStore::new(handle, medium, cpu, planted.pages, id);
         let input = sizing_input(&options, &surroundings, &store.shape, store.format);
-        let plan = first_plan(&input, options.level_sizing, options.pinned_levels);
+        let plan = if options.is_leveled() {
+            LevelPlan::of_tables(options.levels)
+        } else {
+            first_plan(&input, options.level_sizing, options.pinned_levels)
+        };
         let (needed, available) = (plan.memory.total(), surroundings.index_dram_bytes);
         if needed > available {
             let pinned_levels = options.pinned_levels;
@@ -132,8 +136,12 @@ impl<M: Medium> Engine<M> {
             handle.spawn("journal", Rc::clone(inner).write_journal());
         }
         handle.spawn("flush", Rc::clone(inner).flush_forever());
-        for _ in 0..inner.options.compaction_workers {
-            handle.spawn("compaction", Rc::clone(inner).compact_forever());
+        for worker in 0..inner.options.compaction_workers {
+            if inner.options.is_leveled() {
+                handle.spawn("compaction", Rc::clone(inner).compact_tables_forever(worker));
+            } else {
+                handle.spawn("compaction", Rc::clone(inner).compact_forever());
+            }
         }
         handle.spawn("garbage collection", collector::collect_forever(Rc::clone(inner)));
     }

@@ -10,6 +10,7 @@ use crate::lsm::edit::Edit;
 use crate::lsm::memory::checkpoint_bytes;
 use crate::lsm::version::LevelEdit;
 use crate::lsm::{Inner, edit_codec};
+use crate::tables::codec;
 
 impl<M: Medium> Inner<M> {
     /// Puts an edit in force: commits it to the manifest, if there is one, and applies it.
@@ -23,7 +24,7 @@ impl<M: Medium> Inner<M> {
         }
         if let Some(manifest) = &self.manifest {
             let _turn = manifest.turn(&self.store).await?;
-            let bytes = edit_codec::encode(&edit);
+            let bytes = edit_codec::encode(&edit, self.options.is_leveled());
             if manifest.is_due(&self.store, bytes.len()) {
                 self.write_checkpoint(manifest).await?;
             }
@@ -43,16 +44,24 @@ impl<M: Medium> Inner<M> {
     /// [`EngineError::ReadOnly`], [`EngineError::Medium`].
     pub(crate) async fn write_checkpoint(&self, manifest: &Manifest) -> Result<(), EngineError> {
         let bytes = self.checkpoint();
-        let (total, of_levels) = (bytes.len() as u64, checkpoint_bytes(&self.version.borrow()));
+        let (total, of_levels) = (bytes.len() as u64, self.checkpoint_bytes_of_levels());
         assert!(of_levels <= total, "levels take {of_levels} bytes of a checkpoint of {total}");
         self.checkpoint_rest.set(total - of_levels);
         manifest.checkpoint(&self.store, &bytes).await
     }
 
+    /// Bytes that the levels take of a checkpoint now.
+    fn checkpoint_bytes_of_levels(&self) -> u64 {
+        match &self.tables {
+            Some(tables) => codec::tree_bytes(&*tables.tree()),
+            None => checkpoint_bytes(&self.version.borrow()),
+        }
+    }
+
     /// Makes the version that the edit leads to the current one, and what else the edit says: all
     /// at one instant, so that readers find the entries of a memtable there or in the levels.
     pub(crate) fn apply(&self, edit: Edit) {
-        let Edit { levels, changes, flushed, retired: _ } = edit;
+        let Edit { levels, tables, changes, flushed, retired: _ } = edit;
         self.store.apply(&changes);
         if !levels.is_empty() {
             let next = self.version.borrow().edited(levels);
@@ -62,6 +71,9 @@ impl<M: Medium> Inner<M> {
                 manifest.expect_checkpoint_of(&self.store, bytes);
             }
             *self.version.borrow_mut() = Rc::new(next);
+        }
+        if !tables.is_empty() {
+            self.apply_to_tables(&tables);
         }
         if let Some(flushed) = flushed {
             // From now on it is memory of the snapshots that share it, if any.

@@ -19,6 +19,15 @@ use crate::lsm::open::Setup;
 use crate::lsm::version::{LevelEdit, Version};
 use crate::lsm::{Engine, Inner, dump, edit_codec};
 use crate::planted::Fault;
+use crate::tables::table::TableMeta;
+use crate::tables::tree::Tree;
+
+/// What checkpoint and edits come to.
+struct Replayed {
+    version: Version,
+    tables: Option<Tree<Rc<TableMeta>>>,
+    extents: Extents,
+}
 
 impl<M: Medium> Engine<M> {
     /// The store that the medium holds, or a new one if nothing was ever written there; for designs
@@ -47,16 +56,20 @@ impl<M: Medium> Inner<M> {
         let store = &self.store;
         let epoch = scan.next_epoch()?;
         store.id.set(scan.id);
-        let (version, extents) = self.replay(scan)?;
+        let Replayed { version, tables, extents } = self.replay(scan)?;
         let flushed = self.flushed.get();
         let from = store.first_group_to_replay(flushed);
         let log = scan.log_from(from)?;
         store.restore_extents(extents);
         store.settle_extents(scan, &log).await?;
-        let version = self.with_pinned_levels(version).await?;
-        version.assert_consistent();
-        self.account(&version);
-        *self.version.borrow_mut() = Rc::new(version);
+        if let Some(tables) = tables {
+            self.open_tables(&tables).await?;
+        } else {
+            let version = self.with_pinned_levels(version).await?;
+            version.assert_consistent();
+            self.account(&version);
+            *self.version.borrow_mut() = Rc::new(version);
+        }
         self.front.replay_log(from, &log, flushed.sequence)?;
         let next = from + log.groups.len() as u64;
         let (sync, extents) = (self.options.log_sync, log.extents.into());
@@ -66,7 +79,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Checkpoint and edits.
-    fn replay(&self, scan: &Scan) -> Result<(Version, Extents), OpenError> {
+    fn replay(&self, scan: &Scan) -> Result<Replayed, OpenError> {
         let bad = || OpenError::DamagedJournal("an edit of the manifest cannot be read");
         let (checkpoint, edits) = scan.manifest.split_first().ok_or(OpenError::NoManifest)?;
         let empty = Rc::clone(&self.version.borrow());
@@ -77,9 +90,14 @@ impl<M: Medium> Inner<M> {
         *self.plan.borrow_mut() = restored.plan;
         *self.cursors.borrow_mut() = restored.cursors;
         let (mut version, mut extents) = (restored.version, restored.extents);
+        let mut tables = restored.tables;
         for bytes in edits {
             let edit = edit_codec::decode(bytes, &self.home()).ok_or_else(bad)?;
             version = version.replay(edit.levels).ok_or_else(bad)?;
+            tables = match tables {
+                Some(tables) => Some(tables.edited(&edit.tables).ok_or_else(bad)?),
+                None => None,
+            };
             extents.replay(&edit.changes, &self.store.format).ok_or_else(bad)?;
             if let Some(flushed) = edit.flushed {
                 // No number is given twice: a write with an old one would count as flushed.
@@ -93,10 +111,13 @@ impl<M: Medium> Inner<M> {
                 extents.replay_retired(id).ok_or_else(bad)?;
             }
         }
-        if !extents.count_index_pages(version.pages()) {
+        let shape = &self.store.shape;
+        let of_tables = tables.iter().flat_map(Tree::tables);
+        let of_tables = of_tables.flat_map(|table| table.page_numbers(shape));
+        if !extents.count_index_pages(version.pages().chain(of_tables)) {
             return Err(OpenError::DamagedJournal("it counts other index pages than levels have"));
         }
-        Ok((version, extents.settled()))
+        Ok(Replayed { version, tables, extents: extents.settled() })
     }
 
     /// Reads what is pinned.

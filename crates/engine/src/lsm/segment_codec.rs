@@ -44,6 +44,8 @@ pub(crate) struct Home<'a> {
     pub shape: Shape,
     pub format: PointerFormat,
     pub inlining: Inlining,
+    /// Whether levels are made of tables.
+    pub is_leveled: bool,
     pub pool: &'a Rc<Pool>,
 }
 

@@ -7,6 +7,8 @@ use pages::medium::PageNo;
 
 use crate::lsm::level::{Level, NamedSegment};
 use crate::lsm::ranges::Ranges;
+use crate::tables::table::Table;
+use crate::tables::tree::Tree;
 
 /// The levels L1, L2, ... (L0 is the memtables), and the range pointers between them.
 #[derive(Clone)]
@@ -35,6 +37,20 @@ impl Version {
             ranges: (0..ranges).map(|_| Rc::default()).collect(),
             unpinned: 0,
         }
+    }
+
+    /// What a search of `tree` goes through: each table of L0, newest first, then the levels that are not
+    /// empty.
+    pub(crate) fn of_tree(tree: &Tree<Rc<Table>>, prefix_bytes: usize) -> Self {
+        let level = |tables: &[Rc<Table>]| {
+            let chunks = tables.iter().map(|table| Rc::clone(&table.chunk)).collect();
+            Rc::new(Level::from_chunks(chunks, prefix_bytes))
+        };
+        let (l0, below) = tree.levels().split_first().expect("there is L0");
+        let newest = l0.iter().map(|table| level(std::slice::from_ref(table)));
+        let below = below.iter().filter(|tables| !tables.is_empty()).map(|tables| level(tables));
+        let levels: Vec<Rc<Level>> = newest.chain(below).collect();
+        Self { unpinned: levels.len() as u32, levels, ranges: Vec::new() }
     }
 
     /// Levels that are not in memory altogether: each may cost a Get a read.

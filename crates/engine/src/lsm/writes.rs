@@ -8,6 +8,7 @@ use runtime::Nanos;
 
 use crate::lsm::Inner;
 use crate::lsm::reads::Located;
+use crate::lsm::tables::Tables;
 use crate::planted::Fault;
 
 impl<M: Medium> Index for Inner<M> {
@@ -24,14 +25,23 @@ impl<M: Medium> Index for Inner<M> {
     /// Clients leave the last extents to the background work that makes room again, and wait while
     /// pinned levels are over the memory budget.
     fn admits_put(&self) -> Admission {
-        let has_space = self.front.has_space_for_clients() && !self.is_over_budget();
+        let is_stopped = || self.tables.as_ref().is_some_and(Tables::stops_writes);
+        let has_space =
+            self.front.has_space_for_clients() && !self.is_over_budget() && !is_stopped();
         if has_space { Admission::Now } else { Admission::Later }
     }
 
     /// Deletes of long keys that are not there would let upper levels grow without bound.
     fn admits_delete(&self) -> Admission {
-        let waits = self.is_over_budget() && !self.is_settled() && !self.is_at_rest();
+        let is_stopped = || self.tables.as_ref().is_some_and(Tables::stops_writes);
+        let waits = self.is_over_budget() && !self.is_settled() && !self.is_at_rest()
+            || is_stopped() && !self.is_at_rest();
         if waits { Admission::Later } else { Admission::Now }
+    }
+
+    fn delay(&self, bytes: u64) -> Nanos {
+        let now = || self.store.handle.now();
+        self.tables.as_ref().map_or(Nanos::ZERO, |tables| tables.delay(now(), bytes))
     }
 
     fn wants_flush(&self) -> bool {

@@ -74,7 +74,7 @@ impl SizingInput {
             segment_bytes: u64::from(room.page_bytes),
             prefix_bytes: options.prefix_bytes as u64,
             range_pointer_bytes: if options.range_pointers { RANGE_POINTER_BYTES } else { 0 },
-            has_filters: options.filters == Filters::Monkey,
+            has_filters: options.filters != Filters::None,
             dram_bytes: room.dram_bytes,
             levels: options.levels,
             memtable_bytes: options.memtable_bytes,

@@ -144,6 +144,23 @@ fn model_agrees_in_wild_shapes_through_many_power_cuts() {
     model_agrees(name, 30, Shape::of_restless_wild_seed, |_, _, _| {});
 }
 
+#[test]
+fn model_agrees_with_tables() {
+    let total = model_agrees("model_agrees_with_tables", 30, Shape::of_tables_seed, |_, _, _| {});
+    let Tally { torn, data_extents, objects_moved, .. } = total;
+    let is_alone = number("LEVELHEAD_SEED").is_some();
+    let happened = [torn, data_extents, objects_moved];
+    assert!(is_alone || happened.iter().all(|count| *count > 0), "{total}");
+}
+
+#[test]
+fn model_agrees_with_tables_through_many_power_cuts() {
+    let name = "model_agrees_with_tables_through";
+    let total = model_agrees(name, 20, Shape::of_restless_tables_seed, |_, _, _| {});
+    let is_alone = number("LEVELHEAD_SEED").is_some();
+    assert!(is_alone || total.torn > 0 && total.cuts_of_recoveries > 0, "{total}");
+}
+
 /// Full drives with few pages an extent and several an append unit, which once refused deletes for
 /// good: most of an index extent was units filled up with nothing.
 #[test]

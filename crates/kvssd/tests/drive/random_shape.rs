@@ -2,7 +2,7 @@
 //! preset has.
 
 use engine::sizing::LevelSizing;
-use engine::{Filters, Granularity, IteratorOptions, MergeBy, Options};
+use engine::{Filters, Granularity, IteratorOptions, MergeBy, Options, TableOptions};
 use flash::{Geometry, Suspend};
 use hashkv::HashOptions;
 use kvssd::{DeviceProfile, IndexOptions, KvDrive, SetupError};
@@ -85,6 +85,29 @@ impl Shape {
             cuts: Cuts::Restless,
             ..Self::of_random_seed(seed)
         }
+    }
+
+    /// A drive whose levels are made of tables, with triggers that are met all the time.
+    pub(crate) fn of_tables_seed(seed: u64) -> Self {
+        let rng = &mut Rng::derive(seed, "tables");
+        let mut shape = Self::of_random_seed(seed);
+        shape.engine = leveled(rng).into();
+        let sync = pick(rng, &[LogSync::None, LogSync::Interval, LogSync::Group, LogSync::Each]);
+        shape.engine = shape.engine.clone().with_journal(Durability::Log, sync);
+        shape.draws_sync = rng.chance(0.5);
+        shape.scanners = pick(rng, &[0, 1, 2]);
+        // Tables have extents of their own, so those should be small.
+        shape.device.flash.geometry.page_bytes = pick(rng, &[1_024, 1_024, 2_048]);
+        shape.device.flash.geometry.transfer_bytes = shape.device.flash.geometry.page_bytes + 200;
+        assert!(shape.grow_to_fit(), "usual sizes fit");
+        shape
+    }
+
+    /// The same, which loses power over and over.
+    pub(crate) fn of_restless_tables_seed(seed: u64) -> Self {
+        let shape = Self::of_tables_seed(seed);
+        let keys = shape.keys.min(1_400);
+        Self { keys, is_filled: false, sessions: 25, cuts: Cuts::Restless, ..shape }
     }
 
     /// Gives the drive memory and flash until the design fits on it.
@@ -209,6 +232,42 @@ fn tree(rng: &mut Rng, memtable_bytes: u64) -> Options {
         fill: pick(rng, &[0.5, 0.7, 0.9]),
         gc_start: pick(rng, &[0.02, 0.05, 0.2]),
         iterators: iterators(rng),
+        ..Options::pink()
+    }
+}
+
+fn leveled(rng: &mut Rng) -> Options {
+    let memtable_bytes = pick(rng, &[1 << 10, 4 << 10, 4 << 10, 16 << 10]);
+    let table_bytes = pick(rng, &[2 << 10, 8 << 10, 32 << 10]);
+    let trigger = pick(rng, &[1, 2, 4]);
+    let slowdown = trigger + pick(rng, &[0, 2, 6]);
+    Options {
+        levels: 2 + rng.below(4) as u32,
+        memtable_bytes,
+        frozen_memtables: pick(rng, &[1, 1, 2, 3]),
+        inline_up_to: pick(rng, &[0, 40, 240, u32::MAX, u32::MAX]),
+        pinned_levels: None,
+        prefix_bytes: pick(rng, &[0, 4]),
+        range_pointers: false,
+        filters: pick(rng, &[Filters::None, Filters::Bits(1), Filters::Bits(10)]),
+        compaction: Granularity::Leveled,
+        compaction_workers: pick(rng, &[1, 1, 2, 4]),
+        gc_start: pick(rng, &[0.02, 0.05, 0.2]),
+        iterators: iterators(rng),
+        tables: TableOptions {
+            table_bytes,
+            level_base_bytes: table_bytes * pick(rng, &[1, 2, 4]),
+            level_multiplier: pick(rng, &[2.0, 4.0, 10.0]),
+            l0_compaction_trigger: trigger,
+            l0_slowdown_trigger: slowdown,
+            l0_stop_trigger: slowdown + pick(rng, &[0, 2, 10]),
+            max_compaction_bytes: table_bytes * pick(rng, &[1, 4, 25]),
+            soft_pending_bytes: pick(rng, &[16 << 10, 256 << 10, 1 << 30]),
+            hard_pending_bytes: 1 << 30,
+            delayed_write_bytes_per_s: pick(rng, &[1 << 20, 16 << 20]),
+            readahead_bytes: pick(rng, &[1 << 10, 8 << 10, 1 << 20]),
+            write_bytes: pick(rng, &[1 << 10, 8 << 10, 1 << 20]),
+        },
         ..Options::pink()
     }
 }

@@ -136,7 +136,11 @@ pub fn objects(bytes: &[u8]) -> Option<Vec<(u32, ObjectHead<'_>)>> {
         }
         PageKind::LargeHead => Some(vec![(0, ObjectHead::parse(page.body())?)]),
         PageKind::LargeTail | PageKind::Filler => Some(Vec::new()),
-        PageKind::Meta | PageKind::Bucket | PageKind::Log | PageKind::Manifest => None,
+        PageKind::Meta
+        | PageKind::Bucket
+        | PageKind::Log
+        | PageKind::Manifest
+        | PageKind::TableIndex => None,
     }
 }
 

@@ -64,11 +64,13 @@ pub enum PageKind {
     Log = 7,
     /// Part of a group of the manifest.
     Manifest = 8,
+    /// Part of the index of a table.
+    TableIndex = 9,
 }
 
 impl PageKind {
     fn from_byte(byte: u8) -> Option<Self> {
-        const ALL: [PageKind; 8] = [
+        const ALL: [PageKind; 9] = [
             PageKind::Meta,
             PageKind::Data,
             PageKind::LargeHead,
@@ -77,6 +79,7 @@ impl PageKind {
             PageKind::Bucket,
             PageKind::Log,
             PageKind::Manifest,
+            PageKind::TableIndex,
         ];
         ALL.into_iter().find(|kind| *kind as u8 == byte)
     }

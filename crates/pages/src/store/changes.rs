@@ -72,7 +72,7 @@ impl ExtentChange {
     /// Whether each item that died was of the extent's present contents. Once generations look alike,
     /// one may have been taken for one of today's.
     pub(crate) fn is_certain(&self, format: &PointerFormat) -> bool {
-        self.stream == Stream::Index || format.tells_apart(self.generation)
+        matches!(self.stream, Stream::Index | Stream::Tables) || format.tells_apart(self.generation)
     }
 
     /// The pages from `start` on are in use; runs that touch are joined.

@@ -191,7 +191,8 @@ impl Extents {
         Some(())
     }
 
-    /// After the last edit: of each stream the extent that was opened last is open, unless it is full.
+    /// After the last edit: of each stream the extent that was opened last is open, unless it is full. Those
+    /// of tables are not filled further.
     #[must_use]
     pub fn settled(mut self) -> Self {
         for stream in Stream::ALL {
@@ -201,7 +202,7 @@ impl Extents {
             let newest = open.len().saturating_sub(1);
             for (place, extent) in open.into_iter().enumerate() {
                 let is_full = extent.cursor >= self.shape.pages_per_extent;
-                if place < newest || is_full {
+                if place < newest || is_full || stream == Stream::Tables {
                     extent.state = State::Closed;
                 }
             }
@@ -320,13 +321,41 @@ impl Extents {
         wear: impl Fn(ExtentId) -> u32,
     ) -> Option<ExtentId> {
         assert!(self.open[stream as usize].is_none(), "{stream:?} has an open extent already");
+        let id = self.take_free(stream, wear)?;
+        self.open[stream as usize] = Some(id);
+        Some(id)
+    }
+
+    /// Takes the least worn of the free extents for a single writer, which fills it by [`Self::fill`].
+    /// `None` if there is none. It counts as closed: nobody else fills it, and after a power cut nobody.
+    pub(crate) fn take(
+        &mut self,
+        stream: Stream,
+        wear: impl Fn(ExtentId) -> u32,
+    ) -> Option<ExtentId> {
+        let id = self.take_free(stream, wear)?;
+        self.put(id, State::Closed);
+        Some(id)
+    }
+
+    /// Hands out the next append unit of an extent that was taken, which has room.
+    pub(crate) fn fill(&mut self, id: ExtentId) -> PageNo {
+        let shape = self.shape;
+        let extent = &mut self.all[id.0 as usize];
+        let end = extent.cursor + shape.append_unit;
+        assert!(end <= shape.pages_per_extent, "extent {} is full", id.0);
+        let first = shape.page(id, extent.cursor);
+        extent.cursor = end;
+        first
+    }
+
+    fn take_free(&mut self, stream: Stream, wear: impl Fn(ExtentId) -> u32) -> Option<ExtentId> {
         let free = self.iter().filter(|(_, extent)| extent.state == State::Free);
         let found = free.min_by_key(|(id, _)| (wear(*id), *id)).map(|(id, _)| id);
         assert_eq!(self.tally, Tally::of(&self.all), "extents are not in the states they count in");
         let id = found?;
         self.opened += 1;
         self.replace(id, Extent::opened(stream, self.opened, self.get(id).generation + 1));
-        self.open[stream as usize] = Some(id);
         Some(id)
     }
 
@@ -360,8 +389,8 @@ impl Extents {
             *count += 1;
         }
         self.iter().zip(found).all(|((id, extent), found)| {
-            let is_index = extent.stream == Stream::Index && self.holds_index(id);
-            found == if is_index { extent.live } else { 0 }
+            let of_index = matches!(extent.stream, Stream::Index | Stream::Tables);
+            found == if of_index && self.holds_index(id) { extent.live } else { 0 }
         })
     }
 

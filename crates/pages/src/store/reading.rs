@@ -51,7 +51,7 @@ impl<M: Medium> PageStore<M> {
     }
 
     /// As [`Self::check_page`]; a page that is not what it should be is asked of the medium's redundancy.
-    async fn check_or_rebuild(
+    pub(crate) async fn check_or_rebuild(
         &self,
         page: PageNo,
         read: Result<PageImage, MediumError>,

@@ -89,7 +89,7 @@ impl<M: Medium> PageStore<M> {
     fn respects_pins(&self, id: ExtentId) -> bool {
         match self.extents.borrow().get(id).stream {
             Stream::Objects => !self.planted.has(Fault::MoveUnderSnapshot),
-            Stream::Index => !self.planted.has(Fault::ReleaseUnderSnapshot),
+            Stream::Index | Stream::Tables => !self.planted.has(Fault::ReleaseUnderSnapshot),
             Stream::Log | Stream::Manifest => false,
         }
     }

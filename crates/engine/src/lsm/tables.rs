@@ -1,0 +1,229 @@
+//! The tree of tables of a running store: flushes add tables to L0, compactions merge tables down. What to
+//! do is decided in `crate::tables`; here it is done.
+
+pub(crate) mod compact;
+pub(crate) mod flush;
+pub(crate) mod inputs;
+pub(crate) mod load;
+pub(crate) mod write;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use pages::medium::{Medium, Shape, Stream};
+use pages::store::changes::Changes;
+use pages::store::promise::Promise;
+use pages::store::space::Claimant;
+use runtime::Nanos;
+
+use crate::format::inlining::Inlining;
+use crate::lsm::Inner;
+use crate::lsm::edit::Edit;
+use crate::lsm::memory::most_segments;
+use crate::lsm::version::Version;
+use crate::options::Options;
+use crate::tables::codec;
+use crate::tables::options::TableOptions;
+use crate::tables::picker::{Job, Picker, Running};
+use crate::tables::score::{Candidate, Weights, pending_bytes};
+use crate::tables::space::{Contents, Form};
+use crate::tables::stall::{Load, Stall, Throttle};
+use crate::tables::table::{Table, TableId};
+use crate::tables::tree::{Tree, TreeEdit};
+
+impl Candidate for Rc<Table> {
+    fn is_busy(&self) -> bool {
+        self.is_busy.get()
+    }
+}
+
+/// The tables of a store, and the compactions under way.
+pub(crate) struct Tables {
+    pub options: TableOptions,
+    pub form: Form,
+    tree: RefCell<Tree<Rc<Table>>>,
+    running: RefCell<Vec<Running>>,
+    throttle: RefCell<Throttle>,
+    /// The number of the newest table.
+    newest: Cell<u64>,
+    /// Extents that a compaction which is due lacks; 0 if none does.
+    short_of: Cell<usize>,
+}
+
+impl Tables {
+    pub(crate) fn new(options: &Options, shape: &Shape) -> Self {
+        Self {
+            options: options.tables,
+            form: Form::new(options, shape),
+            tree: RefCell::new(Tree::new(options.levels as usize)),
+            running: RefCell::default(),
+            throttle: RefCell::new(Throttle::new(&options.tables)),
+            newest: Cell::new(0),
+            short_of: Cell::new(0),
+        }
+    }
+
+    /// A number that no table has.
+    fn next_id(&self) -> TableId {
+        self.newest.set(self.newest.get() + 1);
+        TableId(self.newest.get())
+    }
+
+    pub(crate) fn tree(&self) -> std::cell::Ref<'_, Tree<Rc<Table>>> {
+        self.tree.borrow()
+    }
+
+    fn weights(&self, shape: &Shape) -> Weights {
+        Weights::of(&*self.tree(), shape.page_bytes)
+    }
+
+    /// Pages with entries and entries of each level, L0 first.
+    pub(crate) fn sizes(&self) -> Vec<(u64, u64)> {
+        let of = |level: &Vec<Rc<Table>>| {
+            let metas = level.iter().map(|table| &table.meta);
+            metas.fold((0, 0), |(pages, entries), meta| {
+                (pages + u64::from(meta.data_pages), entries + meta.entries)
+            })
+        };
+        self.tree().levels().iter().map(of).collect()
+    }
+
+    /// Where compactions stand, in a line for a person.
+    pub(crate) fn background(&self) -> String {
+        let tree = self.tree();
+        let counts: Vec<usize> = tree.levels().iter().map(Vec::len).collect();
+        let running = self.running.borrow();
+        let running: Vec<String> =
+            running.iter().map(|job| format!("L{} into L{}", job.from, job.into)).collect();
+        let (stall, short) = (self.throttle.borrow().stall(), self.short_of.get());
+        format!(
+            "{counts:?} tables, compactions {running:?}, stall {stall:?}, {short} extents short"
+        )
+    }
+
+    /// How the tree stands.
+    pub(crate) fn load(&self, shape: &Shape) -> Load {
+        let tree = self.tree();
+        let pending_bytes = pending_bytes(&*tree, &self.options, &self.weights(shape));
+        Load { l0: tree.level(0).len(), pending_bytes }
+    }
+
+    /// Whether compactions are behind so far that writes stop.
+    pub(crate) fn stops_writes(&self) -> bool {
+        self.throttle.borrow().stall() == Stall::Stopped
+    }
+
+    /// How long a write of `bytes` is delayed.
+    pub(crate) fn delay(&self, now: Nanos, bytes: u64) -> Nanos {
+        self.throttle.borrow_mut().delay(now, bytes)
+    }
+
+    /// Whether no compaction is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.running.borrow().is_empty()
+    }
+
+    fn pick(
+        &self,
+        shape: &Shape,
+        squeezes: bool,
+        is_frugal: bool,
+        fits: impl Fn(&Job<Rc<Table>>) -> bool,
+    ) -> Option<Job<Rc<Table>>> {
+        let tree = self.tree();
+        let (weights, running) = (Weights::of(&*tree, shape.page_bytes), self.running.borrow());
+        let options = &self.options;
+        Picker { tree: &tree, options, weights, running: &running, squeezes, is_frugal }.pick(fits)
+    }
+}
+
+impl<M: Medium> Inner<M> {
+    pub(crate) fn tables_of(&self) -> &Tables {
+        self.tables.as_ref().expect("asked for where levels are made of tables")
+    }
+
+    fn can_promise_tables(&self, extents: usize) -> bool {
+        let pages = self.store.pages_of_extents(extents);
+        self.store.can_promise(Stream::Tables, pages, Claimant::Compaction)
+    }
+
+    fn promise_tables(&self, extents: usize, claimant: Claimant) -> Option<Promise<'_>> {
+        let pages = self.store.pages_of_extents(extents);
+        self.store.try_promise(Stream::Tables, pages, claimant)
+    }
+
+    /// Whether a compaction is due and there is no space for what it writes.
+    pub(crate) fn tables_are_starved(&self) -> bool {
+        let extents = self.tables_of().short_of.get();
+        extents > 0 && !self.can_promise_tables(extents)
+    }
+
+    /// Whether no compaction is under way or due.
+    pub(crate) fn tables_are_settled(&self) -> bool {
+        let tables = self.tables_of();
+        let pick = || tables.pick(&self.store.shape, self.is_squeezing.get(), false, |_| true);
+        tables.is_idle() && pick().is_none()
+    }
+
+    /// The edit that makes `edit` of the tree: pages of tables that come are in use from then on, and those
+    /// of tables that go are dead. A table that only moves is in both.
+    fn edit_of_tables(&self, edit: TreeEdit<Rc<Table>>) -> Edit {
+        let mut changes = Changes::default();
+        let tree = self.tables_of().tree();
+        let is_moved = |id: TableId| {
+            let stays = |(_, table): &(usize, Rc<Table>)| table.meta.id == id;
+            edit.added.iter().any(stays) && edit.removed.iter().any(|(_, gone)| *gone == id)
+        };
+        for (_, table) in edit.added.iter().filter(|(_, table)| !is_moved(table.meta.id)) {
+            for page in table.meta.page_numbers(&self.store.shape) {
+                self.store.publish_page(&mut changes, page);
+            }
+        }
+        for (level, id) in edit.removed.iter().filter(|(_, id)| !is_moved(*id)) {
+            let gone = tree.level(*level).iter().find(|table| table.meta.id == *id);
+            let gone = gone.expect("a compaction removes tables that are there");
+            for page in gone.meta.page_numbers(&self.store.shape) {
+                self.store.mark_page_dead(&mut changes, page);
+            }
+        }
+        Edit { tables: edit, changes, ..Edit::default() }
+    }
+
+    /// Makes the tree that the edit leads to the current one. No await.
+    pub(crate) fn apply_to_tables(&self, edit: &TreeEdit<Rc<Table>>) {
+        let tables = self.tables_of();
+        let next = tables.tree().edited(edit).expect("an edit fits the tree it was made of");
+        let version = Version::of_tree(&next, self.options.prefix_bytes);
+        *tables.tree.borrow_mut() = next;
+        tables.throttle.borrow_mut().note(tables.load(&self.store.shape), &tables.options);
+        self.expect_checkpoint_of_tables();
+        self.reserve_step();
+        *self.version.borrow_mut() = Rc::new(version);
+        self.store.room.notify_all();
+    }
+
+    fn expect_checkpoint_of_tables(&self) {
+        if let Some(manifest) = &self.manifest {
+            let bytes = self.checkpoint_rest.get() + codec::tree_bytes(&*self.tables_of().tree());
+            manifest.expect_checkpoint_of(&self.store, bytes);
+        }
+    }
+}
+
+/// Extents that a memtable takes as a table at most.
+pub(crate) fn extents_of_memtable(options: &Options, inlining: &Inlining, shape: &Shape) -> usize {
+    let pages = most_segments(options.memtable_bytes, inlining);
+    let contents = Contents::any(pages, shape.payload_bytes);
+    Form::new(options, shape).extents_of_one(&contents)
+}
+
+/// Extents that the smallest compaction of an empty store takes: a part of a table of L0 with one of L1, and
+/// the rest of the former.
+pub(crate) fn first_step_extents(options: &Options, inlining: &Inlining, shape: &Shape) -> usize {
+    let form = Form::new(options, shape);
+    let payload = shape.payload_bytes;
+    let flushed = most_segments(options.memtable_bytes, inlining);
+    let merged = flushed + form.table_pages();
+    form.extents_of_many(&Contents::any(merged, payload), 0)
+        + form.extents_of_rest(&Contents::any(flushed, payload))
+}

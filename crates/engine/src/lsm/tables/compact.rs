@@ -1,0 +1,249 @@
+//! Compaction of tables: picked by `crate::tables::picker`, merged in steps, written as they come.
+//!
+//! A job holds as many pages of each input as are read at a time, and those that are written at a time. Its
+//! tables are busy until it ends; the rest of the tree goes on. Space for all that it may write is promised
+//! before it begins.
+
+use std::rc::Rc;
+
+use pages::error::EngineError;
+use pages::medium::Medium;
+use pages::store::apart::Apart;
+use pages::store::promise::Promise;
+use pages::store::space::Claimant;
+use runtime::IoClass;
+
+use crate::lsm::Inner;
+use crate::lsm::tables::inputs::RunReader;
+use crate::planted::Fault;
+use crate::tables::cut::Cutter;
+use crate::tables::merge::{self, Below, Input, Output, Stop};
+use crate::tables::picker::{Job, Running, grandparents, least_jobs, removed};
+use crate::tables::space::{Contents, most_early};
+use crate::tables::table::Table;
+use crate::tables::tree::TreeEdit;
+
+/// Entries that are merged before others have their turn.
+const STEP_ENTRIES: usize = 128;
+
+type TableJob = Job<Rc<Table>>;
+
+impl<M: Medium> Inner<M> {
+    /// One of the tasks that compact tables, for ever; all but the first only under pressure.
+    pub(crate) async fn compact_tables_forever(self: Rc<Self>, worker: usize) {
+        loop {
+            let Some((job, promise)) = self.next_job(worker) else {
+                self.store.work.notified().await;
+                continue;
+            };
+            self.front.make_progress();
+            let outcome = self.run_job(&job, promise).await;
+            self.end_job(&job);
+            match outcome {
+                Ok(()) => self.stats.borrow_mut().compactions[job.from] += 1,
+                Err(error) => self.store.fail(error),
+            }
+            self.store.handle.yield_now().await;
+        }
+    }
+
+    /// The compaction that is due most, its tables claimed and its space promised.
+    fn next_job(&self, worker: usize) -> Option<(TableJob, Option<Promise<'_>>)> {
+        let tables = self.tables_of();
+        tables.short_of.set(0);
+        let is_wanted =
+            || worker == 0 || tables.load(&self.store.shape).is_under_pressure(&tables.options);
+        if !self.store.is_healthy() || !is_wanted() {
+            return None;
+        }
+        let (shape, squeezes) = (&self.store.shape, self.is_squeezing.get());
+        let fits = |job: &TableJob| {
+            let extents = self.extents_of_job(job);
+            let fits = job.is_move || self.can_promise_tables(extents);
+            if !fits {
+                tables.short_of.set(extents);
+            }
+            fits
+        };
+        let picked = tables.pick(shape, squeezes, false, fits);
+        let job = picked.or_else(|| {
+            let is_short = tables.short_of.get() > 0;
+            is_short.then(|| tables.pick(shape, squeezes, true, fits)).flatten()
+        })?;
+        tables.short_of.set(0);
+        let extents = self.extents_of_job(&job);
+        let promise = (!job.is_move).then(|| self.promise_tables(extents, Claimant::Compaction));
+        self.begin_job(&job);
+        Some((job, promise.map(|promise| promise.expect("it fits"))))
+    }
+
+    fn begin_job(&self, job: &TableJob) {
+        for table in job.inputs() {
+            let was_busy = table.is_busy.replace(true);
+            assert!(!was_busy, "table {} is compacted twice", table.meta.id.0);
+        }
+        let running = Running { from: job.from, into: job.into, keys: job.key_range() };
+        self.tables_of().running.borrow_mut().push(running);
+    }
+
+    fn end_job(&self, job: &TableJob) {
+        let keys = job.key_range();
+        let mut running = self.tables_of().running.borrow_mut();
+        let is_it = |other: &Running| {
+            other.from == job.from && other.into == job.into && other.keys == keys
+        };
+        let at = running.iter().position(is_it).expect("a compaction ends that was under way");
+        running.swap_remove(at);
+        for table in job.inputs() {
+            table.is_busy.set(false);
+        }
+        self.store.work.notify_all();
+        self.store.room.notify_all();
+    }
+
+    /// Extents that the tables of a job take at most.
+    fn extents_of_job(&self, job: &TableJob) -> usize {
+        let tables = self.tables_of();
+        let contents = self.contents_of(job.inputs());
+        if job.into == 0 {
+            return tables.form.extents_of_one(&contents);
+        }
+        let tree = tables.tree();
+        let own = f64::from(contents.data_pages) * f64::from(self.store.shape.page_bytes);
+        let beyond = tables.weights(&self.store.shape).sum(grandparents(&tree, job));
+        let early = most_early(own, beyond, self.most_met_bytes(job));
+        let rest = match &job.frugal {
+            Some(Some(_)) => tables.form.extents_of_rest(&self.contents_of(&job.upper)),
+            _ => 0,
+        };
+        tables.form.extents_of_many(&contents, early) + rest
+    }
+
+    /// Bytes that a table and what it meets two levels down may have.
+    fn most_met_bytes(&self, job: &TableJob) -> f64 {
+        let most = self.tables_of().options.max_compaction_bytes as f64;
+        if job.frugal.is_some() { f64::INFINITY } else { most }
+    }
+
+    /// What the merge of these tables gives at most.
+    fn contents_of<'t>(&self, tables: impl IntoIterator<Item = &'t Rc<Table>>) -> Contents {
+        let contents = Contents::of(tables);
+        let bytes = contents.data_pages as usize * self.inlining.room();
+        Contents { data_pages: self.inlining.most_pages(bytes), ..contents }
+    }
+
+    /// Extents that the smallest jobs out of every level find free at least, so that compaction goes on.
+    pub(crate) fn extents_of_least_jobs(&self) -> usize {
+        let tables = self.tables_of();
+        let tree = tables.tree();
+        let extents = |(upper, lower): (&Rc<Table>, &[Rc<Table>])| {
+            let merged = self.contents_of(lower.iter().chain([upper]));
+            let rest = self.contents_of([upper]);
+            tables.form.extents_of_many(&merged, 0) + tables.form.extents_of_rest(&rest)
+        };
+        least_jobs(&tree).map(extents).max().unwrap_or(0)
+    }
+
+    async fn run_job(
+        &self,
+        job: &TableJob,
+        promise: Option<Promise<'_>>,
+    ) -> Result<(), EngineError> {
+        let Some(promise) = promise else { return self.move_tables(job).await };
+        let buffers = self.buffers_of(job);
+        let _buffers = self.buffers(buffers);
+        let (added, out) = self.merge_tables(job, promise).await?;
+        let mut stats = self.stats.borrow_mut();
+        let written: u64 = added.iter().map(|(_, table)| u64::from(table.meta.pages.pages)).sum();
+        stats.tables.written_pages += written;
+        stats.tables.intra_l0 += u64::from(job.into == 0);
+        stats.dropped_duplicates += out.duplicates as u64;
+        drop(stats);
+        let edit = self.edit_of_tables(TreeEdit { removed: removed(job), added });
+        self.publish(self.with_dead(edit, &out.dead)).await
+    }
+
+    async fn move_tables(&self, job: &TableJob) -> Result<(), EngineError> {
+        let added = job.upper.iter().map(|table| (job.into, Rc::clone(table))).collect();
+        self.stats.borrow_mut().tables.moves += job.upper.len() as u64;
+        self.publish(self.edit_of_tables(TreeEdit { removed: removed(job), added })).await
+    }
+
+    /// Pages that a job has in hand.
+    fn buffers_of(&self, job: &TableJob) -> usize {
+        let options = &self.tables_of().options;
+        let inputs = job.upper.len() + usize::from(!job.lower.is_empty());
+        let bytes = inputs as u64 * options.readahead_bytes + options.write_bytes;
+        (bytes / u64::from(self.store.shape.page_bytes)) as usize
+    }
+
+    /// Merges the tables of a job, and writes what comes of it.
+    async fn merge_tables(
+        &self,
+        job: &TableJob,
+        promise: Promise<'_>,
+    ) -> Result<(Vec<(usize, Rc<Table>)>, Output), EngineError> {
+        let mut readers = readers(job);
+        let mut inputs: Vec<Input> = readers.iter().map(|_| Input::default()).collect();
+        let mut out = self.output_of(job);
+        let mut apart = Apart::new(&self.store, promise);
+        let mut added = Vec::new();
+        let class = IoClass::CompactionWrite;
+        loop {
+            for (input, reader) in inputs.iter_mut().zip(&mut readers) {
+                if input.needs_pages() {
+                    let (pages, is_last) = reader.next(self).await?;
+                    input.supply(pages, is_last);
+                }
+            }
+            let (taken, stop) = merge::step(&mut inputs, &mut out, self.store.format, STEP_ENTRIES);
+            let cost = self.store.cpu.costs.of_merge(taken);
+            self.store.cpu.cores.spend_in_background(cost).await;
+            self.stats.borrow_mut().merged_entries += taken as u64;
+            self.write_full_pages(&mut out.builder, &mut apart, class).await?;
+            if matches!(stop, Stop::Cut | Stop::Rest | Stop::End) {
+                let level = if out.is_rest { job.from } else { job.into };
+                let table = self.end_table(&mut out.builder, &mut apart, class).await?;
+                added.extend(table.map(|table| (level, table)));
+                out.is_rest |= stop == Stop::Rest;
+            }
+            if stop == Stop::End {
+                return Ok((added, out));
+            }
+        }
+    }
+
+    fn output_of(&self, job: &TableJob) -> Output {
+        let tables = self.tables_of();
+        let tree = tables.tree();
+        let shape = &self.store.shape;
+        let below = if self.planted.has(Fault::DropTombstonesEarly) {
+            Below::Levels(Vec::new())
+        } else if job.into == 0 {
+            Below::Any
+        } else {
+            Below::of(tree.levels()[job.into + 1..].iter().map(|level| &level[..]))
+        };
+        let pages = (job.into > 0).then(|| tables.form.table_pages());
+        let beyond = grandparents(&tree, job);
+        Output {
+            builder: self.table_builder(),
+            cutter: Cutter::new(pages, self.most_met_bytes(job), shape.page_bytes, beyond)
+                .with_end(job.frugal.clone().flatten(), job.from > 0),
+            below,
+            dead: Vec::new(),
+            duplicates: 0,
+            is_rest: false,
+        }
+    }
+}
+
+/// The runs of a job, newest first: each table of L0 is one, and what comes of another level is one.
+fn readers(job: &TableJob) -> Vec<RunReader> {
+    let mut readers: Vec<RunReader> = match job.from {
+        0 => job.upper.iter().map(|table| RunReader::new([Rc::clone(table)])).collect(),
+        _ => vec![RunReader::new(job.upper.iter().cloned())],
+    };
+    readers.push(RunReader::new(job.lower.iter().cloned()));
+    readers
+}

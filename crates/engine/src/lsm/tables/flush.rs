@@ -1,0 +1,59 @@
+//! Flush: a frozen memtable becomes a table of L0.
+
+use pages::error::EngineError;
+use pages::medium::Medium;
+use pages::store::apart::Apart;
+use pages::store::space::Claimant;
+use pages::store::writing::Written;
+use runtime::IoClass;
+
+use crate::format::entry::{NewEntry, OFFSET_BYTES};
+use crate::lsm::Inner;
+use crate::tables::space::Contents;
+use crate::tables::tree::TreeEdit;
+
+/// Entries that are packed before others have their turn.
+const STEP_ENTRIES: usize = 128;
+
+impl<M: Medium> Inner<M> {
+    /// Writes the entries of a flush as a table of L0, and publishes it together with the end of their
+    /// memtable: a reader finds them in one or the other.
+    pub(crate) async fn flush_to_l0(
+        &self,
+        entries: Vec<NewEntry>,
+        written: &Written,
+    ) -> Result<(), EngineError> {
+        let extents = self.extents_of_flush(&entries);
+        let need = || self.store.need_of_tables(extents, Claimant::Flush);
+        let promise = self.front.wait_for_space(need).await;
+        let mut apart = Apart::new(&self.store, promise);
+        let mut builder = self.table_builder();
+        for step in entries.chunks(STEP_ENTRIES) {
+            for entry in step {
+                builder.push(&entry.as_ref());
+            }
+            let cost = self.store.cpu.costs.of_merge(step.len());
+            self.store.cpu.cores.spend_in_background(cost).await;
+            self.write_full_pages(&mut builder, &mut apart, IoClass::Flush).await?;
+        }
+        let table = self.end_table(&mut builder, &mut apart, IoClass::Flush).await?;
+        let table = table.expect("a memtable that is flushed holds something");
+        self.stats.borrow_mut().tables.flushed_pages += u64::from(table.meta.pages.pages);
+        let added = vec![(0, table)];
+        let edit = self.edit_of_tables(TreeEdit { removed: Vec::new(), added });
+        self.publish(self.with_flushed(edit, written)).await
+    }
+
+    /// Extents of the table that these entries give.
+    fn extents_of_flush(&self, entries: &[NewEntry]) -> usize {
+        let format = self.store.format;
+        let bytes =
+            entries.iter().map(|entry| OFFSET_BYTES + entry.as_ref().full_len(format)).sum();
+        let longest = entries.iter().map(|entry| entry.as_ref().key.len()).max();
+        self.tables_of().form.extents_of_one(&Contents {
+            data_pages: self.inlining.most_pages(bytes),
+            entries: entries.len() as u64,
+            longest_key: longest.unwrap_or(0),
+        })
+    }
+}

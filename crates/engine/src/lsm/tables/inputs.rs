@@ -1,0 +1,73 @@
+//! Reading the tables that a compaction merges, a stretch at a time.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use pages::error::EngineError;
+use pages::format::page::PageFault;
+use pages::medium::Medium;
+use runtime::{IoClass, PageImage};
+
+use crate::format::meta_segment::MetaSegment;
+use crate::lsm::Inner;
+use crate::tables::table::Table;
+
+/// A run that is being read: tables in key order, from a page on.
+pub(crate) struct RunReader {
+    tables: VecDeque<Rc<Table>>,
+    page: u32,
+}
+
+impl RunReader {
+    /// The run of `tables`, which are in key order.
+    pub(crate) fn new(tables: impl IntoIterator<Item = Rc<Table>>) -> Self {
+        Self { tables: tables.into_iter().collect(), page: 0 }
+    }
+
+    /// The next pages, as many as are read at a time, and whether they are the last ones. One read is under
+    /// way at a time, as in a thread of `RocksDB`'s.
+    pub(crate) async fn next<M: Medium>(
+        &mut self,
+        inner: &Inner<M>,
+    ) -> Result<(Vec<PageImage>, bool), EngineError> {
+        let Some(table) = self.tables.front() else { return Ok((Vec::new(), true)) };
+        let bytes = inner.tables_of().options.readahead_bytes;
+        let most = (bytes / u64::from(inner.store.shape.page_bytes)).clamp(1, 1 << 20) as u32;
+        let range = self.page..table.meta.data_pages.min(self.page + most);
+        let class = IoClass::CompactionRead;
+        let pages = inner.store.read_apart(&table.meta.pages, range.clone(), class).await?;
+        inner.stats.borrow_mut().tables.read_pages += u64::from(range.end - range.start);
+        for (place, image) in range.clone().zip(&pages) {
+            check_listed(inner, table, place, image)?;
+        }
+        self.page = range.end;
+        if self.page == table.meta.data_pages {
+            self.tables.pop_front();
+            self.page = 0;
+        }
+        Ok((pages, self.tables.is_empty()))
+    }
+}
+
+/// A page has to be what the table's index says, so that a merge gets its keys in order.
+fn check_listed<M: Medium>(
+    inner: &Inner<M>,
+    table: &Table,
+    place: u32,
+    image: &PageImage,
+) -> Result<(), EngineError> {
+    let number = table.meta.pages.page(place, inner.store.shape.pages_per_extent);
+    let (chunk, at) = (&table.chunk, place as usize);
+    let is_sound = MetaSegment::is_sound(image.bytes(), inner.store.format, &inner.inlining);
+    let segment = MetaSegment::new(image.bytes(), inner.store.format).filter(|_| is_sound);
+    let next = (at + 1 < chunk.len()).then(|| chunk.first_key(at + 1));
+    let is_listed = |segment: MetaSegment<'_>| {
+        let is_within = next.is_some() || segment.key(segment.len() - 1) == &*table.meta.last_key;
+        segment.is_listed(chunk.entries(at), chunk.first_key(at), next) && is_within
+    };
+    if segment.is_some_and(is_listed) {
+        Ok(())
+    } else {
+        Err(EngineError::Corrupt(number, PageFault::Contents))
+    }
+}

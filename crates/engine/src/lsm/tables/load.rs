@@ -1,0 +1,51 @@
+//! Opening tables: their indexes are read.
+
+use std::rc::Rc;
+
+use pages::error::EngineError;
+use pages::format::page::PageFault;
+use pages::medium::Medium;
+use runtime::IoClass;
+
+use crate::lsm::Inner;
+use crate::lsm::level::Chunk;
+use crate::lsm::version::Version;
+use crate::tables::codec;
+use crate::tables::table::{Table, TableMeta};
+use crate::tables::tree::Tree;
+
+impl<M: Medium> Inner<M> {
+    /// Takes over the tables that a manifest has.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] if the index of a table is damaged, [`EngineError::Medium`].
+    pub(crate) async fn open_tables(&self, tree: &Tree<Rc<TableMeta>>) -> Result<(), EngineError> {
+        let tables = self.tables_of();
+        let mut levels = Vec::with_capacity(tree.levels().len());
+        for level in tree.levels() {
+            let mut open = Vec::with_capacity(level.len());
+            for meta in level {
+                tables.newest.set(tables.newest.get().max(meta.id.0));
+                open.push(Rc::new(self.open_table(meta).await?));
+            }
+            levels.push(open);
+        }
+        let tree = Tree::of(levels).expect("it was in order");
+        *self.version.borrow_mut() = Rc::new(Version::of_tree(&tree, self.options.prefix_bytes));
+        *tables.tree.borrow_mut() = tree;
+        tables.throttle.borrow_mut().note(tables.load(&self.store.shape), &tables.options);
+        self.reserve_step();
+        Ok(())
+    }
+
+    async fn open_table(&self, meta: &Rc<TableMeta>) -> Result<Table, EngineError> {
+        let range = meta.data_pages..meta.pages.pages;
+        let pages = self.store.read_apart(&meta.pages, range.clone(), IoClass::ClientRead).await?;
+        let index = codec::index_of_pages(meta, pages.iter().map(|page| page.bytes()));
+        let first = meta.pages.page(range.start, self.store.shape.pages_per_extent);
+        let index = index.ok_or(EngineError::Corrupt(first, PageFault::Contents))?;
+        let numbers = meta.page_numbers(&self.store.shape);
+        let chunk = Chunk::of_table(&index, numbers, self.options.prefix_bytes, &self.pool);
+        Ok(Table::new(Rc::clone(meta), Rc::new(chunk)))
+    }
+}

@@ -1,0 +1,85 @@
+//! Writing tables.
+
+use std::rc::Rc;
+
+use pages::error::EngineError;
+use pages::medium::Medium;
+use pages::store::apart::Apart;
+use runtime::IoClass;
+
+use crate::lsm::Inner;
+use crate::lsm::level::Chunk;
+use crate::planted::Fault;
+use crate::tables::builder::{BuiltTable, TableBuilder};
+use crate::tables::codec;
+use crate::tables::table::{Table, TableMeta};
+
+impl<M: Medium> Inner<M> {
+    pub(crate) fn table_builder(&self) -> TableBuilder {
+        let bits = self.options.filter_bits_per_key();
+        let forgets = self.planted.has(Fault::FilterForgetsKeys);
+        TableBuilder::new(self.store.format, &self.store.shape, bits, forgets)
+    }
+
+    /// Hands the pages that are full to the medium, as soon as they are as many as are written at a time.
+    pub(crate) async fn write_full_pages(
+        &self,
+        builder: &mut TableBuilder,
+        apart: &mut Apart<'_, M>,
+        class: IoClass,
+    ) -> Result<(), EngineError> {
+        for page in builder.take_full() {
+            apart.push(page)?;
+        }
+        let most = self.tables_of().options.write_bytes / u64::from(self.store.shape.page_bytes);
+        if apart.waiting() as u64 >= most.max(1) {
+            apart.write(class).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends the table that is being built: it is durable then, and nothing refers to it. `None` if it has no
+    /// entries.
+    pub(crate) async fn end_table(
+        &self,
+        builder: &mut TableBuilder,
+        apart: &mut Apart<'_, M>,
+        class: IoClass,
+    ) -> Result<Option<Rc<Table>>, EngineError> {
+        let (pages, built) = builder.finish();
+        if built.entries == 0 {
+            return Ok(None);
+        }
+        for page in pages {
+            apart.push(page)?;
+        }
+        if built.index.filter.is_some() {
+            let cost = self.store.cpu.costs.of_filters(built.entries);
+            self.store.cpu.cores.spend_in_background(cost).await;
+        }
+        let id = self.tables_of().next_id();
+        for page in codec::index_to_pages(id, &built.index, self.store.shape.payload_bytes) {
+            apart.push(page)?;
+        }
+        let pages = apart.finish(class).await?;
+        let BuiltTable { index, last_key, entries, tombstones, longest_key } = built;
+        let meta = TableMeta {
+            id,
+            first_key: index.pages[0].first_key.clone(),
+            last_key,
+            entries,
+            tombstones,
+            longest_key,
+            pages,
+            data_pages: index.pages.len() as u32,
+        };
+        assert!(meta.is_sound(&self.store.shape), "a table was written like this: {meta:?}");
+        let chunk = Chunk::of_table(
+            &index,
+            meta.page_numbers(&self.store.shape),
+            self.options.prefix_bytes,
+            &self.pool,
+        );
+        Ok(Some(Rc::new(Table::new(Rc::new(meta), Rc::new(chunk)))))
+    }
+}

@@ -1,0 +1,298 @@
+//! Which tables to compact next: the rules of `RocksDB` 6.23's leveled compaction, with
+//! `kMinOverlappingRatio` (`compaction_picker_level.cc`, `compaction_picker.cc`). Pure.
+//!
+//! Tables of a level share no key here, so cuts between them are always clean.
+
+use crate::tables::options::TableOptions;
+use crate::tables::score::{Candidate, Weights, scores};
+use crate::tables::table::{Described, TableId};
+use crate::tables::tree::{Tree, key_range};
+
+/// Tables of L0, besides the trigger, without which they are not merged among themselves.
+const INTRA_L0_SURPLUS: usize = 2;
+/// Tables of L0 that are merged among themselves at least.
+const INTRA_L0_LEAST: usize = 4;
+
+/// Tables to be merged.
+#[derive(Clone, Debug)]
+pub(crate) struct Job<T> {
+    pub from: usize,
+    pub into: usize,
+    /// Of level `from`; of L0 the newest first.
+    pub upper: Vec<T>,
+    /// Of level `into`, if that is another one.
+    pub lower: Vec<T>,
+    /// No entry has to be read: the table only changes its level.
+    pub is_move: bool,
+    /// Space is short: as little as possible at once, and no table ends early. Of the one upper table only
+    /// entries before this key are merged, if there is one; the rest stays in its level.
+    pub frugal: Option<Until>,
+}
+
+/// Where a job ends that takes a part of its upper table: before this key, or at its end.
+pub(crate) type Until = Option<Box<[u8]>>;
+
+impl<T: Described> Job<T> {
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = &T> {
+        self.upper.iter().chain(&self.lower)
+    }
+
+    /// Keys from the first to the last one.
+    pub(crate) fn key_range(&self) -> (Box<[u8]>, Box<[u8]>) {
+        key_range(self.inputs()).expect("a job has tables")
+    }
+}
+
+/// A compaction that is under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Running {
+    pub from: usize,
+    pub into: usize,
+    pub keys: (Box<[u8]>, Box<[u8]>),
+}
+
+impl Running {
+    fn writes(&self, into: usize, first: &[u8], last: &[u8]) -> bool {
+        self.into == into && *self.keys.0 <= *last && *first <= *self.keys.1
+    }
+}
+
+/// What a pick looks at.
+pub(crate) struct Picker<'a, T> {
+    pub tree: &'a Tree<T>,
+    pub options: &'a TableOptions,
+    pub weights: Weights,
+    pub running: &'a [Running],
+    /// Whether everything is to go down, whatever the scores are.
+    pub squeezes: bool,
+    /// Whether space is short: jobs are as small as they can be.
+    pub is_frugal: bool,
+}
+
+impl<T: Candidate> Picker<'_, T> {
+    /// The compaction that is due most, of those that `fits`, if one is due and can begin.
+    pub(crate) fn pick(&self, fits: impl Fn(&Job<T>) -> bool) -> Option<Job<T>> {
+        let scores = scores(self.tree, self.options, &self.weights);
+        let mut by_score: Vec<usize> = (0..scores.len()).collect();
+        by_score.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
+        let is_due = |n: &usize| scores[*n] >= 1.0 || self.squeezes && scores[*n] > 0.0;
+        let mut l0_waits = false;
+        for n in by_score.into_iter().filter(is_due) {
+            // Or L1 would always be in use when L0 wants it.
+            if n == 1 && l0_waits {
+                continue;
+            }
+            let job = if n == 0 { self.pick_l0() } else { self.pick_from(n) };
+            if job.as_ref().is_some_and(&fits) {
+                return job;
+            }
+            l0_waits |= n == 0 && !self.is_frugal;
+        }
+        None
+    }
+
+    /// All of L0 that hangs together, into L1; else the newest of L0 among themselves.
+    fn pick_l0(&self) -> Option<Job<T>> {
+        if self.is_frugal {
+            self.pick_oldest()
+        } else {
+            self.pick_l0_down().or_else(|| self.pick_intra_l0())
+        }
+    }
+
+    /// The oldest table of L0, below which none lies that could have older entries.
+    fn pick_oldest(&self) -> Option<Job<T>> {
+        let is_free = self.running.iter().all(|job| job.from > 0);
+        let oldest = self.tree.level(0).last().filter(|_| is_free)?;
+        self.least(0, oldest)
+    }
+
+    fn pick_l0_down(&self) -> Option<Job<T>> {
+        if self.running.iter().any(|job| job.from == 0) {
+            return None;
+        }
+        let level = self.tree.level(0);
+        let seed = self.by_overlap(0).into_iter().find(|table| !table.is_busy())?;
+        // Whatever shares keys with them has to go along, or newer entries would come to lie below older ones.
+        let (mut first, mut last) = key_range([seed]).expect("one table");
+        let mut count = 0;
+        let upper = loop {
+            let shares =
+                |table: &&T| first <= table.meta().last_key && table.meta().first_key <= last;
+            let upper: Vec<T> = level.iter().filter(shares).cloned().collect();
+            if upper.len() == count {
+                break upper;
+            }
+            count = upper.len();
+            (first, last) = key_range(&upper).expect("the seed is among them");
+        };
+        self.complete(0, 1, upper)
+    }
+
+    /// The newest tables of L0 as one: fewer to look into while L1 is in use.
+    fn pick_intra_l0(&self) -> Option<Job<T>> {
+        let level = self.tree.level(0);
+        let least = self.options.l0_compaction_trigger as usize + INTRA_L0_SURPLUS;
+        if level.len() < least || level[0].is_busy() {
+            return None;
+        }
+        let (mut bytes, mut best) = (self.weights.bytes(&level[0]), f64::INFINITY);
+        let mut count = 1;
+        for table in level[1..].iter().take_while(|table| !table.is_busy()) {
+            let with_it = bytes + self.weights.bytes(table);
+            let per_table_less = with_it / count as f64;
+            if per_table_less > best || with_it > self.options.max_compaction_bytes as f64 {
+                break;
+            }
+            (bytes, best, count) = (with_it, per_table_less, count + 1);
+        }
+        (count >= INTRA_L0_LEAST).then(|| Job {
+            from: 0,
+            into: 0,
+            upper: level[..count].to_vec(),
+            lower: Vec::new(),
+            is_move: false,
+            frugal: None,
+        })
+    }
+
+    /// The table of level `n` that meets least below for what it weighs, and what can go along.
+    fn pick_from(&self, n: usize) -> Option<Job<T>> {
+        let candidates = self.by_overlap(n).into_iter().filter(|table| !table.is_busy());
+        let job = |table: &T| match self.is_frugal {
+            true => self.least(n, table),
+            false => self.complete(n, n + 1, vec![table.clone()]),
+        };
+        candidates.into_iter().find_map(job)
+    }
+
+    /// `table` of level `n` with the first one that it meets below, as far as that one reaches.
+    fn least(&self, n: usize, table: &T) -> Option<Job<T>> {
+        let (lower, until) = least_lower(self.tree, n, table);
+        let upper = vec![table.clone()];
+        if !self.is_free(n + 1, &upper, lower) {
+            return None;
+        }
+        let is_move = self.can_move(n, n + 1, &upper, lower);
+        let lower = lower.to_vec();
+        Some(Job { from: n, into: n + 1, upper, lower, is_move, frugal: Some(until) })
+    }
+
+    /// Whether nobody reads these tables or writes where they would be written to.
+    fn is_free(&self, into: usize, upper: &[T], lower: &[T]) -> bool {
+        let keys = key_range(upper.iter().chain(lower)).expect("there is a table");
+        let is_idle = upper.iter().chain(lower).all(|table| !table.is_busy());
+        is_idle && !self.running.iter().any(|job| job.writes(into, &keys.0, &keys.1))
+    }
+
+    /// The tables of level `n`, those first that meet least below for what they weigh; where space is short,
+    /// that meet least.
+    fn by_overlap(&self, n: usize) -> Vec<&T> {
+        let ratio = |table: &T| {
+            let meta = table.meta();
+            let below = self.tree.overlapping(n + 1, &meta.first_key, &meta.last_key);
+            let weight = if self.is_frugal { 1.0 } else { self.weights.compensated(table) };
+            self.weights.sum(below) / weight
+        };
+        let mut tables: Vec<(f64, &T)> =
+            self.tree.level(n).iter().map(|table| (ratio(table), table)).collect();
+        tables.sort_by(|a, b| a.0.total_cmp(&b.0));
+        tables.into_iter().map(|(_, table)| table).collect()
+    }
+
+    /// The job of `upper` with what it meets below; `None` if anything of that is in use.
+    fn complete(&self, from: usize, into: usize, upper: Vec<T>) -> Option<Job<T>> {
+        let (first, last) = key_range(&upper).expect("there is a table");
+        let lower = self.tree.overlapping(into, &first, &last).to_vec();
+        if !self.is_free(into, &upper, &lower) {
+            return None;
+        }
+        let wider = self.wider(from, into, &upper, &lower);
+        let upper = wider.filter(|wider| self.is_free(into, wider, &lower)).unwrap_or(upper);
+        let is_move = self.can_move(from, into, &upper, &lower);
+        Some(Job { from, into, upper, lower, is_move, frugal: None })
+    }
+
+    /// More tables of level `from` that can go along without one more of level `into`.
+    fn wider(&self, from: usize, into: usize, upper: &[T], lower: &[T]) -> Option<Vec<T>> {
+        if lower.is_empty() || from == 0 {
+            return None;
+        }
+        let (first, last) = key_range(upper.iter().chain(lower)).expect("there is a table");
+        let meets_no_more = |upper: &[T]| {
+            let (first, last) = key_range(upper).expect("there is a table");
+            self.tree.overlapping(into, &first, &last).len() == lower.len()
+        };
+        let fits = |wider: &[T]| {
+            let bytes = self.weights.sum(wider) + self.weights.sum(lower);
+            wider.len() > upper.len() && bytes < self.options.max_compaction_bytes as f64
+        };
+        let sharing = self.tree.overlapping(from, &first, &last);
+        let lies_within =
+            |table: &&T| first <= table.meta().first_key && table.meta().last_key <= last;
+        let within: Vec<T> = sharing.iter().filter(lies_within).cloned().collect();
+        [sharing.to_vec(), within].into_iter().find(|wider| fits(wider) && meets_no_more(wider))
+    }
+
+    /// Whether tables can change their level as they are: nothing is in the way, and what they would meet
+    /// two levels down is not too much.
+    fn can_move(&self, from: usize, into: usize, upper: &[T], lower: &[T]) -> bool {
+        let shares_keys = |pair: &[T]| pair[0].meta().first_key <= pair[1].meta().last_key;
+        let is_apart = || {
+            let mut by_key: Vec<T> = upper.to_vec();
+            by_key.sort_by(|a, b| b.meta().first_key.cmp(&a.meta().first_key));
+            !by_key.windows(2).any(shares_keys)
+        };
+        let meets_little = |table: &T| {
+            let meta = table.meta();
+            let beyond = if into + 1 < self.tree.levels().len() {
+                self.tree.overlapping(into + 1, &meta.first_key, &meta.last_key)
+            } else {
+                &[]
+            };
+            let bytes = self.weights.bytes(table) + self.weights.sum(beyond);
+            bytes <= self.options.max_compaction_bytes as f64
+        };
+        lower.is_empty() && (from > 0 || is_apart()) && upper.iter().all(meets_little)
+    }
+}
+
+/// The first table that `table` of level `n` meets below, and where the next one begins.
+fn least_lower<'t, T: Candidate>(tree: &'t Tree<T>, n: usize, table: &T) -> (&'t [T], Until) {
+    let meta = table.meta();
+    let lower = tree.overlapping(n + 1, &meta.first_key, &meta.last_key);
+    let until = lower.get(1).map(|next| next.meta().first_key.clone());
+    (&lower[..lower.len().min(1)], until)
+}
+
+/// The smallest job of each table that could be the next where space is short: as long as there is space for
+/// the largest of these, compaction goes on.
+pub(crate) fn least_jobs<T: Candidate>(tree: &Tree<T>) -> impl Iterator<Item = (&T, &[T])> {
+    let job = |n: usize, table| (table, least_lower(tree, n, table).0);
+    let levels = 0..tree.levels().len() - 1;
+    levels.flat_map(move |n| tree.level(n).iter().map(move |table| job(n, table)))
+}
+
+/// The tables that the merge of a job may meet two levels down: `beyond` it.
+pub(crate) fn grandparents<'t, T: Candidate>(tree: &'t Tree<T>, job: &Job<T>) -> &'t [T] {
+    let (first, last) = job.key_range();
+    let beyond = job.into + 1;
+    if job.into == 0 || beyond >= tree.levels().len() {
+        return &[];
+    }
+    tree.overlapping(beyond, &first, &last)
+}
+
+/// The numbers of a job's tables with their levels.
+pub(crate) fn removed<T: Described>(job: &Job<T>) -> Vec<(usize, TableId)> {
+    let of = |n: usize, tables: &[T]| {
+        tables.iter().map(|table| (n, table.meta().id)).collect::<Vec<_>>()
+    };
+    let mut all = of(job.from, &job.upper);
+    all.extend(of(job.into, &job.lower));
+    all
+}
+
+#[cfg(test)]
+#[path = "picker_tests.rs"]
+mod tests;

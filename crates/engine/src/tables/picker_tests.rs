@@ -1,0 +1,131 @@
+use std::rc::Rc;
+
+use super::*;
+use crate::tables::score::tests::{Shown, WEIGHTS, l0, level, tree};
+use crate::tables::tree::tests::table;
+
+fn pick(tree: &Tree<Shown>, running: &[Running]) -> Option<Job<Shown>> {
+    let options = &TableOptions::default();
+    Picker { tree, options, weights: WEIGHTS, running, squeezes: false, is_frugal: false }
+        .pick(|_| true)
+}
+
+/// Level and numbers of what goes, of what it is merged with, and where to.
+fn shown(job: Option<Job<Shown>>) -> Option<(usize, Vec<u64>, usize, Vec<u64>)> {
+    let ids = |tables: &[Shown]| tables.iter().map(|table| table.0.id.0).collect();
+    job.map(|job| (job.from, ids(&job.upper), job.into, ids(&job.lower)))
+}
+
+fn busy(tables: Vec<Shown>) -> Vec<Shown> {
+    tables.into_iter().map(|table| Shown(table.0, true)).collect()
+}
+
+#[test]
+fn all_of_l0_that_hangs_together_goes_into_l1_with_all_it_meets() {
+    let tree = tree(&[l0(4), level(0, &[0, 128]), level(100, &[0])]);
+    let job = shown(pick(&tree, &[]));
+    assert_eq!(job, Some((0, vec![1000, 1001, 1002, 1003], 1, vec![0, 1])));
+    assert_eq!(shown(pick(&self::tree(&[l0(3), level(0, &[0]), Vec::new()]), &[])), None);
+}
+
+#[test]
+fn while_l0_is_compacted_the_newest_of_it_are_merged_among_themselves() {
+    let mut newest_first = l0(6);
+    newest_first.extend(busy(l0(4)).into_iter().map(|Shown(meta, is_busy)| {
+        Shown(
+            Rc::new(crate::tables::table::TableMeta {
+                id: TableId(meta.id.0 + 50),
+                ..(*meta).clone()
+            }),
+            is_busy,
+        )
+    }));
+    let tree = tree(&[newest_first, busy(level(0, &[0, 128])), level(100, &[0])]);
+    let running = [Running { from: 0, into: 1, keys: ([0].into(), [255].into()) }];
+    let job = shown(pick(&tree, &running));
+    assert_eq!(job, Some((0, (1000..1006).collect(), 0, vec![])));
+}
+
+#[test]
+fn l1_is_left_alone_while_l0_wants_it() {
+    let mut l1 = level(0, &[0, 40, 80, 120, 160, 200]);
+    l1[0].1 = true;
+    let tree = tree(&[l0(4), l1, level(100, &[0])]);
+    let running = [Running { from: 1, into: 2, keys: ([0].into(), [39].into()) }];
+    assert_eq!(shown(pick(&tree, &running)), None);
+}
+
+#[test]
+fn the_table_that_meets_least_below_goes_with_those_that_cost_nothing_more() {
+    // Of six tables the one from 200 on meets one below; the others meet two each.
+    let below = level(100, &[0, 20, 40, 60, 80, 100, 120, 140, 160, 180, 200]);
+    let tree = tree(&[l0(0), level(0, &[0, 40, 80, 120, 160, 200]), below.clone()]);
+    assert_eq!(shown(pick(&tree, &[])), Some((1, vec![5], 2, vec![110])));
+    // Two that meet the same one go together.
+    let tree = self::tree(&[l0(0), level(0, &[0, 40, 80, 120, 200, 220]), below]);
+    assert_eq!(shown(pick(&tree, &[])), Some((1, vec![4, 5], 2, vec![110])));
+}
+
+#[test]
+fn what_meets_nothing_is_moved_unless_it_would_meet_too_much_beyond() {
+    let l2 = vec![Shown(table(100, 0, 100, 64), false)];
+    let job = |l3: Vec<Shown>| {
+        let tree = tree(&[l0(0), level(0, &[0, 40, 80, 101, 160, 200]), l2.clone(), l3]);
+        pick(&tree, &[]).expect("L1 is over its size")
+    };
+    let few = job(level(200, &[0, 128]));
+    assert!(few.is_move && few.lower.is_empty(), "{few:?}");
+    let starts: Vec<u8> = (101..101 + 30).chain([160, 200]).collect();
+    let many = job(level(200, &starts));
+    assert_eq!((many.is_move, many.upper[0].0.id.0), (false, 3), "it is cut instead");
+    let alone = |l3: Vec<Shown>| {
+        let l1 = vec![Shown(table(1, 0, 255, 300), false)];
+        pick(&tree(&[l0(0), l1, Vec::new(), l3]), &[]).expect("L1 is over its size").is_move
+    };
+    assert!(alone(level(200, &[0, 128])));
+    assert!(!alone(level(200, &(0..30).collect::<Vec<u8>>())));
+}
+
+#[test]
+fn a_range_that_is_being_written_is_left_alone() {
+    let l1 = level(0, &[0, 40, 80, 120, 160, 200]);
+    let tree = tree(&[l0(0), l1, level(100, &[0, 40, 80, 120, 160, 200])]);
+    let running = |last: u8| [Running { from: 1, into: 2, keys: ([0].into(), [last].into()) }];
+    assert_eq!(shown(pick(&tree, &running(199))), Some((1, vec![5], 2, vec![105])));
+    assert_eq!(shown(pick(&tree, &running(255))), None);
+}
+
+#[test]
+fn a_tree_that_is_squeezed_goes_down_whatever_its_sizes_are() {
+    let options = &TableOptions::default();
+    let tree = tree(&[l0(1), level(0, &[0]), Vec::new()]);
+    let pick = |squeezes| {
+        Picker { tree: &tree, options, weights: WEIGHTS, running: &[], squeezes, is_frugal: false }
+            .pick(|_| true)
+    };
+    assert!(pick(false).is_none());
+    let job = pick(true).expect("there is something above the last level");
+    assert_eq!((job.from, job.into), (0, 1));
+}
+
+#[test]
+fn where_space_is_short_jobs_are_small_and_another_level_may_go_first() {
+    let options = &TableOptions::default();
+    let pick = |tree: &Tree<Shown>, most: usize| {
+        let (weights, running) = (WEIGHTS, &[]);
+        let picker = Picker { tree, options, weights, running, squeezes: false, is_frugal: true };
+        shown(picker.pick(|job| job.inputs().count() <= most))
+    };
+    let l2 = level(100, &[0, 40, 80, 128]);
+    let tree = tree(&[l0(4), level(0, &[0, 40, 80, 120, 160, 200]), l2]);
+    assert_eq!(pick(&tree, 9), Some((1, vec![0], 2, vec![100])), "scores: 1.0 and 1.5");
+    let of_l0 = l0(8).into_iter().chain(level(500, &[0])).collect();
+    let tree = self::tree(&[of_l0, level(0, &[0, 40, 80, 120, 160]), level(100, &[0, 128])]);
+    assert_eq!(
+        pick(&tree, 2),
+        Some((0, vec![500], 1, vec![0])),
+        "the oldest, as far as one reaches"
+    );
+    assert_eq!(pick(&tree, 1), None);
+    assert!(least_jobs(&tree).all(|(_, lower)| lower.len() == 1));
+}

@@ -1,0 +1,107 @@
+//! How much space tables take. A table has extents of its own, and ends where these are full.
+
+use pages::MAX_KEY_BYTES;
+use pages::medium::Shape;
+
+use crate::options::Options;
+use crate::tables::codec::{index_pages, most_index_bytes};
+use crate::tables::table::Described;
+
+/// Pages that a table may leave empty at its end, because it ends before an entry that might not fit.
+const LEFT_PAGES: u32 = 3;
+/// A table has as many pages at least, or little of it would be entries.
+const LEAST_PAGES: u32 = 8;
+/// The shortest entry is a tombstone of a key of one byte, with its offset.
+const SHORTEST_ENTRY_BYTES: u64 = 6;
+
+/// How tables lie on a medium.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Form {
+    per_extent: u32,
+    payload_bytes: u32,
+    filter_bits_per_key: u32,
+    /// Extents of a table that is not in L0, at most.
+    table_extents: u32,
+}
+
+/// What tables are to hold, or may hold at most.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Contents {
+    pub data_pages: u32,
+    pub entries: u64,
+    pub longest_key: usize,
+}
+
+impl Contents {
+    /// Anything at all that takes so many pages.
+    pub(crate) fn any(data_pages: u32, payload_bytes: u32) -> Self {
+        let entries = u64::from(data_pages) * u64::from(payload_bytes) / SHORTEST_ENTRY_BYTES;
+        Self { data_pages, entries, longest_key: MAX_KEY_BYTES }
+    }
+
+    /// What these tables hold, in as many pages.
+    pub(crate) fn of<'t, T: Described + 't>(tables: impl IntoIterator<Item = &'t T>) -> Self {
+        tables.into_iter().fold(Self::default(), |all, table| {
+            let meta = table.meta();
+            Self {
+                data_pages: all.data_pages + meta.data_pages,
+                entries: all.entries + meta.entries,
+                longest_key: all.longest_key.max(meta.longest_key.into()),
+            }
+        })
+    }
+}
+
+impl Form {
+    pub(crate) fn new(options: &Options, shape: &Shape) -> Self {
+        let per_extent = shape.pages_per_extent;
+        let pages = options.tables.table_bytes.div_ceil(u64::from(shape.page_bytes));
+        let pages = pages.clamp(LEAST_PAGES.into(), 1 << 24) as u32;
+        Self {
+            per_extent,
+            payload_bytes: shape.payload_bytes,
+            filter_bits_per_key: options.filter_bits_per_key(),
+            table_extents: pages.div_ceil(per_extent),
+        }
+    }
+
+    /// Pages of a table that is not in L0, its index with it, at most.
+    pub(crate) fn table_pages(&self) -> u32 {
+        self.table_extents * self.per_extent
+    }
+
+    /// Pages of these contents, with the index.
+    fn pages(&self, contents: &Contents) -> u32 {
+        let Contents { data_pages, entries, longest_key } = *contents;
+        let bytes = most_index_bytes(data_pages, longest_key, entries, self.filter_bits_per_key);
+        data_pages + index_pages(bytes, self.payload_bytes)
+    }
+
+    /// Extents of one table of these contents.
+    pub(crate) fn extents_of_one(&self, contents: &Contents) -> usize {
+        self.pages(contents).div_ceil(self.per_extent) as usize
+    }
+
+    /// Extents of the tables that these contents are cut into, of which `early` end early.
+    pub(crate) fn extents_of_many(&self, contents: &Contents, early: u32) -> usize {
+        // Each has an index of its own, whose last page may be short.
+        let in_one = self.table_pages().saturating_sub(LEFT_PAGES + 1).max(1);
+        let pages = self.pages(contents);
+        let full = pages / in_one;
+        let per_table = self.table_extents.min(pages.div_ceil(self.per_extent) + 1);
+        ((full + early + 1) * per_table) as usize
+    }
+}
+
+impl Form {
+    /// Extents of what stays of a table in its level: one table in L0, elsewhere perhaps cut.
+    pub(crate) fn extents_of_rest(&self, contents: &Contents) -> usize {
+        self.extents_of_one(contents).max(self.extents_of_many(contents, 0))
+    }
+}
+
+/// Tables that end early, at most, where a table with what it meets two levels down may have `most_bytes`:
+/// each has half of that itself, or meets as much.
+pub(crate) fn most_early(own_bytes: f64, beyond_bytes: f64, most_bytes: f64) -> u32 {
+    ((own_bytes + beyond_bytes) * 2.0 / most_bytes) as u32
+}

@@ -1,0 +1,80 @@
+//! One table: what the tree knows of it, and what stands in memory of it while the store is open.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use pages::medium::{ExtentId, PageNo, Shape};
+use pages::store::apart::Stretches;
+
+use crate::lsm::level::Chunk;
+
+/// The number of a table; none is given twice.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct TableId(pub u64);
+
+/// What a manifest says of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TableMeta {
+    pub id: TableId,
+    pub first_key: Box<[u8]>,
+    pub last_key: Box<[u8]>,
+    pub entries: u64,
+    pub tombstones: u64,
+    /// Bytes of its longest key.
+    pub longest_key: u8,
+    /// Its pages: those with entries, then those of its index.
+    pub pages: Stretches,
+    /// How many of them have entries.
+    pub data_pages: u32,
+}
+
+impl TableMeta {
+    /// Its pages, index and all.
+    pub(crate) fn page_numbers(&self, shape: &Shape) -> impl Iterator<Item = PageNo> {
+        let per_extent = shape.pages_per_extent;
+        (0..self.pages.pages).map(move |index| self.pages.page(index, per_extent))
+    }
+
+    /// Whether a table of this form can lie on a medium of this `shape`.
+    pub(crate) fn is_sound(&self, shape: &Shape) -> bool {
+        let Stretches { extents, pages } = &self.pages;
+        let is_there = |id: &ExtentId| id.0 < shape.extents;
+        self.first_key <= self.last_key
+            && (1..*pages).contains(&self.data_pages)
+            && self.entries >= u64::from(self.data_pages)
+            && self.tombstones <= self.entries
+            && extents.iter().all(is_there)
+            && extents.len() == shape.extents_of(*pages)
+    }
+}
+
+/// What a tree is made of.
+pub(crate) trait Described {
+    fn meta(&self) -> &TableMeta;
+}
+
+impl Described for Rc<TableMeta> {
+    fn meta(&self) -> &TableMeta {
+        self
+    }
+}
+
+/// A table of an open store: its index and filter are in memory.
+pub(crate) struct Table {
+    pub meta: Rc<TableMeta>,
+    pub chunk: Rc<Chunk>,
+    /// A compaction reads it.
+    pub is_busy: Cell<bool>,
+}
+
+impl Table {
+    pub(crate) fn new(meta: Rc<TableMeta>, chunk: Rc<Chunk>) -> Self {
+        Self { meta, chunk, is_busy: Cell::new(false) }
+    }
+}
+
+impl Described for Rc<Table> {
+    fn meta(&self) -> &TableMeta {
+        &self.meta
+    }
+}
