@@ -331,10 +331,10 @@ impl<M: Medium> Engine<M> {
             inner.store.promised_pages(),
             memtables.active_bytes(),
             memtables.frozen.len(),
-            inner.tables.as_ref().map_or_else(
-                || format!("{:?}", inner.level_states()),
-                |tables| tables.background(),
-            ),
+            inner
+                .tables
+                .as_ref()
+                .map_or_else(|| format!("{:?}", inner.level_states()), Tables::background,),
             inner.busy.borrow(),
             inner.front.fullness.get(),
             inner.is_squeezing.get(),

@@ -411,9 +411,12 @@ impl<M: Medium> Inner<M> {
     pub(crate) fn is_settled(&self) -> bool {
         let is_idle = self.busy.borrow().iter().all(|busy| !busy);
         let is_flushed = self.front.memtables.borrow().frozen.is_empty();
-        let has_no_work = || match self.options.is_leveled() {
-            true => self.tables_are_settled(),
-            false => self.pick().is_none(),
+        let has_no_work = || {
+            if self.options.is_leveled() {
+                self.tables_are_settled()
+            } else {
+                self.pick().is_none()
+            }
         };
         !self.store.is_healthy() || is_idle && is_flushed && has_no_work()
     }

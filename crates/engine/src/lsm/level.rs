@@ -129,8 +129,8 @@ impl Chunk {
             totals.pinned += u32::from(segment.location.image().is_some());
         }
         let first = segments.first().expect("a chunk has segments");
-        let _counted = first.descriptor.count_chunk(segments.len());
-        Self { index, segments, filters, totals, _counted }
+        let counted = first.descriptor.count_chunk(segments.len());
+        Self { index, segments, filters, totals, _counted: counted }
     }
 
     /// The segments of a table, which lie at `pages`, and its filter if it has one.

@@ -8,7 +8,7 @@ use crate::format::entry::IndexEntry;
 use crate::format::meta_segment::MetaSegment;
 use crate::tables::builder::TableBuilder;
 use crate::tables::cut::Cutter;
-use crate::tables::table::Described;
+use crate::tables::table::{Described, KeyRange};
 
 /// What of a run is in memory.
 #[derive(Default)]
@@ -77,30 +77,36 @@ impl<'a> Head<'a> {
 pub(crate) enum Below {
     /// Perhaps any.
     Any,
-    /// Those of these levels: first and last key of each table, in order, and how many of them were passed.
-    Levels(Vec<(Vec<(Box<[u8]>, Box<[u8]>)>, usize)>),
+    /// Those of these levels.
+    Levels(Vec<Passing>),
 }
 
 impl Below {
     /// Those of the tables in `levels`.
     pub(crate) fn of<'t, T: Described + 't>(levels: impl IntoIterator<Item = &'t [T]>) -> Self {
-        let keys = |table: &T| {
-            let meta = table.meta();
-            (meta.first_key.clone(), meta.last_key.clone())
-        };
+        let keys = |level: &[T]| level.iter().map(|table| table.meta().keys()).collect();
         let levels = levels.into_iter().filter(|level| !level.is_empty());
-        Self::Levels(levels.map(|level| (level.iter().map(keys).collect(), 0)).collect())
+        Self::Levels(levels.map(|level| Passing { tables: keys(level), passed: 0 }).collect())
     }
 
     /// Whether `key`, which is not before those that were asked for, may have an entry there.
     fn may_have(&mut self, key: &[u8]) -> bool {
         let Self::Levels(levels) = self else { return true };
-        levels.iter_mut().any(|(tables, passed)| {
-            while tables.get(*passed).is_some_and(|(_, last)| **last < *key) {
-                *passed += 1;
-            }
-            tables.get(*passed).is_some_and(|(first, _)| **first <= *key)
-        })
+        levels.iter_mut().any(|level| level.may_have(key))
+    }
+}
+
+/// The tables of a level, in key order, on the way through it.
+pub(crate) struct Passing {
+    tables: Vec<KeyRange>,
+    passed: usize,
+}
+
+impl Passing {
+    fn may_have(&mut self, key: &[u8]) -> bool {
+        let left = &self.tables[self.passed..];
+        self.passed += left.iter().take_while(|table| *table.last < *key).count();
+        self.tables.get(self.passed).is_some_and(|table| *table.first <= *key)
     }
 }
 

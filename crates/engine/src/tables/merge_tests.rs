@@ -61,6 +61,8 @@ fn entries_of(pages: &[Vec<u8>]) -> Vec<(u8, Option<u32>)> {
     entries
 }
 
+type Table = Vec<(u8, Option<u32>)>;
+
 /// The tables that a merge of `runs` gives, newest run first, a few pages and entries at a time.
 fn merged(
     runs: &[Run],
@@ -68,19 +70,34 @@ fn merged(
     table_pages: u32,
     budget: usize,
     at_once: usize,
-) -> Vec<Vec<(u8, Option<u32>)>> {
+) -> Vec<Table> {
+    let (tables, rest) = merged_until(None, runs, below, table_pages, budget, at_once);
+    assert!(rest.is_empty());
+    tables
+}
+
+/// The same of entries before `until`, and what is left from there on.
+fn merged_until(
+    until: Option<u8>,
+    runs: &[Run],
+    below: Below,
+    table_pages: u32,
+    budget: usize,
+    at_once: usize,
+) -> (Vec<Table>, Vec<Table>) {
     let mut left: Vec<_> = runs.iter().map(|run| pages_of(run).into_iter()).collect();
     let mut inputs: Vec<Input> = runs.iter().map(|_| Input::default()).collect();
     let beyond = Vec::<Rc<TableMeta>>::new();
     let mut out = Output {
         builder: TableBuilder::new(pointers(), &SHAPE, 10, false),
-        cutter: Cutter::new(Some(table_pages), f64::INFINITY, SHAPE.page_bytes, &beyond),
+        cutter: Cutter::new(Some(table_pages), f64::INFINITY, SHAPE.page_bytes, &beyond)
+            .with_end(until.map(|key| [key].into()), false),
         below,
         dead: Vec::new(),
         duplicates: 0,
         is_rest: false,
     };
-    let (mut tables, mut pages) = (Vec::new(), Vec::new());
+    let (mut tables, mut rest, mut pages) = (Vec::new(), Vec::new(), Vec::new());
     loop {
         for (input, left) in inputs.iter_mut().zip(&mut left) {
             if input.needs_pages() {
@@ -91,17 +108,19 @@ fn merged(
         let (taken, stop) = step(&mut inputs, &mut out, pointers(), budget);
         assert!(taken < budget + runs.len(), "{taken} of {budget}");
         pages.extend(out.builder.take_full());
-        if matches!(stop, Stop::Cut | Stop::End) {
+        if matches!(stop, Stop::Cut | Stop::Rest | Stop::End) {
             let (last, table) = out.builder.finish();
             pages.extend(last);
             if table.entries > 0 {
                 assert_eq!(table.index.pages.len(), pages.len());
                 assert!(table.index.filter.is_some());
-                tables.push(entries_of(&std::mem::take(&mut pages)));
+                let of = if out.is_rest { &mut rest } else { &mut tables };
+                of.push(entries_of(&std::mem::take(&mut pages)));
             }
+            out.is_rest |= stop == Stop::Rest;
         }
         if stop == Stop::End {
-            return tables;
+            return (tables, rest);
         }
     }
 }
@@ -142,4 +161,21 @@ fn tombstones_stay_above_what_they_delete() {
     let left = merged(&[run], Below::of([&tables[..]]), 9, 3, 1);
     let keys: Vec<u8> = left.concat().iter().map(|(key, _)| *key).collect();
     assert_eq!(keys, [5, 6, 7, 8, 9, 20]);
+}
+
+#[test]
+fn a_part_of_a_table_is_merged_and_the_rest_stays_as_it_is() {
+    let upper: Run = (0..100).map(|key| (key, (key % 2 == 0).then_some(5))).collect();
+    let lower: Run = (10..30).map(|key| (key, Some(9))).collect();
+    let none_below = || Below::Levels(Vec::new());
+    for until in [35, 99, 100] {
+        let runs = [upper.clone(), lower.clone()];
+        let (tables, rest) = merged_until(Some(until), &runs, none_below(), 2, 7, 1);
+        let merged: Table =
+            (0..until).filter(|key| key % 2 == 0).map(|key| (key, Some(5))).collect();
+        assert_eq!(tables.concat(), merged);
+        let left: Table = upper.range(until..).map(|(key, value)| (*key, *value)).collect();
+        assert_eq!(rest.concat(), left, "tombstones are kept there");
+        assert_eq!(rest.len(), usize::from(until < 100), "one table");
+    }
 }

@@ -108,8 +108,8 @@ mod tests {
     fn what_cannot_be_is_refused_in_words() {
         let rocksdb = TableOptions::default();
         assert_eq!(rocksdb.problems(), Vec::<String>::new());
-        assert_eq!(rocksdb.target_bytes(1), f64::from(256 << 20));
-        assert_eq!(rocksdb.target_bytes(3), 100.0 * f64::from(256 << 20));
+        let targets = [0, 1, 3].map(|n| rocksdb.target_bytes(n) as u64 >> 20);
+        assert_eq!(targets, [256, 256, 25_600]);
         let triggers = TableOptions { l0_slowdown_trigger: 40, ..rocksdb }.problems();
         assert!(triggers[0].contains("delayed at 40 and stopped at 36"), "{triggers:?}");
         let pending = TableOptions { hard_pending_bytes: 1 << 20, ..rocksdb }.problems();

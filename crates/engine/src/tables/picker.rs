@@ -5,7 +5,7 @@
 
 use crate::tables::options::TableOptions;
 use crate::tables::score::{Candidate, Weights, scores};
-use crate::tables::table::{Described, TableId};
+use crate::tables::table::{Described, KeyRange, TableId};
 use crate::tables::tree::{Tree, key_range};
 
 /// Tables of L0, besides the trigger, without which they are not merged among themselves.
@@ -38,7 +38,7 @@ impl<T: Described> Job<T> {
     }
 
     /// Keys from the first to the last one.
-    pub(crate) fn key_range(&self) -> (Box<[u8]>, Box<[u8]>) {
+    pub(crate) fn keys(&self) -> KeyRange {
         key_range(self.inputs()).expect("a job has tables")
     }
 }
@@ -48,12 +48,12 @@ impl<T: Described> Job<T> {
 pub(crate) struct Running {
     pub from: usize,
     pub into: usize,
-    pub keys: (Box<[u8]>, Box<[u8]>),
+    pub keys: KeyRange,
 }
 
 impl Running {
-    fn writes(&self, into: usize, first: &[u8], last: &[u8]) -> bool {
-        self.into == into && *self.keys.0 <= *last && *first <= *self.keys.1
+    fn writes(&self, into: usize, keys: &KeyRange) -> bool {
+        self.into == into && self.keys.meets(&keys.first, &keys.last)
     }
 }
 
@@ -114,17 +114,16 @@ impl<T: Candidate> Picker<'_, T> {
         let level = self.tree.level(0);
         let seed = self.by_overlap(0).into_iter().find(|table| !table.is_busy())?;
         // Whatever shares keys with them has to go along, or newer entries would come to lie below older ones.
-        let (mut first, mut last) = key_range([seed]).expect("one table");
+        let mut keys = key_range([seed]).expect("one table");
         let mut count = 0;
         let upper = loop {
-            let shares =
-                |table: &&T| first <= table.meta().last_key && table.meta().first_key <= last;
+            let shares = |table: &&T| keys.meets(&table.meta().first_key, &table.meta().last_key);
             let upper: Vec<T> = level.iter().filter(shares).cloned().collect();
             if upper.len() == count {
                 break upper;
             }
             count = upper.len();
-            (first, last) = key_range(&upper).expect("the seed is among them");
+            keys = key_range(&upper).expect("the seed is among them");
         };
         self.complete(0, 1, upper)
     }
@@ -159,9 +158,12 @@ impl<T: Candidate> Picker<'_, T> {
     /// The table of level `n` that meets least below for what it weighs, and what can go along.
     fn pick_from(&self, n: usize) -> Option<Job<T>> {
         let candidates = self.by_overlap(n).into_iter().filter(|table| !table.is_busy());
-        let job = |table: &T| match self.is_frugal {
-            true => self.least(n, table),
-            false => self.complete(n, n + 1, vec![table.clone()]),
+        let job = |table: &T| {
+            if self.is_frugal {
+                self.least(n, table)
+            } else {
+                self.complete(n, n + 1, vec![table.clone()])
+            }
         };
         candidates.into_iter().find_map(job)
     }
@@ -182,7 +184,7 @@ impl<T: Candidate> Picker<'_, T> {
     fn is_free(&self, into: usize, upper: &[T], lower: &[T]) -> bool {
         let keys = key_range(upper.iter().chain(lower)).expect("there is a table");
         let is_idle = upper.iter().chain(lower).all(|table| !table.is_busy());
-        is_idle && !self.running.iter().any(|job| job.writes(into, &keys.0, &keys.1))
+        is_idle && !self.running.iter().any(|job| job.writes(into, &keys))
     }
 
     /// The tables of level `n`, those first that meet least below for what they weigh; where space is short,
@@ -202,8 +204,8 @@ impl<T: Candidate> Picker<'_, T> {
 
     /// The job of `upper` with what it meets below; `None` if anything of that is in use.
     fn complete(&self, from: usize, into: usize, upper: Vec<T>) -> Option<Job<T>> {
-        let (first, last) = key_range(&upper).expect("there is a table");
-        let lower = self.tree.overlapping(into, &first, &last).to_vec();
+        let keys = key_range(&upper).expect("there is a table");
+        let lower = self.tree.overlapping(into, &keys.first, &keys.last).to_vec();
         if !self.is_free(into, &upper, &lower) {
             return None;
         }
@@ -218,18 +220,18 @@ impl<T: Candidate> Picker<'_, T> {
         if lower.is_empty() || from == 0 {
             return None;
         }
-        let (first, last) = key_range(upper.iter().chain(lower)).expect("there is a table");
+        let keys = key_range(upper.iter().chain(lower)).expect("there is a table");
         let meets_no_more = |upper: &[T]| {
-            let (first, last) = key_range(upper).expect("there is a table");
-            self.tree.overlapping(into, &first, &last).len() == lower.len()
+            let keys = key_range(upper).expect("there is a table");
+            self.tree.overlapping(into, &keys.first, &keys.last).len() == lower.len()
         };
         let fits = |wider: &[T]| {
             let bytes = self.weights.sum(wider) + self.weights.sum(lower);
             wider.len() > upper.len() && bytes < self.options.max_compaction_bytes as f64
         };
-        let sharing = self.tree.overlapping(from, &first, &last);
+        let sharing = self.tree.overlapping(from, &keys.first, &keys.last);
         let lies_within =
-            |table: &&T| first <= table.meta().first_key && table.meta().last_key <= last;
+            |table: &&T| keys.first <= table.meta().first_key && table.meta().last_key <= keys.last;
         let within: Vec<T> = sharing.iter().filter(lies_within).cloned().collect();
         [sharing.to_vec(), within].into_iter().find(|wider| fits(wider) && meets_no_more(wider))
     }
@@ -275,12 +277,12 @@ pub(crate) fn least_jobs<T: Candidate>(tree: &Tree<T>) -> impl Iterator<Item = (
 
 /// The tables that the merge of a job may meet two levels down: `beyond` it.
 pub(crate) fn grandparents<'t, T: Candidate>(tree: &'t Tree<T>, job: &Job<T>) -> &'t [T] {
-    let (first, last) = job.key_range();
+    let keys = job.keys();
     let beyond = job.into + 1;
     if job.into == 0 || beyond >= tree.levels().len() {
         return &[];
     }
-    tree.overlapping(beyond, &first, &last)
+    tree.overlapping(beyond, &keys.first, &keys.last)
 }
 
 /// The numbers of a job's tables with their levels.

@@ -16,6 +16,10 @@ fn shown(job: Option<Job<Shown>>) -> Option<(usize, Vec<u64>, usize, Vec<u64>)> 
     job.map(|job| (job.from, ids(&job.upper), job.into, ids(&job.lower)))
 }
 
+fn keys(first: u8, last: u8) -> KeyRange {
+    KeyRange { first: [first].into(), last: [last].into() }
+}
+
 fn busy(tables: Vec<Shown>) -> Vec<Shown> {
     tables.into_iter().map(|table| Shown(table.0, true)).collect()
 }
@@ -41,7 +45,7 @@ fn while_l0_is_compacted_the_newest_of_it_are_merged_among_themselves() {
         )
     }));
     let tree = tree(&[newest_first, busy(level(0, &[0, 128])), level(100, &[0])]);
-    let running = [Running { from: 0, into: 1, keys: ([0].into(), [255].into()) }];
+    let running = [Running { from: 0, into: 1, keys: keys(0, 255) }];
     let job = shown(pick(&tree, &running));
     assert_eq!(job, Some((0, (1000..1006).collect(), 0, vec![])));
 }
@@ -51,7 +55,7 @@ fn l1_is_left_alone_while_l0_wants_it() {
     let mut l1 = level(0, &[0, 40, 80, 120, 160, 200]);
     l1[0].1 = true;
     let tree = tree(&[l0(4), l1, level(100, &[0])]);
-    let running = [Running { from: 1, into: 2, keys: ([0].into(), [39].into()) }];
+    let running = [Running { from: 1, into: 2, keys: keys(0, 39) }];
     assert_eq!(shown(pick(&tree, &running)), None);
 }
 
@@ -90,7 +94,7 @@ fn what_meets_nothing_is_moved_unless_it_would_meet_too_much_beyond() {
 fn a_range_that_is_being_written_is_left_alone() {
     let l1 = level(0, &[0, 40, 80, 120, 160, 200]);
     let tree = tree(&[l0(0), l1, level(100, &[0, 40, 80, 120, 160, 200])]);
-    let running = |last: u8| [Running { from: 1, into: 2, keys: ([0].into(), [last].into()) }];
+    let running = |last: u8| [Running { from: 1, into: 2, keys: keys(0, last) }];
     assert_eq!(shown(pick(&tree, &running(199))), Some((1, vec![5], 2, vec![105])));
     assert_eq!(shown(pick(&tree, &running(255))), None);
 }

@@ -162,17 +162,17 @@ mod tests {
         let options = &TableOptions::default();
         let mut throttle = Throttle::new(options);
         let most = options.delayed_write_bytes_per_s as f64;
-        let mut rate_after = |l0, pending| {
+        let mut per_mille_after = |l0, pending| {
             throttle.note(load(l0, pending), options);
-            throttle.rate / most
+            (throttle.rate / most * 1e3).round() as u64
         };
-        assert_eq!(rate_after(20, 0), 1.0, "the first delay");
-        assert_eq!(rate_after(21, 0), 0.8, "nothing fell");
-        assert_eq!(rate_after(34, 0), 0.48, "near the stop");
-        assert_eq!(rate_after(22, 1), 0.48 * 0.8);
-        assert!((rate_after(22, 0) - 0.48).abs() < 1e-9, "it fell");
-        assert!((rate_after(3, 0) - 0.672).abs() < 1e-9, "kept for the next time");
-        assert!((rate_after(20, 0) - 0.672).abs() < 1e-9);
+        assert_eq!(per_mille_after(20, 0), 1_000, "the first delay");
+        assert_eq!(per_mille_after(21, 0), 800, "nothing fell");
+        assert_eq!(per_mille_after(34, 0), 480, "near the stop");
+        assert_eq!(per_mille_after(22, 1), 384);
+        assert_eq!(per_mille_after(22, 0), 480, "it fell");
+        assert_eq!(per_mille_after(3, 0), 672, "kept for the next time");
+        assert_eq!(per_mille_after(20, 0), 672);
     }
 
     #[test]

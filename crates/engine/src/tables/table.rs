@@ -12,6 +12,25 @@ use crate::lsm::level::Chunk;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct TableId(pub u64);
 
+/// Keys from a first to a last one, both included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeyRange {
+    pub first: Box<[u8]>,
+    pub last: Box<[u8]>,
+}
+
+impl KeyRange {
+    /// Whether a key from `first` to `last` is among them.
+    pub(crate) fn meets(&self, first: &[u8], last: &[u8]) -> bool {
+        *self.first <= *last && *first <= *self.last
+    }
+
+    /// All from the first of both to the last of both.
+    pub(crate) fn joined(self, other: Self) -> Self {
+        Self { first: self.first.min(other.first), last: self.last.max(other.last) }
+    }
+}
+
 /// What a manifest says of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TableMeta {
@@ -29,6 +48,11 @@ pub(crate) struct TableMeta {
 }
 
 impl TableMeta {
+    /// Its keys.
+    pub(crate) fn keys(&self) -> KeyRange {
+        KeyRange { first: self.first_key.clone(), last: self.last_key.clone() }
+    }
+
     /// Its pages, index and all.
     pub(crate) fn page_numbers(&self, shape: &Shape) -> impl Iterator<Item = PageNo> {
         let per_extent = shape.pages_per_extent;

@@ -1,6 +1,6 @@
 //! Which tables stand in which level. Immutable; an edit makes a new tree.
 
-use crate::tables::table::{Described, TableId, TableMeta};
+use crate::tables::table::{Described, KeyRange, TableId};
 
 /// L0, newest first, then L1, L2, ... in key order.
 #[derive(Clone, Debug)]
@@ -104,9 +104,8 @@ fn last<T: Described>(table: &T) -> &[u8] {
 /// Keys from the first to the last one of these tables; `None` of none.
 pub(crate) fn key_range<'t, T: Described + 't>(
     tables: impl IntoIterator<Item = &'t T>,
-) -> Option<(Box<[u8]>, Box<[u8]>)> {
-    let range = |meta: &TableMeta| (meta.first_key.clone(), meta.last_key.clone());
-    tables.into_iter().map(|table| range(table.meta())).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+) -> Option<KeyRange> {
+    tables.into_iter().map(|table| table.meta().keys()).reduce(KeyRange::joined)
 }
 
 #[cfg(test)]
@@ -117,6 +116,7 @@ pub(crate) mod tests {
     use pages::store::apart::Stretches;
 
     use super::*;
+    use crate::tables::table::TableMeta;
 
     /// A table of these keys and so many pages with entries.
     pub(crate) fn table(id: u64, first: u8, last: u8, data_pages: u32) -> Rc<TableMeta> {
@@ -166,6 +166,7 @@ pub(crate) mod tests {
         assert_eq!(ids(tree.overlapping(1, &[15], &[39])), [2]);
         assert_eq!(ids(tree.overlapping(1, &[20], &[40])), [2, 1]);
         assert_eq!(ids(tree.overlapping(1, &[21], &[39])), [0_u64; 0]);
-        assert_eq!(key_range(tree.level(1)), Some(([10].into(), [60].into())));
+        let keys = KeyRange { first: [10].into(), last: [60].into() };
+        assert_eq!(key_range(tree.level(1)), Some(keys));
     }
 }

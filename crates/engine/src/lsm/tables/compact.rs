@@ -82,12 +82,12 @@ impl<M: Medium> Inner<M> {
             let was_busy = table.is_busy.replace(true);
             assert!(!was_busy, "table {} is compacted twice", table.meta.id.0);
         }
-        let running = Running { from: job.from, into: job.into, keys: job.key_range() };
+        let running = Running { from: job.from, into: job.into, keys: job.keys() };
         self.tables_of().running.borrow_mut().push(running);
     }
 
     fn end_job(&self, job: &TableJob) {
-        let keys = job.key_range();
+        let keys = job.keys();
         let mut running = self.tables_of().running.borrow_mut();
         let is_it = |other: &Running| {
             other.from == job.from && other.into == job.into && other.keys == keys
@@ -153,14 +153,17 @@ impl<M: Medium> Inner<M> {
         let buffers = self.buffers_of(job);
         let _buffers = self.buffers(buffers);
         let (added, out) = self.merge_tables(job, promise).await?;
+        self.count_job(job, &added, &out);
+        let edit = self.edit_of_tables(TreeEdit { removed: removed(job), added });
+        self.publish(self.with_dead(edit, &out.dead)).await
+    }
+
+    fn count_job(&self, job: &TableJob, added: &[(usize, Rc<Table>)], out: &Output) {
         let mut stats = self.stats.borrow_mut();
         let written: u64 = added.iter().map(|(_, table)| u64::from(table.meta.pages.pages)).sum();
         stats.tables.written_pages += written;
         stats.tables.intra_l0 += u64::from(job.into == 0);
         stats.dropped_duplicates += out.duplicates as u64;
-        drop(stats);
-        let edit = self.edit_of_tables(TreeEdit { removed: removed(job), added });
-        self.publish(self.with_dead(edit, &out.dead)).await
     }
 
     async fn move_tables(&self, job: &TableJob) -> Result<(), EngineError> {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use pages::error::EngineError;
 use pages::format::page::PageFault;
 use pages::medium::Medium;
-use runtime::IoClass;
+use runtime::{IoClass, PageImage};
 
 use crate::lsm::Inner;
 use crate::lsm::level::Chunk;
@@ -41,7 +41,7 @@ impl<M: Medium> Inner<M> {
     async fn open_table(&self, meta: &Rc<TableMeta>) -> Result<Table, EngineError> {
         let range = meta.data_pages..meta.pages.pages;
         let pages = self.store.read_apart(&meta.pages, range.clone(), IoClass::ClientRead).await?;
-        let index = codec::index_of_pages(meta, pages.iter().map(|page| page.bytes()));
+        let index = codec::index_of_pages(meta, pages.iter().map(PageImage::bytes));
         let first = meta.pages.page(range.start, self.store.shape.pages_per_extent);
         let index = index.ok_or(EngineError::Corrupt(first, PageFault::Contents))?;
         let numbers = meta.page_numbers(&self.store.shape);
