@@ -52,7 +52,7 @@ use pages::format::pointer::PointerFormat;
 use pages::front::{Front, Index, MemtableLimits};
 use pages::journal::manifest::Manifest;
 use pages::journal::{Durability, Flushed};
-use pages::medium::{Medium, Shape};
+use pages::medium::{Medium, Shape, Stream};
 use pages::operations::{Lookup, WriteOptions, check_key};
 use pages::stats::{EngineStats, MemoryUse};
 use pages::store::PageStore;
@@ -135,7 +135,8 @@ impl<M: Medium> Engine<M> {
     ) -> Self {
         let levels = options.levels as usize;
         let version = Version::new(levels, options.prefix_bytes, options.range_pointers);
-        let compactions = vec![0; levels];
+        // Of tables, L0 besides, and neighbours in the last level.
+        let compactions = vec![0; levels + usize::from(options.is_leveled())];
         let handle = store.handle.clone();
         let store = Rc::new(store);
         let has_log = options.durability == Durability::Log;
@@ -320,7 +321,8 @@ impl<M: Medium> Engine<M> {
         let memtables = inner.front.memtables.borrow();
         let count = |state| extents.iter().filter(|(_, extent)| extent.state == state).count();
         format!(
-            "extents: {} free, {} releasing, {} held by snapshots, {} collecting, {} quarantined; promised pages {:?}; \
+            "extents: {} free, {} releasing, {} held by snapshots, {} collecting, {} quarantined; in use {:?} of {}, set aside {:?}, {} for a step, {} for clients to leave; \
+             promised pages {:?}; \
              memtable {} B and {} frozen; levels {}; busy {:?}; {:?}, squeezing {}, flush \
              starved {}, compaction starved {}; {}",
             extents.free(),
@@ -328,6 +330,11 @@ impl<M: Medium> Engine<M> {
             inner.store.held(),
             count(State::Collecting),
             count(State::Quarantined),
+            Stream::ALL.map(|stream| extents.in_use(stream)),
+            inner.store.shape.extents,
+            Stream::ALL.map(|stream| inner.store.set_aside[stream as usize].get()),
+            inner.store.step_extents.get(),
+            inner.front.client_reserve(&extents),
             inner.store.promised_pages(),
             memtables.active_bytes(),
             memtables.frozen.len(),

@@ -16,17 +16,23 @@ pub enum Fault {
     ReleaseBeforeNoted,
     /// An iterator reads what memtables hold now, not what they held when it was made.
     ReadPastSnapshot,
+    /// The newest table of L0 is compacted alone, and comes to lie below older ones.
+    CompactNewestAlone,
+    /// Tables that L0's are merged into take the place of the newest, not of those that went.
+    MergedL0GoesFirst,
 }
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::DropTombstonesEarly,
         Self::FilterForgetsKeys,
         Self::OverwriteUnderSnapshot,
         Self::SequenceGoesBack,
         Self::ReleaseBeforeNoted,
         Self::ReadPastSnapshot,
+        Self::CompactNewestAlone,
+        Self::MergedL0GoesFirst,
     ];
 }
 

@@ -32,6 +32,8 @@ pub enum Fault {
     BelieveStalePages,
     /// An edit is committed before the segments that it refers to are durable.
     CommitBeforeSegments,
+    /// An edit is committed before the tables that it refers to are durable.
+    CommitBeforeTables,
     /// Deletes are not logged.
     DeleteNotLogged,
     /// A write is acknowledged before its group of the log is durable.
@@ -42,7 +44,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::SkipChecksum,
         Self::ReleaseEarly,
         Self::ReadWithoutEpoch,
@@ -57,6 +59,7 @@ impl Fault {
         Self::ReplayTrimmedLog,
         Self::BelieveStalePages,
         Self::CommitBeforeSegments,
+        Self::CommitBeforeTables,
         Self::DeleteNotLogged,
         Self::AcknowledgeEarly,
         Self::ReleaseBeforeMoved,

@@ -117,7 +117,7 @@ impl<M: Medium> Inner<M> {
 
     /// Whether flushes or compactions lack space, and nothing is under way that could give them some.
     pub(crate) fn is_at_rest(&self) -> bool {
-        self.is_starved() && self.is_quiet()
+        self.is_starved() && self.is_quiet() && !self.tables_can_shrink()
     }
 
     /// Whether nothing is under way that could give space back. Commands are that still read from a
@@ -141,7 +141,8 @@ impl<M: Medium> Inner<M> {
         if let Some(tables) = &self.tables {
             let tree = tables.tree();
             let (_, upper) = tree.levels().split_last().expect("there are levels");
-            return memtables.is_empty() && upper.iter().all(Vec::is_empty);
+            let is_down = memtables.is_empty() && upper.iter().all(Vec::is_empty);
+            return is_down && !self.tables_can_shrink();
         }
         let version = self.version.borrow();
         let (_, upper) = version.levels().split_last().expect("there are levels");

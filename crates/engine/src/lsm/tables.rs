@@ -133,7 +133,8 @@ impl Tables {
         let tree = self.tree();
         let (weights, running) = (Weights::of(&*tree, shape.page_bytes), self.running.borrow());
         let options = &self.options;
-        Picker { tree: &tree, options, weights, running: &running, squeezes, is_frugal }.pick(fits)
+        let (tree, running, form) = (&*tree, &running[..], self.form);
+        Picker { tree, options, weights, form, running, squeezes, is_frugal }.pick(fits)
     }
 }
 

@@ -5,6 +5,7 @@
 
 use crate::tables::options::TableOptions;
 use crate::tables::score::{Candidate, Weights, scores};
+use crate::tables::space::Form;
 use crate::tables::table::{Described, KeyRange, TableId};
 use crate::tables::tree::{Tree, key_range};
 
@@ -20,7 +21,7 @@ pub(crate) struct Job<T> {
     pub into: usize,
     /// Of level `from`; of L0 the newest first.
     pub upper: Vec<T>,
-    /// Of level `into`, if that is another one.
+    /// Of level `into`, if that is another one. Small neighbours become one in their own level.
     pub lower: Vec<T>,
     /// No entry has to be read: the table only changes its level.
     pub is_move: bool,
@@ -62,6 +63,7 @@ pub(crate) struct Picker<'a, T> {
     pub tree: &'a Tree<T>,
     pub options: &'a TableOptions,
     pub weights: Weights,
+    pub form: Form,
     pub running: &'a [Running],
     /// Whether everything is to go down, whatever the scores are.
     pub squeezes: bool,
@@ -88,7 +90,27 @@ impl<T: Candidate> Picker<'_, T> {
             }
             l0_waits |= n == 0 && !self.is_frugal;
         }
-        None
+        self.squeezes.then(|| self.pick_small()).flatten().filter(fits)
+    }
+
+    /// Neighbours in a level that take fewer extents as one table. Tables that share no key with any other are
+    /// moved down as they are, however small.
+    fn pick_small(&self) -> Option<Job<T>> {
+        let levels = self.tree.levels().iter().enumerate().skip(1);
+        levels.rev().find_map(|(n, level)| {
+            let job = |upper: &[T]| Job {
+                from: n,
+                into: n,
+                upper: upper.to_vec(),
+                lower: Vec::new(),
+                is_move: false,
+                frugal: Some(None),
+            };
+            let idle = level.chunk_by(|a, b| !a.is_busy() && !b.is_busy());
+            let small = idle.filter_map(|tables| self.form.small_neighbours(tables));
+            let mut jobs = small.map(job);
+            jobs.find(|job| self.is_free(n, &job.upper, &[]))
+        })
     }
 
     /// All of L0 that hangs together, into L1; else the newest of L0 among themselves.

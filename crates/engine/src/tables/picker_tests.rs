@@ -1,13 +1,39 @@
 use std::rc::Rc;
 
+use pages::medium::{ExtentId, Shape};
+use pages::store::apart::Stretches;
+
 use super::*;
+use crate::options::Options;
 use crate::tables::score::tests::{Shown, WEIGHTS, l0, level, tree};
+use crate::tables::table::TableMeta;
 use crate::tables::tree::tests::table;
+
+/// Tables of 64 pages of 1 MiB, in extents of 20.
+fn form() -> Form {
+    let shape = Shape {
+        payload_bytes: 60_000,
+        page_bytes: 1 << 20,
+        pages_per_extent: 20,
+        extents: 1_000,
+        append_unit: 1,
+        parallelism: 1,
+    };
+    Form::new(&Options::pink(), &shape)
+}
 
 fn pick(tree: &Tree<Shown>, running: &[Running]) -> Option<Job<Shown>> {
     let options = &TableOptions::default();
-    Picker { tree, options, weights: WEIGHTS, running, squeezes: false, is_frugal: false }
-        .pick(|_| true)
+    Picker {
+        tree,
+        options,
+        weights: WEIGHTS,
+        form: form(),
+        running,
+        squeezes: false,
+        is_frugal: false,
+    }
+    .pick(|_| true)
 }
 
 /// Level and numbers of what goes, of what it is merged with, and where to.
@@ -36,13 +62,7 @@ fn all_of_l0_that_hangs_together_goes_into_l1_with_all_it_meets() {
 fn while_l0_is_compacted_the_newest_of_it_are_merged_among_themselves() {
     let mut newest_first = l0(6);
     newest_first.extend(busy(l0(4)).into_iter().map(|Shown(meta, is_busy)| {
-        Shown(
-            Rc::new(crate::tables::table::TableMeta {
-                id: TableId(meta.id.0 + 50),
-                ..(*meta).clone()
-            }),
-            is_busy,
-        )
+        Shown(Rc::new(TableMeta { id: TableId(meta.id.0 + 50), ..(*meta).clone() }), is_busy)
     }));
     let tree = tree(&[newest_first, busy(level(0, &[0, 128])), level(100, &[0])]);
     let running = [Running { from: 0, into: 1, keys: keys(0, 255) }];
@@ -104,8 +124,16 @@ fn a_tree_that_is_squeezed_goes_down_whatever_its_sizes_are() {
     let options = &TableOptions::default();
     let tree = tree(&[l0(1), level(0, &[0]), Vec::new()]);
     let pick = |squeezes| {
-        Picker { tree: &tree, options, weights: WEIGHTS, running: &[], squeezes, is_frugal: false }
-            .pick(|_| true)
+        Picker {
+            tree: &tree,
+            options,
+            weights: WEIGHTS,
+            form: form(),
+            running: &[],
+            squeezes,
+            is_frugal: false,
+        }
+        .pick(|_| true)
     };
     assert!(pick(false).is_none());
     let job = pick(true).expect("there is something above the last level");
@@ -117,7 +145,15 @@ fn where_space_is_short_jobs_are_small_and_another_level_may_go_first() {
     let options = &TableOptions::default();
     let pick = |tree: &Tree<Shown>, most: usize| {
         let (weights, running) = (WEIGHTS, &[]);
-        let picker = Picker { tree, options, weights, running, squeezes: false, is_frugal: true };
+        let picker = Picker {
+            tree,
+            options,
+            weights,
+            running,
+            squeezes: false,
+            form: form(),
+            is_frugal: true,
+        };
         shown(picker.pick(|job| job.inputs().count() <= most))
     };
     let l2 = level(100, &[0, 40, 80, 128]);
@@ -132,4 +168,36 @@ fn where_space_is_short_jobs_are_small_and_another_level_may_go_first() {
     );
     assert_eq!(pick(&tree, 1), None);
     assert!(least_jobs(&tree).all(|(_, lower)| lower.len() == 1));
+}
+
+#[test]
+fn small_neighbours_become_one_where_space_is_short() {
+    let options = &TableOptions::default();
+    let small = |id, first, data_pages: u32| {
+        let pages = data_pages + 1;
+        let extents = vec![ExtentId(0); pages.div_ceil(20) as usize];
+        let meta = (*table(id, first, first + 9, data_pages)).clone();
+        let meta = TableMeta { pages: Stretches { extents, pages }, ..meta };
+        Shown(Rc::new(meta), false)
+    };
+    let pick = |last: Vec<Shown>| {
+        let tree = tree(&[Vec::new(), Vec::new(), last]);
+        let (weights, form, running) = (WEIGHTS, form(), &[]);
+        let picker = Picker {
+            tree: &tree,
+            options,
+            weights,
+            form,
+            running,
+            squeezes: true,
+            is_frugal: false,
+        };
+        shown(picker.pick(|_| true))
+    };
+    let neighbours = vec![small(1, 0, 60), small(2, 10, 3), small(3, 20, 3), small(4, 30, 60)];
+    assert_eq!(pick(neighbours), Some((2, vec![1, 2, 3], 2, vec![])));
+    assert_eq!(pick(vec![small(1, 0, 60), small(2, 10, 60)]), None);
+    let mut busy = vec![small(1, 0, 3), small(2, 10, 3)];
+    busy[1].1 = true;
+    assert_eq!(pick(busy), None);
 }

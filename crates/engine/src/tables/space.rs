@@ -88,12 +88,33 @@ impl Form {
         let in_one = self.table_pages().saturating_sub(LEFT_PAGES + 1).max(1);
         let pages = self.pages(contents);
         let full = pages / in_one;
+        if full + early == 0 {
+            return pages.div_ceil(self.per_extent) as usize;
+        }
         let per_table = self.table_extents.min(pages.div_ceil(self.per_extent) + 1);
         ((full + early + 1) * per_table) as usize
     }
 }
 
 impl Form {
+    /// The first of `tables`, which are neighbours, that take fewer extents as one table.
+    pub(crate) fn small_neighbours<'t, T: Described>(&self, tables: &'t [T]) -> Option<&'t [T]> {
+        let own = |table: &T| table.meta().pages.extents.len();
+        let gains = |tables: &&[T]| {
+            let extents: usize = tables.iter().map(own).sum();
+            self.extents_of_many(&Contents::of(*tables), 0) < extents
+        };
+        let most = |start: usize| {
+            let ends = start + 2..=tables.len();
+            let fits = |end: &usize| {
+                let contents = Contents::of(&tables[start..*end]);
+                self.pages(&contents) + LEFT_PAGES < self.table_pages()
+            };
+            ends.take_while(fits).last().map(|end| &tables[start..end])
+        };
+        (0..tables.len()).filter_map(most).find(gains)
+    }
+
     /// Extents of what stays of a table in its level: one table in L0, elsewhere perhaps cut.
     pub(crate) fn extents_of_rest(&self, contents: &Contents) -> usize {
         self.extents_of_one(contents).max(self.extents_of_many(contents, 0))

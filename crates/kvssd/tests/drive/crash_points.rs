@@ -14,7 +14,7 @@ use runtime::{IoClass, Nanos, Rng, Runtime};
 
 use crate::harness::{
     Comeback, Machine, for_hash, small_design, small_device, small_hash, small_options,
-    small_tlc_device,
+    small_tables, small_tlc_device,
 };
 use crate::model::number;
 use crate::names::Names;
@@ -181,6 +181,18 @@ fn power_may_fail_at_any_device_operation_of_pink_hw() {
 #[test]
 fn power_may_fail_at_any_device_operation_of_lightstore() {
     cut_everywhere("lightstore", small_design(&Options::lightstore()).engine);
+}
+
+#[test]
+fn power_may_fail_at_any_device_operation_of_tables() {
+    let tables = small_design(&small_tables()).engine;
+    for is_tlc in [false, true] {
+        let mut scenario = Scenario::new("tables", tables.clone(), Durability::Log, is_tlc);
+        // Tables have extents of their own.
+        scenario.shape.device.flash.geometry.blocks_per_plane *= 2;
+        cut_at_operations(&scenario);
+        cut_in_recoveries(&scenario);
+    }
 }
 
 #[test]

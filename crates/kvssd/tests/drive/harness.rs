@@ -1,12 +1,13 @@
 //! A small drive for tests: small enough that everything a large one does happens within a few
 //! thousand commands.
 
-use engine::{Engine, Options};
+use engine::{Engine, Filters, Granularity, Options, TableOptions};
 use flash::{CutReport, Flash, NandArray};
 use hashkv::HashOptions;
 use kvssd::{
     DeviceProfile, DriveOptions, IndexOptions, KvDrive, PoweredOff, RawFlash, RecoverError,
 };
+use pages::Durability;
 use runtime::{JoinHandle, Rng, Runtime};
 
 use crate::complaint::Complaint;
@@ -49,6 +50,32 @@ pub(crate) fn small_tlc_device() -> DeviceProfile {
 /// `PinK` with memtables and levels to match.
 pub(crate) fn small_lsm() -> Options {
     Options { memtable_bytes: 4 << 10, ..Options::pink() }
+}
+
+/// Levels of tables to match.
+pub(crate) fn small_tables() -> Options {
+    Options {
+        levels: 3,
+        inline_up_to: u32::MAX,
+        pinned_levels: None,
+        range_pointers: false,
+        filters: Filters::Bits(10),
+        compaction: Granularity::Leveled,
+        durability: Durability::Log,
+        tables: TableOptions {
+            table_bytes: 16 << 10,
+            level_base_bytes: 32 << 10,
+            level_multiplier: 3.0,
+            l0_compaction_trigger: 2,
+            l0_slowdown_trigger: 6,
+            l0_stop_trigger: 9,
+            max_compaction_bytes: 200 << 10,
+            readahead_bytes: 4 << 10,
+            write_bytes: 4 << 10,
+            ..TableOptions::default()
+        },
+        ..small_lsm()
+    }
 }
 
 /// A drive with that.

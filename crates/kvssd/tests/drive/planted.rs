@@ -54,12 +54,16 @@ fn kinds_of_pages(fault: InPages) -> &'static [Kind] {
         | InPages::TakeTornGroup
         | InPages::ReplayTrimmedLog
         | InPages::CommitBeforeSegments => &[Kind::Unopened],
+        // The index of a table is read when the store is opened, its other pages later.
+        InPages::CommitBeforeTables => &[Kind::Unopened, Kind::Corrupt],
     }
 }
 
 fn kinds_of_tree(fault: InTree) -> &'static [Kind] {
     match fault {
-        InTree::DropTombstonesEarly => &[Kind::Stale],
+        InTree::DropTombstonesEarly | InTree::CompactNewestAlone | InTree::MergedL0GoesFirst => {
+            &[Kind::Stale]
+        }
         InTree::SequenceGoesBack => &[Kind::Lost, Kind::Stale],
         InTree::FilterForgetsKeys => &[Kind::Lost],
         InTree::OverwriteUnderSnapshot | InTree::ReadPastSnapshot => &[Kind::Iterator],
@@ -144,6 +148,12 @@ fn shape(seed: u64, fault: Fault) -> Shape {
         )
         | Fault::Tree(InTree::SequenceGoesBack | InTree::ReleaseBeforeNoted) => {
             Shape { scanners: 0, ..Shape::of_restless_log_seed(seed) }
+        }
+        Fault::Pages(InPages::CommitBeforeTables) => {
+            Shape { scanners: 0, ..Shape::of_restless_tables_seed(seed) }
+        }
+        Fault::Tree(InTree::CompactNewestAlone | InTree::MergedL0GoesFirst) => {
+            Shape { scanners: 0, ..Shape::of_tables_seed(seed) }
         }
         Fault::Pages(InPages::TableBeforeLog) => Shape::of_restless_hash_log_seed(seed),
         _ => Shape::of_seed(seed),

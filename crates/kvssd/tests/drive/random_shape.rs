@@ -96,6 +96,8 @@ impl Shape {
         shape.engine = shape.engine.clone().with_journal(Durability::Log, sync);
         shape.draws_sync = rng.chance(0.5);
         shape.scanners = pick(rng, &[0, 1, 2]);
+        // The log waits behind what flushes and compactions write at a time.
+        shape.slowness = 10;
         // Tables have extents of their own, so those should be small.
         shape.device.flash.geometry.page_bytes = pick(rng, &[1_024, 1_024, 2_048]);
         shape.device.flash.geometry.transfer_bytes = shape.device.flash.geometry.page_bytes + 200;

@@ -8,6 +8,7 @@ use runtime::{IoClass, PageImage};
 use crate::error::EngineError;
 use crate::format::{data_page, page};
 use crate::medium::{ExtentId, Medium, PageNo, Stream};
+use crate::planted::Fault;
 use crate::store::PageStore;
 use crate::store::promise::Promise;
 use crate::store::space::{Claimant, Need};
@@ -130,8 +131,10 @@ impl<'a, M: Medium> Apart<'a, M> {
                 break;
             }
         }
-        for append in under_way {
-            append.await?;
+        if !self.store.planted.has(Fault::CommitBeforeTables) {
+            for append in under_way {
+                append.await?;
+            }
         }
         Ok(())
     }
@@ -153,7 +156,9 @@ impl<'a, M: Medium> Apart<'a, M> {
         }
         let stream = self.promise.stream();
         self.write(class).await?;
-        self.store.medium.sync(stream).await?;
+        if !self.store.planted.has(Fault::CommitBeforeTables) {
+            self.store.medium.sync(stream).await?;
+        }
         let mut unpublished = self.store.unpublished.borrow_mut();
         for page in &fillers {
             let was_out = unpublished.remove(page);

@@ -4,6 +4,7 @@
 //! tables are busy until it ends; the rest of the tree goes on. Space for all that it may write is promised
 //! before it begins.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use pages::error::EngineError;
@@ -27,6 +28,14 @@ use crate::tables::tree::TreeEdit;
 const STEP_ENTRIES: usize = 128;
 
 type TableJob = Job<Rc<Table>>;
+
+/// What there is to compact.
+enum Fitting {
+    Job(Box<TableJob>),
+    /// Something, and the smallest job lacks so many extents.
+    Short(usize),
+    NothingDue,
+}
 
 impl<M: Medium> Inner<M> {
     /// One of the tasks that compact tables, for ever; all but the first only under pressure.
@@ -56,25 +65,49 @@ impl<M: Medium> Inner<M> {
         if !self.store.is_healthy() || !is_wanted() {
             return None;
         }
-        let (shape, squeezes) = (&self.store.shape, self.is_squeezing.get());
-        let fits = |job: &TableJob| {
-            let extents = self.extents_of_job(job);
-            let fits = job.is_move || self.can_promise_tables(extents);
-            if !fits {
+        let mut job = match self.job_that_fits(self.is_squeezing.get()) {
+            Fitting::Job(job) => *job,
+            Fitting::Short(extents) => {
                 tables.short_of.set(extents);
+                return None;
             }
-            fits
+            Fitting::NothingDue => return None,
         };
-        let picked = tables.pick(shape, squeezes, false, fits);
-        let job = picked.or_else(|| {
-            let is_short = tables.short_of.get() > 0;
-            is_short.then(|| tables.pick(shape, squeezes, true, fits)).flatten()
-        })?;
-        tables.short_of.set(0);
+        if self.planted.has(Fault::CompactNewestAlone) && (job.from, job.into) == (0, 1) {
+            job.upper.truncate(1);
+        }
         let extents = self.extents_of_job(&job);
         let promise = (!job.is_move).then(|| self.promise_tables(extents, Claimant::Compaction));
         self.begin_job(&job);
         Some((job, promise.map(|promise| promise.expect("it fits"))))
+    }
+
+    /// The compaction that is due most and that there is space for; where there is none for a usual one,
+    /// the smallest there can be.
+    fn job_that_fits(&self, squeezes: bool) -> Fitting {
+        let (tables, shape) = (self.tables_of(), &self.store.shape);
+        let short_of = Cell::new(0);
+        let fits = |job: &TableJob| {
+            let extents = self.extents_of_job(job);
+            let fits = job.is_move || self.can_promise_tables(extents);
+            if !fits {
+                short_of.set(extents);
+            }
+            fits
+        };
+        let usual = tables.pick(shape, squeezes, false, fits);
+        let smallest = || tables.pick(shape, squeezes, true, fits);
+        let job = usual.or_else(|| (short_of.get() > 0).then(smallest).flatten());
+        match (job, short_of.get()) {
+            (Some(job), _) => Fitting::Job(Box::new(job)),
+            (None, 0) => Fitting::NothingDue,
+            (None, extents) => Fitting::Short(extents),
+        }
+    }
+
+    /// Whether compactions could still make the tree smaller, if levels are made of tables.
+    pub(crate) fn tables_can_shrink(&self) -> bool {
+        self.options.is_leveled() && matches!(self.job_that_fits(true), Fitting::Job(_))
     }
 
     fn begin_job(&self, job: &TableJob) {
@@ -152,8 +185,12 @@ impl<M: Medium> Inner<M> {
         let Some(promise) = promise else { return self.move_tables(job).await };
         let buffers = self.buffers_of(job);
         let _buffers = self.buffers(buffers);
-        let (added, out) = self.merge_tables(job, promise).await?;
+        let (mut added, out) = self.merge_tables(job, promise).await?;
         self.count_job(job, &added, &out);
+        if self.planted.has(Fault::MergedL0GoesFirst) && job.into == 0 {
+            let added = std::mem::take(&mut added);
+            self.publish(self.edit_of_tables(TreeEdit { removed: Vec::new(), added })).await?;
+        }
         let edit = self.edit_of_tables(TreeEdit { removed: removed(job), added });
         self.publish(self.with_dead(edit, &out.dead)).await
     }
