@@ -209,6 +209,26 @@ impl Options {
         }
     }
 
+    /// `RocksDB` 6.23 with its defaults, on pages of 8 KiB, say: seven levels, L0 among them; two memtables of 64
+    /// MiB; values beside their keys; no filters; one thread for flushes and one for compactions; a log that
+    /// nobody waits for.
+    pub fn rocksdb() -> Self {
+        Self {
+            levels: 6,
+            memtable_bytes: 64 << 20,
+            inline_up_to: u32::MAX,
+            level_sizing: LevelSizing::Symmetric,
+            pinned_levels: Some(0),
+            prefix_bytes: 8,
+            range_pointers: false,
+            compaction: Granularity::Leveled,
+            compaction_workers: 1,
+            durability: Durability::Log,
+            log_sync: LogSync::None,
+            ..Self::pink()
+        }
+    }
+
     /// Everything that is wrong with these options, in words.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
@@ -300,7 +320,9 @@ mod tests {
 
     #[test]
     fn designs_that_cannot_be_are_refused_in_words() {
-        for preset in [Options::pink(), Options::pink_hw(), Options::lightstore()] {
+        let presets =
+            [Options::pink(), Options::pink_hw(), Options::lightstore(), Options::rocksdb()];
+        for preset in presets {
             assert_eq!(preset.problems(), Vec::<String>::new());
         }
         let all_pinned =
@@ -308,6 +330,21 @@ mod tests {
         assert_eq!(all_pinned(Options::pink()), "");
         assert!(all_pinned(Options::pink_hw()).contains("merge"));
         assert!(all_pinned(Options::lightstore()).contains("filters"));
+    }
+
+    #[test]
+    fn what_tables_do_not_go_with_is_said() {
+        let rocksdb = Options::rocksdb();
+        let problems = |options: Options| options.problems().join("; ");
+        let in_memory = Options { pinned_levels: Some(2), ..rocksdb.clone() };
+        assert!(problems(in_memory).contains("set pinned_levels to 0"));
+        let capacitors = Options { durability: Durability::Capacitors, ..rocksdb.clone() };
+        assert!(problems(capacitors).contains("set durability to \"log\""));
+        let monkey = Options { filters: Filters::Monkey, ..rocksdb.clone() };
+        assert!(problems(monkey).contains("set filters to { bits = 10 }"));
+        let bits = |bits| Options { filters: Filters::Bits(bits), ..rocksdb.clone() };
+        assert_eq!(problems(bits(10)), "");
+        assert!(problems(bits(0)).contains("filters.bits is 0, must be 1 to 40"));
     }
 
     #[test]

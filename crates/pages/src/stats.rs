@@ -138,6 +138,8 @@ pub struct TableStats {
     pub moves: u64,
     /// Compactions of L0 into L0.
     pub intra_l0: u64,
+    /// Most tables that L0 had at a time.
+    pub most_in_l0: u64,
 }
 
 /// What iterators did, in counts.

@@ -195,6 +195,8 @@ impl<M: Medium> Inner<M> {
         let tables = self.tables_of();
         let next = tables.tree().edited(edit).expect("an edit fits the tree it was made of");
         let version = Version::of_tree(&next, self.options.prefix_bytes);
+        let most_in_l0 = &mut self.stats.borrow_mut().tables.most_in_l0;
+        *most_in_l0 = next.level(0).len().max(*most_in_l0 as usize) as u64;
         *tables.tree.borrow_mut() = next;
         tables.throttle.borrow_mut().note(tables.load(&self.store.shape), &tables.options);
         self.expect_checkpoint_of_tables();
