@@ -297,9 +297,15 @@ impl<M: Medium> Engine<M> {
         self.inner.manifest.as_ref().map_or(0, Manifest::epoch)
     }
 
-    /// The level sizes in force.
+    /// The level sizes in force; of tables those of L0, in pages, stand in front.
     pub fn plan(&self) -> LevelPlan {
-        self.inner.plan.borrow().clone()
+        let plan = self.inner.plan.borrow().clone();
+        match &self.inner.tables {
+            None => plan,
+            Some(tables) => {
+                LevelPlan { capacities: tables.capacities(&self.inner.store.shape), ..plan }
+            }
+        }
     }
 
     /// Segments and entries of each level, L1 first; of tables L0 first.
@@ -312,6 +318,11 @@ impl<M: Medium> Engine<M> {
             (u64::from(level.totals().segments), level.totals().entries)
         };
         version.levels().iter().map(|level| of(level)).collect()
+    }
+
+    /// Whether levels are made of tables: then [`Self::levels`] and [`Self::plan`] begin with L0.
+    pub fn is_leveled(&self) -> bool {
+        self.inner.tables.is_some()
     }
 
     /// Where background work stands, in a line for a person who wonders why nothing moves.
@@ -349,6 +360,16 @@ impl<M: Medium> Engine<M> {
             inner.compaction_is_starved(),
             inner.front.log.borrow().as_ref().map_or("no log".to_owned(), |log| log.background()),
         )
+    }
+
+    /// Flushes until memtables are empty: what is written meanwhile goes along. Ends early in a store that has
+    /// failed.
+    pub async fn flush(&self) {
+        let inner = &*self.inner;
+        while inner.store.is_healthy() && !inner.front.memtables.borrow().is_empty() {
+            inner.front.freeze_active();
+            inner.store.work.notified().await;
+        }
     }
 
     /// Waits until no memtable waits for its flush and no level is due for compaction.

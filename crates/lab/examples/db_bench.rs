@@ -132,6 +132,7 @@ fn main() {
             let seconds = (handle.now() - started).as_secs_f64();
             println!("{phase}: {:.0} puts per second", asked.pairs as f64 / seconds);
             show("  at the last put", &store, &before, user_bytes);
+            store.flush().await;
             store.settle().await;
             show("  settled", &store, &before, user_bytes);
         }

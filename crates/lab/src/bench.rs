@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
+use engine::Engine;
 use flash::FlashStats;
 use hashkv::HashStats;
 use kvssd::{DriveOptions, KvDrive, SetupError};
@@ -223,6 +224,7 @@ fn summarise(spec: &BenchSpec, drive: &KvDrive, phases: &Phases) -> BenchResult 
         ),
         memory_bytes: memory(spec, drive, &after.engine),
         levels: levels(drive),
+        first_level: u32::from(!drive.engine().lsm().is_some_and(Engine::is_leveled)),
         index: before.hash.as_ref().zip(after.hash.as_ref()).map(|(old, new)| index(old, new)),
         virtual_seconds: run.elapsed().as_secs_f64(),
         load: LoadResult {

@@ -53,6 +53,9 @@ pub struct BenchResult {
     pub memory_bytes: Memory,
     /// Levels at the end, L1 first; none for a design without levels.
     pub levels: Vec<LevelResult>,
+    /// The number of the first of them; not told if it is 1.
+    #[serde(skip_serializing_if = "is_one")]
+    pub first_level: u32,
     /// The hash table, for designs with one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<IndexResult>,
@@ -108,6 +111,11 @@ pub struct Memory {
     pub memtables: u64,
     /// Pages that compactions have in hand, outside the budget.
     pub compaction_buffers: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 
 /// One level.

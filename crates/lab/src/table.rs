@@ -162,7 +162,7 @@ fn memory(result: &BenchResult) -> String {
     if result.levels.is_empty() {
         return table.to_string();
     }
-    let levels: Vec<String> = (1..)
+    let levels: Vec<String> = (result.first_level..)
         .zip(&result.levels)
         .map(|(n, level)| {
             let pinned = if level.is_pinned { " pinned" } else { "" };

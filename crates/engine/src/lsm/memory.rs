@@ -105,13 +105,12 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Whether the index takes more memory than it has: compaction has to bring it down. Filters are
-    /// not part of that, because merges size them by what is free (`filter`).
+    /// not part of that, because merges size them by what is free (`filter`); those of tables have the size
+    /// that was asked for.
     pub(crate) fn is_over_budget(&self) -> bool {
-        if self.options.is_leveled() {
-            return false; // the indexes of tables are in memory, however many they are
-        }
         let memory = self.index_memory_of(&self.version.borrow());
-        memory.index_bytes() - memory.filters > self.surroundings.index_dram_bytes
+        let makes_way = if self.options.is_leveled() { 0 } else { memory.filters };
+        memory.index_bytes() - makes_way > self.surroundings.index_dram_bytes
     }
 
     /// Notes the memory of a version that was just published. When level lists have outgrown what

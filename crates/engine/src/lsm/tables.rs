@@ -77,6 +77,12 @@ impl Tables {
         Weights::of(&*self.tree(), shape.page_bytes)
     }
 
+    /// Pages that each level may have, L0 first.
+    pub(crate) fn capacities(&self, shape: &Shape) -> Vec<u64> {
+        let levels = 0..self.tree().levels().len();
+        levels.map(|n| self.options.target_bytes(n) as u64 / u64::from(shape.page_bytes)).collect()
+    }
+
     /// Pages with entries and entries of each level, L0 first.
     pub(crate) fn sizes(&self) -> Vec<(u64, u64)> {
         let of = |level: &Vec<Rc<Table>>| {

@@ -96,6 +96,8 @@ impl Shape {
         shape.engine = shape.engine.clone().with_journal(Durability::Log, sync);
         shape.draws_sync = rng.chance(0.5);
         shape.scanners = pick(rng, &[0, 1, 2]);
+        // Indexes of tables are in memory, and most drives are to be full before that is.
+        shape.device.dram.index_bytes *= pick(rng, &[1, 16, 64, 256]);
         // The log waits behind what flushes and compactions write at a time.
         shape.slowness = 10;
         // Tables have extents of their own, so those should be small.
