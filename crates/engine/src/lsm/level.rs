@@ -84,6 +84,8 @@ pub(crate) struct Chunk {
     index: KeyIndex,
     segments: Vec<Segment>,
     filters: Filters,
+    /// Of a table, its last key.
+    last_key: Option<Box<[u8]>>,
     totals: Totals,
     _counted: Chunked,
 }
@@ -130,12 +132,13 @@ impl Chunk {
         }
         let first = segments.first().expect("a chunk has segments");
         let counted = first.descriptor.count_chunk(segments.len());
-        Self { index, segments, filters, totals, _counted: counted }
+        Self { index, segments, filters, last_key: None, totals, _counted: counted }
     }
 
     /// The segments of a table, which lie at `pages`, and its filter if it has one.
     pub(crate) fn of_table(
         index: &TableIndex,
+        last_key: &[u8],
         pages: impl Iterator<Item = PageNo>,
         prefix_bytes: usize,
         pool: &Rc<Pool>,
@@ -146,7 +149,7 @@ impl Chunk {
         };
         let segments = pages.zip(&index.pages).map(segment).collect();
         let filters = index.filter.clone().map_or(Filters::None, Filters::Whole);
-        Self::new(keys, segments, filters)
+        Self { last_key: Some(last_key.into()), ..Self::new(keys, segments, filters) }
     }
 
     /// Segments in it.
@@ -236,6 +239,12 @@ impl Level {
         }
         let (chunk, place) = self.place(index);
         self.chunks[chunk].filters.of(place)
+    }
+
+    /// Whether the segment at `index` is of a table whose keys all come before `key`.
+    pub(crate) fn ends_before(&self, index: usize, key: &[u8]) -> bool {
+        let (chunk, _) = self.place(index);
+        self.chunks[chunk].last_key.as_ref().is_some_and(|last| **last < *key)
     }
 
     /// The key the segment at `index` begins with.

@@ -116,7 +116,7 @@ impl<'v> Probe<'v> {
     }
 }
 
-/// Whether the segment `at` of `level` may have `key`, as far as its filter tells. The key is hashed
+/// Whether the segment `at` of `level` may have `key`, as far as its table's last key and its filter tell. The key is hashed
 /// once, for the first filter that is asked.
 fn may_have(
     level: &Level,
@@ -125,6 +125,9 @@ fn may_have(
     hash: &mut Option<u64>,
     effort: &mut Effort,
 ) -> bool {
+    if level.ends_before(at, key) {
+        return false;
+    }
     level.filter(at).is_none_or(|filter| {
         effort.filter_probes += 1;
         filter.may_have(*hash.get_or_insert_with(|| key_hash(key)))

@@ -45,7 +45,8 @@ impl<M: Medium> Inner<M> {
         let first = meta.pages.page(range.start, self.store.shape.pages_per_extent);
         let index = index.ok_or(EngineError::Corrupt(first, PageFault::Contents))?;
         let numbers = meta.page_numbers(&self.store.shape);
-        let chunk = Chunk::of_table(&index, numbers, self.options.prefix_bytes, &self.pool);
+        let (prefix, last) = (self.options.prefix_bytes, &meta.last_key);
+        let chunk = Chunk::of_table(&index, last, numbers, prefix, &self.pool);
         Ok(Table::new(Rc::clone(meta), Rc::new(chunk)))
     }
 }

@@ -76,6 +76,7 @@ impl<M: Medium> Inner<M> {
         assert!(meta.is_sound(&self.store.shape), "a table was written like this: {meta:?}");
         let chunk = Chunk::of_table(
             &index,
+            &meta.last_key,
             meta.page_numbers(&self.store.shape),
             self.options.prefix_bytes,
             &self.pool,
