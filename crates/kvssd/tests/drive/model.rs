@@ -161,6 +161,13 @@ fn model_agrees_with_tables_through_many_power_cuts() {
     assert!(is_alone || total.torn > 0 && total.cuts_of_recoveries > 0, "{total}");
 }
 
+#[test]
+fn model_agrees_with_tables_in_wild_shapes() {
+    let name = "model_agrees_with_tables_in_wild_shapes";
+    model_agrees(name, 20, Shape::of_wild_tables_seed, |_, _, _| {});
+    model_agrees(name, 20, Shape::of_restless_wild_tables_seed, |_, _, _| {});
+}
+
 /// Full drives with few pages an extent and several an append unit, which once refused deletes for
 /// good: most of an index extent was units filled up with nothing.
 #[test]

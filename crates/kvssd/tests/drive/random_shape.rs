@@ -240,7 +240,8 @@ fn tree(rng: &mut Rng, memtable_bytes: u64) -> Options {
     }
 }
 
-fn leveled(rng: &mut Rng) -> Options {
+/// A design whose levels are made of tables.
+pub(crate) fn leveled(rng: &mut Rng) -> Options {
     let memtable_bytes = pick(rng, &[1 << 10, 4 << 10, 4 << 10, 16 << 10]);
     let table_bytes = pick(rng, &[2 << 10, 8 << 10, 32 << 10]);
     let trigger = pick(rng, &[1, 2, 4]);

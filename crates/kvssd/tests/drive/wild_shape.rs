@@ -3,7 +3,7 @@
 //! that wait, times from one extreme to the other, keys that differ in their last bytes.
 
 use engine::sizing::LevelSizing;
-use engine::{Filters, Granularity, IteratorOptions, MergeBy, Options};
+use engine::{Filters, Granularity, IteratorOptions, MergeBy, Options, TableOptions};
 use flash::Geometry;
 use hashkv::HashOptions;
 use kvssd::{DeviceProfile, IndexOptions};
@@ -12,7 +12,7 @@ use runtime::{Nanos, Rng};
 
 use crate::harness::small_device;
 use crate::names::Names;
-use crate::random_shape::pick;
+use crate::random_shape::{leveled, pick};
 use crate::shape::{Cuts, Shape};
 
 fn device(rng: &mut Rng) -> DeviceProfile {
@@ -140,6 +140,51 @@ impl Shape {
         shape.draw_inlining(seed);
         shape.device.dram.index_bytes *= pick(rng, &[1, 1, 4]);
         if shape.grow_to_fit() { shape } else { Self::of_wild_seed(seed + 1_000_000) }
+    }
+
+    /// The same with levels that are made of tables.
+    pub(crate) fn of_wild_tables_seed(seed: u64) -> Self {
+        let rng = &mut Rng::derive(seed, "wild tables");
+        let mut shape = Self::of_wild_seed(seed);
+        let options = leveled(rng);
+        let trigger = pick(rng, &[1, 2, 4, 20]);
+        let slowdown = trigger + pick(rng, &[0, 1, 30]);
+        let bits = pick(rng, &[1, 7, 40]);
+        let tables = TableOptions {
+            table_bytes: pick(rng, &[1 << 10, 10 << 10, 1 << 20]),
+            level_base_bytes: pick(rng, &[1 << 10, 100 << 10, 1 << 20]),
+            level_multiplier: pick(rng, &[1.0, 3.0, 100.0]),
+            l0_compaction_trigger: trigger,
+            l0_slowdown_trigger: slowdown,
+            l0_stop_trigger: slowdown + pick(rng, &[0, 1, 30]),
+            max_compaction_bytes: pick(rng, &[1 << 10, 100 << 10, 1 << 40]),
+            soft_pending_bytes: pick(rng, &[1 << 10, 100 << 10, 1 << 40]),
+            hard_pending_bytes: pick(rng, &[1 << 40, 1 << 50]),
+            ..options.tables
+        };
+        shape.engine = Options {
+            levels: 2 + rng.below(10) as u32,
+            memtable_bytes: pick(rng, &[1 << 10, 4 << 10, 64 << 10]),
+            frozen_memtables: pick(rng, &[1, 2, 8]),
+            filters: pick(rng, &[Filters::None, Filters::Bits(bits)]),
+            compaction_workers: pick(rng, &[1, 2, 8]),
+            tables,
+            ..options
+        }
+        .into();
+        let sync = pick(rng, &[LogSync::None, LogSync::Interval, LogSync::Group, LogSync::Each]);
+        shape.engine = shape.engine.with_journal(Durability::Log, sync);
+        shape.scanners = pick(rng, &[0, 1, 2]);
+        shape.device.dram.index_bytes = pick(rng, &[16 << 10, 1 << 20, 16 << 20]);
+        shape.slowness = 60;
+        if shape.grow_to_fit() { shape } else { Self::of_wild_tables_seed(seed + 1_000_000) }
+    }
+
+    /// The same, which loses power over and over.
+    pub(crate) fn of_restless_wild_tables_seed(seed: u64) -> Self {
+        let wild = Self::of_wild_tables_seed(seed);
+        let keys = wild.keys.min(1_400);
+        Self { keys, is_filled: false, sessions: 25, cuts: Cuts::Restless, ..wild }
     }
 
     /// The same, which loses power over and over.
