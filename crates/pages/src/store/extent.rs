@@ -81,6 +81,11 @@ impl Extent {
         }
     }
 
+    /// Whether it is closed, and nothing in it is in use.
+    pub(super) fn is_empty(&self) -> bool {
+        self.state == State::Closed && self.live == 0
+    }
+
     /// An index refers to more of its items, and to some of them no more. Whether each of the dead was
     /// of its present generation is either certain or not. `Err`, with what is wrong, if there cannot
     /// be so many.

@@ -4,6 +4,8 @@
 //! they lag behind overwrites that still sit in upper levels. Pure bookkeeping; no I/O
 //! here.
 
+use std::collections::BTreeSet;
+
 use crate::format::pointer::PointerFormat;
 use crate::medium::{ExtentId, PageNo, Shape, Stream};
 use crate::store::changes::{Changes, Counts};
@@ -16,6 +18,8 @@ pub struct Extents {
     all: Vec<Extent>,
     open: [Option<ExtentId>; Stream::ALL.len()],
     tally: Tally,
+    /// Closed ones in which nothing is in use, so that nobody has to look for them.
+    empty: BTreeSet<ExtentId>,
     opened: u64,
 }
 
@@ -83,7 +87,9 @@ impl Extents {
             let is_open = |e: &Extent| e.state == State::Open && e.stream == stream;
             extents.iter().position(is_open).map(|index| ExtentId(index as u32))
         });
-        Self { shape, all: extents, open, tally, opened }
+        let ids = (0..shape.extents).map(ExtentId);
+        let empty = ids.filter(|id| extents[id.0 as usize].is_empty()).collect();
+        Self { shape, all: extents, open, tally, empty, opened }
     }
 
     pub(crate) fn shape(&self) -> Shape {
@@ -291,6 +297,7 @@ impl Extents {
             let state = &mut self.all[id.0 as usize].state;
             assert_eq!(*state, State::Open, "extent {} was listed as open", id.0);
             *state = State::Closed;
+            self.note_empty(id);
         }
     }
 
@@ -371,7 +378,17 @@ impl Extents {
         *items -= u64::from(extent.live);
         let outcome = extent.count(counts, is_certain);
         *items += u64::from(extent.live);
+        self.note_empty(id);
         outcome
+    }
+
+    /// The state of an extent has changed, or what of it is in use.
+    fn note_empty(&mut self, id: ExtentId) {
+        if self.get(id).is_empty() {
+            self.empty.insert(id);
+        } else {
+            self.empty.remove(&id);
+        }
     }
 
     /// The generation of the extent that holds `page`: how often it was opened.
@@ -414,12 +431,14 @@ impl Extents {
         self.tally.leave(extent);
         extent.state = state;
         self.tally.enter(extent);
+        self.note_empty(id);
     }
 
     fn replace(&mut self, id: ExtentId, with: Extent) {
         self.tally.enter(&with);
         let was = std::mem::replace(&mut self.all[id.0 as usize], with);
         self.tally.leave(&was);
+        self.note_empty(id);
     }
 
     fn extent_mut(&mut self, page: PageNo) -> &mut Extent {
@@ -437,9 +456,7 @@ impl Extents {
 
     /// The first closed extent in which nothing is in use, of those that `may_go`.
     pub(crate) fn empty(&self, may_go: impl Fn(ExtentId, &Extent) -> bool) -> Option<ExtentId> {
-        let is_empty = |extent: &Extent| extent.state == State::Closed && extent.live == 0;
-        let mut empty = self.iter().filter(|(_, extent)| is_empty(extent));
-        empty.find(|(id, extent)| may_go(*id, extent)).map(|(id, _)| id)
+        self.empty.iter().copied().find(|id| may_go(*id, self.get(*id)))
     }
 
     /// The extent whose collection gives most for least: lowest utilisation, oldest first on a
