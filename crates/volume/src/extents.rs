@@ -80,8 +80,7 @@ impl Extent {
     /// nothing in it. A member that is being filled with it is written to when that has been given up.
     pub(crate) fn open(&mut self, generation: u64, stream: Stream, missing: u64) {
         let is_filling = |member: &usize| matches!(self.on[*member], Presence::Filling { .. });
-        let filling =
-            (0..self.on.len()).filter(is_filling).fold(0, |all, member| all | bit(member));
+        let filling = bits((0..self.on.len()).filter(is_filling));
         *self = Self {
             life: self.life + 1,
             is_live: true,
@@ -152,7 +151,7 @@ impl Extent {
     /// Members that have not all of it.
     pub(crate) fn missing(&self) -> u64 {
         let lacks = |member: &usize| self.on[*member] != Presence::Whole;
-        (0..self.on.len()).filter(lacks).fold(0, |all, member| all | bit(member))
+        bits((0..self.on.len()).filter(lacks))
     }
 
     /// Whether the headers have to say more than they do.
@@ -202,9 +201,14 @@ pub(crate) enum Fill {
     GivenUp,
 }
 
-/// Members as a set of bits.
+/// A member as a set of bits.
 pub(crate) const fn bit(member: usize) -> u64 {
     1 << member
+}
+
+/// Members as a set of bits.
+pub(crate) fn bits(members: impl IntoIterator<Item = usize>) -> u64 {
+    members.into_iter().fold(0, |all, member| all | bit(member))
 }
 
 /// The extents of a volume.

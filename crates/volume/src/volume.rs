@@ -8,7 +8,7 @@ use pages::{Medium, MediumError, Shape};
 use runtime::{Cores, Handle, Nanos, Notify};
 
 use crate::error::VolumeError;
-use crate::extents::{Extents, Presence, bit};
+use crate::extents::{Extents, Presence, bits};
 use crate::layout::Stripes;
 use crate::options::{Options, Progress, VolumeStats};
 use crate::planted::{Fault, Planted};
@@ -76,6 +76,14 @@ struct Member<M> {
 pub(crate) struct Taker<M> {
     pub index: usize,
     pub medium: Rc<M>,
+}
+
+impl<M> Taker<M> {
+    /// Submits a command to the member, which is known by it when that ends.
+    pub(crate) fn submit<F>(self, command: impl FnOnce(&M) -> F) -> (Self, F) {
+        let under_way = command(&self.medium);
+        (self, under_way)
+    }
 }
 
 impl<M> Clone for Taker<M> {
@@ -205,12 +213,12 @@ impl<M: Medium> Inner<M> {
         let members = self.members.borrow();
         let writable =
             members.iter().enumerate().filter(|(_, m)| m.condition == Condition::Serving);
-        writable.fold(0, |all, (index, _)| all | bit(index))
+        bits(writable.map(|(index, _)| index))
     }
 
-    /// Members that have none of what they should have.
+    /// The set of all members, lost ones included.
     pub(crate) fn all(&self) -> u64 {
-        (0..self.stripes.members()).fold(0, |all, member| all | bit(member))
+        bits(0..self.stripes.members())
     }
 
     /// Whether a member that was given a command is still there.

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use pages::{ExtentId, Medium, MediumError, PageNo, Stream};
 use runtime::{IoClass, PageImage};
 
-use crate::extents::{Extent, Presence, bit};
+use crate::extents::{Extent, Presence, bit, bits};
 use crate::header::{self, Header};
 use crate::layout::{Layout, Spot};
 use crate::parity;
@@ -165,7 +165,7 @@ impl<M: Medium> Inner<M> {
         let unit = self.stripes.member_shape().append_unit;
         let append = |(number, pages): (u32, &[PageImage])| {
             let place = self.stripes.place(extent, row, number * unit);
-            (taker.clone(), taker.medium.append(place, pages.to_vec(), class))
+            taker.clone().submit(|medium| medium.append(place, pages.to_vec(), class))
         };
         (0..).zip(chunk.chunks(unit as usize)).map(append).collect()
     }
@@ -209,9 +209,7 @@ impl<M: Medium> Inner<M> {
 
     /// Members that are being filled and have come past a stripe.
     fn filled_behind(&self, extent: &Extent, row: u32) -> u64 {
-        let members = 0..self.stripes.members();
-        let has = members.filter(|member| extent.has(*member, row));
-        has.fold(0, |all, member| all | bit(member))
+        bits((0..self.stripes.members()).filter(|member| extent.has(*member, row)))
     }
 
     /// A member has missed a write to an extent.
