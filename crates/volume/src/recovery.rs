@@ -9,7 +9,7 @@
 use std::future::Future;
 use std::rc::Rc;
 
-use pages::{ExtentId, Medium, MediumError};
+use pages::{ExtentId, Medium, MediumError, Stream};
 use runtime::{IoClass, PageImage, join_all};
 
 use crate::error::VolumeError;
@@ -30,6 +30,7 @@ impl<M: Medium> Volume<M> {
     pub async fn recover(setup: Setup<M>) -> Result<Self, VolumeError> {
         let volume = Self::create(setup)?;
         let inner = &volume.inner;
+        inner.ask_for_writes().await;
         for id in (0..inner.stripes.shape().extents).map(ExtentId) {
             inner.survey(id).await?;
         }
@@ -41,6 +42,16 @@ impl<M: Medium> Volume<M> {
 }
 
 impl<M: Medium> Inner<M> {
+    /// Members that take no more writes say so before anything is decided that counts on them.
+    async fn ask_for_writes(&self) {
+        let syncs = self.submit_syncs(Stream::Manifest);
+        for (taker, sync) in syncs {
+            if let Err(why) = sync.await {
+                self.fail(&taker, why);
+            }
+        }
+    }
+
     async fn survey(self: &Rc<Self>, id: ExtentId) -> Result<(), VolumeError> {
         let takers = self.takers();
         let found = join_all(takers.iter().map(|taker| self.look(taker, id))).await;
@@ -125,21 +136,19 @@ impl<M: Medium> Inner<M> {
             let extent = extents.get_mut(id);
             extent.open(verdict.generation, verdict.stream, missing);
             (extent.rows, extent.revision, extent.noted) = (rows, verdict.revision, verdict.noted);
+            // Who does not answer may have stripes that the others lost when power was cut. Were these
+            // written anew, it would bring back the old ones, and its frontier would not tell.
+            extent.is_closed = !self.is_anywhere && self.is_any_gone();
         }
         let stale = missing & self.writable();
         self.count(|stats| stats.stale_extents += u64::from(stale.count_ones()));
         if !self.is_anywhere && !is_lost {
-            let torn = self.torn(id, frontiers, verdict.whole).await;
-            for (member, frontier) in frontiers.iter().enumerate() {
-                if verdict.whole & !torn & bit(member) != 0 {
-                    self.catch_up(&self.taker(member), id, *frontier).await;
-                }
-            }
+            self.bring_in_line(id, frontiers, verdict.whole).await;
         }
     }
 
     /// Appends to a member what others have more of an extent.
-    async fn catch_up(self: &Rc<Self>, taker: &Taker<M>, id: ExtentId, frontier: u32) {
+    pub(crate) async fn catch_up(self: &Rc<Self>, taker: &Taker<M>, id: ExtentId, frontier: u32) {
         let shape = self.stripes.member_shape();
         let (rows, life, stream) = {
             let extents = self.extents.borrow();

@@ -79,7 +79,10 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    fn submit_syncs(&self, stream: Stream) -> Vec<(Taker<M>, impl Future<Output = Done> + use<M>)> {
+    pub(crate) fn submit_syncs(
+        &self,
+        stream: Stream,
+    ) -> Vec<(Taker<M>, impl Future<Output = Done> + use<M>)> {
         let skipped = usize::from(self.planted.has(Fault::SyncAllButOne));
         let takers = self.takers_of(self.all()).skip(skipped);
         takers.map(|taker| taker.submit(|medium| medium.sync(stream))).collect()

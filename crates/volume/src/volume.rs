@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::rc::Rc;
 
-use pages::{Medium, MediumError, Shape};
+use pages::{ExtentId, Medium, MediumError, Shape};
 use runtime::{Cores, Handle, Nanos, Notify};
 
 use crate::error::VolumeError;
@@ -69,6 +69,8 @@ struct Member<M> {
     condition: Condition,
     /// Whether a task fills it.
     is_filling: bool,
+    /// With which extent.
+    filled_with: Option<ExtentId>,
     filled_rows: u64,
 }
 
@@ -112,6 +114,7 @@ impl<M: Medium> Volume<M> {
             medium: Rc::new(medium),
             condition: Condition::Serving,
             is_filling: false,
+            filled_with: None,
             filled_rows: 0,
         };
         let inner = Inner {
@@ -177,7 +180,8 @@ impl<M: Medium> Volume<M> {
         let slot = &members[member];
         let left = self.inner.extents.borrow().rows_to_fill(member);
         let done = slot.filled_rows;
-        slot.is_filling.then_some(Progress { done, of: done + left })
+        let extent = slot.filled_with;
+        slot.is_filling.then_some(Progress { extent, done, of: done + left })
     }
 
     /// Waits until no member is being filled.
@@ -279,6 +283,11 @@ impl<M: Medium> Inner<M> {
         let before = std::mem::replace(&mut self.members.borrow_mut()[member].is_filling, is_on);
         self.changed.notify_all();
         before != is_on
+    }
+
+    /// A member is being filled with an extent, or with none at the moment.
+    pub(crate) fn set_filled_with(&self, member: usize, extent: Option<ExtentId>) {
+        self.members.borrow_mut()[member].filled_with = extent;
     }
 
     /// A member was filled with one more stripe; returns when the next one is due.

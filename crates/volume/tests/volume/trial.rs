@@ -57,6 +57,7 @@ impl Tally {
         all.parity_pages += more.parity_pages;
         all.degraded_writes += more.degraded_writes;
         all.stale_extents += more.stale_extents;
+        all.kept_holes += more.kept_holes;
         all.refilled_bytes += more.refilled_bytes;
         all.lost_pages += more.lost_pages;
         all.lost_members += more.lost_members;
@@ -211,6 +212,7 @@ impl Life {
             }
             _ => self.lose_too_many(),
         }
+        self.keeps_holes();
         if self.is_whole() && !self.has_hidden_loss() {
             self.model.borrow_mut().missing.clear();
         }

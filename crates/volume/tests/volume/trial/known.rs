@@ -32,6 +32,8 @@ pub(super) struct Model {
     pub generations: u64,
     /// Members that are not known to have everything.
     pub missing: BTreeSet<usize>,
+    /// The volume said that it keeps a hole: some stripe is without redundancy.
+    pub keeps_holes: bool,
     /// More was lost than the layout stands: nothing can be appended.
     pub is_beyond: bool,
     pub complaints: Vec<String>,

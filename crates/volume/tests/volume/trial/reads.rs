@@ -66,6 +66,7 @@ impl Life {
             let is_error = complaint.contains("cannot") || complaint.contains("gone");
             let beyond = was_beyond || self.model.borrow().is_beyond;
             let may_fail = beyond || self.model.borrow().extents[&id].rows[&row].may_fail;
+            let may_fail = may_fail || self.keeps_holes();
             if is_error && (may_fail || self.world.spares() == 0) {
                 self.tally.borrow_mut().errors += 1;
                 continue;
@@ -76,6 +77,13 @@ impl Life {
                 self.model.borrow_mut().complaints.push(format!("{what} (seed {})", self.seed));
             }
         }
+    }
+
+    /// Whether the volume ever said that it keeps a hole.
+    pub(super) fn keeps_holes(&self) -> bool {
+        let mut model = self.model.borrow_mut();
+        model.keeps_holes |= self.volume.stats().kept_holes > 0;
+        model.keeps_holes
     }
 
     /// What is wrong with a page that was read, and was not rebuilt either.

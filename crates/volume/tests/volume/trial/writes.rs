@@ -12,17 +12,25 @@ impl Life {
     /// An extent with room, opened if need be.
     fn extent_to_append(&mut self) -> Option<u32> {
         let rows = self.volume.shape().pages_per_extent / self.volume.shape().append_unit;
-        let model = &mut *self.model.borrow_mut();
-        for extent in model.extents.values_mut() {
-            extent.is_open &= extent.next < rows;
-        }
-        let open: Vec<u32> =
-            model.extents.iter().filter(|(_, e)| e.is_open).map(|(id, _)| *id).collect();
+        let (open, free) = {
+            let model = &mut *self.model.borrow_mut();
+            for extent in model.extents.values_mut() {
+                extent.is_open &= extent.next < rows;
+            }
+            let is_open = model.extents.iter().filter(|(_, e)| e.is_open);
+            let open: Vec<u32> = is_open.map(|(id, _)| *id).collect();
+            let free = (0..self.world.shape.extents).find(|id| !model.extents.contains_key(id));
+            (open, free)
+        };
         if open.len() >= 2 {
             return Some(open[self.rng.below(open.len() as u64) as usize]);
         }
-        let id = (0..self.world.shape.extents).find(|id| !model.extents.contains_key(id))?;
+        self.open(free?)
+    }
+
+    fn open(&mut self, id: u32) -> Option<u32> {
         let stream = Stream::ALL[self.rng.below(4) as usize];
+        let model = &mut *self.model.borrow_mut();
         model.generations += 1;
         match self.volume.open(ExtentId(id), model.generations, stream) {
             Ok(()) => {
@@ -41,7 +49,12 @@ impl Life {
         if self.model.borrow().is_beyond {
             return;
         }
-        let Some(id) = self.extent_to_append() else { return };
+        if let Some(id) = self.extent_to_append() {
+            self.append_to(id).await;
+        }
+    }
+
+    async fn append_to(&mut self, id: u32) {
         let shape = self.volume.shape();
         let rows = shape.pages_per_extent / shape.append_unit;
         let mut appends = Vec::new();
@@ -121,12 +134,17 @@ impl Life {
         if ids.is_empty() || self.model.borrow().is_beyond {
             return;
         }
-        let id = ids[self.rng.below(ids.len() as u64) as usize];
+        // What a member is being filled with more often than others, and it is filled again at once.
+        let filled = (0..self.world.members).find_map(|m| self.volume.progress(m)?.extent);
+        let filled = filled.map(|id| id.0).filter(|id| ids.contains(id) && self.rng.chance(0.7));
+        let id = filled.unwrap_or_else(|| ids[self.rng.below(ids.len() as u64) as usize]);
         self.model.borrow_mut().extents.remove(&id);
         if let Err(error) = self.volume.release(ExtentId(id)).await {
             let mut model = self.model.borrow_mut();
             self.complain_unless_beyond(&mut model, &format!("release of {id}: {error}"));
             model.is_beyond = true;
+        } else if filled.is_some() && self.open(id).is_some() {
+            self.append_to(id).await;
         }
     }
 }
