@@ -9,5 +9,6 @@ mod degraded;
 mod memory;
 mod model;
 mod planted;
+mod rotten;
 mod store;
 mod trial;

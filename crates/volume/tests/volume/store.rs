@@ -63,7 +63,11 @@ fn volume_setup(handle: &Handle, cores: &Rc<Cores>, ssd: &Ssd) -> Setup<BlockRan
     }
 }
 
-fn tree_setup(handle: &Handle, cores: &Rc<Cores>, medium: &Sets) -> TreeSetup<Sets> {
+pub(crate) fn tree_setup<M: Medium + Clone>(
+    handle: &Handle,
+    cores: &Rc<Cores>,
+    medium: &M,
+) -> TreeSetup<M> {
     let costs = CpuCosts {
         memtable_ns: 0.0,
         prefix_compare_ns: 0.0,
