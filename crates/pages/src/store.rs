@@ -26,7 +26,7 @@ pub mod sweep;
 pub(crate) mod units;
 pub mod writing;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -59,8 +59,8 @@ pub struct PageStore<M> {
     pub handle: Handle,
     /// Where pages go.
     pub medium: M,
-    /// Stands in every page.
-    pub id: Cell<StoreId>,
+    /// Stands in every page, those of the journal included.
+    pub id: Rc<Cell<StoreId>>,
     /// The form of the medium, whose pages have no more bytes than a page can say.
     pub shape: Shape,
     /// How pointers are stored on it.
@@ -78,7 +78,7 @@ pub struct PageStore<M> {
     /// Background tasks wait here.
     pub work: Rc<Notify>,
     /// Writers wait here.
-    pub room: Notify,
+    pub room: Rc<Notify>,
     shared_reads: SharedReads,
     rebuilt_reads: Cell<u64>,
     /// Pages handed out to writers whose result is not published yet.
@@ -98,7 +98,9 @@ pub struct PageStore<M> {
     /// Whether the counts of extents are another life's.
     is_recovered: Cell<bool>,
     /// Why background work stopped, if it did.
-    failure: Cell<Option<Failure>>,
+    failure: Rc<Cell<Option<Failure>>>,
+    /// Log and manifest, if they lie on a medium of their own.
+    pub(crate) journal: OnceCell<Rc<Self>>,
 }
 
 impl<M: Medium> PageStore<M> {
@@ -118,7 +120,7 @@ impl<M: Medium> PageStore<M> {
         Self {
             handle,
             medium,
-            id: Cell::new(id),
+            id: Rc::new(Cell::new(id)),
             shape,
             format: PointerFormat::new(&shape),
             cpu,
@@ -129,7 +131,7 @@ impl<M: Medium> PageStore<M> {
             retired: RefCell::default(),
             extents: RefCell::new(Extents::new(shape)),
             work,
-            room: Notify::default(),
+            room: Rc::default(),
             shared_reads: SharedReads::default(),
             rebuilt_reads: Cell::new(0),
             unpublished: RefCell::default(),
@@ -138,7 +140,8 @@ impl<M: Medium> PageStore<M> {
             step_extents: Cell::new(1),
             erasing: Semaphore::new(1),
             is_recovered: Cell::new(false),
-            failure: Cell::new(None),
+            failure: Rc::default(),
+            journal: OnceCell::new(),
         }
     }
 
