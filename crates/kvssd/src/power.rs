@@ -93,9 +93,10 @@ impl From<OpenError> for RecoverError {
             OpenError::BadDump => Self::BadDump,
             OpenError::LostMemory => Self::LostMemory,
             OpenError::Medium(error) => Self::Medium(error),
-            OpenError::NoManifest | OpenError::DamagedJournal(_) | OpenError::Damaged(..) => {
-                Self::Journal(error)
-            }
+            OpenError::NoManifest
+            | OpenError::ForeignJournal
+            | OpenError::DamagedJournal(_)
+            | OpenError::Damaged(..) => Self::Journal(error),
             OpenError::DoesNotFit { .. }
             | OpenError::TooFewExtents { .. }
             | OpenError::SingleUnit

@@ -126,6 +126,8 @@ pub enum OpenError {
     BadDump,
     /// The medium holds pages of a store and no manifest that leads to them.
     NoManifest,
+    /// The medium of log and manifest holds those of another store than the one of the index.
+    ForeignJournal,
     /// Log or manifest lack something that once was there; the words say what.
     DamagedJournal(&'static str),
     /// A page that recovery cannot do without.
@@ -175,6 +177,12 @@ impl fmt::Display for OpenError {
                 return f.write_str(
                     "the medium holds pages of a store, and no whole manifest that says which of them \
                      count: the manifest is damaged, or something else wrote here",
+                );
+            }
+            Self::ForeignJournal => {
+                return f.write_str(
+                    "the journal is another store's than the data: give the one that belongs to them, or \
+                     empty both media for a new store",
                 );
             }
             Self::DamagedJournal(what) => {

@@ -14,7 +14,8 @@
 //! ```
 //! Log and manifest live in extents of their own, taken from all there are, so that they wear like
 //! others. Nobody keeps where they are: each of their extents begins with a page that says what it
-//! is, and a recovery looks at the first page of every extent.
+//! is, and a recovery looks at the first page of every extent. Or they live on a medium that has nothing else on
+//! it (`PageStore::set_journal`).
 
 pub mod fields;
 pub(crate) mod groups;

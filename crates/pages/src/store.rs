@@ -27,7 +27,7 @@ pub mod sweep;
 pub(crate) mod units;
 pub mod writing;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -60,8 +60,8 @@ pub struct PageStore<M> {
     pub handle: Handle,
     /// Where pages go.
     pub medium: M,
-    /// Stands in every page.
-    pub id: Cell<StoreId>,
+    /// Stands in every page, those of the journal included.
+    pub id: Rc<Cell<StoreId>>,
     /// The form of the medium, whose pages have no more bytes than a page can say.
     pub shape: Shape,
     /// How pointers are stored on it.
@@ -79,7 +79,7 @@ pub struct PageStore<M> {
     /// Background tasks wait here.
     pub work: Rc<Notify>,
     /// Writers wait here.
-    pub room: Notify,
+    pub room: Rc<Notify>,
     shared_reads: SharedReads,
     rebuilt_reads: Cell<u64>,
     /// Pages handed out to writers whose result is not published yet.
@@ -99,7 +99,9 @@ pub struct PageStore<M> {
     /// Whether the counts of extents are another life's.
     is_recovered: Cell<bool>,
     /// Why background work stopped, if it did.
-    failure: Cell<Option<Failure>>,
+    failure: Rc<Cell<Option<Failure>>>,
+    /// Log and manifest, if they lie on a medium of their own.
+    pub(crate) journal: OnceCell<Rc<Self>>,
 }
 
 impl<M: Medium> PageStore<M> {
@@ -119,7 +121,7 @@ impl<M: Medium> PageStore<M> {
         Self {
             handle,
             medium,
-            id: Cell::new(id),
+            id: Rc::new(Cell::new(id)),
             shape,
             format: PointerFormat::new(&shape),
             cpu,
@@ -130,7 +132,7 @@ impl<M: Medium> PageStore<M> {
             retired: RefCell::default(),
             extents: RefCell::new(Extents::new(shape)),
             work,
-            room: Notify::default(),
+            room: Rc::default(),
             shared_reads: SharedReads::default(),
             rebuilt_reads: Cell::new(0),
             unpublished: RefCell::default(),
@@ -139,7 +141,8 @@ impl<M: Medium> PageStore<M> {
             step_extents: Cell::new(1),
             erasing: Semaphore::new(1),
             is_recovered: Cell::new(false),
-            failure: Cell::new(None),
+            failure: Rc::default(),
+            journal: OnceCell::new(),
         }
     }
 

@@ -9,6 +9,12 @@ pub(crate) enum Presence {
     Whole,
     /// Nothing that could be relied on.
     Absent,
+    /// The first so many stripes, with a hole among the last of them. They are served until the member is
+    /// emptied, to be filled with the extent again.
+    Torn {
+        /// Stripes it has.
+        rows: u32,
+    },
     /// It is being filled in: the first so many stripes.
     Filling {
         /// Stripes it has.
@@ -28,6 +34,8 @@ pub(crate) struct Extent {
     pub stream: Stream,
     /// Stripes that may hold anything.
     pub rows: u32,
+    /// Whether no more stripes are appended: it counts as full.
+    pub is_closed: bool,
     /// Stripes whose appends are under way.
     pub under_way: Vec<u32>,
     /// Headers whose appends are under way.
@@ -60,6 +68,7 @@ impl Extent {
             generation: 0,
             stream: Stream::Objects,
             rows: 0,
+            is_closed: false,
             under_way: Vec::new(),
             headers_under_way: 0,
             appends: 0,
@@ -80,8 +89,7 @@ impl Extent {
     /// nothing in it. A member that is being filled with it is written to when that has been given up.
     pub(crate) fn open(&mut self, generation: u64, stream: Stream, missing: u64) {
         let is_filling = |member: &usize| matches!(self.on[*member], Presence::Filling { .. });
-        let filling =
-            (0..self.on.len()).filter(is_filling).fold(0, |all, member| all | bit(member));
+        let filling = bits((0..self.on.len()).filter(is_filling));
         *self = Self {
             life: self.life + 1,
             is_live: true,
@@ -120,7 +128,7 @@ impl Extent {
                 Presence::Whole => takers |= bit(member),
                 Presence::Filling { done, .. } if row < *done => takers |= bit(member),
                 Presence::Filling { done, again } if row == *done => *again = true,
-                Presence::Filling { .. } | Presence::Absent => {}
+                Presence::Filling { .. } | Presence::Torn { .. } | Presence::Absent => {}
             }
         }
         takers
@@ -133,7 +141,7 @@ impl Extent {
     }
 
     pub(crate) fn needs_filling(&self, member: usize) -> bool {
-        self.is_live && self.on[member] == Presence::Absent
+        self.is_live && matches!(self.on[member], Presence::Absent | Presence::Torn { .. })
     }
 
     pub(crate) fn is_unsynced(&self) -> bool {
@@ -145,14 +153,14 @@ impl Extent {
         match self.on[member] {
             Presence::Whole => true,
             Presence::Absent => false,
-            Presence::Filling { done, .. } => row < done,
+            Presence::Filling { done: rows, .. } | Presence::Torn { rows } => row < rows,
         }
     }
 
     /// Members that have not all of it.
     pub(crate) fn missing(&self) -> u64 {
         let lacks = |member: &usize| self.on[*member] != Presence::Whole;
-        (0..self.on.len()).filter(lacks).fold(0, |all, member| all | bit(member))
+        bits((0..self.on.len()).filter(lacks))
     }
 
     /// Whether the headers have to say more than they do.
@@ -202,9 +210,14 @@ pub(crate) enum Fill {
     GivenUp,
 }
 
-/// Members as a set of bits.
+/// A member as a set of bits.
 pub(crate) const fn bit(member: usize) -> u64 {
     1 << member
+}
+
+/// Members as a set of bits.
+pub(crate) fn bits(members: impl IntoIterator<Item = usize>) -> u64 {
+    members.into_iter().fold(0, |all, member| all | bit(member))
 }
 
 /// The extents of a volume.
@@ -246,8 +259,13 @@ impl Extents {
     /// A member takes no more writes: what it was not synced with is not to be relied on.
     pub(crate) fn lose_unsynced(&mut self, member: usize) {
         for extent in self.0.iter_mut().filter(|extent| extent.is_live) {
-            let is_whole = extent.on[member] == Presence::Whole;
-            if !is_whole || extent.is_unsynced() || !extent.under_way.is_empty() {
+            let is_kept = match extent.on[member] {
+                Presence::Whole => !extent.is_unsynced() && extent.under_way.is_empty(),
+                // It was written before the last power cut.
+                Presence::Torn { .. } => true,
+                Presence::Absent | Presence::Filling { .. } => false,
+            };
+            if !is_kept {
                 extent.on[member] = Presence::Absent;
             }
         }
@@ -257,7 +275,7 @@ impl Extents {
     pub(crate) fn rows_to_fill(&self, member: usize) -> u64 {
         let left = |extent: &Extent| match extent.on[member] {
             Presence::Whole => 0,
-            Presence::Absent => extent.rows,
+            Presence::Absent | Presence::Torn { .. } => extent.rows,
             Presence::Filling { done, .. } => extent.rows.saturating_sub(done),
         };
         self.0.iter().filter(|extent| extent.is_live).map(|extent| u64::from(left(extent))).sum()

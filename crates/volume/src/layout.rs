@@ -194,6 +194,11 @@ impl Stripes {
         self.member.append_unit + rows * self.chunk_pages
     }
 
+    /// Stripes that a member has all of whose extent is written up to `frontier`.
+    pub fn rows_whole(&self, frontier: u32) -> u32 {
+        (frontier.saturating_sub(self.member.append_unit) / self.chunk_pages).min(self.rows)
+    }
+
     /// Stripes that a member has anything of whose extent is written up to `frontier`.
     pub fn rows_begun(&self, frontier: u32) -> u32 {
         let behind_header = frontier.saturating_sub(self.member.append_unit);
@@ -232,6 +237,7 @@ mod tests {
         assert!(homes.eq([0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 2, 2]));
         assert_eq!(stripes.place(ExtentId(1), 2, 1), PageNo(8 + 1 + 4 + 1));
         assert_eq!([0, 1, 2, 3, 4, 8].map(|f| stripes.rows_begun(f)), [0, 0, 1, 1, 2, 3]);
+        assert_eq!([0, 1, 2, 3, 4, 8].map(|f| stripes.rows_whole(f)), [0, 0, 0, 1, 1, 3]);
     }
 
     #[test]

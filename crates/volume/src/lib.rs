@@ -3,7 +3,8 @@
 //! ```text
 //!  volume ......... the medium; members, and who is lost                 (volume.rs, medium.rs)
 //!   |- reading .... reads, and what is rebuilt from others
-//!   |- writing .... stripes, opening, headers again
+//!   |- writing .... stripes, opening
+//!   |- noting ..... headers, written again if a member missed something
 //!   |- syncing .... syncs and releases
 //!   |- recovery ... what a power cut left; survey.rs decides what counts
 //!   |- torn ....... members that a power cut left with a hole
@@ -32,6 +33,7 @@ mod extents;
 pub mod header;
 pub mod layout;
 mod medium;
+mod noting;
 mod options;
 pub mod parity;
 mod planted;

@@ -73,7 +73,11 @@ impl<M: Medium> Medium for Volume<M> {
         let extents = inner.extents.borrow();
         let extent = extents.get(extent);
         let is_known = extent.is_live && !inner.is_anywhere;
-        let rows = if is_known { extent.rows } else { 0 };
+        let rows = match extent.rows {
+            _ if !is_known => 0,
+            _ if extent.is_closed => inner.stripes.rows(),
+            rows => rows,
+        };
         std::future::ready(Ok(rows * inner.stripes.stripe_pages()))
     }
 

@@ -1,5 +1,6 @@
 //! What a volume is told.
 
+use pages::ExtentId;
 use runtime::Nanos;
 
 use crate::layout::Layout;
@@ -45,6 +46,9 @@ pub struct VolumeStats {
     pub degraded_writes: u64,
     /// Extents of members that turned out to be of another generation, or incomplete.
     pub stale_extents: u64,
+    /// Extents of members that keep a hole, because a page would be lost if they were filled again. The stripe
+    /// with the hole is without redundancy until the extent is released.
+    pub kept_holes: u64,
     /// Bytes that members were filled with, nominal.
     pub refilled_bytes: u64,
     /// Pages that could not be rebuilt when a member was filled.
@@ -56,6 +60,8 @@ pub struct VolumeStats {
 /// How far a member is filled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
+    /// The extent that it is being filled with.
+    pub extent: Option<ExtentId>,
     /// Stripes it was filled with.
     pub done: u64,
     /// Stripes in all, as far as is known now.

@@ -25,6 +25,13 @@ pub fn of<'a>(pages: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     parity
 }
 
+/// Whether two pages are the same, the shorter one as if zeros followed.
+pub fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let both = one.len().min(other.len());
+    let is_zero = |byte: &u8| *byte == 0;
+    one[..both] == other[..both] && one[both..].iter().chain(&other[both..]).all(is_zero)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::collection::vec;
@@ -37,6 +44,7 @@ mod tests {
         assert_eq!(of([]), [0; 0]);
         assert_eq!(of([&[1, 2][..], &[3]]), [2, 2]);
         let long = [7; 19];
+        assert!(is_same(&[1, 0], &[1]) && is_same(&[], &[0]) && !is_same(&[1], &[1, 2]));
         assert_eq!(of([&long[..], &[7; 9], &[]])[..], [&[0; 9][..], &[7; 10]].concat());
     }
 

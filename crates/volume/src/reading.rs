@@ -45,11 +45,8 @@ impl<M: Medium> Inner<M> {
         let (inner, spot) = (Rc::clone(self), self.stripes.spot(page));
         self.count(|stats| stats.reads += 1);
         let place = self.place(spot);
-        let direct = self.source(spot).map(|home| {
-            let taker = self.taker(home);
-            let read = taker.medium.read(place, class);
-            (taker, read)
-        });
+        let direct = self.source(spot);
+        let direct = direct.map(|home| self.taker(home).submit(|medium| medium.read(place, class)));
         // Submitted by the call, as a direct read would be.
         let rebuilt = direct.is_none().then(|| self.rebuild(spot, class));
         async move {
@@ -137,11 +134,8 @@ impl<M: Medium> Inner<M> {
         let others = (0..self.stripes.members()).filter(|other| others & bit(*other) != 0);
         let others: Vec<usize> = others.collect();
         let all_serve = others.iter().all(|other| self.serves(*other, spot.extent, spot.row));
-        let read = |other: usize| {
-            let taker = self.taker(other);
-            let read = taker.medium.read(self.place(spot), class);
-            (taker, read)
-        };
+        let place = self.place(spot);
+        let read = |other| self.taker(other).submit(|medium| medium.read(place, class));
         all_serve.then(|| others.into_iter().map(read).collect())
     }
 
@@ -248,11 +242,9 @@ impl<M: Medium> Inner<M> {
         let (inner, spot) = (Rc::clone(self), self.stripes.spot(first));
         self.count(|stats| stats.reads += u64::from(pages));
         let numbers = (first.0..first.0 + pages).map(PageNo);
-        let direct = self.source(spot).map(|home| {
-            let taker = self.taker(home);
-            let run = taker.medium.read_run(self.place(spot), pages, class);
-            (taker, run)
-        });
+        let place = self.place(spot);
+        let run = |medium: &M| medium.read_run(place, pages, class);
+        let direct = self.source(spot).map(|home| self.taker(home).submit(run));
         let rebuilt: Vec<_> = match direct {
             Some(_) => Vec::new(),
             None => {

@@ -9,11 +9,11 @@
 use std::future::Future;
 use std::rc::Rc;
 
-use pages::{ExtentId, Medium, MediumError};
+use pages::{ExtentId, Medium, MediumError, Stream};
 use runtime::{IoClass, PageImage, join_all};
 
 use crate::error::VolumeError;
-use crate::extents::{Presence, bit};
+use crate::extents::{Presence, bit, bits};
 use crate::header::{self, Header};
 use crate::layout::Spot;
 use crate::planted::Fault;
@@ -30,6 +30,7 @@ impl<M: Medium> Volume<M> {
     pub async fn recover(setup: Setup<M>) -> Result<Self, VolumeError> {
         let volume = Self::create(setup)?;
         let inner = &volume.inner;
+        inner.ask_for_writes().await;
         for id in (0..inner.stripes.shape().extents).map(ExtentId) {
             inner.survey(id).await?;
         }
@@ -41,6 +42,16 @@ impl<M: Medium> Volume<M> {
 }
 
 impl<M: Medium> Inner<M> {
+    /// Members that take no more writes say so before anything is decided that counts on them.
+    async fn ask_for_writes(&self) {
+        let syncs = self.submit_syncs(Stream::Manifest);
+        for (taker, sync) in syncs {
+            if let Err(why) = sync.await {
+                self.fail(&taker, why);
+            }
+        }
+    }
+
     async fn survey(self: &Rc<Self>, id: ExtentId) -> Result<(), VolumeError> {
         let takers = self.takers();
         let found = join_all(takers.iter().map(|taker| self.look(taker, id))).await;
@@ -54,19 +65,17 @@ impl<M: Medium> Inner<M> {
         let believes = self.planted.has(Fault::BelieveStaleExtents);
         let verdict =
             judge(&found, self.stripes.layout(), self.stripes.spares(), self.is_anywhere, believes);
-        // An extent that was opened and not appended to is as good as empty, if that can be told.
-        let rows_of = |whole: u64| {
-            let frontiers = found.iter().enumerate().map(move |(member, found)| match found {
-                Found::There { frontier, .. } if whole & bit(member) != 0 => *frontier,
-                _ => 0,
-            });
-            frontiers.max().map_or(0, |furthest| self.stripes.rows_begun(furthest))
-        };
-        let has_rows = |verdict: &Verdict| verdict.whole == 0 || rows_of(verdict.whole) > 0;
-        match verdict.filter(|verdict| self.is_anywhere || has_rows(verdict)) {
-            Some(verdict) => self.restore(id, &verdict, &found).await,
-            None => self.set_left_over(id, &found),
+        if let Some(verdict) = verdict {
+            let frontiers = frontiers_of(verdict.whole, &found);
+            let furthest = frontiers.iter().copied().max().unwrap_or(0);
+            let rows = self.stripes.rows_begun(furthest);
+            // An extent that was opened and not appended to is as good as empty, if that can be told.
+            if self.is_anywhere || verdict.whole == 0 || rows > 0 {
+                self.restore(id, &verdict, &frontiers, rows).await;
+                return Ok(());
+            }
         }
+        self.set_left_over(id, &found);
         Ok(())
     }
 
@@ -105,21 +114,18 @@ impl<M: Medium> Inner<M> {
     fn set_left_over(&self, id: ExtentId, found: &[Found]) {
         let has = |found: &Found| matches!(found, Found::There { frontier: 1.., .. });
         let members = found.iter().enumerate().filter(|(_, found)| has(found));
-        let left_over = members.fold(0, |all, (member, _)| all | bit(member));
+        let left_over = bits(members.map(|(member, _)| member));
         self.extents.borrow_mut().get_mut(id).left_over = left_over;
     }
 
-    async fn restore(self: &Rc<Self>, id: ExtentId, verdict: &Verdict, found: &[Found]) {
-        let frontiers: Vec<u32> = (0..)
-            .zip(found)
-            .map(|(member, found)| match found {
-                Found::There { frontier, .. } if verdict.whole & bit(member) != 0 => *frontier,
-                _ => 0,
-            })
-            .collect();
-        let furthest = frontiers.iter().copied().max().unwrap_or(0);
+    async fn restore(
+        self: &Rc<Self>,
+        id: ExtentId,
+        verdict: &Verdict,
+        frontiers: &[u32],
+        begun: u32,
+    ) {
         // Where nobody tells, anything may be written.
-        let begun = self.stripes.rows_begun(furthest);
         let rows = if self.is_anywhere { self.stripes.rows() } else { begun };
         let missing = self.all() & !verdict.whole;
         // Nothing can be appended where too much is missing: it counts as full.
@@ -130,21 +136,19 @@ impl<M: Medium> Inner<M> {
             let extent = extents.get_mut(id);
             extent.open(verdict.generation, verdict.stream, missing);
             (extent.rows, extent.revision, extent.noted) = (rows, verdict.revision, verdict.noted);
+            // Who does not answer may have stripes that the others lost when power was cut. Were these
+            // written anew, it would bring back the old ones, and its frontier would not tell.
+            extent.is_closed = !self.is_anywhere && self.is_any_gone();
         }
         let stale = missing & self.writable();
         self.count(|stats| stats.stale_extents += u64::from(stale.count_ones()));
         if !self.is_anywhere && !is_lost {
-            let torn = self.torn(id, &frontiers, verdict.whole).await;
-            for (member, frontier) in frontiers.into_iter().enumerate() {
-                if verdict.whole & !torn & bit(member) != 0 {
-                    self.catch_up(&self.taker(member), id, frontier).await;
-                }
-            }
+            self.bring_in_line(id, frontiers, verdict.whole).await;
         }
     }
 
     /// Appends to a member what others have more of an extent.
-    async fn catch_up(self: &Rc<Self>, taker: &Taker<M>, id: ExtentId, frontier: u32) {
+    pub(crate) async fn catch_up(self: &Rc<Self>, taker: &Taker<M>, id: ExtentId, frontier: u32) {
         let shape = self.stripes.member_shape();
         let (rows, life, stream) = {
             let extents = self.extents.borrow();
@@ -212,4 +216,13 @@ impl<M: Medium> Inner<M> {
     pub(crate) fn is_whole(&self, member: usize, id: ExtentId) -> bool {
         self.extents.borrow().get(id).on[member] == Presence::Whole
     }
+}
+
+/// How far members are written, those that are not `whole` not at all.
+fn frontiers_of(whole: u64, found: &[Found]) -> Vec<u32> {
+    let frontier_of = |(member, found): (usize, &Found)| match found {
+        Found::There { frontier, .. } if whole & bit(member) != 0 => *frontier,
+        _ => 0,
+    };
+    found.iter().enumerate().map(frontier_of).collect()
 }

@@ -7,6 +7,7 @@
 //! member's frontier tells how far it came: one unit is appended after the other, so that there are no
 //! holes in front of it but in the last unit, which recovery looks at.
 
+use std::mem::replace;
 use std::rc::Rc;
 
 use pages::{ExtentId, Medium, MediumError, PageNo};
@@ -33,13 +34,17 @@ impl<M: Medium> Inner<M> {
         }
         let inner = Rc::clone(self);
         self.handle.spawn("refill", async move {
-            let mut due = Nanos::ZERO;
+            let (mut due, mut has_filled) = (Nanos::ZERO, false);
             while let Some(id) = inner.next_to_fill(member) {
                 if let End::Stop = inner.fill(member, id, &mut due).await {
                     break;
                 }
+                has_filled |= inner.is_whole(member, id);
             }
             inner.set_filling(member, false);
+            // Those that stopped for want of what this one has now go on.
+            let others = (0..inner.stripes.members()).filter(|_| has_filled);
+            others.for_each(|other| inner.start_filling(other));
         });
     }
 
@@ -68,23 +73,42 @@ impl<M: Medium> Inner<M> {
         // Headers may wait for the filling of an earlier life to end, and stripes wait for them.
         let headers = || self.extents.borrow().get(id).headers_under_way;
         self.changed.wait_until(|| headers() == 0).await;
-        if !self.can_fill(member, id) {
+        let (taker, life) = (self.taker(member), self.extents.borrow().get(id).life);
+        let kept = if self.is_better_emptied(&taker, id).await {
+            0
+        } else {
+            // Its own error shows by its condition.
+            self.of_member(&taker, taker.medium.frontier(id).await).unwrap_or(0)
+        };
+        let is_same = self.extents.borrow().get(id).life == life && self.is_current(&taker);
+        if !is_same || !self.can_fill(member, id) {
             return End::Next;
         }
-        let taker = self.taker(member);
-        let life = {
+        let before = {
             let mut extents = self.extents.borrow_mut();
             let extent = extents.get_mut(id);
             extent.busy += 1;
-            extent.on[member] = Presence::Filling { done: 0, again: false };
-            extent.life
+            let done = self.stripes.rows_whole(kept);
+            replace(&mut extent.on[member], Presence::Filling { done, again: false })
         };
-        let filled = self.fill_rows(&taker, id, life, due).await;
+        if let Presence::Torn { .. } = before {
+            self.count(|stats| match kept {
+                0 => stats.stale_extents += 1,
+                _ => stats.kept_holes += 1,
+            });
+        }
+        self.set_filled_with(member, Some(id));
+        let filled = self.fill_rows(&taker, id, life, kept, due).await;
+        self.set_filled_with(member, None);
         let is_same = self.extents.borrow().get(id).life == life && self.is_current(&taker);
         let end = match filled {
             Ok(()) => End::Next,
             // Somebody else is lost: what is not filled in yet stays where it was not.
-            Err(MediumError::Gone) if self.condition(member) == Condition::Serving => End::Stop,
+            Err(MediumError::Gone)
+                if self.is_current(&taker) && self.condition(member) == Condition::Serving =>
+            {
+                End::Stop
+            }
             Err(why) => {
                 self.missed(&taker, id, life, why);
                 End::Next
@@ -93,7 +117,8 @@ impl<M: Medium> Inner<M> {
         let mut extents = self.extents.borrow_mut();
         let extent = extents.get_mut(id);
         if is_same && extent.on[member] != Presence::Whole {
-            extent.on[member] = Presence::Absent;
+            let is_gone = self.condition(member) == Condition::Gone;
+            extent.on[member] = if kept > 0 && !is_gone { before } else { Presence::Absent };
         }
         extent.busy -= 1;
         extent.deferred &= !bit(member);
@@ -102,12 +127,12 @@ impl<M: Medium> Inner<M> {
         end
     }
 
-    async fn fill_rows(
+    /// Empties a member's extent, and begins it anew.
+    async fn begin_anew(
         self: &Rc<Self>,
         taker: &Taker<M>,
         id: ExtentId,
         life: u64,
-        due: &mut Nanos,
     ) -> Result<(), MediumError> {
         let (generation, stream) = {
             let extents = self.extents.borrow();
@@ -125,16 +150,33 @@ impl<M: Medium> Inner<M> {
             let header = self.append_header(taker, id);
             self.of_member(taker, header.await)?;
         }
+        Ok(())
+    }
+
+    /// Fills in stripes from place `kept` of the member's extent on; from its beginning if that is zero.
+    async fn fill_rows(
+        self: &Rc<Self>,
+        taker: &Taker<M>,
+        id: ExtentId,
+        life: u64,
+        kept: u32,
+        due: &mut Nanos,
+    ) -> Result<(), MediumError> {
+        if kept == 0 {
+            self.begin_anew(taker, id, life).await?;
+        }
         loop {
             let next = self.extents.borrow_mut().get_mut(id).next_fill(taker.index, life);
             match next {
                 Fill::GivenUp => return Ok(()),
                 Fill::Done => break,
                 Fill::Wait => self.changed.notified().await,
-                Fill::Row(row) => self.fill_row(taker, id, life, row, due).await?,
+                Fill::Row(row) => self.fill_row(taker, id, life, (row, kept), due).await?,
             }
         }
         self.changed.notify_all();
+        let stream = self.extents.borrow().get(id).stream;
+        let medium = &taker.medium;
         self.of_member(taker, medium.sync(stream).await)?;
         if self.is_current(taker) && self.is_whole(taker.index, id) {
             self.note(id, life, bit(taker.index)).await;
@@ -162,13 +204,13 @@ impl<M: Medium> Inner<M> {
         extent.life == life && is_filling && self.is_current(taker)
     }
 
-    /// Fills in a member's chunk of a stripe, not before it is due.
+    /// Fills in a member's chunk of a stripe from place `kept` of its extent on, not before it is due.
     async fn fill_row(
         self: &Rc<Self>,
         taker: &Taker<M>,
         id: ExtentId,
         life: u64,
-        row: u32,
+        (row, kept): (u32, u32),
         due: &mut Nanos,
     ) -> Result<(), MediumError> {
         if *due > self.handle.now() {
@@ -182,9 +224,10 @@ impl<M: Medium> Inner<M> {
         let is_blank = chunk.iter().all(|page| page.bytes().is_empty());
         if !(self.is_anywhere && is_blank) {
             let shape = self.stripes.member_shape();
-            let first = self.stripes.place(id, row, 0).0;
+            let (first, kept) = (self.stripes.place(id, row, 0).0, shape.page(id, kept).0);
             let units = chunk.chunks(shape.append_unit as usize).map(<[PageImage]>::to_vec);
-            for (place, unit) in (first..).step_by(shape.append_unit as usize).zip(units) {
+            let units = (first..).step_by(shape.append_unit as usize).zip(units);
+            for (place, unit) in units.filter(|(place, _)| *place >= kept) {
                 let append = taker.medium.append(PageNo(place), unit, IoClass::GcWrite);
                 self.of_member(taker, append.await)?;
                 if !self.is_wanted(taker, id, life) {

@@ -7,7 +7,7 @@
 
 use pages::Stream;
 
-use crate::extents::bit;
+use crate::extents::bits;
 use crate::header::Header;
 use crate::layout::Layout;
 
@@ -70,7 +70,7 @@ pub(crate) fn judge(
     };
     let members = || found.iter().enumerate();
     let all = |is_it: &dyn Fn(&Found) -> bool| {
-        members().filter(|(_, found)| is_it(found)).fold(0, |all, (member, _)| all | bit(member))
+        bits(members().filter(|(_, found)| is_it(found)).map(|(member, _)| member))
     };
     let is_current =
         |found: &Found| found.header().is_some_and(|h| h.generation == newest.generation);

@@ -79,13 +79,13 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    fn submit_syncs(&self, stream: Stream) -> Vec<(Taker<M>, impl Future<Output = Done> + use<M>)> {
+    pub(crate) fn submit_syncs(
+        &self,
+        stream: Stream,
+    ) -> Vec<(Taker<M>, impl Future<Output = Done> + use<M>)> {
         let skipped = usize::from(self.planted.has(Fault::SyncAllButOne));
-        let sync = |taker: Taker<M>| {
-            let sync = taker.medium.sync(stream);
-            (taker, sync)
-        };
-        self.takers_of(self.all()).skip(skipped).map(sync).collect()
+        let takers = self.takers_of(self.all()).skip(skipped);
+        takers.map(|taker| taker.submit(|medium| medium.sync(stream))).collect()
     }
 
     /// Waits for the members; those that fail have nothing of what was to be synced.
@@ -132,11 +132,7 @@ impl<M: Medium> Inner<M> {
         let inner = Rc::clone(self);
         let submit = move || -> Vec<_> {
             let takers = inner.takers_of(inner.all());
-            let release = |taker: Taker<M>| {
-                let release = taker.medium.release(id);
-                (taker, release)
-            };
-            takers.map(release).collect()
+            takers.map(|taker| taker.submit(|medium| medium.release(id))).collect()
         };
         let submitted = (!is_busy).then(&submit);
         let inner = Rc::clone(self);

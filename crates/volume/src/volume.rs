@@ -4,11 +4,11 @@ use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::rc::Rc;
 
-use pages::{Medium, MediumError, Shape};
+use pages::{ExtentId, Medium, MediumError, Shape};
 use runtime::{Cores, Handle, Nanos, Notify};
 
 use crate::error::VolumeError;
-use crate::extents::{Extents, Presence, bit};
+use crate::extents::{Extents, Presence, bits};
 use crate::layout::Stripes;
 use crate::options::{Options, Progress, VolumeStats};
 use crate::planted::{Fault, Planted};
@@ -69,6 +69,8 @@ struct Member<M> {
     condition: Condition,
     /// Whether a task fills it.
     is_filling: bool,
+    /// With which extent.
+    filled_with: Option<ExtentId>,
     filled_rows: u64,
 }
 
@@ -76,6 +78,14 @@ struct Member<M> {
 pub(crate) struct Taker<M> {
     pub index: usize,
     pub medium: Rc<M>,
+}
+
+impl<M> Taker<M> {
+    /// Submits a command to the member, which is known by it when that ends.
+    pub(crate) fn submit<F>(self, command: impl FnOnce(&M) -> F) -> (Self, F) {
+        let under_way = command(&self.medium);
+        (self, under_way)
+    }
 }
 
 impl<M> Clone for Taker<M> {
@@ -104,6 +114,7 @@ impl<M: Medium> Volume<M> {
             medium: Rc::new(medium),
             condition: Condition::Serving,
             is_filling: false,
+            filled_with: None,
             filled_rows: 0,
         };
         let inner = Inner {
@@ -169,7 +180,8 @@ impl<M: Medium> Volume<M> {
         let slot = &members[member];
         let left = self.inner.extents.borrow().rows_to_fill(member);
         let done = slot.filled_rows;
-        slot.is_filling.then_some(Progress { done, of: done + left })
+        let extent = slot.filled_with;
+        slot.is_filling.then_some(Progress { extent, done, of: done + left })
     }
 
     /// Waits until no member is being filled.
@@ -205,12 +217,12 @@ impl<M: Medium> Inner<M> {
         let members = self.members.borrow();
         let writable =
             members.iter().enumerate().filter(|(_, m)| m.condition == Condition::Serving);
-        writable.fold(0, |all, (index, _)| all | bit(index))
+        bits(writable.map(|(index, _)| index))
     }
 
-    /// Members that have none of what they should have.
+    /// The set of all members, lost ones included.
     pub(crate) fn all(&self) -> u64 {
-        (0..self.stripes.members()).fold(0, |all, member| all | bit(member))
+        bits(0..self.stripes.members())
     }
 
     /// Whether a member that was given a command is still there.
@@ -271,6 +283,11 @@ impl<M: Medium> Inner<M> {
         let before = std::mem::replace(&mut self.members.borrow_mut()[member].is_filling, is_on);
         self.changed.notify_all();
         before != is_on
+    }
+
+    /// A member is being filled with an extent, or with none at the moment.
+    pub(crate) fn set_filled_with(&self, member: usize, extent: Option<ExtentId>) {
+        self.members.borrow_mut()[member].filled_with = extent;
     }
 
     /// A member was filled with one more stripe; returns when the next one is due.

@@ -1,10 +1,8 @@
-//! Stripes, and the headers of extents.
+//! Stripes, and the opening of extents.
 //!
 //! A stripe is a task of its own, so that it comes to an end whoever waits for it. It is acknowledged
 //! when every member that takes writes has its chunk, or has turned out to be lost, and the header of
 //! the extent is there.
-//!
-//! Who missed some of an extent is said by its headers, which are written again where that is possible.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,8 +11,7 @@ use std::rc::Rc;
 use pages::{ExtentId, Medium, MediumError, PageNo, Stream};
 use runtime::{IoClass, PageImage};
 
-use crate::extents::{Extent, Presence, bit};
-use crate::header::{self, Header};
+use crate::extents::{Extent, Presence, bit, bits};
 use crate::layout::{Layout, Spot};
 use crate::parity;
 use crate::planted::Fault;
@@ -38,9 +35,12 @@ impl<M: Medium> Inner<M> {
 
     /// Why too few members take writes.
     pub(crate) fn why_too_few(&self) -> MediumError {
-        let is_gone = |member| self.condition(member) == Condition::Gone;
-        let any_gone = (0..self.stripes.members()).any(is_gone);
-        if any_gone { MediumError::Gone } else { MediumError::ReadOnly }
+        if self.is_any_gone() { MediumError::Gone } else { MediumError::ReadOnly }
+    }
+
+    /// Whether a member does not answer.
+    pub(crate) fn is_any_gone(&self) -> bool {
+        (0..self.stripes.members()).any(|member| self.condition(member) == Condition::Gone)
     }
 
     pub(crate) fn append_stripe(
@@ -165,7 +165,7 @@ impl<M: Medium> Inner<M> {
         let unit = self.stripes.member_shape().append_unit;
         let append = |(number, pages): (u32, &[PageImage])| {
             let place = self.stripes.place(extent, row, number * unit);
-            (taker.clone(), taker.medium.append(place, pages.to_vec(), class))
+            taker.clone().submit(|medium| medium.append(place, pages.to_vec(), class))
         };
         (0..).zip(chunk.chunks(unit as usize)).map(append).collect()
     }
@@ -209,9 +209,7 @@ impl<M: Medium> Inner<M> {
 
     /// Members that are being filled and have come past a stripe.
     fn filled_behind(&self, extent: &Extent, row: u32) -> u64 {
-        let members = 0..self.stripes.members();
-        let has = members.filter(|member| extent.has(*member, row));
-        has.fold(0, |all, member| all | bit(member))
+        bits((0..self.stripes.members()).filter(|member| extent.has(*member, row)))
     }
 
     /// A member has missed a write to an extent.
@@ -299,65 +297,5 @@ impl<M: Medium> Inner<M> {
             }
             inner.changed.notify_all();
         });
-    }
-
-    /// Writes a member's header of an extent as things stand.
-    pub(crate) fn append_header(
-        &self,
-        taker: &Taker<M>,
-        id: ExtentId,
-    ) -> impl Future<Output = Done> + use<M> {
-        let extents = self.extents.borrow();
-        let extent = extents.get(id);
-        let header = Header {
-            layout: self.stripes.layout(),
-            members: self.stripes.members() as u8,
-            member: taker.index as u8,
-            volume: self.options.id,
-            generation: extent.generation,
-            extent: id,
-            revision: extent.revision,
-            absent: extent.noted,
-            stream: extent.stream,
-        };
-        let unit = self.stripes.member_shape().append_unit as usize;
-        let mut pages = vec![PageImage::new(&[]); unit];
-        pages[0] = PageImage::new(&header::encode(&header));
-        taker.medium.append(self.stripes.header_place(id), pages, IoClass::Journal)
-    }
-
-    /// Writes the headers of an extent again where that is possible: who has not all of it, and that
-    /// those in `filled` have.
-    pub(crate) async fn note(self: &Rc<Self>, id: ExtentId, life: u64, filled: u64) {
-        self.changed.wait_until(|| !self.extents.borrow().get(id).is_noting).await;
-        let whole = {
-            let mut extents = self.extents.borrow_mut();
-            let extent = extents.get_mut(id);
-            if extent.life != life {
-                return;
-            }
-            (extent.is_noting, extent.busy) = (true, extent.busy + 1);
-            extent.noted = extent.noted & !filled | extent.missing();
-            extent.revision += 1;
-            !extent.missing()
-        };
-        let forgets = self.planted.has(Fault::ForgetAbsence);
-        if self.is_anywhere && !forgets {
-            let append = |taker: Taker<M>| {
-                let header = self.append_header(&taker, id);
-                (taker, header)
-            };
-            let headers: Vec<_> = self.takers_of(whole & self.all()).map(append).collect();
-            for (taker, header) in headers {
-                if let Err(why) = header.await {
-                    self.missed(&taker, id, life, why);
-                }
-            }
-        }
-        let mut extents = self.extents.borrow_mut();
-        let extent = extents.get_mut(id);
-        (extent.is_noting, extent.busy) = (false, extent.busy - 1);
-        drop(extents);
-        self.changed.notify_all();
     }
 }

@@ -170,7 +170,7 @@ impl<M: Medium> Inner<M> {
         let reads: Vec<_> = written.pages().iter().map(read).collect();
         let mut are_intact = true;
         for (place, (page, read)) in places.iter().zip(reads) {
-            match self.check_meta(page, read.await) {
+            match self.check_meta(page, read.await, IoClass::CompactionRead).await {
                 Ok(image) => pages[*place] = image,
                 Err(_) => are_intact = false,
             }

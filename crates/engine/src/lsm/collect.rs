@@ -253,7 +253,7 @@ impl<M: Medium> Inner<M> {
                 .map(|(page, asking)| (page, self.store.medium.read(page, IoClass::GcRead), asking))
                 .collect();
             for (page, read, asking) in reads {
-                let checked = self.check_meta(page, read.await);
+                let checked = self.check_meta(page, read.await, IoClass::GcRead).await;
                 let image = checked.map_err(Stopped::Failed)?;
                 let segment =
                     MetaSegment::new(image.bytes(), self.store.format).expect("just checked");

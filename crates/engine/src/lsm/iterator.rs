@@ -341,7 +341,9 @@ impl<M: Medium> EngineIterator<M> {
             let reads: Vec<_> = needed.into_iter().map(read).collect();
             count += reads.len() as u64;
             for (needed, read) in reads {
-                let page = self.inner.check_meta(needed.page, read.await)?;
+                let read = read.await;
+                let class = IoClass::ClientRead;
+                let page = self.inner.check_meta(needed.page, read, class).await?;
                 position.cursors.supply(snapshot, needed, page);
             }
         }

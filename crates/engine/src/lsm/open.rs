@@ -6,6 +6,7 @@ use std::rc::Rc;
 use pages::collector;
 use pages::error::OpenError;
 use pages::format::page::StoreId;
+use pages::journal::Durability;
 use pages::medium::Medium;
 use pages::store::{Cpu, PageStore};
 use runtime::Handle;
@@ -44,7 +45,23 @@ impl<M: Medium> Engine<M> {
     /// # Errors
     /// [`OpenError::DoesNotFit`], [`OpenError::TooFewExtents`].
     pub fn create(setup: Setup<M>) -> Result<Self, OpenError> {
-        let engine = Self::build(setup)?;
+        Self::create_on(setup, None)
+    }
+
+    /// As [`Self::create`], with log and manifest on the empty medium `journal`, which may have another shape
+    /// and has nothing else on it. The store has to be opened with both from then on.
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    ///
+    /// # Panics
+    /// If the design has no log.
+    pub fn create_with_journal(setup: Setup<M>, journal: M) -> Result<Self, OpenError> {
+        Self::create_on(setup, Some(journal))
+    }
+
+    fn create_on(setup: Setup<M>, journal: Option<M>) -> Result<Self, OpenError> {
+        let engine = Self::build_on(setup, journal)?;
         engine.inner.check_extents()?;
         engine.start_tasks();
         Ok(engine)
@@ -103,6 +120,10 @@ impl<M: Medium> Engine<M> {
     }
 
     pub(crate) fn build(setup: Setup<M>) -> Result<Self, OpenError> {
+        Self::build_on(setup, None)
+    }
+
+    pub(crate) fn build_on(setup: Setup<M>, journal: Option<M>) -> Result<Self, OpenError> {
         let Setup { handle, medium, options, surroundings, cpu, accelerator, planted, id } = setup;
         let problems = options.problems();
         assert!(problems.is_empty(), "options were not checked: {}", problems.join("; "));
@@ -111,6 +132,10 @@ impl<M: Medium> Engine<M> {
             MergeBy::Accelerator => Some(accelerator.ok_or(OpenError::NoAccelerator)?),
         };
         let store = PageStore::new(handle, medium, cpu, planted.pages, id);
+        if let Some(journal) = journal {
+            assert!(options.durability == Durability::Log, "a design without a log has no journal");
+            store.set_journal(journal);
+        }
         let input = sizing_input(&options, &surroundings, &store.shape, store.format);
         let plan = if options.is_leveled() {
             LevelPlan::of_tables(options.levels)

@@ -36,7 +36,22 @@ impl<M: Medium> Engine<M> {
     /// # Errors
     /// [`OpenError`].
     pub async fn open(setup: Setup<M>) -> Result<Self, OpenError> {
-        let mut engine = Self::build(setup)?;
+        Self::open_on(setup, None).await
+    }
+
+    /// As [`Self::open`], with log and manifest on a medium of their own: see [`Self::create_with_journal`].
+    ///
+    /// # Errors
+    /// [`OpenError`]; [`OpenError::ForeignJournal`] if `journal` does not belong to the data.
+    ///
+    /// # Panics
+    /// If the design has no log.
+    pub async fn open_with_journal(setup: Setup<M>, journal: M) -> Result<Self, OpenError> {
+        Self::open_on(setup, Some(journal)).await
+    }
+
+    async fn open_on(setup: Setup<M>, journal: Option<M>) -> Result<Self, OpenError> {
+        let mut engine = Self::build_on(setup, journal)?;
         let scan = engine.inner.store.scan().await?;
         let Some(scan) = scan else {
             engine.inner.store.release_torn().await?;

@@ -62,7 +62,7 @@ impl<M: Medium> Inner<M> {
             Loading::Ready(image) => return Ok(image),
             Loading::Reading(page, read) => (page, read),
         };
-        let image = self.check_meta(page, read.await)?;
+        let image = self.check_meta(page, read.await, IoClass::CompactionRead).await?;
         let segment = MetaSegment::new(image.bytes(), self.store.format).expect("it was checked");
         let next = (index + 1 < level.len()).then(|| level.first_key(index + 1));
         let entries = level.segment(index).entries;
@@ -80,13 +80,15 @@ impl<M: Medium> Inner<M> {
         self.checked_meta(page, image)
     }
 
-    /// Checks a page that was read and must be a meta segment.
-    pub(crate) fn check_meta(
+    /// Checks a page that was read and must be a meta segment. One that is not whole is rebuilt, if the
+    /// medium can do that.
+    pub(crate) async fn check_meta(
         &self,
         page: PageNo,
         read: Result<PageImage, MediumError>,
+        class: IoClass,
     ) -> Result<PageImage, EngineError> {
-        let image = self.store.check_page(page, read)?;
+        let image = self.store.check_or_rebuild(page, read, class).await?;
         self.checked_meta(page, image)
     }
 

@@ -135,7 +135,7 @@ impl<M: Medium> Inner<M> {
                 None => Some(self.image_of(page)),
                 // Whoever loads and changes it meanwhile leaves it dirty in memory.
                 Some(read) => {
-                    let copy = self.checked_copy(page, at, read.await);
+                    let copy = self.checked_copy(page, at, read.await).await;
                     copy.map(|bytes| BucketImage { page, changes, bytes })
                 }
             };
@@ -152,14 +152,14 @@ impl<M: Medium> Inner<M> {
         written.is_ok() && moved == claimed
     }
 
-    /// What was read of a bucket page, unsealed, if it is whole.
-    fn checked_copy(
+    /// What was read of a bucket page, or can be rebuilt of it, unsealed, if it is whole.
+    async fn checked_copy(
         &self,
         page: u32,
         at: PageNo,
         read: Result<PageImage, MediumError>,
     ) -> Option<Vec<u8>> {
-        let image = self.store.check_page(at, read).ok()?;
+        let image = self.store.check_or_rebuild(at, read, IoClass::GcRead).await.ok()?;
         let slots = self.buckets.decode(&image, page)?;
         Some(BucketFormat::encode(slots, page))
     }

@@ -236,6 +236,14 @@ pub(crate) fn check(image: &PageImage, expected: Identity) -> Result<(), PageFau
     }
 }
 
+/// A page without what follows the bytes that it says are stored.
+pub(crate) fn without_padding(image: PageImage) -> PageImage {
+    match stored_len(image.bytes()) {
+        Some(length) if length < image.bytes().len() => image.slice(0..length),
+        _ => image,
+    }
+}
+
 /// The generation and the store that a page says it is of; `None` if it is none.
 pub(crate) fn stamp(bytes: &[u8]) -> Option<(u32, StoreId)> {
     stored_len(bytes)?;
@@ -306,6 +314,7 @@ mod tests {
         let page = Page::parse(image.bytes()).expect("it is a page");
         assert_eq!((page.kind, page.entries, page.small, page.large), (PageKind::Data, 2, 5, 6));
         assert_eq!(page.body(), [9; 100]);
+        assert_eq!(without_padding(image).bytes(), sealed().bytes());
     }
 
     #[test]

@@ -18,7 +18,8 @@ pub(super) fn extents_of_memtables<M: Medium>(
     let memtables = limits.frozen as u32 + 2;
     let accepted = memtables * (store.pages_of_memtable(limits.bytes) + limits.index_pages);
     let growth = u64::from(memtables) * limits.checkpoint_bytes;
-    store.extents_of(accepted) + manifest::extents_for_growth(&store.shape, growth)
+    let of_journal = manifest::extents_for_growth(&store.shape, growth);
+    store.extents_of(accepted) + if store.has_journal_apart() { 0 } else { of_journal }
 }
 
 impl<M: Medium> Front<M> {
@@ -48,9 +49,19 @@ impl<M: Medium> Front<M> {
         if self.store.shape.pages_per_extent == self.store.shape.append_unit {
             return Err(OpenError::SingleUnit);
         }
+        let journal = self.store.journal();
+        if journal.shape.pages_per_extent == journal.shape.append_unit {
+            return Err(OpenError::SingleUnit);
+        }
         let of_journal = checkpoint_bytes.map_or(0, |bytes| {
-            self.extents_of_log() + manifest::extents_for(&self.store.shape, bytes)
+            self.extents_of_log() + manifest::extents_for(&journal.shape, bytes)
         });
+        let is_apart = self.store.has_journal_apart();
+        let available = journal.shape.extents as usize;
+        if is_apart && of_journal > available {
+            return Err(OpenError::TooFewExtents { needed: of_journal, available });
+        }
+        let of_journal = if is_apart { 0 } else { of_journal };
         let of_index = self.store.set_aside[Stream::Index as usize].get();
         let needed = self.reserve_of_flushes() + of_index + of_journal + 1;
         let available = self.store.shape.extents as usize;

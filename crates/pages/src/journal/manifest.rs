@@ -69,13 +69,14 @@ impl Manifest {
 
     /// Whether a checkpoint is due before an edit of so many bytes. One edit may always follow.
     pub fn is_due<M: Medium>(&self, store: &PageStore<M>, edit_bytes: usize) -> bool {
-        let (edits, shape) = (self.edit_pages.get(), &store.shape);
+        let (edits, shape) = (self.edit_pages.get(), &store.journal().shape);
         let most = edits_after(shape, self.checkpoint_pages.get());
         self.epoch.get() == 0 || edits > 0 && edits + pages_of(shape, edit_bytes as u64) > most
     }
 
     /// A checkpoint takes so many bytes from now on. Sets extents aside for this epoch and the next.
     pub fn expect_checkpoint_of<M: Medium>(&self, store: &PageStore<M>, bytes: u64) {
+        let store = store.journal();
         self.next_pages.set(pages_of(&store.shape, bytes));
         self.set_extents_aside(store);
     }
@@ -98,6 +99,7 @@ impl Manifest {
         store: &Rc<PageStore<M>>,
         bytes: &[u8],
     ) -> Result<(), EngineError> {
+        let store = store.kept_journal();
         store.check_healthy()?;
         self.expect_checkpoint_of(store, bytes.len() as u64);
         let pages = self.next_pages.get();
@@ -127,6 +129,7 @@ impl Manifest {
         store: &PageStore<M>,
         edit: &[u8],
     ) -> Result<(), EngineError> {
+        let store = store.journal();
         assert!(self.epoch.get() > 0, "an edit stands behind a checkpoint");
         assert!(self.turn.in_use() > 0, "an edit is written by whoever has the turn");
         assert!(self.next.get() > 0, "the first group of an epoch is its checkpoint");

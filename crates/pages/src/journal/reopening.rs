@@ -9,7 +9,7 @@ use crate::format::object::Sequence;
 use crate::format::page::PageKind;
 use crate::front::Front;
 use crate::journal::log::Log;
-use crate::journal::scan::{FoundLog, Scan};
+use crate::journal::scan::{Found, FoundLog, Scan};
 use crate::journal::{Flushed, LogSync};
 use crate::medium::{ExtentId, Medium, Stream};
 use crate::planted::Fault;
@@ -22,9 +22,12 @@ impl<M: Medium> PageStore<M> {
     /// # Errors
     /// [`OpenError::Medium`].
     pub async fn release_torn(&self) -> Result<(), OpenError> {
-        for id in (0..self.shape.extents).map(ExtentId) {
-            if self.medium.is_written_anywhere() || self.medium.frontier(id).await? > 0 {
-                self.medium.release(id).await?;
+        for store in [self].into_iter().chain(self.journal.get().map(|journal| &**journal)) {
+            let medium = &store.medium;
+            for id in (0..store.shape.extents).map(ExtentId) {
+                if medium.is_written_anywhere() || medium.frontier(id).await? > 0 {
+                    medium.release(id).await?;
+                }
             }
         }
         Ok(())
@@ -42,9 +45,27 @@ impl<M: Medium> PageStore<M> {
     pub async fn settle_extents(&self, scan: &Scan, log: &FoundLog) -> Result<(), OpenError> {
         let needed: BTreeSet<ExtentId> =
             log.extents.iter().map(|e| e.0).chain(scan.manifest_extents.iter().copied()).collect();
+        let Some(apart) = &scan.apart else {
+            return self.settle(&scan.extents, &needed, None).await;
+        };
+        self.settle(&scan.extents, &BTreeSet::new(), None).await?;
+        // No checkpoint has the generations of its extents: they go on behind the newest that is there.
+        let firsts = apart.iter().filter_map(|found| found.first);
+        let newest = firsts.map(|first| first.generation).max();
+        self.journal().settle(apart, &needed, newest).await
+    }
+
+    /// Brings extents in line with what was `found`. Those that are free are of generation `newest` at
+    /// least.
+    async fn settle(
+        &self,
+        found: &[Found],
+        needed: &BTreeSet<ExtentId>,
+        newest: Option<u32>,
+    ) -> Result<(), OpenError> {
         let mut releases = Vec::new();
-        for (id, found) in (0..).map(ExtentId).zip(&scan.extents) {
-            let generation = found.first.map(|first| first.generation);
+        for (id, found) in (0..).map(ExtentId).zip(found) {
+            let generation = found.first.map(|first| first.generation).max(newest);
             let holds_index = self.extents.borrow().holds_index(id);
             let holds_journal = needed.contains(&id);
             if holds_index && holds_journal {
@@ -84,8 +105,9 @@ impl<M: Medium> Front<M> {
         next: u64,
         extents: VecDeque<(ExtentId, u64)>,
     ) {
-        self.store.set_aside[Stream::Log as usize].set(self.extents_of_log());
-        let log = Log::new(Rc::clone(&self.store), sync, epoch, next, extents);
+        let store = self.store.kept_journal();
+        store.set_aside[Stream::Log as usize].set(self.extents_of_log());
+        let log = Log::new(Rc::clone(store), sync, epoch, next, extents);
         *self.log.borrow_mut() = Some(Rc::new(log));
     }
 
@@ -93,8 +115,12 @@ impl<M: Medium> Front<M> {
     /// released.
     pub(crate) fn extents_of_log(&self) -> usize {
         let memtables = self.limits.frozen as u32 + 1;
-        let pages = 2 * memtables * self.store.pages_of_memtable(self.limits.bytes);
-        self.store.extents_of(pages) + 2
+        let store = self.store.journal();
+        // What fits in memtables is said by the other medium.
+        let is_apart = self.store.has_journal_apart();
+        let longest = if is_apart { u64::from(self.store.max_value_bytes()) } else { 0 };
+        let pages = 2 * memtables * store.pages_of_memtable(self.limits.bytes + longest);
+        store.extents_of(pages) + 2
     }
 
     /// Puts what the log holds from group `from` on in memtables, but for what is flushed.

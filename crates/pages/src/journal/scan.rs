@@ -3,7 +3,7 @@
 //! The first page of every extent is read: those that say they are of the log or the manifest are read
 //! to their end. Of the manifest's epochs the newest one with a whole checkpoint counts. Nothing is
 //! believed that could be damage: a page that is missing in front of others, edits without their
-//! checkpoint, two stores on one medium.
+//! checkpoint, two stores on one medium, or a journal's medium beside the data of another store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,6 +39,8 @@ pub(crate) struct First {
 #[derive(Debug)]
 pub struct Scan {
     pub(crate) extents: Vec<Found>,
+    /// The extents of the journal's medium, if it has one of its own.
+    pub(crate) apart: Option<Vec<Found>>,
     /// The store that its pages are of.
     pub id: StoreId,
     /// The newest epoch of which anything was found, whole or not.
@@ -65,8 +67,60 @@ impl<M: Medium> PageStore<M> {
     /// Looks at the whole medium. `None` if nothing was ever written to it.
     ///
     /// # Errors
-    /// [`OpenError::NoManifest`], [`OpenError::DamagedJournal`], [`OpenError::Medium`].
+    /// [`OpenError::NoManifest`], [`OpenError::DamagedJournal`], [`OpenError::ForeignJournal`],
+    /// [`OpenError::Medium`].
     pub async fn scan(&self) -> Result<Option<Scan>, OpenError> {
+        let journal = self.journal();
+        let extents = self.found_extents().await?;
+        let apart =
+            if self.has_journal_apart() { Some(journal.found_extents().await?) } else { None };
+        let all = || extents.iter().chain(apart.iter().flatten());
+        if all().all(|found| found.end == 0) {
+            return Ok(None);
+        }
+        let of_journal = apart.as_ref().unwrap_or(&extents);
+        let manifest = journal.journal_pages(of_journal, PageKind::Manifest).await?;
+        let log = journal.journal_pages(of_journal, PageKind::Log).await?;
+        let takes_torn = self.planted.has(Fault::TakeTornGroup);
+        let Some((epoch, groups)) = newest_epoch(&manifest, takes_torn)? else {
+            // A new store that lost power while it wrote its first checkpoint holds nothing else.
+            let is_first = |page: &GroupPage| page.id.epoch == 1 && page.id.number == 0;
+            let is_new = manifest.iter().all(|(_, page)| is_first(page));
+            let others = |found: &Found| found.first.is_some_and(|f| f.kind != PageKind::Manifest);
+            let is_blank = is_new && !all().any(others);
+            return if is_blank { Ok(None) } else { Err(OpenError::NoManifest) };
+        };
+        let of_manifest = |first: &First| first.kind == PageKind::Manifest;
+        let firsts = of_journal.iter().filter_map(|found| found.first);
+        let mut ids = firsts.filter(of_manifest).map(|first| first.store);
+        let id = ids.next().ok_or(OpenError::NoManifest)?;
+        if ids.any(|other| other != id) {
+            return Err(OpenError::DamagedJournal("pages of two stores"));
+        }
+        let is_foreign = |found: &Found| found.first.is_some_and(|first| first.store != id);
+        if apart.is_some() && extents.iter().any(is_foreign) {
+            return Err(OpenError::ForeignJournal);
+        }
+        // Torn groups may lie about until their extents are erased: none gets their epoch again.
+        let epochs = manifest.iter().chain(&log).map(|(_, page)| page.id.epoch);
+        let last_epoch = epochs.max().unwrap_or(0);
+        let in_force = manifest.iter().filter(|(_, page)| page.id.epoch == epoch);
+        let manifest_extents = in_force.map(|(id, _)| *id).collect();
+        let manifest = groups.whole;
+        Ok(Some(Scan {
+            extents,
+            apart,
+            id,
+            last_epoch,
+            manifest,
+            manifest_extents,
+            log,
+            takes_torn,
+        }))
+    }
+
+    /// What lies in each extent of the medium.
+    async fn found_extents(&self) -> Result<Vec<Found>, OpenError> {
         let mut extents = Vec::with_capacity(self.shape.extents as usize);
         for id in (0..self.shape.extents).map(ExtentId) {
             let frontier = self.medium.frontier(id).await?;
@@ -77,34 +131,7 @@ impl<M: Medium> PageStore<M> {
             let end = if is_filled { self.shape.pages_per_extent } else { frontier };
             extents.push(Found { frontier, end, first });
         }
-        if extents.iter().all(|found| found.end == 0) {
-            return Ok(None);
-        }
-        let manifest = self.journal_pages(&extents, PageKind::Manifest).await?;
-        let log = self.journal_pages(&extents, PageKind::Log).await?;
-        let takes_torn = self.planted.has(Fault::TakeTornGroup);
-        let Some((epoch, groups)) = newest_epoch(&manifest, takes_torn)? else {
-            // A new store that lost power while it wrote its first checkpoint holds nothing else.
-            let is_first = |page: &GroupPage| page.id.epoch == 1 && page.id.number == 0;
-            let is_new = manifest.iter().all(|(_, page)| is_first(page));
-            let others = |found: &Found| found.first.is_some_and(|f| f.kind != PageKind::Manifest);
-            let is_blank = is_new && !extents.iter().any(others);
-            return if is_blank { Ok(None) } else { Err(OpenError::NoManifest) };
-        };
-        let of_manifest = |first: &First| first.kind == PageKind::Manifest;
-        let firsts = extents.iter().filter_map(|found| found.first);
-        let mut ids = firsts.filter(of_manifest).map(|first| first.store);
-        let id = ids.next().ok_or(OpenError::NoManifest)?;
-        if ids.any(|other| other != id) {
-            return Err(OpenError::DamagedJournal("pages of two stores"));
-        }
-        // Torn groups may lie about until their extents are erased: none gets their epoch again.
-        let epochs = manifest.iter().chain(&log).map(|(_, page)| page.id.epoch);
-        let last_epoch = epochs.max().unwrap_or(0);
-        let in_force = manifest.iter().filter(|(_, page)| page.id.epoch == epoch);
-        let manifest_extents = in_force.map(|(id, _)| *id).collect();
-        let manifest = groups.whole;
-        Ok(Some(Scan { extents, id, last_epoch, manifest, manifest_extents, log, takes_torn }))
+        Ok(extents)
     }
 
     /// What the first page of an extent is; `None` if it is not whole.

@@ -1,5 +1,9 @@
 //! Pages of the journal: their extents are taken from all there are, and hold nothing that an index
 //! refers to. Each counts as one item in use until the journal needs it no more.
+//!
+//! Or they are taken from a medium that has nothing else on it (Vigil-KV's meta-set): then that has a page
+//! store of its own, which shares identity, failure and whoever waits with the one of the index, and
+//! nothing of the other medium's space is set aside.
 
 use std::rc::Rc;
 
@@ -8,12 +12,45 @@ use runtime::IoClass;
 use crate::error::EngineError;
 use crate::format::{data_page, page};
 use crate::medium::{ExtentId, Medium, PageNo, Stream};
-use crate::store::PageStore;
 use crate::store::changes::Counts;
 use crate::store::extent::{Extent, State};
 use crate::store::units::Unit;
+use crate::store::{Cpu, PageStore};
 
 impl<M: Medium> PageStore<M> {
+    /// Log and manifest go to `medium`, which has nothing else on it. To be said before a store is created
+    /// or scanned, and each time that it is.
+    ///
+    /// # Panics
+    /// If it was said before.
+    pub fn set_journal(&self, medium: M) {
+        let cpu = Cpu { cores: Rc::clone(&self.cpu.cores), costs: self.cpu.costs.clone() };
+        let journal = Self {
+            id: Rc::clone(&self.id),
+            room: Rc::clone(&self.room),
+            work: Rc::clone(&self.work),
+            failure: Rc::clone(&self.failure),
+            ..Self::new(self.handle.clone(), medium, cpu, self.planted, self.id.get())
+        };
+        let is_first = self.journal.set(Rc::new(journal)).is_ok();
+        assert!(is_first, "a store has one journal");
+    }
+
+    /// The store that log and manifest are in: this one, unless they have a medium of their own.
+    pub(crate) fn journal(&self) -> &Self {
+        self.journal.get().map_or(self, |journal| journal)
+    }
+
+    /// The same, to be kept.
+    pub(crate) fn kept_journal(self: &Rc<Self>) -> &Rc<Self> {
+        self.journal.get().unwrap_or(self)
+    }
+
+    /// Whether log and manifest have a medium of their own.
+    pub(crate) fn has_journal_apart(&self) -> bool {
+        self.journal.get().is_some()
+    }
+
     /// Gives pages of the journal, unsealed, their places. Space was set aside for them.
     pub(crate) fn journal_units(
         &self,

@@ -50,8 +50,13 @@ impl<M: Medium> PageStore<M> {
         self.check_or_rebuild(page, read, class).await
     }
 
-    /// As [`Self::check_page`]; a page that is not what it should be is asked of the medium's redundancy.
-    pub(crate) async fn check_or_rebuild(
+    /// Checks that what was read is what was written to `page`. If it is not, the medium's redundancy is
+    /// asked for the page, as `class`: that costs what [`Medium::read_rebuilt`] does. A page that is
+    /// whole costs nothing more than the check.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] if what was rebuilt is not whole either, [`EngineError::Medium`].
+    pub async fn check_or_rebuild(
         &self,
         page: PageNo,
         read: Result<PageImage, MediumError>,
@@ -80,11 +85,9 @@ impl<M: Medium> PageStore<M> {
         Ok(image)
     }
 
-    /// Checks that what was read is what was written to `page`.
-    ///
-    /// # Errors
-    /// [`EngineError::Corrupt`].
-    pub fn check_page(
+    /// Checks that what was read is what was written to `page`. What a medium gave back behind that is
+    /// left out: whoever copies the page would take it for a part of it.
+    fn check_page(
         &self,
         page: PageNo,
         read: Result<PageImage, MediumError>,
@@ -92,7 +95,7 @@ impl<M: Medium> PageStore<M> {
         let image = read?;
         match page::check(&image, self.identity(page)) {
             Err(fault) if !self.believes(fault) => Err(EngineError::Corrupt(page, fault)),
-            _ => Ok(image),
+            _ => Ok(page::without_padding(image)),
         }
     }
 

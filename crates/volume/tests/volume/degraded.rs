@@ -90,7 +90,7 @@ fn a_fresh_member_is_filled_at_its_rate() {
         fill_extent(&volume, 2).await;
         let fresh = Rc::new(RefCell::new(Disk::new(SHAPE, true, 9)));
         volume.replace(1, MemoryMedium::new(&handle, &fresh)).expect("it is alike");
-        assert_eq!(volume.progress(1), Some(Progress { done: 0, of: 8 }));
+        assert_eq!(volume.progress(1), Some(Progress { extent: None, done: 0, of: 8 }));
         let begun = handle.now();
         volume.filled().await;
         assert_eq!(volume.progress(1), None);
@@ -182,4 +182,64 @@ fn a_hole_stays_where_filling_it_would_cost_the_only_copy_of_a_page() {
             assert!(starts_with(&found, page), "page {}: {found:?}", page.0);
         }
     });
+}
+
+#[test]
+fn what_looks_torn_is_not_emptied_while_another_member_takes_no_writes() {
+    let layout = Layout::Parity { chunk_pages: 2 };
+    let disks: Disks = (0..3).map(disk_in_order).collect();
+    let rt = Runtime::new(1);
+    let volume = Volume::create(setup(&rt.handle(), &disks, layout)).expect("they fit");
+    rt.block_on(async move { fill_extent(&volume, 0).await });
+    disks[1].borrow_mut().unreadable.insert(IN_ORDER.pages_per_extent - 1);
+    disks[0].borrow_mut().is_read_only = true;
+    let rt = Runtime::new(2);
+    let (handle, setup) = (rt.handle(), setup(&rt.handle(), &disks, layout));
+    rt.block_on(async move {
+        let volume = Volume::recover(setup).await.expect("it is this volume");
+        assert_eq!(volume.failed_members(), [0], "it says so before anything is decided");
+        assert_eq!((volume.stats().stale_extents, volume.stats().kept_holes), (0, 1));
+        volume.replace(0, MemoryMedium::new(&handle, &disk_in_order(9))).expect("it is alike");
+        volume.filled().await;
+        let shape = volume.shape();
+        for page in (0..shape.pages_per_extent - shape.append_unit).map(PageNo) {
+            let found = volume.read(page, IoClass::ClientRead).await;
+            assert!(starts_with(&found, page), "page {}: {found:?}", page.0);
+        }
+    });
+}
+
+#[test]
+fn nothing_is_written_where_a_member_that_does_not_answer_may_have_something_else() {
+    let disks: Disks = (0..2).map(disk_in_order).collect();
+    let recover = |seed| {
+        let rt = Runtime::new(seed);
+        let setup = setup(&rt.handle(), &disks, Layout::Mirrored);
+        rt.block_on(async move {
+            let volume = Volume::recover(setup).await.expect("it is this volume");
+            volume.frontier(ExtentId(0)).await.expect("it is known")
+        })
+    };
+    let rt = Runtime::new(1);
+    let volume = Volume::create(setup(&rt.handle(), &disks, Layout::Mirrored)).expect("they fit");
+    rt.block_on(async move {
+        let shape = volume.shape();
+        volume.open(ExtentId(0), 1, Stream::Log).expect("it opens");
+        for row in 0..2 {
+            let pages = vec![PageImage::new(&[1, row as u8]); shape.append_unit as usize];
+            let first = shape.page(ExtentId(0), row * shape.append_unit);
+            volume.append(first, pages, IoClass::Journal).await.expect("it is written");
+            if row == 0 {
+                volume.sync(Stream::Log).await.expect("it is synced");
+            }
+        }
+    });
+    // One keeps the second stripe, the other one loses it.
+    disks[0].borrow_mut().tear();
+    disks[1].borrow_mut().forget_unsynced();
+    disks[0].borrow_mut().is_gone = true;
+    let all = IN_ORDER.pages_per_extent - IN_ORDER.append_unit;
+    assert_eq!(recover(2), all, "the extent counts as full");
+    disks[0].borrow_mut().come_back();
+    assert_eq!(recover(3), 2 * IN_ORDER.append_unit, "both have the second stripe again");
 }

@@ -3,11 +3,13 @@
 //!
 //! Trials are numbered by seed. A failure prints the command that replays it:
 //! `LEVELHEAD_SEED=N cargo test -p volume --test volume model`. `LEVELHEAD_TRIALS=1000` runs more of
-//! them than the default.
+//! them than the default, `LEVELHEAD_FIRST=300` begins with that one.
 
 mod degraded;
+mod journal;
 mod memory;
 mod model;
 mod planted;
+mod rotten;
 mod store;
 mod trial;

@@ -124,6 +124,13 @@ impl Disk {
         self.restart();
     }
 
+    /// Power is cut: nothing is there but what was synced.
+    pub(crate) fn forget_unsynced(&mut self) {
+        self.pending.clear();
+        self.under_way.clear();
+        self.restart();
+    }
+
     /// Where each extent is written next, by what is there.
     fn restart(&mut self) {
         let per = self.shape.pages_per_extent;
@@ -175,7 +182,10 @@ impl MemoryMedium {
     }
 
     fn delay(&self, least: u64) -> runtime::Sleep {
-        let span = least + self.disk.borrow_mut().rng.below(4 * least);
+        let rng = &mut self.disk.borrow_mut().rng;
+        let span = least + rng.below(4 * least);
+        // Some take much longer, so that others overtake them.
+        let span = if rng.chance(0.1) { 8 * span } else { span };
         self.handle.sleep(Nanos(span))
     }
 

@@ -5,9 +5,8 @@ use volume::Fault;
 use crate::model::complaint_or_tally;
 use crate::trial::World;
 
-/// Seeds within which a fault must show. Most do at once; an extent is released just when a member is
-/// being filled with it, and that shows, in one of some thousand trials.
-const WITHIN: u64 = 8_000;
+/// Seeds within which a fault must show. Most do at once, the last one at seed 278.
+const WITHIN: u64 = 1_000;
 
 /// What a fault does, in the words of a complaint: some of these. No other counts.
 fn symptoms(fault: Fault) -> &'static [&'static str] {

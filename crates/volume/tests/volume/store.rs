@@ -14,8 +14,6 @@ use runtime::{Cores, Handle, IoClass, Nanos, Rng, Runtime};
 use ssd::{Precondition, Ssd, SsdProfile};
 use volume::{BlockRange, Layout, Options, Planted, RangeOptions, Setup, Volume};
 
-type Sets = Volume<BlockRange<Ssd>>;
-
 const SETS: u16 = 3;
 
 fn profile() -> SsdProfile {
@@ -63,7 +61,11 @@ fn volume_setup(handle: &Handle, cores: &Rc<Cores>, ssd: &Ssd) -> Setup<BlockRan
     }
 }
 
-fn tree_setup(handle: &Handle, cores: &Rc<Cores>, medium: &Sets) -> TreeSetup<Sets> {
+pub(crate) fn tree_setup<M: Medium + Clone>(
+    handle: &Handle,
+    cores: &Rc<Cores>,
+    medium: &M,
+) -> TreeSetup<M> {
     let costs = CpuCosts {
         memtable_ns: 0.0,
         prefix_compare_ns: 0.0,
@@ -96,9 +98,9 @@ fn tree_setup(handle: &Handle, cores: &Rc<Cores>, medium: &Sets) -> TreeSetup<Se
 }
 
 /// The newest value of each key: acknowledged, and asked for.
-type Asked = Rc<RefCell<BTreeMap<u64, (u64, u64)>>>;
+pub(crate) type Asked = Rc<RefCell<BTreeMap<u64, (u64, u64)>>>;
 
-async fn write(engine: Engine<Sets>, client: u64, rounds: u64, asked: Asked) {
+pub(crate) async fn write<M: Medium>(engine: Engine<M>, client: u64, rounds: u64, asked: Asked) {
     for round in 1..=rounds {
         let key = (round * 7 % 100) * 4 + client;
         asked.borrow_mut().entry(key).or_default().1 = round;
@@ -109,7 +111,7 @@ async fn write(engine: Engine<Sets>, client: u64, rounds: u64, asked: Asked) {
     }
 }
 
-async fn check(engine: &Engine<Sets>, asked: &Asked, what: &str) {
+pub(crate) async fn check<M: Medium>(engine: &Engine<M>, asked: &Asked, what: &str) {
     let asked = asked.borrow().clone();
     assert!(asked.len() > 50);
     for (key, (acknowledged, newest)) in asked {
