@@ -124,6 +124,21 @@ pub(crate) struct Inner<M> {
     pub stats: RefCell<EngineStats>,
 }
 
+impl<M: Medium> Inner<M> {
+    /// Entries of the lengths expected in a meta segment.
+    pub(crate) fn entries_per_segment(&self) -> u64 {
+        let store = &self.store;
+        let pair = expected_pair(&self.options, &self.surroundings, &store.shape);
+        pair.entries_per_segment(store.format.bytes).into()
+    }
+
+    /// What the level sizes of this store follow from.
+    pub(crate) fn sizing_input(&self) -> SizingInput {
+        let store = &self.store;
+        sizing_input(&self.options, &self.surroundings, &store.shape, store.format)
+    }
+}
+
 impl<M: Medium> Engine<M> {
     pub(crate) fn from_parts(
         store: PageStore<M>,
@@ -387,16 +402,6 @@ fn expected_pair(options: &Options, surroundings: &Surroundings, shape: &Shape) 
         value_bytes: surroundings.expected_value_bytes,
         inline_up_to: options.inline_up_to,
     }
-}
-
-/// Entries of the lengths expected in a meta segment.
-pub(crate) fn entries_per_segment(
-    options: &Options,
-    surroundings: &Surroundings,
-    shape: &Shape,
-    format: PointerFormat,
-) -> u32 {
-    expected_pair(options, surroundings, shape).entries_per_segment(format.bytes)
 }
 
 /// What the level sizes of a store follow from.

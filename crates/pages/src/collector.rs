@@ -113,10 +113,10 @@ impl Stopped {
     }
 
     /// Of two reasons the one that says more.
-    fn or(self, other: Option<Self>) -> Self {
+    fn or(self, other: Self) -> Self {
         match (self, other) {
-            (_, Some(failed @ Self::Failed(_))) => failed,
-            (Self::Starved, Some(other)) => other,
+            (_, failed @ Self::Failed(_)) => failed,
+            (Self::Starved, other) => other,
             (own, _) => own,
         }
     }
@@ -153,22 +153,22 @@ async fn collect<M: Medium, I: Collected<M>>(index: &Rc<I>, id: ExtentId) {
     index.front().make_progress();
     let stream = index.store().extents.borrow().get(id).stream;
     match stream {
-        Stream::Objects => {
-            index.store().extents.borrow_mut().set_state(id, State::Collecting);
-            let outcome = collect_objects(index, id).await;
-            end(index, id, outcome);
-        }
-        Stream::Index => collect_index(index, id).await,
+        Stream::Objects => collect_by(index, id, collect_objects(index, id)).await,
+        Stream::Index => collect_by(index, id, index.copy_index(id)).await,
         Stream::Log | Stream::Manifest | Stream::Tables => {
             unreachable!("extents of {stream:?} empty themselves")
         }
     }
 }
 
-async fn collect_index<M: Medium, I: Collected<M>>(index: &Rc<I>, id: ExtentId) {
+/// Collects an extent by `work`, which has not begun yet.
+async fn collect_by<M: Medium, I: Collected<M>>(
+    index: &Rc<I>,
+    id: ExtentId,
+    work: impl Future<Output = Result<(), Stopped>>,
+) {
     index.store().extents.borrow_mut().set_state(id, State::Collecting);
-    let outcome = index.copy_index(id).await;
-    end(index, id, outcome);
+    end(index, id, work.await);
 }
 
 /// Retires an extent that was emptied, or leaves it as it is.
@@ -237,27 +237,27 @@ async fn collect_objects<M: Medium, I: Collected<M>>(
     let batches: Vec<Range<u32>> = store.batches(id, pages).collect();
     let freeing = index.front().begin_freeing(id);
     let batches = RefCell::new(batches.into_iter());
-    let outcome = RefCell::new(Ok(()));
-    let copies_index = Cell::new(false);
+    let (has_stopped, copies_index) = (Cell::new(false), Cell::new(false));
     let worker = || async {
-        while outcome.borrow().is_ok() {
+        while !has_stopped.get() {
             let victim = if copies_index.get() { None } else { index.index_victim() };
             if let Some(id) = victim {
                 copies_index.set(true);
-                collect_index(index, id).await;
+                collect_by(index, id, index.copy_index(id)).await;
                 copies_index.set(false);
                 continue;
             }
             let Some(batch) = batches.borrow_mut().next() else { break };
-            if let Err(stopped) = collect_batch(index, id, batch, &freeing).await {
-                let before = outcome.replace(Ok(()));
-                *outcome.borrow_mut() = Err(stopped.or(before.err()));
-            }
+            let outcome = collect_batch(index, id, batch, &freeing).await;
             freeing.tell();
+            has_stopped.set(has_stopped.get() || outcome.is_err());
+            outcome?;
         }
+        Ok(())
     };
-    join_all((0..I::PARTS).map(|_| worker())).await;
-    outcome.into_inner()
+    let outcomes = join_all((0..I::PARTS).map(|_| worker())).await;
+    let stops = outcomes.into_iter().filter_map(Result::err);
+    stops.reduce(Stopped::or).map_or(Ok(()), Err)
 }
 
 async fn collect_batch<M: Medium, I: Collected<M>>(

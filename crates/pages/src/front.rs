@@ -230,7 +230,6 @@ impl<M: Medium> Front<M> {
         self.sequence.set(self.sequence.get() + 1);
         self.writes.set(self.writes.get() + 1);
         self.user_bytes.set(self.user_bytes.get() + bytes);
-        self.freed.count_write(bytes);
         let sequence = self.sequence.get();
         let before = self.memtables.borrow().active.borrow().last_sequence();
         assert!(before < sequence, "write {sequence} comes after write {before}");

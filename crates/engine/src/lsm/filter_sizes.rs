@@ -4,10 +4,10 @@ use pages::format::pointer::PointerFormat;
 use pages::medium::Medium;
 
 use crate::format::meta_segment::MetaSegment;
+use crate::lsm::Inner;
 use crate::lsm::filter::{Filter, key_hash};
 use crate::lsm::merge::BuiltSegment;
 use crate::lsm::version::Version;
-use crate::lsm::{Inner, sizing_input};
 use crate::options::Filters;
 use crate::planted::Fault;
 use crate::sizing::monkey;
@@ -75,9 +75,7 @@ impl<M: Medium> Inner<M> {
     /// Pinned levels need no filters.
     fn keys_to_filter(&self, version: &Version) -> Vec<u64> {
         let plan = self.plan.borrow();
-        let per_segment =
-            sizing_input(&self.options, &self.surroundings, &self.store.shape, self.store.format)
-                .entries_per_segment;
+        let per_segment = self.entries_per_segment();
         let keys = version.levels().iter().zip(&plan.capacities).zip(0..);
         keys.map(|((level, capacity), n)| {
             let totals = level.totals();

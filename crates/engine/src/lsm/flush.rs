@@ -13,10 +13,10 @@ use pages::store::writing::{Written, lay_out};
 use runtime::IoClass;
 
 use crate::format::entry::{NewEntry, OFFSET_BYTES};
+use crate::lsm::Inner;
 use crate::lsm::compaction::Place;
 use crate::lsm::merge::{ListRun, SegmentRun, merge};
 use crate::lsm::version::LevelEdit;
-use crate::lsm::{Inner, entries_per_segment};
 
 impl<M: Medium> Inner<M> {
     /// The task that flushes frozen memtables, oldest first, for ever.
@@ -134,13 +134,7 @@ impl<M: Medium> Inner<M> {
     pub(crate) fn flush_segments(&self) -> usize {
         let pair = self.surroundings.expected_key_bytes + self.surroundings.expected_value_bytes;
         let objects = self.options.memtable_bytes / u64::from(pair.max(1)) + 1;
-        let entries = entries_per_segment(
-            &self.options,
-            &self.surroundings,
-            &self.store.shape,
-            self.store.format,
-        );
-        objects.div_ceil(u64::from(entries)) as usize
+        objects.div_ceil(self.entries_per_segment()) as usize
     }
 
     fn first_level_has_room(&self, segments: usize) -> bool {

@@ -9,10 +9,10 @@ use pages::medium::{Medium, Shape, Stream};
 use pages::stats::MemoryUse;
 
 use crate::format::inlining::Inlining;
+use crate::lsm::Inner;
 use crate::lsm::segment_codec::SEGMENT_BYTES;
 use crate::lsm::tables::{extents_of_memtable, first_step_extents};
 use crate::lsm::version::Version;
-use crate::lsm::{Inner, sizing_input};
 use crate::options::{Filters, Options};
 use crate::sizing::monkey::MOST_BITS_PER_KEY;
 use crate::sizing::{self, PAGE_ADDRESS_BYTES, RANGE_POINTER_BYTES, SizingInput};
@@ -127,8 +127,7 @@ impl<M: Medium> Inner<M> {
         stats.replans += 1;
         let segments: u64 = version.levels().iter().map(|l| u64::from(l.totals().segments)).sum();
         let entries: u64 = version.levels().iter().map(|l| l.totals().entries).sum();
-        let input =
-            sizing_input(&self.options, &self.surroundings, &self.store.shape, self.store.format);
+        let input = self.sizing_input();
         // An eighth more than there is now, with the lengths there are now.
         let input = SizingInput {
             stored_segments: Some(segments + segments.div_ceil(8)),

@@ -176,11 +176,15 @@ impl<M: Medium> Inner<M> {
     /// Whether there are as many extents as an empty store needs to get going.
     fn check_extents(&self) -> Result<(), OpenError> {
         self.reserve_step();
-        let input =
-            sizing_input(&self.options, &self.surroundings, &self.store.shape, self.store.format);
+        let input = self.sizing_input();
         // Level lists grow as long as there is memory, and short keys take twice their memory.
-        let lists = input.level_list_bytes().min(input.dram_bytes);
-        let checkpoint = || self.checkpoint().len() as u64 + 2 * lists;
+        let lists = || 2 * input.level_list_bytes().min(input.dram_bytes);
+        let levels = || {
+            self.tables
+                .as_ref()
+                .map_or_else(lists, |tables| tables.most_tree_bytes(&self.store.shape))
+        };
+        let checkpoint = || self.checkpoint().len() as u64 + levels();
         self.front.check_extents(self.manifest.as_ref().map(|_| checkpoint()))
     }
 

@@ -77,6 +77,13 @@ impl Tables {
         Weights::of(&*self.tree(), shape.page_bytes)
     }
 
+    /// Bytes that the tables of a full medium take of a checkpoint, if they are whole.
+    pub(crate) fn most_tree_bytes(&self, shape: &Shape) -> u64 {
+        let per_table = self.form.table_pages() / shape.pages_per_extent;
+        let tables = shape.extents.div_ceil(per_table);
+        u64::from(tables) * codec::most_table_bytes(per_table as usize)
+    }
+
     /// Pages that each level may have, L0 first.
     pub(crate) fn capacities(&self, shape: &Shape) -> Vec<u64> {
         let levels = 0..self.tree().levels().len();

@@ -30,15 +30,8 @@ pub(crate) struct Freed {
     of_objects: Cell<u32>,
     /// Pages that were free when it began.
     free_at_first: Cell<u64>,
-    /// Bytes that clients have written since.
-    written: Cell<u64>,
-}
-
-impl Freed {
-    /// A client writes so many bytes.
-    pub(super) fn count_write(&self, bytes: u64) {
-        self.written.set(self.written.get() + bytes);
-    }
+    /// Bytes that clients had written then.
+    written_at_first: Cell<u64>,
 }
 
 /// A collection of objects under way, until it is dropped.
@@ -60,7 +53,7 @@ impl<M: Medium> Front<M> {
         let was_under_way = self.freed.is_under_way.replace(true);
         assert!(!was_under_way, "objects of two extents are collected at a time");
         self.freed.objects.set(0);
-        self.freed.written.set(0);
+        self.freed.written_at_first.set(self.user_bytes.get());
         self.freed.free_at_first.set(self.pages_free());
         self.freed.of_objects.set(self.store.extents.borrow().get(id).published.max(1));
         Freeing(self)
@@ -79,7 +72,8 @@ impl<M: Medium> Front<M> {
         if !self.freed.is_under_way.get() {
             return false;
         }
-        let written = self.freed.written.get() / u64::from(self.store.shape.payload_bytes);
+        let written = self.user_bytes.get() - self.freed.written_at_first.get();
+        let written = written / u64::from(self.store.shape.payload_bytes);
         let left = self.freed.free_at_first.get() + written / WRITTEN_TO_LEFT;
         self.pages_free() <= self.kept(0).min(left)
     }

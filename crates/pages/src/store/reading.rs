@@ -130,8 +130,7 @@ impl<M: Medium> PageStore<M> {
         if let Some(pages @ 2..) = self.format.most_pages(pointer) {
             return self.read_run_of(key, page, pages, class, flash_reads).await;
         }
-        let read = self.read_raw(page, class).await;
-        let image = self.check_or_rebuild(page, read, class).await?;
+        let image = self.read_page(page, class).await?;
         *flash_reads += 1;
         match self.found_in(&image, key, pointer)? {
             Found::Whole(value) => Ok(value),
