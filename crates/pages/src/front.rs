@@ -50,6 +50,11 @@ pub trait Index {
         Nanos::ZERO
     }
 
+    /// Whether writes are delayed still.
+    fn is_delayed(&self) -> bool {
+        false
+    }
+
     /// Whether what is written is to be flushed at once, because only that can make room.
     fn wants_flush(&self) -> bool;
 
@@ -323,7 +328,7 @@ impl<M: Medium> Front<M> {
                     if turn.is_none() {
                         turn = Some(queue.acquire(1).await);
                     }
-                    self.store.handle.sleep(delay).await;
+                    self.sleep_while_delayed(index, delay).await;
                     continue;
                 }
                 Admission::Later => {}
@@ -342,6 +347,17 @@ impl<M: Medium> Front<M> {
             self.stalled.set(self.stalled.get() + (self.store.handle.now() - started));
         }
         Ok(())
+    }
+
+    /// Waits for `delay`, or until background work is no longer behind: that is looked at as often as
+    /// `RocksDB` does.
+    async fn sleep_while_delayed(&self, index: &impl Index, delay: Nanos) {
+        const STEP: Nanos = Nanos::from_millis(1);
+        let until = self.store.handle.now() + delay;
+        while index.is_delayed() && self.store.is_healthy() && self.store.handle.now() < until {
+            let left = until - self.store.handle.now();
+            self.store.handle.sleep(left.min(STEP)).await;
+        }
     }
 
     /// One more client's write waits, until what this returns is dropped.

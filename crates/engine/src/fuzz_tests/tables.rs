@@ -85,6 +85,7 @@ fn fuzz_table_index() {
         first_key: index.pages[0].first_key.clone(),
         entries: index.pages.iter().map(|page| u64::from(page.entries)).sum(),
         data_pages: index.pages.len() as u32,
+        longest_key: 255,
         ..(*table(3, 0, 255, 1)).clone()
     };
     let index = |rng: &mut Rng| {

@@ -176,6 +176,8 @@ pub(crate) struct Level {
     /// Number of the first segment of each chunk.
     starts: Vec<u32>,
     prefix_bytes: usize,
+    /// Whether its chunks are tables.
+    is_of_tables: bool,
     totals: Totals,
 }
 
@@ -215,7 +217,8 @@ impl Level {
             totals += chunk.totals;
         }
         let heads = KeyIndex::new(chunks.iter().map(|chunk| chunk.index.key(0)), prefix_bytes);
-        Self { chunks, heads, starts, prefix_bytes, totals }
+        let is_of_tables = chunks.first().is_some_and(|chunk| chunk.last_key.is_some());
+        Self { chunks, heads, starts, prefix_bytes, is_of_tables, totals }
     }
 
     pub(crate) fn totals(&self) -> Totals {
@@ -243,8 +246,9 @@ impl Level {
 
     /// Whether the segment at `index` is of a table whose keys all come before `key`.
     pub(crate) fn ends_before(&self, index: usize, key: &[u8]) -> bool {
-        let (chunk, _) = self.place(index);
-        self.chunks[chunk].last_key.as_ref().is_some_and(|last| **last < *key)
+        let ends =
+            |chunk: usize| self.chunks[chunk].last_key.as_ref().is_some_and(|last| **last < *key);
+        self.is_of_tables && ends(self.place(index).0)
     }
 
     /// The key the segment at `index` begins with.

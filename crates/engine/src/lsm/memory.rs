@@ -80,7 +80,8 @@ pub(crate) fn index_growth(options: &Options, inlining: &Inlining, shape: &Shape
 pub(crate) fn checkpoint_growth(options: &Options, inlining: &Inlining, shape: &Shape) -> u64 {
     if options.is_leveled() {
         let extents = extents_of_memtable(options, inlining, shape);
-        return TABLES_PER_FLUSH * codec::most_table_bytes(extents);
+        let as_small_ones = extents as u64 * codec::most_table_bytes(1);
+        return (TABLES_PER_FLUSH * codec::most_table_bytes(extents)).max(2 * as_small_ones);
     }
     let memtable_bytes = options.memtable_bytes;
     let segments = u64::from(most_segments(memtable_bytes, inlining));

@@ -126,6 +126,11 @@ impl Tables {
         self.throttle.borrow().stall() == Stall::Stopped
     }
 
+    /// Whether writes are delayed.
+    pub(crate) fn delays_writes(&self) -> bool {
+        self.throttle.borrow().stall() == Stall::Delayed
+    }
+
     /// How long a write of `bytes` is delayed.
     pub(crate) fn delay(&self, now: Nanos, bytes: u64) -> Nanos {
         self.throttle.borrow_mut().delay(now, bytes)
@@ -208,8 +213,11 @@ impl<M: Medium> Inner<M> {
         let tables = self.tables_of();
         let next = tables.tree().edited(edit).expect("an edit fits the tree it was made of");
         let version = Version::of_tree(&next, self.options.prefix_bytes);
-        let most_in_l0 = &mut self.stats.borrow_mut().tables.most_in_l0;
-        *most_in_l0 = next.level(0).len().max(*most_in_l0 as usize) as u64;
+        let index_bytes = self.index_memory_of(&version).index_bytes();
+        let mut stats = self.stats.borrow_mut();
+        stats.peak_index_bytes = stats.peak_index_bytes.max(index_bytes);
+        stats.tables.most_in_l0 = stats.tables.most_in_l0.max(next.level(0).len() as u64);
+        drop(stats);
         *tables.tree.borrow_mut() = next;
         tables.throttle.borrow_mut().note(tables.load(&self.store.shape), &tables.options);
         self.expect_checkpoint_of_tables();
@@ -233,13 +241,16 @@ pub(crate) fn extents_of_memtable(options: &Options, inlining: &Inlining, shape:
     Form::new(options, shape).extents_of_one(&contents)
 }
 
-/// Extents that the smallest compaction of an empty store takes: a part of a table of L0 with one of L1, and
-/// the rest of the former.
+/// Extents that the smallest compaction takes at most, as long as options stay what they are: a part of a table
+/// with one of the next level, and the rest of the former.
 pub(crate) fn first_step_extents(options: &Options, inlining: &Inlining, shape: &Shape) -> usize {
     let form = Form::new(options, shape);
-    let payload = shape.payload_bytes;
-    let flushed = most_segments(options.memtable_bytes, inlining);
-    let merged = flushed + form.table_pages();
-    form.extents_of_many(&Contents::any(merged, payload), 0)
-        + form.extents_of_rest(&Contents::any(flushed, payload))
+    // Whatever the upper table is: the largest of L0, or of another level.
+    let table = form.table_pages();
+    let upper = most_segments(options.memtable_bytes, inlining).max(table);
+    let contents = |pages: u32| {
+        let pages = inlining.most_pages(pages as usize * inlining.room());
+        Contents::any(pages, shape.payload_bytes)
+    };
+    form.extents_of_many(&contents(upper + table), 0) + form.extents_of_rest(&contents(upper))
 }

@@ -44,6 +44,10 @@ impl<M: Medium> Index for Inner<M> {
         self.tables.as_ref().map_or(Nanos::ZERO, |tables| tables.delay(now(), bytes))
     }
 
+    fn is_delayed(&self) -> bool {
+        self.tables.as_ref().is_some_and(Tables::delays_writes)
+    }
+
     fn wants_flush(&self) -> bool {
         self.is_squeezing.get()
     }

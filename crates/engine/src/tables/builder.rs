@@ -81,7 +81,7 @@ impl TableBuilder {
         let (data_pages, keys) = (self.pages() + 2, self.first_key.len() + key.len());
         let keys = self.keys_bytes + keys as u64 + 2 * PAGE_BYTES;
         let bytes = codec::index_bytes(keys, self.table.entries + 1, self.filter_bits_per_key);
-        data_pages + codec::index_pages(bytes, self.payload_bytes)
+        data_pages + codec::index_pages(bytes, self.payload_bytes) as u32
     }
 
     /// Whether the table has no entry yet.

@@ -57,8 +57,8 @@ fn read_table(input: &mut Reader<'_>, shape: &Shape) -> Option<Rc<TableMeta>> {
     let id = TableId(input.counter()?);
     let (entries, tombstones) = (input.counter()?, input.counter()?);
     let (data_pages, pages, longest_key) = (input.u32()?, input.u32()?, input.u8()?);
-    let most = shape.extents.checked_mul(shape.pages_per_extent)?;
-    (pages <= most).then_some(())?;
+    let most = u64::from(shape.extents) * u64::from(shape.pages_per_extent);
+    (u64::from(pages) <= most).then_some(())?;
     let extents = (0..shape.extents_of(pages)).map(|_| input.u32().map(ExtentId));
     let pages = Stretches { extents: extents.collect::<Option<_>>()?, pages };
     let mut key = || input.string().filter(|key| (1..=MAX_KEY_BYTES).contains(&key.len()));
@@ -79,7 +79,7 @@ pub(crate) fn write_tree<T: Described + Clone>(out: &mut Writer, tree: &Tree<T>)
     }
 }
 
-/// A tree of as many levels as `empty` has; `None` if these are not its bytes.
+/// A tree of so many levels; `None` if these are not its bytes.
 pub(crate) fn read_tree(
     input: &mut Reader<'_>,
     levels: usize,
@@ -129,8 +129,8 @@ fn room(payload_bytes: u32) -> usize {
 }
 
 /// Pages that an index of so many bytes takes.
-pub(crate) fn index_pages(bytes: u64, payload_bytes: u32) -> u32 {
-    bytes.div_ceil(room(payload_bytes) as u64) as u32
+pub(crate) fn index_pages(bytes: u64, payload_bytes: u32) -> u64 {
+    bytes.div_ceil(room(payload_bytes) as u64)
 }
 
 /// Bytes that a page takes in an index besides its first key.
@@ -194,7 +194,8 @@ pub(crate) fn index_of_pages<'p>(
     (count == meta.data_pages).then_some(())?;
     let mut index = TableIndex::default();
     for _ in 0..count {
-        let first_key = input.string().filter(|key| (1..=MAX_KEY_BYTES).contains(&key.len()))?;
+        let longest = usize::from(meta.longest_key);
+        let first_key = input.string().filter(|key| (1..=longest).contains(&key.len()))?;
         let entries = u16::try_from(input.u32()?).ok()?;
         let before = index.pages.last().map(|page: &IndexedPage| &page.first_key);
         before.is_none_or(|before| **before < *first_key).then_some(())?;

@@ -85,6 +85,12 @@ impl TableOptions {
                 triggers[0], triggers[1], triggers[2]
             ));
         }
+        if self.max_compaction_bytes < self.table_bytes {
+            problems.push(format!(
+                "tables.max_compaction_bytes is {}, must not be less than table_bytes, {}",
+                self.max_compaction_bytes, self.table_bytes
+            ));
+        }
         if self.hard_pending_bytes < self.soft_pending_bytes {
             problems.push(format!(
                 "tables.hard_pending_bytes is {}, must not be less than soft_pending_bytes, {}",

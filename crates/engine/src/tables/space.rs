@@ -71,15 +71,15 @@ impl Form {
     }
 
     /// Pages of these contents, with the index.
-    fn pages(&self, contents: &Contents) -> u32 {
+    fn pages(&self, contents: &Contents) -> u64 {
         let Contents { data_pages, entries, longest_key } = *contents;
         let bytes = most_index_bytes(data_pages, longest_key, entries, self.filter_bits_per_key);
-        data_pages + index_pages(bytes, self.payload_bytes)
+        u64::from(data_pages) + index_pages(bytes, self.payload_bytes)
     }
 
     /// Extents of one table of these contents.
     pub(crate) fn extents_of_one(&self, contents: &Contents) -> usize {
-        self.pages(contents).div_ceil(self.per_extent) as usize
+        self.pages(contents).div_ceil(self.per_extent.into()) as usize
     }
 
     /// Extents of the tables that these contents are cut into, of which `early` end early.
@@ -87,16 +87,16 @@ impl Form {
         // Each has an index of its own, whose last page may be short.
         let in_one = self.table_pages().saturating_sub(LEFT_PAGES + 1).max(1);
         let pages = self.pages(contents);
-        let full = pages / in_one;
-        if full + early == 0 {
-            return pages.div_ceil(self.per_extent) as usize;
+        let (full, in_extents) =
+            (pages / u64::from(in_one), pages.div_ceil(self.per_extent.into()));
+        if full == 0 && early == 0 {
+            return in_extents as usize;
         }
-        let per_table = self.table_extents.min(pages.div_ceil(self.per_extent) + 1);
-        ((full + early + 1) * per_table) as usize
+        let per_table = u64::from(self.table_extents).min(in_extents + 1);
+        let tables = full as usize + early as usize + 1;
+        tables.saturating_mul(per_table as usize)
     }
-}
 
-impl Form {
     /// The first of `tables`, which are neighbours, that take fewer extents as one table.
     pub(crate) fn small_neighbours<'t, T: Described>(&self, tables: &'t [T]) -> Option<&'t [T]> {
         let own = |table: &T| table.meta().pages.extents.len();
@@ -108,7 +108,7 @@ impl Form {
             let ends = start + 2..=tables.len();
             let fits = |end: &usize| {
                 let contents = Contents::of(&tables[start..*end]);
-                self.pages(&contents) + LEFT_PAGES < self.table_pages()
+                self.pages(&contents) + u64::from(LEFT_PAGES) < u64::from(self.table_pages())
             };
             ends.take_while(fits).last().map(|end| &tables[start..end])
         };
@@ -125,4 +125,50 @@ impl Form {
 /// each has half of that itself, or meets as much.
 pub(crate) fn most_early(own_bytes: f64, beyond_bytes: f64, most_bytes: f64) -> u32 {
     ((own_bytes + beyond_bytes) * 2.0 / most_bytes) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use pages::specimens::SHAPE;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::tables::options::TableOptions;
+
+    proptest! {
+        /// What is kept free for the smallest job of the largest tables is enough for that of any others.
+        #[test]
+        fn the_smallest_job_of_smaller_tables_takes_no_more(
+            table_bytes in 1..200_000_u64,
+            pages_per_extent in 2..40_u32,
+            upper in 1..100_u32,
+            lower in 1..100_u32,
+            part in 0.01..1.0_f64,
+            entries in 1..10_000_u64,
+            longest_key in 1..=255_usize,
+        ) {
+            let tables = TableOptions { table_bytes, ..TableOptions::default() };
+            let options = Options { tables, ..Options::rocksdb() };
+            let form = Form::new(&options, &pages::Shape { pages_per_extent, ..SHAPE });
+            let least = |upper: &Contents, merged: &Contents| {
+                form.extents_of_many(merged, 0) + form.extents_of_rest(upper)
+            };
+            let any = |data_pages| Contents::any(data_pages, SHAPE.payload_bytes);
+            let some = |data_pages: u32| {
+                let data_pages = (f64::from(data_pages) * part).ceil() as u32;
+                let most = any(data_pages);
+                Contents { data_pages, entries: entries.min(most.entries), longest_key }
+            };
+            let kept = least(&any(upper), &any(upper + lower));
+            prop_assert!(least(&some(upper), &some(upper + lower)) <= kept);
+        }
+    }
+
+    #[test]
+    fn extreme_sizes_do_not_wrap() {
+        let form = Form::new(&Options::rocksdb(), &SHAPE);
+        let most = Contents::any(u32::MAX / 2, SHAPE.payload_bytes);
+        assert!(form.extents_of_many(&most, u32::MAX) > form.extents_of_many(&most, 0));
+        assert_eq!(most_early(1e20, 1e20, 1.0), u32::MAX);
+    }
 }

@@ -8,7 +8,7 @@ use pages::store::apart::Stretches;
 
 use crate::lsm::level::Chunk;
 
-/// The number of a table; none is given twice.
+/// The number of a table; no two have the same at a time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct TableId(pub u64);
 
@@ -63,7 +63,9 @@ impl TableMeta {
     pub(crate) fn is_sound(&self, shape: &Shape) -> bool {
         let Stretches { extents, pages } = &self.pages;
         let is_there = |id: &ExtentId| id.0 < shape.extents;
+        let longest = usize::from(self.longest_key);
         self.first_key <= self.last_key
+            && self.first_key.len().max(self.last_key.len()) <= longest
             && (1..*pages).contains(&self.data_pages)
             && self.entries >= u64::from(self.data_pages)
             && self.tombstones <= self.entries

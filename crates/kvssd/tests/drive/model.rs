@@ -162,6 +162,12 @@ fn model_agrees_with_tables_through_many_power_cuts() {
 }
 
 #[test]
+fn model_agrees_with_tables_where_l0_is_crowded() {
+    let name = "model_agrees_with_tables_where";
+    model_agrees(name, 20, Shape::of_crowded_tables_seed, |_, _, _| {});
+}
+
+#[test]
 fn model_agrees_with_tables_in_wild_shapes() {
     let name = "model_agrees_with_tables_in_wild_shapes";
     model_agrees(name, 20, Shape::of_wild_tables_seed, |_, _, _| {});

@@ -152,9 +152,10 @@ fn shape(seed: u64, fault: Fault) -> Shape {
         Fault::Pages(InPages::CommitBeforeTables) => {
             Shape { scanners: 0, ..Shape::of_restless_tables_seed(seed) }
         }
-        Fault::Tree(InTree::CompactNewestAlone | InTree::MergedL0GoesFirst) => {
+        Fault::Tree(InTree::CompactNewestAlone) => {
             Shape { scanners: 0, ..Shape::of_tables_seed(seed) }
         }
+        Fault::Tree(InTree::MergedL0GoesFirst) => Shape::of_crowded_tables_seed(seed),
         Fault::Pages(InPages::TableBeforeLog) => Shape::of_restless_hash_log_seed(seed),
         _ => Shape::of_seed(seed),
     }

@@ -114,6 +114,24 @@ impl Shape {
         Self { keys, is_filled: false, sessions: 25, cuts: Cuts::Restless, ..shape }
     }
 
+    /// The same with much room, and compactions that come so late that L0 is merged within itself.
+    pub(crate) fn of_crowded_tables_seed(seed: u64) -> Self {
+        let mut shape = Self { scanners: 0, keys: 1_400, ..Self::of_tables_seed(seed) };
+        shape.device.flash.geometry.blocks_per_plane *= 8;
+        shape.device.dram.index_bytes = 16 << 20;
+        let IndexOptions::Lsm(options) = &mut shape.engine else { unreachable!("it has tables") };
+        options.compaction_workers = 4;
+        options.tables = TableOptions {
+            l0_compaction_trigger: 2,
+            l0_slowdown_trigger: 60,
+            l0_stop_trigger: 80,
+            max_compaction_bytes: 1 << 30,
+            soft_pending_bytes: 1 << 30,
+            ..options.tables
+        };
+        shape
+    }
+
     /// Gives the drive memory and flash until the design fits on it.
     fn make_it_fit(&mut self, rng: &mut Rng) {
         if matches!(self.engine, IndexOptions::Hash(_)) {

@@ -157,7 +157,7 @@ impl Shape {
             l0_compaction_trigger: trigger,
             l0_slowdown_trigger: slowdown,
             l0_stop_trigger: slowdown + pick(rng, &[0, 1, 30]),
-            max_compaction_bytes: pick(rng, &[1 << 10, 100 << 10, 1 << 40]),
+            max_compaction_bytes: pick(rng, &[1 << 20, 3 << 20, 1 << 40]),
             soft_pending_bytes: pick(rng, &[1 << 10, 100 << 10, 1 << 40]),
             hard_pending_bytes: pick(rng, &[1 << 40, 1 << 50]),
             ..options.tables

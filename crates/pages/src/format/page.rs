@@ -214,9 +214,9 @@ pub fn seal(page: Vec<u8>, is: Identity) -> PageImage {
     PageImage::new(&page)
 }
 
-/// Whether a page that was read is what was once written there. The checksum is computed once for
-/// each image (see [`PageImage::verify`]); the rest is a few comparisons.
-pub(crate) fn check(image: &PageImage, expected: Identity) -> Result<(), PageFault> {
+/// How many bytes of a page that was read count, if it is what was once written there. The checksum is
+/// computed once for each image (see [`PageImage::verify`]); the rest is a few comparisons.
+pub(crate) fn check(image: &PageImage, expected: Identity) -> Result<usize, PageFault> {
     let bytes = image.bytes();
     let length = stored_len(bytes).ok_or(PageFault::Short)?;
     if !image.verify(|bytes| u32_at(bytes, 0) == crc32c::crc32c(&bytes[NUMBER_AT..length])) {
@@ -232,7 +232,7 @@ pub(crate) fn check(image: &PageImage, expected: Identity) -> Result<(), PageFau
     } else if generation != expected.generation as u32 {
         Err(PageFault::Stale { says: generation })
     } else {
-        Ok(())
+        Ok(length)
     }
 }
 
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn a_page_that_comes_back_padded_is_the_page() {
         let image = padded(&sealed(), 4096);
-        assert_eq!(check(&image, IS), Ok(()));
+        assert_eq!(check(&image, IS), Ok(132));
         let page = Page::parse(image.bytes()).expect("it is a page");
         assert_eq!((page.kind, page.entries, page.small, page.large), (PageKind::Data, 2, 5, 6));
         assert_eq!(page.body(), [9; 100]);
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_page_is_said() {
         let image = sealed();
-        assert_eq!(check(&image, IS), Ok(()));
+        assert_eq!(check(&image, IS), Ok(132));
         let fault = |expected| check(&image, expected).expect_err("it is another page");
         let elsewhere = Identity { page: PageNo(8), ..IS };
         assert_eq!(fault(elsewhere), PageFault::Misdirected { says: PageNo(7) });
@@ -337,6 +337,6 @@ mod tests {
     #[test]
     fn only_half_a_generation_is_stored_and_compared() {
         let image = sealed();
-        assert_eq!(check(&image, Identity { generation: 3 + (1 << 32), ..IS }), Ok(()));
+        assert_eq!(check(&image, Identity { generation: 3 + (1 << 32), ..IS }), Ok(132));
     }
 }

@@ -181,7 +181,7 @@ impl<M: Medium> PageStore<M> {
                 for (page, read) in reads {
                     let whole = |image: &PageImage| {
                         let own = identity(page, first.generation, first.store);
-                        page::check(image, own).ok().map(|()| image.clone())
+                        page::check(image, own).ok().map(|_| image.clone())
                     };
                     let image = self.whole_or_rebuilt(page, read.await, whole).await?;
                     let decoded = image.and_then(|image| groups::decode(image.bytes(), kind));

@@ -41,7 +41,9 @@ pub struct Stretches {
 impl<M: Medium> PageStore<M> {
     /// Pages that a promise takes for `extents` extents of their own.
     pub fn pages_of_extents(&self, extents: usize) -> u32 {
-        extents as u32 * self.shape.pages_per_extent
+        // As many as no medium has are as good as any more, and can be rounded up.
+        let pages = extents as u64 * u64::from(self.shape.pages_per_extent);
+        pages.min(1 << 31) as u32
     }
 
     /// What somebody needs for `extents` extents of tables.

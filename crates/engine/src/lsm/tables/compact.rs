@@ -59,12 +59,12 @@ impl<M: Medium> Inner<M> {
     /// The compaction that is due most, its tables claimed and its space promised.
     fn next_job(&self, worker: usize) -> Option<(TableJob, Option<Promise<'_>>)> {
         let tables = self.tables_of();
-        tables.short_of.set(0);
         let is_wanted =
             || worker == 0 || tables.load(&self.store.shape).is_under_pressure(&tables.options);
         if !self.store.is_healthy() || !is_wanted() {
             return None;
         }
+        tables.short_of.set(0);
         let mut job = match self.job_that_fits(self.is_squeezing.get()) {
             Fitting::Job(job) => *job,
             Fitting::Short(extents) => {
@@ -89,7 +89,8 @@ impl<M: Medium> Inner<M> {
         let short_of = Cell::new(0);
         let fits = |job: &TableJob| {
             let extents = self.extents_of_job(job);
-            let fits = job.is_move || self.can_promise_tables(extents);
+            let later = if job.into == 0 { self.extents_after_intra_l0(job) } else { 0 };
+            let fits = job.is_move || self.can_promise_tables(extents.max(later));
             if !fits {
                 short_of.set(extents);
             }
@@ -152,6 +153,14 @@ impl<M: Medium> Inner<M> {
         tables.form.extents_of_many(&contents, early) + rest
     }
 
+    /// Extents that the smallest job takes with what a compaction within L0 gives: it must not have to wait.
+    fn extents_after_intra_l0(&self, job: &TableJob) -> usize {
+        let form = &self.tables_of().form;
+        let upper = self.contents_of(job.inputs());
+        let merged = Contents { data_pages: upper.data_pages + form.table_pages(), ..upper };
+        form.extents_of_many(&merged, 0) + form.extents_of_rest(&upper)
+    }
+
     /// Bytes that a table and what it meets two levels down may have.
     fn most_met_bytes(&self, job: &TableJob) -> f64 {
         let most = self.tables_of().options.max_compaction_bytes as f64;
@@ -212,7 +221,8 @@ impl<M: Medium> Inner<M> {
     /// Pages that a job has in hand.
     fn buffers_of(&self, job: &TableJob) -> usize {
         let options = &self.tables_of().options;
-        let inputs = job.upper.len() + usize::from(!job.lower.is_empty());
+        let upper = if job.from == 0 { job.upper.len() } else { 1 };
+        let inputs = upper + usize::from(!job.lower.is_empty());
         let bytes = inputs as u64 * options.readahead_bytes + options.write_bytes;
         (bytes / u64::from(self.store.shape.page_bytes)) as usize
     }

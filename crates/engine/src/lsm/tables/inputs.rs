@@ -63,7 +63,9 @@ fn check_listed<M: Medium>(
     let next = (at + 1 < chunk.len()).then(|| chunk.first_key(at + 1));
     let is_listed = |segment: MetaSegment<'_>| {
         let is_within = next.is_some() || segment.key(segment.len() - 1) == &*table.meta.last_key;
-        segment.is_listed(chunk.entries(at), chunk.first_key(at), next) && is_within
+        let longest = usize::from(table.meta.longest_key);
+        let is_short = (0..segment.len()).all(|entry| segment.key(entry).len() <= longest);
+        segment.is_listed(chunk.entries(at), chunk.first_key(at), next) && is_within && is_short
     };
     if segment.is_some_and(is_listed) {
         Ok(())
