@@ -165,7 +165,7 @@ impl<M: Medium> Engine<M> {
             checkpoint_bytes: if has_log { growth() } else { 0 },
             frozen: options.frozen_memtables,
         };
-        let tables = options.is_leveled().then(|| Tables::new(&options, &store.shape));
+        let tables = options.is_leveled().then(|| Tables::new(&options, &inlining, &store.shape));
         let inner = Inner {
             manifest: has_log.then(|| Manifest::new(0, Vec::new())),
             checkpoint_rest: Cell::new(0),

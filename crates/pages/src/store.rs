@@ -24,6 +24,7 @@ pub(crate) mod releasing;
 pub(crate) mod shared_reads;
 pub mod space;
 pub mod sweep;
+mod tally;
 pub(crate) mod units;
 pub mod writing;
 

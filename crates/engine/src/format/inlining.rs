@@ -60,6 +60,12 @@ impl Inlining {
         }
     }
 
+    /// Pages that the entries of a memtable of `bytes` take at most. Keys may be longer than expected: it may
+    /// hold nothing but keys.
+    pub(crate) fn most_pages_of_memtable(&self, bytes: u64) -> u32 {
+        self.most_pages(self.entry_bytes_of(bytes as usize))
+    }
+
     /// Pages that `bytes` of entries take at most: the end of each may be left empty for want of room
     /// for one more entry.
     pub(crate) fn most_pages(&self, bytes: usize) -> u32 {

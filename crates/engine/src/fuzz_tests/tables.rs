@@ -10,11 +10,10 @@ use runtime::Rng;
 
 use super::fuzz;
 use crate::lsm::filter::{Filter, key_hash};
-use crate::tables::builder::{IndexedPage, TableIndex};
 use crate::tables::codec::{
     index_of_pages, index_to_pages, read_edit, read_tree, write_edit, write_tree,
 };
-use crate::tables::table::{TableId, TableMeta};
+use crate::tables::table::{IndexedPage, TableId, TableIndex, TableMeta};
 use crate::tables::tree::tests::table;
 use crate::tables::tree::{Tree, TreeEdit};
 

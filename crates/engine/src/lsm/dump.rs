@@ -18,10 +18,11 @@ use pages::store::extents::Extents;
 use crate::lsm::Inner;
 use crate::lsm::segment_codec::{Home, write_segment};
 use crate::lsm::tables::Tables;
+use crate::lsm::tables::open_table::Table;
 use crate::lsm::version::{LevelEdit, Version};
 use crate::sizing::{LevelPlan, PlannedMemory};
 use crate::tables::codec::{read_tree, write_tree};
-use crate::tables::table::{Table, TableMeta};
+use crate::tables::table::TableMeta;
 use crate::tables::tree::Tree;
 use pages::planted::Fault;
 

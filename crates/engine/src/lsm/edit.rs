@@ -13,8 +13,8 @@ use pages::store::changes::Changes;
 use pages::store::writing::Written;
 
 use crate::lsm::Inner;
+use crate::lsm::tables::open_table::Table;
 use crate::lsm::version::LevelEdit;
-use crate::tables::table::Table;
 use crate::tables::tree::TreeEdit;
 
 /// A change of the index and of what it says about the extents. Its tables are open, or just as they were

@@ -50,9 +50,9 @@ impl<M: Medium> Inner<M> {
             .collect()
     }
 
-    /// Bits per key for `entries` new entries of `level`: as many as were asked for, or Monkey's share of the memory that level
-    /// lists and pinned segments leave, but no more than is free right now. When lists or keys
-    /// outgrow the plan, new filters are smaller: filters give way, nobody waits for them.
+    /// Bits per key for `entries` new entries of `level`: as many as were asked for, or Monkey's share of the
+    /// memory that level lists and pinned segments leave; but no more than is free right now. When lists or
+    /// keys outgrow the plan, new filters are smaller: filters give way, nobody waits for them.
     fn filter_bits_per_key(&self, level: usize, entries: u64) -> f64 {
         let version = self.version.borrow();
         let memory = self.index_memory_of(&version);

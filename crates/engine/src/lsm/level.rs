@@ -17,7 +17,7 @@ use crate::format::outline::Outline;
 use crate::lsm::filter::Filter;
 use crate::lsm::key_index::KeyIndex;
 use crate::lsm::pool::{Chunked, Descriptor, Pool};
-use crate::tables::builder::{IndexedPage, TableIndex};
+use crate::tables::table::{IndexedPage, TableIndex};
 
 /// Segments in a chunk of the list, at most.
 const CHUNK_SEGMENTS: usize = 256;

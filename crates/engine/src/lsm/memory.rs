@@ -11,7 +11,7 @@ use pages::stats::MemoryUse;
 use crate::format::inlining::Inlining;
 use crate::lsm::Inner;
 use crate::lsm::segment_codec::SEGMENT_BYTES;
-use crate::lsm::tables::{extents_of_memtable, first_step_extents};
+use crate::lsm::tables::extents_of_memtable;
 use crate::lsm::version::Version;
 use crate::options::{Filters, Options};
 use crate::sizing::monkey::MOST_BITS_PER_KEY;
@@ -37,12 +37,6 @@ fn index_memory(version: &Version, prefix_bytes: u64, page_bytes: u64) -> Memory
     memory
 }
 
-/// Segments that a flush gives at most. Keys may be longer than expected: a memtable may hold nothing
-/// but keys.
-pub(crate) fn most_segments(memtable_bytes: u64, inlining: &Inlining) -> u32 {
-    inlining.most_pages(inlining.entry_bytes_of(memtable_bytes as usize))
-}
-
 /// Bytes that level lists which take `memory_bytes` add to a dump at most: where all keys have one byte.
 pub fn dumped_bytes_of_lists(memory_bytes: u64, prefix_bytes: usize) -> u64 {
     // A longer prefix is not relied upon.
@@ -53,7 +47,7 @@ pub fn dumped_bytes_of_lists(memory_bytes: u64, prefix_bytes: usize) -> u64 {
 /// Bytes that a flush adds to a dump at most, where its segments stay in memory.
 pub fn dumped_bytes_of_flush(options: &Options, payload_bytes: u32) -> u64 {
     let inlining = Inlining::new(options.inline_up_to, payload_bytes);
-    let segments = u64::from(most_segments(options.memtable_bytes, &inlining));
+    let segments = u64::from(inlining.most_pages_of_memtable(options.memtable_bytes));
     segments * (u64::from(payload_bytes) + MAX_KEY_BYTES as u64 + SEGMENT_BYTES)
 }
 
@@ -72,7 +66,7 @@ pub(crate) fn index_growth(options: &Options, inlining: &Inlining, shape: &Shape
         let extents = extents_of_memtable(options, inlining, shape);
         return extents as u32 * shape.pages_per_extent;
     }
-    most_segments(options.memtable_bytes, inlining)
+    inlining.most_pages_of_memtable(options.memtable_bytes)
 }
 
 /// Bytes by which a flush makes a checkpoint grow at most. Its keys may all be first keys of segments,
@@ -84,7 +78,7 @@ pub(crate) fn checkpoint_growth(options: &Options, inlining: &Inlining, shape: &
         return (TABLES_PER_FLUSH * codec::most_table_bytes(extents)).max(2 * as_small_ones);
     }
     let memtable_bytes = options.memtable_bytes;
-    let segments = u64::from(most_segments(memtable_bytes, inlining));
+    let segments = u64::from(inlining.most_pages_of_memtable(memtable_bytes));
     let keys = memtable_bytes.min(segments * MAX_KEY_BYTES as u64);
     let objects = memtable_bytes / SHORTEST_OBJECT_BYTES;
     let bits = if options.filters == Filters::None { 0.0 } else { MOST_BITS_PER_KEY };
@@ -155,12 +149,12 @@ impl<M: Medium> Inner<M> {
     /// The largest step of a compaction that cannot be made smaller is the merge of a flush into a
     /// first level that is not in memory only: it takes all of that.
     pub(crate) fn reserve_step(&self) {
-        if self.options.is_leveled() {
-            let first = first_step_extents(&self.options, &self.inlining, &self.store.shape);
-            return self.store.step_extents.set(first.max(self.extents_of_least_jobs()));
+        if let Some(tables) = &self.tables {
+            let step = tables.least_step.max(self.extents_of_least_jobs());
+            return self.store.step_extents.set(step);
         }
         let most_of_flush = || {
-            let most = most_segments(self.options.memtable_bytes, &self.inlining);
+            let most = self.inlining.most_pages_of_memtable(self.options.memtable_bytes);
             most.max(self.flush_segments() as u32)
         };
         let level = || 2 * self.capacity(0) as u32 + 2 * most_of_flush();

@@ -5,6 +5,7 @@ pub(crate) mod compact;
 pub(crate) mod flush;
 pub(crate) mod inputs;
 pub(crate) mod load;
+pub(crate) mod open_table;
 pub(crate) mod write;
 
 use std::cell::{Cell, RefCell};
@@ -19,28 +20,27 @@ use runtime::Nanos;
 use crate::format::inlining::Inlining;
 use crate::lsm::Inner;
 use crate::lsm::edit::Edit;
-use crate::lsm::memory::most_segments;
+use crate::lsm::tables::open_table::Table;
 use crate::lsm::version::Version;
 use crate::options::Options;
 use crate::tables::codec;
 use crate::tables::options::TableOptions;
 use crate::tables::picker::{Job, Picker, Running};
-use crate::tables::score::{Candidate, Weights, pending_bytes};
+use crate::tables::score::{Weights, pending_bytes};
 use crate::tables::space::{Contents, Form};
 use crate::tables::stall::{Load, Stall, Throttle};
-use crate::tables::table::{Table, TableId};
+use crate::tables::table::TableId;
 use crate::tables::tree::{Tree, TreeEdit};
 
-impl Candidate for Rc<Table> {
-    fn is_busy(&self) -> bool {
-        self.is_busy.get()
-    }
-}
+/// Entries that a flush or a compaction takes before others have their turn.
+const STEP_ENTRIES: usize = 128;
 
 /// The tables of a store, and the compactions under way.
 pub(crate) struct Tables {
     pub options: TableOptions,
     pub form: Form,
+    /// Extents that the smallest compaction takes at most, as long as options stay what they are.
+    pub least_step: usize,
     tree: RefCell<Tree<Rc<Table>>>,
     running: RefCell<Vec<Running>>,
     throttle: RefCell<Throttle>,
@@ -51,10 +51,12 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    pub(crate) fn new(options: &Options, shape: &Shape) -> Self {
+    pub(crate) fn new(options: &Options, inlining: &Inlining, shape: &Shape) -> Self {
+        let form = Form::new(options, shape);
         Self {
             options: options.tables,
-            form: Form::new(options, shape),
+            form,
+            least_step: least_step(&form, options, inlining, shape),
             tree: RefCell::new(Tree::new(options.levels as usize)),
             running: RefCell::default(),
             throttle: RefCell::new(Throttle::new(&options.tables)),
@@ -236,18 +238,17 @@ impl<M: Medium> Inner<M> {
 
 /// Extents that a memtable takes as a table at most.
 pub(crate) fn extents_of_memtable(options: &Options, inlining: &Inlining, shape: &Shape) -> usize {
-    let pages = most_segments(options.memtable_bytes, inlining);
+    let pages = inlining.most_pages_of_memtable(options.memtable_bytes);
     let contents = Contents::any(pages, shape.payload_bytes);
     Form::new(options, shape).extents_of_one(&contents)
 }
 
-/// Extents that the smallest compaction takes at most, as long as options stay what they are: a part of a table
-/// with one of the next level, and the rest of the former.
-pub(crate) fn first_step_extents(options: &Options, inlining: &Inlining, shape: &Shape) -> usize {
-    let form = Form::new(options, shape);
+/// Extents that the smallest compaction takes at most: a part of a table with one of the next level, and the
+/// rest of the former.
+fn least_step(form: &Form, options: &Options, inlining: &Inlining, shape: &Shape) -> usize {
     // Whatever the upper table is: the largest of L0, or of another level.
     let table = form.table_pages();
-    let upper = most_segments(options.memtable_bytes, inlining).max(table);
+    let upper = inlining.most_pages_of_memtable(options.memtable_bytes).max(table);
     let contents = |pages: u32| {
         let pages = inlining.most_pages(pages as usize * inlining.room());
         Contents::any(pages, shape.payload_bytes)

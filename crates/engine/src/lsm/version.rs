@@ -7,7 +7,7 @@ use pages::medium::PageNo;
 
 use crate::lsm::level::{Level, NamedSegment};
 use crate::lsm::ranges::Ranges;
-use crate::tables::table::Table;
+use crate::lsm::tables::open_table::Table;
 use crate::tables::tree::Tree;
 
 /// The levels L1, L2, ... (L0 is the memtables), and the range pointers between them.

@@ -25,18 +25,14 @@ impl<M: Medium> Index for Inner<M> {
     /// Clients leave the last extents to the background work that makes room again, and wait while
     /// pinned levels are over the memory budget.
     fn admits_put(&self) -> Admission {
-        let is_stopped = || self.tables.as_ref().is_some_and(Tables::stops_writes);
-        let has_space =
-            self.front.has_space_for_clients() && !self.is_over_budget() && !is_stopped();
-        if has_space { Admission::Now } else { Admission::Later }
+        let has_space = self.front.has_space_for_clients() && !self.is_over_budget();
+        if has_space && !self.is_stopped() { Admission::Now } else { Admission::Later }
     }
 
     /// Deletes of long keys that are not there would let upper levels grow without bound.
     fn admits_delete(&self) -> Admission {
-        let is_stopped = || self.tables.as_ref().is_some_and(Tables::stops_writes);
-        let waits = self.is_over_budget() && !self.is_settled() && !self.is_at_rest()
-            || is_stopped() && !self.is_at_rest();
-        if waits { Admission::Later } else { Admission::Now }
+        let is_behind = || self.is_over_budget() && !self.is_settled() || self.is_stopped();
+        if is_behind() && !self.is_at_rest() { Admission::Later } else { Admission::Now }
     }
 
     fn delay(&self, bytes: u64) -> Nanos {
@@ -55,5 +51,12 @@ impl<M: Medium> Index for Inner<M> {
     fn newest_snapshot(&self) -> Option<Sequence> {
         let newest = self.snapshots.newest();
         newest.filter(|_| !self.planted.has(Fault::OverwriteUnderSnapshot))
+    }
+}
+
+impl<M: Medium> Inner<M> {
+    /// Whether compactions of tables are behind so far that writes stop.
+    fn is_stopped(&self) -> bool {
+        self.tables.as_ref().is_some_and(Tables::stops_writes)
     }
 }

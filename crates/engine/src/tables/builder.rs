@@ -7,20 +7,7 @@ use crate::format::entry::IndexEntry;
 use crate::format::meta_segment::MetaSegmentBuilder;
 use crate::lsm::filter::{Filter, key_hash};
 use crate::tables::codec::{self, PAGE_BYTES};
-
-/// A page of a table as its index has it.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct IndexedPage {
-    pub first_key: Box<[u8]>,
-    pub entries: u16,
-}
-
-/// What stands in a table's index.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct TableIndex {
-    pub pages: Vec<IndexedPage>,
-    pub filter: Option<Filter>,
-}
+use crate::tables::table::{IndexedPage, TableIndex};
 
 /// A table whose entries are complete.
 #[derive(Debug, Default)]

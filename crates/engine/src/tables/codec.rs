@@ -18,8 +18,7 @@ use pages::medium::{ExtentId, Shape};
 use pages::store::apart::Stretches;
 
 use crate::lsm::filter::Filter;
-use crate::tables::builder::{IndexedPage, TableIndex};
-use crate::tables::table::{Described, TableId, TableMeta};
+use crate::tables::table::{Described, IndexedPage, TableId, TableIndex, TableMeta};
 use crate::tables::tree::{Tree, TreeEdit};
 
 /// Bytes of a table besides its keys and extents.

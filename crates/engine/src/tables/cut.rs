@@ -7,10 +7,6 @@ use crate::tables::table::{Described, TableMeta};
 pub(crate) struct Cutter {
     /// Pages that a table may have in all; `None` in L0.
     pages: Option<u32>,
-    /// A table ends before this key, and what follows stays in the upper level.
-    until: Option<Box<[u8]>>,
-    /// Whether what follows may be cut.
-    cuts_rest: bool,
     /// Bytes that a table and what it meets may have.
     most_bytes: f64,
     page_bytes: f64,
@@ -34,32 +30,7 @@ impl Cutter {
         let ends =
             |meta: &TableMeta| (meta.last_key.clone(), f64::from(meta.data_pages) * page_bytes);
         let beyond = beyond.into_iter().map(|table| ends(table.meta())).collect();
-        Self {
-            pages,
-            until: None,
-            cuts_rest: true,
-            most_bytes,
-            page_bytes,
-            beyond,
-            passed: 0,
-            met_bytes: 0.0,
-        }
-    }
-
-    /// The same with a table that ends before `until`; if not `cuts_rest`, one takes all that follows.
-    #[must_use]
-    pub(crate) fn with_end(self, until: Option<Box<[u8]>>, cuts_rest: bool) -> Self {
-        Self { until, cuts_rest, ..self }
-    }
-
-    /// Whether what stays in the upper level may be several tables.
-    pub(crate) fn cuts_rest(&self) -> bool {
-        self.cuts_rest
-    }
-
-    /// Whether entries from `key` on stay in the upper level.
-    pub(crate) fn is_past_end(&self, key: &[u8]) -> bool {
-        self.until.as_ref().is_some_and(|until| **until <= *key)
+        Self { pages, most_bytes, page_bytes, beyond, passed: 0, met_bytes: 0.0 }
     }
 
     /// Whether the table ends before `key`, which has `pages` pages of entries, and with one more entry could

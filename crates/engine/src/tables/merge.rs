@@ -120,7 +120,11 @@ pub(crate) struct Output {
     pub dead: Vec<Pointer>,
     /// Entries, deletes aside, that newer ones have replaced.
     pub duplicates: usize,
-    /// What follows stays in the upper level.
+    /// If set, what follows from this key on stays in the upper level.
+    pub until: Option<Box<[u8]>>,
+    /// Whether that may be several tables.
+    pub cuts_rest: bool,
+    /// That is what comes now.
     pub is_rest: bool,
 }
 
@@ -169,7 +173,7 @@ fn advance(heads: &mut [Head<'_>], out: &mut Output, budget: usize) -> (usize, S
         let Some(newest) = newest_of_least(heads) else { return (taken, Stop::End) };
         let segment = heads[newest].segment.expect("it has a key");
         let entry = segment.entry(heads[newest].entry);
-        if !out.is_rest && out.cutter.is_past_end(entry.key) {
+        if !out.is_rest && out.until.as_ref().is_some_and(|until| **until <= *entry.key) {
             return (taken, Stop::Rest);
         }
         if !out.builder.is_empty() && out.ends_before(entry.key) {
@@ -205,7 +209,7 @@ fn newest_of_least(heads: &[Head<'_>]) -> Option<usize> {
 
 impl Output {
     fn ends_before(&mut self, key: &[u8]) -> bool {
-        if self.is_rest && !self.cutter.cuts_rest() {
+        if self.is_rest && !self.cuts_rest {
             return false;
         }
         let builder = &self.builder;

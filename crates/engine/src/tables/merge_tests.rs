@@ -90,11 +90,12 @@ fn merged_until(
     let beyond = Vec::<Rc<TableMeta>>::new();
     let mut out = Output {
         builder: TableBuilder::new(pointers(), &SHAPE, 10, false),
-        cutter: Cutter::new(Some(table_pages), f64::INFINITY, SHAPE.page_bytes, &beyond)
-            .with_end(until.map(|key| [key].into()), false),
+        cutter: Cutter::new(Some(table_pages), f64::INFINITY, SHAPE.page_bytes, &beyond),
         below,
         dead: Vec::new(),
         duplicates: 0,
+        until: until.map(|key| [key].into()),
+        cuts_rest: false,
         is_rest: false,
     };
     let (mut tables, mut rest, mut pages) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,12 +1,11 @@
-//! One table: what the tree knows of it, and what stands in memory of it while the store is open.
+//! One table: what the tree knows of it.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
 use pages::medium::{ExtentId, PageNo, Shape};
 use pages::store::apart::Stretches;
 
-use crate::lsm::level::Chunk;
+use crate::lsm::filter::Filter;
 
 /// The number of a table; no two have the same at a time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -85,22 +84,16 @@ impl Described for Rc<TableMeta> {
     }
 }
 
-/// A table of an open store: its index and filter are in memory.
-pub(crate) struct Table {
-    pub meta: Rc<TableMeta>,
-    pub chunk: Rc<Chunk>,
-    /// A compaction reads it.
-    pub is_busy: Cell<bool>,
+/// A page of a table as its index has it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct IndexedPage {
+    pub first_key: Box<[u8]>,
+    pub entries: u16,
 }
 
-impl Table {
-    pub(crate) fn new(meta: Rc<TableMeta>, chunk: Rc<Chunk>) -> Self {
-        Self { meta, chunk, is_busy: Cell::new(false) }
-    }
-}
-
-impl Described for Rc<Table> {
-    fn meta(&self) -> &TableMeta {
-        &self.meta
-    }
+/// What stands in a table's index.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct TableIndex {
+    pub pages: Vec<IndexedPage>,
+    pub filter: Option<Filter>,
 }

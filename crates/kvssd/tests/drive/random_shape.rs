@@ -68,7 +68,7 @@ impl Shape {
         if !rng.chance(0.3) {
             return;
         }
-        let sync = pick(rng, &[LogSync::None, LogSync::Interval, LogSync::Group, LogSync::Each]);
+        let sync = any_sync(rng);
         self.engine = self.engine.clone().with_journal(Durability::Log, sync);
         self.draws_sync = rng.chance(0.5);
         assert!(self.grow_to_fit(), "usual sizes fit");
@@ -92,7 +92,7 @@ impl Shape {
         let rng = &mut Rng::derive(seed, "tables");
         let mut shape = Self::of_random_seed(seed);
         shape.engine = leveled(rng).into();
-        let sync = pick(rng, &[LogSync::None, LogSync::Interval, LogSync::Group, LogSync::Each]);
+        let sync = any_sync(rng);
         shape.engine = shape.engine.clone().with_journal(Durability::Log, sync);
         shape.draws_sync = rng.chance(0.5);
         shape.scanners = pick(rng, &[0, 1, 2]);
@@ -168,6 +168,11 @@ const MANY_BLOCKS: u32 = 1_000;
 
 pub(crate) fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
     of[rng.below(of.len() as u64) as usize]
+}
+
+/// How writes are acknowledged that do not say it.
+pub(crate) fn any_sync(rng: &mut Rng) -> LogSync {
+    pick(rng, &[LogSync::None, LogSync::Interval, LogSync::Group, LogSync::Each])
 }
 
 fn names(rng: &mut Rng) -> Names {

@@ -7,12 +7,12 @@ use engine::{Filters, Granularity, IteratorOptions, MergeBy, Options, TableOptio
 use flash::Geometry;
 use hashkv::HashOptions;
 use kvssd::{DeviceProfile, IndexOptions};
-use pages::{Durability, LogSync};
+use pages::Durability;
 use runtime::{Nanos, Rng};
 
 use crate::harness::small_device;
 use crate::names::Names;
-use crate::random_shape::{leveled, pick};
+use crate::random_shape::{any_sync, leveled, pick};
 use crate::shape::{Cuts, Shape};
 
 fn device(rng: &mut Rng) -> DeviceProfile {
@@ -133,8 +133,7 @@ impl Shape {
             shape.scanners = 0;
         }
         if rng.chance(0.7) {
-            let sync =
-                pick(rng, &[LogSync::None, LogSync::Interval, LogSync::Group, LogSync::Each]);
+            let sync = any_sync(rng);
             shape.engine = shape.engine.clone().with_journal(Durability::Log, sync);
         }
         shape.draw_inlining(seed);
@@ -172,7 +171,7 @@ impl Shape {
             ..options
         }
         .into();
-        let sync = pick(rng, &[LogSync::None, LogSync::Interval, LogSync::Group, LogSync::Each]);
+        let sync = any_sync(rng);
         shape.engine = shape.engine.with_journal(Durability::Log, sync);
         shape.scanners = pick(rng, &[0, 1, 2]);
         shape.device.dram.index_bytes = pick(rng, &[16 << 10, 1 << 20, 16 << 20]);

@@ -55,6 +55,8 @@ impl<M: Medium> PageStore<M> {
 impl<'a, M: Medium> Apart<'a, M> {
     /// Nothing is written yet. `promise` is of whole extents.
     pub fn new(store: &'a PageStore<M>, promise: Promise<'a>) -> Self {
+        let (pages, per_extent) = (promise.left, store.shape.pages_per_extent);
+        assert!(pages.is_multiple_of(per_extent), "{pages} pages are no whole extents");
         Self { store, promise, extents: Vec::new(), unit: 0..0, waiting: VecDeque::new() }
     }
 
@@ -91,11 +93,7 @@ impl<'a, M: Medium> Apart<'a, M> {
         };
         let first = store.extents.borrow_mut().fill(id);
         self.unit = first.0..first.0 + shape.append_unit;
-        let mut unpublished = store.unpublished.borrow_mut();
-        for page in self.unit.clone().map(PageNo) {
-            let is_new = unpublished.insert(page);
-            assert!(is_new, "page {} is handed out, and it is out already", page.0);
-        }
+        store.note_handed_out(first);
         if is_new || self.waiting.is_empty() {
             self.waiting.push_back(Stretch { first, pages: Vec::new() });
         }
@@ -161,11 +159,8 @@ impl<'a, M: Medium> Apart<'a, M> {
         if !self.store.planted.has(Fault::CommitBeforeTables) {
             self.store.medium.sync(stream).await?;
         }
-        let mut unpublished = self.store.unpublished.borrow_mut();
-        for page in &fillers {
-            let was_out = unpublished.remove(page);
-            assert!(was_out, "the empty page {} got a place in an index", page.0);
-        }
+        assert!(self.waiting.is_empty(), "pages were never handed to the medium");
+        self.store.note_fillers(&fillers);
         Ok(Stretches { extents: std::mem::take(&mut self.extents), pages })
     }
 }

@@ -10,6 +10,7 @@ use crate::format::pointer::PointerFormat;
 use crate::medium::{ExtentId, PageNo, Shape, Stream};
 use crate::store::changes::{Changes, Counts};
 use crate::store::extent::{Extent, State};
+use crate::store::tally::Tally;
 
 /// All extents of a medium.
 #[derive(Clone)]
@@ -21,55 +22,6 @@ pub struct Extents {
     /// Closed ones in which nothing is in use, so that nobody has to look for them.
     empty: BTreeSet<ExtentId>,
     opened: u64,
-}
-
-/// How many extents are in which state, so that nobody has to count them.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-struct Tally {
-    free: usize,
-    /// With contents of a stream, used or not.
-    in_use: [usize; Stream::ALL.len()],
-    /// Those of them that are about to be free.
-    releasing: [usize; Stream::ALL.len()],
-    /// Items that are in use, by stream.
-    items: [u64; Stream::ALL.len()],
-}
-
-impl Tally {
-    fn of(extents: &[Extent]) -> Self {
-        let mut tally = Self::default();
-        for extent in extents {
-            tally.enter(extent);
-        }
-        tally
-    }
-
-    fn enter(&mut self, extent: &Extent) {
-        self.counts_of(extent).for_each(|count| *count += 1);
-        *self.items_of(extent) += u64::from(extent.live);
-    }
-
-    fn leave(&mut self, extent: &Extent) {
-        self.counts_of(extent).for_each(|count| *count -= 1);
-        *self.items_of(extent) -= u64::from(extent.live);
-    }
-
-    /// Where the items of an extent are counted. Free extents of the index have none.
-    fn items_of(&mut self, extent: &Extent) -> &mut u64 {
-        &mut self.items[extent.stream as usize]
-    }
-
-    fn counts_of(&mut self, extent: &Extent) -> impl Iterator<Item = &mut usize> {
-        let is_free = extent.state == State::Free;
-        let is_releasing = extent.state == State::Releasing;
-        let stream = extent.stream as usize;
-        let counts = [
-            (is_free, &mut self.free),
-            (!is_free, &mut self.in_use[stream]),
-            (is_releasing, &mut self.releasing[stream]),
-        ];
-        counts.into_iter().filter_map(|(counts, count)| counts.then_some(count))
-    }
 }
 
 impl Extents {

@@ -54,10 +54,7 @@ impl<'a, M: Medium> Units<'a, M> {
         let unit = self.store.shape.append_unit;
         self.promise.take(unit);
         let first = self.store.next_unit(self.promise.stream())?;
-        for page in (first.0..first.0 + unit).map(PageNo) {
-            let is_new = self.store.unpublished.borrow_mut().insert(page);
-            assert!(is_new, "page {} is handed out, and it is out already", page.0);
-        }
+        self.store.note_handed_out(first);
         self.open = Some(Unit { first, pages: Vec::with_capacity(unit as usize) });
         self.store.work.notify_all(); // free space has shrunk: garbage collection may be due
         Ok(())
@@ -93,15 +90,29 @@ impl<'a, M: Medium> Units<'a, M> {
     /// made holes of the pages that units were filled up with; durable, they are just empty.
     pub(crate) fn finish(self) {
         assert!(self.open.is_none(), "pages of a unit were never handed to the medium");
-        let mut unpublished = self.store.unpublished.borrow_mut();
-        for page in &self.fillers {
-            let was_out = unpublished.remove(page);
-            assert!(was_out, "the empty page {} got a place in an index", page.0);
-        }
+        self.store.note_fillers(&self.fillers);
     }
 }
 
 impl<M: Medium> PageStore<M> {
+    /// The pages of the unit that begins at `first` wait for a place in an index from now on.
+    pub(crate) fn note_handed_out(&self, first: PageNo) {
+        let mut unpublished = self.unpublished.borrow_mut();
+        for page in (first.0..first.0 + self.shape.append_unit).map(PageNo) {
+            let is_new = unpublished.insert(page);
+            assert!(is_new, "page {} is handed out, and it is out already", page.0);
+        }
+    }
+
+    /// Units were filled up with these pages, which are durable: they wait for nothing.
+    pub(crate) fn note_fillers(&self, fillers: &[PageNo]) {
+        let mut unpublished = self.unpublished.borrow_mut();
+        for page in fillers {
+            let was_out = unpublished.remove(page);
+            assert!(was_out, "the empty page {} got a place in an index", page.0);
+        }
+    }
+
     /// Hands out the next append unit of `stream`; opens an extent for it if need be.
     ///
     /// # Errors

@@ -52,6 +52,14 @@ async fn fill_extent(volume: &Volume<MemoryMedium>, extent: u32) {
     volume.sync(Stream::Objects).await.expect("it is synced");
 }
 
+/// Every page of the first extent is what was written there.
+async fn assert_all_readable(volume: &Volume<MemoryMedium>) {
+    for page in (0..volume.shape().pages_per_extent).map(PageNo) {
+        let found = volume.read(page, IoClass::ClientRead).await;
+        assert!(starts_with(&found, page), "page {}: {found:?}", page.0);
+    }
+}
+
 fn starts_with(found: &Result<PageImage, MediumError>, page: PageNo) -> bool {
     found.as_ref().is_ok_and(|image| image.bytes().starts_with(&[1, page.0 as u8]))
 }
@@ -154,10 +162,7 @@ fn a_unit_that_was_torn_while_its_member_was_filled_is_filled_again() {
         let volume = Volume::recover(setup).await.expect("it is this volume");
         volume.filled().await;
         disks[0].borrow_mut().is_gone = true;
-        for page in (0..volume.shape().pages_per_extent).map(PageNo) {
-            let found = volume.read(page, IoClass::ClientRead).await;
-            assert!(starts_with(&found, page), "page {}: {found:?}", page.0);
-        }
+        assert_all_readable(&volume).await;
     });
 }
 
@@ -177,10 +182,7 @@ fn a_hole_stays_where_filling_it_would_cost_the_only_copy_of_a_page() {
         let volume = Volume::recover(setup).await.expect("it is this volume");
         assert_eq!(volume.stats().stale_extents, 0);
         volume.filled().await;
-        for page in (0..volume.shape().pages_per_extent).map(PageNo) {
-            let found = volume.read(page, IoClass::ClientRead).await;
-            assert!(starts_with(&found, page), "page {}: {found:?}", page.0);
-        }
+        assert_all_readable(&volume).await;
     });
 }
 

@@ -15,17 +15,15 @@ use pages::store::space::Claimant;
 use runtime::IoClass;
 
 use crate::lsm::Inner;
+use crate::lsm::tables::STEP_ENTRIES;
 use crate::lsm::tables::inputs::RunReader;
+use crate::lsm::tables::open_table::Table;
 use crate::planted::Fault;
 use crate::tables::cut::Cutter;
 use crate::tables::merge::{self, Below, Input, Output, Stop};
 use crate::tables::picker::{Job, Running, grandparents, least_jobs, removed};
 use crate::tables::space::{Contents, most_early};
-use crate::tables::table::Table;
 use crate::tables::tree::TreeEdit;
-
-/// Entries that are merged before others have their turn.
-const STEP_ENTRIES: usize = 128;
 
 type TableJob = Job<Rc<Table>>;
 
@@ -278,11 +276,12 @@ impl<M: Medium> Inner<M> {
         let beyond = grandparents(&tree, job);
         Output {
             builder: self.table_builder(),
-            cutter: Cutter::new(pages, self.most_met_bytes(job), shape.page_bytes, beyond)
-                .with_end(job.frugal.clone().flatten(), job.from > 0),
+            cutter: Cutter::new(pages, self.most_met_bytes(job), shape.page_bytes, beyond),
             below,
             dead: Vec::new(),
             duplicates: 0,
+            until: job.frugal.clone().flatten(),
+            cuts_rest: job.from > 0,
             is_rest: false,
         }
     }

@@ -9,11 +9,9 @@ use runtime::IoClass;
 
 use crate::format::entry::{NewEntry, OFFSET_BYTES};
 use crate::lsm::Inner;
+use crate::lsm::tables::STEP_ENTRIES;
 use crate::tables::space::Contents;
 use crate::tables::tree::TreeEdit;
-
-/// Entries that are packed before others have their turn.
-const STEP_ENTRIES: usize = 128;
 
 impl<M: Medium> Inner<M> {
     /// Writes the entries of a flush as a table of L0, and publishes it together with the end of their

@@ -10,7 +10,7 @@ use runtime::{IoClass, PageImage};
 
 use crate::format::meta_segment::MetaSegment;
 use crate::lsm::Inner;
-use crate::tables::table::Table;
+use crate::lsm::tables::open_table::Table;
 
 /// A run that is being read: tables in key order, from a page on.
 pub(crate) struct RunReader {
@@ -37,9 +37,8 @@ impl RunReader {
         let class = IoClass::CompactionRead;
         let pages = inner.store.read_apart(&table.meta.pages, range.clone(), class).await?;
         inner.stats.borrow_mut().tables.read_pages += u64::from(range.end - range.start);
-        for (place, image) in range.clone().zip(&pages) {
-            check_listed(inner, table, place, image)?;
-        }
+        let listed = |(place, image)| listed(inner, table, place, image);
+        let pages = range.clone().zip(pages).map(listed).collect::<Result<Vec<_>, _>>()?;
         self.page = range.end;
         if self.page == table.meta.data_pages {
             self.tables.pop_front();
@@ -49,26 +48,24 @@ impl RunReader {
     }
 }
 
-/// A page has to be what the table's index says, so that a merge gets its keys in order.
-fn check_listed<M: Medium>(
+/// A page that was read, if it is what the table's index says, so that a merge gets its keys in order.
+fn listed<M: Medium>(
     inner: &Inner<M>,
     table: &Table,
     place: u32,
-    image: &PageImage,
-) -> Result<(), EngineError> {
+    image: PageImage,
+) -> Result<PageImage, EngineError> {
     let number = table.meta.pages.page(place, inner.store.shape.pages_per_extent);
+    let image = inner.checked_meta(number, image)?;
+    let segment = MetaSegment::new(image.bytes(), inner.store.format).expect("it was checked");
     let (chunk, at) = (&table.chunk, place as usize);
-    let is_sound = MetaSegment::is_sound(image.bytes(), inner.store.format, &inner.inlining);
-    let segment = MetaSegment::new(image.bytes(), inner.store.format).filter(|_| is_sound);
     let next = (at + 1 < chunk.len()).then(|| chunk.first_key(at + 1));
-    let is_listed = |segment: MetaSegment<'_>| {
-        let is_within = next.is_some() || segment.key(segment.len() - 1) == &*table.meta.last_key;
-        let longest = usize::from(table.meta.longest_key);
-        let is_short = (0..segment.len()).all(|entry| segment.key(entry).len() <= longest);
-        segment.is_listed(chunk.entries(at), chunk.first_key(at), next) && is_within && is_short
-    };
-    if segment.is_some_and(is_listed) {
-        Ok(())
+    let is_within = || next.is_some() || segment.key(segment.len() - 1) == &*table.meta.last_key;
+    let longest = usize::from(table.meta.longest_key);
+    let is_short = || (0..segment.len()).all(|entry| segment.key(entry).len() <= longest);
+    let is_listed = segment.is_listed(chunk.entries(at), chunk.first_key(at), next);
+    if is_listed && is_within() && is_short() {
+        Ok(image)
     } else {
         Err(EngineError::Corrupt(number, PageFault::Contents))
     }

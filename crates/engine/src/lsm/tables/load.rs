@@ -8,10 +8,10 @@ use pages::medium::Medium;
 use runtime::{IoClass, PageImage};
 
 use crate::lsm::Inner;
-use crate::lsm::level::Chunk;
+use crate::lsm::tables::open_table::Table;
 use crate::lsm::version::Version;
 use crate::tables::codec;
-use crate::tables::table::{Table, TableMeta};
+use crate::tables::table::TableMeta;
 use crate::tables::tree::Tree;
 
 impl<M: Medium> Inner<M> {
@@ -44,9 +44,6 @@ impl<M: Medium> Inner<M> {
         let index = codec::index_of_pages(meta, pages.iter().map(PageImage::bytes));
         let first = meta.pages.page(range.start, self.store.shape.pages_per_extent);
         let index = index.ok_or(EngineError::Corrupt(first, PageFault::Contents))?;
-        let numbers = meta.page_numbers(&self.store.shape);
-        let (prefix, last) = (self.options.prefix_bytes, &meta.last_key);
-        let chunk = Chunk::of_table(&index, last, numbers, prefix, &self.pool);
-        Ok(Table::new(Rc::clone(meta), Rc::new(chunk)))
+        Ok(self.table_of(Rc::clone(meta), &index))
     }
 }

@@ -8,17 +8,22 @@ use pages::store::apart::Apart;
 use runtime::IoClass;
 
 use crate::lsm::Inner;
-use crate::lsm::level::Chunk;
+use crate::lsm::tables::open_table::Table;
 use crate::planted::Fault;
 use crate::tables::builder::{BuiltTable, TableBuilder};
 use crate::tables::codec;
-use crate::tables::table::{Table, TableMeta};
+use crate::tables::table::{TableIndex, TableMeta};
 
 impl<M: Medium> Inner<M> {
     pub(crate) fn table_builder(&self) -> TableBuilder {
         let bits = self.options.filter_bits_per_key();
         let forgets = self.planted.has(Fault::FilterForgetsKeys);
         TableBuilder::new(self.store.format, &self.store.shape, bits, forgets)
+    }
+
+    /// The table that `meta` describes, open.
+    pub(crate) fn table_of(&self, meta: Rc<TableMeta>, index: &TableIndex) -> Table {
+        Table::new(meta, index, &self.store.shape, self.options.prefix_bytes, &self.pool)
     }
 
     /// Hands the pages that are full to the medium, as soon as they are as many as are written at a time.
@@ -74,13 +79,6 @@ impl<M: Medium> Inner<M> {
             data_pages: index.pages.len() as u32,
         };
         assert!(meta.is_sound(&self.store.shape), "a table was written like this: {meta:?}");
-        let chunk = Chunk::of_table(
-            &index,
-            &meta.last_key,
-            meta.page_numbers(&self.store.shape),
-            self.options.prefix_bytes,
-            &self.pool,
-        );
-        Ok(Some(Rc::new(Table::new(Rc::new(meta), Rc::new(chunk)))))
+        Ok(Some(Rc::new(self.table_of(Rc::new(meta), &index))))
     }
 }

@@ -1,0 +1,47 @@
+//! A table of a running store: what the tree knows of it, and its index and filter.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use pages::medium::Shape;
+
+use crate::lsm::level::Chunk;
+use crate::lsm::pool::Pool;
+use crate::tables::score::Candidate;
+use crate::tables::table::{Described, TableIndex, TableMeta};
+
+/// A table of an open store: its index and filter are in memory.
+pub(crate) struct Table {
+    pub meta: Rc<TableMeta>,
+    pub chunk: Rc<Chunk>,
+    /// A compaction reads it.
+    pub is_busy: Cell<bool>,
+}
+
+impl Table {
+    /// The table that `meta` describes, with its index.
+    pub(crate) fn new(
+        meta: Rc<TableMeta>,
+        index: &TableIndex,
+        shape: &Shape,
+        prefix_bytes: usize,
+        pool: &Rc<Pool>,
+    ) -> Self {
+        let pages = meta.page_numbers(shape);
+        let chunk = Rc::new(Chunk::of_table(index, &meta.last_key, pages, prefix_bytes, pool));
+        assert_eq!(chunk.len(), meta.data_pages as usize, "an index of another table");
+        Self { meta, chunk, is_busy: Cell::new(false) }
+    }
+}
+
+impl Described for Rc<Table> {
+    fn meta(&self) -> &TableMeta {
+        &self.meta
+    }
+}
+
+impl Candidate for Rc<Table> {
+    fn is_busy(&self) -> bool {
+        self.is_busy.get()
+    }
+}
