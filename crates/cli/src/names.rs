@@ -5,7 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
 use catalogue::CatalogueError;
-use kvssd::{Design, DeviceProfile};
+use design::Design;
+use kvssd::DeviceProfile;
 use lab::device::Job;
 use ssd::SsdProfile;
 use workload::{BUILTIN_NAMES, Properties};

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::Args;
-use kvssd::IndexOptions;
+use design::IndexOptions;
 use lab::parse_count_in;
 use lab::plan::{self, PlanSpec};
 

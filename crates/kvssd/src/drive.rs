@@ -6,16 +6,20 @@
 
 use std::rc::Rc;
 
+use design::either;
 use firmware::{Link, Reserve};
 use flash::{Flash, FlashStats, NandArray};
 use pages::{Condition, EngineStats, LogSync, MemoryUse, Value, WriteOptions};
 use runtime::{Cores, Handle, Nanos, Semaphore, Sleep};
 
-use crate::index::{Index, either};
 use crate::iterator_table::IteratorTable;
 use crate::profile::DeviceProfile;
+use crate::raw_flash::RawFlash;
 use crate::setup::{DriveOptions, Parts, SetupError};
 use crate::status::Status;
+
+/// The index of a drive.
+pub type Index = design::Index<RawFlash>;
 
 /// When a Store goes ahead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

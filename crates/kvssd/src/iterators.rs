@@ -115,7 +115,9 @@ impl Inner {
         if !self.iterators.has_room() {
             return Err(Status::TooManyIterators);
         }
-        let iterator = self.engine.create_iterator(upper_bound)?;
+        // Only an LSM-tree has an order of keys.
+        let engine = self.engine.lsm().ok_or(Status::InvalidOpcode)?;
+        let iterator = engine.create_iterator(upper_bound)?;
         self.iterators.add(iterator).ok_or(Status::TooManyIterators)
     }
 }

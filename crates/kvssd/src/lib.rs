@@ -5,24 +5,21 @@
 //!             |      Create, Seek, Next, Destroy       (iterators, iterator_table)
 //!             |  queue slots, host link, firmware cores: what a command costs besides flash
 //!             v
-//!           Index: engine::Engine or hashkv::HashEngine  (index), on RawFlash: superblocks as extents  (raw_flash)
+//!           design::Index: an LSM-tree or a hash table, on RawFlash: superblocks as extents  (raw_flash)
 //!             |
 //!           flash::Flash            reserved superblocks: the dump at power loss  (reserve, power)
 //! ```
 //!
 //! Commands follow the NVMe Key Value Command Set; their outcome is a [`Status`]. Device profiles
-//! and designs are TOML; those in `devices/` and `designs/` are built in.
+//! are TOML; those in `devices/` are built in.
 
 #![forbid(unsafe_code)]
 
-mod design;
 mod drive;
 mod handles;
-mod index;
 mod iterator_table;
 mod iterators;
 mod opcode;
-mod planted;
 mod power;
 mod profile;
 mod raw_flash;
@@ -30,13 +27,10 @@ mod setup;
 mod status;
 
 pub use catalogue::CatalogueError;
-pub use design::Design;
-pub use drive::{KvDrive, Retrieved, StoreMode, StoreOptions};
+pub use drive::{Index, KvDrive, Retrieved, StoreMode, StoreOptions};
 pub use handles::IteratorHandle;
-pub use index::{Index, IndexOptions};
 pub use iterator_table::{Batch, Pair};
 pub use opcode::{Opcode, Transfer};
-pub use planted::Planted;
 pub use power::{PoweredOff, RecoverError};
 pub use profile::{Controller, DeviceProfile, Dram};
 pub use raw_flash::RawFlash;

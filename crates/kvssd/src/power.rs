@@ -17,8 +17,7 @@ use flash::{CutReport, Flash, NandArray};
 use pages::{Durability, MediumError, OpenError};
 use runtime::{Handle, Rng};
 
-use crate::drive::KvDrive;
-use crate::index::Index;
+use crate::drive::{Index, KvDrive};
 use crate::profile::DeviceProfile;
 use crate::setup::{DriveOptions, Parts, SetupError};
 

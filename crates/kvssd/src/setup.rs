@@ -3,13 +3,12 @@
 use std::fmt;
 use std::rc::Rc;
 
+use design::{IndexOptions, IndexSetup, Planted};
 use firmware::Reserve;
 use flash::Flash;
 use pages::{Cpu, Durability, OpenError, StoreId, Surroundings};
 use runtime::{Cores, Handle, Nanos};
 
-use crate::index::{IndexOptions, IndexSetup};
-use crate::planted::Planted;
 use crate::profile::DeviceProfile;
 use crate::raw_flash::RawFlash;
 
@@ -140,7 +139,11 @@ impl Parts {
         Ok(Self { handle, flash, reserve, medium, cores })
     }
 
-    pub(crate) fn setup(&self, profile: &DeviceProfile, options: &DriveOptions) -> IndexSetup {
+    pub(crate) fn setup(
+        &self,
+        profile: &DeviceProfile,
+        options: &DriveOptions,
+    ) -> IndexSetup<RawFlash> {
         IndexSetup {
             handle: self.handle.clone(),
             medium: self.medium.clone(),

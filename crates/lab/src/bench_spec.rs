@@ -1,6 +1,7 @@
 //! What a bench runs.
 
-use kvssd::{Design, DeviceProfile};
+use design::Design;
+use kvssd::DeviceProfile;
 use workload::{ClientOptions, CoreWorkload};
 
 /// What to run.

@@ -167,7 +167,8 @@ pub fn judge_memory(needed: u64, available: u64) -> MemoryVerdict {
 
 #[cfg(test)]
 mod tests {
-    use kvssd::{Design, DeviceProfile};
+    use design::Design;
+    use kvssd::DeviceProfile;
     use workload::{ClientOptions, builtin};
 
     use super::*;

@@ -58,7 +58,7 @@ impl Files {
     }
 
     fn design(&mut self, key: &str, value: &str, says: &'static str) -> Case {
-        let file = self.changed("kvssd/designs/pink.toml", key, value);
+        let file = self.changed("design/designs/pink.toml", key, value);
         typed(&format!("bench {SMALL} --design {file}"), REFUSED, says)
     }
 

@@ -6,9 +6,10 @@
 
 use std::rc::Rc;
 
+use design::IndexOptions;
 use engine::Options;
 use flash::Flash;
-use kvssd::{DriveOptions, IndexOptions, KvDrive};
+use kvssd::{DriveOptions, KvDrive};
 use pages::{Durability, LogSync};
 use runtime::{IoClass, Nanos, Rng, Runtime};
 

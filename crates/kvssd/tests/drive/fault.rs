@@ -1,6 +1,6 @@
 //! The bugs that can be planted in a drive.
 
-use kvssd::Planted;
+use design::Planted;
 
 /// A bug to plant, by the crate that it is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,12 +1,11 @@
 //! A small drive for tests: small enough that everything a large one does happens within a few
 //! thousand commands.
 
+use design::IndexOptions;
 use engine::{Engine, Filters, Granularity, Options, TableOptions};
 use flash::{CutReport, Flash, NandArray};
 use hashkv::HashOptions;
-use kvssd::{
-    DeviceProfile, DriveOptions, IndexOptions, KvDrive, PoweredOff, RawFlash, RecoverError,
-};
+use kvssd::{DeviceProfile, DriveOptions, KvDrive, PoweredOff, RawFlash, RecoverError};
 use pages::Durability;
 use runtime::{JoinHandle, Rng, Runtime};
 

@@ -2,9 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use design::IndexOptions;
 use engine::Options;
 use hashkv::HashOptions;
-use kvssd::IndexOptions;
 
 use crate::harness::{for_hash, small_hash};
 use crate::shape::{Cuts, Shape};

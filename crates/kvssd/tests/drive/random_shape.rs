@@ -1,11 +1,12 @@
 //! Drives, designs and loads drawn at random: every option that a person may set, in values that no
 //! preset has.
 
+use design::IndexOptions;
 use engine::sizing::LevelSizing;
 use engine::{Filters, Granularity, IteratorOptions, MergeBy, Options, TableOptions};
 use flash::{Geometry, Suspend};
 use hashkv::HashOptions;
-use kvssd::{DeviceProfile, IndexOptions, KvDrive, SetupError};
+use kvssd::{DeviceProfile, KvDrive, SetupError};
 use pages::{Durability, LogSync, OpenError};
 use runtime::{Nanos, Rng, Runtime};
 

@@ -1,7 +1,8 @@
 //! Drives, designs and loads of trials.
 
+use design::IndexOptions;
 use engine::{Granularity, IteratorOptions, Options};
-use kvssd::{DeviceProfile, DriveOptions, IndexOptions};
+use kvssd::{DeviceProfile, DriveOptions};
 use pages::{Durability, LogSync};
 use runtime::{Nanos, Rng};
 

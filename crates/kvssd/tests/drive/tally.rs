@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use design::IndexOptions;
 use engine::MergeBy;
 use flash::CutReport;
-use kvssd::{IndexOptions, KvDrive};
+use kvssd::KvDrive;
 
 use crate::shape::Shape;
 

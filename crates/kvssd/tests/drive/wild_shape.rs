@@ -2,11 +2,12 @@
 //! KiB, memtables larger than extents or smaller than values, dozens of levels, workers and memtables
 //! that wait, times from one extreme to the other, keys that differ in their last bytes.
 
+use design::IndexOptions;
 use engine::sizing::LevelSizing;
 use engine::{Filters, Granularity, IteratorOptions, MergeBy, Options, TableOptions};
 use flash::Geometry;
 use hashkv::HashOptions;
-use kvssd::{DeviceProfile, IndexOptions};
+use kvssd::DeviceProfile;
 use pages::Durability;
 use runtime::{Nanos, Rng};
 

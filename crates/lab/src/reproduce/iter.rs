@@ -2,8 +2,9 @@
 //! request at a time. Each stand holds values of one size in one layout; the degree and the prefetch
 //! of the index are set between runs.
 
+use design::{Design, IndexOptions};
 use engine::{Engine, IteratorOptions};
-use kvssd::{Design, DeviceProfile, IndexOptions, IteratorHandle, RawFlash};
+use kvssd::{DeviceProfile, IteratorHandle, RawFlash};
 use workload::{CoreWorkload, Properties};
 
 use super::iter_measured::{Layout, LongRun, Measured, OnStand, Run, VersionMemory};

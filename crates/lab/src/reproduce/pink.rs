@@ -1,9 +1,10 @@
 //! `PinK`'s experiments (USENIX ATC'20): YCSB Load and A to F on a 64 GB drive with 64 MB of memory,
 //! 44 M pairs of 32 + 1024 bytes; hash, LSM-tree, `PinK`, `PinK`+HW.
 
+use design::{Design, IndexOptions};
 use engine::Options;
 use engine::sizing::LevelPlan;
-use kvssd::{Design, DeviceProfile, IndexOptions};
+use kvssd::DeviceProfile;
 use runtime::IoClass;
 use workload::{CoreWorkload, LatencySummary};
 

@@ -1,8 +1,9 @@
 //! A test stand: one drive with one design, loaded once, on which workloads run in turn.
 
+use design::IndexOptions;
 use flash::FlashStats;
 use hdrhistogram::Histogram;
-use kvssd::{DeviceProfile, DriveOptions, IndexOptions, KvDrive};
+use kvssd::{DeviceProfile, DriveOptions, KvDrive};
 use pages::{EngineStats, IteratorStats};
 use runtime::{IoClass, Runtime};
 use workload::{ClientOptions, CoreWorkload, LatencySummary, OpKind, RunReport, Session};

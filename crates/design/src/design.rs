@@ -1,4 +1,4 @@
-//! Designs: which index with which options makes which published system.
+//! A design by name, or from a file.
 
 use catalogue::{CatalogueError, Entry, unprintable};
 use engine::Options;

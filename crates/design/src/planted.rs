@@ -1,4 +1,4 @@
-//! Planted faults of what a drive stores pairs in: deliberate bugs that the model tests must catch.
+//! Planted faults of what pairs are stored in: deliberate bugs that the model tests must catch.
 
 /// Which faults are planted, if any.
 #[derive(Clone, Copy, Debug, Default)]
@@ -12,12 +12,12 @@ pub struct Planted {
 }
 
 impl Planted {
-    /// Those of a drive whose index is an LSM-tree.
+    /// Those of an index that is an LSM-tree.
     pub(crate) fn of_lsm(self) -> engine::Planted {
         engine::Planted { pages: self.pages, tree: self.tree }
     }
 
-    /// Those of a drive whose index is a hash table.
+    /// Those of an index that is a hash table.
     pub(crate) fn of_hash(self) -> hashkv::Planted {
         hashkv::Planted { pages: self.pages, table: self.table }
     }

@@ -1,16 +1,16 @@
-//! The index of a drive: an LSM-tree or a hash table, with what commands need of either.
+//! An LSM-tree or a hash table on some medium, with what commands need of either.
 
-use engine::{Accelerator, Engine, EngineIterator, Options, Setup, sizing::LevelPlan};
+use engine::{Accelerator, Engine, Options, Setup, sizing::LevelPlan};
 use hashkv::{HashEngine, HashOptions, HashSetup, HashStats};
 use pages::{
-    Cpu, Durability, EngineError, EngineStats, LogSync, MemoryUse, OpenError, StoreId,
+    Cpu, Durability, EngineError, EngineStats, LogSync, Medium, MemoryUse, OpenError, StoreId,
     Surroundings, WriteOptions,
 };
 use runtime::{Handle, Nanos};
 
-use crate::{Planted, RawFlash, Status};
+use crate::Planted;
 
-/// Which index a drive has, and its options.
+/// Which index there is, and its options.
 #[derive(Clone, Debug, PartialEq)]
 pub enum IndexOptions {
     /// An LSM-tree.
@@ -45,7 +45,7 @@ impl IndexOptions {
     /// than twice the bytes of its object, with what the hash table notes about moved ones. Bucket pages
     /// take little more than their memory. What is flushed beyond the index's memory waits there in
     /// segments instead, which are in the dump whole.
-    pub(crate) fn dump_bytes(&self, index: u64, longest: u64, payload_bytes: u32) -> u64 {
+    pub fn dump_bytes(&self, index: u64, longest: u64, payload_bytes: u32) -> u64 {
         let (frozen, bytes, index, flushed) = match self {
             Self::Lsm(options) => {
                 let (frozen, bytes) = (options.frozen_memtables, options.memtable_bytes);
@@ -90,62 +90,85 @@ impl IndexOptions {
 }
 
 /// What an index is opened with, besides its options.
-pub(crate) struct IndexSetup {
+pub struct IndexSetup<M> {
+    /// Clock, tasks, randomness.
     pub handle: Handle,
-    pub medium: RawFlash,
+    /// Where pages go.
+    pub medium: M,
+    /// Memory and expected sizes.
     pub surroundings: Surroundings,
+    /// The processor.
     pub cpu: Cpu,
+    /// A merge accelerator, if there is one.
     pub accelerator: Option<Accelerator>,
+    /// Deliberate bugs, for tests of the tests.
     pub planted: Planted,
+    /// The identity of a new store.
     pub id: StoreId,
 }
 
-impl IndexSetup {
-    fn lsm(self, options: Options) -> Setup<RawFlash> {
+impl<M> IndexSetup<M> {
+    fn lsm(self, options: Options) -> Setup<M> {
         let Self { handle, medium, surroundings, cpu, accelerator, planted, id } = self;
         let planted = planted.of_lsm();
         Setup { handle, medium, options, surroundings, cpu, accelerator, planted, id }
     }
 
-    fn hash(self, options: HashOptions) -> HashSetup<RawFlash> {
+    fn hash(self, options: HashOptions) -> HashSetup<M> {
         let Self { handle, medium, surroundings, cpu, accelerator: _, planted, id } = self;
         let planted = planted.of_hash();
         HashSetup { handle, medium, options, surroundings, cpu, planted, id }
     }
 }
 
-/// The index of a drive. Every method is that of the engine in it.
-#[derive(Clone)]
-pub enum Index {
+/// An index on a medium. Every method is that of the engine in it. Clones are handles to the same.
+pub enum Index<M: Medium> {
     /// An LSM-tree.
-    Lsm(Engine<RawFlash>),
+    Lsm(Engine<M>),
     /// A hash table.
-    Hash(HashEngine<RawFlash>),
+    Hash(HashEngine<M>),
 }
 
 /// Calls a method of whichever engine there is. Commands that come often do it themselves: each step
 /// between them and the engine costs a simulation something.
+#[macro_export]
 macro_rules! either {
     ($index:expr, $engine:ident => $call:expr) => {
         match $index {
-            Index::Lsm($engine) => $call,
-            Index::Hash($engine) => $call,
+            $crate::Index::Lsm($engine) => $call,
+            $crate::Index::Hash($engine) => $call,
         }
     };
 }
-pub(crate) use either;
 
-impl Index {
-    pub(crate) fn create(options: &IndexOptions, setup: IndexSetup) -> Result<Self, OpenError> {
+impl<M: Medium> Clone for Index<M> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Lsm(engine) => Self::Lsm(engine.clone()),
+            Self::Hash(engine) => Self::Hash(engine.clone()),
+        }
+    }
+}
+
+impl<M: Medium> Index<M> {
+    /// A fresh index on an empty medium. Background tasks start at once.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn create(options: &IndexOptions, setup: IndexSetup<M>) -> Result<Self, OpenError> {
         Ok(match options.clone() {
             IndexOptions::Lsm(options) => Self::Lsm(Engine::create(setup.lsm(options))?),
             IndexOptions::Hash(options) => Self::Hash(HashEngine::create(setup.hash(options))?),
         })
     }
 
-    pub(crate) fn recover(
+    /// The index that `dump` and the medium hold; see [`Engine::recover`].
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn recover(
         options: &IndexOptions,
-        setup: IndexSetup,
+        setup: IndexSetup<M>,
         dump: &[u8],
     ) -> Result<Self, OpenError> {
         Ok(match options.clone() {
@@ -156,8 +179,11 @@ impl Index {
         })
     }
 
-    /// The index that the flash holds, for drives without capacitors.
-    pub(crate) async fn open(options: &IndexOptions, setup: IndexSetup) -> Result<Self, OpenError> {
+    /// The index that the medium holds, by its log and manifest.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub async fn open(options: &IndexOptions, setup: IndexSetup<M>) -> Result<Self, OpenError> {
         match options.clone() {
             IndexOptions::Lsm(options) => Ok(Self::Lsm(Engine::open(setup.lsm(options)).await?)),
             IndexOptions::Hash(options) => {
@@ -167,27 +193,41 @@ impl Index {
     }
 
     /// How many checkpoints of its manifest there have been; 0 where there is none.
-    pub(crate) fn checkpoints(&self) -> u32 {
+    pub fn checkpoints(&self) -> u32 {
         either!(self, engine => engine.checkpoints())
     }
 
-    pub(crate) async fn resume(&self) -> Result<(), OpenError> {
+    /// Makes the extents that were being filled ready to be filled further.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub async fn resume(&self) -> Result<(), OpenError> {
         either!(self, engine => engine.resume().await)
     }
 
-    pub(crate) fn start(&self) {
+    /// Starts the background tasks of an index that was recovered.
+    pub fn start(&self) {
         either!(self, engine => engine.start());
     }
 
-    pub(crate) fn dump(&self) -> Vec<u8> {
+    /// The state that must survive a power cut besides durable pages.
+    pub fn dump(&self) -> Vec<u8> {
         either!(self, engine => engine.dump())
     }
 
-    pub(crate) async fn exists(&self, key: &[u8], work: Nanos) -> Result<bool, EngineError> {
+    /// Whether `key` has a value. `work` is processor time to be charged with the look-up.
+    ///
+    /// # Errors
+    /// [`EngineError`].
+    pub async fn exists(&self, key: &[u8], work: Nanos) -> Result<bool, EngineError> {
         either!(self, engine => engine.exists(key, work).await)
     }
 
-    pub(crate) async fn delete(
+    /// Removes `key`; whether the condition in `options` held.
+    ///
+    /// # Errors
+    /// [`EngineError`].
+    pub async fn delete(
         &self,
         key: &[u8],
         options: WriteOptions,
@@ -196,28 +236,23 @@ impl Index {
         either!(self, engine => engine.delete(key, options, work).await)
     }
 
-    /// An iterator on a snapshot of now; only an LSM-tree has an order of keys.
-    pub(crate) fn create_iterator(
-        &self,
-        upper_bound: Option<&[u8]>,
-    ) -> Result<EngineIterator<RawFlash>, Status> {
-        let engine = self.lsm().ok_or(Status::InvalidOpcode)?;
-        Ok(engine.create_iterator(upper_bound)?)
-    }
-
-    pub(crate) async fn settle(&self) {
+    /// Waits until no background work is due.
+    pub async fn settle(&self) {
         either!(self, engine => engine.settle().await);
     }
 
-    pub(crate) fn max_value_bytes(&self) -> u32 {
+    /// The longest value, in bytes.
+    pub fn max_value_bytes(&self) -> u32 {
         either!(self, engine => engine.max_value_bytes())
     }
 
-    pub(crate) fn stats(&self) -> EngineStats {
+    /// Counters.
+    pub fn stats(&self) -> EngineStats {
         either!(self, engine => engine.stats())
     }
 
-    pub(crate) fn memory(&self) -> MemoryUse {
+    /// Memory in use.
+    pub fn memory(&self) -> MemoryUse {
         either!(self, engine => engine.memory())
     }
 
@@ -250,7 +285,7 @@ impl Index {
     }
 
     /// The LSM-tree, if it is one: only it has an order of keys.
-    pub fn lsm(&self) -> Option<&Engine<RawFlash>> {
+    pub fn lsm(&self) -> Option<&Engine<M>> {
         match self {
             Self::Lsm(engine) => Some(engine),
             Self::Hash(_) => None,
