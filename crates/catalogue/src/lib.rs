@@ -70,6 +70,12 @@ pub fn unprintable(key: &str, text: &str) -> Option<String> {
     Some(format!("{key} has the control character U+{code:04X}: leave it out"))
 }
 
+/// Whether the file at that path has `key` at its top, by which kinds of files can be told apart.
+pub fn has_key(path: &str, key: &str) -> bool {
+    let text = read_text(Path::new(path)).unwrap_or_default();
+    text.parse::<toml::Table>().is_ok_and(|table| table.contains_key(key))
+}
+
 /// The built-in entry of that name, or the file at that path.
 ///
 /// # Errors

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::Args;
+use host::Arrangement;
 use lab::bench::BenchSpec;
 use lab::printable;
 use workload::{ClientOptions, CoreWorkload, Properties};
@@ -20,9 +21,16 @@ pub(crate) struct BenchArguments {
     /// Design: a built-in name or a TOML file
     #[arg(long, default_value = "pink")]
     pub(crate) design: String,
-    /// Device: a built-in name or a TOML file
+    /// Device: a built-in name or a TOML file, of a KV drive or of a block drive
     #[arg(long, default_value = "pink-zcu102")]
     pub(crate) device: String,
+    /// Host of a block drive: a built-in name or a TOML file [default: desktop-12-core]
+    #[arg(long)]
+    pub(crate) host: Option<String>,
+    /// How a host's store lies on the sets of a block drive: plain, striped, parity or mirrored
+    /// [default: plain on one set, striped on several]
+    #[arg(long, value_parser = values::arrangement)]
+    pub(crate) layout: Option<Arrangement>,
     /// Workload: a built-in name or a YCSB property file; `levelhead list` has the names
     #[arg(long, default_value = "a")]
     pub(crate) workload: String,
@@ -86,7 +94,7 @@ fn flags(arguments: &BenchArguments) -> [Flag; 4] {
 /// What to run; says aloud what has no effect.
 pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<BenchSpec> {
     let design = names::design(&arguments.design)?;
-    let device = names::device(&arguments.device)?;
+    let platform = names::platform(arguments)?;
     let workload = CoreWorkload::from_properties(&properties(arguments)?)?;
     for warning in &workload.warnings {
         say(warning);
@@ -98,7 +106,7 @@ pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<BenchSpec> {
     };
     let stem = Path::new(&arguments.workload).file_stem();
     let workload_name = stem.map_or("?".to_owned(), |name| printable(&name.to_string_lossy()));
-    Ok(BenchSpec { design, device, workload_name, workload, clients, seed: arguments.seed })
+    Ok(BenchSpec { design, platform, workload_name, workload, clients, seed: arguments.seed })
 }
 
 fn properties(arguments: &BenchArguments) -> anyhow::Result<Properties> {

@@ -6,29 +6,40 @@ use std::path::Path;
 use anyhow::{Context, anyhow, bail};
 use catalogue::CatalogueError;
 use design::Design;
+use host::{Arrangement, HostProfile};
 use kvssd::DeviceProfile;
 use lab::device::Job;
+use lab::{Platform, designs_for_hosts};
 use ssd::SsdProfile;
 use workload::{BUILTIN_NAMES, Properties};
+
+use crate::bench_spec::BenchArguments;
 
 /// Every built-in name with what it stands for.
 pub(crate) fn list() -> String {
     let mut text = "levelhead bench\n".to_owned();
-    section(&mut text, "designs (--design)", &Design::names(), |name| {
+    section(&mut text, "designs (--design), on KV drives", &Design::names(), |name| {
         Design::load(name).map(|design| design.description)
     });
-    section(&mut text, "devices (--device)", &DeviceProfile::names(), |name| {
+    line(&mut text, &format!("of them on block drives too: {}", designs_for_hosts().join(", ")));
+    section(&mut text, "KV drives (--device)", &DeviceProfile::names(), |name| {
         DeviceProfile::load(name).map(|device| device.description)
     });
-    line(&mut text, &format!("workloads (--workload): {}", BUILTIN_NAMES.join(", ")));
-    line(&mut text, "levelhead device");
-    section(&mut text, "block drives (--profile)", &SsdProfile::names(), |name| {
+    section(&mut text, "block drives (--device)", &SsdProfile::names(), |name| {
         SsdProfile::load(name).map(|profile| profile.description)
     });
+    section(&mut text, "hosts of block drives (--host)", &HostProfile::names(), |name| {
+        HostProfile::load(name).map(|host| host.description)
+    });
+    let layouts = Arrangement::ALL.map(|(_, name)| name).join(", ");
+    line(&mut text, &format!("layouts of a host's store on a drive's sets (--layout): {layouts}"));
+    line(&mut text, &format!("workloads (--workload): {}", BUILTIN_NAMES.join(", ")));
+    line(&mut text, "levelhead device");
+    line(&mut text, "block drives (--profile): those above");
     section(&mut text, "jobs (--job)", &Job::names(), |name| {
         Job::load(name).map(|job| job.description)
     });
-    text.push_str("each of the five also takes the path of a file");
+    text.push_str("each of these but layouts also takes the path of a file");
     text
 }
 
@@ -54,8 +65,12 @@ pub(crate) fn design(name: &str) -> anyhow::Result<Design> {
     hinted(name, Design::load(name))
 }
 
-pub(crate) fn device(name: &str) -> anyhow::Result<DeviceProfile> {
-    hinted(name, DeviceProfile::load(name))
+/// What the design runs on.
+pub(crate) fn platform(arguments: &BenchArguments) -> anyhow::Result<Platform> {
+    let BenchArguments { device, host, layout, .. } = arguments;
+    let loaded = Platform::load(device, host.as_deref(), *layout);
+    let is_known = [DeviceProfile::names(), SsdProfile::names()].concat().contains(&&**device);
+    if is_known { Ok(loaded?) } else { hinted(device, loaded) }
 }
 
 pub(crate) fn profile(name: &str) -> anyhow::Result<SsdProfile> {
@@ -80,7 +95,11 @@ fn place_of(name: &str) -> Option<&'static str> {
         (Design::names().contains(&name), "levelhead bench --design"),
         (DeviceProfile::names().contains(&name), "levelhead bench --device"),
         (workload::builtin(name).is_some(), "levelhead bench --workload"),
-        (SsdProfile::names().contains(&name), "levelhead device --profile"),
+        (
+            SsdProfile::names().contains(&name),
+            "levelhead device --profile or levelhead bench --device",
+        ),
+        (HostProfile::names().contains(&name), "levelhead bench --host"),
         (Job::names().contains(&name), "levelhead device --job"),
     ]
     .into_iter()

@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use host::Arrangement;
 use lab::parse_count_in;
 use workload::{MAX_OUTSTANDING, MAX_RECORDS, RATES};
 
@@ -33,6 +34,13 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
     };
     rate.filter(|rate| RATES.contains(rate))
         .ok_or_else(|| "allowed are operations per second from 0.000001 to 1e12".to_owned())
+}
+
+/// How a host's store lies on a drive's sets.
+pub(crate) fn arrangement(text: &str) -> Result<Arrangement, String> {
+    let named = Arrangement::ALL.into_iter().find(|(_, name)| *name == text);
+    let names = || Arrangement::ALL.map(|(_, name)| name).join(", ");
+    named.map(|(one, _)| one).ok_or_else(|| format!("allowed are {}", names()))
 }
 
 /// A reader of sizes in `range`.

@@ -50,6 +50,7 @@ impl Entry for Design {
         ("hash-log", include_str!("../designs/hash-log.toml")),
         ("pink-hw", include_str!("../designs/pink-hw.toml")),
         ("pink-log", include_str!("../designs/pink-log.toml")),
+        ("rocksdb", include_str!("../designs/rocksdb.toml")),
         ("lightstore", include_str!("../designs/lightstore.toml")),
         ("iterkvssd", include_str!("../designs/iterkvssd.toml")),
         ("iterkvssd-i", include_str!("../designs/iterkvssd-i.toml")),
@@ -81,6 +82,7 @@ mod tests {
         assert_eq!(index("pink"), Options::pink().into());
         assert_eq!(index("pink-hw"), Options::pink_hw().into());
         assert_eq!(index("lightstore"), Options::lightstore().into());
+        assert_eq!(index("rocksdb"), Options::rocksdb().into());
         assert_eq!(index("hash"), HashOptions::published().into());
     }
 

@@ -214,9 +214,14 @@ impl<M: Medium> Engine<M> {
             Located::Absent => None,
             Located::Known(entry) => entry,
             Located::At(pointer) => {
+                let before = flash_reads;
                 let value =
                     inner.store.read_value(key, pointer, IoClass::ClientRead, &mut flash_reads);
-                Some(value.await?)
+                let value = value.await?;
+                if inner.store.cpu.costs.page_read_ns > 0.0 {
+                    inner.take_in(flash_reads - before).await;
+                }
+                Some(value)
             }
         };
         inner.count_get(key, value.as_ref(), is_apart, flash_reads, unpinned);

@@ -1,5 +1,7 @@
 //! What the flash did, by class, and what demand reads waited for.
 
+use std::ops::AddAssign;
+
 use runtime::{IoClass, Nanos};
 
 /// Operations of one class.
@@ -52,6 +54,31 @@ pub struct FlashStats {
     pub channel_busy: Nanos,
 }
 
+impl AddAssign for OperationCounts {
+    fn add_assign(&mut self, more: Self) {
+        self.pages_read += more.pages_read;
+        self.pages_programmed += more.pages_programmed;
+        self.blocks_erased += more.blocks_erased;
+    }
+}
+
+impl AddAssign<&Self> for FlashStats {
+    fn add_assign(&mut self, more: &Self) {
+        for (class, more) in self.by_class.iter_mut().zip(more.by_class) {
+            *class += more;
+        }
+        for (wait, more) in self.waits.iter_mut().zip(more.waits) {
+            wait.reads += more.reads;
+            wait.waited += more.waited;
+        }
+        self.program_suspends += more.program_suspends;
+        self.erase_suspends += more.erase_suspends;
+        self.read_retries += more.read_retries;
+        self.die_busy += more.die_busy;
+        self.channel_busy += more.channel_busy;
+    }
+}
+
 impl FlashStats {
     /// The counters of one class.
     pub fn of(&self, class: IoClass) -> OperationCounts {
@@ -75,10 +102,9 @@ impl FlashStats {
 
     /// All classes together.
     pub fn total(&self) -> OperationCounts {
-        self.by_class.iter().fold(OperationCounts::default(), |sum, one| OperationCounts {
-            pages_read: sum.pages_read + one.pages_read,
-            pages_programmed: sum.pages_programmed + one.pages_programmed,
-            blocks_erased: sum.blocks_erased + one.blocks_erased,
+        self.by_class.iter().fold(OperationCounts::default(), |mut sum, one| {
+            sum += *one;
+            sum
         })
     }
 }

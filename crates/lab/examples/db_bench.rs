@@ -50,6 +50,7 @@ fn open(handle: &Handle, ssd: &Ssd, profile: &SsdProfile, asked: Asked) -> Store
         filter_probe_ns: 150.0,
         pack_object_ns: 100.0,
         hash_key_ns: 20.0,
+        page_read_ns: 1_300.0,
     };
     let cores = Rc::new(Cores::new(handle.clone(), 4, Nanos::from_micros(10)));
     let setup = Setup {

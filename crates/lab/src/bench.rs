@@ -1,26 +1,22 @@
 //! Running a workload on a design on a device.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
-use engine::Engine;
-use flash::FlashStats;
-use hashkv::HashStats;
-use kvssd::{DriveOptions, KvDrive, SetupError};
-use pages::{AcceleratorWork, EngineStats};
-use runtime::{Handle, Runtime};
-use workload::{ClientOptions, LatencySummary, OpKind, Pace, RunReport, Session, StartError, Stop};
+use host::{HostStore, Storage, StorageError, StoreOptions};
+use kvssd::{DeviceProfile, DriveOptions, KvDrive, SetupError};
+use pages::{Medium, OpenError, StoreId};
+use runtime::{Cores, Handle, Runtime};
+use ssd::{Precondition, Ssd};
+use workload::{ClientOptions, Pace, RunReport, Session, StartError, Stop};
 
 pub use crate::bench_spec::BenchSpec;
 use crate::fit;
-use crate::flash_work::{pages, reads_behind};
-use crate::result::{
-    AcceleratorResult, BenchResult, FlashResult, IndexResult, Interrupted, IteratorResult,
-    LevelResult, LoadResult, Memory, Verification,
-};
-use crate::target::DriveTarget;
+use crate::platform::Platform;
+use crate::result::BenchResult;
+use crate::summary::{Phases, Snapshot, summarise};
+use crate::target::{DriveTarget, HostTarget, Subject};
 use crate::units::count_text;
 
 /// Hears how far a bench is.
@@ -38,6 +34,10 @@ pub trait Observer {
 pub enum BenchError {
     /// The design cannot be set up on the drive.
     Setup(SetupError),
+    /// The drive has no room for a host's store like this.
+    Storage(StorageError),
+    /// The design cannot be set up on the host.
+    Open(OpenError),
     /// The workload cannot be run.
     Start(StartError),
     /// The data would not fit, or something else makes it certain that there would be no end; the
@@ -58,6 +58,8 @@ impl fmt::Display for BenchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Setup(error) => error.fmt(f),
+            Self::Storage(error) => error.fmt(f),
+            Self::Open(error) => error.fmt(f),
             Self::Start(error) => error.fmt(f),
             Self::DoesNotFit(text) => f.write_str(text),
             Self::Load(text) => write!(f, "the load failed {text}"),
@@ -76,6 +78,18 @@ impl std::error::Error for BenchError {}
 impl From<SetupError> for BenchError {
     fn from(error: SetupError) -> Self {
         Self::Setup(error)
+    }
+}
+
+impl From<StorageError> for BenchError {
+    fn from(error: StorageError) -> Self {
+        Self::Storage(error)
+    }
+}
+
+impl From<OpenError> for BenchError {
+    fn from(error: OpenError) -> Self {
+        Self::Open(error)
     }
 }
 
@@ -116,48 +130,92 @@ pub fn run(
 ) -> Result<BenchOutcome, BenchError> {
     check(spec)?;
     let rt = Runtime::new(spec.seed);
-    let handle = rt.handle();
+    let watch = Watch { observer: Rc::clone(observer), stop: stop.clone() };
+    match &spec.platform {
+        Platform::KvDrive(device) => on_drive(&rt, spec, device, &watch),
+        Platform::Host(storage) => on_host(&rt, spec, storage, &watch),
+    }
+}
+
+/// Who hears how far a bench is, and who may ask for its end.
+#[derive(Clone)]
+struct Watch {
+    observer: Rc<RefCell<dyn Observer>>,
+    stop: Stop,
+}
+
+fn on_drive(
+    rt: &Runtime,
+    spec: &BenchSpec,
+    device: &DeviceProfile,
+    watch: &Watch,
+) -> Result<BenchOutcome, BenchError> {
     let mut options = DriveOptions::new(spec.design.index());
     options.expected_key_bytes = spec.workload.keys.key_bytes() as u32;
     options.expected_value_bytes = spec.workload.values.longest_bytes();
     options.iterators = options.iterators.max(outstanding(&spec.clients) as u32);
-    let drive = KvDrive::format(&handle, &spec.device, options)?;
-    let (spec_in, drive_in) = (spec.clone(), drive.clone());
-    let (observer, stop) = (Rc::clone(observer), stop.clone());
-    let phases =
-        rt.block_on(async move { phases(&spec_in, handle, &drive_in, observer, stop).await })?;
-    let result = summarise(spec, &drive, &phases);
-    Ok(BenchOutcome { result, run: phases.run })
+    let drive = KvDrive::format(&rt.handle(), device, options)?;
+    on_subject(rt, spec, &DriveTarget(drive), watch)
 }
 
-/// Counters of a drive at one moment.
-struct Snapshot {
-    engine: EngineStats,
-    hash: Option<HashStats>,
-    flash: FlashStats,
-}
-
-impl Snapshot {
-    fn of(drive: &KvDrive) -> Self {
-        let hash = drive.engine().hash_stats();
-        Self { engine: drive.engine_stats(), hash, flash: drive.flash_stats() }
+fn on_host(
+    rt: &Runtime,
+    spec: &BenchSpec,
+    storage: &Storage,
+    watch: &Watch,
+) -> Result<BenchOutcome, BenchError> {
+    let handle = rt.handle();
+    let cores = storage.cores(&handle);
+    let ssd = Ssd::new(&handle, &storage.drive, Precondition::Empty);
+    let id = StoreId(handle.rng("store identity").next_u64());
+    if storage.is_volume() {
+        let volume = storage.volume(&handle, &cores, &ssd, id)?;
+        on_medium(rt, spec, storage, (volume, ssd, cores), id, watch)
+    } else {
+        let range = storage.plain(&ssd)?;
+        on_medium(rt, spec, storage, (range, ssd, cores), id, watch)
     }
 }
 
-struct Phases {
-    load: RunReport,
-    before_run: Snapshot,
-    run: RunReport,
+fn on_medium<M: Medium>(
+    rt: &Runtime,
+    spec: &BenchSpec,
+    storage: &Storage,
+    (medium, ssd, cores): (M, Ssd, Rc<Cores>),
+    id: StoreId,
+    watch: &Watch,
+) -> Result<BenchOutcome, BenchError> {
+    let options = StoreOptions {
+        index: spec.design.index(),
+        expected_key_bytes: spec.workload.keys.key_bytes() as u32,
+        expected_value_bytes: spec.workload.values.longest_bytes(),
+        planted: design::Planted::default(),
+        id,
+    };
+    let store = HostStore::create(&rt.handle(), &storage.host, &cores, medium, options)?;
+    on_subject(rt, spec, &HostTarget { store, ssd }, watch)
 }
 
-async fn phases(
+fn on_subject<S: Subject>(
+    rt: &Runtime,
+    spec: &BenchSpec,
+    subject: &S,
+    watch: &Watch,
+) -> Result<BenchOutcome, BenchError> {
+    let handle = rt.handle();
+    let (spec_in, subject_in, watch) = (spec.clone(), subject.clone(), watch.clone());
+    let phases = rt.block_on(async move { phases(&spec_in, handle, &subject_in, watch).await })?;
+    let result = summarise(spec, subject, &phases);
+    Ok(BenchOutcome { result, run: phases.run })
+}
+
+async fn phases<S: Subject>(
     spec: &BenchSpec,
     handle: Handle,
-    drive: &KvDrive,
-    observer: Rc<RefCell<dyn Observer>>,
-    stop: Stop,
+    subject: &S,
+    Watch { observer, stop }: Watch,
 ) -> Result<Phases, BenchError> {
-    let target = DriveTarget(drive.clone());
+    let target = subject.clone();
     let workload = spec.workload.clone();
     let (records, operations) = (workload.insert_count, workload.operation_count);
     let mut session = Session::new(handle, target, workload, spec.seed)?;
@@ -169,7 +227,7 @@ async fn phases(
     observer.borrow_mut().begin("load", records);
     let outstanding = outstanding(&spec.clients);
     let load = session.load(&ClientOptions::closed(outstanding), report(&observer)).await?;
-    drive.settle().await;
+    subject.index().settle().await;
     observer.borrow_mut().end(!load.is_cut_short());
     if let Some(error) = &load.first_error {
         let (done, of) = (count_text(load.operations), count_text(records));
@@ -179,7 +237,7 @@ async fn phases(
     if stop.is_asked() {
         return Err(interrupted());
     }
-    let before_run = Snapshot::of(drive);
+    let before_run = Snapshot::of(subject);
     observer.borrow_mut().begin("run", operations);
     let run = session.run(&spec.clients, report(&observer)).await?;
     observer.borrow_mut().end(!run.is_cut_short());
@@ -189,215 +247,9 @@ async fn phases(
     Ok(Phases { load, before_run, run })
 }
 
-fn summarise(spec: &BenchSpec, drive: &KvDrive, phases: &Phases) -> BenchResult {
-    let after = Snapshot::of(drive);
-    let page_bytes = u64::from(spec.device.flash.geometry.page_bytes);
-    let amplification =
-        |pages: u64, bytes: u64| (bytes > 0).then(|| (pages * page_bytes) as f64 / bytes as f64);
-    let programmed = |snapshot: &Snapshot| snapshot.flash.total().pages_programmed;
-    let (before, run) = (&phases.before_run, &phases.run);
-    let value_bytes = spec.workload.values.longest_bytes();
-    let key_bytes = spec.workload.keys.key_bytes();
-    BenchResult {
-        levelhead: env!("CARGO_PKG_VERSION"),
-        design: spec.design.name.clone(),
-        device: spec.device.name.clone(),
-        workload: spec.workload_name.clone(),
-        seed: spec.seed,
-        records: spec.workload.insert_count,
-        key_bytes: key_bytes as u64,
-        value_bytes: u64::from(value_bytes),
-        mean_value_bytes: mean_value_bytes(spec, before),
-        interrupted: interrupted(run),
-        clients: clients_text(&spec.clients),
-        operations: operations(run),
-        throughput_ops_per_second: run.throughput(),
-        flash_reads_per_get: difference(
-            after.engine.reads_per_get.counts(),
-            before.engine.reads_per_get.counts(),
-        ),
-        flash_reads_bound: drive.engine().read_bound(key_bytes, value_bytes),
-        write_amplification: amplification(programmed(&after), after.engine.user_bytes),
-        run_write_amplification: amplification(
-            programmed(&after) - programmed(before),
-            after.engine.user_bytes - before.engine.user_bytes,
-        ),
-        memory_bytes: memory(spec, drive, &after.engine),
-        levels: levels(drive),
-        first_level: u32::from(!drive.engine().lsm().is_some_and(Engine::is_leveled)),
-        index: before.hash.as_ref().zip(after.hash.as_ref()).map(|(old, new)| index(old, new)),
-        virtual_seconds: run.elapsed().as_secs_f64(),
-        load: LoadResult {
-            virtual_seconds: phases.load.elapsed().as_secs_f64(),
-            throughput_ops_per_second: phases.load.throughput(),
-            write_amplification: amplification(programmed(before), before.engine.user_bytes),
-            pages_read: pages(&before.flash, None, |counts| counts.pages_read),
-            pages_programmed: pages(&before.flash, None, |counts| counts.pages_programmed),
-            accelerator: accelerated(before.engine.accelerator, AcceleratorWork::default()),
-            put: phases.load.summary(OpKind::Put).unwrap_or_default(),
-        },
-        flash: flash_work(spec, before, &after, run),
-        iterators: iterators(&before.engine, &after.engine, drive),
-        verification: verification(run),
-        host: None,
-    }
-}
-
-/// Fewer operations than planned, and nothing failed: somebody asked for the end.
-fn interrupted(run: &RunReport) -> Option<Interrupted> {
-    let is_interrupted = run.is_cut_short() && run.first_error.is_none();
-    is_interrupted.then_some(Interrupted { done: run.operations, planned: run.planned })
-}
-
-/// The mean length of the values that were loaded.
-fn mean_value_bytes(spec: &BenchSpec, loaded: &Snapshot) -> f64 {
-    let pairs = spec.workload.insert_count as f64;
-    loaded.engine.user_bytes as f64 / pairs - spec.workload.keys.key_bytes() as f64
-}
-
 /// Most operations under way at a time.
 fn outstanding(clients: &ClientOptions) -> usize {
     match clients.pace {
         Pace::Closed { outstanding } | Pace::Open { outstanding, .. } => outstanding,
     }
-}
-
-fn clients_text(clients: &ClientOptions) -> String {
-    match clients.pace {
-        Pace::Closed { outstanding } => format!("closed loop, {outstanding} outstanding"),
-        Pace::Open { rate, outstanding, .. } => {
-            format!("open loop, {rate} operations/s, at most {outstanding} outstanding")
-        }
-    }
-}
-
-fn operations(run: &RunReport) -> BTreeMap<&'static str, LatencySummary> {
-    OpKind::ALL
-        .into_iter()
-        .map(|kind| (kind.name(), run.summary(kind).unwrap_or_default()))
-        .collect()
-}
-
-fn memory(spec: &BenchSpec, drive: &KvDrive, stats: &EngineStats) -> Memory {
-    let memory = drive.memory();
-    Memory {
-        level_lists: memory.level_lists,
-        prefixes: memory.prefixes,
-        range_pointers: memory.range_pointers,
-        pinned_segments: memory.pinned_segments,
-        directory: memory.directory,
-        filters: memory.filters,
-        caches: memory.caches,
-        index: memory.index_bytes(),
-        index_budget: spec.device.dram.index_bytes,
-        index_peak: stats.peak_index_bytes,
-        memtables: memory.memtables,
-        compaction_buffers: memory.compaction_buffers,
-    }
-}
-
-fn levels(drive: &KvDrive) -> Vec<LevelResult> {
-    let Some((plan, levels)) = drive.engine().levels() else { return Vec::new() };
-    let levels = levels.into_iter().zip(plan.capacities).zip(0..);
-    levels
-        .map(|(((segments, entries), capacity_segments), n)| LevelResult {
-            segments,
-            entries,
-            capacity_segments,
-            is_pinned: n < plan.pinned,
-        })
-        .collect()
-}
-
-fn index(old: &HashStats, new: &HashStats) -> IndexResult {
-    IndexResult {
-        bucket_pages: new.bucket_pages,
-        slots: new.slots,
-        keys: new.keys,
-        cached_pages: new.cached_pages,
-        dirty_pages: new.dirty_pages,
-        longest_search: new.longest_search,
-        bucket_hits: new.bucket_hits - old.bucket_hits,
-        bucket_misses: new.bucket_misses - old.bucket_misses,
-        background_hits: new.background_hits - old.background_hits,
-        background_misses: new.background_misses - old.background_misses,
-        dirty_evictions: new.dirty_evictions - old.dirty_evictions,
-        dirty_evictions_in_reads: new.dirty_evictions_in_reads - old.dirty_evictions_in_reads,
-        false_matches: new.false_matches - old.false_matches,
-        slots_per_lookup: difference(new.slots_per_lookup.counts(), old.slots_per_lookup.counts()),
-    }
-}
-
-fn flash_work(
-    spec: &BenchSpec,
-    before: &Snapshot,
-    after: &Snapshot,
-    run: &RunReport,
-) -> FlashResult {
-    let by_class = |count| pages(&after.flash, Some(&before.flash), count);
-    let dies = f64::from(spec.device.flash.geometry.dies());
-    let busy = (after.flash.die_busy - before.flash.die_busy).as_secs_f64();
-    let suspends =
-        |snapshot: &Snapshot| snapshot.flash.program_suspends + snapshot.flash.erase_suspends;
-    let collected = |snapshot: &Snapshot| {
-        let stats = &snapshot.engine;
-        stats.gc_data_extents + stats.gc_meta_extents + stats.gc_empty_extents
-    };
-    let (old, new) = (&before.engine, &after.engine);
-    FlashResult {
-        pages_read: by_class(|counts| counts.pages_read),
-        pages_programmed: by_class(|counts| counts.pages_programmed),
-        accelerator: accelerated(new.accelerator, old.accelerator),
-        blocks_erased: after.flash.total().blocks_erased - before.flash.total().blocks_erased,
-        die_utilisation: busy / (dies * run.elapsed().as_secs_f64()).max(f64::MIN_POSITIVE),
-        client_reads_behind: reads_behind(&after.flash, Some(&before.flash)),
-        client_reads_shared: new.shared_reads - old.shared_reads,
-        vain_meta_reads: new.vain_meta_reads - old.vain_meta_reads,
-        suspends: suspends(after) - suspends(before),
-        flushes: new.flushes - old.flushes,
-        compactions: difference(&new.compactions, &old.compactions),
-        extents_collected: collected(after) - collected(before),
-        objects_moved: new.gc_objects_moved - old.gc_objects_moved,
-        write_stalls: new.stalls - old.stalls,
-        write_stall_seconds: (new.stalled - old.stalled).as_secs_f64(),
-    }
-}
-
-fn accelerated(after: AcceleratorWork, before: AcceleratorWork) -> Option<AcceleratorResult> {
-    let is_there = after != AcceleratorWork::default();
-    is_there.then(|| AcceleratorResult {
-        merges: after.merges - before.merges,
-        left_to_processor: after.left_to_processor - before.left_to_processor,
-        merged_bytes: after.bytes - before.bytes,
-        pages_copied: after.pages_copied - before.pages_copied,
-        busy_seconds: (after.busy - before.busy).as_secs_f64(),
-    })
-}
-
-/// What iterators did in the run; nothing if there were none.
-fn iterators(before: &EngineStats, after: &EngineStats, drive: &KvDrive) -> Option<IteratorResult> {
-    let counts = after.iterators.since(&before.iterators);
-    let memory = drive.engine().lsm().map(|engine| engine.snapshot_memory().total());
-    (counts.created > 0).then(|| IteratorResult {
-        counts,
-        snapshots_expired: after.snapshots_expired - before.snapshots_expired,
-        memory: memory.unwrap_or(0),
-    })
-}
-
-fn verification(run: &RunReport) -> Verification {
-    Verification {
-        checked: run.count(OpKind::Get),
-        checked_pairs: run.scanned_pairs,
-        mismatches: run.mismatch_count,
-        first_mismatch: run.mismatches.first().map(ToString::to_string),
-        errors: run.error_count,
-        first_error: run.first_error.clone(),
-    }
-}
-
-/// Counters of a run from those at its end and its beginning.
-pub(crate) fn difference(after: &[u64], before: &[u64]) -> Vec<u64> {
-    let before = before.iter().copied().chain(std::iter::repeat(0));
-    after.iter().zip(before).map(|(after, before)| after - before).collect()
 }

@@ -1,16 +1,17 @@
 //! What a bench runs.
 
 use design::Design;
-use kvssd::DeviceProfile;
 use workload::{ClientOptions, CoreWorkload};
+
+use crate::platform::Platform;
 
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct BenchSpec {
     /// The design.
     pub design: Design,
-    /// The drive.
-    pub device: DeviceProfile,
+    /// What it runs on.
+    pub platform: Platform,
     /// The workload's name in results.
     pub workload_name: String,
     /// The workload.

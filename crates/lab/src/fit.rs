@@ -17,7 +17,7 @@ const CERTAIN_SHARE: f64 = 0.8;
 
 /// How many pairs of the workload's lengths the drive holds, about: an upper bound.
 pub fn pairs_held(spec: &BenchSpec) -> u64 {
-    let usable = spec.device.usable_bytes(&spec.design.index());
+    let usable = spec.platform.usable_bytes(&spec.design.index());
     usable / pair_bytes(&spec.workload)
 }
 
@@ -41,11 +41,12 @@ fn share(workload: &CoreWorkload, share: f64) -> u64 {
 /// # Errors
 /// In words, with what would be possible.
 pub fn check(spec: &BenchSpec) -> Result<(), String> {
+    spec.platform.check(&spec.design)?;
     check_lengths(spec)?;
     check_time(spec)?;
     let (pairs, held) = (pairs(&spec.workload), pairs_held(spec));
     // A drive without any room for pairs is refused, with the reason, when it is set up.
-    let has_room = spec.device.usable_bytes(&spec.design.index()) > 0;
+    let has_room = spec.platform.usable_bytes(&spec.design.index()) > 0;
     if has_room && pairs > held {
         return Err(format!(
             "{} do not fit: {}; load fewer (--records), shorter values (-p levelhead.valuebytes), or \
@@ -77,7 +78,7 @@ fn pairs_words(workload: &CoreWorkload, pairs: u64) -> String {
 /// What the drive holds, in words.
 fn held_words(spec: &BenchSpec) -> String {
     let held = rounded(pairs_held(spec));
-    format!("{} holds about {} of them", spec.device.name, count_text(held))
+    format!("{} holds about {} of them", spec.platform.name(), count_text(held))
 }
 
 /// A number of which only two digits mean something.
@@ -94,12 +95,12 @@ fn check_lengths(spec: &BenchSpec) -> Result<(), String> {
             pages::MAX_KEY_BYTES
         ));
     }
-    let longest = spec.device.max_value_bytes();
+    let longest = spec.platform.max_value_bytes();
     if value > longest {
         return Err(format!(
             "values of {value} bytes are too long: {} takes 0 to {longest} (levelhead.valuebytes, or \
              fieldcount times fieldlength)",
-            spec.device.name
+            spec.platform.name()
         ));
     }
     Ok(())
@@ -168,10 +169,10 @@ pub fn judge_memory(needed: u64, available: u64) -> MemoryVerdict {
 #[cfg(test)]
 mod tests {
     use design::Design;
-    use kvssd::DeviceProfile;
     use workload::{ClientOptions, builtin};
 
     use super::*;
+    use crate::platform::Platform;
 
     fn spec(settings: &[(&str, &str)]) -> BenchSpec {
         let mut properties = builtin("a").expect("built in");
@@ -180,7 +181,7 @@ mod tests {
         }
         BenchSpec {
             design: Design::load("pink").expect("built in"),
-            device: DeviceProfile::load("pink-zcu102").expect("built in"),
+            platform: Platform::load("pink-zcu102", None, None).expect("built in"),
             workload_name: "a".to_owned(),
             workload: CoreWorkload::from_properties(&properties).expect("they are right"),
             clients: ClientOptions::closed(64),

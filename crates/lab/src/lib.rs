@@ -15,16 +15,19 @@ pub mod fit;
 mod flash_work;
 pub mod picture;
 pub mod plan;
+mod platform;
 pub mod report;
 pub mod reproduce;
 mod result;
+mod summary;
 pub mod table;
 mod target;
 mod units;
 
+pub use platform::{DEFAULT_HOST, Platform, designs_for_hosts};
 pub use result::{
-    BenchResult, FlashResult, Host, Interrupted, IteratorResult, LevelResult, LoadResult, Memory,
-    Verification,
+    BenchResult, BlockDriveResult, FlashResult, Host, Interrupted, IteratorResult, LevelResult,
+    LoadResult, Memory, Verification,
 };
 pub use units::{
     bytes_text, count_text, parse_bytes, parse_bytes_in, parse_count_in, parse_share, printable,

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use pages::IteratorStats;
+use pages::{IteratorStats, TableStats};
 use serde::Serialize;
 use workload::LatencySummary;
 
@@ -68,11 +68,38 @@ pub struct BenchResult {
     /// What iterators did in the run, if there were any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iterators: Option<IteratorResult>,
+    /// What became of tables in the run, for designs whose levels are made of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tables: Option<TableStats>,
+    /// The host, and what its store did to the drive, where that is a block drive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_drive: Option<BlockDriveResult>,
     /// Whether what was read is what was written.
     pub verification: Verification,
     /// What depends on the machine; everything else does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<Host>,
+}
+
+/// A host's store on a block drive. Blocks have 4 KiB; those of parity count.
+#[derive(Clone, Debug, Serialize)]
+pub struct BlockDriveResult {
+    /// Host by name.
+    pub host: String,
+    /// How the store lies on the drive's sets.
+    pub layout: &'static str,
+    /// Blocks that the store read in the run.
+    pub blocks_read: u64,
+    /// Blocks that it wrote in the run.
+    pub blocks_written: u64,
+    /// Blocks that it wrote in the load.
+    pub load_blocks_written: u64,
+    /// Bytes written to the drive per byte of keys and values, in the load.
+    pub load_store_write_amplification: Option<f64>,
+    /// The same in the run.
+    pub run_store_write_amplification: Option<f64>,
+    /// Blocks' worth of flash programmed for each block that the store wrote, load included.
+    pub drive_write_amplification: f64,
 }
 
 /// How far a run came that was interrupted.

@@ -19,6 +19,8 @@ pub fn render(result: &BenchResult) -> String {
         reads(result),
         memory(result),
         index(result),
+        tables(result),
+        block_drive(result),
         work(result),
     ];
     for section in sections.into_iter().filter(|section| !section.is_empty()) {
@@ -162,6 +164,9 @@ fn memory(result: &BenchResult) -> String {
     if result.levels.is_empty() {
         return table.to_string();
     }
+    if result.tables.is_some() {
+        return table.to_string();
+    }
     let levels: Vec<String> = (result.first_level..)
         .zip(&result.levels)
         .map(|(n, level)| {
@@ -170,6 +175,46 @@ fn memory(result: &BenchResult) -> String {
         })
         .collect();
     format!("{table}\nlevels, meta segments of capacity: {}", levels.join(", "))
+}
+
+/// What became of tables, if there are any.
+fn tables(result: &BenchResult) -> String {
+    let Some(tables) = &result.tables else { return String::new() };
+    let levels: Vec<String> = (result.first_level..)
+        .zip(&result.levels)
+        .map(|(n, level)| format!("L{n} {}", count_text(level.segments)))
+        .collect();
+    let count = count_text;
+    format!(
+        "pages of tables by level: {}\n\
+         in the run flushes wrote {} of them; compactions read {} and wrote {}, {} within L0; {} tables \
+         moved as they are; at most {} in L0 at a time",
+        levels.join(", "),
+        count(tables.flushed_pages),
+        count(tables.read_pages),
+        count(tables.written_pages),
+        count(tables.intra_l0),
+        count(tables.moves),
+        tables.most_in_l0,
+    )
+}
+
+/// What a host's store did to its drive, if there is a host.
+fn block_drive(result: &BenchResult) -> String {
+    let Some(drive) = &result.block_drive else { return String::new() };
+    let amplification = |value: Option<f64>| value.map_or("-".to_owned(), three_digits);
+    format!(
+        "host {}, layout {}: in the run {} blocks of 4 KiB read, {} written\n\
+         bytes written to the drive per byte of pairs: load {}, run {}; flash programmed per byte \
+         written to the drive: {}",
+        drive.host,
+        drive.layout,
+        count_text(drive.blocks_read),
+        count_text(drive.blocks_written),
+        amplification(drive.load_store_write_amplification),
+        amplification(drive.run_store_write_amplification),
+        three_digits(drive.drive_write_amplification),
+    )
 }
 
 /// The hash table, if there is one.

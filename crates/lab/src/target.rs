@@ -1,8 +1,45 @@
-//! A key-value drive as the workloads see it.
+//! What designs run on as the workloads see it, and as the results do.
 
-use kvssd::{Index, IteratorHandle, KvDrive, Status, StoreMode};
-use pages::Value;
+use design::Index;
+use flash::FlashStats;
+use kvssd::{IteratorHandle, KvDrive, RawFlash, Status, StoreMode};
+use pages::{Medium, Value};
+use ssd::SetStats;
 use workload::{KvIterator, KvTarget, Pair};
+
+mod host;
+
+pub(crate) use host::HostTarget;
+
+/// What a bench runs on and asks for counters.
+pub(crate) trait Subject: KvTarget {
+    type Medium: Medium;
+
+    /// The index.
+    fn index(&self) -> &Index<Self::Medium>;
+
+    /// Counters of the drive's flash.
+    fn flash_stats(&self) -> FlashStats;
+
+    /// Counters of a block drive's firmware, all sets together.
+    fn block_stats(&self) -> Option<SetStats>;
+}
+
+impl Subject for DriveTarget {
+    type Medium = RawFlash;
+
+    fn index(&self) -> &Index<RawFlash> {
+        self.0.engine()
+    }
+
+    fn flash_stats(&self) -> FlashStats {
+        self.0.flash_stats()
+    }
+
+    fn block_stats(&self) -> Option<SetStats> {
+        None
+    }
+}
 
 /// Drives a [`KvDrive`]; the host's buffer takes any value.
 #[derive(Clone)]

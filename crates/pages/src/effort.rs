@@ -26,6 +26,10 @@ pub struct CpuCosts {
     pub pack_object_ns: f64,
     /// Hashing one key.
     pub hash_key_ns: f64,
+    /// Taking in one page that a client's search read from the medium: the call to the system, its checksum.
+    /// 0 where hardware does it.
+    #[serde(default)]
+    pub page_read_ns: f64,
 }
 
 /// Steps of a search.
@@ -41,6 +45,8 @@ pub struct Effort {
     pub hashes: u32,
     /// Filters asked.
     pub filter_probes: u32,
+    /// Pages taken in.
+    pub page_reads: u32,
 }
 
 impl AddAssign for Effort {
@@ -50,6 +56,7 @@ impl AddAssign for Effort {
         self.key_compares += more.key_compares;
         self.hashes += more.hashes;
         self.filter_probes += more.filter_probes;
+        self.page_reads += more.page_reads;
     }
 }
 
@@ -60,7 +67,8 @@ impl CpuCosts {
             + f64::from(effort.prefix_compares) * self.prefix_compare_ns
             + f64::from(effort.key_compares) * self.key_compare_ns
             + f64::from(effort.hashes) * self.hash_key_ns
-            + f64::from(effort.filter_probes) * self.filter_probe_ns;
+            + f64::from(effort.filter_probes) * self.filter_probe_ns
+            + f64::from(effort.page_reads) * self.page_read_ns;
         Nanos(ns.round() as u64)
     }
 
@@ -95,6 +103,7 @@ impl CpuCosts {
             ("filter_probe_ns", self.filter_probe_ns),
             ("pack_object_ns", self.pack_object_ns),
             ("hash_key_ns", self.hash_key_ns),
+            ("page_read_ns", self.page_read_ns),
         ];
         costs.into_iter().filter_map(|(name, ns)| bounds::cost_ns(name, ns)).collect()
     }

@@ -142,6 +142,21 @@ pub struct TableStats {
     pub most_in_l0: u64,
 }
 
+impl TableStats {
+    /// What was counted since `before`; the most of L0 is the most ever.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            flushed_pages: self.flushed_pages - before.flushed_pages,
+            written_pages: self.written_pages - before.written_pages,
+            read_pages: self.read_pages - before.read_pages,
+            moves: self.moves - before.moves,
+            intra_l0: self.intra_l0 - before.intra_l0,
+            most_in_l0: self.most_in_l0,
+        }
+    }
+}
+
 /// What iterators did, in counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct IteratorStats {

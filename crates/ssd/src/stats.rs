@@ -1,5 +1,7 @@
 //! What a set did.
 
+use std::ops::AddAssign;
+
 /// Counters of a set since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SetStats {
@@ -33,6 +35,26 @@ pub struct SetStats {
     pub windows_entered: u64,
     /// Of them, left by the drive and not by the host.
     pub windows_broken: u64,
+}
+
+impl AddAssign for SetStats {
+    fn add_assign(&mut self, more: Self) {
+        self.blocks_read += more.blocks_read;
+        self.buffer_hits += more.buffer_hits;
+        self.cache_hits += more.cache_hits;
+        self.blocks_written += more.blocks_written;
+        self.slots_flushed += more.slots_flushed;
+        self.slots_moved += more.slots_moved;
+        self.slots_wasted += more.slots_wasted;
+        self.collections += more.collections;
+        self.wear_moves += more.wear_moves;
+        self.reclaims += more.reclaims;
+        self.starvations += more.starvations;
+        self.blocks_lost += more.blocks_lost;
+        self.discards_ignored += more.discards_ignored;
+        self.windows_entered += more.windows_entered;
+        self.windows_broken += more.windows_broken;
+    }
 }
 
 impl SetStats {

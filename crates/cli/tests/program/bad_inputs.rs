@@ -136,7 +136,18 @@ fn arguments() -> Vec<Case> {
 fn names() -> Vec<Case> {
     let refused = |line: &str, says| typed(line, REFUSED, says);
     vec![
-        refused("bench --device vigil-15gb", "vigil-15gb is for levelhead device --profile"),
+        refused(
+            "bench --device vigil-15gb",
+            "take a design with a log, durability = \"log\", such as",
+        ),
+        refused("bench --device windows", "windows is for levelhead device --job"),
+        refused("bench --device desktop-12-core", "desktop-12-core is for levelhead bench --host"),
+        refused("bench --host desktop-12-core", "pink-zcu102 is a KV drive, on which"),
+        refused("bench --device vigil-15gb --host pink", "there is no host `pink`"),
+        refused("bench --device vigil-15gb --layout plain", "cut into 4 sets, and layout plain"),
+        refused("bench --device baseline-15gb --layout parity", "3 to 64 members, and there are 1"),
+        typed("bench --layout raid6", USAGE, "allowed are plain, striped, parity, mirrored"),
+        refused("plan --design rocksdb", "sizes of levels of tables stand in the design"),
         refused("bench --design pink-zcu102", "pink-zcu102 is for levelhead bench --device"),
         refused("bench --workload windows", "windows is for levelhead device --job"),
         refused("bench --workload no-such", "or the path of a YCSB property file"),

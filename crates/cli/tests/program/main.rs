@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use run::start;
+use serde_json::Value;
 
 fn levelhead(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_levelhead"));
@@ -71,6 +72,30 @@ fn a_directory_that_cannot_be_made_is_refused_before_the_work() {
 }
 
 const SMALL: [&str; 5] = ["bench", "--records", "2000", "--operations", "2000"];
+
+/// Stores of a host on block drives, plain and as volumes.
+const ON_HOSTS: [&[&str]; 4] = [
+    &["--design", "rocksdb", "--device", "baseline-15gb", "--workload", "a"],
+    &["--design", "rocksdb", "--device", "vigil-15gb", "--layout", "parity", "--workload", "e"],
+    &["--design", "pink-log", "--device", "vigil-15gb", "--layout", "mirrored"],
+    &["--design", "hash-log", "--device", "vigil-15gb", "--workload", "b"],
+];
+
+#[test]
+fn stores_of_hosts_give_the_same_bytes_every_time() {
+    for arguments in ON_HOSTS {
+        let run = || {
+            let ended = levelhead(&[&SMALL[..], arguments, &["--json"]].concat());
+            assert!(ended.status.success(), "{arguments:?}: {}", stderr(&ended));
+            let mut result: Value = serde_json::from_slice(&ended.stdout).expect("it is JSON");
+            assert_eq!(result["verification"]["mismatches"], 0, "{arguments:?}");
+            assert_eq!(result["block_drive"]["host"], "desktop-12-core", "{arguments:?}");
+            result.as_object_mut().expect("it is an object").remove("host");
+            result
+        };
+        assert_eq!(run(), run(), "{arguments:?}");
+    }
+}
 
 fn full() -> Stdio {
     File::options().write(true).open("/dev/full").expect("Linux has it").into()

@@ -138,7 +138,8 @@ impl<M: Medium> EngineIterator<M> {
         let read = self.read_all(&snapshot, &mut position).await?;
         self.inner.stats.borrow_mut().iterators.seek_index_reads += read;
         self.position = Some(position);
-        self.step(&snapshot, Nanos::ZERO, 0).await
+        let taken_in = Effort { page_reads: read as u32, ..Effort::default() };
+        self.step(&snapshot, self.inner.store.cpu.costs.of(taken_in), 0).await
     }
 
     /// Goes to the next pair and reads it. `ahead` more are going to be asked for in the same
@@ -196,7 +197,9 @@ impl<M: Medium> EngineIterator<M> {
         let item = self.start(item, snapshot, ahead > 0 || self.options.value_prefetch > 0);
         self.look_ahead(position, snapshot, ahead, &mut budget, &mut effort).await;
         self.spend(work, effort).await;
+        let is_apart = !matches!(item.value, Fetch::Ready(_));
         let value = self.finish(&item.key, item.value, was_asked_for).await?;
+        self.inner.take_in(u32::from(is_apart)).await;
         self.longest.set(self.longest.get().max(value.len()));
         Ok(Step::Pair(item.key, value))
     }
@@ -256,7 +259,7 @@ impl<M: Medium> EngineIterator<M> {
             if *budget == 0 {
                 return Ok(Progress::Budget);
             }
-            if !self.supply(position, snapshot, may_wait).await? {
+            if !self.supply(position, snapshot, effort, may_wait).await? {
                 return Ok(Progress::Missing);
             }
             let popped = position.cursors.pop(snapshot, effort);
@@ -284,6 +287,7 @@ impl<M: Medium> EngineIterator<M> {
         &self,
         position: &mut Position,
         snapshot: &Rc<Snapshot>,
+        effort: &mut Effort,
         may_wait: bool,
     ) -> Result<bool, EngineError> {
         loop {
@@ -314,6 +318,7 @@ impl<M: Medium> EngineIterator<M> {
                     self.inner.read_meta(first.page, IoClass::ClientRead).await?
                 }
             };
+            effort.page_reads += 1;
             position.cursors.supply(snapshot, first, page);
             self.prefetch_index(position, snapshot);
         }

@@ -52,7 +52,8 @@ impl<M: Medium> Inner<M> {
             let image = self.read_meta(pending.page, IoClass::ClientRead).await?;
             *flash_reads += 1;
             let segment = MetaSegment::new(image.bytes(), self.store.format).expect("just checked");
-            self.store.cpu.cores.spend(self.store.cpu.costs.of(segment.effort())).await;
+            let effort_of_page = Effort { page_reads: 1, ..segment.effort() };
+            self.store.cpu.cores.spend(self.store.cpu.costs.of(effort_of_page)).await;
             (work, effort) = (Nanos::ZERO, Effort::default());
             step = if let Some(newest) = segment.find(key) {
                 Step::Found(newest)
@@ -61,6 +62,14 @@ impl<M: Medium> Inner<M> {
                 let next = pending.level + 1;
                 search(&version, key, next, pending.below, self.store.format, &mut effort)
             };
+        }
+    }
+
+    /// Charges for pages of the value log that a client read, where that costs anything.
+    pub(crate) async fn take_in(&self, page_reads: u32) {
+        let cost = self.store.cpu.costs.of(Effort { page_reads, ..Effort::default() });
+        if cost > Nanos::ZERO {
+            self.store.cpu.cores.spend(cost).await;
         }
     }
 

@@ -20,6 +20,7 @@ const COSTS: CpuCosts = CpuCosts {
     filter_probe_ns: 0.0,
     pack_object_ns: 0.0,
     hash_key_ns: 0.0,
+    page_read_ns: 0.0,
 };
 
 fn setup(rt: &Runtime, medium: &MemoryMedium) -> Setup<MemoryMedium> {

@@ -128,7 +128,7 @@ impl Stand {
             get: report.histogram(OpKind::Get).cloned(),
             seek: report.histogram(OpKind::Seek).cloned(),
             next: report.histogram(OpKind::Next).cloned(),
-            reads_per_get: crate::bench::difference(now, then),
+            reads_per_get: crate::summary::difference(now, then),
             user_bytes: engine.user_bytes - engine_before.user_bytes,
             iterators: engine.iterators.since(&engine_before.iterators),
             flash,

@@ -75,6 +75,7 @@ pub(crate) fn tree_setup<M: Medium + Clone>(
         filter_probe_ns: 0.0,
         pack_object_ns: 0.0,
         hash_key_ns: 0.0,
+        page_read_ns: 0.0,
     };
     TreeSetup {
         handle: handle.clone(),

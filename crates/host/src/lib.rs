@@ -1,0 +1,19 @@
+//! A host's store on block drives.
+//!
+//! ```text
+//!  profile ... the host: cores and what work costs on them, memory, how files lie    (TOML; `hosts/`)
+//!  storage ... a drive, a host, and a layout over the drive's sets: shapes and room  (arithmetic)
+//!  store ..... HostStore: Get, Put, Delete, iterators; an index on a medium, and what operations cost
+//! ```
+//! The medium is a range of the only set (`volume::BlockRange`), or a volume over all of them
+//! (`volume::Volume`). Cost of an operation in simulation: what the index and the drive add to one timer.
+
+#![forbid(unsafe_code)]
+
+mod profile;
+mod storage;
+mod store;
+
+pub use profile::{Files, HostProfile, Memory, Processor};
+pub use storage::{Arrangement, Storage, StorageError};
+pub use store::{HostIterator, HostStore, StoreOptions};

@@ -1,0 +1,184 @@
+//! What a design runs on: a KV drive, or a host with a block drive.
+
+use catalogue::{CatalogueError, Entry};
+use design::{Design, IndexOptions};
+use flash::FlashProfile;
+use host::{Arrangement, HostProfile, Storage};
+use kvssd::DeviceProfile;
+use pages::Durability;
+use ssd::SsdProfile;
+
+/// What a design runs on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Platform {
+    /// A KV drive: the design is its firmware's.
+    KvDrive(Box<DeviceProfile>),
+    /// A block drive: the design is a store on its host.
+    Host(Box<Storage>),
+}
+
+/// The host that a block drive has unless another is named.
+pub const DEFAULT_HOST: &str = "desktop-12-core";
+
+/// Extents that a store on a host keeps for its log, its manifest, flushes, compactions and collection, about.
+const SPARE_EXTENTS: u64 = 32;
+
+impl Platform {
+    /// The platform of a device by name or by path, whose file says which kind it is. `host` and
+    /// `arrangement` are for block drives.
+    ///
+    /// # Errors
+    /// What is wrong and what is allowed, in words.
+    pub fn load(
+        device: &str,
+        host: Option<&str>,
+        arrangement: Option<Arrangement>,
+    ) -> Result<Self, CatalogueError> {
+        if is_block_drive(device) {
+            let drive = SsdProfile::load(device)?;
+            let host = HostProfile::load(host.unwrap_or(DEFAULT_HOST))?;
+            let arrangement = arrangement.unwrap_or(Arrangement::of_sets(drive.sets));
+            let storage = Storage { drive, host, arrangement };
+            storage.shape().map_err(|error| CatalogueError::new(error.to_string()))?;
+            return Ok(Self::Host(Box::new(storage)));
+        }
+        let drive = DeviceProfile::load(device)
+            .map_err(|error| CatalogueError::new(more_names(device, &error)))?;
+        if host.is_some() || arrangement.is_some() {
+            return Err(CatalogueError::new(format!(
+                "{device} is a KV drive, on which the design is the firmware: --host and --layout are for \
+                 block drives, which are {}",
+                SsdProfile::names().join(", ")
+            )));
+        }
+        Ok(Self::KvDrive(Box::new(drive)))
+    }
+
+    /// The name of the drive.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::KvDrive(drive) => &drive.name,
+            Self::Host(storage) => &storage.drive.name,
+        }
+    }
+
+    /// Why `design` makes no sense here, if so.
+    ///
+    /// # Errors
+    /// In words, with what would.
+    pub fn check(&self, design: &Design) -> Result<(), String> {
+        let name = &design.name;
+        match self {
+            Self::Host(_) if !runs_on_hosts(design) => Err(format!(
+                "{name} keeps memtables in memory that survives a power cut, as drives with capacitors \
+                 have it; a host has none: take a design with a log, durability = \"log\", such as {}",
+                designs_for_hosts().join(", ")
+            )),
+            Self::Host(_) | Self::KvDrive(_) => Ok(()),
+        }
+    }
+
+    /// The flash of the drive.
+    pub(crate) fn flash(&self) -> &FlashProfile {
+        match self {
+            Self::KvDrive(drive) => &drive.flash,
+            Self::Host(storage) => &storage.drive.flash,
+        }
+    }
+
+    /// Memory for the index, in bytes.
+    pub(crate) fn index_memory_bytes(&self) -> u64 {
+        match self {
+            Self::KvDrive(drive) => drive.dram.index_bytes,
+            Self::Host(storage) => storage.host.memory.index_bytes,
+        }
+    }
+
+    /// Room for pairs and index, in bytes: an upper bound.
+    pub(crate) fn usable_bytes(&self, index: &IndexOptions) -> u64 {
+        match self {
+            Self::KvDrive(drive) => drive.usable_bytes(index),
+            Self::Host(storage) => storage.shape().map_or(0, |shape| {
+                let extents = u64::from(shape.extents).saturating_sub(SPARE_EXTENTS);
+                extents * u64::from(shape.pages_per_extent) * u64::from(shape.page_bytes)
+            }),
+        }
+    }
+
+    /// The longest value, in bytes.
+    pub(crate) fn max_value_bytes(&self) -> u32 {
+        match self {
+            Self::KvDrive(drive) => drive.max_value_bytes(),
+            Self::Host(storage) => {
+                storage.shape().map_or(0, |shape| pages::max_value_bytes(&shape))
+            }
+        }
+    }
+}
+
+/// Whether a design can run on a host.
+fn runs_on_hosts(design: &Design) -> bool {
+    design.index().durability() == Durability::Log
+}
+
+/// Built-in designs that can run on a host.
+pub fn designs_for_hosts() -> Vec<&'static str> {
+    let runs = |name: &&str| Design::load(name).is_ok_and(|design| runs_on_hosts(&design));
+    Design::names().into_iter().filter(runs).collect()
+}
+
+/// Whether that name or file is a block drive: a file of one says how much its users see.
+fn is_block_drive(name_or_path: &str) -> bool {
+    SsdProfile::names().contains(&name_or_path)
+        || !DeviceProfile::names().contains(&name_or_path)
+            && catalogue::has_key(name_or_path, "user_bytes")
+}
+
+/// The error of a KV drive that could not be had, and the block drives that there are, if it is no file.
+fn more_names(device: &str, error: &CatalogueError) -> String {
+    if std::path::Path::new(device).exists() {
+        return error.to_string();
+    }
+    let kind = <SsdProfile as Entry>::KIND;
+    format!("{error}; or one of the {kind}s {}", SsdProfile::names().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_s_name_says_what_kind_it_is() {
+        let kv = Platform::load("pink-zcu102", None, None).expect("built in");
+        assert!(matches!(kv, Platform::KvDrive(_)));
+        let Ok(Platform::Host(one)) = Platform::load("baseline-15gb", None, None) else {
+            panic!("a block drive")
+        };
+        assert_eq!((one.arrangement, &*one.host.name), (Arrangement::Plain, DEFAULT_HOST));
+        let Ok(Platform::Host(four)) = Platform::load("vigil-15gb", None, None) else {
+            panic!("a block drive")
+        };
+        assert_eq!(four.arrangement, Arrangement::Striped);
+    }
+
+    #[test]
+    fn pairs_that_make_no_sense_are_refused_with_the_reason() {
+        let words = |device, host, arrangement| {
+            Platform::load(device, host, arrangement).expect_err("no such thing").to_string()
+        };
+        let unknown = words("plink", None, None);
+        assert!(unknown.contains("pink-zcu102") && unknown.contains("baseline-15gb"), "{unknown}");
+        let kv = words("pink-zcu102", Some(DEFAULT_HOST), None);
+        assert!(kv.contains("is a KV drive"), "{kv}");
+        let parity = words("baseline-15gb", None, Some(Arrangement::Parity));
+        assert!(parity.contains("3 to 64 members, and there are 1"), "{parity}");
+        let plain = words("vigil-15gb", None, Some(Arrangement::Plain));
+        assert!(plain.contains("cut into 4 sets"), "{plain}");
+        let host = Platform::load("baseline-15gb", None, None).expect("built in");
+        let pink = Design::load("pink").expect("built in");
+        let words = host.check(&pink).expect_err("it has no log");
+        assert!(words.contains("pink-log") && words.contains("rocksdb"), "{words}");
+        let log = Design::load("pink-log").expect("built in");
+        assert_eq!(host.check(&log), Ok(()));
+    }
+}

@@ -1,0 +1,287 @@
+//! A bench's counters made into its result.
+
+use std::collections::BTreeMap;
+
+use engine::Engine;
+use flash::FlashStats;
+use hashkv::HashStats;
+use pages::{AcceleratorWork, EngineStats, TableStats};
+use ssd::SetStats;
+use workload::{ClientOptions, LatencySummary, OpKind, Pace, RunReport};
+
+use crate::bench_spec::BenchSpec;
+use crate::flash_work::{pages, reads_behind};
+use crate::platform::Platform;
+use crate::result::{
+    AcceleratorResult, BenchResult, BlockDriveResult, FlashResult, IndexResult, Interrupted,
+    IteratorResult, LevelResult, LoadResult, Memory, Verification,
+};
+use crate::target::Subject;
+
+/// Counters of what a bench runs on, at one moment.
+pub(crate) struct Snapshot {
+    engine: EngineStats,
+    hash: Option<HashStats>,
+    flash: FlashStats,
+    blocks: Option<SetStats>,
+}
+
+impl Snapshot {
+    pub(crate) fn of(subject: &impl Subject) -> Self {
+        Self {
+            engine: subject.index().stats(),
+            hash: subject.index().hash_stats(),
+            flash: subject.flash_stats(),
+            blocks: subject.block_stats(),
+        }
+    }
+}
+
+/// What the phases of a bench gave.
+pub(crate) struct Phases {
+    pub load: RunReport,
+    pub before_run: Snapshot,
+    pub run: RunReport,
+}
+
+/// The result of a bench.
+pub(crate) fn summarise(spec: &BenchSpec, subject: &impl Subject, phases: &Phases) -> BenchResult {
+    let after = Snapshot::of(subject);
+    let page_bytes = u64::from(spec.platform.flash().geometry.page_bytes);
+    let amplification =
+        |pages: u64, bytes: u64| (bytes > 0).then(|| (pages * page_bytes) as f64 / bytes as f64);
+    let programmed = |snapshot: &Snapshot| snapshot.flash.total().pages_programmed;
+    let (before, run) = (&phases.before_run, &phases.run);
+    let value_bytes = spec.workload.values.longest_bytes();
+    let key_bytes = spec.workload.keys.key_bytes();
+    BenchResult {
+        levelhead: env!("CARGO_PKG_VERSION"),
+        design: spec.design.name.clone(),
+        device: spec.platform.name().to_owned(),
+        workload: spec.workload_name.clone(),
+        seed: spec.seed,
+        records: spec.workload.insert_count,
+        key_bytes: key_bytes as u64,
+        value_bytes: u64::from(value_bytes),
+        mean_value_bytes: mean_value_bytes(spec, before),
+        interrupted: interrupted(run),
+        clients: clients_text(&spec.clients),
+        operations: operations(run),
+        throughput_ops_per_second: run.throughput(),
+        flash_reads_per_get: difference(
+            after.engine.reads_per_get.counts(),
+            before.engine.reads_per_get.counts(),
+        ),
+        flash_reads_bound: subject.index().read_bound(key_bytes, value_bytes),
+        write_amplification: amplification(programmed(&after), after.engine.user_bytes),
+        run_write_amplification: amplification(
+            programmed(&after) - programmed(before),
+            after.engine.user_bytes - before.engine.user_bytes,
+        ),
+        memory_bytes: memory(spec, subject, &after.engine),
+        levels: levels(subject),
+        first_level: u32::from(!subject.index().lsm().is_some_and(Engine::is_leveled)),
+        index: before.hash.as_ref().zip(after.hash.as_ref()).map(|(old, new)| index(old, new)),
+        virtual_seconds: run.elapsed().as_secs_f64(),
+        load: LoadResult {
+            virtual_seconds: phases.load.elapsed().as_secs_f64(),
+            throughput_ops_per_second: phases.load.throughput(),
+            write_amplification: amplification(programmed(before), before.engine.user_bytes),
+            pages_read: pages(&before.flash, None, |counts| counts.pages_read),
+            pages_programmed: pages(&before.flash, None, |counts| counts.pages_programmed),
+            accelerator: accelerated(before.engine.accelerator, AcceleratorWork::default()),
+            put: phases.load.summary(OpKind::Put).unwrap_or_default(),
+        },
+        flash: flash_work(spec, before, &after, run),
+        iterators: iterators(&before.engine, &after.engine, subject),
+        tables: tables(before, &after, subject),
+        block_drive: block_drive(spec, before, &after),
+        verification: verification(run),
+        host: None,
+    }
+}
+
+/// Fewer operations than planned, and nothing failed: somebody asked for the end.
+fn interrupted(run: &RunReport) -> Option<Interrupted> {
+    let is_interrupted = run.is_cut_short() && run.first_error.is_none();
+    is_interrupted.then_some(Interrupted { done: run.operations, planned: run.planned })
+}
+
+/// The mean length of the values that were loaded.
+fn mean_value_bytes(spec: &BenchSpec, loaded: &Snapshot) -> f64 {
+    let pairs = spec.workload.insert_count as f64;
+    loaded.engine.user_bytes as f64 / pairs - spec.workload.keys.key_bytes() as f64
+}
+
+fn clients_text(clients: &ClientOptions) -> String {
+    match clients.pace {
+        Pace::Closed { outstanding } => format!("closed loop, {outstanding} outstanding"),
+        Pace::Open { rate, outstanding, .. } => {
+            format!("open loop, {rate} operations/s, at most {outstanding} outstanding")
+        }
+    }
+}
+
+fn operations(run: &RunReport) -> BTreeMap<&'static str, LatencySummary> {
+    OpKind::ALL
+        .into_iter()
+        .map(|kind| (kind.name(), run.summary(kind).unwrap_or_default()))
+        .collect()
+}
+
+fn memory(spec: &BenchSpec, subject: &impl Subject, stats: &EngineStats) -> Memory {
+    let memory = subject.index().memory();
+    Memory {
+        level_lists: memory.level_lists,
+        prefixes: memory.prefixes,
+        range_pointers: memory.range_pointers,
+        pinned_segments: memory.pinned_segments,
+        directory: memory.directory,
+        filters: memory.filters,
+        caches: memory.caches,
+        index: memory.index_bytes(),
+        index_budget: spec.platform.index_memory_bytes(),
+        index_peak: stats.peak_index_bytes,
+        memtables: memory.memtables,
+        compaction_buffers: memory.compaction_buffers,
+    }
+}
+
+fn levels(subject: &impl Subject) -> Vec<LevelResult> {
+    let Some((plan, levels)) = subject.index().levels() else { return Vec::new() };
+    let levels = levels.into_iter().zip(plan.capacities).zip(0..);
+    levels
+        .map(|(((segments, entries), capacity_segments), n)| LevelResult {
+            segments,
+            entries,
+            capacity_segments,
+            is_pinned: n < plan.pinned,
+        })
+        .collect()
+}
+
+fn index(old: &HashStats, new: &HashStats) -> IndexResult {
+    IndexResult {
+        bucket_pages: new.bucket_pages,
+        slots: new.slots,
+        keys: new.keys,
+        cached_pages: new.cached_pages,
+        dirty_pages: new.dirty_pages,
+        longest_search: new.longest_search,
+        bucket_hits: new.bucket_hits - old.bucket_hits,
+        bucket_misses: new.bucket_misses - old.bucket_misses,
+        background_hits: new.background_hits - old.background_hits,
+        background_misses: new.background_misses - old.background_misses,
+        dirty_evictions: new.dirty_evictions - old.dirty_evictions,
+        dirty_evictions_in_reads: new.dirty_evictions_in_reads - old.dirty_evictions_in_reads,
+        false_matches: new.false_matches - old.false_matches,
+        slots_per_lookup: difference(new.slots_per_lookup.counts(), old.slots_per_lookup.counts()),
+    }
+}
+
+fn flash_work(
+    spec: &BenchSpec,
+    before: &Snapshot,
+    after: &Snapshot,
+    run: &RunReport,
+) -> FlashResult {
+    let by_class = |count| pages(&after.flash, Some(&before.flash), count);
+    let dies = f64::from(spec.platform.flash().geometry.dies());
+    let busy = (after.flash.die_busy - before.flash.die_busy).as_secs_f64();
+    let suspends =
+        |snapshot: &Snapshot| snapshot.flash.program_suspends + snapshot.flash.erase_suspends;
+    let collected = |snapshot: &Snapshot| {
+        let stats = &snapshot.engine;
+        stats.gc_data_extents + stats.gc_meta_extents + stats.gc_empty_extents
+    };
+    let (old, new) = (&before.engine, &after.engine);
+    FlashResult {
+        pages_read: by_class(|counts| counts.pages_read),
+        pages_programmed: by_class(|counts| counts.pages_programmed),
+        accelerator: accelerated(new.accelerator, old.accelerator),
+        blocks_erased: after.flash.total().blocks_erased - before.flash.total().blocks_erased,
+        die_utilisation: busy / (dies * run.elapsed().as_secs_f64()).max(f64::MIN_POSITIVE),
+        client_reads_behind: reads_behind(&after.flash, Some(&before.flash)),
+        client_reads_shared: new.shared_reads - old.shared_reads,
+        vain_meta_reads: new.vain_meta_reads - old.vain_meta_reads,
+        suspends: suspends(after) - suspends(before),
+        flushes: new.flushes - old.flushes,
+        compactions: difference(&new.compactions, &old.compactions),
+        extents_collected: collected(after) - collected(before),
+        objects_moved: new.gc_objects_moved - old.gc_objects_moved,
+        write_stalls: new.stalls - old.stalls,
+        write_stall_seconds: (new.stalled - old.stalled).as_secs_f64(),
+    }
+}
+
+fn accelerated(after: AcceleratorWork, before: AcceleratorWork) -> Option<AcceleratorResult> {
+    let is_there = after != AcceleratorWork::default();
+    is_there.then(|| AcceleratorResult {
+        merges: after.merges - before.merges,
+        left_to_processor: after.left_to_processor - before.left_to_processor,
+        merged_bytes: after.bytes - before.bytes,
+        pages_copied: after.pages_copied - before.pages_copied,
+        busy_seconds: (after.busy - before.busy).as_secs_f64(),
+    })
+}
+
+/// What iterators did in the run; nothing if there were none.
+fn iterators(
+    before: &EngineStats,
+    after: &EngineStats,
+    subject: &impl Subject,
+) -> Option<IteratorResult> {
+    let counts = after.iterators.since(&before.iterators);
+    let memory = subject.index().lsm().map(|engine| engine.snapshot_memory().total());
+    (counts.created > 0).then(|| IteratorResult {
+        counts,
+        snapshots_expired: after.snapshots_expired - before.snapshots_expired,
+        memory: memory.unwrap_or(0),
+    })
+}
+
+/// What became of tables in the run, if there are any.
+fn tables(before: &Snapshot, after: &Snapshot, subject: &impl Subject) -> Option<TableStats> {
+    let is_leveled = subject.index().lsm().is_some_and(Engine::is_leveled);
+    is_leveled.then(|| after.engine.tables.since(&before.engine.tables))
+}
+
+/// What the host's store did to its drive.
+fn block_drive(spec: &BenchSpec, before: &Snapshot, after: &Snapshot) -> Option<BlockDriveResult> {
+    let Platform::Host(storage) = &spec.platform else { return None };
+    let (old, new) = (before.blocks?, after.blocks?);
+    let per_user_byte = |blocks: u64, bytes: u64| {
+        (bytes > 0).then(|| (blocks * u64::from(block::BLOCK_BYTES)) as f64 / bytes as f64)
+    };
+    let (loaded, all) = (before.engine.user_bytes, after.engine.user_bytes);
+    Some(BlockDriveResult {
+        host: storage.host.name.clone(),
+        layout: storage.arrangement.name(),
+        blocks_read: new.blocks_read - old.blocks_read,
+        blocks_written: new.blocks_written - old.blocks_written,
+        load_blocks_written: old.blocks_written,
+        load_store_write_amplification: per_user_byte(old.blocks_written, loaded),
+        run_store_write_amplification: per_user_byte(
+            new.blocks_written - old.blocks_written,
+            all - loaded,
+        ),
+        drive_write_amplification: new.write_amplification(),
+    })
+}
+
+fn verification(run: &RunReport) -> Verification {
+    Verification {
+        checked: run.count(OpKind::Get),
+        checked_pairs: run.scanned_pairs,
+        mismatches: run.mismatch_count,
+        first_mismatch: run.mismatches.first().map(ToString::to_string),
+        errors: run.error_count,
+        first_error: run.first_error.clone(),
+    }
+}
+
+/// Counters of a run from those at its end and its beginning.
+pub(crate) fn difference(after: &[u64], before: &[u64]) -> Vec<u64> {
+    let before = before.iter().copied().chain(std::iter::repeat(0));
+    after.iter().zip(before).map(|(after, before)| after - before).collect()
+}
