@@ -72,6 +72,12 @@ impl Block {
         self.image.as_ref().map_or(&[], |image| &image.bytes()[range])
     }
 
+    /// The same bytes as an image that shares them; `None` if there are none.
+    pub fn image(&self) -> Option<PageImage> {
+        let start = self.start as usize;
+        self.image.as_ref().map(|image| image.slice(start..start + usize::from(self.bytes)))
+    }
+
     /// All [`BLOCK_BYTES`] bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut bytes = self.bytes().to_vec();
@@ -108,6 +114,8 @@ mod tests {
         assert_eq!(block.bytes(), [1, 0, 2]);
         assert_eq!(block.to_vec().len(), BLOCK_BYTES as usize);
         assert_eq!(block, Block::new(&block.to_vec()));
+        assert_eq!(block.image().expect("it has bytes").bytes(), block.bytes());
+        assert!(Block::ZERO.image().is_none());
         assert_eq!(Block::new(&[0; 4096]), Block::ZERO);
     }
 

@@ -202,6 +202,15 @@ impl NandArray {
         self.blocks[block.0 as usize].reads
     }
 
+    /// What `page` holds is `shorten`ed: for layers above that know that nobody can ask for the rest, so that
+    /// it takes no memory. Nothing happens to the cells.
+    pub fn shorten(&mut self, page: PageAddress, shorten: impl FnOnce(&PageImage) -> PageImage) {
+        let (_, index) = self.geometry.locate(page);
+        if let Some(Some(image)) = self.block_of(page).pages.get_mut(index as usize) {
+            *image = shorten(image);
+        }
+    }
+
     /// Inverts one stored bit of `page`, for tests of bit rot. False if nothing is stored there.
     pub fn flip_bit(&mut self, page: PageAddress, bit: u64) -> bool {
         let (_, index) = self.geometry.locate(page);

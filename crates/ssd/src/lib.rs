@@ -34,6 +34,7 @@ mod prefill;
 mod profile;
 mod read_cache;
 mod set;
+mod stale_pages;
 mod stats;
 mod table;
 mod windows;

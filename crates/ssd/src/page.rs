@@ -16,7 +16,7 @@ const PREFIX_BYTES: usize = 8;
 const SLOT_BYTES: usize = 16;
 const SUMMARY_ENTRY_BYTES: usize = 12;
 
-/// In place of a length: the block was lost.
+/// In place of a length: the block was lost, or forgotten.
 const LOST: u16 = u16::MAX;
 
 const DATA: u8 = 1;
@@ -80,6 +80,13 @@ pub(crate) fn data(blocks: &[Versioned]) -> PageImage {
         bytes.extend_from_slice(block.bytes());
     }
     seal(bytes)
+}
+
+/// A data page of so many slots without its blocks, which read as lost from now on; as it is if it is none.
+pub(crate) fn headers_alone(image: &PageImage, slots: u32) -> PageImage {
+    let header = |place| slot(image, place).map(|version| Versioned { block: None, ..version });
+    let headers: Option<Vec<_>> = (0..slots).map(header).collect();
+    headers.map_or_else(|| image.clone(), |headers| data(&headers))
 }
 
 /// A page of the summary: what the slots of a superblock hold, in order.
@@ -147,6 +154,22 @@ pub(crate) fn read_summary(image: &PageImage) -> Option<Vec<(Lpn, Sequence)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn without_its_blocks_a_page_says_what_it_held() {
+        let block = |byte: u8| Some(Block::new(&[byte; 40]));
+        let version =
+            |n: u8| Versioned { lpn: Lpn(n.into()), sequence: Sequence(7), block: block(n) };
+        let page = data(&[1, 2, 3, 4].map(version));
+        let alone = headers_alone(&page, 4);
+        assert!(alone.bytes().len() < page.bytes().len());
+        for place in 0..4 {
+            let (is, was) = (slot(&alone, place).unwrap(), slot(&page, place).unwrap());
+            assert_eq!((is.lpn, is.sequence), (was.lpn, was.sequence));
+            assert!(is.block.is_none(), "who asks for it learns that it is not there");
+        }
+        assert_eq!(headers_alone(&PageImage::new(b"noise"), 4).bytes(), b"noise");
+    }
 
     fn blocks() -> Vec<Versioned> {
         let contents: [&[u8]; 4] = [b"one", b"", b"three", &[9; 4096]];

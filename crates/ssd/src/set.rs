@@ -18,6 +18,7 @@ mod place;
 mod power;
 mod read;
 mod recover;
+mod stale;
 mod window;
 mod write;
 
@@ -48,6 +49,7 @@ use crate::read_cache::ReadCache;
 use crate::set::flush::Flusher;
 use crate::set::jobs::Jobs;
 use crate::set::place::Streams;
+use crate::stale_pages::StalePages;
 use crate::stats::SetStats;
 use crate::table::Table;
 use crate::windows::Windows;
@@ -88,6 +90,8 @@ pub(crate) struct Set {
     jobs: Jobs,
     gates: Gates,
     plm: Plm,
+    /// Pages whose blocks are all out of date, and may be forgotten soon.
+    stale_pages: RefCell<StalePages>,
     /// Superblocks have become free, or readers have left them.
     space_changed: Notify,
     stats: Cell<SetStats>,
@@ -209,6 +213,7 @@ impl Set {
                 bell: events,
                 is_listed: Cell::new(false),
             },
+            stale_pages: RefCell::default(),
             space_changed: Notify::default(),
             stats: Cell::default(),
             is_up: Cell::new(false),

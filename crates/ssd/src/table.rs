@@ -38,6 +38,9 @@ struct Superblock {
     /// Programs that are under way in it.
     programs: u32,
     erases: u32,
+    /// Some of its blocks were copied elsewhere, or may have been before a power cut: copies have the sequence of
+    /// their originals, so that the next recovery may take either.
+    has_originals: bool,
 }
 
 /// All superblocks of a set that data may be in.
@@ -60,6 +63,7 @@ impl Table {
                 readers: 0,
                 programs: 0,
                 erases: 0,
+                has_originals: false,
             }
         };
         let superblocks: Vec<_> = (first..layout.superblocks.count()).map(new).collect();
@@ -111,6 +115,7 @@ impl Table {
         let words = self.layout.slots_per_superblock.div_ceil(64) as usize;
         let superblock = &mut self.superblocks[index];
         superblock.state = State::Open;
+        superblock.has_originals = false;
         superblock.valid = Valid::Bitmap(vec![0; words].into());
         Some(index as u32 + self.first)
     }
@@ -123,6 +128,7 @@ impl Table {
         let this = self.of_mut(superblock);
         this.state = state;
         this.valid = Valid::Bitmap(vec![0; words].into());
+        this.has_originals = true;
     }
 
     /// Notes that recovery found a superblock as it was prefilled, with that many blocks.
@@ -216,6 +222,29 @@ impl Table {
                 Some(word.is_some_and(|word| word >> (place % 64) & 1 == 1))
             }
         }
+    }
+
+    /// The mapping points to a copy, and to `slot` no more.
+    pub(crate) fn remove_copied(&mut self, slot: Slot) {
+        self.remove_valid(slot);
+        let (superblock, _) = self.layout.locate(slot);
+        self.of_mut(superblock).has_originals = true;
+    }
+
+    /// Whether nothing, not even a recovery, asks for the blocks of a page again, whose first slot is `first`.
+    /// False where that is not known.
+    pub(crate) fn is_dead(&self, first: Slot) -> bool {
+        let (superblock, _) = self.layout.locate(first);
+        if self.of(superblock).has_originals {
+            return false;
+        }
+        let mut slots = (first.0..first.0 + self.layout.slots_per_page).map(Slot);
+        slots.all(|slot| self.is_valid(slot) == Some(false))
+    }
+
+    /// How often a superblock was erased.
+    pub(crate) fn erases(&self, superblock: u32) -> u32 {
+        self.of(superblock).erases
     }
 
     pub(crate) fn begin_read(&mut self, superblock: u32) {

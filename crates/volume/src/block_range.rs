@@ -4,9 +4,9 @@
 //! in order, so there is no frontier. A write is one command for the whole unit, durable after a flush
 //! of the set. A release discards.
 //!
-//! A page comes back at its full length, because a device does not keep how long it was and zeros at
-//! its end belong to it. One of nothing but zeros comes back empty: never written, discarded, or
-//! written with nothing but zeros, which is the same to a reader.
+//! A device does not keep how long a page was. It comes back up to its last byte that is not zero, and at
+//! least as long as its header says; what is missing are zeros. One of nothing but zeros comes back empty:
+//! never written, discarded, or written with nothing but zeros, which is the same to a reader.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -14,6 +14,7 @@ use std::rc::Rc;
 
 use block::nvme::SetId;
 use block::{BLOCK_BYTES, Block, BlockDevice, DeviceError, Force};
+use pages::format::page;
 use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
 use runtime::{IoClass, PageImage};
 
@@ -93,14 +94,21 @@ impl<D: BlockDevice> BlockRange<D> {
     }
 }
 
-/// The page that lies in these blocks.
+/// The page that lies in these blocks: shared with them if it does not go beyond the first one.
 fn page_in(blocks: &[Block]) -> PageImage {
-    if blocks.iter().all(|block| block.bytes().is_empty()) {
+    let Some(last) = blocks.iter().rposition(|block| !block.bytes().is_empty()) else {
         return PageImage::new(&[]);
+    };
+    let stored = last * BLOCK_BYTES as usize + blocks[last].bytes().len();
+    let said = page::said_len(blocks[0].bytes()).min(blocks.len() * BLOCK_BYTES as usize);
+    if let (0, Some(image)) = (last, blocks[0].image())
+        && said <= stored
+    {
+        return image;
     }
-    let mut page = PageImage::zeroed(blocks.len() * BLOCK_BYTES as usize, 1);
+    let mut page = PageImage::zeroed(stored.max(said), 1);
     let bytes = page.bytes_mut().expect("nobody shares a new page");
-    for (part, block) in bytes.chunks_mut(BLOCK_BYTES as usize).zip(blocks) {
+    for (part, block) in bytes.chunks_mut(BLOCK_BYTES as usize).zip(&blocks[..=last]) {
         part[..block.bytes().len()].copy_from_slice(block.bytes());
     }
     page
@@ -226,12 +234,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_comes_back_in_full_and_one_of_zeros_empty() {
-        let blocks = [Block::ZERO, Block::new(&[1, 2, 0])];
-        let page = page_in(&blocks);
-        assert_eq!(page.bytes().len(), 2 * BLOCK_BYTES as usize);
-        assert_eq!(page.bytes()[4094..4100], [0, 0, 1, 2, 0, 0]);
+    fn a_page_comes_back_up_to_its_last_byte_and_one_of_zeros_empty() {
+        let page = page_in(&[Block::ZERO, Block::new(&[1, 2, 0]), Block::ZERO]);
+        assert_eq!(page.bytes().len(), BLOCK_BYTES as usize + 2);
+        assert_eq!(page.bytes()[4094..], [0, 0, 1, 2]);
         assert_eq!(page_in(&[Block::ZERO; 2]).bytes(), []);
+        let short = Block::new(&[1; 300]);
+        let page = page_in(&[short.clone(), Block::ZERO]);
+        assert!(std::ptr::eq(page.bytes(), short.bytes()), "nothing is copied");
+    }
+
+    #[test]
+    fn zeros_at_the_end_that_belong_to_a_page_come_back() {
+        for said in [33, 4_096, 5_000, 8_192_u16] {
+            let mut bytes = page::start(page::PageKind::Meta, 1, 2, 3, 0);
+            bytes.resize(usize::from(said), 0);
+            let bytes = page::finish(bytes);
+            let mut blocks: Vec<_> = Block::all_of(&PageImage::new(&bytes)).collect();
+            blocks.resize(2, Block::ZERO);
+            assert_eq!(page_in(&blocks).bytes(), bytes, "{said}");
+        }
+        let noise = Block::new(&[255; 40]);
+        assert_eq!(page_in(&[noise, Block::ZERO]).bytes().len(), 2 * BLOCK_BYTES as usize);
     }
 
     #[test]

@@ -250,6 +250,13 @@ pub(crate) fn stamp(bytes: &[u8]) -> Option<(u32, StoreId)> {
     Some((u32_at(bytes, GENERATION_AT), StoreId(u64_at(bytes, STORE_AT))))
 }
 
+/// How many bytes the page says are stored that begins with `bytes`, behind which are zeros: for media that
+/// do not keep how long a page was. It may be any number if they are no page.
+pub fn said_len(bytes: &[u8]) -> usize {
+    let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
+    usize::from(u16::from_le_bytes([byte(LENGTH_AT), byte(LENGTH_AT + 1)]))
+}
+
 /// How many of `bytes` a page says are stored; `None` if there are fewer.
 fn stored_len(bytes: &[u8]) -> Option<usize> {
     let length = usize::from(u16_at(bytes.get(..HEADER_BYTES)?, LENGTH_AT));

@@ -11,6 +11,7 @@ use runtime::{IoClass, JoinHandle};
 use super::Set;
 use super::jobs::{Facts, Job, RESERVE, Reason, Room, decide};
 use super::place::Stream;
+use super::stale::InPeriod;
 use crate::gate::{Gate, Inside};
 use crate::layout::Slot;
 use crate::page::{self, Lpn, Sequence, Versioned};
@@ -201,6 +202,7 @@ impl Set {
             (!valid.is_empty()).then(|| (valid, self.flash.read(*page, IoClass::GcRead)))
         });
         let reads: Vec<_> = with_valid.collect();
+        let period = InPeriod::enter(self);
         let set = Rc::clone(self);
         self.handle.spawn("read to move", async move {
             let mut batch = Batch { moving: Vec::new(), is_complete: true };
@@ -227,7 +229,7 @@ impl Set {
                     batch.moving.extend(version.map(|version| Moving { from, version }));
                 }
             }
-            drop(inside);
+            drop((inside, period));
             batch
         })
     }
@@ -342,7 +344,7 @@ impl Set {
             return;
         };
         if let Some(from) = left {
-            table.remove_valid(from);
+            table.remove_copied(from);
         }
         table.add_valid(to);
     }

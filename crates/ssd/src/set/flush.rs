@@ -137,15 +137,14 @@ impl Set {
                 continue;
             }
             let was = self.mapping.borrow_mut().set(version.lpn, Some(slot));
-            let mut table = self.table.borrow_mut();
-            table.add_valid(slot);
+            self.table.borrow_mut().add_valid(slot);
             if let Some(slot) = was {
-                table.remove_valid(slot);
+                self.slot_died(slot);
             }
-            drop(table);
             let limit = self.profile.background.discarded_ranges as usize;
             self.discards.borrow_mut().landed(version.lpn, limit);
         }
+        self.forget_stale_pages();
     }
 
     /// Empties part of the buffer a while from now, if nothing else has until then.

@@ -8,6 +8,7 @@ use block::{BLOCK_BYTES, Block};
 use flash::{PageAddress, ReadError};
 use runtime::{IoClass, Nanos, PageImage};
 
+use super::stale::InPeriod;
 use super::{Set, Unreadable};
 use crate::layout::Slot;
 use crate::page::{self, Lpn};
@@ -210,13 +211,14 @@ impl Set {
     ) -> impl Future<Output = Result<PageImage, ReadError>> + use<> {
         let keeps = class == IoClass::ClientRead && !self.planted.has(Fault::EraseUnderReaders);
         let reader = keeps.then(|| Reader::new(self, piece.superblock));
+        let period = InPeriod::enter(self);
         let bytes = piece.blocks.len() as u32 * BLOCK_BYTES;
         let read = self.flash.read_part(piece.page, bytes, class);
         let (set, page) = (Rc::clone(self), piece.page);
         async move {
             let read = read.await;
             set.look_at_wear(page);
-            drop(reader);
+            drop((reader, period));
             read
         }
     }

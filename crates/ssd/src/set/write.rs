@@ -75,10 +75,11 @@ impl Set {
             if self.mapping.borrow().get(lpn).is_some() {
                 let was = self.mapping.borrow_mut().set(lpn, None);
                 if let Some(slot) = was {
-                    self.table.borrow_mut().remove_valid(slot);
+                    self.slot_died(slot);
                 }
             }
         }
+        self.forget_stale_pages();
         self.flusher.landed.notify_all();
         if !self.planted.has(Fault::ForgetDiscards) {
             self.discards.borrow_mut().add(blocks, sequence);

@@ -1,0 +1,62 @@
+//! Memory of the simulation for dead data: the blocks of pages that nobody can ask for any more are
+//! forgotten, their headers stay.
+//!
+//! Only where capacitors save what says that they are dead: else a power cut may bring a discarded block
+//! back. Cost: a page of headers for each dead page.
+
+use std::rc::Rc;
+
+use super::Set;
+use crate::layout::Slot;
+use crate::page;
+use crate::stale_pages::{Period, StalePage};
+
+/// A read under way: pages that die meanwhile keep their blocks.
+pub(super) struct InPeriod {
+    set: Rc<Set>,
+    period: Period,
+}
+
+impl InPeriod {
+    pub(super) fn enter(set: &Rc<Set>) -> Self {
+        let period = set.stale_pages.borrow_mut().begin_read();
+        Self { set: Rc::clone(set), period }
+    }
+}
+
+impl Drop for InPeriod {
+    fn drop(&mut self) {
+        self.set.stale_pages.borrow_mut().end_read(self.period);
+    }
+}
+
+impl Set {
+    /// The mapping does not point to `slot` any more.
+    pub(super) fn slot_died(&self, slot: Slot) {
+        let mut table = self.table.borrow_mut();
+        table.remove_valid(slot);
+        if !self.profile.buffer.has_capacitors {
+            return;
+        }
+        let (page, _) = self.layout.page(slot);
+        if table.is_dead(self.layout.first_of_page(page)) {
+            let (superblock, _) = self.layout.locate(slot);
+            let erases = table.erases(superblock);
+            self.stale_pages.borrow_mut().add(StalePage { page, superblock, erases });
+        }
+    }
+
+    /// Forgets the blocks of pages that no read can come to any more.
+    pub(super) fn forget_stale_pages(&self) {
+        let ripe = self.stale_pages.borrow_mut().take_ripe();
+        let table = self.table.borrow();
+        for StalePage { page, superblock, erases } in ripe {
+            let is_as_it_was = table.erases(superblock) == erases;
+            if is_as_it_was && table.is_dead(self.layout.first_of_page(page)) {
+                let slots = self.layout.slots_per_page;
+                let shorten = |image: &_| page::headers_alone(image, slots);
+                self.flash.with_array(|array| array.shorten(page, shorten));
+            }
+        }
+    }
+}
