@@ -81,6 +81,8 @@ pub(crate) struct Set {
     /// A block that was read ahead has arrived.
     arrived: Notify,
     sequence: Cell<u64>,
+    /// The first sequence number of this life.
+    first_of_life: Cell<u64>,
     discards: RefCell<Discards>,
     /// The discarded ranges have changed since they were last saved.
     discards_changed: Cell<bool>,
@@ -195,6 +197,7 @@ impl Set {
             )),
             arrived: Notify::default(),
             sequence: Cell::new(1),
+            first_of_life: Cell::new(1),
             discards: RefCell::default(),
             discards_changed: Cell::new(false),
             dumps: Dumps {

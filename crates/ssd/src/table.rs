@@ -38,8 +38,8 @@ struct Superblock {
     /// Programs that are under way in it.
     programs: u32,
     erases: u32,
-    /// Some of its blocks were copied elsewhere, or may have been before a power cut: copies have the sequence of
-    /// their originals, so that the next recovery may take either.
+    /// Some of its versions stand elsewhere as well, or may have since before a power cut. Copies have the sequence
+    /// of their originals, so that the next recovery may take either.
     has_originals: bool,
 }
 

@@ -139,7 +139,7 @@ impl Set {
             let was = self.mapping.borrow_mut().set(version.lpn, Some(slot));
             self.table.borrow_mut().add_valid(slot);
             if let Some(slot) = was {
-                self.slot_died(slot);
+                self.slot_superseded(slot, version.sequence);
             }
             let limit = self.profile.background.discarded_ranges as usize;
             self.discards.borrow_mut().landed(version.lpn, limit);

@@ -244,6 +244,7 @@ impl Set {
         if !self.planted.has(Fault::SequenceRestarts) {
             self.sequence.set(sequence.0 + 1);
         }
+        self.first_of_life.set(self.sequence.get());
     }
 
     fn enter_found(&self, lpn: Lpn, slot: Option<Slot>) {

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::Set;
 use crate::layout::Slot;
-use crate::page;
+use crate::page::{self, Sequence};
 use crate::stale_pages::{Period, StalePage};
 
 /// A read under way: pages that die meanwhile keep their blocks.
@@ -31,6 +31,16 @@ impl Drop for InPeriod {
 }
 
 impl Set {
+    /// The mapping points to a version of `sequence` instead of `slot`. One that was in the buffer when power failed
+    /// may have been programmed then as well: both are the same version.
+    pub(super) fn slot_superseded(&self, slot: Slot, sequence: Sequence) {
+        if sequence.0 < self.first_of_life.get() {
+            self.table.borrow_mut().remove_copied(slot);
+        } else {
+            self.slot_died(slot);
+        }
+    }
+
     /// The mapping does not point to `slot` any more.
     pub(super) fn slot_died(&self, slot: Slot) {
         let mut table = self.table.borrow_mut();
