@@ -4,6 +4,7 @@
 mod input;
 pub mod monkey;
 pub mod pair;
+pub mod tables;
 
 pub(crate) use input::{PAGE_ADDRESS_BYTES, RANGE_POINTER_BYTES};
 pub use input::{Room, SizingInput};

@@ -7,6 +7,10 @@ use engine::sizing::{self, LevelPlan, Room, SizingInput, monkey, pair::Pair};
 
 use crate::units::{bytes_text, count_text};
 
+mod tables;
+
+pub use tables::TablesPlan;
+
 /// Lengths of keys that can be planned for, in bytes.
 pub const KEY_BYTES: RangeInclusive<u64> = 1..=pages::MAX_KEY_BYTES as u64;
 /// Lengths of values, in bytes.
@@ -39,7 +43,26 @@ pub struct PlanSpec {
 
 /// The answer.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub enum Plan {
+    /// For levels of segments.
+    Levels(LevelsPlan),
+    /// For levels of tables.
+    Tables(TablesPlan),
+}
+
+impl Plan {
+    /// What is wrong if not everything fits in the memory.
+    pub fn shortage(&self) -> Option<String> {
+        match self {
+            Self::Levels(plan) => plan.shortage(),
+            Self::Tables(plan) => plan.shortage(),
+        }
+    }
+}
+
+/// Levels of segments.
+#[derive(Clone, Debug)]
+pub struct LevelsPlan {
     /// What the arithmetic started from.
     pub input: SizingInput,
     /// Level sizes and memory.
@@ -48,7 +71,7 @@ pub struct Plan {
     pub pages_per_value: u32,
 }
 
-impl Plan {
+impl LevelsPlan {
     /// The most flash reads a Get can take.
     pub fn worst_case_reads(&self) -> u32 {
         self.input.levels - self.levels.pinned + self.pages_per_value
@@ -97,11 +120,6 @@ pub fn plan(spec: &PlanSpec) -> Result<Plan, String> {
             spec.page_bytes
         ));
     }
-    if spec.design.is_leveled() {
-        let what = "compaction \"leveled\": the sizes of levels of tables stand in the design's section \
-                    [engine.tables], and what they need is not planned yet";
-        return Err(what.to_owned());
-    }
     if let Some(problem) = spec.design.problems().into_iter().next() {
         return Err(problem);
     }
@@ -122,18 +140,27 @@ pub fn plan(spec: &PlanSpec) -> Result<Plan, String> {
         dram_bytes: spec.dram_bytes,
     };
     let input = SizingInput::new(design, &pair, &room);
-    let levels = sizing::plan(&input, design.level_sizing, design.pinned_levels);
-    Ok(Plan { input, levels, pages_per_value: pair.pages_of_value() })
+    let pages_per_value = pair.pages_of_value();
+    Ok(if design.is_leveled() {
+        let tables = sizing::tables::plan(design, &input);
+        Plan::Tables(TablesPlan { input, tables, pages_per_value })
+    } else {
+        let levels = sizing::plan(&input, design.level_sizing, design.pinned_levels);
+        Plan::Levels(LevelsPlan { input, levels, pages_per_value })
+    })
 }
 
 /// The plan as text.
 pub fn render(plan: &Plan) -> String {
-    let (input, levels) = (&plan.input, &plan.levels);
-    let mut lines = Vec::new();
-    if let Some(words) = plan.shortage() {
-        lines.extend([format!("DOES NOT FIT: {words}"), String::new()]);
+    match plan {
+        Plan::Levels(plan) => render_levels(plan),
+        Plan::Tables(plan) => plan.render(),
     }
-    lines.extend([
+}
+
+/// What is planned for.
+fn heading(input: &SizingInput) -> [String; 3] {
+    [
         format!(
             "{} of flash, {} of memory, pairs of {} + {} bytes, pages of {} with {} entries",
             bytes_text(input.capacity_bytes),
@@ -149,7 +176,16 @@ pub fn render(plan: &Plan) -> String {
             bytes_text(input.fill_bytes)
         ),
         String::new(),
-    ]);
+    ]
+}
+
+fn render_levels(plan: &LevelsPlan) -> String {
+    let (input, levels) = (&plan.input, &plan.levels);
+    let mut lines = Vec::new();
+    if let Some(words) = plan.shortage() {
+        lines.extend([format!("DOES NOT FIT: {words}"), String::new()]);
+    }
+    lines.extend(heading(input));
     for (n, segments) in (1..).zip(&levels.capacities) {
         let place = if n <= levels.pinned { "memory" } else { "flash" };
         let size = bytes_text(segments * input.segment_bytes);
@@ -189,7 +225,7 @@ pub fn render(plan: &Plan) -> String {
 }
 
 /// What the design's filters give, if it has any.
-fn filters(plan: &Plan) -> Option<String> {
+fn filters(plan: &LevelsPlan) -> Option<String> {
     if !plan.input.has_filters {
         return None;
     }
@@ -207,6 +243,12 @@ fn filters(plan: &Plan) -> Option<String> {
 mod tests {
     use super::*;
 
+    fn levels_of(spec: &PlanSpec) -> LevelsPlan {
+        let plan = plan(spec).expect("the numbers make sense");
+        let Plan::Levels(plan) = plan else { panic!("levels of segments") };
+        plan
+    }
+
     #[test]
     fn four_terabytes_with_four_gigabytes_of_memory_pin_three_levels() {
         let spec = PlanSpec {
@@ -217,10 +259,10 @@ mod tests {
             page_bytes: 32_768,
             design: Options::pink(),
         };
-        let plan = plan(&spec).expect("the numbers make sense");
+        let plan = levels_of(&spec);
         assert_eq!((plan.levels.pinned, plan.worst_case_reads()), (3, 2));
         assert!(plan.fits());
-        let text = render(&plan);
+        let text = render_levels(&plan);
         assert!(text.contains("at most 2 flash reads"), "{text}");
     }
 
@@ -234,11 +276,11 @@ mod tests {
             page_bytes: 8192,
             design: Options::lightstore(),
         };
-        let plan = plan(&spec).expect("the numbers make sense");
+        let plan = levels_of(&spec);
         assert_eq!((plan.levels.pinned, plan.worst_case_reads()), (0, 5));
         let memory = plan.levels.memory;
         assert!(plan.fits() && memory.filters > 53 << 20, "{memory:?}");
-        let text = render(&plan);
+        let text = render_levels(&plan);
         assert!(text.contains("in vain on the average"), "{text}");
     }
 
@@ -250,7 +292,7 @@ mod tests {
             let (key_bytes, page_bytes) = (16, 8192);
             let spec =
                 PlanSpec { capacity_bytes, dram_bytes, key_bytes, value_bytes, page_bytes, design };
-            plan(&spec).expect("the numbers make sense")
+            levels_of(&spec)
         };
         let long = of(1024, 0);
         let values = long.input.value_amplification();
@@ -259,7 +301,7 @@ mod tests {
         let short = of(64, 0);
         let index = short.levels.index_amplification(&short.input);
         assert!((3.0..30.0).contains(&index), "{index}: {:?}", short.levels);
-        assert!(render(&short).contains("write amplification when full "));
+        assert!(render_levels(&short).contains("write amplification when full "));
         let inline = of(64, 100);
         assert_eq!(
             (inline.input.value_amplification(), inline.worst_case_reads()),

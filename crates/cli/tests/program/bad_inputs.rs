@@ -129,6 +129,7 @@ fn arguments() -> Vec<Case> {
         typed("plan --design hash", REFUSED, "what is planned here are the levels of LSM-trees"),
         typed("plan --capacity 1PiB --dram 1TiB", FINE, ""),
         typed("plan --fill 70%", FINE, ""),
+        typed("plan --design rocksdb --capacity 1.9TB --dram 64GiB", FINE, ""),
         typed("bench --records 2k --operations 1e2", FINE, "load: 2 000 operations"),
     ]
 }
@@ -147,7 +148,6 @@ fn names() -> Vec<Case> {
         refused("bench --device vigil-15gb --layout plain", "cut into 4 sets, and layout plain"),
         refused("bench --device baseline-15gb --layout parity", "3 to 64 members, and there are 1"),
         typed("bench --layout raid6", USAGE, "allowed are plain, striped, parity, mirrored"),
-        refused("plan --design rocksdb", "sizes of levels of tables stand in the design"),
         refused("bench --design pink-zcu102", "pink-zcu102 is for levelhead bench --device"),
         refused("bench --workload windows", "windows is for levelhead device --job"),
         refused("bench --workload no-such", "or the path of a YCSB property file"),

@@ -1,0 +1,89 @@
+//! What a tree of tables needs when it holds so much: sizes of levels, memory, writes, reads.
+
+use crate::options::Options;
+use crate::sizing::SizingInput;
+use crate::tables::options::TableOptions;
+
+/// A tree of tables at its expected size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TablePlan {
+    /// Bytes of pages in each level, L0 first, as full as its trigger or its target; the last one holds the rest.
+    pub level_bytes: Vec<u64>,
+    /// Memory for the indexes of tables, in bytes.
+    pub index_bytes: u64,
+    /// Memory for filters, in bytes.
+    pub filter_bytes: u64,
+    /// Bytes of tables that flush and compaction write for each byte of pairs, at most about: as if each level
+    /// were at its target, and each compaction met all that lies below its range.
+    pub most_amplification: f64,
+    /// Pages that a Get reads in tables at most while L0 is not above its trigger, without filters.
+    pub reads: u32,
+    /// The same when L0 has as many tables as stop writes.
+    pub most_reads: u32,
+}
+
+/// The tree that `options` make of as many pairs as fill the medium of `input` as laid out.
+pub fn plan(options: &Options, input: &SizingInput) -> TablePlan {
+    let tables = &options.tables;
+    let pages = input.segments_at_fill();
+    let pairs = pages * input.entries_per_segment;
+    let bytes = pages * input.segment_bytes;
+    // Bytes of pages for each byte of pairs.
+    let bulk = input.segment_bytes as f64 / (input.entries_per_segment * input.pair_bytes) as f64;
+    let flushed = options.memtable_bytes as f64 * bulk;
+    let level_bytes = level_bytes(tables, options.levels as usize, bytes, flushed);
+    let filled = level_bytes.iter().skip(1).filter(|bytes| **bytes > 0).count() as u32;
+    let bits = u64::from(options.filter_bits_per_key());
+    TablePlan {
+        most_amplification: bulk * writes_of_a_page(&level_bytes),
+        index_bytes: pages * input.list_bytes_per_segment(),
+        filter_bytes: pairs * bits / 8,
+        reads: tables.l0_compaction_trigger + filled,
+        most_reads: tables.l0_stop_trigger + filled,
+        level_bytes,
+    }
+}
+
+fn level_bytes(tables: &TableOptions, levels: usize, bytes: u64, flushed: f64) -> Vec<u64> {
+    let mut left = bytes;
+    let mut take = |most: f64| {
+        let taken = left.min(most as u64);
+        left -= taken;
+        taken
+    };
+    let mut sizes = vec![take(flushed * f64::from(tables.l0_compaction_trigger))];
+    sizes.extend((1..levels).map(|level| take(tables.target_bytes(level))));
+    sizes.push(take(f64::INFINITY));
+    sizes
+}
+
+/// How often a page is written on its way from a memtable to the last level: once in the flush, and in each
+/// level as often as what comes from above meets what is there.
+fn writes_of_a_page(level_bytes: &[u64]) -> f64 {
+    let steps = level_bytes.windows(2).filter(|pair| pair[0] > 0 && pair[1] > 0);
+    1.0 + steps.map(|pair| 1.0 + pair[1] as f64 / pair[0] as f64).sum::<f64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn levels_fill_from_the_top_and_the_last_takes_the_rest() {
+        let tables = TableOptions::default();
+        let sizes = level_bytes(&tables, 6, 10_000 * MIB, 64.0 * MIB as f64);
+        let mib: Vec<u64> = sizes.iter().map(|bytes| bytes / MIB).collect();
+        assert_eq!(mib, [256, 256, 2_560, 6_928, 0, 0, 0]);
+        let few = level_bytes(&tables, 2, 10_000 * MIB, 64.0 * MIB as f64);
+        assert_eq!(few.iter().map(|bytes| bytes / MIB).collect::<Vec<_>>(), [256, 256, 9_488]);
+    }
+
+    #[test]
+    fn a_page_is_written_once_and_then_as_often_as_levels_differ() {
+        assert!((writes_of_a_page(&[256, 0, 0]) - 1.0).abs() < 1e-9);
+        // Into L1 with as much as it has, then with ten times as much as comes.
+        assert!((writes_of_a_page(&[256, 256, 2_560]) - (1.0 + 2.0 + 11.0)).abs() < 1e-9);
+    }
+}
