@@ -11,6 +11,7 @@
 //! dumps, or durable on the medium.
 
 pub(crate) mod accelerator;
+pub(crate) mod caches;
 pub(crate) mod collect;
 pub(crate) mod collect_segments;
 pub(crate) mod compaction;
@@ -60,8 +61,10 @@ use pages::store::extent::State;
 use planted::Planted;
 use runtime::{IoClass, Nanos};
 
+use crate::cache::Access;
 use crate::format::inlining::Inlining;
 use crate::lsm::accelerator::{Accelerator, MergeUnit};
+use crate::lsm::caches::Caches;
 use crate::lsm::memory::{checkpoint_growth, index_growth};
 use crate::lsm::pool::Pool;
 use crate::lsm::reads::Located;
@@ -113,6 +116,8 @@ pub(crate) struct Inner<M> {
     /// Pages of the slice that there was no space for last; 0 if there was.
     pub short_of: Cell<u32>,
     pub compaction_buffers: Cell<u64>,
+    /// What clients read last.
+    pub caches: Caches,
     /// What merges into unpinned levels, if it is not the processor.
     pub merge_unit: Option<MergeUnit>,
     /// Where edits go, if memory does not survive.
@@ -182,6 +187,7 @@ impl<M: Medium> Engine<M> {
             iterator_options: Cell::new(options.iterators),
             cursors: RefCell::new(vec![Box::default(); levels]),
             busy: RefCell::new(vec![false; levels]),
+            caches: Caches::new(&options),
             stats: RefCell::new(EngineStats { compactions, ..EngineStats::default() }),
             options,
             surroundings,
@@ -214,9 +220,19 @@ impl<M: Medium> Engine<M> {
             Located::Absent => None,
             Located::Known(entry) => entry,
             Located::At(pointer) => {
-                let value =
-                    inner.store.read_value(key, pointer, IoClass::ClientRead, &mut flash_reads);
-                Some(value.await?)
+                if let Some(effort) = inner.caches.effort_of_value() {
+                    inner.store.cpu.cores.spend(inner.store.cpu.costs.of(effort)).await;
+                }
+                let cached = inner.cached_value(key, pointer, Access::Point);
+                if cached.is_some() {
+                    cached
+                } else {
+                    let value =
+                        inner.store.read_value(key, pointer, IoClass::ClientRead, &mut flash_reads);
+                    let value = value.await?;
+                    inner.keep_value(key, pointer, &value);
+                    Some(value)
+                }
             }
         };
         inner.count_get(key, value.as_ref(), is_apart, flash_reads, unpinned);
@@ -283,6 +299,11 @@ impl<M: Medium> Engine<M> {
         let mut stats = inner.front.add_to(inner.stats.borrow().clone());
         stats.shared_reads = inner.store.shared_reads();
         stats.rebuilt_reads = inner.store.rebuilt_reads();
+        stats.caches = inner.caches.stats();
+        if inner.caches.are_there() {
+            // Caches fill between the edits at which the peak is noted.
+            stats.peak_index_bytes = stats.peak_index_bytes.max(inner.memory().index_bytes());
+        }
         stats.accelerator.busy = inner.merge_unit.as_ref().map_or(Nanos::ZERO, MergeUnit::busy);
         stats
     }

@@ -8,8 +8,8 @@ use std::rc::Rc;
 use engine::Engine;
 use flash::FlashStats;
 use hashkv::HashStats;
-use kvssd::{DriveOptions, KvDrive, SetupError};
-use pages::{AcceleratorWork, EngineStats};
+use kvssd::{DriveOptions, IndexOptions, KvDrive, SetupError};
+use pages::{AcceleratorWork, CacheStats, EngineStats};
 use runtime::{Handle, Runtime};
 use workload::{ClientOptions, LatencySummary, OpKind, Pace, RunReport, Session, StartError, Stop};
 
@@ -237,6 +237,7 @@ fn summarise(spec: &BenchSpec, drive: &KvDrive, phases: &Phases) -> BenchResult 
             put: phases.load.summary(OpKind::Put).unwrap_or_default(),
         },
         flash: flash_work(spec, before, &after, run),
+        caches: caches(spec, &before.engine, &after.engine),
         iterators: iterators(&before.engine, &after.engine, drive),
         verification: verification(run),
         host: None,
@@ -372,6 +373,13 @@ fn accelerated(after: AcceleratorWork, before: AcceleratorWork) -> Option<Accele
         pages_copied: after.pages_copied - before.pages_copied,
         busy_seconds: (after.busy - before.busy).as_secs_f64(),
     })
+}
+
+/// What the caches had in the run; nothing if the design has none.
+fn caches(spec: &BenchSpec, before: &EngineStats, after: &EngineStats) -> Option<CacheStats> {
+    let has_caches =
+        matches!(spec.design.index(), IndexOptions::Lsm(options) if options.cache_bytes() > 0);
+    has_caches.then(|| after.caches.since(&before.caches))
 }
 
 /// What iterators did in the run; nothing if there were none.

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
+use pages::CacheStats;
 use workload::{LatencySummary, OpKind};
 
 use crate::result::{AcceleratorResult, BenchResult, Interrupted, Verification};
@@ -19,6 +20,7 @@ pub fn render(result: &BenchResult) -> String {
         reads(result),
         memory(result),
         index(result),
+        result.caches.as_ref().map_or(String::new(), caches),
         work(result),
     ];
     for section in sections.into_iter().filter(|section| !section.is_empty()) {
@@ -170,6 +172,21 @@ fn memory(result: &BenchResult) -> String {
         })
         .collect();
     format!("{table}\nlevels, meta segments of capacity: {}", levels.join(", "))
+}
+
+/// What caches had for clients; a cache of which nothing was wanted is left out.
+fn caches(stats: &CacheStats) -> String {
+    let mut table = table(&["cache", "hits", "misses", "share of hits"]);
+    let rows = [
+        ("pages of the index", stats.page_hits, stats.page_misses),
+        ("values", stats.value_hits, stats.value_misses),
+    ];
+    for (name, hits, misses) in rows.into_iter().filter(|(_, hits, misses)| hits + misses > 0) {
+        let share = hits as f64 / (hits + misses) as f64 * 100.0;
+        let share = format!("{share:.1} %");
+        add(&mut table, [name.to_owned(), count_text(hits), count_text(misses), share]);
+    }
+    table.to_string()
 }
 
 /// The hash table, if there is one.
@@ -327,6 +344,14 @@ mod tests {
         assert_eq!(names(&[("get", 1), ("put", 2)]), ["get", "put", "put (load)"]);
         let scans = [("put", 1), ("scan", 2), ("seek", 2), ("next", 30)];
         assert_eq!(names(&scans), ["put", "scan", "  seek", "  next", "put (load)"]);
+    }
+
+    #[test]
+    fn caches_that_were_asked_have_rows() {
+        let stats = CacheStats { page_hits: 30, page_misses: 10, ..CacheStats::default() };
+        let text = caches(&stats);
+        assert!(text.contains("| pages of the index |   30 |     10 |        75.0 % |"), "{text}");
+        assert!(!text.contains("values"), "{text}");
     }
 
     #[test]
