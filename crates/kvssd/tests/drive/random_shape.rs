@@ -25,12 +25,12 @@ const SUSPEND: Suspend = Suspend {
 impl Shape {
     /// The drive, the design and the clients of a seed.
     pub(crate) fn of_random_seed(seed: u64) -> Self {
-        let mut shape = Self::without_caches(seed);
+        let mut shape = Self::of_random_seed_without_caches(seed);
         shape.draw_caches(seed);
         shape
     }
 
-    fn without_caches(seed: u64) -> Self {
+    fn of_random_seed_without_caches(seed: u64) -> Self {
         let rng = &mut Rng::derive(seed, "shape");
         let mut shape = Self {
             device: device(rng),
@@ -80,6 +80,15 @@ impl Shape {
         self.device.dram.index_bytes += options.cache_bytes();
     }
 
+    /// The same as it was before there were caches.
+    pub(crate) fn without_caches(mut self) -> Self {
+        if let IndexOptions::Lsm(options) = &mut self.engine {
+            self.device.dram.index_bytes -= options.cache_bytes();
+            (options.page_cache_bytes, options.value_cache_bytes) = (0, 0);
+        }
+        self
+    }
+
     /// Some drives have no capacitors. Drawn last, so that a seed's other draws stay what they were.
     fn draw_journal(&mut self, rng: &mut Rng) {
         if !rng.chance(0.3) {
@@ -107,7 +116,7 @@ impl Shape {
     /// A drive whose levels are made of tables, with triggers that are met all the time.
     pub(crate) fn of_tables_seed(seed: u64) -> Self {
         let rng = &mut Rng::derive(seed, "tables");
-        let mut shape = Self::without_caches(seed);
+        let mut shape = Self::of_random_seed_without_caches(seed);
         shape.engine = leveled(rng).into();
         let sync = any_sync(rng);
         shape.engine = shape.engine.clone().with_journal(Durability::Log, sync);
