@@ -61,7 +61,6 @@ use pages::store::extent::State;
 use planted::Planted;
 use runtime::{IoClass, Nanos};
 
-use crate::cache::Access;
 use crate::format::inlining::Inlining;
 use crate::lsm::accelerator::{Accelerator, MergeUnit};
 use crate::lsm::caches::Caches;
@@ -93,6 +92,8 @@ pub(crate) struct Inner<M> {
     pub front: Front<M>,
     pub options: Options,
     pub surroundings: Surroundings,
+    /// Memory for all of the index but caches, which have their own, in bytes.
+    pub index_budget: u64,
     pub planted: Planted<Fault>,
     /// Which values stand beside their keys.
     pub inlining: Inlining,
@@ -188,6 +189,7 @@ impl<M: Medium> Engine<M> {
             cursors: RefCell::new(vec![Box::default(); levels]),
             busy: RefCell::new(vec![false; levels]),
             caches: Caches::new(&options),
+            index_budget: surroundings.index_dram_bytes - options.cache_bytes(),
             stats: RefCell::new(EngineStats { compactions, ..EngineStats::default() }),
             options,
             surroundings,
@@ -214,25 +216,20 @@ impl<M: Medium> Engine<M> {
             .then(|| inner.store.epochs.enter());
         let unpinned = inner.unpinned_levels();
         let mut flash_reads = 0;
-        let located = inner.locate(key, work, &mut flash_reads).await?;
+        let mut located = inner.locate(key, work, &mut flash_reads).await?;
+        if inner.caches.has_values() {
+            located = inner.look_for_value(key, located).await;
+        }
         let is_apart = matches!(located, Located::At(_));
         let value = match located {
             Located::Absent => None,
             Located::Known(entry) => entry,
             Located::At(pointer) => {
-                if let Some(effort) = inner.caches.effort_of_value() {
-                    inner.store.cpu.cores.spend(inner.store.cpu.costs.of(effort)).await;
-                }
-                let cached = inner.cached_value(key, pointer, Access::Point);
-                if cached.is_some() {
-                    cached
-                } else {
-                    let value =
-                        inner.store.read_value(key, pointer, IoClass::ClientRead, &mut flash_reads);
-                    let value = value.await?;
-                    inner.keep_value(key, pointer, &value);
-                    Some(value)
-                }
+                let value =
+                    inner.store.read_value(key, pointer, IoClass::ClientRead, &mut flash_reads);
+                let value = value.await?;
+                inner.keep_value(key, pointer, &value);
+                Some(value)
             }
         };
         inner.count_get(key, value.as_ref(), is_apart, flash_reads, unpinned);

@@ -20,8 +20,12 @@ use pages::{CacheStats, Value};
 use runtime::{PageImage, mix64};
 
 use crate::cache::{Access, Cache, Key};
+use crate::format::meta_segment::MetaSegment;
 use crate::lsm::Inner;
 use crate::lsm::filter::key_hash;
+use crate::lsm::reads::Located;
+use crate::lsm::search::{Pending, Step, search};
+use crate::lsm::version::Version;
 use crate::options::Options;
 use crate::planted::Fault;
 
@@ -55,10 +59,13 @@ impl Key for ValueKey {
 /// A value and its key, because two keys may have one hash.
 type Object = (Box<[u8]>, Value);
 
+type Pages = RefCell<Cache<PageKey, PageImage>>;
+type Values = RefCell<Cache<ValueKey, Object>>;
+
 /// The caches of a store, as far as the design has them.
 pub(crate) struct Caches {
-    pages: Option<RefCell<Cache<PageKey, PageImage>>>,
-    values: Option<RefCell<Cache<ValueKey, Object>>>,
+    pages: Option<Pages>,
+    values: Option<Values>,
     stats: Cell<CacheStats>,
 }
 
@@ -96,29 +103,68 @@ impl Caches {
         self.pages.is_some() || self.values.is_some()
     }
 
-    /// What looking for so many pages takes.
-    pub(crate) fn effort_of_pages(&self, looks: u32) -> Effort {
-        Effort { hashes: if self.pages.is_some() { looks } else { 0 }, ..Effort::default() }
+    /// As many looks as somebody who needs so many pages takes: none if there is nowhere to look.
+    pub(crate) fn looks_for_pages(&self, pages: u32) -> u32 {
+        if self.pages.is_some() { pages } else { 0 }
     }
 
-    /// What looking for a value takes; `None` if there is nowhere to look.
-    pub(crate) fn effort_of_value(&self) -> Option<Effort> {
-        self.values.is_some().then(|| Effort { hashes: 1, ..Effort::default() })
+    /// Whether there is a cache of pages.
+    pub(crate) fn has_pages(&self) -> bool {
+        self.pages.is_some()
+    }
+
+    /// Whether there is a cache of values.
+    pub(crate) fn has_values(&self) -> bool {
+        self.values.is_some()
     }
 }
 
 impl<M: Medium> Inner<M> {
+    /// As far as a search for `key` comes if the page that it waits for is in the cache, and what that takes.
+    #[inline(never)]
+    pub(crate) fn search_cached(
+        &self,
+        version: &Version,
+        key: &[u8],
+        pending: &Pending,
+    ) -> Option<(Step, Effort)> {
+        let image = self.cached_page(pending.page, Access::Point)?;
+        let segment = MetaSegment::new(image.bytes(), self.store.format).expect("it was checked");
+        let mut effort = segment.effort();
+        effort.hashes += self.caches.looks_for_pages(1);
+        let step = segment.find(key).map_or_else(
+            || {
+                let (next, below) = (pending.level + 1, pending.below.clone());
+                search(version, key, next, below, self.store.format, &mut effort)
+            },
+            Step::Found,
+        );
+        Some((step, effort))
+    }
+
     /// A page of the index that a client left in the cache.
+    #[inline]
     pub(crate) fn cached_page(&self, page: PageNo, access: Access) -> Option<PageImage> {
-        let cache = self.caches.pages.as_ref()?;
+        self.caches.pages.as_ref().and_then(|cache| self.page_in(cache, page, access))
+    }
+
+    #[inline(never)]
+    fn page_in(&self, cache: &Pages, page: PageNo, access: Access) -> Option<PageImage> {
         let image = cache.borrow_mut().get(&self.page_key(page), access)?.clone();
         self.caches.count(|stats| stats.page_hits += 1);
         Some(image)
     }
 
     /// Leaves a page of the index in the cache, which a client has read and found to be whole.
+    #[inline]
     pub(crate) fn keep_page(&self, page: PageNo, image: &PageImage, access: Access) {
-        let Some(cache) = &self.caches.pages else { return };
+        if let Some(cache) = &self.caches.pages {
+            self.keep_page_in(cache, page, image, access);
+        }
+    }
+
+    #[inline(never)]
+    fn keep_page_in(&self, cache: &Pages, page: PageNo, image: &PageImage, access: Access) {
         self.caches.count(|stats| stats.page_misses += 1);
         let bytes = u64::from(self.store.shape.page_bytes);
         cache.borrow_mut().insert(self.page_key(page), image.clone(), bytes, access);
@@ -143,9 +189,30 @@ impl<M: Medium> Inner<M> {
         value
     }
 
+    /// What a Get has located, with the value if that is in the cache.
+    pub(crate) async fn look_for_value(&self, key: &[u8], located: Located) -> Located {
+        let Located::At(pointer) = located else { return located };
+        self.spend_look_for_value().await;
+        let value = self.cached_value(key, pointer, Access::Point);
+        value.map_or(located, |value| Located::Known(Some(value)))
+    }
+
+    /// Charges what a look for a value takes.
+    pub(crate) async fn spend_look_for_value(&self) {
+        let cpu = &self.store.cpu;
+        cpu.cores.spend(cpu.costs.of_hashes(1)).await;
+    }
+
     /// Leaves a value in the cache that a Get has read.
+    #[inline]
     pub(crate) fn keep_value(&self, key: &[u8], pointer: Pointer, value: &Value) {
-        let Some(cache) = &self.caches.values else { return };
+        if let Some(cache) = &self.caches.values {
+            self.keep_value_in(cache, key, pointer, value);
+        }
+    }
+
+    #[inline(never)]
+    fn keep_value_in(&self, cache: &Values, key: &[u8], pointer: Pointer, value: &Value) {
         let bytes = key.len() as u64 + u64::from(value.len());
         if bytes <= self.options.value_cache_bytes / LARGEST_PART {
             let object = (key.into(), value.clone());

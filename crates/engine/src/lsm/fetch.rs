@@ -71,8 +71,8 @@ pub(crate) async fn fetch<M: Medium>(
         inner.stats.borrow_mut().iterators.page_hits += 1;
         image
     } else {
-        if let Some(effort) = inner.caches.effort_of_value() {
-            inner.store.cpu.cores.spend(inner.store.cpu.costs.of(effort)).await;
+        if inner.caches.has_values() {
+            inner.spend_look_for_value().await;
             if let Some(value) = inner.cached_value(key, pointer, Access::Scan) {
                 return Ok(value);
             }

@@ -323,7 +323,7 @@ impl<M: Medium> EngineIterator<M> {
                     if cached.is_none() && !may_wait {
                         return Ok(false);
                     }
-                    *effort += self.inner.caches.effort_of_pages(1);
+                    effort.hashes += self.inner.caches.looks_for_pages(1);
                     match cached {
                         Some(page) => page,
                         None => self.read_next(first.page).await?,
@@ -399,8 +399,8 @@ impl<M: Medium> EngineIterator<M> {
         snapshot: &Rc<Snapshot>,
         needed: &mut Vec<Needed>,
     ) -> bool {
-        let looks = self.inner.caches.effort_of_pages(needed.len() as u32);
-        if looks == Effort::default() {
+        let hashes = self.inner.caches.looks_for_pages(needed.len() as u32);
+        if hashes == 0 {
             return false;
         }
         needed.retain(|needed| {
@@ -411,7 +411,7 @@ impl<M: Medium> EngineIterator<M> {
             }
             is_missing
         });
-        self.spend(Nanos::ZERO, looks).await;
+        self.spend(Nanos::ZERO, Effort { hashes, ..Effort::default() }).await;
         needed.is_empty()
     }
 

@@ -101,18 +101,13 @@ impl<M: Medium> Inner<M> {
         index_memory(version, prefix_bytes, u64::from(self.store.shape.page_bytes))
     }
 
-    /// Memory for all of the index that is not cached: caches have their own.
-    pub(crate) fn index_budget(&self) -> u64 {
-        self.surroundings.index_dram_bytes - self.options.cache_bytes()
-    }
-
     /// Whether the index takes more memory than it has: compaction has to bring it down. Filters are
     /// not part of that, because merges size them by what is free (`filter`); those of tables have the size
     /// that was asked for.
     pub(crate) fn is_over_budget(&self) -> bool {
         let memory = self.index_memory_of(&self.version.borrow());
         let makes_way = if self.options.is_leveled() { 0 } else { memory.filters };
-        memory.index_bytes() - makes_way > self.index_budget()
+        memory.index_bytes() - makes_way > self.index_budget
     }
 
     /// Notes the memory of a version that was just published. When level lists have outgrown what

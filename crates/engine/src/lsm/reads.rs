@@ -50,26 +50,24 @@ impl<M: Medium> Inner<M> {
                 Step::Found(Mapping::At(pointer)) => return Ok(Located::At(pointer)),
                 Step::Read(pending) => pending,
             };
-            let cached = self.cached_page(pending.page, Access::Point);
-            let is_read = cached.is_none();
-            let image = if let Some(image) = cached {
-                image
-            } else {
-                let image = self.read_meta(pending.page, IoClass::ClientRead).await?;
-                self.keep_page(pending.page, &image, Access::Point);
-                *flash_reads += 1;
-                image
-            };
-            let segment =
-                MetaSegment::new(image.bytes(), self.store.format).expect("it was checked");
-            let mut within = self.caches.effort_of_pages(1);
-            within += segment.effort();
+            if self.caches.has_pages()
+                && let Some((next, looked)) = self.search_cached(&version, key, &pending)
+            {
+                (step, work, effort) = (next, Nanos::ZERO, looked);
+                continue;
+            }
+            let image = self.read_meta(pending.page, IoClass::ClientRead).await?;
+            self.keep_page(pending.page, &image, Access::Point);
+            *flash_reads += 1;
+            let segment = MetaSegment::new(image.bytes(), self.store.format).expect("just checked");
+            let mut within = segment.effort();
+            within.hashes += self.caches.looks_for_pages(1);
             self.store.cpu.cores.spend(self.store.cpu.costs.of(within)).await;
             (work, effort) = (Nanos::ZERO, Effort::default());
             step = if let Some(newest) = segment.find(key) {
                 Step::Found(newest)
             } else {
-                self.stats.borrow_mut().vain_meta_reads += u64::from(is_read);
+                self.stats.borrow_mut().vain_meta_reads += 1;
                 let next = pending.level + 1;
                 search(&version, key, next, pending.below, self.store.format, &mut effort)
             };
