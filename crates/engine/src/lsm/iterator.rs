@@ -317,7 +317,10 @@ impl<M: Medium> EngineIterator<M> {
                     position.ahead[first.level] = Some(ahead);
                     return Ok(false);
                 }
-                Some(ahead) => self.come(first.page, ahead.page).await?,
+                Some(ahead) => {
+                    effort.hashes += self.inner.caches.looks_for_pages(1);
+                    self.come(first.page, ahead.page).await?
+                }
                 None => {
                     let cached = self.inner.cached_page(first.page, Access::Scan);
                     if cached.is_none() && !may_wait {
