@@ -49,6 +49,8 @@ impl IndexOptions {
         let (frozen, bytes, index, flushed) = match self {
             Self::Lsm(options) => {
                 let (frozen, bytes) = (options.frozen_memtables, options.memtable_bytes);
+                // Caches are not saved.
+                let index = index.saturating_sub(options.cache_bytes());
                 let index = engine::dumped_bytes_of_lists(index, options.prefix_bytes);
                 (frozen, bytes, index, engine::dumped_bytes_of_flush(options, payload_bytes))
             }

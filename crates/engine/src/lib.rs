@@ -4,6 +4,7 @@
 //!  lsm ....... Engine: Get, Put, Delete; version, search, flush, compaction, collection
 //!  tables .... what a tree of tables decides: picking, cutting, merging, stalls
 //!  format .... bytes of meta segments
+//!  cache ..... what stays in memory of what was read
 //!  sizing, options ... arithmetic and values
 //! ```
 //!
@@ -13,6 +14,7 @@
 
 #![forbid(unsafe_code)]
 
+mod cache;
 mod format;
 #[cfg(test)]
 mod fuzz_tests;

@@ -11,6 +11,7 @@
 //! dumps, or durable on the medium.
 
 pub(crate) mod accelerator;
+pub(crate) mod caches;
 pub(crate) mod collect;
 pub(crate) mod collect_segments;
 pub(crate) mod compaction;
@@ -62,6 +63,7 @@ use runtime::{IoClass, Nanos};
 
 use crate::format::inlining::Inlining;
 use crate::lsm::accelerator::{Accelerator, MergeUnit};
+use crate::lsm::caches::Caches;
 use crate::lsm::memory::{checkpoint_growth, index_growth};
 use crate::lsm::pool::Pool;
 use crate::lsm::reads::Located;
@@ -90,6 +92,8 @@ pub(crate) struct Inner<M> {
     pub front: Front<M>,
     pub options: Options,
     pub surroundings: Surroundings,
+    /// Memory for all of the index but caches, which have their own, in bytes.
+    pub index_budget: u64,
     pub planted: Planted<Fault>,
     /// Which values stand beside their keys.
     pub inlining: Inlining,
@@ -113,6 +117,8 @@ pub(crate) struct Inner<M> {
     /// Pages of the slice that there was no space for last; 0 if there was.
     pub short_of: Cell<u32>,
     pub compaction_buffers: Cell<u64>,
+    /// What clients read last.
+    pub caches: Caches,
     /// What merges into unpinned levels, if it is not the processor.
     pub merge_unit: Option<MergeUnit>,
     /// Where edits go, if memory does not survive.
@@ -182,6 +188,8 @@ impl<M: Medium> Engine<M> {
             iterator_options: Cell::new(options.iterators),
             cursors: RefCell::new(vec![Box::default(); levels]),
             busy: RefCell::new(vec![false; levels]),
+            caches: Caches::new(&options),
+            index_budget: surroundings.index_dram_bytes - options.cache_bytes(),
             stats: RefCell::new(EngineStats { compactions, ..EngineStats::default() }),
             options,
             surroundings,
@@ -208,7 +216,10 @@ impl<M: Medium> Engine<M> {
             .then(|| inner.store.epochs.enter());
         let unpinned = inner.unpinned_levels();
         let mut flash_reads = 0;
-        let located = inner.locate(key, work, &mut flash_reads).await?;
+        let mut located = inner.locate(key, work, &mut flash_reads).await?;
+        if inner.caches.has_values() {
+            located = inner.look_for_value(key, located).await;
+        }
         let is_apart = matches!(located, Located::At(_));
         let value = match located {
             Located::Absent => None,
@@ -221,6 +232,7 @@ impl<M: Medium> Engine<M> {
                 if inner.store.cpu.costs.page_read_ns > 0.0 {
                     inner.take_in(flash_reads - before).await;
                 }
+                inner.keep_value(key, pointer, &value);
                 Some(value)
             }
         };
@@ -288,6 +300,11 @@ impl<M: Medium> Engine<M> {
         let mut stats = inner.front.add_to(inner.stats.borrow().clone());
         stats.shared_reads = inner.store.shared_reads();
         stats.rebuilt_reads = inner.store.rebuilt_reads();
+        stats.caches = inner.caches.stats();
+        if inner.caches.are_there() {
+            // Caches fill between the edits at which the peak is noted.
+            stats.peak_index_bytes = stats.peak_index_bytes.max(inner.memory().index_bytes());
+        }
         stats.accelerator.busy = inner.merge_unit.as_ref().map_or(Nanos::ZERO, MergeUnit::busy);
         stats
     }

@@ -33,6 +33,9 @@ pub enum Filters {
     Bits(u32),
 }
 
+/// Bytes of a cache.
+const CACHE_BYTES: RangeInclusive<u64> = 0..=1 << 40;
+
 /// Bits for each key of a filter.
 const FILTER_BITS: RangeInclusive<u32> = 1..=40;
 
@@ -86,6 +89,13 @@ pub struct Options {
     /// What tells a Get which unpinned segments it need not read.
     #[serde(default)]
     pub filters: Filters,
+    /// Bytes of the memory for the index that keep pages which clients read last of levels that are not
+    /// pinned; 0: none.
+    #[serde(default)]
+    pub page_cache_bytes: u64,
+    /// The same for values of the value log.
+    #[serde(default)]
+    pub value_cache_bytes: u64,
     /// How much of a level one compaction takes.
     pub compaction: Granularity,
     /// What merges segments into levels that are not pinned.
@@ -178,6 +188,8 @@ impl Options {
             prefix_bytes: 4,
             range_pointers: true,
             filters: Filters::None,
+            page_cache_bytes: 0,
+            value_cache_bytes: 0,
             compaction: Granularity::Partial,
             merge: MergeBy::Cpu,
             compaction_workers: 2,
@@ -210,7 +222,7 @@ impl Options {
     }
 
     /// `RocksDB` 6.23 with its defaults, on pages of 8 KiB, say: seven levels, L0 among them; two memtables of 64
-    /// MiB; values beside their keys; no filters; one thread for flushes and one for compactions; a log that
+    /// MiB; values beside their keys; no filters; 8 MiB of block cache, beside which indexes of tables stand; one thread for flushes and one for compactions; a log that
     /// nobody waits for.
     pub fn rocksdb() -> Self {
         Self {
@@ -221,6 +233,7 @@ impl Options {
             pinned_levels: Some(0),
             prefix_bytes: 8,
             range_pointers: false,
+            page_cache_bytes: 8 << 20,
             compaction: Granularity::Leveled,
             compaction_workers: 1,
             durability: Durability::Log,
@@ -266,6 +279,9 @@ impl Options {
                 .push(format!("gc_start is {}, must be more than 0, less than 0.5", self.gc_start));
         }
         problems.extend(self.iterators.problems());
+        let (pages, values) = (self.page_cache_bytes, self.value_cache_bytes);
+        problems.extend(bounds::range("page_cache_bytes", pages, CACHE_BYTES));
+        problems.extend(bounds::range("value_cache_bytes", values, CACHE_BYTES));
         problems.extend(self.problems_of_filters());
         if self.is_leveled() {
             problems.extend(self.problems_of_tables());
@@ -276,6 +292,11 @@ impl Options {
     /// Whether levels are made of tables.
     pub fn is_leveled(&self) -> bool {
         self.compaction == Granularity::Leveled
+    }
+
+    /// Bytes of all caches.
+    pub fn cache_bytes(&self) -> u64 {
+        self.page_cache_bytes + self.value_cache_bytes
     }
 
     /// Bits of filters for each key, where that is given.

@@ -20,11 +20,13 @@ pub enum Fault {
     CompactNewestAlone,
     /// Tables that L0's are merged into take the place of the newest, not of those that went.
     MergedL0GoesFirst,
+    /// Caches take pages of an extent that was released for those of its next life.
+    CacheForgetsGenerations,
 }
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::DropTombstonesEarly,
         Self::FilterForgetsKeys,
         Self::OverwriteUnderSnapshot,
@@ -33,6 +35,7 @@ impl Fault {
         Self::ReadPastSnapshot,
         Self::CompactNewestAlone,
         Self::MergedL0GoesFirst,
+        Self::CacheForgetsGenerations,
     ];
 }
 

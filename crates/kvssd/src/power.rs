@@ -97,6 +97,7 @@ impl From<OpenError> for RecoverError {
             | OpenError::DamagedJournal(_)
             | OpenError::Damaged(..) => Self::Journal(error),
             OpenError::DoesNotFit { .. }
+            | OpenError::CachesDoNotFit { .. }
             | OpenError::TooFewExtents { .. }
             | OpenError::SingleUnit
             | OpenError::NoAccelerator => Self::Setup(error.into()),

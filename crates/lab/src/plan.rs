@@ -5,6 +5,8 @@ use std::ops::RangeInclusive;
 use engine::Options;
 use engine::sizing::{self, LevelPlan, Room, SizingInput, monkey, pair::Pair};
 
+use pages::OpenError;
+
 use crate::units::{bytes_text, count_text};
 
 mod tables;
@@ -69,6 +71,8 @@ pub struct LevelsPlan {
     pub levels: LevelPlan,
     /// Pages that a value takes.
     pub pages_per_value: u32,
+    /// Memory that caches take before everything else, in bytes.
+    pub cache_bytes: u64,
 }
 
 impl LevelsPlan {
@@ -127,6 +131,11 @@ pub fn plan(spec: &PlanSpec) -> Result<Plan, String> {
         return Err("a capacity is from 1 MiB to 1 PiB".to_owned());
     }
     let design = &spec.design;
+    let cache_bytes = design.cache_bytes();
+    if cache_bytes > spec.dram_bytes {
+        let (needed, available) = (cache_bytes, spec.dram_bytes);
+        return Err(OpenError::CachesDoNotFit { needed, available }.to_string());
+    }
     let pair = Pair {
         page_bytes: spec.page_bytes,
         key_bytes: spec.key_bytes,
@@ -143,10 +152,10 @@ pub fn plan(spec: &PlanSpec) -> Result<Plan, String> {
     let pages_per_value = pair.pages_of_value();
     Ok(if design.is_leveled() {
         let tables = sizing::tables::plan(design, &input);
-        Plan::Tables(TablesPlan { input, tables, pages_per_value })
+        Plan::Tables(TablesPlan { input, tables, pages_per_value, cache_bytes })
     } else {
         let levels = sizing::plan(&input, design.level_sizing, design.pinned_levels);
-        Plan::Levels(LevelsPlan { input, levels, pages_per_value })
+        Plan::Levels(LevelsPlan { input, levels, pages_per_value, cache_bytes })
     })
 }
 
@@ -159,12 +168,12 @@ pub fn render(plan: &Plan) -> String {
 }
 
 /// What is planned for.
-fn heading(input: &SizingInput) -> [String; 3] {
+fn heading(input: &SizingInput, cache_bytes: u64) -> [String; 3] {
     [
         format!(
             "{} of flash, {} of memory, pairs of {} + {} bytes, pages of {} with {} entries",
             bytes_text(input.capacity_bytes),
-            bytes_text(input.dram_bytes),
+            bytes_text(input.dram_bytes + cache_bytes),
             input.key_bytes,
             input.pair_bytes - input.key_bytes,
             bytes_text(input.segment_bytes),
@@ -185,7 +194,7 @@ fn render_levels(plan: &LevelsPlan) -> String {
     if let Some(words) = plan.shortage() {
         lines.extend([format!("DOES NOT FIT: {words}"), String::new()]);
     }
-    lines.extend(heading(input));
+    lines.extend(heading(input, plan.cache_bytes));
     for (n, segments) in (1..).zip(&levels.capacities) {
         let place = if n <= levels.pinned { "memory" } else { "flash" };
         let size = bytes_text(segments * input.segment_bytes);
@@ -206,10 +215,12 @@ fn render_levels(plan: &LevelsPlan) -> String {
         ("range pointers", memory.range_pointers),
         ("pinned segments", memory.pinned),
         ("filters", memory.filters),
-        ("in all", plan.index_bytes()),
-        ("budget", input.dram_bytes),
+        ("caches", plan.cache_bytes),
+        ("in all", plan.index_bytes() + plan.cache_bytes),
+        ("budget", input.dram_bytes + plan.cache_bytes),
     ];
-    for (name, bytes) in rows {
+    let has_caches = plan.cache_bytes > 0;
+    for (name, bytes) in rows.into_iter().filter(|(name, _)| has_caches || *name != "caches") {
         lines.push(format!("{name:16} {:>9}", bytes_text(bytes)));
     }
     lines.push(String::new());
@@ -282,6 +293,31 @@ mod tests {
         assert!(plan.fits() && memory.filters > 53 << 20, "{memory:?}");
         let text = render_levels(&plan);
         assert!(text.contains("in vain on the average"), "{text}");
+    }
+
+    #[test]
+    fn caches_come_off_the_memory_and_stand_in_the_plan() {
+        let of = |page_cache_bytes, value_cache_bytes| PlanSpec {
+            capacity_bytes: 64 << 30,
+            dram_bytes: 64 << 20,
+            key_bytes: 32,
+            value_bytes: 1024,
+            page_bytes: 8192,
+            design: Options { page_cache_bytes, value_cache_bytes, ..Options::pink() },
+        };
+        let plan_of = |spec| levels_of(&spec);
+        let (without, with) = (plan_of(of(0, 0)), plan_of(of(6 << 20, 4 << 20)));
+        let text = render_levels(&with);
+        let row = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+        assert!(
+            row("caches").ends_with(" 10.0 MiB") && row("budget").ends_with(" 64.0 MiB"),
+            "{text}"
+        );
+        assert!(!render_levels(&without).contains("caches"));
+        let pinned = |plan: &LevelsPlan| plan.levels.memory.pinned;
+        assert!(pinned(&with) + (9 << 20) < pinned(&without), "less is pinned");
+        let words = plan(&of(64 << 20, 1)).expect_err("that is more than all");
+        assert!(words.contains("page_cache_bytes and value_cache_bytes"), "{words}");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use pages::{IteratorStats, TableStats};
+use pages::{CacheStats, IteratorStats, TableStats};
 use serde::Serialize;
 use workload::LatencySummary;
 
@@ -65,6 +65,9 @@ pub struct BenchResult {
     pub load: LoadResult,
     /// The flash's work during the run.
     pub flash: FlashResult,
+    /// What the caches of a design had for clients in the run; absent if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caches: Option<CacheStats>,
     /// What iterators did in the run, if there were any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iterators: Option<IteratorResult>,

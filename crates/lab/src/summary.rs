@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use design::IndexOptions;
 use engine::Engine;
 use flash::FlashStats;
 use hashkv::HashStats;
-use pages::{AcceleratorWork, EngineStats, TableStats};
+use pages::{AcceleratorWork, CacheStats, EngineStats, TableStats};
 use ssd::SetStats;
 use workload::{ClientOptions, LatencySummary, OpKind, Pace, RunReport};
 
@@ -93,6 +94,7 @@ pub(crate) fn summarise(spec: &BenchSpec, subject: &impl Subject, phases: &Phase
             put: phases.load.summary(OpKind::Put).unwrap_or_default(),
         },
         flash: flash_work(spec, before, &after, run),
+        caches: caches(spec, &before.engine, &after.engine),
         iterators: iterators(&before.engine, &after.engine, subject),
         tables: tables(before, &after, subject),
         block_drive: block_drive(spec, before, &after),
@@ -223,6 +225,13 @@ fn accelerated(after: AcceleratorWork, before: AcceleratorWork) -> Option<Accele
         pages_copied: after.pages_copied - before.pages_copied,
         busy_seconds: (after.busy - before.busy).as_secs_f64(),
     })
+}
+
+/// What the caches had in the run; nothing if the design has none.
+fn caches(spec: &BenchSpec, before: &EngineStats, after: &EngineStats) -> Option<CacheStats> {
+    let has_caches =
+        matches!(spec.design.index(), IndexOptions::Lsm(options) if options.cache_bytes() > 0);
+    has_caches.then(|| after.caches.since(&before.caches))
 }
 
 /// What iterators did in the run; nothing if there were none.

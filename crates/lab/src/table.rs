@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
+use pages::CacheStats;
 use workload::{LatencySummary, OpKind};
 
 use crate::result::{AcceleratorResult, BenchResult, Interrupted, Verification};
@@ -21,6 +22,7 @@ pub fn render(result: &BenchResult) -> String {
         index(result),
         tables(result),
         block_drive(result),
+        result.caches.as_ref().map_or(String::new(), caches),
         work(result),
     ];
     for section in sections.into_iter().filter(|section| !section.is_empty()) {
@@ -217,6 +219,21 @@ fn block_drive(result: &BenchResult) -> String {
     )
 }
 
+/// What caches had for clients; a cache of which nothing was wanted is left out.
+fn caches(stats: &CacheStats) -> String {
+    let mut table = table(&["cache", "hits", "misses", "share of hits"]);
+    let rows = [
+        ("pages of the index", stats.page_hits, stats.page_misses),
+        ("values", stats.value_hits, stats.value_misses),
+    ];
+    for (name, hits, misses) in rows.into_iter().filter(|(_, hits, misses)| hits + misses > 0) {
+        let share = hits as f64 / (hits + misses) as f64 * 100.0;
+        let share = format!("{share:.1} %");
+        add(&mut table, [name.to_owned(), count_text(hits), count_text(misses), share]);
+    }
+    table.to_string()
+}
+
 /// The hash table, if there is one.
 fn index(result: &BenchResult) -> String {
     let Some(index) = &result.index else { return String::new() };
@@ -372,6 +389,14 @@ mod tests {
         assert_eq!(names(&[("get", 1), ("put", 2)]), ["get", "put", "put (load)"]);
         let scans = [("put", 1), ("scan", 2), ("seek", 2), ("next", 30)];
         assert_eq!(names(&scans), ["put", "scan", "  seek", "  next", "put (load)"]);
+    }
+
+    #[test]
+    fn caches_that_were_asked_have_rows() {
+        let stats = CacheStats { page_hits: 30, page_misses: 10, ..CacheStats::default() };
+        let text = caches(&stats);
+        assert!(text.contains("| pages of the index |   30 |     10 |        75.0 % |"), "{text}");
+        assert!(!text.contains("values"), "{text}");
     }
 
     #[test]

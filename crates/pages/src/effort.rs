@@ -24,7 +24,7 @@ pub struct CpuCosts {
     pub filter_probe_ns: f64,
     /// Packing one object into a data page.
     pub pack_object_ns: f64,
-    /// Hashing one key.
+    /// Hashing one key. A look in a cache is charged as that, too.
     pub hash_key_ns: f64,
     /// Taking in one page that a client's search read from the medium: the call to the system, its checksum.
     /// 0 where hardware does it.
@@ -41,7 +41,7 @@ pub struct Effort {
     pub prefix_compares: u32,
     /// Comparisons of whole keys.
     pub key_compares: u32,
-    /// Keys hashed.
+    /// Keys hashed, and looks in caches.
     pub hashes: u32,
     /// Filters asked.
     pub filter_probes: u32,

@@ -111,6 +111,13 @@ pub enum OpenError {
         /// Levels it was asked to pin, if it was.
         pinned_levels: Option<u32>,
     },
+    /// The caches of the design alone need more memory than there is for the index, in bytes.
+    CachesDoNotFit {
+        /// What they take.
+        needed: u64,
+        /// What there is.
+        available: u64,
+    },
     /// Background work, and the journal if there is one, would leave clients nothing to write to.
     TooFewExtents {
         /// Extents that there have to be at least.
@@ -149,6 +156,13 @@ impl fmt::Display for OpenError {
         let (needed, available, pinned_levels) = match self {
             Self::DoesNotFit { needed, available, pinned_levels } => {
                 (needed, available, pinned_levels)
+            }
+            Self::CachesDoNotFit { needed, available } => {
+                return write!(
+                    f,
+                    "the caches are to have {needed} bytes of the memory for the index, and that has \
+                     {available}: make page_cache_bytes and value_cache_bytes smaller, or give it more"
+                );
             }
             Self::TooFewExtents { needed, available } => {
                 return write!(

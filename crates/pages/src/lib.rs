@@ -51,6 +51,8 @@ pub use medium::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
 pub use operations::{Condition, Lookup, WriteOptions};
 pub use options::Surroundings;
 pub use planted::{Fault, Planted};
-pub use stats::{AcceleratorWork, EngineStats, IteratorStats, MemoryUse, ReadCounts, TableStats};
+pub use stats::{
+    AcceleratorWork, CacheStats, EngineStats, IteratorStats, MemoryUse, ReadCounts, TableStats,
+};
 pub use store::Cpu;
 pub use store::limits::max_value_bytes;

@@ -11,8 +11,8 @@ pub const FROZEN_MEMTABLES: RangeInclusive<usize> = 1..=1024;
 /// What an index has to be told about its surroundings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Surroundings {
-    /// Memory for the index, in bytes: level lists, prefixes, range pointers and pinned segments;
-    /// or directory and cached bucket pages.
+    /// Memory for the index, in bytes: level lists, prefixes, range pointers, pinned segments and
+    /// caches; or directory and cached bucket pages.
     pub index_dram_bytes: u64,
     /// Memory for snapshots and the buffers of iterators, in bytes.
     pub iterator_dram_bytes: u64,

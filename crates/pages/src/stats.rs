@@ -103,6 +103,8 @@ pub struct EngineStats {
     pub gc_objects_moved: u64,
     /// Meta pages that garbage collection moved.
     pub gc_pages_moved: u64,
+    /// What caches had for clients; zeros without any.
+    pub caches: CacheStats,
     /// What iterators did.
     pub iterators: IteratorStats,
     /// Snapshots that were taken from their iterators, because memory or space ran out.
@@ -121,6 +123,32 @@ impl EngineStats {
         match stream {
             Stream::Objects => self.gc_data_extents += 1,
             _ => self.gc_meta_extents += 1,
+        }
+    }
+}
+
+/// What clients found in the caches of a tree, in counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CacheStats {
+    /// Pages of the index that were there.
+    pub page_hits: u64,
+    /// Those that were read.
+    pub page_misses: u64,
+    /// Values that were there.
+    pub value_hits: u64,
+    /// Those that were read.
+    pub value_misses: u64,
+}
+
+impl CacheStats {
+    /// What was counted since `before`.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            page_hits: self.page_hits - before.page_hits,
+            page_misses: self.page_misses - before.page_misses,
+            value_hits: self.value_hits - before.value_hits,
+            value_misses: self.value_misses - before.value_misses,
         }
     }
 }
@@ -225,7 +253,7 @@ pub struct MemoryUse {
     pub filters: u64,
     /// Where each bucket page of a hash table is.
     pub directory: u64,
-    /// Cached pages of an index: bucket pages of a hash table (an LSM-tree keeps none).
+    /// What is cached of an index: bucket pages of a hash table; pages and values of an LSM-tree.
     pub caches: u64,
     /// Objects in memtables; not part of the index budget (the paper's table leaves them out).
     pub memtables: u64,

@@ -10,6 +10,7 @@ use pages::format::pointer::Pointer;
 use pages::medium::{Medium, PageNo};
 use runtime::{IoClass, JoinHandle, PageImage};
 
+use crate::cache::Access;
 use crate::lsm::Inner;
 
 /// How far a value has come.
@@ -55,7 +56,8 @@ impl Pages {
     }
 }
 
-/// Reads a value, from a page that the iterator still has if it can.
+/// Reads a value: from a page that the iterator still has, or from what a Get left in the cache, if it can. It
+/// leaves nothing there itself: whoever reads on wants each value once.
 pub(crate) async fn fetch<M: Medium>(
     inner: &Inner<M>,
     pages: &RefCell<Pages>,
@@ -69,6 +71,12 @@ pub(crate) async fn fetch<M: Medium>(
         inner.stats.borrow_mut().iterators.page_hits += 1;
         image
     } else {
+        if inner.caches.has_values() {
+            inner.spend_look_for_value().await;
+            if let Some(value) = inner.cached_value(key, pointer, Access::Scan) {
+                return Ok(value);
+            }
+        }
         let image = inner.store.read_shared(page, class.get()).await?;
         pages.borrow_mut().keep(page, image.clone());
         image

@@ -61,7 +61,7 @@ impl<M: Medium> Inner<M> {
             + memory.prefixes.max(planned.prefixes)
             + memory.range_pointers.max(planned.range_pointers)
             + memory.pinned_segments.max(planned.pinned);
-        let budget = self.surroundings.index_dram_bytes;
+        let budget = self.index_budget;
         let room = budget.saturating_sub(others + budget / SPARE);
         let wanted = match self.options.filters {
             Filters::Bits(bits) => f64::from(bits),

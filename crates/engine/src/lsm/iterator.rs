@@ -23,6 +23,7 @@ use pages::medium::{Medium, PageNo};
 use pages::operations::check_key;
 use runtime::{IoClass, JoinHandle, Nanos, PageImage};
 
+use crate::cache::Access;
 use crate::format::entry::Mapping;
 use crate::lsm::cursor::{Cursors, Needed};
 use crate::lsm::fetch::{Fetch, Pages, UnderWay, fetch};
@@ -66,7 +67,23 @@ struct Position {
 
 struct Ahead {
     segment: usize,
-    read: JoinHandle<Result<PageImage, EngineError>>,
+    page: Asked,
+}
+
+/// A segment that was asked for ahead of time.
+enum Asked {
+    /// It was in the cache.
+    Cached(PageImage),
+    UnderWay(JoinHandle<Result<PageImage, EngineError>>),
+}
+
+impl Asked {
+    fn has_come(&self) -> bool {
+        match self {
+            Self::Cached(_) => true,
+            Self::UnderWay(read) => read.is_finished(),
+        }
+    }
 }
 
 struct Item {
@@ -299,29 +316,54 @@ impl<M: Medium> EngineIterator<M> {
             }
             let ahead = position.ahead[first.level].take_if(|a| a.segment == first.segment);
             let page = match ahead {
-                Some(ahead) if !ahead.read.is_finished() && !may_wait => {
+                Some(ahead) if !ahead.page.has_come() && !may_wait => {
                     position.ahead[first.level] = Some(ahead);
                     return Ok(false);
                 }
                 Some(ahead) => {
-                    let is_waited_for = !ahead.read.is_finished();
-                    self.inner.stats.borrow_mut().iterators.index_prefetch_waits +=
-                        u64::from(is_waited_for);
-                    if is_waited_for {
-                        self.inner.store.medium.promote(first.page);
-                    }
-                    ahead.read.await?
+                    effort.hashes += self.inner.caches.looks_for_pages(1);
+                    effort.page_reads += 1;
+                    self.come(first.page, ahead.page).await?
                 }
-                None if !may_wait => return Ok(false),
                 None => {
-                    self.inner.stats.borrow_mut().iterators.next_index_reads += 1;
-                    self.inner.read_meta(first.page, IoClass::ClientRead).await?
+                    let cached = self.inner.cached_page(first.page, Access::Scan);
+                    if cached.is_none() && !may_wait {
+                        return Ok(false);
+                    }
+                    effort.hashes += self.inner.caches.looks_for_pages(1);
+                    if let Some(page) = cached {
+                        page
+                    } else {
+                        effort.page_reads += 1;
+                        self.read_next(first.page).await?
+                    }
                 }
             };
-            effort.page_reads += 1;
             position.cursors.supply(snapshot, first, page);
             self.prefetch_index(position, snapshot);
         }
+    }
+
+    /// A segment that was asked for ahead of time.
+    async fn come(&self, page: PageNo, asked: Asked) -> Result<PageImage, EngineError> {
+        let read = match asked {
+            Asked::Cached(page) => return Ok(page),
+            Asked::UnderWay(read) => read,
+        };
+        let is_waited_for = !read.is_finished();
+        self.inner.stats.borrow_mut().iterators.index_prefetch_waits += u64::from(is_waited_for);
+        if is_waited_for {
+            self.inner.store.medium.promote(page);
+        }
+        read.await
+    }
+
+    /// Reads a segment that nobody asked for ahead of time.
+    async fn read_next(&self, page: PageNo) -> Result<PageImage, EngineError> {
+        self.inner.stats.borrow_mut().iterators.next_index_reads += 1;
+        let image = self.inner.read_meta(page, IoClass::ClientRead).await?;
+        self.inner.keep_page(page, &image, Access::Scan);
+        Ok(image)
     }
 
     /// Reads the segments that cursors need side by side. Returns how many.
@@ -340,6 +382,9 @@ impl<M: Medium> EngineIterator<M> {
                 self.prefetch_index(position, snapshot);
                 return Ok(count);
             }
+            if self.supply_cached(position, snapshot, &mut needed).await {
+                continue; // a segment may end before the key, so that the next one is needed
+            }
             let read = |needed: Needed| {
                 (needed, self.inner.store.medium.read(needed.page, IoClass::ClientRead))
             };
@@ -349,9 +394,34 @@ impl<M: Medium> EngineIterator<M> {
                 let read = read.await;
                 let class = IoClass::ClientRead;
                 let page = self.inner.check_meta(needed.page, read, class).await?;
+                self.inner.keep_page(needed.page, &page, Access::Point);
                 position.cursors.supply(snapshot, needed, page);
             }
         }
+    }
+
+    /// Gives cursors those of the segments they need that are in the cache. Whether that is all of
+    /// them. A Seek looks for a key, as a Get does.
+    async fn supply_cached(
+        &self,
+        position: &mut Position,
+        snapshot: &Rc<Snapshot>,
+        needed: &mut Vec<Needed>,
+    ) -> bool {
+        let hashes = self.inner.caches.looks_for_pages(needed.len() as u32);
+        if hashes == 0 {
+            return false;
+        }
+        needed.retain(|needed| {
+            let cached = self.inner.cached_page(needed.page, Access::Point);
+            let is_missing = cached.is_none();
+            if let Some(page) = cached {
+                position.cursors.supply(snapshot, *needed, page);
+            }
+            is_missing
+        });
+        self.spend(Nanos::ZERO, Effort { hashes, ..Effort::default() }).await;
+        needed.is_empty()
     }
 
     /// Asks for the segment that follows the one in use, in each level.
@@ -366,14 +436,28 @@ impl<M: Medium> EngineIterator<M> {
             if is_asked_for || self.is_beyond(snapshot, next) {
                 continue;
             }
-            let (inner, snapshot) = (Rc::clone(&self.inner), Rc::clone(snapshot));
-            let read = self.inner.store.handle.spawn("index prefetch", async move {
-                let _snapshot = snapshot;
-                inner.read_meta(next.page, IoClass::IndexPrefetch).await
-            });
-            self.inner.stats.borrow_mut().iterators.index_prefetches += 1;
-            position.ahead[level] = Some(Ahead { segment: next.segment, read });
+            let page = match self.inner.cached_page(next.page, Access::Scan) {
+                Some(page) => Asked::Cached(page),
+                None => Asked::UnderWay(self.prefetch(next.page, snapshot)),
+            };
+            position.ahead[level] = Some(Ahead { segment: next.segment, page });
         }
+    }
+
+    /// Begins to read a segment that is not needed yet.
+    fn prefetch(
+        &self,
+        page: PageNo,
+        snapshot: &Rc<Snapshot>,
+    ) -> JoinHandle<Result<PageImage, EngineError>> {
+        self.inner.stats.borrow_mut().iterators.index_prefetches += 1;
+        let (inner, snapshot) = (Rc::clone(&self.inner), Rc::clone(snapshot));
+        self.inner.store.handle.spawn("index prefetch", async move {
+            let _snapshot = snapshot;
+            let image = inner.read_meta(page, IoClass::IndexPrefetch).await?;
+            inner.keep_page(page, &image, Access::Scan);
+            Ok(image)
+        })
     }
 
     /// Whether a segment begins at or after the upper bound.

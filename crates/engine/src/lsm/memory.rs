@@ -90,10 +90,12 @@ impl<M: Medium> Inner<M> {
         MemoryUse {
             memtables: self.front.memtables.borrow().bytes(),
             compaction_buffers: self.compaction_buffers.get(),
+            caches: self.caches.bytes(),
             ..self.index_memory_of(&self.version.borrow())
         }
     }
 
+    /// Of everything but caches.
     pub(crate) fn index_memory_of(&self, version: &Version) -> MemoryUse {
         let prefix_bytes = self.options.prefix_bytes as u64;
         index_memory(version, prefix_bytes, u64::from(self.store.shape.page_bytes))
@@ -105,7 +107,7 @@ impl<M: Medium> Inner<M> {
     pub(crate) fn is_over_budget(&self) -> bool {
         let memory = self.index_memory_of(&self.version.borrow());
         let makes_way = if self.options.is_leveled() { 0 } else { memory.filters };
-        memory.index_bytes() - makes_way > self.surroundings.index_dram_bytes
+        memory.index_bytes() - makes_way > self.index_budget
     }
 
     /// Notes the memory of a version that was just published. When level lists have outgrown what
@@ -114,7 +116,8 @@ impl<M: Medium> Inner<M> {
     pub(crate) fn account(&self, version: &Version) {
         let memory = self.index_memory_of(version);
         let mut stats = self.stats.borrow_mut();
-        stats.peak_index_bytes = stats.peak_index_bytes.max(memory.index_bytes());
+        let now = memory.index_bytes() + self.caches.bytes();
+        stats.peak_index_bytes = stats.peak_index_bytes.max(now);
         let planned = self.plan.borrow().memory.level_lists;
         if memory.level_lists <= planned {
             return;

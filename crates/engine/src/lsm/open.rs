@@ -43,7 +43,7 @@ impl<M: Medium> Engine<M> {
     /// A fresh store on an empty medium. Background tasks start at once.
     ///
     /// # Errors
-    /// [`OpenError::DoesNotFit`], [`OpenError::TooFewExtents`].
+    /// [`OpenError::DoesNotFit`], [`OpenError::CachesDoNotFit`], [`OpenError::TooFewExtents`].
     pub fn create(setup: Setup<M>) -> Result<Self, OpenError> {
         Self::create_on(setup, None)
     }
@@ -131,6 +131,10 @@ impl<M: Medium> Engine<M> {
             MergeBy::Cpu => None,
             MergeBy::Accelerator => Some(accelerator.ok_or(OpenError::NoAccelerator)?),
         };
+        let (needed, available) = (options.cache_bytes(), surroundings.index_dram_bytes);
+        if needed > available {
+            return Err(OpenError::CachesDoNotFit { needed, available });
+        }
         let store = PageStore::new(handle, medium, cpu, planted.pages, id);
         if let Some(journal) = journal {
             assert!(options.durability == Durability::Log, "a design without a log has no journal");
@@ -142,7 +146,7 @@ impl<M: Medium> Engine<M> {
         } else {
             first_plan(&input, options.level_sizing, options.pinned_levels)
         };
-        let (needed, available) = (plan.memory.total(), surroundings.index_dram_bytes);
+        let (needed, available) = (plan.memory.total(), available - options.cache_bytes());
         if needed > available {
             let pinned_levels = options.pinned_levels;
             return Err(OpenError::DoesNotFit { needed, available, pinned_levels });

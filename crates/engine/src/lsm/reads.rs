@@ -11,6 +11,7 @@ use pages::medium::Medium;
 use pages::memtable::Entry;
 use runtime::{IoClass, Nanos};
 
+use crate::cache::Access;
 use crate::format::entry::Mapping;
 use crate::format::meta_segment::MetaSegment;
 use crate::lsm::Inner;
@@ -49,11 +50,19 @@ impl<M: Medium> Inner<M> {
                 Step::Found(Mapping::At(pointer)) => return Ok(Located::At(pointer)),
                 Step::Read(pending) => pending,
             };
+            if self.caches.has_pages()
+                && let Some((next, looked)) = self.search_cached(&version, key, &pending)
+            {
+                (step, work, effort) = (next, Nanos::ZERO, looked);
+                continue;
+            }
             let image = self.read_meta(pending.page, IoClass::ClientRead).await?;
+            self.keep_page(pending.page, &image, Access::Point);
             *flash_reads += 1;
             let segment = MetaSegment::new(image.bytes(), self.store.format).expect("just checked");
-            let effort_of_page = Effort { page_reads: 1, ..segment.effort() };
-            self.store.cpu.cores.spend(self.store.cpu.costs.of(effort_of_page)).await;
+            let mut taken_in = Effort { page_reads: 1, ..segment.effort() };
+            taken_in.hashes += self.caches.looks_for_pages(1);
+            self.store.cpu.cores.spend(self.store.cpu.costs.of(taken_in)).await;
             (work, effort) = (Nanos::ZERO, Effort::default());
             step = if let Some(newest) = segment.find(key) {
                 Step::Found(newest)

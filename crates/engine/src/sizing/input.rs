@@ -35,7 +35,7 @@ pub struct SizingInput {
     pub range_pointer_bytes: u64,
     /// Whether levels that are not pinned have Bloom filters; they get what memory is left.
     pub has_filters: bool,
-    /// Memory for all of this, in bytes.
+    /// Memory for all of this, in bytes: what caches leave.
     pub dram_bytes: u64,
     /// Levels below the memtable.
     pub levels: u32,
@@ -56,7 +56,7 @@ pub struct Room {
     pub page_bytes: u32,
     /// Bytes of a pointer to a value.
     pub pointer_bytes: usize,
-    /// Memory for the index, in bytes.
+    /// Memory for the index, caches among it, in bytes.
     pub dram_bytes: u64,
 }
 
@@ -75,7 +75,7 @@ impl SizingInput {
             prefix_bytes: options.prefix_bytes as u64,
             range_pointer_bytes: if options.range_pointers { RANGE_POINTER_BYTES } else { 0 },
             has_filters: options.filters != Filters::None,
-            dram_bytes: room.dram_bytes,
+            dram_bytes: room.dram_bytes.saturating_sub(options.cache_bytes()),
             levels: options.levels,
             memtable_bytes: options.memtable_bytes,
             value_log_bytes: pair.bytes_in_value_log(),

@@ -39,7 +39,11 @@ pub(crate) fn ways_of_reading() -> impl Iterator<Item = IteratorOptions> {
 
 fn in_every_way(text: &str) {
     for iterators in ways_of_reading() {
-        case(&with_iterators(iterators), text);
+        let mut options = with_iterators(iterators);
+        case(&options, text);
+        let tree = tree_of(&mut options);
+        (tree.page_cache_bytes, tree.value_cache_bytes) = (3 << 10, 3 << 10);
+        case(&options, text);
     }
 }
 

@@ -5,6 +5,7 @@
 //! them than the default.
 
 mod accelerator;
+mod caches;
 mod client;
 mod commands;
 mod complaint;

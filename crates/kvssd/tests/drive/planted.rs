@@ -5,6 +5,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use design::IndexOptions;
 use engine::Fault as InTree;
 use engine::Options;
 use hashkv::Fault as InTable;
@@ -64,7 +65,8 @@ fn kinds_of_tree(fault: InTree) -> &'static [Kind] {
         InTree::DropTombstonesEarly | InTree::CompactNewestAlone | InTree::MergedL0GoesFirst => {
             &[Kind::Stale]
         }
-        InTree::SequenceGoesBack => &[Kind::Lost, Kind::Stale],
+        // A cache that forgets has what once was in the place of a segment.
+        InTree::SequenceGoesBack | InTree::CacheForgetsGenerations => &[Kind::Lost, Kind::Stale],
         InTree::FilterForgetsKeys => &[Kind::Lost],
         InTree::OverwriteUnderSnapshot | InTree::ReadPastSnapshot => &[Kind::Iterator],
         InTree::ReleaseBeforeNoted => &[Kind::Unopened],
@@ -156,8 +158,21 @@ fn shape(seed: u64, fault: Fault) -> Shape {
             Shape { scanners: 0, ..Shape::of_tables_seed(seed) }
         }
         Fault::Tree(InTree::MergedL0GoesFirst) => Shape::of_crowded_tables_seed(seed),
+        Fault::Tree(InTree::CacheForgetsGenerations) => {
+            Shape { scanners: 0, ..Shape::of_seed(11 * seed + 3) }.with_caches()
+        }
         Fault::Pages(InPages::TableBeforeLog) => Shape::of_restless_hash_log_seed(seed),
         _ => Shape::of_seed(seed),
+    }
+}
+
+impl Shape {
+    /// The same with caches of more than is stored, so that what is in them stays.
+    fn with_caches(mut self) -> Self {
+        let IndexOptions::Lsm(options) = &mut self.engine else { unreachable!("it is a tree") };
+        (options.page_cache_bytes, options.value_cache_bytes) = (1 << 20, 1 << 20);
+        self.device.dram.index_bytes += options.cache_bytes();
+        self
     }
 }
 

@@ -26,6 +26,12 @@ const SUSPEND: Suspend = Suspend {
 impl Shape {
     /// The drive, the design and the clients of a seed.
     pub(crate) fn of_random_seed(seed: u64) -> Self {
+        let mut shape = Self::of_random_seed_without_caches(seed);
+        shape.draw_caches(seed);
+        shape
+    }
+
+    fn of_random_seed_without_caches(seed: u64) -> Self {
         let rng = &mut Rng::derive(seed, "shape");
         let mut shape = Self {
             device: device(rng),
@@ -64,6 +70,26 @@ impl Shape {
         }
     }
 
+    /// Some designs have caches, of less than a page to more than is stored. They come on top of the memory that a
+    /// seed's drive has, and are drawn by themselves, so that its other draws stay what they were.
+    pub(crate) fn draw_caches(&mut self, seed: u64) {
+        let IndexOptions::Lsm(options) = &mut self.engine else { return };
+        let rng = &mut Rng::derive(seed, "caches");
+        let sizes = [0, 0, 0, 300, 3 << 10, 10 << 10, 40 << 10, 1 << 20];
+        (options.page_cache_bytes, options.value_cache_bytes) =
+            (pick(rng, &sizes), pick(rng, &sizes));
+        self.device.dram.index_bytes += options.cache_bytes();
+    }
+
+    /// The same as it was before there were caches.
+    pub(crate) fn without_caches(mut self) -> Self {
+        if let IndexOptions::Lsm(options) = &mut self.engine {
+            self.device.dram.index_bytes -= options.cache_bytes();
+            (options.page_cache_bytes, options.value_cache_bytes) = (0, 0);
+        }
+        self
+    }
+
     /// Some drives have no capacitors. Drawn last, so that a seed's other draws stay what they were.
     fn draw_journal(&mut self, rng: &mut Rng) {
         if !rng.chance(0.3) {
@@ -91,7 +117,7 @@ impl Shape {
     /// A drive whose levels are made of tables, with triggers that are met all the time.
     pub(crate) fn of_tables_seed(seed: u64) -> Self {
         let rng = &mut Rng::derive(seed, "tables");
-        let mut shape = Self::of_random_seed(seed);
+        let mut shape = Self::of_random_seed_without_caches(seed);
         shape.engine = leveled(rng).into();
         let sync = any_sync(rng);
         shape.engine = shape.engine.clone().with_journal(Durability::Log, sync);
@@ -105,6 +131,7 @@ impl Shape {
         shape.device.flash.geometry.page_bytes = pick(rng, &[1_024, 1_024, 2_048]);
         shape.device.flash.geometry.transfer_bytes = shape.device.flash.geometry.page_bytes + 200;
         assert!(shape.grow_to_fit(), "usual sizes fit");
+        shape.draw_caches(seed);
         shape
     }
 
@@ -119,8 +146,8 @@ impl Shape {
     pub(crate) fn of_crowded_tables_seed(seed: u64) -> Self {
         let mut shape = Self { scanners: 0, keys: 1_400, ..Self::of_tables_seed(seed) };
         shape.device.flash.geometry.blocks_per_plane *= 8;
-        shape.device.dram.index_bytes = 16 << 20;
         let IndexOptions::Lsm(options) = &mut shape.engine else { unreachable!("it has tables") };
+        shape.device.dram.index_bytes = (16 << 20) + options.cache_bytes();
         options.compaction_workers = 4;
         options.tables = TableOptions {
             l0_compaction_trigger: 2,

@@ -25,6 +25,8 @@ pub(crate) struct Tally {
     pub objects_moved: u64,
     /// Dirty bucket pages that were written to make room in memory.
     pub evictions: u64,
+    /// Pages and values that clients found in caches.
+    pub cached: u64,
     /// Merges by the accelerator.
     pub accelerated: u64,
     pub most_reads: usize,
@@ -53,6 +55,7 @@ impl Tally {
         self.empty_extents += other.empty_extents;
         self.objects_moved += other.objects_moved;
         self.evictions += other.evictions;
+        self.cached += other.cached;
         self.accelerated += other.accelerated;
         self.most_reads = self.most_reads.max(other.most_reads);
         self.refused += other.refused;
@@ -77,6 +80,7 @@ impl Tally {
             empty_extents: stats.gc_empty_extents,
             objects_moved: stats.gc_objects_moved,
             evictions: drive.engine().hash_stats().map_or(0, |stats| stats.dirty_evictions),
+            cached: stats.caches.page_hits + stats.caches.value_hits,
             accelerated: stats.accelerator.merges,
             most_reads: stats.reads_per_get.max(),
             scanned: stats.iterators.seeks + stats.iterators.nexts,
@@ -116,6 +120,7 @@ impl Tally {
             ("collection of index pages", self.meta_extents),
             ("object moved", self.objects_moved),
             ("dirty page evicted", self.evictions),
+            ("page or value cached", self.cached),
             ("torn program", self.torn),
             ("pair scanned", self.scanned),
         ];
@@ -131,7 +136,7 @@ impl fmt::Display for Tally {
             f,
             "{} commands, {} power cuts ({} torn operations, {} in recoveries), {} flushes, compactions {:?} ({} accelerated), \
              collected {} data and {} meta extents ({} objects moved), {} released empty, {} dirty \
-             pages evicted, at most {} reads a Get, {} stores refused on full drives, {} pairs \
+             pages evicted, {} found in caches, at most {} reads a Get, {} stores refused on full drives, {} pairs \
              scanned in {} snapshots ({} expired)",
             self.commands,
             self.power_cuts,
@@ -145,6 +150,7 @@ impl fmt::Display for Tally {
             self.objects_moved,
             self.empty_extents,
             self.evictions,
+            self.cached,
             self.most_reads,
             self.refused,
             self.scanned,

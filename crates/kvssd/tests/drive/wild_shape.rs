@@ -139,7 +139,11 @@ impl Shape {
         }
         shape.draw_inlining(seed);
         shape.device.dram.index_bytes *= pick(rng, &[1, 1, 4]);
-        if shape.grow_to_fit() { shape } else { Self::of_wild_seed(seed + 1_000_000) }
+        if !shape.grow_to_fit() {
+            return Self::of_wild_seed(seed + 1_000_000);
+        }
+        shape.draw_caches(seed);
+        shape
     }
 
     /// The same with levels that are made of tables.
@@ -177,7 +181,11 @@ impl Shape {
         shape.scanners = pick(rng, &[0, 1, 2]);
         shape.device.dram.index_bytes = pick(rng, &[16 << 10, 1 << 20, 16 << 20]);
         shape.slowness = 60;
-        if shape.grow_to_fit() { shape } else { Self::of_wild_tables_seed(seed + 1_000_000) }
+        if !shape.grow_to_fit() {
+            return Self::of_wild_tables_seed(seed + 1_000_000);
+        }
+        shape.draw_caches(seed);
+        shape
     }
 
     /// The same, which loses power over and over.

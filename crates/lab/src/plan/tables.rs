@@ -15,6 +15,8 @@ pub struct TablesPlan {
     pub tables: TablePlan,
     /// Pages that a value takes.
     pub pages_per_value: u32,
+    /// Memory that caches take before everything else, in bytes.
+    pub cache_bytes: u64,
 }
 
 impl TablesPlan {
@@ -34,12 +36,12 @@ impl TablesPlan {
 
     /// The plan as text.
     pub(super) fn render(&self) -> String {
-        let Self { input, tables: plan, pages_per_value } = self;
+        let Self { input, tables: plan, pages_per_value, cache_bytes } = self;
         let mut lines = Vec::new();
         if let Some(words) = self.shortage() {
             lines.extend([format!("DOES NOT FIT: {words}"), String::new()]);
         }
-        lines.extend(heading(input));
+        lines.extend(heading(input, *cache_bytes));
         for (n, bytes) in plan.level_bytes.iter().enumerate() {
             let pages = count_text(bytes / input.segment_bytes);
             lines.push(format!("L{n}  {pages:>14} pages of tables  {:>9}", bytes_text(*bytes)));
@@ -48,8 +50,9 @@ impl TablesPlan {
         let rows = [
             ("table indexes", plan.index_bytes),
             ("filters", plan.filter_bytes),
-            ("in all", plan.index_bytes + plan.filter_bytes),
-            ("budget", input.dram_bytes),
+            ("caches", *cache_bytes),
+            ("in all", plan.index_bytes + plan.filter_bytes + cache_bytes),
+            ("budget", input.dram_bytes + cache_bytes),
         ];
         for (name, bytes) in rows {
             lines.push(format!("{name:16} {:>9}", bytes_text(bytes)));
@@ -91,11 +94,11 @@ mod tests {
     fn tables_are_planned_with_what_writes_and_gets_cost() {
         let text = render(&plan(&spec(Options::rocksdb())).expect("the numbers make sense"));
         assert!(text.contains("L0") && text.contains("L6"), "{text}");
-        assert!(text.contains("at most 8 reads; 40 while"), "{text}");
+        assert!(text.contains("at most 7 reads; 39 while"), "{text}");
         let filtered = Options { filters: Filters::Bits(10), ..Options::rocksdb() };
         let text = render(&plan(&spec(filtered.clone())).expect("the numbers make sense"));
         assert!(text.contains("most of which its filters spare it"), "{text}");
-        let small = PlanSpec { dram_bytes: 1 << 20, ..spec(filtered) };
+        let small = PlanSpec { dram_bytes: 9 << 20, ..spec(filtered) };
         let plan = plan(&small).expect("the numbers make sense");
         assert!(plan.shortage().is_some_and(|words| words.contains("writes end when")), "{plan:?}");
     }

@@ -1,0 +1,182 @@
+//! Where a cache keeps its entries: found by their key, and linked in queues by age. A table of our own,
+//! because what it does must depend on nothing but the keys.
+
+/// What an entry is found by.
+pub(crate) trait Key: Copy + Eq {
+    /// All of whose bits depend on all of the key.
+    fn hash(&self) -> u64;
+}
+
+/// What an entry stands in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Queue {
+    Small,
+    Main,
+    /// Entries without a value.
+    Ghosts,
+}
+
+/// An entry.
+pub(super) struct Slot<K, V> {
+    key: K,
+    /// `None` for a ghost.
+    pub(super) value: Option<V>,
+    /// All that it takes.
+    pub(super) bytes: u64,
+    /// How often it was asked for since it came, or since it went round.
+    pub(super) uses: u8,
+    /// It came in by a scan.
+    pub(super) is_scanned: bool,
+    queue: Queue,
+    older: u32,
+    newer: u32,
+    /// The next one with the same place in the table.
+    next: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Ends {
+    oldest: u32,
+    newest: u32,
+    count: usize,
+}
+
+/// Behind the last entry of a queue or of a place.
+const NONE: u32 = u32::MAX;
+
+/// Entries, by key and in their queues.
+pub(super) struct Slots<K, V> {
+    all: Vec<Slot<K, V>>,
+    free: Vec<u32>,
+    /// The first entry of each place; a power of two of them, or none.
+    places: Vec<u32>,
+    queues: [Ends; 3],
+}
+
+impl<K, V> Default for Slots<K, V> {
+    fn default() -> Self {
+        let empty = Ends { oldest: NONE, newest: NONE, count: 0 };
+        Self { all: Vec::new(), free: Vec::new(), places: Vec::new(), queues: [empty; 3] }
+    }
+}
+
+impl<K: Key, V> Slots<K, V> {
+    pub(super) fn get(&self, at: u32) -> &Slot<K, V> {
+        &self.all[at as usize]
+    }
+
+    pub(super) fn get_mut(&mut self, at: u32) -> &mut Slot<K, V> {
+        &mut self.all[at as usize]
+    }
+
+    /// Where the entry of `key` is, if there is one.
+    pub(super) fn find(&self, key: &K) -> Option<u32> {
+        let mut at = *self.places.get(self.place(key))?;
+        while at != NONE {
+            let slot = self.get(at);
+            if slot.key == *key {
+                return Some(at);
+            }
+            at = slot.next;
+        }
+        None
+    }
+
+    /// A new entry, the newest of its queue. There must be none of that key.
+    pub(super) fn add(&mut self, key: K, value: V, bytes: u64, is_scanned: bool, queue: Queue) {
+        let at = self.free.pop().unwrap_or(self.all.len() as u32);
+        if at as usize >= self.places.len() {
+            self.widen();
+        }
+        let place = self.place(&key);
+        let next = std::mem::replace(&mut self.places[place], at);
+        let value = Some(value);
+        let (uses, older, newer) = (0, NONE, NONE);
+        let slot = Slot { key, value, bytes, uses, is_scanned, queue, older, newer, next };
+        if let Some(free) = self.all.get_mut(at as usize) {
+            *free = slot;
+        } else {
+            self.all.push(slot);
+        }
+        self.link(at, queue);
+    }
+
+    /// Takes an entry out.
+    pub(super) fn remove(&mut self, at: u32) {
+        self.unlink(at);
+        let slot = self.get_mut(at);
+        slot.value = None;
+        let (key, next) = (slot.key, slot.next);
+        let place = self.place(&key);
+        let mut before = self.places[place];
+        if before == at {
+            self.places[place] = next;
+        } else {
+            while self.get(before).next != at {
+                before = self.get(before).next;
+            }
+            self.get_mut(before).next = next;
+        }
+        self.free.push(at);
+    }
+
+    /// Makes an entry the newest of a queue.
+    pub(super) fn move_to(&mut self, at: u32, queue: Queue) {
+        self.unlink(at);
+        self.link(at, queue);
+    }
+
+    pub(super) fn oldest(&self, queue: Queue) -> Option<u32> {
+        let oldest = self.queues[queue as usize].oldest;
+        (oldest != NONE).then_some(oldest)
+    }
+
+    pub(super) fn count(&self, queue: Queue) -> usize {
+        self.queues[queue as usize].count
+    }
+
+    fn link(&mut self, at: u32, queue: Queue) {
+        let ends = &mut self.queues[queue as usize];
+        let older = std::mem::replace(&mut ends.newest, at);
+        ends.count += 1;
+        if older == NONE {
+            ends.oldest = at;
+        } else {
+            self.get_mut(older).newer = at;
+        }
+        let slot = self.get_mut(at);
+        (slot.queue, slot.older, slot.newer) = (queue, older, NONE);
+    }
+
+    fn unlink(&mut self, at: u32) {
+        let &Slot { queue, older, newer, .. } = self.get(at);
+        let ends = &mut self.queues[queue as usize];
+        ends.count -= 1;
+        if older == NONE {
+            ends.oldest = newer;
+        }
+        if newer == NONE {
+            ends.newest = older;
+        }
+        if older != NONE {
+            self.get_mut(older).newer = newer;
+        }
+        if newer != NONE {
+            self.get_mut(newer).older = older;
+        }
+    }
+
+    fn place(&self, key: &K) -> usize {
+        key.hash() as usize & self.places.len().wrapping_sub(1)
+    }
+
+    /// Twice as many places. Every slot is in use then, so that each finds its new one.
+    fn widen(&mut self) {
+        let places = (2 * self.places.len()).max(16);
+        self.places = vec![NONE; places];
+        for at in 0..self.all.len() {
+            let place = self.place(&self.all[at].key);
+            self.all[at].next = std::mem::replace(&mut self.places[place], at as u32);
+        }
+    }
+}

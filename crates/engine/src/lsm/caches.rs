@@ -1,0 +1,240 @@
+//! What clients read last, in memory: pages of the index, and values of the value log.
+//!
+//! An entry is found by its address and by how often the extent there was opened, which never comes again:
+//! what an extent held in an earlier life cannot be taken for what it holds now, and nobody has to take it
+//! out. A reader knows of addresses only from an index that leads to them, and until it has left, extents stay
+//! what they are (epochs and pins of `pages::store`); so the number is that of the page which was meant, as
+//! it is for the check of a page that is read. What is dead goes out as what nobody asks for does.
+//!
+//! Only clients read through the caches: Gets and Seeks as those who look for a key, Nexts and what is read
+//! ahead of them as scans. Flush, compaction and collection neither look nor leave anything. Pinned segments are
+//! in memory anyway and never come here. Cost: a look is charged as the hash of a key; without a
+//! cache it is a comparison.
+
+use std::cell::{Cell, RefCell};
+
+use pages::effort::Effort;
+use pages::format::pointer::Pointer;
+use pages::medium::{Medium, PageNo};
+use pages::{CacheStats, Value};
+use runtime::{PageImage, mix64};
+
+use crate::cache::{Access, Cache, Key};
+use crate::format::meta_segment::MetaSegment;
+use crate::lsm::Inner;
+use crate::lsm::filter::key_hash;
+use crate::lsm::reads::Located;
+use crate::lsm::search::{Pending, Step, search};
+use crate::lsm::version::Version;
+use crate::options::Options;
+use crate::planted::Fault;
+
+/// A page in one life of its extent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct PageKey {
+    page: PageNo,
+    generation: u64,
+}
+
+impl Key for PageKey {
+    fn hash(&self) -> u64 {
+        mix64(u64::from(self.page.0) ^ self.generation.rotate_left(32))
+    }
+}
+
+/// An object in one life of its extent. Several may begin in one piece, so that it takes the key as well.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct ValueKey {
+    pointer: Pointer,
+    generation: u64,
+    key_hash: u64,
+}
+
+impl Key for ValueKey {
+    fn hash(&self) -> u64 {
+        mix64(self.key_hash ^ self.generation)
+    }
+}
+
+/// A value and its key, because two keys may have one hash.
+type Object = (Box<[u8]>, Value);
+
+type Pages = RefCell<Cache<PageKey, PageImage>>;
+type Values = RefCell<Cache<ValueKey, Object>>;
+
+/// The caches of a store, as far as the design has them.
+pub(crate) struct Caches {
+    pages: Option<Pages>,
+    values: Option<Values>,
+    stats: Cell<CacheStats>,
+}
+
+/// A value takes this part of its cache at most, so that one does not drive out all others.
+const LARGEST_PART: u64 = 8;
+
+impl Caches {
+    pub(crate) fn new(options: &Options) -> Self {
+        let (pages, values) = (options.page_cache_bytes, options.value_cache_bytes);
+        Self {
+            pages: (pages > 0).then(|| RefCell::new(Cache::new(pages))),
+            values: (values > 0).then(|| RefCell::new(Cache::new(values))),
+            stats: Cell::default(),
+        }
+    }
+
+    /// Bytes that they hold.
+    pub(crate) fn bytes(&self) -> u64 {
+        let pages = self.pages.as_ref().map_or(0, |cache| cache.borrow().bytes());
+        pages + self.values.as_ref().map_or(0, |cache| cache.borrow().bytes())
+    }
+
+    pub(crate) fn stats(&self) -> CacheStats {
+        self.stats.get()
+    }
+
+    fn count(&self, count: impl FnOnce(&mut CacheStats)) {
+        let mut stats = self.stats.get();
+        count(&mut stats);
+        self.stats.set(stats);
+    }
+
+    /// Whether there are any.
+    pub(crate) fn are_there(&self) -> bool {
+        self.pages.is_some() || self.values.is_some()
+    }
+
+    /// As many looks as somebody who needs so many pages takes: none if there is nowhere to look.
+    pub(crate) fn looks_for_pages(&self, pages: u32) -> u32 {
+        if self.pages.is_some() { pages } else { 0 }
+    }
+
+    /// Whether there is a cache of pages.
+    pub(crate) fn has_pages(&self) -> bool {
+        self.pages.is_some()
+    }
+
+    /// Whether there is a cache of values.
+    pub(crate) fn has_values(&self) -> bool {
+        self.values.is_some()
+    }
+}
+
+impl<M: Medium> Inner<M> {
+    /// As far as a search for `key` comes if the page that it waits for is in the cache, and what that takes.
+    #[inline(never)]
+    pub(crate) fn search_cached(
+        &self,
+        version: &Version,
+        key: &[u8],
+        pending: &Pending,
+    ) -> Option<(Step, Effort)> {
+        let image = self.cached_page(pending.page, Access::Point)?;
+        let segment = MetaSegment::new(image.bytes(), self.store.format).expect("it was checked");
+        let mut effort = segment.effort();
+        effort.hashes += self.caches.looks_for_pages(1);
+        let step = segment.find(key).map_or_else(
+            || {
+                let (next, below) = (pending.level + 1, pending.below.clone());
+                search(version, key, next, below, self.store.format, &mut effort)
+            },
+            Step::Found,
+        );
+        Some((step, effort))
+    }
+
+    /// A page of the index that a client left in the cache.
+    #[inline]
+    pub(crate) fn cached_page(&self, page: PageNo, access: Access) -> Option<PageImage> {
+        self.caches.pages.as_ref().and_then(|cache| self.page_in(cache, page, access))
+    }
+
+    #[inline(never)]
+    fn page_in(&self, cache: &Pages, page: PageNo, access: Access) -> Option<PageImage> {
+        let image = cache.borrow_mut().get(&self.page_key(page), access)?.clone();
+        self.caches.count(|stats| stats.page_hits += 1);
+        Some(image)
+    }
+
+    /// Leaves a page of the index in the cache, which a client has read and found to be whole.
+    #[inline]
+    pub(crate) fn keep_page(&self, page: PageNo, image: &PageImage, access: Access) {
+        if let Some(cache) = &self.caches.pages {
+            self.keep_page_in(cache, page, image, access);
+        }
+    }
+
+    #[inline(never)]
+    fn keep_page_in(&self, cache: &Pages, page: PageNo, image: &PageImage, access: Access) {
+        self.caches.count(|stats| stats.page_misses += 1);
+        let bytes = u64::from(self.store.shape.page_bytes);
+        cache.borrow_mut().insert(self.page_key(page), image.clone(), bytes, access);
+    }
+
+    /// The value of `key` at `pointer`, if a Get left it in the cache.
+    pub(crate) fn cached_value(
+        &self,
+        key: &[u8],
+        pointer: Pointer,
+        access: Access,
+    ) -> Option<Value> {
+        let cache = self.caches.values.as_ref()?;
+        let mut cache = cache.borrow_mut();
+        let found = cache.get(&self.value_key(key, pointer), access);
+        let value = found.filter(|(of, _)| **of == *key).map(|(_, value)| value.clone());
+        let is_hit = value.is_some();
+        self.caches.count(|stats| {
+            stats.value_hits += u64::from(is_hit);
+            stats.value_misses += u64::from(!is_hit);
+        });
+        value
+    }
+
+    /// What a Get has located, with the value if that is in the cache.
+    pub(crate) async fn look_for_value(&self, key: &[u8], located: Located) -> Located {
+        let Located::At(pointer) = located else { return located };
+        self.spend_look_for_value().await;
+        let value = self.cached_value(key, pointer, Access::Point);
+        value.map_or(located, |value| Located::Known(Some(value)))
+    }
+
+    /// Charges what a look for a value takes.
+    pub(crate) async fn spend_look_for_value(&self) {
+        let cpu = &self.store.cpu;
+        cpu.cores.spend(cpu.costs.of_hashes(1)).await;
+    }
+
+    /// Leaves a value in the cache that a Get has read.
+    #[inline]
+    pub(crate) fn keep_value(&self, key: &[u8], pointer: Pointer, value: &Value) {
+        if let Some(cache) = &self.caches.values {
+            self.keep_value_in(cache, key, pointer, value);
+        }
+    }
+
+    #[inline(never)]
+    fn keep_value_in(&self, cache: &Values, key: &[u8], pointer: Pointer, value: &Value) {
+        let bytes = key.len() as u64 + u64::from(value.len());
+        if bytes <= self.options.value_cache_bytes / LARGEST_PART {
+            let object = (key.into(), value.clone());
+            let key = self.value_key(key, pointer);
+            cache.borrow_mut().insert(key, object, bytes, Access::Point);
+        }
+    }
+
+    fn page_key(&self, page: PageNo) -> PageKey {
+        PageKey { page, generation: self.life_of(page) }
+    }
+
+    fn value_key(&self, key: &[u8], pointer: Pointer) -> ValueKey {
+        let (page, _) = self.store.format.locate(pointer);
+        ValueKey { pointer, generation: self.life_of(page), key_hash: key_hash(key) }
+    }
+
+    /// How often the extent of `page` was opened.
+    fn life_of(&self, page: PageNo) -> u64 {
+        if self.planted.has(Fault::CacheForgetsGenerations) {
+            return 0;
+        }
+        self.store.extents.borrow().generation(page)
+    }
+}
