@@ -20,11 +20,15 @@ pub enum Fault {
     CompactNewestAlone,
     /// Tables that L0's are merged into take the place of the newest, not of those that went.
     MergedL0GoesFirst,
+    /// What a compaction wrote before it gave way to L0 takes the place of all that it was to merge.
+    DiscardedIsPublished,
+    /// A compaction that gave way to L0 keeps its tables for itself.
+    DiscardedKeepsClaim,
 }
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::DropTombstonesEarly,
         Self::FilterForgetsKeys,
         Self::OverwriteUnderSnapshot,
@@ -33,6 +37,8 @@ impl Fault {
         Self::ReadPastSnapshot,
         Self::CompactNewestAlone,
         Self::MergedL0GoesFirst,
+        Self::DiscardedIsPublished,
+        Self::DiscardedKeepsClaim,
     ];
 }
 

@@ -140,6 +140,16 @@ pub struct TableStats {
     pub intra_l0: u64,
     /// Most tables that L0 had at a time.
     pub most_in_l0: u64,
+    /// Times that a compaction below L0 stopped, for one out of L0 or for clients.
+    pub yields: u64,
+    /// For how long in all, in nanoseconds.
+    pub yielded_ns: u64,
+    /// Compactions that were given up for one out of L0.
+    pub discarded_jobs: u64,
+    /// Pages of tables that those had written for nothing; they are not among `written_pages`.
+    pub discarded_written_pages: u64,
+    /// Pages that they had read for nothing.
+    pub discarded_read_pages: u64,
 }
 
 /// What iterators did, in counts.

@@ -6,8 +6,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use engine::Fault as InTree;
-use engine::Options;
+use engine::{Options, Preemption};
 use hashkv::Fault as InTable;
+use kvssd::IndexOptions;
 use pages::Fault as InPages;
 use runtime::Nanos;
 
@@ -64,6 +65,10 @@ fn kinds_of_tree(fault: InTree) -> &'static [Kind] {
         InTree::DropTombstonesEarly | InTree::CompactNewestAlone | InTree::MergedL0GoesFirst => {
             &[Kind::Stale]
         }
+        // What was not merged yet is gone, and what lies below it comes to light.
+        InTree::DiscardedIsPublished => &[Kind::Lost, Kind::Stale],
+        // L0 is never compacted again.
+        InTree::DiscardedKeepsClaim => &[Kind::Hung],
         InTree::SequenceGoesBack => &[Kind::Lost, Kind::Stale],
         InTree::FilterForgetsKeys => &[Kind::Lost],
         InTree::OverwriteUnderSnapshot | InTree::ReadPastSnapshot => &[Kind::Iterator],
@@ -156,9 +161,25 @@ fn shape(seed: u64, fault: Fault) -> Shape {
             Shape { scanners: 0, ..Shape::of_tables_seed(seed) }
         }
         Fault::Tree(InTree::MergedL0GoesFirst) => Shape::of_crowded_tables_seed(seed),
+        Fault::Tree(InTree::DiscardedIsPublished) => yielding(seed),
+        Fault::Tree(InTree::DiscardedKeepsClaim) => {
+            let mut shape = yielding(seed);
+            let IndexOptions::Lsm(options) = &mut shape.engine else { unreachable!("a tree") };
+            // L0 cannot help itself, and has the time to fill up.
+            options.tables.table_bytes = 8 << 10;
+            options.tables.max_compaction_bytes = 8 << 10;
+            Shape { cuts: Cuts::Seldom { longest: Nanos::from_millis(3_000) }, ..shape }
+        }
         Fault::Pages(InPages::TableBeforeLog) => Shape::of_restless_hash_log_seed(seed),
         _ => Shape::of_seed(seed),
     }
+}
+
+/// Compactions that give way to L0's at the price of what they have done.
+fn yielding(seed: u64) -> Shape {
+    let mut shape = Shape { scanners: 0, ..Shape::of_tables_seed(seed) };
+    shape.yield_by(Preemption::Discard);
+    shape
 }
 
 /// Slow firmware, fast flash and many clients: what a read has looked up is old when it is used.
