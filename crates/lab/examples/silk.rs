@@ -53,7 +53,7 @@ fn measured_bandwidth(profile: &SsdProfile) -> u64 {
     const SECONDS: u64 = 4;
     let rt = Runtime::new(1);
     let handle = rt.handle();
-    let ssd = Ssd::new(&handle, profile, Precondition::Sequential);
+    let ssd = Ssd::new(&handle, profile, Precondition::Sequential(1.0));
     let medium = drive::limited(&handle, &ssd, profile, &LimiterOptions::rocksdb());
     let pages = Rc::new(RefCell::new(0));
     for worker in 0..8 {
@@ -221,7 +221,7 @@ fn main() {
         println!("{name}");
         let rt = Runtime::new(1);
         let handle = rt.handle();
-        let ssd = Ssd::new(&handle, &profile, Precondition::Sequential);
+        let ssd = Ssd::new(&handle, &profile, Precondition::Empty);
         let medium = drive::limited(&handle, &ssd, &profile, &limits);
         let store = drive::open(&handle, medium.clone(), quarter(options), PAIR, MERGE_ENTRY_NS);
         rt.block_on(run(store, medium, handle.clone(), asked));

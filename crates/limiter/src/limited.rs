@@ -1,6 +1,7 @@
 //! The medium around a medium.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::rc::Rc;
 
@@ -20,6 +21,8 @@ pub struct Limited<M> {
     handle: Handle,
     medium: Rc<M>,
     limiter: Option<Rc<Limiter>>,
+    /// Extents of the log, whose appends carry the journal's class: clients wait for them.
+    of_log: Rc<RefCell<BTreeSet<ExtentId>>>,
     shape: Shape,
 }
 
@@ -29,6 +32,7 @@ impl<M> Clone for Limited<M> {
             handle: self.handle.clone(),
             medium: Rc::clone(&self.medium),
             limiter: self.limiter.clone(),
+            of_log: Rc::clone(&self.of_log),
             shape: self.shape,
         }
     }
@@ -66,7 +70,8 @@ impl<M: Medium> Limited<M> {
     /// If the options have problems.
     pub fn new(handle: &Handle, medium: M, options: &LimiterOptions) -> Self {
         let (limiter, shape) = (Limiter::new(handle, options), medium.shape());
-        Self { handle: handle.clone(), medium: Rc::new(medium), limiter, shape }
+        let (handle, medium) = (handle.clone(), Rc::new(medium));
+        Self { handle, medium, limiter, of_log: Rc::default(), shape }
     }
 
     /// The medium inside.
@@ -83,17 +88,25 @@ impl<M: Medium> Limited<M> {
         pages as u64 * u64::from(self.shape.page_bytes)
     }
 
-    /// Does `start` now, or when the limiter lets so many pages of `class` pass.
+    /// What an append to an extent means.
+    fn use_of_append(&self, extent: ExtentId, class: IoClass) -> Use {
+        match use_of(class) {
+            Use::Free if self.of_log.borrow().contains(&extent) => Use::Client,
+            other => other,
+        }
+    }
+
+    /// Does `start` now, or when the limiter lets so many pages pass.
     fn submit<T: 'static, F: Future<Output = T> + 'static>(
         &self,
-        class: IoClass,
+        what: Use,
         pages: usize,
         extent: Option<ExtentId>,
         start: impl FnOnce(&M) -> F + 'static,
     ) -> Way<F, T> {
         let bytes = self.bytes_of(pages);
         let limited = self.limiter.as_deref().and_then(|limiter| {
-            let lane = limiter.lane(use_of(class), bytes)?;
+            let lane = limiter.lane(what, bytes)?;
             (!limiter.take(lane, bytes)).then_some((limiter, lane))
         });
         let Some((limiter, lane)) = limited else { return Way::Now(start(&self.medium)) };
@@ -127,6 +140,13 @@ impl<M: Medium> Medium for Limited<M> {
     }
 
     fn open(&self, extent: ExtentId, generation: u64, stream: Stream) -> Result<(), MediumError> {
+        if self.limiter.is_some() {
+            let of_log = &mut *self.of_log.borrow_mut();
+            let _was_there = match stream {
+                Stream::Log => of_log.insert(extent),
+                _ => of_log.remove(&extent),
+            };
+        }
         self.medium.open(extent, generation, stream)
     }
 
@@ -136,9 +156,10 @@ impl<M: Medium> Medium for Limited<M> {
         pages: Vec<PageImage>,
         class: IoClass,
     ) -> impl Future<Output = Result<(), MediumError>> + use<M> {
-        let extent = Some(self.shape.extent_of(first));
+        let extent = self.shape.extent_of(first);
+        let what = self.use_of_append(extent, class);
         let start = move |medium: &M| medium.append(first, pages, class);
-        self.submit(class, self.shape.append_unit as usize, extent, start).end()
+        self.submit(what, self.shape.append_unit as usize, Some(extent), start).end()
     }
 
     fn append_run(
@@ -147,9 +168,10 @@ impl<M: Medium> Medium for Limited<M> {
         pages: Vec<PageImage>,
         class: IoClass,
     ) -> impl Future<Output = Result<(), MediumError>> + use<M> {
-        let (extent, count) = (Some(self.shape.extent_of(first)), pages.len());
+        let (extent, count) = (self.shape.extent_of(first), pages.len());
+        let what = self.use_of_append(extent, class);
         let start = move |medium: &M| medium.append_run(first, pages, class);
-        self.submit(class, count, extent, start).end()
+        self.submit(what, count, Some(extent), start).end()
     }
 
     fn sync(&self, stream: Stream) -> impl Future<Output = Result<(), MediumError>> + use<M> {
@@ -181,7 +203,7 @@ impl<M: Medium> Medium for Limited<M> {
         class: IoClass,
     ) -> impl Future<Output = Vec<Result<PageImage, MediumError>>> + use<M> {
         let start = move |medium: &M| medium.read_run(first, pages, class);
-        self.submit(class, pages as usize, None, start).end()
+        self.submit(use_of(class), pages as usize, None, start).end()
     }
 
     fn promote(&self, page: PageNo) {

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use limiter::{Limited, LimiterOptions, RateLimiterOptions, SilkOptions};
-use pages::{ExtentId, Medium, PageNo};
+use pages::{ExtentId, Medium, PageNo, Stream};
 use runtime::{Handle, IoClass, Nanos, PageImage, Runtime};
 
 use crate::memory::{MemoryMedium, SHAPE};
@@ -117,6 +117,21 @@ fn clients_and_the_journal_never_wait() {
     stand.rt.block_on(done);
     let client_bytes = stand.medium.stats().client_bytes;
     assert_eq!(client_bytes, 1_000 * 5 * u64::from(SHAPE.page_bytes));
+}
+
+#[test]
+fn the_log_counts_as_what_clients_take_and_the_manifest_does_not() {
+    let stand = stand(&LimiterOptions::silk(2 * MB, "a test"));
+    let medium = stand.medium.clone();
+    let written = stand.handle.spawn("journal", async move {
+        for (extent, stream) in [(0, Stream::Log), (1, Stream::Manifest), (0, Stream::Tables)] {
+            medium.open(ExtentId(extent), 1, stream).expect("it is opened");
+            let first = SHAPE.page(ExtentId(extent), 0);
+            medium.append(first, images(1), IoClass::Journal).await.expect("it is written");
+        }
+    });
+    stand.rt.block_on(written);
+    assert_eq!(stand.medium.stats().client_bytes, u64::from(SHAPE.page_bytes));
 }
 
 #[test]
