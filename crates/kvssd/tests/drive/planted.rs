@@ -65,11 +65,10 @@ fn kinds_of_tree(fault: InTree) -> &'static [Kind] {
         InTree::DropTombstonesEarly | InTree::CompactNewestAlone | InTree::MergedL0GoesFirst => {
             &[Kind::Stale]
         }
-        // What was not merged yet is gone, and what lies below it comes to light.
-        InTree::DiscardedIsPublished => &[Kind::Lost, Kind::Stale],
         // L0 is never compacted again.
         InTree::DiscardedKeepsClaim => &[Kind::Hung],
-        InTree::SequenceGoesBack => &[Kind::Lost, Kind::Stale],
+        // What was not merged yet is gone, and what lies below it comes to light.
+        InTree::DiscardedIsPublished | InTree::SequenceGoesBack => &[Kind::Lost, Kind::Stale],
         InTree::FilterForgetsKeys => &[Kind::Lost],
         InTree::OverwriteUnderSnapshot | InTree::ReadPastSnapshot => &[Kind::Iterator],
         InTree::ReleaseBeforeNoted => &[Kind::Unopened],

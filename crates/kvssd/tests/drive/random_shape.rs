@@ -123,7 +123,7 @@ impl Shape {
     /// A drive of tables whose compactions give way to L0's all the time.
     pub(crate) fn of_yielding_tables_seed(seed: u64) -> Self {
         let mut shape = Self::of_tables_seed(seed);
-        shape.yield_by(if seed % 3 == 0 { Preemption::Keep } else { Preemption::Discard });
+        shape.yield_by(if seed.is_multiple_of(3) { Preemption::Keep } else { Preemption::Discard });
         shape
     }
 
