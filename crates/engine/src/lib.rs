@@ -32,4 +32,4 @@ pub use lsm::open::Setup;
 pub use lsm::snapshot::{SnapshotInfo, SnapshotMemory};
 pub use options::{Filters, Granularity, IteratorOptions, MergeBy, Options};
 pub use planted::{Fault, Planted};
-pub use tables::options::TableOptions;
+pub use tables::options::{Preemption, TableOptions};

@@ -8,7 +8,7 @@ use pages::options::{FROZEN_MEMTABLES, MEMTABLE_BYTES};
 use serde::{Deserialize, Deserializer};
 
 use crate::sizing::LevelSizing;
-use crate::tables::options::TableOptions;
+use crate::tables::options::{Preemption, TableOptions};
 
 /// Compactions side by side: each is a task that looks for work whenever there may be some.
 const COMPACTION_WORKERS: RangeInclusive<usize> = 1..=64;
@@ -242,6 +242,17 @@ impl Options {
         }
     }
 
+    /// SILK's part of the engine on [`Self::rocksdb`]: four internal threads, of which one flushes and one does
+    /// nothing but compactions out of L0; other compactions give way to those, and what blocks them is given up.
+    /// The other part limits a medium's bandwidth by what clients take (`LimiterOptions::silk`, crate `limiter`).
+    /// Filters and triggers are as in `rocksdb`, so that a comparison is one of scheduling; SILK assumes filters.
+    pub fn silk() -> Self {
+        let rocksdb = Self::rocksdb();
+        let tables =
+            TableOptions { l0_workers: 1, preemption: Preemption::Discard, ..rocksdb.tables };
+        Self { compaction_workers: 2, tables, ..rocksdb }
+    }
+
     /// Everything that is wrong with these options, in words.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
@@ -341,8 +352,13 @@ mod tests {
 
     #[test]
     fn designs_that_cannot_be_are_refused_in_words() {
-        let presets =
-            [Options::pink(), Options::pink_hw(), Options::lightstore(), Options::rocksdb()];
+        let presets = [
+            Options::pink(),
+            Options::pink_hw(),
+            Options::lightstore(),
+            Options::rocksdb(),
+            Options::silk(),
+        ];
         for preset in presets {
             assert_eq!(preset.problems(), Vec::<String>::new());
         }

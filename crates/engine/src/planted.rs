@@ -22,11 +22,15 @@ pub enum Fault {
     MergedL0GoesFirst,
     /// Caches take pages of an extent that was released for those of its next life.
     CacheForgetsGenerations,
+    /// What a compaction wrote before it gave way to L0 takes the place of all that it was to merge.
+    DiscardedIsPublished,
+    /// A compaction that gave way to L0 keeps its tables for itself.
+    DiscardedKeepsClaim,
 }
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::DropTombstonesEarly,
         Self::FilterForgetsKeys,
         Self::OverwriteUnderSnapshot,
@@ -36,6 +40,8 @@ impl Fault {
         Self::CompactNewestAlone,
         Self::MergedL0GoesFirst,
         Self::CacheForgetsGenerations,
+        Self::DiscardedIsPublished,
+        Self::DiscardedKeepsClaim,
     ];
 }
 

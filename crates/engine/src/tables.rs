@@ -7,6 +7,7 @@
 //!  tree ...... which tables stand in which level; edits of that
 //!  score ..... how much each level wants to be compacted; bytes that are pending
 //!  picker .... which tables to compact next
+//!  preempt ... which compactions give way to L0's
 //!  stall ..... when writes wait, and how fast they go
 //!  builder ... entries in, pages of a table out
 //!  cut ....... where the tables of a compaction end
@@ -23,6 +24,7 @@ pub(crate) mod cut;
 pub(crate) mod merge;
 pub(crate) mod options;
 pub(crate) mod picker;
+pub(crate) mod preempt;
 pub(crate) mod score;
 pub(crate) mod space;
 pub(crate) mod stall;

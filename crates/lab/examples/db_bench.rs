@@ -2,26 +2,25 @@
 //! `rocksdb` on a simulated drive.
 //!
 //! ```text
-//! cargo run --release -p lab --example db_bench -- [puts per second] [pairs] [merge ns per entry]
+//! cargo run --release -p lab --example db_bench -- [puts per second] [pairs] [merge ns per entry] [limit]
 //! ```
-//! Puts per second: 0 is as fast as one client can. The last number is what the processor takes to merge an
-//! entry: it sets how fast compaction is beside the client.
+//! Puts per second: 0 is as fast as one client can. The third number is what the processor takes to merge an
+//! entry: it sets how fast compaction is beside the client. The limit is of what flushes and compactions write:
+//! bytes a second, as `RocksDB`'s rate limiter does it, or `silk:` and the drive's bandwidth in bytes a second.
 
-use std::rc::Rc;
+mod drive;
 
-use block::nvme::SetId;
-use engine::{Engine, Options, Setup};
-use pages::{Cpu, CpuCosts, EngineStats, StoreId, Surroundings, Value, WriteOptions};
-use runtime::{Cores, Handle, Nanos, Rng, Runtime};
+use engine::Options;
+use limiter::LimiterOptions;
+use pages::{EngineStats, Value, WriteOptions};
+use runtime::{Handle, Nanos, Rng, Runtime};
 use ssd::{Precondition, Ssd, SsdProfile};
-use volume::{BlockRange, RangeOptions};
 
-type Store = Engine<BlockRange<Ssd>>;
+use crate::drive::{PAGE_BYTES, Pair, Store};
 
 const KEY_BYTES: u32 = 16;
 const VALUE_BYTES: u32 = 400;
-const PAGE_BYTES: u64 = 8 << 10;
-const EXTENT_PAGES: u32 = 1 << 10;
+const PAIR: Pair = Pair { key_bytes: KEY_BYTES, value_bytes: VALUE_BYTES };
 
 /// What the program was asked for.
 #[derive(Clone, Copy)]
@@ -31,58 +30,41 @@ struct Asked {
     merge_entry_ns: u64,
 }
 
-fn open(handle: &Handle, ssd: &Ssd, profile: &SsdProfile, asked: Asked) -> Store {
-    let range = RangeOptions {
-        set: SetId::new(1).expect("numbers begin with 1"),
-        first_block: 0,
-        page_blocks: 2,
-        pages_per_extent: EXTENT_PAGES,
-        extents: (profile.user_bytes / PAGE_BYTES / u64::from(EXTENT_PAGES)) as u32,
-        parallelism: 64,
-    };
-    // Of a core of that machine; assumed.
-    let costs = CpuCosts {
-        memtable_ns: 3_000.0,
-        prefix_compare_ns: 5.0,
-        key_compare_ns: 20.0,
-        merge_entry_ns: asked.merge_entry_ns as f64,
-        filter_build_ns: 50.0,
-        filter_probe_ns: 150.0,
-        pack_object_ns: 100.0,
-        hash_key_ns: 20.0,
-        page_read_ns: 1_300.0,
-    };
-    let cores = Rc::new(Cores::new(handle.clone(), 4, Nanos::from_micros(10)));
-    let setup = Setup {
-        handle: handle.clone(),
-        medium: BlockRange::new(ssd.clone(), range).expect("the drive has a set"),
-        options: Options::rocksdb(),
-        surroundings: Surroundings {
-            index_dram_bytes: 1 << 30,
-            iterator_dram_bytes: 0,
-            expected_key_bytes: KEY_BYTES,
-            expected_value_bytes: VALUE_BYTES,
-        },
-        cpu: Cpu { cores, costs },
-        accelerator: None,
-        planted: engine::Planted::default(),
-        id: StoreId(1),
-    };
-    Engine::create(setup).unwrap_or_else(|error| panic!("{error}"))
+/// The engine's options, and the limit on its background I/O.
+fn limits(text: &str) -> (Options, LimiterOptions) {
+    let number = |text: &str| text.parse::<u64>().expect("a number of bytes a second");
+    match text.strip_prefix("silk:") {
+        Some(bandwidth) => {
+            (Options::silk(), LimiterOptions::silk(number(bandwidth), "as asked for"))
+        }
+        None if number(text) == 0 => (Options::rocksdb(), LimiterOptions::rocksdb()),
+        None => (Options::rocksdb(), LimiterOptions::rate_limiter(number(text))),
+    }
 }
 
-/// Puts pairs with keys drawn at random, at the rate that is asked for.
-async fn fill(store: &Store, handle: &Handle, asked: Asked, rng: &mut Rng) {
+/// Puts that took so long have stalled: a slow one takes a few hundred microseconds.
+const STALL: Nanos = Nanos::from_millis(2);
+
+/// Puts pairs with keys drawn at random, at the rate that is asked for. How many puts stalled, how long in
+/// all, and the longest.
+async fn fill(store: &Store, handle: &Handle, asked: Asked, rng: &mut Rng) -> (u64, Nanos, Nanos) {
     let started = handle.now();
+    let (mut stalls, mut stalled, mut longest) = (0, Nanos::ZERO, Nanos::ZERO);
     for put in 0..asked.pairs {
         if let Some(due) = (put * 1_000_000_000).checked_div(asked.puts_per_second) {
             handle.sleep_until(started + Nanos(due)).await;
         }
         let key = format!("{:016}", rng.below(asked.pairs));
         let value = Value::Synthetic { seed: put, len: VALUE_BYTES };
+        let began = handle.now();
         let done = store.put(key.as_bytes(), value, WriteOptions::default(), Nanos::ZERO).await;
         done.unwrap_or_else(|error| panic!("put {put}: {error}; {}", store.background()));
+        let took = handle.now() - began;
+        if took >= STALL {
+            (stalls, stalled, longest) = (stalls + 1, stalled + took, longest.max(took));
+        }
     }
+    (stalls, stalled, longest)
 }
 
 /// One line of figures: what was done since `before`, by byte of user data.
@@ -120,22 +102,35 @@ fn main() {
         merge_entry_ns: number(3, 2_000),
     };
     let profile = SsdProfile::load("baseline-15gb").expect("built in");
+    let limit = std::env::args().nth(4).unwrap_or_else(|| "0".to_owned());
+    let (options, limits) = limits(&limit);
     let rt = Runtime::new(1);
     let handle = rt.handle();
     let ssd = Ssd::new(&handle, &profile, Precondition::Empty);
     rt.block_on(async move {
-        let store = open(&handle, &ssd, &profile, asked);
+        let medium = drive::limited(&handle, &ssd, &profile, &limits);
+        let merge_ns = asked.merge_entry_ns as f64;
+        let store = drive::open(&handle, medium.clone(), options, PAIR, merge_ns);
         let user_bytes = asked.pairs * u64::from(KEY_BYTES + VALUE_BYTES);
         let rng = &mut Rng::new(7);
         for phase in ["fillrandom", "overwrite"] {
             let (before, started) = (store.stats(), handle.now());
-            fill(&store, &handle, asked, rng).await;
+            let (stalls, stalled, longest) = fill(&store, &handle, asked, rng).await;
             let seconds = (handle.now() - started).as_secs_f64();
-            println!("{phase}: {:.0} puts per second", asked.pairs as f64 / seconds);
+            println!(
+                "{phase}: {:.0} puts per second; {stalls} puts of {STALL} or more, {:.2} s in all, at \
+                 most {:.2} s",
+                asked.pairs as f64 / seconds,
+                stalled.as_secs_f64(),
+                longest.as_secs_f64(),
+            );
             show("  at the last put", &store, &before, user_bytes);
+            let put = handle.now();
             store.flush().await;
             store.settle().await;
+            println!("  settled after {:.0} s", (handle.now() - put).as_secs_f64());
             show("  settled", &store, &before, user_bytes);
+            println!("  {:?}", medium.stats());
         }
     });
 }

@@ -227,6 +227,12 @@ pub trait Medium: 'static {
     /// clients' reads leave.
     fn set_write_stall(&self, is_on: bool);
 
+    /// Whether background work of `class` is to wait with its next step, because clients need the medium.
+    /// Nobody is told when that ends: ask again, some milliseconds later.
+    fn pauses(&self, _class: IoClass) -> bool {
+        false
+    }
+
     /// Where appends to an extent go on after a power cut: nothing lies at or behind that place, and
     /// units in front of it that were left out are out of the way of those behind it. Zero for an
     /// empty extent. A medium on which any place can be written at any time gives zero always.

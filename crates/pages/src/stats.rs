@@ -168,6 +168,16 @@ pub struct TableStats {
     pub intra_l0: u64,
     /// Most tables that L0 had at a time.
     pub most_in_l0: u64,
+    /// Times that a compaction below L0 stopped, for one out of L0 or for clients.
+    pub yields: u64,
+    /// For how long in all, in nanoseconds.
+    pub yielded_ns: u64,
+    /// Compactions that were given up for one out of L0.
+    pub discarded_jobs: u64,
+    /// Pages of tables that those had written for nothing; they are not among `written_pages`.
+    pub discarded_written_pages: u64,
+    /// Pages that they had read for nothing.
+    pub discarded_read_pages: u64,
 }
 
 impl TableStats {
@@ -181,6 +191,11 @@ impl TableStats {
             moves: self.moves - before.moves,
             intra_l0: self.intra_l0 - before.intra_l0,
             most_in_l0: self.most_in_l0,
+            yields: self.yields - before.yields,
+            yielded_ns: self.yielded_ns - before.yielded_ns,
+            discarded_jobs: self.discarded_jobs - before.discarded_jobs,
+            discarded_written_pages: self.discarded_written_pages - before.discarded_written_pages,
+            discarded_read_pages: self.discarded_read_pages - before.discarded_read_pages,
         }
     }
 }

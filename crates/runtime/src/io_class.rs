@@ -16,6 +16,10 @@ pub enum IoClass {
     CompactionRead,
     /// Output of a compaction.
     CompactionWrite,
+    /// Input of a compaction out of L0, into L1 or L0: writes may come to wait for it.
+    L0CompactionRead,
+    /// Output of a compaction out of L0.
+    L0CompactionWrite,
     /// Garbage collection: reading victims and looking their keys up.
     GcRead,
     /// Garbage collection: moving pages that are still in use, and erasing victims.
@@ -41,13 +45,15 @@ pub enum Priority {
 
 impl IoClass {
     /// All classes, in the order of [`IoClass::index`].
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::ClientRead,
         Self::Log,
         Self::Journal,
         Self::Flush,
         Self::CompactionRead,
         Self::CompactionWrite,
+        Self::L0CompactionRead,
+        Self::L0CompactionWrite,
         Self::GcRead,
         Self::GcWrite,
         Self::IndexPrefetch,
@@ -69,6 +75,8 @@ impl IoClass {
             Self::Flush => "flush",
             Self::CompactionRead => "compaction_read",
             Self::CompactionWrite => "compaction_write",
+            Self::L0CompactionRead => "l0_compaction_read",
+            Self::L0CompactionWrite => "l0_compaction_write",
             Self::GcRead => "gc_read",
             Self::GcWrite => "gc_write",
             Self::IndexPrefetch => "index_prefetch",
@@ -86,6 +94,8 @@ impl IoClass {
             | Self::Flush
             | Self::CompactionRead
             | Self::CompactionWrite
+            | Self::L0CompactionRead
+            | Self::L0CompactionWrite
             | Self::GcRead
             | Self::GcWrite => Priority::Background,
         }

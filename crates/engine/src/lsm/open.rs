@@ -12,6 +12,7 @@ use pages::store::{Cpu, PageStore};
 use runtime::Handle;
 
 use crate::lsm::accelerator::Accelerator;
+use crate::lsm::tables::compact::Worker;
 use crate::lsm::{Engine, Inner, dump, sizing_input};
 use crate::options::{MergeBy, Options};
 use crate::planted::Planted;
@@ -167,9 +168,16 @@ impl<M: Medium> Engine<M> {
         handle.spawn("flush", Rc::clone(inner).flush_forever());
         for worker in 0..inner.options.compaction_workers {
             if inner.options.is_leveled() {
+                let worker = Worker::Any(worker);
                 handle.spawn("compaction", Rc::clone(inner).compact_tables_forever(worker));
             } else {
                 handle.spawn("compaction", Rc::clone(inner).compact_forever());
+            }
+        }
+        if let Some(tables) = &inner.tables {
+            for _ in 0..tables.options.l0_workers {
+                handle
+                    .spawn("compaction of L0", Rc::clone(inner).compact_tables_forever(Worker::L0));
             }
         }
         handle.spawn("garbage collection", collector::collect_forever(Rc::clone(inner)));

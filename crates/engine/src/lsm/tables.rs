@@ -6,6 +6,7 @@ pub(crate) mod flush;
 pub(crate) mod inputs;
 pub(crate) mod load;
 pub(crate) mod open_table;
+pub(crate) mod preempt;
 pub(crate) mod write;
 
 use std::cell::{Cell, RefCell};
@@ -43,6 +44,8 @@ pub(crate) struct Tables {
     pub least_step: usize,
     tree: RefCell<Tree<Rc<Table>>>,
     running: RefCell<Vec<Running>>,
+    /// How often the tree, or what is under way, has changed.
+    changes: Cell<u64>,
     throttle: RefCell<Throttle>,
     /// The number of the newest table.
     newest: Cell<u64>,
@@ -59,6 +62,7 @@ impl Tables {
             least_step: least_step(&form, options, inlining, shape),
             tree: RefCell::new(Tree::new(options.levels as usize)),
             running: RefCell::default(),
+            changes: Cell::new(0),
             throttle: RefCell::new(Throttle::new(&options.tables)),
             newest: Cell::new(0),
             short_of: Cell::new(0),
@@ -143,6 +147,25 @@ impl Tables {
         self.running.borrow().is_empty()
     }
 
+    fn note_change(&self) {
+        self.changes.set(self.changes.get() + 1);
+    }
+
+    /// Whether a compaction out of L0 is under way.
+    fn l0_runs(&self) -> bool {
+        self.running.borrow().iter().any(|job| job.from == 0)
+    }
+
+    /// Whether a compaction of L0 that is due has to wait for `job`.
+    fn blocks_l0(&self, shape: &Shape, job: &Job<Rc<Table>>) -> bool {
+        let tree = self.tree();
+        let (weights, running) = (Weights::of(&*tree, shape.page_bytes), self.running.borrow());
+        let options = &self.options;
+        let (tree, running, form) = (&*tree, &running[..], self.form);
+        let (squeezes, is_frugal) = (false, false);
+        Picker { tree, options, weights, form, running, squeezes, is_frugal }.blocks_l0(job)
+    }
+
     fn pick(
         &self,
         shape: &Shape,
@@ -221,6 +244,7 @@ impl<M: Medium> Inner<M> {
         stats.tables.most_in_l0 = stats.tables.most_in_l0.max(next.level(0).len() as u64);
         drop(stats);
         *tables.tree.borrow_mut() = next;
+        tables.note_change();
         tables.throttle.borrow_mut().note(tables.load(&self.store.shape), &tables.options);
         self.expect_checkpoint_of_tables();
         self.reserve_step();

@@ -3,6 +3,24 @@
 use catalogue::bounds;
 use serde::Deserialize;
 
+/// Compactions out of L0 that have a worker of their own.
+const L0_WORKERS: std::ops::RangeInclusive<usize> = 0..=8;
+
+/// What compactions below L0 do for one out of L0 (SILK's pre-emption), between two steps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Preemption {
+    /// Nothing.
+    #[default]
+    None,
+    /// They stop until it is done, and go on where they were. One that holds tables which L0 is to be merged
+    /// with goes on in its place instead, as urgent as it would be.
+    Keep,
+    /// They stop as well; one that holds such tables ends, what it has written is thrown away and counted, and
+    /// its merge begins anew later.
+    Discard,
+}
+
 /// Options of a tree of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -31,6 +49,11 @@ pub struct TableOptions {
     pub readahead_bytes: u64,
     /// Bytes that flush and compaction write at a time.
     pub write_bytes: u64,
+    /// Workers that do nothing but compactions out of L0, besides those that do any. So these never wait
+    /// until another compaction ends because all workers are in use.
+    pub l0_workers: usize,
+    /// What compactions below L0 do for one out of L0.
+    pub preemption: Preemption,
 }
 
 impl Default for TableOptions {
@@ -48,6 +71,8 @@ impl Default for TableOptions {
             delayed_write_bytes_per_s: 16 << 20,
             readahead_bytes: 2 << 20,
             write_bytes: 1 << 20,
+            l0_workers: 0,
+            preemption: Preemption::None,
         }
     }
 }
@@ -85,6 +110,13 @@ impl TableOptions {
                 triggers[0], triggers[1], triggers[2]
             ));
         }
+        problems.extend(bounds::range("tables.l0_workers", self.l0_workers, L0_WORKERS));
+        if self.preemption != Preemption::None && self.l0_workers == 0 {
+            problems.push(
+                "tables.preemption is for a worker of L0's own, and there is none: set l0_workers to 1"
+                    .to_owned(),
+            );
+        }
         if self.max_compaction_bytes < self.table_bytes {
             problems.push(format!(
                 "tables.max_compaction_bytes is {}, must not be less than table_bytes, {}",
@@ -121,5 +153,8 @@ mod tests {
         let pending = TableOptions { hard_pending_bytes: 1 << 20, ..rocksdb }.problems();
         assert!(pending[0].contains("soft_pending_bytes"), "{pending:?}");
         assert!(!TableOptions { table_bytes: 0, ..rocksdb }.problems().is_empty());
+        let preemption = TableOptions { preemption: Preemption::Keep, ..rocksdb };
+        assert!(preemption.problems()[0].contains("set l0_workers to 1"));
+        assert!(TableOptions { l0_workers: 1, ..preemption }.problems().is_empty());
     }
 }

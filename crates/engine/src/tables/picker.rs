@@ -4,7 +4,7 @@
 //! Tables of a level share no key here, so cuts between them are always clean.
 
 use crate::tables::options::TableOptions;
-use crate::tables::score::{Candidate, Weights, scores};
+use crate::tables::score::{Candidate, Weights, l0_is_due, scores};
 use crate::tables::space::Form;
 use crate::tables::table::{Described, KeyRange, TableId};
 use crate::tables::tree::{Tree, key_range};
@@ -133,21 +133,37 @@ impl<T: Candidate> Picker<'_, T> {
         if self.running.iter().any(|job| job.from == 0) {
             return None;
         }
+        self.complete(0, 1, self.l0_together()?)
+    }
+
+    /// The tables of L0 that a compaction into L1 takes.
+    fn l0_together(&self) -> Option<Vec<T>> {
         let level = self.tree.level(0);
         let seed = self.by_overlap(0).into_iter().find(|table| !table.is_busy())?;
         // Whatever shares keys with them has to go along, or newer entries would come to lie below older ones.
         let mut keys = key_range([seed]).expect("one table");
         let mut count = 0;
-        let upper = loop {
+        loop {
             let shares = |table: &&T| keys.meets(&table.meta().first_key, &table.meta().last_key);
             let upper: Vec<T> = level.iter().filter(shares).cloned().collect();
             if upper.len() == count {
-                break upper;
+                return Some(upper);
             }
             count = upper.len();
             keys = key_range(&upper).expect("the seed is among them");
-        };
-        self.complete(0, 1, upper)
+        }
+    }
+
+    /// Whether L0 is due for a compaction into L1 that cannot begin as long as `job` holds its tables.
+    pub(crate) fn blocks_l0(&self, job: &Job<T>) -> bool {
+        if job.from != 1 || !l0_is_due(self.tree, self.options, &self.weights) {
+            return false;
+        }
+        let Some(upper) = self.l0_together() else { return false };
+        let keys = key_range(&upper).expect("there is a table");
+        let wanted = self.tree.overlapping(1, &keys.first, &keys.last);
+        let is_held = |table: &T| job.inputs().any(|own| own.meta().id == table.meta().id);
+        wanted.iter().any(is_held)
     }
 
     /// The newest tables of L0 as one: fewer to look into while L1 is in use.

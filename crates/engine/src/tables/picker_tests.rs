@@ -80,6 +80,28 @@ fn l1_is_left_alone_while_l0_wants_it() {
 }
 
 #[test]
+fn l0_waits_for_compactions_of_the_tables_it_is_to_be_merged_with() {
+    let options = &TableOptions::default();
+    let job = |tree: &Tree<Shown>, from: usize, upper: &[usize]| {
+        let upper: Vec<Shown> = upper.iter().map(|at| tree.level(from)[*at].clone()).collect();
+        Job { from, into: from + 1, upper, lower: Vec::new(), is_move: false, frugal: None }
+    };
+    let blocks = |of_l0: Vec<Shown>, from: usize, upper: &[usize]| {
+        let tree = tree(&[of_l0, level(0, &[0, 40, 80]), level(100, &[0, 40])]);
+        let (tree, weights, running, form) = (&tree, WEIGHTS, &[], form());
+        let (squeezes, is_frugal) = (false, false);
+        let picker = Picker { tree, options, weights, form, running, squeezes, is_frugal };
+        picker.blocks_l0(&job(tree, from, upper))
+    };
+    assert!(blocks(l0(4), 1, &[0]) && blocks(l0(4), 1, &[2]));
+    assert!(!blocks(l0(3), 1, &[0]), "it is not due");
+    assert!(!blocks(busy(l0(4)), 1, &[0]), "it is under way");
+    assert!(!blocks(l0(4), 2, &[0]), "L2 is not its");
+    let few = || vec![Shown(table(50, 0, 9, 64), false), Shown(table(49, 90, 99, 300), false)];
+    assert!(blocks(few(), 1, &[2]) != blocks(few(), 1, &[0]), "L0 falls in two parts");
+}
+
+#[test]
 fn the_table_that_meets_least_below_goes_with_those_that_cost_nothing_more() {
     // Of six tables the one from 200 on meets one below; the others meet two each.
     let below = level(100, &[0, 20, 40, 60, 80, 100, 120, 140, 160, 180, 200]);

@@ -58,17 +58,27 @@ pub(crate) fn scores<T: Candidate>(
     options: &TableOptions,
     weights: &Weights,
 ) -> Vec<f64> {
-    let (_, upper) = tree.levels().split_last().expect("there are levels");
-    let score = |(n, level): (usize, &Vec<T>)| {
-        let idle = || level.iter().filter(|table| !table.is_busy());
-        let bytes: f64 = idle().map(|table| weights.compensated(table)).sum();
-        let by_bytes = bytes / options.target_bytes(n);
-        match n {
-            0 => by_bytes.max(idle().count() as f64 / f64::from(options.l0_compaction_trigger)),
-            _ => by_bytes,
-        }
-    };
-    upper.iter().enumerate().map(score).collect()
+    let upper = 0..tree.levels().len() - 1;
+    upper.map(|n| score(tree, n, options, weights)).collect()
+}
+
+fn score<T: Candidate>(tree: &Tree<T>, n: usize, options: &TableOptions, weights: &Weights) -> f64 {
+    let idle = || tree.level(n).iter().filter(|table| !table.is_busy());
+    let bytes: f64 = idle().map(|table| weights.compensated(table)).sum();
+    let by_bytes = bytes / options.target_bytes(n);
+    match n {
+        0 => by_bytes.max(idle().count() as f64 / f64::from(options.l0_compaction_trigger)),
+        _ => by_bytes,
+    }
+}
+
+/// Whether L0 is due for a compaction.
+pub(crate) fn l0_is_due<T: Candidate>(
+    tree: &Tree<T>,
+    options: &TableOptions,
+    weights: &Weights,
+) -> bool {
+    score(tree, 0, options, weights) >= 1.0
 }
 
 /// Bytes that have to be rewritten until no level is over its size, about. All tables count.

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use design::IndexOptions;
 use engine::Options;
 use hashkv::HashOptions;
+use runtime::Nanos;
 
 use crate::harness::{for_hash, small_hash};
 use crate::shape::{Cuts, Shape};
@@ -165,6 +166,22 @@ fn model_agrees_with_tables_through_many_power_cuts() {
 fn model_agrees_with_tables_where_l0_is_crowded() {
     let name = "model_agrees_with_tables_where";
     model_agrees(name, 20, Shape::of_crowded_tables_seed, |_, _, _| {});
+}
+
+#[test]
+fn model_agrees_with_tables_that_give_way() {
+    let name = "model_agrees_with_tables_that_give_way";
+    let total = model_agrees(name, 30, Shape::of_yielding_tables_seed, |_, _, _| {});
+    let restless = |seed| Shape {
+        sessions: 12,
+        cuts: Cuts::Seldom { longest: Nanos::from_millis(120) },
+        is_filled: false,
+        ..Shape::of_yielding_tables_seed(seed)
+    };
+    let cut = model_agrees(name, 12, restless, |_, _, _| {});
+    let is_alone = number("LEVELHEAD_SEED").is_some();
+    let happened = [total.yields, total.discarded, cut.discarded];
+    assert!(is_alone || happened.iter().all(|count| *count > 0), "{total} {cut}");
 }
 
 #[test]

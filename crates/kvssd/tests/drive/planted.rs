@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use design::IndexOptions;
 use engine::Fault as InTree;
-use engine::Options;
+use engine::{Options, Preemption};
 use hashkv::Fault as InTable;
 use pages::Fault as InPages;
 use runtime::Nanos;
@@ -65,8 +65,13 @@ fn kinds_of_tree(fault: InTree) -> &'static [Kind] {
         InTree::DropTombstonesEarly | InTree::CompactNewestAlone | InTree::MergedL0GoesFirst => {
             &[Kind::Stale]
         }
-        // A cache that forgets has what once was in the place of a segment.
-        InTree::SequenceGoesBack | InTree::CacheForgetsGenerations => &[Kind::Lost, Kind::Stale],
+        // L0 is never compacted again.
+        InTree::DiscardedKeepsClaim => &[Kind::Hung],
+        // A cache that forgets has what once was in the place of a segment; where what was not merged yet is
+        // gone, what lies below it comes to light.
+        InTree::DiscardedIsPublished
+        | InTree::SequenceGoesBack
+        | InTree::CacheForgetsGenerations => &[Kind::Lost, Kind::Stale],
         InTree::FilterForgetsKeys => &[Kind::Lost],
         InTree::OverwriteUnderSnapshot | InTree::ReadPastSnapshot => &[Kind::Iterator],
         InTree::ReleaseBeforeNoted => &[Kind::Unopened],
@@ -161,9 +166,25 @@ fn shape(seed: u64, fault: Fault) -> Shape {
         Fault::Tree(InTree::CacheForgetsGenerations) => {
             Shape { scanners: 0, ..Shape::of_seed(11 * seed + 3) }.with_caches()
         }
+        Fault::Tree(InTree::DiscardedIsPublished) => yielding(seed),
+        Fault::Tree(InTree::DiscardedKeepsClaim) => {
+            let mut shape = yielding(seed);
+            let IndexOptions::Lsm(options) = &mut shape.engine else { unreachable!("a tree") };
+            // L0 cannot help itself, and has the time to fill up.
+            options.tables.table_bytes = 8 << 10;
+            options.tables.max_compaction_bytes = 8 << 10;
+            Shape { cuts: Cuts::Seldom { longest: Nanos::from_millis(3_000) }, ..shape }
+        }
         Fault::Pages(InPages::TableBeforeLog) => Shape::of_restless_hash_log_seed(seed),
         _ => Shape::of_seed(seed),
     }
+}
+
+/// Compactions that give way to L0's at the price of what they have done.
+fn yielding(seed: u64) -> Shape {
+    let mut shape = Shape { scanners: 0, ..Shape::of_tables_seed(seed) };
+    shape.yield_by(Preemption::Discard);
+    shape
 }
 
 impl Shape {

@@ -3,7 +3,7 @@
 
 use design::IndexOptions;
 use engine::sizing::LevelSizing;
-use engine::{Filters, Granularity, IteratorOptions, MergeBy, Options, TableOptions};
+use engine::{Filters, Granularity, IteratorOptions, MergeBy, Options, Preemption, TableOptions};
 use flash::{Geometry, Suspend};
 use hashkv::HashOptions;
 use kvssd::{DeviceProfile, KvDrive, SetupError};
@@ -130,9 +130,57 @@ impl Shape {
         // Tables have extents of their own, so those should be small.
         shape.device.flash.geometry.page_bytes = pick(rng, &[1_024, 1_024, 2_048]);
         shape.device.flash.geometry.transfer_bytes = shape.device.flash.geometry.page_bytes + 200;
+        shape.draw_preemption(seed);
         assert!(shape.grow_to_fit(), "usual sizes fit");
         shape.draw_caches(seed);
         shape
+    }
+
+    /// In some designs of tables L0 has a worker of its own, and others give way to it. Drawn by itself, so
+    /// that a seed's other draws stay what they were.
+    pub(crate) fn draw_preemption(&mut self, seed: u64) {
+        let rng = &mut Rng::derive(seed, "preemption");
+        let kinds = [Preemption::None, Preemption::None, Preemption::Keep, Preemption::Discard];
+        let preemption = pick(rng, &kinds);
+        let IndexOptions::Lsm(options) = &mut self.engine else { unreachable!("it has tables") };
+        let least = usize::from(preemption != Preemption::None);
+        options.tables.l0_workers = least + pick(rng, &[0, 0, 0, 1]);
+        options.tables.preemption = preemption;
+    }
+
+    /// A drive of tables whose compactions give way to L0's all the time.
+    pub(crate) fn of_yielding_tables_seed(seed: u64) -> Self {
+        let mut shape = Self::of_tables_seed(seed);
+        shape.yield_by(if seed.is_multiple_of(3) { Preemption::Keep } else { Preemption::Discard });
+        shape
+    }
+
+    /// L0 is due often, with a worker of its own; what is below it is merged in many steps, from L1 above all.
+    pub(crate) fn yield_by(&mut self, preemption: Preemption) {
+        self.device.flash.geometry.blocks_per_plane *= 4;
+        self.device.dram.index_bytes = 16 << 20;
+        self.device.controller.costs.merge_entry_ns = 20_000.0;
+        self.keys = self.keys.max(1_400);
+        self.clients = 8;
+        let IndexOptions::Lsm(options) = &mut self.engine else { unreachable!("it has tables") };
+        options.compaction_workers = 4;
+        options.memtable_bytes = 4 << 10;
+        options.inline_up_to = u32::MAX;
+        options.tables = TableOptions {
+            table_bytes: 16 << 10,
+            level_base_bytes: 16 << 10,
+            level_multiplier: 2.0,
+            l0_compaction_trigger: 4,
+            l0_slowdown_trigger: 8,
+            l0_stop_trigger: 12,
+            max_compaction_bytes: 32 << 10,
+            soft_pending_bytes: 1 << 30,
+            readahead_bytes: 1 << 10,
+            write_bytes: 1 << 10,
+            l0_workers: 1,
+            preemption,
+            ..options.tables
+        };
     }
 
     /// The same, which loses power over and over.
@@ -323,6 +371,7 @@ pub(crate) fn leveled(rng: &mut Rng) -> Options {
             delayed_write_bytes_per_s: pick(rng, &[1 << 20, 16 << 20]),
             readahead_bytes: pick(rng, &[1 << 10, 8 << 10, 1 << 20]),
             write_bytes: pick(rng, &[1 << 10, 8 << 10, 1 << 20]),
+            ..TableOptions::default()
         },
         ..Options::pink()
     }

@@ -36,6 +36,9 @@ pub(crate) struct Tally {
     pub scanned: u64,
     pub snapshots: u64,
     pub expired: u64,
+    /// Compactions that stopped for others, and that were given up.
+    pub yields: u64,
+    pub discarded: u64,
     pub trace: u64,
 }
 
@@ -62,6 +65,8 @@ impl Tally {
         self.scanned += other.scanned;
         self.snapshots += other.snapshots;
         self.expired += other.expired;
+        self.yields += other.yields;
+        self.discarded += other.discarded;
         self.trace ^= other.trace;
     }
 
@@ -85,6 +90,8 @@ impl Tally {
             most_reads: stats.reads_per_get.max(),
             scanned: stats.iterators.seeks + stats.iterators.nexts,
             snapshots: stats.iterators.created,
+            yields: stats.tables.yields,
+            discarded: stats.tables.discarded_jobs,
             trace,
             ..Self::default()
         });
@@ -137,7 +144,7 @@ impl fmt::Display for Tally {
             "{} commands, {} power cuts ({} torn operations, {} in recoveries), {} flushes, compactions {:?} ({} accelerated), \
              collected {} data and {} meta extents ({} objects moved), {} released empty, {} dirty \
              pages evicted, {} found in caches, at most {} reads a Get, {} stores refused on full drives, {} pairs \
-             scanned in {} snapshots ({} expired)",
+             scanned in {} snapshots ({} expired), compactions stopped {} times and were given up {} times",
             self.commands,
             self.power_cuts,
             self.torn,
@@ -155,7 +162,9 @@ impl fmt::Display for Tally {
             self.refused,
             self.scanned,
             self.snapshots,
-            self.expired
+            self.expired,
+            self.yields,
+            self.discarded
         )
     }
 }

@@ -181,6 +181,7 @@ impl Shape {
         shape.scanners = pick(rng, &[0, 1, 2]);
         shape.device.dram.index_bytes = pick(rng, &[16 << 10, 1 << 20, 16 << 20]);
         shape.slowness = 60;
+        shape.draw_preemption(seed);
         if !shape.grow_to_fit() {
             return Self::of_wild_tables_seed(seed + 1_000_000);
         }

@@ -165,6 +165,20 @@ impl<'a, M: Medium> Apart<'a, M> {
     }
 }
 
+impl<M> Apart<'_, M> {
+    /// Gives the run up that is being written, of which no write may be under way. Returns its pages, which
+    /// wait for their place in an index as before, those that were never written among them. What is left of
+    /// the promise is given back.
+    pub fn abandon(self) -> Vec<PageNo> {
+        let extents = self.store.extents.borrow();
+        let of = |id: &ExtentId| {
+            let first = self.store.shape.page(*id, 0).0;
+            (first..first + extents.get(*id).cursor).map(PageNo)
+        };
+        self.extents.iter().flat_map(of).collect()
+    }
+}
+
 impl Stretches {
     /// The page at place `index`.
     ///

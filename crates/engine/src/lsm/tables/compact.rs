@@ -12,12 +12,12 @@ use pages::medium::Medium;
 use pages::store::apart::Apart;
 use pages::store::promise::Promise;
 use pages::store::space::Claimant;
-use runtime::IoClass;
 
 use crate::lsm::Inner;
 use crate::lsm::tables::STEP_ENTRIES;
 use crate::lsm::tables::inputs::RunReader;
 use crate::lsm::tables::open_table::Table;
+use crate::lsm::tables::preempt::Courtesy;
 use crate::planted::Fault;
 use crate::tables::cut::Cutter;
 use crate::tables::merge::{self, Below, Input, Output, Stop};
@@ -25,7 +25,24 @@ use crate::tables::picker::{Job, Running, grandparents, least_jobs, removed};
 use crate::tables::space::{Contents, most_early};
 use crate::tables::tree::TreeEdit;
 
-type TableJob = Job<Rc<Table>>;
+pub(super) type TableJob = Job<Rc<Table>>;
+
+/// A task that compacts tables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Worker {
+    /// Compactions of any level; all but the first only under pressure.
+    Any(usize),
+    /// Compactions out of L0 only.
+    L0,
+}
+
+/// What became of a job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ended {
+    Done,
+    /// It gave way to L0; what it wrote is garbage.
+    Discarded,
+}
 
 /// What there is to compact.
 enum Fitting {
@@ -36,18 +53,21 @@ enum Fitting {
 }
 
 impl<M: Medium> Inner<M> {
-    /// One of the tasks that compact tables, for ever; all but the first only under pressure.
-    pub(crate) async fn compact_tables_forever(self: Rc<Self>, worker: usize) {
+    /// One of the tasks that compact tables, for ever.
+    pub(crate) async fn compact_tables_forever(self: Rc<Self>, worker: Worker) {
         loop {
             let Some((job, promise)) = self.next_job(worker) else {
-                self.store.work.notified().await;
+                self.wait_for_work(worker).await;
                 continue;
             };
             self.front.make_progress();
             let outcome = self.run_job(&job, promise).await;
-            self.end_job(&job);
+            let keeps_claim = self.planted.has(Fault::DiscardedKeepsClaim)
+                && matches!(outcome, Ok(Ended::Discarded));
+            self.end_job(&job, keeps_claim);
             match outcome {
-                Ok(()) => self.stats.borrow_mut().compactions[job.from] += 1,
+                Ok(Ended::Done) => self.stats.borrow_mut().compactions[job.from] += 1,
+                Ok(Ended::Discarded) => {}
                 Err(error) => self.store.fail(error),
             }
             self.store.handle.yield_now().await;
@@ -55,22 +75,26 @@ impl<M: Medium> Inner<M> {
     }
 
     /// The compaction that is due most, its tables claimed and its space promised.
-    fn next_job(&self, worker: usize) -> Option<(TableJob, Option<Promise<'_>>)> {
+    fn next_job(&self, worker: Worker) -> Option<(TableJob, Option<Promise<'_>>)> {
         let tables = self.tables_of();
-        let is_wanted =
-            || worker == 0 || tables.load(&self.store.shape).is_under_pressure(&tables.options);
+        let is_wanted = || match worker {
+            Worker::Any(0) | Worker::L0 => true,
+            Worker::Any(_) => tables.load(&self.store.shape).is_under_pressure(&tables.options),
+        };
         if !self.store.is_healthy() || !is_wanted() {
             return None;
         }
-        tables.short_of.set(0);
-        let mut job = match self.job_that_fits(self.is_squeezing.get()) {
-            Fitting::Job(job) => *job,
-            Fitting::Short(extents) => {
-                tables.short_of.set(extents);
-                return None;
-            }
-            Fitting::NothingDue => return None,
+        let may_begin = |job: &TableJob| match worker {
+            Worker::Any(_) => self.may_begin(job),
+            Worker::L0 => job.from == 0,
         };
+        let fitting = self.job_that_fits(self.is_squeezing.get(), may_begin);
+        if worker != Worker::L0 {
+            let short = if let Fitting::Short(extents) = fitting { extents } else { 0 };
+            tables.short_of.set(short);
+        }
+        let Fitting::Job(job) = fitting else { return None };
+        let mut job = *job;
         if self.planted.has(Fault::CompactNewestAlone) && (job.from, job.into) == (0, 1) {
             job.upper.truncate(1);
         }
@@ -80,9 +104,9 @@ impl<M: Medium> Inner<M> {
         Some((job, promise.map(|promise| promise.expect("it fits"))))
     }
 
-    /// The compaction that is due most and that there is space for; where there is none for a usual one,
-    /// the smallest there can be.
-    fn job_that_fits(&self, squeezes: bool) -> Fitting {
+    /// The compaction that is due most, of those that `may_begin`, and that there is space for; where there is
+    /// none for a usual one, the smallest there can be.
+    fn job_that_fits(&self, squeezes: bool, may_begin: impl Fn(&TableJob) -> bool) -> Fitting {
         let (tables, shape) = (self.tables_of(), &self.store.shape);
         let short_of = Cell::new(0);
         let fits = |job: &TableJob| {
@@ -92,7 +116,7 @@ impl<M: Medium> Inner<M> {
             if !fits {
                 short_of.set(extents);
             }
-            fits
+            fits && may_begin(job)
         };
         let usual = tables.pick(shape, squeezes, false, fits);
         let smallest = || tables.pick(shape, squeezes, true, fits);
@@ -106,7 +130,7 @@ impl<M: Medium> Inner<M> {
 
     /// Whether compactions could still make the tree smaller, if levels are made of tables.
     pub(crate) fn tables_can_shrink(&self) -> bool {
-        self.options.is_leveled() && matches!(self.job_that_fits(true), Fitting::Job(_))
+        self.options.is_leveled() && matches!(self.job_that_fits(true, |_| true), Fitting::Job(_))
     }
 
     fn begin_job(&self, job: &TableJob) {
@@ -115,20 +139,24 @@ impl<M: Medium> Inner<M> {
             assert!(!was_busy, "table {} is compacted twice", table.meta.id.0);
         }
         let running = Running { from: job.from, into: job.into, keys: job.keys() };
-        self.tables_of().running.borrow_mut().push(running);
+        let tables = self.tables_of();
+        tables.running.borrow_mut().push(running);
+        tables.note_change();
     }
 
-    fn end_job(&self, job: &TableJob) {
+    fn end_job(&self, job: &TableJob, keeps_claim: bool) {
         let keys = job.keys();
-        let mut running = self.tables_of().running.borrow_mut();
+        let tables = self.tables_of();
+        let mut running = tables.running.borrow_mut();
         let is_it = |other: &Running| {
             other.from == job.from && other.into == job.into && other.keys == keys
         };
         let at = running.iter().position(is_it).expect("a compaction ends that was under way");
         running.swap_remove(at);
         for table in job.inputs() {
-            table.is_busy.set(false);
+            table.is_busy.set(keeps_claim);
         }
+        tables.note_change();
         self.store.work.notify_all();
         self.store.room.notify_all();
     }
@@ -188,18 +216,23 @@ impl<M: Medium> Inner<M> {
         &self,
         job: &TableJob,
         promise: Option<Promise<'_>>,
-    ) -> Result<(), EngineError> {
-        let Some(promise) = promise else { return self.move_tables(job).await };
+    ) -> Result<Ended, EngineError> {
+        let Some(promise) = promise else {
+            self.move_tables(job).await?;
+            return Ok(Ended::Done);
+        };
         let buffers = self.buffers_of(job);
         let _buffers = self.buffers(buffers);
-        let (mut added, out) = self.merge_tables(job, promise).await?;
+        let merged = self.merge_tables(job, promise).await?;
+        let Some((mut added, out)) = merged else { return Ok(Ended::Discarded) };
         self.count_job(job, &added, &out);
         if self.planted.has(Fault::MergedL0GoesFirst) && job.into == 0 {
             let added = std::mem::take(&mut added);
             self.publish(self.edit_of_tables(TreeEdit { removed: Vec::new(), added })).await?;
         }
         let edit = self.edit_of_tables(TreeEdit { removed: removed(job), added });
-        self.publish(self.with_dead(edit, &out.dead)).await
+        self.publish(self.with_dead(edit, &out.dead)).await?;
+        Ok(Ended::Done)
     }
 
     fn count_job(&self, job: &TableJob, added: &[(usize, Rc<Table>)], out: &Output) {
@@ -225,22 +258,27 @@ impl<M: Medium> Inner<M> {
         (bytes / u64::from(self.store.shape.page_bytes)) as usize
     }
 
-    /// Merges the tables of a job, and writes what comes of it.
+    /// Merges the tables of a job, and writes what comes of it. `None` if it was given up on the way.
     async fn merge_tables(
         &self,
         job: &TableJob,
         promise: Promise<'_>,
-    ) -> Result<(Vec<(usize, Rc<Table>)>, Output), EngineError> {
+    ) -> Result<Option<(Vec<(usize, Rc<Table>)>, Output)>, EngineError> {
         let mut readers = readers(job);
         let mut inputs: Vec<Input> = readers.iter().map(|_| Input::default()).collect();
         let mut out = self.output_of(job);
         let mut apart = Apart::new(&self.store, promise);
         let mut added = Vec::new();
-        let class = IoClass::CompactionWrite;
+        let mut courtesy = Courtesy::of(job);
         loop {
+            let Some(urgency) = self.give_way(job, &mut courtesy).await else {
+                self.discard(job, &readers, added, apart).await?;
+                return Ok(None);
+            };
+            let class = urgency.of_writes();
             for (input, reader) in inputs.iter_mut().zip(&mut readers) {
                 if input.needs_pages() {
-                    let (pages, is_last) = reader.next(self).await?;
+                    let (pages, is_last) = reader.next(self, urgency.of_reads()).await?;
                     input.supply(pages, is_last);
                 }
             }
@@ -256,7 +294,7 @@ impl<M: Medium> Inner<M> {
                 out.is_rest |= stop == Stop::Rest;
             }
             if stop == Stop::End {
-                return Ok((added, out));
+                return Ok(Some((added, out)));
             }
         }
     }

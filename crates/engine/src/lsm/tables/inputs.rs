@@ -16,12 +16,14 @@ use crate::lsm::tables::open_table::Table;
 pub(crate) struct RunReader {
     tables: VecDeque<Rc<Table>>,
     page: u32,
+    /// Pages read so far.
+    pub read: u64,
 }
 
 impl RunReader {
     /// The run of `tables`, which are in key order.
     pub(crate) fn new(tables: impl IntoIterator<Item = Rc<Table>>) -> Self {
-        Self { tables: tables.into_iter().collect(), page: 0 }
+        Self { tables: tables.into_iter().collect(), page: 0, read: 0 }
     }
 
     /// The next pages, as many as are read at a time, and whether they are the last ones. One read is under
@@ -29,14 +31,16 @@ impl RunReader {
     pub(crate) async fn next<M: Medium>(
         &mut self,
         inner: &Inner<M>,
+        class: IoClass,
     ) -> Result<(Vec<PageImage>, bool), EngineError> {
         let Some(table) = self.tables.front() else { return Ok((Vec::new(), true)) };
         let bytes = inner.tables_of().options.readahead_bytes;
         let most = (bytes / u64::from(inner.store.shape.page_bytes)).clamp(1, 1 << 20) as u32;
         let range = self.page..table.meta.data_pages.min(self.page + most);
-        let class = IoClass::CompactionRead;
         let pages = inner.store.read_apart(&table.meta.pages, range.clone(), class).await?;
-        inner.stats.borrow_mut().tables.read_pages += u64::from(range.end - range.start);
+        let count = u64::from(range.end - range.start);
+        inner.stats.borrow_mut().tables.read_pages += count;
+        self.read += count;
         let listed = |(place, image)| listed(inner, table, place, image);
         let pages = range.clone().zip(pages).map(listed).collect::<Result<Vec<_>, _>>()?;
         self.page = range.end;

@@ -1,0 +1,173 @@
+//! Between two steps of a merge: compactions below L0 give way to those out of L0, and to clients. What to do is
+//! decided in `crate::tables::preempt`.
+
+use std::rc::Rc;
+
+use pages::error::EngineError;
+use pages::medium::Medium;
+use pages::store::apart::Apart;
+use pages::store::changes::Changes;
+use runtime::{IoClass, Nanos};
+
+use crate::lsm::Inner;
+use crate::lsm::edit::Edit;
+use crate::lsm::tables::compact::{TableJob, Worker};
+use crate::lsm::tables::inputs::RunReader;
+use crate::lsm::tables::open_table::Table;
+use crate::planted::Fault;
+use crate::tables::options::Preemption;
+use crate::tables::picker::removed;
+use crate::tables::preempt::{Standing, Turn, turn};
+use crate::tables::tree::TreeEdit;
+
+/// After this time it is asked again whether clients need the medium: SILK's interval.
+const PAUSE: Nanos = Nanos::from_millis(10);
+
+/// How urgent the reads and writes of a compaction are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Urgency {
+    /// As those out of L0.
+    L0,
+    Rest,
+}
+
+impl Urgency {
+    pub(super) fn of_reads(self) -> IoClass {
+        match self {
+            Self::L0 => IoClass::L0CompactionRead,
+            Self::Rest => IoClass::CompactionRead,
+        }
+    }
+
+    pub(super) fn of_writes(self) -> IoClass {
+        match self {
+            Self::L0 => IoClass::L0CompactionWrite,
+            Self::Rest => IoClass::CompactionWrite,
+        }
+    }
+}
+
+/// What a job knows of those it may have to give way to.
+pub(super) struct Courtesy {
+    urgency: Urgency,
+    /// When the rest was found out, counted in changes of the tree and of what is under way.
+    seen: Option<u64>,
+    blocks_l0: bool,
+    l0_runs: bool,
+}
+
+impl Courtesy {
+    pub(super) fn of(job: &TableJob) -> Self {
+        let urgency = if job.from == 0 { Urgency::L0 } else { Urgency::Rest };
+        Self { urgency, seen: None, blocks_l0: false, l0_runs: false }
+    }
+}
+
+impl<M: Medium> Inner<M> {
+    /// Whether a job may have to wait for others than itself. Where space is short compaction is what everybody
+    /// waits for.
+    fn is_deferrable(&self, job: &TableJob) -> bool {
+        job.from > 0 && job.frugal.is_none() && !self.is_squeezing.get()
+    }
+
+    fn is_paused(&self) -> bool {
+        self.store.medium.pauses(IoClass::CompactionRead)
+    }
+
+    /// Whether a job of any level may begin now: not to give way at once.
+    pub(super) fn may_begin(&self, job: &TableJob) -> bool {
+        if job.is_move || !self.is_deferrable(job) {
+            return true;
+        }
+        let tables = self.tables_of();
+        let gives_way = || tables.l0_runs() || tables.blocks_l0(&self.store.shape, job);
+        let is_preempted = tables.options.preemption != Preemption::None && gives_way();
+        !is_preempted && !self.is_paused()
+    }
+
+    /// Waits until there may be something to do. Nobody tells when a pause ends.
+    pub(super) async fn wait_for_work(&self, worker: Worker) {
+        if worker != Worker::L0 && self.is_paused() {
+            self.store.handle.sleep(PAUSE).await;
+        } else {
+            self.store.work.notified().await;
+        }
+    }
+
+    /// Lets those go first that have to. How urgent the next step is; `None` if there is none.
+    pub(super) async fn give_way(
+        &self,
+        job: &TableJob,
+        courtesy: &mut Courtesy,
+    ) -> Option<Urgency> {
+        let (store, mut has_waited) = (&self.store, None);
+        loop {
+            let next = self.turn_of(job, courtesy);
+            if matches!(next, Turn::WaitForL0 | Turn::Pause) && has_waited.is_none() {
+                has_waited = Some(store.handle.now());
+                self.stats.borrow_mut().tables.yields += 1;
+            }
+            match next {
+                Turn::WaitForL0 => store.work.notified().await,
+                Turn::Pause => store.handle.sleep(PAUSE).await,
+                Turn::GoOn | Turn::GoOnForL0 | Turn::Discard => {
+                    let span = has_waited.map_or(0, |since| (store.handle.now() - since).0);
+                    self.stats.borrow_mut().tables.yielded_ns += span;
+                    let urgency =
+                        if next == Turn::GoOnForL0 { Urgency::L0 } else { courtesy.urgency };
+                    return (next != Turn::Discard).then_some(urgency);
+                }
+            }
+        }
+    }
+
+    fn turn_of(&self, job: &TableJob, courtesy: &mut Courtesy) -> Turn {
+        let tables = self.tables_of();
+        let (preemption, is_paused) = (tables.options.preemption, self.is_paused());
+        let may_wait = is_paused || preemption != Preemption::None;
+        if !may_wait || !self.is_deferrable(job) || !self.store.is_healthy() {
+            return Turn::GoOn;
+        }
+        if courtesy.seen.replace(tables.changes.get()) != Some(tables.changes.get()) {
+            courtesy.blocks_l0 = tables.blocks_l0(&self.store.shape, job);
+            courtesy.l0_runs = tables.l0_runs();
+        }
+        let Courtesy { blocks_l0, l0_runs, .. } = *courtesy;
+        turn(Standing { preemption, blocks_l0, l0_runs, is_paused })
+    }
+
+    /// Gives a job up: what it has written counts as written and dead from one edit on, so that its extents
+    /// are released as any others, with their generations known after a power cut too. Until then a cut finds
+    /// what it finds of any job that has not ended.
+    pub(super) async fn discard(
+        &self,
+        job: &TableJob,
+        readers: &[RunReader],
+        added: Vec<(usize, Rc<Table>)>,
+        apart: Apart<'_, M>,
+    ) -> Result<(), EngineError> {
+        if self.planted.has(Fault::DiscardedIsPublished) {
+            drop(apart);
+            let edit = TreeEdit { removed: removed(job), added };
+            return self.publish(self.edit_of_tables(edit)).await;
+        }
+        let mut pages = apart.abandon();
+        let mut changes = Changes::default();
+        for (_, table) in &added {
+            pages.extend(table.meta.page_numbers(&self.store.shape));
+        }
+        for page in &pages {
+            self.store.publish_page(&mut changes, *page);
+            self.store.mark_page_dead(&mut changes, *page);
+        }
+        self.count_discarded(pages.len(), readers);
+        self.publish(Edit { changes, ..Edit::default() }).await
+    }
+
+    fn count_discarded(&self, written: usize, readers: &[RunReader]) {
+        let stats = &mut self.stats.borrow_mut().tables;
+        stats.discarded_jobs += 1;
+        stats.discarded_written_pages += written as u64;
+        stats.discarded_read_pages += readers.iter().map(|reader| reader.read).sum::<u64>();
+    }
+}

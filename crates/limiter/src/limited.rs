@@ -1,0 +1,241 @@
+//! The medium around a medium.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::rc::Rc;
+
+use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
+use runtime::{Handle, IoClass, Notify, PageImage};
+
+use crate::class::{Lane, Use, use_of};
+use crate::limiter::Limiter;
+use crate::options::LimiterOptions;
+use crate::stats::LimiterStats;
+
+/// A medium whose background I/O is limited. Clones are handles to the same.
+///
+/// Reads of a single page never wait: they are the inner medium's futures, and internal ones are paid for by
+/// whoever comes next. Compactions of tables read runs.
+pub struct Limited<M> {
+    handle: Handle,
+    medium: Rc<M>,
+    limiter: Option<Rc<Limiter>>,
+    /// Extents of the log, whose appends carry the journal's class: clients wait for them.
+    of_log: Rc<RefCell<BTreeSet<ExtentId>>>,
+    shape: Shape,
+}
+
+impl<M> Clone for Limited<M> {
+    fn clone(&self) -> Self {
+        Self {
+            handle: self.handle.clone(),
+            medium: Rc::clone(&self.medium),
+            limiter: self.limiter.clone(),
+            of_log: Rc::clone(&self.of_log),
+            shape: self.shape,
+        }
+    }
+}
+
+/// What came of an I/O that waited.
+struct Outcome<T> {
+    result: RefCell<Option<T>>,
+    is_there: Notify,
+}
+
+/// An I/O that is with the medium, or waits until it may go there.
+enum Way<F, T> {
+    Now(F),
+    Later(Rc<Outcome<T>>),
+}
+
+impl<T, F: Future<Output = T>> Way<F, T> {
+    async fn end(self) -> T {
+        match self {
+            Self::Now(future) => future.await,
+            Self::Later(outcome) => {
+                outcome.is_there.wait_until(|| outcome.result.borrow().is_some()).await;
+                let result = outcome.result.take();
+                result.expect("nobody else waits for it")
+            }
+        }
+    }
+}
+
+impl<M: Medium> Limited<M> {
+    /// `medium` with the limits that `options` say.
+    ///
+    /// # Panics
+    /// If the options have problems.
+    pub fn new(handle: &Handle, medium: M, options: &LimiterOptions) -> Self {
+        let (limiter, shape) = (Limiter::new(handle, options), medium.shape());
+        let (handle, medium) = (handle.clone(), Rc::new(medium));
+        Self { handle, medium, limiter, of_log: Rc::default(), shape }
+    }
+
+    /// The medium inside.
+    pub fn medium(&self) -> &M {
+        &self.medium
+    }
+
+    /// Counters so far; zeros if nothing is limited.
+    pub fn stats(&self) -> LimiterStats {
+        self.limiter.as_ref().map_or_else(LimiterStats::default, |limiter| limiter.stats())
+    }
+
+    fn bytes_of(&self, pages: usize) -> u64 {
+        pages as u64 * u64::from(self.shape.page_bytes)
+    }
+
+    /// What an append to an extent means.
+    fn use_of_append(&self, extent: ExtentId, class: IoClass) -> Use {
+        match use_of(class) {
+            Use::Free if self.of_log.borrow().contains(&extent) => Use::Client,
+            other => other,
+        }
+    }
+
+    /// Does `start` now, or when the limiter lets so many pages pass.
+    fn submit<T: 'static, F: Future<Output = T> + 'static>(
+        &self,
+        what: Use,
+        pages: usize,
+        extent: Option<ExtentId>,
+        start: impl FnOnce(&M) -> F + 'static,
+    ) -> Way<F, T> {
+        let bytes = self.bytes_of(pages);
+        let limited = self.limiter.as_deref().and_then(|limiter| {
+            let lane = limiter.lane(what, bytes)?;
+            (!limiter.take(lane, bytes)).then_some((limiter, lane))
+        });
+        let Some((limiter, lane)) = limited else { return Way::Now(start(&self.medium)) };
+        let outcome = Rc::new(Outcome { result: RefCell::new(None), is_there: Notify::default() });
+        let (medium, handle) = (Rc::clone(&self.medium), self.handle.clone());
+        let told = Rc::clone(&outcome);
+        let submit = Box::new(move || {
+            let under_way = start(&medium);
+            handle.spawn("limited I/O", async move {
+                *told.result.borrow_mut() = Some(under_way.await);
+                told.is_there.notify_all();
+            });
+        });
+        limiter.enqueue(lane, bytes, extent, submit);
+        Way::Later(outcome)
+    }
+
+    /// Counts a read that does not wait.
+    fn note_read(&self, class: IoClass) {
+        let Some(limiter) = &self.limiter else { return };
+        let bytes = self.bytes_of(1);
+        if let Some(lane) = limiter.lane(use_of(class), bytes) {
+            limiter.owe(lane, bytes);
+        }
+    }
+}
+
+impl<M: Medium> Medium for Limited<M> {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn open(&self, extent: ExtentId, generation: u64, stream: Stream) -> Result<(), MediumError> {
+        if self.limiter.is_some() {
+            let of_log = &mut *self.of_log.borrow_mut();
+            let _was_there = match stream {
+                Stream::Log => of_log.insert(extent),
+                _ => of_log.remove(&extent),
+            };
+        }
+        self.medium.open(extent, generation, stream)
+    }
+
+    fn append(
+        &self,
+        first: PageNo,
+        pages: Vec<PageImage>,
+        class: IoClass,
+    ) -> impl Future<Output = Result<(), MediumError>> + use<M> {
+        let extent = self.shape.extent_of(first);
+        let what = self.use_of_append(extent, class);
+        let start = move |medium: &M| medium.append(first, pages, class);
+        self.submit(what, self.shape.append_unit as usize, Some(extent), start).end()
+    }
+
+    fn append_run(
+        &self,
+        first: PageNo,
+        pages: Vec<PageImage>,
+        class: IoClass,
+    ) -> impl Future<Output = Result<(), MediumError>> + use<M> {
+        let (extent, count) = (self.shape.extent_of(first), pages.len());
+        let what = self.use_of_append(extent, class);
+        let start = move |medium: &M| medium.append_run(first, pages, class);
+        self.submit(what, count, Some(extent), start).end()
+    }
+
+    fn sync(&self, stream: Stream) -> impl Future<Output = Result<(), MediumError>> + use<M> {
+        self.medium.sync(stream)
+    }
+
+    fn read(
+        &self,
+        page: PageNo,
+        class: IoClass,
+    ) -> impl Future<Output = Result<PageImage, MediumError>> + use<M> {
+        self.note_read(class);
+        self.medium.read(page, class)
+    }
+
+    fn read_rebuilt(
+        &self,
+        page: PageNo,
+        class: IoClass,
+    ) -> impl Future<Output = Result<PageImage, MediumError>> + use<M> {
+        self.note_read(class);
+        self.medium.read_rebuilt(page, class)
+    }
+
+    fn read_run(
+        &self,
+        first: PageNo,
+        pages: u32,
+        class: IoClass,
+    ) -> impl Future<Output = Vec<Result<PageImage, MediumError>>> + use<M> {
+        let start = move |medium: &M| medium.read_run(first, pages, class);
+        self.submit(use_of(class), pages as usize, None, start).end()
+    }
+
+    fn promote(&self, page: PageNo) {
+        self.medium.promote(page);
+    }
+
+    fn set_write_stall(&self, is_on: bool) {
+        self.medium.set_write_stall(is_on);
+    }
+
+    fn pauses(&self, class: IoClass) -> bool {
+        let is_rest = matches!(use_of(class), Use::Internal(Lane::Rest, _));
+        is_rest && self.limiter.as_ref().is_some_and(|limiter| limiter.is_paused())
+            || self.medium.pauses(class)
+    }
+
+    fn frontier(
+        &self,
+        extent: ExtentId,
+    ) -> impl Future<Output = Result<u32, MediumError>> + use<M> {
+        self.medium.frontier(extent)
+    }
+
+    fn is_written_anywhere(&self) -> bool {
+        self.medium.is_written_anywhere()
+    }
+
+    fn release(&self, extent: ExtentId) -> impl Future<Output = Result<(), MediumError>> + use<M> {
+        self.medium.release(extent)
+    }
+
+    fn wear(&self, extent: ExtentId) -> u32 {
+        self.medium.wear(extent)
+    }
+}
