@@ -8,8 +8,8 @@
 //! 18     flags (1: the value is synthetic)
 //! 19..   key | value
 //! ```
-//! With the *synthetic* flag the value is stored as its 8-byte seed (see [`Value`]); the layout of
-//! the page is computed for the full length either way. The checksum covers what several pages or a
+//! With the *synthetic* flag the value is stored as its 8-byte seed (see [`Value`]), which no value is that is
+//! shorter; the layout of the page is computed for the full length either way. The checksum covers what several pages or a
 //! part of one hold of an object, where no page's checksum does.
 
 use crate::format::page::{u16_at, u32_at, u64_at};
@@ -44,16 +44,20 @@ pub(crate) fn full_len(key_len: usize, value_len: u32) -> usize {
 /// Appends the object as it is stored.
 pub(crate) fn encode(key: &[u8], sequence: Sequence, value: &Value, to: &mut Vec<u8>) {
     let start = to.len();
-    let flags = if matches!(value, Value::Synthetic { .. }) { SYNTHETIC } else { 0 };
+    let seed = match value {
+        Value::Synthetic { seed, len } if *len as usize >= SEED_BYTES => Some(seed),
+        Value::Synthetic { .. } | Value::Bytes(_) => None,
+    };
+    let flags = if seed.is_some() { SYNTHETIC } else { 0 };
     to.extend_from_slice(&[0; SEQUENCE_AT]);
     to.extend_from_slice(&sequence.to_le_bytes());
     to.extend_from_slice(&value.len().to_le_bytes());
     to.extend_from_slice(&(key.len() as u16).to_le_bytes());
     to.push(flags);
     to.extend_from_slice(key);
-    match value {
-        Value::Bytes(bytes) => to.extend_from_slice(bytes),
-        Value::Synthetic { seed, .. } => to.extend_from_slice(&seed.to_le_bytes()),
+    match seed {
+        Some(seed) => to.extend_from_slice(&seed.to_le_bytes()),
+        None => to.extend_from_slice(&value.to_bytes()),
     }
     let crc = crc32c::crc32c(&to[start + SEQUENCE_AT..]);
     to[start..start + SEQUENCE_AT].copy_from_slice(&crc.to_le_bytes());
@@ -147,6 +151,17 @@ mod tests {
         let mut other = third.to_vec();
         other[5] ^= 1;
         assert_eq!(head.value_with(&[second, &other]), None, "a part of another generation");
+    }
+
+    #[test]
+    fn no_object_is_stored_in_more_than_its_full_length() {
+        for len in 0..20 {
+            let (value, mut bytes) = (Value::Synthetic { seed: 7, len }, Vec::new());
+            encode(b"k", 1, &value, &mut bytes);
+            assert!(bytes.len() <= full_len(1, len), "{len}: {} bytes", bytes.len());
+            let found = ObjectHead::parse(&bytes).and_then(|head| head.value());
+            assert_eq!(found.map(|found| found.to_bytes()), Some(value.to_bytes()));
+        }
     }
 
     #[test]
