@@ -80,7 +80,6 @@ impl<M: Medium> HostStore<M> {
     ) -> Result<Self, OpenError> {
         let (index, setup) = setup(handle, host, cores, medium, options);
         let index = Index::open(&index, setup).await?;
-        index.start();
         Ok(Self::around(index, host))
     }
 
