@@ -3,11 +3,11 @@
 use std::fmt;
 use std::rc::Rc;
 
-use block::BLOCK_BYTES;
 use block::nvme::SetId;
+use block::{BLOCK_BYTES, BlockDevice};
 use pages::{Medium, Shape, StoreId};
 use runtime::{Cores, Handle, Nanos};
-use ssd::{Ssd, SsdProfile};
+use ssd::SsdProfile;
 use volume::layout::Stripes;
 use volume::{BlockRange, Layout, RangeOptions, Volume, VolumeError};
 
@@ -151,8 +151,15 @@ impl Storage {
         if fits { Ok(extents as u32) } else { Err(StorageError::SetSize { bytes }) }
     }
 
-    /// The sets of `ssd`, each as a medium.
-    fn ranges(&self, ssd: &Ssd) -> Result<Vec<BlockRange<Ssd>>, StorageError> {
+    /// The sets of `device`, each as a medium: what a volume is made of. One that is lost has the set of the
+    /// same number of another device put in its place ([`Volume::replace`]).
+    ///
+    /// # Errors
+    /// [`StorageError`].
+    pub fn members<D: BlockDevice + Clone>(
+        &self,
+        device: &D,
+    ) -> Result<Vec<BlockRange<D>>, StorageError> {
         let files = &self.host.files;
         let extents = self.extents()?;
         let of_set = |number: u32| {
@@ -165,42 +172,70 @@ impl Storage {
                 extents,
                 parallelism: files.appends,
             };
-            BlockRange::new(ssd.clone(), options).expect("the set was measured")
+            BlockRange::new(device.clone(), options).expect("the set was measured")
         };
         Ok((1..=self.drive.sets).map(of_set).collect())
     }
 
-    /// The medium of layout plain, on a drive of this profile.
+    /// The medium of layout plain, on a device of this profile.
     ///
     /// # Errors
     /// [`StorageError`].
-    pub fn plain(&self, ssd: &Ssd) -> Result<BlockRange<Ssd>, StorageError> {
+    pub fn plain<D: BlockDevice + Clone>(&self, device: &D) -> Result<BlockRange<D>, StorageError> {
         self.shape()?;
-        Ok(self.ranges(ssd)?.swap_remove(0))
+        Ok(self.members(device)?.swap_remove(0))
     }
 
-    /// The fresh volume of another layout, on a drive of this profile.
+    /// The fresh volume of another layout, on a device of this profile.
     ///
     /// # Errors
     /// [`StorageError`].
-    pub fn volume(
+    pub fn volume<D: BlockDevice + Clone>(
         &self,
         handle: &Handle,
         cores: &Rc<Cores>,
-        ssd: &Ssd,
+        device: &D,
         id: StoreId,
-    ) -> Result<Volume<BlockRange<Ssd>>, StorageError> {
-        let layout = self.layout().ok_or(StorageError::ManySets(self.drive.sets))?;
-        let setup = volume::Setup {
-            handle: handle.clone(),
-            cores: Rc::clone(cores),
-            members: self.ranges(ssd)?,
-            options: volume::Options::new(layout, id.0),
-            planted: volume::Planted::default(),
-        };
-        let volume = Volume::create(setup)?;
+    ) -> Result<Volume<BlockRange<D>>, StorageError> {
+        let volume = Volume::create(self.volume_setup(handle, cores, device, id)?)?;
         assert_eq!(Some(volume.shape()), self.shape().ok(), "the arithmetic is the volume's");
         Ok(volume)
+    }
+
+    /// The volume that lies on a device of this profile, after a power cut or any other end. Then the store in
+    /// it can be opened.
+    ///
+    /// # Errors
+    /// [`StorageError`].
+    pub async fn recover_volume<D: BlockDevice + Clone>(
+        &self,
+        handle: &Handle,
+        cores: &Rc<Cores>,
+        device: &D,
+        id: StoreId,
+    ) -> Result<Volume<BlockRange<D>>, StorageError> {
+        Ok(Volume::recover(self.volume_setup(handle, cores, device, id)?).await?)
+    }
+
+    /// What a volume on a device of this profile is made of: for those that want it otherwise than usual.
+    ///
+    /// # Errors
+    /// [`StorageError`].
+    pub fn volume_setup<D: BlockDevice + Clone>(
+        &self,
+        handle: &Handle,
+        cores: &Rc<Cores>,
+        device: &D,
+        id: StoreId,
+    ) -> Result<volume::Setup<BlockRange<D>>, StorageError> {
+        let layout = self.layout().ok_or(StorageError::ManySets(self.drive.sets))?;
+        Ok(volume::Setup {
+            handle: handle.clone(),
+            cores: Rc::clone(cores),
+            members: self.members(device)?,
+            options: volume::Options::new(layout, id.0),
+            planted: volume::Planted::default(),
+        })
     }
 
     /// The host's cores.

@@ -122,16 +122,22 @@ impl Extent {
         self.rows = self.rows.max(row + 1);
         self.under_way.push(row);
         self.appends += 1;
-        let mut takers = 0;
-        for (member, presence) in self.on.iter_mut().enumerate() {
-            match presence {
-                Presence::Whole => takers |= bit(member),
-                Presence::Filling { done, .. } if row < *done => takers |= bit(member),
-                Presence::Filling { done, again } if row == *done => *again = true,
-                Presence::Filling { .. } | Presence::Torn { .. } | Presence::Absent => {}
+        let takers = self.takers(row);
+        for presence in &mut self.on {
+            if let Presence::Filling { done, again } = presence {
+                *again |= row == *done;
             }
         }
         takers
+    }
+
+    /// Members that a stripe would go to.
+    pub(crate) fn takers(&self, row: u32) -> u64 {
+        bits((0..self.on.len()).filter(|member| match self.on[*member] {
+            Presence::Whole => true,
+            Presence::Filling { done, .. } => row < done,
+            Presence::Torn { .. } | Presence::Absent => false,
+        }))
     }
 
     pub(crate) fn end_row(&mut self, row: u32) {

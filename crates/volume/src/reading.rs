@@ -3,13 +3,14 @@
 //! A page is read where it lies. If that member is lost, or cannot read the page, it is rebuilt: from
 //! the same page of all other chunks of the stripe, or from another mirror. An error says which of
 //! the two it is: the page is [`MediumError::Unreadable`], or more members are [`MediumError::Gone`]
-//! than the layout stands.
+//! than the layout stands. An extent that is not open holds nothing, whatever an opening or a release that power cut
+//! short left of it: nobody but the member it is left on could say it again.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use pages::{Medium, MediumError, PageNo};
+use pages::{ExtentId, Medium, MediumError, PageNo};
 use runtime::{IoClass, PageImage};
 
 use crate::extents::bit;
@@ -25,6 +26,10 @@ pub(crate) type Outcome = Result<PageImage, MediumError>;
 type Reads<M, F> = Vec<(Taker<M>, F)>;
 
 impl<M: Medium> Inner<M> {
+    fn is_open(&self, extent: ExtentId) -> bool {
+        self.extents.borrow().get(extent).is_live
+    }
+
     fn place(&self, spot: Spot) -> PageNo {
         self.stripes.place(spot.extent, spot.row, spot.offset)
     }
@@ -45,12 +50,14 @@ impl<M: Medium> Inner<M> {
         let (inner, spot) = (Rc::clone(self), self.stripes.spot(page));
         self.count(|stats| stats.reads += 1);
         let place = self.place(spot);
-        let direct = self.source(spot);
+        let is_open = self.is_open(spot.extent);
+        let direct = self.source(spot).filter(|_| is_open);
         let direct = direct.map(|home| self.taker(home).submit(|medium| medium.read(place, class)));
         // Submitted by the call, as a direct read would be.
-        let rebuilt = direct.is_none().then(|| self.rebuild(spot, class));
+        let rebuilt = (direct.is_none() && is_open).then(|| self.rebuild(spot, class));
         async move {
             match (direct, rebuilt) {
+                _ if !is_open => Ok(PageImage::new(&[])),
                 (Some((taker, read)), _) => {
                     let read = read.await;
                     inner.read_or_rebuilt(&taker, read, page, class).await
@@ -198,7 +205,8 @@ impl<M: Medium> Inner<M> {
         class: IoClass,
     ) -> impl Future<Output = Outcome> + use<M> {
         let spot = self.stripes.spot(page);
-        let rebuilt = self.source(spot).map(|member| self.rebuild_for(member, spot, class));
+        let source = self.source(spot).filter(|_| self.is_open(spot.extent));
+        let rebuilt = source.map(|member| self.rebuild_for(member, spot, class));
         async move {
             match rebuilt {
                 // That others are missing says nothing worse of the page than was known.
@@ -244,14 +252,20 @@ impl<M: Medium> Inner<M> {
         let numbers = (first.0..first.0 + pages).map(PageNo);
         let place = self.place(spot);
         let run = |medium: &M| medium.read_run(place, pages, class);
-        let direct = self.source(spot).map(|home| self.taker(home).submit(run));
+        let is_open = self.is_open(spot.extent);
+        let source = self.source(spot).filter(|_| is_open);
+        let direct = source.map(|home| self.taker(home).submit(run));
         let rebuilt: Vec<_> = match direct {
+            _ if !is_open => Vec::new(),
             Some(_) => Vec::new(),
             None => {
                 numbers.clone().map(|page| self.rebuild(self.stripes.spot(page), class)).collect()
             }
         };
         async move {
+            if !is_open {
+                return vec![Ok(PageImage::new(&[])); pages as usize];
+            }
             let mut images = Vec::with_capacity(pages as usize);
             if let Some((taker, run)) = direct {
                 for (page, read) in numbers.zip(run.await) {

@@ -58,14 +58,13 @@ impl<M: Medium> Inner<M> {
             first.0
         );
         let life = self.extents.borrow().get(spot.extent).life;
-        let takers = self.begin_stripe(spot);
+        let begun = self.begin_stripe(spot);
+        let takers = begun.unwrap_or(0);
         let missing = self.all() & !takers;
-        if missing != 0 {
-            self.count(|stats| stats.degraded_writes += 1);
-        }
         let mut appends = Vec::new();
         let mut parity = None;
-        if self.stands(missing) {
+        if begun.is_some() {
+            self.count(|stats| stats.degraded_writes += u64::from(missing != 0));
             let chunks = self.chunks(spot, pages);
             if matches!(self.stripes.layout(), Layout::Parity { .. }) {
                 self.count(|stats| stats.parity_pages += u64::from(self.stripes.chunk_pages()));
@@ -78,6 +77,9 @@ impl<M: Medium> Inner<M> {
         }
         let inner = Rc::clone(self);
         self.handle.spawn("stripe", async move {
+            if begun.is_none() {
+                return Err(inner.why_too_few());
+            }
             let done = inner.end_stripe(spot, life, takers, appends).await;
             if let Some(parity) = parity {
                 parity.await;
@@ -86,16 +88,25 @@ impl<M: Medium> Inner<M> {
         })
     }
 
-    /// Members that a stripe goes to; the others have not all of the extent from now on.
-    fn begin_stripe(&self, spot: Spot) -> u64 {
+    /// Members that a stripe goes to; the others have not all of the extent from now on. `None` if those are too
+    /// many: then nothing is written, and they have what they had.
+    fn begin_stripe(&self, spot: Spot) -> Option<u64> {
         let mut extents = self.extents.borrow_mut();
         let extent = extents.get_mut(spot.extent);
         assert!(extent.is_live, "extent {} is appended to, and not open", spot.extent.0);
         let writable = self.writable();
-        for member in (0..self.stripes.members()).filter(|member| writable & bit(*member) == 0) {
+        let is_due =
+            |member: &usize| writable & bit(*member) == 0 && extent.on[*member] != Presence::Absent;
+        let due = bits((0..self.stripes.members()).filter(is_due));
+        // Who is being filled may be filled from those that are not to count any more.
+        let takers = if due == 0 { extent.takers(spot.row) } else { !extent.missing() };
+        if !self.stands(self.all() & !(takers & writable)) {
+            return None;
+        }
+        for member in (0..self.stripes.members()).filter(|member| due & bit(*member) != 0) {
             extent.on[member] = Presence::Absent;
         }
-        extent.begin_row(spot.row)
+        Some(extent.begin_row(spot.row))
     }
 
     /// What each member gets of a stripe.

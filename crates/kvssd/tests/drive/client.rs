@@ -6,9 +6,10 @@ use std::rc::Rc;
 use kvssd::{KvDrive, Status, StoreMode, StoreOptions};
 use pages::{LogSync, Value};
 use runtime::{Handle, Nanos, Rng};
+use trial::loads::{random_key, random_sync, random_value};
+use trial::{Kind, World};
 
-use crate::complaint::{Complaint, Kind};
-use crate::world::World;
+use crate::answers::{answer as as_answer, of_status};
 
 /// Writes keys of its own, so that their histories are in order; reads any key.
 pub(crate) struct Client {
@@ -42,7 +43,7 @@ impl Client {
             self.world.count_command(self.number);
             let (dice, key) = {
                 let mut rng = self.rng.borrow_mut();
-                (rng.below(100), random_key(keys, &mut rng))
+                (rng.below(100), random_key(&mut rng, keys))
             };
             let own = key - key % self.clients + self.number;
             let own = if own < keys { own } else { self.number };
@@ -62,24 +63,12 @@ impl Client {
     }
 
     fn random_value(&self) -> Value {
-        let rng = &mut *self.rng.borrow_mut();
-        let (usual, longest) = (u64::from(self.usual_value), u64::from(self.longest_value));
-        let len = match rng.below(40) {
-            0 => 0,
-            // About a page.
-            1 => (900 + rng.below(300)).min(longest),
-            2 => rng.below(longest + 1),
-            _ => rng.below(usual.min(longest).max(1)),
-        };
-        let synthetic = Value::Synthetic { seed: rng.next_u64(), len: len as u32 };
-        if rng.chance(0.5) { synthetic } else { Value::Bytes(synthetic.to_bytes()) }
+        random_value(&mut self.rng.borrow_mut(), self.usual_value, self.longest_value)
     }
 
     /// How the next write is acknowledged, if it says so.
     fn random_sync(&self) -> Option<LogSync> {
-        let syncs = [LogSync::None, LogSync::Interval, LogSync::Group, LogSync::Each];
-        let number = self.draws_sync.then(|| self.rng.borrow_mut().below(6))?;
-        syncs.get(number as usize).copied()
+        self.draws_sync.then(|| random_sync(&mut self.rng.borrow_mut()))?
     }
 
     fn acknowledge(&self, key: usize, index: usize, sync: Option<LogSync>) {
@@ -138,7 +127,7 @@ impl Client {
             Err(status) => {
                 let state = self.drive.engine().background();
                 let what = format!("delete of key {key}; {state}");
-                self.world.complain_of(Complaint::of_status(status, &what));
+                self.world.complain_of(of_status(status, &what));
             }
         }
     }
@@ -146,7 +135,7 @@ impl Client {
     async fn retrieve(&self, key: usize) {
         let from = self.world.acknowledged(key);
         let answer = self.drive.retrieve(&self.world.names.of(key), u32::MAX).await;
-        self.world.check_answer(key, from, &answer.map(|found| found.value), "retrieve");
+        self.world.check_answer(key, from, &as_answer(answer.map(|found| found.value)), "retrieve");
     }
 
     async fn exist(&self, key: usize) {
@@ -163,10 +152,4 @@ impl Client {
         };
         self.world.complain(kind, format!("exist of key {key}: {outcome:?}"));
     }
-}
-
-/// Half of all operations go to a sixteenth of the keys.
-fn random_key(keys: usize, rng: &mut Rng) -> usize {
-    let keys = if rng.chance(0.5) { keys / 16 } else { keys };
-    rng.below(keys.max(1) as u64) as usize
 }

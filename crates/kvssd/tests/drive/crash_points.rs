@@ -18,10 +18,10 @@ use crate::harness::{
     small_tables, small_tlc_device,
 };
 use crate::model::number;
-use crate::names::Names;
 use crate::shape::Shape;
 use crate::trial::{check_all, start_clients};
-use crate::world::World;
+use trial::Names;
+use trial::World;
 
 /// Device operations of a run that a recovery is cut short after.
 const BEFORE_RECOVERY: u64 = 150;

@@ -6,7 +6,9 @@ use runtime::{PageImage, Rng};
 
 use kvssd::{DeviceProfile, DriveOptions};
 
-use crate::complaint::{Complaint, Kind};
+use trial::{Complaint, Kind};
+
+use crate::answers::of_status;
 use crate::fault::Fault;
 use crate::harness::{Machine, for_hash, small_device, small_hash_options, with_fault};
 
@@ -56,7 +58,7 @@ fn damage_is_caught_by(
                     let text = format!("key {i} has {:?}", found.value);
                     return Err(Complaint::new(Kind::Foreign, text));
                 }
-                Err(status) => return Err(Complaint::of_status(status, &format!("key {i}"))),
+                Err(status) => return Err(of_status(status, &format!("key {i}"))),
             }
         }
         match damaged {
@@ -104,7 +106,7 @@ pub(crate) fn misplaced_pages_are_caught(seed: u64, fault: Option<Fault>) -> Res
                     let kind = if older { Kind::Stale } else { Kind::Foreign };
                     return Err(Complaint::new(kind, format!("key {i} has {:?}", found.value)));
                 }
-                Err(status) => return Err(Complaint::of_status(status, &format!("key {i}"))),
+                Err(status) => return Err(of_status(status, &format!("key {i}"))),
             }
         }
         match noticed {

@@ -10,10 +10,10 @@ use runtime::{Nanos, PageImage, Rng};
 
 use crate::harness::Machine;
 use crate::model::number;
-use crate::names::Names;
 use crate::shape::Shape;
 use crate::trial::start_clients;
-use crate::world::World;
+use trial::Names;
+use trial::World;
 
 /// Recoveries of each kind of drive, unless `LEVELHEAD_RECOVERIES` says otherwise.
 const INPUTS: u64 = 400;

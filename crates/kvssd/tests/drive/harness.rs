@@ -9,7 +9,9 @@ use kvssd::{DeviceProfile, DriveOptions, KvDrive, PoweredOff, RawFlash, RecoverE
 use pages::Durability;
 use runtime::{JoinHandle, Rng, Runtime};
 
-use crate::complaint::Complaint;
+use trial::Complaint;
+
+use crate::answers::of_recovery;
 use crate::fault::Fault;
 
 /// 2 channels x 2 dies x 32 blocks x 8 pages of 1 KiB: 32 superblocks of 32 KiB.
@@ -178,7 +180,7 @@ impl Comeback {
 
     pub(crate) fn finish(self) -> Result<Machine, Complaint> {
         let Self { rt, recovering, .. } = self;
-        let drive = rt.block_on(recovering).map_err(|error| Complaint::of_recovery(&error))?;
+        let drive = rt.block_on(recovering).map_err(|error| of_recovery(&error))?;
         Ok(Machine { rt, drive })
     }
 
@@ -196,7 +198,7 @@ impl Comeback {
     /// A power cut. Before the drive takes commands the dump that it came from still holds.
     pub(crate) fn power_cut(self, rng: &mut Rng) -> Result<(NandArray, CutReport), Complaint> {
         let Some(recovered) = self.recovering.take() else { return Ok(self.flash.power_cut(rng)) };
-        let drive = recovered.map_err(|error| Complaint::of_recovery(&error))?;
+        let drive = recovered.map_err(|error| of_recovery(&error))?;
         let off = drive.power_cut(rng);
         Ok((off.array, off.cut))
     }

@@ -5,10 +5,10 @@
 //! them than the default.
 
 mod accelerator;
+mod answers;
 mod caches;
 mod client;
 mod commands;
-mod complaint;
 mod conditions;
 mod crash_points;
 mod damage;
@@ -21,16 +21,13 @@ mod iterators;
 mod long_groups;
 mod long_keys;
 mod model;
-mod names;
 mod planted;
 mod random_shape;
 mod reading_ahead;
 mod scanner;
 mod script;
 mod shape;
-mod survival;
 mod tally;
 mod trial;
 mod wild_shape;
-mod world;
 mod write_stalls;

@@ -12,12 +12,12 @@ use hashkv::Fault as InTable;
 use pages::Fault as InPages;
 use runtime::Nanos;
 
-use crate::complaint::{Complaint, Kind};
 use crate::damage::{damage_is_caught, misplaced_pages_are_caught};
 use crate::fault::Fault;
 use crate::model::number;
 use crate::shape::{Cuts, Shape};
 use crate::trial::run_trial;
+use trial::{Complaint, Kind};
 
 /// Seeds within which a fault must show.
 const WITHIN: u64 = 200;

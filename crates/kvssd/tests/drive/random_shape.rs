@@ -2,16 +2,16 @@
 //! preset has.
 
 use design::IndexOptions;
-use engine::sizing::LevelSizing;
-use engine::{Filters, Granularity, IteratorOptions, MergeBy, Options, Preemption, TableOptions};
+use engine::{Options, Preemption, TableOptions};
 use flash::{Geometry, Suspend};
 use hashkv::HashOptions;
 use kvssd::{DeviceProfile, KvDrive, SetupError};
-use pages::{Durability, LogSync, OpenError};
+use pages::{Durability, OpenError};
 use runtime::{Nanos, Rng, Runtime};
+use trial::Names;
+use trial::designs::{any_sync, iterators, leveled, pick, tree};
 
 use crate::harness::small_device;
-use crate::names::Names;
 use crate::shape::{Cuts, Shape};
 
 const SUSPEND: Suspend = Suspend {
@@ -242,15 +242,6 @@ impl Shape {
 
 const MANY_BLOCKS: u32 = 1_000;
 
-pub(crate) fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
-    of[rng.below(of.len() as u64) as usize]
-}
-
-/// How writes are acknowledged that do not say it.
-pub(crate) fn any_sync(rng: &mut Rng) -> LogSync {
-    pick(rng, &[LogSync::None, LogSync::Interval, LogSync::Group, LogSync::Each])
-}
-
 fn names(rng: &mut Rng) -> Names {
     pick(rng, &[Names::Usual, Names::Usual, Names::UpTo(4), Names::UpTo(60), Names::UpTo(255)])
 }
@@ -315,73 +306,5 @@ fn engine(rng: &mut Rng) -> IndexOptions {
                 return options.into();
             }
         },
-    }
-}
-
-fn tree(rng: &mut Rng, memtable_bytes: u64) -> Options {
-    let levels = 2 + rng.below(4) as u32;
-    Options {
-        levels,
-        memtable_bytes,
-        frozen_memtables: pick(rng, &[1, 1, 2, 3]),
-        level_sizing: pick(rng, &[LevelSizing::Symmetric, LevelSizing::Asymmetric]),
-        pinned_levels: rng.chance(0.5).then(|| rng.below(u64::from(levels) + 1) as u32),
-        prefix_bytes: pick(rng, &[0, 1, 4, 8]),
-        range_pointers: rng.chance(0.5),
-        filters: pick(rng, &[Filters::None, Filters::Monkey]),
-        compaction: pick(rng, &[Granularity::Partial, Granularity::Whole]),
-        merge: pick(rng, &[MergeBy::Cpu, MergeBy::Accelerator]),
-        compaction_workers: 1 + rng.below(4) as usize,
-        fill: pick(rng, &[0.5, 0.7, 0.9]),
-        gc_start: pick(rng, &[0.02, 0.05, 0.2]),
-        iterators: iterators(rng),
-        ..Options::pink()
-    }
-}
-
-/// A design whose levels are made of tables.
-pub(crate) fn leveled(rng: &mut Rng) -> Options {
-    let memtable_bytes = pick(rng, &[1 << 10, 4 << 10, 4 << 10, 16 << 10]);
-    let table_bytes = pick(rng, &[2 << 10, 8 << 10, 32 << 10]);
-    let trigger = pick(rng, &[1, 2, 4]);
-    let slowdown = trigger + pick(rng, &[0, 2, 6]);
-    Options {
-        levels: 2 + rng.below(4) as u32,
-        memtable_bytes,
-        frozen_memtables: pick(rng, &[1, 1, 2, 3]),
-        inline_up_to: pick(rng, &[0, 40, 240, u32::MAX, u32::MAX]),
-        pinned_levels: None,
-        prefix_bytes: pick(rng, &[0, 4]),
-        range_pointers: false,
-        filters: pick(rng, &[Filters::None, Filters::Bits(1), Filters::Bits(10)]),
-        compaction: Granularity::Leveled,
-        compaction_workers: pick(rng, &[1, 1, 2, 4]),
-        gc_start: pick(rng, &[0.02, 0.05, 0.2]),
-        iterators: iterators(rng),
-        tables: TableOptions {
-            table_bytes,
-            level_base_bytes: table_bytes * pick(rng, &[1, 2, 4]),
-            level_multiplier: pick(rng, &[2.0, 4.0, 10.0]),
-            l0_compaction_trigger: trigger,
-            l0_slowdown_trigger: slowdown,
-            l0_stop_trigger: slowdown + pick(rng, &[0, 2, 10]),
-            max_compaction_bytes: table_bytes * pick(rng, &[1, 4, 25]),
-            soft_pending_bytes: pick(rng, &[16 << 10, 256 << 10, 1 << 30]),
-            hard_pending_bytes: 1 << 30,
-            delayed_write_bytes_per_s: pick(rng, &[1 << 20, 16 << 20]),
-            readahead_bytes: pick(rng, &[1 << 10, 8 << 10, 1 << 20]),
-            write_bytes: pick(rng, &[1 << 10, 8 << 10, 1 << 20]),
-            ..TableOptions::default()
-        },
-        ..Options::pink()
-    }
-}
-
-fn iterators(rng: &mut Rng) -> IteratorOptions {
-    IteratorOptions {
-        index_prefetch: rng.chance(0.5),
-        value_prefetch: pick(rng, &[0, 3, 8]),
-        skip_budget: pick(rng, &[1, 8, 1_024]),
-        buffer_bytes: pick(rng, &[0, 16 << 10, 64 << 10]),
     }
 }

@@ -4,11 +4,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use kvssd::{IteratorHandle, KvDrive, Pair, Status};
-use pages::Value;
 use runtime::{Handle, Nanos, Rng};
+use trial::{Kind, Walk, World};
 
-use crate::complaint::{Complaint, Kind, is_same};
-use crate::world::World;
+use crate::answers::of_status;
 
 /// Reads snapshots for ever.
 pub(crate) struct Scanner {
@@ -19,26 +18,6 @@ pub(crate) struct Scanner {
     pub number: usize,
 }
 
-/// What a snapshot may hold, by key in key order.
-struct Expected {
-    keys: Vec<Possible>,
-}
-
-struct Possible {
-    name: Vec<u8>,
-    /// The values it may have had; one of them once it was read.
-    values: Vec<Option<Value>>,
-}
-
-/// A walk through a snapshot.
-struct Walk {
-    expected: Expected,
-    /// The next key that may come.
-    at: usize,
-    /// Keys from here on are out of bounds.
-    end: usize,
-}
-
 impl Scanner {
     pub(crate) async fn run(self) {
         loop {
@@ -47,7 +26,7 @@ impl Scanner {
                 match status {
                     Status::SnapshotTooOld => self.world.count_expired(),
                     Status::IteratorMemory | Status::TooManyIterators => {}
-                    other => self.world.complain_of(Complaint::of_status(other, "scan")),
+                    other => self.world.complain_of(of_status(other, "scan")),
                 }
             }
             self.pause(2_000_000).await;
@@ -65,7 +44,7 @@ impl Scanner {
         let is_bounded = self.rng.borrow_mut().chance(0.3);
         let bound = is_bounded.then(|| self.random_name());
         let handle = self.drive.create_iterator(bound.as_deref()).await?;
-        let mut walk = Walk::new(self.expected(&before), bound.as_deref());
+        let mut walk = Walk::new(&self.world, &before, bound.as_deref());
         let outcome = self.walks(handle, &mut walk).await;
         // One that is forgotten now and then holds its snapshot until it expires.
         let is_forgotten = self.rng.borrow_mut().chance(0.1);
@@ -78,17 +57,6 @@ impl Scanner {
             }
         }
         outcome
-    }
-
-    fn expected(&self, before: &[usize]) -> Expected {
-        let mut keys: Vec<Possible> = (0..self.world.keys())
-            .map(|key| Possible {
-                name: self.world.names.of(key),
-                values: self.world.values_since(key, before[key]),
-            })
-            .collect();
-        keys.sort_by(|a, b| a.name.cmp(&b.name));
-        Expected { keys }
     }
 
     fn random_name(&self) -> Vec<u8> {
@@ -163,7 +131,7 @@ impl Scanner {
     fn meet(&self, walk: &mut Walk, answer: Result<Pair, Status>) -> Result<bool, Status> {
         self.world.count_command(self.number);
         let complaint = match answer {
-            Ok(pair) => walk.meet(&pair),
+            Ok(pair) => walk.meet(&pair.key, &pair.value),
             Err(Status::EndOfRange) => walk.meet_the_end().map(|()| true),
             Err(Status::AskAgain) => Ok(false),
             Err(other) => return Err(other),
@@ -172,59 +140,5 @@ impl Scanner {
             self.world.complain(Kind::Iterator, complaint);
             true
         }))
-    }
-}
-
-impl Walk {
-    fn new(expected: Expected, bound: Option<&[u8]>) -> Self {
-        let end = bound.map_or(expected.keys.len(), |bound| expected.first_from(bound));
-        Self { expected, at: 0, end }
-    }
-
-    fn seek(&mut self, target: &[u8]) {
-        self.at = self.expected.first_from(target);
-    }
-
-    fn meet(&mut self, pair: &Pair) -> Result<bool, String> {
-        let shown = pair.key.escape_ascii();
-        let found = self.expected.first_from(&pair.key);
-        let is_known = self.expected.keys.get(found).is_some_and(|key| *key.name == *pair.key);
-        if !is_known || found < self.at || found >= self.end {
-            return Err(format!("scan: {shown} is unknown, out of order or out of bounds"));
-        }
-        self.pass_to(found)?;
-        let possible = &mut self.expected.keys[found].values;
-        let is_right = possible.iter().any(|value| is_same(value.as_ref(), Some(&pair.value)));
-        if !is_right {
-            return Err(format!(
-                "scan: {shown} has {:?}, expected one of {possible:?}",
-                pair.value
-            ));
-        }
-        *possible = vec![Some(pair.value.clone())];
-        self.at = found + 1;
-        Ok(false)
-    }
-
-    fn meet_the_end(&mut self) -> Result<(), String> {
-        self.pass_to(self.end)
-    }
-
-    /// What is passed over must be absent.
-    fn pass_to(&mut self, to: usize) -> Result<(), String> {
-        for key in self.expected.keys.get_mut(self.at..to).unwrap_or_default() {
-            if !key.values.contains(&None) {
-                return Err(format!("scan: {} was left out", key.name.escape_ascii()));
-            }
-            key.values = vec![None];
-        }
-        Ok(())
-    }
-}
-
-impl Expected {
-    /// The first key at or after `name`.
-    fn first_from(&self, name: &[u8]) -> usize {
-        self.keys.partition_point(|key| *key.name < *name)
     }
 }

@@ -7,7 +7,7 @@ use pages::{Durability, LogSync};
 use runtime::{Nanos, Rng};
 
 use crate::harness::{for_hash, small_device, small_hash, small_tlc_device};
-use crate::names::Names;
+use trial::Names;
 
 /// What varies from trial to trial besides the random choices.
 pub(crate) struct Shape {

@@ -8,13 +8,15 @@ use kvssd::DriveOptions;
 use runtime::{Nanos, Rng};
 
 use crate::client::Client;
-use crate::complaint::{Complaint, Kind};
+use trial::{Complaint, Kind};
+
+use crate::answers::answer;
 use crate::fault::Fault;
 use crate::harness::{Comeback, Machine};
 use crate::scanner::Scanner;
 use crate::shape::{Cuts, Shape};
 use crate::tally::Tally;
-use crate::world::World;
+use trial::World;
 
 /// On a full drive a write may wait for long, but not for ever.
 const GRACE: Nanos = Nanos::from_millis(3_000);
@@ -148,7 +150,7 @@ fn settle(machine: &Machine, world: &Rc<World>, keys: Vec<usize>) -> Result<(), 
         let mut answers = Vec::with_capacity(keys.len());
         for key in keys {
             let found = drive.retrieve(&reader.names.of(key), u32::MAX).await;
-            answers.push((key, found.map(|found| found.value)));
+            answers.push((key, answer(found.map(|found| found.value))));
         }
         reader.settle(answers);
     });

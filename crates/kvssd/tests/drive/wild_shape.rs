@@ -12,9 +12,9 @@ use pages::Durability;
 use runtime::{Nanos, Rng};
 
 use crate::harness::small_device;
-use crate::names::Names;
-use crate::random_shape::{any_sync, leveled, pick};
 use crate::shape::{Cuts, Shape};
+use trial::Names;
+use trial::designs::{any_sync, leveled, pick};
 
 fn device(rng: &mut Rng) -> DeviceProfile {
     let mut device = small_device();

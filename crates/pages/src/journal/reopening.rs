@@ -45,6 +45,8 @@ impl<M: Medium> PageStore<M> {
     pub async fn settle_extents(&self, scan: &Scan, log: &FoundLog) -> Result<(), OpenError> {
         let needed: BTreeSet<ExtentId> =
             log.extents.iter().map(|e| e.0).chain(scan.manifest_extents.iter().copied()).collect();
+        // Before anything is released because they say so.
+        self.write_last_groups(scan, &needed).await;
         let Some(apart) = &scan.apart else {
             return self.settle(&scan.extents, &needed, None).await;
         };

@@ -12,7 +12,7 @@ use runtime::{IoClass, PageImage};
 use crate::error::{EngineError, OpenError};
 use crate::format::page::{self, Identity, Page, PageKind, StoreId, stamp};
 use crate::journal::groups::{self, GroupPage, Groups};
-use crate::medium::{ExtentId, Medium, MediumError, PageNo};
+use crate::medium::{ExtentId, Medium, MediumError, PageNo, Stream};
 use crate::planted::Fault;
 use crate::store::PageStore;
 
@@ -51,6 +51,8 @@ pub struct Scan {
     pub(crate) manifest_extents: BTreeSet<ExtentId>,
     /// Pages of the log.
     log: Vec<(ExtentId, GroupPage)>,
+    /// Where the last groups of log and manifest lie.
+    last_groups: [Vec<PageNo>; 2],
     takes_torn: bool,
 }
 
@@ -104,8 +106,12 @@ impl<M: Medium> PageStore<M> {
         // Torn groups may lie about until their extents are erased: none gets their epoch again.
         let epochs = manifest.iter().chain(&log).map(|(_, page)| page.id.epoch);
         let last_epoch = epochs.max().unwrap_or(0);
-        let in_force = manifest.iter().filter(|(_, page)| page.id.epoch == epoch);
-        let manifest_extents = in_force.map(|(id, _)| *id).collect();
+        let extent_of = |(at, _): &(PageNo, GroupPage)| journal.shape.extent_of(*at);
+        let mut in_force = manifest;
+        in_force.retain(|(_, page)| page.id.epoch == epoch);
+        let manifest_extents = in_force.iter().map(extent_of).collect();
+        let last_groups = [last_group(&log), last_group(&in_force)];
+        let log = log.into_iter().map(|found| (extent_of(&found), found.1)).collect();
         let manifest = groups.whole;
         Ok(Some(Scan {
             extents,
@@ -115,6 +121,7 @@ impl<M: Medium> PageStore<M> {
             manifest,
             manifest_extents,
             log,
+            last_groups,
             takes_torn,
         }))
     }
@@ -141,7 +148,8 @@ impl<M: Medium> PageStore<M> {
         self.whole_or_rebuilt(page, read, |image| whole(image, page)).await
     }
 
-    /// What `decode` makes of a page, or of what redundancy says that it is; `None` if neither is whole.
+    /// What `decode` makes of a page, or of what redundancy says that it is; `None` if neither is whole. A page
+    /// on which there is nothing may be one whose write was lost.
     async fn whole_or_rebuilt<T>(
         &self,
         page: PageNo,
@@ -149,8 +157,6 @@ impl<M: Medium> PageStore<M> {
         decode: impl Fn(&PageImage) -> Option<T>,
     ) -> Result<Option<T>, OpenError> {
         match read {
-            // Nothing was written there: there is nothing to rebuild.
-            Ok(image) if image.bytes().is_empty() => return Ok(None),
             Ok(image) => match decode(&image) {
                 None => {}
                 decoded => return Ok(decoded),
@@ -164,28 +170,83 @@ impl<M: Medium> PageStore<M> {
         Ok(decoded)
     }
 
+    /// Writes what is `needed` of the last groups of log and manifest again, where any place can be written. All groups before them were
+    /// durable when they were written; they may have come to some members of a volume only, and not to what
+    /// is redundant of it: then the loss of a member would take what a recovery counts on.
+    pub(crate) async fn write_last_groups(&self, scan: &Scan, needed: &BTreeSet<ExtentId>) {
+        let journal = self.journal();
+        if !journal.medium.is_written_anywhere() {
+            return;
+        }
+        let extents = scan.apart.as_ref().unwrap_or(&scan.extents);
+        let unit = journal.shape.append_unit;
+        let pages = scan.last_groups.iter().flatten();
+        let units: BTreeSet<(ExtentId, u32)> = pages
+            .map(|page| (*page, journal.shape.extent_of(*page)))
+            .filter(|(_, id)| needed.contains(id))
+            .map(|(page, id)| (id, (page.0 - journal.shape.page(id, 0).0) / unit))
+            .collect();
+        // All are read before any is written: a member that takes no writes is not asked any more after one.
+        let mut images = Vec::with_capacity(units.len() * unit as usize);
+        for (id, number) in &units {
+            for at in number * unit..(number + 1) * unit {
+                let page = journal.shape.page(*id, at);
+                images.push(journal.best_image(page, extents[id.0 as usize].first).await);
+            }
+        }
+        for ((id, number), images) in units.iter().zip(images.chunks(unit as usize)) {
+            let first = journal.shape.page(*id, number * unit);
+            // Where too few members take it, it stays as redundant as it is.
+            let _ = journal.medium.append(first, images.to_vec(), IoClass::Journal).await;
+        }
+        for stream in [Stream::Log, Stream::Manifest] {
+            let _ = journal.medium.sync(stream).await;
+        }
+    }
+
+    /// A page of an extent that begins with `first`, if it or what redundancy says is whole; else what is there.
+    async fn best_image(&self, page: PageNo, first: Option<First>) -> PageImage {
+        let found = self.medium.read(page, IoClass::Journal).await;
+        let own = first.map(|first| identity(page, first.generation, first.store));
+        let whole = |image: &PageImage| {
+            let is_whole = own.is_some_and(|own| page::check(image, own).is_ok());
+            is_whole.then(|| image.clone())
+        };
+        let there = found.clone().unwrap_or_else(|_| PageImage::new(&[]));
+        let best = self.whole_or_rebuilt(page, found, whole).await;
+        best.ok().flatten().unwrap_or(there)
+    }
+
     /// Every whole page of groups of `kind`, from extents that begin with one.
     async fn journal_pages(
         &self,
         extents: &[Found],
         kind: PageKind,
-    ) -> Result<Vec<(ExtentId, GroupPage)>, OpenError> {
+    ) -> Result<Vec<(PageNo, GroupPage)>, OpenError> {
         let mut pages = Vec::new();
         for (id, found) in (0..).map(ExtentId).zip(extents) {
             let Some(first) = found.first.filter(|first| first.kind == kind) else { continue };
+            let mut blank = 0;
             for from in (0..found.end).step_by(self.batch_pages() as usize) {
                 let to = found.end.min(from + self.batch_pages());
                 let numbers = (from..to).map(|index| self.shape.page(id, index));
                 let read = |page| (page, self.medium.read(page, IoClass::Journal));
                 let reads: Vec<_> = numbers.map(read).collect();
                 for (page, read) in reads {
+                    let read = read.await;
+                    // Behind a unit with nothing on it, and nothing to be rebuilt, nothing was written.
+                    let is_blank = read.as_ref().is_ok_and(|image| image.bytes().is_empty());
+                    if is_blank && blank >= self.shape.append_unit {
+                        continue;
+                    }
                     let whole = |image: &PageImage| {
                         let own = identity(page, first.generation, first.store);
                         page::check(image, own).ok().map(|_| image.clone())
                     };
-                    let image = self.whole_or_rebuilt(page, read.await, whole).await?;
+                    let image = self.whole_or_rebuilt(page, read, whole).await?;
+                    blank = if image.is_some() { 0 } else { blank + u32::from(is_blank) };
                     let decoded = image.and_then(|image| groups::decode(image.bytes(), kind));
-                    pages.extend(decoded.map(|page| (id, page)));
+                    pages.extend(decoded.map(|part| (page, part)));
                 }
             }
         }
@@ -205,9 +266,17 @@ fn whole(image: &PageImage, page: PageNo) -> Option<First> {
     Some(First { kind, generation, store })
 }
 
+/// Where the last group lies.
+fn last_group(pages: &[(PageNo, GroupPage)]) -> Vec<PageNo> {
+    let order = |page: &GroupPage| (page.id.number, page.id.epoch);
+    let last = pages.iter().map(|(_, page)| order(page)).max();
+    let of_last = pages.iter().filter(|(_, page)| Some(order(page)) == last);
+    of_last.map(|(at, _)| *at).collect()
+}
+
 /// The newest epoch whose checkpoint is whole, and its groups.
 fn newest_epoch(
-    pages: &[(ExtentId, GroupPage)],
+    pages: &[(PageNo, GroupPage)],
     takes_torn: bool,
 ) -> Result<Option<(u32, Groups)>, OpenError> {
     let mut epochs: BTreeMap<u32, Vec<GroupPage>> = BTreeMap::new();

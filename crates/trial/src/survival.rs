@@ -109,10 +109,10 @@ impl Session {
 /// What a read after a recovery found: one of the writes of its key from `oldest` to `newest` that
 /// look alike. Counted from one; 0 is the time before the first.
 pub(crate) struct Finding<'a> {
-    pub key: usize,
-    pub marks: &'a [Mark],
-    pub oldest: usize,
-    pub newest: usize,
+    pub(crate) key: usize,
+    pub(crate) marks: &'a [Mark],
+    pub(crate) oldest: usize,
+    pub(crate) newest: usize,
 }
 
 impl Finding<'_> {

@@ -1,13 +1,12 @@
-//! What a drive got wrong, by kind: a planted fault counts as caught only by the kind it must cause.
+//! What a store got wrong, by kind: a planted fault counts as caught only by the kind it must cause.
 
 use std::fmt;
 
-use kvssd::{RecoverError, Status};
 use pages::Value;
 
 /// Kinds of wrong answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// A key that must have a value has none.
     Lost,
     /// A value that was overwritten or deleted before came back.
@@ -26,35 +25,23 @@ pub(crate) enum Kind {
     Hung,
     /// The index holds more than it was given.
     Leak,
-    /// A drive did not come back from a power cut.
+    /// A store did not come back from a power cut.
     Unopened,
 }
 
 /// The first thing that a trial found wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Complaint {
+pub struct Complaint {
+    /// Of what kind it is.
     pub kind: Kind,
+    /// What it is, in words.
     pub text: String,
 }
 
 impl Complaint {
-    pub(crate) fn new(kind: Kind, text: impl Into<String>) -> Self {
+    /// A complaint of a kind.
+    pub fn new(kind: Kind, text: impl Into<String>) -> Self {
         Self { kind, text: text.into() }
-    }
-
-    /// A drive did not come back from a power cut.
-    pub(crate) fn of_recovery(error: &RecoverError) -> Self {
-        Self::new(Kind::Unopened, format!("recovery failed: {error}"))
-    }
-
-    /// A command that must not fail did.
-    pub(crate) fn of_status(status: Status, command: &str) -> Self {
-        let kind = match status {
-            Status::UnrecoveredError => Kind::Corrupt,
-            Status::KeyDoesNotExist => Kind::Lost,
-            _ => Kind::Refused,
-        };
-        Self::new(kind, format!("{command}: {status}"))
     }
 }
 
@@ -65,7 +52,7 @@ impl fmt::Display for Complaint {
 }
 
 /// A synthetic value and its bytes are the same value.
-pub(crate) fn is_same(a: Option<&Value>, b: Option<&Value>) -> bool {
+pub fn is_same(a: Option<&Value>, b: Option<&Value>) -> bool {
     match (a, b) {
         (None, None) => true,
         (Some(a), Some(b)) => a == b || a.len() == b.len() && a.to_bytes() == b.to_bytes(),

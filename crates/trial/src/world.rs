@@ -1,4 +1,4 @@
-//! The model: for each key the history of values that were asked for, and what a drive got wrong.
+//! The model: for each key the history of values that were asked for, and what a store got wrong.
 //!
 //! A read may return any value from the newest one acknowledged when it began to the newest one
 //! asked for when it ended; after a power cut any value from the newest acknowledged one on is right,
@@ -8,13 +8,15 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use kvssd::Status;
 use pages::{LogSync, Value};
 use runtime::Nanos;
 
 use crate::complaint::{Complaint, Kind, is_same};
 use crate::names::Names;
 use crate::survival::{Finding, Mark, Order, Session};
+
+/// What a read answered: the value of the key, if it has one; or what a command that must not fail did.
+pub type Answer = Result<Option<Value>, Complaint>;
 
 /// The values a key was given, oldest first.
 #[derive(Default)]
@@ -62,7 +64,8 @@ impl History {
 }
 
 /// What clients share.
-pub(crate) struct World {
+pub struct World {
+    /// The keys.
     pub names: Names,
     histories: RefCell<Vec<History>>,
     session: Session,
@@ -75,7 +78,8 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(keys: usize, names: Names) -> Rc<Self> {
+    /// So many keys of these names, none of which has a value.
+    pub fn new(keys: usize, names: Names) -> Rc<Self> {
         let histories = RefCell::new((0..keys).map(|_| History::default()).collect());
         Rc::new(Self {
             names,
@@ -89,101 +93,116 @@ impl World {
         })
     }
 
-    pub(crate) fn expect_log_behind(&self, time: Nanos) {
+    /// Writes with `interval` may take that long until they are durable.
+    pub fn expect_log_behind(&self, time: Nanos) {
         self.session.expect_log_behind(time);
     }
 
-    pub(crate) fn keys(&self) -> usize {
+    /// How many keys there are.
+    pub fn keys(&self) -> usize {
         self.histories.borrow().len()
     }
 
-    pub(crate) fn complain(&self, kind: Kind, what: impl Into<String>) {
+    /// Something is wrong. The first complaint counts.
+    pub fn complain(&self, kind: Kind, what: impl Into<String>) {
         self.complain_of(Complaint::new(kind, what));
     }
 
-    pub(crate) fn complain_of(&self, complaint: Complaint) {
+    /// The same.
+    pub fn complain_of(&self, complaint: Complaint) {
         self.complaint.borrow_mut().get_or_insert(complaint);
     }
 
-    pub(crate) fn result(&self) -> Result<(), Complaint> {
+    /// What was wrong, if anything.
+    ///
+    /// # Errors
+    /// The complaint.
+    pub fn result(&self) -> Result<(), Complaint> {
         self.complaint.borrow_mut().take().map_or(Ok(()), Err)
     }
 
     /// A session begins; whether it is the first.
-    pub(crate) fn begin_session(&self, clients: usize) -> bool {
+    pub fn begin_session(&self, clients: usize) -> bool {
         *self.by_client.borrow_mut() = vec![0; clients];
         self.commands.get() == 0
     }
 
-    pub(crate) fn count_command(&self, client: usize) {
+    /// A client is about to do something.
+    pub fn count_command(&self, client: usize) {
         self.commands.set(self.commands.get() + 1);
         self.by_client.borrow_mut()[client] += 1;
     }
 
     /// Commands by client in this session.
-    pub(crate) fn by_client(&self) -> Vec<u64> {
+    pub fn by_client(&self) -> Vec<u64> {
         self.by_client.borrow().clone()
     }
 
-    pub(crate) fn count_expired(&self) {
+    /// A snapshot expired.
+    pub fn count_expired(&self) {
         self.expired.set(self.expired.get() + 1);
     }
 
-    pub(crate) fn count_refused(&self) {
+    /// A write was refused by a full store.
+    pub fn count_refused(&self) {
         self.refused.set(self.refused.get() + 1);
     }
 
-    pub(crate) fn commands(&self) -> u64 {
+    /// What clients did.
+    pub fn commands(&self) -> u64 {
         self.commands.get()
     }
 
-    pub(crate) fn refused(&self) -> u64 {
+    /// Writes that were refused by a full store.
+    pub fn refused(&self) -> u64 {
         self.refused.get()
     }
 
-    pub(crate) fn expired(&self) -> u64 {
+    /// Snapshots that expired.
+    pub fn expired(&self) -> u64 {
         self.expired.get()
     }
 
     /// By key, the newest value that is acknowledged.
-    pub(crate) fn acknowledged_all(&self) -> Vec<usize> {
+    pub fn acknowledged_all(&self) -> Vec<usize> {
         self.histories.borrow().iter().map(|history| history.acknowledged).collect()
     }
 
     /// The values that a key may have from index `from` on.
-    pub(crate) fn values_since(&self, key: usize, from: usize) -> Vec<Option<Value>> {
+    pub fn values_since(&self, key: usize, from: usize) -> Vec<Option<Value>> {
         let history = &self.histories.borrow()[key];
         (from..=history.values.len()).map(|index| history.at(index).cloned()).collect()
     }
 
     /// Whether a key exists; `None` if a power cut left that open.
-    pub(crate) fn exists(&self, key: usize) -> Option<bool> {
+    pub fn exists(&self, key: usize) -> Option<bool> {
         let history = &self.histories.borrow()[key];
         history.is_settled().then(|| history.at(history.acknowledged).is_some())
     }
 
     /// Keys of which a power cut left open what they have.
-    pub(crate) fn unsettled(&self) -> Vec<usize> {
+    pub fn unsettled(&self) -> Vec<usize> {
         let histories = self.histories.borrow();
         (0..histories.len()).filter(|key| !histories[*key].is_settled()).collect()
     }
 
     /// What the next write of `key` puts there; it may take effect from now on.
-    pub(crate) fn ask(&self, key: usize, value: Option<Value>) -> usize {
+    pub fn ask(&self, key: usize, value: Option<Value>) -> usize {
         let history = &mut self.histories.borrow_mut()[key];
         history.values.push(value);
         history.marks.push(self.session.ask());
         history.values.len()
     }
 
-    pub(crate) fn acknowledge(&self, key: usize, index: usize, sync: LogSync, now: Nanos) {
+    /// Write `index` of `key` was acknowledged.
+    pub fn acknowledge(&self, key: usize, index: usize, sync: LogSync, now: Nanos) {
         let history = &mut self.histories.borrow_mut()[key];
         history.acknowledged = index;
         self.session.acknowledge(&mut history.marks[index - 1], sync, now);
     }
 
     /// Power is about to fail: what was acknowledged before it was durable may be lost.
-    pub(crate) fn lose_power(&self, now: Nanos) {
+    pub fn lose_power(&self, now: Nanos) {
         let histories = &mut *self.histories.borrow_mut();
         let marks = histories.iter().flat_map(|history| &history.marks);
         let durable = self.session.durable_before(marks, now);
@@ -197,18 +216,19 @@ impl World {
     }
 
     /// A write was refused: it never takes effect.
-    pub(crate) fn refuse(&self, key: usize) {
+    pub fn refuse(&self, key: usize) {
         let history = &mut self.histories.borrow_mut()[key];
         history.values.pop();
         history.marks.pop();
     }
 
-    pub(crate) fn acknowledged(&self, key: usize) -> usize {
+    /// The newest value of `key` that is acknowledged.
+    pub fn acknowledged(&self, key: usize) -> usize {
         self.histories.borrow()[key].acknowledged
     }
 
     /// A read of `key` that began when `from` was the newest value found this.
-    pub(crate) fn check(&self, key: usize, from: usize, found: Option<&Value>, when: &str) {
+    pub fn check(&self, key: usize, from: usize, found: Option<&Value>, when: &str) {
         let history = &self.histories.borrow()[key];
         if let Some(kind) = history.objection(from, found) {
             let expected: Vec<_> = (from..=history.values.len()).map(|i| history.at(i)).collect();
@@ -218,44 +238,33 @@ impl World {
     }
 
     /// Checks what a read of any kind answered.
-    pub(crate) fn check_answer(
-        &self,
-        key: usize,
-        from: usize,
-        answer: &Result<Value, Status>,
-        when: &str,
-    ) {
+    pub fn check_answer(&self, key: usize, from: usize, answer: &Answer, when: &str) {
         match answer {
-            Ok(value) => self.check(key, from, Some(value), when),
-            Err(Status::KeyDoesNotExist) => self.check(key, from, None, when),
-            Err(status) => {
-                self.complain_of(Complaint::of_status(*status, &format!("{when}: key {key}")));
+            Ok(found) => self.check(key, from, found.as_ref(), when),
+            Err(Complaint { kind, text }) => {
+                self.complain(*kind, format!("{when}: key {key}: {text}"));
             }
         }
     }
 
     /// After a power cut: what was found is what was there all along.
-    pub(crate) fn settle(&self, answers: Vec<(usize, Result<Value, Status>)>) {
+    pub fn settle(&self, answers: Vec<(usize, Answer)>) {
         self.check_order(&answers);
         for (key, answer) in answers {
             self.check_answer(key, self.acknowledged(key), &answer, "after recovery");
             let history = &mut self.histories.borrow_mut()[key];
-            history.values.push(answer.ok());
+            history.values.push(answer.ok().flatten());
             history.marks.push(self.session.settled());
             history.acknowledged = history.values.len();
         }
     }
 
     /// Whether what survived is a first part of what was written.
-    fn check_order(&self, answers: &[(usize, Result<Value, Status>)]) {
+    fn check_order(&self, answers: &[(usize, Answer)]) {
         let histories = self.histories.borrow();
         let findings = answers.iter().filter_map(|(key, answer)| {
             let history = &histories[*key];
-            let found = match answer {
-                Ok(value) => Some(value),
-                Err(Status::KeyDoesNotExist) => None,
-                Err(_) => return None,
-            };
+            let found = answer.as_ref().ok()?.as_ref();
             let mut matches = history.matches(history.acknowledged, found);
             let oldest = matches.next()?;
             let newest = matches.next_back().unwrap_or(oldest);

@@ -2,7 +2,7 @@
 
 /// How long keys are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Names {
+pub enum Names {
     /// A word, a number and up to 22 bytes more: what designs are sized for.
     Usual,
     /// 1 to so many bytes, all lengths alike often but those that give too few different keys.
@@ -16,7 +16,7 @@ const SHORTEST: usize = 20;
 
 impl Names {
     /// The name of a key. Lengths differ, and so do places in the order from numbers.
-    pub(crate) fn of(self, key: usize) -> Vec<u8> {
+    pub fn of(self, key: usize) -> Vec<u8> {
         let scrambled = runtime::mix64(key as u64);
         let longest = match self {
             Self::Usual => {
@@ -41,16 +41,21 @@ impl Names {
     }
 }
 
-#[test]
-fn names_are_different_and_of_every_length() {
-    for names in [Names::Usual, Names::UpTo(4), Names::UpTo(255)] {
-        let all: Vec<_> = (0..8_000).map(|key| names.of(key)).collect();
-        let different: std::collections::BTreeSet<_> = all.iter().collect();
-        assert_eq!(different.len(), all.len(), "{names:?}");
-        let longest = all.iter().map(Vec::len).max();
-        assert!(longest <= Some(255), "{names:?}");
-        if let Names::UpTo(most) = names {
-            assert_eq!(longest, Some(most));
+#[cfg(test)]
+mod tests {
+    use super::Names;
+
+    #[test]
+    fn names_are_different_and_of_every_length() {
+        for names in [Names::Usual, Names::UpTo(4), Names::UpTo(255)] {
+            let all: Vec<_> = (0..8_000).map(|key| names.of(key)).collect();
+            let different: std::collections::BTreeSet<_> = all.iter().collect();
+            assert_eq!(different.len(), all.len(), "{names:?}");
+            let longest = all.iter().map(Vec::len).max();
+            assert!(longest <= Some(255), "{names:?}");
+            if let Names::UpTo(most) = names {
+                assert_eq!(longest, Some(most));
+            }
         }
     }
 }

@@ -1,0 +1,158 @@
+//! Crash points enumerated: power fails at every command that a host gives its drives in a short run, and at
+//! every command of the opening that follows, on a drive of one set and on a volume with parity, with tables.
+//!
+//! By default every 40th is tried. `LEVELHEAD_EVERY=1` tries all, `LEVELHEAD_OFFSET` begins elsewhere.
+
+use std::rc::Rc;
+
+use engine::{Filters, Granularity, Options, TableOptions};
+use fuzz::from_environment;
+use host::{Arrangement, Storage};
+use pages::{Durability, LogSync};
+use runtime::{Nanos, Rng};
+use trial::{Answer, Names, World};
+
+use crate::client::Clients;
+use crate::machine::{Machine, Opening};
+use crate::rack::RackImage;
+use crate::shape::{Load, Shape};
+use crate::store::of_error;
+
+/// Commands of a run that an opening is cut short after.
+const BEFORE_OPENING: u64 = 900;
+/// Commands of a run that power fails within.
+const COMMANDS: u64 = 2_000;
+
+struct Scenario {
+    name: String,
+    shape: Rc<Shape>,
+}
+
+impl Scenario {
+    fn new(arrangement: Arrangement, has_capacitors: bool) -> Self {
+        let mut shape = Shape::of(1, arrangement);
+        shape.index = Options {
+            levels: 3,
+            memtable_bytes: 16 << 10,
+            inline_up_to: 240,
+            filters: Filters::Bits(10),
+            compaction: Granularity::Leveled,
+            durability: Durability::Log,
+            log_sync: LogSync::Group,
+            tables: TableOptions {
+                table_bytes: 64 << 10,
+                level_base_bytes: 128 << 10,
+                level_multiplier: 3.0,
+                l0_compaction_trigger: 2,
+                l0_slowdown_trigger: 6,
+                l0_stop_trigger: 9,
+                max_compaction_bytes: 1 << 20,
+                ..TableOptions::default()
+            },
+            ..Options::rocksdb()
+        }
+        .into();
+        let Storage { drive, host, .. } = &mut shape.storage;
+        drive.buffer.has_capacitors = has_capacitors;
+        host.files.page_bytes = 4_096;
+        host.files.extent_bytes = 64 << 10;
+        host.memory.index_bytes = 1 << 20;
+        shape.load = Load {
+            keys: 160,
+            names: Names::Usual,
+            usual_value: 400,
+            longest_value: 4_000,
+            clients: 8,
+            scanners: 0,
+            draws_sync: true,
+        };
+        shape.usual_sizes(30, 400);
+        let name = format!("{}, capacitors: {has_capacitors}", arrangement.name());
+        Self { name, shape: Rc::new(shape) }
+    }
+
+    /// Runs until drives have been given so many commands.
+    fn run_to(&self, commands: u64) -> (RackImage, Rc<World>) {
+        let shape = &self.shape;
+        let machine = Machine::format(11, shape, None);
+        let world = World::new(shape.load.keys, shape.load.names);
+        world.expect_log_behind(shape.log_may_be_behind());
+        self.clients(&machine, &world).start(&mut Rng::new(12));
+        let handle = machine.rt.handle();
+        let is_there = || machine.rack.submitted() >= commands;
+        machine.rt.run_until_true(|| is_there() || handle.now() > Nanos::from_millis(10_000));
+        assert!(is_there(), "{}: the run is too short", self.name);
+        world.lose_power(handle.now());
+        (machine.power_cut(&mut Rng::new(commands)), world)
+    }
+
+    fn clients(&self, machine: &Machine, world: &Rc<World>) -> Clients {
+        Clients {
+            store: machine.store.clone(),
+            handle: machine.rt.handle(),
+            world: Rc::clone(world),
+            load: Rc::new(self.shape.load.clone()),
+            usual_sync: self.shape.usual_sync(),
+            may_fail: Rc::default(),
+        }
+    }
+
+    /// Opens what is left and reads everything.
+    fn check(&self, image: RackImage, world: &Rc<World>, command: u64, where_: &str) {
+        let when = format!("{}: power cut at command {command} of the {where_}", self.name);
+        let opening = Opening::begin(command, &self.shape, image, None);
+        let machine = opening.finish(&mut Rng::new(1));
+        let machine = machine.unwrap_or_else(|(error, _)| panic!("{when}: {error}"));
+        let (clients, reader) = (self.clients(&machine, world), Rc::clone(world));
+        machine.rt.block_on(async move {
+            let mut answers: Vec<(usize, Answer)> = Vec::with_capacity(reader.keys());
+            for key in 0..reader.keys() {
+                let found = clients.store.get(&reader.names.of(key)).await;
+                answers.push((key, found.map_err(|error| of_error(&error, "read"))));
+            }
+            reader.settle(answers);
+            clients.check_order("in order").await;
+        });
+        world.result().unwrap_or_else(|complaint| panic!("{when}: {complaint}"));
+    }
+}
+
+/// The points to try.
+fn points() -> impl Iterator<Item = u64> {
+    let every = from_environment("LEVELHEAD_EVERY").unwrap_or(40).max(1);
+    let offset = from_environment("LEVELHEAD_OFFSET").unwrap_or(0) % every;
+    (1 + offset..).step_by(every as usize)
+}
+
+fn cut_everywhere(scenario: &Scenario) {
+    for command in points().take_while(|command| *command <= COMMANDS) {
+        let (image, world) = scenario.run_to(command);
+        scenario.check(image, &world, command, "run");
+    }
+    let mut last = 0;
+    for command in points() {
+        let (image, world) = scenario.run_to(BEFORE_OPENING);
+        let opening = Opening::begin(6, &scenario.shape, image, None);
+        if !opening.run_to(command) {
+            break;
+        }
+        scenario.check(opening.power_cut(&mut Rng::new(command)), &world, command, "opening");
+        last = command;
+    }
+    assert!(last > 16, "{}: an opening has more commands than {last}", scenario.name);
+    println!("{}: crash points to {COMMANDS} in the run, to {last} in the opening", scenario.name);
+}
+
+#[test]
+fn power_may_fail_at_any_command_of_a_store_on_one_set() {
+    for has_capacitors in [false, true] {
+        cut_everywhere(&Scenario::new(Arrangement::Plain, has_capacitors));
+    }
+}
+
+#[test]
+fn power_may_fail_at_any_command_of_a_store_with_parity() {
+    for has_capacitors in [false, true] {
+        cut_everywhere(&Scenario::new(Arrangement::Parity, has_capacitors));
+    }
+}

@@ -1,0 +1,39 @@
+//! The bugs that can be planted in a host's store and what it stands on.
+
+/// A bug to plant, by the crate that it is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fault {
+    Pages(pages::Fault),
+    Tree(engine::Fault),
+    Volume(volume::Fault),
+    Drive(ssd::Fault),
+}
+
+impl Fault {
+    /// What is planted in the store.
+    pub(crate) fn in_store(fault: Option<Self>) -> design::Planted {
+        let mut planted = design::Planted::default();
+        match fault {
+            Some(Self::Pages(fault)) => planted.pages = planted::Planted::new(fault),
+            Some(Self::Tree(fault)) => planted.tree = planted::Planted::new(fault),
+            Some(Self::Volume(_) | Self::Drive(_)) | None => {}
+        }
+        planted
+    }
+
+    /// What is planted in the volume.
+    pub(crate) fn in_volume(fault: Option<Self>) -> volume::Planted {
+        match fault {
+            Some(Self::Volume(fault)) => planted::Planted::new(fault),
+            _ => volume::Planted::default(),
+        }
+    }
+
+    /// What is planted in drives.
+    pub(crate) fn in_drive(fault: Option<Self>) -> ssd::Planted {
+        match fault {
+            Some(Self::Drive(fault)) => planted::Planted::new(fault),
+            _ => ssd::Planted::default(),
+        }
+    }
+}

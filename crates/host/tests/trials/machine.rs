@@ -1,0 +1,152 @@
+//! A host, its drives and its store, from one power cut to the next.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use host::{HostStore, StorageError};
+use pages::{OpenError, StoreId};
+use runtime::{Handle, Rng, Runtime};
+use volume::Volume;
+
+use crate::fault::Fault;
+use crate::rack::{Rack, RackImage};
+use crate::shape::Shape;
+use crate::store::{Sets, Store};
+
+const ID: StoreId = StoreId(11);
+
+/// A host that runs.
+pub(crate) struct Machine {
+    pub rt: Runtime,
+    pub rack: Rack,
+    pub store: Store,
+}
+
+/// A host on its way up.
+pub(crate) struct Opening {
+    rt: Runtime,
+    rack: Rack,
+    opened: Rc<RefCell<Option<Result<Store, OpenError>>>>,
+}
+
+/// A fresh store.
+pub(crate) fn create(
+    handle: &Handle,
+    shape: &Shape,
+    rack: &Rack,
+    fault: Option<Fault>,
+) -> Result<Store, OpenError> {
+    let storage = &shape.storage;
+    let cores = storage.cores(handle);
+    let (host, options) = (&storage.host, shape.options(fault));
+    if !storage.is_volume() {
+        let medium = storage.plain(rack).expect("it is measured");
+        return Ok(Store::Plain(HostStore::create(handle, host, &cores, medium, options)?));
+    }
+    let mut setup = storage.volume_setup(handle, &cores, rack, ID).expect("it is measured");
+    setup.planted = Fault::in_volume(fault);
+    let volume = Volume::create(setup).expect("members are alike");
+    let store = HostStore::create(handle, host, &cores, volume.clone(), options)?;
+    Ok(Store::Volume(store, volume))
+}
+
+async fn recover_volume(
+    handle: &Handle,
+    shape: &Shape,
+    rack: &Rack,
+    fault: Option<Fault>,
+) -> Result<Sets, StorageError> {
+    let cores = shape.storage.cores(handle);
+    let mut setup = shape.storage.volume_setup(handle, &cores, rack, ID)?;
+    setup.planted = Fault::in_volume(fault);
+    Ok(Volume::recover(setup).await?)
+}
+
+/// The store that is there.
+async fn open(
+    handle: &Handle,
+    shape: &Shape,
+    rack: &Rack,
+    fault: Option<Fault>,
+) -> Result<Store, OpenError> {
+    let storage = &shape.storage;
+    let (host, options) = (&storage.host, shape.options(fault));
+    let cores = storage.cores(handle);
+    if !storage.is_volume() {
+        let medium = storage.plain(rack).expect("it is measured");
+        return Ok(Store::Plain(HostStore::open(handle, host, &cores, medium, options).await?));
+    }
+    let volume = recover_volume(handle, shape, rack, fault).await;
+    let volume = volume.unwrap_or_else(|error| panic!("the volume does not come back: {error}"));
+    let store = HostStore::open(handle, host, &cores, volume.clone(), options).await?;
+    Ok(Store::Volume(store, volume))
+}
+
+impl Machine {
+    pub(crate) fn format(seed: u64, shape: &Shape, fault: Option<Fault>) -> Self {
+        let rt = Runtime::new(seed);
+        let rack = Rack::format(&rt.handle(), &shape.storage.drive, Fault::in_drive(fault));
+        let store = create(&rt.handle(), shape, &rack, fault).expect("it was made to fit");
+        Self { rt, rack, store }
+    }
+
+    /// Cuts the power; whatever ran is gone.
+    pub(crate) fn power_cut(self, rng: &mut Rng) -> RackImage {
+        self.rack.power_cut(rng)
+    }
+
+    /// A fresh drive takes the place of a set.
+    pub(crate) fn replace(&mut self, member: usize, shape: &Shape, fault: Option<Fault>) {
+        let rack = self.rack.with_fresh(&self.rt.handle(), member, Fault::in_drive(fault));
+        let fresh = shape.storage.members(&rack).expect("it is measured").swap_remove(member);
+        let volume = self.store.volume().expect("nothing else has members");
+        volume.replace(member, fresh).expect("it is alike");
+        self.rack = rack;
+    }
+}
+
+impl Opening {
+    /// Drives have their power again, and the store is being opened.
+    pub(crate) fn begin(
+        seed: u64,
+        shape: &Rc<Shape>,
+        image: RackImage,
+        fault: Option<Fault>,
+    ) -> Self {
+        let rt = Runtime::new(seed);
+        let handle = rt.handle();
+        let rack = {
+            let handle = handle.clone();
+            rt.block_on(async move { Rack::recover(&handle, image, Fault::in_drive(fault)).await })
+        };
+        let opened = Rc::<RefCell<Option<_>>>::default();
+        let (found, shape, drives) = (Rc::clone(&opened), Rc::clone(shape), rack.clone());
+        rt.handle().spawn("opening", async move {
+            let store = open(&handle, &shape, &drives, fault).await;
+            *found.borrow_mut() = Some(store);
+        });
+        Self { rt, rack, opened }
+    }
+
+    /// Goes on until drives were given that many commands. False if the store is open before, or never will be.
+    pub(crate) fn run_to(&self, commands: u64) -> bool {
+        self.rt
+            .run_until_true(|| self.opened.borrow().is_some() || self.rack.submitted() >= commands);
+        self.opened.borrow().is_none()
+    }
+
+    pub(crate) fn power_cut(self, rng: &mut Rng) -> RackImage {
+        self.rack.power_cut(rng)
+    }
+
+    /// The machine, when its store is open. If that cannot be, why, and its drives without power.
+    pub(crate) fn finish(self, rng: &mut Rng) -> Result<Machine, (OpenError, RackImage)> {
+        self.rt.run_until_true(|| self.opened.borrow().is_some());
+        let Self { rt, rack, opened } = self;
+        let opened = opened.borrow_mut().take().expect("an opening comes to an end");
+        match opened {
+            Ok(store) => Ok(Machine { rt, rack, store }),
+            Err(error) => Err((error, rack.power_cut(rng))),
+        }
+    }
+}

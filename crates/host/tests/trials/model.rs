@@ -1,0 +1,74 @@
+//! Random trials against the model.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use fuzz::from_environment;
+
+use crate::fault::Fault;
+use crate::shape::Shape;
+use crate::tally::Tally;
+use crate::trial_of_seed::run_trial;
+
+/// Trials by default.
+const TRIALS: u64 = 60;
+
+/// What was wrong in the trial of a seed, if anything; `Err` is the text of a panic.
+pub(crate) fn outcome(
+    seed: u64,
+    shape: impl FnOnce() -> Shape,
+    fault: Option<Fault>,
+) -> Result<Result<Tally, trial::Complaint>, String> {
+    catch_unwind(AssertUnwindSafe(|| run_trial(seed, shape(), fault))).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        format!("panic: {}", text.unwrap_or("of another kind"))
+    })
+}
+
+#[test]
+fn model_agrees_over_random_trials() {
+    let one = from_environment("LEVELHEAD_SEED");
+    let trials = from_environment("LEVELHEAD_TRIALS").unwrap_or(TRIALS);
+    let first = from_environment("LEVELHEAD_FIRST").unwrap_or(0);
+    let seeds = one.map_or(first..first + trials, |seed| seed..seed + 1);
+    let mut total = Tally::default();
+    let mut wrong = Vec::new();
+    for seed in seeds.clone() {
+        let outcome = outcome(seed, || Shape::of_seed(seed), None);
+        match outcome.and_then(|found| found.map_err(|complaint| complaint.to_string())) {
+            Ok(tally) => total.add(&tally),
+            Err(text) => {
+                println!(
+                    "{text}\nreplay: LEVELHEAD_SEED={seed} cargo test -p host --test trials model"
+                );
+                wrong.push(seed);
+            }
+        }
+    }
+    println!("{} trials: {total:?}", seeds.end - seeds.start);
+    assert_eq!(wrong, [0; 0], "seeds whose trials found something");
+    if one.is_none() && trials >= TRIALS {
+        let missing = total.missing();
+        // What trials may meet, and none has to.
+        let rare = ["unopened_gone", "unopened_mirrors", "expired"];
+        assert!(missing.iter().all(|name| rare.contains(name)), "never happened: {missing:?}");
+    }
+}
+
+/// What these found was mended: in the store that was opened twice, in recoveries that counted on what was not
+/// redundant yet, in pages that were longer than their blocks.
+#[test]
+fn trials_that_failed_once() {
+    for seed in [3, 22, 34, 59, 78, 83, 99, 118, 181, 238, 676, 899, 901, 1971] {
+        let outcome = run_trial(seed, Shape::of_seed(seed), None);
+        outcome.unwrap_or_else(|complaint| panic!("seed {seed}: {complaint}"));
+    }
+}
+
+#[test]
+fn the_same_seed_runs_the_same_way() {
+    for seed in [1, 4] {
+        let run = || run_trial(seed, Shape::of_seed(seed), None).expect("the model agrees");
+        assert_eq!(run(), run(), "seed {seed}");
+    }
+}

@@ -1,0 +1,76 @@
+//! Checks of the checker: deliberate bugs, each of which some trial must catch, by what it does.
+//!
+//! `LEVELHEAD_FAULT=N` plants one of them only, by its number in what the test prints, and
+//! `LEVELHEAD_SEED=N` runs one trial.
+
+use engine::Fault as InTree;
+use fuzz::from_environment;
+use host::Arrangement;
+use pages::Fault as InPages;
+use ssd::Fault as InDrive;
+use trial::Kind;
+use volume::Fault as InVolume;
+
+use crate::fault::Fault;
+use crate::model::outcome;
+use crate::shape::Shape;
+
+/// Seeds within which a fault must show.
+const WITHIN: u64 = 300;
+
+/// Faults that matter on hosts, the layout that they are planted on, and as what they must be caught. No panic
+/// counts, and nothing that is found without the fault as well.
+fn faults() -> Vec<(Fault, Arrangement, &'static [Kind])> {
+    let lost: &[Kind] = &[Kind::Lost, Kind::Stale];
+    // A journal is checked as a whole when it is read, and what it leads to is there or not.
+    let gone: &[Kind] = &[Kind::Lost, Kind::Stale, Kind::Unopened, Kind::Corrupt, Kind::Iterator];
+    let (plain, parity) = (Arrangement::Plain, Arrangement::Parity);
+    vec![
+        (Fault::Pages(InPages::AcknowledgeEarly), plain, lost),
+        (Fault::Pages(InPages::DeleteNotLogged), plain, lost),
+        (Fault::Pages(InPages::TakeTornGroup), plain, &[Kind::Unopened]),
+        (Fault::Pages(InPages::TrimLogEarly), plain, gone),
+        (Fault::Pages(InPages::CommitBeforeTables), plain, &[Kind::Unopened, Kind::Corrupt]),
+        (Fault::Tree(InTree::ReleaseBeforeNoted), plain, &[Kind::Unopened, Kind::Corrupt]),
+        (Fault::Tree(InTree::DropTombstonesEarly), plain, &[Kind::Stale, Kind::Iterator]),
+        (Fault::Drive(InDrive::FlushTooEarly), plain, gone),
+        (Fault::Drive(InDrive::DumpWithoutBuffer), plain, gone),
+        (Fault::Volume(InVolume::ParityLeftOut), parity, gone),
+        (Fault::Volume(InVolume::ParityNotRotated), parity, gone),
+        (Fault::Volume(InVolume::SyncAllButOne), parity, gone),
+        (Fault::Volume(InVolume::BelieveStaleExtents), parity, gone),
+        (Fault::Pages(InPages::AcknowledgeEarly), parity, lost),
+        (Fault::Pages(InPages::CommitBeforeTables), parity, &[Kind::Unopened, Kind::Corrupt]),
+    ]
+}
+
+#[test]
+fn every_planted_fault_is_caught_by_what_it_does() {
+    let only = from_environment("LEVELHEAD_FAULT");
+    let seeds = from_environment("LEVELHEAD_SEED").map_or(0..WITHIN, |seed| seed..seed + 1);
+    let faults = (0..).zip(faults());
+    for (number, (fault, arrangement, kinds)) in
+        faults.filter(|(number, _)| only.is_none_or(|only| only == *number))
+    {
+        let mut others = 0;
+        let caught = seeds.clone().find_map(|seed| {
+            let shape = || Shape::of(seed, arrangement);
+            let found = outcome(seed, shape, Some(fault));
+            let complaint = found.as_ref().ok().and_then(|found| found.as_ref().err());
+            let is_it = complaint.is_some_and(|complaint| kinds.contains(&complaint.kind));
+            others += u64::from(!is_it && !matches!(found, Ok(Ok(_))));
+            let complaint = complaint.filter(|_| is_it)?.to_string();
+            matches!(outcome(seed, shape, None), Ok(Ok(_))).then_some((seed, complaint))
+        });
+        let Some((seed, complaint)) = caught else {
+            panic!(
+                "{fault:?} on {arrangement:?} was not caught as {kinds:?}, and {others} times as something else\n\
+                 replay: LEVELHEAD_FAULT={number} cargo test -p host --test trials -- --nocapture planted"
+            );
+        };
+        let line = complaint.lines().next().unwrap_or_default();
+        println!(
+            "{number} {fault:?} on {arrangement:?}: seed {seed}, after {others} other complaints: {line}"
+        );
+    }
+}

@@ -1,0 +1,242 @@
+//! Drives, hosts, designs and loads of trials.
+
+use catalogue::Entry;
+use design::IndexOptions;
+use engine::{MergeBy, Options};
+use hashkv::HashOptions;
+use host::{Arrangement, Files, HostProfile, Storage, StoreOptions};
+use pages::{Durability, LogSync, OpenError, StoreId};
+use runtime::{Nanos, Rng, Runtime};
+use ssd::SsdProfile;
+use trial::designs::{any_sync, leveled, tree};
+use trial::{Names, pick};
+
+use crate::drives;
+use crate::fault::Fault;
+use crate::machine;
+use crate::rack::Rack;
+
+/// What clients do.
+#[derive(Clone)]
+pub(crate) struct Load {
+    pub keys: usize,
+    pub names: Names,
+    /// Values shorter than this are usual.
+    pub usual_value: u32,
+    /// Most bytes of a value, as far as the store takes them.
+    pub longest_value: u32,
+    pub clients: usize,
+    pub scanners: usize,
+    /// Each write says how it is acknowledged.
+    pub draws_sync: bool,
+}
+
+/// What varies from trial to trial besides the random choices.
+pub(crate) struct Shape {
+    pub storage: Storage,
+    pub index: IndexOptions,
+    pub expected_key_bytes: u32,
+    pub expected_value_bytes: u32,
+    pub load: Load,
+    pub sessions: u32,
+    /// Longest session but for the last.
+    pub session: Nanos,
+}
+
+/// Extents of a set, more than which no design of these trials needs.
+const MANY_EXTENTS: u64 = 600;
+
+impl Shape {
+    /// The shape of a seed.
+    pub(crate) fn of_seed(seed: u64) -> Self {
+        let arrangement = match seed % 8 {
+            0 | 1 => Arrangement::Plain,
+            2 => Arrangement::Striped,
+            3 => Arrangement::Mirrored,
+            _ => Arrangement::Parity,
+        };
+        Self::of(seed, arrangement)
+    }
+
+    /// The shape of a seed on a layout.
+    pub(crate) fn of(seed: u64, arrangement: Arrangement) -> Self {
+        let rng = &mut Rng::derive(seed, "host");
+        let sets = match arrangement {
+            Arrangement::Plain => 1,
+            Arrangement::Striped | Arrangement::Mirrored => pick(rng, &[2, 2, 3, 4]),
+            Arrangement::Parity => pick(rng, &[3, 3, 3, 4, 5]),
+        };
+        let index = index(rng);
+        let is_hash = matches!(index, IndexOptions::Hash(_));
+        let mut shape = Self {
+            storage: Storage { drive: drive(seed, sets), host: host(rng), arrangement },
+            index,
+            expected_key_bytes: if is_hash { 30 } else { pick(rng, &[8, 30, 255]) },
+            expected_value_bytes: pick(rng, &[120, 120, 1_000]),
+            load: load(rng),
+            sessions: 3 + rng.below(5) as u32,
+            session: Nanos::from_millis(pick(rng, &[3, 20, 100])),
+        };
+        let fits = shape.grow_to_fit(pick(rng, &[1.0, 1.2, 2.0]));
+        if fits { shape } else { Self::of(seed + 1_000_000, arrangement) }
+    }
+
+    /// What the store is set up for.
+    pub(crate) fn options(&self, fault: Option<Fault>) -> StoreOptions {
+        StoreOptions {
+            index: self.index.clone(),
+            expected_key_bytes: self.expected_key_bytes,
+            expected_value_bytes: self.expected_value_bytes,
+            planted: Fault::in_store(fault),
+            id: StoreId(7),
+        }
+    }
+
+    /// Gives the drive as many extents as the store takes at least, and so much more.
+    /// Sizes the index for such pairs, and the drive for the index.
+    pub(crate) fn usual_sizes(&mut self, key_bytes: u32, value_bytes: u32) {
+        (self.expected_key_bytes, self.expected_value_bytes) = (key_bytes, value_bytes);
+        assert!(self.grow_to_fit(2.0), "{:?} does not fit", self.index);
+    }
+
+    /// False if not even many are enough.
+    fn grow_to_fit(&mut self, room: f64) -> bool {
+        let mut extents = 8;
+        while let Err(error) = self.has_room_in(extents) {
+            match error {
+                OpenError::TooFewExtents { .. } => extents += 4,
+                OpenError::DoesNotFit { .. } => self.storage.host.memory.index_bytes *= 2,
+                other => panic!("{other}"),
+            }
+            if extents > MANY_EXTENTS {
+                return false;
+            }
+        }
+        let extents = (extents as f64 * room) as u64;
+        while self.has_room_in(extents).is_err() {
+            self.storage.host.memory.index_bytes *= 2;
+        }
+        true
+    }
+
+    fn has_room_in(&mut self, extents: u64) -> Result<(), OpenError> {
+        self.give_extents(extents);
+        let rt = Runtime::new(0);
+        let rack = Rack::format(&rt.handle(), &self.storage.drive, ssd::Planted::default());
+        machine::create(&rt.handle(), self, &rack, None).map(|_| ())
+    }
+
+    /// Cuts sets to so many extents.
+    fn give_extents(&mut self, extents: u64) {
+        let blocks = extents * self.storage.host.files.extent_bytes / u64::from(block::BLOCK_BYTES);
+        drives::set_blocks(&mut self.storage.drive, blocks);
+        while !self.storage.drive.problems().is_empty() {
+            self.storage.drive.flash.geometry.blocks_per_plane += 2;
+            assert!(self.storage.drive.flash.geometry.blocks_per_plane < 10_000);
+        }
+    }
+
+    /// How far the log may be behind: each client may wait for groups of others, and those for programs.
+    pub(crate) fn log_may_be_behind(&self) -> Nanos {
+        let timing = &self.storage.drive.flash.timing;
+        let program = timing.program_us.iter().fold(0.0, |most: f64, us| most.max(*us));
+        let us = program + timing.erase_us + timing.background_deadline_us;
+        Nanos(Nanos::from_micros_f64(us).0 * self.load.clients as u64 * 20)
+    }
+}
+
+/// A small drive of so many sets.
+fn drive(seed: u64, sets: u32) -> SsdProfile {
+    let mut profile = drives::Shape::of_restless_seed(seed).profile;
+    let before = profile.sets;
+    let scaled = |bytes: u64| bytes / u64::from(before) * u64::from(sets);
+    profile.sets = sets;
+    profile.controller.cores = profile.controller.cores / before * sets;
+    profile.flash.geometry.channels = profile.flash.geometry.channels / before * sets;
+    profile.buffer.bytes = scaled(profile.buffer.bytes);
+    profile.dram.read_cache_bytes = scaled(profile.dram.read_cache_bytes);
+    profile
+}
+
+fn host(rng: &mut Rng) -> HostProfile {
+    let mut host = HostProfile::load("desktop-12-core").expect("it is built in");
+    host.processor.cores = pick(rng, &[1, 2, 12]);
+    host.memory.index_bytes = pick(rng, &[64 << 10, 1 << 20, 64 << 20]);
+    host.memory.iterator_bytes = pick(rng, &[64 << 10, 1 << 20]);
+    let page_bytes = pick(rng, &[4_096, 4_096, 8_192]);
+    host.files = Files {
+        page_bytes,
+        extent_bytes: u64::from(page_bytes) * pick(rng, &[16, 17, 24, 33]),
+        appends: pick(rng, &[1, 4, 64]),
+        chunk_pages: pick(rng, &[1, 2, 3]),
+    };
+    host
+}
+
+fn index(rng: &mut Rng) -> IndexOptions {
+    let memtable_bytes = pick(rng, &[4 << 10, 16 << 10, 64 << 10]);
+    let index: IndexOptions = match rng.below(10) {
+        0 | 1 => IndexOptions::Hash(HashOptions {
+            buffer_entries: pick(rng, &[10, 40, 200]),
+            buffer_bytes: memtable_bytes,
+            frozen_buffers: pick(rng, &[1, 2]),
+            ..HashOptions::published()
+        }),
+        2 => Options { memtable_bytes, ..Options::pink() }.into(),
+        3 => Options { memtable_bytes, ..Options::lightstore() }.into(),
+        4 => loop {
+            let options = Options { merge: MergeBy::Cpu, ..tree(rng, memtable_bytes) };
+            if options.problems().is_empty() {
+                break options.into();
+            }
+        },
+        _ => tables(rng).into(),
+    };
+    let sync = any_sync(rng);
+    index.with_journal(Durability::Log, sync)
+}
+
+/// Trees of tables for pages four times as long as those of small KV drives, and extents to match.
+fn tables(rng: &mut Rng) -> Options {
+    let mut options = leveled(rng);
+    options.levels = pick(rng, &[2, 3, 4, 8]);
+    options.memtable_bytes *= 4;
+    let tables = &mut options.tables;
+    for bytes in [
+        &mut tables.table_bytes,
+        &mut tables.level_base_bytes,
+        &mut tables.max_compaction_bytes,
+        &mut tables.soft_pending_bytes,
+        &mut tables.hard_pending_bytes,
+        &mut tables.readahead_bytes,
+        &mut tables.write_bytes,
+    ] {
+        *bytes *= 4;
+    }
+    options
+}
+
+fn load(rng: &mut Rng) -> Load {
+    let names = [Names::Usual, Names::Usual, Names::UpTo(4), Names::UpTo(255), Names::Deep];
+    Load {
+        keys: pick(rng, &[40, 300, 1_000]),
+        names: pick(rng, &names),
+        usual_value: pick(rng, &[1, 40, 240, 1_000, 4_000]),
+        longest_value: pick(rng, &[240, 4_000, 20_000, 65_536]),
+        clients: pick(rng, &[1, 4, 8, 32]),
+        scanners: pick(rng, &[0, 1, 2]),
+        draws_sync: rng.chance(0.5),
+    }
+}
+
+impl Shape {
+    /// How writes are acknowledged that do not say it.
+    pub(crate) fn usual_sync(&self) -> LogSync {
+        self.index.log_sync()
+    }
+
+    /// Whether a set may be lost.
+    pub(crate) fn is_redundant(&self) -> bool {
+        matches!(self.storage.arrangement, Arrangement::Parity | Arrangement::Mirrored)
+    }
+}

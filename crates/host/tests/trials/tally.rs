@@ -1,0 +1,60 @@
+//! What happened in trials.
+
+use std::fmt::Arguments;
+
+use fuzz::from_environment;
+
+use crate::machine::Machine;
+
+/// Tells the story of a trial to whoever replays it.
+pub(crate) fn narrate(what: Arguments<'_>) {
+    if from_environment("LEVELHEAD_SEED").is_some() {
+        println!("{what}");
+    }
+}
+
+/// Counters by name, in the order of this list.
+macro_rules! tally {
+    ($($name:ident),* $(,)?) => {
+        /// What happened in trials.
+        #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+        pub(crate) struct Tally { $(pub $name: u64),* }
+
+        impl Tally {
+            pub(crate) fn add(&mut self, more: &Self) {
+                $(self.$name += more.$name;)*
+            }
+
+            /// What never happened.
+            pub(crate) fn missing(&self) -> Vec<&'static str> {
+                let all = [$((stringify!($name), self.$name)),*];
+                all.into_iter().filter(|(_, count)| *count == 0).map(|(name, _)| name).collect()
+            }
+        }
+    };
+}
+
+tally! {
+    commands, cuts, cuts_of_openings, refused, flushes, compactions, collected, expired,
+    lost_sets, read_only_sets, stale_sets, replaced_sets, rotten_blocks, lost_writes, rotten_cells,
+    rebuilt_reads, rebuilt_for_store, degraded_writes, stale_extents, refilled_bytes, filled,
+    unopened_damaged, unopened_gone, unopened_mirrors,
+}
+
+impl Tally {
+    /// Counts what a machine did before its power is cut.
+    pub(crate) fn count(&mut self, machine: &Machine) {
+        let stats = machine.store.stats();
+        self.cuts += 1;
+        self.flushes += stats.flushes;
+        self.compactions += stats.compactions.iter().sum::<u64>();
+        self.collected += stats.gc_data_extents + stats.gc_meta_extents;
+        self.rebuilt_for_store += stats.rebuilt_reads;
+        let Some(volume) = machine.store.volume() else { return };
+        let stats = volume.stats();
+        self.rebuilt_reads += stats.rebuilt_reads;
+        self.degraded_writes += stats.degraded_writes;
+        self.stale_extents += stats.stale_extents;
+        self.refilled_bytes += stats.refilled_bytes;
+    }
+}
