@@ -10,6 +10,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
+use pages::format::page;
 use pages::{ExtentId, Medium, MediumError, PageNo};
 use runtime::{IoClass, PageImage};
 
@@ -150,7 +151,7 @@ impl<M: Medium> Inner<M> {
     async fn joined(
         self: Rc<Self>,
         reads: Reads<M, impl Future<Output = Outcome>>,
-        page: PageNo,
+        number: PageNo,
     ) -> Outcome {
         let (mut sum, mut error) = (Vec::new(), None);
         let pages = reads.len() as u32;
@@ -164,7 +165,7 @@ impl<M: Medium> Inner<M> {
                     error = Some(MediumError::Gone);
                 }
                 Ok(_) | Err(MediumError::Unreadable(_)) => {
-                    error = error.or(Some(MediumError::Unreadable(page)));
+                    error = error.or(Some(MediumError::Unreadable(number)));
                 }
                 Err(other) => error = error.or(Some(other)),
             }
@@ -174,6 +175,9 @@ impl<M: Medium> Inner<M> {
         }
         self.spend_on_parity(pages).await;
         self.count(|stats| stats.rebuilt_reads += 1);
+        // Zeros at the end that all the others lack may belong to it.
+        let said = page::said_len(&sum).min(self.stripes.shape().payload_bytes as usize);
+        sum.resize(said.max(sum.len()), 0);
         Ok(PageImage::new(&sum))
     }
 

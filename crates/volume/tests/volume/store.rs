@@ -171,7 +171,7 @@ fn a_store_survives_a_power_cut_and_the_loss_of_a_set() {
 }
 
 #[test]
-fn a_page_of_a_set_comes_back_in_full() {
+fn a_page_of_a_set_comes_back_up_to_its_last_byte() {
     let rt = Runtime::new(1);
     let handle = rt.handle();
     let cores = Rc::new(Cores::new(handle.clone(), 1, Nanos(10_000)));
@@ -185,10 +185,11 @@ fn a_page_of_a_set_comes_back_in_full() {
         for at in 0..4 {
             let page = PageNo(first.0 + at);
             let image = sets.read(page, IoClass::ClientRead).await.expect("it is there");
-            assert_eq!((image.bytes()[0], image.bytes().len()), (at as u8 + 1, 4096));
+            assert!(volume::parity::is_same(image.bytes(), &[at as u8 + 1]));
+            assert!(image.bytes().len() < 4096, "zeros at the end are not kept");
             let rebuilt =
                 sets.read_rebuilt(page, IoClass::ClientRead).await.expect("by the others");
-            assert_eq!(rebuilt.bytes(), image.bytes());
+            assert!(volume::parity::is_same(rebuilt.bytes(), image.bytes()));
         }
     });
 }
