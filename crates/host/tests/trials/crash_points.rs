@@ -49,6 +49,7 @@ impl Scenario {
                 max_compaction_bytes: 1 << 20,
                 ..TableOptions::default()
             },
+            page_cache_bytes: 64 << 10,
             ..Options::rocksdb()
         }
         .into();
