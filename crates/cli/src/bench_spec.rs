@@ -93,8 +93,9 @@ fn flags(arguments: &BenchArguments) -> [Flag; 4] {
 
 /// What to run; says aloud what has no effect.
 pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<BenchSpec> {
+    let BenchArguments { device, host, layout, .. } = arguments;
     let design = names::design(&arguments.design)?;
-    let platform = names::platform(arguments)?;
+    let platform = names::platform(device, host.as_deref(), *layout)?;
     let workload = CoreWorkload::from_properties(&properties(arguments)?)?;
     for warning in &workload.warnings {
         say(warning);

@@ -13,8 +13,6 @@ use lab::{Platform, designs_for_hosts};
 use ssd::SsdProfile;
 use workload::{BUILTIN_NAMES, Properties};
 
-use crate::bench_spec::BenchArguments;
-
 /// Every built-in name with what it stands for.
 pub(crate) fn list() -> String {
     let mut text = "levelhead bench\n".to_owned();
@@ -66,10 +64,13 @@ pub(crate) fn design(name: &str) -> anyhow::Result<Design> {
 }
 
 /// What the design runs on.
-pub(crate) fn platform(arguments: &BenchArguments) -> anyhow::Result<Platform> {
-    let BenchArguments { device, host, layout, .. } = arguments;
-    let loaded = Platform::load(device, host.as_deref(), *layout);
-    let is_known = [DeviceProfile::names(), SsdProfile::names()].concat().contains(&&**device);
+pub(crate) fn platform(
+    device: &str,
+    host: Option<&str>,
+    layout: Option<Arrangement>,
+) -> anyhow::Result<Platform> {
+    let loaded = Platform::load(device, host, layout);
+    let is_known = [DeviceProfile::names(), SsdProfile::names()].concat().contains(&device);
     if is_known { Ok(loaded?) } else { hinted(device, loaded) }
 }
 

@@ -229,6 +229,7 @@ impl<M: Medium> Engine<M> {
                 let value =
                     inner.store.read_value(key, pointer, IoClass::ClientRead, &mut flash_reads);
                 let value = value.await?;
+                // No async call for nothing on the path of each Get.
                 if inner.store.cpu.costs.page_read_ns > 0.0 {
                     inner.take_in(flash_reads - before).await;
                 }

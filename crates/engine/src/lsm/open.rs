@@ -12,7 +12,7 @@ use pages::store::{Cpu, PageStore};
 use runtime::Handle;
 
 use crate::lsm::accelerator::Accelerator;
-use crate::lsm::tables::compact::Worker;
+use crate::lsm::tables::Worker;
 use crate::lsm::{Engine, Inner, dump, sizing_input};
 use crate::options::{MergeBy, Options};
 use crate::planted::Planted;

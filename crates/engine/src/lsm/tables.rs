@@ -36,6 +36,17 @@ use crate::tables::tree::{Tree, TreeEdit};
 /// Entries that a flush or a compaction takes before others have their turn.
 const STEP_ENTRIES: usize = 128;
 
+type TableJob = Job<Rc<Table>>;
+
+/// A task that compacts tables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Worker {
+    /// Compactions of any level; all but the first only under pressure.
+    Any(usize),
+    /// Compactions out of L0 only.
+    L0,
+}
+
 /// The tables of a store, and the compactions under way.
 pub(crate) struct Tables {
     pub options: TableOptions,
@@ -156,14 +167,23 @@ impl Tables {
         self.running.borrow().iter().any(|job| job.from == 0)
     }
 
+    /// Asks what is to be compacted of the tree as it stands.
+    fn with_picker<T>(&self, shape: &Shape, ask: impl FnOnce(Picker<'_, Rc<Table>>) -> T) -> T {
+        let (tree, running) = (self.tree(), self.running.borrow());
+        ask(Picker {
+            tree: &tree,
+            options: &self.options,
+            weights: Weights::of(&*tree, shape.page_bytes),
+            form: self.form,
+            running: &running,
+            squeezes: false,
+            is_frugal: false,
+        })
+    }
+
     /// Whether a compaction of L0 that is due has to wait for `job`.
-    fn blocks_l0(&self, shape: &Shape, job: &Job<Rc<Table>>) -> bool {
-        let tree = self.tree();
-        let (weights, running) = (Weights::of(&*tree, shape.page_bytes), self.running.borrow());
-        let options = &self.options;
-        let (tree, running, form) = (&*tree, &running[..], self.form);
-        let (squeezes, is_frugal) = (false, false);
-        Picker { tree, options, weights, form, running, squeezes, is_frugal }.blocks_l0(job)
+    fn blocks_l0(&self, shape: &Shape, job: &TableJob) -> bool {
+        self.with_picker(shape, |picker| picker.blocks_l0(job))
     }
 
     fn pick(
@@ -171,13 +191,9 @@ impl Tables {
         shape: &Shape,
         squeezes: bool,
         is_frugal: bool,
-        fits: impl Fn(&Job<Rc<Table>>) -> bool,
-    ) -> Option<Job<Rc<Table>>> {
-        let tree = self.tree();
-        let (weights, running) = (Weights::of(&*tree, shape.page_bytes), self.running.borrow());
-        let options = &self.options;
-        let (tree, running, form) = (&*tree, &running[..], self.form);
-        Picker { tree, options, weights, form, running, squeezes, is_frugal }.pick(fits)
+        fits: impl Fn(&TableJob) -> bool,
+    ) -> Option<TableJob> {
+        self.with_picker(shape, |picker| Picker { squeezes, is_frugal, ..picker }.pick(fits))
     }
 }
 

@@ -14,27 +14,16 @@ use pages::store::promise::Promise;
 use pages::store::space::Claimant;
 
 use crate::lsm::Inner;
-use crate::lsm::tables::STEP_ENTRIES;
 use crate::lsm::tables::inputs::RunReader;
 use crate::lsm::tables::open_table::Table;
 use crate::lsm::tables::preempt::Courtesy;
+use crate::lsm::tables::{STEP_ENTRIES, TableJob, Worker};
 use crate::planted::Fault;
 use crate::tables::cut::Cutter;
 use crate::tables::merge::{self, Below, Input, Output, Stop};
-use crate::tables::picker::{Job, Running, grandparents, least_jobs, removed};
+use crate::tables::picker::{Running, grandparents, least_jobs, removed};
 use crate::tables::space::{Contents, most_early};
 use crate::tables::tree::TreeEdit;
-
-pub(super) type TableJob = Job<Rc<Table>>;
-
-/// A task that compacts tables.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Worker {
-    /// Compactions of any level; all but the first only under pressure.
-    Any(usize),
-    /// Compactions out of L0 only.
-    L0,
-}
 
 /// What became of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

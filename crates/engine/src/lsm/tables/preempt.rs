@@ -11,9 +11,9 @@ use runtime::{IoClass, Nanos};
 
 use crate::lsm::Inner;
 use crate::lsm::edit::Edit;
-use crate::lsm::tables::compact::{TableJob, Worker};
 use crate::lsm::tables::inputs::RunReader;
 use crate::lsm::tables::open_table::Table;
+use crate::lsm::tables::{TableJob, Worker};
 use crate::planted::Fault;
 use crate::tables::options::Preemption;
 use crate::tables::picker::removed;
