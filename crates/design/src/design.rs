@@ -3,6 +3,7 @@
 use catalogue::{CatalogueError, Entry, unprintable};
 use engine::Options;
 use hashkv::HashOptions;
+use limiter::LimiterOptions;
 use serde::Deserialize;
 
 use crate::IndexOptions;
@@ -19,6 +20,9 @@ pub struct Design {
     engine: Option<Options>,
     /// Options of a hash table, if that is its index.
     hash: Option<HashOptions>,
+    /// What limits its background I/O on a host, if anything does.
+    #[serde(default)]
+    pub limiter: LimiterOptions,
 }
 
 impl Design {
@@ -51,6 +55,7 @@ impl Entry for Design {
         ("pink-hw", include_str!("../designs/pink-hw.toml")),
         ("pink-log", include_str!("../designs/pink-log.toml")),
         ("rocksdb", include_str!("../designs/rocksdb.toml")),
+        ("silk", include_str!("../designs/silk.toml")),
         ("lightstore", include_str!("../designs/lightstore.toml")),
         ("iterkvssd", include_str!("../designs/iterkvssd.toml")),
         ("iterkvssd-i", include_str!("../designs/iterkvssd-i.toml")),
@@ -68,7 +73,7 @@ impl Entry for Design {
                 vec![format!("a design has an [engine] or a [hash] section, this one has {has}")]
             }
         };
-        texts.chain(of_index).collect()
+        texts.chain(of_index).chain(self.limiter.problems()).collect()
     }
 }
 
@@ -83,7 +88,24 @@ mod tests {
         assert_eq!(index("pink-hw"), Options::pink_hw().into());
         assert_eq!(index("lightstore"), Options::lightstore().into());
         assert_eq!(index("rocksdb"), Options::rocksdb().into());
+        assert_eq!(index("silk"), Options::silk().into());
         assert_eq!(index("hash"), HashOptions::published().into());
+    }
+
+    #[test]
+    fn silk_limits_as_published_and_nothing_else_limits() {
+        for name in Design::names() {
+            let limiter = Design::load(name).expect("it is built in").limiter;
+            let Some(silk) = &limiter.silk else {
+                assert_eq!(limiter, LimiterOptions::default(), "{name}");
+                continue;
+            };
+            let (bandwidth, source) = (silk.bandwidth_bytes_per_second, &silk.bandwidth_source);
+            assert_eq!((name, &limiter), ("silk", &LimiterOptions::silk(bandwidth, source)));
+        }
+        let text = include_str!("../designs/silk.toml").replace("[limiter.silk]", "[limiter.slik]");
+        let typo = catalogue::parse::<Design>("x.toml", &text).expect_err("a typo").to_string();
+        assert!(typo.contains("slik"), "{typo}");
     }
 
     #[test]

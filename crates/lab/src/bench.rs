@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use host::{HostStore, Storage, StorageError, StoreOptions};
 use kvssd::{DeviceProfile, DriveOptions, KvDrive, SetupError};
+use limiter::Limited;
 use pages::{Medium, OpenError, StoreId};
 use runtime::{Cores, Handle, Runtime};
 use ssd::{Precondition, Ssd};
@@ -192,8 +193,10 @@ fn on_medium<M: Medium>(
         planted: design::Planted::default(),
         id,
     };
-    let store = HostStore::create(&rt.handle(), &storage.host, &cores, medium, options)?;
-    on_subject(rt, spec, &HostTarget { store, ssd }, watch)
+    let handle = rt.handle();
+    let medium = Limited::new(&handle, medium, &spec.design.limiter);
+    let store = HostStore::create(&handle, &storage.host, &cores, medium.clone(), options)?;
+    on_subject(rt, spec, &HostTarget { store, medium, ssd }, watch)
 }
 
 fn on_subject<S: Subject>(

@@ -5,6 +5,7 @@ use design::{Design, IndexOptions};
 use flash::FlashProfile;
 use host::{Arrangement, HostProfile, Storage};
 use kvssd::DeviceProfile;
+use limiter::LimiterOptions;
 use pages::Durability;
 use ssd::SsdProfile;
 
@@ -73,6 +74,11 @@ impl Platform {
                 "{name} keeps memtables in memory that survives a power cut, as drives with capacitors \
                  have it; a host has none: take a design with a log, durability = \"log\", such as {}",
                 designs_for_hosts().join(", ")
+            )),
+            Self::KvDrive(_) if design.limiter != LimiterOptions::default() => Err(format!(
+                "{name} limits background I/O, as a host does it; a KV drive is its own host: take a block \
+                 drive, which are {}",
+                SsdProfile::names().join(", ")
             )),
             Self::Host(_) | Self::KvDrive(_) => Ok(()),
         }

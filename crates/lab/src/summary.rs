@@ -6,6 +6,7 @@ use design::IndexOptions;
 use engine::Engine;
 use flash::FlashStats;
 use hashkv::HashStats;
+use limiter::{LimiterOptions, LimiterStats};
 use pages::{AcceleratorWork, CacheStats, EngineStats, TableStats};
 use ssd::SetStats;
 use workload::{ClientOptions, LatencySummary, OpKind, Pace, RunReport};
@@ -15,7 +16,7 @@ use crate::flash_work::{pages, reads_behind};
 use crate::platform::Platform;
 use crate::result::{
     AcceleratorResult, BenchResult, BlockDriveResult, FlashResult, IndexResult, Interrupted,
-    IteratorResult, LevelResult, LoadResult, Memory, Verification,
+    IteratorResult, LevelResult, LimiterResult, LoadResult, Memory, Verification,
 };
 use crate::target::Subject;
 
@@ -25,6 +26,7 @@ pub(crate) struct Snapshot {
     hash: Option<HashStats>,
     flash: FlashStats,
     blocks: Option<SetStats>,
+    limiter: Option<LimiterStats>,
 }
 
 impl Snapshot {
@@ -34,6 +36,7 @@ impl Snapshot {
             hash: subject.index().hash_stats(),
             flash: subject.flash_stats(),
             blocks: subject.block_stats(),
+            limiter: subject.limiter_stats(),
         }
     }
 }
@@ -98,6 +101,7 @@ pub(crate) fn summarise(spec: &BenchSpec, subject: &impl Subject, phases: &Phase
         iterators: iterators(&before.engine, &after.engine, subject),
         tables: tables(before, &after, subject),
         block_drive: block_drive(spec, before, &after),
+        limiter: limiter(spec, before, &after),
         verification: verification(run),
         host: None,
     }
@@ -275,6 +279,33 @@ fn block_drive(spec: &BenchSpec, before: &Snapshot, after: &Snapshot) -> Option<
             all - loaded,
         ),
         drive_write_amplification: new.write_amplification(),
+    })
+}
+
+/// What limits on background I/O did in the run, if the design has any.
+fn limiter(spec: &BenchSpec, before: &Snapshot, after: &Snapshot) -> Option<LimiterResult> {
+    if spec.design.limiter == LimiterOptions::default() {
+        return None;
+    }
+    let LimiterStats {
+        flush,
+        l0,
+        rest,
+        client_bytes,
+        bytes_per_second,
+        rate_changes,
+        pauses,
+        paused,
+    } = after.limiter?.since(&before.limiter?);
+    Some(LimiterResult {
+        flush,
+        l0,
+        rest,
+        client_bytes,
+        bytes_per_second,
+        rate_changes,
+        pauses,
+        paused_seconds: paused.as_secs_f64(),
     })
 }
 

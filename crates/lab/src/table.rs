@@ -22,6 +22,7 @@ pub fn render(result: &BenchResult) -> String {
         index(result),
         tables(result),
         block_drive(result),
+        limiter(result),
         result.caches.as_ref().map_or(String::new(), caches),
         work(result),
     ];
@@ -202,6 +203,33 @@ fn tables(result: &BenchResult) -> String {
 }
 
 /// What a host's store did to its drive, if there is a host.
+/// Background I/O that was limited.
+fn limiter(result: &BenchResult) -> String {
+    let Some(limiter) = &result.limiter else { return String::new() };
+    let mut rows =
+        table(&["limited I/O of the run", "bytes", "waits", "waited, s", "longest wait, ms"]);
+    for (name, of) in
+        [("flushes", limiter.flush), ("compactions out of L0", limiter.l0), ("other", limiter.rest)]
+    {
+        let cells = [
+            name.to_owned(),
+            bytes_text(of.bytes),
+            count_text(of.waits),
+            three_digits(of.waited_ns as f64 / 1e9),
+            three_digits(of.longest_wait_ns as f64 / 1e6),
+        ];
+        add(&mut rows, cells);
+    }
+    format!(
+        "{rows}\nclients' own: {}; rate at the end {}/s, changed {} times; {} pauses of compactions below L0, {} s in all",
+        bytes_text(limiter.client_bytes),
+        bytes_text(limiter.bytes_per_second),
+        count_text(limiter.rate_changes),
+        count_text(limiter.pauses),
+        three_digits(limiter.paused_seconds),
+    )
+}
+
 fn block_drive(result: &BenchResult) -> String {
     let Some(drive) = &result.block_drive else { return String::new() };
     let amplification = |value: Option<f64>| value.map_or("-".to_owned(), three_digits);

@@ -3,6 +3,7 @@
 use design::Index;
 use flash::FlashStats;
 use kvssd::{IteratorHandle, KvDrive, RawFlash, Status, StoreMode};
+use limiter::LimiterStats;
 use pages::{Medium, Value};
 use ssd::SetStats;
 use workload::{KvIterator, KvTarget, Pair};
@@ -23,6 +24,9 @@ pub(crate) trait Subject: KvTarget {
 
     /// Counters of a block drive's firmware, all sets together.
     fn block_stats(&self) -> Option<SetStats>;
+
+    /// What limits on background I/O did, on a host.
+    fn limiter_stats(&self) -> Option<LimiterStats>;
 }
 
 impl Subject for DriveTarget {
@@ -37,6 +41,10 @@ impl Subject for DriveTarget {
     }
 
     fn block_stats(&self) -> Option<SetStats> {
+        None
+    }
+
+    fn limiter_stats(&self) -> Option<LimiterStats> {
         None
     }
 }

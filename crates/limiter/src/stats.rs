@@ -24,6 +24,23 @@ pub struct LimiterStats {
     pub paused: Nanos,
 }
 
+impl LimiterStats {
+    /// What came since `before`. The rate is the one in force, and the longest waits are of all time.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            flush: self.flush.since(before.flush),
+            l0: self.l0.since(before.l0),
+            rest: self.rest.since(before.rest),
+            client_bytes: self.client_bytes - before.client_bytes,
+            bytes_per_second: self.bytes_per_second,
+            rate_changes: self.rate_changes - before.rate_changes,
+            pauses: self.pauses - before.pauses,
+            paused: self.paused - before.paused,
+        }
+    }
+}
+
 /// Of one priority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PriorityStats {
@@ -38,6 +55,15 @@ pub struct PriorityStats {
 }
 
 impl PriorityStats {
+    fn since(self, before: Self) -> Self {
+        Self {
+            bytes: self.bytes - before.bytes,
+            waits: self.waits - before.waits,
+            waited_ns: self.waited_ns - before.waited_ns,
+            longest_wait_ns: self.longest_wait_ns,
+        }
+    }
+
     pub(crate) fn note_wait(&mut self, span: Nanos) {
         self.waits += 1;
         self.waited_ns += span.0;

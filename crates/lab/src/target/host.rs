@@ -4,21 +4,24 @@ use block::BlockDevice;
 use design::Index;
 use flash::FlashStats;
 use host::{HostIterator, HostStore};
+use limiter::{Limited, LimiterStats};
 use pages::{EngineError, Medium, Value};
 use ssd::{SetReport, SetStats, Ssd};
 use workload::{KvIterator, KvTarget, Pair};
 
 use crate::target::Subject;
 
-/// A store of a host, and the drive below it.
+/// A store of a host on its medium, and the drive below it.
 pub(crate) struct HostTarget<M: Medium> {
-    pub store: HostStore<M>,
+    pub store: HostStore<Limited<M>>,
+    pub medium: Limited<M>,
     pub ssd: Ssd,
 }
 
 impl<M: Medium> Clone for HostTarget<M> {
     fn clone(&self) -> Self {
-        Self { store: self.store.clone(), ssd: self.ssd.clone() }
+        let Self { store, medium, ssd } = self;
+        Self { store: store.clone(), medium: medium.clone(), ssd: ssd.clone() }
     }
 }
 
@@ -30,9 +33,9 @@ impl<M: Medium> HostTarget<M> {
 }
 
 impl<M: Medium> Subject for HostTarget<M> {
-    type Medium = M;
+    type Medium = Limited<M>;
 
-    fn index(&self) -> &Index<M> {
+    fn index(&self) -> &Index<Limited<M>> {
         self.store.index()
     }
 
@@ -49,11 +52,15 @@ impl<M: Medium> Subject for HostTarget<M> {
             sum
         }))
     }
+
+    fn limiter_stats(&self) -> Option<LimiterStats> {
+        Some(self.medium.stats())
+    }
 }
 
 impl<M: Medium> KvTarget for HostTarget<M> {
     type Error = EngineError;
-    type Iterator = HostIteration<M>;
+    type Iterator = HostIteration<Limited<M>>;
 
     fn get(&self, key: &[u8]) -> impl Future<Output = Result<Option<Value>, EngineError>> {
         self.store.get(key)
@@ -75,7 +82,7 @@ impl<M: Medium> KvTarget for HostTarget<M> {
     async fn create_iterator(
         &self,
         upper_bound: Option<&[u8]>,
-    ) -> Result<HostIteration<M>, EngineError> {
+    ) -> Result<HostIteration<Limited<M>>, EngineError> {
         let iterator = self.store.create_iterator(upper_bound)?;
         Ok(HostIteration(iterator.expect("sessions ask why there are none")))
     }

@@ -9,6 +9,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;
+use std::pin::pin;
 use std::rc::Rc;
 
 use pages::Value;
@@ -236,9 +237,10 @@ impl<T: KvTarget> Client<T> {
             let Some(operation) = self.phase.next_operation() else {
                 break;
             };
+            // Gets and puts are pinned where they are made. Awaited by value they would be copied first, 2 KB each.
             let result = match operation.action {
-                Action::Read => self.get(operation, start).await,
-                Action::Load | Action::Update => self.put(operation, start).await,
+                Action::Read => pin!(self.get(operation, start)).await,
+                Action::Load | Action::Update => pin!(self.put(operation, start)).await,
                 Action::Insert => self.insert(operation, start).await,
                 Action::ReadModifyWrite => self.read_modify_write(operation, start).await,
                 Action::Delete => self.delete(operation, start).await,
@@ -252,7 +254,7 @@ impl<T: KvTarget> Client<T> {
     }
 
     async fn insert(&mut self, operation: Operation, since: Nanos) -> Result<(), Failed> {
-        self.put(operation, since).await?;
+        pin!(self.put(operation, since)).await?;
         self.phase.ledger.borrow_mut().inserts.acknowledge(operation.key);
         Ok(())
     }
@@ -262,8 +264,8 @@ impl<T: KvTarget> Client<T> {
         operation: Operation,
         since: Nanos,
     ) -> Result<(), Failed> {
-        self.get(operation, since).await?;
-        self.put(operation, self.phase.handle.now()).await?;
+        pin!(self.get(operation, since)).await?;
+        pin!(self.put(operation, self.phase.handle.now())).await?;
         self.phase.record(OpKind::ReadModifyWrite, since);
         Ok(())
     }
