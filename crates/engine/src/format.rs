@@ -1,6 +1,7 @@
 //! Bytes: how meta segments are written. Pure; no I/O.
 
 pub(crate) mod entry;
+pub(crate) mod group_index;
 pub(crate) mod inlining;
 pub(crate) mod key_heads;
 pub(crate) mod meta_segment;

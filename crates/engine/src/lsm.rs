@@ -24,6 +24,7 @@ pub(crate) mod filter;
 pub(crate) mod filter_sizes;
 pub(crate) mod flush;
 pub(crate) mod fullness;
+pub(crate) mod groups;
 pub(crate) mod iterator;
 pub(crate) mod key_index;
 pub(crate) mod level;
@@ -64,6 +65,7 @@ use runtime::{IoClass, Nanos};
 use crate::format::inlining::Inlining;
 use crate::lsm::accelerator::{Accelerator, MergeUnit};
 use crate::lsm::caches::Caches;
+use crate::lsm::groups::GroupForm;
 use crate::lsm::memory::{checkpoint_growth, index_growth};
 use crate::lsm::pool::Pool;
 use crate::lsm::reads::Located;
@@ -97,6 +99,8 @@ pub(crate) struct Inner<M> {
     pub planted: Planted<Fault>,
     /// Which values stand beside their keys.
     pub inlining: Inlining,
+    /// How large groups are in the last level, if the design has any.
+    pub groups: Option<GroupForm>,
     pub plan: RefCell<LevelPlan>,
     pub version: RefCell<Rc<Version>>,
     /// The tables that levels are made of, if they are.
@@ -179,6 +183,7 @@ impl<M: Medium> Engine<M> {
             merge_unit: accelerator.map(|device| MergeUnit::new(handle, device)),
             front: Front::new(Rc::clone(&store), limits),
             inlining,
+            groups: GroupForm::new(&options, &store.shape),
             store,
             plan: RefCell::new(plan),
             version: RefCell::new(Rc::new(version)),
@@ -214,7 +219,7 @@ impl<M: Medium> Engine<M> {
         let inner = &*self.inner;
         let _guard = (!inner.store.planted.has(pages::Fault::ReadWithoutEpoch))
             .then(|| inner.store.epochs.enter());
-        let unpinned = inner.unpinned_levels();
+        let of_index = inner.most_index_reads();
         let mut flash_reads = 0;
         let mut located = inner.locate(key, work, &mut flash_reads).await?;
         if inner.caches.has_values() {
@@ -237,7 +242,7 @@ impl<M: Medium> Engine<M> {
                 Some(value)
             }
         };
-        inner.count_get(key, value.as_ref(), is_apart, flash_reads, unpinned);
+        inner.count_get(key, value.as_ref(), is_apart, flash_reads, of_index);
         Ok(Lookup { value, flash_reads })
     }
 
@@ -353,7 +358,7 @@ impl<M: Medium> Engine<M> {
         }
         let version = self.inner.version.borrow();
         let of = |level: &crate::lsm::level::Level| {
-            (u64::from(level.totals().segments), level.totals().entries)
+            (u64::from(level.totals().pages()), level.totals().entries)
         };
         version.levels().iter().map(|level| of(level)).collect()
     }
@@ -440,5 +445,8 @@ pub(crate) fn sizing_input(
         pointer_bytes: format.bytes,
         dram_bytes: surroundings.index_dram_bytes,
     };
-    SizingInput::new(options, &expected_pair(options, surroundings, shape), &room)
+    let group_pages = GroupForm::new(options, shape).map_or(0, |groups| groups.largest());
+    let group_segments = SizingInput::in_groups_of(group_pages);
+    let pair = expected_pair(options, surroundings, shape);
+    SizingInput { group_segments, ..SizingInput::new(options, &pair, &room) }
 }

@@ -38,6 +38,8 @@ const CACHE_BYTES: RangeInclusive<u64> = 0..=1 << 40;
 
 /// Bits for each key of a filter.
 const FILTER_BITS: RangeInclusive<u32> = 1..=40;
+/// Pages of a group: an index and two segments at least.
+const GROUP_PAGES: RangeInclusive<u32> = 3..=256;
 
 /// How much of a level one compaction takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
@@ -86,6 +88,10 @@ pub struct Options {
     pub prefix_bytes: usize,
     /// Whether searches are bounded by range pointers.
     pub range_pointers: bool,
+    /// Pages of a group in the last level, its index among them. A group has one entry of the level list, and
+    /// costs a Get one read more. 0: no groups.
+    #[serde(default)]
+    pub group_pages: u32,
     /// What tells a Get which unpinned segments it need not read.
     #[serde(default)]
     pub filters: Filters,
@@ -187,6 +193,7 @@ impl Options {
             pinned_levels: None,
             prefix_bytes: 4,
             range_pointers: true,
+            group_pages: 0,
             filters: Filters::None,
             page_cache_bytes: 0,
             value_cache_bytes: 0,
@@ -297,6 +304,9 @@ impl Options {
         if self.is_leveled() {
             problems.extend(self.problems_of_tables());
         }
+        if self.group_pages > 0 {
+            problems.extend(self.problems_of_groups());
+        }
         problems
     }
 
@@ -318,6 +328,25 @@ impl Options {
     fn problems_of_filters(&self) -> Option<String> {
         let Filters::Bits(bits) = self.filters else { return None };
         bounds::range("filters.bits", bits, FILTER_BITS)
+    }
+
+    /// What groups cannot be combined with.
+    fn problems_of_groups(&self) -> Vec<String> {
+        let with = |what: &str, instead: &str| {
+            format!("group_pages {} does not go with {what}: {instead}", self.group_pages)
+        };
+        let mut problems: Vec<String> =
+            bounds::range("group_pages", self.group_pages, GROUP_PAGES).into_iter().collect();
+        if self.is_leveled() {
+            problems.push(with("compaction \"leveled\"", "tables have indexes of their own"));
+        }
+        if self.filters != Filters::None {
+            problems.push(with("filters", "set filters to \"none\""));
+        }
+        if self.merge == MergeBy::Accelerator {
+            problems.push(with("the accelerator", "set merge to \"cpu\""));
+        }
+        problems
     }
 
     /// What tables cannot be combined with.
@@ -382,6 +411,18 @@ mod tests {
         let bits = |bits| Options { filters: Filters::Bits(bits), ..rocksdb.clone() };
         assert_eq!(problems(bits(10)), "");
         assert!(problems(bits(0)).contains("filters.bits is 0, must be 1 to 40"));
+    }
+
+    #[test]
+    fn what_groups_do_not_go_with_is_said() {
+        let problems =
+            |options: Options| Options { group_pages: 32, ..options }.problems().join("; ");
+        assert_eq!(problems(Options::pink()), "");
+        assert!(problems(Options::lightstore()).contains("set filters to"));
+        assert!(problems(Options::pink_hw()).contains("set merge to"));
+        assert!(problems(Options::rocksdb()).contains("tables have indexes of their own"));
+        let two = Options { group_pages: 2, ..Options::pink() }.problems();
+        assert_eq!(two, ["group_pages is 2, must be 3 to 256"]);
     }
 
     #[test]

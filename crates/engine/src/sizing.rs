@@ -103,8 +103,9 @@ pub fn plan(input: &SizingInput, sizing: LevelSizing, pinned: Option<u32>) -> Le
     let in_flash = plan_for(input, sizing, 0);
     let most = MOST_AMPLIFICATION * in_flash.amplification(input);
     let is_cheap = |plan: &LevelPlan| {
-        let fits = plan.memory.pinned + plan.memory.range_pointers <= input.bytes_for_pinning();
-        fits && plan.amplification(input) <= most
+        let upper = plan.capacities[..plan.capacities.len() - 1].iter().sum::<u64>();
+        let taken = plan.memory.pinned + upper * input.bytes_per_upper_segment();
+        taken <= input.bytes_for_pinning() && plan.amplification(input) <= most
     };
     let mut plans = (1..input.levels).rev().map(|pinned| plan_for(input, sizing, pinned));
     plans.find(is_cheap).unwrap_or(in_flash)
@@ -135,9 +136,10 @@ fn plan_for(input: &SizingInput, sizing: LevelSizing, pinned: u32) -> LevelPlan 
         if is_asymmetric { asymmetric(input, pinned) } else { symmetric(input) };
     let of = |levels: usize| capacities[..levels].iter().sum::<u64>();
     let upper = of(capacities.len() - 1);
+    let besides = input.listed_besides(upper);
     let memory = PlannedMemory {
-        level_lists: input.level_list_bytes(),
-        prefixes: input.segments_at_capacity() * input.prefix_bytes,
+        level_lists: input.level_list_bytes() + besides * (input.key_bytes + input.pointer_bytes),
+        prefixes: (input.listed_at_capacity() + besides) * input.prefix_bytes,
         range_pointers: upper * input.range_pointer_bytes,
         pinned: of(pinned as usize) * input.segment_bytes,
         filters: 0,
@@ -220,8 +222,8 @@ fn asymmetric(input: &SizingInput, pinned: u32) -> (f64, f64, Vec<u64>) {
         let capacities = below_pinned(powers(factor, pinned), input.levels, total);
         let (_, upper) = capacities.split_last().expect("there is a last level");
         let in_memory: u64 = capacities[..pinned as usize].iter().sum();
-        let range_pointers = upper.iter().sum::<u64>() * input.range_pointer_bytes;
-        in_memory * input.segment_bytes + range_pointers <= room && in_memory <= total
+        let of_upper = upper.iter().sum::<u64>() * input.bytes_per_upper_segment();
+        in_memory * input.segment_bytes + of_upper <= room && in_memory <= total
     };
     let mut factors =
         (0..).map(|step| start.ceil() - 0.1 * f64::from(step)).take_while(|t| *t > 2.0);
@@ -264,6 +266,7 @@ mod tests {
             entries_per_segment: 256,
             segment_bytes: 8192,
             prefix_bytes: 0,
+            group_segments: 1,
             range_pointer_bytes: 0,
             has_filters: false,
             dram_bytes: GIB / 16,

@@ -1,6 +1,8 @@
 //! Whether a bench can come to its end, found out by arithmetic before the work: lengths of keys and
 //! values, room on the drive, memory of this machine, virtual time.
 
+use design::IndexOptions;
+use engine::sizing::pair::Pair;
 use workload::{CoreWorkload, Pace, ValueForm};
 
 use crate::bench_spec::BenchSpec;
@@ -11,6 +13,8 @@ const LONGEST_SECONDS: f64 = 30.0 * 365.0 * 86_400.0;
 /// Bytes that a pair takes on flash beside its key, twice (with its value and in the index), and its
 /// value: a header and an address.
 const PAIR_OVERHEAD_BYTES: u64 = 16;
+/// Bytes of a pointer, about.
+const POINTER_BYTES: usize = 5;
 /// Share of the flash that pairs are known to find room on: the arithmetic leaves out what is lost at
 /// the ends of pages and what garbage collection has not yet given back.
 const CERTAIN_SHARE: f64 = 0.8;
@@ -18,13 +22,21 @@ const CERTAIN_SHARE: f64 = 0.8;
 /// How many pairs of the workload's lengths the drive holds, about: an upper bound.
 pub fn pairs_held(spec: &BenchSpec) -> u64 {
     let usable = spec.platform.usable_bytes(&spec.design.index());
-    usable / pair_bytes(&spec.workload)
+    usable / pair_bytes(spec)
 }
 
-/// Flash that a pair takes, in bytes.
-fn pair_bytes(workload: &CoreWorkload) -> u64 {
-    let key = workload.keys.key_bytes() as u64;
-    2 * key + u64::from(workload.values.typical_bytes()) + PAIR_OVERHEAD_BYTES
+/// Flash that a pair takes, in bytes: in the index alone where the value stands beside the key.
+fn pair_bytes(spec: &BenchSpec) -> u64 {
+    let (keys, values) = (&spec.workload.keys, &spec.workload.values);
+    let (key_bytes, value_bytes) = (keys.key_bytes() as u32, values.typical_bytes());
+    if let IndexOptions::Lsm(options) = spec.design.index() {
+        let page_bytes = spec.platform.flash().geometry.page_bytes;
+        let pair = Pair { page_bytes, key_bytes, value_bytes, inline_up_to: options.inline_up_to };
+        if pair.pages_of_value() == 0 {
+            return u64::from(page_bytes / pair.entries_per_segment(POINTER_BYTES));
+        }
+    }
+    2 * u64::from(key_bytes) + u64::from(value_bytes) + PAIR_OVERHEAD_BYTES
 }
 
 /// Pairs at the end of the run, if inserts come as often as they are meant to.

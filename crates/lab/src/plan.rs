@@ -78,7 +78,8 @@ pub struct LevelsPlan {
 impl LevelsPlan {
     /// The most flash reads a Get can take.
     pub fn worst_case_reads(&self) -> u32 {
-        self.input.levels - self.levels.pinned + self.pages_per_value
+        let of_groups = u32::from(self.input.group_segments > 1);
+        self.input.levels - self.levels.pinned + of_groups + self.pages_per_value
     }
 
     /// Whether everything fits in the memory.

@@ -103,6 +103,10 @@ pub struct EngineStats {
     pub gc_objects_moved: u64,
     /// Meta pages that garbage collection moved.
     pub gc_pages_moved: u64,
+    /// Groups of segments that merges wrote, and that collections copied.
+    pub groups_written: u64,
+    /// See [`Self::groups_written`].
+    pub groups_moved: u64,
     /// What caches had for clients; zeros without any.
     pub caches: CacheStats,
     /// What iterators did.

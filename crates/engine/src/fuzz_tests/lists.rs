@@ -18,7 +18,7 @@ use crate::format::inlining::Inlining;
 use crate::format::meta_segment::MetaSegmentBuilder;
 use crate::lsm::edit::Edit;
 use crate::lsm::filter::{Filter, key_hash};
-use crate::lsm::level::{Location, NamedSegment, Segment};
+use crate::lsm::level::{Group, Location, NamedSegment, Segment};
 use crate::lsm::pool::Pool;
 use crate::lsm::segment_codec::Home;
 use crate::lsm::version::{LevelEdit, Version};
@@ -60,6 +60,10 @@ fn segments(keys: &[Vec<u8>], pool: &Rc<Pool>, rng: &mut Rng) -> Vec<NamedSegmen
             let pointer = pointers().pointer(page, 0, 1, 1);
             assert!(builder.push(&IndexEntry { key, pointer, tail: &[] }));
             (Location::Pinned(PageImage::new(&builder.finish())), 1, None)
+        } else if rng.chance(0.3) {
+            // At the beginning of an extent, which has room for it.
+            let first = PageNo(page.0 - page.0 % SHAPE.pages_per_extent);
+            (Location::Group(Group { first, segments: 1 + rng.below(9) as u16 }), 20, None)
         } else {
             let filter = Filter::of_bytes(&[key_hash(key)], rng.below(20) as usize);
             (Location::Stored(page), 20, filter)

@@ -20,11 +20,10 @@ use pages::{CacheStats, Value};
 use runtime::{PageImage, mix64};
 
 use crate::cache::{Access, Cache, Key};
-use crate::format::meta_segment::MetaSegment;
 use crate::lsm::Inner;
 use crate::lsm::filter::key_hash;
 use crate::lsm::reads::Located;
-use crate::lsm::search::{Pending, Step, search};
+use crate::lsm::search::{Pending, Step, look_in};
 use crate::lsm::version::Version;
 use crate::options::Options;
 use crate::planted::Fault;
@@ -128,17 +127,11 @@ impl<M: Medium> Inner<M> {
         key: &[u8],
         pending: &Pending,
     ) -> Option<(Step, Effort)> {
-        let image = self.cached_page(pending.page, Access::Point)?;
-        let segment = MetaSegment::new(image.bytes(), self.store.format).expect("it was checked");
-        let mut effort = segment.effort();
-        effort.hashes += self.caches.looks_for_pages(1);
-        let step = segment.find(key).map_or_else(
-            || {
-                let (next, below) = (pending.level + 1, pending.below.clone());
-                search(version, key, next, below, self.store.format, &mut effort)
-            },
-            Step::Found,
-        );
+        let image = self.cached_page(pending.at.page, Access::Point)?;
+        let mut effort = Effort { hashes: self.caches.looks_for_pages(1), ..Effort::default() };
+        let format = self.store.format;
+        let told = look_in(pending.at, &image, key, format, &mut effort);
+        let step = pending.clone().go_on(told, version, key, format, &mut effort);
         Some((step, effort))
     }
 

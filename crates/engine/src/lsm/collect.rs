@@ -15,17 +15,17 @@ use std::rc::Rc;
 use pages::collector::{Candidate, Collected, Next, Stopped, memtables_take, reinsert, value_of};
 use pages::effort::Effort;
 use pages::front::Front;
-use pages::medium::{ExtentId, Medium, PageNo, Stream};
+use pages::medium::{ExtentId, Medium, Stream};
 use pages::stats::EngineStats;
 use pages::store::PageStore;
 use pages::store::sweep::WORTH_COLLECTING;
 use runtime::IoClass;
 
 use crate::format::entry::Mapping;
-use crate::format::meta_segment::MetaSegment;
 use crate::lsm::Inner;
 use crate::lsm::edit::Edit;
-use crate::lsm::search::{Step, search};
+use crate::lsm::level::IndexPage;
+use crate::lsm::search::{Step, Told, look_in, search};
 use crate::planted::Fault;
 
 /// Collected extents that may wait for snapshots at a time, before no more are collected under
@@ -39,15 +39,15 @@ const WORTH_COPYING: f64 = 0.5;
 /// An object of a victim that the index is asked about.
 struct Asked {
     object: Candidate,
-    /// What meta pages that are not in memory said about the key.
-    answers: Vec<(PageNo, Option<Mapping>)>,
+    /// What pages of the index that are not in memory said about the key.
+    answers: Vec<(IndexPage, Told)>,
 }
 
 enum Verdict {
     Live,
     Dead,
     /// This page has to be asked first.
-    Ask(PageNo),
+    Ask(IndexPage),
 }
 
 impl<M: Medium> Collected<M> for Inner<M> {
@@ -112,7 +112,7 @@ impl<M: Medium> Collected<M> for Inner<M> {
         let asked = |object| Asked { object, answers: Vec::new() };
         let mut candidates: Vec<Asked> = candidates.into_iter().map(asked).collect();
         while !candidates.is_empty() {
-            let mut by_page: BTreeMap<PageNo, Vec<Asked>> = BTreeMap::new();
+            let mut by_page: BTreeMap<IndexPage, Vec<Asked>> = BTreeMap::new();
             let mut effort = Effort::default();
             for candidate in candidates {
                 match self.judge(&candidate, &mut effort) {
@@ -212,21 +212,15 @@ impl<M: Medium> Inner<M> {
                 Step::Found(_) | Step::Absent => return Verdict::Dead,
                 Step::Read(pending) => pending,
             };
-            let answer = candidate.answers.iter().find(|(page, _)| *page == pending.page);
-            step = match answer {
-                None => return Verdict::Ask(pending.page),
-                Some((_, Some(newest))) => Step::Found(newest.clone()),
-                Some((_, None)) => {
-                    let next = pending.level + 1;
-                    search(&version, key, next, pending.below, self.store.format, effort)
-                }
-            };
+            let answer = candidate.answers.iter().find(|(page, _)| *page == pending.at);
+            let Some((_, told)) = answer else { return Verdict::Ask(pending.at) };
+            step = pending.go_on(told.clone(), &version, key, self.store.format, effort);
         }
     }
 
     /// Re-inserts one object that was in use a moment ago. If the index must be asked again, the
     /// object comes back with the page to ask.
-    async fn move_object(&self, candidate: Asked) -> Result<Option<(PageNo, Asked)>, Stopped> {
+    async fn move_object(&self, candidate: Asked) -> Result<Option<(IndexPage, Asked)>, Stopped> {
         let value = value_of(&self.store, &candidate.object).await?;
         while !memtables_take(self).await? {}
         let verdict = if self.store.planted.has(pages::Fault::CollectWithoutRecheck) {
@@ -243,23 +237,23 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Reads each page once and notes for each candidate what it says.
-    async fn ask(&self, by_page: BTreeMap<PageNo, Vec<Asked>>) -> Result<Vec<Asked>, Stopped> {
+    async fn ask(&self, by_page: BTreeMap<IndexPage, Vec<Asked>>) -> Result<Vec<Asked>, Stopped> {
         let mut answered = Vec::new();
         let mut pages = by_page.into_iter().peekable();
         while pages.peek().is_some() {
             let reads: Vec<_> = pages
                 .by_ref()
                 .take(self.store.batch_pages() as usize)
-                .map(|(page, asking)| (page, self.store.medium.read(page, IoClass::GcRead), asking))
+                .map(|(at, asking)| (at, self.store.medium.read(at.page, IoClass::GcRead), asking))
                 .collect();
-            for (page, read, asking) in reads {
-                let checked = self.check_meta(page, read.await, IoClass::GcRead).await;
+            for (at, read, asking) in reads {
+                let checked = self.check_index(at, read.await, IoClass::GcRead).await;
                 let image = checked.map_err(Stopped::Failed)?;
-                let segment =
-                    MetaSegment::new(image.bytes(), self.store.format).expect("just checked");
                 for mut candidate in asking {
-                    let found = segment.find(&candidate.object.key);
-                    candidate.answers.push((page, found));
+                    // What looking takes is not charged, as it never was.
+                    let (key, uncharged) = (&candidate.object.key, &mut Effort::default());
+                    let told = look_in(at, &image, key, self.store.format, uncharged);
+                    candidate.answers.push((at, told));
                     answered.push(candidate);
                 }
             }

@@ -12,50 +12,102 @@ use pages::store::promise::Promise;
 use pages::store::space::Claimant;
 use runtime::{IoClass, PageImage};
 
+use crate::format::group_index::GroupIndex;
 use crate::format::meta_segment::MetaSegment;
 use crate::lsm::Inner;
-use crate::lsm::level::{Level, Location, NamedSegment, Segment};
+use crate::lsm::level::{Group, Level, Location, NamedSegment, Segment};
 use crate::lsm::version::LevelEdit;
 
-/// A segment of the index that was copied.
+/// A segment or a group of the index that was copied.
 struct Moved {
+    /// The first page of it, and of the copy.
     from: PageNo,
     to: PageNo,
-    image: PageImage,
+    pages: u32,
+    first_key: Box<[u8]>,
+}
+
+/// A group that was read: the index, and its segments.
+struct Whole {
+    group: Group,
+    first_key: Box<[u8]>,
+    pages: Vec<PageImage>,
 }
 
 impl<M: Medium> Inner<M> {
     /// Whether collecting a meta extent gives units back, and there is space for what is in use in
     /// it. Chosen without, it would be given up and chosen again at once, for ever.
     pub(crate) fn can_copy(&self, id: ExtentId) -> bool {
-        let pages = self.pages_to_move(id);
+        // What copies of groups may leave empty comes on top.
+        let slack = self.groups.map_or(0, |groups| groups.most_pages_of_one());
+        let pages = self.pages_to_move(id) + slack;
         pages < self.store.shape.pages_per_extent
             && self.store.can_promise(Stream::Index, pages, Claimant::Collection)
     }
 
     /// Copies the segments that are in use in an extent.
     pub(crate) async fn copy_segments(&self, id: ExtentId) -> Result<(), Stopped> {
+        self.copy_single_segments(id).await?;
+        self.copy_groups(id).await?;
+        // The index must not lose a page whatever the bookkeeping says.
+        if self.pages_in(id).is_empty() { Ok(()) } else { Err(Stopped::Damaged) }
+    }
+
+    async fn copy_single_segments(&self, id: ExtentId) -> Result<(), Stopped> {
+        let of_extent = self.single_pages_in(id);
+        if of_extent.is_empty() {
+            return Ok(());
+        }
         let most = self.pages_to_move(id);
         let promise = self.store.try_promise(Stream::Index, most, Claimant::Collection);
         let mut promise = promise.ok_or(Stopped::Starved)?;
         let unit = self.store.shape.append_unit as usize;
         let mut pages = Vec::new();
-        let of_extent = self.pages_in(id);
         for batch in of_extent.chunks(self.store.batch_pages() as usize) {
             let batch = self.store.read_pages(batch).await.map_err(Stopped::by)?;
             // If the index refers to what is none, the extent stays.
             let sound = |(page, image)| Some((page, self.checked_meta(page, image).ok()?));
             pages.extend(batch.into_iter().filter_map(sound));
-            pages.retain(|(page, image)| self.owner(*page, image).is_some());
+            pages.retain(|(page, image)| self.owner_of_segment(*page, image).is_some());
             // What does not fill a unit goes with the next batch.
             let rest = pages.split_off(pages.len() - pages.len() % unit);
             let whole = std::mem::replace(&mut pages, rest);
             let share = promise.split(whole.len() as u32);
             self.move_segments(whole, share).await.map_err(Stopped::Failed)?;
         }
-        self.move_segments(pages, promise).await.map_err(Stopped::Failed)?;
-        // The index must not lose a page whatever the bookkeeping says.
-        if self.pages_in(id).is_empty() { Ok(()) } else { Err(Stopped::Damaged) }
+        self.move_segments(pages, promise).await.map_err(Stopped::Failed)
+    }
+
+    /// Copies the groups of an extent as they are: an index says nothing of where its group is.
+    async fn copy_groups(&self, id: ExtentId) -> Result<(), Stopped> {
+        let (Some(form), mut left) = (self.groups, self.groups_in(id)) else { return Ok(()) };
+        let at_a_time = (self.store.batch_pages() / form.largest()).max(1) as usize;
+        while !left.is_empty() {
+            let batch: Vec<Group> = left.drain(..at_a_time.min(left.len())).collect();
+            let most = batch.len() as u32 * form.most_pages_of_one();
+            let promise = self.store.try_promise(Stream::Index, most, Claimant::Collection);
+            let promise = promise.ok_or(Stopped::Starved)?;
+            let mut whole = Vec::with_capacity(batch.len());
+            for group in batch {
+                let location = Location::Group(group);
+                let pages: Vec<PageNo> = location.pages().collect();
+                let pages = self.store.read_pages(&pages).await.map_err(Stopped::by)?;
+                whole.extend(self.sound_group(group, pages));
+            }
+            self.move_groups(whole, promise).await.map_err(Stopped::Failed)?;
+        }
+        Ok(())
+    }
+
+    /// A group that was read, if it is one. If the index refers to what is none, the extent stays.
+    fn sound_group(&self, group: Group, pages: Vec<(PageNo, PageImage)>) -> Option<Whole> {
+        let (_, index) = pages.first()?;
+        GroupIndex::is_sound(index.bytes(), group.segments).then_some(())?;
+        let first_key = GroupIndex::new(index.bytes())?.first_key(0).into();
+        let are_segments =
+            pages[1..].iter().all(|(page, image)| self.checked_meta(*page, image.clone()).is_ok());
+        let pages = pages.into_iter().map(|(_, image)| image).collect();
+        are_segments.then_some(Whole { group, first_key, pages })
     }
 
     /// Pages that moving the segments of a meta extent takes at most.
@@ -63,31 +115,46 @@ impl<M: Medium> Inner<M> {
         self.store.in_units(self.store.extents.borrow().get(id).live)
     }
 
-    /// Pages of an extent that the index refers to, in order.
+    /// Pages of an extent that the index refers to.
     fn pages_in(&self, id: ExtentId) -> Vec<PageNo> {
         let version = self.version.borrow();
+        version.pages().filter(|page| self.store.shape.extent_of(*page) == id).collect()
+    }
+
+    /// Those of them that are in no group, in order.
+    fn single_pages_in(&self, id: ExtentId) -> Vec<PageNo> {
+        let version = self.version.borrow();
         let is_in = |page: &PageNo| self.store.shape.extent_of(*page) == id;
-        let mut pages: Vec<PageNo> = version.pages().filter(is_in).collect();
+        let is_single = |location: &&Location| !matches!(location, Location::Group(_));
+        let pages = version.locations().filter(is_single).flat_map(Location::pages);
+        let mut pages: Vec<PageNo> = pages.filter(is_in).collect();
         pages.sort_unstable();
         pages
     }
 
-    /// The level whose list refers to `page`, if any.
-    fn owner(&self, page: PageNo, image: &PageImage) -> Option<usize> {
+    /// Groups of an extent that the index refers to, in order.
+    fn groups_in(&self, id: ExtentId) -> Vec<Group> {
         let version = self.version.borrow();
-        (0..version.levels().len())
-            .find(|n| self.place_in(version.level(*n), page, image).is_some())
+        let group = |location: &Location| match location {
+            Location::Group(group) => Some(*group),
+            _ => None,
+        };
+        let is_in = |group: &Group| self.store.shape.extent_of(group.first) == id;
+        let mut groups: Vec<Group> = version.locations().filter_map(group).filter(is_in).collect();
+        groups.sort_unstable_by_key(|group| group.first);
+        groups
     }
 
-    /// The segment of `level` that is stored in `page`.
-    fn place_in(&self, level: &Level, page: PageNo, image: &PageImage) -> Option<usize> {
+    /// The level whose list refers to `page`, which holds a segment, if any.
+    fn owner_of_segment(&self, page: PageNo, image: &PageImage) -> Option<usize> {
         let segment = MetaSegment::new(image.bytes(), self.store.format)?;
-        if segment.len() == 0 {
-            return None;
-        }
-        let at = level.covering(segment.key(0), None, &mut Effort::default())?;
-        let is_here = level.segment(at).location.page() == Some(page);
-        is_here.then_some(at)
+        (segment.len() > 0).then(|| self.owner(page, segment.key(0)))?
+    }
+
+    /// The level whose list refers to what begins in `page`, with that key.
+    fn owner(&self, page: PageNo, first_key: &[u8]) -> Option<usize> {
+        let version = self.version.borrow();
+        (0..version.levels().len()).find(|n| place_in(version.level(*n), page, first_key).is_some())
     }
 
     /// Copies those of `pages` that the index still refers to, of all levels together, so that they
@@ -97,15 +164,43 @@ impl<M: Medium> Inner<M> {
         mut pages: Vec<(PageNo, PageImage)>,
         promise: Promise<'_>,
     ) -> Result<(), EngineError> {
-        pages.retain(|(page, image)| self.owner(*page, image).is_some());
+        pages.retain(|(page, image)| self.owner_of_segment(*page, image).is_some());
         let bytes = pages.iter().map(|(_, image)| image.bytes().to_vec()).collect();
         let copies = self.store.write_segments(bytes, promise, IoClass::GcWrite, || 0.5).await?;
         assert_eq!(copies.len(), pages.len(), "a segment was copied to no page, or to two");
-        self.stats.borrow_mut().gc_pages_moved += copies.len() as u64;
+        let moved = pages.into_iter().zip(copies).map(|((from, image), to)| {
+            let segment = MetaSegment::new(image.bytes(), self.store.format);
+            let first_key = segment.expect("it has an owner").key(0).into();
+            Moved { from, to, pages: 1, first_key }
+        });
+        self.publish_moved(moved.collect()).await
+    }
+
+    /// The same of groups.
+    async fn move_groups(
+        &self,
+        mut groups: Vec<Whole>,
+        promise: Promise<'_>,
+    ) -> Result<(), EngineError> {
+        groups.retain(|whole| self.owner(whole.group.first, &whole.first_key).is_some());
+        let bytes = |whole: &Whole| whole.pages.iter().map(|page| page.bytes().to_vec()).collect();
+        let together = groups.iter().map(bytes).collect();
+        let copies = self.store.write_groups(together, promise, IoClass::GcWrite, || 0.5).await?;
+        self.stats.borrow_mut().groups_moved += groups.len() as u64;
+        let moved = groups.into_iter().zip(copies).map(|(whole, to)| {
+            let Whole { group, first_key, pages } = whole;
+            Moved { from: group.first, to, pages: pages.len() as u32, first_key }
+        });
+        self.publish_moved(moved.collect()).await
+    }
+
+    async fn publish_moved(&self, all: Vec<Moved>) -> Result<(), EngineError> {
+        let pages: u32 = all.iter().map(|moved| moved.pages).sum();
+        self.stats.borrow_mut().gc_pages_moved += u64::from(pages);
         let mut by_level: BTreeMap<Option<usize>, Vec<Moved>> = BTreeMap::new();
-        for ((from, image), to) in pages.into_iter().zip(copies) {
-            let level = self.owner(from, &image);
-            by_level.entry(level).or_default().push(Moved { from, to, image });
+        for moved in all {
+            let level = self.owner(moved.from, &moved.first_key);
+            by_level.entry(level).or_default().push(moved);
         }
         for (level, moved) in by_level {
             let Some(level) = level else {
@@ -127,14 +222,15 @@ impl<M: Medium> Inner<M> {
         let list = version.level(level);
         let mut edits = Vec::with_capacity(moved.len());
         for copy in moved {
-            let Some(at) = self.place_in(list, copy.from, &copy.image) else {
+            let Some(at) = place_in(list, copy.from, &copy.first_key) else {
                 self.forget_copies(std::slice::from_ref(copy));
                 continue;
             };
             let (entries, old) = (list.segment(at).entries, &list.segment(at).location);
-            let location = match old.image() {
-                Some(image) => Location::Cached(copy.to, image.clone()),
-                None => Location::Stored(copy.to),
+            let location = match old {
+                Location::Cached(_, image) => Location::Cached(copy.to, image.clone()),
+                Location::Group(group) => Location::Group(Group { first: copy.to, ..*group }),
+                Location::Stored(_) | Location::Pinned(_) => Location::Stored(copy.to),
             };
             let segment = Segment::new(location, entries, &self.pool);
             let (first_key, filter) = (list.first_key(at).into(), list.filter(at).cloned());
@@ -146,6 +242,13 @@ impl<M: Medium> Inner<M> {
 
     /// Copies that came too late are garbage.
     fn forget_copies(&self, copies: &[Moved]) {
-        self.store.forget_pages(copies.iter().map(|copy| copy.to));
+        let pages = copies.iter().flat_map(|copy| copy.to.0..copy.to.0 + copy.pages);
+        self.store.forget_pages(pages.map(PageNo));
     }
+}
+
+/// The place in `level` of what begins in `page`, with that key.
+fn place_in(level: &Level, page: PageNo, first_key: &[u8]) -> Option<usize> {
+    let at = level.covering(first_key, None, &mut Effort::default())?;
+    (level.segment(at).location.pages().next() == Some(page)).then_some(at)
 }

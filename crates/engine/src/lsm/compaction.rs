@@ -29,6 +29,9 @@ use crate::lsm::version::{LevelEdit, Version};
 use crate::options::Granularity;
 use crate::planted::Fault;
 
+/// Segments that are written out at a time where a plan no longer pins their level.
+const SPILL_SEGMENTS: usize = 64;
+
 /// Where merged segments go.
 pub(crate) enum Place<'a> {
     /// Their level is pinned.
@@ -96,19 +99,20 @@ impl<M: Medium> Inner<M> {
         let version = self.version.borrow();
         let busy = self.busy.borrow();
         let has_failed = !self.store.is_healthy();
+        let pages = |level: &Level| level.totals().pages() as usize;
         let mut headroom = self.flush_segments();
         let mut states = Vec::with_capacity(version.levels().len());
         for (n, level) in version.levels().iter().enumerate() {
-            let below = version.levels().get(n + 1).map_or(0, |below| below.len());
-            let pages = self.slice_pages(n + 1);
+            let below = version.levels().get(n + 1).map_or(0, |below| pages(below));
+            let most = self.slice_pages(n + 1);
             let slice = match self.options.compaction {
-                Granularity::Partial => picker::slice_len(level.len(), below, pages),
-                Granularity::Whole | Granularity::Leveled => level.len().max(self.capacity(n)),
+                Granularity::Partial => picker::slice_len(level.len(), below, most),
+                Granularity::Whole | Granularity::Leveled => pages(level).max(self.capacity(n)),
             };
             let capacity = self.capacity(n);
             let is_busy = busy[n] || has_failed;
             let has_space = n + 1 == version.levels().len() || self.has_space_for_slice(n);
-            let segments = level.len();
+            let segments = pages(level);
             states.push(LevelState { segments, capacity, slice, headroom, is_busy, has_space });
             headroom = slice;
         }
@@ -172,7 +176,8 @@ impl<M: Medium> Inner<M> {
         assert!(upper.len() > 0, "level {level} was picked, and there is nothing in it");
         let start = if from_start { 0 } else { self.cursor(level, upper) };
         let slice_of = |pages| {
-            let count = picker::slice_len(upper.len(), lower.len(), pages);
+            let below = lower.totals().pages() as usize;
+            let count = picker::slice_len(upper.len(), below, pages);
             picker::slice_at(upper, lower, start, count, 2 * pages)
         };
         // Where space is short a smaller step may do.
@@ -194,12 +199,13 @@ impl<M: Medium> Inner<M> {
     /// Where what a slice of `level` gives can go; `None` if there is no space for it now.
     fn places_for(&self, version: &Version, level: usize, slice: &Slice) -> Option<Places<'_>> {
         let payload = self.store.shape.payload_bytes;
-        let bytes = (slice.upper.len() + slice.below.len()) * payload as usize;
+        let bytes = pages_of_slice(version, level, slice) * payload as usize;
         let copies = self.pages_to_copy(version, level, slice);
         let has_rest = slice.until.is_some() && !self.is_in_memory_only(level);
         let rest = self.store.in_units(u32::from(has_rest));
         // One promise for all of it: what a slice was short of is what it is tried with again.
-        let most = self.inlining.most_pages(bytes) + copies + rest;
+        let merged = self.most_pages_for(level + 1, self.inlining.most_pages(bytes));
+        let most = merged + copies + rest;
         let merged = self.place_for(level + 1, most);
         self.short_of.set(if merged.is_some() { 0 } else { most });
         let mut merged = merged?;
@@ -212,7 +218,7 @@ impl<M: Medium> Inner<M> {
         Some(Places { rest, merged, copies })
     }
 
-    /// Where up to `pages` segments of `level` can go; `None` if there is no space for them now.
+    /// Where up to `pages` pages of `level` can go; `None` if there is no space for them now.
     pub(crate) fn place_for(&self, level: usize, pages: u32) -> Option<Place<'_>> {
         if self.is_in_memory_only(level) {
             return Some(Place::Memory);
@@ -226,28 +232,46 @@ impl<M: Medium> Inner<M> {
     /// Writes segments out that are in memory although the plan no longer pins their level, some
     /// at a time. True if it did: there may be none, or no space for them.
     async fn spill_unpinned(&self) -> bool {
-        let pinned = self.plan.borrow().pinned as usize;
         let version = Rc::clone(&self.version.borrow());
-        let is_over = |n: &usize| version.level(*n).totals().pinned > 0 && !self.busy.borrow()[*n];
-        let Some(n) = (pinned..version.levels().len()).find(is_over) else {
-            return false;
-        };
+        let Some(n) = self.level_to_spill(&version) else { return false };
         let level = version.level(n);
         let in_memory = |i: &usize| level.segment(*i).location.image().is_some();
         let start = (0..level.len()).find(in_memory).unwrap_or(0);
-        let end =
-            (start..level.len()).take_while(in_memory).take(64).last().map_or(start, |i| i + 1);
+        let end = (start..level.len())
+            .take_while(in_memory)
+            .take(SPILL_SEGMENTS)
+            .last()
+            .map_or(start, |i| i + 1);
         if self.manifest.is_some() {
             self.forget_images(n, start..end);
             return true;
         }
         let segments = level.named(start..end).into_iter().filter_map(built).collect();
         // Before the claim: to give one back wakes all other workers, and they this one.
-        let Some(place) = self.place_for(n, (end - start) as u32) else { return false };
+        let most = self.most_pages_for(n, (end - start) as u32);
+        let Some(place) = self.place_for(n, most) else { return false };
         self.claim(&[n], || true).await;
         let outcome = self.spill(n, start..end, segments, place).await;
         self.unclaim(&[n]);
         self.done_or_failed(outcome)
+    }
+
+    /// A level that has segments in memory although the plan does not pin it.
+    fn level_to_spill(&self, version: &Version) -> Option<usize> {
+        let pinned = self.plan.borrow().pinned as usize;
+        let is_over = |n: &usize| version.level(*n).totals().pinned > 0 && !self.busy.borrow()[*n];
+        (pinned..version.levels().len()).find(is_over)
+    }
+
+    /// Whether memory is about to be given back by writing segments out.
+    fn can_spill(&self) -> bool {
+        let version = self.version.borrow();
+        let has_space = |n: usize| {
+            let segments = version.level(n).totals().pinned.min(SPILL_SEGMENTS as u32);
+            let pages = self.store.in_units(self.most_pages_for(n, segments));
+            self.store.can_promise(Stream::Index, pages, Claimant::Compaction)
+        };
+        self.level_to_spill(&version).is_some_and(|n| self.manifest.is_some() || has_space(n))
     }
 
     /// Leaves the segments at `range` of level `n` to the medium, which has them. Nothing that would
@@ -256,7 +280,7 @@ impl<M: Medium> Inner<M> {
         let mut new = self.version.borrow().level(n).named(range.clone());
         for named in &mut new {
             let (location, entries) = (&named.segment.location, named.segment.entries);
-            let page = location.page().expect("it is on the medium");
+            let page = location.pages().next().expect("it is on the medium");
             named.segment = Segment::new(Location::Stored(page), entries, &self.pool);
         }
         let edit = Edit { levels: vec![LevelEdit { level: n, range, new }], ..Edit::default() };
@@ -292,7 +316,7 @@ impl<M: Medium> Inner<M> {
     ) -> Result<Edit, EngineError> {
         let version = Rc::clone(&self.version.borrow());
         let (format, payload) = (self.store.format, self.store.shape.payload_bytes);
-        let pages = slice.upper.len() + slice.below.len();
+        let pages = pages_of_slice(&version, level, &slice);
         let _buffers = self.buffers(pages);
         let urgency = || self.urgency_of(level);
         let inputs = self.merge_inputs(&version, level, &slice, places.copies, urgency).await?;
@@ -354,6 +378,9 @@ impl<M: Medium> Inner<M> {
             }
             Place::Medium(promise, level) => (promise, level),
         };
+        if let Some(groups) = self.groups_of(level).filter(|_| !self.is_pinned(level)) {
+            return self.place_in_groups(groups.share(segments), promise, class, urgency).await;
+        }
         let filters = self.filters_for(level, &segments).await;
         // Where memory does not survive, a pinned level is on the medium besides.
         let keeps = self.is_pinned(level);
@@ -415,7 +442,7 @@ impl<M: Medium> Inner<M> {
             if self.options.is_leveled() {
                 self.tables_are_settled()
             } else {
-                self.pick().is_none()
+                self.pick().is_none() && !self.can_spill()
             }
         };
         !self.store.is_healthy() || is_idle && is_flushed && has_no_work()
@@ -433,6 +460,11 @@ impl Drop for Buffers<'_> {
         assert!(in_use >= self.bytes, "{} of {in_use} bytes of buffers go", self.bytes);
         self.in_use.set(in_use - self.bytes);
     }
+}
+
+/// Pages that a slice of `level` merges.
+fn pages_of_slice(version: &Version, level: usize, slice: &Slice) -> usize {
+    slice.upper.len() + version.level(level + 1).pages_in(&slice.below)
 }
 
 /// A pinned segment as a merge would have made it.

@@ -8,19 +8,23 @@ use std::ops::Bound;
 
 use pages::effort::Effort;
 use pages::format::pointer::PointerFormat;
-use pages::medium::PageNo;
 use pages::memtable::Entry;
 use runtime::PageImage;
 
 use crate::format::entry::{IndexEntry, Mapping};
+use crate::format::group_index::GroupIndex;
 use crate::format::meta_segment::MetaSegment;
-use crate::lsm::level::Location;
+use crate::lsm::level::{IndexKind, IndexPage, Level, Location};
 use crate::lsm::snapshot::Snapshot;
 
 /// A place in one level.
 struct LevelCursor {
-    /// The segment it stands in; past the last one at the end.
+    /// The segment or group it stands in; past the last one at the end.
     segment: usize,
+    /// In a group the segment of it; `None` if the index has to tell.
+    place: Option<u16>,
+    /// The index of the group, if that was read.
+    index: Option<PageImage>,
     /// That segment, once it is there.
     page: Option<PageImage>,
     entry: usize,
@@ -37,12 +41,15 @@ pub(crate) struct Cursors {
     levels: Vec<LevelCursor>,
 }
 
-/// A segment that a cursor needs before the merge can go on.
+/// A page that a cursor needs before the merge can go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Needed {
     pub level: usize,
+    /// Its place in the level list.
     pub segment: usize,
-    pub page: PageNo,
+    pub at: IndexPage,
+    /// Of a group, which segment of it.
+    place: Option<u16>,
 }
 
 impl Cursors {
@@ -64,7 +71,9 @@ impl Cursors {
             let at = level.covering(key, among.take(), effort);
             among = at.and_then(|at| snapshot.version.below(index, at));
             let (segment, target) = (at.unwrap_or(0), Some(key.into()));
-            levels.push(LevelCursor { segment, page: None, entry: 0, target });
+            // Where all keys come behind `key`, the first segment is the one.
+            let place = if at.is_none() { Some(0) } else { None };
+            levels.push(LevelCursor { segment, place, index: None, page: None, entry: 0, target });
         }
         let mut cursors = Self { format, memtables, levels };
         for level in 0..cursors.levels.len() {
@@ -80,7 +89,7 @@ impl Cursors {
             if cursor.page.is_some() || cursor.segment >= segments.len() {
                 return None;
             }
-            stored_at(snapshot, level, cursor.segment)
+            stored_at(snapshot, level, cursor.segment, cursor.place)
         };
         self.levels.iter().enumerate().filter_map(missing).collect()
     }
@@ -88,8 +97,29 @@ impl Cursors {
     /// The segment that `level` will need after the one it stands in, if it has to be read. None
     /// as long as the level waits for the one it stands in.
     pub(crate) fn following(&self, snapshot: &Snapshot, level: usize) -> Option<Needed> {
-        self.levels[level].page.as_ref()?;
-        stored_at(snapshot, level, self.levels[level].segment + 1)
+        let cursor = &self.levels[level];
+        cursor.page.as_ref()?;
+        match cursor.next_in_group(snapshot.version.level(level)) {
+            Some(place) => stored_at(snapshot, level, cursor.segment, Some(place)),
+            None => stored_at(snapshot, level, cursor.segment + 1, Some(0)),
+        }
+    }
+
+    /// The key that a page begins with, as far as it is known without reading it.
+    pub(crate) fn first_key<'a>(
+        &'a self,
+        snapshot: &'a Snapshot,
+        needed: Needed,
+    ) -> Option<&'a [u8]> {
+        match needed.place {
+            None | Some(0) => Some(snapshot.version.level(needed.level).first_key(needed.segment)),
+            Some(place) => {
+                let cursor = &self.levels[needed.level];
+                let index = cursor.index.as_ref().filter(|_| cursor.segment == needed.segment)?;
+                let index = GroupIndex::new(index.bytes()).expect("checked when it was read");
+                Some(index.first_key(usize::from(place)))
+            }
+        }
     }
 
     /// Nothing more is wanted of a level.
@@ -103,8 +133,18 @@ impl Cursors {
     pub(crate) fn supply(&mut self, snapshot: &Snapshot, needed: Needed, page: PageImage) {
         let cursor = &mut self.levels[needed.level];
         assert_eq!(cursor.segment, needed.segment, "a cursor got a segment it does not stand in");
-        cursor.page = Some(page);
-        self.enter(snapshot, needed.level);
+        match needed.at.kind {
+            IndexKind::Segment => {
+                cursor.page = Some(page);
+                self.enter(snapshot, needed.level);
+            }
+            IndexKind::Group(_) => {
+                let index = GroupIndex::new(page.bytes()).expect("checked when it was read");
+                let target = cursor.target.as_deref();
+                cursor.place = Some(target.and_then(|key| index.covering(key)).unwrap_or(0));
+                cursor.index = Some(page);
+            }
+        }
     }
 
     /// The next key of all sources and what the newest of them says of it; every source goes past
@@ -177,7 +217,11 @@ impl Cursors {
             cursor.entry = segment.lower_bound(&target);
         }
         if cursor.entry >= segment.len() {
-            cursor.segment += 1;
+            cursor.place = cursor.next_in_group(snapshot.version.level(level));
+            if cursor.place.is_none() {
+                cursor.segment += 1;
+                (cursor.place, cursor.index) = (Some(0), None);
+            }
             cursor.entry = 0;
             cursor.page = None;
             self.arrive(snapshot, level);
@@ -185,14 +229,34 @@ impl Cursors {
     }
 }
 
-/// The segment `index` of `level`, if there is one and it is not in memory.
-fn stored_at(snapshot: &Snapshot, level: usize, index: usize) -> Option<Needed> {
+impl LevelCursor {
+    /// The segment behind the one it stands in, if that is in a group and not the last of it.
+    fn next_in_group(&self, level: &Level) -> Option<u16> {
+        let Location::Group(group) = level.segment(self.segment).location else { return None };
+        let next = self.place.expect("it stands in a segment") + 1;
+        (next < group.segments).then_some(next)
+    }
+}
+
+/// The page of the segment at `index` of `level`, if there is one and it is not in memory; of a group that of
+/// the segment at `place`, or the index.
+fn stored_at(
+    snapshot: &Snapshot,
+    level: usize,
+    index: usize,
+    place: Option<u16>,
+) -> Option<Needed> {
     let segments = snapshot.version.level(level);
     if index >= segments.len() {
         return None;
     }
-    match segments.segment(index).location {
-        Location::Stored(page) => Some(Needed { level, segment: index, page }),
-        Location::Pinned(_) | Location::Cached(..) => None,
+    let location = &segments.segment(index).location;
+    let first = location.to_read()?;
+    let needed = |at, place| Some(Needed { level, segment: index, at, place });
+    match (location, place) {
+        (Location::Group(group), Some(place)) => {
+            needed(IndexPage::segment(group.page(place)), Some(place))
+        }
+        _ => needed(first, None),
     }
 }

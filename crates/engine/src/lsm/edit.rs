@@ -52,7 +52,7 @@ impl<M: Medium> Inner<M> {
         let version = self.version.borrow();
         for edit in &levels {
             for new in &edit.new {
-                if let Some(page) = new.segment.location.page() {
+                for page in new.segment.location.pages() {
                     self.store.publish_page(&mut changes, page);
                 }
             }
@@ -65,7 +65,7 @@ impl<M: Medium> Inner<M> {
                 level.len()
             );
             for index in edit.range.clone() {
-                if let Some(page) = level.segment(index).location.page() {
+                for page in level.segment(index).location.pages() {
                     self.store.mark_page_dead(&mut changes, page);
                 }
             }

@@ -27,6 +27,7 @@ use crate::cache::Access;
 use crate::format::entry::Mapping;
 use crate::lsm::cursor::{Cursors, Needed};
 use crate::lsm::fetch::{Fetch, Pages, UnderWay, fetch};
+use crate::lsm::level::IndexPage;
 use crate::lsm::snapshot::{Hold, Snapshot};
 use crate::lsm::{Engine, Inner};
 use crate::options::IteratorOptions;
@@ -66,7 +67,7 @@ struct Position {
 }
 
 struct Ahead {
-    segment: usize,
+    at: IndexPage,
     page: Asked,
 }
 
@@ -310,11 +311,11 @@ impl<M: Medium> EngineIterator<M> {
         loop {
             let needed = position.cursors.needed(snapshot);
             let Some(first) = needed.first().copied() else { return Ok(true) };
-            if self.is_beyond(snapshot, first) {
+            if self.is_beyond(position, snapshot, first) {
                 position.cursors.finish(snapshot, first.level);
                 continue;
             }
-            let ahead = position.ahead[first.level].take_if(|a| a.segment == first.segment);
+            let ahead = position.ahead[first.level].take_if(|a| a.at == first.at);
             let page = match ahead {
                 Some(ahead) if !ahead.page.has_come() && !may_wait => {
                     position.ahead[first.level] = Some(ahead);
@@ -323,10 +324,10 @@ impl<M: Medium> EngineIterator<M> {
                 Some(ahead) => {
                     effort.hashes += self.inner.caches.looks_for_pages(1);
                     effort.page_reads += 1;
-                    self.come(first.page, ahead.page).await?
+                    self.come(first.at.page, ahead.page).await?
                 }
                 None => {
-                    let cached = self.inner.cached_page(first.page, Access::Scan);
+                    let cached = self.inner.cached_page(first.at.page, Access::Scan);
                     if cached.is_none() && !may_wait {
                         return Ok(false);
                     }
@@ -335,7 +336,7 @@ impl<M: Medium> EngineIterator<M> {
                         page
                     } else {
                         effort.page_reads += 1;
-                        self.read_next(first.page).await?
+                        self.read_next(first.at).await?
                     }
                 }
             };
@@ -359,10 +360,10 @@ impl<M: Medium> EngineIterator<M> {
     }
 
     /// Reads a segment that nobody asked for ahead of time.
-    async fn read_next(&self, page: PageNo) -> Result<PageImage, EngineError> {
+    async fn read_next(&self, at: IndexPage) -> Result<PageImage, EngineError> {
         self.inner.stats.borrow_mut().iterators.next_index_reads += 1;
-        let image = self.inner.read_meta(page, IoClass::ClientRead).await?;
-        self.inner.keep_page(page, &image, Access::Scan);
+        let image = self.inner.read_index(at, IoClass::ClientRead).await?;
+        self.inner.keep_page(at.page, &image, Access::Scan);
         Ok(image)
     }
 
@@ -375,7 +376,9 @@ impl<M: Medium> EngineIterator<M> {
         let mut count = 0;
         loop {
             let mut needed = position.cursors.needed(snapshot);
-            for beyond in needed.extract_if(.., |needed| self.is_beyond(snapshot, *needed)) {
+            let is_beyond = |needed: &mut Needed| self.is_beyond(position, snapshot, *needed);
+            let beyond: Vec<Needed> = needed.extract_if(.., is_beyond).collect();
+            for beyond in beyond {
                 position.cursors.finish(snapshot, beyond.level);
             }
             if needed.is_empty() {
@@ -386,15 +389,15 @@ impl<M: Medium> EngineIterator<M> {
                 continue; // a segment may end before the key, so that the next one is needed
             }
             let read = |needed: Needed| {
-                (needed, self.inner.store.medium.read(needed.page, IoClass::ClientRead))
+                (needed, self.inner.store.medium.read(needed.at.page, IoClass::ClientRead))
             };
             let reads: Vec<_> = needed.into_iter().map(read).collect();
             count += reads.len() as u64;
             for (needed, read) in reads {
                 let read = read.await;
                 let class = IoClass::ClientRead;
-                let page = self.inner.check_meta(needed.page, read, class).await?;
-                self.inner.keep_page(needed.page, &page, Access::Point);
+                let page = self.inner.check_index(needed.at, read, class).await?;
+                self.inner.keep_page(needed.at.page, &page, Access::Point);
                 position.cursors.supply(snapshot, needed, page);
             }
         }
@@ -413,7 +416,7 @@ impl<M: Medium> EngineIterator<M> {
             return false;
         }
         needed.retain(|needed| {
-            let cached = self.inner.cached_page(needed.page, Access::Point);
+            let cached = self.inner.cached_page(needed.at.page, Access::Point);
             let is_missing = cached.is_none();
             if let Some(page) = cached {
                 position.cursors.supply(snapshot, *needed, page);
@@ -432,38 +435,42 @@ impl<M: Medium> EngineIterator<M> {
         for level in 0..position.ahead.len() {
             let Some(next) = position.cursors.following(snapshot, level) else { continue };
             let is_asked_for =
-                position.ahead[level].as_ref().is_some_and(|ahead| ahead.segment == next.segment);
-            if is_asked_for || self.is_beyond(snapshot, next) {
+                position.ahead[level].as_ref().is_some_and(|ahead| ahead.at == next.at);
+            if is_asked_for || self.is_beyond(position, snapshot, next) {
                 continue;
             }
-            let page = match self.inner.cached_page(next.page, Access::Scan) {
+            let page = match self.inner.cached_page(next.at.page, Access::Scan) {
                 Some(page) => Asked::Cached(page),
-                None => Asked::UnderWay(self.prefetch(next.page, snapshot)),
+                None => Asked::UnderWay(self.prefetch(next.at, snapshot)),
             };
-            position.ahead[level] = Some(Ahead { segment: next.segment, page });
+            position.ahead[level] = Some(Ahead { at: next.at, page });
         }
     }
 
     /// Begins to read a segment that is not needed yet.
     fn prefetch(
         &self,
-        page: PageNo,
+        at: IndexPage,
         snapshot: &Rc<Snapshot>,
     ) -> JoinHandle<Result<PageImage, EngineError>> {
         self.inner.stats.borrow_mut().iterators.index_prefetches += 1;
         let (inner, snapshot) = (Rc::clone(&self.inner), Rc::clone(snapshot));
         self.inner.store.handle.spawn("index prefetch", async move {
             let _snapshot = snapshot;
-            let image = inner.read_meta(page, IoClass::IndexPrefetch).await?;
-            inner.keep_page(page, &image, Access::Scan);
+            let image = inner.read_index(at, IoClass::IndexPrefetch).await?;
+            inner.keep_page(at.page, &image, Access::Scan);
             Ok(image)
         })
     }
 
     /// Whether a segment begins at or after the upper bound.
-    fn is_beyond(&self, snapshot: &Snapshot, needed: Needed) -> bool {
-        let first_key = snapshot.version.level(needed.level).first_key(needed.segment);
-        self.upper_bound.as_ref().is_some_and(|end| *first_key >= **end)
+    fn is_beyond(&self, position: &Position, snapshot: &Snapshot, needed: Needed) -> bool {
+        self.upper_bound.as_ref().is_some_and(|end| {
+            position
+                .cursors
+                .first_key(snapshot, needed)
+                .is_some_and(|first_key| *first_key >= **end)
+        })
     }
 
     /// Starts the read of the pair at hand, if others are to be started beside it.

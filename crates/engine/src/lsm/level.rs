@@ -31,14 +31,72 @@ pub(crate) enum Location {
     Stored(PageNo),
     /// In a page of the medium, and in memory: pinned where memory does not survive.
     Cached(PageNo, PageImage),
+    /// In a group of pages, which the list has as one segment.
+    Group(Group),
+}
+
+/// Pages of the medium that follow one another: an index, and segments behind it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Group {
+    /// The index.
+    pub first: PageNo,
+    /// Segments, one page each.
+    pub segments: u16,
+}
+
+impl Group {
+    /// The page of the segment at `place`.
+    pub(crate) fn page(self, place: u16) -> PageNo {
+        assert!(place < self.segments, "segment {place} of a group that has {}", self.segments);
+        PageNo(self.first.0 + 1 + u32::from(place))
+    }
+}
+
+/// A page of the medium that a search goes through.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct IndexPage {
+    pub page: PageNo,
+    pub kind: IndexKind,
+}
+
+/// What such a page holds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum IndexKind {
+    Segment,
+    /// The index of a group of so many segments.
+    Group(u16),
+}
+
+impl IndexPage {
+    pub(crate) fn segment(page: PageNo) -> Self {
+        Self { page, kind: IndexKind::Segment }
+    }
 }
 
 impl Location {
-    /// The page of the medium that holds it, if one does.
-    pub(crate) fn page(&self) -> Option<PageNo> {
+    /// Pages of the medium that hold it: none, one, or those of a group.
+    pub(crate) fn pages(&self) -> impl Iterator<Item = PageNo> + use<> {
+        let (first, count) = match self {
+            Self::Pinned(_) => (0, 0),
+            Self::Stored(page) | Self::Cached(page, _) => (page.0, 1),
+            Self::Group(group) => (group.first.0, 1 + u32::from(group.segments)),
+        };
+        (first..first + count).map(PageNo)
+    }
+
+    /// Segments in it: more than one in a group only.
+    pub(crate) fn segments(&self) -> u32 {
+        if let Self::Group(group) = self { u32::from(group.segments) } else { 1 }
+    }
+
+    /// The page to read first, if it has to be read.
+    pub(crate) fn to_read(&self) -> Option<IndexPage> {
         match self {
-            Self::Pinned(_) => None,
-            Self::Stored(page) | Self::Cached(page, _) => Some(*page),
+            Self::Pinned(_) | Self::Cached(..) => None,
+            Self::Stored(page) => Some(IndexPage::segment(*page)),
+            Self::Group(Group { first, segments }) => {
+                Some(IndexPage { page: *first, kind: IndexKind::Group(*segments) })
+            }
         }
     }
 
@@ -46,15 +104,16 @@ impl Location {
     pub(crate) fn image(&self) -> Option<&PageImage> {
         match self {
             Self::Pinned(image) | Self::Cached(_, image) => Some(image),
-            Self::Stored(_) => None,
+            Self::Stored(_) | Self::Group(_) => None,
         }
     }
 }
 
-/// One meta segment as the level list knows it.
+/// One meta segment as the level list knows it, or a group of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Segment {
     pub location: Location,
+    /// Entries, of all segments of a group together.
     pub entries: u16,
     /// Where to look in it, if it is in memory and has an outline.
     pub outline: Option<Outline>,
@@ -129,6 +188,10 @@ impl Chunk {
         for segment in &segments {
             totals.entries += u64::from(segment.entries);
             totals.pinned += u32::from(segment.location.image().is_some());
+            if let Location::Group(group) = segment.location {
+                totals.groups += 1;
+                totals.grouped += u32::from(group.segments);
+            }
         }
         let first = segments.first().expect("a chunk has segments");
         let counted = first.descriptor.count_chunk(segments.len());
@@ -184,7 +247,12 @@ pub(crate) struct Level {
 /// What a level list adds up to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
+    /// Entries of the list: segments, and groups.
     pub segments: u32,
+    /// Those that are groups.
+    pub groups: u32,
+    /// Segments in them.
+    pub grouped: u32,
     pub pinned: u32,
     pub entries: u64,
     /// Length of the first keys of all segments.
@@ -193,9 +261,18 @@ pub(crate) struct Totals {
     pub filter_bytes: u64,
 }
 
+impl Totals {
+    /// Pages with entries, in memory or on the medium.
+    pub(crate) fn pages(&self) -> u32 {
+        self.segments - self.groups + self.grouped
+    }
+}
+
 impl AddAssign for Totals {
     fn add_assign(&mut self, more: Self) {
         self.segments += more.segments;
+        self.groups += more.groups;
+        self.grouped += more.grouped;
         self.pinned += more.pinned;
         self.entries += more.entries;
         self.key_bytes += more.key_bytes;
@@ -225,8 +302,17 @@ impl Level {
         self.totals
     }
 
+    /// Entries of its list.
     pub(crate) fn len(&self) -> usize {
         self.totals.segments as usize
+    }
+
+    /// Pages with entries in `range` of its list. Cost: a look at each, where there are groups.
+    pub(crate) fn pages_in(&self, range: &Range<usize>) -> usize {
+        if self.totals.groups == 0 {
+            return range.len();
+        }
+        range.clone().map(|index| self.segment(index).location.segments() as usize).sum()
     }
 
     /// The segment at `index` in key order.

@@ -10,6 +10,7 @@ use pages::stats::MemoryUse;
 
 use crate::format::inlining::Inlining;
 use crate::lsm::Inner;
+use crate::lsm::groups::GroupForm;
 use crate::lsm::segment_codec::SEGMENT_BYTES;
 use crate::lsm::tables::extents_of_memtable;
 use crate::lsm::version::Version;
@@ -66,7 +67,8 @@ pub(crate) fn index_growth(options: &Options, inlining: &Inlining, shape: &Shape
         let extents = extents_of_memtable(options, inlining, shape);
         return extents as u32 * shape.pages_per_extent;
     }
-    inlining.most_pages_of_memtable(options.memtable_bytes)
+    let segments = inlining.most_pages_of_memtable(options.memtable_bytes);
+    GroupForm::new(options, shape).map_or(segments, |groups| groups.grown_by(segments))
 }
 
 /// Bytes by which a flush makes a checkpoint grow at most. Its keys may all be first keys of segments,
@@ -123,13 +125,17 @@ impl<M: Medium> Inner<M> {
             return;
         }
         stats.replans += 1;
-        let segments: u64 = version.levels().iter().map(|l| u64::from(l.totals().segments)).sum();
-        let entries: u64 = version.levels().iter().map(|l| l.totals().entries).sum();
+        let totals = || version.levels().iter().map(|level| level.totals());
+        let listed: u64 = totals().map(|of| u64::from(of.segments)).sum();
+        let segments: u64 = totals().map(|of| u64::from(of.pages())).sum();
+        let entries: u64 = totals().map(|of| of.entries).sum();
         let input = self.sizing_input();
         // An eighth more than there is now, with the lengths there are now.
+        let last = version.levels().last().map(|level| level.totals()).unwrap_or_default();
         let input = SizingInput {
+            group_segments: u64::from(last.pages() / last.segments.max(1)).max(1),
             stored_segments: Some(segments + segments.div_ceil(8)),
-            key_bytes: memory.level_lists.div_ceil(segments).saturating_sub(PAGE_ADDRESS_BYTES),
+            key_bytes: memory.level_lists.div_ceil(listed).saturating_sub(PAGE_ADDRESS_BYTES),
             entries_per_segment: (entries / segments.max(1)).max(1),
             ..input
         };
@@ -142,11 +148,19 @@ impl<M: Medium> Inner<M> {
     /// Where the index has outgrown its plan, levels that were to stay in memory go to the medium:
     /// data must not have taken that space, or a full store could not even take deletes.
     pub(crate) fn set_index_aside(&self, version: &Version) {
-        let segments: u32 = version.levels().iter().map(|level| level.totals().segments).sum();
+        let totals = version.levels().iter().map(|level| level.totals());
+        let segments: u32 = totals.map(|of| of.pages() + of.groups).sum();
         // Steps fill their last append unit up, and an extent more is being filled.
         let wasted = segments / 4 + self.store.shape.append_unit;
         let extents = self.store.extents_of(segments + wasted) + 1;
         self.store.set_aside[Stream::Index as usize].set(extents);
+    }
+
+    /// Pages that are written at most to merge a segment with one group, the rest of the former among them.
+    fn most_pages_of_least_merge(&self) -> u32 {
+        let Some(groups) = self.groups else { return 0 };
+        let bytes = groups.largest() as usize * self.store.shape.payload_bytes as usize;
+        groups.most_pages(self.inlining.most_pages(bytes)) + self.store.in_units(1)
     }
 
     /// The largest step of a compaction that cannot be made smaller is the merge of a flush into a
@@ -162,6 +176,7 @@ impl<M: Medium> Inner<M> {
         };
         let level = || 2 * self.capacity(0) as u32 + 2 * most_of_flush();
         let pages = if self.is_in_memory_only(0) { 0 } else { level() };
+        let pages = pages.max(self.most_pages_of_least_merge());
         self.store.step_extents.set(self.store.extents_of(self.store.in_units(pages)).max(1));
     }
 }

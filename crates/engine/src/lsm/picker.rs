@@ -99,17 +99,30 @@ pub(crate) fn slice_at(
     loop {
         let end_key = (range.end < upper.len()).then(|| upper.first_key(range.end).into());
         let below = lower.overlapping(upper.first_key(range.start), end_key.as_deref());
-        if range.len() + below.len() <= limit.max(2) {
+        let is_least = range.len() == 1 && below.len() <= 1;
+        if range.len() + lower.pages_in(&below) <= limit.max(2) || is_least {
             return Slice { upper: range, below, until: None, end_key };
         }
         if range.len() == 1 {
-            let cut = below.start + limit.max(2) - 1;
+            let cut = below.start + as_many_as_fit(lower, &below, limit.max(2) - 1);
             let until: Box<[u8]> = lower.first_key(cut).into();
             let (until, end_key) = (Some(until.clone()), Some(until));
             return Slice { upper: range, below: below.start..cut, until, end_key };
         }
         range.end = range.start + range.len() / 2;
     }
+}
+
+/// How many of the segments and groups `below` have no more than `pages` pages; one in any case.
+fn as_many_as_fit(lower: &Level, below: &Range<usize>, pages: usize) -> usize {
+    let mut left = pages;
+    let fits = |index: &usize| {
+        let own = lower.pages_in(&(*index..*index + 1));
+        let fits = own <= left;
+        left = left.saturating_sub(own);
+        fits
+    };
+    below.clone().take_while(fits).count().max(1)
 }
 
 #[cfg(test)]

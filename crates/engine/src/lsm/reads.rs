@@ -13,9 +13,8 @@ use runtime::{IoClass, Nanos};
 
 use crate::cache::Access;
 use crate::format::entry::Mapping;
-use crate::format::meta_segment::MetaSegment;
 use crate::lsm::Inner;
-use crate::lsm::search::{Step, search};
+use crate::lsm::search::{Step, Told, look_in, search};
 
 /// Where the newest entry of a key is.
 pub(crate) enum Located {
@@ -56,21 +55,18 @@ impl<M: Medium> Inner<M> {
                 (step, work, effort) = (next, Nanos::ZERO, looked);
                 continue;
             }
-            let image = self.read_meta(pending.page, IoClass::ClientRead).await?;
-            self.keep_page(pending.page, &image, Access::Point);
+            let image = self.read_index(pending.at, IoClass::ClientRead).await?;
+            self.keep_page(pending.at.page, &image, Access::Point);
             *flash_reads += 1;
-            let segment = MetaSegment::new(image.bytes(), self.store.format).expect("just checked");
-            let mut taken_in = Effort { page_reads: 1, ..segment.effort() };
+            let mut taken_in = Effort { page_reads: 1, ..Effort::default() };
+            let told = look_in(pending.at, &image, key, self.store.format, &mut taken_in);
             taken_in.hashes += self.caches.looks_for_pages(1);
             self.store.cpu.cores.spend(self.store.cpu.costs.of(taken_in)).await;
             (work, effort) = (Nanos::ZERO, Effort::default());
-            step = if let Some(newest) = segment.find(key) {
-                Step::Found(newest)
-            } else {
+            if matches!(told, Told::Segment(None)) {
                 self.stats.borrow_mut().vain_meta_reads += 1;
-                let next = pending.level + 1;
-                search(&version, key, next, pending.below, self.store.format, &mut effort)
-            };
+            }
+            step = pending.go_on(told, &version, key, self.store.format, &mut effort);
         }
     }
 
@@ -84,7 +80,7 @@ impl<M: Medium> Inner<M> {
 
     pub(crate) fn read_bound(&self, key_len: usize, value_len: u32) -> u32 {
         let is_apart = !self.inlining.takes(key_len, value_len);
-        self.unpinned_levels() + if is_apart { self.pages_read(key_len, value_len) } else { 0 }
+        self.most_index_reads() + if is_apart { self.pages_read(key_len, value_len) } else { 0 }
     }
 
     /// Flash reads that a value in the value log costs.
@@ -93,12 +89,12 @@ impl<M: Medium> Inner<M> {
         self.store.format.pages_read(pages)
     }
 
-    /// Levels that are not in memory altogether: each may cost a Get a read.
-    pub(crate) fn unpinned_levels(&self) -> u32 {
-        self.version.borrow().unpinned_levels()
+    /// Reads that a Get takes at most before it knows where a value is.
+    pub(crate) fn most_index_reads(&self) -> u32 {
+        self.version.borrow().most_reads()
     }
 
-    /// `unpinned` is the number of levels not in memory when the Get began; `is_apart` says whether the
+    /// `of_index` is how many reads the index could take when the Get began; `is_apart` says whether the
     /// value had to be read from the value log.
     pub(crate) fn count_get(
         &self,
@@ -106,10 +102,10 @@ impl<M: Medium> Inner<M> {
         value: Option<&Value>,
         is_apart: bool,
         flash_reads: u32,
-        unpinned: u32,
+        of_index: u32,
     ) {
         let read = value.filter(|_| is_apart);
-        let bound = unpinned + read.map_or(0, |v| self.pages_read(key.len(), v.len()));
+        let bound = of_index + read.map_or(0, |v| self.pages_read(key.len(), v.len()));
         assert!(
             flash_reads <= bound,
             "a Get took {flash_reads} flash reads, the design promises {bound}"

@@ -140,9 +140,12 @@ impl<M: Medium> Inner<M> {
         let pinned = self.plan.borrow().pinned as usize;
         for n in 0..pinned.min(version.levels().len()) {
             let level = Rc::clone(&version.levels()[n]);
+            if level.totals().groups > 0 {
+                continue; // a level that is pinned has none: it was not when they were written
+            }
             let images = self.load(&level, 0..level.len()).await?;
             let cached = |(named, image): (NamedSegment, runtime::PageImage)| {
-                let page = named.segment.location.page();
+                let page = named.segment.location.pages().next();
                 let location = Location::Cached(page.expect("it was read from there"), image);
                 let segment = Segment::new(location, named.segment.entries, &self.pool);
                 NamedSegment { segment, ..named }

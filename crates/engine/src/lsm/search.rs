@@ -8,10 +8,11 @@ use pages::medium::PageNo;
 use runtime::PageImage;
 
 use crate::format::entry::Mapping;
+use crate::format::group_index::GroupIndex;
 use crate::format::meta_segment::{MetaSegment, search_effort};
 use crate::format::outline::{Aim, Outline};
 use crate::lsm::filter::key_hash;
-use crate::lsm::level::{Level, Location, Segment};
+use crate::lsm::level::{Group, IndexKind, IndexPage, Level, Location, Segment};
 use crate::lsm::version::Version;
 use crate::options::MAX_LEVELS;
 
@@ -29,7 +30,7 @@ pub(crate) enum Step {
 /// A search that waits for a page.
 #[derive(Clone, Debug)]
 pub(crate) struct Pending {
-    pub page: PageNo,
+    pub at: IndexPage,
     pub level: usize,
     /// Where range pointers bound the search in the next level.
     pub below: Option<Range<usize>>,
@@ -56,18 +57,20 @@ pub(crate) fn search(
         let covering = level.covering_segment(key, within, effort);
         let Some((at, segment)) = covering else { continue };
         among = version.below(index, at);
-        match &segment.location {
-            Location::Stored(page) => {
-                if !may_have(level, at, key, &mut hash, effort) {
-                    continue;
-                }
-                pending = Some(Pending { page: *page, level: index, below: among });
-                break;
-            }
+        let to_read = match &segment.location {
             Location::Pinned(image) | Location::Cached(_, image) => {
                 pinned[found] = Some(Probe::begin(segment, image, key));
                 found += 1;
+                continue;
             }
+            Location::Stored(page) => IndexPage::segment(*page),
+            Location::Group(Group { first, segments }) => {
+                IndexPage { page: *first, kind: IndexKind::Group(*segments) }
+            }
+        };
+        if may_have(level, at, key, &mut hash, effort) {
+            pending = Some(Pending { at: to_read, level: index, below: among });
+            break;
         }
     }
     for probe in pinned[..found].iter().flatten() {
@@ -77,6 +80,58 @@ pub(crate) fn search(
         }
     }
     pending.map_or(Step::Absent, Step::Read)
+}
+
+/// What a page that a search waited for says of its key.
+#[derive(Clone, Debug)]
+pub(crate) enum Told {
+    /// What the segment has of it.
+    Segment(Option<Mapping>),
+    /// In which segment of the group it is, if it is there.
+    Group(Option<PageNo>),
+}
+
+/// Looks for `key` in a page that was checked.
+pub(crate) fn look_in(
+    at: IndexPage,
+    image: &PageImage,
+    key: &[u8],
+    format: PointerFormat,
+    effort: &mut Effort,
+) -> Told {
+    match at.kind {
+        IndexKind::Segment => {
+            let segment = MetaSegment::new(image.bytes(), format).expect("it was checked");
+            *effort += segment.effort();
+            Told::Segment(segment.find(key))
+        }
+        IndexKind::Group(segments) => {
+            let index = GroupIndex::new(image.bytes()).expect("it was checked");
+            *effort += index.effort();
+            let group = Group { first: at.page, segments };
+            Told::Group(index.covering(key).map(|place| group.page(place)))
+        }
+    }
+}
+
+impl Pending {
+    /// Where the search goes on that has looked in the page it waited for.
+    pub(crate) fn go_on(
+        self,
+        told: Told,
+        version: &Version,
+        key: &[u8],
+        format: PointerFormat,
+        effort: &mut Effort,
+    ) -> Step {
+        match told {
+            Told::Segment(Some(newest)) => Step::Found(newest),
+            Told::Group(Some(page)) => Step::Read(Self { at: IndexPage::segment(page), ..self }),
+            Told::Segment(None) | Told::Group(None) => {
+                search(version, key, self.level + 1, self.below, format, effort)
+            }
+        }
+    }
 }
 
 /// A search of one segment that is in memory, from the hint where it will look to the end.

@@ -11,7 +11,7 @@ use runtime::PageImage;
 use crate::format::inlining::Inlining;
 use crate::format::meta_segment::MetaSegment;
 use crate::lsm::filter::Filter;
-use crate::lsm::level::{Location, NamedSegment, Segment};
+use crate::lsm::level::{Group, Location, NamedSegment, Segment};
 use crate::lsm::pool::Pool;
 
 /// Bytes of a segment besides its first key and its filter, unless it is in memory only.
@@ -35,6 +35,11 @@ pub(crate) fn write_segment(
         Location::Pinned(image) => {
             out.u8(1);
             out.string(image.bytes());
+        }
+        Location::Group(group) => {
+            out.u8(2);
+            out.u32(group.first.0);
+            out.u32(u32::from(group.segments));
         }
     }
 }
@@ -65,10 +70,24 @@ impl Home<'_> {
                 self.is_listed(&image, first_key, entries).then_some(())?;
                 (Location::Pinned(image), None)
             }
+            2 => {
+                let (first, segments) = (PageNo(input.u32()?), u16::try_from(input.u32()?).ok()?);
+                let group = Group { first, segments };
+                self.is_in_an_extent(group).then_some(())?;
+                (Location::Group(group), None)
+            }
             _ => return None,
         };
         let segment = Segment::new(location, entries, self.pool);
         Some(NamedSegment { first_key: first_key.into(), segment, filter })
+    }
+
+    fn is_in_an_extent(&self, Group { first, segments }: Group) -> bool {
+        let last = first.0.checked_add(u32::from(segments)).map(PageNo);
+        let extent = self.shape.extent_of(first);
+        segments > 0
+            && extent.0 < self.shape.extents
+            && last.is_some_and(|last| self.shape.extent_of(last) == extent)
     }
 
     fn is_listed(&self, image: &PageImage, first_key: &[u8], entries: u16) -> bool {

@@ -5,12 +5,14 @@ use std::ops::Range;
 
 use pages::error::EngineError;
 use pages::format::page::PageFault;
+use pages::format::pointer::PointerFormat;
 use pages::medium::{Medium, MediumError, PageNo};
 use runtime::{IoClass, PageImage};
 
+use crate::format::group_index::GroupIndex;
 use crate::format::meta_segment::MetaSegment;
 use crate::lsm::Inner;
-use crate::lsm::level::{Level, Location};
+use crate::lsm::level::{IndexKind, IndexPage, Level, Location};
 
 enum Loading<F> {
     Ready(PageImage),
@@ -18,66 +20,56 @@ enum Loading<F> {
 }
 
 impl<M: Medium> Inner<M> {
-    /// The segments `range` of a level as pages, from memory or the medium. Those that are read have to
-    /// be what the level says, so that a merge gets its keys in order.
+    /// The segments `range` of a level as pages, those of groups one by one, from memory or the medium.
+    /// Those that are read have to be what the level says, so that a merge gets its keys in order.
     pub(crate) async fn load(
         &self,
         level: &Level,
         range: Range<usize>,
     ) -> Result<Vec<PageImage>, EngineError> {
-        let mut pages = Vec::with_capacity(range.len());
-        let mut under_way = VecDeque::new();
         let window = 2 * self.store.shape.parallelism as usize;
+        let mut loaded =
+            Loaded { level, format: self.store.format, pages: Vec::new(), begun: None };
+        let mut under_way = VecDeque::new();
         for index in range {
-            match &level.segment(index).location {
-                Location::Pinned(image) | Location::Cached(_, image) => {
-                    under_way.push_back((index, Loading::Ready(image.clone())));
-                }
-                Location::Stored(page) => {
-                    let read = self.store.medium.read(*page, IoClass::CompactionRead);
-                    under_way.push_back((index, Loading::Reading(*page, read)));
-                }
+            let location = &level.segment(index).location;
+            if let Some(image) = location.image() {
+                under_way.push_back((index, Loading::Ready(image.clone())));
             }
-            if under_way.len() >= window {
-                let (index, first) = under_way.pop_front().expect("the window is at least 1");
-                pages.push(self.finish_loading(level, index, first).await?);
+            for page in pages_to_load(location) {
+                let read = self.store.medium.read(page, IoClass::CompactionRead);
+                under_way.push_back((index, Loading::Reading(page, read)));
+                if under_way.len() >= window {
+                    let (index, first) = under_way.pop_front().expect("the window is at least 1");
+                    self.finish_loading(&mut loaded, index, first).await?;
+                }
             }
         }
         for (index, loading) in under_way {
-            pages.push(self.finish_loading(level, index, loading).await?);
+            self.finish_loading(&mut loaded, index, loading).await?;
         }
-        Ok(pages)
+        Ok(loaded.pages)
     }
 
     async fn finish_loading<F>(
         &self,
-        level: &Level,
+        loaded: &mut Loaded<'_>,
         index: usize,
         loading: Loading<F>,
-    ) -> Result<PageImage, EngineError>
+    ) -> Result<(), EngineError>
     where
         F: Future<Output = Result<PageImage, MediumError>>,
     {
         let (page, read) = match loading {
-            Loading::Ready(image) => return Ok(image),
+            Loading::Ready(image) => {
+                loaded.pages.push(image);
+                return Ok(());
+            }
             Loading::Reading(page, read) => (page, read),
         };
         let image = self.check_meta(page, read.await, IoClass::CompactionRead).await?;
-        let segment = MetaSegment::new(image.bytes(), self.store.format).expect("it was checked");
-        let next = (index + 1 < level.len()).then(|| level.first_key(index + 1));
-        let entries = level.segment(index).entries;
-        let is_listed = segment.is_listed(entries, level.first_key(index), next);
-        if is_listed { Ok(image) } else { Err(EngineError::Corrupt(page, PageFault::Contents)) }
-    }
-
-    /// Reads a page that must be a meta segment.
-    pub(crate) async fn read_meta(
-        &self,
-        page: PageNo,
-        class: IoClass,
-    ) -> Result<PageImage, EngineError> {
-        let image = self.store.read_page(page, class).await?;
-        self.checked_meta(page, image)
+        let is_listed = loaded.take(index, image);
+        if is_listed { Ok(()) } else { Err(EngineError::Corrupt(page, PageFault::Contents)) }
     }
 
     /// Checks a page that was read and must be a meta segment. One that is not whole is rebuilt, if the
@@ -100,5 +92,88 @@ impl<M: Medium> Inner<M> {
     ) -> Result<PageImage, EngineError> {
         let is_meta = MetaSegment::is_sound(image.bytes(), self.store.format, &self.inlining);
         if is_meta { Ok(image) } else { Err(EngineError::Corrupt(page, PageFault::Contents)) }
+    }
+
+    /// Reads a page that a search goes through.
+    pub(crate) async fn read_index(
+        &self,
+        at: IndexPage,
+        class: IoClass,
+    ) -> Result<PageImage, EngineError> {
+        let image = self.store.read_page(at.page, class).await?;
+        self.checked_index(at, image)
+    }
+
+    /// The same of a page that was read; see [`Self::check_meta`].
+    pub(crate) async fn check_index(
+        &self,
+        at: IndexPage,
+        read: Result<PageImage, MediumError>,
+        class: IoClass,
+    ) -> Result<PageImage, EngineError> {
+        let image = self.store.check_or_rebuild(at.page, read, class).await?;
+        self.checked_index(at, image)
+    }
+
+    fn checked_index(&self, at: IndexPage, image: PageImage) -> Result<PageImage, EngineError> {
+        match at.kind {
+            IndexKind::Segment => self.checked_meta(at.page, image),
+            IndexKind::Group(segments) if GroupIndex::is_sound(image.bytes(), segments) => {
+                Ok(image)
+            }
+            IndexKind::Group(_) => Err(EngineError::Corrupt(at.page, PageFault::Contents)),
+        }
+    }
+}
+
+/// Pages with entries that have to be read of a segment or a group.
+fn pages_to_load(location: &Location) -> impl Iterator<Item = PageNo> {
+    let without_index = usize::from(matches!(location, Location::Group(_)));
+    let is_in_memory = location.image().is_some();
+    location.pages().skip(without_index).take_while(move |_| !is_in_memory)
+}
+
+/// Segments of a level that were read, as far as they are what the level says.
+struct Loaded<'l> {
+    level: &'l Level,
+    format: PointerFormat,
+    pages: Vec<PageImage>,
+    /// Segments and entries of a group that are still to come, and the group's place in the level.
+    begun: Option<(usize, u32, u32)>,
+}
+
+impl Loaded<'_> {
+    /// Takes the next segment, which is sound and of the entry `index` of the list. Whether it belongs there.
+    fn take(&mut self, index: usize, image: PageImage) -> bool {
+        let segment = MetaSegment::new(image.bytes(), self.format).expect("it was checked");
+        let listed = self.level.segment(index);
+        let own = segment.len() as u32;
+        let begun = self.begun.take().filter(|(of, ..)| *of == index);
+        let (first_key, segments, entries) = match begun {
+            None => {
+                let first_key = self.level.first_key(index);
+                (first_key, listed.location.segments(), u32::from(listed.entries))
+            }
+            Some((_, segments, entries)) => (segment.key(0), segments, entries),
+        };
+        let before = begun.and_then(|_| self.last_key());
+        let next_of_list = (index + 1 < self.level.len()).then(|| self.level.first_key(index + 1));
+        let is_last = segments == 1;
+        let next = next_of_list.filter(|_| is_last);
+        let is_listed = segment.is_listed(segment.len() as u16, first_key, next)
+            && before.is_none_or(|last| *last < *first_key)
+            && if is_last { own == entries } else { own < entries };
+        if is_listed && !is_last {
+            self.begun = Some((index, segments - 1, entries - own));
+        }
+        self.pages.push(image);
+        is_listed
+    }
+
+    /// The last key of what was taken last.
+    fn last_key(&self) -> Option<Box<[u8]>> {
+        let image = self.pages.last()?;
+        let segment = MetaSegment::new(image.bytes(), self.format).expect("it was checked");
+        (segment.len() > 0).then(|| segment.key(segment.len() - 1).into())
     }
 }

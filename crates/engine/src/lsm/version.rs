@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use pages::medium::PageNo;
 
-use crate::lsm::level::{Level, NamedSegment};
+use crate::lsm::level::{Level, Location, NamedSegment};
 use crate::lsm::ranges::Ranges;
 use crate::lsm::tables::open_table::Table;
 use crate::tables::tree::Tree;
@@ -16,8 +16,8 @@ pub(crate) struct Version {
     levels: Vec<Rc<Level>>,
     /// `ranges[n]` points from `levels[n]` into `levels[n + 1]`; empty if switched off.
     ranges: Vec<Rc<Ranges>>,
-    /// Levels that are not in memory altogether.
-    unpinned: u32,
+    /// Reads that a Get takes in these levels at most.
+    most_reads: u32,
 }
 
 /// Replacing the segments `range` of one level.
@@ -35,7 +35,7 @@ impl Version {
         Self {
             levels: (0..levels).map(|_| level()).collect(),
             ranges: (0..ranges).map(|_| Rc::default()).collect(),
-            unpinned: 0,
+            most_reads: 0,
         }
     }
 
@@ -50,12 +50,13 @@ impl Version {
         let newest = l0.iter().map(|table| level(std::slice::from_ref(table)));
         let below = below.iter().filter(|tables| !tables.is_empty()).map(|tables| level(tables));
         let levels: Vec<Rc<Level>> = newest.chain(below).collect();
-        Self { unpinned: levels.len() as u32, levels, ranges: Vec::new() }
+        Self { most_reads: levels.len() as u32, levels, ranges: Vec::new() }
     }
 
-    /// Levels that are not in memory altogether: each may cost a Get a read.
-    pub(crate) fn unpinned_levels(&self) -> u32 {
-        self.unpinned
+    /// Reads that a Get takes at most before it knows where a value is: one in each level that is not in
+    /// memory altogether, two where there are groups.
+    pub(crate) fn most_reads(&self) -> u32 {
+        self.most_reads
     }
 
     pub(crate) fn levels(&self) -> &[Rc<Level>] {
@@ -120,10 +121,9 @@ impl Version {
     fn apply(&mut self, edit: LevelEdit) {
         let LevelEdit { level, range, new } = edit;
         let inserted = new.len();
-        let unpinned = |level: &Level| u32::from(level.totals().pinned < level.totals().segments);
-        self.unpinned -= unpinned(&self.levels[level]);
+        self.most_reads -= most_reads(&self.levels[level]);
         self.levels[level] = Rc::new(self.levels[level].splice(range.clone(), new));
-        self.unpinned += unpinned(&self.levels[level]);
+        self.most_reads += most_reads(&self.levels[level]);
         if level < self.ranges.len() {
             let (upper, lower) = (&self.levels[level], &self.levels[level + 1]);
             let ranges = Rc::make_mut(&mut self.ranges[level]);
@@ -136,10 +136,14 @@ impl Version {
         }
     }
 
-    /// Where the segments are that have a place on the medium.
+    /// Where segments and groups are.
+    pub(crate) fn locations(&self) -> impl Iterator<Item = &Location> {
+        self.levels.iter().flat_map(|level| level.iter()).map(|(_, segment)| &segment.location)
+    }
+
+    /// Pages of the medium in which they are, indexes of groups among them.
     pub(crate) fn pages(&self) -> impl Iterator<Item = PageNo> {
-        let segments = self.levels.iter().flat_map(|level| level.iter());
-        segments.filter_map(|(_, segment)| segment.location.page())
+        self.locations().flat_map(Location::pages)
     }
 
     /// Asserts that range pointers say what a search from nothing would; for tests and recovery.
@@ -149,6 +153,12 @@ impl Version {
             assert_eq!(**ranges, fresh, "range pointers of level {}", n + 1);
         }
     }
+}
+
+/// Reads that a Get takes in a level at most.
+fn most_reads(level: &Level) -> u32 {
+    let totals = level.totals();
+    u32::from(totals.pinned < totals.segments) + u32::from(totals.groups > 0)
 }
 
 #[cfg(test)]

@@ -31,6 +31,8 @@ pub struct SizingInput {
     pub segment_bytes: u64,
     /// Bytes per segment for prefixes; 0 if there are none.
     pub prefix_bytes: u64,
+    /// Segments of the last level that share an entry of its level list: more than one in groups.
+    pub group_segments: u64,
     /// Bytes per segment of an upper level for range pointers; 0 if there are none.
     pub range_pointer_bytes: u64,
     /// Whether levels that are not pinned have Bloom filters; they get what memory is left.
@@ -73,6 +75,7 @@ impl SizingInput {
             entries_per_segment: u64::from(pair.entries_per_segment(room.pointer_bytes)),
             segment_bytes: u64::from(room.page_bytes),
             prefix_bytes: options.prefix_bytes as u64,
+            group_segments: Self::in_groups_of(options.group_pages),
             range_pointer_bytes: if options.range_pointers { RANGE_POINTER_BYTES } else { 0 },
             has_filters: options.filters != Filters::None,
             dram_bytes: room.dram_bytes.saturating_sub(options.cache_bytes()),
@@ -81,6 +84,12 @@ impl SizingInput {
             value_log_bytes: pair.bytes_in_value_log(),
             writes_pinned: options.durability == Durability::Log,
         }
+    }
+
+    /// Segments that share an entry of a level list in groups of so many pages, about: what merges write is cut into
+    /// groups anew, and leaves them three quarters full.
+    pub(crate) fn in_groups_of(pages: u32) -> u64 {
+        (u64::from(pages.saturating_sub(1)) * 3 / 4).max(1)
     }
 
     /// Segments when the store is filled as laid out.
@@ -109,12 +118,27 @@ impl SizingInput {
 
     /// Segments whose lists fit the memory, if nothing is pinned.
     pub fn segments_in_memory(&self) -> u64 {
-        self.dram_bytes / self.list_bytes_per_segment()
+        self.dram_bytes / self.list_bytes_per_segment() * self.group_segments
     }
 
-    /// Bytes of the level lists when the drive is full.
+    /// Entries of level lists when the drive is full; where the last level has groups, of that level alone.
+    pub(crate) fn listed_at_capacity(&self) -> u64 {
+        self.segments_at_capacity().div_ceil(self.group_segments)
+    }
+
+    /// Bytes of the level lists when the drive is full, of so many entries as [`Self::listed_at_capacity`].
     pub fn level_list_bytes(&self) -> u64 {
-        self.segments_at_capacity() * (self.key_bytes + self.pointer_bytes)
+        self.listed_at_capacity() * (self.key_bytes + self.pointer_bytes)
+    }
+
+    /// Segments of upper levels that have entries of their own besides.
+    pub(crate) fn listed_besides(&self, upper: u64) -> u64 {
+        if self.group_segments > 1 { upper } else { 0 }
+    }
+
+    /// Bytes that a segment of an upper level takes besides what is in the lists of a full drive.
+    pub(crate) fn bytes_per_upper_segment(&self) -> u64 {
+        self.range_pointer_bytes + self.listed_besides(1) * self.list_bytes_per_segment()
     }
 
     /// Bytes written to the value log for each byte of pairs that comes in.
@@ -124,7 +148,7 @@ impl SizingInput {
 
     /// Memory left for pinned segments, in bytes.
     pub fn bytes_for_pinning(&self) -> u64 {
-        let prefixes = self.segments_at_capacity() * self.prefix_bytes;
+        let prefixes = self.listed_at_capacity() * self.prefix_bytes;
         self.dram_bytes.saturating_sub(self.level_list_bytes() + prefixes)
     }
 }

@@ -6,25 +6,13 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use engine::{Engine, Options, Planted, Setup};
-use pages::{Cpu, CpuCosts, Durability, StoreId, Stream, Surroundings, Value, WriteOptions};
-use runtime::{Cores, Nanos, Runtime};
+use pages::{Durability, StoreId, Stream, Surroundings, Value, WriteOptions};
+use runtime::{Nanos, Runtime};
 
 use crate::memory::{Cells, Failing, MemoryMedium};
-
-const COSTS: CpuCosts = CpuCosts {
-    memtable_ns: 0.0,
-    prefix_compare_ns: 0.0,
-    key_compare_ns: 0.0,
-    merge_entry_ns: 0.0,
-    filter_build_ns: 0.0,
-    filter_probe_ns: 0.0,
-    pack_object_ns: 0.0,
-    hash_key_ns: 0.0,
-    page_read_ns: 0.0,
-};
+use crate::setup::cpu;
 
 fn setup(rt: &Runtime, medium: &MemoryMedium) -> Setup<MemoryMedium> {
-    let cores = Rc::new(Cores::new(rt.handle(), 1, Nanos(10_000)));
     Setup {
         handle: rt.handle(),
         medium: medium.clone(),
@@ -39,7 +27,7 @@ fn setup(rt: &Runtime, medium: &MemoryMedium) -> Setup<MemoryMedium> {
             expected_key_bytes: 16,
             expected_value_bytes: 100,
         },
-        cpu: Cpu { cores, costs: COSTS },
+        cpu: cpu(rt),
         accelerator: None,
         planted: Planted::default(),
         id: StoreId(7),

@@ -1,4 +1,6 @@
 //! The engine on a medium in memory, which does what a test tells it: fail, above all.
 
 mod failing_writes;
+mod groups;
 mod memory;
+mod setup;

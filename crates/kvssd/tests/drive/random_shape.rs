@@ -2,7 +2,7 @@
 //! preset has.
 
 use design::IndexOptions;
-use engine::{Options, Preemption, TableOptions};
+use engine::{Filters, MergeBy, Options, Preemption, TableOptions};
 use flash::{Geometry, Suspend};
 use hashkv::HashOptions;
 use kvssd::{DeviceProfile, KvDrive, SetupError};
@@ -79,6 +79,42 @@ impl Shape {
         (options.page_cache_bytes, options.value_cache_bytes) =
             (pick(rng, &sizes), pick(rng, &sizes));
         self.device.dram.index_bytes += options.cache_bytes();
+    }
+
+    /// A drive whose last level has groups.
+    pub(crate) fn of_grouped_seed(seed: u64) -> Self {
+        Self::of_random_seed(seed).with_groups(seed)
+    }
+
+    /// The same, which loses power over and over.
+    pub(crate) fn of_restless_grouped_seed(seed: u64) -> Self {
+        Self::of_restless_seed(seed).with_groups(seed)
+    }
+
+    /// A drive at the edges of what is legal whose last level has groups.
+    pub(crate) fn of_wild_grouped_seed(seed: u64) -> Self {
+        Self::of_wild_seed(seed).with_groups(seed)
+    }
+
+    /// Groups, and extents in which they are larger than the least ones.
+    fn with_groups(mut self, seed: u64) -> Self {
+        let rng = &mut Rng::derive(seed, "groups");
+        if let IndexOptions::Hash(_) = &self.engine {
+            let usual = Shape::of_seed(0);
+            self.engine = usual.engine;
+            self.device = usual.device;
+        }
+        let IndexOptions::Lsm(options) = &mut self.engine else { unreachable!("it is a tree now") };
+        options.group_pages = pick(rng, &[3, 4, 5, 9, 32, 256]);
+        options.filters = Filters::None;
+        options.merge = MergeBy::Cpu;
+        // With little in memory the last level is on the medium, and more of the others is.
+        options.pinned_levels = options.pinned_levels.map(|pinned| pinned.min(options.levels - 1));
+        options.range_pointers &= rng.chance(0.5);
+        let geometry = &mut self.device.flash.geometry;
+        geometry.pages_per_block *= pick(rng, &[1, 2, 4, 8]);
+        assert!(self.grow_to_fit(), "seed {seed}: it does not fit whatever the drive has");
+        self
     }
 
     /// The same as it was before there were caches.

@@ -39,6 +39,9 @@ pub(crate) struct Tally {
     /// Compactions that stopped for others, and that were given up.
     pub yields: u64,
     pub discarded: u64,
+    /// Groups of segments that were written, and that were copied.
+    pub groups: u64,
+    pub groups_moved: u64,
     pub trace: u64,
 }
 
@@ -67,6 +70,8 @@ impl Tally {
         self.expired += other.expired;
         self.yields += other.yields;
         self.discarded += other.discarded;
+        self.groups += other.groups;
+        self.groups_moved += other.groups_moved;
         self.trace ^= other.trace;
     }
 
@@ -92,6 +97,8 @@ impl Tally {
             snapshots: stats.iterators.created,
             yields: stats.tables.yields,
             discarded: stats.tables.discarded_jobs,
+            groups: stats.groups_written,
+            groups_moved: stats.groups_moved,
             trace,
             ..Self::default()
         });
@@ -144,7 +151,8 @@ impl fmt::Display for Tally {
             "{} commands, {} power cuts ({} torn operations, {} in recoveries), {} flushes, compactions {:?} ({} accelerated), \
              collected {} data and {} meta extents ({} objects moved), {} released empty, {} dirty \
              pages evicted, {} found in caches, at most {} reads a Get, {} stores refused on full drives, {} pairs \
-             scanned in {} snapshots ({} expired), compactions stopped {} times and were given up {} times",
+             scanned in {} snapshots ({} expired), compactions stopped {} times and were given up {} times, \
+             {} groups written and {} copied",
             self.commands,
             self.power_cuts,
             self.torn,
@@ -164,7 +172,9 @@ impl fmt::Display for Tally {
             self.snapshots,
             self.expired,
             self.yields,
-            self.discarded
+            self.discarded,
+            self.groups,
+            self.groups_moved
         )
     }
 }

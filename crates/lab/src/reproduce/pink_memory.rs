@@ -21,6 +21,7 @@ fn small_drive() -> SizingInput {
         entries_per_segment: 256,
         segment_bytes: 8192,
         prefix_bytes: 0,
+        group_segments: 1,
         range_pointer_bytes: 0,
         has_filters: false,
         dram_bytes: 64 << 20,

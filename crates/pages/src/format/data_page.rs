@@ -140,7 +140,8 @@ pub fn objects(bytes: &[u8]) -> Option<Vec<(u32, ObjectHead<'_>)>> {
         | PageKind::Bucket
         | PageKind::Log
         | PageKind::Manifest
-        | PageKind::TableIndex => None,
+        | PageKind::TableIndex
+        | PageKind::GroupIndex => None,
     }
 }
 

@@ -66,11 +66,13 @@ pub enum PageKind {
     Manifest = 8,
     /// Part of the index of a table.
     TableIndex = 9,
+    /// The index of a group of pages in a level.
+    GroupIndex = 10,
 }
 
 impl PageKind {
     fn from_byte(byte: u8) -> Option<Self> {
-        const ALL: [PageKind; 9] = [
+        const ALL: [PageKind; 10] = [
             PageKind::Meta,
             PageKind::Data,
             PageKind::LargeHead,
@@ -80,6 +82,7 @@ impl PageKind {
             PageKind::Log,
             PageKind::Manifest,
             PageKind::TableIndex,
+            PageKind::GroupIndex,
         ];
         ALL.into_iter().find(|kind| *kind as u8 == byte)
     }

@@ -8,7 +8,7 @@ use crate::error::EngineError;
 use crate::format::data_page::{self, Outgoing};
 use crate::format::packing;
 use crate::format::pointer::Pointer;
-use crate::medium::{Medium, PageNo, Stream};
+use crate::medium::{Medium, MediumError, PageNo, Stream};
 use crate::planted::Fault;
 use crate::store::PageStore;
 use crate::store::changes::Changes;
@@ -18,7 +18,7 @@ use crate::store::space::with_waste;
 use crate::store::units::{Unit, Units};
 
 /// Pages, unsealed, that must follow one another on the medium.
-pub(crate) type Group = Vec<Vec<u8>>;
+pub type Group = Vec<Vec<u8>>;
 
 /// The data pages of a batch of objects, and which object lies where.
 pub struct Layout {
@@ -170,7 +170,12 @@ impl<M: Medium> PageStore<M> {
     /// returns they are durable, but nothing refers to them yet.
     ///
     /// `urgency` is asked before each append how wide the window may be; see [`pacing`].
-    async fn write_groups(
+    ///
+    /// A group in the stream of the index is handed out at one go, because others write there too.
+    ///
+    /// # Errors
+    /// [`EngineError::Medium`].
+    pub async fn write_groups(
         &self,
         groups: Vec<Group>,
         promise: Promise<'_>,
@@ -180,16 +185,19 @@ impl<M: Medium> PageStore<M> {
         let stream = promise.stream();
         let append = |unit: Unit| self.medium.append(unit.first, unit.pages, class);
         let mut units = Units::new(self, promise);
-        let count = groups.len();
+        let (count, is_shared) = (groups.len(), stream == Stream::Index);
         let mut firsts = Vec::with_capacity(count);
         let mut under_way = VecDeque::new();
         for group in groups {
+            let is_at_one_go = is_shared && group.len() > 1;
+            if is_at_one_go && units.is_between() {
+                self.wait_for_window(&mut under_way, &urgency).await?;
+            }
             under_way.extend(units.keep_together(group.len() as u32).map(append));
             for (index, bytes) in group.into_iter().enumerate() {
                 if units.is_between() {
-                    let window = pacing::window(urgency(), self.shape.parallelism);
-                    while under_way.len() >= window {
-                        under_way.pop_front().expect("the window is at least 1").await?;
+                    if !is_at_one_go {
+                        self.wait_for_window(&mut under_way, &urgency).await?;
                     }
                     units.begin()?;
                 }
@@ -212,6 +220,19 @@ impl<M: Medium> PageStore<M> {
         // By these numbers pointers are told apart: a group without pages would shift all behind it.
         assert_eq!(firsts.len(), count, "a group was written without a page");
         Ok(firsts)
+    }
+
+    /// Waits until fewer appends are under way than may be.
+    async fn wait_for_window(
+        &self,
+        under_way: &mut VecDeque<impl Future<Output = Result<(), MediumError>>>,
+        urgency: &impl Fn() -> f64,
+    ) -> Result<(), MediumError> {
+        let window = pacing::window(urgency(), self.shape.parallelism);
+        while under_way.len() >= window {
+            under_way.pop_front().expect("the window is at least 1").await?;
+        }
+        Ok(())
     }
 }
 

@@ -1,0 +1,203 @@
+//! Groups: segments of the last level that follow one another in an extent, behind a page that is their
+//! index. The level list has one entry for all of them, so that a short list in memory leads to many
+//! short pairs; a Get pays a read of the index for it (docs/decisions/0031).
+
+use pages::error::EngineError;
+use pages::medium::{Medium, PageNo, Shape};
+use pages::store::promise::Promise;
+use pages::store::writing::Group as PagesTogether;
+use runtime::IoClass;
+
+use crate::format::group_index::{self, entry_bytes};
+use crate::lsm::Inner;
+use crate::lsm::level::{Group, Location, NamedSegment, Segment};
+use crate::lsm::merge::BuiltSegment;
+use crate::options::Options;
+
+/// A group takes this part of an extent at most: what is left of an extent that has no room for one stays
+/// empty.
+const LARGEST_PART: u32 = 8;
+
+/// The least group there is: an index and two segments.
+const LEAST_PAGES: u32 = 3;
+
+/// How large groups are in a level that has them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GroupForm {
+    /// Segments of a group, at most.
+    segments: usize,
+    payload_bytes: u32,
+    append_unit: u32,
+}
+
+impl GroupForm {
+    /// The groups of a design on that medium; `None` if it has none.
+    pub(crate) fn new(options: &Options, shape: &Shape) -> Option<Self> {
+        let pages = options.group_pages.min(shape.pages_per_extent / LARGEST_PART);
+        let Shape { payload_bytes, append_unit, .. } = *shape;
+        let segments = pages.saturating_sub(1) as usize;
+        (pages >= LEAST_PAGES).then_some(Self { segments, payload_bytes, append_unit })
+    }
+
+    /// Segments that a group has in any case, if there are as many: whatever their keys are, an index
+    /// has room for them, and their entries can be counted.
+    fn least_full(&self) -> usize {
+        let room = group_index::room(self.payload_bytes);
+        let of_keys = room / entry_bytes(&[0; pages::MAX_KEY_BYTES]);
+        // An entry takes a pointer, an offset and a byte of key at least.
+        let of_entries = usize::from(u16::MAX) / (self.payload_bytes as usize / 6).max(1);
+        self.segments.min(of_keys).min(of_entries).max(1)
+    }
+
+    /// Pages that `segments` take in groups at most: with their indexes, and with what each may leave
+    /// empty at the end of an extent and of an append unit.
+    pub(crate) fn most_pages(&self, segments: u32) -> u32 {
+        let of = |each: usize| segments.div_ceil(each as u32);
+        let least = self.least_full();
+        let cut_short = if least < self.segments { of(least) } else { 0 };
+        let groups = of(self.segments) + cut_short;
+        segments + groups * (1 + self.segments as u32 + self.append_unit)
+    }
+
+    /// Pages by which a level of groups grows at most where so many segments come: with their indexes, and what is left
+    /// empty at the ends of extents.
+    pub(crate) fn grown_by(&self, segments: u32) -> u32 {
+        let pages = segments + segments.div_ceil(self.least_full() as u32);
+        pages + pages.div_ceil(LARGEST_PART - 1)
+    }
+
+    /// Pages that a group takes at most, with what it may leave empty.
+    pub(crate) fn most_pages_of_one(&self) -> u32 {
+        2 * self.segments as u32 + 1 + self.append_unit
+    }
+
+    /// Pages of the largest group.
+    pub(crate) fn largest(&self) -> u32 {
+        1 + self.segments as u32
+    }
+
+    /// Shares segments out among groups of about the same size.
+    pub(crate) fn share(&self, segments: Vec<BuiltSegment>) -> Vec<Vec<BuiltSegment>> {
+        let groups = segments.len().div_ceil(self.segments).max(1);
+        let share = segments.len().div_ceil(groups);
+        let room = group_index::room(self.payload_bytes);
+        let mut all: Vec<Vec<BuiltSegment>> = Vec::with_capacity(groups);
+        let (mut bytes, mut entries) = (0, 0_u32);
+        for segment in segments {
+            bytes += entry_bytes(&segment.first_key);
+            entries += u32::from(segment.entries);
+            let fits = |group: &&mut Vec<BuiltSegment>| {
+                group.len() < share && bytes <= room && u16::try_from(entries).is_ok()
+            };
+            if let Some(group) = all.last_mut().filter(fits) {
+                group.push(segment);
+            } else {
+                (bytes, entries) = (entry_bytes(&segment.first_key), u32::from(segment.entries));
+                all.push(vec![segment]);
+            }
+        }
+        all
+    }
+}
+
+/// The pages of a group as they follow one another; a single segment has no index.
+pub(crate) fn pages_of(group: &mut [BuiltSegment]) -> PagesTogether {
+    let index = (group.len() > 1).then(|| {
+        group_index::build(group.iter().map(|segment| (&segment.first_key[..], segment.entries)))
+    });
+    let segments = group.iter_mut().map(|segment| std::mem::take(&mut segment.bytes));
+    index.into_iter().chain(segments).collect()
+}
+
+/// Where so many segments are whose pages begin with `first`.
+pub(crate) fn location_of(first: PageNo, segments: usize) -> Location {
+    match segments {
+        1 => Location::Stored(first),
+        _ => Location::Group(Group { first, segments: segments as u16 }),
+    }
+}
+
+impl<M: Medium> Inner<M> {
+    /// Gives merged segments their place in groups.
+    pub(crate) async fn place_in_groups(
+        &self,
+        mut groups: Vec<Vec<BuiltSegment>>,
+        promise: Promise<'_>,
+        class: IoClass,
+        urgency: impl Fn() -> f64,
+    ) -> Result<Vec<NamedSegment>, EngineError> {
+        let together = groups.iter_mut().map(|group| pages_of(group)).collect();
+        let firsts = self.store.write_groups(together, promise, class, urgency).await?;
+        let is_group = |group: &&Vec<BuiltSegment>| group.len() > 1;
+        self.stats.borrow_mut().groups_written += groups.iter().filter(is_group).count() as u64;
+        let named = groups.into_iter().zip(firsts).map(|(group, first)| {
+            let entries = group.iter().map(|segment| segment.entries).sum();
+            let location = location_of(first, group.len());
+            let first_key = group.into_iter().next().expect("a group has segments").first_key;
+            let segment = Segment::new(location, entries, &self.pool);
+            NamedSegment { first_key, segment, filter: None }
+        });
+        Ok(named.collect())
+    }
+
+    /// The groups of `level`, if it has any.
+    pub(crate) fn groups_of(&self, level: usize) -> Option<GroupForm> {
+        let is_last = level + 1 == self.options.levels as usize;
+        self.groups.filter(|_| is_last)
+    }
+
+    /// Pages that `segments` of `level` take on the medium, at most.
+    pub(crate) fn most_pages_for(&self, level: usize, segments: u32) -> u32 {
+        self.groups_of(level).map_or(segments, |groups| groups.most_pages(segments))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const FORM: GroupForm = GroupForm { segments: 31, payload_bytes: 8192, append_unit: 2 };
+
+    fn segments(keys: &[usize]) -> Vec<BuiltSegment> {
+        let segment = |(n, len): (usize, &usize)| BuiltSegment {
+            first_key: [&(n as u32).to_be_bytes()[..], &vec![b'k'; *len]].concat().into(),
+            bytes: vec![n as u8],
+            entries: 300,
+        };
+        keys.iter().enumerate().map(segment).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn groups_have_all_segments_in_order_and_take_no_more_than_was_said(
+            keys in prop::collection::vec(0..=251_usize, 1..200),
+            (most, payload_bytes) in prop_oneof![Just((31, 8192_u32)), Just((255, 1024)), Just((2, 4096))],
+        ) {
+            let form = GroupForm { segments: most, payload_bytes, ..FORM };
+            let groups = form.share(segments(&keys));
+            let numbers = groups.iter().flatten().map(|segment| segment.bytes[0]);
+            prop_assert!(numbers.eq((0..keys.len()).map(|n| n as u8)));
+            let mut pages = 0;
+            for mut group in groups {
+                let (first, len) = (group[0].first_key.clone(), group.len());
+                let together = pages_of(&mut group);
+                pages += together.len() as u32 + form.largest() - 1 + form.append_unit - 1;
+                prop_assert!(together.iter().all(|page| page.len() <= payload_bytes as usize));
+                if len > 1 {
+                    prop_assert!(group_index::GroupIndex::is_sound(&together[0], len as u16));
+                    let index = group_index::GroupIndex::new(&together[0]).unwrap();
+                    prop_assert_eq!(index.first_key(0), &first[..]);
+                }
+            }
+            prop_assert!(pages <= form.most_pages(keys.len() as u32));
+        }
+    }
+
+    #[test]
+    fn shares_are_even() {
+        let lengths: Vec<usize> = FORM.share(segments(&[12; 33])).iter().map(Vec::len).collect();
+        assert_eq!(lengths, [17, 16]);
+    }
+}
