@@ -44,8 +44,10 @@ pub(crate) struct Extent {
     pub appends: u64,
     /// As many of them as are durable.
     pub synced: u64,
+    /// The run of the volume that opened it.
+    pub run: u64,
     /// Of the headers.
-    pub revision: u32,
+    pub revision: u64,
     /// Members that the headers say have not all of it.
     pub noted: u64,
     /// Whether the headers are being written again.
@@ -73,6 +75,7 @@ impl Extent {
             headers_under_way: 0,
             appends: 0,
             synced: 0,
+            run: 0,
             revision: 0,
             noted: 0,
             is_noting: false,

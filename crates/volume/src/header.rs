@@ -1,7 +1,7 @@
 //! What each member's extent begins with, and what stands where a page is lost for good.
 //!
 //! ```text
-//! 0..4    CRC-32C of bytes 4..49
+//! 0..4    CRC-32C of bytes 4..61
 //! 4..8    magic, "LHvo"
 //! 8       version of this format
 //! 9       layout: 0 striped, 1 parity, 2 mirrored
@@ -11,9 +11,10 @@
 //! 16..24  identity of the volume
 //! 24..32  generation that the extent was opened with
 //! 32..36  number of the extent
-//! 36..40  revision: of the headers of one generation the newest one counts
-//! 40..48  members that have not all of the extent, a bit each
-//! 48      stream; then zeros up to the end of the append unit
+//! 36..44  run of the volume that opened the extent: its number in the upper half, random below
+//! 44..52  revision: of the headers of one opening the highest counts; the upper half as that of a run
+//! 52..60  members that have not all of the extent, a bit each
+//! 60      stream; then zeros up to the end of the append unit
 //! ```
 //! All numbers are little-endian. The header is shorter than a block, which a device writes whole or
 //! not at all.
@@ -23,10 +24,10 @@ use pages::{ExtentId, Stream};
 use crate::layout::Layout;
 
 /// Bytes of a header.
-pub const HEADER_BYTES: usize = 49;
+pub const HEADER_BYTES: usize = 61;
 
 const MAGIC: [u8; 4] = *b"LHvo";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// What a page is filled with that nothing could be rebuilt from: it counts as unreadable. Else the
 /// parity of its stripe would give wrong bytes for the others.
@@ -52,8 +53,11 @@ pub struct Header {
     pub generation: u64,
     /// Number of the extent.
     pub extent: ExtentId,
-    /// Of the headers of one generation the one with the highest counts.
-    pub revision: u32,
+    /// The run of the volume that opened the extent. With the generation it says which opening this is: a
+    /// generation alone may be given twice, when power cuts take the first one from all members but one.
+    pub run: u64,
+    /// Of the headers of one opening the one with the highest counts.
+    pub revision: u64,
     /// Members that have not all of the extent, a bit each.
     pub absent: u64,
     /// What the extent is filled with.
@@ -74,6 +78,7 @@ pub fn encode(header: &Header) -> Vec<u8> {
     bytes.extend(header.volume.to_le_bytes());
     bytes.extend(header.generation.to_le_bytes());
     bytes.extend(header.extent.0.to_le_bytes());
+    bytes.extend(header.run.to_le_bytes());
     bytes.extend(header.revision.to_le_bytes());
     bytes.extend(header.absent.to_le_bytes());
     bytes.push(header.stream as u8);
@@ -110,9 +115,10 @@ pub fn decode(bytes: &[u8]) -> Option<Header> {
         volume: number(bytes, 16, 8),
         generation: number(bytes, 24, 8),
         extent: ExtentId(number(bytes, 32, 4) as u32),
-        revision: number(bytes, 36, 4) as u32,
-        absent: number(bytes, 40, 8),
-        stream: *Stream::ALL.iter().find(|stream| **stream as u8 == bytes[48])?,
+        run: number(bytes, 36, 8),
+        revision: number(bytes, 44, 8),
+        absent: number(bytes, 52, 8),
+        stream: *Stream::ALL.iter().find(|stream| **stream as u8 == bytes[60])?,
     })
 }
 
@@ -143,7 +149,8 @@ mod tests {
             volume: rng.next_u64(),
             generation: rng.next_u64(),
             extent: ExtentId(rng.next_u64() as u32),
-            revision: rng.next_u64() as u32,
+            run: rng.next_u64(),
+            revision: rng.next_u64(),
             absent: rng.next_u64(),
             stream: Stream::ALL[rng.below(4) as usize],
         }

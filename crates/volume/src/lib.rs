@@ -40,6 +40,7 @@ mod planted;
 mod reading;
 mod recovery;
 mod refill;
+mod run;
 mod survey;
 mod syncing;
 mod torn;

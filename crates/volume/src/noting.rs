@@ -10,6 +10,7 @@ use runtime::{IoClass, PageImage};
 
 use crate::header::{self, Header};
 use crate::planted::Fault;
+use crate::run;
 use crate::volume::{Inner, Taker};
 use crate::writing::Done;
 
@@ -29,6 +30,7 @@ impl<M: Medium> Inner<M> {
             volume: self.options.id,
             generation: extent.generation,
             extent: id,
+            run: extent.run,
             revision: extent.revision,
             absent: extent.noted,
             stream: extent.stream,
@@ -51,7 +53,7 @@ impl<M: Medium> Inner<M> {
             }
             (extent.is_noting, extent.busy) = (true, extent.busy + 1);
             extent.noted = extent.noted & !filled | extent.missing();
-            extent.revision += 1;
+            extent.revision = run::next_revision(self.run.get(), extent.revision);
             !extent.missing()
         };
         let forgets = self.planted.has(Fault::ForgetAbsence);

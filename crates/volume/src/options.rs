@@ -44,7 +44,7 @@ pub struct VolumeStats {
     pub parity_pages: u64,
     /// Stripes that were written without some member.
     pub degraded_writes: u64,
-    /// Extents of members that turned out to be of another generation, or incomplete.
+    /// Extents of members that turned out to be of another opening, or incomplete.
     pub stale_extents: u64,
     /// Extents of members that keep a hole, because a page would be lost if they were filled again. The stripe
     /// with the hole is without redundancy until the extent is released.

@@ -22,11 +22,13 @@ pub enum Fault {
     ReleaseUnderFill,
     /// A sync leaves one member out.
     SyncAllButOne,
+    /// A generation that was given twice tells of the same opening of an extent.
+    RunsWithoutNumbers,
 }
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::ParityNotRotated,
         Self::ServeBeforeFilled,
         Self::BelieveStaleExtents,
@@ -36,6 +38,7 @@ impl Fault {
         Self::LostAsEmpty,
         Self::ReleaseUnderFill,
         Self::SyncAllButOne,
+        Self::RunsWithoutNumbers,
     ];
 }
 

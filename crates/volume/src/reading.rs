@@ -202,15 +202,15 @@ impl<M: Medium> Inner<M> {
         Err(error)
     }
 
-    /// What redundancy says a page is. Where its member does not serve it, a read has said so already.
+    /// What redundancy says a page is.
     pub(crate) fn read_redundant(
         self: &Rc<Self>,
         page: PageNo,
         class: IoClass,
     ) -> impl Future<Output = Outcome> + use<M> {
         let spot = self.stripes.spot(page);
-        let source = self.source(spot).filter(|_| self.is_open(spot.extent));
-        let rebuilt = source.map(|member| self.rebuild_for(member, spot, class));
+        let is_open = self.is_open(spot.extent);
+        let rebuilt = is_open.then(|| self.rebuild_for(self.doubted(spot), spot, class));
         async move {
             match rebuilt {
                 // That others are missing says nothing worse of the page than was known.
@@ -218,6 +218,17 @@ impl<M: Medium> Inner<M> {
                 None => Err(MediumError::Unreadable(page)),
             }
         }
+    }
+
+    /// The member whose page is doubted: the one that a read asks now. It may have asked the home that has been lost or
+    /// replaced since, and what else there is is what redundancy says.
+    fn doubted(&self, spot: Spot) -> usize {
+        let home = self.stripes.home(spot);
+        let mut members = 0..self.stripes.members();
+        let has_others = |source: &usize| {
+            members.any(|member| member != *source && self.serves(member, spot.extent, spot.row))
+        };
+        self.source(spot).filter(has_others).unwrap_or(home)
     }
 
     /// Reads a run: one run of a member for each chunk it touches.

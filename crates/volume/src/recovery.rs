@@ -18,6 +18,7 @@ use crate::header::{self, Header};
 use crate::layout::Spot;
 use crate::planted::Fault;
 use crate::reading::Outcome;
+use crate::run;
 use crate::survey::{Found, Verdict, judge};
 use crate::volume::{Condition, Inner, Setup, Taker, Volume};
 
@@ -58,7 +59,10 @@ impl<M: Medium> Inner<M> {
         for (taker, found) in takers.iter().zip(&found) {
             match found {
                 Found::Gone => self.fail(taker, MediumError::Gone),
-                Found::There { header: Some(header), .. } => self.know(taker.index, header)?,
+                Found::There { header: Some(header), .. } => {
+                    self.know(taker.index, header)?;
+                    self.hear_of(header.run.max(header.revision));
+                }
                 Found::There { header: None, .. } => {}
             }
         }
@@ -110,6 +114,13 @@ impl<M: Medium> Inner<M> {
         if says == member { Ok(()) } else { Err(VolumeError::Swapped { member, says }) }
     }
 
+    /// This run comes after one that a member knows of.
+    fn hear_of(&self, known: u64) {
+        if run::count(known) >= run::count(self.run.get()) {
+            self.run.set(run::after(known, &self.handle));
+        }
+    }
+
     /// An extent holds nothing that counts: what members have of it goes before it is opened.
     fn set_left_over(&self, id: ExtentId, found: &[Found]) {
         let has = |found: &Found| matches!(found, Found::There { frontier: 1.., .. });
@@ -135,7 +146,8 @@ impl<M: Medium> Inner<M> {
             let mut extents = self.extents.borrow_mut();
             let extent = extents.get_mut(id);
             extent.open(verdict.generation, verdict.stream, missing);
-            (extent.rows, extent.revision, extent.noted) = (rows, verdict.revision, verdict.noted);
+            (extent.rows, extent.run) = (rows, verdict.run);
+            (extent.revision, extent.noted) = (verdict.revision, verdict.noted);
             // Who does not answer may have stripes that the others lost when power was cut. Were these
             // written anew, it would bring back the old ones, and its frontier would not tell.
             extent.is_closed = !self.is_anywhere && self.is_any_gone();

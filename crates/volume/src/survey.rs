@@ -1,15 +1,23 @@
 //! What counts of an extent that a power cut left: a plain function of what its members say.
 //!
-//! The newest generation that any header says is the extent's, and of its headers the one with the
-//! highest revision says who missed some of it. An extent counts only if so many members have it that
-//! the others may have been away; else its opening, or its release, was cut short before anything in it
+//! Headers with the same run and generation tell of the same opening, and of these the one with the highest revision
+//! says who missed some of the extent. An extent counts only if so many members have its newest opening that
+//! the others may have been away; else this opening, or its release, was cut short before anything in it
 //! was synced. Members that do not answer may have it.
+//!
+//! Which opening is the newest? What was synced is on all members but those that its header says were away. So one
+//! whose header denies all who have another opening counts before that: had the other one come later, and anything in it
+//! been synced, it would be on a member of the first one, too. Neither generations nor numbers of runs can say that. They
+//! come from what the members remembered that answered, and a member that is away may remember more, of what was
+//! never synced. Where no opening denies the other, or both do, that of the later run is the newer one, and of the
+//! same run that with the higher generation.
 
 use pages::Stream;
 
-use crate::extents::bits;
+use crate::extents::{bit, bits};
 use crate::header::Header;
 use crate::layout::Layout;
+use crate::run;
 
 /// What a member says of an extent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,9 +45,10 @@ impl Found {
 /// What an extent is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Verdict {
+    pub run: u64,
     pub generation: u64,
     pub stream: Stream,
-    pub revision: u32,
+    pub revision: u64,
     /// Members that the newest header says have not all of it.
     pub noted: u64,
     /// Members to be relied on.
@@ -49,7 +58,66 @@ pub(crate) struct Verdict {
 impl Verdict {
     /// Too few members answer to know anything.
     const UNKNOWN: Self =
-        Self { generation: 0, stream: Stream::Objects, revision: 0, noted: 0, whole: 0 };
+        Self { run: 0, generation: 0, stream: Stream::Objects, revision: 0, noted: 0, whole: 0 };
+}
+
+/// An opening of the extent that headers tell of.
+#[derive(Clone, Copy)]
+struct Opening {
+    /// The newest of its headers, and who has that.
+    header: Header,
+    told_by: usize,
+    /// Who has any of its headers.
+    holders: u64,
+}
+
+impl Opening {
+    fn told_by(member: usize, header: Header) -> Self {
+        Self { header, told_by: member, holders: bit(member) }
+    }
+
+    fn is_of(&self, header: &Header) -> bool {
+        (self.header.run, self.header.generation) == (header.run, header.generation)
+    }
+
+    /// Another member has a header of the same opening.
+    fn join(&mut self, member: usize, header: Header) {
+        self.holders |= bit(member);
+        // Of two that were written by turns, with one member away, who denies the other's knows more.
+        let denies = header.absent & bit(self.told_by) != 0;
+        let is_denied = self.header.absent & bit(member) != 0;
+        let (new, old) = ((header.revision, denies), (self.header.revision, is_denied));
+        if new > old {
+            (self.header, self.told_by) = (header, member);
+        }
+    }
+
+    fn denies(&self, other: &Self) -> bool {
+        other.holders & !self.header.absent == 0
+    }
+
+    fn is_newer_than(&self, other: &Self) -> bool {
+        let order = |it: &Self| (run::count(it.header.run), it.header.generation);
+        match (self.denies(other), other.denies(self)) {
+            (true, false) => true,
+            (false, true) => false,
+            (true, true) | (false, false) => order(self) > order(other),
+        }
+    }
+}
+
+/// The newest opening that headers tell of.
+fn newest_opening(found: &[Found]) -> Option<Opening> {
+    let mut openings: Vec<Opening> = Vec::with_capacity(1);
+    for (member, found) in found.iter().enumerate() {
+        let Some(header) = found.header() else { continue };
+        match openings.iter_mut().find(|opening| opening.is_of(header)) {
+            Some(opening) => opening.join(member, *header),
+            None => openings.push(Opening::told_by(member, *header)),
+        }
+    }
+    let newer = |one: Opening, other: Opening| if other.is_newer_than(&one) { other } else { one };
+    openings.into_iter().reduce(newer)
 }
 
 /// What the extent is by what its members say; `None` if it holds nothing that counts. `heeds_notes`
@@ -61,10 +129,8 @@ pub(crate) fn judge(
     heeds_notes: bool,
     believes_stale: bool,
 ) -> Option<Verdict> {
-    let headers = found.iter().filter_map(Found::header);
-    let newest = headers.max_by_key(|header| (header.generation, header.revision));
     let gone = found.iter().filter(|found| **found == Found::Gone).count();
-    let Some(newest) = newest else {
+    let Some(newest) = newest_opening(found) else {
         // Those that are gone may have had it: what is there is not to be taken for nothing.
         return (gone > spares).then_some(Verdict::UNKNOWN);
     };
@@ -72,15 +138,14 @@ pub(crate) fn judge(
     let all = |is_it: &dyn Fn(&Found) -> bool| {
         bits(members().filter(|(_, found)| is_it(found)).map(|(member, _)| member))
     };
-    let is_current =
-        |found: &Found| found.header().is_some_and(|h| h.generation == newest.generation);
-    let (current, there) = (all(&is_current), all(&|found| *found != Found::Gone));
+    let (current, there) = (newest.holders, all(&|found| *found != Found::Gone));
     let denies = (there & !current).count_ones();
     let counts = match layout {
         Layout::Parity { .. } => denies <= 1,
         Layout::Striped { .. } | Layout::Mirrored => true,
     };
-    let noted = if heeds_notes { newest.absent } else { 0 };
+    let Header { run, generation, stream, revision, absent, .. } = newest.header;
+    let noted = if heeds_notes { absent } else { 0 };
     let whole = match layout {
         // Nobody is left who could tell whether what is there is the newest.
         Layout::Parity { .. } if gone > spares => 0,
@@ -89,8 +154,7 @@ pub(crate) fn judge(
         _ if believes_stale => there,
         _ => current & !noted,
     };
-    let Header { generation, stream, revision, absent, .. } = *newest;
-    counts.then_some(Verdict { generation, stream, revision, noted: absent, whole })
+    counts.then_some(Verdict { run, generation, stream, revision, noted: absent, whole })
 }
 
 #[cfg(test)]
@@ -102,7 +166,11 @@ mod tests {
     const PARITY: Layout = Layout::Parity { chunk_pages: 1 };
     const BLANK: Found = Found::There { frontier: 0, header: None };
 
-    fn found(generation: u64, revision: u32, absent: u64) -> Found {
+    fn found(generation: u64, revision: u64, absent: u64) -> Found {
+        found_of(1 << 32, generation, revision, absent)
+    }
+
+    fn found_of(run: u64, generation: u64, revision: u64, absent: u64) -> Found {
         let header = Header {
             layout: PARITY,
             members: 3,
@@ -110,6 +178,7 @@ mod tests {
             volume: 1,
             generation,
             extent: ExtentId(0),
+            run,
             revision,
             absent,
             stream: Stream::Log,
@@ -153,6 +222,31 @@ mod tests {
         assert_eq!(whole(PARITY, &[before, found(5, 2, 0), after]), Some(0b111));
         let by_frontier = judge(&[after, before, before], PARITY, 1, false, false);
         assert_eq!(by_frontier.map(|verdict| verdict.whole), Some(0b111));
+    }
+
+    #[test]
+    fn who_went_on_without_a_member_knows_more_than_that_one() {
+        let before = |generation, revision| found_of(7 << 32 | 1, generation, revision, 0);
+        // It heard nothing of that run.
+        let without = |absent| found_of(7 << 32 | 2, 5, 0, absent);
+        for old in [before(5, 0), before(5, 9), before(6, 0), found_of(9 << 32, 5, 0, 0)] {
+            for layout in [PARITY, Layout::Mirrored] {
+                let (first, last) = (without(0b001), without(0b100));
+                assert_eq!(whole(layout, &[old, first, first]), Some(0b110), "{old:?}");
+                assert_eq!(whole(layout, &[last, last, old]), Some(0b011), "{old:?}");
+            }
+            assert_eq!(whole(Layout::Mirrored, &[without(0b10), old]), Some(0b01), "{old:?}");
+        }
+        // Each was alone once: the later run is that of who saw the other one in between.
+        let alone = [found_of(8 << 32, 4, 0, 0b10), found_of(7 << 32, 5, 0, 0b01)];
+        assert_eq!(whole(Layout::Mirrored, &alone), Some(0b01));
+    }
+
+    #[test]
+    fn of_headers_that_were_written_again_by_turns_the_one_that_denies_counts() {
+        let (with, without) = (found(5, 2, 0), found(5, 2, 0b100));
+        assert_eq!(whole(Layout::Mirrored, &[without, without, with]), Some(0b011));
+        assert_eq!(whole(Layout::Mirrored, &[with, found(5, 2, 0b001)]), Some(0b10));
     }
 
     #[test]

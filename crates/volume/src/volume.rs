@@ -12,6 +12,7 @@ use crate::extents::{Extents, Presence, bits};
 use crate::layout::Stripes;
 use crate::options::{Options, Progress, VolumeStats};
 use crate::planted::{Fault, Planted};
+use crate::run;
 
 /// What a volume is made of.
 pub struct Setup<M> {
@@ -46,6 +47,8 @@ pub(crate) struct Inner<M> {
     pub planted: Planted,
     members: RefCell<Vec<Member<M>>>,
     pub extents: RefCell<Extents>,
+    /// This run of the volume: see run.rs.
+    pub run: Cell<u64>,
     pub stats: Cell<VolumeStats>,
     /// Something about extents has changed.
     pub changed: Notify,
@@ -117,6 +120,7 @@ impl<M: Medium> Volume<M> {
             filled_with: None,
             filled_rows: 0,
         };
+        let run = Cell::new(run::after(0, &handle));
         let inner = Inner {
             handle,
             cores,
@@ -125,6 +129,7 @@ impl<M: Medium> Volume<M> {
             planted,
             members: RefCell::new(members.into_iter().map(member).collect()),
             extents,
+            run,
             stats: Cell::default(),
             changed: Notify::default(),
             is_anywhere,

@@ -252,6 +252,8 @@ impl<M: Medium> Inner<M> {
             // One that is live was not released after a power cut.
             let left_over = if extent.is_live { self.all() } else { extent.left_over };
             extent.open(generation, stream, missing);
+            let has_no_number = self.planted.has(Fault::RunsWithoutNumbers);
+            extent.run = if has_no_number { 0 } else { self.run.get() };
             (left_over, extent.life)
         };
         self.changed.notify_all();

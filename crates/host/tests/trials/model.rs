@@ -50,16 +50,17 @@ fn model_agrees_over_random_trials() {
     if one.is_none() && trials >= TRIALS {
         let missing = total.missing();
         // What trials may meet, and none has to.
-        let rare = ["unopened_gone", "unopened_mirrors", "expired"];
+        let rare = ["unopened_gone", "expired"];
         assert!(missing.iter().all(|name| rare.contains(name)), "never happened: {missing:?}");
     }
 }
 
 /// What these found was mended: in the store that was opened twice, in recoveries that counted on what was not
-/// redundant yet, in pages that were longer than their blocks.
+/// redundant yet, in pages that were longer than their blocks, in a generation of a set that was away, which the others
+/// had given again, in old pages where writes were lost.
 #[test]
 fn trials_that_failed_once() {
-    for seed in [3, 22, 34, 59, 78, 83, 99, 118, 181, 238, 676, 899, 901, 1971] {
+    for seed in [3, 22, 34, 59, 67, 78, 83, 99, 118, 181, 238, 676, 899, 901, 1971, 2813] {
         let outcome = run_trial(seed, Shape::of_seed(seed), None);
         outcome.unwrap_or_else(|complaint| panic!("seed {seed}: {complaint}"));
     }

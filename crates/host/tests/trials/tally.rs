@@ -38,7 +38,7 @@ tally! {
     commands, cuts, cuts_of_openings, refused, flushes, compactions, collected, expired,
     lost_sets, read_only_sets, stale_sets, replaced_sets, rotten_blocks, lost_writes, rotten_cells,
     rebuilt_reads, rebuilt_for_store, degraded_writes, stale_extents, refilled_bytes, filled,
-    unopened_damaged, unopened_gone, unopened_mirrors,
+    unopened_damaged, unopened_gone,
 }
 
 impl Tally {

@@ -8,7 +8,6 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use host::Arrangement;
 use pages::{MediumError, OpenError};
 use runtime::{Nanos, Rng};
 use trial::{Answer, Complaint, Kind, World};
@@ -195,12 +194,6 @@ impl Trial {
             self.tally.unopened_gone += 1;
             let is_back = self.harm.come_back(&mut image, &mut self.tally);
             return if is_back { self.open(image, seed + 1, rng) } else { Ok(None) };
-        }
-        // Known and open (docs/todo.md, trial 67): a mirror came back stale, and the other one was replaced.
-        let is_mirrored = self.shape.storage.arrangement == Arrangement::Mirrored;
-        if error == OpenError::NoManifest && is_mirrored && self.tally.stale_sets > 0 {
-            self.tally.unopened_mirrors += 1;
-            return Ok(None);
         }
         Err(Complaint::new(Kind::Unopened, format!("{error}")))
     }

@@ -141,11 +141,21 @@ impl<M: Medium> PageStore<M> {
         Ok(extents)
     }
 
-    /// What the first page of an extent is; `None` if it is not whole.
+    /// What the first page of an extent is; `None` if it is not whole. Where any place can be written, a lost write
+    /// leaves a page of an earlier opening, which is as whole: then redundancy may say a newer one.
     async fn first_of(&self, id: ExtentId) -> Result<Option<First>, OpenError> {
         let page = self.shape.page(id, 0);
         let read = self.medium.read(page, IoClass::Journal).await;
-        self.whole_or_rebuilt(page, read, |image| whole(image, page)).await
+        let own = read_whole(read, |image| whole(image, page))?;
+        if own.is_some() && !self.medium.is_written_anywhere() {
+            return Ok(own);
+        }
+        let rebuilt = self.medium.read_rebuilt(page, IoClass::Journal).await;
+        let rebuilt = rebuilt.ok().and_then(|image| whole(&image, page));
+        let generation = |first: &Option<First>| first.map(|first| first.generation);
+        let is_newer = generation(&rebuilt) > generation(&own);
+        self.count_rebuilt(u64::from(is_newer));
+        Ok(if is_newer { rebuilt } else { own })
     }
 
     /// What `decode` makes of a page, or of what redundancy says that it is; `None` if neither is whole. A page
@@ -156,13 +166,9 @@ impl<M: Medium> PageStore<M> {
         read: Result<PageImage, MediumError>,
         decode: impl Fn(&PageImage) -> Option<T>,
     ) -> Result<Option<T>, OpenError> {
-        match read {
-            Ok(image) => match decode(&image) {
-                None => {}
-                decoded => return Ok(decoded),
-            },
-            Err(MediumError::Unreadable(_)) => {}
-            Err(error) => return Err(error.into()),
+        let own = read_whole(read, &decode)?;
+        if own.is_some() {
+            return Ok(own);
         }
         let rebuilt = self.medium.read_rebuilt(page, IoClass::Journal).await;
         let decoded = rebuilt.ok().and_then(|image| decode(&image));
@@ -251,6 +257,18 @@ impl<M: Medium> PageStore<M> {
             }
         }
         Ok(pages)
+    }
+}
+
+/// What `decode` makes of a page that was read; `None` if it cannot be read, or is not whole.
+fn read_whole<T>(
+    read: Result<PageImage, MediumError>,
+    decode: impl Fn(&PageImage) -> Option<T>,
+) -> Result<Option<T>, OpenError> {
+    match read {
+        Ok(image) => Ok(decode(&image)),
+        Err(MediumError::Unreadable(_)) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -89,6 +89,29 @@ fn a_lost_member_is_rebuilt_and_a_second_loss_is_told() {
 }
 
 #[test]
+fn a_page_that_was_wrong_is_rebuilt_though_its_member_was_replaced_since() {
+    for (layout, members) in [(Layout::Parity { chunk_pages: 2 }, 3), (Layout::Mirrored, 2)] {
+        let (rt, disks) = (Runtime::new(1), disks(members));
+        let volume = Volume::create(setup(&rt.handle(), &disks, layout)).expect("they fit");
+        let handle = rt.handle();
+        rt.block_on(async move {
+            fill_extent(&volume, 0).await;
+            for place in 1..SHAPE.pages_per_extent {
+                assert!(disks[0].borrow_mut().flip(place), "a stripe is written there");
+            }
+            let mut page = PageNo(0);
+            while starts_with(&volume.read(page, IoClass::ClientRead).await, page) {
+                page.0 += 1;
+            }
+            let fresh = Rc::new(RefCell::new(Disk::new(SHAPE, true, 9)));
+            volume.replace(0, MemoryMedium::new(&handle, &fresh)).expect("it is alike");
+            let rebuilt = volume.read_rebuilt(page, IoClass::ClientRead).await;
+            assert!(starts_with(&rebuilt, page), "{layout:?}: {rebuilt:?}");
+        });
+    }
+}
+
+#[test]
 fn a_fresh_member_is_filled_at_its_rate() {
     let (rt, disks) = (Runtime::new(1), disks(3));
     let volume = Volume::create(setup(&rt.handle(), &disks, Layout::Parity { chunk_pages: 2 }));

@@ -10,6 +10,7 @@ mod journal;
 mod memory;
 mod model;
 mod planted;
+mod returned;
 mod rotten;
 mod store;
 mod trial;

@@ -149,6 +149,7 @@ fn cut(disks: &[Rc<RefCell<Disk>>], model: &mut Model, rng: &mut Rng) {
     for disk in disks {
         disk.borrow_mut().power_cut(rng);
     }
+    model.generations = model.known_generations;
     for extent in model.extents.values_mut() {
         extent.rows.retain(|_, row| row.is_synced);
     }

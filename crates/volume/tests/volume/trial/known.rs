@@ -30,6 +30,9 @@ pub(super) struct Filled {
 pub(super) struct Model {
     pub extents: BTreeMap<u32, Filled>,
     pub generations: u64,
+    /// Generations that a store knows after a power cut, because something was synced behind them. Others are given
+    /// again.
+    pub known_generations: u64,
     /// Members that are not known to have everything.
     pub missing: BTreeSet<usize>,
     /// The volume said that it keeps a hole: some stripe is without redundancy.

@@ -102,6 +102,7 @@ impl Life {
     }
 
     pub(super) async fn sync_all(&mut self) {
+        let given = self.model.borrow().generations;
         for stream in Stream::ALL {
             let acknowledged: Vec<(u32, u32)> = {
                 let model = self.model.borrow();
@@ -124,9 +125,11 @@ impl Life {
                         &format!("sync of {stream:?}: {error}"),
                     );
                     model.is_beyond = true;
+                    return;
                 }
             }
         }
+        self.model.borrow_mut().known_generations = given;
     }
 
     pub(super) async fn release(&mut self) {

@@ -1,0 +1,131 @@
+//! Members that come back after the others went on without them.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use pages::{ExtentId, Medium, PageNo, Shape, Stream};
+use runtime::{Cores, Handle, IoClass, Nanos, PageImage, Runtime};
+use volume::{Layout, Options, Planted, Setup, Volume};
+
+use crate::memory::{Disk, MemoryMedium};
+
+const EXTENT: ExtentId = ExtentId(0);
+const SHAPE: Shape = Shape {
+    payload_bytes: 512,
+    page_bytes: 512,
+    pages_per_extent: 9,
+    extents: 2,
+    append_unit: 1,
+    parallelism: 2,
+};
+
+/// A volume from one power cut to the next, and again.
+struct Cycle {
+    layout: Layout,
+    disks: Vec<Rc<RefCell<Disk>>>,
+}
+
+impl Cycle {
+    fn new(layout: Layout, members: u64, is_anywhere: bool) -> Self {
+        let disk = |seed| Rc::new(RefCell::new(Disk::new(SHAPE, is_anywhere, seed)));
+        Self { layout, disks: (0..members).map(disk).collect() }
+    }
+
+    fn setup(&self, handle: &Handle) -> Setup<MemoryMedium> {
+        Setup {
+            handle: handle.clone(),
+            cores: Rc::new(Cores::new(handle.clone(), 1, Nanos(10_000))),
+            members: self.disks.iter().map(|disk| MemoryMedium::new(handle, disk)).collect(),
+            options: Options::new(self.layout, 7),
+            planted: Planted::default(),
+        }
+    }
+
+    /// A run of the volume.
+    fn run<F: Future<Output = ()> + 'static>(
+        &self,
+        seed: u64,
+        what: impl FnOnce(Volume<MemoryMedium>) -> F + 'static,
+    ) {
+        let rt = Runtime::new(seed);
+        let setup = self.setup(&rt.handle());
+        rt.block_on(async move {
+            what(Volume::recover(setup).await.expect("they are its own")).await;
+        });
+    }
+
+    /// Power is cut: one member has what it was given, the others what they were synced with.
+    fn cut_all_but(&self, member: usize) {
+        for (other, disk) in self.disks.iter().enumerate() {
+            let mut disk = disk.borrow_mut();
+            if other == member { disk.tear() } else { disk.forget_unsynced() }
+        }
+    }
+}
+
+/// Opens the extent and writes a stripe of it.
+async fn write(volume: &Volume<MemoryMedium>, generation: u64, stream: Stream, mark: u8) {
+    volume.open(EXTENT, generation, stream).expect("enough members are there");
+    let pages = vec![PageImage::new(&[mark; 8]); volume.shape().append_unit as usize];
+    volume.append(PageNo(0), pages, IoClass::Journal).await.expect("it is written");
+}
+
+/// Every page of the stripe is as it was written, whoever is asked.
+async fn assert_all_are(volume: &Volume<MemoryMedium>, mark: u8) {
+    for page in (0..volume.shape().append_unit).map(PageNo) {
+        let read = volume.read(page, IoClass::ClientRead).await;
+        let read = read.expect("it can be read");
+        assert!(read.bytes().starts_with(&[mark; 8]), "page {} is another", page.0);
+        if let Ok(rebuilt) = volume.read_rebuilt(page, IoClass::ClientRead).await {
+            assert!(
+                rebuilt.bytes().starts_with(&[mark; 8]),
+                "page {} is rebuilt as another",
+                page.0
+            );
+        }
+    }
+}
+
+/// An extent is opened so many times, with growing generations. Power fails before anything is synced, one member has it
+/// all the same, and stays away. A store that knows of nothing opens the extent anew.
+fn opened_again_without(cycle: &Cycle, away: usize, openings: u64) {
+    cycle.run(1, move |volume| async move {
+        for generation in 1..=openings {
+            if generation > 1 {
+                volume.release(EXTENT).await.expect("it is released");
+            }
+            write(&volume, generation, Stream::Log, 1).await;
+        }
+    });
+    cycle.cut_all_but(away);
+    cycle.disks[away].borrow_mut().is_gone = true;
+    cycle.run(2, |volume| async move {
+        write(&volume, 1, Stream::Manifest, 2).await;
+        volume.sync(Stream::Manifest).await.expect("it is synced");
+    });
+    cycle.cut_all_but(away);
+    cycle.disks[away].borrow_mut().come_back();
+    let other = Rc::clone(&cycle.disks[(away + 1) % cycle.disks.len()]);
+    cycle.run(3, |volume| async move {
+        assert_all_are(&volume, 2).await;
+        volume.filled().await;
+        other.borrow_mut().is_gone = true;
+        assert_all_are(&volume, 2).await;
+    });
+}
+
+#[test]
+fn what_a_member_missed_is_not_told_by_a_generation_that_was_given_twice() {
+    let parity = Layout::Parity { chunk_pages: 2 };
+    for (layout, members) in [(Layout::Mirrored, 2), (Layout::Mirrored, 3), (parity, 3)] {
+        for is_anywhere in [true, false] {
+            for away in 0..members {
+                // The second generation is higher than that of the extent that counts.
+                for openings in [1, 2] {
+                    let cycle = Cycle::new(layout, members as u64, is_anywhere);
+                    opened_again_without(&cycle, away, openings);
+                }
+            }
+        }
+    }
+}
