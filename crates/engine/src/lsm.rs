@@ -101,6 +101,8 @@ pub(crate) struct Inner<M> {
     pub inlining: Inlining,
     /// How large groups are in the last level, if the design has any.
     pub groups: Option<GroupForm>,
+    /// Whether merges write them: not as long as the list has room for an entry for each segment of a full store.
+    pub writes_groups: Cell<bool>,
     pub plan: RefCell<LevelPlan>,
     pub version: RefCell<Rc<Version>>,
     /// The tables that levels are made of, if they are.
@@ -175,6 +177,8 @@ impl<M: Medium> Engine<M> {
             checkpoint_bytes: if has_log { growth() } else { 0 },
             frozen: options.frozen_memtables,
         };
+        let input = sizing_input(&options, &surroundings, &store.shape, store.format);
+        let writes_groups = input.group_segments > 1;
         let tables = options.is_leveled().then(|| Tables::new(&options, &inlining, &store.shape));
         let inner = Inner {
             manifest: has_log.then(|| Manifest::new(0, Vec::new())),
@@ -184,6 +188,7 @@ impl<M: Medium> Engine<M> {
             front: Front::new(Rc::clone(&store), limits),
             inlining,
             groups: GroupForm::new(&options, &store.shape),
+            writes_groups: Cell::new(writes_groups),
             store,
             plan: RefCell::new(plan),
             version: RefCell::new(Rc::new(version)),
@@ -446,7 +451,6 @@ pub(crate) fn sizing_input(
         dram_bytes: surroundings.index_dram_bytes,
     };
     let group_pages = GroupForm::new(options, shape).map_or(0, |groups| groups.largest());
-    let group_segments = SizingInput::in_groups_of(group_pages);
-    let pair = expected_pair(options, surroundings, shape);
-    SizingInput { group_segments, ..SizingInput::new(options, &pair, &room) }
+    let options = Options { group_pages, ..options.clone() };
+    SizingInput::new(&options, &expected_pair(&options, surroundings, shape), &room)
 }

@@ -89,7 +89,7 @@ pub struct Options {
     /// Whether searches are bounded by range pointers.
     pub range_pointers: bool,
     /// Pages of a group in the last level, its index among them. A group has one entry of the level list, and
-    /// costs a Get one read more. 0: no groups.
+    /// costs a Get one read more; there are none where the list of a full store fits without. 0: no groups.
     #[serde(default)]
     pub group_pages: u32,
     /// What tells a Get which unpinned segments it need not read.

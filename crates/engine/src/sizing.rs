@@ -120,8 +120,7 @@ const FIRST_PART: u64 = 64;
 /// grows.
 pub fn first_plan(input: &SizingInput, sizing: LevelSizing, pinned: Option<u32>) -> LevelPlan {
     let full = plan(input, sizing, pinned);
-    let is_final = full.pinned + 1 >= input.levels && full.memory.total() <= input.dram_bytes;
-    if pinned.is_some() || is_final {
+    if pinned.is_some() || full.is_final(input) {
         return full;
     }
     let in_half_of_memory = input.dram_bytes / 2 / input.list_bytes_per_segment();
@@ -154,6 +153,11 @@ impl LevelPlan {
     fn keys(&self, input: &SizingInput) -> Vec<u64> {
         let keys = self.capacities.iter().map(|segments| segments * input.entries_per_segment);
         (0..).zip(keys).map(|(n, keys)| if n < self.pinned { 0 } else { keys }).collect()
+    }
+
+    /// Whether the plan for a full store has all levels but the last in memory: then it never changes.
+    pub(crate) fn is_final(&self, input: &SizingInput) -> bool {
+        self.pinned + 1 >= input.levels && self.memory.total() <= input.dram_bytes
     }
 
     /// Bytes written to flash for each byte of pairs that comes in, when every level is full and keys come

@@ -15,6 +15,7 @@ use runtime::{IoClass, PageImage};
 use crate::format::group_index::GroupIndex;
 use crate::format::meta_segment::MetaSegment;
 use crate::lsm::Inner;
+use crate::lsm::groups::most_pages_of_one;
 use crate::lsm::level::{Group, Level, Location, NamedSegment, Segment};
 use crate::lsm::version::LevelEdit;
 
@@ -80,19 +81,20 @@ impl<M: Medium> Inner<M> {
 
     /// Copies the groups of an extent as they are: an index says nothing of where its group is.
     async fn copy_groups(&self, id: ExtentId) -> Result<(), Stopped> {
-        let (Some(form), mut left) = (self.groups, self.groups_in(id)) else { return Ok(()) };
-        let at_a_time = (self.store.batch_pages() / form.largest()).max(1) as usize;
-        while !left.is_empty() {
-            let batch: Vec<Group> = left.drain(..at_a_time.min(left.len())).collect();
-            let most = batch.len() as u32 * form.most_pages_of_one();
+        let groups = self.groups_in(id);
+        let unit = self.store.shape.append_unit;
+        let most_pages = |group: &Group| most_pages_of_one(u32::from(group.segments), unit);
+        let Some(largest) = groups.iter().map(most_pages).max() else { return Ok(()) };
+        for batch in groups.chunks((2 * self.store.batch_pages() / largest).max(1) as usize) {
+            let most = batch.iter().map(most_pages).sum();
             let promise = self.store.try_promise(Stream::Index, most, Claimant::Collection);
             let promise = promise.ok_or(Stopped::Starved)?;
             let mut whole = Vec::with_capacity(batch.len());
             for group in batch {
-                let location = Location::Group(group);
+                let location = Location::Group(*group);
                 let pages: Vec<PageNo> = location.pages().collect();
                 let pages = self.store.read_pages(&pages).await.map_err(Stopped::by)?;
-                whole.extend(self.sound_group(group, pages));
+                whole.extend(self.sound_group(*group, pages));
             }
             self.move_groups(whole, promise).await.map_err(Stopped::Failed)?;
         }

@@ -68,7 +68,7 @@ impl GroupForm {
 
     /// Pages that a group takes at most, with what it may leave empty.
     pub(crate) fn most_pages_of_one(&self) -> u32 {
-        2 * self.segments as u32 + 1 + self.append_unit
+        most_pages_of_one(self.segments as u32, self.append_unit)
     }
 
     /// Pages of the largest group.
@@ -98,6 +98,11 @@ impl GroupForm {
         }
         all
     }
+}
+
+/// The same of a group of so many segments.
+pub(crate) fn most_pages_of_one(segments: u32, append_unit: u32) -> u32 {
+    2 * segments + 1 + append_unit
 }
 
 /// The pages of a group as they follow one another; a single segment has no index.
@@ -140,10 +145,10 @@ impl<M: Medium> Inner<M> {
         Ok(named.collect())
     }
 
-    /// The groups of `level`, if it has any.
+    /// The groups that merges into `level` write, if they do.
     pub(crate) fn groups_of(&self, level: usize) -> Option<GroupForm> {
         let is_last = level + 1 == self.options.levels as usize;
-        self.groups.filter(|_| is_last)
+        self.groups.filter(|_| is_last && self.writes_groups.get())
     }
 
     /// Pages that `segments` of `level` take on the medium, at most.

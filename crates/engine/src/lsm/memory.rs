@@ -117,6 +117,10 @@ impl<M: Medium> Inner<M> {
     /// get a new, smaller plan; compaction then moves what is over.
     pub(crate) fn account(&self, version: &Version) {
         let memory = self.index_memory_of(version);
+        let last = version.levels().last().map(|level| level.totals()).unwrap_or_default();
+        if last.groups > 0 {
+            self.writes_groups.set(self.groups.is_some());
+        }
         let mut stats = self.stats.borrow_mut();
         let now = memory.index_bytes() + self.caches.bytes();
         stats.peak_index_bytes = stats.peak_index_bytes.max(now);
@@ -125,13 +129,14 @@ impl<M: Medium> Inner<M> {
             return;
         }
         stats.replans += 1;
+        // Lists have outgrown their plan: from now on they grow by groups, where the design has any.
+        self.writes_groups.set(self.groups.is_some());
         let totals = || version.levels().iter().map(|level| level.totals());
         let listed: u64 = totals().map(|of| u64::from(of.segments)).sum();
         let segments: u64 = totals().map(|of| u64::from(of.pages())).sum();
         let entries: u64 = totals().map(|of| of.entries).sum();
         let input = self.sizing_input();
         // An eighth more than there is now, with the lengths there are now.
-        let last = version.levels().last().map(|level| level.totals()).unwrap_or_default();
         let input = SizingInput {
             group_segments: u64::from(last.pages() / last.segments.max(1)).max(1),
             stored_segments: Some(segments + segments.div_ceil(8)),

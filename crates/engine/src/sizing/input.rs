@@ -4,6 +4,7 @@ use pages::Durability;
 
 use crate::options::{Filters, Options};
 use crate::sizing::pair::Pair;
+use crate::sizing::plan;
 
 /// A level list entry holds a key and the address of a page.
 pub(crate) const PAGE_ADDRESS_BYTES: u64 = 4;
@@ -63,8 +64,18 @@ pub struct Room {
 }
 
 impl SizingInput {
-    /// What a design starts from where all pairs are like this one.
+    /// What a design starts from where all pairs are like this one. It has groups only if lists with an entry for
+    /// each segment of a full store would take memory from levels that are to be pinned.
     pub fn new(options: &Options, pair: &Pair, room: &Room) -> Self {
+        let input = Self::without_groups(options, pair, room);
+        let full = plan(&input, options.level_sizing, options.pinned_levels);
+        if full.is_final(&input) {
+            return input;
+        }
+        Self { group_segments: Self::in_groups_of(options.group_pages), ..input }
+    }
+
+    fn without_groups(options: &Options, pair: &Pair, room: &Room) -> Self {
         Self {
             fill_bytes: (room.capacity_bytes as f64 * options.fill) as u64,
             capacity_bytes: room.capacity_bytes,
@@ -75,7 +86,7 @@ impl SizingInput {
             entries_per_segment: u64::from(pair.entries_per_segment(room.pointer_bytes)),
             segment_bytes: u64::from(room.page_bytes),
             prefix_bytes: options.prefix_bytes as u64,
-            group_segments: Self::in_groups_of(options.group_pages),
+            group_segments: 1,
             range_pointer_bytes: if options.range_pointers { RANGE_POINTER_BYTES } else { 0 },
             has_filters: options.filters != Filters::None,
             dram_bytes: room.dram_bytes.saturating_sub(options.cache_bytes()),
@@ -88,7 +99,7 @@ impl SizingInput {
 
     /// Segments that share an entry of a level list in groups of so many pages, about: what merges write is cut into
     /// groups anew, and leaves them three quarters full.
-    pub(crate) fn in_groups_of(pages: u32) -> u64 {
+    fn in_groups_of(pages: u32) -> u64 {
         (u64::from(pages.saturating_sub(1)) * 3 / 4).max(1)
     }
 
