@@ -28,6 +28,7 @@ pub(crate) mod groups;
 pub(crate) mod iterator;
 pub(crate) mod key_index;
 pub(crate) mod level;
+pub(crate) mod location;
 pub(crate) mod memory;
 pub(crate) mod merge;
 pub(crate) mod open;
@@ -75,7 +76,7 @@ use crate::lsm::version::Version;
 use crate::options::{IteratorOptions, Options};
 use crate::planted::Fault;
 use crate::sizing::pair::Pair;
-use crate::sizing::{LevelPlan, Room, SizingInput};
+use crate::sizing::{LevelPlan, Room, SizingInput, input_for};
 use pages::options::Surroundings;
 
 /// An LSM engine on a medium. Clones are handles to the same store.
@@ -452,5 +453,5 @@ pub(crate) fn sizing_input(
     };
     let group_pages = GroupForm::new(options, shape).map_or(0, |groups| groups.largest());
     let options = Options { group_pages, ..options.clone() };
-    SizingInput::new(&options, &expected_pair(&options, surroundings, shape), &room)
+    input_for(&options, &expected_pair(&options, surroundings, shape), &room)
 }

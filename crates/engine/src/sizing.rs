@@ -4,10 +4,12 @@
 mod input;
 pub mod monkey;
 pub mod pair;
+mod start;
 pub mod tables;
 
 pub(crate) use input::{PAGE_ADDRESS_BYTES, RANGE_POINTER_BYTES};
 pub use input::{Room, SizingInput};
+pub use start::input_for;
 
 use pages::format::pointer::PointerFormat;
 use pages::medium::Shape;

@@ -149,7 +149,7 @@ pub fn plan(spec: &PlanSpec) -> Result<Plan, String> {
         pointer_bytes: sizing::pointer_bytes(spec.capacity_bytes, spec.page_bytes),
         dram_bytes: spec.dram_bytes,
     };
-    let input = SizingInput::new(design, &pair, &room);
+    let input = sizing::input_for(design, &pair, &room);
     let pages_per_value = pair.pages_of_value();
     Ok(if design.is_leveled() {
         let tables = sizing::tables::plan(design, &input);

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use limiter::PriorityStats;
+use limiter::LimiterStats;
 use pages::{CacheStats, IteratorStats, TableStats};
 use serde::Serialize;
 use workload::LatencySummary;
@@ -78,9 +78,9 @@ pub struct BenchResult {
     /// The host, and what its store did to the drive, where that is a block drive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_drive: Option<BlockDriveResult>,
-    /// What limits on background I/O did in the run, for designs with any.
+    /// What limits on background I/O did in the run, for designs with any. The longest waits are of load and run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub limiter: Option<LimiterResult>,
+    pub limiter: Option<LimiterStats>,
     /// Whether what was read is what was written.
     pub verification: Verification,
     /// What depends on the machine; everything else does not.
@@ -107,27 +107,6 @@ pub struct BlockDriveResult {
     pub run_store_write_amplification: Option<f64>,
     /// Blocks' worth of flash programmed for each block that the store wrote, load included.
     pub drive_write_amplification: f64,
-}
-
-/// Limits on background I/O. The longest waits are of load and run.
-#[derive(Clone, Debug, Serialize)]
-pub struct LimiterResult {
-    /// Flushes.
-    pub flush: PriorityStats,
-    /// Compactions out of L0, where they have a queue of their own.
-    pub l0: PriorityStats,
-    /// All other background I/O.
-    pub rest: PriorityStats,
-    /// Bytes of clients' reads and of the log, which are not limited.
-    pub client_bytes: u64,
-    /// The rate at the end, in bytes a second.
-    pub bytes_per_second: u64,
-    /// Times the rate was changed.
-    pub rate_changes: u64,
-    /// Times that compactions below L0 were to pause.
-    pub pauses: u64,
-    /// For how long in all, in seconds.
-    pub paused_seconds: f64,
 }
 
 /// How far a run came that was interrupted.

@@ -16,7 +16,7 @@ use crate::flash_work::{pages, reads_behind};
 use crate::platform::Platform;
 use crate::result::{
     AcceleratorResult, BenchResult, BlockDriveResult, FlashResult, IndexResult, Interrupted,
-    IteratorResult, LevelResult, LimiterResult, LoadResult, Memory, Verification,
+    IteratorResult, LevelResult, LoadResult, Memory, Verification,
 };
 use crate::target::Subject;
 
@@ -283,30 +283,11 @@ fn block_drive(spec: &BenchSpec, before: &Snapshot, after: &Snapshot) -> Option<
 }
 
 /// What limits on background I/O did in the run, if the design has any.
-fn limiter(spec: &BenchSpec, before: &Snapshot, after: &Snapshot) -> Option<LimiterResult> {
+fn limiter(spec: &BenchSpec, before: &Snapshot, after: &Snapshot) -> Option<LimiterStats> {
     if spec.design.limiter == LimiterOptions::default() {
         return None;
     }
-    let LimiterStats {
-        flush,
-        l0,
-        rest,
-        client_bytes,
-        bytes_per_second,
-        rate_changes,
-        pauses,
-        paused,
-    } = after.limiter?.since(&before.limiter?);
-    Some(LimiterResult {
-        flush,
-        l0,
-        rest,
-        client_bytes,
-        bytes_per_second,
-        rate_changes,
-        pauses,
-        paused_seconds: paused.as_secs_f64(),
-    })
+    Some(after.limiter?.since(&before.limiter?))
 }
 
 fn verification(run: &RunReport) -> Verification {

@@ -226,7 +226,7 @@ fn limiter(result: &BenchResult) -> String {
         bytes_text(limiter.bytes_per_second),
         count_text(limiter.rate_changes),
         count_text(limiter.pauses),
-        three_digits(limiter.paused_seconds),
+        three_digits(limiter.paused_ns as f64 / 1e9),
     )
 }
 

@@ -181,7 +181,7 @@ impl Limiter {
         state.bandwidth.as_ref().map_or(stats, |bandwidth| LimiterStats {
             rate_changes: bandwidth.changes,
             pauses: bandwidth.pauses,
-            paused: bandwidth.paused,
+            paused_ns: bandwidth.paused.0,
             ..stats
         })
     }

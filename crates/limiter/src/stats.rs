@@ -4,7 +4,7 @@ use runtime::Nanos;
 use serde::Serialize;
 
 /// Counters since the medium was put together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LimiterStats {
     /// Flushes.
     pub flush: PriorityStats,
@@ -20,8 +20,8 @@ pub struct LimiterStats {
     pub rate_changes: u64,
     /// Times that compactions below L0 were to pause.
     pub pauses: u64,
-    /// For how long in all, pauses that have ended.
-    pub paused: Nanos,
+    /// For how long in all, in nanoseconds, pauses that have ended.
+    pub paused_ns: u64,
 }
 
 impl LimiterStats {
@@ -36,7 +36,7 @@ impl LimiterStats {
             bytes_per_second: self.bytes_per_second,
             rate_changes: self.rate_changes - before.rate_changes,
             pauses: self.pauses - before.pauses,
-            paused: self.paused - before.paused,
+            paused_ns: self.paused_ns - before.paused_ns,
         }
     }
 }

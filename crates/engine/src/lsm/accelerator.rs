@@ -24,7 +24,8 @@ use serde::Deserialize;
 
 use crate::format::meta_segment::MetaSegment;
 use crate::lsm::Inner;
-use crate::lsm::level::{Level, Location};
+use crate::lsm::level::Level;
+use crate::lsm::location::Location;
 use crate::lsm::picker::Slice;
 use crate::lsm::version::Version;
 

@@ -16,7 +16,8 @@ use crate::format::group_index::GroupIndex;
 use crate::format::meta_segment::MetaSegment;
 use crate::lsm::Inner;
 use crate::lsm::groups::most_pages_of_one;
-use crate::lsm::level::{Group, Level, Location, NamedSegment, Segment};
+use crate::lsm::level::{Level, NamedSegment, Segment};
+use crate::lsm::location::{Group, Location};
 use crate::lsm::version::LevelEdit;
 
 /// A segment or a group of the index that was copied.

@@ -14,7 +14,8 @@ use runtime::PageImage;
 use crate::format::entry::{IndexEntry, Mapping};
 use crate::format::group_index::GroupIndex;
 use crate::format::meta_segment::MetaSegment;
-use crate::lsm::level::{IndexKind, IndexPage, Level, Location};
+use crate::lsm::level::Level;
+use crate::lsm::location::{IndexKind, IndexPage, Location};
 use crate::lsm::snapshot::Snapshot;
 
 /// A place in one level.

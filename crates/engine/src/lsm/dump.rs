@@ -212,7 +212,8 @@ mod tests {
 
     use super::*;
     use crate::lsm::filter::{Filter, key_hash};
-    use crate::lsm::level::{Location, NamedSegment, Segment};
+    use crate::lsm::level::{NamedSegment, Segment};
+    use crate::lsm::location::Location;
     use crate::lsm::memory::checkpoint_bytes;
 
     #[test]

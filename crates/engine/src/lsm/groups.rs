@@ -10,7 +10,8 @@ use runtime::IoClass;
 
 use crate::format::group_index::{self, entry_bytes};
 use crate::lsm::Inner;
-use crate::lsm::level::{Group, Location, NamedSegment, Segment};
+use crate::lsm::level::{NamedSegment, Segment};
+use crate::lsm::location::{Group, Location};
 use crate::lsm::merge::BuiltSegment;
 use crate::options::Options;
 

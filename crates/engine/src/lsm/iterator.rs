@@ -11,6 +11,8 @@
 //! Invariants: what an iterator returns depends on its snapshot alone, not on degree, prefetch or
 //! what runs beside it; reads under way hold the snapshot, so its extents stay until they end.
 
+mod index_reads;
+
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -23,11 +25,10 @@ use pages::medium::{Medium, PageNo};
 use pages::operations::check_key;
 use runtime::{IoClass, JoinHandle, Nanos, PageImage};
 
-use crate::cache::Access;
 use crate::format::entry::Mapping;
-use crate::lsm::cursor::{Cursors, Needed};
+use crate::lsm::cursor::Cursors;
 use crate::lsm::fetch::{Fetch, Pages, UnderWay, fetch};
-use crate::lsm::level::IndexPage;
+use crate::lsm::location::IndexPage;
 use crate::lsm::snapshot::{Hold, Snapshot};
 use crate::lsm::{Engine, Inner};
 use crate::options::IteratorOptions;
@@ -298,179 +299,6 @@ impl<M: Medium> EngineIterator<M> {
             };
             return Ok(Progress::Item(Item { key, value }));
         }
-    }
-
-    /// Gives cursors the segments they need. False if it would have to wait and may not.
-    async fn supply(
-        &self,
-        position: &mut Position,
-        snapshot: &Rc<Snapshot>,
-        effort: &mut Effort,
-        may_wait: bool,
-    ) -> Result<bool, EngineError> {
-        loop {
-            let needed = position.cursors.needed(snapshot);
-            let Some(first) = needed.first().copied() else { return Ok(true) };
-            if self.is_beyond(position, snapshot, first) {
-                position.cursors.finish(snapshot, first.level);
-                continue;
-            }
-            let ahead = position.ahead[first.level].take_if(|a| a.at == first.at);
-            let page = match ahead {
-                Some(ahead) if !ahead.page.has_come() && !may_wait => {
-                    position.ahead[first.level] = Some(ahead);
-                    return Ok(false);
-                }
-                Some(ahead) => {
-                    effort.hashes += self.inner.caches.looks_for_pages(1);
-                    effort.page_reads += 1;
-                    self.come(first.at.page, ahead.page).await?
-                }
-                None => {
-                    let cached = self.inner.cached_page(first.at.page, Access::Scan);
-                    if cached.is_none() && !may_wait {
-                        return Ok(false);
-                    }
-                    effort.hashes += self.inner.caches.looks_for_pages(1);
-                    if let Some(page) = cached {
-                        page
-                    } else {
-                        effort.page_reads += 1;
-                        self.read_next(first.at).await?
-                    }
-                }
-            };
-            position.cursors.supply(snapshot, first, page);
-            self.prefetch_index(position, snapshot);
-        }
-    }
-
-    /// A segment that was asked for ahead of time.
-    async fn come(&self, page: PageNo, asked: Asked) -> Result<PageImage, EngineError> {
-        let read = match asked {
-            Asked::Cached(page) => return Ok(page),
-            Asked::UnderWay(read) => read,
-        };
-        let is_waited_for = !read.is_finished();
-        self.inner.stats.borrow_mut().iterators.index_prefetch_waits += u64::from(is_waited_for);
-        if is_waited_for {
-            self.inner.store.medium.promote(page);
-        }
-        read.await
-    }
-
-    /// Reads a segment that nobody asked for ahead of time.
-    async fn read_next(&self, at: IndexPage) -> Result<PageImage, EngineError> {
-        self.inner.stats.borrow_mut().iterators.next_index_reads += 1;
-        let image = self.inner.read_index(at, IoClass::ClientRead).await?;
-        self.inner.keep_page(at.page, &image, Access::Scan);
-        Ok(image)
-    }
-
-    /// Reads the segments that cursors need side by side. Returns how many.
-    async fn read_all(
-        &self,
-        snapshot: &Rc<Snapshot>,
-        position: &mut Position,
-    ) -> Result<u64, EngineError> {
-        let mut count = 0;
-        loop {
-            let mut needed = position.cursors.needed(snapshot);
-            let is_beyond = |needed: &mut Needed| self.is_beyond(position, snapshot, *needed);
-            let beyond: Vec<Needed> = needed.extract_if(.., is_beyond).collect();
-            for beyond in beyond {
-                position.cursors.finish(snapshot, beyond.level);
-            }
-            if needed.is_empty() {
-                self.prefetch_index(position, snapshot);
-                return Ok(count);
-            }
-            if self.supply_cached(position, snapshot, &mut needed).await {
-                continue; // a segment may end before the key, so that the next one is needed
-            }
-            let read = |needed: Needed| {
-                (needed, self.inner.store.medium.read(needed.at.page, IoClass::ClientRead))
-            };
-            let reads: Vec<_> = needed.into_iter().map(read).collect();
-            count += reads.len() as u64;
-            for (needed, read) in reads {
-                let read = read.await;
-                let class = IoClass::ClientRead;
-                let page = self.inner.check_index(needed.at, read, class).await?;
-                self.inner.keep_page(needed.at.page, &page, Access::Point);
-                position.cursors.supply(snapshot, needed, page);
-            }
-        }
-    }
-
-    /// Gives cursors those of the segments they need that are in the cache. Whether that is all of
-    /// them. A Seek looks for a key, as a Get does.
-    async fn supply_cached(
-        &self,
-        position: &mut Position,
-        snapshot: &Rc<Snapshot>,
-        needed: &mut Vec<Needed>,
-    ) -> bool {
-        let hashes = self.inner.caches.looks_for_pages(needed.len() as u32);
-        if hashes == 0 {
-            return false;
-        }
-        needed.retain(|needed| {
-            let cached = self.inner.cached_page(needed.at.page, Access::Point);
-            let is_missing = cached.is_none();
-            if let Some(page) = cached {
-                position.cursors.supply(snapshot, *needed, page);
-            }
-            is_missing
-        });
-        self.spend(Nanos::ZERO, Effort { hashes, ..Effort::default() }).await;
-        needed.is_empty()
-    }
-
-    /// Asks for the segment that follows the one in use, in each level.
-    fn prefetch_index(&self, position: &mut Position, snapshot: &Rc<Snapshot>) {
-        if !self.options.index_prefetch {
-            return;
-        }
-        for level in 0..position.ahead.len() {
-            let Some(next) = position.cursors.following(snapshot, level) else { continue };
-            let is_asked_for =
-                position.ahead[level].as_ref().is_some_and(|ahead| ahead.at == next.at);
-            if is_asked_for || self.is_beyond(position, snapshot, next) {
-                continue;
-            }
-            let page = match self.inner.cached_page(next.at.page, Access::Scan) {
-                Some(page) => Asked::Cached(page),
-                None => Asked::UnderWay(self.prefetch(next.at, snapshot)),
-            };
-            position.ahead[level] = Some(Ahead { at: next.at, page });
-        }
-    }
-
-    /// Begins to read a segment that is not needed yet.
-    fn prefetch(
-        &self,
-        at: IndexPage,
-        snapshot: &Rc<Snapshot>,
-    ) -> JoinHandle<Result<PageImage, EngineError>> {
-        self.inner.stats.borrow_mut().iterators.index_prefetches += 1;
-        let (inner, snapshot) = (Rc::clone(&self.inner), Rc::clone(snapshot));
-        self.inner.store.handle.spawn("index prefetch", async move {
-            let _snapshot = snapshot;
-            let image = inner.read_index(at, IoClass::IndexPrefetch).await?;
-            inner.keep_page(at.page, &image, Access::Scan);
-            Ok(image)
-        })
-    }
-
-    /// Whether a segment begins at or after the upper bound.
-    fn is_beyond(&self, position: &Position, snapshot: &Snapshot, needed: Needed) -> bool {
-        self.upper_bound.as_ref().is_some_and(|end| {
-            position
-                .cursors
-                .first_key(snapshot, needed)
-                .is_some_and(|first_key| *first_key >= **end)
-        })
     }
 
     /// Starts the read of the pair at hand, if others are to be started beside it.

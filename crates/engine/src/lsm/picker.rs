@@ -130,7 +130,8 @@ mod tests {
     use std::rc::Rc;
 
     use super::*;
-    use crate::lsm::level::{Location, NamedSegment, Segment};
+    use crate::lsm::level::{NamedSegment, Segment};
+    use crate::lsm::location::Location;
     use pages::medium::PageNo;
 
     fn level(segments: usize, capacity: usize) -> LevelState {

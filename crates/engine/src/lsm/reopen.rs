@@ -14,7 +14,8 @@ use pages::journal::scan::Scan;
 use pages::medium::Medium;
 use pages::store::extents::Extents;
 
-use crate::lsm::level::{Location, NamedSegment, Segment};
+use crate::lsm::level::{NamedSegment, Segment};
+use crate::lsm::location::Location;
 use crate::lsm::open::Setup;
 use crate::lsm::version::{LevelEdit, Version};
 use crate::lsm::{Engine, Inner, dump, edit_codec};

@@ -12,7 +12,8 @@ use crate::format::group_index::GroupIndex;
 use crate::format::meta_segment::{MetaSegment, search_effort};
 use crate::format::outline::{Aim, Outline};
 use crate::lsm::filter::key_hash;
-use crate::lsm::level::{Group, IndexKind, IndexPage, Level, Location, Segment};
+use crate::lsm::level::{Level, Segment};
+use crate::lsm::location::{Group, IndexKind, IndexPage, Location};
 use crate::lsm::version::Version;
 use crate::options::MAX_LEVELS;
 

@@ -11,7 +11,8 @@ use runtime::PageImage;
 use crate::format::inlining::Inlining;
 use crate::format::meta_segment::MetaSegment;
 use crate::lsm::filter::Filter;
-use crate::lsm::level::{Group, Location, NamedSegment, Segment};
+use crate::lsm::level::{NamedSegment, Segment};
+use crate::lsm::location::{Group, Location};
 use crate::lsm::pool::Pool;
 
 /// Bytes of a segment besides its first key and its filter, unless it is in memory only.

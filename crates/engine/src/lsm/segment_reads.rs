@@ -12,7 +12,8 @@ use runtime::{IoClass, PageImage};
 use crate::format::group_index::GroupIndex;
 use crate::format::meta_segment::MetaSegment;
 use crate::lsm::Inner;
-use crate::lsm::level::{IndexKind, IndexPage, Level, Location};
+use crate::lsm::level::Level;
+use crate::lsm::location::{IndexKind, IndexPage, Location};
 
 enum Loading<F> {
     Ready(PageImage),

@@ -5,7 +5,8 @@ use std::rc::Rc;
 
 use pages::medium::PageNo;
 
-use crate::lsm::level::{Level, Location, NamedSegment};
+use crate::lsm::level::{Level, NamedSegment};
+use crate::lsm::location::Location;
 use crate::lsm::ranges::Ranges;
 use crate::lsm::tables::open_table::Table;
 use crate::tables::tree::Tree;

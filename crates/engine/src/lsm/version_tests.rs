@@ -7,7 +7,8 @@ use pages::medium::PageNo;
 use proptest::prelude::*;
 
 use super::{LevelEdit, Version};
-use crate::lsm::level::{Location, NamedSegment, Segment};
+use crate::lsm::level::{NamedSegment, Segment};
+use crate::lsm::location::Location;
 
 fn named(key: u16) -> NamedSegment {
     NamedSegment {

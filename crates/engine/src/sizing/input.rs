@@ -4,7 +4,6 @@ use pages::Durability;
 
 use crate::options::{Filters, Options};
 use crate::sizing::pair::Pair;
-use crate::sizing::plan;
 
 /// A level list entry holds a key and the address of a page.
 pub(crate) const PAGE_ADDRESS_BYTES: u64 = 4;
@@ -64,18 +63,8 @@ pub struct Room {
 }
 
 impl SizingInput {
-    /// What a design starts from where all pairs are like this one. It has groups only if lists with an entry for
-    /// each segment of a full store would take memory from levels that are to be pinned.
-    pub fn new(options: &Options, pair: &Pair, room: &Room) -> Self {
-        let input = Self::without_groups(options, pair, room);
-        let full = plan(&input, options.level_sizing, options.pinned_levels);
-        if full.is_final(&input) {
-            return input;
-        }
-        Self { group_segments: Self::in_groups_of(options.group_pages), ..input }
-    }
-
-    fn without_groups(options: &Options, pair: &Pair, room: &Room) -> Self {
+    /// What a design without groups starts from where all pairs are like this one.
+    pub(crate) fn new(options: &Options, pair: &Pair, room: &Room) -> Self {
         Self {
             fill_bytes: (room.capacity_bytes as f64 * options.fill) as u64,
             capacity_bytes: room.capacity_bytes,
@@ -99,7 +88,7 @@ impl SizingInput {
 
     /// Segments that share an entry of a level list in groups of so many pages, about: what merges write is cut into
     /// groups anew, and leaves them three quarters full.
-    fn in_groups_of(pages: u32) -> u64 {
+    pub(crate) fn in_groups_of(pages: u32) -> u64 {
         (u64::from(pages.saturating_sub(1)) * 3 / 4).max(1)
     }
 
