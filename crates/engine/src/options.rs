@@ -72,7 +72,7 @@ pub struct Options {
     pub levels: u32,
     /// Bytes of keys and values in a memtable before it is flushed.
     pub memtable_bytes: u64,
-    /// Full memtables that may wait for their flush.
+    /// Full memtables that may wait for their flush, or be flushed: the data of several is written side by side.
     pub frozen_memtables: usize,
     /// The longest value, in bytes, that stands in the tree's pages beside its key; longer ones stand in
     /// the value log, and so does what would take more than a quarter of a page. 0: all stand there.
@@ -313,6 +313,12 @@ impl Options {
     /// Whether levels are made of tables.
     pub fn is_leveled(&self) -> bool {
         self.compaction == Granularity::Leveled
+    }
+
+    /// Flushes that may be under way at a time. Where they make tables, which have many pages, one after the
+    /// other is as fast.
+    pub(crate) fn flushes(&self) -> usize {
+        if self.is_leveled() { 1 } else { self.frozen_memtables }
     }
 
     /// Bytes of all caches.

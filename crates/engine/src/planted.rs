@@ -26,11 +26,13 @@ pub enum Fault {
     DiscardedIsPublished,
     /// A compaction that gave way to L0 keeps its tables for itself.
     DiscardedKeepsClaim,
+    /// A flush is published as soon as its data is written, although older memtables are not flushed.
+    FlushOutOfTurn,
 }
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::DropTombstonesEarly,
         Self::FilterForgetsKeys,
         Self::OverwriteUnderSnapshot,
@@ -42,6 +44,7 @@ impl Fault {
         Self::CacheForgetsGenerations,
         Self::DiscardedIsPublished,
         Self::DiscardedKeepsClaim,
+        Self::FlushOutOfTurn,
     ];
 }
 

@@ -4,6 +4,7 @@
 //! full memtable is frozen and handed to the flush. The front decides who waits and who is refused;
 //! what the index has to say about it comes through [`Index`].
 
+pub mod flushes;
 pub(crate) mod freeing;
 mod reserve;
 pub(crate) mod watched;
@@ -17,6 +18,7 @@ use crate::effort::Effort;
 use crate::error::EngineError;
 use crate::format::object::Sequence;
 use crate::format::value::Value;
+use crate::front::flushes::Flushes;
 use crate::front::freeing::Freed;
 use crate::front::watched::Watched;
 use crate::journal::LogSync;
@@ -104,6 +106,8 @@ pub struct Front<M> {
     watched: Watched,
     /// Memtables flushed so far.
     pub(crate) flushes: Cell<u64>,
+    /// How far those are that are under way.
+    order: Flushes,
     /// The log, if writes need one to survive a power cut.
     pub log: RefCell<Option<Rc<Log<M>>>>,
     /// Whether clients may write.
@@ -147,6 +151,7 @@ impl<M: Medium> Front<M> {
             sequence: Cell::new(0),
             watched: Watched::default(),
             flushes: Cell::new(0),
+            order: Flushes::default(),
             log: RefCell::default(),
             fullness: Cell::new(Fullness::Room),
             sweep: Sweep::default(),

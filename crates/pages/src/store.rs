@@ -86,6 +86,9 @@ pub struct PageStore<M> {
     /// Pages handed out to writers whose result is not published yet.
     pub(crate) unpublished: RefCell<BTreeSet<PageNo>>,
     promised: Promised,
+    /// Objects of one flush at a time are handed to the medium: pages of a large one follow one another,
+    /// and so do those of a flush.
+    handing_out: Semaphore,
     /// Extents that others leave to a stream which cannot do without them.
     pub set_aside: [Cell<usize>; Stream::ALL.len()],
     /// Extents that one step of a compaction takes at most; flushes leave them to it.
@@ -138,6 +141,7 @@ impl<M: Medium> PageStore<M> {
             rebuilt_reads: Cell::new(0),
             unpublished: RefCell::default(),
             promised: Promised::default(),
+            handing_out: Semaphore::new(1),
             set_aside: Default::default(),
             step_extents: Cell::new(1),
             erasing: Semaphore::new(1),

@@ -6,6 +6,7 @@ use pages::collector::retire_flushed;
 use pages::error::EngineError;
 use pages::format::data_page::Outgoing;
 use pages::format::pointer::Pointer;
+use pages::front::flushes::FlushNo;
 use pages::medium::{Medium, Stream};
 use pages::memtable::Write;
 use pages::store::space::{Claimant, Need};
@@ -17,21 +18,21 @@ use crate::lsm::Inner;
 use crate::lsm::compaction::Place;
 use crate::lsm::merge::{ListRun, SegmentRun, merge};
 use crate::lsm::version::LevelEdit;
+use crate::planted::Fault;
 
 impl<M: Medium> Inner<M> {
-    /// The task that flushes frozen memtables, oldest first, for ever.
+    /// One of the tasks that flush frozen memtables, oldest first, for ever.
     pub(crate) async fn flush_forever(self: Rc<Self>) {
         loop {
-            self.front.wait_for_frozen().await;
-            let writes = self.front.memtables.borrow().oldest_writes();
-            if let Err(error) = self.flush(writes.expect("a memtable is frozen")).await {
+            let (number, writes) = self.front.begin_flush().await;
+            if let Err(error) = self.flush(number, writes).await {
                 self.store.fail(error);
             }
             retire_flushed(&self);
         }
     }
 
-    async fn flush(&self, writes: Vec<Write>) -> Result<(), EngineError> {
+    async fn flush(&self, number: FlushNo, writes: Vec<Write>) -> Result<(), EngineError> {
         let is_apart =
             |object: &Outgoing<'_>| !self.inlining.takes(object.key.len(), object.value.len());
         let objects: Vec<Outgoing<'_>> =
@@ -42,7 +43,8 @@ impl<M: Medium> Inner<M> {
         self.store.cpu.cores.spend_in_background(costs.of_packing(values)).await;
         let layout = lay_out(&objects, self.store.shape.payload_bytes);
         let has_moved = || !self.store.moved.borrow().is_empty();
-        let promise = self.front.promise_data(self.store.pages_of(&layout), has_moved).await;
+        let pages = self.store.pages_of(&layout);
+        let promise = self.front.promise_data_of(number, pages, has_moved).await;
         let urgency = || self.front.fill_of_active_memtable();
         let written = self.store.write_objects(layout, promise, IoClass::Flush, urgency).await?;
         let mut pointers = written.pointers.iter();
@@ -60,6 +62,9 @@ impl<M: Medium> Inner<M> {
             })
             .collect::<Vec<NewEntry>>();
         assert!(pointers.next().is_none(), "an object was written, and no key leads to it");
+        if !self.planted.has(Fault::FlushOutOfTurn) {
+            self.front.wait_for_turn(number).await;
+        }
         if self.options.is_leveled() {
             self.flush_to_l0(entries, &written).await?;
         } else {

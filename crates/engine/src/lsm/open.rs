@@ -165,7 +165,9 @@ impl<M: Medium> Engine<M> {
             }
             handle.spawn("journal", Rc::clone(inner).write_journal());
         }
-        handle.spawn("flush", Rc::clone(inner).flush_forever());
+        for _ in 0..inner.options.flushes() {
+            handle.spawn("flush", Rc::clone(inner).flush_forever());
+        }
         for worker in 0..inner.options.compaction_workers {
             if inner.options.is_leveled() {
                 let worker = Worker::Any(worker);

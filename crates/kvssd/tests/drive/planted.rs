@@ -71,7 +71,9 @@ fn kinds_of_tree(fault: InTree) -> &'static [Kind] {
         // gone, what lies below it comes to light.
         InTree::DiscardedIsPublished
         | InTree::SequenceGoesBack
-        | InTree::CacheForgetsGenerations => &[Kind::Lost, Kind::Stale],
+        | InTree::CacheForgetsGenerations
+        // An older memtable is merged over newer entries, or gone before it is.
+        | InTree::FlushOutOfTurn => &[Kind::Lost, Kind::Stale],
         InTree::FilterForgetsKeys => &[Kind::Lost],
         InTree::OverwriteUnderSnapshot | InTree::ReadPastSnapshot => &[Kind::Iterator],
         InTree::ReleaseBeforeNoted => &[Kind::Unopened],
@@ -159,6 +161,7 @@ fn shape(seed: u64, fault: Fault) -> Shape {
         Fault::Pages(InPages::CommitBeforeTables) => {
             Shape { scanners: 0, ..Shape::of_restless_tables_seed(seed) }
         }
+        Fault::Tree(InTree::FlushOutOfTurn) => side_by_side(seed),
         Fault::Tree(InTree::CompactNewestAlone) => {
             Shape { scanners: 0, ..Shape::of_tables_seed(seed) }
         }
@@ -178,6 +181,14 @@ fn shape(seed: u64, fault: Fault) -> Shape {
         Fault::Pages(InPages::TableBeforeLog) => Shape::of_restless_hash_log_seed(seed),
         _ => Shape::of_seed(seed),
     }
+}
+
+/// Several memtables are flushed at a time.
+fn side_by_side(seed: u64) -> Shape {
+    let mut shape = Shape { scanners: 0, ..Shape::of_seed(seed) };
+    let IndexOptions::Lsm(options) = &mut shape.engine else { unreachable!("a tree") };
+    options.frozen_memtables = 3;
+    shape
 }
 
 /// Compactions that give way to L0's at the price of what they have done.

@@ -183,6 +183,10 @@ impl<M: Medium> PageStore<M> {
         urgency: impl Fn() -> f64,
     ) -> Result<Vec<PageNo>, EngineError> {
         let stream = promise.stream();
+        let turn = match stream {
+            Stream::Objects => Some(self.handing_out.acquire(1).await),
+            _ => None,
+        };
         let append = |unit: Unit| self.medium.append(unit.first, unit.pages, class);
         let mut units = Units::new(self, promise);
         let (count, is_shared) = (groups.len(), stream == Stream::Index);
@@ -209,6 +213,7 @@ impl<M: Medium> PageStore<M> {
             }
         }
         under_way.extend(units.rest().map(append));
+        drop(turn);
         let is_early = stream == Stream::Index && self.planted.has(Fault::CommitBeforeSegments);
         if !is_early && !self.planted.has(Fault::PublishBeforeDurable) {
             for append in under_way {

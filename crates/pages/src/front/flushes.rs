@@ -1,0 +1,134 @@
+//! Flushes side by side: as many may be under way as memtables may be frozen.
+//!
+//! Each writes its data as soon as there is space for it, and waits with its entries until those of the
+//! memtables before it are in the index: so the index takes memtables in the order in which they were
+//! frozen, newer entries over older ones, and while one is merged the data of the next goes to the medium.
+//!
+//! Only the oldest memtable's flush waits for space (docs/decisions/0010). One behind it takes what a flush
+//! may take, if that is there, and after those before it have theirs: whatever it holds, what the oldest
+//! one needs next was left free.
+
+use std::cell::Cell;
+
+use crate::front::Front;
+use crate::medium::{Medium, Stream};
+use crate::memtable::Write;
+use crate::store::promise::Promise;
+use crate::store::space::Claimant;
+
+/// The number of a flush: memtables are counted in the order in which they are frozen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlushNo(u64);
+
+/// How far flushes have come, each count in the order of their numbers.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+struct Order {
+    begun: u64,
+    /// Those that were promised space for their data.
+    promised: u64,
+}
+
+/// What a flush may do about the space for its data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum MayTake {
+    /// Nothing: one before it has none yet.
+    Nothing,
+    /// What is there to be had at once.
+    WhatIsThere,
+    /// What it takes, and wait for it.
+    WhatItTakes,
+}
+
+impl Order {
+    /// The flush that is to begin next, and the place of its memtable among `frozen` ones, the first of
+    /// which is number `done`.
+    fn next(self, done: u64, frozen: usize) -> Option<(FlushNo, usize)> {
+        assert!(done <= self.begun, "{done} flushes are done, and {} were begun", self.begun);
+        let place = (self.begun - done) as usize;
+        (place < frozen).then_some((FlushNo(self.begun), place))
+    }
+
+    fn may_take(self, flush: FlushNo, done: u64) -> MayTake {
+        assert!(self.promised <= flush.0, "flush {flush:?} asks for space twice");
+        match () {
+            () if self.promised < flush.0 => MayTake::Nothing,
+            () if done < flush.0 => MayTake::WhatIsThere,
+            () => MayTake::WhatItTakes,
+        }
+    }
+}
+
+/// The order of a store's flushes.
+#[derive(Default)]
+pub(super) struct Flushes(Cell<Order>);
+
+impl<M: Medium> Front<M> {
+    /// Waits for a memtable that no flush has in hand yet: its number, and what is in it.
+    pub async fn begin_flush(&self) -> (FlushNo, Vec<Write>) {
+        let next = || {
+            let frozen = self.memtables.borrow().frozen.len();
+            self.order.0.get().next(self.flushes.get(), frozen)
+        };
+        self.store.work.wait_until(|| self.store.is_healthy() && next().is_some()).await;
+        let (flush, place) = next().expect("a memtable waits");
+        let order = self.order.0.get();
+        self.order.0.set(Order { begun: order.begun + 1, ..order });
+        (flush, self.memtables.borrow().frozen[place].borrow().writes())
+    }
+
+    /// Waits for space for the data of a flush. See [`Self::promise_data`] for `pages` and `has_moved`.
+    pub async fn promise_data_of(
+        &self,
+        flush: FlushNo,
+        pages: u32,
+        has_moved: impl Fn() -> bool,
+    ) -> Promise<'_> {
+        let promise = loop {
+            match self.order.0.get().may_take(flush, self.flushes.get()) {
+                MayTake::WhatItTakes => break self.promise_data(pages, has_moved).await,
+                MayTake::WhatIsThere => {
+                    let promise = self.store.try_promise(Stream::Objects, pages, Claimant::Flush);
+                    if let Some(promise) = promise {
+                        break promise;
+                    }
+                }
+                MayTake::Nothing => {}
+            }
+            self.store.work.notified().await;
+        };
+        let order = self.order.0.get();
+        self.order.0.set(Order { promised: flush.0 + 1, ..order });
+        if order.begun > flush.0 + 1 {
+            self.store.work.notify_all(); // others have waited for that
+        }
+        promise
+    }
+
+    /// Waits until every memtable before that of `flush` is in the index.
+    pub async fn wait_for_turn(&self, flush: FlushNo) {
+        self.store.work.wait_until(|| self.flushes.get() == flush.0).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FlushNo, MayTake, Order};
+
+    #[test]
+    fn memtables_are_taken_in_the_order_in_which_they_were_frozen() {
+        let order = Order { begun: 7, promised: 7 };
+        assert_eq!(order.next(7, 0), None);
+        assert_eq!(order.next(7, 1), Some((FlushNo(7), 0)));
+        assert_eq!(order.next(6, 1), None, "the one that is frozen is in hand");
+        assert_eq!(order.next(6, 2), Some((FlushNo(7), 1)));
+        assert_eq!(order.next(5, 3), Some((FlushNo(7), 2)));
+    }
+
+    #[test]
+    fn only_the_oldest_waits_for_space_and_nobody_overtakes() {
+        let order = Order { begun: 9, promised: 7 };
+        assert_eq!(order.may_take(FlushNo(7), 7), MayTake::WhatItTakes);
+        assert_eq!(order.may_take(FlushNo(7), 6), MayTake::WhatIsThere);
+        assert_eq!(order.may_take(FlushNo(8), 6), MayTake::Nothing);
+    }
+}
