@@ -126,7 +126,7 @@ impl SizingInput {
         self.segments_at_capacity().div_ceil(self.group_segments)
     }
 
-    /// Bytes of the level lists when the drive is full, of so many entries as [`Self::listed_at_capacity`].
+    /// Bytes of the level lists when the drive is full; where the last level has groups, of that level's list alone.
     pub fn level_list_bytes(&self) -> u64 {
         self.listed_at_capacity() * (self.key_bytes + self.pointer_bytes)
     }
