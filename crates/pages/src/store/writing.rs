@@ -169,7 +169,7 @@ impl<M: Medium> PageStore<M> {
     /// Writes `groups` in order and returns the number of each group's first page. When it
     /// returns they are durable, but nothing refers to them yet.
     ///
-    /// `urgency` is asked before each append how wide the window may be; see [`pacing`].
+    /// `urgency` is asked before each append how wide the window may be (`store/pacing.rs`).
     ///
     /// A group in the stream of the index is handed out at one go, because others write there too.
     ///
