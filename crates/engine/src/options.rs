@@ -224,6 +224,7 @@ impl Options {
             prefix_bytes: 0,
             range_pointers: false,
             filters: Filters::Monkey,
+            frozen_memtables: 2,
             ..Self::pink()
         }
     }
