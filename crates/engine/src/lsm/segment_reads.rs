@@ -147,6 +147,9 @@ impl Loaded<'_> {
     /// Takes the next segment, which is sound and of the entry `index` of the list. Whether it belongs there.
     fn take(&mut self, index: usize, image: PageImage) -> bool {
         let segment = MetaSegment::new(image.bytes(), self.format).expect("it was checked");
+        if segment.len() == 0 {
+            return false; // sound, and in no list
+        }
         let listed = self.level.segment(index);
         let own = segment.len() as u32;
         let begun = self.begun.take().filter(|(of, ..)| *of == index);
