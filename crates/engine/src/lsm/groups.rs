@@ -57,7 +57,7 @@ impl GroupForm {
         let least = self.least_full();
         let cut_short = if least < self.segments { of(least) } else { 0 };
         let groups = of(self.segments) + cut_short;
-        segments + groups * (1 + self.segments as u32 + self.append_unit)
+        segments + groups * besides_segments(self.segments as u32, self.append_unit)
     }
 
     /// Pages by which a level of groups grows at most where so many segments come: with their indexes, and what is left
@@ -103,7 +103,12 @@ impl GroupForm {
 
 /// The same of a group of so many segments.
 pub(crate) fn most_pages_of_one(segments: u32, append_unit: u32) -> u32 {
-    2 * segments + 1 + append_unit
+    segments + besides_segments(segments, append_unit)
+}
+
+/// The index of a group of so many segments, and what it may leave empty.
+fn besides_segments(segments: u32, append_unit: u32) -> u32 {
+    1 + segments + append_unit
 }
 
 /// The pages of a group as they follow one another; a single segment has no index.

@@ -13,7 +13,7 @@ use crate::format::meta_segment::{MetaSegment, search_effort};
 use crate::format::outline::{Aim, Outline};
 use crate::lsm::filter::key_hash;
 use crate::lsm::level::{Level, Segment};
-use crate::lsm::location::{Group, IndexKind, IndexPage, Location};
+use crate::lsm::location::{Group, IndexKind, IndexPage};
 use crate::lsm::version::Version;
 use crate::options::MAX_LEVELS;
 
@@ -58,17 +58,12 @@ pub(crate) fn search(
         let covering = level.covering_segment(key, within, effort);
         let Some((at, segment)) = covering else { continue };
         among = version.below(index, at);
-        let to_read = match &segment.location {
-            Location::Pinned(image) | Location::Cached(_, image) => {
-                pinned[found] = Some(Probe::begin(segment, image, key));
-                found += 1;
-                continue;
-            }
-            Location::Stored(page) => IndexPage::segment(*page),
-            Location::Group(Group { first, segments }) => {
-                IndexPage { page: *first, kind: IndexKind::Group(*segments) }
-            }
-        };
+        if let Some(image) = segment.location.image() {
+            pinned[found] = Some(Probe::begin(segment, image, key));
+            found += 1;
+            continue;
+        }
+        let to_read = segment.location.to_read().expect("what is not in memory can be read");
         if may_have(level, at, key, &mut hash, effort) {
             pending = Some(Pending { at: to_read, level: index, below: among });
             break;

@@ -34,12 +34,11 @@ impl<M: Medium> Inner<M> {
         let mut under_way = VecDeque::new();
         for index in range {
             let location = &level.segment(index).location;
-            if let Some(image) = location.image() {
-                under_way.push_back((index, Loading::Ready(image.clone())));
-            }
-            for page in pages_to_load(location) {
-                let read = self.store.medium.read(page, IoClass::CompactionRead);
-                under_way.push_back((index, Loading::Reading(page, read)));
+            let ready = location.image().cloned().map(Loading::Ready);
+            let read = |page| self.store.medium.read(page, IoClass::CompactionRead);
+            let reading = pages_to_load(location).map(|page| Loading::Reading(page, read(page)));
+            for loading in ready.into_iter().chain(reading) {
+                under_way.push_back((index, loading));
                 if under_way.len() >= window {
                     let (index, first) = under_way.pop_front().expect("the window is at least 1");
                     self.finish_loading(&mut loaded, index, first).await?;
@@ -128,10 +127,13 @@ impl<M: Medium> Inner<M> {
 }
 
 /// Pages with entries that have to be read of a segment or a group.
-fn pages_to_load(location: &Location) -> impl Iterator<Item = PageNo> {
-    let without_index = usize::from(matches!(location, Location::Group(_)));
-    let is_in_memory = location.image().is_some();
-    location.pages().skip(without_index).take_while(move |_| !is_in_memory)
+fn pages_to_load(location: &Location) -> impl Iterator<Item = PageNo> + use<> {
+    let (first, count) = match location {
+        Location::Pinned(_) | Location::Cached(..) => (0, 0),
+        Location::Stored(page) => (page.0, 1),
+        Location::Group(group) => (group.page(0).0, u32::from(group.segments)),
+    };
+    (first..first + count).map(PageNo)
 }
 
 /// Segments of a level that were read, as far as they are what the level says.
@@ -139,8 +141,8 @@ struct Loaded<'l> {
     level: &'l Level,
     format: PointerFormat,
     pages: Vec<PageImage>,
-    /// Segments and entries of a group that are still to come, and the group's place in the level.
-    begun: Option<(usize, u32, u32)>,
+    /// Segments and entries that are still to come of the group at hand: its pages are taken one after the other.
+    begun: Option<(u32, u32)>,
 }
 
 impl Loaded<'_> {
@@ -152,13 +154,13 @@ impl Loaded<'_> {
         }
         let listed = self.level.segment(index);
         let own = segment.len() as u32;
-        let begun = self.begun.take().filter(|(of, ..)| *of == index);
+        let begun = self.begun.take();
         let (first_key, segments, entries) = match begun {
             None => {
                 let first_key = self.level.first_key(index);
                 (first_key, listed.location.segments(), u32::from(listed.entries))
             }
-            Some((_, segments, entries)) => (segment.key(0), segments, entries),
+            Some((segments, entries)) => (segment.key(0), segments, entries),
         };
         let before = begun.and_then(|_| self.last_key());
         let next_of_list = (index + 1 < self.level.len()).then(|| self.level.first_key(index + 1));
@@ -168,7 +170,7 @@ impl Loaded<'_> {
             && before.is_none_or(|last| *last < *first_key)
             && if is_last { own == entries } else { own < entries };
         if is_listed && !is_last {
-            self.begun = Some((index, segments - 1, entries - own));
+            self.begun = Some((segments - 1, entries - own));
         }
         self.pages.push(image);
         is_listed
