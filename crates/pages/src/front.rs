@@ -454,12 +454,6 @@ impl<M: Medium> Front<M> {
         }
     }
 
-    /// Waits until a memtable waits for its flush.
-    pub async fn wait_for_frozen(&self) {
-        let has_work = || self.store.is_healthy() && !self.memtables.borrow().frozen.is_empty();
-        self.store.work.wait_until(has_work).await;
-    }
-
     /// The oldest frozen memtable is in the index. No await between that and this.
     pub fn flushed(&self) {
         let gone = self.memtables.borrow_mut().frozen.pop_front();

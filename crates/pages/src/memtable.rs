@@ -208,11 +208,6 @@ impl Memtables {
         self.newest_first().map(|memtable| memtable.borrow().bytes()).sum()
     }
 
-    /// The writes of the oldest frozen memtable, if there is one.
-    pub fn oldest_writes(&self) -> Option<Vec<Write>> {
-        self.frozen.front().map(|memtable| memtable.borrow().writes())
-    }
-
     /// Freezes the active memtable, if it holds anything.
     pub(crate) fn freeze(&mut self) -> bool {
         let holds_something = self.active.borrow().len() > 0;

@@ -38,9 +38,8 @@ impl<M: Medium> Inner<M> {
     /// The task that flushes frozen memtables, oldest first, for ever.
     pub(crate) async fn flush_forever(self: Rc<Self>) {
         loop {
-            self.front.wait_for_frozen().await;
-            let writes = self.front.memtables.borrow().oldest_writes();
-            if let Err(error) = self.flush(writes.expect("a memtable is frozen")).await {
+            let (_, writes) = self.front.begin_flush().await;
+            if let Err(error) = self.flush(writes).await {
                 // Which slot is the key's cannot be told: what is in memtables stays there.
                 self.store.fail(error);
             }
