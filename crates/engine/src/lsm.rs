@@ -15,6 +15,7 @@ pub(crate) mod caches;
 pub(crate) mod collect;
 pub(crate) mod collect_segments;
 pub(crate) mod compaction;
+mod copying;
 pub(crate) mod cursor;
 pub(crate) mod dump;
 pub(crate) mod edit;

@@ -136,9 +136,10 @@ pub async fn collect_forever<M: Medium, I: Collected<M>>(index: Rc<I>) {
             continue;
         }
         if let Some(id) = index.victim() {
+            let of_objects = index.store().extents.borrow().get(id).stream == Stream::Objects;
             collect(&index, id).await;
             let front = index.front();
-            front.sweep.note_collected(front.has_extents_for_clients());
+            front.sweep.note_collected(of_objects, front.has_extents_for_clients());
             continue;
         }
         flush_what_was_moved(&*index);

@@ -475,9 +475,10 @@ impl<M: Medium> Front<M> {
         }
     }
 
-    /// Whether collecting every extent once gave clients no room. Something has to be deleted
-    /// before it is tried again.
+    /// Whether collecting every extent once gave clients no room. Something has to be deleted, or merges
+    /// have to find more garbage, before it is tried again.
     pub fn has_given_up(&self) -> bool {
-        self.sweep.has_failed(self.store.shape.extents, self.writes.get())
+        let garbage = || self.store.extents.borrow().object_garbage();
+        self.sweep.has_failed(self.store.shape.extents, self.writes.get(), garbage)
     }
 }

@@ -13,6 +13,7 @@ pub mod changes;
 pub mod epochs;
 pub mod extent;
 pub mod extents;
+mod handing_out;
 pub(crate) mod journaling;
 pub(crate) mod limits;
 pub(crate) mod pacing;

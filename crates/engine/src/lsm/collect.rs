@@ -88,7 +88,8 @@ impl<M: Medium> Collected<M> for Inner<M> {
             return Some(id);
         }
         if self.front.has_given_up() {
-            return None;
+            // Merges leave garbage of the index when the last write is long past, and to collect that ends.
+            return self.meta_victim(WORTH_COLLECTING);
         }
         // A pinned extent is released only when its snapshots are gone. Most are gone soon, so such
         // extents go as well when there are no others, as long as few already wait.

@@ -15,7 +15,7 @@ use runtime::{IoClass, PageImage};
 use crate::format::group_index::GroupIndex;
 use crate::format::meta_segment::MetaSegment;
 use crate::lsm::Inner;
-use crate::lsm::groups::most_pages_of_one;
+use crate::lsm::copying::{Batch, Copying};
 use crate::lsm::level::{Level, NamedSegment, Segment};
 use crate::lsm::location::{Group, Location};
 use crate::lsm::version::LevelEdit;
@@ -29,9 +29,9 @@ struct Moved {
     first_key: Box<[u8]>,
 }
 
-/// A group that was read: the index, and its segments.
+/// A segment or a group that was read.
 struct Whole {
-    group: Group,
+    first: PageNo,
     first_key: Box<[u8]>,
     pages: Vec<PageImage>,
 }
@@ -40,118 +40,78 @@ impl<M: Medium> Inner<M> {
     /// Whether collecting a meta extent gives units back, and there is space for what is in use in
     /// it. Chosen without, it would be given up and chosen again at once, for ever.
     pub(crate) fn can_copy(&self, id: ExtentId) -> bool {
-        // What copies of groups may leave empty comes on top.
-        let slack = self.groups.map_or(0, |groups| groups.most_pages_of_one());
-        let pages = self.pages_to_move(id) + slack;
+        let pages = self.pages_to_move(id);
         pages < self.store.shape.pages_per_extent
             && self.store.can_promise(Stream::Index, pages, Claimant::Collection)
     }
 
-    /// Copies the segments that are in use in an extent.
+    /// Copies the segments that are in use in an extent. All it takes is promised before it begins: it comes to
+    /// its end.
     pub(crate) async fn copy_segments(&self, id: ExtentId) -> Result<(), Stopped> {
-        self.copy_single_segments(id).await?;
-        self.copy_groups(id).await?;
-        // The index must not lose a page whatever the bookkeeping says.
-        if self.pages_in(id).is_empty() { Ok(()) } else { Err(Stopped::Damaged) }
-    }
-
-    async fn copy_single_segments(&self, id: ExtentId) -> Result<(), Stopped> {
-        let of_extent = self.single_pages_in(id);
-        if of_extent.is_empty() {
-            return Ok(());
-        }
         let most = self.pages_to_move(id);
         let promise = self.store.try_promise(Stream::Index, most, Claimant::Collection);
         let mut promise = promise.ok_or(Stopped::Starved)?;
-        let unit = self.store.shape.append_unit as usize;
-        let mut pages = Vec::new();
-        for batch in of_extent.chunks(self.store.batch_pages() as usize) {
-            let batch = self.store.read_pages(batch).await.map_err(Stopped::by)?;
-            // If the index refers to what is none, the extent stays.
-            let sound = |(page, image)| Some((page, self.checked_meta(page, image).ok()?));
-            pages.extend(batch.into_iter().filter_map(sound));
-            pages.retain(|(page, image)| self.owner_of_segment(*page, image).is_some());
-            // What does not fill a unit goes with the next batch.
-            let rest = pages.split_off(pages.len() - pages.len() % unit);
-            let whole = std::mem::replace(&mut pages, rest);
-            let share = promise.split(whole.len() as u32);
-            self.move_segments(whole, share).await.map_err(Stopped::Failed)?;
+        let copying = self.copying();
+        for batch in copying.batches(self.locations_in(id)) {
+            let share = promise.split(copying.most_pages_of(&batch));
+            self.copy_batch(batch, share).await?;
         }
-        self.move_segments(pages, promise).await.map_err(Stopped::Failed)
+        // The index must not lose a page whatever the bookkeeping says.
+        if self.locations_in(id).is_empty() { Ok(()) } else { Err(Stopped::Damaged) }
     }
 
-    /// Copies the groups of an extent as they are: an index says nothing of where its group is.
-    async fn copy_groups(&self, id: ExtentId) -> Result<(), Stopped> {
-        let groups = self.groups_in(id);
-        let unit = self.store.shape.append_unit;
-        let most_pages = |group: &Group| most_pages_of_one(u32::from(group.segments), unit);
-        let Some(largest) = groups.iter().map(most_pages).max() else { return Ok(()) };
-        for batch in groups.chunks((2 * self.store.batch_pages() / largest).max(1) as usize) {
-            let most = batch.iter().map(most_pages).sum();
-            let promise = self.store.try_promise(Stream::Index, most, Claimant::Collection);
-            let promise = promise.ok_or(Stopped::Starved)?;
-            let mut whole = Vec::with_capacity(batch.len());
-            for group in batch {
-                let location = Location::Group(*group);
-                let pages: Vec<PageNo> = location.pages().collect();
-                let pages = self.store.read_pages(&pages).await.map_err(Stopped::by)?;
-                whole.extend(self.sound_group(*group, pages));
-            }
-            self.move_groups(whole, promise).await.map_err(Stopped::Failed)?;
-        }
-        Ok(())
-    }
-
-    /// A group that was read, if it is one. If the index refers to what is none, the extent stays.
-    fn sound_group(&self, group: Group, pages: Vec<(PageNo, PageImage)>) -> Option<Whole> {
-        let (_, index) = pages.first()?;
-        GroupIndex::is_sound(index.bytes(), group.segments).then_some(())?;
-        let first_key = GroupIndex::new(index.bytes())?.first_key(0).into();
-        let are_segments =
-            pages[1..].iter().all(|(page, image)| self.checked_meta(*page, image.clone()).is_ok());
-        let pages = pages.into_iter().map(|(_, image)| image).collect();
-        are_segments.then_some(Whole { group, first_key, pages })
-    }
-
-    /// Pages that moving the segments of a meta extent takes at most.
+    /// Pages that copying what is in use of a meta extent takes at most.
     fn pages_to_move(&self, id: ExtentId) -> u32 {
-        self.store.in_units(self.store.extents.borrow().get(id).live)
+        self.copying().most_pages(self.store.extents.borrow().get(id).live)
     }
 
-    /// Pages of an extent that the index refers to.
-    fn pages_in(&self, id: ExtentId) -> Vec<PageNo> {
-        let version = self.version.borrow();
-        version.pages().filter(|page| self.store.shape.extent_of(*page) == id).collect()
+    /// How what is in use now is copied.
+    fn copying(&self) -> Copying {
+        let largest_group = self.version.borrow().largest_group();
+        Copying::new(largest_group, self.store.batch_pages(), self.store.shape.append_unit)
     }
 
-    /// Those of them that are in no group, in order.
-    fn single_pages_in(&self, id: ExtentId) -> Vec<PageNo> {
+    /// Segments and groups of an extent that the index refers to, in order.
+    fn locations_in(&self, id: ExtentId) -> Vec<Location> {
         let version = self.version.borrow();
-        let is_in = |page: &PageNo| self.store.shape.extent_of(*page) == id;
-        let is_single = |location: &&Location| !matches!(location, Location::Group(_));
-        let pages = version.locations().filter(is_single).flat_map(Location::pages);
-        let mut pages: Vec<PageNo> = pages.filter(is_in).collect();
-        pages.sort_unstable();
-        pages
+        let first = |location: &Location| location.pages().next();
+        let is_in = |page: PageNo| self.store.shape.extent_of(page) == id;
+        let is_here = |location: &&Location| first(location).is_some_and(is_in);
+        let mut locations: Vec<Location> = version.locations().filter(is_here).cloned().collect();
+        locations.sort_unstable_by_key(first);
+        locations
     }
 
-    /// Groups of an extent that the index refers to, in order.
-    fn groups_in(&self, id: ExtentId) -> Vec<Group> {
-        let version = self.version.borrow();
-        let group = |location: &Location| match location {
-            Location::Group(group) => Some(*group),
-            _ => None,
+    async fn copy_batch(&self, batch: Batch, promise: Promise<'_>) -> Result<(), Stopped> {
+        let pages: Vec<PageNo> = batch.locations.iter().flat_map(Location::pages).collect();
+        let mut images = self.store.read_pages(&pages).await.map_err(Stopped::by)?.into_iter();
+        let mut whole = Vec::with_capacity(batch.locations.len());
+        for location in &batch.locations {
+            let pages = images.by_ref().take(location.pages().count()).collect();
+            // If the index refers to what is none, the extent stays.
+            whole.extend(self.sound(location, pages));
+        }
+        self.move_batch(whole, batch.has_groups(), promise).await.map_err(Stopped::Failed)
+    }
+
+    /// A segment or a group that was read, if it is one.
+    fn sound(&self, location: &Location, pages: Vec<(PageNo, PageImage)>) -> Option<Whole> {
+        let (first, image) = pages.first()?.clone();
+        let segments = if let Location::Group(group) = location {
+            GroupIndex::is_sound(image.bytes(), group.segments).then_some(())?;
+            &pages[1..]
+        } else {
+            &pages[..]
         };
-        let is_in = |group: &Group| self.store.shape.extent_of(group.first) == id;
-        let mut groups: Vec<Group> = version.locations().filter_map(group).filter(is_in).collect();
-        groups.sort_unstable_by_key(|group| group.first);
-        groups
-    }
-
-    /// The level whose list refers to `page`, which holds a segment, if any.
-    fn owner_of_segment(&self, page: PageNo, image: &PageImage) -> Option<usize> {
-        let segment = MetaSegment::new(image.bytes(), self.store.format)?;
-        (segment.len() > 0).then(|| self.owner(page, segment.key(0)))?
+        let is_segment =
+            |(page, image): &(PageNo, PageImage)| self.checked_meta(*page, image.clone()).is_ok();
+        segments.iter().all(is_segment).then_some(())?;
+        let first_key = match location {
+            Location::Group(_) => GroupIndex::new(image.bytes())?.first_key(0).into(),
+            _ => MetaSegment::new(image.bytes(), self.store.format)?.key(0).into(),
+        };
+        let pages = pages.into_iter().map(|(_, image)| image).collect();
+        Some(Whole { first, first_key, pages })
     }
 
     /// The level whose list refers to what begins in `page`, with that key.
@@ -160,39 +120,27 @@ impl<M: Medium> Inner<M> {
         (0..version.levels().len()).find(|n| place_in(version.level(*n), page, first_key).is_some())
     }
 
-    /// Copies those of `pages` that the index still refers to, of all levels together, so that they
-    /// fill whole units.
-    async fn move_segments(
+    /// Copies those that the index still refers to as they are, of all levels together, so that they
+    /// fill whole units. An index says nothing of where its group is.
+    async fn move_batch(
         &self,
-        mut pages: Vec<(PageNo, PageImage)>,
+        mut batch: Vec<Whole>,
+        has_groups: bool,
         promise: Promise<'_>,
     ) -> Result<(), EngineError> {
-        pages.retain(|(page, image)| self.owner_of_segment(*page, image).is_some());
-        let bytes = pages.iter().map(|(_, image)| image.bytes().to_vec()).collect();
-        let copies = self.store.write_segments(bytes, promise, IoClass::GcWrite, || 0.5).await?;
-        assert_eq!(copies.len(), pages.len(), "a segment was copied to no page, or to two");
-        let moved = pages.into_iter().zip(copies).map(|((from, image), to)| {
-            let segment = MetaSegment::new(image.bytes(), self.store.format);
-            let first_key = segment.expect("it has an owner").key(0).into();
-            Moved { from, to, pages: 1, first_key }
-        });
-        self.publish_moved(moved.collect()).await
-    }
-
-    /// The same of groups.
-    async fn move_groups(
-        &self,
-        mut groups: Vec<Whole>,
-        promise: Promise<'_>,
-    ) -> Result<(), EngineError> {
-        groups.retain(|whole| self.owner(whole.group.first, &whole.first_key).is_some());
+        batch.retain(|whole| self.owner(whole.first, &whole.first_key).is_some());
         let bytes = |whole: &Whole| whole.pages.iter().map(|page| page.bytes().to_vec()).collect();
-        let together = groups.iter().map(bytes).collect();
-        let copies = self.store.write_groups(together, promise, IoClass::GcWrite, || 0.5).await?;
-        self.stats.borrow_mut().groups_moved += groups.len() as u64;
-        let moved = groups.into_iter().zip(copies).map(|(whole, to)| {
-            let Whole { group, first_key, pages } = whole;
-            Moved { from: group.first, to, pages: pages.len() as u32, first_key }
+        let (together, class) = (batch.iter().map(bytes).collect(), IoClass::GcWrite);
+        let copies = if has_groups {
+            self.store.write_at_one_go(together, promise, class).await?
+        } else {
+            self.store.write_groups(together, promise, class, || 0.5).await?
+        };
+        let groups = batch.iter().filter(|whole| whole.pages.len() > 1).count();
+        self.stats.borrow_mut().groups_moved += groups as u64;
+        let moved = batch.into_iter().zip(copies).map(|(whole, to)| {
+            let Whole { first, first_key, pages } = whole;
+            Moved { from: first, to, pages: pages.len() as u32, first_key }
         });
         self.publish_moved(moved.collect()).await
     }

@@ -21,6 +21,7 @@ use runtime::{IoClass, PageImage};
 use crate::lsm::Inner;
 use crate::lsm::accelerator::Inputs;
 use crate::lsm::edit::Edit;
+use crate::lsm::groups::GroupForm;
 use crate::lsm::level::{Level, NamedSegment, Segment};
 use crate::lsm::location::Location;
 use crate::lsm::merge::{BuiltSegment, SegmentRun, merge, rest_from};
@@ -39,6 +40,20 @@ pub(crate) enum Place<'a> {
     Memory,
     /// Space that was promised, for segments of this level.
     Medium(Promise<'a>, usize),
+    /// The same for groups of the last level.
+    Groups(Promise<'a>, GroupForm),
+}
+
+impl<'a> Place<'a> {
+    /// Takes `pages` of the promise, if there is one.
+    fn split(&mut self, pages: u32) -> Option<Promise<'a>> {
+        match self {
+            Self::Medium(promise, _) | Self::Groups(promise, _) if pages > 0 => {
+                Some(promise.split(pages))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Where what a step of a compaction writes goes.
@@ -210,12 +225,9 @@ impl<M: Medium> Inner<M> {
         let merged = self.place_for(level + 1, most);
         self.short_of.set(if merged.is_some() { 0 } else { most });
         let mut merged = merged?;
-        let mut part = |pages| match &mut merged {
-            Place::Medium(promise, _) if pages > 0 => Some(promise.split(pages)),
-            _ => None,
-        };
-        let copies = part(copies);
-        let rest = part(rest).map_or(Place::Memory, |promise| Place::Medium(promise, level));
+        let copies = merged.split(copies);
+        let rest = merged.split(rest);
+        let rest = rest.map_or(Place::Memory, |promise| Place::Medium(promise, level));
         Some(Places { rest, merged, copies })
     }
 
@@ -224,10 +236,11 @@ impl<M: Medium> Inner<M> {
         if self.is_in_memory_only(level) {
             return Some(Place::Memory);
         }
-        let claimant = Claimant::Compaction;
-        self.store
-            .try_promise(Stream::Index, pages, claimant)
-            .map(|promise| Place::Medium(promise, level))
+        let promise = self.store.try_promise(Stream::Index, pages, Claimant::Compaction)?;
+        Some(match self.groups_of(level) {
+            Some(groups) => Place::Groups(promise, groups),
+            None => Place::Medium(promise, level),
+        })
     }
 
     /// Writes segments out that are in memory although the plan no longer pins their level, some
@@ -377,11 +390,11 @@ impl<M: Medium> Inner<M> {
             Place::Memory => {
                 return Ok(segments.into_iter().map(|built| pin(built, &self.pool)).collect());
             }
+            Place::Groups(promise, groups) => {
+                return self.place_in_groups(groups.share(segments), promise, class, urgency).await;
+            }
             Place::Medium(promise, level) => (promise, level),
         };
-        if let Some(groups) = self.groups_of(level).filter(|_| !self.is_pinned(level)) {
-            return self.place_in_groups(groups.share(segments), promise, class, urgency).await;
-        }
         let filters = self.filters_for(level, &segments).await;
         // Where memory does not survive, a pinned level is on the medium besides.
         let keeps = self.is_pinned(level);

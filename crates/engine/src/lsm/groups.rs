@@ -10,6 +10,7 @@ use runtime::IoClass;
 
 use crate::format::group_index::{self, entry_bytes};
 use crate::lsm::Inner;
+use crate::lsm::copying::Copying;
 use crate::lsm::level::{NamedSegment, Segment};
 use crate::lsm::location::{Group, Location};
 use crate::lsm::merge::BuiltSegment;
@@ -67,9 +68,14 @@ impl GroupForm {
         pages + pages.div_ceil(LARGEST_PART - 1)
     }
 
-    /// Pages that a group takes at most, with what it may leave empty.
-    pub(crate) fn most_pages_of_one(&self) -> u32 {
-        most_pages_of_one(self.segments as u32, self.append_unit)
+    /// Pages of extents in which `pages` pages of groups are, at most: those of which more is in use than leaves
+    /// room to copy them are not collected.
+    pub(crate) fn in_extents(&self, pages: u32, shape: &Shape) -> u32 {
+        let unit = shape.append_unit;
+        let left_empty = Copying::new(self.largest(), 0, unit).left_empty;
+        let usable = shape.pages_per_extent.saturating_sub(left_empty + unit).max(unit);
+        let in_extents = u64::from(pages) * u64::from(shape.pages_per_extent) / u64::from(usable);
+        in_extents.min(u64::from(shape.extents * shape.pages_per_extent)) as u32
     }
 
     /// Pages of the largest group.
@@ -99,11 +105,6 @@ impl GroupForm {
         }
         all
     }
-}
-
-/// The same of a group of so many segments.
-pub(crate) fn most_pages_of_one(segments: u32, append_unit: u32) -> u32 {
-    segments + besides_segments(segments, append_unit)
 }
 
 /// The index of a group of so many segments, and what it may leave empty.
@@ -151,10 +152,11 @@ impl<M: Medium> Inner<M> {
         Ok(named.collect())
     }
 
-    /// The groups that merges into `level` write, if they do.
+    /// The groups that merges into `level` write from now on, if they do.
     pub(crate) fn groups_of(&self, level: usize) -> Option<GroupForm> {
         let is_last = level + 1 == self.options.levels as usize;
-        self.groups.filter(|_| is_last && self.writes_groups.get())
+        let has_groups = is_last && self.writes_groups.get() && !self.is_pinned(level);
+        self.groups.filter(|_| has_groups)
     }
 
     /// Pages that `segments` of `level` take on the medium, at most.

@@ -104,6 +104,7 @@ impl Chunk {
             if let Location::Group(group) = segment.location {
                 totals.groups += 1;
                 totals.grouped += u32::from(group.segments);
+                totals.largest_group = totals.largest_group.max(1 + u32::from(group.segments));
             }
         }
         let first = segments.first().expect("a chunk has segments");
@@ -166,6 +167,8 @@ pub(crate) struct Totals {
     pub groups: u32,
     /// Segments in them.
     pub grouped: u32,
+    /// Pages of the largest of them, its index among them.
+    pub largest_group: u32,
     pub pinned: u32,
     pub entries: u64,
     /// Length of the first keys of all segments.
@@ -186,6 +189,7 @@ impl AddAssign for Totals {
         self.segments += more.segments;
         self.groups += more.groups;
         self.grouped += more.grouped;
+        self.largest_group = self.largest_group.max(more.largest_group);
         self.pinned += more.pinned;
         self.entries += more.entries;
         self.key_bytes += more.key_bytes;
@@ -218,6 +222,13 @@ impl Level {
     /// Entries of its list.
     pub(crate) fn len(&self) -> usize {
         self.totals.segments as usize
+    }
+
+    /// Whether there are more than `most` pages with entries in `range` of its list. Cost: a look at no more
+    /// than so many.
+    pub(crate) fn has_more_pages(&self, range: &Range<usize>, most: usize) -> bool {
+        let end = range.end.min(range.start.saturating_add(most));
+        end < range.end || self.pages_in(range) > most
     }
 
     /// Pages with entries in `range` of its list. Cost: a look at each, where there are groups.

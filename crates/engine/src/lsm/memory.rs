@@ -11,12 +11,13 @@ use pages::stats::MemoryUse;
 use crate::format::inlining::Inlining;
 use crate::lsm::Inner;
 use crate::lsm::groups::GroupForm;
+use crate::lsm::level::Totals;
 use crate::lsm::segment_codec::SEGMENT_BYTES;
 use crate::lsm::tables::extents_of_memtable;
 use crate::lsm::version::Version;
 use crate::options::{Filters, Options};
 use crate::sizing::monkey::MOST_BITS_PER_KEY;
-use crate::sizing::{self, PAGE_ADDRESS_BYTES, RANGE_POINTER_BYTES, SizingInput};
+use crate::sizing::{self, LevelPlan, PAGE_ADDRESS_BYTES, RANGE_POINTER_BYTES, SizingInput};
 use crate::tables::codec;
 
 /// Bytes of a pooled segment descriptor besides its key: page address, references, generation.
@@ -124,8 +125,9 @@ impl<M: Medium> Inner<M> {
         let mut stats = self.stats.borrow_mut();
         let now = memory.index_bytes() + self.caches.bytes();
         stats.peak_index_bytes = stats.peak_index_bytes.max(now);
-        let planned = self.plan.borrow().memory.level_lists;
-        if memory.level_lists <= planned {
+        if !self.has_outgrown_its_plan(memory.level_lists, last) {
+            drop(stats);
+            self.keep_index_aside(version);
             return;
         }
         stats.replans += 1;
@@ -150,14 +152,45 @@ impl<M: Medium> Inner<M> {
         self.set_index_aside(version);
     }
 
+    /// Whether level lists take more than was planned. Groups keep lists short, whatever is in them: there the last level
+    /// counts as well, because a factor that is too large makes each merge into it dear.
+    fn has_outgrown_its_plan(&self, level_lists: u64, last: Totals) -> bool {
+        let plan = self.plan.borrow();
+        let planned = plan.capacities.last().copied().unwrap_or(0);
+        let most = planned + planned.div_ceil(8);
+        level_lists > plan.memory.level_lists || last.groups > 0 && u64::from(last.pages()) > most
+    }
+
+    /// The plan of a store that is opened again. True if it had outgrown the one that a new store begins with: then its lists
+    /// grow by groups, where the design has any.
+    pub(crate) fn restore_plan(&self, plan: LevelPlan) -> bool {
+        let had_outgrown = *self.plan.borrow() != plan;
+        if had_outgrown {
+            self.writes_groups.set(self.groups.is_some());
+        }
+        *self.plan.borrow_mut() = plan;
+        had_outgrown
+    }
+
+    /// What is set aside for an index that has outgrown its plan follows its size, up and down.
+    fn keep_index_aside(&self, version: &Version) {
+        let is_set_aside = self.store.set_aside[Stream::Index as usize].get() > 0;
+        if is_set_aside {
+            self.set_index_aside(version);
+        }
+    }
+
     /// Where the index has outgrown its plan, levels that were to stay in memory go to the medium:
     /// data must not have taken that space, or a full store could not even take deletes.
     pub(crate) fn set_index_aside(&self, version: &Version) {
         let totals = version.levels().iter().map(|level| level.totals());
-        let segments: u32 = totals.map(|of| of.pages() + of.groups).sum();
+        let pages: u32 = totals.map(|of| of.pages() + of.groups).sum();
+        let shape = &self.store.shape;
+        let groups = self.groups.filter(|_| self.writes_groups.get());
+        let in_extents = groups.map_or(pages, |groups| groups.in_extents(pages, shape));
         // Steps fill their last append unit up, and an extent more is being filled.
-        let wasted = segments / 4 + self.store.shape.append_unit;
-        let extents = self.store.extents_of(segments + wasted) + 1;
+        let wasted = pages / 4 + shape.append_unit;
+        let extents = self.store.extents_of(in_extents + wasted) + 1;
         self.store.set_aside[Stream::Index as usize].set(extents);
     }
 

@@ -85,8 +85,7 @@ impl<M: Medium> Engine<M> {
         restored.version.assert_consistent();
         inner.store.id.set(restored.id);
         inner.front.sequence.set(restored.sequence);
-        let has_outgrown_its_plan = *inner.plan.borrow() != restored.plan;
-        *inner.plan.borrow_mut() = restored.plan;
+        let has_outgrown_its_plan = inner.restore_plan(restored.plan);
         *inner.front.memtables.borrow_mut() = restored.memtables;
         inner.account(&restored.version);
         if has_outgrown_its_plan {

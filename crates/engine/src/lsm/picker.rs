@@ -100,7 +100,9 @@ pub(crate) fn slice_at(
         let end_key = (range.end < upper.len()).then(|| upper.first_key(range.end).into());
         let below = lower.overlapping(upper.first_key(range.start), end_key.as_deref());
         let is_least = range.len() == 1 && below.len() <= 1;
-        if range.len() + lower.pages_in(&below) <= limit.max(2) || is_least {
+        let room = limit.max(2).checked_sub(range.len());
+        let has_room = room.is_some_and(|room| !lower.has_more_pages(&below, room));
+        if has_room || is_least {
             return Slice { upper: range, below, until: None, end_key };
         }
         if range.len() == 1 {

@@ -28,6 +28,7 @@ struct Replayed {
     version: Version,
     tables: Option<Tree<Rc<TableMeta>>>,
     extents: Extents,
+    has_outgrown_its_plan: bool,
 }
 
 impl<M: Medium> Engine<M> {
@@ -72,7 +73,7 @@ impl<M: Medium> Inner<M> {
         let store = &self.store;
         let epoch = scan.next_epoch()?;
         store.id.set(scan.id);
-        let Replayed { version, tables, extents } = self.replay(scan)?;
+        let Replayed { version, tables, extents, has_outgrown_its_plan } = self.replay(scan)?;
         let flushed = self.flushed.get();
         let from = store.first_group_to_replay(flushed);
         let log = scan.log_from(from)?;
@@ -84,6 +85,9 @@ impl<M: Medium> Inner<M> {
             let version = self.with_pinned_levels(version).await?;
             version.assert_consistent();
             self.account(&version);
+            if has_outgrown_its_plan {
+                self.set_index_aside(&version);
+            }
             *self.version.borrow_mut() = Rc::new(version);
         }
         self.front.replay_log(from, &log, flushed.sequence)?;
@@ -103,7 +107,7 @@ impl<M: Medium> Inner<M> {
         let restored = restored.ok_or(OpenError::BadDump)?;
         self.front.sequence.set(restored.sequence);
         self.flushed.set(restored.flushed);
-        *self.plan.borrow_mut() = restored.plan;
+        let has_outgrown_its_plan = self.restore_plan(restored.plan);
         *self.cursors.borrow_mut() = restored.cursors;
         let (mut version, mut extents) = (restored.version, restored.extents);
         let mut tables = restored.tables;
@@ -133,7 +137,8 @@ impl<M: Medium> Inner<M> {
         if !extents.count_index_pages(version.pages().chain(of_tables)) {
             return Err(OpenError::DamagedJournal("it counts other index pages than levels have"));
         }
-        Ok(Replayed { version, tables, extents: extents.settled() })
+        let extents = extents.settled();
+        Ok(Replayed { version, tables, extents, has_outgrown_its_plan })
     }
 
     /// Reads what is pinned.

@@ -60,6 +60,11 @@ impl Version {
         self.most_reads
     }
 
+    /// Pages of the largest group there is; 0 if there is none.
+    pub(crate) fn largest_group(&self) -> u32 {
+        self.levels.iter().map(|level| level.totals().largest_group).max().unwrap_or(0)
+    }
+
     pub(crate) fn levels(&self) -> &[Rc<Level>] {
         &self.levels
     }

@@ -87,9 +87,11 @@ impl SizingInput {
     }
 
     /// Segments that share an entry of a level list in groups of so many pages, about: what merges write is cut into
-    /// groups anew, and leaves them three quarters full.
+    /// groups anew, and leaves them three quarters full. One if there are none.
     pub(crate) fn in_groups_of(pages: u32) -> u64 {
-        (u64::from(pages.saturating_sub(1)) * 3 / 4).max(1)
+        let segments = u64::from(pages.saturating_sub(1));
+        let least = if segments > 1 { 2 } else { 1 };
+        (segments * 3 / 4).max(least)
     }
 
     /// Segments when the store is filled as laid out.

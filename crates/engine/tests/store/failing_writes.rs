@@ -9,7 +9,7 @@ use engine::{Engine, Options, Planted, Setup};
 use pages::{Durability, StoreId, Stream, Surroundings, Value, WriteOptions};
 use runtime::{Nanos, Runtime};
 
-use crate::memory::{Cells, Failing, MemoryMedium};
+use crate::memory::{Cells, Failing, MemoryMedium, SHAPE};
 use crate::setup::cpu;
 
 fn setup(rt: &Runtime, medium: &MemoryMedium) -> Setup<MemoryMedium> {
@@ -95,7 +95,7 @@ fn when_an_append_has_failed_nothing_of_the_journal_follows() {
         let mut failures = 0;
         for append in 0..60 {
             let what = format!("append {append} of {stream:?} failed");
-            let cells = Cells::new();
+            let cells = Cells::new(SHAPE);
             let (asked, medium) = write_until_refused(&cells, Failing { stream, append });
             let late = medium.appended_after_failure();
             let late: Vec<_> = late.into_iter().filter(|stream| stream.is_journal()).collect();

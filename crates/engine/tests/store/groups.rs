@@ -16,7 +16,7 @@ use crate::setup::cpu;
 #[test]
 fn groups_stay_together_whoever_writes_beside_them() {
     let rt = Runtime::new(5);
-    let medium = MemoryMedium::new(&rt.handle(), &Cells::new(), None);
+    let medium = MemoryMedium::new(&rt.handle(), &Cells::new(SHAPE), None);
     let store =
         PageStore::new(rt.handle(), medium, cpu(&rt), pages::Planted::default(), StoreId(1));
     let store = Rc::new(store);

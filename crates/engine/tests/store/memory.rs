@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::ready;
+use std::ops::Range;
 use std::rc::Rc;
 
 use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
@@ -10,6 +11,7 @@ use runtime::{Handle, IoClass, Nanos, PageImage};
 
 const APPEND: Nanos = Nanos(100_000);
 const RELEASE: Nanos = Nanos(300_000);
+const READ: Nanos = Nanos(10_000);
 
 pub(crate) const SHAPE: Shape = Shape {
     payload_bytes: 1072,
@@ -21,18 +23,24 @@ pub(crate) const SHAPE: Shape = Shape {
 };
 
 /// What outlives a power cut.
-#[derive(Default)]
 pub(crate) struct Cells {
+    shape: Shape,
     pages: RefCell<Vec<Option<PageImage>>>,
     /// What each extent is open for.
     streams: RefCell<Vec<Option<Stream>>>,
 }
 
 impl Cells {
-    pub(crate) fn new() -> Rc<Self> {
-        let pages = vec![None; (SHAPE.extents * SHAPE.pages_per_extent) as usize];
-        let streams = vec![None; SHAPE.extents as usize];
-        Rc::new(Self { pages: RefCell::new(pages), streams: RefCell::new(streams) })
+    pub(crate) fn new(shape: Shape) -> Rc<Self> {
+        let pages = vec![None; (shape.extents * shape.pages_per_extent) as usize];
+        let streams = vec![None; shape.extents as usize];
+        Rc::new(Self { shape, pages: RefCell::new(pages), streams: RefCell::new(streams) })
+    }
+
+    /// The places of an extent's pages.
+    fn of_extent(&self, extent: ExtentId) -> Range<usize> {
+        let start = self.shape.page(extent, 0).0 as usize;
+        start..start + self.shape.pages_per_extent as usize
     }
 }
 
@@ -83,7 +91,7 @@ impl MemoryMedium {
 
 impl Medium for MemoryMedium {
     fn shape(&self) -> Shape {
-        SHAPE
+        self.cells.shape
     }
 
     fn open(&self, extent: ExtentId, _: u64, stream: Stream) -> Result<(), MediumError> {
@@ -97,7 +105,7 @@ impl Medium for MemoryMedium {
         pages: Vec<PageImage>,
         _: IoClass,
     ) -> impl Future<Output = Result<(), MediumError>> + use<> {
-        let extent = SHAPE.extent_of(first).0 as usize;
+        let extent = self.cells.shape.extent_of(first).0 as usize;
         let stream = self.cells.streams.borrow()[extent].expect("an extent is opened first");
         let count = &self.appends[stream as usize];
         let number = count.replace(count.get() + 1);
@@ -129,7 +137,11 @@ impl Medium for MemoryMedium {
         _: IoClass,
     ) -> impl Future<Output = Result<PageImage, MediumError>> + use<> {
         let found = self.cells.pages.borrow()[Self::index(page)].clone();
-        ready(found.ok_or(MediumError::Unreadable(page)))
+        let sleep = self.handle.sleep(READ);
+        async move {
+            sleep.await;
+            found.ok_or(MediumError::Unreadable(page))
+        }
     }
 
     fn read_run(
@@ -154,9 +166,8 @@ impl Medium for MemoryMedium {
     fn set_write_stall(&self, _: bool) {}
 
     fn frontier(&self, extent: ExtentId) -> impl Future<Output = Result<u32, MediumError>> + use<> {
-        let start = Self::index(SHAPE.page(extent, 0));
         let pages = self.cells.pages.borrow();
-        let written = &pages[start..start + SHAPE.pages_per_extent as usize];
+        let written = &pages[self.cells.of_extent(extent)];
         let end = written.iter().rposition(Option::is_some).map_or(0, |last| last as u32 + 1);
         ready(Ok(end))
     }
@@ -165,9 +176,7 @@ impl Medium for MemoryMedium {
         let (cells, sleep) = (Rc::clone(&self.cells), self.handle.sleep(RELEASE));
         async move {
             sleep.await;
-            let start = Self::index(SHAPE.page(extent, 0));
-            let end = start + SHAPE.pages_per_extent as usize;
-            cells.pages.borrow_mut()[start..end].fill(None);
+            cells.pages.borrow_mut()[cells.of_extent(extent)].fill(None);
             Ok(())
         }
     }

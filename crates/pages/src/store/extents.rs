@@ -74,6 +74,13 @@ impl Extents {
         all.saturating_sub(u64::from(self.room(Stream::Index)) + self.index_pages())
     }
 
+    /// What closed extents with objects hold of dead ones, in extents.
+    pub(crate) fn object_garbage(&self) -> f64 {
+        let is_closed =
+            |extent: &&Extent| extent.state == State::Closed && extent.stream == Stream::Objects;
+        self.all.iter().filter(is_closed).map(|extent| 1.0 - self.utilisation(extent)).sum()
+    }
+
     /// Extents opened so far.
     pub fn opened(&self) -> u64 {
         self.opened
@@ -348,18 +355,20 @@ impl Extents {
         self.get(self.shape.extent_of(page)).generation
     }
 
-    /// Whether `pages` are all that an index refers to, by the counts of what is in use.
+    /// Whether `pages` are all that an index refers to, by the counts of what is in use, and each is there
+    /// once.
     pub fn count_index_pages(&self, pages: impl Iterator<Item = PageNo>) -> bool {
-        let mut found = vec![0; self.all.len()];
+        let mut found: Vec<BTreeSet<PageNo>> = vec![BTreeSet::new(); self.all.len()];
         for page in pages {
-            let Some(count) = found.get_mut(self.shape.extent_of(page).0 as usize) else {
+            let in_extent = found.get_mut(self.shape.extent_of(page).0 as usize);
+            if !in_extent.is_some_and(|in_extent| in_extent.insert(page)) {
                 return false;
-            };
-            *count += 1;
+            }
         }
         self.iter().zip(found).all(|((id, extent), found)| {
             let of_index = matches!(extent.stream, Stream::Index | Stream::Tables);
-            found == if of_index && self.holds_index(id) { extent.live } else { 0 }
+            let live = if of_index && self.holds_index(id) { extent.live } else { 0 };
+            found.len() == live as usize
         })
     }
 
@@ -397,8 +406,12 @@ impl Extents {
         &mut self.all[self.shape.extent_of(page).0 as usize]
     }
 
-    /// Share of the extent that moving what is in use would fill again, 0 to 1, as far as is known.
+    /// Share of the extent that moving what is in use would fill again, 0 to 1, as far as is known. What is in use of
+    /// an index is pages; others are what units were filled up with.
     pub fn utilisation(&self, extent: &Extent) -> f64 {
+        if extent.stream == Stream::Index {
+            return (f64::from(extent.live) / f64::from(self.shape.pages_per_extent)).min(1.0);
+        }
         let live_share = f64::from(extent.live) / f64::from(extent.published.max(1));
         let holes = extent.holes.len() as u32;
         assert!(holes <= extent.cursor, "{holes} of {} pages are holes", extent.cursor);
@@ -467,6 +480,7 @@ mod tests {
             extents.count_index_pages(places.iter().map(|place| SHAPE.page(id, *place)))
         };
         assert!(agrees(&[0, 4]) && !agrees(&[0]) && !agrees(&[0, 1, 4]));
+        assert!(!agrees(&[4, 4]), "a page is there twice");
         let of_none = SHAPE.page(ExtentId(SHAPE.extents), 0);
         assert!(!extents.count_index_pages([of_none].into_iter()), "there is no such extent");
     }

@@ -1,21 +1,18 @@
 //! Writing pages: groups of pages in, their numbers out, a bounded number of appends under way.
 
-use std::collections::VecDeque;
-
 use runtime::IoClass;
 
 use crate::error::EngineError;
 use crate::format::data_page::{self, Outgoing};
 use crate::format::packing;
 use crate::format::pointer::Pointer;
-use crate::medium::{Medium, MediumError, PageNo, Stream};
-use crate::planted::Fault;
+use crate::medium::{Medium, PageNo, Stream};
 use crate::store::PageStore;
 use crate::store::changes::Changes;
-use crate::store::pacing;
+use crate::store::handing_out::HandingOut;
 use crate::store::promise::Promise;
 use crate::store::space::with_waste;
-use crate::store::units::{Unit, Units};
+use crate::store::units::Unit;
 
 /// Pages, unsealed, that must follow one another on the medium.
 pub type Group = Vec<Vec<u8>>;
@@ -171,7 +168,8 @@ impl<M: Medium> PageStore<M> {
     ///
     /// `urgency` is asked before each append how wide the window may be (`store/pacing.rs`).
     ///
-    /// A group in the stream of the index is handed out at one go, because others write there too.
+    /// A group in the stream of the index is handed out at one go, because others write there too; each of them may
+    /// come to the end of an extent.
     ///
     /// # Errors
     /// [`EngineError::Medium`].
@@ -187,57 +185,49 @@ impl<M: Medium> PageStore<M> {
             Stream::Objects => Some(self.handing_out.acquire(1).await),
             _ => None,
         };
-        let append = |unit: Unit| self.medium.append(unit.first, unit.pages, class);
-        let mut units = Units::new(self, promise);
-        let (count, is_shared) = (groups.len(), stream == Stream::Index);
-        let mut firsts = Vec::with_capacity(count);
-        let mut under_way = VecDeque::new();
+        let mut out = HandingOut::new(self, promise, groups.len(), |unit: Unit| {
+            self.medium.append(unit.first, unit.pages, class)
+        });
         for group in groups {
-            let is_at_one_go = is_shared && group.len() > 1;
-            if is_at_one_go && units.is_between() {
-                self.wait_for_window(&mut under_way, &urgency).await?;
+            if stream == Stream::Index && group.len() > 1 {
+                out.wait_for_window_between_groups(&urgency).await?;
+                out.hand_out(group)?;
+                continue;
             }
-            under_way.extend(units.keep_together(group.len() as u32).map(append));
+            out.keep_together(&group);
             for (index, bytes) in group.into_iter().enumerate() {
-                if units.is_between() {
-                    if !is_at_one_go {
-                        self.wait_for_window(&mut under_way, &urgency).await?;
-                    }
-                    units.begin()?;
+                if out.units.is_between() {
+                    out.wait_for_window(&urgency).await?;
                 }
-                let number = units.push(bytes);
-                if index == 0 {
-                    firsts.push(number);
-                }
-                under_way.extend(units.full().map(append));
+                out.push(bytes, index == 0)?;
             }
         }
-        under_way.extend(units.rest().map(append));
+        out.hand_out_rest();
         drop(turn);
-        let is_early = stream == Stream::Index && self.planted.has(Fault::CommitBeforeSegments);
-        if !is_early && !self.planted.has(Fault::PublishBeforeDurable) {
-            for append in under_way {
-                append.await?;
-            }
-            self.medium.sync(stream).await?;
-        }
-        units.finish();
-        // By these numbers pointers are told apart: a group without pages would shift all behind it.
-        assert_eq!(firsts.len(), count, "a group was written without a page");
-        Ok(firsts)
+        out.finish(stream).await
     }
 
-    /// Waits until fewer appends are under way than may be.
-    async fn wait_for_window(
+    /// The same, but all groups are handed out at one go: together they come to the end of one extent at
+    /// most, if they are no more than fit in one.
+    ///
+    /// # Errors
+    /// [`EngineError::Medium`].
+    pub async fn write_at_one_go(
         &self,
-        under_way: &mut VecDeque<impl Future<Output = Result<(), MediumError>>>,
-        urgency: &impl Fn() -> f64,
-    ) -> Result<(), MediumError> {
-        let window = pacing::window(urgency(), self.shape.parallelism);
-        while under_way.len() >= window {
-            under_way.pop_front().expect("the window is at least 1").await?;
+        groups: Vec<Group>,
+        promise: Promise<'_>,
+        class: IoClass,
+    ) -> Result<Vec<PageNo>, EngineError> {
+        let stream = promise.stream();
+        assert!(stream == Stream::Index, "whoever writes {stream:?} takes turns");
+        let mut out = HandingOut::new(self, promise, groups.len(), |unit: Unit| {
+            self.medium.append(unit.first, unit.pages, class)
+        });
+        for group in groups {
+            out.hand_out(group)?;
         }
-        Ok(())
+        out.hand_out_rest();
+        out.finish(stream).await
     }
 }
 

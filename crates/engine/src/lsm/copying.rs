@@ -1,0 +1,143 @@
+//! What copying the segments and groups of an extent takes: batches that are written at one go.
+
+use crate::lsm::location::Location;
+
+/// A batch has so many times what may be left empty for it.
+const MOST_LEFT_EMPTY: u32 = 8;
+
+/// Segments and groups that are copied at one go.
+#[derive(Default)]
+pub(crate) struct Batch {
+    pub locations: Vec<Location>,
+    pages: u32,
+    /// Pages of the largest of them.
+    largest: u32,
+}
+
+impl Batch {
+    fn push(&mut self, location: Location) {
+        let pages = location.pages().count() as u32;
+        self.pages += pages;
+        self.largest = self.largest.max(pages);
+        self.locations.push(location);
+    }
+
+    pub(crate) fn has_groups(&self) -> bool {
+        self.largest > 1
+    }
+}
+
+/// How segments and groups are copied.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Copying {
+    append_unit: u32,
+    /// Pages of a batch, or somewhat more: whole units.
+    batch_pages: u32,
+    /// Pages that may be left empty for a batch at most.
+    pub left_empty: u32,
+}
+
+impl Copying {
+    /// Where no group has more than `largest_group` pages, and about `batch_pages` are to be under way.
+    pub(crate) fn new(largest_group: u32, batch_pages: u32, append_unit: u32) -> Self {
+        // Single segments fill units, however many batches they come in.
+        let left_empty = if largest_group > 1 { largest_group - 1 + append_unit - 1 } else { 0 };
+        let batch_pages = batch_pages.max(MOST_LEFT_EMPTY * left_empty);
+        Self { append_unit, batch_pages: batch_pages.next_multiple_of(append_unit), left_empty }
+    }
+
+    /// `locations` in batches.
+    pub(crate) fn batches(&self, locations: Vec<Location>) -> Vec<Batch> {
+        let mut batches: Vec<Batch> = Vec::new();
+        for location in locations {
+            if batches.last().is_none_or(|batch| batch.pages >= self.batch_pages) {
+                batches.push(Batch::default());
+            }
+            batches.last_mut().expect("there is one").push(location);
+        }
+        batches
+    }
+
+    /// Pages that writing a batch takes at most: the end of one extent may be left empty because it has no room for
+    /// a group, and the last unit is filled up.
+    pub(crate) fn most_pages_of(&self, batch: &Batch) -> u32 {
+        (batch.pages + batch.largest.saturating_sub(1)).next_multiple_of(self.append_unit)
+    }
+
+    /// Pages that all batches of `pages` pages take at most.
+    pub(crate) fn most_pages(&self, pages: u32) -> u32 {
+        let left_empty = pages.div_ceil(self.batch_pages) * self.left_empty;
+        (pages + left_empty).next_multiple_of(self.append_unit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pages::medium::{PageNo, Shape};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::lsm::location::Group;
+
+    /// Pages of extents that a writer of whole groups takes from `room` pages of an open extent on, with what it
+    /// leaves empty.
+    fn taken(batch: &Batch, room: u32, shape: &Shape) -> u32 {
+        let (mut left, mut taken) = (room, 0);
+        for location in &batch.locations {
+            let pages = location.pages().count() as u32;
+            if pages > left {
+                taken += left;
+                left = shape.pages_per_extent;
+            }
+            taken += pages;
+            left -= pages;
+        }
+        taken + left % shape.append_unit
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_reckoned_is_enough(
+            lengths in prop::collection::vec(0..32_u16, 1..300),
+            unit in prop::sample::select(vec![1, 2, 3, 6, 48]),
+            units in 4..600_u32,
+            parallelism in 1..64_u32,
+            room in 0..600_u32,
+            most in 0..32_u16,
+        ) {
+            let shape = Shape {
+                payload_bytes: 4096,
+                page_bytes: 4096,
+                pages_per_extent: unit * units,
+                extents: 9,
+                append_unit: unit,
+                parallelism,
+            };
+            let longest = (shape.pages_per_extent / 8).min(u32::from(most)) as u16;
+            let mut end = 0;
+            let mut locations = Vec::new();
+            for length in lengths {
+                let first = PageNo(end);
+                let location = match length.min(longest.saturating_sub(1)) {
+                    0 => Location::Stored(first),
+                    segments => Location::Group(Group { first, segments }),
+                };
+                end += location.pages().count() as u32;
+                if end > shape.pages_per_extent {
+                    break;
+                }
+                locations.push(location);
+            }
+            let pages = locations.iter().flat_map(Location::pages).count() as u32;
+            let largest = locations.iter().map(|at| at.pages().count()).max().unwrap_or(0) as u32;
+            let copying = Copying::new(largest, 4 * parallelism, unit);
+            let batches = copying.batches(locations);
+            let all: u32 = batches.iter().map(|batch| copying.most_pages_of(batch)).sum();
+            prop_assert!(all <= copying.most_pages(pages));
+            let room = room % units * unit;
+            for batch in &batches {
+                prop_assert!(taken(batch, room, &shape) <= copying.most_pages_of(batch));
+            }
+        }
+    }
+}

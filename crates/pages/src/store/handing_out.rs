@@ -1,0 +1,110 @@
+//! Groups of pages on their way to the medium: which pages they get, and how many appends are under way.
+
+use std::collections::VecDeque;
+
+use crate::error::EngineError;
+use crate::medium::{Medium, MediumError, PageNo, Stream};
+use crate::planted::Fault;
+use crate::store::PageStore;
+use crate::store::pacing;
+use crate::store::promise::Promise;
+use crate::store::units::{Unit, Units};
+use crate::store::writing::Group;
+
+/// Groups on their way to the medium.
+pub(super) struct HandingOut<'a, M, F, Append> {
+    store: &'a PageStore<M>,
+    pub(super) units: Units<'a, M>,
+    append: F,
+    under_way: VecDeque<Append>,
+    /// How many groups there are.
+    count: usize,
+    firsts: Vec<PageNo>,
+}
+
+impl<'a, M, F, Append> HandingOut<'a, M, F, Append>
+where
+    M: Medium,
+    F: Fn(Unit) -> Append,
+    Append: Future<Output = Result<(), MediumError>>,
+{
+    pub(super) fn new(
+        store: &'a PageStore<M>,
+        promise: Promise<'a>,
+        count: usize,
+        append: F,
+    ) -> Self {
+        let (units, firsts) = (Units::new(store, promise), Vec::with_capacity(count));
+        Self { store, units, append, under_way: VecDeque::new(), count, firsts }
+    }
+
+    /// A whole group, without an await.
+    pub(super) fn hand_out(&mut self, group: Group) -> Result<(), EngineError> {
+        self.keep_together(&group);
+        for (index, bytes) in group.into_iter().enumerate() {
+            self.push(bytes, index == 0)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn keep_together(&mut self, group: &Group) {
+        self.under_way.extend(self.units.keep_together(group.len() as u32).map(&self.append));
+    }
+
+    /// The next page. No await comes before the unit that it is in is full, or the rest is handed out.
+    pub(super) fn push(&mut self, bytes: Vec<u8>, is_first: bool) -> Result<(), EngineError> {
+        if self.units.is_between() {
+            self.units.begin()?;
+        }
+        let number = self.units.push(bytes);
+        if is_first {
+            self.firsts.push(number);
+        }
+        self.under_way.extend(self.units.full().map(&self.append));
+        Ok(())
+    }
+
+    pub(super) fn hand_out_rest(&mut self) {
+        self.under_way.extend(self.units.rest().map(&self.append));
+    }
+
+    /// Waits until fewer appends are under way than may be.
+    pub(super) async fn wait_for_window(
+        &mut self,
+        urgency: &impl Fn() -> f64,
+    ) -> Result<(), MediumError> {
+        let window = pacing::window(urgency(), self.store.shape.parallelism);
+        while self.under_way.len() >= window {
+            self.under_way.pop_front().expect("the window is at least 1").await?;
+        }
+        Ok(())
+    }
+
+    /// The same behind a group, which may have left its last unit half full: nobody waits with that.
+    pub(super) async fn wait_for_window_between_groups(
+        &mut self,
+        urgency: &impl Fn() -> f64,
+    ) -> Result<(), MediumError> {
+        let window = pacing::window(urgency(), self.store.shape.parallelism);
+        if self.under_way.len() >= window {
+            self.hand_out_rest();
+        }
+        if self.units.is_between() { self.wait_for_window(urgency).await } else { Ok(()) }
+    }
+
+    /// Waits until all is durable. The number of each group's first page.
+    pub(super) async fn finish(self, stream: Stream) -> Result<Vec<PageNo>, EngineError> {
+        let store = self.store;
+        let is_early = stream == Stream::Index && store.planted.has(Fault::CommitBeforeSegments);
+        if !is_early && !store.planted.has(Fault::PublishBeforeDurable) {
+            for append in self.under_way {
+                append.await?;
+            }
+            store.medium.sync(stream).await?;
+        }
+        self.units.finish();
+        // By these numbers pointers are told apart: a group without pages would shift all behind it.
+        assert_eq!(self.firsts.len(), self.count, "a group was written without a page");
+        Ok(self.firsts)
+    }
+}
