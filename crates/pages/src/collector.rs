@@ -143,7 +143,8 @@ pub async fn collect_forever<M: Medium, I: Collected<M>>(index: Rc<I>) {
             continue;
         }
         flush_what_was_moved(&*index);
-        if index.rest() == Next::Wait {
+        // Nobody knows whether the store is full before what is under way has ended.
+        if index.front().collects_index.get() || index.rest() == Next::Wait {
             index.store().work.notified().await;
         }
     }
@@ -228,7 +229,7 @@ fn flush_what_was_moved<M: Medium>(index: &impl Collected<M>) {
 }
 
 /// Re-inserts what is in use of an extent with objects, in parts side by side; clients may write what is
-/// freed meanwhile. What is moved makes garbage of the index, whose extents are collected in between.
+/// freed meanwhile. What is moved makes garbage of the index, whose extents are collected beside it.
 async fn collect_objects<M: Medium, I: Collected<M>>(
     index: &Rc<I>,
     id: ExtentId,
@@ -238,16 +239,10 @@ async fn collect_objects<M: Medium, I: Collected<M>>(
     let batches: Vec<Range<u32>> = store.batches(id, pages).collect();
     let freeing = index.front().begin_freeing(id);
     let batches = RefCell::new(batches.into_iter());
-    let (has_stopped, copies_index) = (Cell::new(false), Cell::new(false));
+    let has_stopped = Cell::new(false);
     let worker = || async {
         while !has_stopped.get() {
-            let victim = if copies_index.get() { None } else { index.index_victim() };
-            if let Some(id) = victim {
-                copies_index.set(true);
-                collect_by(index, id, index.copy_index(id)).await;
-                copies_index.set(false);
-                continue;
-            }
+            collect_index_beside(index);
             let Some(batch) = batches.borrow_mut().next() else { break };
             let outcome = collect_batch(index, id, batch, &freeing).await;
             freeing.tell();
@@ -259,6 +254,26 @@ async fn collect_objects<M: Medium, I: Collected<M>>(
     let outcomes = join_all((0..I::PARTS).map(|_| worker())).await;
     let stops = outcomes.into_iter().filter_map(Result::err);
     stops.reduce(Stopped::or).map_or(Ok(()), Err)
+}
+
+/// Begins to collect an extent of the index, if one is worth it and no other is under way. Objects do not wait
+/// for it: clients are paced by what those free, and the next victim is not to begin late.
+fn collect_index_beside<M: Medium, I: Collected<M>>(index: &Rc<I>) {
+    let is_under_way = &index.front().collects_index;
+    if is_under_way.get() {
+        return;
+    }
+    let Some(id) = index.index_victim() else { return };
+    is_under_way.set(true);
+    index.store().extents.borrow_mut().set_state(id, State::Collecting);
+    let index = Rc::clone(index);
+    let handle = index.store().handle.clone();
+    handle.spawn("collection of an extent of the index", async move {
+        let outcome = index.copy_index(id).await;
+        end(&index, id, outcome);
+        index.front().collects_index.set(false);
+        index.store().work.notify_all();
+    });
 }
 
 async fn collect_batch<M: Medium, I: Collected<M>>(

@@ -115,6 +115,8 @@ pub struct Front<M> {
     pub(crate) sweep: Sweep,
     /// What the collection of objects that is under way has freed.
     freed: Rc<Freed>,
+    /// Whether an extent of the index is being collected beside objects.
+    pub(crate) collects_index: Cell<bool>,
     /// The space that the flush waits for.
     pub(crate) flush_waits: Cell<Option<Need>>,
     writes: Cell<u64>,
@@ -156,6 +158,7 @@ impl<M: Medium> Front<M> {
             fullness: Cell::new(Fullness::Room),
             sweep: Sweep::default(),
             freed: Rc::default(),
+            collects_index: Cell::new(false),
             flush_waits: Cell::new(None),
             writes: Cell::new(0),
             user_bytes: Cell::new(0),

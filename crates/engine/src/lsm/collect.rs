@@ -33,8 +33,10 @@ use crate::planted::Fault;
 const MOST_HELD: usize = 2;
 
 /// Segments are written again sooner than objects, and empty their extents by themselves: as long as there
-/// is a choice, meta extents of which more than this share is in use are left alone.
-const WORTH_COPYING: f64 = 0.5;
+/// is a choice, meta extents of which more than this share is in use are left alone. Then they hold half as much
+/// garbage as segments at most, which is what clients leave room for (`front/freeing.rs`); with more, they
+/// would stop where free extents end instead of being paced.
+const WORTH_COPYING: f64 = 2.0 / 3.0;
 
 /// An object of a victim that the index is asked about.
 struct Asked {

@@ -91,8 +91,8 @@ impl<M: Medium> Front<M> {
         free.saturating_sub(self.memtables.borrow().bytes() / payload_bytes)
     }
 
-    /// Pages within which clients are paced, and `more` extents. The index is given as much garbage as it
-    /// has pages, for its extents are collected when half of them is that.
+    /// Pages within which clients are paced, and `more` extents. The index is given half as much garbage as it
+    /// has pages, for its extents are collected when a third of them is that.
     fn kept(&self, more: usize) -> u64 {
         let shape = &self.store.shape;
         let within = PACED_WITHIN.min(shape.extents.div_ceil(PACED_PART)) as usize;
