@@ -61,6 +61,19 @@ impl AddAssign for Effort {
 }
 
 impl CpuCosts {
+    /// Steps that take no time: for stores whose processor does not count.
+    pub const FREE: Self = Self {
+        memtable_ns: 0.0,
+        prefix_compare_ns: 0.0,
+        key_compare_ns: 0.0,
+        merge_entry_ns: 0.0,
+        filter_build_ns: 0.0,
+        filter_probe_ns: 0.0,
+        pack_object_ns: 0.0,
+        hash_key_ns: 0.0,
+        page_read_ns: 0.0,
+    };
+
     /// Time that the steps of a search take.
     pub fn of(&self, effort: Effort) -> Nanos {
         let ns = f64::from(effort.memtables) * self.memtable_ns

@@ -18,11 +18,8 @@ pub(crate) fn outcome(
     shape: impl FnOnce() -> Shape,
     fault: Option<Fault>,
 ) -> Result<Result<Tally, trial::Complaint>, String> {
-    catch_unwind(AssertUnwindSafe(|| run_trial(seed, shape(), fault))).map_err(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-        format!("panic: {}", text.unwrap_or("of another kind"))
-    })
+    catch_unwind(AssertUnwindSafe(|| run_trial(seed, shape(), fault)))
+        .map_err(|panic| format!("panic: {}", ::planted::panic_text(&*panic)))
 }
 
 #[test]

@@ -126,11 +126,7 @@ fn outcome(seed: u64, fault: Fault) -> Option<Result<Complaint, String>> {
     match catch_unwind(AssertUnwindSafe(trial)) {
         Ok(Ok(())) => None,
         Ok(Err(complaint)) => Some(Ok(complaint)),
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-            Some(Err(text.unwrap_or("a panic of another kind").to_owned()))
-        }
+        Err(panic) => Some(Err(::planted::panic_text(&*panic).to_owned())),
     }
 }
 

@@ -93,10 +93,6 @@ fn complaint(seed: u64, fault: Fault) -> Option<String> {
     match catch_unwind(AssertUnwindSafe(trial)) {
         Ok(Ok(())) => None,
         Ok(Err(complaint)) => Some(complaint),
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-            Some(format!("panic: {}", text.unwrap_or("of another kind")))
-        }
+        Err(panic) => Some(format!("panic: {}", ::planted::panic_text(&*panic))),
     }
 }

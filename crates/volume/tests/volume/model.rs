@@ -15,11 +15,8 @@ pub(crate) fn complaint_or_tally(
     world: World,
     fault: Option<Fault>,
 ) -> Result<Tally, String> {
-    catch_unwind(AssertUnwindSafe(|| run_trial(seed, world, fault))).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-        Err(format!("panic: {}", text.unwrap_or("of another kind")))
-    })
+    catch_unwind(AssertUnwindSafe(|| run_trial(seed, world, fault)))
+        .unwrap_or_else(|panic| Err(format!("panic: {}", ::planted::panic_text(&*panic))))
 }
 
 #[test]

@@ -66,17 +66,6 @@ pub(crate) fn tree_setup<M: Medium + Clone>(
     cores: &Rc<Cores>,
     medium: &M,
 ) -> TreeSetup<M> {
-    let costs = CpuCosts {
-        memtable_ns: 0.0,
-        prefix_compare_ns: 0.0,
-        key_compare_ns: 0.0,
-        merge_entry_ns: 0.0,
-        filter_build_ns: 0.0,
-        filter_probe_ns: 0.0,
-        pack_object_ns: 0.0,
-        hash_key_ns: 0.0,
-        page_read_ns: 0.0,
-    };
     TreeSetup {
         handle: handle.clone(),
         medium: medium.clone(),
@@ -91,7 +80,7 @@ pub(crate) fn tree_setup<M: Medium + Clone>(
             expected_key_bytes: 16,
             expected_value_bytes: 100,
         },
-        cpu: Cpu { cores: Rc::clone(cores), costs },
+        cpu: Cpu { cores: Rc::clone(cores), costs: CpuCosts::FREE },
         accelerator: None,
         planted: engine::Planted::default(),
         id: StoreId(7),
