@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::Args;
-use host::Arrangement;
+use host::{Arrangement, JournalPlace};
 use lab::bench::BenchSpec;
-use lab::printable;
+use lab::{HostChoice, printable};
 use workload::{ClientOptions, CoreWorkload, Properties};
 
 use crate::output::say;
@@ -31,6 +31,10 @@ pub(crate) struct BenchArguments {
     /// [default: plain on one set, striped on several]
     #[arg(long, value_parser = values::arrangement)]
     pub(crate) layout: Option<Arrangement>,
+    /// Where such a store's log and manifest lie: beside its data, or own-set, alone on the drive's last set
+    /// [default: beside]
+    #[arg(long, value_parser = values::journal)]
+    pub(crate) journal: Option<JournalPlace>,
     /// Workload: a built-in name or a YCSB property file; `levelhead list` has the names
     #[arg(long, default_value = "a")]
     pub(crate) workload: String,
@@ -93,9 +97,10 @@ fn flags(arguments: &BenchArguments) -> [Flag; 4] {
 
 /// What to run; says aloud what has no effect.
 pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<BenchSpec> {
-    let BenchArguments { device, host, layout, .. } = arguments;
+    let BenchArguments { device, host, layout, journal, .. } = arguments;
     let design = names::design(&arguments.design)?;
-    let platform = names::platform(device, host.as_deref(), *layout)?;
+    let choice = HostChoice { host: host.as_deref(), arrangement: *layout, journal: *journal };
+    let platform = names::platform(device, choice)?;
     let workload = CoreWorkload::from_properties(&properties(arguments)?)?;
     for warning in &workload.warnings {
         say(warning);

@@ -6,10 +6,10 @@ use std::path::Path;
 use anyhow::{Context, anyhow, bail};
 use catalogue::CatalogueError;
 use design::Design;
-use host::{Arrangement, HostProfile};
+use host::{Arrangement, HostProfile, JournalPlace};
 use kvssd::DeviceProfile;
 use lab::device::Job;
-use lab::{Platform, designs_for_hosts};
+use lab::{HostChoice, Platform, designs_for_hosts};
 use ssd::SsdProfile;
 use workload::{BUILTIN_NAMES, Properties};
 
@@ -31,13 +31,15 @@ pub(crate) fn list() -> String {
     });
     let layouts = Arrangement::ALL.map(|(_, name)| name).join(", ");
     line(&mut text, &format!("layouts of a host's store on a drive's sets (--layout): {layouts}"));
+    let places = JournalPlace::ALL.map(|(_, name)| name).join(", ");
+    line(&mut text, &format!("places of its log and manifest (--journal): {places}"));
     line(&mut text, &format!("workloads (--workload): {}", BUILTIN_NAMES.join(", ")));
     line(&mut text, "levelhead device");
     line(&mut text, "block drives (--profile): those above");
     section(&mut text, "jobs (--job)", &Job::names(), |name| {
         Job::load(name).map(|job| job.description)
     });
-    text.push_str("each of these but layouts also takes the path of a file");
+    text.push_str("each of these but layouts and places also takes the path of a file");
     text
 }
 
@@ -64,12 +66,8 @@ pub(crate) fn design(name: &str) -> anyhow::Result<Design> {
 }
 
 /// What the design runs on.
-pub(crate) fn platform(
-    device: &str,
-    host: Option<&str>,
-    layout: Option<Arrangement>,
-) -> anyhow::Result<Platform> {
-    let loaded = Platform::load(device, host, layout);
+pub(crate) fn platform(device: &str, choice: HostChoice<'_>) -> anyhow::Result<Platform> {
+    let loaded = Platform::load(device, choice);
     let is_known = [DeviceProfile::names(), SsdProfile::names()].concat().contains(&device);
     if is_known { Ok(loaded?) } else { hinted(device, loaded) }
 }

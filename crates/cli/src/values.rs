@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use host::Arrangement;
+use host::{Arrangement, JournalPlace};
 use lab::parse_count_in;
 use workload::{MAX_OUTSTANDING, MAX_RECORDS, RATES};
 
@@ -40,6 +40,13 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
 pub(crate) fn arrangement(text: &str) -> Result<Arrangement, String> {
     let named = Arrangement::ALL.into_iter().find(|(_, name)| *name == text);
     let names = || Arrangement::ALL.map(|(_, name)| name).join(", ");
+    named.map(|(one, _)| one).ok_or_else(|| format!("allowed are {}", names()))
+}
+
+/// Where the journal of a host's store lies.
+pub(crate) fn journal(text: &str) -> Result<JournalPlace, String> {
+    let named = JournalPlace::ALL.into_iter().find(|(_, name)| *name == text);
+    let names = || JournalPlace::ALL.map(|(_, name)| name).join(", ");
     named.map(|(one, _)| one).ok_or_else(|| format!("allowed are {}", names()))
 }
 

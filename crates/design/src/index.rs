@@ -73,6 +73,14 @@ impl IndexOptions {
         self.journal().0
     }
 
+    /// Whether log and manifest may have a medium of their own.
+    pub fn takes_journal_apart(&self) -> bool {
+        match self {
+            Self::Lsm(options) => options.durability == Durability::Log,
+            Self::Hash(_) => false,
+        }
+    }
+
     fn journal(&self) -> (Durability, LogSync) {
         match self {
             Self::Lsm(options) => (options.durability, options.log_sync),
@@ -152,15 +160,32 @@ impl<M: Medium> Clone for Index<M> {
     }
 }
 
+/// A journal apart is for those that take one.
+fn refuse_journal<M>(options: &IndexOptions, journal: Option<&M>) -> Result<(), OpenError> {
+    let is_refused = journal.is_some() && !options.takes_journal_apart();
+    if is_refused { Err(OpenError::NoJournalApart) } else { Ok(()) }
+}
+
 impl<M: Medium> Index<M> {
-    /// A fresh index on an empty medium. Background tasks start at once.
+    /// A fresh index on an empty medium, with log and manifest on the empty medium `journal` if there is one: see
+    /// [`Engine::create_with_journal`]. Background tasks start at once.
     ///
     /// # Errors
-    /// [`OpenError`].
-    pub fn create(options: &IndexOptions, setup: IndexSetup<M>) -> Result<Self, OpenError> {
-        Ok(match options.clone() {
-            IndexOptions::Lsm(options) => Self::Lsm(Engine::create(setup.lsm(options))?),
-            IndexOptions::Hash(options) => Self::Hash(HashEngine::create(setup.hash(options))?),
+    /// [`OpenError`]; [`OpenError::NoJournalApart`] unless [`IndexOptions::takes_journal_apart`].
+    pub fn create(
+        options: &IndexOptions,
+        setup: IndexSetup<M>,
+        journal: Option<M>,
+    ) -> Result<Self, OpenError> {
+        refuse_journal(options, journal.as_ref())?;
+        Ok(match (options.clone(), journal) {
+            (IndexOptions::Lsm(options), None) => Self::Lsm(Engine::create(setup.lsm(options))?),
+            (IndexOptions::Lsm(options), Some(journal)) => {
+                Self::Lsm(Engine::create_with_journal(setup.lsm(options), journal)?)
+            }
+            (IndexOptions::Hash(options), _) => {
+                Self::Hash(HashEngine::create(setup.hash(options))?)
+            }
         })
     }
 
@@ -181,17 +206,27 @@ impl<M: Medium> Index<M> {
         })
     }
 
-    /// The index that the medium holds, by its log and manifest.
+    /// The index that the medium holds, by its log and manifest, which are on `journal` if it was made so.
     ///
     /// # Errors
-    /// [`OpenError`].
-    pub async fn open(options: &IndexOptions, setup: IndexSetup<M>) -> Result<Self, OpenError> {
-        match options.clone() {
-            IndexOptions::Lsm(options) => Ok(Self::Lsm(Engine::open(setup.lsm(options)).await?)),
-            IndexOptions::Hash(options) => {
-                Ok(Self::Hash(HashEngine::open(setup.hash(options)).await?))
+    /// As [`Self::create`].
+    pub async fn open(
+        options: &IndexOptions,
+        setup: IndexSetup<M>,
+        journal: Option<M>,
+    ) -> Result<Self, OpenError> {
+        refuse_journal(options, journal.as_ref())?;
+        Ok(match (options.clone(), journal) {
+            (IndexOptions::Lsm(options), None) => {
+                Self::Lsm(Engine::open(setup.lsm(options)).await?)
             }
-        }
+            (IndexOptions::Lsm(options), Some(journal)) => {
+                Self::Lsm(Engine::open_with_journal(setup.lsm(options), journal).await?)
+            }
+            (IndexOptions::Hash(options), _) => {
+                Self::Hash(HashEngine::open(setup.hash(options)).await?)
+            }
+        })
     }
 
     /// How many checkpoints of its manifest there have been; 0 where there is none.

@@ -3,17 +3,20 @@
 //! ```text
 //!  profile ... the host: cores and what work costs on them, memory, how files lie    (TOML; `hosts/`)
 //!  storage ... a drive, a host, and a layout over the drive's sets: shapes and room  (arithmetic)
+//!  journal ... where log and manifest lie: beside the data, or on a set of their own
 //!  store ..... HostStore: Get, Put, Delete, iterators; an index on a medium, and what operations cost
 //! ```
 //! The medium is a range of the only set (`volume::BlockRange`), or a volume over all of them
-//! (`volume::Volume`). Cost of an operation in simulation: what the index and the drive add to one timer.
+//! (`volume::Volume`); of several sets the last may be the journal's alone. Cost of an operation in simulation: what the index and the drive add to one timer.
 
 #![forbid(unsafe_code)]
 
+mod journal;
 mod profile;
 mod storage;
 mod store;
 
+pub use journal::{JournalPlace, Media};
 pub use profile::{Files, HostProfile, Memory, Processor};
-pub use storage::{Arrangement, Storage, StorageError};
+pub use storage::{Arrangement, Sets, Storage, StorageError};
 pub use store::{HostIterator, HostStore, StoreOptions};

@@ -11,9 +11,10 @@ use ssd::SsdProfile;
 use volume::layout::Stripes;
 use volume::{BlockRange, Layout, RangeOptions, Volume, VolumeError};
 
+use crate::journal::{JournalPlace, Media};
 use crate::profile::HostProfile;
 
-/// How a store lies on the sets of a drive.
+/// How a store's data lie on the sets of a drive, or on those that its journal leaves them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrangement {
     /// On the only set.
@@ -41,51 +42,82 @@ impl Arrangement {
         named.expect("all of them are there").1
     }
 
-    /// What is usual for a drive of so many sets.
+    /// What is usual for data that have so many sets.
     pub fn of_sets(sets: u32) -> Self {
         if sets == 1 { Self::Plain } else { Self::Striped }
+    }
+}
+
+/// Sets of a drive, by what they are for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sets {
+    /// All of them: journal and data lie on the same ones.
+    All,
+    /// Those of the data, where the journal has one of its own: kv-sets.
+    Data,
+    /// The journal's own: the meta-set.
+    Journal,
+}
+
+impl fmt::Display for Sets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::All => "the drive's sets",
+            Self::Data => "the sets that the journal leaves to the data",
+            Self::Journal => "the journal's set, the drive's last one",
+        })
     }
 }
 
 /// Why a store cannot lie on a drive like this.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StorageError {
-    /// "Plain" is for drives of one set.
-    ManySets(u32),
+    /// "Plain" is for data on one set.
+    ManySets {
+        /// Sets of the drive.
+        sets: u32,
+        /// Whether the journal has one of them.
+        journal: JournalPlace,
+    },
+    /// A journal with a set of its own leaves the data none.
+    OneSet,
     /// A set has no room for one extent, or more pages than there are numbers for.
     SetSize {
         /// Bytes of a set.
         bytes: u64,
     },
-    /// The sets make no such volume.
-    Volume(VolumeError),
+    /// These sets make no such volume.
+    Volume(Sets, VolumeError),
 }
 
 impl fmt::Display for StorageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ManySets(sets) => write!(
-                f,
-                "the drive is cut into {sets} sets, and layout plain is for one: take striped, parity or \
-                 mirrored"
+            Self::ManySets { sets, journal } => {
+                let plain = match journal {
+                    JournalPlace::Beside => "layout plain is for one",
+                    JournalPlace::OwnSet => "layout plain is for one beside the journal's",
+                };
+                write!(
+                    f,
+                    "the drive is cut into {sets} sets, and {plain}: take striped, parity or mirrored"
+                )
+            }
+            Self::OneSet => f.write_str(
+                "the drive has one set, and a journal on a set of its own leaves the data none: take journal \
+                 beside, or a drive of several sets",
             ),
             Self::SetSize { bytes } => write!(
                 f,
                 "a set of {bytes} bytes has room for no extent, or for 2^32 pages and more: change \
                  extent_bytes or page_bytes of the host"
             ),
-            Self::Volume(error) => write!(f, "the drive's sets: {error}"),
+            Self::Volume(sets, error) => write!(f, "{sets}: {error}"),
         }
     }
 }
 
 impl std::error::Error for StorageError {}
-
-impl From<VolumeError> for StorageError {
-    fn from(error: VolumeError) -> Self {
-        Self::Volume(error)
-    }
-}
 
 /// A drive, a host, and how the host's store lies on the drive.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,33 +126,91 @@ pub struct Storage {
     pub drive: SsdProfile,
     /// The host.
     pub host: HostProfile,
-    /// How the store lies on the drive's sets.
+    /// How the store's data lie on the drive's sets.
     pub arrangement: Arrangement,
+    /// Whether its journal has one of the sets for itself.
+    pub journal: JournalPlace,
+}
+
+/// The journal's set as a volume, where the data's are one: a store has media of one type. Its groups are filled up to
+/// whole pages, and not to chunks.
+const JOURNAL_LAYOUT: Layout = Layout::Striped { chunk_pages: 1 };
+
+/// What is wrong with the volume of the journal.
+fn of_journal(error: VolumeError) -> StorageError {
+    StorageError::Volume(Sets::Journal, error)
 }
 
 impl Storage {
-    /// The medium of a store, by arithmetic.
+    /// The medium of the store's data, by arithmetic.
     ///
     /// # Errors
     /// [`StorageError`].
     pub fn shape(&self) -> Result<Shape, StorageError> {
+        let (sets, member) = (self.data_sets()?, self.member_shape()?);
+        match self.layout() {
+            None if sets == 1 => Ok(member),
+            None => Err(self.many_sets()),
+            Some(layout) => {
+                let stripes = Stripes::new(layout, sets as usize, member);
+                Ok(stripes.map_err(|error| self.of_data(error))?.shape())
+            }
+        }
+    }
+
+    /// The medium of the journal, by arithmetic, if it has one of its own.
+    ///
+    /// # Errors
+    /// [`StorageError`].
+    pub fn journal_shape(&self) -> Result<Option<Shape>, StorageError> {
+        match self.journal {
+            JournalPlace::Beside => return Ok(None),
+            JournalPlace::OwnSet => {}
+        }
+        let member = self.member_shape()?;
+        if !self.is_volume() {
+            return Ok(Some(member));
+        }
+        let stripes = Stripes::new(JOURNAL_LAYOUT, 1, member).map_err(of_journal)?;
+        Ok(Some(stripes.shape()))
+    }
+
+    /// A set as a medium.
+    fn member_shape(&self) -> Result<Shape, StorageError> {
         let files = &self.host.files;
-        let member = Shape {
+        Ok(Shape {
             payload_bytes: files.page_bytes,
             page_bytes: files.page_bytes,
             pages_per_extent: self.pages_per_extent(),
             extents: self.extents()?,
             append_unit: 1,
             parallelism: files.appends,
-        };
-        match self.layout() {
-            None if self.drive.sets == 1 => Ok(member),
-            None => Err(StorageError::ManySets(self.drive.sets)),
-            Some(layout) => Ok(Stripes::new(layout, self.drive.sets as usize, member)?.shape()),
-        }
+        })
     }
 
-    /// How the sets make a volume; nothing where there is none.
+    /// Sets that the data lie on: the first ones.
+    ///
+    /// # Errors
+    /// [`StorageError::OneSet`].
+    pub fn data_sets(&self) -> Result<u32, StorageError> {
+        let left = self.drive.sets - self.journal.sets();
+        if left == 0 { Err(StorageError::OneSet) } else { Ok(left) }
+    }
+
+    fn many_sets(&self) -> StorageError {
+        StorageError::ManySets { sets: self.drive.sets, journal: self.journal }
+    }
+
+    /// What is wrong with the volume of the data.
+    fn of_data(&self, error: VolumeError) -> StorageError {
+        let sets = match self.journal {
+            JournalPlace::Beside => Sets::All,
+            JournalPlace::OwnSet => Sets::Data,
+        };
+        StorageError::Volume(sets, error)
+    }
+
+    /// How the data's sets make a volume; nothing where there is none.
     fn layout(&self) -> Option<Layout> {
         let chunk_pages = self.host.files.chunk_pages;
         match self.arrangement {
@@ -131,7 +221,7 @@ impl Storage {
         }
     }
 
-    /// Whether the medium is a volume, and not the only set itself.
+    /// Whether the media are volumes, and not sets themselves.
     pub fn is_volume(&self) -> bool {
         self.layout().is_some()
     }
@@ -146,13 +236,13 @@ impl Storage {
         let bytes = self.drive.blocks_per_set() * u64::from(BLOCK_BYTES);
         let extents = bytes / self.host.files.extent_bytes;
         let pages = extents * u64::from(self.pages_per_extent());
-        let sets = u64::from(self.drive.sets);
+        let sets = u64::from(self.data_sets()?);
         let fits = extents > 0 && pages.saturating_mul(sets) < u64::from(u32::MAX);
         if fits { Ok(extents as u32) } else { Err(StorageError::SetSize { bytes }) }
     }
 
-    /// The sets of `device`, each as a medium: what a volume is made of. One that is lost has the set of the
-    /// same number of another device put in its place ([`Volume::replace`]).
+    /// The sets of `device` that the data lie on, each as a medium: what their volume is made of. One that is
+    /// lost has the set of the same number of another device put in its place ([`Volume::replace`]).
     ///
     /// # Errors
     /// [`StorageError`].
@@ -160,33 +250,51 @@ impl Storage {
         &self,
         device: &D,
     ) -> Result<Vec<BlockRange<D>>, StorageError> {
-        let files = &self.host.files;
-        let extents = self.extents()?;
-        let of_set = |number: u32| {
-            let set = SetId::new(number as u16).expect("sets count from 1");
-            let options = RangeOptions {
-                set,
-                first_block: 0,
-                page_blocks: files.page_bytes / BLOCK_BYTES,
-                pages_per_extent: self.pages_per_extent(),
-                extents,
-                parallelism: files.appends,
-            };
-            BlockRange::new(device.clone(), options).expect("the set was measured")
-        };
-        Ok((1..=self.drive.sets).map(of_set).collect())
+        (1..=self.data_sets()?).map(|number| self.set(device, number)).collect()
     }
 
-    /// The medium of layout plain, on a device of this profile.
+    /// The set of the journal as a medium, if it has one of its own.
+    fn journal_set<D: BlockDevice + Clone>(
+        &self,
+        device: &D,
+    ) -> Result<Option<BlockRange<D>>, StorageError> {
+        match self.journal {
+            JournalPlace::Beside => Ok(None),
+            JournalPlace::OwnSet => Ok(Some(self.set(device, self.drive.sets)?)),
+        }
+    }
+
+    fn set<D: BlockDevice + Clone>(
+        &self,
+        device: &D,
+        number: u32,
+    ) -> Result<BlockRange<D>, StorageError> {
+        let files = &self.host.files;
+        let options = RangeOptions {
+            set: SetId::new(number as u16).expect("sets count from 1"),
+            first_block: 0,
+            page_blocks: files.page_bytes / BLOCK_BYTES,
+            pages_per_extent: self.pages_per_extent(),
+            extents: self.extents()?,
+            parallelism: files.appends,
+        };
+        Ok(BlockRange::new(device.clone(), options).expect("the set was measured"))
+    }
+
+    /// The media of layout plain, on a device of this profile.
     ///
     /// # Errors
     /// [`StorageError`].
-    pub fn plain<D: BlockDevice + Clone>(&self, device: &D) -> Result<BlockRange<D>, StorageError> {
+    pub fn plain<D: BlockDevice + Clone>(
+        &self,
+        device: &D,
+    ) -> Result<Media<BlockRange<D>>, StorageError> {
         self.shape()?;
-        Ok(self.members(device)?.swap_remove(0))
+        let data = self.members(device)?.swap_remove(0);
+        Ok(Media { data, journal: self.journal_set(device)? })
     }
 
-    /// The fresh volume of another layout, on a device of this profile.
+    /// The fresh volumes of another layout, on a device of this profile.
     ///
     /// # Errors
     /// [`StorageError`].
@@ -196,14 +304,18 @@ impl Storage {
         cores: &Rc<Cores>,
         device: &D,
         id: StoreId,
-    ) -> Result<Volume<BlockRange<D>>, StorageError> {
-        let volume = Volume::create(self.volume_setup(handle, cores, device, id)?)?;
-        assert_eq!(Some(volume.shape()), self.shape().ok(), "the arithmetic is the volume's");
-        Ok(volume)
+    ) -> Result<Media<Volume<BlockRange<D>>>, StorageError> {
+        let setup = self.volume_setup(handle, cores, device, id)?;
+        let data = Volume::create(setup.data).map_err(|error| self.of_data(error))?;
+        let journal = setup.journal.map(Volume::create).transpose().map_err(of_journal)?;
+        assert_eq!(Some(data.shape()), self.shape().ok(), "the arithmetic is the volume's");
+        let shape = journal.as_ref().map(Volume::shape);
+        assert_eq!(Some(shape), self.journal_shape().ok(), "the arithmetic is the journal's");
+        Ok(Media { data, journal })
     }
 
-    /// The volume that lies on a device of this profile, after a power cut or any other end. Then the store in
-    /// it can be opened.
+    /// The volumes that lie on a device of this profile, after a power cut or any other end. Then the store in
+    /// them can be opened.
     ///
     /// # Errors
     /// [`StorageError`].
@@ -213,11 +325,28 @@ impl Storage {
         cores: &Rc<Cores>,
         device: &D,
         id: StoreId,
-    ) -> Result<Volume<BlockRange<D>>, StorageError> {
-        Ok(Volume::recover(self.volume_setup(handle, cores, device, id)?).await?)
+    ) -> Result<Media<Volume<BlockRange<D>>>, StorageError> {
+        let setup = self.volume_setup(handle, cores, device, id)?;
+        self.recover_media(setup).await
     }
 
-    /// What a volume on a device of this profile is made of: for those that want it otherwise than usual.
+    /// As [`Self::recover_volume`], of what was set up otherwise than usual.
+    ///
+    /// # Errors
+    /// [`StorageError`].
+    pub async fn recover_media<M: Medium>(
+        &self,
+        setup: Media<volume::Setup<M>>,
+    ) -> Result<Media<Volume<M>>, StorageError> {
+        let data = Volume::recover(setup.data).await.map_err(|error| self.of_data(error))?;
+        let journal = match setup.journal {
+            Some(setup) => Some(Volume::recover(setup).await.map_err(of_journal)?),
+            None => None,
+        };
+        Ok(Media { data, journal })
+    }
+
+    /// What volumes on a device of this profile are made of: for those that want them otherwise than usual.
     ///
     /// # Errors
     /// [`StorageError`].
@@ -227,14 +356,20 @@ impl Storage {
         cores: &Rc<Cores>,
         device: &D,
         id: StoreId,
-    ) -> Result<volume::Setup<BlockRange<D>>, StorageError> {
-        let layout = self.layout().ok_or(StorageError::ManySets(self.drive.sets))?;
-        Ok(volume::Setup {
+    ) -> Result<Media<volume::Setup<BlockRange<D>>>, StorageError> {
+        let layout = self.layout().ok_or_else(|| self.many_sets())?;
+        let setup = |members, layout, id| volume::Setup {
             handle: handle.clone(),
             cores: Rc::clone(cores),
-            members: self.members(device)?,
-            options: volume::Options::new(layout, id.0),
+            members,
+            options: volume::Options::new(layout, id),
             planted: volume::Planted::default(),
+        };
+        let journal = self.journal_set(device)?;
+        Ok(Media {
+            data: setup(self.members(device)?, layout, id.0),
+            // Another identity, so that a set of the data is not taken for the journal's.
+            journal: journal.map(|set| setup(vec![set], JOURNAL_LAYOUT, !id.0)),
         })
     }
 

@@ -9,6 +9,7 @@ use pages::{
 };
 use runtime::{Cores, Handle, Nanos};
 
+use crate::journal::Media;
 use crate::profile::HostProfile;
 
 /// What a store is set up for.
@@ -46,10 +47,10 @@ impl<M: Medium> Clone for HostStore<M> {
 }
 
 impl<M: Medium> HostStore<M> {
-    /// A fresh store on an empty medium.
+    /// A fresh store on empty media: one alone, or one for the data and one for the journal.
     ///
     /// # Errors
-    /// [`OpenError`]: the design does not fit.
+    /// [`OpenError`]: the design does not fit, or takes no journal apart.
     ///
     /// # Panics
     /// If the design has no log: a block drive keeps no memory for its host.
@@ -57,14 +58,14 @@ impl<M: Medium> HostStore<M> {
         handle: &Handle,
         host: &HostProfile,
         cores: &Rc<Cores>,
-        medium: M,
+        media: Media<M>,
         options: StoreOptions,
     ) -> Result<Self, OpenError> {
-        let (index, setup) = setup(handle, host, cores, medium, options);
-        Ok(Self::around(Index::create(&index, setup)?, host))
+        let (index, setup) = setup(handle, host, cores, media.data, options);
+        Ok(Self::around(Index::create(&index, setup, media.journal)?, host))
     }
 
-    /// The store that is on the medium.
+    /// The store that is on the media, given as they were when it was made.
     ///
     /// # Errors
     /// [`OpenError`].
@@ -75,11 +76,11 @@ impl<M: Medium> HostStore<M> {
         handle: &Handle,
         host: &HostProfile,
         cores: &Rc<Cores>,
-        medium: M,
+        media: Media<M>,
         options: StoreOptions,
     ) -> Result<Self, OpenError> {
-        let (index, setup) = setup(handle, host, cores, medium, options);
-        let index = Index::open(&index, setup).await?;
+        let (index, setup) = setup(handle, host, cores, media.data, options);
+        let index = Index::open(&index, setup, media.journal).await?;
         Ok(Self::around(index, host))
     }
 

@@ -95,7 +95,7 @@ impl KvDrive {
         let array = NandArray::new(&profile.flash.geometry);
         let flash = Flash::new(handle.clone(), &profile.flash, array);
         let parts = Parts::new(handle.clone(), profile, &options, flash)?;
-        let engine = Index::create(&options.engine, parts.setup(profile, &options))?;
+        let engine = Index::create(&options.engine, parts.setup(profile, &options), None)?;
         Ok(Self::assemble(parts, profile, options, engine, 1))
     }
 

@@ -94,12 +94,14 @@ impl From<OpenError> for RecoverError {
             OpenError::Medium(error) => Self::Medium(error),
             OpenError::NoManifest
             | OpenError::ForeignJournal
+            | OpenError::JournalMedium(_)
             | OpenError::DamagedJournal(_)
             | OpenError::Damaged(..) => Self::Journal(error),
             OpenError::DoesNotFit { .. }
             | OpenError::CachesDoNotFit { .. }
             | OpenError::TooFewExtents { .. }
             | OpenError::SingleUnit
+            | OpenError::NoJournalApart
             | OpenError::NoAccelerator => Self::Setup(error.into()),
         }
     }
@@ -145,7 +147,7 @@ async fn recover_index(
     options: &DriveOptions,
 ) -> Result<(Index, u64), RecoverError> {
     if options.engine.durability() == Durability::Log {
-        let engine = Index::open(&options.engine, parts.setup(profile, options)).await?;
+        let engine = Index::open(&options.engine, parts.setup(profile, options), None).await?;
         let epoch = u64::from(engine.checkpoints()) + 1;
         return Ok((engine, epoch));
     }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 
-use host::{HostStore, Storage, StorageError, StoreOptions};
+use host::{HostStore, Media, Storage, StorageError, StoreOptions};
 use kvssd::{DeviceProfile, DriveOptions, KvDrive, SetupError};
 use limiter::Limited;
 use pages::{Medium, OpenError, StoreId};
@@ -170,19 +170,19 @@ fn on_host(
     let ssd = Ssd::new(&handle, &storage.drive, Precondition::Empty);
     let id = StoreId(handle.rng("store identity").next_u64());
     if storage.is_volume() {
-        let volume = storage.volume(&handle, &cores, &ssd, id)?;
-        on_medium(rt, spec, storage, (volume, ssd, cores), id, watch)
+        let volumes = storage.volume(&handle, &cores, &ssd, id)?;
+        on_media(rt, spec, storage, (volumes, ssd, cores), id, watch)
     } else {
-        let range = storage.plain(&ssd)?;
-        on_medium(rt, spec, storage, (range, ssd, cores), id, watch)
+        let ranges = storage.plain(&ssd)?;
+        on_media(rt, spec, storage, (ranges, ssd, cores), id, watch)
     }
 }
 
-fn on_medium<M: Medium>(
+fn on_media<M: Medium>(
     rt: &Runtime,
     spec: &BenchSpec,
     storage: &Storage,
-    (medium, ssd, cores): (M, Ssd, Rc<Cores>),
+    (media, ssd, cores): (Media<M>, Ssd, Rc<Cores>),
     id: StoreId,
     watch: &Watch,
 ) -> Result<BenchOutcome, BenchError> {
@@ -194,8 +194,10 @@ fn on_medium<M: Medium>(
         id,
     };
     let handle = rt.handle();
-    let medium = Limited::new(&handle, medium, &spec.design.limiter);
-    let store = HostStore::create(&handle, &storage.host, &cores, medium.clone(), options)?;
+    let medium = Limited::new(&handle, media.data, &spec.design.limiter);
+    let journal = media.journal.map(|journal| medium.beside(journal));
+    let media = Media { data: medium.clone(), journal };
+    let store = HostStore::create(&handle, &storage.host, &cores, media, options)?;
     on_subject(rt, spec, &HostTarget { store, medium, ssd }, watch)
 }
 

@@ -184,7 +184,7 @@ mod tests {
     use workload::{ClientOptions, builtin};
 
     use super::*;
-    use crate::platform::Platform;
+    use crate::platform::{HostChoice, Platform};
 
     fn spec(settings: &[(&str, &str)]) -> BenchSpec {
         let mut properties = builtin("a").expect("built in");
@@ -193,7 +193,7 @@ mod tests {
         }
         BenchSpec {
             design: Design::load("pink").expect("built in"),
-            platform: Platform::load("pink-zcu102", None, None).expect("built in"),
+            platform: Platform::load("pink-zcu102", HostChoice::default()).expect("built in"),
             workload_name: "a".to_owned(),
             workload: CoreWorkload::from_properties(&properties).expect("they are right"),
             clients: ClientOptions::closed(64),

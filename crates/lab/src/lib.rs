@@ -24,7 +24,7 @@ pub mod table;
 mod target;
 mod units;
 
-pub use platform::{DEFAULT_HOST, Platform, designs_for_hosts};
+pub use platform::{DEFAULT_HOST, HostChoice, Platform, designs_for_hosts};
 pub use result::{
     BenchResult, BlockDriveResult, FlashResult, Host, Interrupted, IteratorResult, LevelResult,
     LoadResult, Memory, Verification,

@@ -3,7 +3,7 @@
 use catalogue::{CatalogueError, Entry};
 use design::{Design, IndexOptions};
 use flash::FlashProfile;
-use host::{Arrangement, HostProfile, Storage};
+use host::{Arrangement, HostProfile, JournalPlace, Storage, StorageError};
 use kvssd::DeviceProfile;
 use limiter::LimiterOptions;
 use pages::Durability;
@@ -18,6 +18,17 @@ pub enum Platform {
     Host(Box<Storage>),
 }
 
+/// What is said of a host and its store, where a design runs on one. What is not said is as usual.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct HostChoice<'a> {
+    /// The host, by name or by path.
+    pub host: Option<&'a str>,
+    /// How its store's data lie on a drive's sets.
+    pub arrangement: Option<Arrangement>,
+    /// Where the store's journal lies.
+    pub journal: Option<JournalPlace>,
+}
+
 /// The host that a block drive has unless another is named.
 pub const DEFAULT_HOST: &str = "desktop-12-core";
 
@@ -25,30 +36,33 @@ pub const DEFAULT_HOST: &str = "desktop-12-core";
 const SPARE_EXTENTS: u64 = 32;
 
 impl Platform {
-    /// The platform of a device by name or by path, whose file says which kind it is. `host` and
-    /// `arrangement` are for block drives.
+    /// The platform of a device by name or by path, whose file says which kind it is. What is chosen is for block
+    /// drives.
     ///
     /// # Errors
     /// What is wrong and what is allowed, in words.
     pub fn load(
         device: &str,
-        host: Option<&str>,
-        arrangement: Option<Arrangement>,
+        HostChoice { host, arrangement, journal }: HostChoice<'_>,
     ) -> Result<Self, CatalogueError> {
         if is_block_drive(device) {
             let drive = SsdProfile::load(device)?;
             let host = HostProfile::load(host.unwrap_or(DEFAULT_HOST))?;
-            let arrangement = arrangement.unwrap_or(Arrangement::of_sets(drive.sets));
-            let storage = Storage { drive, host, arrangement };
-            storage.shape().map_err(|error| CatalogueError::new(error.to_string()))?;
+            let place = journal.unwrap_or_default();
+            let usual = Arrangement::of_sets(drive.sets.saturating_sub(place.sets()));
+            let arrangement = arrangement.unwrap_or(usual);
+            let storage = Storage { drive, host, arrangement, journal: place };
+            let in_words = |error: StorageError| CatalogueError::new(error.to_string());
+            storage.shape().map_err(in_words)?;
+            storage.journal_shape().map_err(in_words)?;
             return Ok(Self::Host(Box::new(storage)));
         }
         let drive = DeviceProfile::load(device)
             .map_err(|error| CatalogueError::new(more_names(device, &error)))?;
-        if host.is_some() || arrangement.is_some() {
+        if host.is_some() || arrangement.is_some() || journal.is_some() {
             return Err(CatalogueError::new(format!(
-                "{device} is a KV drive, on which the design is the firmware: --host and --layout are for \
-                 block drives, which are {}",
+                "{device} is a KV drive, on which the design is the firmware: --host, --layout and --journal are \
+                 for block drives, which are {}",
                 SsdProfile::names().join(", ")
             )));
         }
@@ -80,6 +94,15 @@ impl Platform {
                  drive, which are {}",
                 SsdProfile::names().join(", ")
             )),
+            Self::Host(storage)
+                if storage.journal == JournalPlace::OwnSet
+                    && !design.index().takes_journal_apart() =>
+            {
+                Err(format!(
+                    "{name} is a hash table, whose log and manifest lie beside the data: take --journal \
+                     beside, or an LSM-tree with a log, such as rocksdb"
+                ))
+            }
             Self::Host(_) | Self::KvDrive(_) => Ok(()),
         }
     }
@@ -153,15 +176,18 @@ fn more_names(device: &str, error: &CatalogueError) -> String {
 mod tests {
     use super::*;
 
+    const USUAL: HostChoice<'_> = HostChoice { host: None, arrangement: None, journal: None };
+    const OWN_SET: HostChoice<'_> = HostChoice { journal: Some(JournalPlace::OwnSet), ..USUAL };
+
     #[test]
     fn a_device_s_name_says_what_kind_it_is() {
-        let kv = Platform::load("pink-zcu102", None, None).expect("built in");
+        let kv = Platform::load("pink-zcu102", USUAL).expect("built in");
         assert!(matches!(kv, Platform::KvDrive(_)));
-        let Ok(Platform::Host(one)) = Platform::load("baseline-15gb", None, None) else {
+        let Ok(Platform::Host(one)) = Platform::load("baseline-15gb", USUAL) else {
             panic!("a block drive")
         };
         assert_eq!((one.arrangement, &*one.host.name), (Arrangement::Plain, DEFAULT_HOST));
-        let Ok(Platform::Host(four)) = Platform::load("vigil-15gb", None, None) else {
+        let Ok(Platform::Host(four)) = Platform::load("vigil-15gb", USUAL) else {
             panic!("a block drive")
         };
         assert_eq!(four.arrangement, Arrangement::Striped);
@@ -169,22 +195,45 @@ mod tests {
 
     #[test]
     fn pairs_that_make_no_sense_are_refused_with_the_reason() {
-        let words = |device, host, arrangement| {
-            Platform::load(device, host, arrangement).expect_err("no such thing").to_string()
-        };
-        let unknown = words("plink", None, None);
+        let words =
+            |device, choice| Platform::load(device, choice).expect_err("no such thing").to_string();
+        let unknown = words("plink", USUAL);
         assert!(unknown.contains("pink-zcu102") && unknown.contains("baseline-15gb"), "{unknown}");
-        let kv = words("pink-zcu102", Some(DEFAULT_HOST), None);
+        let kv = words("pink-zcu102", HostChoice { host: Some(DEFAULT_HOST), ..USUAL });
         assert!(kv.contains("is a KV drive"), "{kv}");
-        let parity = words("baseline-15gb", None, Some(Arrangement::Parity));
+        let laid_out = |arrangement| HostChoice { arrangement: Some(arrangement), ..USUAL };
+        let parity = words("baseline-15gb", laid_out(Arrangement::Parity));
         assert!(parity.contains("3 to 64 members, and there are 1"), "{parity}");
-        let plain = words("vigil-15gb", None, Some(Arrangement::Plain));
+        let plain = words("vigil-15gb", laid_out(Arrangement::Plain));
         assert!(plain.contains("cut into 4 sets"), "{plain}");
-        let host = Platform::load("baseline-15gb", None, None).expect("built in");
+        let host = Platform::load("baseline-15gb", USUAL).expect("built in");
         let pink = Design::load("pink").expect("built in");
         let words = host.check(&pink).expect_err("it has no log");
         assert!(words.contains("pink-log") && words.contains("rocksdb"), "{words}");
         let log = Design::load("pink-log").expect("built in");
         assert_eq!(host.check(&log), Ok(()));
+    }
+
+    #[test]
+    fn a_journal_may_have_the_last_set() {
+        let Ok(Platform::Host(storage)) = Platform::load("vigil-15gb", OWN_SET) else {
+            panic!("a block drive")
+        };
+        assert_eq!((storage.data_sets(), storage.arrangement), (Ok(3), Arrangement::Striped));
+        let words =
+            |device, choice| Platform::load(device, choice).expect_err("no such thing").to_string();
+        let one = words("baseline-15gb", OWN_SET);
+        assert!(one.contains("leaves the data none"), "{one}");
+        let kv = words("pink-zcu102", OWN_SET);
+        assert!(kv.contains("--journal are for block drives"), "{kv}");
+        let plain = HostChoice { arrangement: Some(Arrangement::Plain), ..OWN_SET };
+        let plain = words("vigil-15gb", plain);
+        assert!(plain.contains("for one beside the journal's"), "{plain}");
+        let host = Platform::Host(storage);
+        let hash = Design::load("hash-log").expect("built in");
+        let words = host.check(&hash).expect_err("it is a hash table");
+        assert!(words.contains("hash-log is a hash table"), "{words}");
+        let tree = Design::load("rocksdb").expect("built in");
+        assert_eq!(host.check(&tree), Ok(()));
     }
 }

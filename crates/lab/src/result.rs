@@ -95,6 +95,9 @@ pub struct BlockDriveResult {
     pub host: String,
     /// How the store lies on the drive's sets.
     pub layout: &'static str,
+    /// Where the store's journal lies, if not beside its data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub journal: Option<&'static str>,
     /// Blocks that the store read in the run.
     pub blocks_read: u64,
     /// Blocks that it wrote in the run.

@@ -6,6 +6,7 @@ use design::IndexOptions;
 use engine::Engine;
 use flash::FlashStats;
 use hashkv::HashStats;
+use host::{JournalPlace, Storage};
 use limiter::{LimiterOptions, LimiterStats};
 use pages::{AcceleratorWork, CacheStats, EngineStats, TableStats};
 use ssd::SetStats;
@@ -259,6 +260,14 @@ fn tables(before: &Snapshot, after: &Snapshot, subject: &impl Subject) -> Option
     is_leveled.then(|| after.engine.tables.since(&before.engine.tables))
 }
 
+/// Where the journal lies, if it has a place of its own.
+fn journal_apart(storage: &Storage) -> Option<&'static str> {
+    match storage.journal {
+        JournalPlace::Beside => None,
+        own @ JournalPlace::OwnSet => Some(own.name()),
+    }
+}
+
 /// What the host's store did to its drive.
 fn block_drive(spec: &BenchSpec, before: &Snapshot, after: &Snapshot) -> Option<BlockDriveResult> {
     let Platform::Host(storage) = &spec.platform else { return None };
@@ -270,6 +279,7 @@ fn block_drive(spec: &BenchSpec, before: &Snapshot, after: &Snapshot) -> Option<
     Some(BlockDriveResult {
         host: storage.host.name.clone(),
         layout: storage.arrangement.name(),
+        journal: journal_apart(storage),
         blocks_read: new.blocks_read - old.blocks_read,
         blocks_written: new.blocks_written - old.blocks_written,
         load_blocks_written: old.blocks_written,

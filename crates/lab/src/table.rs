@@ -234,11 +234,12 @@ fn block_drive(result: &BenchResult) -> String {
     let Some(drive) = &result.block_drive else { return String::new() };
     let amplification = |value: Option<f64>| value.map_or("-".to_owned(), three_digits);
     format!(
-        "host {}, layout {}: in the run {} blocks of 4 KiB read, {} written\n\
+        "host {}, layout {}{}: in the run {} blocks of 4 KiB read, {} written\n\
          bytes written to the drive per byte of pairs: load {}, run {}; flash programmed per byte \
          written to the drive: {}",
         drive.host,
         drive.layout,
+        drive.journal.map_or(String::new(), |place| format!(", journal {place}")),
         count_text(drive.blocks_read),
         count_text(drive.blocks_written),
         amplification(drive.load_store_write_amplification),

@@ -74,6 +74,14 @@ impl<M: Medium> Limited<M> {
         Self { handle, medium, limiter, of_log: Rc::default(), shape }
     }
 
+    /// Another medium on the same drive, under the same limits: what either does counts for both.
+    #[must_use]
+    pub fn beside(&self, medium: M) -> Self {
+        let (limiter, shape) = (self.limiter.clone(), medium.shape());
+        let (handle, medium) = (self.handle.clone(), Rc::new(medium));
+        Self { handle, medium, limiter, of_log: Rc::default(), shape }
+    }
+
     /// The medium inside.
     pub fn medium(&self) -> &M {
         &self.medium

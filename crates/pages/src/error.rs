@@ -135,6 +135,10 @@ pub enum OpenError {
     NoManifest,
     /// The medium of log and manifest holds those of another store than the one of the index.
     ForeignJournal,
+    /// The design has no log, or keeps it beside the data only.
+    NoJournalApart,
+    /// The medium that log and manifest have to themselves failed.
+    JournalMedium(MediumError),
     /// Log or manifest lack something that once was there; the words say what.
     DamagedJournal(&'static str),
     /// A page that recovery cannot do without.
@@ -153,75 +157,71 @@ impl From<MediumError> for OpenError {
 
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (needed, available, pinned_levels) = match self {
+        match self {
             Self::DoesNotFit { needed, available, pinned_levels } => {
-                (needed, available, pinned_levels)
+                does_not_fit(f, *needed, *available, *pinned_levels)
             }
-            Self::CachesDoNotFit { needed, available } => {
-                return write!(
-                    f,
-                    "the caches are to have {needed} bytes of the memory for the index, and that has \
-                     {available}: make page_cache_bytes and value_cache_bytes smaller, or give it more"
-                );
-            }
-            Self::TooFewExtents { needed, available } => {
-                return write!(
-                    f,
-                    "memtables, background work and the journal, if there is one, need {needed} extents \
-                     (superblocks of a drive), and there are {available}: use more flash \
-                     (blocks_per_plane), smaller memtables or fewer that wait for their flush"
-                );
-            }
-            Self::SingleUnit => {
-                return f.write_str(
-                    "one append fills an extent (a superblock of a drive), so that none could be \
-                     collected: use more pages_per_block or more dies",
-                );
-            }
-            Self::NoAccelerator => {
-                return f.write_str(
-                    "the design merges with an accelerator and the device has none: set merge to \
-                     \"cpu\", or give the device an [accelerator]",
-                );
-            }
-            Self::BadDump => {
-                return f.write_str("the dump of the drive's memory has an unexpected form");
-            }
-            Self::NoManifest => {
-                return f.write_str(
-                    "the medium holds pages of a store, and no whole manifest that says which of them \
-                     count: the manifest is damaged, or something else wrote here",
-                );
-            }
-            Self::ForeignJournal => {
-                return f.write_str(
-                    "the journal is another store's than the data: give the one that belongs to them, or \
-                     empty both media for a new store",
-                );
-            }
+            Self::CachesDoNotFit { needed, available } => write!(
+                f,
+                "the caches are to have {needed} bytes of the memory for the index, and that has \
+                 {available}: make page_cache_bytes and value_cache_bytes smaller, or give it more"
+            ),
+            Self::TooFewExtents { needed, available } => write!(
+                f,
+                "memtables, background work and the journal, if there is one, need {needed} extents \
+                 (superblocks of a drive), and there are {available}: use more flash \
+                 (blocks_per_plane), smaller memtables or fewer that wait for their flush"
+            ),
+            Self::SingleUnit => f.write_str(
+                "one append fills an extent (a superblock of a drive), so that none could be \
+                 collected: use more pages_per_block or more dies",
+            ),
+            Self::NoAccelerator => f.write_str(
+                "the design merges with an accelerator and the device has none: set merge to \
+                 \"cpu\", or give the device an [accelerator]",
+            ),
+            Self::BadDump => f.write_str("the dump of the drive's memory has an unexpected form"),
+            Self::NoManifest => f.write_str(
+                "the medium holds pages of a store, and no whole manifest that says which of them \
+                 count: the manifest is damaged, or something else wrote here",
+            ),
+            Self::ForeignJournal => f.write_str(
+                "the journal is another store's than the data: give the one that belongs to \
+                 them, or empty both media for a new store",
+            ),
+            Self::NoJournalApart => f.write_str(
+                "log and manifest are to have a medium of their own, which is there for LSM-trees \
+                 with a log only: leave them beside the data, or take such a design",
+            ),
+            Self::JournalMedium(error) => write!(
+                f,
+                "log and manifest lie on a medium of their own, without which the data are of no \
+                 use, and that failed: {error}"
+            ),
             Self::DamagedJournal(what) => {
-                return write!(
-                    f,
-                    "{what}, and what stood behind it is there: the journal is damaged"
-                );
+                write!(f, "{what}, and what stood behind it is there: the journal is damaged")
             }
             Self::Damaged(page, fault) => {
-                return write!(f, "page {}, which is needed to open the store: {fault}", page.0);
+                write!(f, "page {}, which is needed to open the store: {fault}", page.0)
             }
-            Self::LostMemory => {
-                return f.write_str(
-                    "the store ran after its memory was last saved, and acknowledged writes are lost",
-                );
-            }
-            Self::Medium(error) => return error.fmt(f),
-        };
-        write!(f, "the index needs {needed} bytes of memory and the drive has {available}: ")?;
-        match pinned_levels {
-            Some(0) | None => f.write_str("use longer values, shorter keys or more memory"),
-            Some(levels) => {
-                write!(f, "pin fewer than {levels} levels, or leave pinned_levels out")
-            }
+            Self::LostMemory => f.write_str(
+                "the store ran after its memory was last saved, and acknowledged writes are lost",
+            ),
+            Self::Medium(error) => error.fmt(f),
         }
+    }
+}
+
+fn does_not_fit(
+    f: &mut fmt::Formatter<'_>,
+    needed: u64,
+    available: u64,
+    pinned_levels: Option<u32>,
+) -> fmt::Result {
+    write!(f, "the index needs {needed} bytes of memory and the drive has {available}: ")?;
+    match pinned_levels {
+        Some(0) | None => f.write_str("use longer values, shorter keys or more memory"),
+        Some(levels) => write!(f, "pin fewer than {levels} levels, or leave pinned_levels out"),
     }
 }
 

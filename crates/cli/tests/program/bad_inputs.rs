@@ -147,6 +147,16 @@ fn names() -> Vec<Case> {
         refused("bench --device vigil-15gb --host pink", "there is no host `pink`"),
         refused("bench --device vigil-15gb --layout plain", "cut into 4 sets, and layout plain"),
         refused("bench --device baseline-15gb --layout parity", "3 to 64 members, and there are 1"),
+        refused(
+            "bench --design rocksdb --device baseline-15gb --journal own-set",
+            "leaves the data none",
+        ),
+        refused("bench --journal own-set", "--host, --layout and --journal are for block drives"),
+        refused(
+            "bench --design hash-log --device vigil-15gb --journal own-set",
+            "hash-log is a hash table, whose log and manifest lie beside the data",
+        ),
+        typed("bench --journal raid6", USAGE, "allowed are beside, own-set"),
         typed("bench --layout raid6", USAGE, "allowed are plain, striped, parity, mirrored"),
         refused("bench --design pink-zcu102", "pink-zcu102 is for levelhead bench --device"),
         refused("bench --workload windows", "windows is for levelhead device --job"),

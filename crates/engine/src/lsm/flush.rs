@@ -41,6 +41,9 @@ impl<M: Medium> Inner<M> {
         let values = writes.iter().filter(|write| write.entry.is_some()).count();
         let costs = &self.store.cpu.costs;
         self.store.cpu.cores.spend_in_background(costs.of_packing(values)).await;
+        if let Some(manifest) = &self.manifest {
+            manifest.begun(&self.store).await?;
+        }
         let layout = lay_out(&objects, self.store.shape.payload_bytes);
         let has_moved = || !self.store.moved.borrow().is_empty();
         let pages = self.store.pages_of(&layout);

@@ -1,5 +1,6 @@
 //! Crash points enumerated: power fails at every command that a host gives its drives in a short run, and at
-//! every command of the opening that follows, on a drive of one set and on a volume with parity, with tables.
+//! every command of the opening that follows, on a drive of one set and on a volume with parity, with tables; and on
+//! both with the journal on a set of its own.
 //!
 //! By default every 40th is tried. `LEVELHEAD_EVERY=1` tries all, `LEVELHEAD_OFFSET` begins elsewhere.
 
@@ -7,7 +8,7 @@ use std::rc::Rc;
 
 use engine::{Filters, Granularity, Options, TableOptions};
 use fuzz::from_environment;
-use host::{Arrangement, Storage};
+use host::{Arrangement, JournalPlace, Storage};
 use pages::{Durability, LogSync};
 use runtime::{Nanos, Rng};
 use trial::{Answer, Names, World};
@@ -29,8 +30,8 @@ struct Scenario {
 }
 
 impl Scenario {
-    fn new(arrangement: Arrangement, has_capacitors: bool) -> Self {
-        let mut shape = Shape::of(1, arrangement);
+    fn new(arrangement: Arrangement, journal: JournalPlace, has_capacitors: bool) -> Self {
+        let mut shape = Shape::of(1, arrangement, journal);
         shape.index = Options {
             levels: 3,
             memtable_bytes: 16 << 10,
@@ -68,7 +69,8 @@ impl Scenario {
             draws_sync: true,
         };
         shape.usual_sizes(30, 400);
-        let name = format!("{}, capacitors: {has_capacitors}", arrangement.name());
+        let (layout, place) = (arrangement.name(), journal.name());
+        let name = format!("{layout}, journal {place}, capacitors: {has_capacitors}");
         Self { name, shape: Rc::new(shape) }
     }
 
@@ -147,13 +149,22 @@ fn cut_everywhere(scenario: &Scenario) {
 #[test]
 fn power_may_fail_at_any_command_of_a_store_on_one_set() {
     for has_capacitors in [false, true] {
-        cut_everywhere(&Scenario::new(Arrangement::Plain, has_capacitors));
+        cut_everywhere(&Scenario::new(Arrangement::Plain, JournalPlace::Beside, has_capacitors));
     }
 }
 
 #[test]
 fn power_may_fail_at_any_command_of_a_store_with_parity() {
     for has_capacitors in [false, true] {
-        cut_everywhere(&Scenario::new(Arrangement::Parity, has_capacitors));
+        cut_everywhere(&Scenario::new(Arrangement::Parity, JournalPlace::Beside, has_capacitors));
+    }
+}
+
+#[test]
+fn power_may_fail_at_any_command_of_a_store_with_its_journal_apart() {
+    for arrangement in [Arrangement::Plain, Arrangement::Parity] {
+        for has_capacitors in [false, true] {
+            cut_everywhere(&Scenario::new(arrangement, JournalPlace::OwnSet, has_capacitors));
+        }
     }
 }

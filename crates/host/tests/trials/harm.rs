@@ -52,7 +52,8 @@ impl Harm {
         rng: &mut Rng,
     ) {
         self.look(machine, tally);
-        let sets = shape.storage.drive.sets as usize;
+        // A journal's own set is left alone: nothing stands in for it.
+        let sets = shape.data_sets() as usize;
         let set = self.victim().unwrap_or_else(|| rng.below(sets as u64) as usize);
         if !others_are_whole(machine, set, sets) {
             return;
@@ -139,7 +140,7 @@ fn others_are_whole(machine: &Machine, set: usize, sets: usize) -> bool {
 
 /// Blocks of a set rot, or it loses writes.
 pub(crate) fn damage(rack: &Rack, set: usize, shape: &Shape, tally: &mut Tally, rng: &mut Rng) {
-    if rng.chance(0.3) {
+    if rng.chance(0.3) && shape.bears_lost_writes() {
         let writes = 1 + rng.below(4) as u32;
         rack.harm(set, |ailment| ailment.loses += writes);
         tally.lost_writes += u64::from(writes);

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use host::{HostStore, StorageError};
+use host::{HostStore, Media, StorageError};
 use pages::{OpenError, StoreId};
 use runtime::{Handle, Rng, Runtime};
 use volume::Volume;
@@ -40,30 +40,32 @@ pub(crate) fn create(
     let cores = storage.cores(handle);
     let (host, options) = (&storage.host, shape.options(fault));
     if !storage.is_volume() {
-        let medium = storage.plain(rack).expect("it is measured");
-        return Ok(Store::Plain(HostStore::create(handle, host, &cores, medium, options)?));
+        let media = storage.plain(rack).expect("it is measured");
+        return Ok(Store::Plain(HostStore::create(handle, host, &cores, media, options)?));
     }
     let mut setup = storage.volume_setup(handle, &cores, rack, ID).expect("it is measured");
-    setup.planted = Fault::in_volume(fault);
-    let volume = Volume::create(setup).expect("members are alike");
-    let store = HostStore::create(handle, host, &cores, volume.clone(), options)?;
-    Ok(Store::Volume(store, volume))
+    setup.data.planted = Fault::in_volume(fault);
+    let volume = |setup| Volume::create(setup).expect("members are alike");
+    let media = Media { data: volume(setup.data), journal: setup.journal.map(volume) };
+    let data = media.data.clone();
+    let store = HostStore::create(handle, host, &cores, media, options)?;
+    Ok(Store::Volume(store, data))
 }
 
-async fn recover_volume(
+async fn recover_volumes(
     handle: &Handle,
     shape: &Shape,
     rack: &Rack,
     fault: Option<Fault>,
-) -> Result<Sets, StorageError> {
+) -> Result<Media<Sets>, StorageError> {
     let cores = shape.storage.cores(handle);
     let mut setup = shape.storage.volume_setup(handle, &cores, rack, ID)?;
-    setup.planted = Fault::in_volume(fault);
-    Ok(Volume::recover(setup).await?)
+    setup.data.planted = Fault::in_volume(fault);
+    shape.storage.recover_media(setup).await
 }
 
 /// The store that is there.
-async fn open(
+pub(crate) async fn open(
     handle: &Handle,
     shape: &Shape,
     rack: &Rack,
@@ -73,13 +75,14 @@ async fn open(
     let (host, options) = (&storage.host, shape.options(fault));
     let cores = storage.cores(handle);
     if !storage.is_volume() {
-        let medium = storage.plain(rack).expect("it is measured");
-        return Ok(Store::Plain(HostStore::open(handle, host, &cores, medium, options).await?));
+        let media = storage.plain(rack).expect("it is measured");
+        return Ok(Store::Plain(HostStore::open(handle, host, &cores, media, options).await?));
     }
-    let volume = recover_volume(handle, shape, rack, fault).await;
-    let volume = volume.unwrap_or_else(|error| panic!("the volume does not come back: {error}"));
-    let store = HostStore::open(handle, host, &cores, volume.clone(), options).await?;
-    Ok(Store::Volume(store, volume))
+    let media = recover_volumes(handle, shape, rack, fault).await;
+    let media = media.unwrap_or_else(|error| panic!("the volume does not come back: {error}"));
+    let data = media.data.clone();
+    let store = HostStore::open(handle, host, &cores, media, options).await?;
+    Ok(Store::Volume(store, data))
 }
 
 impl Machine {

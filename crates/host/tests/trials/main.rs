@@ -2,7 +2,7 @@
 //! crash points, planted faults.
 //!
 //! Trials are numbered by seed. A failure prints the command that replays it:
-//! `LEVELHEAD_SEED=N cargo test -p host --test trials model`. `LEVELHEAD_TRIALS=1000` runs more of them than the
+//! `LEVELHEAD_SEED=N cargo test -p host --test trials model_agrees_over`, or `model_agrees_with` where the journal is apart. `LEVELHEAD_TRIALS=1000` runs more of them than the
 //! default, `LEVELHEAD_FIRST=300` begins with that one.
 
 mod client;
@@ -12,6 +12,7 @@ mod crash_points;
 mod drives;
 mod fault;
 mod harm;
+mod journal_set;
 mod machine;
 mod model;
 mod planted;

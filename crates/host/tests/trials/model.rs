@@ -24,6 +24,16 @@ pub(crate) fn outcome(
 
 #[test]
 fn model_agrees_over_random_trials() {
+    agree(Shape::of_seed, "model_agrees_over", &["unopened_gone", "expired"]);
+}
+
+#[test]
+fn model_agrees_with_a_journal_apart() {
+    agree(Shape::apart_of_seed, "model_agrees_with", &["unopened_gone", "expired"]);
+}
+
+/// Runs trials of shapes by seed. What is `rare` may happen in them, and need not.
+fn agree(shape_of: fn(u64) -> Shape, test: &str, rare: &[&str]) {
     let one = from_environment("LEVELHEAD_SEED");
     let trials = from_environment("LEVELHEAD_TRIALS").unwrap_or(TRIALS);
     let first = from_environment("LEVELHEAD_FIRST").unwrap_or(0);
@@ -31,12 +41,12 @@ fn model_agrees_over_random_trials() {
     let mut total = Tally::default();
     let mut wrong = Vec::new();
     for seed in seeds.clone() {
-        let outcome = outcome(seed, || Shape::of_seed(seed), None);
+        let outcome = outcome(seed, || shape_of(seed), None);
         match outcome.and_then(|found| found.map_err(|complaint| complaint.to_string())) {
             Ok(tally) => total.add(&tally),
             Err(text) => {
                 println!(
-                    "{text}\nreplay: LEVELHEAD_SEED={seed} cargo test -p host --test trials model"
+                    "{text}\nreplay: LEVELHEAD_SEED={seed} cargo test -p host --test trials {test}"
                 );
                 wrong.push(seed);
             }
@@ -46,8 +56,6 @@ fn model_agrees_over_random_trials() {
     assert_eq!(wrong, [0; 0], "seeds whose trials found something");
     if one.is_none() && trials >= TRIALS {
         let missing = total.missing();
-        // What trials may meet, and none has to.
-        let rare = ["unopened_gone", "expired"];
         assert!(missing.iter().all(|name| rare.contains(name)), "never happened: {missing:?}");
     }
 }

@@ -5,7 +5,7 @@
 
 use engine::Fault as InTree;
 use fuzz::from_environment;
-use host::Arrangement;
+use host::{Arrangement, JournalPlace};
 use pages::Fault as InPages;
 use ssd::Fault as InDrive;
 use trial::Kind;
@@ -18,13 +18,19 @@ use crate::shape::Shape;
 /// Seeds within which a fault must show.
 const WITHIN: u64 = 300;
 
-/// Faults that matter on hosts, the layout that they are planted on, and as what they must be caught. No panic
+/// How the data of a store lie, and where its journal does.
+type Place = (Arrangement, JournalPlace);
+
+/// Faults that matter on hosts, the place that they are planted on, and as what they must be caught. No panic
 /// counts, and nothing that is found without the fault as well.
-fn faults() -> Vec<(Fault, Arrangement, &'static [Kind])> {
+fn faults() -> Vec<(Fault, Place, &'static [Kind])> {
     let lost: &[Kind] = &[Kind::Lost, Kind::Stale];
     // A journal is checked as a whole when it is read, and what it leads to is there or not.
     let gone: &[Kind] = &[Kind::Lost, Kind::Stale, Kind::Unopened, Kind::Corrupt, Kind::Iterator];
-    let (plain, parity) = (Arrangement::Plain, Arrangement::Parity);
+    let plain = (Arrangement::Plain, JournalPlace::Beside);
+    let parity = (Arrangement::Parity, JournalPlace::Beside);
+    let plain_apart = (Arrangement::Plain, JournalPlace::OwnSet);
+    let parity_apart = (Arrangement::Parity, JournalPlace::OwnSet);
     vec![
         (Fault::Pages(InPages::AcknowledgeEarly), plain, lost),
         (Fault::Pages(InPages::DeleteNotLogged), plain, lost),
@@ -41,6 +47,10 @@ fn faults() -> Vec<(Fault, Arrangement, &'static [Kind])> {
         (Fault::Volume(InVolume::BelieveStaleExtents), parity, gone),
         (Fault::Pages(InPages::AcknowledgeEarly), parity, lost),
         (Fault::Pages(InPages::CommitBeforeTables), parity, &[Kind::Unopened, Kind::Corrupt]),
+        (Fault::Pages(InPages::AcknowledgeEarly), plain_apart, lost),
+        (Fault::Pages(InPages::TrimLogEarly), plain_apart, gone),
+        (Fault::Pages(InPages::CommitBeforeTables), plain_apart, &[Kind::Unopened, Kind::Corrupt]),
+        (Fault::Pages(InPages::CommitBeforeTables), parity_apart, &[Kind::Unopened, Kind::Corrupt]),
     ]
 }
 
@@ -49,12 +59,12 @@ fn every_planted_fault_is_caught_by_what_it_does() {
     let only = from_environment("LEVELHEAD_FAULT");
     let seeds = from_environment("LEVELHEAD_SEED").map_or(0..WITHIN, |seed| seed..seed + 1);
     let faults = (0..).zip(faults());
-    for (number, (fault, arrangement, kinds)) in
+    for (number, (fault, place @ (arrangement, journal), kinds)) in
         faults.filter(|(number, _)| only.is_none_or(|only| only == *number))
     {
         let mut others = 0;
         let caught = seeds.clone().find_map(|seed| {
-            let shape = || Shape::of(seed, arrangement);
+            let shape = || Shape::of(seed, arrangement, journal);
             let found = outcome(seed, shape, Some(fault));
             let complaint = found.as_ref().ok().and_then(|found| found.as_ref().err());
             let is_it = complaint.is_some_and(|complaint| kinds.contains(&complaint.kind));
@@ -64,13 +74,13 @@ fn every_planted_fault_is_caught_by_what_it_does() {
         });
         let Some((seed, complaint)) = caught else {
             panic!(
-                "{fault:?} on {arrangement:?} was not caught as {kinds:?}, and {others} times as something else\n\
+                "{fault:?} on {place:?} was not caught as {kinds:?}, and {others} times as something else\n\
                  replay: LEVELHEAD_FAULT={number} cargo test -p host --test trials -- --nocapture planted"
             );
         };
         let line = complaint.lines().next().unwrap_or_default();
         println!(
-            "{number} {fault:?} on {arrangement:?}: seed {seed}, after {others} other complaints: {line}"
+            "{number} {fault:?} on {place:?}: seed {seed}, after {others} other complaints: {line}"
         );
     }
 }

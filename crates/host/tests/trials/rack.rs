@@ -75,6 +75,13 @@ impl Rack {
         Self { slots: slots.into(), submitted: Rc::clone(&self.submitted) }
     }
 
+    /// The same with a set of other drives in the place of a set.
+    pub(crate) fn with_set_of(&self, other: &Self, slot: usize) -> Self {
+        let mut slots = self.slots.to_vec();
+        slots[slot] = Rc::clone(&other.slots[slot]);
+        Self { slots: slots.into(), submitted: Rc::clone(&self.submitted) }
+    }
+
     /// Drives that have power again.
     pub(crate) async fn recover(handle: &Handle, image: RackImage, planted: ssd::Planted) -> Self {
         let mut drives = Vec::with_capacity(image.drives.len());

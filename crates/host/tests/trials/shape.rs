@@ -4,7 +4,7 @@ use catalogue::Entry;
 use design::IndexOptions;
 use engine::{MergeBy, Options};
 use hashkv::HashOptions;
-use host::{Arrangement, Files, HostProfile, Storage, StoreOptions};
+use host::{Arrangement, Files, HostProfile, JournalPlace, Storage, StoreOptions};
 use pages::{Durability, LogSync, OpenError, StoreId};
 use runtime::{Nanos, Rng, Runtime};
 use ssd::SsdProfile;
@@ -35,6 +35,8 @@ pub(crate) struct Load {
 pub(crate) struct Shape {
     pub storage: Storage,
     pub index: IndexOptions,
+    /// The identity that a new store is given.
+    pub id: StoreId,
     pub expected_key_bytes: u32,
     pub expected_value_bytes: u32,
     pub load: Load,
@@ -49,36 +51,44 @@ const MANY_EXTENTS: u64 = 600;
 impl Shape {
     /// The shape of a seed.
     pub(crate) fn of_seed(seed: u64) -> Self {
-        let arrangement = match seed % 8 {
-            0 | 1 => Arrangement::Plain,
-            2 => Arrangement::Striped,
-            3 => Arrangement::Mirrored,
-            _ => Arrangement::Parity,
-        };
-        Self::of(seed, arrangement)
+        Self::of(seed, arrangement_of(seed), JournalPlace::Beside)
     }
 
-    /// The shape of a seed on a layout.
-    pub(crate) fn of(seed: u64, arrangement: Arrangement) -> Self {
+    /// The shape of a seed with its journal on a set of its own.
+    pub(crate) fn apart_of_seed(seed: u64) -> Self {
+        Self::of(seed, arrangement_of(seed), JournalPlace::OwnSet)
+    }
+
+    /// The shape of a seed on a layout. A journal's own set comes to those of the data; all else is drawn as without.
+    pub(crate) fn of(seed: u64, arrangement: Arrangement, journal: JournalPlace) -> Self {
         let rng = &mut Rng::derive(seed, "host");
         let sets = match arrangement {
             Arrangement::Plain => 1,
             Arrangement::Striped | Arrangement::Mirrored => pick(rng, &[2, 2, 3, 4]),
             Arrangement::Parity => pick(rng, &[3, 3, 3, 4, 5]),
         };
+        let sets = sets + journal.sets();
         let index = index(rng);
         let is_hash = matches!(index, IndexOptions::Hash(_));
         let mut shape = Self {
-            storage: Storage { drive: drive(seed, sets), host: host(rng), arrangement },
+            storage: Storage { drive: drive(seed, sets), host: host(rng), arrangement, journal },
             index,
+            id: StoreId(7),
             expected_key_bytes: if is_hash { 30 } else { pick(rng, &[8, 30, 255]) },
             expected_value_bytes: pick(rng, &[120, 120, 1_000]),
             load: load(rng),
             sessions: 3 + rng.below(5) as u32,
             session: Nanos::from_millis(pick(rng, &[3, 20, 100])),
         };
-        let fits = shape.grow_to_fit(pick(rng, &[1.0, 1.2, 2.0]));
-        if fits { shape } else { Self::of(seed + 1_000_000, arrangement) }
+        let room = pick(rng, &[1.0, 1.2, 2.0]);
+        let takes_journal = journal == JournalPlace::Beside || shape.index.takes_journal_apart();
+        let fits = takes_journal && shape.grow_to_fit(room);
+        if fits { shape } else { Self::of(seed + 1_000_000, arrangement, journal) }
+    }
+
+    /// Sets that the data lie on.
+    pub(crate) fn data_sets(&self) -> u32 {
+        self.storage.data_sets().expect("trials have sets for data")
     }
 
     /// What the store is set up for.
@@ -88,7 +98,7 @@ impl Shape {
             expected_key_bytes: self.expected_key_bytes,
             expected_value_bytes: self.expected_value_bytes,
             planted: Fault::in_store(fault),
-            id: StoreId(7),
+            id: self.id,
         }
     }
 
@@ -142,6 +152,15 @@ impl Shape {
         let program = timing.program_us.iter().fold(0.0, |most: f64, us| most.max(*us));
         let us = program + timing.erase_us + timing.background_deadline_us;
         Nanos(Nanos::from_micros_f64(us).0 * self.load.clients as u64 * 20)
+    }
+}
+
+fn arrangement_of(seed: u64) -> Arrangement {
+    match seed % 8 {
+        0 | 1 => Arrangement::Plain,
+        2 => Arrangement::Striped,
+        3 => Arrangement::Mirrored,
+        _ => Arrangement::Parity,
     }
 }
 
@@ -233,6 +252,13 @@ impl Shape {
     /// How writes are acknowledged that do not say it.
     pub(crate) fn usual_sync(&self) -> LogSync {
         self.index.log_sync()
+    }
+
+    /// Whether writes of a set may be lost. A resumed extent is written at places that a power cut may have left
+    /// pages in, of the same generation: a write that is lost there leaves a page that is whole, and is taken for the one
+    /// that was to be written (docs/todo.md). Where the journal is beside, its own writes come first and meet the loss.
+    pub(crate) fn bears_lost_writes(&self) -> bool {
+        !self.is_redundant() || self.storage.journal == JournalPlace::Beside
     }
 
     /// Whether a set may be lost.

@@ -62,6 +62,19 @@ impl Manifest {
         Ok(permit)
     }
 
+    /// Waits for the first checkpoint of a new store, before which nothing else may be on its media: a recovery that
+    /// finds pages of data and no whole manifest takes the manifest for lost.
+    ///
+    /// # Errors
+    /// As [`Self::turn`].
+    pub async fn begun<M: Medium>(&self, store: &PageStore<M>) -> Result<(), EngineError> {
+        // It is written in the first turn.
+        if self.checkpoint_pages.get() == 0 {
+            drop(self.turn(store).await?);
+        }
+        Ok(())
+    }
+
     /// The epoch in force.
     pub fn epoch(&self) -> u32 {
         self.epoch.get()

@@ -70,19 +70,26 @@ impl<M: Medium> PageStore<M> {
     ///
     /// # Errors
     /// [`OpenError::NoManifest`], [`OpenError::DamagedJournal`], [`OpenError::ForeignJournal`],
-    /// [`OpenError::Medium`].
+    /// [`OpenError::Medium`], or [`OpenError::JournalMedium`] where the journal has a medium of its own.
     pub async fn scan(&self) -> Result<Option<Scan>, OpenError> {
         let journal = self.journal();
         let extents = self.found_extents().await?;
+        let is_apart = self.has_journal_apart();
+        // Nothing stands in for the journal's own medium: the error is to say which of the two it was.
+        let of_journal = |error| match error {
+            OpenError::Medium(error) if is_apart => OpenError::JournalMedium(error),
+            other => other,
+        };
         let apart =
-            if self.has_journal_apart() { Some(journal.found_extents().await?) } else { None };
+            if is_apart { Some(journal.found_extents().await.map_err(of_journal)?) } else { None };
         let all = || extents.iter().chain(apart.iter().flatten());
         if all().all(|found| found.end == 0) {
             return Ok(None);
         }
-        let of_journal = apart.as_ref().unwrap_or(&extents);
-        let manifest = journal.journal_pages(of_journal, PageKind::Manifest).await?;
-        let log = journal.journal_pages(of_journal, PageKind::Log).await?;
+        let its_extents = apart.as_ref().unwrap_or(&extents);
+        let manifest = journal.journal_pages(its_extents, PageKind::Manifest).await;
+        let manifest = manifest.map_err(of_journal)?;
+        let log = journal.journal_pages(its_extents, PageKind::Log).await.map_err(of_journal)?;
         let takes_torn = self.planted.has(Fault::TakeTornGroup);
         let Some((epoch, groups)) = newest_epoch(&manifest, takes_torn)? else {
             // A new store that lost power while it wrote its first checkpoint holds nothing else.
@@ -93,7 +100,7 @@ impl<M: Medium> PageStore<M> {
             return if is_blank { Ok(None) } else { Err(OpenError::NoManifest) };
         };
         let of_manifest = |first: &First| first.kind == PageKind::Manifest;
-        let firsts = of_journal.iter().filter_map(|found| found.first);
+        let firsts = its_extents.iter().filter_map(|found| found.first);
         let mut ids = firsts.filter(of_manifest).map(|first| first.store);
         let id = ids.next().ok_or(OpenError::NoManifest)?;
         if ids.any(|other| other != id) {
