@@ -139,7 +139,8 @@ pub async fn collect_forever<M: Medium, I: Collected<M>>(index: Rc<I>) {
             let of_objects = index.store().extents.borrow().get(id).stream == Stream::Objects;
             collect(&index, id).await;
             let front = index.front();
-            front.sweep.note_collected(of_objects, front.has_extents_for_clients());
+            let has_room = front.has_extents_for_clients();
+            front.sweep.note_collected(of_objects, has_room, front.writes());
             continue;
         }
         flush_what_was_moved(&*index);

@@ -9,7 +9,7 @@ use crate::format::object::Sequence;
 use crate::medium::{ExtentId, PageNo, Shape, Stream};
 use crate::memtable::{Memtable, Memtables};
 use crate::records::{Record, read_record, write_record};
-use crate::store::extent::{Extent, State};
+use crate::store::extent::{Extent, Resumed, State};
 use crate::store::extents::Extents;
 use crate::store::limits::max_value_bytes;
 
@@ -59,7 +59,8 @@ fn read_memtable(input: &mut Reader<'_>, newest: Sequence, longest: u32) -> Opti
 pub fn write_extents(out: &mut Writer, extents: &Extents) {
     out.u64(extents.opened());
     for (_, extent) in extents.iter() {
-        out.u8(extent.state as u8);
+        let is_resumed = if extent.resumed.is_empty() { 0 } else { IS_RESUMED };
+        out.u8(extent.state as u8 | is_resumed);
         out.u8(extent.stream as u8);
         out.u32(extent.cursor);
         out.u32(extent.published);
@@ -67,7 +68,36 @@ pub fn write_extents(out: &mut Writer, extents: &Extents) {
         out.u64(extent.age);
         out.u64(extent.generation);
         out.string(&bits_of(extents.shape(), &extent.holes));
+        if !extent.resumed.is_empty() {
+            write_resumed(out, &extent.resumed);
+        }
     }
+}
+
+/// In the byte of an extent's state: where it was resumed stands behind the rest.
+const IS_RESUMED: u8 = 0x80;
+
+fn write_resumed(out: &mut Writer, resumed: &[Resumed]) {
+    out.u32(resumed.len() as u32);
+    for resumed in resumed {
+        out.u32(resumed.at);
+        out.u32(resumed.epoch);
+    }
+}
+
+/// Where an extent that was filled up to `cursor` was resumed.
+fn read_resumed(input: &mut Reader<'_>, cursor: u32) -> Option<Vec<Resumed>> {
+    let mut all: Vec<Resumed> = Vec::new();
+    for _ in 0..input.u32()? {
+        let next = Resumed { at: input.u32()?, epoch: input.u32()? };
+        let is_next = match all.last() {
+            Some(last) => last.at < next.at && last.epoch < next.epoch,
+            None => next.at > 0 && next.epoch > 0,
+        };
+        (is_next && next.at <= cursor).then_some(())?;
+        all.push(next);
+    }
+    Some(all)
 }
 
 /// The extents of a medium of this `shape`; `None` if these are not their bytes.
@@ -103,7 +133,8 @@ fn pages_of(shape: Shape, id: ExtentId, bits: &[u8]) -> Option<Vec<PageNo>> {
 }
 
 fn read_extent(input: &mut Reader<'_>, shape: Shape, id: ExtentId) -> Option<Extent> {
-    let state = *State::ALL.get(input.u8()? as usize)?;
+    let state_and_more = input.u8()?;
+    let state = *State::ALL.get((state_and_more & !IS_RESUMED) as usize)?;
     let stream = *Stream::ALL.get(input.u8()? as usize)?;
     let (cursor, published, live) = (input.u32()?, input.u32()?, input.u32()?);
     let (age, generation) = (input.counter()?, input.counter()?);
@@ -111,11 +142,13 @@ fn read_extent(input: &mut Reader<'_>, shape: Shape, id: ExtentId) -> Option<Ext
     let is_sound =
         cursor <= shape.pages_per_extent && holes.len() <= cursor as usize && live <= published;
     is_sound.then_some(())?;
+    let is_resumed = state_and_more & IS_RESUMED != 0;
+    let resumed = if is_resumed { read_resumed(input, cursor)? } else { Vec::new() };
     let state = match state {
         State::Collecting => State::Closed,
         same => same,
     };
-    Some(Extent { state, stream, cursor, published, live, holes, age, generation })
+    Some(Extent { state, stream, cursor, published, live, holes, resumed, age, generation })
 }
 
 #[cfg(test)]
@@ -161,6 +194,31 @@ mod tests {
         let has = |len| is_memtable(&[(b"a", 1, Some(Value::Synthetic { seed: 1, len }))]);
         let most = max_value_bytes(&SHAPE);
         assert!(has(most) && !has(most + 1));
+    }
+
+    #[test]
+    fn where_an_extent_was_resumed_comes_back_and_is_in_order_and_in_what_was_filled() {
+        let read = |resumed: &[(u32, u32)]| {
+            let resumed = resumed.iter().map(|&(at, epoch)| Resumed { at, epoch }).collect();
+            let extent = Extent { cursor: 8, resumed, ..Extent::opened(Stream::Objects, 1, 1) };
+            let mut out = Writer::default();
+            write_extents(&mut out, &Extents::restore(SHAPE, vec![extent.clone()], 1));
+            let extents = read_extents(&mut Reader::new(&out.finish()), SHAPE)?;
+            assert_eq!(*extents.get(ExtentId(0)), extent);
+            let epochs = (0..9).map(|place| extents.stamp(SHAPE.page(ExtentId(0), place)).1);
+            Some(epochs.collect::<Vec<u32>>())
+        };
+        assert_eq!(read(&[]), Some(vec![0; 9]));
+        assert_eq!(read(&[(2, 5), (6, 7)]), Some(vec![0, 0, 5, 5, 5, 5, 7, 7, 7]));
+        for wrong in [
+            [(2, 5), (2, 7)],
+            [(2, 5), (6, 5)],
+            [(0, 5), (2, 7)],
+            [(2, 0), (6, 7)],
+            [(2, 5), (9, 7)],
+        ] {
+            assert_eq!(read(&wrong), None, "{wrong:?}");
+        }
     }
 
     #[test]

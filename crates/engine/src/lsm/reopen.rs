@@ -9,7 +9,7 @@
 use std::rc::Rc;
 
 use pages::error::OpenError;
-use pages::journal::manifest::Manifest;
+use pages::journal::manifest::{LogStart, Manifest};
 use pages::journal::scan::Scan;
 use pages::medium::Medium;
 use pages::store::extents::Extents;
@@ -95,6 +95,7 @@ impl<M: Medium> Inner<M> {
         let (sync, extents) = (self.options.log_sync, log.extents.into());
         self.front.set_up_log(sync, epoch, next, extents);
         let manifest = self.manifest.as_ref().expect("a store that is reopened has one");
+        manifest.begin_log(LogStart { epoch, group: next });
         Ok(self.write_checkpoint(manifest).await?)
     }
 

@@ -216,6 +216,7 @@ impl<M: Medium> Inner<M> {
             }
             if !self.index_is_starved.replace(true) {
                 self.store.work.notify_all();
+                continue; // it may take more now
             }
             self.store.work.notified().await;
         }
@@ -233,7 +234,16 @@ impl<M: Medium> Inner<M> {
                     < self.store.set_aside[Stream::Index as usize].get()
                 || extents.free() > self.front.client_reserve(&extents)
         };
-        may_take.then(|| self.store.try_promise(Stream::Index, pages, Claimant::Compaction))?
+        let is_last_resort = self.index_is_starved.get() && self.only_a_flush_gives_space();
+        let claimant = if is_last_resort { Claimant::Collection } else { Claimant::Compaction };
+        may_take.then(|| self.store.try_promise(Stream::Index, pages, claimant))?
+    }
+
+    /// Whether extents are released when what was moved out of them is flushed, which evictions hold up, and
+    /// old bucket pages give nothing before that.
+    fn only_a_flush_gives_space(&self) -> bool {
+        let may_move = |id| self.can_move_buckets(id);
+        !self.store.moved.borrow().is_empty() && !self.bucket_victim().is_some_and(may_move)
     }
 
     /// What a slot holds; its page is in memory.

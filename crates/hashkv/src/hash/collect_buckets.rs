@@ -61,14 +61,23 @@ impl<M: Medium> Inner<M> {
         candidates.min_by_key(|(_, extent)| (extent.live, extent.age)).map(|(id, _)| id)
     }
 
+    /// Pages that moving what is in use of an extent takes.
+    fn pages_to_empty(&self, id: ExtentId) -> u32 {
+        self.pages_to_move(self.store.extents.borrow().get(id).live)
+    }
+
     /// Pages that moving `live` bucket pages takes: batches are whole units, but for the last.
     fn pages_to_move(&self, live: u32) -> u32 {
         self.store.in_units(live)
     }
 
     fn promise_to_move(&self, id: ExtentId) -> Option<Promise<'_>> {
-        let pages = self.pages_to_move(self.store.extents.borrow().get(id).live);
-        self.store.try_promise(Stream::Index, pages, Claimant::Collection)
+        self.store.try_promise(Stream::Index, self.pages_to_empty(id), Claimant::Collection)
+    }
+
+    /// Whether there is space for the bucket pages of an extent.
+    pub(crate) fn can_move_buckets(&self, id: ExtentId) -> bool {
+        self.store.can_promise(Stream::Index, self.pages_to_empty(id), Claimant::Collection)
     }
 
     async fn collect_buckets(self: &Rc<Self>, id: ExtentId, mut promise: Promise<'_>) {

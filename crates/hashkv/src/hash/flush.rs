@@ -48,6 +48,9 @@ impl<M: Medium> Inner<M> {
     }
 
     async fn flush(self: &Rc<Self>, writes: Vec<Write>) -> Result<(), EngineError> {
+        if let Some(manifest) = &self.manifest {
+            manifest.begun(&self.store).await?;
+        }
         let (pointers, written) = self.write_data(&writes).await?;
         self.bar_from_collection(&pointers);
         self.front.log_oldest().await?;

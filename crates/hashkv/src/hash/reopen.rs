@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use pages::error::OpenError;
 use pages::format::pointer::PointerFormat;
-use pages::journal::manifest::Manifest;
+use pages::journal::manifest::{LogStart, Manifest};
 use pages::journal::scan::Scan;
 use pages::medium::Medium;
 use runtime::IoClass;
@@ -73,6 +73,7 @@ impl<M: Medium> Inner<M> {
         self.front.set_up_log(sync, epoch, next, extents);
         self.count_memory();
         let manifest = self.manifest.as_ref().expect("a store that is reopened has one");
+        manifest.begin_log(LogStart { epoch, group: next });
         Ok(self.write_checkpoint(manifest, &self.encode(&Edit::default())).await?)
     }
 

@@ -140,7 +140,7 @@ fn others_are_whole(machine: &Machine, set: usize, sets: usize) -> bool {
 
 /// Blocks of a set rot, or it loses writes.
 pub(crate) fn damage(rack: &Rack, set: usize, shape: &Shape, tally: &mut Tally, rng: &mut Rng) {
-    if rng.chance(0.3) && shape.bears_lost_writes() {
+    if rng.chance(0.3) {
         let writes = 1 + rng.below(4) as u32;
         rack.harm(set, |ailment| ailment.loses += writes);
         tally.lost_writes += u64::from(writes);

@@ -254,13 +254,6 @@ impl Shape {
         self.index.log_sync()
     }
 
-    /// Whether writes of a set may be lost. A resumed extent is written at places that a power cut may have left
-    /// pages in, of the same generation: a write that is lost there leaves a page that is whole, and is taken for the one
-    /// that was to be written (docs/todo.md). Where the journal is beside, its own writes come first and meet the loss.
-    pub(crate) fn bears_lost_writes(&self) -> bool {
-        !self.is_redundant() || self.storage.journal == JournalPlace::Beside
-    }
-
     /// Whether a set may be lost.
     pub(crate) fn is_redundant(&self) -> bool {
         matches!(self.storage.arrangement, Arrangement::Parity | Arrangement::Mirrored)

@@ -52,7 +52,7 @@ fn fuzz_page() {
         let image = PageImage::new(bytes);
         let Some(parsed) = Page::parse(bytes) else { return Answer::Refused };
         let (generation, store) = page::stamp(bytes).expect("it is a page");
-        let own = Identity { page: IS.page, generation: generation.into(), store };
+        let own = Identity { page: IS.page, generation: generation.into(), store, epoch: 0 };
         if page::check(&image, own).is_err() {
             return Answer::Refused;
         }

@@ -9,6 +9,8 @@
 //! is known at any time, so that what is set aside grows with each edit, as far as clients have left
 //! room ([`MemtableLimits::checkpoint_bytes`](crate::front::MemtableLimits)), and never by a jump.
 //!
+//! A checkpoint begins with where the log of its run does: see [`LogStart`].
+//!
 //! An edit that could not be written makes the store fail before anybody else gets the turn, and a
 //! store that has failed writes none: what stood behind a missing one could not be opened any more.
 
@@ -18,10 +20,48 @@ use std::rc::Rc;
 use runtime::{IoClass, Permit, Semaphore};
 
 use crate::error::EngineError;
+use crate::format::codec::{Reader, Writer};
 use crate::format::page::PageKind;
 use crate::journal::groups::{self, GroupId};
 use crate::medium::{ExtentId, Medium, Shape, Stream};
 use crate::store::PageStore;
+
+/// Where the log of a run begins. What the one before it has from this group on is torn, or was when a
+/// recovery looked: it is not of the log, and must not be when a later recovery finds more of it, on another
+/// member of a volume, say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogStart {
+    /// The epoch that all groups of this run carry.
+    pub epoch: u32,
+    /// Number of the first of them.
+    pub group: u64,
+}
+
+impl LogStart {
+    /// Of a new store.
+    const FIRST: Self = Self { epoch: 1, group: 0 };
+    const BYTES: u64 = 4 + 8;
+
+    /// A checkpoint as it is written.
+    fn prefixed(self, checkpoint: &[u8]) -> Vec<u8> {
+        let mut out = Writer::default();
+        out.u32(self.epoch);
+        out.u64(self.group);
+        [out.finish().as_slice(), checkpoint].concat()
+    }
+
+    /// Takes a checkpoint apart; `None` if it is none.
+    pub(crate) fn split_off(checkpoint: &[u8]) -> Option<(Self, &[u8])> {
+        let (prefix, rest) = checkpoint.split_at_checked(Self::BYTES as usize)?;
+        let input = &mut Reader::new(prefix);
+        Some((Self { epoch: input.u32()?, group: input.u64()? }, rest))
+    }
+
+    /// Whether a group is of the log.
+    pub(crate) fn counts(self, id: GroupId) -> bool {
+        id.epoch >= self.epoch || id.number < self.group
+    }
+}
 
 /// The manifest of a running store.
 pub struct Manifest {
@@ -29,6 +69,7 @@ pub struct Manifest {
     epoch: Cell<u32>,
     /// Number of the next group.
     next: Cell<u64>,
+    log_start: Cell<LogStart>,
     turn: Semaphore,
     /// Extents of this epoch.
     extents: RefCell<Vec<ExtentId>>,
@@ -44,12 +85,18 @@ impl Manifest {
         Self {
             epoch: Cell::new(epoch),
             next: Cell::new(0),
+            log_start: Cell::new(LogStart::FIRST),
             turn: Semaphore::new(1),
             extents: RefCell::new(extents),
             checkpoint_pages: Cell::new(0),
             edit_pages: Cell::new(0),
             next_pages: Cell::new(0),
         }
+    }
+
+    /// A recovery has found how far the log goes: the next checkpoint says so.
+    pub fn begin_log(&self, start: LogStart) {
+        self.log_start.set(start);
     }
 
     /// Waits for the turn to commit and apply.
@@ -90,7 +137,7 @@ impl Manifest {
     /// A checkpoint takes so many bytes from now on. Sets extents aside for this epoch and the next.
     pub fn expect_checkpoint_of<M: Medium>(&self, store: &PageStore<M>, bytes: u64) {
         let store = store.journal();
-        self.next_pages.set(pages_of(&store.shape, bytes));
+        self.next_pages.set(pages_of(&store.shape, LogStart::BYTES + bytes));
         self.set_extents_aside(store);
     }
 
@@ -121,7 +168,7 @@ impl Manifest {
         self.next.set(0);
         store.extents.borrow_mut().close(Stream::Manifest);
         let old = self.extents.take();
-        self.write(store, bytes).await?;
+        self.write(store, &self.log_start.get().prefixed(bytes)).await?;
         self.checkpoint_pages.set(pages);
         self.edit_pages.set(0);
         self.set_extents_aside(store);
@@ -199,7 +246,7 @@ async fn wait_for_room<M: Medium>(store: &PageStore<M>, pages: u32) {
 
 /// Extents for an epoch whose checkpoint has so many bytes, and for a next one like it.
 pub(crate) fn extents_for(shape: &Shape, checkpoint_bytes: u64) -> usize {
-    let pages = pages_of(shape, checkpoint_bytes);
+    let pages = pages_of(shape, LogStart::BYTES + checkpoint_bytes);
     extents_of(shape, pages + edits_after(shape, pages), pages)
 }
 
@@ -230,6 +277,18 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_group_that_a_recovery_did_not_find_whole_is_not_of_the_log() {
+        let start = LogStart { epoch: 4, group: 9 };
+        let counts = |epoch, number| start.counts(GroupId { epoch, number });
+        assert!(counts(1, 8) && counts(3, 8), "they were found");
+        assert!(!counts(1, 9) && !counts(3, 12), "they were torn");
+        assert!(counts(4, 9) && counts(5, 12), "they came later");
+        let written = start.prefixed(b"checkpoint");
+        assert_eq!(LogStart::split_off(&written), Some((start, b"checkpoint".as_slice())));
+        assert_eq!(LogStart::split_off(&written[..11]), None);
+    }
 
     proptest! {
         #[test]

@@ -45,30 +45,35 @@ impl<M: Medium> PageStore<M> {
     pub async fn settle_extents(&self, scan: &Scan, log: &FoundLog) -> Result<(), OpenError> {
         let needed: BTreeSet<ExtentId> =
             log.extents.iter().map(|e| e.0).chain(scan.manifest_extents.iter().copied()).collect();
+        let epoch = scan.next_epoch()?;
         // Before anything is released because they say so.
         self.write_last_groups(scan, &needed).await;
         let Some(apart) = &scan.apart else {
-            return self.settle(&scan.extents, &needed, None).await;
+            return self.settle(&scan.extents, &needed, None, epoch).await;
         };
-        self.settle(&scan.extents, &BTreeSet::new(), None).await?;
+        self.settle(&scan.extents, &BTreeSet::new(), None, epoch).await?;
         // No checkpoint has the generations of its extents: they go on behind the newest that is there.
         let firsts = apart.iter().filter_map(|found| found.first);
         let newest = firsts.map(|first| first.generation).max();
-        self.journal().settle(apart, &needed, newest).await
+        self.journal().settle(apart, &needed, newest, epoch).await
     }
 
     /// Brings extents in line with what was `found`. Those that are free are of generation `newest` at
-    /// least.
+    /// least, those that are filled further are resumed in `epoch`.
     async fn settle(
         &self,
         found: &[Found],
         needed: &BTreeSet<ExtentId>,
         newest: Option<u32>,
+        epoch: u32,
     ) -> Result<(), OpenError> {
         let mut releases = Vec::new();
         for (id, found) in (0..).map(ExtentId).zip(found) {
             let generation = found.first.map(|first| first.generation).max(newest);
-            let holds_index = self.extents.borrow().holds_index(id);
+            // What was written to an extent that is not in use may show through: it is opened anew.
+            let is_anywhere = self.medium.is_written_anywhere();
+            let is_unused = is_anywhere && self.extents.borrow().is_unused(id);
+            let holds_index = !is_unused && self.extents.borrow().holds_index(id);
             let holds_journal = needed.contains(&id);
             if holds_index && holds_journal {
                 let what = "an extent belongs to the index and to the journal";
@@ -77,6 +82,9 @@ impl<M: Medium> PageStore<M> {
                 let resumed = self.extents.borrow_mut().catch_up(id, found.frontier);
                 let what = "pages that the manifest refers to are gone";
                 resumed.ok_or(OpenError::DamagedJournal(what))?;
+                if is_anywhere {
+                    self.extents.borrow_mut().resume(id, epoch);
+                }
             } else if holds_journal {
                 let first = found.first.expect("the scan knows it by its first page");
                 let stream = match first.kind {

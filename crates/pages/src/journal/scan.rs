@@ -12,6 +12,7 @@ use runtime::{IoClass, PageImage};
 use crate::error::{EngineError, OpenError};
 use crate::format::page::{self, Identity, Page, PageKind, StoreId, stamp};
 use crate::journal::groups::{self, GroupPage, Groups};
+use crate::journal::manifest::LogStart;
 use crate::medium::{ExtentId, Medium, MediumError, PageNo, Stream};
 use crate::planted::Fault;
 use crate::store::PageStore;
@@ -89,7 +90,8 @@ impl<M: Medium> PageStore<M> {
         let its_extents = apart.as_ref().unwrap_or(&extents);
         let manifest = journal.journal_pages(its_extents, PageKind::Manifest).await;
         let manifest = manifest.map_err(of_journal)?;
-        let log = journal.journal_pages(its_extents, PageKind::Log).await.map_err(of_journal)?;
+        let log = journal.journal_pages(its_extents, PageKind::Log).await;
+        let mut log = log.map_err(of_journal)?;
         let takes_torn = self.planted.has(Fault::TakeTornGroup);
         let Some((epoch, groups)) = newest_epoch(&manifest, takes_torn)? else {
             // A new store that lost power while it wrote its first checkpoint holds nothing else.
@@ -113,19 +115,20 @@ impl<M: Medium> PageStore<M> {
         // Torn groups may lie about until their extents are erased: none gets their epoch again.
         let epochs = manifest.iter().chain(&log).map(|(_, page)| page.id.epoch);
         let last_epoch = epochs.max().unwrap_or(0);
+        let (log_start, manifest_edits) = split_off_log_start(groups.whole)?;
+        log.retain(|(_, page)| log_start.counts(page.id));
         let extent_of = |(at, _): &(PageNo, GroupPage)| journal.shape.extent_of(*at);
         let mut in_force = manifest;
         in_force.retain(|(_, page)| page.id.epoch == epoch);
         let manifest_extents = in_force.iter().map(extent_of).collect();
         let last_groups = [last_group(&log), last_group(&in_force)];
         let log = log.into_iter().map(|found| (extent_of(&found), found.1)).collect();
-        let manifest = groups.whole;
         Ok(Some(Scan {
             extents,
             apart,
             id,
             last_epoch,
-            manifest,
+            manifest: manifest_edits,
             manifest_extents,
             log,
             last_groups,
@@ -279,8 +282,9 @@ fn read_whole<T>(
     }
 }
 
+/// Of a page of the journal, whose extents are never resumed, or the first one of any extent.
 fn identity(page: PageNo, generation: u32, store: StoreId) -> Identity {
-    Identity { page, generation: u64::from(generation), store }
+    Identity { page, generation: u64::from(generation), store, epoch: 0 }
 }
 
 /// What a whole page says of itself.
@@ -319,6 +323,14 @@ fn newest_epoch(
         // Power failed while this checkpoint was written: the one before it still holds.
     }
     Ok(None)
+}
+
+/// Takes where the log begins off the checkpoint that a manifest begins with.
+fn split_off_log_start(mut manifest: Vec<Vec<u8>>) -> Result<(LogStart, Vec<Vec<u8>>), OpenError> {
+    let checkpoint = manifest.first_mut().ok_or(OpenError::NoManifest)?;
+    let (start, rest) = LogStart::split_off(checkpoint).ok_or(OpenError::BadDump)?;
+    *checkpoint = rest.to_vec();
+    Ok((start, manifest))
 }
 
 impl Scan {

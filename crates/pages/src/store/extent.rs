@@ -45,6 +45,16 @@ impl State {
     ];
 }
 
+/// A recovery resumed an extent, which was being filled when power failed. What the cut may have left behind
+/// that place is of the same extent and generation as what is written there next: only the epoch tells.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Resumed {
+    /// The first place that was written afterwards.
+    pub at: u32,
+    /// The epoch that the recovery began: no two begin the same.
+    pub epoch: u32,
+}
+
 /// One extent. "Items" are objects in a data extent and pages in a meta extent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extent {
@@ -60,6 +70,8 @@ pub struct Extent {
     pub live: u32,
     /// Pages handed out that nothing will ever refer to, after a power cut.
     pub(crate) holes: Vec<PageNo>,
+    /// Where recoveries resumed it, in order, on a medium that is written anywhere.
+    pub(crate) resumed: Vec<Resumed>,
     /// When it was opened, counted in extents opened.
     pub age: u64,
     /// How often it was opened.
@@ -68,7 +80,7 @@ pub struct Extent {
 
 impl Extent {
     /// An extent that nothing has been written to yet.
-    pub(super) fn opened(stream: Stream, age: u64, generation: u64) -> Self {
+    pub(crate) fn opened(stream: Stream, age: u64, generation: u64) -> Self {
         Self {
             state: State::Open,
             stream,
@@ -76,6 +88,7 @@ impl Extent {
             published: 0,
             live: 0,
             holes: Vec::new(),
+            resumed: Vec::new(),
             age,
             generation,
         }
@@ -84,6 +97,21 @@ impl Extent {
     /// Whether it is closed, and nothing in it is in use.
     pub(super) fn is_empty(&self) -> bool {
         self.state == State::Closed && self.live == 0
+    }
+
+    /// A recovery, which begins `epoch`, resumes it where it was filled up to.
+    pub(super) fn resume(&mut self, epoch: u32) {
+        let at = self.cursor;
+        assert!(at > 0, "the first page of an extent is the same in all epochs");
+        // What an earlier recovery had it filled with from here on is not in use.
+        self.resumed.retain(|resumed| resumed.at < at);
+        self.resumed.push(Resumed { at, epoch });
+    }
+
+    /// The epoch in which a recovery resumed it in front of `place`; 0 if none did.
+    pub(super) fn epoch_at(&self, place: u32) -> u32 {
+        let before = self.resumed.iter().rev().find(|resumed| resumed.at <= place);
+        before.map_or(0, |resumed| resumed.epoch)
     }
 
     /// An index refers to more of its items, and to some of them no more. Whether each of the dead was

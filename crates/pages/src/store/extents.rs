@@ -209,6 +209,19 @@ impl Extents {
         Some(())
     }
 
+    /// Whether an extent was opened to be filled, and no page of it is in use.
+    pub(crate) fn is_unused(&self, id: ExtentId) -> bool {
+        self.is_open(id) && self.end_of_use(id) == 0
+    }
+
+    /// An extent that is being filled, on a medium that is written anywhere: a recovery, which begins
+    /// `epoch`, resumes it.
+    pub(crate) fn resume(&mut self, id: ExtentId, epoch: u32) {
+        if self.is_open(id) {
+            self.all[id.0 as usize].resume(epoch);
+        }
+    }
+
     /// An extent of the journal that was found, and is needed until there is a new checkpoint or its
     /// writes are flushed.
     pub(crate) fn adopt(&mut self, id: ExtentId, stream: Stream, generation: u32, frontier: u32) {
@@ -353,6 +366,13 @@ impl Extents {
     /// The generation of the extent that holds `page`: how often it was opened.
     pub fn generation(&self, page: PageNo) -> u64 {
         self.get(self.shape.extent_of(page)).generation
+    }
+
+    /// What pages are told from older ones by that lay at the same place: the generation of the extent that
+    /// holds `page`, and the epoch in which it was resumed in front of it.
+    pub(crate) fn stamp(&self, page: PageNo) -> (u64, u32) {
+        let extent = self.get(self.shape.extent_of(page));
+        (extent.generation, extent.epoch_at(page.0 % self.shape.pages_per_extent))
     }
 
     /// Whether `pages` are all that an index refers to, by the counts of what is in use, and each is there

@@ -104,7 +104,10 @@ impl<M: Medium> PageStore<M> {
     fn believes(&self, fault: PageFault) -> bool {
         let is_whole = matches!(
             fault,
-            PageFault::Misdirected { .. } | PageFault::Stale { .. } | PageFault::Foreign
+            PageFault::Misdirected { .. }
+                | PageFault::Stale { .. }
+                | PageFault::Earlier
+                | PageFault::Foreign
         );
         self.planted.has(Fault::SkipChecksum)
             || is_whole && self.planted.has(Fault::BelieveStalePages)
@@ -112,8 +115,8 @@ impl<M: Medium> PageStore<M> {
 
     /// What `page` has to say of itself.
     pub(crate) fn identity(&self, page: PageNo) -> Identity {
-        let generation = self.extents.borrow().generation(page);
-        Identity { page, generation, store: self.id.get() }
+        let (generation, epoch) = self.extents.borrow().stamp(page);
+        Identity { page, generation, store: self.id.get(), epoch }
     }
 
     /// Reads the value that `pointer` says `key` has.

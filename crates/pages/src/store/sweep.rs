@@ -5,11 +5,14 @@ use std::cell::Cell;
 /// Extents fuller than this are not worth collecting, as long as there is a choice.
 pub const WORTH_COLLECTING: f64 = 0.95;
 
-/// Collections of objects, tried or done, since clients last had room. Those of an index are not in vain: each gives
-/// units back, or is not begun.
+/// Collections of objects, tried or done, since clients last had room and wrote. Room alone is not enough: what was
+/// moved may take it as soon as it is flushed, and before that there is none in memtables. Those of an index are not
+/// in vain: each gives units back, or is not begun.
 #[derive(Default)]
 pub(crate) struct Sweep {
     collected: Cell<u32>,
+    /// Writes at the collection before.
+    writes: Cell<u64>,
     gave_up: Cell<Option<InVain>>,
 }
 
@@ -23,9 +26,10 @@ struct InVain {
 }
 
 impl Sweep {
-    pub(crate) fn note_collected(&self, of_objects: bool, clients_have_room: bool) {
+    pub(crate) fn note_collected(&self, of_objects: bool, clients_have_room: bool, writes: u64) {
         let collected = self.collected.get() + u32::from(of_objects);
-        self.collected.set(if clients_have_room { 0 } else { collected });
+        let has_helped = clients_have_room && self.writes.replace(writes) != writes;
+        self.collected.set(if has_helped { 0 } else { collected });
     }
 
     /// Whether `extents` collections gave nothing, nobody has written since, and merges have not found an
@@ -51,8 +55,8 @@ mod tests {
     fn it_is_tried_again_after_a_write_and_when_there_is_more_to_collect() {
         let sweep = Sweep::default();
         let has_failed = |writes, garbage: f64| sweep.has_failed(2, writes, || garbage);
-        let in_vain = || (0..3).for_each(|_| sweep.note_collected(true, false));
-        (0..9).for_each(|_| sweep.note_collected(false, false));
+        let in_vain = || (0..3).for_each(|_| sweep.note_collected(true, false, 7));
+        (0..9).for_each(|_| sweep.note_collected(false, false, 7));
         assert!(!has_failed(7, 0.4), "only the index was collected");
         in_vain();
         assert!(has_failed(7, 0.4) && has_failed(7, 1.3));
@@ -61,7 +65,9 @@ mod tests {
         assert!(has_failed(8, 1.3));
         assert!(!has_failed(8, 2.3), "merges have found garbage");
         in_vain();
-        sweep.note_collected(false, true);
+        sweep.note_collected(false, true, 8);
         assert!(!has_failed(8, 2.3), "clients had room");
+        (0..3).for_each(|_| sweep.note_collected(true, true, 8));
+        assert!(has_failed(8, 2.3), "clients had room and could not use it");
     }
 }
