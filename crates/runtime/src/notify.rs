@@ -24,7 +24,7 @@ impl Notify {
 
     /// Waits for the next [`Self::notify_all`].
     pub fn notified(&self) -> Notified<'_> {
-        Notified { notify: self, since: self.generation.get() }
+        Notified { notify: self, since: self.generation.get(), waiting: None }
     }
 
     /// Waits until `is_true` holds; checked now and after every notification.
@@ -40,19 +40,40 @@ impl Notify {
 pub struct Notified<'a> {
     notify: &'a Notify,
     since: u64,
+    /// Its one entry among those that are woken, as long as it waits.
+    waiting: Option<Waker>,
 }
 
 impl Future for Notified<'_> {
     type Output = ();
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         if self.notify.generation.get() != self.since {
             return Poll::Ready(());
         }
-        let mut waiters = self.notify.waiters.borrow_mut();
-        if !waiters.iter().any(|waker| waker.will_wake(cx.waker())) {
-            waiters.push(cx.waker().clone());
+        let waits = self.waiting.as_ref().is_some_and(|waker| waker.will_wake(cx.waker()));
+        if !waits {
+            self.leave();
+            self.notify.waiters.borrow_mut().push(cx.waker().clone());
+            self.waiting = Some(cx.waker().clone());
         }
         Poll::Pending
+    }
+}
+
+impl Notified<'_> {
+    fn leave(&mut self) {
+        let Some(waker) = self.waiting.take() else { return };
+        if self.notify.generation.get() == self.since {
+            let mut waiters = self.notify.waiters.borrow_mut();
+            let own = waiters.iter().rposition(|other| other.will_wake(&waker));
+            waiters.remove(own.expect("who waits has an entry"));
+        }
+    }
+}
+
+impl Drop for Notified<'_> {
+    fn drop(&mut self) {
+        self.leave();
     }
 }

@@ -1,7 +1,9 @@
 //! Bounded channels and notifications.
 
 use std::cell::{Cell, RefCell};
+use std::future::Future;
 use std::rc::Rc;
+use std::task::Poll;
 
 use runtime::{Nanos, Notify, Runtime, bounded};
 
@@ -115,6 +117,30 @@ fn a_notification_wakes_all_that_wait() {
     notify.notify_all();
     rt.run_until(Nanos(1));
     assert_eq!(woken.get(), 5);
+}
+
+#[test]
+fn a_task_that_waits_twice_is_woken_though_one_of_them_gives_up() {
+    let rt = Runtime::new(1);
+    let (notify, woken) = (Rc::new(Notify::default()), Rc::new(Cell::new(false)));
+    let (own, is_woken) = (Rc::clone(&notify), Rc::clone(&woken));
+    rt.handle().spawn("waiter", async move {
+        let (mut first, mut second) = (Box::pin(own.notified()), Box::pin(own.notified()));
+        let mut rounds = 0;
+        std::future::poll_fn(|cx| {
+            rounds += 1;
+            let is_ready = first.as_mut().poll(cx).is_ready() | second.as_mut().poll(cx).is_ready();
+            first = Box::pin(own.notified()); // the one before is dropped, and waits no more
+            if is_ready { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        assert_eq!(rounds, 2, "it is woken once");
+        is_woken.set(true);
+    });
+    rt.run_until(Nanos(1));
+    notify.notify_all();
+    rt.run_until(Nanos(1));
+    assert!(woken.get());
 }
 
 #[test]
