@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::format::pointer::PointerFormat;
+use crate::format::pointer::{Pointer, PointerFormat};
 use crate::medium::{ExtentId, PageNo, Shape, Stream};
 use crate::store::changes::{Changes, Counts};
 use crate::store::extent::{Extent, State};
@@ -368,6 +368,13 @@ impl Extents {
         self.get(self.shape.extent_of(page)).generation
     }
 
+    /// Whether the object that `pointer` leads to may still be there. Pointers tell only so many generations apart: where
+    /// one looks like the present one, the extent may have become the journal's, or the index's.
+    pub(crate) fn may_hold(&self, pointer: Pointer, format: &PointerFormat) -> bool {
+        let extent = self.get(self.shape.extent_of(format.locate(pointer).0));
+        extent.stream == Stream::Objects && format.is_of(pointer, extent.generation)
+    }
+
     /// What pages are told from older ones by that lay at the same place: the generation of the extent that
     /// holds `page`, and the epoch in which it was resumed in front of it.
     pub(crate) fn stamp(&self, page: PageNo) -> (u64, u32) {
@@ -489,6 +496,23 @@ mod tests {
             assert_eq!(extents.catch_up(id, frontier), Some(()), "frontier {frontier}");
             let extent = extents.get(id);
             assert_eq!((extent.cursor, extent.holes.len()), (cursor, holes), "{frontier}");
+        }
+    }
+
+    #[test]
+    fn an_object_of_long_ago_is_not_taken_for_one_in_an_extent_that_has_become_the_journals() {
+        let format = PointerFormat::new(&SHAPE);
+        let pointer = format.pointer(SHAPE.page(ExtentId(1), 3), 0, 1, 1);
+        let looks_alike = (2..).find(|generation| format.is_of(pointer, *generation)).unwrap();
+        let may_hold = |stream, generation| {
+            let mut all = vec![Extent::opened(stream, 1, generation); SHAPE.extents as usize];
+            all.iter_mut().for_each(|extent| extent.state = State::Closed);
+            Extents::restore(SHAPE, all, 1).may_hold(pointer, &format)
+        };
+        assert!(may_hold(Stream::Objects, 1) && !may_hold(Stream::Objects, 2));
+        assert!(may_hold(Stream::Objects, looks_alike), "nobody can tell");
+        for stream in [Stream::Manifest, Stream::Log, Stream::Index, Stream::Tables] {
+            assert!(!may_hold(stream, looks_alike), "{stream:?}");
         }
     }
 

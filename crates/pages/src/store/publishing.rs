@@ -23,8 +23,7 @@ impl<M: Medium> PageStore<M> {
     pub fn mark_dead(&self, changes: &mut Changes, objects: &[Pointer]) {
         for pointer in objects {
             let (page, _) = self.format.locate(*pointer);
-            let generation = self.extents.borrow().generation(page);
-            if self.format.is_of(*pointer, generation) {
+            if self.extents.borrow().may_hold(*pointer, &self.format) {
                 self.change_of(changes, page).counts.dead += 1;
             }
         }
