@@ -503,10 +503,11 @@ mod tests {
     fn an_object_of_long_ago_is_not_taken_for_one_in_an_extent_that_has_become_the_journals() {
         let format = PointerFormat::new(&SHAPE);
         let pointer = format.pointer(SHAPE.page(ExtentId(1), 3), 0, 1, 1);
-        let looks_alike = (2..).find(|generation| format.is_of(pointer, *generation)).unwrap();
+        let of_later = |generation: &u64| format.is_of(pointer, *generation);
+        let looks_alike = (2..1 << 32).find(of_later).expect("generations are counted in few bits");
         let may_hold = |stream, generation| {
-            let mut all = vec![Extent::opened(stream, 1, generation); SHAPE.extents as usize];
-            all.iter_mut().for_each(|extent| extent.state = State::Closed);
+            let extent = Extent { state: State::Closed, ..Extent::opened(stream, 1, generation) };
+            let all = vec![extent; SHAPE.extents as usize];
             Extents::restore(SHAPE, all, 1).may_hold(pointer, &format)
         };
         assert!(may_hold(Stream::Objects, 1) && !may_hold(Stream::Objects, 2));
