@@ -6,7 +6,7 @@ use std::future::Future;
 use std::rc::Rc;
 
 use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
-use runtime::{Handle, IoClass, Notify, PageImage};
+use runtime::{Handle, IoClass, OneshotReceiver, PageImage, oneshot};
 
 use crate::class::{Lane, Use, use_of};
 use crate::limiter::Limiter;
@@ -38,27 +38,17 @@ impl<M> Clone for Limited<M> {
     }
 }
 
-/// What came of an I/O that waited.
-struct Outcome<T> {
-    result: RefCell<Option<T>>,
-    is_there: Notify,
-}
-
 /// An I/O that is with the medium, or waits until it may go there.
 enum Way<F, T> {
     Now(F),
-    Later(Rc<Outcome<T>>),
+    Later(OneshotReceiver<T>),
 }
 
 impl<T, F: Future<Output = T>> Way<F, T> {
     async fn end(self) -> T {
         match self {
             Self::Now(future) => future.await,
-            Self::Later(outcome) => {
-                outcome.is_there.wait_until(|| outcome.result.borrow().is_some()).await;
-                let result = outcome.result.take();
-                result.expect("nobody else waits for it")
-            }
+            Self::Later(outcome) => outcome.await.expect("an I/O comes to its end"),
         }
     }
 }
@@ -118,15 +108,11 @@ impl<M: Medium> Limited<M> {
             (!limiter.take(lane, bytes)).then_some((limiter, lane))
         });
         let Some((limiter, lane)) = limited else { return Way::Now(start(&self.medium)) };
-        let outcome = Rc::new(Outcome { result: RefCell::new(None), is_there: Notify::default() });
+        let (tells, outcome) = oneshot();
         let (medium, handle) = (Rc::clone(&self.medium), self.handle.clone());
-        let told = Rc::clone(&outcome);
         let submit = Box::new(move || {
             let under_way = start(&medium);
-            handle.spawn("limited I/O", async move {
-                *told.result.borrow_mut() = Some(under_way.await);
-                told.is_there.notify_all();
-            });
+            handle.spawn("limited I/O", async move { tells.send(under_way.await) });
         });
         limiter.enqueue(lane, bytes, extent, submit);
         Way::Later(outcome)

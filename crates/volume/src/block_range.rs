@@ -68,6 +68,16 @@ impl<D: BlockDevice> BlockRange<D> {
         Ok(Self { device, options, opened })
     }
 
+    /// The device.
+    pub(crate) fn device(&self) -> &D {
+        &self.device
+    }
+
+    /// The set of the device.
+    pub(crate) fn set(&self) -> SetId {
+        self.options.set
+    }
+
     fn block_of(&self, page: PageNo) -> u64 {
         self.options.first_block + u64::from(page.0) * u64::from(self.options.page_blocks)
     }
@@ -119,7 +129,7 @@ fn page_in(blocks: &[Block]) -> PageImage {
 }
 
 /// What a device's error means for `page`, which was asked for.
-fn as_medium_error(error: &DeviceError, page: PageNo) -> MediumError {
+pub(crate) fn as_medium_error(error: &DeviceError, page: PageNo) -> MediumError {
     /// "Invalid argument": the device refused what this module asked for.
     const EINVAL: i32 = 22;
     match error {

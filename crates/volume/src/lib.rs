@@ -13,6 +13,7 @@
 //!   |- layout ..... page -> member, stripe, place                         (arithmetic)
 //!   |- parity ..... exclusive or                                          (arithmetic)
 //!   `- header ..... what each member's extent begins with                 (bytes)
+//!  windows ........ all members but one are in their deterministic window  (windows/mod.rs)
 //!  block_range .... a range of an NVM set as a medium
 //! ```
 //! Extent `e` of a volume is extent `e` of each member, and what is appended is a whole stripe: nothing
@@ -45,6 +46,7 @@ mod survey;
 mod syncing;
 mod torn;
 mod volume;
+pub mod windows;
 mod writing;
 
 pub use block_range::{BlockRange, RangeOptions};

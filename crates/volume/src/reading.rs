@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use pages::format::page;
 use pages::{ExtentId, Medium, MediumError, PageNo};
-use runtime::{IoClass, PageImage};
+use runtime::{IoClass, Nanos, PageImage};
 
 use crate::extents::bit;
 use crate::header;
@@ -26,6 +26,56 @@ pub(crate) type Outcome = Result<PageImage, MediumError>;
 /// Reads under way, and whom they were given to.
 type Reads<M, F> = Vec<(Taker<M>, F)>;
 
+/// Where pages of a chunk are read from.
+pub(crate) enum Plan {
+    /// They are not: nothing is there.
+    Closed,
+    /// From `plm_cache`.
+    Cached(Vec<PageImage>),
+    /// From this member.
+    Member(usize),
+    /// From the others.
+    Rebuilt,
+    /// That is decided when its turn has come.
+    Later(Turn),
+}
+
+/// A read, and when it may begin if it has to wait for that.
+#[derive(Clone, Copy)]
+pub(crate) struct Turn {
+    pub class: IoClass,
+    pub due: Option<Nanos>,
+}
+
+impl Turn {
+    /// It has not waited yet.
+    fn first(class: IoClass) -> Self {
+        Self { class, due: None }
+    }
+}
+
+type Boxed<T> = Pin<Box<dyn Future<Output = T>>>;
+
+/// A read that was submitted.
+enum Way<K, R, O> {
+    /// It is there.
+    Known(K),
+    /// A member reads.
+    Read(R),
+    Other(Boxed<O>),
+}
+
+/// All of the pages, one after the other.
+fn all_of(pages: Vec<Boxed<Outcome>>) -> Boxed<Vec<Outcome>> {
+    Box::pin(async move {
+        let mut images = Vec::with_capacity(pages.len());
+        for page in pages {
+            images.push(page.await);
+        }
+        images
+    })
+}
+
 impl<M: Medium> Inner<M> {
     fn is_open(&self, extent: ExtentId) -> bool {
         self.extents.borrow().get(extent).is_live
@@ -35,12 +85,30 @@ impl<M: Medium> Inner<M> {
         self.stripes.place(spot.extent, spot.row, spot.offset)
     }
 
-    /// The member that is asked for a page, if there is one that has it.
-    fn source(&self, spot: Spot) -> Option<usize> {
+    /// Members that have a page, the one that is asked first in front.
+    pub(crate) fn sources(&self, spot: Spot) -> impl Iterator<Item = usize> {
         let (home, members) = (self.stripes.home(spot), self.stripes.members());
         let copies = if self.stripes.layout() == Layout::Mirrored { members } else { 1 };
-        let mut sources = (0..copies).map(|step| (home + step) % members);
-        sources.find(|member| self.serves(*member, spot.extent, spot.row))
+        let sources = (0..copies).map(move |step| (home + step) % members);
+        sources.filter(move |member| self.serves(*member, spot.extent, spot.row))
+    }
+
+    /// The member that is asked for a page, if there is one that has it.
+    fn source(&self, spot: Spot) -> Option<usize> {
+        self.sources(spot).next()
+    }
+
+    /// Where pages of a chunk are read from.
+    fn plan(&self, spot: Spot, pages: u32, turn: Turn) -> Plan {
+        if !self.is_open(spot.extent) {
+            return Plan::Closed;
+        }
+        let windows = self.windows.borrow();
+        match (windows.as_deref(), self.source(spot)) {
+            (Some(windows), source) => self.plan_in_windows(windows, source, spot, pages, turn),
+            (None, Some(source)) => Plan::Member(source),
+            (None, None) => Plan::Rebuilt,
+        }
     }
 
     pub(crate) fn read_page(
@@ -48,22 +116,35 @@ impl<M: Medium> Inner<M> {
         page: PageNo,
         class: IoClass,
     ) -> impl Future<Output = Outcome> + use<M> {
-        let (inner, spot) = (Rc::clone(self), self.stripes.spot(page));
         self.count(|stats| stats.reads += 1);
+        self.read_in_turn(page, Turn::first(class))
+    }
+
+    pub(crate) fn read_in_turn(
+        self: &Rc<Self>,
+        page: PageNo,
+        turn: Turn,
+    ) -> impl Future<Output = Outcome> + use<M> {
+        let (inner, spot, class) = (Rc::clone(self), self.stripes.spot(page), turn.class);
         let place = self.place(spot);
-        let is_open = self.is_open(spot.extent);
-        let direct = self.source(spot).filter(|_| is_open);
-        let direct = direct.map(|home| self.taker(home).submit(|medium| medium.read(place, class)));
-        // Submitted by the call, as a direct read would be.
-        let rebuilt = (direct.is_none() && is_open).then(|| self.rebuild(spot, class));
+        // Submitted by the call, whichever way it goes.
+        let way = match self.plan(spot, 1, turn) {
+            Plan::Closed => Way::Known(PageImage::new(&[])),
+            Plan::Cached(mut pages) => Way::Known(pages.swap_remove(0)),
+            Plan::Member(home) => {
+                Way::Read(self.taker(home).submit(|medium| medium.read(place, class)))
+            }
+            Plan::Rebuilt => Way::Other(self.rebuild(spot, class)),
+            Plan::Later(turn) => Way::Other(Box::pin(Rc::clone(self).read_later(page, turn))),
+        };
         async move {
-            match (direct, rebuilt) {
-                _ if !is_open => Ok(PageImage::new(&[])),
-                (Some((taker, read)), _) => {
+            match way {
+                Way::Known(page) => Ok(page),
+                Way::Read((taker, read)) => {
                     let read = read.await;
                     inner.read_or_rebuilt(&taker, read, page, class).await
                 }
-                (None, rebuilt) => rebuilt.expect("it is read one way or the other").await,
+                Way::Other(other) => other.await,
             }
         }
     }
@@ -85,11 +166,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// A page from where it is not stored. All reads are submitted by the call.
-    pub(crate) fn rebuild(
-        self: &Rc<Self>,
-        spot: Spot,
-        class: IoClass,
-    ) -> Pin<Box<dyn Future<Output = Outcome>>> {
+    pub(crate) fn rebuild(self: &Rc<Self>, spot: Spot, class: IoClass) -> Boxed<Outcome> {
         self.rebuild_for(self.stripes.home(spot), spot, class)
     }
 
@@ -99,7 +176,7 @@ impl<M: Medium> Inner<M> {
         member: usize,
         spot: Spot,
         class: IoClass,
-    ) -> Pin<Box<dyn Future<Output = Outcome>>> {
+    ) -> Boxed<Outcome> {
         let page = self.page_of(spot);
         match self.stripes.layout() {
             Layout::Striped { .. } => {
@@ -243,7 +320,8 @@ impl<M: Medium> Inner<M> {
         while at < end {
             let spot = self.stripes.spot(PageNo(at));
             let length = (chunk - spot.offset).min(end - at);
-            runs.push(Box::pin(self.read_in_chunk(PageNo(at), length, class)));
+            self.count(|stats| stats.reads += u64::from(length));
+            runs.push(Box::pin(self.read_in_chunk(PageNo(at), length, Turn::first(class))));
             at += length;
         }
         async move {
@@ -256,41 +334,39 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Reads pages of one chunk.
-    fn read_in_chunk(
+    pub(crate) fn read_in_chunk(
         self: &Rc<Self>,
         first: PageNo,
         pages: u32,
-        class: IoClass,
+        turn: Turn,
     ) -> impl Future<Output = Vec<Outcome>> + use<M> {
-        let (inner, spot) = (Rc::clone(self), self.stripes.spot(first));
-        self.count(|stats| stats.reads += u64::from(pages));
+        let (inner, spot, class) = (Rc::clone(self), self.stripes.spot(first), turn.class);
         let numbers = (first.0..first.0 + pages).map(PageNo);
         let place = self.place(spot);
-        let run = |medium: &M| medium.read_run(place, pages, class);
-        let is_open = self.is_open(spot.extent);
-        let source = self.source(spot).filter(|_| is_open);
-        let direct = source.map(|home| self.taker(home).submit(run));
-        let rebuilt: Vec<_> = match direct {
-            _ if !is_open => Vec::new(),
-            Some(_) => Vec::new(),
-            None => {
-                numbers.clone().map(|page| self.rebuild(self.stripes.spot(page), class)).collect()
+        let rebuild = |page| self.rebuild(self.stripes.spot(page), class);
+        let way = match self.plan(spot, pages, turn) {
+            Plan::Closed => Way::Known(vec![PageImage::new(&[]); pages as usize]),
+            Plan::Cached(images) => Way::Known(images),
+            Plan::Member(home) => {
+                Way::Read(self.taker(home).submit(|medium| medium.read_run(place, pages, class)))
+            }
+            Plan::Rebuilt => Way::Other(all_of(numbers.clone().map(rebuild).collect())),
+            Plan::Later(turn) => {
+                Way::Other(Box::pin(Rc::clone(self).read_chunk_later(first, pages, turn)))
             }
         };
         async move {
-            if !is_open {
-                return vec![Ok(PageImage::new(&[])); pages as usize];
-            }
-            let mut images = Vec::with_capacity(pages as usize);
-            if let Some((taker, run)) = direct {
-                for (page, read) in numbers.zip(run.await) {
-                    images.push(inner.read_or_rebuilt(&taker, read, page, class).await);
+            match way {
+                Way::Known(images) => images.into_iter().map(Ok).collect(),
+                Way::Read((taker, run)) => {
+                    let mut images = Vec::with_capacity(pages as usize);
+                    for (page, read) in numbers.zip(run.await) {
+                        images.push(inner.read_or_rebuilt(&taker, read, page, class).await);
+                    }
+                    images
                 }
+                Way::Other(other) => other.await,
             }
-            for page in rebuilt {
-                images.push(page.await);
-            }
-            images
         }
     }
 

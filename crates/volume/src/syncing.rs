@@ -19,11 +19,13 @@ use crate::volume::{Inner, Taker};
 use crate::writing::Done;
 
 /// An extent that a sync is about, as it was when that began.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Unsynced {
     id: ExtentId,
     life: u64,
     appends: u64,
+    /// Stripes that were acknowledged before the members had them: the sync is about them too.
+    cached: Vec<u32>,
 }
 
 impl<M: Medium> Inner<M> {
@@ -41,6 +43,7 @@ impl<M: Medium> Inner<M> {
                 }
                 let syncs = submitted.take().unwrap_or_else(|| inner.submit_syncs(stream));
                 inner.end_syncs(syncs, &synced).await?;
+                inner.end_cached(&synced).await;
                 // Who was lost meanwhile is noted, and that synced, before this is acknowledged.
                 if inner.first_unnoted(&synced).is_none() {
                     inner.set_synced(&synced);
@@ -56,8 +59,12 @@ impl<M: Medium> Inner<M> {
         let is_due =
             |extent: &Extent| extent.is_live && extent.is_unsynced() && extent.stream == stream;
         let due = extents.iter().filter(|(_, extent)| is_due(extent));
-        due.map(|(id, extent)| Unsynced { id, life: extent.life, appends: extent.appends })
-            .collect()
+        let has_windows = self.windows.borrow().is_some();
+        due.map(|(id, extent)| {
+            let cached = if has_windows { extent.under_way.clone() } else { Vec::new() };
+            Unsynced { id, life: extent.life, appends: extent.appends, cached }
+        })
+        .collect()
     }
 
     fn first_unnoted(&self, synced: &[Unsynced]) -> Option<(ExtentId, u64)> {
@@ -74,7 +81,9 @@ impl<M: Medium> Inner<M> {
         for unsynced in synced {
             let extent = extents.get_mut(unsynced.id);
             if extent.life == unsynced.life {
-                extent.synced = extent.synced.max(unsynced.appends);
+                // Each stripe counts once more when it has ended.
+                let appends = unsynced.appends + unsynced.cached.len() as u64;
+                extent.synced = extent.synced.max(appends);
             }
         }
     }
@@ -86,6 +95,19 @@ impl<M: Medium> Inner<M> {
         let skipped = usize::from(self.planted.has(Fault::SyncAllButOne));
         let takers = self.takers_of(self.all()).skip(skipped);
         takers.map(|taker| taker.submit(|medium| medium.sync(stream))).collect()
+    }
+
+    /// Waits for stripes that were acknowledged before the members had them: their writes have ended, in
+    /// front of the sync; who has missed one is known when they have.
+    async fn end_cached(&self, synced: &[Unsynced]) {
+        for Unsynced { id, life, cached, .. } in synced {
+            let is_over = || {
+                let extents = self.extents.borrow();
+                let extent = extents.get(*id);
+                extent.life != *life || cached.iter().all(|row| !extent.under_way.contains(row))
+            };
+            self.changed.wait_until(is_over).await;
+        }
     }
 
     /// Waits for the members; those that fail have nothing of what was to be synced.
@@ -121,6 +143,9 @@ impl<M: Medium> Inner<M> {
         id: ExtentId,
     ) -> impl Future<Output = Done> + use<M> {
         let early = self.planted.has(Fault::ReleaseUnderFill);
+        if let Some(windows) = self.windows() {
+            windows.images.borrow_mut().forget(id);
+        }
         let (is_busy, life) = {
             let mut extents = self.extents.borrow_mut();
             let extent = extents.get_mut(id);

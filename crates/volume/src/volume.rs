@@ -13,6 +13,7 @@ use crate::layout::Stripes;
 use crate::options::{Options, Progress, VolumeStats};
 use crate::planted::{Fault, Planted};
 use crate::run;
+use crate::windows::{Gate, State, Windows};
 
 /// What a volume is made of.
 pub struct Setup<M> {
@@ -54,6 +55,8 @@ pub(crate) struct Inner<M> {
     pub changed: Notify,
     /// Any place can be written at any time.
     pub is_anywhere: bool,
+    /// While members are taken through windows.
+    pub windows: RefCell<Option<Rc<Windows>>>,
 }
 
 /// Whether a member can be used.
@@ -68,7 +71,7 @@ pub(crate) enum Condition {
 }
 
 struct Member<M> {
-    medium: Rc<M>,
+    medium: Rc<Gate<M>>,
     condition: Condition,
     /// Whether a task fills it.
     is_filling: bool,
@@ -80,12 +83,12 @@ struct Member<M> {
 /// A member as it was when a command was submitted to it: it may be replaced before that has ended.
 pub(crate) struct Taker<M> {
     pub index: usize,
-    pub medium: Rc<M>,
+    pub medium: Rc<Gate<M>>,
 }
 
 impl<M> Taker<M> {
     /// Submits a command to the member, which is known by it when that ends.
-    pub(crate) fn submit<F>(self, command: impl FnOnce(&M) -> F) -> (Self, F) {
+    pub(crate) fn submit<F>(self, command: impl FnOnce(&Gate<M>) -> F) -> (Self, F) {
         let under_way = command(&self.medium);
         (self, under_way)
     }
@@ -114,12 +117,13 @@ impl<M: Medium> Volume<M> {
         let is_anywhere = members[0].is_written_anywhere();
         let extents = RefCell::new(Extents::new(first.extents, members.len()));
         let member = |medium| Member {
-            medium: Rc::new(medium),
+            medium: Rc::new(Gate::new(&handle, medium)),
             condition: Condition::Serving,
             is_filling: false,
             filled_with: None,
             filled_rows: 0,
         };
+        let members = RefCell::new(members.into_iter().map(member).collect());
         let run = Cell::new(run::after(0, &handle));
         let inner = Inner {
             handle,
@@ -127,12 +131,13 @@ impl<M: Medium> Volume<M> {
             options,
             stripes,
             planted,
-            members: RefCell::new(members.into_iter().map(member).collect()),
+            members,
             extents,
             run,
             stats: Cell::default(),
             changed: Notify::default(),
             is_anywhere,
+            windows: RefCell::default(),
         };
         Ok(Self { inner: Rc::new(inner) })
     }
@@ -166,7 +171,12 @@ impl<M: Medium> Volume<M> {
         }
         {
             let slot = &mut inner.members.borrow_mut()[member];
-            (slot.medium, slot.condition) = (Rc::new(medium), Condition::Serving);
+            let gate = Gate::new(&inner.handle, medium);
+            if inner.windows.borrow().is_some() {
+                // It comes next.
+                gate.flow().set_state(State::Und);
+            }
+            (slot.medium, slot.condition) = (Rc::new(gate), Condition::Serving);
             slot.filled_rows = 0;
         }
         {

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 
 use pages::{ExtentId, Medium, MediumError, PageNo, Stream};
-use runtime::{IoClass, PageImage};
+use runtime::{IoClass, OneshotReceiver, PageImage, oneshot};
 
 use crate::extents::{Extent, Presence, bit, bits};
 use crate::layout::{Layout, Spot};
@@ -20,6 +20,11 @@ use crate::volume::{Condition, Inner, Taker};
 pub(crate) type Done = Result<(), MediumError>;
 
 type Boxed = Pin<Box<dyn Future<Output = Done>>>;
+
+/// What the task of a stripe says.
+async fn acknowledgement(outcome: OneshotReceiver<Done>) -> Done {
+    outcome.await.expect("a stripe comes to its end")
+}
 
 impl<M: Medium> Inner<M> {
     /// Whether the layout stands the loss of these members.
@@ -58,34 +63,45 @@ impl<M: Medium> Inner<M> {
             first.0
         );
         let life = self.extents.borrow().get(spot.extent).life;
-        let begun = self.begin_stripe(spot);
-        let takers = begun.unwrap_or(0);
+        let (tells, acknowledged) = oneshot();
+        let Some(takers) = self.begin_stripe(spot) else {
+            tells.send(Err(self.why_too_few()));
+            return acknowledgement(acknowledged);
+        };
         let missing = self.all() & !takers;
+        self.count(|stats| stats.degraded_writes += u64::from(missing != 0));
+        let cached = self.windows().map(|windows| self.cache_stripe(windows, spot, life, &pages));
+        let chunks = self.chunks(spot, pages);
+        let has_parity = matches!(self.stripes.layout(), Layout::Parity { .. });
+        let parity = has_parity.then(|| {
+            self.count(|stats| stats.parity_pages += u64::from(self.stripes.chunk_pages()));
+            self.spend_on_parity(self.stripes.stripe_pages())
+        });
         let mut appends = Vec::new();
-        let mut parity = None;
-        if begun.is_some() {
-            self.count(|stats| stats.degraded_writes += u64::from(missing != 0));
-            let chunks = self.chunks(spot, pages);
-            if matches!(self.stripes.layout(), Layout::Parity { .. }) {
-                self.count(|stats| stats.parity_pages += u64::from(self.stripes.chunk_pages()));
-                parity = Some(self.spend_on_parity(self.stripes.stripe_pages()));
-            }
-            for taker in self.takers_of(takers) {
-                let chunk = chunks[taker.index].clone();
-                appends.extend(self.append_in_turn(taker, spot, chunk, class));
-            }
+        for taker in self.takers_of(takers) {
+            let chunk = chunks[taker.index].clone();
+            appends.extend(self.append_in_turn(taker, spot, chunk, class));
         }
         let inner = Rc::clone(self);
         self.handle.spawn("stripe", async move {
-            if begun.is_none() {
-                return Err(inner.why_too_few());
+            if let Some(cached) = cached {
+                if let Some(parity) = parity {
+                    parity.await;
+                }
+                let room = cached.room(&inner.handle).await;
+                tells.send(Ok(()));
+                // Whoever syncs is told by what is missing from then on.
+                let _done = inner.end_stripe(spot, life, takers, appends).await;
+                inner.drop_stripe(cached, room);
+            } else {
+                let done = inner.end_stripe(spot, life, takers, appends).await;
+                if let Some(parity) = parity {
+                    parity.await;
+                }
+                tells.send(done);
             }
-            let done = inner.end_stripe(spot, life, takers, appends).await;
-            if let Some(parity) = parity {
-                parity.await;
-            }
-            done
-        })
+        });
+        acknowledgement(acknowledged)
     }
 
     /// Members that a stripe goes to; the others have not all of the extent from now on. `None` if those are too
@@ -204,7 +220,11 @@ impl<M: Medium> Inner<M> {
         self.changed.wait_until(|| headers() == 0).await;
         let mut extents = self.extents.borrow_mut();
         let extent = extents.get_mut(spot.extent);
-        assert_eq!(extent.life, life, "extent {} was released under an append", spot.extent.0);
+        if extent.life != life {
+            // With windows a release waits for it; without, nobody may release what is being appended to.
+            assert!(extent.busy > 0, "extent {} was released under an append", spot.extent.0);
+            return Ok(());
+        }
         extent.end_row(spot.row);
         // Who was lost since, with the header say, has not got it either.
         have &= !extent.missing() | self.filled_behind(extent, spot.row);

@@ -14,3 +14,4 @@ mod returned;
 mod rotten;
 mod store;
 mod trial;
+mod windows;

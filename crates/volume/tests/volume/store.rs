@@ -16,7 +16,7 @@ use volume::{BlockRange, Layout, Options, Planted, RangeOptions, Setup, Volume};
 
 const SETS: u16 = 3;
 
-fn profile() -> SsdProfile {
+pub(crate) fn profile() -> SsdProfile {
     let mut profile = SsdProfile::load("vigil-15gb").expect("built in");
     let sets = u32::from(SETS);
     profile.sets = sets;
@@ -38,11 +38,15 @@ fn profile() -> SsdProfile {
     profile
 }
 
-fn set_id(set: u16) -> SetId {
+pub(crate) fn set_id(set: u16) -> SetId {
     SetId::new(set + 1).expect("numbers begin with 1")
 }
 
-fn volume_setup(handle: &Handle, cores: &Rc<Cores>, ssd: &Ssd) -> Setup<BlockRange<Ssd>> {
+pub(crate) fn volume_setup(
+    handle: &Handle,
+    cores: &Rc<Cores>,
+    ssd: &Ssd,
+) -> Setup<BlockRange<Ssd>> {
     let range = |set| RangeOptions {
         set: set_id(set),
         first_block: 0,

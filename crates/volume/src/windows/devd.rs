@@ -1,0 +1,306 @@
+//! The task that takes member after member through its slot, so that all others are in their deterministic
+//! windows: Vigil-KV's `devd` (ATC'22, section 6.2).
+//!
+//! A member that is lost is passed over; one that has left its window by itself, or has just taken a lost one's place,
+//! comes next.
+
+use std::rc::Rc;
+
+use block::nvme::{WindowSelect, WindowStatus};
+use pages::MediumError;
+use runtime::{Handle, Nanos};
+
+use super::bandwidth::Bandwidth;
+use super::slot::{Mode, Pressure, Rules, latest_end};
+use super::{Gate, InternalReads, Keeper, State, Windowed, Windows};
+use crate::volume::{Condition, Inner, Taker};
+
+type Done = Result<(), MediumError>;
+
+/// Taken off what a device says: commands and timers take their time (assumed).
+const MARGIN: Nanos = Nanos(50_000_000);
+
+pub(super) struct Devd<M> {
+    inner: Rc<Inner<M>>,
+    windows: Rc<Windows>,
+    rules: Rules,
+    bandwidths: Vec<Bandwidth>,
+    mode: Mode,
+    /// Whose turn is next.
+    turn: usize,
+    has_unfinished: bool,
+}
+
+impl<M: Windowed> Devd<M> {
+    pub(super) fn new(inner: Rc<Inner<M>>, windows: Rc<Windows>) -> Self {
+        let assumed = Bandwidth::new(windows.options.write_bytes_per_second);
+        let bandwidths = vec![assumed; inner.stripes.members()];
+        // Until the devices have said theirs.
+        let rules = Rules { max_dtwin: Nanos::MAX, min_ndwin: Nanos::ZERO, lockdown: Nanos::ZERO };
+        let (mode, turn, has_unfinished) = (Mode::Min, 0, false);
+        Self { inner, windows, rules, bandwidths, mode, turn, has_unfinished }
+    }
+
+    /// Takes all members to their deterministic windows, then one after the other out of it and back, until
+    /// windows are to end.
+    pub(super) async fn run(mut self) {
+        self.begin().await;
+        while !self.windows.is_ending.get() {
+            self.pause().await;
+            let Some(member) = self.next() else {
+                // All are lost: there is nothing to do until one is replaced.
+                self.inner.handle.sleep(MARGIN).await;
+                continue;
+            };
+            let taker = self.inner.taker(member);
+            if let Err(why) = self.slot(&taker).await {
+                taker.medium.flow().set_state(State::Off);
+                self.inner.fail(&taker, why);
+                // Whoever waits for a sync is told the same.
+                let _failed = taker.medium.sync_slot().await;
+            }
+        }
+        self.end().await;
+    }
+
+    /// All members have their first slot at once: there are no windows yet that it could disturb.
+    async fn begin(&mut self) {
+        for taker in self.serving() {
+            let enabled = self.enable(&taker).await;
+            self.failed(&taker, enabled);
+        }
+        let handle = self.inner.handle.clone();
+        handle.sleep(self.rules.min_ndwin).await;
+        let keeper = self.windows.options.keeper;
+        let closing = |taker: Taker<M>| {
+            let close = close_slot(Rc::clone(&taker.medium), handle.clone(), keeper);
+            (taker, handle.spawn("first window", close))
+        };
+        let closing: Vec<_> = self.serving().into_iter().map(closing).collect();
+        for (taker, closed) in closing {
+            let closed = closed.await;
+            self.failed(&taker, closed.map(drop));
+            if closed.is_ok() {
+                self.enter_dtwin(&taker);
+            }
+        }
+        self.windows.has_begun.set(true);
+    }
+
+    fn failed(&self, taker: &Taker<M>, done: Done) {
+        if let Err(why) = done {
+            taker.medium.flow().set_state(State::Off);
+            self.inner.fail(taker, why);
+        }
+    }
+
+    fn serving(&self) -> Vec<Taker<M>> {
+        let takers = self.inner.takers().into_iter();
+        takers.filter(|taker| self.inner.condition(taker.index) == Condition::Serving).collect()
+    }
+
+    /// Turns windows on, and hears what the device asks for.
+    async fn enable(&mut self, taker: &Taker<M>) -> Done {
+        match self.windows.options.keeper {
+            Keeper::Host(rules) => self.rules = rules,
+            Keeper::Device => {
+                let medium = taker.medium.medium();
+                medium.configure_windows(true).await?;
+                let log = medium.window_log().await?;
+                let lockdown_us = log.lockdown_estimate_us.map_or(0, std::num::NonZeroU64::get);
+                let rules = &mut self.rules;
+                rules.max_dtwin = rules.max_dtwin.min(Nanos::from_millis(log.dtwin.time_ms));
+                let least = Nanos::from_millis(log.ndwin_minimum_high_ms);
+                rules.min_ndwin = rules.min_ndwin.max(least);
+                rules.lockdown = rules.lockdown.max(Nanos::from_micros(lockdown_us)).max(MARGIN);
+            }
+        }
+        let packs_reads = self.windows.options.internal_reads == InternalReads::InSlots;
+        taker.medium.flow().set_packs_reads(packs_reads);
+        taker.medium.is_enabled.set(true);
+        Ok(())
+    }
+
+    /// A slot of the shortest length, with its lockdown.
+    fn shortest(&self) -> Nanos {
+        self.rules.min_ndwin + self.rules.lockdown + MARGIN
+    }
+
+    /// When the deterministic windows end of those whose turn is next, in turn.
+    fn deadlines(&self, turn: usize) -> Vec<Nanos> {
+        let members = self.inner.stripes.members();
+        let in_turn = (0..members).map(|step| (turn + step) % members);
+        let of = |member| self.inner.taker(member).medium.dtwin_ends.get();
+        in_turn.filter_map(of).collect()
+    }
+
+    /// Waits as long as all members can stay in their windows and nothing urges.
+    async fn pause(&self) {
+        if !self.windows.options.pauses {
+            return;
+        }
+        let until = latest_end(self.deadlines(self.turn), self.shortest());
+        let handle = &self.inner.handle;
+        let windows = Rc::clone(&self.windows);
+        let clock = handle.clone();
+        let alarm = handle.spawn("end of a pause", async move {
+            clock.sleep_until(until.max(clock.now())).await;
+            windows.changed.notify_all();
+        });
+        let is_over = || handle.now() >= until || self.is_urged();
+        self.windows.changed.wait_until(is_over).await;
+        alarm.abort();
+    }
+
+    /// Whether somebody waits for a slot.
+    fn is_urged(&self) -> bool {
+        let windows = &self.windows;
+        let has_syncs = |taker: &Taker<M>| taker.medium.flow().has_syncs();
+        let is_outside = |taker: &Taker<M>| taker.medium.dtwin_ends.get().is_none();
+        windows.is_ending.get()
+            || windows.cached() > windows.options.cache_bytes / 10
+            || self.serving().iter().any(|taker| has_syncs(taker) || is_outside(taker))
+    }
+
+    /// The member that has the next slot.
+    fn next(&mut self) -> Option<usize> {
+        let members = self.inner.stripes.members();
+        let in_turn = (0..members).map(|step| (self.turn + step) % members);
+        let serving = in_turn.filter(|member| self.inner.condition(*member) == Condition::Serving);
+        let serving: Vec<usize> = serving.collect();
+        let is_outside =
+            |member: &&usize| self.inner.taker(**member).medium.dtwin_ends.get().is_none();
+        let next = serving.iter().find(is_outside).or(serving.first()).copied()?;
+        self.turn = (next + 1) % members;
+        Some(next)
+    }
+
+    /// One member's slot.
+    async fn slot(&mut self, taker: &Taker<M>) -> Done {
+        let (gate, handle) = (&taker.medium, self.inner.handle.clone());
+        let flow = gate.flow();
+        if !gate.is_enabled.get() {
+            self.enable(taker).await?;
+        }
+        let keeper = self.windows.options.keeper;
+
+        self.check_window(taker).await?;
+        let udt = handle.now();
+        flow.set_state(State::Udt);
+        flow.reads_ended().await;
+        gate.dtwin_ends.set(None);
+        if keeper == Keeper::Device {
+            gate.medium().select_window(WindowSelect::Ndwin).await?;
+        }
+
+        let and = handle.now();
+        let ndwin = self.ndwin(taker, and);
+        flow.begin_slot(and + ndwin, self.bandwidths[taker.index].worst());
+        handle.sleep_until(and + self.rules.min_ndwin).await;
+        flow.slot_is_done().await;
+
+        let und = handle.now();
+        self.note_work(taker, und - and);
+        let locked = close_slot(Rc::clone(gate), handle.clone(), keeper).await?;
+        self.enter_dtwin(taker);
+        let quiet = handle.now();
+        self.windows.count(|stats| {
+            stats.slots += 1;
+            stats.udt += and - udt;
+            stats.and += und - and;
+            stats.und += locked - und;
+            stats.lockdown += quiet - locked;
+        });
+        Ok(())
+    }
+
+    /// Counts a member that has left its window by itself.
+    async fn check_window(&self, taker: &Taker<M>) -> Done {
+        let gate = &taker.medium;
+        if self.windows.options.keeper == Keeper::Device && gate.dtwin_ends.get().is_some() {
+            let status = gate.medium().window_log().await?.status;
+            self.windows
+                .count(|stats| stats.lost_windows += u64::from(status != WindowStatus::Dtwin));
+        }
+        Ok(())
+    }
+
+    /// AND and UND of a member's slot that begins now.
+    fn ndwin(&mut self, taker: &Taker<M>, now: Nanos) -> Nanos {
+        let pressure = Pressure {
+            cached: self.windows.cached(),
+            limit: self.windows.options.cache_bytes,
+            has_unfinished: self.has_unfinished,
+        };
+        self.mode = pressure.mode(self.mode);
+        let end = latest_end(self.deadlines(self.turn), self.shortest());
+        let room = end.saturating_since(now + self.rules.lockdown + MARGIN);
+        let (backlog, bandwidth) =
+            (taker.medium.flow().backlog(), self.bandwidths[taker.index].worst());
+        let slots = self.windows.options.slots;
+        slots.ndwin(self.mode, &self.rules, backlog, bandwidth, room)
+    }
+
+    /// What a slot was good for.
+    fn note_work(&mut self, taker: &Taker<M>, span: Nanos) {
+        let flow = taker.medium.flow();
+        let (begun, left) = (flow.begun_in_slot(), flow.backlog() - flow.bytes_under_way());
+        if left > 0 {
+            // It had work all the time.
+            self.bandwidths[taker.index].observe(begun - flow.bytes_under_way(), span);
+        }
+        self.has_unfinished = left > 0;
+        self.windows.count(|stats| {
+            stats.slot_bytes += begun;
+            stats.unfinished_slots += u64::from(left > 0);
+            stats.long_slots += u64::from(span > self.rules.min_ndwin + MARGIN);
+        });
+    }
+
+    /// A member is in its deterministic window again.
+    fn enter_dtwin(&self, taker: &Taker<M>) {
+        let lasts = Nanos(self.rules.max_dtwin.0.saturating_sub(MARGIN.0));
+        let ends = Nanos(self.inner.handle.now().0.saturating_add(lasts.0));
+        taker.medium.dtwin_ends.set(Some(ends));
+        taker.medium.flow().set_state(State::Adt);
+    }
+
+    /// Writes what is left, and turns windows off.
+    async fn end(&mut self) {
+        for taker in self.inner.takers() {
+            let gate = &taker.medium;
+            gate.flow().begin_slot(Nanos::MAX, u64::MAX);
+            gate.flow().slot_is_done().await;
+            let synced = gate.sync_slot().await;
+            gate.flow().set_state(State::Off);
+            gate.is_enabled.set(false);
+            gate.dtwin_ends.set(None);
+            let off = match self.windows.options.keeper {
+                Keeper::Device if synced.is_ok() => gate.medium().configure_windows(false).await,
+                _ => synced,
+            };
+            self.failed(&taker, off);
+        }
+        self.inner.windows.replace(None);
+        self.inner.changed.notify_all();
+    }
+}
+
+/// Ends what is under way on a member and takes it to its deterministic window. Returns when its lockdown
+/// began.
+async fn close_slot<M: Windowed>(
+    gate: Rc<Gate<M>>,
+    handle: Handle,
+    keeper: Keeper,
+) -> Result<Nanos, MediumError> {
+    gate.flow().set_state(State::Und);
+    gate.flow().writes_ended().await;
+    gate.sync_slot().await?;
+    let locked = handle.now();
+    gate.flow().set_state(State::Lockdown);
+    gate.flow().reads_ended().await;
+    if keeper == Keeper::Device {
+        gate.medium().select_window(WindowSelect::Dtwin).await?;
+    }
+    Ok(locked)
+}

@@ -1,0 +1,244 @@
+//! The gate in front of a member: what the member may not be given now waits here.
+//!
+//! Reads of clients pass, but for the moments in which a device changes its window. What the store does
+//! for itself, and all that writes, waits for the member's slot. Without windows everything passes.
+//!
+//! Cost: a task for each command but clients' reads; nothing where there are no windows.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::rc::Rc;
+
+use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
+use runtime::{Handle, IoClass, Nanos, OneshotReceiver, PageImage, oneshot};
+
+use super::flow::{Flow, ReadUnderWay, Sync};
+use super::route::Reader;
+use super::state::State;
+
+type Done = Result<(), MediumError>;
+
+/// A member, and what it may be given now.
+pub(crate) struct Gate<M> {
+    handle: Handle,
+    medium: Rc<M>,
+    shape: Shape,
+    flow: Rc<Flow>,
+    /// Whether its device knows of windows.
+    pub is_enabled: Cell<bool>,
+    /// When it has to leave its deterministic window, if it is in one.
+    pub dtwin_ends: Cell<Option<Nanos>>,
+}
+
+/// A command that is with the member, or waits.
+enum Way<F, T> {
+    Now(F),
+    Counted(F, ReadUnderWay),
+    Later(OneshotReceiver<T>),
+}
+
+impl<T, F: Future<Output = T>> Way<F, T> {
+    async fn end(self) -> T {
+        match self {
+            Self::Now(future) => future.await,
+            Self::Counted(future, _under_way) => future.await,
+            Self::Later(outcome) => outcome.await.expect("a command comes to its end"),
+        }
+    }
+}
+
+impl<M: Medium> Gate<M> {
+    pub(crate) fn new(handle: &Handle, medium: M) -> Self {
+        let shape = medium.shape();
+        let (handle, flow) = (handle.clone(), Rc::new(Flow::new(handle)));
+        let (is_enabled, dtwin_ends) = (Cell::default(), Cell::default());
+        Self { handle, medium: Rc::new(medium), shape, flow, is_enabled, dtwin_ends }
+    }
+
+    /// The member itself, for commands about its windows.
+    pub(crate) fn medium(&self) -> &Rc<M> {
+        &self.medium
+    }
+
+    pub(crate) fn flow(&self) -> &Rc<Flow> {
+        &self.flow
+    }
+
+    pub(crate) fn state(&self) -> State {
+        self.flow.state()
+    }
+
+    /// Makes durable what those wait for whose turn came in the slot: one sync for each stream.
+    pub(crate) async fn sync_slot(&self) -> Done {
+        let mut syncs = self.flow.take_syncs();
+        let mut all = Ok(());
+        while let Some(Sync { stream, .. }) = syncs.first() {
+            let stream = *stream;
+            let done = self.medium.sync(stream).await;
+            let same = syncs.extract_if(.., |sync| sync.stream == stream);
+            same.for_each(|sync| sync.tells.send(done));
+            all = all.and(done);
+        }
+        all
+    }
+
+    fn bytes_of(&self, pages: usize) -> u64 {
+        pages as u64 * u64::from(self.shape.page_bytes)
+    }
+
+    fn is_off(&self) -> bool {
+        self.flow.state() == State::Off
+    }
+
+    fn submit_read<T: 'static, F: Future<Output = T> + 'static>(
+        &self,
+        class: IoClass,
+        start: impl FnOnce(&M) -> F + 'static,
+    ) -> Way<F, T> {
+        if self.is_off() {
+            return Way::Now(start(&self.medium));
+        }
+        let reader = Reader::of(class);
+        if self.flow.passes(reader) {
+            let under_way = ReadUnderWay::new(&self.flow);
+            return Way::Counted(start(&self.medium), under_way);
+        }
+        let (tells, outcome) = oneshot();
+        let (medium, handle, flow) =
+            (Rc::clone(&self.medium), self.handle.clone(), Rc::clone(&self.flow));
+        let begin = move || {
+            let (read, under_way) = (start(&medium), ReadUnderWay::new(&flow));
+            handle.spawn("read that waited", async move {
+                let outcome = read.await;
+                drop(under_way);
+                tells.send(outcome);
+            });
+        };
+        self.flow.enqueue_read(reader, Box::new(begin));
+        Way::Later(outcome)
+    }
+
+    fn submit_write<F: Future<Output = Done> + 'static>(
+        &self,
+        bytes: u64,
+        start: impl FnOnce(&M) -> F + 'static,
+    ) -> Way<F, Done> {
+        if self.is_off() {
+            return Way::Now(start(&self.medium));
+        }
+        let (tells, outcome) = oneshot();
+        let (medium, handle, flow) =
+            (Rc::clone(&self.medium), self.handle.clone(), Rc::clone(&self.flow));
+        let begin = move || {
+            let write = start(&medium);
+            handle.spawn("write of a slot", async move {
+                let outcome = write.await;
+                flow.end_write(bytes);
+                tells.send(outcome);
+            });
+        };
+        self.flow.enqueue_write(bytes, Box::new(begin));
+        Way::Later(outcome)
+    }
+}
+
+impl<M: Medium> Medium for Gate<M> {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// A volume's members write when the header is appended, not here.
+    fn open(&self, extent: ExtentId, generation: u64, stream: Stream) -> Result<(), MediumError> {
+        self.medium.open(extent, generation, stream)
+    }
+
+    fn append(
+        &self,
+        first: PageNo,
+        pages: Vec<PageImage>,
+        class: IoClass,
+    ) -> impl Future<Output = Done> + use<M> {
+        let bytes = self.bytes_of(pages.len());
+        self.submit_write(bytes, move |medium| medium.append(first, pages, class)).end()
+    }
+
+    fn append_run(
+        &self,
+        first: PageNo,
+        pages: Vec<PageImage>,
+        class: IoClass,
+    ) -> impl Future<Output = Done> + use<M> {
+        let bytes = self.bytes_of(pages.len());
+        self.submit_write(bytes, move |medium| medium.append_run(first, pages, class)).end()
+    }
+
+    /// Waits for the slot that all writes in front of it have their turn in, and for its end.
+    fn sync(&self, stream: Stream) -> impl Future<Output = Done> + use<M> {
+        let way = if self.is_off() {
+            Way::Now(self.medium.sync(stream))
+        } else {
+            let (tells, outcome) = oneshot();
+            self.flow.enqueue_sync(Sync { stream, tells });
+            Way::Later(outcome)
+        };
+        way.end()
+    }
+
+    fn read(
+        &self,
+        page: PageNo,
+        class: IoClass,
+    ) -> impl Future<Output = Result<PageImage, MediumError>> + use<M> {
+        self.submit_read(class, move |medium| medium.read(page, class)).end()
+    }
+
+    fn read_rebuilt(
+        &self,
+        page: PageNo,
+        class: IoClass,
+    ) -> impl Future<Output = Result<PageImage, MediumError>> + use<M> {
+        self.submit_read(class, move |medium| medium.read_rebuilt(page, class)).end()
+    }
+
+    fn read_run(
+        &self,
+        first: PageNo,
+        pages: u32,
+        class: IoClass,
+    ) -> impl Future<Output = Vec<Result<PageImage, MediumError>>> + use<M> {
+        self.submit_read(class, move |medium| medium.read_run(first, pages, class)).end()
+    }
+
+    fn promote(&self, page: PageNo) {
+        self.medium.promote(page);
+    }
+
+    fn set_write_stall(&self, is_on: bool) {
+        self.medium.set_write_stall(is_on);
+    }
+
+    fn pauses(&self, class: IoClass) -> bool {
+        self.medium.pauses(class)
+    }
+
+    /// Asked when a volume is put together, before there are windows.
+    fn frontier(
+        &self,
+        extent: ExtentId,
+    ) -> impl Future<Output = Result<u32, MediumError>> + use<M> {
+        self.medium.frontier(extent)
+    }
+
+    fn is_written_anywhere(&self) -> bool {
+        self.medium.is_written_anywhere()
+    }
+
+    /// A discard is a write.
+    fn release(&self, extent: ExtentId) -> impl Future<Output = Done> + use<M> {
+        self.submit_write(0, move |medium| medium.release(extent)).end()
+    }
+
+    fn wear(&self, extent: ExtentId) -> u32 {
+        self.medium.wear(extent)
+    }
+}
