@@ -5,3 +5,4 @@ mod full_groups;
 mod groups;
 mod memory;
 mod setup;
+mod torn_checkpoints;

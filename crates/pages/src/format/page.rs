@@ -33,7 +33,7 @@ pub const HEADER_BYTES: usize = 32;
 pub const MAX_PAGE_BYTES: u32 = u16::MAX as u32;
 
 /// Version of the format of pages.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 const NUMBER_AT: usize = 4;
 const GENERATION_AT: usize = 8;

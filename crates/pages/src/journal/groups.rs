@@ -2,10 +2,14 @@
 //!
 //! ```text
 //! header (28..32: epoch)
-//! number of the group, u64 | place in the group, u32 | pages of the group, u32 | part of what it holds
+//! number of the group, u64 | place in the group, u32 | pages of the group, u32
+//! CRC-32C of all that the group holds, u32 | part of what it holds
 //! ```
 //! Groups of a journal are numbered without gaps, from the first that is needed on, and one is written
 //! after the other, so only the last one can be torn. A page that is missing in front of others is damage.
+//!
+//! A recovery that met no page of a torn checkpoint may write another one of the same epoch; power cuts may leave parts
+//! of both. The checksum of the whole tells them apart.
 //!
 //! A group with synthetic values takes the pages it would take at full length; what is stored of it
 //! stands in the first ones.
@@ -15,8 +19,8 @@ use std::collections::BTreeMap;
 
 use crate::format::page::{self, HEADER_BYTES, Page, PageKind, u32_at, u64_at};
 
-/// Number of the group, place and pages.
-const PREFIX_BYTES: usize = 16;
+/// Number of the group, place, pages and checksum.
+const PREFIX_BYTES: usize = 20;
 
 /// A group of the log with as many pages takes no more. One write has far fewer.
 pub(crate) const LONG_GROUP: u32 = 1 << 15;
@@ -48,6 +52,7 @@ pub(crate) fn encode(
     payload_bytes: u32,
 ) -> Vec<Vec<u8>> {
     let pages = pages_of(full_bytes.max(stored.len() as u64), payload_bytes);
+    let checksum = crc32c::crc32c(stored);
     let mut parts = stored.chunks(room(payload_bytes));
     let page = |place: u32| {
         let part = parts.next().unwrap_or_default();
@@ -55,6 +60,7 @@ pub(crate) fn encode(
         bytes.extend_from_slice(&id.number.to_le_bytes());
         bytes.extend_from_slice(&place.to_le_bytes());
         bytes.extend_from_slice(&pages.to_le_bytes());
+        bytes.extend_from_slice(&checksum.to_le_bytes());
         bytes.extend_from_slice(part);
         bytes
     };
@@ -67,6 +73,8 @@ pub(crate) struct GroupPage {
     pub id: GroupId,
     place: u32,
     pages: u32,
+    /// Of all that the group holds.
+    checksum: u32,
     part: Vec<u8>,
 }
 
@@ -75,8 +83,39 @@ pub(crate) fn decode(bytes: &[u8], kind: PageKind) -> Option<GroupPage> {
     let page = Page::parse(bytes).filter(|page| page.kind == kind)?;
     let (prefix, part) = page.body().split_at_checked(PREFIX_BYTES)?;
     let id = GroupId { epoch: page.large, number: u64_at(prefix, 0) };
-    let (place, pages) = (u32_at(prefix, 8), u32_at(prefix, 12));
-    (place < pages).then(|| GroupPage { id, place, pages, part: part.to_vec() })
+    let (place, pages, checksum) = (u32_at(prefix, 8), u32_at(prefix, 12), u32_at(prefix, 16));
+    (place < pages).then(|| GroupPage { id, place, pages, checksum, part: part.to_vec() })
+}
+
+/// Pages of a group by their places.
+type Pages = BTreeMap<u32, GroupPage>;
+
+/// What there is of groups of one number, of the latest epoch: all but one are torn, and one may be whole.
+#[derive(Default)]
+struct Writings {
+    epoch: u32,
+    /// By length and checksum.
+    by_content: BTreeMap<(u32, u32), Pages>,
+}
+
+impl Writings {
+    fn add(&mut self, page: GroupPage) {
+        // A torn group's number is used again after the recovery, in a later epoch.
+        match page.id.epoch.cmp(&self.epoch) {
+            Ordering::Less => return,
+            Ordering::Greater => *self = Self { epoch: page.id.epoch, ..Self::default() },
+            Ordering::Equal => {}
+        }
+        let content = (page.pages, page.checksum);
+        self.by_content.entry(content).or_default().insert(page.place, page);
+    }
+
+    /// The one that is whole, or lacks the fewest pages.
+    fn fullest(self) -> Pages {
+        let writings = self.by_content.into_iter();
+        let lacks = |((pages, _), found): &((u32, u32), Pages)| *pages as usize - found.len();
+        writings.min_by_key(lacks).map(|(_, pages)| pages).unwrap_or_default()
+    }
 }
 
 /// What a power cut left of a journal's groups.
@@ -94,18 +133,12 @@ pub(crate) fn assemble(
     first: u64,
     takes_torn: bool,
 ) -> Groups {
-    let mut by_number: BTreeMap<u64, BTreeMap<u32, GroupPage>> = BTreeMap::new();
+    let mut by_number: BTreeMap<u64, Writings> = BTreeMap::new();
     for page in pages.into_iter().filter(|page| page.id.number >= first) {
-        let group = by_number.entry(page.id.number).or_default();
-        // A torn group's number is used again after the recovery, in a later epoch.
-        let epoch = group.values().next().map_or(page.id.epoch, |other| other.id.epoch);
-        match page.id.epoch.cmp(&epoch) {
-            Ordering::Less => continue,
-            Ordering::Greater => group.clear(),
-            Ordering::Equal => {}
-        }
-        group.insert(page.place, page);
+        by_number.entry(page.id.number).or_default().add(page);
     }
+    let by_number: BTreeMap<u64, Pages> =
+        by_number.into_iter().map(|(number, writings)| (number, writings.fullest())).collect();
     let mut groups = Groups::default();
     for (expected, (number, pages)) in (first..).zip(&by_number) {
         let of = pages.values().next().map_or(0, |page| page.pages as usize);
@@ -127,7 +160,7 @@ mod tests {
     use crate::format::page::finish;
     use proptest::prelude::*;
 
-    const PAYLOAD: u32 = 104;
+    const PAYLOAD: u32 = 108;
 
     fn pages(number: u64, bytes: &[u8], full: u64) -> Vec<GroupPage> {
         let id = GroupId { epoch: 3, number };
@@ -165,6 +198,15 @@ mod tests {
         assert_eq!((damaged.whole.len(), damaged.has_gap), (1, true));
         let late = assemble(all(), 4, false);
         assert_eq!((late.whole.len(), late.has_gap), (0, true));
+    }
+
+    #[test]
+    fn parts_of_two_groups_of_one_number_are_not_put_together() {
+        let (first, second) = (pages(0, &[1; 200], 0), pages(0, &[2; 200], 0));
+        let parts = || first[..1].iter().chain(&second[1..]).cloned();
+        assert_eq!(assemble(parts(), 0, false), Groups::default());
+        let whole = assemble(parts().chain(second[..1].iter().cloned()), 0, false);
+        assert_eq!(whole.whole, [vec![2; 200]]);
     }
 
     proptest! {
