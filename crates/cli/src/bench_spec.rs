@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::Args;
-use host::{Arrangement, JournalPlace};
+use host::{Arrangement, JournalPlace, WindowPolicy};
 use lab::bench::BenchSpec;
 use lab::{HostChoice, printable};
 use workload::{ClientOptions, CoreWorkload, Properties};
@@ -35,6 +35,10 @@ pub(crate) struct BenchArguments {
     /// [default: beside]
     #[arg(long, value_parser = values::journal)]
     pub(crate) journal: Option<JournalPlace>,
+    /// How predictable-latency windows are kept on the sets of its data, from the load's end on: off, simple,
+    /// constant, dynamic or rails [default: off]
+    #[arg(long, value_parser = values::windows)]
+    pub(crate) windows: Option<WindowPolicy>,
     /// Workload: a built-in name or a YCSB property file; `levelhead list` has the names
     #[arg(long, default_value = "a")]
     pub(crate) workload: String,
@@ -97,9 +101,14 @@ fn flags(arguments: &BenchArguments) -> [Flag; 4] {
 
 /// What to run; says aloud what has no effect.
 pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<BenchSpec> {
-    let BenchArguments { device, host, layout, journal, .. } = arguments;
+    let BenchArguments { device, host, layout, journal, windows, .. } = arguments;
     let design = names::design(&arguments.design)?;
-    let choice = HostChoice { host: host.as_deref(), arrangement: *layout, journal: *journal };
+    let choice = HostChoice {
+        host: host.as_deref(),
+        arrangement: *layout,
+        journal: *journal,
+        windows: *windows,
+    };
     let platform = names::platform(device, choice)?;
     let workload = CoreWorkload::from_properties(&properties(arguments)?)?;
     for warning in &workload.warnings {

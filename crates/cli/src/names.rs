@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, anyhow, bail};
 use catalogue::CatalogueError;
 use design::Design;
-use host::{Arrangement, HostProfile, JournalPlace};
+use host::{Arrangement, HostProfile, JournalPlace, WindowPolicy};
 use kvssd::DeviceProfile;
 use lab::device::Job;
 use lab::{HostChoice, Platform, designs_for_hosts};
@@ -33,6 +33,8 @@ pub(crate) fn list() -> String {
     line(&mut text, &format!("layouts of a host's store on a drive's sets (--layout): {layouts}"));
     let places = JournalPlace::ALL.map(|(_, name)| name).join(", ");
     line(&mut text, &format!("places of its log and manifest (--journal): {places}"));
+    let policies = WindowPolicy::ALL.map(|(_, name)| name).join(", ");
+    line(&mut text, &format!("ways to keep windows on them (--windows): {policies}"));
     line(&mut text, &format!("workloads (--workload): {}", BUILTIN_NAMES.join(", ")));
     line(&mut text, "levelhead device");
     line(&mut text, "block drives (--profile): those above");

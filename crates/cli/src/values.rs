@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use host::{Arrangement, JournalPlace};
+use host::{Arrangement, JournalPlace, WindowPolicy};
 use lab::parse_count_in;
 use workload::{MAX_OUTSTANDING, MAX_RECORDS, RATES};
 
@@ -47,6 +47,13 @@ pub(crate) fn arrangement(text: &str) -> Result<Arrangement, String> {
 pub(crate) fn journal(text: &str) -> Result<JournalPlace, String> {
     let named = JournalPlace::ALL.into_iter().find(|(_, name)| *name == text);
     let names = || JournalPlace::ALL.map(|(_, name)| name).join(", ");
+    named.map(|(one, _)| one).ok_or_else(|| format!("allowed are {}", names()))
+}
+
+/// How windows are kept.
+pub(crate) fn windows(text: &str) -> Result<WindowPolicy, String> {
+    let named = WindowPolicy::ALL.into_iter().find(|(_, name)| *name == text);
+    let names = || WindowPolicy::ALL.map(|(_, name)| name).join(", ");
     named.map(|(one, _)| one).ok_or_else(|| format!("allowed are {}", names()))
 }
 

@@ -3,6 +3,7 @@
 //! ```text
 //!  profile ... the host: cores and what work costs on them, memory, how files lie    (TOML; `hosts/`)
 //!  storage ... a drive, a host, and a layout over the drive's sets: shapes and room  (arithmetic)
+//!  windows ... whether the drive's windows are kept, and how
 //!  journal ... where log and manifest lie: beside the data, or on a set of their own
 //!  store ..... HostStore: Get, Put, Delete, iterators; an index on a medium, and what operations cost
 //! ```
@@ -15,8 +16,10 @@ mod journal;
 mod profile;
 mod storage;
 mod store;
+mod windows;
 
 pub use journal::{JournalPlace, Media};
 pub use profile::{Files, HostProfile, Memory, Processor};
 pub use storage::{Arrangement, Sets, Storage, StorageError};
 pub use store::{HostIterator, HostStore, StoreOptions};
+pub use windows::WindowPolicy;

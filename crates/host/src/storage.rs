@@ -13,6 +13,7 @@ use volume::{BlockRange, Layout, RangeOptions, Volume, VolumeError};
 
 use crate::journal::{JournalPlace, Media};
 use crate::profile::HostProfile;
+use crate::windows::WindowPolicy;
 
 /// How a store's data lie on the sets of a drive, or on those that its journal leaves them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,6 +87,14 @@ pub enum StorageError {
         /// Bytes of a set.
         bytes: u64,
     },
+    /// The drive has no windows to keep.
+    NoWindows,
+    /// Windows are kept on the members of a volume.
+    WindowsWithoutVolume,
+    /// Reads of a busy set cannot be rebuilt.
+    NoRedundancy,
+    /// Writes of the log would wait for windows.
+    LogInWindows,
     /// These sets make no such volume.
     Volume(Sets, VolumeError),
 }
@@ -112,6 +121,19 @@ impl fmt::Display for StorageError {
                 "a set of {bytes} bytes has room for no extent, or for 2^32 pages and more: change \
                  extent_bytes or page_bytes of the host"
             ),
+            Self::NoWindows => f.write_str(
+                "the drive has no predictable-latency windows: take a vigil drive, or windows rails, which the \
+                 host keeps alone",
+            ),
+            Self::WindowsWithoutVolume => f.write_str(
+                "windows are kept on the sets of a volume: take layout striped, parity or mirrored",
+            ),
+            Self::NoRedundancy => f.write_str(
+                "with windows, reads of the set that is outside its own are rebuilt: take layout parity or mirrored",
+            ),
+            Self::LogInWindows => f.write_str(
+                "with windows, what is written beside the data waits for a slot of seconds: take journal own-set",
+            ),
             Self::Volume(sets, error) => write!(f, "{sets}: {error}"),
         }
     }
@@ -130,6 +152,8 @@ pub struct Storage {
     pub arrangement: Arrangement,
     /// Whether its journal has one of the sets for itself.
     pub journal: JournalPlace,
+    /// How windows are kept on the sets of its data.
+    pub windows: WindowPolicy,
 }
 
 /// The journal's set as a volume, where the data's are one: a store has media of one type. Its groups are filled up to
@@ -155,6 +179,26 @@ impl Storage {
                 let stripes = Stripes::new(layout, sets as usize, member);
                 Ok(stripes.map_err(|error| self.of_data(error))?.shape())
             }
+        }
+    }
+
+    /// Whether windows can be kept.
+    ///
+    /// # Errors
+    /// [`StorageError`].
+    pub fn check_windows(&self) -> Result<(), StorageError> {
+        let is_scheduled = self.windows.options().is_some();
+        let is_redundant = matches!(self.arrangement, Arrangement::Parity | Arrangement::Mirrored);
+        if self.windows.needs_drive_windows() && self.drive.plm.is_none() {
+            Err(StorageError::NoWindows)
+        } else if self.windows != WindowPolicy::Off && !self.is_volume() {
+            Err(StorageError::WindowsWithoutVolume)
+        } else if is_scheduled && !is_redundant {
+            Err(StorageError::NoRedundancy)
+        } else if is_scheduled && self.journal == JournalPlace::Beside {
+            Err(StorageError::LogInWindows)
+        } else {
+            Ok(())
         }
     }
 

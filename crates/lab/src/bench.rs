@@ -17,7 +17,7 @@ use crate::fit;
 use crate::platform::Platform;
 use crate::result::BenchResult;
 use crate::summary::{Phases, Snapshot, summarise};
-use crate::target::{DriveTarget, HostTarget, Subject};
+use crate::target::{DriveTarget, HostTarget, Subject, VolumeWindows, Windowing};
 use crate::units::count_text;
 
 /// Hears how far a bench is.
@@ -171,19 +171,29 @@ fn on_host(
     let id = StoreId(handle.rng("store identity").next_u64());
     if storage.is_volume() {
         let volumes = storage.volume(&handle, &cores, &ssd, id)?;
-        on_media(rt, spec, storage, (volumes, ssd, cores), id, watch)
+        let windows = VolumeWindows::new(&volumes.data, storage.windows);
+        let windowing = Some(Rc::new(windows) as Rc<dyn Windowing>);
+        on_media(rt, spec, Ground { storage, media: volumes, windowing, ssd, cores, id }, watch)
     } else {
-        let ranges = storage.plain(&ssd)?;
-        on_media(rt, spec, storage, (ranges, ssd, cores), id, watch)
+        let media = storage.plain(&ssd)?;
+        on_media(rt, spec, Ground { storage, media, windowing: None, ssd, cores, id }, watch)
     }
+}
+
+/// What a host's store is made on.
+struct Ground<'a, M> {
+    storage: &'a Storage,
+    media: Media<M>,
+    windowing: Option<Rc<dyn Windowing>>,
+    ssd: Ssd,
+    cores: Rc<Cores>,
+    id: StoreId,
 }
 
 fn on_media<M: Medium>(
     rt: &Runtime,
     spec: &BenchSpec,
-    storage: &Storage,
-    (media, ssd, cores): (Media<M>, Ssd, Rc<Cores>),
-    id: StoreId,
+    Ground { storage, media, windowing, ssd, cores, id }: Ground<'_, M>,
     watch: &Watch,
 ) -> Result<BenchOutcome, BenchError> {
     let options = StoreOptions {
@@ -198,7 +208,7 @@ fn on_media<M: Medium>(
     let journal = media.journal.map(|journal| medium.beside(journal));
     let media = Media { data: medium.clone(), journal };
     let store = HostStore::create(&handle, &storage.host, &cores, media, options)?;
-    on_subject(rt, spec, &HostTarget { store, medium, ssd }, watch)
+    on_subject(rt, spec, &HostTarget { store, medium, ssd, windowing }, watch)
 }
 
 fn on_subject<S: Subject>(
@@ -241,6 +251,9 @@ async fn phases<S: Subject>(
     let interrupted = || BenchError::Interrupted { loaded: load.operations, of: records };
     if stop.is_asked() {
         return Err(interrupted());
+    }
+    if let Some(windowing) = subject.windowing() {
+        windowing.start().await;
     }
     let before_run = Snapshot::of(subject);
     observer.borrow_mut().begin("run", operations);

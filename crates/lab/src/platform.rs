@@ -3,7 +3,7 @@
 use catalogue::{CatalogueError, Entry};
 use design::{Design, IndexOptions};
 use flash::FlashProfile;
-use host::{Arrangement, HostProfile, JournalPlace, Storage, StorageError};
+use host::{Arrangement, HostProfile, JournalPlace, Storage, StorageError, WindowPolicy};
 use kvssd::DeviceProfile;
 use limiter::LimiterOptions;
 use pages::Durability;
@@ -27,6 +27,8 @@ pub struct HostChoice<'a> {
     pub arrangement: Option<Arrangement>,
     /// Where the store's journal lies.
     pub journal: Option<JournalPlace>,
+    /// How windows are kept.
+    pub windows: Option<WindowPolicy>,
 }
 
 /// The host that a block drive has unless another is named.
@@ -43,7 +45,7 @@ impl Platform {
     /// What is wrong and what is allowed, in words.
     pub fn load(
         device: &str,
-        HostChoice { host, arrangement, journal }: HostChoice<'_>,
+        HostChoice { host, arrangement, journal, windows }: HostChoice<'_>,
     ) -> Result<Self, CatalogueError> {
         if is_block_drive(device) {
             let drive = SsdProfile::load(device)?;
@@ -51,18 +53,20 @@ impl Platform {
             let place = journal.unwrap_or_default();
             let usual = Arrangement::of_sets(drive.sets.saturating_sub(place.sets()));
             let arrangement = arrangement.unwrap_or(usual);
-            let storage = Storage { drive, host, arrangement, journal: place };
+            let windows = windows.unwrap_or_default();
+            let storage = Storage { drive, host, arrangement, journal: place, windows };
             let in_words = |error: StorageError| CatalogueError::new(error.to_string());
             storage.shape().map_err(in_words)?;
             storage.journal_shape().map_err(in_words)?;
+            storage.check_windows().map_err(in_words)?;
             return Ok(Self::Host(Box::new(storage)));
         }
         let drive = DeviceProfile::load(device)
             .map_err(|error| CatalogueError::new(more_names(device, &error)))?;
-        if host.is_some() || arrangement.is_some() || journal.is_some() {
+        if host.is_some() || arrangement.is_some() || journal.is_some() || windows.is_some() {
             return Err(CatalogueError::new(format!(
-                "{device} is a KV drive, on which the design is the firmware: --host, --layout and --journal are \
-                 for block drives, which are {}",
+                "{device} is a KV drive, on which the design is the firmware: --host, --layout, --journal and \
+                 --windows are for block drives, which are {}",
                 SsdProfile::names().join(", ")
             )));
         }
@@ -176,7 +180,8 @@ fn more_names(device: &str, error: &CatalogueError) -> String {
 mod tests {
     use super::*;
 
-    const USUAL: HostChoice<'_> = HostChoice { host: None, arrangement: None, journal: None };
+    const USUAL: HostChoice<'_> =
+        HostChoice { host: None, arrangement: None, journal: None, windows: None };
     const OWN_SET: HostChoice<'_> = HostChoice { journal: Some(JournalPlace::OwnSet), ..USUAL };
 
     #[test]
@@ -215,6 +220,32 @@ mod tests {
     }
 
     #[test]
+    fn windows_ask_for_a_drive_that_has_them_and_for_redundancy() {
+        let with = |device, arrangement, journal, windows| {
+            let choice = HostChoice {
+                arrangement: Some(arrangement),
+                journal: Some(journal),
+                windows: Some(windows),
+                ..USUAL
+            };
+            Platform::load(device, choice).map(drop).map_err(|error| error.to_string())
+        };
+        let (parity, own, beside) =
+            (Arrangement::Parity, JournalPlace::OwnSet, JournalPlace::Beside);
+        assert_eq!(with("vigil-15gb", parity, own, WindowPolicy::Dynamic), Ok(()));
+        assert_eq!(with("vigil-15gb", Arrangement::Striped, beside, WindowPolicy::Simple), Ok(()));
+        let words = |device, arrangement, journal, windows| {
+            with(device, arrangement, journal, windows).expect_err("it makes no sense")
+        };
+        let log = words("vigil-15gb", parity, beside, WindowPolicy::Dynamic);
+        assert!(log.contains("journal own-set"), "{log}");
+        let striped = words("vigil-15gb", Arrangement::Striped, own, WindowPolicy::Constant);
+        assert!(striped.contains("parity or mirrored"), "{striped}");
+        let none = words("baseline-15gb", Arrangement::Plain, beside, WindowPolicy::Simple);
+        assert!(none.contains("windows rails"), "{none}");
+    }
+
+    #[test]
     fn a_journal_may_have_the_last_set() {
         let Ok(Platform::Host(storage)) = Platform::load("vigil-15gb", OWN_SET) else {
             panic!("a block drive")
@@ -225,7 +256,7 @@ mod tests {
         let one = words("baseline-15gb", OWN_SET);
         assert!(one.contains("leaves the data none"), "{one}");
         let kv = words("pink-zcu102", OWN_SET);
-        assert!(kv.contains("--journal are for block drives"), "{kv}");
+        assert!(kv.contains("are for block drives"), "{kv}");
         let plain = HostChoice { arrangement: Some(Arrangement::Plain), ..OWN_SET };
         let plain = words("vigil-15gb", plain);
         assert!(plain.contains("for one beside the journal's"), "{plain}");

@@ -81,11 +81,63 @@ pub struct BenchResult {
     /// What limits on background I/O did in the run, for designs with any. The longest waits are of load and run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limiter: Option<LimiterStats>,
+    /// What windows did in the run, where a volume's members are taken through them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub windows: Option<WindowsResult>,
     /// Whether what was read is what was written.
     pub verification: Verification,
     /// What depends on the machine; everything else does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<Host>,
+}
+
+/// Windows on the sets of a host's data, in the run. Pages are the host's.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct WindowsResult {
+    /// How they are kept.
+    pub policy: &'static str,
+    /// Pages read from `plm_cache`.
+    pub cached_reads: u64,
+    /// Pages that clients read from a set in its deterministic window.
+    pub direct_reads: u64,
+    /// Pages of clients that were rebuilt because their set was outside its window.
+    pub rebuilt_reads: u64,
+    /// The share of those among all three.
+    pub rebuilt_share: f64,
+    /// Against the rules: pages that clients read from a set outside its window.
+    pub busy_reads: u64,
+    /// Pages that internal tasks read in the slot of their set.
+    pub slot_reads: u64,
+    /// Pages that they read elsewhere.
+    pub internal_reads: u64,
+    /// Against the rules: writes that ended in a deterministic window.
+    pub writes_in_dtwin: u64,
+    /// Against the rules: sets found outside the window that they were taken to.
+    pub lost_windows: u64,
+    /// Stripes written, and those of them that waited for room in `plm_cache`.
+    pub stripes: u64,
+    /// How many waited for room.
+    pub waits_for_room: u64,
+    /// How long, together, in seconds.
+    pub waited_seconds: f64,
+    /// Most bytes in `plm_cache`.
+    pub most_cached_bytes: u64,
+    /// Slots.
+    pub slots: u64,
+    /// Those that were longer than the shortest.
+    pub long_slots: u64,
+    /// Those that ended with writes left to do.
+    pub unfinished_slots: u64,
+    /// Time in UDT, AND, UND and lockdown, all sets together, in seconds.
+    pub udt_seconds: f64,
+    /// Available NDWIN.
+    pub and_seconds: f64,
+    /// Unavailable NDWIN.
+    pub und_seconds: f64,
+    /// Lockdown.
+    pub lockdown_seconds: f64,
+    /// Bytes written in slots, parity and headers included.
+    pub slot_bytes: u64,
 }
 
 /// A host's store on a block drive. Blocks have 4 KiB; those of parity count.

@@ -17,7 +17,7 @@ use crate::flash_work::{pages, reads_behind};
 use crate::platform::Platform;
 use crate::result::{
     AcceleratorResult, BenchResult, BlockDriveResult, FlashResult, IndexResult, Interrupted,
-    IteratorResult, LevelResult, LoadResult, Memory, Verification,
+    IteratorResult, LevelResult, LoadResult, Memory, Verification, WindowsResult,
 };
 use crate::target::Subject;
 
@@ -103,6 +103,7 @@ pub(crate) fn summarise(spec: &BenchSpec, subject: &impl Subject, phases: &Phase
         tables: tables(before, &after, subject),
         block_drive: block_drive(spec, before, &after),
         limiter: limiter(spec, before, &after),
+        windows: windows(spec, subject),
         verification: verification(run),
         host: None,
     }
@@ -298,6 +299,37 @@ fn limiter(spec: &BenchSpec, before: &Snapshot, after: &Snapshot) -> Option<Limi
         return None;
     }
     Some(after.limiter?.since(&before.limiter?))
+}
+
+/// What windows did: they began with the run.
+fn windows(spec: &BenchSpec, subject: &impl Subject) -> Option<WindowsResult> {
+    let Platform::Host(storage) = &spec.platform else { return None };
+    let stats = subject.windowing()?.stats()?;
+    let reads = stats.cached_reads + stats.direct_reads + stats.rebuilt_reads;
+    Some(WindowsResult {
+        policy: storage.windows.name(),
+        cached_reads: stats.cached_reads,
+        direct_reads: stats.direct_reads,
+        rebuilt_reads: stats.rebuilt_reads,
+        rebuilt_share: stats.rebuilt_reads as f64 / reads.max(1) as f64,
+        busy_reads: stats.busy_reads,
+        slot_reads: stats.slot_reads,
+        internal_reads: stats.internal_reads,
+        writes_in_dtwin: stats.writes_in_dtwin,
+        lost_windows: stats.lost_windows,
+        stripes: stats.stripes,
+        waits_for_room: stats.waits_for_room,
+        waited_seconds: stats.waited.as_secs_f64(),
+        most_cached_bytes: stats.most_cached,
+        slots: stats.slots,
+        long_slots: stats.long_slots,
+        unfinished_slots: stats.unfinished_slots,
+        udt_seconds: stats.udt.as_secs_f64(),
+        and_seconds: stats.and.as_secs_f64(),
+        und_seconds: stats.und.as_secs_f64(),
+        lockdown_seconds: stats.lockdown.as_secs_f64(),
+        slot_bytes: stats.slot_bytes,
+    })
 }
 
 fn verification(run: &RunReport) -> Verification {

@@ -23,6 +23,7 @@ pub fn render(result: &BenchResult) -> String {
         tables(result),
         block_drive(result),
         limiter(result),
+        windows(result),
         result.caches.as_ref().map_or(String::new(), caches),
         work(result),
     ];
@@ -202,7 +203,6 @@ fn tables(result: &BenchResult) -> String {
     )
 }
 
-/// What a host's store did to its drive, if there is a host.
 /// Background I/O that was limited.
 fn limiter(result: &BenchResult) -> String {
     let Some(limiter) = &result.limiter else { return String::new() };
@@ -230,6 +230,44 @@ fn limiter(result: &BenchResult) -> String {
     )
 }
 
+/// What windows did, if the sets of the data are taken through them.
+fn windows(result: &BenchResult) -> String {
+    let Some(windows) = &result.windows else { return String::new() };
+    let seconds = |of: f64| three_digits(of);
+    format!(
+        "windows {}: of {} pages for clients {} read in DTWIN, {} rebuilt ({} %), {} from plm_cache, {} from busy sets\n\
+         {} slots, {} of them longer than the least, {} too short; UDT {} s, AND {} s, UND {} s, lockdown {} s\n\
+         {} written in slots; plm_cache {} at most, {} of {} stripes waited for room, {} s; writes in DTWIN {}, windows lost {}",
+        windows.policy,
+        count_text(
+            windows.cached_reads
+                + windows.direct_reads
+                + windows.rebuilt_reads
+                + windows.busy_reads
+        ),
+        count_text(windows.direct_reads),
+        count_text(windows.rebuilt_reads),
+        three_digits(100.0 * windows.rebuilt_share),
+        count_text(windows.cached_reads),
+        count_text(windows.busy_reads),
+        count_text(windows.slots),
+        count_text(windows.long_slots),
+        count_text(windows.unfinished_slots),
+        seconds(windows.udt_seconds),
+        seconds(windows.and_seconds),
+        seconds(windows.und_seconds),
+        seconds(windows.lockdown_seconds),
+        bytes_text(windows.slot_bytes),
+        bytes_text(windows.most_cached_bytes),
+        count_text(windows.waits_for_room),
+        count_text(windows.stripes),
+        seconds(windows.waited_seconds),
+        count_text(windows.writes_in_dtwin),
+        count_text(windows.lost_windows),
+    )
+}
+
+/// What a host's store did to its drive, if there is a host.
 fn block_drive(result: &BenchResult) -> String {
     let Some(drive) = &result.block_drive else { return String::new() };
     let amplification = |value: Option<f64>| value.map_or("-".to_owned(), three_digits);

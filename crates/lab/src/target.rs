@@ -9,8 +9,10 @@ use ssd::SetStats;
 use workload::{KvIterator, KvTarget, Pair};
 
 mod host;
+mod windowing;
 
 pub(crate) use host::HostTarget;
+pub(crate) use windowing::{VolumeWindows, Windowing};
 
 /// What a bench runs on and asks for counters.
 pub(crate) trait Subject: KvTarget {
@@ -27,6 +29,9 @@ pub(crate) trait Subject: KvTarget {
 
     /// What limits on background I/O did, on a host.
     fn limiter_stats(&self) -> Option<LimiterStats>;
+
+    /// The windows of a host's volume, if it has one.
+    fn windowing(&self) -> Option<&dyn Windowing>;
 }
 
 impl Subject for DriveTarget {
@@ -45,6 +50,10 @@ impl Subject for DriveTarget {
     }
 
     fn limiter_stats(&self) -> Option<LimiterStats> {
+        None
+    }
+
+    fn windowing(&self) -> Option<&dyn Windowing> {
         None
     }
 }

@@ -59,6 +59,9 @@ impl<M: Medium> Medium for Volume<M> {
     }
 
     fn set_write_stall(&self, is_on: bool) {
+        if let Some(windows) = self.inner.windows() {
+            windows.set_write_stall(is_on);
+        }
         for taker in self.inner.takers() {
             taker.medium.set_write_stall(is_on);
         }

@@ -94,7 +94,12 @@ impl<M: Medium> Inner<M> {
     ) -> Vec<(Taker<M>, impl Future<Output = Done> + use<M>)> {
         let skipped = usize::from(self.planted.has(Fault::SyncAllButOne));
         let takers = self.takers_of(self.all()).skip(skipped);
-        takers.map(|taker| taker.submit(|medium| medium.sync(stream))).collect()
+        let syncs = takers.map(|taker| taker.submit(|medium| medium.sync(stream))).collect();
+        if let Some(windows) = self.windows() {
+            // Somebody waits for slots now.
+            windows.changed.notify_all();
+        }
+        syncs
     }
 
     /// Waits for stripes that were acknowledged before the members had them: their writes have ended, in

@@ -151,7 +151,23 @@ fn names() -> Vec<Case> {
             "bench --design rocksdb --device baseline-15gb --journal own-set",
             "leaves the data none",
         ),
-        refused("bench --journal own-set", "--host, --layout and --journal are for block drives"),
+        refused(
+            "bench --journal own-set",
+            "--layout, --journal and --windows are for block drives",
+        ),
+        typed("bench --windows always", USAGE, "allowed are off, simple, constant, dynamic, rails"),
+        refused(
+            "bench --design rocksdb --device vigil-15gb --layout parity --windows dynamic",
+            "take journal own-set",
+        ),
+        refused(
+            "bench --design rocksdb --device baseline-15gb --windows rails",
+            "layout striped, parity or mirrored",
+        ),
+        refused(
+            "bench --design rocksdb --device baseline-15gb --windows simple",
+            "take a vigil drive",
+        ),
         refused(
             "bench --design hash-log --device vigil-15gb --journal own-set",
             "hash-log is a hash table, whose log and manifest lie beside the data",

@@ -4,7 +4,7 @@ use catalogue::Entry;
 use design::IndexOptions;
 use engine::{MergeBy, Options};
 use hashkv::HashOptions;
-use host::{Arrangement, Files, HostProfile, JournalPlace, Storage, StoreOptions};
+use host::{Arrangement, Files, HostProfile, JournalPlace, Storage, StoreOptions, WindowPolicy};
 use pages::{Durability, LogSync, OpenError, StoreId};
 use runtime::{Nanos, Rng, Runtime};
 use ssd::SsdProfile;
@@ -71,7 +71,13 @@ impl Shape {
         let index = index(rng);
         let is_hash = matches!(index, IndexOptions::Hash(_));
         let mut shape = Self {
-            storage: Storage { drive: drive(seed, sets), host: host(rng), arrangement, journal },
+            storage: Storage {
+                drive: drive(seed, sets),
+                host: host(rng),
+                arrangement,
+                journal,
+                windows: WindowPolicy::Off,
+            },
             index,
             id: StoreId(7),
             expected_key_bytes: if is_hash { 30 } else { pick(rng, &[8, 30, 255]) },

@@ -1,5 +1,7 @@
 //! A host's store as the workloads see it.
 
+use std::rc::Rc;
+
 use block::BlockDevice;
 use design::Index;
 use flash::FlashStats;
@@ -9,19 +11,21 @@ use pages::{EngineError, Medium, Value};
 use ssd::{SetReport, SetStats, Ssd};
 use workload::{KvIterator, KvTarget, Pair};
 
-use crate::target::Subject;
+use crate::target::{Subject, Windowing};
 
 /// A store of a host on its medium, and the drive below it.
 pub(crate) struct HostTarget<M: Medium> {
     pub store: HostStore<Limited<M>>,
     pub medium: Limited<M>,
     pub ssd: Ssd,
+    pub windowing: Option<Rc<dyn Windowing>>,
 }
 
 impl<M: Medium> Clone for HostTarget<M> {
     fn clone(&self) -> Self {
-        let Self { store, medium, ssd } = self;
-        Self { store: store.clone(), medium: medium.clone(), ssd: ssd.clone() }
+        let Self { store, medium, ssd, windowing } = self;
+        let windowing = windowing.clone();
+        Self { store: store.clone(), medium: medium.clone(), ssd: ssd.clone(), windowing }
     }
 }
 
@@ -55,6 +59,10 @@ impl<M: Medium> Subject for HostTarget<M> {
 
     fn limiter_stats(&self) -> Option<LimiterStats> {
         Some(self.medium.stats())
+    }
+
+    fn windowing(&self) -> Option<&dyn Windowing> {
+        self.windowing.as_deref()
     }
 }
 

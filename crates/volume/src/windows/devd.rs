@@ -85,6 +85,7 @@ impl<M: Windowed> Devd<M> {
             }
         }
         self.windows.has_begun.set(true);
+        self.windows.changed.notify_all();
     }
 
     fn failed(&self, taker: &Taker<M>, done: Done) {
@@ -158,6 +159,7 @@ impl<M: Windowed> Devd<M> {
         let has_syncs = |taker: &Taker<M>| taker.medium.flow().has_syncs();
         let is_outside = |taker: &Taker<M>| taker.medium.dtwin_ends.get().is_none();
         windows.is_ending.get()
+            || windows.is_stalled.get()
             || windows.cached() > windows.options.cache_bytes / 10
             || self.serving().iter().any(|taker| has_syncs(taker) || is_outside(taker))
     }

@@ -185,8 +185,6 @@ impl Flow {
     pub(crate) fn enqueue_sync(&self, sync: Sync) {
         self.waiting_writes.borrow_mut().push_back(Write::Sync(sync));
         self.begin_due();
-        // Windows may be waiting for a reason to go on.
-        self.changed.notify_all();
     }
 
     pub(crate) fn begin_read(&self) {

@@ -11,6 +11,7 @@
 //!  gate ........ the medium in front of a member: what may not pass waits
 //!  reads ....... where a volume with windows reads from
 //!  devd ........ the task that takes member after member through its slot
+//!  simple ...... a driver that schedules nothing by windows, to compare with
 //!  windowed .... the seam: a medium whose device has windows
 //!  options ..... what windows are told, and what they did
 //! ```
@@ -29,6 +30,7 @@ mod images;
 mod options;
 mod reads;
 pub mod route;
+mod simple;
 pub mod slot;
 mod state;
 mod windowed;
@@ -42,6 +44,7 @@ use runtime::{Nanos, Notify, Semaphore};
 pub(crate) use gate::Gate;
 use images::Images;
 pub use options::{InternalReads, Keeper, Overflow, WindowOptions, WindowStats};
+pub use simple::SimpleWindows;
 pub use state::State;
 pub use windowed::Windowed;
 
@@ -64,6 +67,12 @@ impl<M: Windowed> Volume<M> {
         }
         let devd = devd::Devd::new(Rc::clone(inner), windows);
         inner.handle.spawn("devd", devd.run());
+    }
+
+    /// Waits until all members have been in their deterministic windows; at once, if there are no windows.
+    pub async fn windows_begun(&self) {
+        let Some(windows) = self.inner.windows() else { return };
+        windows.changed.wait_until(|| windows.has_begun.get()).await;
     }
 
     /// Writes what is in `plm_cache`, and turns windows off.
@@ -106,6 +115,8 @@ pub(crate) struct Windows {
     pub stats: Cell<WindowStats>,
     /// When the next read of an internal task outside a slot may begin.
     next_read: Cell<Nanos>,
+    /// Clients' writes wait for background work.
+    is_stalled: Cell<bool>,
     /// They are to come to an end.
     is_ending: Cell<bool>,
     /// All members have been in their deterministic windows.
@@ -124,6 +135,7 @@ impl Windows {
             page_bytes,
             stats: Cell::default(),
             next_read: Cell::new(Nanos::ZERO),
+            is_stalled: Cell::default(),
             is_ending: Cell::default(),
             has_begun: Cell::default(),
             changed: Notify::default(),
@@ -147,6 +159,12 @@ impl Windows {
         });
         // Slots are sized by how full it is.
         self.changed.notify_all();
+    }
+
+    pub(crate) fn set_write_stall(&self, is_on: bool) {
+        if self.is_stalled.replace(is_on) != is_on {
+            self.changed.notify_all();
+        }
     }
 
     /// Bytes in `plm_cache`.
