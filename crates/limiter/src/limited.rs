@@ -181,13 +181,13 @@ impl<M: Medium> Medium for Limited<M> {
         self.medium.read(page, class)
     }
 
-    fn read_rebuilt(
+    fn read_versions(
         &self,
         page: PageNo,
         class: IoClass,
-    ) -> impl Future<Output = Result<PageImage, MediumError>> + use<M> {
+    ) -> impl Future<Output = Vec<PageImage>> + use<M> {
         self.note_read(class);
-        self.medium.read_rebuilt(page, class)
+        self.medium.read_versions(page, class)
     }
 
     fn read_run(

@@ -192,18 +192,15 @@ pub trait Medium: 'static {
         class: IoClass,
     ) -> impl Future<Output = Result<PageImage, MediumError>> + use<Self>;
 
-    /// What redundancy says that a page is, without asking the place it is stored at: for whoever found
-    /// what [`Self::read`] gave to be wrong. It may be wrong as well.
-    ///
-    /// # Errors
-    /// [`MediumError::Unreadable`] where there is no redundancy, or none is left; else as
-    /// [`Self::read`].
-    fn read_rebuilt(
+    /// What else a page may be, for whoever found what [`Self::read`] gave to be wrong: what redundancy says, and where a
+    /// read may have given that, also what is stored. Any may be wrong as well. None where there is no redundancy, or none
+    /// is left.
+    fn read_versions(
         &self,
-        page: PageNo,
+        _page: PageNo,
         _class: IoClass,
-    ) -> impl Future<Output = Result<PageImage, MediumError>> + use<Self> {
-        ready(Err(MediumError::Unreadable(page)))
+    ) -> impl Future<Output = Vec<PageImage>> + use<Self> {
+        ready(Vec::new())
     }
 
     /// Reads `pages` pages of one extent, of which the last ones may never have been written. One

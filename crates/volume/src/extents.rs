@@ -54,6 +54,10 @@ pub(crate) struct Extent {
     pub is_noting: bool,
     /// Whether something writes to it that a release has to wait for: headers again, or a filling.
     pub busy: u32,
+    /// Headers, and stripes in `plm_cache`, that are on their way to members: a release waits for them as well.
+    pub on_their_way: u32,
+    /// Headers and chunks that wait for that before they are given to their members.
+    pub put_off: u32,
     /// Members that are still being filled with an earlier life of it.
     pub deferred: u64,
     /// By member.
@@ -80,6 +84,8 @@ impl Extent {
             noted: 0,
             is_noting: false,
             busy: 0,
+            on_their_way: 0,
+            put_off: 0,
             deferred: 0,
             on: vec![Presence::Whole; members],
             left_over: 0,
@@ -100,6 +106,7 @@ impl Extent {
             stream,
             noted: missing,
             busy: self.busy,
+            on_their_way: self.on_their_way,
             deferred: self.deferred | filling,
             left_over: self.left_over & missing,
             ..Self::empty(self.on.len())
@@ -114,10 +121,27 @@ impl Extent {
         *self = Self {
             life: self.life + 1,
             busy: self.busy,
+            on_their_way: self.on_their_way,
             deferred: self.deferred,
             left_over: missing,
             ..Self::empty(self.on.len())
         };
+    }
+
+    /// A header or a chunk of the life `of` is given to its member now.
+    pub(crate) fn end_put_off(&mut self, of: u64) {
+        self.put_off -= u32::from(self.life == of);
+    }
+
+    /// The header of an opening is there, or its member has turned out to be lost.
+    pub(crate) fn end_header(&mut self, life: u64) {
+        self.on_their_way -= 1;
+        self.headers_under_way -= usize::from(self.life == life);
+    }
+
+    /// Whether something is on its way that a release must not overtake.
+    pub(crate) fn holds_up_release(&self) -> bool {
+        self.busy + self.on_their_way > 0
     }
 
     /// A stripe is going to be written: which members have to have it now.

@@ -19,7 +19,7 @@
 //! Extent `e` of a volume is extent `e` of each member, and what is appended is a whole stripe: nothing
 //! is ever read in order to be written. Each member's extent begins with a header that says which
 //! member of which volume it is, and which members missed some of the extent ([`header`]). Pages are not
-//! checksummed here: whoever finds one wrong asks for [`pages::Medium::read_rebuilt`].
+//! checksummed here: whoever finds one wrong asks for [`pages::Medium::read_versions`].
 //! docs/decisions/0023 says why.
 //!
 //! Cost: a read is one read of one member; a rebuilt one is one of each other member, submitted

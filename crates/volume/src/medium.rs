@@ -37,12 +37,12 @@ impl<M: Medium> Medium for Volume<M> {
         self.inner.read_page(page, class)
     }
 
-    fn read_rebuilt(
+    fn read_versions(
         &self,
         page: PageNo,
         class: IoClass,
-    ) -> impl Future<Output = Result<PageImage, MediumError>> + use<M> {
-        self.inner.read_redundant(page, class)
+    ) -> impl Future<Output = Vec<PageImage>> + use<M> {
+        self.inner.read_versions(page, class)
     }
 
     fn read_run(

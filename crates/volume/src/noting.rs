@@ -44,7 +44,13 @@ impl<M: Medium> Inner<M> {
     /// Writes the headers of an extent again where that is possible: who has not all of it, and that
     /// those in `filled` have.
     pub(crate) async fn note(self: &Rc<Self>, id: ExtentId, life: u64, filled: u64) {
-        self.changed.wait_until(|| !self.extents.borrow().get(id).is_noting).await;
+        // A header that is still being written might land behind this one.
+        let is_free = || {
+            let extents = self.extents.borrow();
+            let extent = extents.get(id);
+            !extent.is_noting && extent.headers_under_way == 0
+        };
+        self.changed.wait_until(is_free).await;
         let whole = {
             let mut extents = self.extents.borrow_mut();
             let extent = extents.get_mut(id);

@@ -34,8 +34,10 @@ pub(crate) enum Plan {
     Cached(Vec<PageImage>),
     /// From this member.
     Member(usize),
-    /// From the others.
+    /// From the others: no member serves it.
     Rebuilt,
+    /// From the others, because this member is outside its window. If that fails it is asked all the same.
+    Instead(usize),
     /// That is decided when its turn has come.
     Later(Turn),
 }
@@ -135,6 +137,7 @@ impl<M: Medium> Inner<M> {
                 Way::Read(self.taker(home).submit(|medium| medium.read(place, class)))
             }
             Plan::Rebuilt => Way::Other(self.rebuild(spot, class)),
+            Plan::Instead(home) => Way::Other(self.rebuild_or_read(home, page, class)),
             Plan::Later(turn) => Way::Other(Box::pin(Rc::clone(self).read_later(page, turn))),
         };
         async move {
@@ -266,35 +269,64 @@ impl<M: Medium> Inner<M> {
             if !self.serves(other, spot.extent, spot.row) {
                 continue;
             }
-            let taker = self.taker(other);
-            match taker.medium.read(self.place(spot), class).await {
-                Ok(image) if !header::is_lost(image.bytes()) => {
+            match self.read_on(other, spot, class).await {
+                Ok(image) => {
                     self.count(|stats| stats.rebuilt_reads += 1);
                     return Ok(image);
                 }
-                Err(MediumError::Gone) => self.fail(&taker, MediumError::Gone),
-                Ok(_) | Err(_) => error = MediumError::Unreadable(self.page_of(spot)),
+                Err(MediumError::Gone) => {}
+                Err(why) => error = why,
             }
         }
         Err(error)
     }
 
-    /// What redundancy says a page is.
-    pub(crate) fn read_redundant(
+    /// What else a page may be than what a read gave. With windows that may have been rebuilt, so what is stored is one
+    /// of them.
+    pub(crate) fn read_versions(
         self: &Rc<Self>,
         page: PageNo,
         class: IoClass,
-    ) -> impl Future<Output = Outcome> + use<M> {
+    ) -> impl Future<Output = Vec<PageImage>> + use<M> {
         let spot = self.stripes.spot(page);
-        let is_open = self.is_open(spot.extent);
-        let rebuilt = is_open.then(|| self.rebuild_for(self.doubted(spot), spot, class));
-        async move {
-            match rebuilt {
-                // That others are missing says nothing worse of the page than was known.
-                Some(rebuilt) => rebuilt.await.map_err(|_| MediumError::Unreadable(page)),
-                None => Err(MediumError::Unreadable(page)),
+        let mut reads = Vec::new();
+        if self.is_open(spot.extent) {
+            let (doubted, has_windows) = (self.doubted(spot), self.windows().is_some());
+            let stored = self.sources(spot).filter(|member| has_windows || *member != doubted);
+            reads.extend(stored.map(|member| self.read_on(member, spot, class)));
+            if self.stripes.layout() != Layout::Mirrored {
+                reads.push(self.rebuild_for(doubted, spot, class));
             }
         }
+        async move {
+            let mut versions = Vec::with_capacity(reads.len());
+            for read in reads {
+                versions.extend(read.await.ok());
+            }
+            versions
+        }
+    }
+
+    /// Reads a page from a member that has it, and from nowhere else.
+    pub(crate) fn read_on(
+        self: &Rc<Self>,
+        member: usize,
+        spot: Spot,
+        class: IoClass,
+    ) -> Boxed<Outcome> {
+        let place = self.place(spot);
+        let (inner, number) = (Rc::clone(self), self.page_of(spot));
+        let (taker, read) = self.taker(member).submit(|medium| medium.read(place, class));
+        Box::pin(async move {
+            match read.await {
+                Ok(image) if !header::is_lost(image.bytes()) => Ok(image),
+                Err(MediumError::Gone) => {
+                    inner.fail(&taker, MediumError::Gone);
+                    Err(MediumError::Gone)
+                }
+                Ok(_) | Err(_) => Err(MediumError::Unreadable(number)),
+            }
+        })
     }
 
     /// The member whose page is doubted: the one that a read asks now. It may have asked the home that has been lost or
@@ -344,6 +376,8 @@ impl<M: Medium> Inner<M> {
         let numbers = (first.0..first.0 + pages).map(PageNo);
         let place = self.place(spot);
         let rebuild = |page| self.rebuild(self.stripes.spot(page), class);
+        let instead =
+            |home| numbers.clone().map(move |page| self.rebuild_or_read(home, page, class));
         let way = match self.plan(spot, pages, turn) {
             Plan::Closed => Way::Known(vec![PageImage::new(&[]); pages as usize]),
             Plan::Cached(images) => Way::Known(images),
@@ -351,6 +385,7 @@ impl<M: Medium> Inner<M> {
                 Way::Read(self.taker(home).submit(|medium| medium.read_run(place, pages, class)))
             }
             Plan::Rebuilt => Way::Other(all_of(numbers.clone().map(rebuild).collect())),
+            Plan::Instead(home) => Way::Other(all_of(instead(home).collect())),
             Plan::Later(turn) => {
                 Way::Other(Box::pin(Rc::clone(self).read_chunk_later(first, pages, turn)))
             }

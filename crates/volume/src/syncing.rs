@@ -35,17 +35,19 @@ impl<M: Medium> Inner<M> {
     ) -> impl Future<Output = Done> + use<M> {
         let (inner, synced) = (Rc::clone(self), self.unsynced(stream));
         let is_noted = self.first_unnoted(&synced).is_none();
-        let mut submitted = is_noted.then(|| self.submit_syncs(stream));
+        let mut submitted =
+            is_noted.then(|| (self.submit_syncs(stream), self.has_put_off(&synced)));
         async move {
+            let submit = || (inner.submit_syncs(stream), inner.has_put_off(&synced));
             loop {
                 while let Some((id, life)) = inner.first_unnoted(&synced) {
                     inner.note(id, life, 0).await;
                 }
-                let syncs = submitted.take().unwrap_or_else(|| inner.submit_syncs(stream));
+                let (syncs, is_early) = submitted.take().unwrap_or_else(&submit);
                 inner.end_syncs(syncs, &synced).await?;
                 inner.end_cached(&synced).await;
                 // Who was lost meanwhile is noted, and that synced, before this is acknowledged.
-                if inner.first_unnoted(&synced).is_none() {
+                if !is_early && inner.first_unnoted(&synced).is_none() {
                     inner.set_synced(&synced);
                     return Ok(());
                 }
@@ -65,6 +67,16 @@ impl<M: Medium> Inner<M> {
             Unsynced { id, life: extent.life, appends: extent.appends, cached }
         })
         .collect()
+    }
+
+    /// Whether members will be given something that a sync is about behind the sync.
+    fn has_put_off(&self, synced: &[Unsynced]) -> bool {
+        let extents = self.extents.borrow();
+        let is_put_off = |Unsynced { id, life, .. }: &Unsynced| {
+            let extent = extents.get(*id);
+            extent.life == *life && extent.put_off > 0
+        };
+        synced.iter().any(is_put_off)
     }
 
     fn first_unnoted(&self, synced: &[Unsynced]) -> Option<(ExtentId, u64)> {
@@ -155,7 +167,7 @@ impl<M: Medium> Inner<M> {
             let mut extents = self.extents.borrow_mut();
             let extent = extents.get_mut(id);
             extent.release(self.all() & !self.writable());
-            (extent.busy > 0 && !early, extent.life)
+            (extent.holds_up_release() && !early, extent.life)
         };
         // Whoever fills a member with it gives that up.
         self.changed.notify_all();
@@ -169,8 +181,8 @@ impl<M: Medium> Inner<M> {
         self.handle.spawn("release", async move {
             if is_busy {
                 // What is being filled in, or noted, would land behind the release.
-                let busy = || inner.extents.borrow().get(id).busy;
-                inner.changed.wait_until(|| busy() == 0).await;
+                let is_free = || !inner.extents.borrow().get(id).holds_up_release();
+                inner.changed.wait_until(is_free).await;
             }
             let releases = submitted.unwrap_or_else(submit);
             inner.end_releases(id, life, releases).await

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
+use std::mem::replace;
 use std::rc::Rc;
 
 use pages::{ExtentId, Medium, MediumError, Shape};
@@ -169,22 +170,24 @@ impl<M: Medium> Volume<M> {
         {
             return Err(VolumeError::Unlike { member });
         }
-        {
+        let before = {
             let slot = &mut inner.members.borrow_mut()[member];
             let gate = Gate::new(&inner.handle, medium);
             if inner.windows.borrow().is_some() {
                 // It comes next.
                 gate.flow().set_state(State::Und);
             }
-            (slot.medium, slot.condition) = (Rc::new(gate), Condition::Serving);
-            slot.filled_rows = 0;
-        }
+            let before = replace(&mut slot.medium, Rc::new(gate));
+            (slot.condition, slot.filled_rows) = (Condition::Serving, 0);
+            before
+        };
+        before.give_up(MediumError::Gone);
         {
             let mut extents = inner.extents.borrow_mut();
             extents.lose(member);
             extents.forget_left_over(member);
         }
-        inner.changed.notify_all();
+        inner.tell_of_members();
         inner.start_filling(member);
         Ok(())
     }
@@ -268,7 +271,16 @@ impl<M: Medium> Inner<M> {
             _ => extents.lose_unsynced(taker.index),
         }
         drop(extents);
+        taker.medium.give_up(error);
+        self.tell_of_members();
+    }
+
+    /// Others than before are there.
+    fn tell_of_members(&self) {
         self.changed.notify_all();
+        if let Some(windows) = self.windows() {
+            windows.changed.notify_all();
+        }
     }
 
     /// Whether a member can be asked for a stripe.
@@ -295,7 +307,7 @@ impl<M: Medium> Inner<M> {
 
     /// Begins or ends the filling of a member; false if it is as it should be.
     pub(crate) fn set_filling(&self, member: usize, is_on: bool) -> bool {
-        let before = std::mem::replace(&mut self.members.borrow_mut()[member].is_filling, is_on);
+        let before = replace(&mut self.members.borrow_mut()[member].is_filling, is_on);
         self.changed.notify_all();
         before != is_on
     }

@@ -70,7 +70,8 @@ impl<M: Medium> Inner<M> {
         };
         let missing = self.all() & !takers;
         self.count(|stats| stats.degraded_writes += u64::from(missing != 0));
-        let cached = self.windows().map(|windows| self.cache_stripe(windows, spot, life, &pages));
+        let windows = self.windows().filter(|windows| !windows.is_over.get());
+        let cached = windows.map(|windows| self.cache_stripe(windows, spot, life, &pages));
         let chunks = self.chunks(spot, pages);
         let has_parity = matches!(self.stripes.layout(), Layout::Parity { .. });
         let parity = has_parity.then(|| {
@@ -168,11 +169,18 @@ impl<M: Medium> Inner<M> {
         }
         assert!(self.is_anywhere, "extent {} is opened and not empty", extent.0);
         let (inner, other) = (Rc::clone(self), taker.clone());
+        let life = {
+            let mut extents = self.extents.borrow_mut();
+            extents.get_mut(extent).put_off += 1;
+            extents.get(extent).life
+        };
         let append: Boxed = Box::pin(async move {
             let index = other.index;
             let deferred = || inner.extents.borrow().get(extent).deferred & bit(index);
             inner.changed.wait_until(|| deferred() == 0).await;
-            for (_, append) in inner.append_chunk(&other, extent, row, &chunk, class) {
+            let appends = inner.append_chunk(&other, extent, row, &chunk, class);
+            inner.extents.borrow_mut().get_mut(extent).end_put_off(life);
+            for (_, append) in appends {
                 append.await?;
             }
             Ok(())
@@ -222,7 +230,11 @@ impl<M: Medium> Inner<M> {
         let extent = extents.get_mut(spot.extent);
         if extent.life != life {
             // With windows a release waits for it; without, nobody may release what is being appended to.
-            assert!(extent.busy > 0, "extent {} was released under an append", spot.extent.0);
+            assert!(
+                extent.on_their_way > 0,
+                "extent {} was released under an append",
+                spot.extent.0
+            );
             return Ok(());
         }
         extent.end_row(spot.row);
@@ -301,14 +313,17 @@ impl<M: Medium> Inner<M> {
         id: ExtentId,
         release: Option<impl Future<Output = Done> + 'static>,
     ) {
-        let (life, is_busy) = {
+        let (life, is_put_off) = {
             let mut extents = self.extents.borrow_mut();
             let extent = extents.get_mut(id);
-            extent.headers_under_way += 1;
-            (extent.life, extent.busy > 0 && self.is_anywhere)
+            (extent.headers_under_way, extent.on_their_way) =
+                (extent.headers_under_way + 1, extent.on_their_way + 1);
+            let is_put_off = extent.busy > 0 && self.is_anywhere;
+            extent.put_off += u32::from(is_put_off);
+            (extent.life, is_put_off)
         };
         // An older header that is still being written would land behind this one.
-        let submitted = (!is_busy).then(|| self.append_header(&taker, id));
+        let submitted = (!is_put_off).then(|| self.append_header(&taker, id));
         let inner = Rc::clone(self);
         self.handle.spawn("header", async move {
             let append = if let Some(append) = submitted {
@@ -316,7 +331,9 @@ impl<M: Medium> Inner<M> {
             } else {
                 let busy = || inner.extents.borrow().get(id).busy;
                 inner.changed.wait_until(|| busy() == 0).await;
-                inner.append_header(&taker, id)
+                let append = inner.append_header(&taker, id);
+                inner.extents.borrow_mut().get_mut(id).end_put_off(life);
+                append
             };
             let released = match release {
                 Some(release) => release.await,
@@ -325,9 +342,7 @@ impl<M: Medium> Inner<M> {
             if let Err(why) = append.await.and(released) {
                 inner.missed(&taker, id, life, why);
             }
-            if inner.extents.borrow().get(id).life == life {
-                inner.extents.borrow_mut().get_mut(id).headers_under_way -= 1;
-            }
+            inner.extents.borrow_mut().get_mut(id).end_header(life);
             inner.changed.notify_all();
         });
     }

@@ -160,12 +160,13 @@ impl<M: Medium> PageStore<M> {
         if own.is_some() && !self.medium.is_written_anywhere() {
             return Ok(own);
         }
-        let rebuilt = self.medium.read_rebuilt(page, IoClass::Journal).await;
-        let rebuilt = rebuilt.ok().and_then(|image| whole(&image, page));
-        let generation = |first: &Option<First>| first.map(|first| first.generation);
-        let is_newer = generation(&rebuilt) > generation(&own);
+        let versions = self.medium.read_versions(page, IoClass::Journal).await;
+        let others = versions.iter().filter_map(|image| whole(image, page));
+        let newest = others.max_by_key(|first| first.generation);
+        let generation = |first: Option<First>| first.map(|first| first.generation);
+        let is_newer = generation(newest) > generation(own);
         self.count_rebuilt(u64::from(is_newer));
-        Ok(if is_newer { rebuilt } else { own })
+        Ok(if is_newer { newest } else { own })
     }
 
     /// What `decode` makes of a page, or of what redundancy says that it is; `None` if neither is whole. A page
@@ -180,8 +181,8 @@ impl<M: Medium> PageStore<M> {
         if own.is_some() {
             return Ok(own);
         }
-        let rebuilt = self.medium.read_rebuilt(page, IoClass::Journal).await;
-        let decoded = rebuilt.ok().and_then(|image| decode(&image));
+        let versions = self.medium.read_versions(page, IoClass::Journal).await;
+        let decoded = versions.iter().find_map(decode);
         self.count_rebuilt(u64::from(decoded.is_some()));
         Ok(decoded)
     }

@@ -51,7 +51,7 @@ impl<M: Medium> PageStore<M> {
     }
 
     /// Checks that what was read is what was written to `page`. If it is not, the medium's redundancy is
-    /// asked for the page, as `class`: that costs what [`Medium::read_rebuilt`] does. A page that is
+    /// asked for the page, as `class`: that costs what [`Medium::read_versions`] does. A page that is
     /// whole costs nothing more than the check.
     ///
     /// # Errors
@@ -79,8 +79,10 @@ impl<M: Medium> PageStore<M> {
         if !matches!(fault, EngineError::Corrupt(..)) {
             return Err(fault);
         }
-        let rebuilt = self.medium.read_rebuilt(page, class).await;
-        let image = self.check_page(page, rebuilt).map_err(|_| fault)?;
+        let versions = self.medium.read_versions(page, class).await;
+        let mut whole =
+            versions.into_iter().filter_map(|image| self.check_page(page, Ok(image)).ok());
+        let image = whole.next().ok_or(fault)?;
         self.count_rebuilt(1);
         Ok(image)
     }

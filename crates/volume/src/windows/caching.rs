@@ -31,7 +31,7 @@ impl<M: Medium> Inner<M> {
         let Spot { extent, row, .. } = spot;
         windows.images.borrow_mut().insert(extent, row, life, pages.to_vec());
         // A release waits for it.
-        self.extents.borrow_mut().get_mut(extent).busy += 1;
+        self.extents.borrow_mut().get_mut(extent).on_their_way += 1;
         let pages = self.stripe_pages_in_all();
         self.set_overflows(&windows);
         Cached { windows, extent, row, life, pages }
@@ -41,7 +41,7 @@ impl<M: Medium> Inner<M> {
     pub(crate) fn drop_stripe(&self, cached: Cached, room: Permit) {
         let Cached { windows, extent, row, life, .. } = cached;
         windows.images.borrow_mut().remove(extent, row, life);
-        self.extents.borrow_mut().get_mut(extent).busy -= 1;
+        self.extents.borrow_mut().get_mut(extent).on_their_way -= 1;
         drop(room);
         self.set_overflows(&windows);
         self.changed.notify_all();

@@ -17,8 +17,8 @@ use crate::volume::{Condition, Inner, Taker};
 
 type Done = Result<(), MediumError>;
 
-/// Taken off what a device says: commands and timers take their time (assumed).
-const MARGIN: Nanos = Nanos(50_000_000);
+/// How often it is looked whether a member has been replaced when all are lost (assumed).
+const POLL: Nanos = Nanos(50_000_000);
 
 pub(super) struct Devd<M> {
     inner: Rc<Inner<M>>,
@@ -49,16 +49,12 @@ impl<M: Windowed> Devd<M> {
             self.pause().await;
             let Some(member) = self.next() else {
                 // All are lost: there is nothing to do until one is replaced.
-                self.inner.handle.sleep(MARGIN).await;
+                self.inner.handle.sleep(POLL).await;
                 continue;
             };
             let taker = self.inner.taker(member);
-            if let Err(why) = self.slot(&taker).await {
-                taker.medium.flow().set_state(State::Off);
-                self.inner.fail(&taker, why);
-                // Whoever waits for a sync is told the same.
-                let _failed = taker.medium.sync_slot().await;
-            }
+            let done = self.slot(&taker).await;
+            self.settle(&taker, done);
         }
         self.end().await;
     }
@@ -67,7 +63,7 @@ impl<M: Windowed> Devd<M> {
     async fn begin(&mut self) {
         for taker in self.serving() {
             let enabled = self.enable(&taker).await;
-            self.failed(&taker, enabled);
+            self.settle(&taker, enabled);
         }
         let handle = self.inner.handle.clone();
         handle.sleep(self.rules.min_ndwin).await;
@@ -79,19 +75,23 @@ impl<M: Windowed> Devd<M> {
         let closing: Vec<_> = self.serving().into_iter().map(closing).collect();
         for (taker, closed) in closing {
             let closed = closed.await;
-            self.failed(&taker, closed.map(drop));
             if closed.is_ok() {
                 self.enter_dtwin(&taker);
             }
+            self.settle(&taker, closed.map(drop));
         }
         self.windows.has_begun.set(true);
         self.windows.changed.notify_all();
     }
 
-    fn failed(&self, taker: &Taker<M>, done: Done) {
+    /// A member that has failed by that, or meanwhile, or been replaced, has no slots any more.
+    fn settle(&self, taker: &Taker<M>, done: Done) {
         if let Err(why) = done {
-            taker.medium.flow().set_state(State::Off);
             self.inner.fail(taker, why);
+        }
+        let is_serving = self.inner.condition(taker.index) == Condition::Serving;
+        if !is_serving || !self.inner.is_current(taker) {
+            taker.medium.give_up(done.err().unwrap_or(MediumError::Gone));
         }
     }
 
@@ -113,18 +113,14 @@ impl<M: Windowed> Devd<M> {
                 rules.max_dtwin = rules.max_dtwin.min(Nanos::from_millis(log.dtwin.time_ms));
                 let least = Nanos::from_millis(log.ndwin_minimum_high_ms);
                 rules.min_ndwin = rules.min_ndwin.max(least);
-                rules.lockdown = rules.lockdown.max(Nanos::from_micros(lockdown_us)).max(MARGIN);
+                rules.lockdown = rules.lockdown.max(Nanos::from_micros(lockdown_us));
+                rules.lockdown = rules.lockdown.max(rules.margin());
             }
         }
         let packs_reads = self.windows.options.internal_reads == InternalReads::InSlots;
         taker.medium.flow().set_packs_reads(packs_reads);
         taker.medium.is_enabled.set(true);
         Ok(())
-    }
-
-    /// A slot of the shortest length, with its lockdown.
-    fn shortest(&self) -> Nanos {
-        self.rules.min_ndwin + self.rules.lockdown + MARGIN
     }
 
     /// When the deterministic windows end of those whose turn is next, in turn.
@@ -140,7 +136,7 @@ impl<M: Windowed> Devd<M> {
         if !self.windows.options.pauses {
             return;
         }
-        let until = latest_end(self.deadlines(self.turn), self.shortest());
+        let until = latest_end(self.deadlines(self.turn), self.rules.shortest_slot());
         let handle = &self.inner.handle;
         let windows = Rc::clone(&self.windows);
         let clock = handle.clone();
@@ -235,8 +231,8 @@ impl<M: Windowed> Devd<M> {
             has_unfinished: self.has_unfinished,
         };
         self.mode = pressure.mode(self.mode);
-        let end = latest_end(self.deadlines(self.turn), self.shortest());
-        let room = end.saturating_since(now + self.rules.lockdown + MARGIN);
+        let end = latest_end(self.deadlines(self.turn), self.rules.shortest_slot());
+        let room = end.saturating_since(now + self.rules.lockdown + self.rules.margin());
         let (backlog, bandwidth) =
             (taker.medium.flow().backlog(), self.bandwidths[taker.index].worst());
         let slots = self.windows.options.slots;
@@ -255,13 +251,13 @@ impl<M: Windowed> Devd<M> {
         self.windows.count(|stats| {
             stats.slot_bytes += begun;
             stats.unfinished_slots += u64::from(left > 0);
-            stats.long_slots += u64::from(span > self.rules.min_ndwin + MARGIN);
+            stats.long_slots += u64::from(span > self.rules.min_ndwin + self.rules.margin());
         });
     }
 
     /// A member is in its deterministic window again.
     fn enter_dtwin(&self, taker: &Taker<M>) {
-        let lasts = Nanos(self.rules.max_dtwin.0.saturating_sub(MARGIN.0));
+        let lasts = Nanos(self.rules.max_dtwin.0 - self.rules.margin().0);
         let ends = Nanos(self.inner.handle.now().0.saturating_add(lasts.0));
         taker.medium.dtwin_ends.set(Some(ends));
         taker.medium.flow().set_state(State::Adt);
@@ -272,8 +268,12 @@ impl<M: Windowed> Devd<M> {
         for taker in self.inner.takers() {
             let gate = &taker.medium;
             gate.flow().begin_slot(Nanos::MAX, u64::MAX);
-            gate.flow().slot_is_done().await;
-            let synced = gate.sync_slot().await;
+            let mut synced = Ok(());
+            // Others may ask for a sync meanwhile.
+            while synced.is_ok() && gate.flow().has_work() {
+                gate.flow().slot_is_done().await;
+                synced = gate.sync_slot().await;
+            }
             gate.flow().set_state(State::Off);
             gate.is_enabled.set(false);
             gate.dtwin_ends.set(None);
@@ -281,8 +281,14 @@ impl<M: Windowed> Devd<M> {
                 Keeper::Device if synced.is_ok() => gate.medium().configure_windows(false).await,
                 _ => synced,
             };
-            self.failed(&taker, off);
+            self.settle(&taker, off);
         }
+        // Those that came meanwhile.
+        self.inner.takers().iter().for_each(|taker| taker.medium.flow().set_state(State::Off));
+        // Stripes that are still on their way are read from `plm_cache` until they are there.
+        self.windows.is_over.set(true);
+        let is_written = || self.windows.images.borrow().is_empty();
+        self.inner.changed.wait_until(is_written).await;
         self.inner.windows.replace(None);
         self.inner.changed.notify_all();
     }

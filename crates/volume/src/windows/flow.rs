@@ -5,7 +5,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::rc::Rc;
 
 use pages::{MediumError, Stream};
 use runtime::{Handle, Nanos, Notify, OneshotSender};
@@ -129,6 +128,13 @@ impl Flow {
     /// Bytes whose writing was begun in this slot, or in the last one.
     pub(crate) fn begun_in_slot(&self) -> u64 {
         self.slot.get().begun
+    }
+
+    /// Whether anything that writes is under way, or waits.
+    pub(crate) fn has_work(&self) -> bool {
+        self.writes.get() > 0
+            || !self.syncs.borrow().is_empty()
+            || !self.waiting_writes.borrow().is_empty()
     }
 
     /// Whether somebody waits for a sync.
@@ -264,21 +270,5 @@ impl Flow {
             State::Adt | State::Udt | State::Und => self.overflows.get() && has_depth,
             State::Lockdown => false,
         }
-    }
-}
-
-/// A read under way.
-pub(crate) struct ReadUnderWay(Rc<Flow>);
-
-impl ReadUnderWay {
-    pub(crate) fn new(flow: &Rc<Flow>) -> Self {
-        flow.begin_read();
-        Self(Rc::clone(flow))
-    }
-}
-
-impl Drop for ReadUnderWay {
-    fn drop(&mut self) {
-        self.0.end_read();
     }
 }

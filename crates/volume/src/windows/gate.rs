@@ -3,7 +3,7 @@
 //! Reads of clients pass, but for the moments in which a device changes its window. What the store does
 //! for itself, and all that writes, waits for the member's slot. Without windows everything passes.
 //!
-//! Cost: a task for each command but clients' reads; nothing where there are no windows.
+//! Cost: a task for each command; nothing where there are no windows.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -12,7 +12,7 @@ use std::rc::Rc;
 use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
 use runtime::{Handle, IoClass, Nanos, OneshotReceiver, PageImage, oneshot};
 
-use super::flow::{Flow, ReadUnderWay, Sync};
+use super::flow::{Flow, Sync};
 use super::route::Reader;
 use super::state::State;
 
@@ -33,16 +33,15 @@ pub(crate) struct Gate<M> {
 /// A command that is with the member, or waits.
 enum Way<F, T> {
     Now(F),
-    Counted(F, ReadUnderWay),
-    Later(OneshotReceiver<T>),
+    /// As a task of its own: it comes to its end whoever waits for it, and windows wait for that.
+    Apart(OneshotReceiver<T>),
 }
 
 impl<T, F: Future<Output = T>> Way<F, T> {
     async fn end(self) -> T {
         match self {
             Self::Now(future) => future.await,
-            Self::Counted(future, _under_way) => future.await,
-            Self::Later(outcome) => outcome.await.expect("a command comes to its end"),
+            Self::Apart(outcome) => outcome.await.expect("a command comes to its end"),
         }
     }
 }
@@ -82,6 +81,17 @@ impl<M: Medium> Gate<M> {
         all
     }
 
+    /// The member is lost, or another one is in its place: it has no slots any more. What waits for one goes to it,
+    /// and fails there, but for syncs, which have failed by this.
+    pub(crate) fn give_up(&self, why: MediumError) {
+        self.flow.set_state(State::Off);
+        for Sync { tells, .. } in self.flow.take_syncs() {
+            tells.send(Err(why));
+        }
+        self.is_enabled.set(false);
+        self.dtwin_ends.set(None);
+    }
+
     fn bytes_of(&self, pages: usize) -> u64 {
         pages as u64 * u64::from(self.shape.page_bytes)
     }
@@ -99,23 +109,24 @@ impl<M: Medium> Gate<M> {
             return Way::Now(start(&self.medium));
         }
         let reader = Reader::of(class);
-        if self.flow.passes(reader) {
-            let under_way = ReadUnderWay::new(&self.flow);
-            return Way::Counted(start(&self.medium), under_way);
-        }
         let (tells, outcome) = oneshot();
         let (medium, handle, flow) =
             (Rc::clone(&self.medium), self.handle.clone(), Rc::clone(&self.flow));
         let begin = move || {
-            let (read, under_way) = (start(&medium), ReadUnderWay::new(&flow));
-            handle.spawn("read that waited", async move {
+            let read = start(&medium);
+            flow.begin_read();
+            handle.spawn("read in windows", async move {
                 let outcome = read.await;
-                drop(under_way);
+                flow.end_read();
                 tells.send(outcome);
             });
         };
-        self.flow.enqueue_read(reader, Box::new(begin));
-        Way::Later(outcome)
+        if self.flow.passes(reader) {
+            begin();
+        } else {
+            self.flow.enqueue_read(reader, Box::new(begin));
+        }
+        Way::Apart(outcome)
     }
 
     fn submit_write<F: Future<Output = Done> + 'static>(
@@ -138,7 +149,7 @@ impl<M: Medium> Gate<M> {
             });
         };
         self.flow.enqueue_write(bytes, Box::new(begin));
-        Way::Later(outcome)
+        Way::Apart(outcome)
     }
 }
 
@@ -179,7 +190,7 @@ impl<M: Medium> Medium for Gate<M> {
         } else {
             let (tells, outcome) = oneshot();
             self.flow.enqueue_sync(Sync { stream, tells });
-            Way::Later(outcome)
+            Way::Apart(outcome)
         };
         way.end()
     }
@@ -192,12 +203,12 @@ impl<M: Medium> Medium for Gate<M> {
         self.submit_read(class, move |medium| medium.read(page, class)).end()
     }
 
-    fn read_rebuilt(
+    fn read_versions(
         &self,
         page: PageNo,
         class: IoClass,
-    ) -> impl Future<Output = Result<PageImage, MediumError>> + use<M> {
-        self.submit_read(class, move |medium| medium.read_rebuilt(page, class)).end()
+    ) -> impl Future<Output = Vec<PageImage>> + use<M> {
+        self.submit_read(class, move |medium| medium.read_versions(page, class)).end()
     }
 
     fn read_run(

@@ -26,6 +26,10 @@ impl Images {
         self.stripes.insert((extent, row), Stripe { life, pages });
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.stripes.is_empty()
+    }
+
     /// A page of a stripe.
     pub(crate) fn get(&self, extent: ExtentId, row: u32, index: u32) -> Option<&PageImage> {
         if self.stripes.is_empty() {

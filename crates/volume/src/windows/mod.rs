@@ -119,6 +119,8 @@ pub(crate) struct Windows {
     is_stalled: Cell<bool>,
     /// They are to come to an end.
     is_ending: Cell<bool>,
+    /// Members are outside windows again, and take writes at once.
+    pub is_over: Cell<bool>,
     /// All members have been in their deterministic windows.
     has_begun: Cell<bool>,
     /// Something that slots are sized by, or begin for.
@@ -137,6 +139,7 @@ impl Windows {
             next_read: Cell::new(Nanos::ZERO),
             is_stalled: Cell::default(),
             is_ending: Cell::default(),
+            is_over: Cell::default(),
             has_begun: Cell::default(),
             changed: Notify::default(),
         }

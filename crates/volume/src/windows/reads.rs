@@ -1,9 +1,11 @@
 //! Where a volume with windows reads from: `reqd` at work.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
 
 use pages::{Medium, PageNo};
-use runtime::PageImage;
+use runtime::{IoClass, PageImage};
 
 use super::route::{Others, Reader, Route, route};
 use super::{InternalReads, State, Windows};
@@ -47,8 +49,34 @@ impl<M: Medium> Inner<M> {
         windows.note_read(reader, route, home, pages);
         match (route, source) {
             (Route::Home | Route::BusyHome, Some(member)) => Plan::Member(member),
-            _ => Plan::Rebuilt,
+            (Route::Others | Route::BusyOthers, Some(member)) => Plan::Instead(member),
+            (_, None) => Plan::Rebuilt,
         }
+    }
+
+    /// A page that `home` has, from the others; if one of those has just been lost, or cannot read its part, from
+    /// there.
+    pub(crate) fn rebuild_or_read(
+        self: &Rc<Self>,
+        home: usize,
+        page: PageNo,
+        class: IoClass,
+    ) -> Pin<Box<dyn Future<Output = Outcome>>> {
+        let spot = self.stripes.spot(page);
+        let (inner, rebuilt) = (Rc::clone(self), self.rebuild_for(home, spot, class));
+        Box::pin(async move {
+            let error = match rebuilt.await {
+                Ok(image) => return Ok(image),
+                Err(error) => error,
+            };
+            if !inner.serves(home, spot.extent, spot.row) {
+                return Err(error);
+            }
+            if let Some(windows) = inner.windows() {
+                windows.note_read(Reader::of(class), Route::BusyHome, None, 1);
+            }
+            inner.read_on(home, spot, class).await.map_err(|_| error)
+        })
     }
 
     /// A mirror in its deterministic window.

@@ -19,6 +19,21 @@ pub struct Rules {
     pub lockdown: Nanos,
 }
 
+/// Most that is taken off what a device says (assumed).
+const MAX_MARGIN: Nanos = Nanos(50_000_000);
+
+impl Rules {
+    /// Taken off what the device says, because commands and timers take their time: a thousandth of the longest window.
+    pub fn margin(&self) -> Nanos {
+        MAX_MARGIN.min(Nanos(self.max_dtwin.0 / 1_000))
+    }
+
+    /// A slot of the shortest length, with its lockdown.
+    pub fn shortest_slot(&self) -> Nanos {
+        self.min_ndwin + self.lockdown + self.margin()
+    }
+}
+
 /// How slots are sized.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SlotPolicy {

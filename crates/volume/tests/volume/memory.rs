@@ -2,10 +2,13 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::ready;
 use std::rc::Rc;
 
+use block::nvme::{PerSetLog, WindowSelect};
 use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
 use runtime::{Handle, IoClass, Nanos, PageImage, Rng};
+use volume::windows::Windowed;
 
 /// What lies in a place; `None` where nothing does.
 type Cell = Option<Vec<u8>>;
@@ -354,5 +357,23 @@ impl Medium for MemoryMedium {
 
     fn wear(&self, _: ExtentId) -> u32 {
         0
+    }
+}
+
+/// It knows nothing of windows: only a host keeps them on it.
+impl Windowed for MemoryMedium {
+    fn configure_windows(&self, _: bool) -> impl Future<Output = Result<(), MediumError>> + use<> {
+        ready(Err(MediumError::Gone))
+    }
+
+    fn select_window(
+        &self,
+        _: WindowSelect,
+    ) -> impl Future<Output = Result<(), MediumError>> + use<> {
+        ready(Err(MediumError::Gone))
+    }
+
+    fn window_log(&self) -> impl Future<Output = Result<PerSetLog, MediumError>> + use<> {
+        ready(Err(MediumError::Gone))
     }
 }

@@ -21,38 +21,52 @@ pub(crate) fn complaint_or_tally(
 
 #[test]
 fn model_agrees_over_random_trials() {
+    let total = agree(World::of_seed, "model_agrees_over");
+    let Some(total) = total else { return };
+    let Tally { volume, .. } = total;
+    let counts = [
+        volume.rebuilt_reads,
+        volume.parity_pages,
+        volume.degraded_writes,
+        volume.stale_extents,
+        volume.refilled_bytes,
+        volume.lost_pages,
+        volume.lost_members,
+        total.healed,
+        total.errors,
+        total.replaced,
+        total.returned,
+        total.beyond,
+    ];
+    assert!(counts.iter().all(|count| *count > 0), "not everything happened: {counts:?}");
+}
+
+#[test]
+fn model_agrees_with_windows() {
+    let total = agree(World::with_windows_of_seed, "model_agrees_with_windows");
+    let Some(total) = total else { return };
+    let Tally { windows, slots, cached_reads, quiet_rebuilds, .. } = total;
+    let counts = [windows, slots, cached_reads, quiet_rebuilds];
+    assert!(counts.iter().all(|count| *count > 0), "not everything happened: {counts:?}");
+}
+
+/// Runs trials by seed. What happened in all of them, if there are as many as usual.
+fn agree(world_of: fn(u64) -> World, test: &str) -> Option<Tally> {
     let one = from_environment("LEVELHEAD_SEED");
     let trials = from_environment("LEVELHEAD_TRIALS").unwrap_or(TRIALS);
     let first = from_environment("LEVELHEAD_FIRST").unwrap_or(0);
     let seeds = one.map_or(first..first + trials, |seed| seed..seed + 1);
     let mut total = Tally::default();
     for seed in seeds.clone() {
-        let tally = complaint_or_tally(seed, World::of_seed(seed), None).unwrap_or_else(|error| {
+        let tally = complaint_or_tally(seed, world_of(seed), None).unwrap_or_else(|error| {
             panic!(
-                "{error}\nreplay: LEVELHEAD_SEED={seed} cargo test -p volume --test volume model"
+                "{error}\nreplay: LEVELHEAD_SEED={seed} cargo test -p volume --test volume {test}"
             )
         });
         total.add(&tally);
     }
     println!("{} trials: {total:?}", seeds.end - seeds.start);
-    if one.is_none() && trials >= TRIALS {
-        let Tally { volume, .. } = total;
-        let counts = [
-            volume.rebuilt_reads,
-            volume.parity_pages,
-            volume.degraded_writes,
-            volume.stale_extents,
-            volume.refilled_bytes,
-            volume.lost_pages,
-            volume.lost_members,
-            total.healed,
-            total.errors,
-            total.replaced,
-            total.returned,
-            total.beyond,
-        ];
-        assert!(counts.iter().all(|count| *count > 0), "not everything happened: {counts:?}");
-    }
+    (one.is_none() && trials >= TRIALS).then_some(total)
 }
 
 #[test]

@@ -76,7 +76,7 @@ async fn assert_all_are(volume: &Volume<MemoryMedium>, mark: u8) {
         let read = volume.read(page, IoClass::ClientRead).await;
         let read = read.expect("it can be read");
         assert!(read.bytes().starts_with(&[mark; 8]), "page {} is another", page.0);
-        if let Ok(rebuilt) = volume.read_rebuilt(page, IoClass::ClientRead).await {
+        for rebuilt in volume.read_versions(page, IoClass::ClientRead).await {
             assert!(
                 rebuilt.bytes().starts_with(&[mark; 8]),
                 "page {} is rebuilt as another",

@@ -7,6 +7,7 @@
 mod harm;
 mod known;
 mod reads;
+mod windows;
 mod world;
 mod writes;
 
@@ -34,6 +35,10 @@ pub(crate) struct Tally {
     pub returned: u64,
     pub cuts: u64,
     pub beyond: u64,
+    pub windows: u64,
+    pub slots: u64,
+    pub cached_reads: u64,
+    pub quiet_rebuilds: u64,
 }
 
 impl Tally {
@@ -48,6 +53,10 @@ impl Tally {
         self.returned += more.returned;
         self.cuts += more.cuts;
         self.beyond += more.beyond;
+        self.windows += more.windows;
+        self.slots += more.slots;
+        self.cached_reads += more.cached_reads;
+        self.quiet_rebuilds += more.quiet_rebuilds;
     }
 
     fn add_volume(&mut self, more: &VolumeStats) {
@@ -98,6 +107,7 @@ pub(crate) fn run_trial(seed: u64, world: World, fault: Option<Fault>) -> Result
             let (disks, model, tally) = parts;
             let mut life = Life { world, handle, rng: life_rng, volume, disks, model, tally, seed };
             life.resume().await;
+            life.change_windows().await;
             life.read_all("after recovery").await;
             for _ in 0..if is_last { 60 } else { u32::MAX } {
                 life.step().await;
@@ -106,6 +116,7 @@ pub(crate) fn run_trial(seed: u64, world: World, fault: Option<Fault>) -> Result
             life.read_all("at the end").await;
             life.volume.filled().await;
             life.read_all("when all are filled").await;
+            life.end_windows().await;
             life.tally.borrow_mut().add_volume(&life.volume.stats());
             Ok::<_, String>(())
         });
@@ -199,6 +210,10 @@ impl Life {
     }
 
     async fn step(&mut self) {
+        if self.world.windows.is_some() {
+            // What is answered from memory takes no time at all.
+            self.handle.sleep(Nanos(500)).await;
+        }
         match self.rng.below(100) {
             0..45 => self.append().await,
             45..55 => self.sync_all().await,
@@ -206,6 +221,7 @@ impl Life {
             80..86 => self.release().await,
             86..91 => self.lose(),
             91..95 => self.replace(),
+            97 if self.world.windows.is_some() => self.change_windows().await,
             95..98 => self.damage(),
             98 => {
                 let span = self.rng.below(3_000_000);

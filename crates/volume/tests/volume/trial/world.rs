@@ -1,8 +1,10 @@
 //! What trials run on.
 
 use pages::Shape;
-use runtime::Rng;
+use runtime::{Nanos, Rng};
 use volume::Layout;
+use volume::windows::slot::{Rules, SlotPolicy};
+use volume::windows::{InternalReads, Keeper, Overflow, WindowOptions};
 
 /// What a trial runs on.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +15,8 @@ pub(crate) struct World {
     pub is_anywhere: bool,
     pub flips: bool,
     pub lives: u32,
+    /// Windows may be turned on.
+    pub windows: Option<WindowOptions>,
 }
 
 impl World {
@@ -41,7 +45,15 @@ impl World {
             is_anywhere: rng.chance(0.5),
             flips: rng.chance(0.3),
             lives: 3 + rng.below(4) as u32,
+            windows: None,
         }
+    }
+
+    /// The same with windows, which the host keeps, now and then.
+    pub(crate) fn with_windows_of_seed(seed: u64) -> Self {
+        let world = Self::of_seed(seed);
+        let rng = &mut Rng::derive(seed, "windows");
+        Self { windows: Some(windows(rng, &world.shape)), ..world }
     }
 
     pub(super) fn spares(&self) -> usize {
@@ -50,5 +62,27 @@ impl World {
             Layout::Parity { .. } => 1,
             Layout::Mirrored => self.members - 1,
         }
+    }
+}
+
+fn windows(rng: &mut Rng, shape: &Shape) -> WindowOptions {
+    let mut pick = |of: &[u64]| of[rng.below(of.len() as u64) as usize];
+    let rules = Rules {
+        max_dtwin: Nanos::from_micros(pick(&[300, 2_000, 20_000])),
+        min_ndwin: Nanos::from_micros(pick(&[1, 100, 1_000])),
+        lockdown: Nanos::from_micros(pick(&[0, 20])),
+    };
+    let page = u64::from(shape.page_bytes);
+    let constant = SlotPolicy::Constant(Nanos::from_micros(pick(&[0, 50, 500])));
+    let limited = InternalReads::AnyTime { bytes_per_second: pick(&[1_000_000, 1_000_000_000]) };
+    let one_of_two = |n| n == 0;
+    WindowOptions {
+        keeper: Keeper::Host(rules),
+        slots: if one_of_two(pick(&[0, 1])) { constant } else { SlotPolicy::Dynamic },
+        cache_bytes: page * pick(&[1, 20, 100, 10_000]),
+        overflow: if one_of_two(pick(&[0, 1, 1])) { Overflow::Write } else { Overflow::Wait },
+        internal_reads: if one_of_two(pick(&[0, 1])) { InternalReads::InSlots } else { limited },
+        pauses: one_of_two(pick(&[0, 1])),
+        write_bytes_per_second: pick(&[100_000, 10_000_000, 1_000_000_000]),
     }
 }
