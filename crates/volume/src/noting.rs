@@ -48,7 +48,7 @@ impl<M: Medium> Inner<M> {
         let is_free = || {
             let extents = self.extents.borrow();
             let extent = extents.get(id);
-            !extent.is_noting && extent.headers_under_way == 0
+            extent.life != life || !extent.is_noting && extent.headers_under_way == 0
         };
         self.changed.wait_until(is_free).await;
         let whole = {
