@@ -24,11 +24,19 @@ pub enum Fault {
     SyncAllButOne,
     /// A generation that was given twice tells of the same opening of an extent.
     RunsWithoutNumbers,
+    /// With windows: a stripe leaves `plm_cache` before its members have it.
+    DropImagesEarly,
+    /// With windows: a sync does not wait for slots.
+    SyncWithoutSlots,
+    /// With windows: reads go where the page lies, whatever window that is in.
+    ReadBusyMembers,
+    /// With windows: a slot ends with writes under way.
+    EndSlotsEarly,
 }
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 14] = [
         Self::ParityNotRotated,
         Self::ServeBeforeFilled,
         Self::BelieveStaleExtents,
@@ -39,7 +47,24 @@ impl Fault {
         Self::ReleaseUnderFill,
         Self::SyncAllButOne,
         Self::RunsWithoutNumbers,
+        Self::DropImagesEarly,
+        Self::SyncWithoutSlots,
+        Self::ReadBusyMembers,
+        Self::EndSlotsEarly,
     ];
+}
+
+impl Fault {
+    /// Whether it takes windows to show.
+    pub fn is_of_windows(self) -> bool {
+        matches!(
+            self,
+            Self::DropImagesEarly
+                | Self::SyncWithoutSlots
+                | Self::ReadBusyMembers
+                | Self::EndSlotsEarly
+        )
+    }
 }
 
 /// Which fault is planted, if any.

@@ -34,10 +34,14 @@ impl<M: Medium> Inner<M> {
         stream: Stream,
     ) -> impl Future<Output = Done> + use<M> {
         let (inner, synced) = (Rc::clone(self), self.unsynced(stream));
+        let waits = !self.planted.has(Fault::SyncWithoutSlots) || self.windows().is_none();
         let is_noted = self.first_unnoted(&synced).is_none();
         let mut submitted =
             is_noted.then(|| (self.submit_syncs(stream), self.has_put_off(&synced)));
         async move {
+            if !waits {
+                return Ok(());
+            }
             let submit = || (inner.submit_syncs(stream), inner.has_put_off(&synced));
             loop {
                 while let Some((id, life)) = inner.first_unnoted(&synced) {

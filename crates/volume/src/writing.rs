@@ -91,6 +91,9 @@ impl<M: Medium> Inner<M> {
                 }
                 let room = cached.room(&inner.handle).await;
                 tells.send(Ok(()));
+                if inner.planted.has(Fault::DropImagesEarly) {
+                    cached.forget();
+                }
                 // Whoever syncs is told by what is missing from then on.
                 let _done = inner.end_stripe(spot, life, takers, appends).await;
                 inner.drop_stripe(cached, room);

@@ -66,6 +66,11 @@ impl<M: Medium> Inner<M> {
 }
 
 impl Cached {
+    /// It is not read from the cache any more.
+    pub(crate) fn forget(&self) {
+        self.windows.images.borrow_mut().remove(self.extent, self.row, self.life);
+    }
+
     /// Waits for room in `plm_cache`: until then whoever writes the stripe waits.
     pub(crate) async fn room(&self, clock: &Handle) -> Permit {
         let (windows, since) = (&self.windows, clock.now());

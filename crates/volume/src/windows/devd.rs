@@ -13,6 +13,7 @@ use runtime::{Handle, Nanos};
 use super::bandwidth::Bandwidth;
 use super::slot::{Mode, Pressure, Rules, latest_end};
 use super::{Gate, InternalReads, Keeper, State, Windowed, Windows};
+use crate::planted::Fault;
 use crate::volume::{Condition, Inner, Taker};
 
 type Done = Result<(), MediumError>;
@@ -69,7 +70,7 @@ impl<M: Windowed> Devd<M> {
         handle.sleep(self.rules.min_ndwin).await;
         let keeper = self.windows.options.keeper;
         let closing = |taker: Taker<M>| {
-            let close = close_slot(Rc::clone(&taker.medium), handle.clone(), keeper);
+            let close = close_slot(Rc::clone(&taker.medium), handle.clone(), keeper, true);
             (taker, handle.spawn("first window", close))
         };
         let closing: Vec<_> = self.serving().into_iter().map(closing).collect();
@@ -195,11 +196,14 @@ impl<M: Windowed> Devd<M> {
         let ndwin = self.ndwin(taker, and);
         flow.begin_slot(and + ndwin, self.bandwidths[taker.index].worst());
         handle.sleep_until(and + self.rules.min_ndwin).await;
-        flow.slot_is_done().await;
+        let is_early = self.inner.planted.has(Fault::EndSlotsEarly);
+        if !is_early {
+            flow.slot_is_done().await;
+        }
 
         let und = handle.now();
         self.note_work(taker, und - and);
-        let locked = close_slot(Rc::clone(gate), handle.clone(), keeper).await?;
+        let locked = close_slot(Rc::clone(gate), handle.clone(), keeper, !is_early).await?;
         self.enter_dtwin(taker);
         let quiet = handle.now();
         self.windows.count(|stats| {
@@ -300,9 +304,12 @@ async fn close_slot<M: Windowed>(
     gate: Rc<Gate<M>>,
     handle: Handle,
     keeper: Keeper,
+    drains: bool,
 ) -> Result<Nanos, MediumError> {
     gate.flow().set_state(State::Und);
-    gate.flow().writes_ended().await;
+    if drains {
+        gate.flow().writes_ended().await;
+    }
     gate.sync_slot().await?;
     let locked = handle.now();
     gate.flow().set_state(State::Lockdown);

@@ -10,6 +10,7 @@ use runtime::{IoClass, PageImage};
 use super::route::{Others, Reader, Route, route};
 use super::{InternalReads, State, Windows};
 use crate::layout::{Layout, Spot};
+use crate::planted::Fault;
 use crate::reading::{Outcome, Plan, Turn};
 use crate::volume::Inner;
 
@@ -45,7 +46,10 @@ impl<M: Medium> Inner<M> {
                 }
             }
         }
-        let route = route(reader, home, self.others(spot, source));
+        let mut route = route(reader, home, self.others(spot, source));
+        if self.planted.has(Fault::ReadBusyMembers) && route == Route::Others {
+            route = Route::BusyHome;
+        }
         windows.note_read(reader, route, home, pages);
         match (route, source) {
             (Route::Home | Route::BusyHome, Some(member)) => Plan::Member(member),

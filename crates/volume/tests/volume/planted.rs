@@ -23,6 +23,10 @@ fn symptoms(fault: Fault) -> &'static [&'static str] {
         Fault::ReleaseUnderFill | Fault::SyncAllButOne => {
             &["wrong bytes", "cannot be read", "is gone", "was synced"]
         }
+        Fault::DropImagesEarly => &["wrong bytes", "cannot be read", "is gone"],
+        Fault::SyncWithoutSlots => &["wrong bytes", "cannot be read", "was synced"],
+        Fault::ReadBusyMembers => &["reads went to busy members"],
+        Fault::EndSlotsEarly => &["writes ended in DTWIN"],
     }
 }
 
@@ -30,14 +34,16 @@ fn symptoms(fault: Fault) -> &'static [&'static str] {
 fn every_planted_fault_is_caught_by_what_it_does() {
     for fault in Fault::ALL {
         let caught = (0..WITHIN).any(|seed| {
-            let complaint = complaint_or_tally(seed, World::of_seed(seed), Some(fault)).err();
+            let world_of =
+                if fault.is_of_windows() { World::with_windows_of_seed } else { World::of_seed };
+            let complaint = complaint_or_tally(seed, world_of(seed), Some(fault)).err();
             let Some(text) = complaint else { return false };
             let is_it = symptoms(fault).iter().any(|symptom| text.contains(symptom));
             let shown: String =
                 text.split("}: ").last().unwrap_or_default().chars().take(60).collect();
             println!("{fault:?}: seed {seed}{}: {shown}", if is_it { "" } else { " (not it)" });
             // What goes wrong without the fault as well is none of its doing.
-            is_it && complaint_or_tally(seed, World::of_seed(seed), None).is_ok()
+            is_it && complaint_or_tally(seed, world_of(seed), None).is_ok()
         });
         assert!(caught, "{fault:?} was not caught as one of {:?}", symptoms(fault));
     }
