@@ -180,7 +180,7 @@ fn reads_do_not_change_write_amplification() {
     profile.buffer.bytes /= 8;
     assert!(profile.problems().is_empty(), "{:?}", profile.problems());
     let [alone, beside] =
-        [0.0, 70_000.0].map(|reads| beside_reads(&profile, 30_000.0, reads, 60_000));
+        [0.0, 70_000.0].map(|reads| beside_reads(&profile, 30_000.0, reads, 120_000));
     let expected = expected(&profile);
     println!("{alone:.3} slots alone, {beside:.3} beside reads, {expected:.3} by the formula");
     assert!((beside / alone - 1.0).abs() < 0.02, "{beside} against {alone}");
