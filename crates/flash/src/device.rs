@@ -398,13 +398,12 @@ impl Inner {
         };
         let durations = self.durations.suspend.as_ref().expect("checked by give_way");
         let now = self.handle.now();
-        let span = if running.is_erase {
+        let span = durations.suspending(running.is_erase).expect("checked by give_way");
+        if running.is_erase {
             state.stats.erase_suspends += 1;
-            durations.erase
         } else {
             state.stats.program_suspends += 1;
-            durations.program
-        };
+        }
         let suspended = Suspended {
             id: running.id,
             is_erase: running.is_erase,

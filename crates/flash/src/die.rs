@@ -212,10 +212,12 @@ impl Die {
         let (Phase::Running(running), Some(suspend)) = (&self.phase, suspend) else {
             return GiveWay::No;
         };
+        let Some(suspending) = suspend.suspending(running.is_erase) else {
+            return GiveWay::No;
+        };
         let earliest = running.since + suspend.min_progress;
         // What is nearly done is done sooner than suspended and resumed.
-        let detour =
-            suspend.resume + if running.is_erase { suspend.erase } else { suspend.program };
+        let detour = suspend.resume + suspending;
         let is_worth_it = earliest.max(now) + detour < running.ends;
         let is_allowed = running.suspends < suspend.max_per_operation;
         if !self.demand_read_waits() || !is_allowed || !is_worth_it {

@@ -15,7 +15,7 @@ pub struct FlashProfile {
     pub geometry: Geometry,
     /// How long its operations take.
     pub timing: Timing,
-    /// Program and erase suspension; absent if the parts or the firmware do not have it.
+    /// Suspension of programs, erases or both; absent if the parts or the firmware do not have it.
     pub suspend: Option<Suspend>,
     /// Bit errors; absent for a drive without.
     pub errors: Option<ErrorModel>,
@@ -41,14 +41,15 @@ pub struct Timing {
     pub background_deadline_us: f64,
 }
 
-/// Suspending a program or an erase so that a waiting demand read can be served.
+/// Suspending a program or an erase so that a waiting demand read can be served. Each has its own
+/// switch: parts that suspend the one need not suspend the other.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suspend {
-    /// Time to suspend a program.
-    pub program_us: f64,
-    /// Time to suspend an erase.
-    pub erase_us: f64,
+    /// Time to suspend a program; absent if programs are not suspended.
+    pub program_us: Option<f64>,
+    /// Time to suspend an erase; absent if erases are not suspended.
+    pub erase_us: Option<f64>,
     /// Time to resume either.
     pub resume_us: f64,
     /// Progress an operation must make between two suspensions.
@@ -119,15 +120,19 @@ impl Suspend {
         let times = [
             ("suspend.program_us", self.program_us),
             ("suspend.erase_us", self.erase_us),
-            ("suspend.resume_us", self.resume_us),
-            ("suspend.min_progress_us", self.min_progress_us),
-            ("suspend.max_span_us", self.max_span_us),
+            ("suspend.resume_us", Some(self.resume_us)),
+            ("suspend.min_progress_us", Some(self.min_progress_us)),
+            ("suspend.max_span_us", Some(self.max_span_us)),
         ];
-        let times = times.into_iter().filter_map(|(key, us)| bounds::time_us(key, us));
+        let times = times.into_iter().filter_map(|(key, us)| bounds::time_us(key, us?));
         let count = self.max_per_operation;
-        times
-            .chain(bounds::range("suspend.max_per_operation", count, 0..=MAX_SUSPENSIONS))
-            .collect()
+        let counts = bounds::range("suspend.max_per_operation", count, 0..=MAX_SUSPENSIONS);
+        let is_idle = self.program_us.is_none() && self.erase_us.is_none();
+        let idle = is_idle.then(|| {
+            "suspend needs program_us, erase_us or both: without either leave the section out"
+                .to_owned()
+        });
+        times.chain(counts).chain(idle).collect()
     }
 }
 
@@ -165,12 +170,19 @@ pub(crate) struct Durations {
 
 #[derive(Clone, Debug)]
 pub(crate) struct SuspendDurations {
-    pub program: Nanos,
-    pub erase: Nanos,
+    program: Option<Nanos>,
+    erase: Option<Nanos>,
     pub resume: Nanos,
     pub min_progress: Nanos,
     pub max_span: Nanos,
     pub max_per_operation: u32,
+}
+
+impl SuspendDurations {
+    /// What it takes to suspend an operation; nothing if its kind is not suspended.
+    pub(crate) fn suspending(&self, is_erase: bool) -> Option<Nanos> {
+        if is_erase { self.erase } else { self.program }
+    }
 }
 
 impl Durations {
@@ -186,8 +198,8 @@ impl Durations {
             transfer_page: us(transfer_us),
             background_deadline: us(timing.background_deadline_us),
             suspend: profile.suspend.as_ref().map(|s| SuspendDurations {
-                program: us(s.program_us),
-                erase: us(s.erase_us),
+                program: s.program_us.map(us),
+                erase: s.erase_us.map(us),
                 resume: us(s.resume_us),
                 min_progress: us(s.min_progress_us),
                 max_span: us(s.max_span_us),

@@ -103,6 +103,9 @@ pub struct Background {
     pub stop_free_percent: f64,
     /// Programs of garbage collection under way at a time, for each die.
     pub programs_per_die: u32,
+    /// Dies of the drive that erase at a time, for one superblock of each set; absent for all at once. Fewer
+    /// make the longest waits of writes shorter, and more reads meet an erase: it takes longer in all.
+    pub erases_at_once: Option<u32>,
     /// Reads of a block since its last erase after which its data move elsewhere.
     pub reclaim_reads: u64,
     /// Reads of a block at which that cannot wait for any window.

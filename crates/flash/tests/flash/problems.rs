@@ -62,8 +62,10 @@ fn bad_times_are_named() {
             ("timing.erase_us", |p, bad| p.timing.erase_us = bad),
             ("timing.command_us", |p, bad| p.timing.command_us = bad),
             ("timing.background_deadline_us", |p, bad| p.timing.background_deadline_us = bad),
-            ("suspend.program_us", |p, bad| p.suspend.as_mut().unwrap().program_us = bad),
-            ("suspend.erase_us", |p, bad| p.suspend.as_mut().unwrap().erase_us = bad),
+            ("suspend.program_us", |p, bad| {
+                p.suspend.as_mut().unwrap().program_us = Some(bad);
+            }),
+            ("suspend.erase_us", |p, bad| p.suspend.as_mut().unwrap().erase_us = Some(bad)),
             ("suspend.resume_us", |p, bad| p.suspend.as_mut().unwrap().resume_us = bad),
             ("suspend.min_progress_us", |p, bad| p.suspend.as_mut().unwrap().min_progress_us = bad),
             ("suspend.max_span_us", |p, bad| p.suspend.as_mut().unwrap().max_span_us = bad),
@@ -91,6 +93,17 @@ fn bad_counts_are_named() {
     assert!(words.starts_with("spare_bytes is 4294967295, must be 0 to 1048576"), "{words}");
     let words = with(|p| p.geometry.transfer_bytes = u32::MAX);
     assert_eq!(words, "transfer_bytes is 4294967295, must be 1 to 1048576");
+}
+
+#[test]
+fn suspension_of_nothing_is_refused() {
+    let words = with(|p| {
+        let suspend = p.suspend.as_mut().unwrap();
+        (suspend.program_us, suspend.erase_us) = (None, None);
+    });
+    let expected =
+        "suspend needs program_us, erase_us or both: without either leave the section out";
+    assert_eq!(words, expected);
 }
 
 #[test]

@@ -49,8 +49,8 @@ pub(crate) fn profile_of(channels: u32, dies_per_channel: u32) -> FlashProfile {
 /// [`profile`] with suspension.
 pub(crate) fn profile_with_suspend() -> FlashProfile {
     let suspend = Suspend {
-        program_us: 10.0,
-        erase_us: 20.0,
+        program_us: Some(10.0),
+        erase_us: Some(20.0),
         resume_us: 5.0,
         min_progress_us: 30.0,
         max_span_us: 150.0,

@@ -48,6 +48,27 @@ fn without_suspension_a_read_waits_for_the_whole_operation() {
 }
 
 #[test]
+fn each_of_the_two_is_suspended_only_if_it_has_a_time_for_it() {
+    let mut erases_only = profile_with_suspend();
+    erases_only.suspend.as_mut().expect("it suspends").program_us = None;
+    let drive = Drive::new(&erases_only);
+    let (program, read) = (drive.program(0, 0, BACKGROUND), drive.read(100, 0, CLIENT));
+    assert_eq!((drive.end(program), drive.end(read)), (206, 252));
+    let (erase, read) = (drive.erase(1_000, 0, BACKGROUND), drive.read(2_000, 0, CLIENT));
+    assert_eq!((drive.end(read), drive.end(erase)), (2_000 + 20 + 46, 4_001 + 20 + 46 + 5));
+    assert_eq!(suspends(&drive), (0, 1));
+
+    let mut programs_only = profile_with_suspend();
+    programs_only.suspend.as_mut().expect("it suspends").erase_us = None;
+    let drive = Drive::new(&programs_only);
+    let (program, read) = (drive.program(0, 0, BACKGROUND), drive.read(100, 0, CLIENT));
+    assert_eq!((drive.end(read), drive.end(program)), (156, 267));
+    let (erase, read) = (drive.erase(1_000, 0, BACKGROUND), drive.read(2_000, 0, CLIENT));
+    assert_eq!((drive.end(erase), drive.end(read)), (4_001, 4_047));
+    assert_eq!(suspends(&drive), (1, 0));
+}
+
+#[test]
 fn nothing_gives_way_to_a_background_read() {
     let drive = Drive::new(&profile_with_suspend());
     let (program, read) = (drive.program(0, 0, BACKGROUND), drive.read(100, 0, BACKGROUND));

@@ -15,8 +15,8 @@ use crate::harness::small_device;
 use crate::shape::{Cuts, Shape};
 
 const SUSPEND: Suspend = Suspend {
-    program_us: 50.0,
-    erase_us: 150.0,
+    program_us: Some(50.0),
+    erase_us: Some(150.0),
     resume_us: 50.0,
     min_progress_us: 200.0,
     max_span_us: 1_000.0,

@@ -18,6 +18,8 @@ const MAX_READ_AHEAD: u64 = 1 << 30;
 const BURSTS_MS: RangeInclusive<f64> = 0.01..=3.6e6;
 /// Programs of garbage collection under way at a time, for each die.
 const PROGRAMS_PER_DIE: RangeInclusive<u32> = 1..=1024;
+/// Dies that erase at a time.
+const ERASES_AT_ONCE: RangeInclusive<u32> = 1..=65_536;
 /// Longest window, in milliseconds: ten days, as long as a job may take.
 const LONGEST_WINDOW_MS: u64 = 864_000_000;
 
@@ -89,6 +91,8 @@ impl Background {
         }
         let programs = self.programs_per_die;
         problems.extend(bounds::range("programs_per_die", programs, PROGRAMS_PER_DIE));
+        let erases = self.erases_at_once;
+        problems.extend(erases.and_then(|n| bounds::range("erases_at_once", n, ERASES_AT_ONCE)));
         problems
     }
 }

@@ -123,15 +123,25 @@ impl Set {
         if !self.planted.has(Fault::EraseUnderReaders) {
             self.space_changed.wait_until(|| !self.table.borrow().has_readers(superblock)).await;
         }
-        let inside = self.enter_jobs_gate().await;
-        let blocks = self.layout.superblocks.blocks(superblock);
-        let erases: Vec<_> =
-            blocks.map(|block| self.flash.erase(block, IoClass::GcWrite)).collect();
-        for erase in erases {
-            erase.await;
+        let blocks: Vec<_> = self.layout.superblocks.blocks(superblock).collect();
+        for round in blocks.chunks(self.erases_at_once()) {
+            // A window waits for one round.
+            let inside = self.enter_jobs_gate().await;
+            let erases: Vec<_> =
+                round.iter().map(|block| self.flash.erase(*block, IoClass::GcWrite)).collect();
+            for erase in erases {
+                erase.await;
+            }
+            drop(inside);
         }
-        drop(inside);
         self.table.borrow_mut().freed(superblock);
+    }
+
+    /// Dies of a superblock that erase at a time: this set's share of the drive's.
+    fn erases_at_once(&self) -> usize {
+        let all = self.flash.geometry().dies();
+        let share = |drive: u32| (drive / self.profile.sets).max(1);
+        self.profile.background.erases_at_once.map_or(all, share) as usize
     }
 
     /// Moves what is valid in a block that was read often.

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use flash::BlockAddress;
 use runtime::{Notify, Semaphore};
 
-use crate::table::Table;
+use crate::table::{State, Table};
 
 /// Free superblocks that are left to garbage collection: it needs one to make others free.
 pub(super) const RESERVE: u32 = 2;
@@ -150,10 +150,11 @@ pub(super) fn decide(table: &Table, facts: &Facts) -> Decision {
     if let Some(block) = facts.read_often {
         return Decision { job: Some(Job::Reclaim(block)), wants_room, ..as_it_is };
     }
-    let is_below = |percent: f64| {
-        let (free, all) = (f64::from(table.free()), f64::from(table.count()));
-        free < f64::from(RESERVE) + all * percent / 100.0
-    };
+    // What is on its way out will be free. Without it, collection that takes longer because clients read
+    // would begin further ones meanwhile, whose victims hold more.
+    let to_be_free = f64::from(table.free()) + table.in_state(State::Leaving) as f64;
+    let is_below =
+        |percent: f64| to_be_free < f64::from(RESERVE) + f64::from(table.count()) * percent / 100.0;
     let goes_on = facts.is_collecting && is_below(facts.stop_free_percent);
     let may_collect = is_below(facts.start_free_percent) || goes_on;
     if let Some(job) = victim().filter(|_| may_collect) {
@@ -234,6 +235,24 @@ mod tests {
         ] {
             assert_eq!(decide(table, &facts), expected, "{} free, {facts:?}", table.free());
         }
+    }
+
+    #[test]
+    fn what_is_on_its_way_out_counts_as_free() {
+        let mut low = table(&[9, 2, 5, 9, 9, 9, 9]);
+        assert_eq!(decide(&low, &facts()), of(EMPTIEST, false, true));
+        low.begin_leaving(1);
+        assert_eq!(decide(&low, &facts()), of(None, false, false), "one more will be enough");
+        let collecting = Facts { is_collecting: true, ..facts() };
+        let next = Some(Job::Collect(2, Reason::Space));
+        assert_eq!(decide(&low, &collecting), of(next, false, true), "not at the other mark yet");
+        let mut full = table(&[9, 2, 5, 9, 9, 9, 9, 9]);
+        full.begin_leaving(1);
+        assert_eq!(
+            decide(&full, &facts()),
+            of(next, false, false),
+            "clients wait for what is free"
+        );
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod crash_points;
 mod damage;
 mod determinism;
 mod discards;
+mod erases;
 mod failure;
 mod forced;
 mod harness;

@@ -31,8 +31,8 @@ pub(crate) struct Shape {
 }
 
 const SUSPEND: Suspend = Suspend {
-    program_us: 50.0,
-    erase_us: 150.0,
+    program_us: Some(50.0),
+    erase_us: Some(150.0),
     resume_us: 50.0,
     min_progress_us: 200.0,
     max_span_us: 1_000.0,
@@ -51,7 +51,7 @@ impl Shape {
         background(rng, &mut profile, is_hammered);
         profile.plm = rng.chance(0.75).then(|| windows(rng));
         capacity(rng, &mut profile);
-        Self {
+        let mut shape = Self {
             profile,
             precondition: precondition(rng),
             mixed: pick(rng, &[1, 3, 6]),
@@ -59,7 +59,9 @@ impl Shape {
             hammers: if is_hammered { 2 } else { 0 },
             sessions: 3,
             session: Nanos::from_millis(if is_hammered { 800 } else { 1_200 }),
-        }
+        };
+        erases(rng, &mut shape.profile);
+        shape
     }
 
     /// A smaller drive that loses its power every few milliseconds.
@@ -165,6 +167,16 @@ fn background(rng: &mut Rng, profile: &mut SsdProfile, is_hammered: bool) {
         if is_hammered { (pick(rng, &[400, 700]), 1_500) } else { (20_000, 60_000) };
     background.wear_spread = pick(rng, &[1, 4, 50]);
     background.discarded_ranges = pick(rng, &[3, 40, 2_000]);
+}
+
+/// How a superblock's dies are erased, and what is suspended for reads.
+fn erases(rng: &mut Rng, profile: &mut SsdProfile) {
+    profile.background.erases_at_once = pick(rng, &[None, Some(1), Some(profile.sets)]);
+    if let Some(suspend) = &mut profile.flash.suspend {
+        let programs = suspend.program_us.filter(|_| rng.chance(0.7));
+        suspend.erase_us = suspend.erase_us.filter(|_| programs.is_none() || rng.chance(0.7));
+        suspend.program_us = programs;
+    }
 }
 
 fn windows(rng: &mut Rng) -> PlmProfile {

@@ -24,11 +24,11 @@ fn met(watched: &Watched) -> String {
     what_reads_met(&watched.report.flash)
 }
 
-/// Why the longest reads are longer than the paper's.
-fn erases(watched: &Watched) -> String {
+/// What the longest reads waited for.
+fn waits(watched: &Watched) -> String {
     format!(
-        "The longest are those that met an erase: one takes 3.5 ms, and nothing is known of erases \
-         that are suspended. {}.",
+        "Erases are suspended for reads, page programs of 700 us are not: the longest met one of \
+         those that had just begun, or an erase that was not suspended at once. {}.",
         met(watched)
     )
 }
@@ -99,8 +99,8 @@ fn collection_rows(measured: &Measured) -> Vec<Comparison> {
             of_magnitude(9_800.0, after.longest_us),
             format!(
                 "Before collection began the longest took {}; p99.9 went from {} to {}. Ours passes \
-                 a read ahead of whatever waits for its die, so a read meets one erase of 3.5 ms at \
-                 most; 9.8 ms are nearly three.",
+                 a read ahead of whatever waits for its die, and suspends erases for it; 9.8 ms are \
+                 nearly three erases, each waited for to its end.",
                 micros(before.longest_us),
                 micros(before.p999_us),
                 micros(after.p999_us),
@@ -160,7 +160,7 @@ fn window_rows(measured: &Measured) -> Vec<Comparison> {
                 "p99.9 {}, mean {}. {}",
                 micros(plain.p999_us),
                 micros(plain.mean_us),
-                erases(&measured.plain)
+                waits(&measured.plain)
             ),
         ),
         row(
@@ -193,7 +193,7 @@ fn window_rows(measured: &Measured) -> Vec<Comparison> {
                 "p99.9 {}, mean {}. {}",
                 micros(ndwin.p999_us),
                 micros(ndwin.mean_us),
-                erases(windowed)
+                waits(windowed)
             ),
         ),
     ]
@@ -239,7 +239,7 @@ fn isolation_rows(measured: &Measured) -> Vec<Comparison> {
             format!(
                 "p99.9 {}. {}",
                 micros(Latency::all(&measured.mixed.reads).p999_us),
-                erases(&measured.mixed)
+                waits(&measured.mixed)
             ),
         ),
         row(
