@@ -27,7 +27,8 @@ pub(crate) struct BenchArguments {
     /// Host of a block drive: a built-in name or a TOML file [default: desktop-12-core]
     #[arg(long)]
     pub(crate) host: Option<String>,
-    /// How a host's store lies on the sets of a block drive: plain, striped, parity or mirrored
+    /// How a host's store lies on the sets of a block drive: plain (one set), striped, parity (any one set may be lost)
+    /// or mirrored (a copy on each set)
     /// [default: plain on one set, striped on several]
     #[arg(long, value_parser = values::arrangement)]
     pub(crate) layout: Option<Arrangement>,
@@ -35,8 +36,11 @@ pub(crate) struct BenchArguments {
     /// [default: beside]
     #[arg(long, value_parser = values::journal)]
     pub(crate) journal: Option<JournalPlace>,
-    /// How predictable-latency windows are kept on the sets of its data, from the load's end on: off, simple,
-    /// constant, dynamic or rails [default: off]
+    /// How predictable-latency windows are kept on the sets of its data, from the load's end on: off; simple (each set
+    /// asks for its window whenever it may, nothing is scheduled by it); constant (one set after the other is written, in
+    /// slots of one length); dynamic (in slots as long as the work needs); rails (dynamic on a drive without windows).
+    /// A flush waits for the slots of all sets, about 12 s, so that many writes a second wait for memtables
+    /// [default: off]
     #[arg(long, value_parser = values::windows)]
     pub(crate) windows: Option<WindowPolicy>,
     /// Workload: a built-in name or a YCSB property file; `levelhead list` has the names

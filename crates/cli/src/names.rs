@@ -41,7 +41,7 @@ pub(crate) fn list() -> String {
     section(&mut text, "jobs (--job)", &Job::names(), |name| {
         Job::load(name).map(|job| job.description)
     });
-    text.push_str("each of these but layouts and places also takes the path of a file");
+    text.push_str("each of these but layouts, places and ways also takes the path of a file");
     text
 }
 
