@@ -48,8 +48,15 @@ pub(crate) fn create(
     let volume = |setup| Volume::create(setup).expect("members are alike");
     let media = Media { data: volume(setup.data), journal: setup.journal.map(volume) };
     let data = media.data.clone();
+    start_windows(shape, &data);
     let store = HostStore::create(handle, host, &cores, media, options)?;
     Ok(Store::Volume(store, data))
+}
+
+fn start_windows(shape: &Shape, data: &Sets) {
+    if let Some(options) = shape.windows {
+        data.start_windows(options);
+    }
 }
 
 async fn recover_volumes(
@@ -82,6 +89,7 @@ pub(crate) async fn open(
     let media = media.unwrap_or_else(|error| panic!("the volume does not come back: {error}"));
     let data = media.data.clone();
     let store = HostStore::open(handle, host, &cores, media, options).await?;
+    start_windows(shape, &data);
     Ok(Store::Volume(store, data))
 }
 

@@ -10,6 +10,8 @@ use runtime::{Nanos, Rng, Runtime};
 use ssd::SsdProfile;
 use trial::designs::{any_sync, leveled, tree};
 use trial::{Names, pick};
+use volume::windows::slot::{Rules, SlotPolicy};
+use volume::windows::{InternalReads, Keeper, Overflow, WindowOptions};
 
 use crate::drives;
 use crate::fault::Fault;
@@ -43,6 +45,8 @@ pub(crate) struct Shape {
     pub sessions: u32,
     /// Longest session but for the last.
     pub session: Nanos,
+    /// Windows that the host keeps on the sets of its data.
+    pub windows: Option<WindowOptions>,
 }
 
 /// Extents of a set, more than which no design of these trials needs.
@@ -57,6 +61,16 @@ impl Shape {
     /// The shape of a seed with its journal on a set of its own.
     pub(crate) fn apart_of_seed(seed: u64) -> Self {
         Self::of(seed, arrangement_of(seed), JournalPlace::OwnSet)
+    }
+
+    /// The shape of a seed with windows on the sets of its data, and its journal on a set of its own.
+    pub(crate) fn windows_of_seed(seed: u64) -> Self {
+        let arrangement =
+            if seed.is_multiple_of(3) { Arrangement::Mirrored } else { Arrangement::Parity };
+        let mut shape = Self::of(seed, arrangement, JournalPlace::OwnSet);
+        let rng = &mut Rng::derive(seed, "windows");
+        shape.windows = Some(windows(rng, &shape.storage.host.files));
+        shape
     }
 
     /// The shape of a seed on a layout. A journal's own set comes to those of the data; all else is drawn as without.
@@ -85,6 +99,7 @@ impl Shape {
             load: load(rng),
             sessions: 3 + rng.below(5) as u32,
             session: Nanos::from_millis(pick(rng, &[3, 20, 100])),
+            windows: None,
         };
         let room = pick(rng, &[1.0, 1.2, 2.0]);
         let takes_journal = journal == JournalPlace::Beside || shape.index.takes_journal_apart();
@@ -167,6 +182,26 @@ fn arrangement_of(seed: u64) -> Arrangement {
         2 => Arrangement::Striped,
         3 => Arrangement::Mirrored,
         _ => Arrangement::Parity,
+    }
+}
+
+/// Windows of thousandths of the paper's.
+fn windows(rng: &mut Rng, files: &Files) -> WindowOptions {
+    let rules = Rules {
+        max_dtwin: Nanos::from_millis(pick(rng, &[20, 60])),
+        min_ndwin: Nanos::from_micros(pick(rng, &[100, 1_000, 4_000])),
+        lockdown: Nanos::from_micros(20),
+    };
+    let slots = [SlotPolicy::Constant(Nanos::ZERO), SlotPolicy::Dynamic, SlotPolicy::Dynamic];
+    let reads = InternalReads::AnyTime { bytes_per_second: 50_000_000 };
+    WindowOptions {
+        keeper: Keeper::Host(rules),
+        slots: pick(rng, &slots),
+        cache_bytes: u64::from(files.page_bytes) * pick(rng, &[20, 200, 10_000]),
+        overflow: pick(rng, &[Overflow::Write, Overflow::Wait, Overflow::Wait]),
+        internal_reads: pick(rng, &[reads, reads, InternalReads::InSlots]),
+        pauses: rng.chance(0.5),
+        write_bytes_per_second: pick(rng, &[1_000_000, 100_000_000]),
     }
 }
 

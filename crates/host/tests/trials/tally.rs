@@ -39,6 +39,7 @@ tally! {
     lost_sets, read_only_sets, stale_sets, replaced_sets, rotten_blocks, lost_writes, rotten_cells,
     rebuilt_reads, rebuilt_for_store, degraded_writes, stale_extents, refilled_bytes, filled,
     unopened_damaged, unopened_gone,
+    slots, cached_reads, quiet_rebuilds,
 }
 
 impl Tally {
@@ -56,5 +57,9 @@ impl Tally {
         self.degraded_writes += stats.degraded_writes;
         self.stale_extents += stats.stale_extents;
         self.refilled_bytes += stats.refilled_bytes;
+        let Some(windows) = volume.window_stats() else { return };
+        self.slots += windows.slots;
+        self.cached_reads += windows.cached_reads;
+        self.quiet_rebuilds += windows.rebuilt_reads;
     }
 }
