@@ -40,6 +40,7 @@ pub(crate) fn run_trial(seed: u64, shape: Shape, fault: Option<Fault>) -> Result
         may_fail: Rc::default(),
         tally: Tally::default(),
     };
+    narrate(format_args!("{:?}\n{:?}", trial.shape.index, trial.shape.windows));
     let mut machine = Machine::format(seed, &trial.shape, fault);
     for session in 0..trial.shape.sessions {
         trial.run_session(&mut machine, session, &mut rng)?;
