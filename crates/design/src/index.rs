@@ -229,9 +229,9 @@ impl<M: Medium> Index<M> {
         })
     }
 
-    /// How many checkpoints of its manifest there have been; 0 where there is none.
-    pub fn checkpoints(&self) -> u32 {
-        either!(self, engine => engine.checkpoints())
+    /// The epoch of its manifest, which grows with each checkpoint and each recovery; 0 if there is none.
+    pub fn epoch(&self) -> u32 {
+        either!(self, engine => engine.epoch())
     }
 
     /// Makes the extents that were being filled ready to be filled further.

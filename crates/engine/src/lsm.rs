@@ -183,7 +183,7 @@ impl<M: Medium> Engine<M> {
         let writes_groups = input.group_segments > 1;
         let tables = options.is_leveled().then(|| Tables::new(&options, &inlining, &store.shape));
         let inner = Inner {
-            manifest: has_log.then(|| Manifest::new(0, Vec::new())),
+            manifest: has_log.then(|| Manifest::new(Vec::new())),
             checkpoint_rest: Cell::new(0),
             flushed: Cell::default(),
             merge_unit: accelerator.map(|device| MergeUnit::new(handle, device)),
@@ -342,8 +342,8 @@ impl<M: Medium> Engine<M> {
         self.inner.snapshot_infos()
     }
 
-    /// Checkpoints that the manifest of this store has had; 0 if it has none.
-    pub fn checkpoints(&self) -> u32 {
+    /// The epoch of the manifest, which grows with each checkpoint and each recovery; 0 if there is none.
+    pub fn epoch(&self) -> u32 {
         self.inner.manifest.as_ref().map_or(0, Manifest::epoch)
     }
 

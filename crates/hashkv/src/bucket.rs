@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn a_page_is_read_back_only_as_the_one_it_is() {
         let (_, format) = formats();
-        let is = Identity { page: PageNo(3), generation: 1, store: StoreId(2), epoch: 0 };
+        let is = Identity { page: PageNo(3), generation: 1, store: StoreId(2), run: 0 };
         let image = page::seal(BucketFormat::encode(&format.blank(), 7), is);
         assert_eq!(format.decode(&image, 7), Some(&*format.blank()));
         assert_eq!(format.decode(&image, 8), None);

@@ -210,8 +210,8 @@ impl<M: Medium> HashEngine<M> {
         }
     }
 
-    /// Checkpoints that the manifest of this store has had; 0 if it has none.
-    pub fn checkpoints(&self) -> u32 {
+    /// The epoch of the manifest, which grows with each checkpoint and each recovery; 0 if there is none.
+    pub fn epoch(&self) -> u32 {
         self.inner.manifest.as_ref().map_or(0, Manifest::epoch)
     }
 

@@ -411,9 +411,9 @@ impl Storage {
         };
         let journal = self.journal_set(device)?;
         Ok(Media {
-            data: setup(self.members(device)?, layout, id.0),
+            data: setup(self.members(device)?, layout, id.0.into()),
             // Another identity, so that a set of the data is not taken for the journal's.
-            journal: journal.map(|set| setup(vec![set], JOURNAL_LAYOUT, !id.0)),
+            journal: journal.map(|set| setup(vec![set], JOURNAL_LAYOUT, !u64::from(id.0))),
         })
     }
 

@@ -148,7 +148,7 @@ async fn recover_index(
 ) -> Result<(Index, u64), RecoverError> {
     if options.engine.durability() == Durability::Log {
         let engine = Index::open(&options.engine, parts.setup(profile, options), None).await?;
-        let epoch = u64::from(engine.checkpoints()) + 1;
+        let epoch = u64::from(engine.epoch()) + 1;
         return Ok((engine, epoch));
     }
     let dump = parts.reserve.find(&parts.flash, true).await?.ok_or(RecoverError::NoDump)?;

@@ -156,7 +156,7 @@ impl Parts {
             cpu: Cpu { cores: Rc::clone(&self.cores), costs: profile.controller.costs.clone() },
             accelerator: profile.accelerator.clone(),
             planted: options.planted,
-            id: StoreId(self.handle.rng("store identity").next_u64()),
+            id: StoreId(self.handle.rng("store identity").next_u64() as u32),
         }
     }
 }

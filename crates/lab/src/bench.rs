@@ -168,7 +168,7 @@ fn on_host(
     let handle = rt.handle();
     let cores = storage.cores(&handle);
     let ssd = Ssd::new(&handle, &storage.drive, Precondition::Empty);
-    let id = StoreId(handle.rng("store identity").next_u64());
+    let id = StoreId(handle.rng("store identity").next_u64() as u32);
     if storage.is_volume() {
         let volumes = storage.volume(&handle, &cores, &ssd, id)?;
         let windows = VolumeWindows::new(&volumes.data, storage.windows);

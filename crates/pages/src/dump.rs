@@ -9,7 +9,7 @@ use crate::format::object::Sequence;
 use crate::medium::{ExtentId, PageNo, Shape, Stream};
 use crate::memtable::{Memtable, Memtables};
 use crate::records::{Record, read_record, write_record};
-use crate::store::extent::{Extent, Resumed, State};
+use crate::store::extent::{Extent, FilledBy, State};
 use crate::store::extents::Extents;
 use crate::store::limits::max_value_bytes;
 
@@ -59,8 +59,8 @@ fn read_memtable(input: &mut Reader<'_>, newest: Sequence, longest: u32) -> Opti
 pub fn write_extents(out: &mut Writer, extents: &Extents) {
     out.u64(extents.opened());
     for (_, extent) in extents.iter() {
-        let is_resumed = if extent.resumed.is_empty() { 0 } else { IS_RESUMED };
-        out.u8(extent.state as u8 | is_resumed);
+        let has_runs = if extent.runs.is_empty() { 0 } else { HAS_RUNS };
+        out.u8(extent.state as u8 | has_runs);
         out.u8(extent.stream as u8);
         out.u32(extent.cursor);
         out.u32(extent.published);
@@ -68,33 +68,36 @@ pub fn write_extents(out: &mut Writer, extents: &Extents) {
         out.u64(extent.age);
         out.u64(extent.generation);
         out.string(&bits_of(extents.shape(), &extent.holes));
-        if !extent.resumed.is_empty() {
-            write_resumed(out, &extent.resumed);
+        if !extent.runs.is_empty() {
+            write_runs(out, &extent.runs);
         }
     }
 }
 
-/// In the byte of an extent's state: where it was resumed stands behind the rest.
-const IS_RESUMED: u8 = 0x80;
+/// In the byte of an extent's state: the runs that filled it stand behind the rest.
+const HAS_RUNS: u8 = 0x80;
 
-fn write_resumed(out: &mut Writer, resumed: &[Resumed]) {
-    out.u32(resumed.len() as u32);
-    for resumed in resumed {
-        out.u32(resumed.at);
-        out.u32(resumed.epoch);
+/// Bytes of the runs that filled an extent, if those are two. Each recovery adds one to extents that were being filled.
+pub const RUNS_BYTES: usize = 4 + 2 * 8;
+
+fn write_runs(out: &mut Writer, runs: &[FilledBy]) {
+    out.u32(runs.len() as u32);
+    for filled in runs {
+        out.u32(filled.from);
+        out.u32(filled.run);
     }
 }
 
-/// Where an extent that was filled up to `cursor` was resumed.
-fn read_resumed(input: &mut Reader<'_>, cursor: u32) -> Option<Vec<Resumed>> {
-    let mut all: Vec<Resumed> = Vec::new();
+/// The runs that filled an extent up to `cursor`.
+fn read_runs(input: &mut Reader<'_>, cursor: u32) -> Option<Vec<FilledBy>> {
+    let mut all: Vec<FilledBy> = Vec::new();
     for _ in 0..input.u32()? {
-        let next = Resumed { at: input.u32()?, epoch: input.u32()? };
+        let next = FilledBy { from: input.u32()?, run: input.u32()? };
         let is_next = match all.last() {
-            Some(last) => last.at < next.at && last.epoch < next.epoch,
-            None => next.at > 0 && next.epoch > 0,
+            Some(last) => last.from < next.from && last.run < next.run,
+            None => next.from == 0 && next.run > 0,
         };
-        (is_next && next.at <= cursor).then_some(())?;
+        (is_next && next.from <= cursor).then_some(())?;
         all.push(next);
     }
     Some(all)
@@ -134,7 +137,7 @@ fn pages_of(shape: Shape, id: ExtentId, bits: &[u8]) -> Option<Vec<PageNo>> {
 
 fn read_extent(input: &mut Reader<'_>, shape: Shape, id: ExtentId) -> Option<Extent> {
     let state_and_more = input.u8()?;
-    let state = *State::ALL.get((state_and_more & !IS_RESUMED) as usize)?;
+    let state = *State::ALL.get((state_and_more & !HAS_RUNS) as usize)?;
     let stream = *Stream::ALL.get(input.u8()? as usize)?;
     let (cursor, published, live) = (input.u32()?, input.u32()?, input.u32()?);
     let (age, generation) = (input.counter()?, input.counter()?);
@@ -142,13 +145,13 @@ fn read_extent(input: &mut Reader<'_>, shape: Shape, id: ExtentId) -> Option<Ext
     let is_sound =
         cursor <= shape.pages_per_extent && holes.len() <= cursor as usize && live <= published;
     is_sound.then_some(())?;
-    let is_resumed = state_and_more & IS_RESUMED != 0;
-    let resumed = if is_resumed { read_resumed(input, cursor)? } else { Vec::new() };
+    let has_runs = state_and_more & HAS_RUNS != 0;
+    let runs = if has_runs { read_runs(input, cursor)? } else { Vec::new() };
     let state = match state {
         State::Collecting => State::Closed,
         same => same,
     };
-    Some(Extent { state, stream, cursor, published, live, holes, resumed, age, generation })
+    Some(Extent { state, stream, cursor, published, live, holes, runs, age, generation })
 }
 
 #[cfg(test)]
@@ -197,25 +200,25 @@ mod tests {
     }
 
     #[test]
-    fn where_an_extent_was_resumed_comes_back_and_is_in_order_and_in_what_was_filled() {
-        let read = |resumed: &[(u32, u32)]| {
-            let resumed = resumed.iter().map(|&(at, epoch)| Resumed { at, epoch }).collect();
-            let extent = Extent { cursor: 8, resumed, ..Extent::opened(Stream::Objects, 1, 1) };
+    fn the_runs_that_filled_an_extent_come_back_in_order_and_in_what_was_filled() {
+        let read = |runs: &[(u32, u32)]| {
+            let runs = runs.iter().map(|&(from, run)| FilledBy { from, run }).collect();
+            let extent = Extent { cursor: 8, runs, ..Extent::opened(Stream::Objects, 1, 1) };
             let mut out = Writer::default();
             write_extents(&mut out, &Extents::restore(SHAPE, vec![extent.clone()], 1));
             let extents = read_extents(&mut Reader::new(&out.finish()), SHAPE)?;
             assert_eq!(*extents.get(ExtentId(0)), extent);
-            let epochs = (0..9).map(|place| extents.stamp(SHAPE.page(ExtentId(0), place)).1);
-            Some(epochs.collect::<Vec<u32>>())
+            let runs = (0..9).map(|place| extents.stamp(SHAPE.page(ExtentId(0), place)).1);
+            Some(runs.collect::<Vec<u32>>())
         };
         assert_eq!(read(&[]), Some(vec![0; 9]));
-        assert_eq!(read(&[(2, 5), (6, 7)]), Some(vec![0, 0, 5, 5, 5, 5, 7, 7, 7]));
+        assert_eq!(read(&[(0, 2), (2, 5), (6, 7)]), Some(vec![2, 2, 5, 5, 5, 5, 7, 7, 7]));
         for wrong in [
-            [(2, 5), (2, 7)],
-            [(2, 5), (6, 5)],
-            [(0, 5), (2, 7)],
-            [(2, 0), (6, 7)],
-            [(2, 5), (9, 7)],
+            [(0, 2), (2, 5), (2, 7)],
+            [(0, 2), (2, 5), (6, 5)],
+            [(1, 2), (2, 5), (6, 7)],
+            [(0, 0), (2, 5), (6, 7)],
+            [(0, 2), (2, 5), (9, 7)],
         ] {
             assert_eq!(read(&wrong), None, "{wrong:?}");
         }

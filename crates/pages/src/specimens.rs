@@ -28,7 +28,7 @@ pub fn pointers() -> PointerFormat {
 
 /// The identity that sealed pages have.
 pub const IS: Identity =
-    Identity { page: PageNo(7), generation: 3, store: StoreId(0xABCD), epoch: 0 };
+    Identity { page: PageNo(7), generation: 3, store: StoreId(0xABCD), run: 0 };
 
 /// A page as it lies on the medium.
 pub fn sealed(page: Vec<u8>) -> Vec<u8> {

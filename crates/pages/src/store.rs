@@ -56,6 +56,9 @@ pub struct Cpu {
     pub costs: CpuCosts,
 }
 
+/// The highest number of a store's first run, and the most by which one grows from run to run.
+pub(crate) const MOST_FIRST_RUN: u32 = 1 << 12;
+
 /// Pages and extents of one medium.
 pub struct PageStore<M> {
     /// Clock, tasks, randomness.
@@ -157,6 +160,31 @@ impl<M: Medium> PageStore<M> {
         self.failure.set(self.failure.get().or(Some(failure.into())));
         self.room.notify_all();
         self.work.notify_all();
+    }
+
+    /// A run begins, and has this number: pages carry it from now on, where media are written anywhere. What a run before
+    /// wrote, and no manifest knows of, may lie where this one writes.
+    pub(crate) fn begin_run(&self, run: u32) {
+        for store in [self].into_iter().chain(self.journal.get().map(|journal| &**journal)) {
+            if store.medium.is_written_anywhere() {
+                store.extents.borrow_mut().begin_run(run);
+            }
+        }
+    }
+
+    /// A number for the run behind those up to `last`; `None` if there is none left. Where media are written anywhere it is
+    /// drawn from some thousands: a recovery may not see that there was another one behind `last`, cut short, or on a
+    /// member that is away, and is not to begin the same run.
+    pub(crate) fn run_after(&self, last: u32) -> Option<u32> {
+        let is_anywhere = self.medium.is_written_anywhere()
+            || self.journal.get().is_some_and(|journal| journal.medium.is_written_anywhere());
+        let skipped = if is_anywhere {
+            let label = format!("run begun at {}", self.handle.now().0);
+            self.handle.rng(&label).below(u64::from(MOST_FIRST_RUN)) as u32
+        } else {
+            0
+        };
+        last.checked_add(1 + skipped)
     }
 
     /// Takes the counts of extents over from another life.

@@ -98,7 +98,7 @@ impl Image<'_> {
     pub(crate) fn encode(&self, memtables: &Memtables, with_frozen: bool) -> Vec<u8> {
         let mut out = Writer::default();
         out.u32(VERSION);
-        out.u64(self.id.0);
+        out.u32(self.id.0);
         out.u64(self.sequence);
         out.u64(self.flushed.sequence);
         out.u64(self.flushed.log_from);
@@ -121,7 +121,7 @@ impl Image<'_> {
 pub(crate) fn restore(bytes: &[u8], empty: &Version, home: &Home<'_>) -> Option<Restored> {
     let input = &mut Reader::new(bytes);
     (input.u32()? == VERSION).then_some(())?;
-    let id = StoreId(input.u64()?);
+    let id = StoreId(input.u32()?);
     let sequence = input.counter()?;
     let flushed = Flushed { sequence: input.counter()?, log_from: input.counter()? };
     let memtables = read_memtables(input, sequence, home.shape)?;

@@ -1,6 +1,5 @@
 //! Opening a store: fresh, or from a dump.
 
-use std::collections::VecDeque;
 use std::rc::Rc;
 
 use pages::collector;
@@ -158,9 +157,9 @@ impl<M: Medium> Engine<M> {
         let inner = &self.inner;
         inner.reserve_step();
         let handle = &inner.store.handle;
-        if inner.manifest.is_some() {
+        if let Some(manifest) = &inner.manifest {
             if inner.front.log.borrow().is_none() {
-                inner.front.set_up_log(inner.options.log_sync, 1, 0, VecDeque::new());
+                inner.front.begin(manifest, inner.options.log_sync);
             }
             handle.spawn("journal", Rc::clone(inner).write_journal());
         }
@@ -206,7 +205,7 @@ impl<M: Medium> Inner<M> {
         let manifest = self.manifest.as_ref().expect("the store has a journal");
         // If there cannot be one, the log says so to those who wait for it.
         if let Ok(_turn) = manifest.turn(&self.store).await
-            && manifest.epoch() == 0
+            && !manifest.has_begun()
             && let Err(error) = self.write_checkpoint(manifest).await
         {
             self.store.fail(error);

@@ -9,7 +9,7 @@
 use std::rc::Rc;
 
 use pages::error::OpenError;
-use pages::journal::manifest::{LogStart, Manifest};
+use pages::journal::manifest::{Manifest, RunStart};
 use pages::journal::scan::Scan;
 use pages::medium::Medium;
 use pages::store::extents::Extents;
@@ -61,7 +61,7 @@ impl<M: Medium> Engine<M> {
             return Ok(engine);
         };
         let inner = Rc::get_mut(&mut engine.inner).expect("nobody has it yet");
-        inner.manifest = Some(Manifest::new(scan.last_epoch, scan.manifest_extents()));
+        inner.manifest = Some(Manifest::new(scan.manifest_extents()));
         engine.inner.restore(&scan).await?;
         engine.start_tasks();
         Ok(engine)
@@ -71,7 +71,6 @@ impl<M: Medium> Engine<M> {
 impl<M: Medium> Inner<M> {
     async fn restore(self: &Rc<Self>, scan: &Scan) -> Result<(), OpenError> {
         let store = &self.store;
-        let epoch = scan.next_epoch()?;
         store.id.set(scan.id);
         let Replayed { version, tables, extents, has_outgrown_its_plan } = self.replay(scan)?;
         let flushed = self.flushed.get();
@@ -93,9 +92,9 @@ impl<M: Medium> Inner<M> {
         self.front.replay_log(from, &log, flushed.sequence)?;
         let next = from + log.groups.len() as u64;
         let (sync, extents) = (self.options.log_sync, log.extents.into());
-        self.front.set_up_log(sync, epoch, next, extents);
         let manifest = self.manifest.as_ref().expect("a store that is reopened has one");
-        manifest.begin_log(LogStart { epoch, group: next });
+        let start = RunStart { run: scan.next_run, group: next };
+        self.front.set_up_log(manifest, sync, start, extents);
         Ok(self.write_checkpoint(manifest).await?)
     }
 
@@ -111,6 +110,7 @@ impl<M: Medium> Inner<M> {
         let has_outgrown_its_plan = self.restore_plan(restored.plan);
         *self.cursors.borrow_mut() = restored.cursors;
         let (mut version, mut extents) = (restored.version, restored.extents);
+        extents.begin_run(scan.noted_run);
         let mut tables = restored.tables;
         for bytes in edits {
             let edit = edit_codec::decode(bytes, &self.home()).ok_or_else(bad)?;

@@ -26,7 +26,7 @@ fn entry(key: u8, value: Option<u32>) -> NewEntry {
 }
 
 fn sealed(bytes: Vec<u8>) -> PageImage {
-    page::seal(bytes, Identity { page: PageNo(0), generation: 0, store: StoreId(1), epoch: 0 })
+    page::seal(bytes, Identity { page: PageNo(0), generation: 0, store: StoreId(1), run: 0 })
 }
 
 fn pages_of(run: &Run) -> Vec<PageImage> {

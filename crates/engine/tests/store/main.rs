@@ -6,3 +6,4 @@ mod groups;
 mod memory;
 mod setup;
 mod torn_checkpoints;
+mod wild_cuts;

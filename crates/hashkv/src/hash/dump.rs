@@ -106,7 +106,7 @@ impl Image<'_> {
     ) -> Vec<u8> {
         let mut out = Writer::default();
         out.u32(VERSION);
-        out.u64(self.id.0);
+        out.u32(self.id.0);
         out.u64(self.sequence);
         out.u64(self.flushed.sequence);
         out.u64(self.flushed.log_from);
@@ -150,7 +150,7 @@ pub(crate) fn restore(
 ) -> Option<Restored> {
     let input = &mut Reader::new(bytes);
     (input.u32()? == VERSION).then_some(())?;
-    let id = StoreId(input.u64()?);
+    let id = StoreId(input.u32()?);
     let sequence = input.counter()?;
     let flushed = Flushed { sequence: input.counter()?, log_from: input.counter()? };
     let memtables = read_memtables(input, sequence, shape)?;

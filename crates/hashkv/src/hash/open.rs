@@ -1,10 +1,11 @@
 //! Opening a hash table: fresh, or from a dump.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use pages::collector;
+use pages::dump::RUNS_BYTES;
 use pages::error::OpenError;
 use pages::format::page::StoreId;
 use pages::front::{Front, MemtableLimits};
@@ -140,7 +141,7 @@ impl<M: Medium> HashEngine<M> {
         let has_log = options.durability == Durability::Log;
         let mut inner = Inner {
             longest_checkpoint: 0,
-            manifest: has_log.then(|| Manifest::new(0, Vec::new())),
+            manifest: has_log.then(|| Manifest::new(Vec::new())),
             gathered: Gathered::default(),
             slot_changes: Cell::new(0),
             flushed: Cell::default(),
@@ -172,9 +173,9 @@ impl<M: Medium> HashEngine<M> {
     pub(crate) fn start_tasks(&self) {
         let inner = &self.inner;
         let handle = &inner.store.handle;
-        if inner.manifest.is_some() {
+        if let Some(manifest) = &inner.manifest {
             if inner.front.log.borrow().is_none() {
-                inner.front.set_up_log(inner.options.log_sync, 1, 0, VecDeque::new());
+                inner.front.begin(manifest, inner.options.log_sync);
             }
             handle.spawn("journal", Rc::clone(inner).write_journal());
         }
@@ -198,15 +199,17 @@ impl<M: Medium> Inner<M> {
         self.front.check_extents(self.manifest.as_ref().map(|_| self.longest_checkpoint))
     }
 
-    /// Asked of an empty table: with nothing dirty, and nothing gathered. Each extent may have holes, and
-    /// changes in the edit.
+    /// Asked of an empty table: with nothing dirty, and nothing gathered. Each extent may have holes, runs
+    /// that filled it, and changes in the edit.
     fn reckon_longest_checkpoint(&self) -> u64 {
         let shape = &self.store.shape;
         let empty = self.checkpoint(&self.encode(&Edit::default())).len();
         let per_page = self.buckets.blank().len() + DIRTY_PAGE_BYTES + edit_codec::PAGE_BYTES;
         let pages = self.cache.borrow().most() * per_page;
         let slots = self.options.buffer_entries * edit_codec::slot_bytes(self.store.format);
-        let per_extent = EXTENT_CHANGE_BYTES + shape.pages_per_extent.div_ceil(8) as usize;
+        let runs = if self.store.medium.is_written_anywhere() { RUNS_BYTES } else { 0 };
+        let holes = shape.pages_per_extent.div_ceil(8) as usize;
+        let per_extent = EXTENT_CHANGE_BYTES + holes + runs;
         (empty + pages + slots + shape.extents as usize * per_extent) as u64
     }
 
@@ -215,7 +218,7 @@ impl<M: Medium> Inner<M> {
         let manifest = self.manifest.as_ref().expect("the store has a journal");
         // If there cannot be one, the log says so to those who wait for it.
         if let Ok(_turn) = manifest.turn(&self.store).await
-            && manifest.epoch() == 0
+            && !manifest.has_begun()
             && let Err(error) = self.commit_gathered(manifest).await
         {
             self.store.fail(error);

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use pages::error::OpenError;
 use pages::format::pointer::PointerFormat;
-use pages::journal::manifest::{LogStart, Manifest};
+use pages::journal::manifest::{Manifest, RunStart};
 use pages::journal::scan::Scan;
 use pages::medium::Medium;
 use runtime::IoClass;
@@ -43,7 +43,7 @@ impl<M: Medium> HashEngine<M> {
             return Ok(engine);
         };
         let inner = Rc::get_mut(&mut engine.inner).expect("nobody has it yet");
-        inner.manifest = Some(Manifest::new(scan.last_epoch, scan.manifest_extents()));
+        inner.manifest = Some(Manifest::new(scan.manifest_extents()));
         engine.inner.restore(&scan).await?;
         engine.start_tasks();
         Ok(engine)
@@ -53,7 +53,6 @@ impl<M: Medium> HashEngine<M> {
 impl<M: Medium> Inner<M> {
     async fn restore(&self, scan: &Scan) -> Result<(), OpenError> {
         let store = &self.store;
-        let epoch = scan.next_epoch()?;
         store.id.set(scan.id);
         let Replayed { state, slots } = self.replay(scan)?;
         let flushed = state.flushed;
@@ -70,10 +69,10 @@ impl<M: Medium> Inner<M> {
         self.front.replay_log(from, &log, flushed.sequence)?;
         let next = from + log.groups.len() as u64;
         let (sync, extents) = (self.options.log_sync, log.extents.into());
-        self.front.set_up_log(sync, epoch, next, extents);
-        self.count_memory();
         let manifest = self.manifest.as_ref().expect("a store that is reopened has one");
-        manifest.begin_log(LogStart { epoch, group: next });
+        let start = RunStart { run: scan.next_run, group: next };
+        self.front.set_up_log(manifest, sync, start, extents);
+        self.count_memory();
         Ok(self.write_checkpoint(manifest, &self.encode(&Edit::default())).await?)
     }
 
@@ -84,7 +83,8 @@ impl<M: Medium> Inner<M> {
         let (checkpoint, edits) = scan.manifest.split_first().ok_or(OpenError::NoManifest)?;
         let (image, edit) = dump::parts_of_checkpoint(checkpoint).ok_or(OpenError::BadDump)?;
         let state = dump::restore(image, shape, format, self.table.pages);
-        let state = state.ok_or(OpenError::BadDump)?;
+        let mut state = state.ok_or(OpenError::BadDump)?;
+        state.extents.begin_run(scan.noted_run);
         let mut replayed = Replayed { state, slots: BTreeMap::new() };
         for bytes in [edit].into_iter().chain(edits.iter().map(Vec::as_slice)) {
             let (edit, totals) = edit_codec::decode(bytes, format).ok_or_else(bad)?;

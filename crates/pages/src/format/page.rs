@@ -5,8 +5,9 @@
 //! 0..4   checksum of bytes 4..length: their CRC-32C, mixed
 //! 4..8   the page's own number: finds misdirected reads and writes
 //! 8..12  generation of its extent: finds what an earlier life of the extent left behind
-//! 12..20 identity of the store: finds pages of another store; its upper half XOR the epoch in which the
-//!        page was handed out, if its extent was resumed by then: finds what lay there before
+//! 12..16 identity of the store: finds pages of another store
+//! 16..20 run in which the page was handed out, on a medium that is written anywhere; 0 on others: finds what
+//!        a run before left behind that gave the extent the same generation
 //! 20..22 length: bytes stored, this header included; what follows is padding
 //! 22     kind
 //! 23     version of this format
@@ -33,11 +34,12 @@ pub const HEADER_BYTES: usize = 32;
 pub const MAX_PAGE_BYTES: u32 = u16::MAX as u32;
 
 /// Version of the format of pages.
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
 
 const NUMBER_AT: usize = 4;
 const GENERATION_AT: usize = 8;
 const STORE_AT: usize = 12;
+const RUN_AT: usize = 16;
 const LENGTH_AT: usize = 20;
 const KIND_AT: usize = 22;
 const VERSION_AT: usize = 23;
@@ -91,7 +93,7 @@ impl PageKind {
 
 /// The identity of a store: its pages are told from those of any other by it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct StoreId(pub u64);
+pub struct StoreId(pub u32);
 
 /// What a page has to be to be believed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,15 +104,8 @@ pub struct Identity {
     pub generation: u64,
     /// The store it is of.
     pub store: StoreId,
-    /// The epoch in which a recovery resumed its extent in front of it; 0 if none did.
-    pub epoch: u32,
-}
-
-impl Identity {
-    /// Store and epoch, as they are stored.
-    fn store_and_epoch(&self) -> u64 {
-        self.store.0 ^ u64::from(self.epoch) << 32
-    }
+    /// The run in which it was handed out, on a medium that is written anywhere; 0 on others.
+    pub run: u32,
 }
 
 /// Why a page is not what its reader expects.
@@ -134,9 +129,11 @@ pub enum PageFault {
         /// The generation it says it is of.
         says: u32,
     },
-    /// It is from before its extent was resumed behind a power cut: the write of what should be there was
-    /// lost.
-    Earlier,
+    /// It is from another run of the store, in front of a power cut: the write of what should be there was lost.
+    Earlier {
+        /// The run it says it is of.
+        says: u32,
+    },
     /// It belongs to another store.
     Foreign,
     /// It is whole, and holds something else than what the index says is there.
@@ -157,9 +154,10 @@ impl std::fmt::Display for PageFault {
                 f,
                 "it is from generation {says} of its extent (a write or an erase was lost)"
             ),
-            Self::Earlier => {
-                f.write_str("it is from before a power cut (a later write of it was lost)")
-            }
+            Self::Earlier { says } => write!(
+                f,
+                "it is from run {says} of the store, before a power cut (a later write of it was lost)"
+            ),
             Self::Foreign => f.write_str("it belongs to another store"),
             Self::Contents => f.write_str("it holds something else than the index says"),
         }
@@ -227,7 +225,8 @@ pub fn seal(page: Vec<u8>, is: Identity) -> PageImage {
     let mut page = finish(page);
     page[NUMBER_AT..GENERATION_AT].copy_from_slice(&is.page.0.to_le_bytes());
     page[GENERATION_AT..STORE_AT].copy_from_slice(&(is.generation as u32).to_le_bytes());
-    page[STORE_AT..LENGTH_AT].copy_from_slice(&is.store_and_epoch().to_le_bytes());
+    page[STORE_AT..RUN_AT].copy_from_slice(&is.store.0.to_le_bytes());
+    page[RUN_AT..LENGTH_AT].copy_from_slice(&is.run.to_le_bytes());
     let sum = checksum(&page[NUMBER_AT..]);
     page[..NUMBER_AT].copy_from_slice(&sum.to_le_bytes());
     PageImage::new(&page)
@@ -254,16 +253,17 @@ pub(crate) fn check(image: &PageImage, expected: Identity) -> Result<usize, Page
         return Err(PageFault::Checksum);
     }
     let (says, generation) = (u32_at(bytes, NUMBER_AT), u32_at(bytes, GENERATION_AT));
+    let run = u32_at(bytes, RUN_AT);
     if bytes[VERSION_AT] != VERSION {
         Err(PageFault::Version(bytes[VERSION_AT]))
-    } else if u32_at(bytes, STORE_AT) != expected.store.0 as u32 {
+    } else if u32_at(bytes, STORE_AT) != expected.store.0 {
         Err(PageFault::Foreign)
     } else if says != expected.page.0 {
         Err(PageFault::Misdirected { says: PageNo(says) })
+    } else if run != expected.run {
+        Err(PageFault::Earlier { says: run })
     } else if generation != expected.generation as u32 {
         Err(PageFault::Stale { says: generation })
-    } else if u64_at(bytes, STORE_AT) != expected.store_and_epoch() {
-        Err(if expected.epoch == 0 { PageFault::Foreign } else { PageFault::Earlier })
     } else {
         Ok(length)
     }
@@ -277,10 +277,15 @@ pub(crate) fn without_padding(image: PageImage) -> PageImage {
     }
 }
 
-/// The generation and the store that a page says it is of; `None` if it is none.
-pub(crate) fn stamp(bytes: &[u8]) -> Option<(u32, StoreId)> {
+/// What a page says it is; `None` if it is none.
+pub(crate) fn stamp(bytes: &[u8]) -> Option<Identity> {
     stored_len(bytes)?;
-    Some((u32_at(bytes, GENERATION_AT), StoreId(u64_at(bytes, STORE_AT))))
+    Some(Identity {
+        page: PageNo(u32_at(bytes, NUMBER_AT)),
+        generation: u64::from(u32_at(bytes, GENERATION_AT)),
+        store: StoreId(u32_at(bytes, STORE_AT)),
+        run: u32_at(bytes, RUN_AT),
+    })
 }
 
 /// How many bytes the page says are stored that begins with `bytes`, behind which are zeros: for media that
@@ -334,7 +339,7 @@ mod tests {
     use super::*;
 
     const IS: Identity =
-        Identity { page: PageNo(7), generation: 3, store: StoreId(0xABCD), epoch: 0 };
+        Identity { page: PageNo(7), generation: 3, store: StoreId(0xABCD), run: 0 };
 
     fn sealed() -> PageImage {
         let mut page = start(PageKind::Data, 2, 5, 6, 100);
@@ -376,13 +381,12 @@ mod tests {
     }
 
     #[test]
-    fn a_page_from_before_its_extent_was_resumed_is_not_taken_for_one_from_behind() {
-        let resumed = Identity { epoch: 9, ..IS };
-        let again = seal(start(PageKind::Data, 2, 5, 6, 0), resumed);
-        assert_eq!(check(&again, resumed), Ok(32));
-        assert_eq!(check(&sealed(), resumed), Err(PageFault::Earlier));
-        assert_eq!(check(&again, Identity { epoch: 12, ..IS }), Err(PageFault::Earlier));
-        assert_eq!(check(&again, IS), Err(PageFault::Foreign), "nobody expects a later one");
+    fn a_page_of_another_run_is_not_taken_for_one_of_this() {
+        let later = Identity { run: 9, ..IS };
+        let again = seal(start(PageKind::Data, 2, 5, 6, 0), later);
+        assert_eq!(check(&again, later), Ok(32));
+        assert_eq!(check(&sealed(), later), Err(PageFault::Earlier { says: 0 }));
+        assert_eq!(check(&again, IS), Err(PageFault::Earlier { says: 9 }));
     }
 
     /// Parity of an earlier life of the extent, beside a page of this one.

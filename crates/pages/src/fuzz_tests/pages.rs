@@ -51,8 +51,7 @@ fn fuzz_page() {
     fuzz("fuzz_page", &|bytes| reseal(bytes), &encoding, &|bytes| {
         let image = PageImage::new(bytes);
         let Some(parsed) = Page::parse(bytes) else { return Answer::Refused };
-        let (generation, store) = page::stamp(bytes).expect("it is a page");
-        let own = Identity { page: IS.page, generation: generation.into(), store, epoch: 0 };
+        let own = Identity { page: IS.page, ..page::stamp(bytes).expect("it is a page") };
         if page::check(&image, own).is_err() {
             return Answer::Refused;
         }

@@ -23,6 +23,7 @@ use crate::format::page::PageKind;
 use crate::format::value::Value;
 use crate::journal::LogSync;
 use crate::journal::groups::{self, GroupId};
+use crate::journal::manifest::RunStart;
 use crate::medium::{ExtentId, Medium, Stream};
 use crate::memtable::Entry;
 use crate::planted::Fault;
@@ -37,7 +38,8 @@ pub struct Log<M> {
     store: Rc<PageStore<M>>,
     /// How writes are acknowledged that do not say it.
     sync: LogSync,
-    epoch: u32,
+    /// The run that writes it.
+    run: u32,
     /// What the next groups will hold.
     pending: RefCell<VecDeque<Pending>>,
     /// Number of the first of them, or of the one that comes next.
@@ -76,18 +78,18 @@ pub(crate) struct Ticket {
 }
 
 impl<M: Medium> Log<M> {
-    /// A log whose next group has number `next`; `extents` hold older ones that are still needed.
+    /// The log of a run that begins; `extents` hold groups of earlier ones that are still needed.
     pub(crate) fn new(
         store: Rc<PageStore<M>>,
         sync: LogSync,
-        epoch: u32,
-        next: u64,
+        start: RunStart,
         extents: VecDeque<(ExtentId, u64)>,
     ) -> Self {
+        let RunStart { run, group: next } = start;
         Self {
             store,
             sync,
-            epoch,
+            run,
             pending: RefCell::default(),
             next: Cell::new(next),
             newest: Cell::new(0),
@@ -228,7 +230,7 @@ impl<M: Medium> Log<M> {
     async fn write(&self, group: Pending) -> Result<(), EngineError> {
         let number = self.next.replace(self.next.get() + 1);
         assert_eq!(number, self.durable.get(), "a group of the log begins before the last ended");
-        let id = GroupId { epoch: self.epoch, number };
+        let id = GroupId { epoch: self.run, number };
         let payload = self.store.shape.payload_bytes;
         let stored = group.records.finish();
         let pages = groups::encode(PageKind::Log, id, &stored, group.full_bytes, payload);

@@ -9,7 +9,7 @@
 //! is known at any time, so that what is set aside grows with each edit, as far as clients have left
 //! room ([`MemtableLimits::checkpoint_bytes`](crate::front::MemtableLimits)), and never by a jump.
 //!
-//! A checkpoint begins with where the log of its run does: see [`LogStart`].
+//! A checkpoint begins with the run that writes it, and where the log of that does: see [`RunStart`].
 //!
 //! An edit that could not be written makes the store fail before anybody else gets the turn, and a
 //! store that has failed writes none: what stood behind a missing one could not be opened any more.
@@ -26,26 +26,24 @@ use crate::journal::groups::{self, GroupId};
 use crate::medium::{ExtentId, Medium, Shape, Stream};
 use crate::store::PageStore;
 
-/// Where the log of a run begins. What the one before it has from this group on is torn, or was when a
-/// recovery looked: it is not of the log, and must not be when a later recovery finds more of it, on another
-/// member of a volume, say.
+/// A run of a store, from an opening to the power cut that ends it, and where its log begins. What the run before has
+/// in the log from this group on is torn, or was when a recovery looked: it is not of the log, and must not be when a
+/// later recovery finds more of it, on another member of a volume, say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LogStart {
-    /// The epoch that all groups of this run carry.
-    pub epoch: u32,
+pub struct RunStart {
+    /// The number of the run: the epoch of its first checkpoint, which all groups of its log carry.
+    pub run: u32,
     /// Number of the first of them.
     pub group: u64,
 }
 
-impl LogStart {
-    /// Of a new store.
-    const FIRST: Self = Self { epoch: 1, group: 0 };
+impl RunStart {
     const BYTES: u64 = 4 + 8;
 
     /// A checkpoint as it is written.
     fn prefixed(self, checkpoint: &[u8]) -> Vec<u8> {
         let mut out = Writer::default();
-        out.u32(self.epoch);
+        out.u32(self.run);
         out.u64(self.group);
         [out.finish().as_slice(), checkpoint].concat()
     }
@@ -54,22 +52,22 @@ impl LogStart {
     pub(crate) fn split_off(checkpoint: &[u8]) -> Option<(Self, &[u8])> {
         let (prefix, rest) = checkpoint.split_at_checked(Self::BYTES as usize)?;
         let input = &mut Reader::new(prefix);
-        Some((Self { epoch: input.u32()?, group: input.u64()? }, rest))
+        Some((Self { run: input.u32()?, group: input.u64()? }, rest))
     }
 
     /// Whether a group is of the log.
     pub(crate) fn counts(self, id: GroupId) -> bool {
-        id.epoch >= self.epoch || id.number < self.group
+        id.epoch >= self.run || id.number < self.group
     }
 }
 
 /// The manifest of a running store.
 pub struct Manifest {
-    /// The epoch that is being written; 0 before the first checkpoint.
+    /// The epoch that is being written.
     epoch: Cell<u32>,
     /// Number of the next group.
     next: Cell<u64>,
-    log_start: Cell<LogStart>,
+    run: Cell<RunStart>,
     turn: Semaphore,
     /// Extents of this epoch.
     extents: RefCell<Vec<ExtentId>>,
@@ -80,12 +78,12 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// The manifest of a store whose last epoch, in `extents`, was `epoch`; 0 if it is new.
-    pub fn new(epoch: u32, extents: Vec<ExtentId>) -> Self {
+    /// The manifest of a store whose last epoch is in `extents`; none if it is new.
+    pub fn new(extents: Vec<ExtentId>) -> Self {
         Self {
-            epoch: Cell::new(epoch),
+            epoch: Cell::new(0),
             next: Cell::new(0),
-            log_start: Cell::new(LogStart::FIRST),
+            run: Cell::new(RunStart { run: 0, group: 0 }),
             turn: Semaphore::new(1),
             extents: RefCell::new(extents),
             checkpoint_pages: Cell::new(0),
@@ -94,9 +92,21 @@ impl Manifest {
         }
     }
 
-    /// A recovery has found how far the log goes: the next checkpoint says so.
-    pub fn begin_log(&self, start: LogStart) {
-        self.log_start.set(start);
+    /// A run begins: the next checkpoint is its first, and says so.
+    pub(crate) fn begin_run(&self, start: RunStart) {
+        assert!(!self.has_begun() && start.run > 0, "{start:?} of a store that runs");
+        self.epoch.set(start.run - 1);
+        self.run.set(start);
+    }
+
+    /// Whether this run has written a checkpoint.
+    pub fn has_begun(&self) -> bool {
+        self.checkpoint_pages.get() > 0
+    }
+
+    /// The epoch that is being written: it grows with each checkpoint and each recovery.
+    pub fn epoch(&self) -> u32 {
+        self.epoch.get()
     }
 
     /// Waits for the turn to commit and apply.
@@ -116,28 +126,23 @@ impl Manifest {
     /// As [`Self::turn`].
     pub async fn begun<M: Medium>(&self, store: &PageStore<M>) -> Result<(), EngineError> {
         // It is written in the first turn.
-        if self.checkpoint_pages.get() == 0 {
+        if !self.has_begun() {
             drop(self.turn(store).await?);
         }
         Ok(())
-    }
-
-    /// The epoch in force.
-    pub fn epoch(&self) -> u32 {
-        self.epoch.get()
     }
 
     /// Whether a checkpoint is due before an edit of so many bytes. One edit may always follow.
     pub fn is_due<M: Medium>(&self, store: &PageStore<M>, edit_bytes: usize) -> bool {
         let (edits, shape) = (self.edit_pages.get(), &store.journal().shape);
         let most = edits_after(shape, self.checkpoint_pages.get());
-        self.epoch.get() == 0 || edits > 0 && edits + pages_of(shape, edit_bytes as u64) > most
+        !self.has_begun() || edits > 0 && edits + pages_of(shape, edit_bytes as u64) > most
     }
 
     /// A checkpoint takes so many bytes from now on. Sets extents aside for this epoch and the next.
     pub fn expect_checkpoint_of<M: Medium>(&self, store: &PageStore<M>, bytes: u64) {
         let store = store.journal();
-        self.next_pages.set(pages_of(&store.shape, LogStart::BYTES + bytes));
+        self.next_pages.set(pages_of(&store.shape, RunStart::BYTES + bytes));
         self.set_extents_aside(store);
     }
 
@@ -168,7 +173,7 @@ impl Manifest {
         self.next.set(0);
         store.extents.borrow_mut().close(Stream::Manifest);
         let old = self.extents.take();
-        self.write(store, &self.log_start.get().prefixed(bytes)).await?;
+        self.write(store, &self.run.get().prefixed(bytes)).await?;
         self.checkpoint_pages.set(pages);
         self.edit_pages.set(0);
         self.set_extents_aside(store);
@@ -190,7 +195,7 @@ impl Manifest {
         edit: &[u8],
     ) -> Result<(), EngineError> {
         let store = store.journal();
-        assert!(self.epoch.get() > 0, "an edit stands behind a checkpoint");
+        assert!(self.has_begun(), "an edit stands behind a checkpoint");
         assert!(self.turn.in_use() > 0, "an edit is written by whoever has the turn");
         assert!(self.next.get() > 0, "the first group of an epoch is its checkpoint");
         store.check_healthy()?;
@@ -246,7 +251,7 @@ async fn wait_for_room<M: Medium>(store: &PageStore<M>, pages: u32) {
 
 /// Extents for an epoch whose checkpoint has so many bytes, and for a next one like it.
 pub(crate) fn extents_for(shape: &Shape, checkpoint_bytes: u64) -> usize {
-    let pages = pages_of(shape, LogStart::BYTES + checkpoint_bytes);
+    let pages = pages_of(shape, RunStart::BYTES + checkpoint_bytes);
     extents_of(shape, pages + edits_after(shape, pages), pages)
 }
 
@@ -280,14 +285,14 @@ mod tests {
 
     #[test]
     fn a_group_that_a_recovery_did_not_find_whole_is_not_of_the_log() {
-        let start = LogStart { epoch: 4, group: 9 };
+        let start = RunStart { run: 4, group: 9 };
         let counts = |epoch, number| start.counts(GroupId { epoch, number });
         assert!(counts(1, 8) && counts(3, 8), "they were found");
         assert!(!counts(1, 9) && !counts(3, 12), "they were torn");
         assert!(counts(4, 9) && counts(5, 12), "they came later");
         let written = start.prefixed(b"checkpoint");
-        assert_eq!(LogStart::split_off(&written), Some((start, b"checkpoint".as_slice())));
-        assert_eq!(LogStart::split_off(&written[..11]), None);
+        assert_eq!(RunStart::split_off(&written), Some((start, b"checkpoint".as_slice())));
+        assert_eq!(RunStart::split_off(&written[..11]), None);
     }
 
     proptest! {

@@ -9,6 +9,7 @@ use crate::format::object::Sequence;
 use crate::format::page::PageKind;
 use crate::front::Front;
 use crate::journal::log::Log;
+use crate::journal::manifest::{Manifest, RunStart};
 use crate::journal::scan::{Found, FoundLog, Scan};
 use crate::journal::{Flushed, LogSync};
 use crate::medium::{ExtentId, Medium, Stream};
@@ -45,31 +46,29 @@ impl<M: Medium> PageStore<M> {
     pub async fn settle_extents(&self, scan: &Scan, log: &FoundLog) -> Result<(), OpenError> {
         let needed: BTreeSet<ExtentId> =
             log.extents.iter().map(|e| e.0).chain(scan.manifest_extents.iter().copied()).collect();
-        let epoch = scan.next_epoch()?;
+        self.begin_run(scan.next_run);
         // Before anything is released because they say so.
         self.write_last_groups(scan, &needed).await;
         let Some(apart) = &scan.apart else {
-            return self.settle(&scan.extents, &needed, None, epoch).await;
+            return self.settle(&scan.extents, &needed, None).await;
         };
-        self.settle(&scan.extents, &BTreeSet::new(), None, epoch).await?;
+        self.settle(&scan.extents, &BTreeSet::new(), None).await?;
         // No checkpoint has the generations of its extents: they go on behind the newest that is there.
         let firsts = apart.iter().filter_map(|found| found.first);
-        let newest = firsts.map(|first| first.generation).max();
-        self.journal().settle(apart, &needed, newest, epoch).await
+        let newest = firsts.map(|first| first.generation()).max();
+        self.journal().settle(apart, &needed, newest).await
     }
 
-    /// Brings extents in line with what was `found`. Those that are free are of generation `newest` at
-    /// least, those that are filled further are resumed in `epoch`.
+    /// Brings extents in line with what was `found`. Those that are free are of generation `newest` at least.
     async fn settle(
         &self,
         found: &[Found],
         needed: &BTreeSet<ExtentId>,
         newest: Option<u32>,
-        epoch: u32,
     ) -> Result<(), OpenError> {
         let mut releases = Vec::new();
         for (id, found) in (0..).map(ExtentId).zip(found) {
-            let generation = found.first.map(|first| first.generation).max(newest);
+            let generation = found.first.map(|first| first.generation()).max(newest);
             // What was written to an extent that is not in use may show through: it is opened anew.
             let is_anywhere = self.medium.is_written_anywhere();
             let is_unused = is_anywhere && self.extents.borrow().is_unused(id);
@@ -82,16 +81,14 @@ impl<M: Medium> PageStore<M> {
                 let resumed = self.extents.borrow_mut().catch_up(id, found.frontier);
                 let what = "pages that the manifest refers to are gone";
                 resumed.ok_or(OpenError::DamagedJournal(what))?;
-                if is_anywhere {
-                    self.extents.borrow_mut().resume(id, epoch);
-                }
+                self.extents.borrow_mut().resume(id);
             } else if holds_journal {
                 let first = found.first.expect("the scan knows it by its first page");
                 let stream = match first.kind {
                     PageKind::Log => Stream::Log,
                     _ => Stream::Manifest,
                 };
-                self.extents.borrow_mut().adopt(id, stream, first.generation, found.end);
+                self.extents.borrow_mut().adopt(id, stream, first.generation(), found.end);
             } else {
                 if found.end > 0 {
                     releases.push(self.medium.release(id));
@@ -107,17 +104,25 @@ impl<M: Medium> PageStore<M> {
 }
 
 impl<M: Medium> Front<M> {
-    /// The log of a store, and the extents that are set aside for it.
+    /// A new store begins its first run.
+    pub fn begin(&self, manifest: &Manifest, sync: LogSync) {
+        let run = self.store.run_after(0).expect("it is the first");
+        self.store.begin_run(run);
+        self.set_up_log(manifest, sync, RunStart { run, group: 0 }, VecDeque::new());
+    }
+
+    /// The log and the manifest of a run that begins, and the extents that are set aside for the log, which has some in use.
     pub fn set_up_log(
         &self,
+        manifest: &Manifest,
         sync: LogSync,
-        epoch: u32,
-        next: u64,
+        start: RunStart,
         extents: VecDeque<(ExtentId, u64)>,
     ) {
+        manifest.begin_run(start);
         let store = self.store.kept_journal();
         store.set_aside[Stream::Log as usize].set(self.extents_of_log());
-        let log = Log::new(Rc::clone(store), sync, epoch, next, extents);
+        let log = Log::new(Rc::clone(store), sync, start, extents);
         *self.log.borrow_mut() = Some(Rc::new(log));
     }
 

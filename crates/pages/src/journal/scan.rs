@@ -12,10 +12,10 @@ use runtime::{IoClass, PageImage};
 use crate::error::{EngineError, OpenError};
 use crate::format::page::{self, Identity, Page, PageKind, StoreId, stamp};
 use crate::journal::groups::{self, GroupPage, Groups};
-use crate::journal::manifest::LogStart;
+use crate::journal::manifest::RunStart;
 use crate::medium::{ExtentId, Medium, MediumError, PageNo, Stream};
 use crate::planted::Fault;
-use crate::store::PageStore;
+use crate::store::{MOST_FIRST_RUN, PageStore};
 
 /// An extent as it was found.
 #[derive(Clone, Copy, Debug)]
@@ -32,8 +32,18 @@ pub(crate) struct Found {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct First {
     pub kind: PageKind,
-    pub generation: u32,
-    pub store: StoreId,
+    pub is: Identity,
+}
+
+impl First {
+    pub(crate) fn generation(&self) -> u32 {
+        self.is.generation as u32
+    }
+
+    /// Page `page` of the same extent, if that is of the journal: no run fills extents of others' journals further.
+    fn sibling(&self, page: PageNo) -> Identity {
+        Identity { page, ..self.is }
+    }
 }
 
 /// What was found on a medium.
@@ -44,8 +54,10 @@ pub struct Scan {
     pub(crate) apart: Option<Vec<Found>>,
     /// The store that its pages are of.
     pub id: StoreId,
-    /// The newest epoch of which anything was found, whole or not.
-    pub last_epoch: u32,
+    /// The run that wrote the manifest in force; 0 where extents do not note runs.
+    pub noted_run: u32,
+    /// The run that the recovery begins.
+    pub next_run: u32,
     /// The checkpoint of the epoch in force, and the edits behind it.
     pub manifest: Vec<Vec<u8>>,
     /// Extents with pages of that epoch.
@@ -95,7 +107,8 @@ impl<M: Medium> PageStore<M> {
         let takes_torn = self.planted.has(Fault::TakeTornGroup);
         let Some((epoch, groups)) = newest_epoch(&manifest, takes_torn)? else {
             // A new store that lost power while it wrote its first checkpoint holds nothing else.
-            let is_first = |page: &GroupPage| page.id.epoch == 1 && page.id.number == 0;
+            let is_first =
+                |page: &GroupPage| page.id.epoch <= MOST_FIRST_RUN && page.id.number == 0;
             let is_new = manifest.iter().all(|(_, page)| is_first(page));
             let others = |found: &Found| found.first.is_some_and(|f| f.kind != PageKind::Manifest);
             let is_blank = is_new && !all().any(others);
@@ -103,20 +116,23 @@ impl<M: Medium> PageStore<M> {
         };
         let of_manifest = |first: &First| first.kind == PageKind::Manifest;
         let firsts = its_extents.iter().filter_map(|found| found.first);
-        let mut ids = firsts.filter(of_manifest).map(|first| first.store);
+        let mut ids = firsts.filter(of_manifest).map(|first| first.is.store);
         let id = ids.next().ok_or(OpenError::NoManifest)?;
         if ids.any(|other| other != id) {
             return Err(OpenError::DamagedJournal("pages of two stores"));
         }
-        let is_foreign = |found: &Found| found.first.is_some_and(|first| first.store != id);
+        let is_foreign = |found: &Found| found.first.is_some_and(|first| first.is.store != id);
         if apart.is_some() && extents.iter().any(is_foreign) {
             return Err(OpenError::ForeignJournal);
         }
-        // Torn groups may lie about until their extents are erased: none gets their epoch again.
+        // What lies about until its extents are erased is told from what is written next: no run gets its epoch again.
         let epochs = manifest.iter().chain(&log).map(|(_, page)| page.id.epoch);
-        let last_epoch = epochs.max().unwrap_or(0);
-        let (log_start, manifest_edits) = split_off_log_start(groups.whole)?;
-        log.retain(|(_, page)| log_start.counts(page.id));
+        let runs = all().filter_map(|found| found.first).map(|first| first.is.run);
+        let next_run = self.run_after(epochs.chain(runs).max().unwrap_or(0));
+        let next_run =
+            next_run.ok_or(OpenError::DamagedJournal("it counts epochs beyond all bounds"))?;
+        let (start, manifest_edits) = split_off_run_start(groups.whole)?;
+        log.retain(|(_, page)| start.counts(page.id));
         let extent_of = |(at, _): &(PageNo, GroupPage)| journal.shape.extent_of(*at);
         let mut in_force = manifest;
         in_force.retain(|(_, page)| page.id.epoch == epoch);
@@ -127,7 +143,8 @@ impl<M: Medium> PageStore<M> {
             extents,
             apart,
             id,
-            last_epoch,
+            noted_run: if self.medium.is_written_anywhere() { start.run } else { 0 },
+            next_run,
             manifest: manifest_edits,
             manifest_extents,
             log,
@@ -152,7 +169,8 @@ impl<M: Medium> PageStore<M> {
     }
 
     /// What the first page of an extent is; `None` if it is not whole. Where any place can be written, a lost write
-    /// leaves a page of an earlier opening, which is as whole: then redundancy may say a newer one.
+    /// leaves a page of an earlier opening, which is as whole: then redundancy may say a newer one. Generations of an
+    /// extent grow within a run; the next one may not know how far they had.
     async fn first_of(&self, id: ExtentId) -> Result<Option<First>, OpenError> {
         let page = self.shape.page(id, 0);
         let read = self.medium.read(page, IoClass::Journal).await;
@@ -162,9 +180,9 @@ impl<M: Medium> PageStore<M> {
         }
         let versions = self.medium.read_versions(page, IoClass::Journal).await;
         let others = versions.iter().filter_map(|image| whole(image, page));
-        let newest = others.max_by_key(|first| first.generation);
-        let generation = |first: Option<First>| first.map(|first| first.generation);
-        let is_newer = generation(newest) > generation(own);
+        let age = |first: &First| (first.is.run, first.is.generation);
+        let newest = others.max_by_key(age);
+        let is_newer = newest.as_ref().map(age) > own.as_ref().map(age);
         self.count_rebuilt(u64::from(is_newer));
         Ok(if is_newer { newest } else { own })
     }
@@ -224,7 +242,7 @@ impl<M: Medium> PageStore<M> {
     /// A page of an extent that begins with `first`, if it or what redundancy says is whole; else what is there.
     async fn best_image(&self, page: PageNo, first: Option<First>) -> PageImage {
         let found = self.medium.read(page, IoClass::Journal).await;
-        let own = first.map(|first| identity(page, first.generation, first.store));
+        let own = first.map(|first| first.sibling(page));
         let whole = |image: &PageImage| {
             let is_whole = own.is_some_and(|own| page::check(image, own).is_ok());
             is_whole.then(|| image.clone())
@@ -257,8 +275,7 @@ impl<M: Medium> PageStore<M> {
                         continue;
                     }
                     let whole = |image: &PageImage| {
-                        let own = identity(page, first.generation, first.store);
-                        page::check(image, own).ok().map(|_| image.clone())
+                        page::check(image, first.sibling(page)).ok().map(|_| image.clone())
                     };
                     let image = self.whole_or_rebuilt(page, read, whole).await?;
                     blank = if image.is_some() { 0 } else { blank + u32::from(is_blank) };
@@ -283,17 +300,12 @@ fn read_whole<T>(
     }
 }
 
-/// Of a page of the journal, whose extents are never resumed, or the first one of any extent.
-fn identity(page: PageNo, generation: u32, store: StoreId) -> Identity {
-    Identity { page, generation: u64::from(generation), store, epoch: 0 }
-}
-
 /// What a whole page says of itself.
 fn whole(image: &PageImage, page: PageNo) -> Option<First> {
-    let (generation, store) = stamp(image.bytes())?;
-    page::check(image, identity(page, generation, store)).ok()?;
+    let is = Identity { page, ..stamp(image.bytes())? };
+    page::check(image, is).ok()?;
     let kind = Page::parse(image.bytes())?.kind;
-    Some(First { kind, generation, store })
+    Some(First { kind, is })
 }
 
 /// Where the last group lies.
@@ -326,24 +338,15 @@ fn newest_epoch(
     Ok(None)
 }
 
-/// Takes where the log begins off the checkpoint that a manifest begins with.
-fn split_off_log_start(mut manifest: Vec<Vec<u8>>) -> Result<(LogStart, Vec<Vec<u8>>), OpenError> {
+/// Takes the run, and where its log begins, off the checkpoint that a manifest begins with.
+fn split_off_run_start(mut manifest: Vec<Vec<u8>>) -> Result<(RunStart, Vec<Vec<u8>>), OpenError> {
     let checkpoint = manifest.first_mut().ok_or(OpenError::NoManifest)?;
-    let (start, rest) = LogStart::split_off(checkpoint).ok_or(OpenError::BadDump)?;
+    let (start, rest) = RunStart::split_off(checkpoint).ok_or(OpenError::BadDump)?;
     *checkpoint = rest.to_vec();
     Ok((start, manifest))
 }
 
 impl Scan {
-    /// The epoch that a recovery begins.
-    ///
-    /// # Errors
-    /// [`OpenError::DamagedJournal`]: there is no number left for it.
-    pub fn next_epoch(&self) -> Result<u32, OpenError> {
-        let what = "it counts epochs beyond all bounds";
-        self.last_epoch.checked_add(1).ok_or(OpenError::DamagedJournal(what))
-    }
-
     /// Extents of the manifest in force. Those of other epochs are not kept: checkpoints that power cuts
     /// end again and again would use up one extent after another.
     pub fn manifest_extents(&self) -> Vec<ExtentId> {

@@ -45,14 +45,14 @@ impl State {
     ];
 }
 
-/// A recovery resumed an extent, which was being filled when power failed. What the cut may have left behind
-/// that place is of the same extent and generation as what is written there next: only the epoch tells.
+/// A run of the store opened an extent, or a recovery had it filled further. What runs before may have left behind
+/// that place can be of the same extent and generation as what is written there next: only the run tells.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Resumed {
-    /// The first place that was written afterwards.
-    pub at: u32,
-    /// The epoch that the recovery began: no two begin the same.
-    pub epoch: u32,
+pub(crate) struct FilledBy {
+    /// The first place that it wrote.
+    pub from: u32,
+    /// Its number: see [`crate::store::PageStore::begin_run`].
+    pub run: u32,
 }
 
 /// One extent. "Items" are objects in a data extent and pages in a meta extent.
@@ -70,8 +70,8 @@ pub struct Extent {
     pub live: u32,
     /// Pages handed out that nothing will ever refer to, after a power cut.
     pub(crate) holes: Vec<PageNo>,
-    /// Where recoveries resumed it, in order, on a medium that is written anywhere.
-    pub(crate) resumed: Vec<Resumed>,
+    /// The runs that have filled it, in order, on a medium that is written anywhere.
+    pub(crate) runs: Vec<FilledBy>,
     /// When it was opened, counted in extents opened.
     pub age: u64,
     /// How often it was opened.
@@ -79,7 +79,13 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// An extent that nothing has been written to yet.
+    /// An extent that nothing has been written to yet, in a run with this number; 0 if none is noted.
+    pub(crate) fn opened_in(run: u32, stream: Stream, age: u64, generation: u64) -> Self {
+        let runs = if run == 0 { Vec::new() } else { vec![FilledBy { from: 0, run }] };
+        Self { runs, ..Self::opened(stream, age, generation) }
+    }
+
+    /// An extent that nothing has been written to yet, where runs are not noted.
     pub(crate) fn opened(stream: Stream, age: u64, generation: u64) -> Self {
         Self {
             state: State::Open,
@@ -88,7 +94,7 @@ impl Extent {
             published: 0,
             live: 0,
             holes: Vec::new(),
-            resumed: Vec::new(),
+            runs: Vec::new(),
             age,
             generation,
         }
@@ -99,19 +105,18 @@ impl Extent {
         self.state == State::Closed && self.live == 0
     }
 
-    /// A recovery, which begins `epoch`, resumes it where it was filled up to.
-    pub(super) fn resume(&mut self, epoch: u32) {
-        let at = self.cursor;
-        assert!(at > 0, "the first page of an extent is the same in all epochs");
-        // What an earlier recovery had it filled with from here on is not in use.
-        self.resumed.retain(|resumed| resumed.at < at);
-        self.resumed.push(Resumed { at, epoch });
+    /// From where it is filled up to, it is filled further in `run`.
+    pub(super) fn resume(&mut self, run: u32) {
+        let from = self.cursor;
+        // What an earlier run filled it with from here on is not in use.
+        self.runs.retain(|filled| filled.from < from);
+        self.runs.push(FilledBy { from, run });
     }
 
-    /// The epoch in which a recovery resumed it in front of `place`; 0 if none did.
-    pub(super) fn epoch_at(&self, place: u32) -> u32 {
-        let before = self.resumed.iter().rev().find(|resumed| resumed.at <= place);
-        before.map_or(0, |resumed| resumed.epoch)
+    /// The run that handed out `place`; 0 where runs are not noted.
+    pub(super) fn run_at(&self, place: u32) -> u32 {
+        let before = self.runs.iter().rev().find(|filled| filled.from <= place);
+        before.map_or(0, |filled| filled.run)
     }
 
     /// An index refers to more of its items, and to some of them no more. Whether each of the dead was

@@ -22,6 +22,8 @@ pub struct Extents {
     /// Closed ones in which nothing is in use, so that nobody has to look for them.
     empty: BTreeSet<ExtentId>,
     opened: u64,
+    /// The run in which extents are opened; 0 where runs are not noted.
+    run: u32,
 }
 
 impl Extents {
@@ -41,7 +43,12 @@ impl Extents {
         });
         let ids = (0..shape.extents).map(ExtentId);
         let empty = ids.filter(|id| extents[id.0 as usize].is_empty()).collect();
-        Self { shape, all: extents, open, tally, empty, opened }
+        Self { shape, all: extents, open, tally, empty, opened, run: 0 }
+    }
+
+    /// Extents are opened in `run` from now on.
+    pub fn begin_run(&mut self, run: u32) {
+        self.run = run;
     }
 
     pub(crate) fn shape(&self) -> Shape {
@@ -133,7 +140,8 @@ impl Extents {
             let shape = self.shape;
             let extent = self.all.get_mut(id.0 as usize)?;
             if extent.generation < change.generation {
-                *extent = Extent::opened(change.stream, change.age, change.generation);
+                let (age, generation) = (change.age, change.generation);
+                *extent = Extent::opened_in(self.run, change.stream, age, generation);
                 self.opened = self.opened.max(change.age);
             }
             for range in &change.placed {
@@ -172,7 +180,7 @@ impl Extents {
                 }
             }
         }
-        Self::restore(self.shape, self.all, self.opened)
+        Self { run: self.run, ..Self::restore(self.shape, self.all, self.opened) }
     }
 
     /// An extent that is being filled, and in which nothing is in use, is not filled further: closed,
@@ -214,11 +222,10 @@ impl Extents {
         self.is_open(id) && self.end_of_use(id) == 0
     }
 
-    /// An extent that is being filled, on a medium that is written anywhere: a recovery, which begins
-    /// `epoch`, resumes it.
-    pub(crate) fn resume(&mut self, id: ExtentId, epoch: u32) {
-        if self.is_open(id) {
-            self.all[id.0 as usize].resume(epoch);
+    /// A recovery has an extent that was being filled filled further, in the run that it begins.
+    pub(crate) fn resume(&mut self, id: ExtentId) {
+        if self.run > 0 && self.is_open(id) {
+            self.all[id.0 as usize].resume(self.run);
         }
     }
 
@@ -334,7 +341,8 @@ impl Extents {
         assert_eq!(self.tally, Tally::of(&self.all), "extents are not in the states they count in");
         let id = found?;
         self.opened += 1;
-        self.replace(id, Extent::opened(stream, self.opened, self.get(id).generation + 1));
+        let generation = self.get(id).generation + 1;
+        self.replace(id, Extent::opened_in(self.run, stream, self.opened, generation));
         Some(id)
     }
 
@@ -376,10 +384,10 @@ impl Extents {
     }
 
     /// What pages are told from older ones by that lay at the same place: the generation of the extent that
-    /// holds `page`, and the epoch in which it was resumed in front of it.
+    /// holds `page`, and the run in which that was handed out.
     pub(crate) fn stamp(&self, page: PageNo) -> (u64, u32) {
         let extent = self.get(self.shape.extent_of(page));
-        (extent.generation, extent.epoch_at(page.0 % self.shape.pages_per_extent))
+        (extent.generation, extent.run_at(page.0 % self.shape.pages_per_extent))
     }
 
     /// Whether `pages` are all that an index refers to, by the counts of what is in use, and each is there

@@ -108,7 +108,7 @@ impl<M: Medium> PageStore<M> {
             fault,
             PageFault::Misdirected { .. }
                 | PageFault::Stale { .. }
-                | PageFault::Earlier
+                | PageFault::Earlier { .. }
                 | PageFault::Foreign
         );
         self.planted.has(Fault::SkipChecksum)
@@ -117,8 +117,8 @@ impl<M: Medium> PageStore<M> {
 
     /// What `page` has to say of itself.
     pub(crate) fn identity(&self, page: PageNo) -> Identity {
-        let (generation, epoch) = self.extents.borrow().stamp(page);
-        Identity { page, generation, store: self.id.get(), epoch }
+        let (generation, run) = self.extents.borrow().stamp(page);
+        Identity { page, generation, store: self.id.get(), run }
     }
 
     /// Reads the value that `pointer` says `key` has.

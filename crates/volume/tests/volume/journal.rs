@@ -67,11 +67,11 @@ impl Media {
         self.setup(&self.journal, Layout::Mirrored)
     }
 
-    fn tree(&self, data: &Memory, id: u64) -> TreeSetup<Memory> {
+    fn tree(&self, data: &Memory, id: u32) -> TreeSetup<Memory> {
         TreeSetup { id: StoreId(id), ..tree_setup(&self.handle, &self.cores, data) }
     }
 
-    fn create(&self, id: u64) -> Engine<Memory> {
+    fn create(&self, id: u32) -> Engine<Memory> {
         let data = Volume::create(self.setup_of_data()).expect("they fit");
         let journal = Volume::create(self.setup_of_journal()).expect("they fit");
         Engine::create_with_journal(self.tree(&data, id), journal).expect("it fits")
@@ -87,7 +87,7 @@ impl Media {
 }
 
 /// Clients write for some time, then power is cut.
-fn run_and_cut(media: &(Disks, Disks), id: u64, seed: u64, asked: &Asked) {
+fn run_and_cut(media: &(Disks, Disks), id: u32, seed: u64, asked: &Asked) {
     let rt = Runtime::new(seed);
     let engine = Media::new(&rt, &media.0, &media.1).create(id);
     for client in 0..4 {
@@ -95,7 +95,7 @@ fn run_and_cut(media: &(Disks, Disks), id: u64, seed: u64, asked: &Asked) {
         rt.handle().spawn("client", write);
     }
     rt.run_until(Nanos::from_millis(300 + 37 * seed));
-    assert!(engine.stats().flushes > 3 && engine.checkpoints() > 0);
+    assert!(engine.stats().flushes > 3 && engine.epoch() > 0);
     drop((engine, rt));
     let rng = &mut Rng::new(seed);
     media.0.iter().chain(&media.1).for_each(|disk| disk.borrow_mut().power_cut(rng));
