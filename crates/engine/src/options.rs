@@ -316,12 +316,6 @@ impl Options {
         self.compaction == Granularity::Leveled
     }
 
-    /// Flushes that may be under way at a time. Where they make tables, which have many pages, one after the
-    /// other is as fast.
-    pub(crate) fn flushes(&self) -> usize {
-        if self.is_leveled() { 1 } else { self.frozen_memtables }
-    }
-
     /// Bytes of all caches.
     pub fn cache_bytes(&self) -> u64 {
         self.page_cache_bytes + self.value_cache_bytes

@@ -61,7 +61,7 @@ impl From<EngineError> for Status {
         match error {
             EngineError::KeyLength(_) => Self::InvalidKeySize,
             EngineError::ValueTooLarge { .. } => Self::InvalidValueSize,
-            EngineError::Full => Self::CapacityExceeded,
+            EngineError::Full(_) => Self::CapacityExceeded,
             EngineError::Corrupt(..) => Self::UnrecoveredError,
             EngineError::Medium(_) => Self::InternalError,
             EngineError::ReadOnly(_) => Self::WriteProtected,

@@ -138,6 +138,20 @@ impl Platform {
         }
     }
 
+    /// Bytes of a page of the store as [`Self::usable_bytes`] counts them, and those that it uses of one, with the spare
+    /// area. `None` if the store does not lie on this drive so.
+    pub(crate) fn page_and_payload(&self) -> Option<(u32, u32)> {
+        match self {
+            Self::KvDrive(drive) => {
+                let geometry = &drive.flash.geometry;
+                Some((geometry.page_bytes, geometry.page_bytes + geometry.spare_bytes))
+            }
+            Self::Host(storage) => {
+                storage.shape().ok().map(|shape| (shape.page_bytes, shape.payload_bytes))
+            }
+        }
+    }
+
     /// The longest value, in bytes.
     pub(crate) fn max_value_bytes(&self) -> u32 {
         match self {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::format::page::PageFault;
 use crate::medium::{MediumError, PageNo};
+use crate::operations::UsedUp;
 
 /// Why an operation failed. Nothing was changed by it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,8 +18,8 @@ pub enum EngineError {
         /// The longest there may be.
         max: u32,
     },
-    /// There is no room, and no garbage left to collect. Delete something and try again.
-    Full,
+    /// Something is used up, and there is no garbage left to collect. Delete something and try again.
+    Full(UsedUp),
     /// What the index points to is not what was once written there, or cannot be read.
     Corrupt(PageNo, PageFault),
     /// The medium failed; nothing is known to be damaged.
@@ -40,7 +41,15 @@ impl fmt::Display for EngineError {
             Self::ValueTooLarge { len, max } => {
                 write!(f, "the value has {len} bytes, the store takes up to {max}")
             }
-            Self::Full => f.write_str("the store is full; delete something and try again"),
+            Self::Full(UsedUp::Space) => {
+                f.write_str("the store is full; delete something and try again")
+            }
+            Self::Full(UsedUp::IndexMemory(bytes)) => write!(
+                f,
+                "the memory for the store's index is used up ({:.1} MiB); give it more, or delete something and try \
+                 again",
+                *bytes as f64 / f64::from(1 << 20)
+            ),
             Self::Corrupt(page, fault) => write!(f, "page {} is damaged: {fault}", page.0),
             Self::Medium(error) => error.fmt(f),
             Self::ReadOnly(failure) => write!(f, "{failure}; the store takes no more writes"),

@@ -25,7 +25,7 @@ use crate::journal::LogSync;
 use crate::journal::log::{self, Log, Ticket};
 use crate::medium::{Medium, Stream};
 use crate::memtable::{Entry, Memtables};
-use crate::operations::{Condition, Fullness, WriteOptions};
+use crate::operations::{Condition, Fullness, UsedUp, WriteOptions};
 use crate::planted::Fault;
 use crate::records::Record;
 use crate::stats::EngineStats;
@@ -341,7 +341,7 @@ impl<M: Medium> Front<M> {
                 }
                 Admission::Later => {}
                 Admission::AfterFlush => self.freeze_active(),
-                Admission::Never => return Err(EngineError::Full),
+                Admission::Never => return Err(EngineError::Full(self.fullness.get().used_up())),
             }
             stall.get_or_insert_with(|| self.begin_stall());
             if turn.is_none() {
@@ -431,11 +431,12 @@ impl<M: Medium> Front<M> {
     /// Waits for space for the data of a flush, by which extents may become empty as `has_moved` says
     /// at the time; nothing is held meanwhile but the memtable.
     pub async fn promise_data(&self, pages: u32, has_moved: impl Fn() -> bool) -> Promise<'_> {
-        let need = || {
-            let claimant = if has_moved() { Claimant::FlushOfMoved } else { Claimant::Flush };
-            Need { stream: Stream::Objects, pages, claimant }
-        };
-        self.wait_for_space(need).await
+        self.wait_for_space(|| Self::need_of_data(pages, &has_moved)).await
+    }
+
+    fn need_of_data(pages: u32, has_moved: &impl Fn() -> bool) -> Need {
+        let claimant = if has_moved() { Claimant::FlushOfMoved } else { Claimant::Flush };
+        Need { stream: Stream::Objects, pages, claimant }
     }
 
     /// Waits for space that a flush needs.
@@ -453,7 +454,7 @@ impl<M: Medium> Front<M> {
     /// Background work goes on: whatever clients wait for may come.
     pub fn make_progress(&self) {
         if self.fullness.get() == Fullness::Stuck {
-            self.set_fullness(Fullness::Full);
+            self.set_fullness(Fullness::Full(UsedUp::Space));
         }
     }
 

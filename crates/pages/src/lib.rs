@@ -48,7 +48,7 @@ pub use format::page::{PageFault, StoreId};
 pub use format::value::Value;
 pub use journal::{Durability, LogSync};
 pub use medium::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
-pub use operations::{Condition, Lookup, WriteOptions};
+pub use operations::{Condition, Lookup, UsedUp, WriteOptions};
 pub use options::Surroundings;
 pub use planted::{Fault, Planted};
 pub use stats::{

@@ -47,19 +47,36 @@ pub enum Condition {
 pub enum Fullness {
     /// They may, or wait for collection to make room.
     Room,
-    /// Only deletes: there is no garbage left to collect.
-    Full,
+    /// Only deletes: something is used up, and there is no garbage left to collect.
+    Full(UsedUp),
     /// Not even deletes can be flushed.
     Stuck,
 }
 
+/// What a full store has no more of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UsedUp {
+    /// Space on the medium.
+    Space,
+    /// The memory that its index may take, of so many bytes.
+    IndexMemory(u64),
+}
+
 impl Fullness {
+    /// What clients lack whose writes are refused.
+    pub(crate) fn used_up(self) -> UsedUp {
+        match self {
+            Self::Full(used_up) => used_up,
+            Self::Room | Self::Stuck => UsedUp::Space,
+        }
+    }
+
     /// Whether a write is refused, where memtables have room for it or not.
     pub(crate) fn refuses(self, is_delete: bool, has_room: bool) -> bool {
         match self {
             Self::Room => false,
             // Deletes make room: they go ahead as soon as the memtable takes them.
-            Self::Full => !is_delete,
+            Self::Full(_) => !is_delete,
             Self::Stuck => !(is_delete && has_room),
         }
     }

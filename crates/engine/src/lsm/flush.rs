@@ -65,18 +65,24 @@ impl<M: Medium> Inner<M> {
             })
             .collect::<Vec<NewEntry>>();
         assert!(pointers.next().is_none(), "an object was written, and no key leads to it");
-        if !self.planted.has(Fault::FlushOutOfTurn) {
-            self.front.wait_for_turn(number).await;
-        }
         if self.options.is_leveled() {
-            self.flush_to_l0(entries, &written).await?;
+            let table = self.write_to_l0(number, entries).await?;
+            self.wait_for_turn(number).await;
+            self.publish_in_l0(table, &written).await?;
         } else {
+            self.wait_for_turn(number).await;
             self.merge_into_first_level(entries, &written).await?;
         }
         let mut stats = self.stats.borrow_mut();
         stats.flushes += 1;
         stats.flushed_objects += flushed;
         Ok(())
+    }
+
+    async fn wait_for_turn(&self, number: FlushNo) {
+        if !self.planted.has(Fault::FlushOutOfTurn) {
+            self.front.wait_for_turn(number).await;
+        }
     }
 
     /// Merges the entries of a flush into L1 and publishes them together with the end of their

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use pages::collector::{Collected, Next};
 use pages::medium::Medium;
-use pages::operations::Fullness;
+use pages::operations::{Fullness, UsedUp};
 use pages::store::sweep::WORTH_COLLECTING;
 use runtime::Nanos;
 
@@ -24,7 +24,8 @@ struct Situation {
     /// Collecting everything once gave nothing.
     has_given_up: bool,
     was_full: bool,
-    memory_is_used_up: bool,
+    /// The bytes of memory that the index may take, if it takes them.
+    memory_used_up: Option<u64>,
 }
 
 /// What follows from it.
@@ -42,10 +43,11 @@ impl Situation {
     /// compactions lack space with nothing to collect. Deletes start this again.
     fn outlook(self) -> Outlook {
         let is_full = self.is_short && (self.is_squeezed || self.has_given_up || self.was_full);
-        let fullness = match self.is_short && self.is_at_rest {
-            true => Fullness::Stuck,
-            false if is_full || self.memory_is_used_up => Fullness::Full,
-            false => Fullness::Room,
+        let fullness = match (self.is_short && self.is_at_rest, self.memory_used_up) {
+            (true, _) => Fullness::Stuck,
+            (false, _) if is_full => Fullness::Full(UsedUp::Space),
+            (false, Some(bytes)) => Fullness::Full(UsedUp::IndexMemory(bytes)),
+            (false, None) => Fullness::Room,
         };
         Outlook { squeezes: self.is_short && !self.is_squeezed, fullness }
     }
@@ -88,7 +90,7 @@ impl<M: Medium> Inner<M> {
             is_at_rest: self.is_at_rest(),
             has_given_up: self.front.has_given_up(),
             was_full: self.front.fullness.get() != Fullness::Room,
-            memory_is_used_up: self.index_memory_is_used_up(),
+            memory_used_up: self.index_memory_is_used_up().then_some(self.index_budget),
         }
     }
 
@@ -162,7 +164,7 @@ mod tests {
             is_at_rest: false,
             has_given_up: false,
             was_full: false,
-            memory_is_used_up: false,
+            memory_used_up: None,
         };
         let of = |situation: Situation| {
             let outlook = situation.outlook();
@@ -170,11 +172,20 @@ mod tests {
         };
         assert_eq!(of(Situation { is_short: false, ..short }), (false, Fullness::Room));
         assert_eq!(of(short), (true, Fullness::Room));
-        assert_eq!(of(Situation { is_squeezed: true, ..short }), (false, Fullness::Full));
-        assert_eq!(of(Situation { has_given_up: true, ..short }), (true, Fullness::Full));
+        assert_eq!(
+            of(Situation { is_squeezed: true, ..short }),
+            (false, Fullness::Full(UsedUp::Space))
+        );
+        assert_eq!(
+            of(Situation { has_given_up: true, ..short }),
+            (true, Fullness::Full(UsedUp::Space))
+        );
         assert_eq!(of(Situation { is_at_rest: true, ..short }), (true, Fullness::Stuck));
         let roomy = Situation { is_short: false, is_at_rest: true, ..short };
         assert_eq!(of(roomy), (false, Fullness::Room));
-        assert_eq!(of(Situation { memory_is_used_up: true, ..roomy }), (false, Fullness::Full));
+        assert_eq!(
+            of(Situation { memory_used_up: Some(9), ..roomy }),
+            (false, Fullness::Full(UsedUp::IndexMemory(9)))
+        );
     }
 }

@@ -163,7 +163,7 @@ impl<M: Medium> Engine<M> {
             }
             handle.spawn("journal", Rc::clone(inner).write_journal());
         }
-        for _ in 0..inner.options.flushes() {
+        for _ in 0..inner.options.frozen_memtables {
             handle.spawn("flush", Rc::clone(inner).flush_forever());
         }
         for worker in 0..inner.options.compaction_workers {

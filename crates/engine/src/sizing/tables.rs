@@ -44,6 +44,15 @@ pub fn plan(options: &Options, input: &SizingInput) -> TablePlan {
     }
 }
 
+/// Bytes of a medium that a tree of tables leaves free when it is full, about: what its smallest compaction writes, which is
+/// a table with all that it meets one level down, and twice what memtables hold, for their tables and again for their log.
+pub fn kept_free(options: &Options) -> u64 {
+    let tables = &options.tables;
+    let met = (tables.level_multiplier + 2.0) * tables.table_bytes as f64;
+    let memtables = options.frozen_memtables as u64 + 1;
+    met as u64 + 4 * memtables * options.memtable_bytes
+}
+
 fn level_bytes(tables: &TableOptions, levels: usize, bytes: u64, flushed: f64) -> Vec<u64> {
     let mut left = bytes;
     let mut take = |most: f64| {

@@ -65,7 +65,7 @@ async fn fill(engine: &Engine<MemoryMedium>, first: u32, case: Case) -> u32 {
     for key in first.. {
         match put(engine, key, case).await {
             Ok(_) => {}
-            Err(EngineError::Full) => return key,
+            Err(EngineError::Full(_)) => return key,
             Err(other) => panic!("{case:?}: key {key}: {other}"),
         }
     }

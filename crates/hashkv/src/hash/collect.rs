@@ -13,7 +13,7 @@ use pages::collector::{Candidate, Collected, Next, Stopped, memtables_take, rein
 use pages::format::pointer::Pointer;
 use pages::front::Front;
 use pages::medium::{ExtentId, Medium, Stream};
-use pages::operations::Fullness;
+use pages::operations::{Fullness, UsedUp};
 use pages::stats::EngineStats;
 use pages::store::PageStore;
 use pages::store::extent::State;
@@ -127,7 +127,7 @@ impl<M: Medium> Inner<M> {
         let is_full = is_short && (is_flushed || self.front.has_given_up() || was_full);
         let fullness = match is_short && self.front.flush_is_starved() && self.is_quiet() {
             true => Fullness::Stuck,
-            false if is_full => Fullness::Full,
+            false if is_full => Fullness::Full(UsedUp::Space),
             false => Fullness::Room,
         };
         self.front.set_fullness(fullness);

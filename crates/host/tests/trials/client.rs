@@ -131,7 +131,7 @@ impl Client {
             Ok(()) => {
                 world.acknowledge(key, index, sync.unwrap_or(self.all.usual_sync), handle.now());
             }
-            Err(EngineError::Full) if !is_delete => {
+            Err(EngineError::Full(_)) if !is_delete => {
                 world.refuse(key);
                 world.count_refused();
             }

@@ -1,8 +1,9 @@
 //! Flushes side by side: as many may be under way as memtables may be frozen.
 //!
-//! Each writes its data as soon as there is space for it, and waits with its entries until those of the
-//! memtables before it are in the index: so the index takes memtables in the order in which they were
-//! frozen, newer entries over older ones, and while one is merged the data of the next goes to the medium.
+//! Each writes its data, and its table where the index is made of such, as soon as there is space for them, and waits
+//! with its entries until those of the memtables before it are in the index: so the index takes memtables in the order
+//! in which they were frozen, newer entries over older ones, and while one is merged, or waits until it is durable, what
+//! belongs to the next goes to the medium.
 //!
 //! Only the oldest memtable's flush waits for space (docs/decisions/0010). One behind it takes what a flush
 //! may take, if that is there, and after those before it have theirs: whatever it holds, what the oldest
@@ -11,21 +12,30 @@
 use std::cell::Cell;
 
 use crate::front::Front;
-use crate::medium::{Medium, Stream};
+use crate::medium::Medium;
 use crate::memtable::Write;
 use crate::store::promise::Promise;
-use crate::store::space::Claimant;
+use crate::store::space::{Claimant, Need};
 
 /// The number of a flush: memtables are counted in the order in which they are frozen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlushNo(u64);
 
+/// What a flush asks space for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// Objects.
+    Data,
+    /// A table of its own.
+    Table,
+}
+
 /// How far flushes have come, each count in the order of their numbers.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct Order {
     begun: u64,
-    /// Those that were promised space for their data.
-    promised: u64,
+    /// Those that were promised space, by [`Part`].
+    promised: [u64; 2],
 }
 
 /// What a flush may do about the space for its data.
@@ -48,10 +58,11 @@ impl Order {
         (place < frozen).then_some((FlushNo(self.begun), place))
     }
 
-    fn may_take(self, flush: FlushNo, done: u64) -> MayTake {
-        assert!(self.promised <= flush.0, "flush {flush:?} asks for space twice");
+    fn may_take(self, flush: FlushNo, part: Part, done: u64) -> MayTake {
+        let promised = self.promised[part as usize];
+        assert!(promised <= flush.0, "flush {flush:?} asks for space twice");
         match () {
-            () if self.promised < flush.0 => MayTake::Nothing,
+            () if promised < flush.0 => MayTake::Nothing,
             () if done < flush.0 => MayTake::WhatIsThere,
             () => MayTake::WhatItTakes,
         }
@@ -83,11 +94,22 @@ impl<M: Medium> Front<M> {
         pages: u32,
         has_moved: impl Fn() -> bool,
     ) -> Promise<'_> {
+        self.promise_part(flush, Part::Data, || Self::need_of_data(pages, &has_moved)).await
+    }
+
+    /// Waits for the space that one part of a flush needs; nothing but its memtable, and other parts, are held meanwhile.
+    pub async fn promise_part(
+        &self,
+        flush: FlushNo,
+        part: Part,
+        need: impl Fn() -> Need,
+    ) -> Promise<'_> {
         let promise = loop {
-            match self.order.0.get().may_take(flush, self.flushes.get()) {
-                MayTake::WhatItTakes => break self.promise_data(pages, has_moved).await,
+            match self.order.0.get().may_take(flush, part, self.flushes.get()) {
+                MayTake::WhatItTakes => break self.wait_for_space(need).await,
                 MayTake::WhatIsThere => {
-                    let promise = self.store.try_promise(Stream::Objects, pages, Claimant::Flush);
+                    let Need { stream, pages, .. } = need();
+                    let promise = self.store.try_promise(stream, pages, Claimant::Flush);
                     if let Some(promise) = promise {
                         break promise;
                     }
@@ -96,8 +118,9 @@ impl<M: Medium> Front<M> {
             }
             self.store.work.notified().await;
         };
-        let order = self.order.0.get();
-        self.order.0.set(Order { promised: flush.0 + 1, ..order });
+        let mut order = self.order.0.get();
+        order.promised[part as usize] = flush.0 + 1;
+        self.order.0.set(order);
         if order.begun > flush.0 + 1 {
             self.store.work.notify_all(); // others have waited for that
         }
@@ -112,11 +135,11 @@ impl<M: Medium> Front<M> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FlushNo, MayTake, Order};
+    use super::{FlushNo, MayTake, Order, Part};
 
     #[test]
     fn memtables_are_taken_in_the_order_in_which_they_were_frozen() {
-        let order = Order { begun: 7, promised: 7 };
+        let order = Order { begun: 7, ..Order::default() };
         assert_eq!(order.next(7, 0), None);
         assert_eq!(order.next(7, 1), Some((FlushNo(7), 0)));
         assert_eq!(order.next(6, 1), None, "the one that is frozen is in hand");
@@ -126,9 +149,10 @@ mod tests {
 
     #[test]
     fn only_the_oldest_waits_for_space_and_nobody_overtakes() {
-        let order = Order { begun: 9, promised: 7 };
-        assert_eq!(order.may_take(FlushNo(7), 7), MayTake::WhatItTakes);
-        assert_eq!(order.may_take(FlushNo(7), 6), MayTake::WhatIsThere);
-        assert_eq!(order.may_take(FlushNo(8), 6), MayTake::Nothing);
+        let order = Order { begun: 9, promised: [8, 7] };
+        assert_eq!(order.may_take(FlushNo(7), Part::Table, 7), MayTake::WhatItTakes);
+        assert_eq!(order.may_take(FlushNo(7), Part::Table, 6), MayTake::WhatIsThere);
+        assert_eq!(order.may_take(FlushNo(8), Part::Table, 6), MayTake::Nothing);
+        assert_eq!(order.may_take(FlushNo(8), Part::Data, 6), MayTake::WhatIsThere);
     }
 }

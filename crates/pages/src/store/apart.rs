@@ -139,8 +139,8 @@ impl<'a, M: Medium> Apart<'a, M> {
         Ok(())
     }
 
-    /// Fills the last unit up, writes what is left and waits until all of it is durable. Nothing refers to
-    /// it yet. What is left of the promise is for the next run.
+    /// Fills the last unit up and writes what is left. Nothing refers to it, and it need not be durable before
+    /// [`Self::make_durable`]. What is left of the promise is for the next run.
     ///
     /// # Errors
     /// [`EngineError::Medium`].
@@ -154,14 +154,22 @@ impl<'a, M: Medium> Apart<'a, M> {
         while !self.unit.is_empty() {
             fillers.push(self.push(data_page::filler())?);
         }
-        let stream = self.promise.stream();
         self.write(class).await?;
-        if !self.store.planted.has(Fault::CommitBeforeTables) {
-            self.store.medium.sync(stream).await?;
-        }
         assert!(self.waiting.is_empty(), "pages were never handed to the medium");
         self.store.note_fillers(&fillers);
         Ok(Stretches { extents: std::mem::take(&mut self.extents), pages })
+    }
+
+    /// Waits until all runs that were finished are durable. Once for as many as come into the index together: a medium
+    /// may take long (a rotation of the windows of a volume).
+    ///
+    /// # Errors
+    /// [`EngineError::Medium`].
+    pub async fn make_durable(&self) -> Result<(), EngineError> {
+        if !self.store.planted.has(Fault::CommitBeforeTables) {
+            self.store.medium.sync(self.promise.stream()).await?;
+        }
+        Ok(())
     }
 }
 

@@ -283,6 +283,7 @@ impl<M: Medium> Inner<M> {
                 out.is_rest |= stop == Stop::Rest;
             }
             if stop == Stop::End {
+                apart.make_durable().await?;
                 return Ok(Some((added, out)));
             }
         }

@@ -1,6 +1,9 @@
 //! Flush: a frozen memtable becomes a table of L0.
 
+use std::rc::Rc;
+
 use pages::error::EngineError;
+use pages::front::flushes::{FlushNo, Part};
 use pages::medium::Medium;
 use pages::store::apart::Apart;
 use pages::store::space::Claimant;
@@ -9,21 +12,20 @@ use runtime::IoClass;
 
 use crate::format::entry::{NewEntry, OFFSET_BYTES};
 use crate::lsm::Inner;
-use crate::lsm::tables::STEP_ENTRIES;
+use crate::lsm::tables::{STEP_ENTRIES, Table};
 use crate::tables::space::Contents;
 use crate::tables::tree::TreeEdit;
 
 impl<M: Medium> Inner<M> {
-    /// Writes the entries of a flush as a table of L0, and publishes it together with the end of their
-    /// memtable: a reader finds them in one or the other.
-    pub(crate) async fn flush_to_l0(
+    /// Writes the entries of a flush as a table of L0, which is durable then, whatever the flushes before it do.
+    pub(crate) async fn write_to_l0(
         &self,
+        number: FlushNo,
         entries: Vec<NewEntry>,
-        written: &Written,
-    ) -> Result<(), EngineError> {
+    ) -> Result<Rc<Table>, EngineError> {
         let extents = self.extents_of_flush(&entries);
         let need = || self.store.need_of_tables(extents, Claimant::Flush);
-        let promise = self.front.wait_for_space(need).await;
+        let promise = self.front.promise_part(number, Part::Table, need).await;
         let mut apart = Apart::new(&self.store, promise);
         let mut builder = self.table_builder();
         for step in entries.chunks(STEP_ENTRIES) {
@@ -35,7 +37,17 @@ impl<M: Medium> Inner<M> {
             self.write_full_pages(&mut builder, &mut apart, IoClass::Flush).await?;
         }
         let table = self.end_table(&mut builder, &mut apart, IoClass::Flush).await?;
-        let table = table.expect("a memtable that is flushed holds something");
+        apart.make_durable().await?;
+        Ok(table.expect("a memtable that is flushed holds something"))
+    }
+
+    /// Publishes the table of a flush together with the end of its memtable: a reader finds its entries in one or the
+    /// other.
+    pub(crate) async fn publish_in_l0(
+        &self,
+        table: Rc<Table>,
+        written: &Written,
+    ) -> Result<(), EngineError> {
         self.stats.borrow_mut().tables.flushed_pages += u64::from(table.meta.pages.pages);
         let added = vec![(0, table)];
         let edit = self.edit_of_tables(TreeEdit { removed: Vec::new(), added });

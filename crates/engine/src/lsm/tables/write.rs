@@ -43,7 +43,7 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
-    /// Ends the table that is being built: it is durable then, and nothing refers to it. `None` if it has no
+    /// Ends the table that is being built: it is written then, and nothing refers to it. `None` if it has no
     /// entries.
     pub(crate) async fn end_table(
         &self,

@@ -220,7 +220,7 @@ impl Client {
                 if self.rng.chance(0.2) { self.get(key).await } else { self.write(key).await };
             match done {
                 Ok(()) => {}
-                Err(EngineError::Full) => return,
+                Err(EngineError::Full(_)) => return,
                 Err(error) => {
                     self.model.borrow_mut().complain(format!("key {key}: {error}"));
                     return;
