@@ -161,7 +161,7 @@ fn memory(rng: &mut Rng, profile: &mut SsdProfile) {
 fn background(rng: &mut Rng, profile: &mut SsdProfile, is_hammered: bool) {
     let background = &mut profile.background;
     (background.start_free_percent, background.stop_free_percent) =
-        pick(rng, &[(0.0, 0.0), (5.0, 6.0), (20.0, 35.0)]);
+        pick(rng, &[(0.0, 0.0), (5.0, 5.0), (5.0, 6.0), (20.0, 35.0)]);
     background.programs_per_die = pick(rng, &[1, 2]);
     (background.reclaim_reads, background.critical_reads) =
         if is_hammered { (pick(rng, &[400, 700]), 1_500) } else { (20_000, 60_000) };
