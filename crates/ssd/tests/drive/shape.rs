@@ -3,7 +3,7 @@
 
 use block::BLOCK_BYTES;
 use catalogue::Entry;
-use flash::{FlashProfile, Geometry, ReadDisturb, Suspend, Timing};
+use flash::{ErrorModel, FlashProfile, Geometry, ReadDisturb, Suspend, Timing};
 use runtime::{Nanos, Rng};
 use ssd::{PlmProfile, PlmRules, Precondition, SsdProfile};
 
@@ -127,9 +127,16 @@ fn flash(rng: &mut Rng, sets: u32, is_hammered: bool) -> FlashProfile {
             ..base.timing
         },
         suspend: rng.chance(0.5).then_some(SUSPEND),
-        errors: None,
+        errors: errors(rng),
         read_disturb: is_hammered.then_some(ReadDisturb { limit_reads: LIMIT_READS }),
     }
+}
+
+/// Reads that take longer, and none that fails: what is lost would not be found again.
+fn errors(rng: &mut Rng) -> Option<ErrorModel> {
+    let retry_probability = pick(rng, &[0.001, 0.2]);
+    let errors = ErrorModel { retry_probability, retry_us: 70.0, max_retries: 1_000 };
+    rng.chance(0.3).then_some(errors)
 }
 
 fn controller(rng: &mut Rng, profile: &mut SsdProfile) {
