@@ -124,6 +124,7 @@ fn flash(rng: &mut Rng, sets: u32, is_hammered: bool) -> FlashProfile {
             program_us: programs[..if one_shot { 1 } else { bits }].into(),
             erase_us: if is_fast { 900.0 } else { 3_500.0 },
             background_deadline_us: pick(rng, deadlines),
+            commands_on_channel: rng.chance(0.5),
             ..base.timing
         },
         suspend: rng.chance(0.5).then_some(SUSPEND),
