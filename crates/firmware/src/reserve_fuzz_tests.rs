@@ -81,6 +81,7 @@ fn profile() -> FlashProfile {
             program_us: vec![300.0],
             erase_us: 900.0,
             command_us: 0.0,
+            commands_on_channel: false,
             channel_mb_per_s: 400.0,
             background_deadline_us: 1_000.0,
         },

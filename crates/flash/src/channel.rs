@@ -1,5 +1,8 @@
-//! A channel: the bus that the dies behind it share. It carries one page (or one program unit) at
-//! a time; who goes next is decided when it falls free.
+//! A channel: the bus that the dies behind it share. It carries one page (or one program unit) or one
+//! command at a time; who goes next is decided when it falls free. Commands go before data: they are
+//! short, and a die that waits for one does nothing.
+
+use std::collections::VecDeque;
 
 use runtime::{Nanos, Priority};
 
@@ -8,6 +11,7 @@ use crate::queue::PriorityQueue;
 
 pub(crate) struct Channel {
     carrying: Option<DieIndex>,
+    commands: VecDeque<(DieIndex, Nanos)>,
     waiting: PriorityQueue<(DieIndex, Nanos)>,
     /// Transfers that may go ahead of waiting background ones in a row. A die that waits for the
     /// bus is occupied, so whoever wants it waits as well, however urgent: nobody may wait here
@@ -19,7 +23,23 @@ pub(crate) struct Channel {
 impl Channel {
     /// A channel with `dies` behind it: each of them may go ahead once.
     pub(crate) fn new(dies: u32) -> Self {
-        Self { carrying: None, waiting: PriorityQueue::default(), most_passes: dies, passes: 0 }
+        Self {
+            carrying: None,
+            commands: VecDeque::new(),
+            waiting: PriorityQueue::default(),
+            most_passes: dies,
+            passes: 0,
+        }
+    }
+
+    /// Asks for the bus for the `span` of a command. True if it starts now.
+    pub(crate) fn request_command(&mut self, die: DieIndex, span: Nanos) -> bool {
+        if self.carrying.is_some() {
+            self.commands.push_back((die, span));
+            return false;
+        }
+        self.carrying = Some(die);
+        true
     }
 
     /// Asks for the bus for `span`. True if the transfer starts now.
@@ -37,15 +57,23 @@ impl Channel {
         self.waiting.promote(|(waiting, _)| *waiting == die);
     }
 
-    /// Ends the current transfer: whose it was, and the next one that starts now, if any.
-    pub(crate) fn finish(&mut self) -> (DieIndex, Option<Nanos>) {
-        let done = self.carrying.take().expect("a transfer ends once");
+    /// Whose transfer has come to its end. The bus stays taken until [`Self::go_on`].
+    pub(crate) fn ended(&self) -> DieIndex {
+        self.carrying.expect("a transfer ends once")
+    }
+
+    /// The next transfer, which starts now: how long it takes, if there is one.
+    pub(crate) fn go_on(&mut self) -> Option<Nanos> {
         let next = self.choose_next();
         self.carrying = next.map(|(die, _)| die);
-        (done, next.map(|(_, span)| span))
+        next.map(|(_, span)| span)
     }
 
     fn choose_next(&mut self) -> Option<(DieIndex, Nanos)> {
+        // Each die has one at most: data wait for as many as there are dies.
+        if let Some(command) = self.commands.pop_front() {
+            return Some(command);
+        }
         let has_background = self.waiting.peek_of(Priority::Background).is_some();
         if has_background && self.passes < self.most_passes {
             let urgent = self

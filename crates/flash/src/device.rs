@@ -11,7 +11,7 @@ use runtime::{Event, Handle, IoClass, Nanos, PageImage, Priority, Rng};
 
 use crate::array::NandArray;
 use crate::channel::Channel;
-use crate::die::{Die, GiveWay, Next, Phase, Running, Sensed, Suspended, Waiting};
+use crate::die::{Carries, Die, GiveWay, Next, Phase, Running, Sensed, Suspended, Waiting};
 use crate::operation::{Operation, OperationId, OperationTable, Outcome, Request};
 use crate::profile::{Durations, ErrorModel};
 use crate::stats::FlashStats;
@@ -339,33 +339,61 @@ impl Inner {
         state.dies[die.0 as usize].busy_since.get_or_insert(now);
         let operation = state.operations.get(id);
         match &operation.request {
-            Request::Read(page, _) => {
-                let (block, index) = self.geometry.locate(*page);
+            Request::Read(..) => {
                 if operation.class == IoClass::ClientRead {
                     state.stats.count_wait(operation.blocked_by, now - operation.submitted);
                 }
-                let page_type = self.geometry.page_type(index);
-                let is_disturbed = self
-                    .durations
-                    .disturb_limit
-                    .is_some_and(|limit| state.array.read_count(block) >= limit);
-                let (retries, is_readable) = self.draw_retries(state);
-                let is_readable = is_readable && !is_disturbed;
-                let sense = self.durations.read[page_type as usize];
-                let span = self.durations.command + sense + self.durations.retry * retries;
-                self.enter(state, die, Phase::Sensing { id, is_readable }, Some(span));
+                match self.durations.command_on_channel {
+                    Some(span) => self.command(state, die, id, Carries::ReadCommand, span),
+                    None => self.sense(state, die, id),
+                }
             }
             Request::Program(first, images) => {
                 state.array.assert_programmable(*first, images.len());
-                let pages = images.len() as u64;
-                self.enter(state, die, Phase::OnBus { id, sensed: None }, None);
-                self.ask_for_bus(state, die, id, self.durations.transfer_page * pages);
+                let data = self.durations.transfer_page * images.len() as u64;
+                let command = self.durations.command_on_channel.unwrap_or(Nanos::ZERO);
+                self.enter(state, die, Phase::OnBus { id, carries: Carries::DataIn }, None);
+                self.ask_for_bus(state, die, id, command + data);
             }
-            Request::Erase(_) => {
-                let span = self.durations.command + self.durations.erase;
-                self.run(state, die, id, span, true);
-            }
+            Request::Erase(_) => match self.durations.command_on_channel {
+                Some(span) => self.command(state, die, id, Carries::EraseCommand, span),
+                None => self.run_erase(state, die, id),
+            },
         }
+    }
+
+    /// Has the channel carry a command for `span`.
+    fn command(
+        &self,
+        state: &mut State,
+        die: DieIndex,
+        id: OperationId,
+        carries: Carries,
+        span: Nanos,
+    ) {
+        self.enter(state, die, Phase::OnBus { id, carries }, None);
+        let channel = self.geometry.channel_of(die);
+        if state.channels[channel as usize].request_command(die, span) {
+            self.occupy(state, channel, span);
+        }
+    }
+
+    fn sense(&self, state: &mut State, die: DieIndex, id: OperationId) {
+        let (block, index) = self.geometry.locate(read_page(state.operations.get(id)));
+        let page_type = self.geometry.page_type(index);
+        let is_disturbed = self
+            .durations
+            .disturb_limit
+            .is_some_and(|limit| state.array.read_count(block) >= limit);
+        let (retries, is_readable) = self.draw_retries(state);
+        let is_readable = is_readable && !is_disturbed;
+        let sense = self.durations.read[page_type as usize];
+        let span = self.durations.command + sense + self.durations.retry * retries;
+        self.enter(state, die, Phase::Sensing { id, is_readable }, Some(span));
+    }
+
+    fn run_erase(&self, state: &mut State, die: DieIndex, id: OperationId) {
+        self.run(state, die, id, self.durations.command + self.durations.erase, true);
     }
 
     /// Extra senses this read will need, and whether it succeeds in the end.
@@ -455,35 +483,59 @@ impl Inner {
         let channel = self.geometry.channel_of(die);
         let priority = state.operations.get(id).priority;
         if state.channels[channel as usize].request(die, span, priority) {
-            self.arm(self.handle.now() + span, CHANNEL_TOKEN | u64::from(channel));
-            state.stats.channel_busy += span;
+            self.occupy(state, channel, span);
         }
         self.let_read_end(state, die);
     }
 
+    fn occupy(&self, state: &mut State, channel: u32, span: Nanos) {
+        self.arm(self.handle.now() + span, CHANNEL_TOKEN | u64::from(channel));
+        state.stats.channel_busy += span;
+    }
+
     fn transfer_ended(&self, state: &mut State, channel: u32) {
-        let (die, next) = state.channels[channel as usize].finish();
-        if let Some(span) = next {
-            self.arm(self.handle.now() + span, CHANNEL_TOKEN | u64::from(channel));
-            state.stats.channel_busy += span;
+        let die = state.channels[channel as usize].ended();
+        // The die that is free now has its next command carried before others' data, if it has one.
+        let has_commands = self.durations.command_on_channel.is_some();
+        if !has_commands {
+            self.carry_next(state, channel);
         }
+        self.carried(state, die);
+        if has_commands {
+            self.carry_next(state, channel);
+        }
+    }
+
+    fn carry_next(&self, state: &mut State, channel: u32) {
+        if let Some(span) = state.channels[channel as usize].go_on() {
+            self.occupy(state, channel, span);
+        }
+    }
+
+    /// The die goes on with what the channel has carried for it.
+    fn carried(&self, state: &mut State, die: DieIndex) {
         let this = &mut state.dies[die.0 as usize];
-        let Phase::OnBus { id, sensed } = std::mem::replace(&mut this.phase, Phase::Idle) else {
+        let Phase::OnBus { id, carries } = std::mem::replace(&mut this.phase, Phase::Idle) else {
             unreachable!("a transfer belongs to a die that is on the bus")
         };
-        if let Some(sensed) = sensed {
-            let outcome = bring(state, id, sensed);
-            let class = state.operations.get(id).class;
-            state.stats.of_mut(class).pages_read += 1;
-            state.operations.finish(id, outcome, &self.handle);
-            self.attend(state, die);
-        } else {
-            let Request::Program(first, _) = &state.operations.get(id).request else {
-                unreachable!("only programs fetch data")
-            };
-            let (_, index) = self.geometry.locate(*first);
-            let program = self.durations.program_of(self.geometry.page_type(index));
-            self.run(state, die, id, self.durations.command + program, false);
+        match carries {
+            Carries::ReadCommand => self.sense(state, die, id),
+            Carries::EraseCommand => self.run_erase(state, die, id),
+            Carries::DataOut(sensed) => {
+                let outcome = bring(state, id, sensed);
+                let class = state.operations.get(id).class;
+                state.stats.of_mut(class).pages_read += 1;
+                state.operations.finish(id, outcome, &self.handle);
+                self.attend(state, die);
+            }
+            Carries::DataIn => {
+                let Request::Program(first, _) = &state.operations.get(id).request else {
+                    unreachable!("only programs fetch data")
+                };
+                let (_, index) = self.geometry.locate(*first);
+                let program = self.durations.program_of(self.geometry.page_type(index));
+                self.run(state, die, id, self.durations.command + program, false);
+            }
         }
     }
 
@@ -494,7 +546,8 @@ impl Inner {
             Phase::Sensing { id, is_readable } => {
                 let (id, is_readable) = (*id, *is_readable);
                 state.array.prefetch_image(read_page(state.operations.get(id)));
-                let on_bus = Phase::OnBus { id, sensed: Some(Sensed { is_readable }) };
+                let carries = Carries::DataOut(Sensed { is_readable });
+                let on_bus = Phase::OnBus { id, carries };
                 self.enter(state, die, on_bus, None);
                 let Request::Read(_, bytes) = state.operations.get(id).request else {
                     unreachable!("only reads sense")

@@ -16,16 +16,28 @@ pub(crate) enum Phase {
         id: OperationId,
         is_readable: bool,
     },
-    /// Waiting for the channel or using it. A read has sensed its page; a program has data to
-    /// fetch.
+    /// Waiting for the channel or using it.
     OnBus {
         id: OperationId,
-        sensed: Option<Sensed>,
+        carries: Carries,
     },
     /// Programming or erasing the array.
     Running(Running),
     /// On the way from running to suspended.
     Suspending(Suspended),
+}
+
+/// What an operation has the channel carry.
+#[derive(Clone, Copy)]
+pub(crate) enum Carries {
+    /// Command and address of a read.
+    ReadCommand,
+    /// Command and address of an erase.
+    EraseCommand,
+    /// What is to be programmed, behind its command.
+    DataIn,
+    /// What was read.
+    DataOut(Sensed),
 }
 
 /// A page stands in the page register.
@@ -138,8 +150,12 @@ impl Die {
         };
         match &self.phase {
             Phase::Idle => self.suspended.map_or(Blocker::None, |s| by_kind(s.is_erase)),
-            Phase::Sensing { .. } | Phase::OnBus { sensed: Some(_), .. } => Blocker::Read,
-            Phase::OnBus { sensed: None, .. } => Blocker::Program,
+            Phase::Sensing { .. } => Blocker::Read,
+            Phase::OnBus { carries, .. } => match carries {
+                Carries::ReadCommand | Carries::DataOut(_) => Blocker::Read,
+                Carries::EraseCommand => Blocker::Erase,
+                Carries::DataIn => Blocker::Program,
+            },
             Phase::Running(running) => by_kind(running.is_erase),
             Phase::Suspending(suspended) => by_kind(suspended.is_erase),
         }
@@ -194,7 +210,8 @@ impl Die {
     /// The read that occupies it, if it is one.
     pub(crate) fn reading(&self) -> Option<OperationId> {
         match self.phase {
-            Phase::Sensing { id, .. } | Phase::OnBus { id, sensed: Some(_) } => Some(id),
+            Phase::Sensing { id, .. }
+            | Phase::OnBus { id, carries: Carries::ReadCommand | Carries::DataOut(_) } => Some(id),
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
 //! Losing power: what becomes of the operations that are in flight.
 //!
-//! Contract: an operation that only waited, or whose data was still on the bus, leaves no trace.
+//! Contract: an operation that only waited, or whose command or data was still on the bus, leaves no trace.
 //! One that was in the array (running or suspended) ends done, not done, or torn, by seed. Pages
 //! programmed earlier are not harmed: the profiles assume parts and firmware that protect the
 //! pages which share a word line with a torn one.

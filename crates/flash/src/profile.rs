@@ -35,6 +35,9 @@ pub struct Timing {
     pub erase_us: f64,
     /// Command and address cycles before each operation.
     pub command_us: f64,
+    /// Whether these occupy the channel too, as they do in any real part, or the die only.
+    #[serde(default)]
+    pub commands_on_channel: bool,
     /// Bus speed of a channel, in decimal megabytes per second.
     pub channel_mb_per_s: f64,
     /// How long background work may be passed over by demand reads on one die.
@@ -159,7 +162,10 @@ pub(crate) struct Durations {
     pub read: Vec<Nanos>,
     pub program: Vec<Nanos>,
     pub erase: Nanos,
+    /// Command cycles, where the die alone counts them.
     pub command: Nanos,
+    /// Command cycles, where the channel carries them.
+    pub command_on_channel: Option<Nanos>,
     pub transfer_page: Nanos,
     pub background_deadline: Nanos,
     pub suspend: Option<SuspendDurations>,
@@ -194,7 +200,8 @@ impl Durations {
             read: timing.read_us.iter().map(|t| us(*t)).collect(),
             program: timing.program_us.iter().map(|t| us(*t)).collect(),
             erase: us(timing.erase_us),
-            command: us(timing.command_us),
+            command: if timing.commands_on_channel { Nanos::ZERO } else { us(timing.command_us) },
+            command_on_channel: timing.commands_on_channel.then(|| us(timing.command_us)),
             transfer_page: us(transfer_us),
             background_deadline: us(timing.background_deadline_us),
             suspend: profile.suspend.as_ref().map(|s| SuspendDurations {

@@ -99,7 +99,7 @@ pub struct WriteBuffer {
 pub struct Background {
     /// Free superblocks, in percent of all, below which garbage collection begins.
     pub start_free_percent: f64,
-    /// Free superblocks at which it ends.
+    /// Free superblocks at which it ends. The further from where it begins, the longer the waves in which it comes.
     pub stop_free_percent: f64,
     /// Programs of garbage collection under way at a time, for each die.
     pub programs_per_die: u32,

@@ -164,3 +164,49 @@ fn a_die_that_has_not_come_to_rest_counts_as_busy() {
     assert_eq!(drive.end(erase), 3_001);
     assert_eq!(drive.flash.stats().die_busy, crate::small_drive::us(3_001));
 }
+
+/// [`profile_of`] with commands on the channel.
+fn with_commands_on_channel(channels: u32, dies_per_channel: u32) -> FlashProfile {
+    let mut profile = profile_of(channels, dies_per_channel);
+    profile.timing.commands_on_channel = true;
+    profile
+}
+
+#[test]
+fn an_operation_alone_takes_as_long_with_its_command_on_the_channel() {
+    let drive = Drive::new(&with_commands_on_channel(1, 1));
+    assert_eq!(span(&drive, drive.flash.read(drive.page(0, 0, 0), CLIENT)), 46_000);
+    let program = drive.flash.program(drive.page(0, 1, 0), images(1), BACKGROUND);
+    assert_eq!(span(&drive, program), 206_000);
+    assert_eq!(span(&drive, drive.flash.erase(drive.block(0, 2), BACKGROUND)), 3_001_000);
+    assert_eq!(drive.flash.stats().channel_busy.0, 13_000, "three commands, two transfers");
+}
+
+#[test]
+fn a_command_waits_for_the_page_on_the_channel_and_goes_before_those_that_wait() {
+    let mut profile = with_commands_on_channel(1, 4);
+    profile.timing.channel_mb_per_s = 200.0; // 25 us a page
+    let drive = Drive::new(&profile);
+    let early = [1, 2, 3].map(|die| drive.read(0, die, CLIENT));
+    let late = drive.read(50, 0, CLIENT);
+    // Commanded at 66, behind the first page and before the second; sensed at 107.
+    assert_eq!(drive.ends(early), [66, 92, 117]);
+    assert_eq!(drive.end(late), 142);
+}
+
+#[test]
+fn a_die_that_has_given_its_page_is_commanded_before_others_give_theirs() {
+    let mut profile = with_commands_on_channel(1, 2);
+    profile.timing.channel_mb_per_s = 200.0; // 25 us a page
+    let drive = Drive::new(&profile);
+    let reads = [0, 1, 0].map(|die| drive.read(0, die, CLIENT));
+    // The third is commanded at 66; its page is there at 107.
+    assert_eq!(drive.ends(reads), [66, 92, 132]);
+}
+
+#[test]
+fn an_erase_whose_command_is_on_the_channel_is_no_erase_yet() {
+    let drive = Drive::new(&with_commands_on_channel(1, 2));
+    let (first, second) = (drive.erase(0, 0, BACKGROUND), drive.erase(0, 1, BACKGROUND));
+    assert_eq!((drive.end(first), drive.end(second)), (3_001, 3_002));
+}

@@ -61,6 +61,16 @@ fn slow_channels_are_the_bound() {
 }
 
 #[test]
+fn commands_take_their_share_of_slow_channels() {
+    let mut profile = profile_of(CHANNELS, DIES / CHANNELS);
+    profile.timing.channel_mb_per_s = 200.0;
+    profile.timing.commands_on_channel = true;
+    let measured = throughput(&profile, 256, |reader, _| reader % DIES);
+    let bound = 1_000.0 * f64::from(CHANNELS) / 26.0;
+    assert!((0.98..1.001).contains(&(measured / bound)), "{measured:.2} of {bound:.2} per ms");
+}
+
+#[test]
 fn few_reads_at_random_meet_on_dies_and_stay_below_the_bound() {
     let profile = profile_of(CHANNELS, DIES / CHANNELS);
     let measured = throughput(&profile, 8, |_, rng| rng.below(u64::from(DIES)) as u32);

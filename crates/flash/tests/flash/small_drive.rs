@@ -29,6 +29,7 @@ pub(crate) fn profile() -> FlashProfile {
             program_us: vec![200.0],
             erase_us: 3_000.0,
             command_us: 1.0,
+            commands_on_channel: false,
             channel_mb_per_s: 1_000.0,
             background_deadline_us: 100_000.0,
         },

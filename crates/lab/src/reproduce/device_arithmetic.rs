@@ -17,10 +17,11 @@ impl Bounds {
     pub(super) fn of(profile: &SsdProfile) -> Self {
         let (geometry, timing) = (&profile.flash.geometry, &profile.flash.timing);
         let transfer_us = transfer_us(profile);
+        let on_channel_us = if timing.commands_on_channel { timing.command_us } else { 0.0 };
         let sense_us = timing.read_us.iter().sum::<f64>() / timing.read_us.len() as f64;
         Self {
             dies: f64::from(geometry.dies()) * 1e6 / (timing.command_us + sense_us + transfer_us),
-            channels: f64::from(geometry.channels) * 1e6 / transfer_us,
+            channels: f64::from(geometry.channels) * 1e6 / (on_channel_us + transfer_us),
             link: profile.host.read_mb_per_s * 1e6 / f64::from(BLOCK_BYTES),
             firmware: f64::from(profile.controller.cores) * 1e6 / profile.controller.command_us,
         }

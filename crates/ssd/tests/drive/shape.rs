@@ -3,7 +3,7 @@
 
 use block::BLOCK_BYTES;
 use catalogue::Entry;
-use flash::{FlashProfile, Geometry, ReadDisturb, Suspend, Timing};
+use flash::{ErrorModel, FlashProfile, Geometry, ReadDisturb, Suspend, Timing};
 use runtime::{Nanos, Rng};
 use ssd::{PlmProfile, PlmRules, Precondition, SsdProfile};
 
@@ -124,12 +124,20 @@ fn flash(rng: &mut Rng, sets: u32, is_hammered: bool) -> FlashProfile {
             program_us: programs[..if one_shot { 1 } else { bits }].into(),
             erase_us: if is_fast { 900.0 } else { 3_500.0 },
             background_deadline_us: pick(rng, deadlines),
+            commands_on_channel: rng.chance(0.5),
             ..base.timing
         },
         suspend: rng.chance(0.5).then_some(SUSPEND),
-        errors: None,
+        errors: errors(rng),
         read_disturb: is_hammered.then_some(ReadDisturb { limit_reads: LIMIT_READS }),
     }
+}
+
+/// Reads that take longer, and none that fails: what is lost would not be found again.
+fn errors(rng: &mut Rng) -> Option<ErrorModel> {
+    let retry_probability = pick(rng, &[0.001, 0.2]);
+    let errors = ErrorModel { retry_probability, retry_us: 70.0, max_retries: 1_000 };
+    rng.chance(0.3).then_some(errors)
 }
 
 fn controller(rng: &mut Rng, profile: &mut SsdProfile) {
@@ -161,7 +169,7 @@ fn memory(rng: &mut Rng, profile: &mut SsdProfile) {
 fn background(rng: &mut Rng, profile: &mut SsdProfile, is_hammered: bool) {
     let background = &mut profile.background;
     (background.start_free_percent, background.stop_free_percent) =
-        pick(rng, &[(0.0, 0.0), (5.0, 6.0), (20.0, 35.0)]);
+        pick(rng, &[(0.0, 0.0), (5.0, 5.0), (5.0, 6.0), (20.0, 35.0)]);
     background.programs_per_die = pick(rng, &[1, 2]);
     (background.reclaim_reads, background.critical_reads) =
         if is_hammered { (pick(rng, &[400, 700]), 1_500) } else { (20_000, 60_000) };
