@@ -174,7 +174,7 @@ impl<M: Medium> Inner<M> {
             (extent.holds_up_release() && !early, extent.life)
         };
         // Whoever fills a member with it gives that up.
-        self.changed.notify_all();
+        self.tell_of_headers();
         let inner = Rc::clone(self);
         let submit = move || -> Vec<_> {
             let takers = inner.takers_of(inner.all());

@@ -54,6 +54,9 @@ pub(crate) struct Inner<M> {
     pub stats: Cell<VolumeStats>,
     /// Something about extents has changed.
     pub changed: Notify,
+    /// Headers have been written, or their extents are others: apart from [`Self::changed`], because each stripe
+    /// under way would be woken by every other one.
+    pub headers_changed: Notify,
     /// Any place can be written at any time.
     pub is_anywhere: bool,
     /// While members are taken through windows.
@@ -137,6 +140,7 @@ impl<M: Medium> Volume<M> {
             run,
             stats: Cell::default(),
             changed: Notify::default(),
+            headers_changed: Notify::default(),
             is_anywhere,
             windows: RefCell::default(),
         };
@@ -273,6 +277,12 @@ impl<M: Medium> Inner<M> {
         drop(extents);
         taker.medium.give_up(error);
         self.tell_of_members();
+    }
+
+    /// An extent was opened or released, or has its header.
+    pub(crate) fn tell_of_headers(&self) {
+        self.headers_changed.notify_all();
+        self.changed.notify_all();
     }
 
     /// Others than before are there.

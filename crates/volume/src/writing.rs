@@ -228,7 +228,7 @@ impl<M: Medium> Inner<M> {
             }
         }
         let headers = || self.extents.borrow().get(spot.extent).headers_under_way;
-        self.changed.wait_until(|| headers() == 0).await;
+        self.headers_changed.wait_until(|| headers() == 0).await;
         let mut extents = self.extents.borrow_mut();
         let extent = extents.get_mut(spot.extent);
         if extent.life != life {
@@ -291,7 +291,7 @@ impl<M: Medium> Inner<M> {
             extent.run = if has_no_number { 0 } else { self.run.get() };
             (left_over, extent.life)
         };
-        self.changed.notify_all();
+        self.tell_of_headers();
         let takers = !self.extents.borrow().get(id).missing();
         for taker in self.takers_of(takers) {
             let is_left_over = left_over & bit(taker.index) != 0 && !self.is_anywhere;
@@ -346,7 +346,7 @@ impl<M: Medium> Inner<M> {
                 inner.missed(&taker, id, life, why);
             }
             inner.extents.borrow_mut().get_mut(id).end_header(life);
-            inner.changed.notify_all();
+            inner.tell_of_headers();
         });
     }
 }
