@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::Args;
+use design::Design;
 use host::{Arrangement, JournalPlace, WindowPolicy};
 use lab::bench::BenchSpec;
-use lab::{HostChoice, printable};
+use lab::{Configuration, HostChoice, Platform, printable};
 use workload::{ClientOptions, CoreWorkload, Properties};
 
 use crate::output::say;
@@ -18,15 +19,24 @@ use crate::{names, values};
 #[derive(Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct BenchArguments {
-    /// Design: a built-in name or a TOML file
-    #[arg(long, default_value = "pink")]
-    pub(crate) design: String,
-    /// Device: a built-in name or a TOML file, of a KV drive or of a block drive
-    #[arg(long, default_value = "pink-zcu102")]
-    pub(crate) device: String,
+    /// Configuration of a host's store: a built-in name or a TOML file, which says all of the flags up to --windows.
+    /// Each of those that is given as well wins over it
+    #[arg(long)]
+    pub(crate) configuration: Option<String>,
+    /// Design: a built-in name or a TOML file [default: pink]
+    #[arg(long)]
+    pub(crate) design: Option<String>,
+    /// Device: a built-in name or a TOML file, of a KV drive or of a block drive [default: pink-zcu102]
+    #[arg(long)]
+    pub(crate) device: Option<String>,
     /// Host of a block drive: a built-in name or a TOML file [default: desktop-12-core]
     #[arg(long)]
     pub(crate) host: Option<String>,
+    /// Into how many equal partitions each set of a block drive is cut; layouts are of these then, as md's over
+    /// partitions
+    /// [default: 1]
+    #[arg(long, value_parser = values::partitions)]
+    pub(crate) partitions: Option<u32>,
     /// How a host's store lies on the sets of a block drive: plain (one set), striped, parity (any one set may be lost)
     /// or mirrored (a copy on each set)
     /// [default: plain on one set, striped on several]
@@ -74,6 +84,8 @@ pub(crate) struct BenchArguments {
     pub(crate) json: bool,
 }
 
+const DEFAULT_DESIGN: &str = "pink";
+const DEFAULT_DEVICE: &str = "pink-zcu102";
 const DEFAULT_RECORDS: u64 = 4_000_000;
 const DEFAULT_QUEUE_DEPTH: u64 = 64;
 
@@ -105,15 +117,8 @@ fn flags(arguments: &BenchArguments) -> [Flag; 4] {
 
 /// What to run; says aloud what has no effect.
 pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<BenchSpec> {
-    let BenchArguments { device, host, layout, journal, windows, .. } = arguments;
-    let design = names::design(&arguments.design)?;
-    let choice = HostChoice {
-        host: host.as_deref(),
-        arrangement: *layout,
-        journal: *journal,
-        windows: *windows,
-    };
-    let platform = names::platform(device, choice)?;
+    let configuration = arguments.configuration.as_deref().map(names::configuration).transpose()?;
+    let (design, platform) = design_and_platform(arguments, configuration.as_ref())?;
     let workload = CoreWorkload::from_properties(&properties(arguments)?)?;
     for warning in &workload.warnings {
         say(warning);
@@ -125,7 +130,39 @@ pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<BenchSpec> {
     };
     let stem = Path::new(&arguments.workload).file_stem();
     let workload_name = stem.map_or("?".to_owned(), |name| printable(&name.to_string_lossy()));
-    Ok(BenchSpec { design, platform, workload_name, workload, clients, seed: arguments.seed })
+    Ok(BenchSpec {
+        configuration: configuration.map(|configuration| configuration.name),
+        design,
+        platform,
+        workload_name,
+        workload,
+        clients,
+        seed: arguments.seed,
+    })
+}
+
+/// What the flags say, and where they are silent a configuration, if one is named.
+fn design_and_platform(
+    arguments: &BenchArguments,
+    named: Option<&Configuration>,
+) -> anyhow::Result<(Design, Platform)> {
+    let usual = named.map(Configuration::choice).unwrap_or_default();
+    let choice = HostChoice {
+        host: arguments.host.as_deref().or(usual.host),
+        partitions: arguments.partitions.or(usual.partitions),
+        arrangement: arguments.layout.or(usual.arrangement),
+        journal: arguments.journal.or(usual.journal),
+        windows: arguments.windows.or(usual.windows),
+    };
+    let design = arguments.design.as_ref().or(named.map(|named| &named.design));
+    let device = arguments.device.as_ref().or(named.map(|named| &named.device));
+    let design = names::design(design.map_or(DEFAULT_DESIGN, String::as_str))?;
+    let platform = names::platform(device.map_or(DEFAULT_DEVICE, String::as_str), choice)?;
+    let design = match named {
+        Some(configuration) => configuration.equip(design),
+        None => design,
+    };
+    Ok((design, platform))
 }
 
 fn properties(arguments: &BenchArguments) -> anyhow::Result<Properties> {

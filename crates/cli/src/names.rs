@@ -9,7 +9,7 @@ use design::Design;
 use host::{Arrangement, HostProfile, JournalPlace, WindowPolicy};
 use kvssd::DeviceProfile;
 use lab::device::Job;
-use lab::{HostChoice, Platform, designs_for_hosts};
+use lab::{Configuration, HostChoice, Platform, designs_for_hosts};
 use ssd::SsdProfile;
 use workload::{BUILTIN_NAMES, Properties};
 
@@ -28,6 +28,9 @@ pub(crate) fn list() -> String {
     });
     section(&mut text, "hosts of block drives (--host)", &HostProfile::names(), |name| {
         HostProfile::load(name).map(|host| host.description)
+    });
+    section(&mut text, "configurations (--configuration)", &Configuration::names(), |name| {
+        Configuration::load(name).map(|configuration| configuration.description)
     });
     let layouts = Arrangement::ALL.map(|(_, name)| name).join(", ");
     line(&mut text, &format!("layouts of a host's store on a drive's sets (--layout): {layouts}"));
@@ -67,6 +70,10 @@ pub(crate) fn design(name: &str) -> anyhow::Result<Design> {
     hinted(name, Design::load(name))
 }
 
+pub(crate) fn configuration(name: &str) -> anyhow::Result<Configuration> {
+    hinted(name, Configuration::load(name))
+}
+
 /// What the design runs on.
 pub(crate) fn platform(device: &str, choice: HostChoice<'_>) -> anyhow::Result<Platform> {
     let loaded = Platform::load(device, choice);
@@ -94,6 +101,7 @@ fn hinted<T>(name: &str, loaded: Result<T, CatalogueError>) -> anyhow::Result<T>
 fn place_of(name: &str) -> Option<&'static str> {
     [
         (Design::names().contains(&name), "levelhead bench --design"),
+        (Configuration::names().contains(&name), "levelhead bench --configuration"),
         (DeviceProfile::names().contains(&name), "levelhead bench --device"),
         (workload::builtin(name).is_some(), "levelhead bench --workload"),
         (

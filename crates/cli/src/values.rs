@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use host::{Arrangement, JournalPlace, WindowPolicy};
+use host::{Arrangement, JournalPlace, MAX_PARTITIONS, WindowPolicy};
 use lab::parse_count_in;
 use workload::{MAX_OUTSTANDING, MAX_RECORDS, RATES};
 
@@ -36,25 +36,29 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "allowed are operations per second from 0.000001 to 1e12".to_owned())
 }
 
+pub(crate) fn partitions(text: &str) -> Result<u32, String> {
+    parse_count_in(text, 1..=MAX_PARTITIONS.into()).map(|partitions| partitions as u32)
+}
+
 /// How a host's store lies on a drive's sets.
 pub(crate) fn arrangement(text: &str) -> Result<Arrangement, String> {
-    let named = Arrangement::ALL.into_iter().find(|(_, name)| *name == text);
-    let names = || Arrangement::ALL.map(|(_, name)| name).join(", ");
-    named.map(|(one, _)| one).ok_or_else(|| format!("allowed are {}", names()))
+    one_of(Arrangement::ALL, text)
 }
 
 /// Where the journal of a host's store lies.
 pub(crate) fn journal(text: &str) -> Result<JournalPlace, String> {
-    let named = JournalPlace::ALL.into_iter().find(|(_, name)| *name == text);
-    let names = || JournalPlace::ALL.map(|(_, name)| name).join(", ");
-    named.map(|(one, _)| one).ok_or_else(|| format!("allowed are {}", names()))
+    one_of(JournalPlace::ALL, text)
 }
 
 /// How windows are kept.
 pub(crate) fn windows(text: &str) -> Result<WindowPolicy, String> {
-    let named = WindowPolicy::ALL.into_iter().find(|(_, name)| *name == text);
-    let names = || WindowPolicy::ALL.map(|(_, name)| name).join(", ");
-    named.map(|(one, _)| one).ok_or_else(|| format!("allowed are {}", names()))
+    one_of(WindowPolicy::ALL, text)
+}
+
+fn one_of<T, const N: usize>(all: [(T, &'static str); N], text: &str) -> Result<T, String> {
+    let names = all.iter().map(|(_, name)| *name).collect::<Vec<_>>().join(", ");
+    let named = all.into_iter().find(|(_, name)| *name == text);
+    named.map(|(one, _)| one).ok_or_else(|| format!("allowed are {names}"))
 }
 
 /// A reader of sizes in `range`.

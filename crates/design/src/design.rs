@@ -40,6 +40,16 @@ impl Design {
         lsm.or(self.hash.clone().map(IndexOptions::Hash)).expect("a design is checked to have one")
     }
 
+    /// The same with so many memtables, the one that is written to among them (RocksDB's `max_write_buffer_number`).
+    /// Nothing else changes; a hash table has none.
+    #[must_use]
+    pub fn with_memtables(mut self, memtables: usize) -> Self {
+        if let Some(engine) = &mut self.engine {
+            engine.frozen_memtables = memtables.saturating_sub(1);
+        }
+        self
+    }
+
     /// Names of the built-in designs.
     pub fn names() -> Vec<&'static str> {
         Self::BUILT_IN.iter().map(|(name, _)| *name).collect()

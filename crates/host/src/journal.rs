@@ -1,7 +1,10 @@
 //! Where a store's journal lies: its log and its manifest.
 
+use serde::Deserialize;
+
 /// Where the journal of a store lies, its log and its manifest.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum JournalPlace {
     /// On the sets that the data are on.
     #[default]

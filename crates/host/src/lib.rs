@@ -20,6 +20,6 @@ mod windows;
 
 pub use journal::{JournalPlace, Media};
 pub use profile::{Files, HostProfile, Memory, Processor};
-pub use storage::{Arrangement, Sets, Storage, StorageError};
+pub use storage::{Arrangement, MAX_PARTITIONS, Sets, Storage, StorageError};
 pub use store::{HostIterator, HostStore, StoreOptions};
 pub use windows::WindowPolicy;

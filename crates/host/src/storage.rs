@@ -7,16 +7,18 @@ use block::nvme::SetId;
 use block::{BLOCK_BYTES, BlockDevice};
 use pages::{Medium, Shape, StoreId};
 use runtime::{Cores, Handle, Nanos};
+use serde::Deserialize;
 use ssd::SsdProfile;
 use volume::layout::Stripes;
-use volume::{BlockRange, Layout, RangeOptions, Volume, VolumeError};
+use volume::{BlockRange, Layout, MAX_MEMBERS, RangeOptions, Volume, VolumeError};
 
 use crate::journal::{JournalPlace, Media};
 use crate::profile::HostProfile;
 use crate::windows::WindowPolicy;
 
 /// How a store's data lie on the sets of a drive, or on those that its journal leaves them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Arrangement {
     /// On the only set.
     Plain,
@@ -75,7 +77,7 @@ impl fmt::Display for Sets {
 pub enum StorageError {
     /// "Plain" is for data on one set.
     ManySets {
-        /// Sets of the drive.
+        /// Sets of the drive, or the partitions that they are cut into.
         sets: u32,
         /// Whether the journal has one of them.
         journal: JournalPlace,
@@ -84,9 +86,13 @@ pub enum StorageError {
     OneSet,
     /// A set has no room for one extent, or more pages than there are numbers for.
     SetSize {
-        /// Bytes of a set.
+        /// Bytes of a set, or of one of its partitions.
         bytes: u64,
     },
+    /// A set cannot be cut into so many partitions.
+    Partitions,
+    /// A window is a whole set's.
+    WindowsOfPartitions,
     /// The drive has no windows to keep.
     NoWindows,
     /// Windows are kept on the members of a volume.
@@ -121,6 +127,13 @@ impl fmt::Display for StorageError {
                 "a set of {bytes} bytes has room for no extent, or for 2^32 pages and more: change \
                  extent_bytes or page_bytes of the host"
             ),
+            Self::Partitions => write!(
+                f,
+                "a set is cut into 1 to {MAX_PARTITIONS} partitions, and a drive into {MAX_PARTITIONS} in all"
+            ),
+            Self::WindowsOfPartitions => f.write_str(
+                "a window is a whole set's: with windows, sets are not cut into partitions",
+            ),
             Self::NoWindows => f.write_str(
                 "the drive has no predictable-latency windows: take a vigil drive, or windows rails, which the \
                  host keeps alone",
@@ -148,6 +161,9 @@ pub struct Storage {
     pub drive: SsdProfile,
     /// The host.
     pub host: HostProfile,
+    /// Into how many equal partitions each set is cut. What is said of sets holds for them then: a volume can be laid
+    /// over those of one set, as md does it over partitions of a drive.
+    pub partitions: u32,
     /// How the store's data lie on the drive's sets.
     pub arrangement: Arrangement,
     /// Whether its journal has one of the sets for itself.
@@ -159,6 +175,9 @@ pub struct Storage {
 /// The journal's set as a volume, where the data's are one: a store has media of one type. Its groups are filled up to
 /// whole pages, and not to chunks.
 const JOURNAL_LAYOUT: Layout = Layout::Striped { chunk_pages: 1 };
+
+/// Most partitions of a drive: as many as a volume has members.
+pub const MAX_PARTITIONS: u32 = MAX_MEMBERS as u32;
 
 /// What is wrong with the volume of the journal.
 fn of_journal(error: VolumeError) -> StorageError {
@@ -191,6 +210,8 @@ impl Storage {
         let is_redundant = matches!(self.arrangement, Arrangement::Parity | Arrangement::Mirrored);
         if self.windows.needs_drive_windows() && self.drive.plm.is_none() {
             Err(StorageError::NoWindows)
+        } else if self.windows != WindowPolicy::Off && self.partitions > 1 {
+            Err(StorageError::WindowsOfPartitions)
         } else if self.windows != WindowPolicy::Off && !self.is_volume() {
             Err(StorageError::WindowsWithoutVolume)
         } else if is_scheduled && !is_redundant {
@@ -232,17 +253,28 @@ impl Storage {
         })
     }
 
+    /// Sets of the drive, or the partitions that they are cut into.
+    ///
+    /// # Errors
+    /// [`StorageError::Partitions`].
+    fn sets(&self) -> Result<u32, StorageError> {
+        let sets = self.drive.sets.checked_mul(self.partitions);
+        let is_possible = |sets: &u32| self.partitions == 1 || (1..=MAX_PARTITIONS).contains(sets);
+        sets.filter(is_possible).ok_or(StorageError::Partitions)
+    }
+
     /// Sets that the data lie on: the first ones.
     ///
     /// # Errors
-    /// [`StorageError::OneSet`].
+    /// [`StorageError::OneSet`], [`StorageError::Partitions`].
     pub fn data_sets(&self) -> Result<u32, StorageError> {
-        let left = self.drive.sets - self.journal.sets();
+        let left = self.sets()? - self.journal.sets();
         if left == 0 { Err(StorageError::OneSet) } else { Ok(left) }
     }
 
     fn many_sets(&self) -> StorageError {
-        StorageError::ManySets { sets: self.drive.sets, journal: self.journal }
+        let sets = self.drive.sets * self.partitions;
+        StorageError::ManySets { sets, journal: self.journal }
     }
 
     /// What is wrong with the volume of the data.
@@ -277,10 +309,11 @@ impl Storage {
 
     /// Extents of a set.
     fn extents(&self) -> Result<u32, StorageError> {
-        let bytes = self.drive.blocks_per_set() * u64::from(BLOCK_BYTES);
+        let sets = u64::from(self.data_sets()?);
+        let blocks = self.drive.blocks_per_set() / u64::from(self.partitions);
+        let bytes = blocks * u64::from(BLOCK_BYTES);
         let extents = bytes / self.host.files.extent_bytes;
         let pages = extents * u64::from(self.pages_per_extent());
-        let sets = u64::from(self.data_sets()?);
         let fits = extents > 0 && pages.saturating_mul(sets) < u64::from(u32::MAX);
         if fits { Ok(extents as u32) } else { Err(StorageError::SetSize { bytes }) }
     }
@@ -304,7 +337,7 @@ impl Storage {
     ) -> Result<Option<BlockRange<D>>, StorageError> {
         match self.journal {
             JournalPlace::Beside => Ok(None),
-            JournalPlace::OwnSet => Ok(Some(self.set(device, self.drive.sets)?)),
+            JournalPlace::OwnSet => Ok(Some(self.set(device, self.sets()?)?)),
         }
     }
 
@@ -314,12 +347,15 @@ impl Storage {
         number: u32,
     ) -> Result<BlockRange<D>, StorageError> {
         let files = &self.host.files;
+        let extents = self.extents()?;
+        let (set, partition) = ((number - 1) / self.partitions + 1, (number - 1) % self.partitions);
+        let extent_blocks = files.extent_bytes / u64::from(BLOCK_BYTES);
         let options = RangeOptions {
-            set: SetId::new(number as u16).expect("sets count from 1"),
-            first_block: 0,
+            set: SetId::new(set as u16).expect("sets count from 1"),
+            first_block: u64::from(partition) * u64::from(extents) * extent_blocks,
             page_blocks: files.page_bytes / BLOCK_BYTES,
             pages_per_extent: self.pages_per_extent(),
-            extents: self.extents()?,
+            extents,
             parallelism: files.appends,
         };
         Ok(BlockRange::new(device.clone(), options).expect("the set was measured"))

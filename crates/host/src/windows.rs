@@ -1,11 +1,13 @@
 //! How a host keeps windows on the sets that its data lie on.
 
 use runtime::Nanos;
+use serde::Deserialize;
 use volume::windows::slot::Rules;
 use volume::windows::{Keeper, WindowOptions};
 
 /// How a host keeps windows on the sets that its data lie on.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum WindowPolicy {
     /// Not at all.
     #[default]

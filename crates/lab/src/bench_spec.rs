@@ -8,6 +8,8 @@ use crate::platform::Platform;
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct BenchSpec {
+    /// The configuration that the two below were taken from, if one was named.
+    pub configuration: Option<String>,
     /// The design.
     pub design: Design,
     /// What it runs on.

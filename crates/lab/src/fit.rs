@@ -208,6 +208,7 @@ mod tests {
             properties.set(name, value);
         }
         BenchSpec {
+            configuration: None,
             design: Design::load("pink").expect("built in"),
             platform: Platform::load("pink-zcu102", HostChoice::default()).expect("built in"),
             workload_name: "a".to_owned(),

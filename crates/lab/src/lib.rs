@@ -10,6 +10,7 @@
 
 pub mod bench;
 mod bench_spec;
+mod configuration;
 pub mod device;
 pub mod fit;
 mod flash_work;
@@ -24,6 +25,7 @@ pub mod table;
 mod target;
 mod units;
 
+pub use configuration::Configuration;
 pub use platform::{DEFAULT_HOST, HostChoice, Platform, designs_for_hosts};
 pub use result::{
     BenchResult, BlockDriveResult, FlashResult, Host, Interrupted, IteratorResult, LevelResult,

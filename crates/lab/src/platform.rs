@@ -19,10 +19,12 @@ pub enum Platform {
 }
 
 /// What is said of a host and its store, where a design runs on one. What is not said is as usual.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct HostChoice<'a> {
     /// The host, by name or by path.
     pub host: Option<&'a str>,
+    /// Into how many partitions each set is cut.
+    pub partitions: Option<u32>,
     /// How its store's data lie on a drive's sets.
     pub arrangement: Option<Arrangement>,
     /// Where the store's journal lies.
@@ -43,18 +45,18 @@ impl Platform {
     ///
     /// # Errors
     /// What is wrong and what is allowed, in words.
-    pub fn load(
-        device: &str,
-        HostChoice { host, arrangement, journal, windows }: HostChoice<'_>,
-    ) -> Result<Self, CatalogueError> {
+    pub fn load(device: &str, choice: HostChoice<'_>) -> Result<Self, CatalogueError> {
+        let HostChoice { host, partitions, arrangement, journal, windows } = choice;
         if is_block_drive(device) {
             let drive = SsdProfile::load(device)?;
             let host = HostProfile::load(host.unwrap_or(DEFAULT_HOST))?;
             let place = journal.unwrap_or_default();
-            let usual = Arrangement::of_sets(drive.sets.saturating_sub(place.sets()));
+            let partitions = partitions.unwrap_or(1);
+            let sets = drive.sets.saturating_mul(partitions);
+            let usual = Arrangement::of_sets(sets.saturating_sub(place.sets()));
             let arrangement = arrangement.unwrap_or(usual);
             let windows = windows.unwrap_or_default();
-            let storage = Storage { drive, host, arrangement, journal: place, windows };
+            let storage = Storage { drive, host, partitions, arrangement, journal: place, windows };
             let in_words = |error: StorageError| CatalogueError::new(error.to_string());
             storage.shape().map_err(in_words)?;
             storage.journal_shape().map_err(in_words)?;
@@ -63,10 +65,10 @@ impl Platform {
         }
         let drive = DeviceProfile::load(device)
             .map_err(|error| CatalogueError::new(more_names(device, &error)))?;
-        if host.is_some() || arrangement.is_some() || journal.is_some() || windows.is_some() {
+        if choice != HostChoice::default() {
             return Err(CatalogueError::new(format!(
-                "{device} is a KV drive, on which the design is the firmware: --host, --layout, --journal and \
-                 --windows are for block drives, which are {}",
+                "{device} is a KV drive, on which the design is the firmware: --host, --partitions, --layout, \
+                 --journal and --windows are for block drives, which are {}",
                 SsdProfile::names().join(", ")
             )));
         }
@@ -194,8 +196,13 @@ fn more_names(device: &str, error: &CatalogueError) -> String {
 mod tests {
     use super::*;
 
-    const USUAL: HostChoice<'_> =
-        HostChoice { host: None, arrangement: None, journal: None, windows: None };
+    const USUAL: HostChoice<'_> = HostChoice {
+        host: None,
+        partitions: None,
+        arrangement: None,
+        journal: None,
+        windows: None,
+    };
     const OWN_SET: HostChoice<'_> = HostChoice { journal: Some(JournalPlace::OwnSet), ..USUAL };
 
     #[test]
@@ -257,6 +264,44 @@ mod tests {
         assert!(striped.contains("parity or mirrored"), "{striped}");
         let none = words("baseline-15gb", Arrangement::Plain, beside, WindowPolicy::Simple);
         assert!(none.contains("windows rails"), "{none}");
+    }
+
+    #[test]
+    fn a_drive_of_one_set_takes_a_volume_over_its_partitions() {
+        let cut = |device, partitions, arrangement, windows| {
+            let choice = HostChoice {
+                partitions: Some(partitions),
+                arrangement: Some(arrangement),
+                windows,
+                ..USUAL
+            };
+            Platform::load(device, choice).map_err(|error| error.to_string())
+        };
+        let Ok(Platform::Host(three)) = cut("baseline-15gb", 3, Arrangement::Parity, None) else {
+            panic!("a block drive")
+        };
+        assert_eq!(three.data_sets(), Ok(3));
+        let Ok(Platform::Host(one)) = Platform::load("baseline-15gb", USUAL) else {
+            panic!("a block drive")
+        };
+        let bytes = |storage: &Storage| {
+            let shape = storage.shape().expect("it was checked");
+            u64::from(shape.extents)
+                * u64::from(shape.pages_per_extent)
+                * u64::from(shape.page_bytes)
+        };
+        // A third is parity, and a page of each member's extents its header.
+        let share = bytes(&three) as f64 / bytes(&one) as f64;
+        assert!((0.64..0.667).contains(&share), "{share} of what the drive holds plain");
+        let words = |device, partitions, arrangement, windows| {
+            cut(device, partitions, arrangement, windows).expect_err("it makes no sense")
+        };
+        for none in [0, 65, u32::MAX] {
+            let words = words("baseline-15gb", none, Arrangement::Striped, None);
+            assert!(words.contains("1 to 64 partitions"), "{words}");
+        }
+        let windows = words("vigil-15gb", 2, Arrangement::Parity, Some(WindowPolicy::Simple));
+        assert!(windows.contains("whole set"), "{windows}");
     }
 
     #[test]

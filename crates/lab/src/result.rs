@@ -14,6 +14,9 @@ use workload::LatencySummary;
 pub struct BenchResult {
     /// Version of this program.
     pub levelhead: &'static str,
+    /// The configuration that was named for design, device and what follows from them; absent if none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub configuration: Option<String>,
     /// Design by name.
     pub design: String,
     /// Device by name.
@@ -145,6 +148,9 @@ pub struct WindowsResult {
 pub struct BlockDriveResult {
     /// Host by name.
     pub host: String,
+    /// Into how many partitions each of the drive's sets is cut; not told if it is not.
+    #[serde(skip_serializing_if = "is_one")]
+    pub partitions: u32,
     /// How the store lies on the drive's sets.
     pub layout: &'static str,
     /// Where the store's journal lies, if not beside its data.

@@ -61,6 +61,7 @@ pub(crate) fn summarise(spec: &BenchSpec, subject: &impl Subject, phases: &Phase
     let key_bytes = spec.workload.keys.key_bytes();
     BenchResult {
         levelhead: env!("CARGO_PKG_VERSION"),
+        configuration: spec.configuration.clone(),
         design: spec.design.name.clone(),
         device: spec.platform.name().to_owned(),
         workload: spec.workload_name.clone(),
@@ -279,6 +280,7 @@ fn block_drive(spec: &BenchSpec, before: &Snapshot, after: &Snapshot) -> Option<
     let (loaded, all) = (before.engine.user_bytes, after.engine.user_bytes);
     Some(BlockDriveResult {
         host: storage.host.name.clone(),
+        partitions: storage.partitions,
         layout: storage.arrangement.name(),
         journal: journal_apart(storage),
         blocks_read: new.blocks_read - old.blocks_read,

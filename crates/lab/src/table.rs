@@ -55,9 +55,10 @@ pub(crate) fn add(table: &mut Table, cells: impl IntoIterator<Item = String>) {
 
 fn headline(result: &BenchResult) -> String {
     format!(
-        "{}{} on {}, workload {}: {} pairs of {} + {} bytes, {}, seed {}\n\
+        "{}{}{} on {}, workload {}: {} pairs of {} + {} bytes, {}, seed {}\n\
          throughput {} operations/s over {} s of virtual time (load: {} puts/s over {} s)",
         interrupted(result),
+        result.configuration.as_ref().map_or(String::new(), |name| format!("{name}: ")),
         result.design,
         result.device,
         result.workload,

@@ -172,6 +172,18 @@ fn names() -> Vec<Case> {
             "bench --design hash-log --device vigil-15gb --journal own-set",
             "hash-log is a hash table, whose log and manifest lie beside the data",
         ),
+        refused(
+            "bench --configuration vigil",
+            "there is no configuration `vigil`: give one of base,",
+        ),
+        refused("bench --configuration rocksdb", "rocksdb is for levelhead bench --design"),
+        refused("bench --design o-vigil", "o-vigil is for levelhead bench --configuration"),
+        refused(
+            "bench --configuration base --device pink-zcu102",
+            "--windows are for block drives",
+        ),
+        refused("bench --configuration o-vigil --partitions 2", "a window is a whole set's"),
+        typed("bench --partitions 65", USAGE, "1 to 64"),
         typed("bench --journal raid6", USAGE, "allowed are beside, own-set"),
         typed("bench --layout raid6", USAGE, "allowed are plain, striped, parity, mirrored"),
         refused("bench --design pink-zcu102", "pink-zcu102 is for levelhead bench --device"),

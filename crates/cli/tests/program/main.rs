@@ -74,13 +74,37 @@ fn a_directory_that_cannot_be_made_is_refused_before_the_work() {
 const SMALL: [&str; 5] = ["bench", "--records", "2000", "--operations", "2000"];
 
 /// Stores of a host on block drives, plain and as volumes.
-const ON_HOSTS: [&[&str]; 5] = [
+const ON_HOSTS: [&[&str]; 7] = [
     &["--design", "rocksdb", "--device", "baseline-15gb", "--workload", "a"],
     &["--design", "rocksdb", "--device", "vigil-15gb", "--layout", "parity", "--workload", "e"],
     &["--design", "pink-log", "--device", "vigil-15gb", "--layout", "mirrored"],
     &["--design", "silk", "--device", "vigil-15gb", "--journal", "own-set"],
     &["--design", "hash-log", "--device", "vigil-15gb", "--workload", "b"],
+    &["--configuration", "base-parity"],
+    &["--configuration", "o-vigil", "--windows", "constant"],
 ];
+
+#[test]
+fn a_configuration_stands_for_its_flags_and_they_win_over_it() {
+    let bench = |arguments: &[&str]| {
+        let ended = levelhead(&[&SMALL[..], arguments, &["--json"]].concat());
+        assert!(ended.status.success(), "{arguments:?}: {}", stderr(&ended));
+        serde_json::from_slice::<Value>(&ended.stdout).expect("it is JSON")
+    };
+    let named = bench(&["--configuration", "o-vigil"]);
+    assert_eq!(named["configuration"], "o-vigil");
+    let places = |result: &Value| {
+        let (drive, windows) = (&result["block_drive"], &result["windows"]);
+        let words = [&result["device"], &drive["layout"], &drive["journal"], &windows["policy"]];
+        words.map(|word| word.as_str().unwrap_or("none").to_owned())
+    };
+    assert_eq!(places(&named), ["vigil-15gb", "parity", "own-set", "dynamic"]);
+    let other = bench(&["--configuration", "o-vigil", "--windows", "rails", "--design", "silk"]);
+    assert_eq!((&other["design"], &places(&other)[3]), (&"silk".into(), &"rails".to_owned()));
+    let base = bench(&["--configuration", "base"]);
+    assert_eq!(places(&base), ["baseline-15gb", "striped", "none", "none"]);
+    assert_eq!(base["block_drive"]["partitions"], 3);
+}
 
 #[test]
 fn stores_of_hosts_give_the_same_bytes_every_time() {

@@ -88,6 +88,7 @@ impl Shape {
             storage: Storage {
                 drive: drive(seed, sets),
                 host: host(rng),
+                partitions: 1,
                 arrangement,
                 journal,
                 windows: WindowPolicy::Off,

@@ -1,0 +1,179 @@
+//! Configurations: a design with a drive, and how the one lies on the other.
+//!
+//! Those of Vigil-KV's evaluation are built in, so that a name stands for all that a comparison keeps equal
+//! (`configurations/`).
+
+use catalogue::{CatalogueError, Entry, bounds, unprintable};
+use design::Design;
+use host::{Arrangement, JournalPlace, WindowPolicy};
+use serde::Deserialize;
+
+use crate::platform::HostChoice;
+
+/// A store on a host with its drive, by name.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Configuration {
+    /// Its name in results.
+    pub name: String,
+    /// What it is, in a sentence.
+    pub description: String,
+    /// The design, by name or by path.
+    pub design: String,
+    /// Memtables, if not as many as the design has: RocksDB's `max_write_buffer_number`.
+    pub memtables: Option<usize>,
+    /// The drive, by name or by path.
+    pub device: String,
+    /// The host, by name or by path.
+    pub host: Option<String>,
+    /// Into how many partitions each of the drive's sets is cut.
+    pub partitions: Option<u32>,
+    /// How the data lie on the drive's sets.
+    pub layout: Option<Arrangement>,
+    /// Where the journal lies.
+    pub journal: Option<JournalPlace>,
+    /// How windows are kept.
+    pub windows: Option<WindowPolicy>,
+}
+
+impl Configuration {
+    /// A built-in configuration by name, or one from a TOML file by path.
+    ///
+    /// # Errors
+    /// What is wrong and what is allowed, in words.
+    pub fn load(name_or_path: &str) -> Result<Self, CatalogueError> {
+        catalogue::load(name_or_path)
+    }
+
+    /// Names of the built-in configurations, in the order in which the paper compares them.
+    pub fn names() -> Vec<&'static str> {
+        Self::BUILT_IN.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// Its design, with its memtables.
+    ///
+    /// # Errors
+    /// What is wrong with the design, in words.
+    pub fn design(&self) -> Result<Design, CatalogueError> {
+        Ok(self.equip(Design::load(&self.design)?))
+    }
+
+    /// The same of another design than its own.
+    #[must_use]
+    pub fn equip(&self, design: Design) -> Design {
+        match self.memtables {
+            Some(memtables) => design.with_memtables(memtables),
+            None => design,
+        }
+    }
+
+    /// What it says of the host and its store.
+    pub fn choice(&self) -> HostChoice<'_> {
+        HostChoice {
+            host: self.host.as_deref(),
+            partitions: self.partitions,
+            arrangement: self.layout,
+            journal: self.journal,
+            windows: self.windows,
+        }
+    }
+}
+
+impl Entry for Configuration {
+    const KIND: &'static str = "configuration";
+    const BUILT_IN: &'static [(&'static str, &'static str)] = &[
+        ("base", include_str!("../configurations/base.toml")),
+        ("base-parity", include_str!("../configurations/base-parity.toml")),
+        ("silk", include_str!("../configurations/silk.toml")),
+        ("silk-parity", include_str!("../configurations/silk-parity.toml")),
+        ("plm", include_str!("../configurations/plm.toml")),
+        ("i-plm", include_str!("../configurations/i-plm.toml")),
+        ("r-vigil", include_str!("../configurations/r-vigil.toml")),
+        ("o-vigil", include_str!("../configurations/o-vigil.toml")),
+        ("rails", include_str!("../configurations/rails.toml")),
+    ];
+
+    fn problems(&self) -> Vec<String> {
+        let texts = [("name", &self.name), ("description", &self.description)];
+        let texts = texts.into_iter().filter_map(|(key, text)| unprintable(key, text));
+        let memtables = self.memtables.and_then(|n| bounds::range("memtables", n, 2..=MOST));
+        texts.chain(memtables).collect()
+    }
+}
+
+/// Most memtables: what a design may have, and the one that is written to.
+const MOST: usize = *pages::options::FROZEN_MEMTABLES.end() + 1;
+
+#[cfg(test)]
+mod tests {
+    use serde::de::IntoDeserializer;
+    use serde::de::value::StrDeserializer;
+
+    use super::*;
+    use crate::platform::Platform;
+
+    fn built_in(name: &str) -> (Configuration, Design, Platform) {
+        let configuration = Configuration::load(name).expect("it is built in");
+        let design = configuration.design().expect("a design");
+        let platform = Platform::load(&configuration.device, configuration.choice());
+        (configuration, design, platform.expect("a platform"))
+    }
+
+    #[test]
+    fn built_in_configurations_can_be_run_and_say_what_is_compared() {
+        for name in Configuration::names() {
+            let (configuration, design, platform) = built_in(name);
+            assert_eq!(configuration.name, name);
+            assert_eq!(platform.check(&design), Ok(()), "{name}");
+            // All have the same tree but for SILK's own options, and the same memory for writes.
+            let index = design.index();
+            let (mut other, rocksdb) = (index.clone(), Design::load("rocksdb").expect("built in"));
+            let tree = other.lsm_mut().expect("an LSM-tree");
+            assert_eq!(tree.frozen_memtables, 5, "{name}");
+            tree.frozen_memtables = 1;
+            assert_eq!(name.starts_with("silk"), other != rocksdb.index(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_step_of_the_paper_changes_one_thing() {
+        let choice = |name| Configuration::load(name).expect("it is built in");
+        let (plm, isolated, r, o) =
+            (choice("plm"), choice("i-plm"), choice("r-vigil"), choice("o-vigil"));
+        let same = |a: &Configuration, b: &Configuration| {
+            (&a.device, &a.design, a.layout, a.partitions)
+                == (&b.device, &b.design, b.layout, b.partitions)
+        };
+        assert!(same(&plm, &isolated) && same(&isolated, &r) && same(&r, &o));
+        assert_eq!((plm.journal, plm.windows), (Some(JournalPlace::Beside), isolated.windows));
+        assert_eq!((isolated.journal, r.journal), (Some(JournalPlace::OwnSet), o.journal));
+        assert_eq!(
+            (r.windows, o.windows),
+            (Some(WindowPolicy::Constant), Some(WindowPolicy::Dynamic))
+        );
+    }
+
+    #[test]
+    fn words_of_a_file_are_those_of_flags() {
+        fn read<T: serde::de::DeserializeOwned>(name: &'static str) -> T {
+            let word: StrDeserializer<'_, serde::de::value::Error> = name.into_deserializer();
+            T::deserialize(word).expect("a word of the list")
+        }
+        assert!(Arrangement::ALL.into_iter().all(|(one, name)| read::<Arrangement>(name) == one));
+        assert!(JournalPlace::ALL.into_iter().all(|(one, name)| read::<JournalPlace>(name) == one));
+        assert!(WindowPolicy::ALL.into_iter().all(|(one, name)| read::<WindowPolicy>(name) == one));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        let text = include_str!("../configurations/base.toml");
+        let words = |from, to| {
+            let text = text.replace(from, to);
+            catalogue::parse::<Configuration>("x.toml", &text).expect_err("a fault").to_string()
+        };
+        let many = words("memtables = 6", "memtables = 0");
+        assert!(many.contains("memtables is 0, must be 2 to"), "{many}");
+        let typo = words("device =", "devise =");
+        assert!(typo.contains("devise") && typo.contains("line"), "{typo}");
+    }
+}
