@@ -348,10 +348,11 @@ impl<M: Medium> Inner<M> {
         class: IoClass,
     ) -> impl Future<Output = Vec<Outcome>> + use<M> {
         let (chunk, end) = (self.stripes.chunk_pages(), first.0 + pages);
+        let most = self.windows().map_or(u32::MAX, |windows| windows.most_at_once(class));
         let (mut runs, mut at) = (Vec::new(), first.0);
         while at < end {
             let spot = self.stripes.spot(PageNo(at));
-            let length = (chunk - spot.offset).min(end - at);
+            let length = (chunk - spot.offset).min(end - at).min(most);
             self.count(|stats| stats.reads += u64::from(length));
             runs.push(Box::pin(self.read_in_chunk(PageNo(at), length, Turn::first(class))));
             at += length;

@@ -194,7 +194,7 @@ fn windows(rng: &mut Rng, files: &Files) -> WindowOptions {
         lockdown: Nanos::from_micros(20),
     };
     let slots = [SlotPolicy::Constant(Nanos::ZERO), SlotPolicy::Dynamic, SlotPolicy::Dynamic];
-    let reads = InternalReads::AnyTime { bytes_per_second: 50_000_000 };
+    let reads = InternalReads::AnyTime { bytes_per_second: 50_000_000, piece_bytes: 16 << 10 };
     WindowOptions {
         keeper: Keeper::Host(rules),
         slots: pick(rng, &slots),

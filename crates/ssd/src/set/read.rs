@@ -78,7 +78,8 @@ impl Set {
         let count = u64::from(blocks.end - blocks.start);
         self.count(|stats| stats.blocks_read += count);
         let ahead = self.cache.borrow_mut().note(blocks, self.blocks);
-        if !ahead.is_empty() {
+        // Nobody asked for it, and others would wait behind it.
+        if !ahead.is_empty() && !self.plm.windows.borrow().is_deterministic() {
             self.read_ahead(ahead);
         }
         let mut windows = self.plm.windows.borrow_mut();

@@ -1,8 +1,9 @@
 //! Sets do not disturb each other (Vigil-KV, ATC'22, figure 8c): what one writes does not change
 //! the latency of a read in another, windows or not. In a drive of one set it does.
 
-use block::BLOCK_BYTES;
-use runtime::{Nanos, Rng, Runtime};
+use block::nvme::{PlmConfig, WindowSelect};
+use block::{BLOCK_BYTES, BlockDevice};
+use runtime::{IoClass, Nanos, Rng, Runtime};
 use ssd::{Precondition, Ssd, SsdProfile};
 
 use crate::load::{Command, closed_loop, run, set};
@@ -90,4 +91,32 @@ fn in_a_drive_of_one_set_reads_wait_for_writes() {
     let beside = latencies(&profile, Neighbour::Busy { set: 1, blocks: 1 });
     println!("one set: at most {} alone, {} beside writes", longest(&alone), longest(&beside));
     assert!(longest(&beside).0 > 5 * longest(&alone).0);
+}
+
+/// Pages that the flash read ahead of a client that reads in order, before its window and in it.
+#[test]
+fn nothing_is_read_ahead_in_a_deterministic_window() {
+    let rt = Runtime::new(3);
+    let profile = SsdProfile::load("vigil-15gb").expect("built in");
+    let ssd = Ssd::new(&rt.handle(), &profile, Precondition::Sequential(1.0));
+    let (handle, of) = (rt.handle(), ssd.clone());
+    let ahead = move || of.report(set(1)).expect("the set").flash.of(IoClass::ReadAhead).pages_read;
+    rt.block_on(async move {
+        let in_order = async |from: u64| {
+            for first in from..from + 100 {
+                run(&handle, &ssd, Command::Read { set: set(1), first, blocks: 1 }).await;
+            }
+        };
+        in_order(0).await;
+        handle.sleep(Nanos::from_millis(10)).await;
+        let before = ahead();
+        let config = PlmConfig { enabled: true, ..PlmConfig::default() };
+        ssd.configure_plm(set(1), config).await.expect("it has windows");
+        ssd.select_window(set(1), WindowSelect::Dtwin).await.expect("it has windows");
+        // Read on, and begun anew.
+        in_order(100).await;
+        in_order(10_000).await;
+        assert!(before > 0, "nothing was read ahead outside the window");
+        assert_eq!(ahead(), before, "pages read ahead in the window");
+    });
 }

@@ -39,11 +39,12 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use pages::Medium;
-use runtime::{Nanos, Notify, Semaphore};
+use runtime::{IoClass, Nanos, Notify, Semaphore};
 
 pub(crate) use gate::Gate;
 use images::Images;
 pub use options::{InternalReads, Keeper, Overflow, WindowOptions, WindowStats};
+use route::Reader;
 pub use simple::SimpleWindows;
 pub use state::State;
 pub use windowed::Windowed;
@@ -175,9 +176,19 @@ impl Windows {
         self.room.in_use() as u64 * self.page_bytes
     }
 
+    /// Most pages that are read at once for whoever reads as `class`.
+    pub(crate) fn most_at_once(&self, class: IoClass) -> u32 {
+        match self.options.internal_reads {
+            InternalReads::AnyTime { piece_bytes, .. } if Reader::of(class) == Reader::Internal => {
+                (piece_bytes / self.page_bytes).clamp(1, u32::MAX.into()) as u32
+            }
+            InternalReads::AnyTime { .. } | InternalReads::InSlots => u32::MAX,
+        }
+    }
+
     /// When an internal task may read so many pages outside a slot.
     pub(crate) fn book_read(&self, pages: u32, now: Nanos) -> Nanos {
-        let InternalReads::AnyTime { bytes_per_second } = self.options.internal_reads else {
+        let InternalReads::AnyTime { bytes_per_second, .. } = self.options.internal_reads else {
             return now;
         };
         let due = self.next_read.get().max(now);

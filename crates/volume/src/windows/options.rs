@@ -28,10 +28,13 @@ pub enum Overflow {
 pub enum InternalReads {
     /// In the slot of the member they read from, and at no other time.
     InSlots,
-    /// In that slot freely, from other members with at most so many bytes a second.
+    /// In that slot freely, from other members with at most so many bytes a second, a piece at a time, so that a client
+    /// waits behind no more than one.
     AnyTime {
         /// Bytes a second.
         bytes_per_second: u64,
+        /// Bytes of a piece; whole pages are read at least.
+        piece_bytes: u64,
     },
 }
 
@@ -57,14 +60,17 @@ pub struct WindowOptions {
 
 impl WindowOptions {
     /// O-Vigil's, on devices with windows: 2 GB of cache and slots by need. What the paper does not give is
-    /// assumed: internal tasks read 100 MB/s outside slots, and a member is taken to write 100 MB/s until it
+    /// assumed: internal tasks read 100 MB/s outside slots in pieces of 16 KiB (a page of the flash), and a member is taken to write 100 MB/s until it
     /// was seen to.
     pub const O_VIGIL: Self = Self {
         keeper: Keeper::Device,
         slots: SlotPolicy::Dynamic,
         cache_bytes: 2_000_000_000,
         overflow: Overflow::Wait,
-        internal_reads: InternalReads::AnyTime { bytes_per_second: 100_000_000 },
+        internal_reads: InternalReads::AnyTime {
+            bytes_per_second: 100_000_000,
+            piece_bytes: 16 << 10,
+        },
         pauses: true,
         write_bytes_per_second: 100_000_000,
     };

@@ -74,7 +74,9 @@ fn windows(rng: &mut Rng, shape: &Shape) -> WindowOptions {
     };
     let page = u64::from(shape.page_bytes);
     let constant = SlotPolicy::Constant(Nanos::from_micros(pick(&[0, 50, 500])));
-    let limited = InternalReads::AnyTime { bytes_per_second: pick(&[1_000_000, 1_000_000_000]) };
+    let bytes_per_second = pick(&[1_000_000, 1_000_000_000]);
+    let piece_bytes = if bytes_per_second == 1_000_000 { page } else { 3 * page };
+    let limited = InternalReads::AnyTime { bytes_per_second, piece_bytes };
     let one_of_two = |n| n == 0;
     WindowOptions {
         keeper: Keeper::Host(rules),
