@@ -19,7 +19,7 @@ use crate::{names, values};
 #[derive(Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct BenchArguments {
-    /// Configuration of a host's store: a built-in name or a TOML file, which says all of the flags up to --windows.
+    /// Configuration of a host's store: a built-in name or a TOML file, which says all of the flags up to --plm-cache.
     /// Each of those that is given as well wins over it
     #[arg(long)]
     pub(crate) configuration: Option<String>,
@@ -53,6 +53,10 @@ pub(crate) struct BenchArguments {
     /// [default: off]
     #[arg(long, value_parser = values::windows)]
     pub(crate) windows: Option<WindowPolicy>,
+    /// Bytes that may wait in memory for the slots of their sets, parity included (`plm_cache`). Writes wait beyond it, reads
+    /// never do [default: 2 GB]
+    #[arg(long, value_parser = values::bytes(1..=1 << 40))]
+    pub(crate) plm_cache: Option<u64>,
     /// Workload: a built-in name or a YCSB property file; `levelhead list` has the names
     #[arg(long, default_value = "a")]
     pub(crate) workload: String,
@@ -153,6 +157,7 @@ fn design_and_platform(
         arrangement: arguments.layout.or(usual.arrangement),
         journal: arguments.journal.or(usual.journal),
         windows: arguments.windows.or(usual.windows),
+        plm_cache_bytes: arguments.plm_cache.or(usual.plm_cache_bytes),
     };
     let design = arguments.design.as_ref().or(named.map(|named| &named.design));
     let device = arguments.device.as_ref().or(named.map(|named| &named.device));

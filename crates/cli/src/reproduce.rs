@@ -40,6 +40,8 @@ enum PaperName {
     Iter,
     /// Vigil-KV's hardware (USENIX ATC'22): NVM sets and predictable-latency windows
     Device,
+    /// Vigil-KV (USENIX ATC'22): RocksDB over NVM sets whose windows are scheduled
+    Vigil,
 }
 
 impl From<PaperName> for Paper {
@@ -48,6 +50,7 @@ impl From<PaperName> for Paper {
             PaperName::Pink => Self::Pink,
             PaperName::Iter => Self::Iter,
             PaperName::Device => Self::Device,
+            PaperName::Vigil => Self::Vigil,
         }
     }
 }

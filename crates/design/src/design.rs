@@ -40,13 +40,10 @@ impl Design {
         lsm.or(self.hash.clone().map(IndexOptions::Hash)).expect("a design is checked to have one")
     }
 
-    /// The same with so many memtables, the one that is written to among them (RocksDB's `max_write_buffer_number`).
-    /// Nothing else changes; a hash table has none.
+    /// The same with other options of its LSM-tree; one with a hash table stays as it is.
     #[must_use]
-    pub fn with_memtables(mut self, memtables: usize) -> Self {
-        if let Some(engine) = &mut self.engine {
-            engine.frozen_memtables = memtables.saturating_sub(1);
-        }
+    pub fn with(mut self, change: impl FnOnce(&mut Options)) -> Self {
+        self.engine.as_mut().map(change);
         self
     }
 

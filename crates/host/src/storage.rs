@@ -10,6 +10,7 @@ use runtime::{Cores, Handle, Nanos};
 use serde::Deserialize;
 use ssd::SsdProfile;
 use volume::layout::Stripes;
+use volume::windows::WindowOptions;
 use volume::{BlockRange, Layout, MAX_MEMBERS, RangeOptions, Volume, VolumeError};
 
 use crate::journal::{JournalPlace, Media};
@@ -97,6 +98,8 @@ pub enum StorageError {
     NoWindows,
     /// Windows are kept on the members of a volume.
     WindowsWithoutVolume,
+    /// There is no `plm_cache`.
+    NoPlmCache,
     /// Reads of a busy set cannot be rebuilt.
     NoRedundancy,
     /// Writes of the log would wait for windows.
@@ -141,6 +144,9 @@ impl fmt::Display for StorageError {
             Self::WindowsWithoutVolume => f.write_str(
                 "windows are kept on the sets of a volume: take layout striped, parity or mirrored",
             ),
+            Self::NoPlmCache => f.write_str(
+                "plm_cache holds what waits for windows: take windows constant, dynamic or rails",
+            ),
             Self::NoRedundancy => f.write_str(
                 "with windows, reads of the set that is outside its own are rebuilt: take layout parity or mirrored",
             ),
@@ -170,6 +176,8 @@ pub struct Storage {
     pub journal: JournalPlace,
     /// How windows are kept on the sets of its data.
     pub windows: WindowPolicy,
+    /// Bytes that `plm_cache` may hold, parity included; [`WindowOptions::O_VIGIL`]'s if it is not said.
+    pub plm_cache_bytes: Option<u64>,
 }
 
 /// The journal's set as a volume, where the data's are one: a store has media of one type. Its groups are filled up to
@@ -201,6 +209,13 @@ impl Storage {
         }
     }
 
+    /// What the volume of the data is told of windows, if it is to schedule by them.
+    pub fn window_options(&self) -> Option<WindowOptions> {
+        let usual = self.windows.options()?;
+        let cache_bytes = self.plm_cache_bytes.unwrap_or(usual.cache_bytes);
+        Some(WindowOptions { cache_bytes, ..usual })
+    }
+
     /// Whether windows can be kept.
     ///
     /// # Errors
@@ -214,6 +229,8 @@ impl Storage {
             Err(StorageError::WindowsOfPartitions)
         } else if self.windows != WindowPolicy::Off && !self.is_volume() {
             Err(StorageError::WindowsWithoutVolume)
+        } else if self.plm_cache_bytes.is_some() && !is_scheduled {
+            Err(StorageError::NoPlmCache)
         } else if is_scheduled && !is_redundant {
             Err(StorageError::NoRedundancy)
         } else if is_scheduled && self.journal == JournalPlace::Beside {

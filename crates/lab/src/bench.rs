@@ -171,7 +171,7 @@ fn on_host(
     let id = StoreId(handle.rng("store identity").next_u64() as u32);
     if storage.is_volume() {
         let volumes = storage.volume(&handle, &cores, &ssd, id)?;
-        let windows = VolumeWindows::new(&volumes.data, storage.windows);
+        let windows = VolumeWindows::new(&volumes.data, storage);
         let windowing = Some(Rc::new(windows) as Rc<dyn Windowing>);
         on_media(rt, spec, Ground { storage, media: volumes, windowing, ssd, cores, id }, watch)
     } else {

@@ -34,6 +34,8 @@ pub struct Configuration {
     pub journal: Option<JournalPlace>,
     /// How windows are kept.
     pub windows: Option<WindowPolicy>,
+    /// Bytes that `plm_cache` may hold.
+    pub plm_cache_bytes: Option<u64>,
 }
 
 impl Configuration {
@@ -62,7 +64,7 @@ impl Configuration {
     #[must_use]
     pub fn equip(&self, design: Design) -> Design {
         match self.memtables {
-            Some(memtables) => design.with_memtables(memtables),
+            Some(memtables) => design.with(|engine| engine.frozen_memtables = memtables - 1),
             None => design,
         }
     }
@@ -75,6 +77,7 @@ impl Configuration {
             arrangement: self.layout,
             journal: self.journal,
             windows: self.windows,
+            plm_cache_bytes: self.plm_cache_bytes,
         }
     }
 }

@@ -31,6 +31,8 @@ pub struct HostChoice<'a> {
     pub journal: Option<JournalPlace>,
     /// How windows are kept.
     pub windows: Option<WindowPolicy>,
+    /// Bytes that `plm_cache` may hold.
+    pub plm_cache_bytes: Option<u64>,
 }
 
 /// The host that a block drive has unless another is named.
@@ -46,7 +48,8 @@ impl Platform {
     /// # Errors
     /// What is wrong and what is allowed, in words.
     pub fn load(device: &str, choice: HostChoice<'_>) -> Result<Self, CatalogueError> {
-        let HostChoice { host, partitions, arrangement, journal, windows } = choice;
+        let HostChoice { host, partitions, arrangement, journal, windows, plm_cache_bytes } =
+            choice;
         if is_block_drive(device) {
             let drive = SsdProfile::load(device)?;
             let host = HostProfile::load(host.unwrap_or(DEFAULT_HOST))?;
@@ -56,7 +59,15 @@ impl Platform {
             let usual = Arrangement::of_sets(sets.saturating_sub(place.sets()));
             let arrangement = arrangement.unwrap_or(usual);
             let windows = windows.unwrap_or_default();
-            let storage = Storage { drive, host, partitions, arrangement, journal: place, windows };
+            let storage = Storage {
+                drive,
+                host,
+                partitions,
+                arrangement,
+                journal: place,
+                windows,
+                plm_cache_bytes,
+            };
             let in_words = |error: StorageError| CatalogueError::new(error.to_string());
             storage.shape().map_err(in_words)?;
             storage.journal_shape().map_err(in_words)?;
@@ -68,7 +79,7 @@ impl Platform {
         if choice != HostChoice::default() {
             return Err(CatalogueError::new(format!(
                 "{device} is a KV drive, on which the design is the firmware: --host, --partitions, --layout, \
-                 --journal and --windows are for block drives, which are {}",
+                 --journal, --windows and --plm-cache are for block drives, which are {}",
                 SsdProfile::names().join(", ")
             )));
         }
@@ -202,6 +213,7 @@ mod tests {
         arrangement: None,
         journal: None,
         windows: None,
+        plm_cache_bytes: None,
     };
     const OWN_SET: HostChoice<'_> = HostChoice { journal: Some(JournalPlace::OwnSet), ..USUAL };
 

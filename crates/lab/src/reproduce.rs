@@ -19,6 +19,8 @@ mod pink_memory;
 mod pink_report;
 mod stand;
 mod threads;
+mod vigil;
+mod vigil_report;
 mod words;
 
 pub use threads::{Bound, Threads, bytes_per_simulation, threads};
@@ -34,6 +36,8 @@ pub enum Paper {
     Iter,
     /// Vigil-KV's hardware (USENIX ATC'22): a block drive with predictable-latency windows.
     Device,
+    /// Vigil-KV (USENIX ATC'22): `RocksDB` over NVM sets whose windows are scheduled.
+    Vigil,
 }
 
 impl Paper {
@@ -43,6 +47,7 @@ impl Paper {
             Self::Pink => "pink",
             Self::Iter => "iter",
             Self::Device => "device",
+            Self::Vigil => "vigil",
         }
     }
 }
@@ -117,5 +122,6 @@ pub fn run(plan: &Plan<'_>) -> Result<Report, String> {
         Paper::Pink => Ok(pink_report::report(plan, &pink::measure(plan)?)),
         Paper::Iter => Ok(iter_report::report(plan, &iter::measure(plan)?)),
         Paper::Device => Ok(device_report::report(plan, &device::measure(plan)?)),
+        Paper::Vigil => Ok(vigil_report::report(plan, &vigil::measure(plan)?)),
     }
 }

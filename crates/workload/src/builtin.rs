@@ -1,10 +1,12 @@
 //! Workloads that come with the crate, as property files of ours: the six core workloads of YCSB
-//! (Cooper et al., `SoCC` 2010, table 2), `db_bench`'s random seeks, and uniform reads.
+//! (Cooper et al., `SoCC` 2010, table 2), `db_bench`'s random seeks, uniform reads, and stand-ins for two stores of
+//! Facebook's.
 
 use crate::Properties;
 
 /// The names that [`builtin`] knows; `workloada` means the same as `a`.
-pub const BUILTIN_NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "seekrandom", "kvbench-read"];
+pub const BUILTIN_NAMES: [&str; 10] =
+    ["a", "b", "c", "d", "e", "f", "seekrandom", "kvbench-read", "userdb", "zippydb"];
 
 /// File names and their texts, in the order of [`BUILTIN_NAMES`].
 const FILES: [(&str, &str); BUILTIN_NAMES.len()] = [
@@ -16,6 +18,8 @@ const FILES: [(&str, &str); BUILTIN_NAMES.len()] = [
     ("workloadf", include_str!("../workloads/workloadf")),
     ("seekrandom", include_str!("../workloads/seekrandom")),
     ("kvbench-read", include_str!("../workloads/kvbench-read")),
+    ("userdb", include_str!("../workloads/userdb")),
+    ("zippydb", include_str!("../workloads/zippydb")),
 ];
 
 /// The properties of the built-in workload `name` (`a`, `A` or `workloada`), to be changed with
@@ -88,6 +92,18 @@ mod tests {
         assert_eq!(reads.request_distribution, RequestDistribution::Uniform);
         assert_eq!((reads.keys.key_bytes(), reads.values.longest_bytes()), (32, 1024));
         assert!(reads.warnings.is_empty(), "{:?}", reads.warnings);
+    }
+
+    #[test]
+    fn stand_ins_have_the_lengths_and_mixes_that_are_published() {
+        let (user, zippy) = (workload("userdb"), workload("zippydb"));
+        assert_eq!(user.mix, Mix { read: 0.54, update: 0.46, ..Mix::default() });
+        assert_eq!(zippy.mix, Mix { read: 0.42, update: 0.58, ..Mix::default() });
+        assert_eq!((user.keys.key_bytes(), zippy.keys.key_bytes()), (27, 48));
+        // Means of 126.7 and 34.5 bytes.
+        assert_eq!((user.values.typical_bytes(), zippy.values.typical_bytes()), (126, 34));
+        assert_eq!(zippy.request_distribution, RequestDistribution::Latest);
+        assert!(user.warnings.is_empty() && zippy.warnings.is_empty());
     }
 
     #[test]

@@ -9,7 +9,7 @@
 use pages::Value;
 use runtime::{Rng, mix64};
 
-use crate::generator::Zipfian;
+use crate::generator::{Pareto, Zipfian};
 
 /// Bits of a version number in a seed.
 pub(crate) const VERSION_BITS: u32 = 28;
@@ -27,7 +27,7 @@ pub enum ValueForm {
 }
 
 /// Length of one field in bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub enum FieldLengths {
     /// Always the same.
     Constant(u32),
@@ -41,6 +41,16 @@ pub enum FieldLengths {
     /// From `min` to `max`, short ones most often.
     Zipfian {
         /// Shortest, in bytes.
+        min: u32,
+        /// Longest, in bytes.
+        max: u32,
+    },
+    /// As `db_bench`'s mixgraph draws them: by a generalized Pareto distribution. Those below `min` are `min` long, those
+    /// above `max` as long as what is left when they are divided by it.
+    Pareto {
+        /// The distribution.
+        pareto: Pareto,
+        /// Shortest, in bytes; what is left of a division can be shorter.
         min: u32,
         /// Longest, in bytes.
         max: u32,
@@ -78,7 +88,8 @@ impl ValueRecipe {
         match self.lengths {
             FieldLengths::Constant(max)
             | FieldLengths::Uniform { max, .. }
-            | FieldLengths::Zipfian { max, .. } => self.fields * max,
+            | FieldLengths::Zipfian { max, .. }
+            | FieldLengths::Pareto { max, .. } => self.fields * max,
         }
     }
 
@@ -90,6 +101,11 @@ impl ValueRecipe {
             FieldLengths::Uniform { min, max } | FieldLengths::Zipfian { min, max } => {
                 self.fields * u32::midpoint(min, max)
             }
+            FieldLengths::Pareto { pareto: Pareto { k, sigma }, min, max } => {
+                // One without a mean ends at the longest.
+                let mean = if k < 1.0 { sigma / (1.0 - k) } else { f64::from(max) };
+                self.fields * (mean as u32).clamp(min, max)
+            }
         }
     }
 
@@ -97,7 +113,9 @@ impl ValueRecipe {
     pub fn is_constant(&self) -> bool {
         match self.lengths {
             FieldLengths::Constant(_) => true,
-            FieldLengths::Uniform { min, max } | FieldLengths::Zipfian { min, max } => min == max,
+            FieldLengths::Uniform { min, max }
+            | FieldLengths::Zipfian { min, max }
+            | FieldLengths::Pareto { min, max, .. } => min == max,
         }
     }
 
@@ -132,6 +150,14 @@ impl ValueRecipe {
             FieldLengths::Zipfian { min, .. } => {
                 let zipfian = self.zipfian.as_ref().expect("made together with the lengths");
                 self.sum_of_fields(seed, |rng| min + zipfian.draw(rng) as u32)
+            }
+            FieldLengths::Pareto { pareto, min, max } => {
+                let field = |rng: &mut Rng| match pareto.draw(rng) {
+                    short if short < u64::from(min) => min,
+                    long if long > u64::from(max) => (long % u64::from(max.max(1))) as u32,
+                    length => length as u32,
+                };
+                self.sum_of_fields(seed, field)
             }
         }
     }
@@ -216,6 +242,22 @@ mod tests {
         assert!(zipfian.iter().all(|len| (10..=30).contains(len)));
         assert!(mean(&zipfian) < 17.0);
         assert_eq!(uniform, lengths(FieldLengths::Uniform { min: 10, max: 30 }, 4));
+    }
+
+    #[test]
+    fn pareto_lengths_are_those_of_mixgraph() {
+        let pareto = Pareto { k: 0.2615, sigma: 25.45 };
+        let lengths = FieldLengths::Pareto { pareto, min: 10, max: 1_024 };
+        let recipe = ValueRecipe::new(1, lengths, ValueForm::Synthetic);
+        let stamps = (0..100_000).map(|key| Stamp { key, version: 1 });
+        let mut lens: Vec<u32> = stamps.map(|stamp| recipe.value(stamp).len()).collect();
+        lens.sort_unstable();
+        let mean = lens.iter().map(|len| f64::from(*len)).sum::<f64>() / lens.len() as f64;
+        assert!((mean - 36.4).abs() < 0.4, "{mean}");
+        let (median, p99) = (lens[50_000], lens[99_000]);
+        assert!(median.abs_diff(19) <= 1 && p99.abs_diff(227) <= 6, "{median} {p99}");
+        assert!(lens[99_999] <= 1_024);
+        assert_eq!((recipe.typical_bytes(), recipe.longest_bytes()), (34, 1_024));
     }
 
     #[test]

@@ -153,7 +153,7 @@ fn names() -> Vec<Case> {
         ),
         refused(
             "bench --journal own-set",
-            "--layout, --journal and --windows are for block drives",
+            "--journal, --windows and --plm-cache are for block drives",
         ),
         typed("bench --windows always", USAGE, "allowed are off, simple, constant, dynamic, rails"),
         refused(
@@ -180,9 +180,10 @@ fn names() -> Vec<Case> {
         refused("bench --design o-vigil", "o-vigil is for levelhead bench --configuration"),
         refused(
             "bench --configuration base --device pink-zcu102",
-            "--windows are for block drives",
+            "--plm-cache are for block drives",
         ),
         refused("bench --configuration o-vigil --partitions 2", "a window is a whole set's"),
+        refused("bench --configuration base --plm-cache 1MB", "take windows constant, dynamic or"),
         typed("bench --partitions 65", USAGE, "1 to 64"),
         typed("bench --journal raid6", USAGE, "allowed are beside, own-set"),
         typed("bench --layout raid6", USAGE, "allowed are plain, striped, parity, mirrored"),

@@ -92,6 +92,7 @@ impl Shape {
                 arrangement,
                 journal,
                 windows: WindowPolicy::Off,
+                plm_cache_bytes: None,
             },
             index,
             id: StoreId(7),

@@ -21,6 +21,8 @@ pub fn bytes_per_simulation(paper: Paper, scale: Scale) -> u64 {
         (Paper::Device, Scale::Quick) => 1100 * MIB,
         // 1.8 GiB.
         (Paper::Device, Scale::Paper) => 2 * GIB,
+        (Paper::Vigil, Scale::Quick) => 500 * MIB,
+        (Paper::Vigil, Scale::Paper) => 5 * GIB,
     }
 }
 

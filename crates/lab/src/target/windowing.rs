@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::pin::Pin;
 
 use block::BlockDevice;
-use host::WindowPolicy;
-use volume::windows::{SimpleWindows, WindowStats};
+use host::{Storage, WindowPolicy};
+use volume::windows::{SimpleWindows, WindowOptions, WindowStats};
 use volume::{BlockRange, Volume};
 
 /// Windows that a run turns on.
@@ -20,25 +20,29 @@ pub(crate) trait Windowing {
 /// The windows of a volume.
 pub(crate) struct VolumeWindows<D> {
     volume: Volume<BlockRange<D>>,
-    policy: WindowPolicy,
+    is_simple: bool,
+    options: Option<WindowOptions>,
     simple: RefCell<Option<SimpleWindows>>,
 }
 
 impl<D> VolumeWindows<D> {
-    pub(crate) fn new(volume: &Volume<BlockRange<D>>, policy: WindowPolicy) -> Self {
-        Self { volume: volume.clone(), policy, simple: RefCell::default() }
+    pub(crate) fn new(volume: &Volume<BlockRange<D>>, storage: &Storage) -> Self {
+        Self {
+            volume: volume.clone(),
+            is_simple: storage.windows == WindowPolicy::Simple,
+            options: storage.window_options(),
+            simple: RefCell::default(),
+        }
     }
 }
 
 impl<D: BlockDevice + Clone> Windowing for VolumeWindows<D> {
     fn start(&self) -> Pin<Box<dyn Future<Output = ()>>> {
-        match (self.policy, self.policy.options()) {
-            (WindowPolicy::Simple, _) => {
-                let simple = self.volume.start_simple_windows();
-                self.simple.replace(Some(simple));
-            }
-            (_, Some(options)) => self.volume.start_windows(options),
-            (_, None) => {}
+        if self.is_simple {
+            let simple = self.volume.start_simple_windows();
+            self.simple.replace(Some(simple));
+        } else if let Some(options) = self.options {
+            self.volume.start_windows(options);
         }
         let volume = self.volume.clone();
         Box::pin(async move { volume.windows_begun().await })

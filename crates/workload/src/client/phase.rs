@@ -37,6 +37,7 @@ pub(super) struct Plan {
     pub(super) seed: u64,
     pub(super) keys: KeyFormat,
     pub(super) scans: Scans,
+    pub(super) update_reads: bool,
     pub(super) stream: OperationStream,
     pub(super) stop: Stop,
 }
@@ -47,6 +48,8 @@ pub(super) struct Phase {
     seed: u64,
     pub(super) keys: KeyFormat,
     pub(super) scans: Scans,
+    /// Updates get their pair first.
+    update_reads: bool,
     pub(super) ledger: Rc<RefCell<Ledger>>,
     stream: RefCell<OperationStream>,
     /// Arrivals of an open loop; a closed one has none.
@@ -69,7 +72,7 @@ impl Phase {
         rng: Rng,
         progress: Box<dyn FnMut(u64, u64)>,
     ) -> Self {
-        let Plan { seed, keys, scans, stream, stop } = plan;
+        let Plan { seed, keys, scans, update_reads, stream, stop } = plan;
         let (now, planned) = (handle.now(), stream.remaining());
         let schedule = match options.pace {
             Pace::Closed { .. } => None,
@@ -83,6 +86,7 @@ impl Phase {
             seed,
             keys,
             scans,
+            update_reads,
             ledger,
             stream: RefCell::new(stream),
             schedule,
@@ -240,6 +244,7 @@ impl<T: KvTarget> Client<T> {
             // Gets and puts are pinned where they are made. Awaited by value they would be copied first, 2 KB each.
             let result = match operation.action {
                 Action::Read => pin!(self.get(operation, start)).await,
+                Action::Update if self.phase.update_reads => self.update(operation, start).await,
                 Action::Load | Action::Update => pin!(self.put(operation, start)).await,
                 Action::Insert => self.insert(operation, start).await,
                 Action::ReadModifyWrite => self.read_modify_write(operation, start).await,
@@ -259,13 +264,25 @@ impl<T: KvTarget> Client<T> {
         Ok(())
     }
 
+    /// A Put behind a Get of the same key, as YCSB's binding for `RocksDB` has it: a record is read to be changed.
+    async fn update(&mut self, operation: Operation, since: Nanos) -> Result<(), Failed> {
+        pin!(self.get(operation, since)).await?;
+        let read = self.phase.handle.now();
+        pin!(self.put(operation, read)).await
+    }
+
     async fn read_modify_write(
         &mut self,
         operation: Operation,
         since: Nanos,
     ) -> Result<(), Failed> {
         pin!(self.get(operation, since)).await?;
-        pin!(self.put(operation, self.phase.handle.now())).await?;
+        let read = self.phase.handle.now();
+        if self.phase.update_reads {
+            self.update(operation, read).await?;
+        } else {
+            pin!(self.put(operation, read)).await?;
+        }
         self.phase.record(OpKind::ReadModifyWrite, since);
         Ok(())
     }

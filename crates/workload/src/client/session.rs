@@ -219,9 +219,10 @@ impl<T: KvTarget> Session<T> {
         check(options)?;
         let rng = Rng::derive(self.seed, arrivals);
         let ledger = Rc::clone(&self.ledger);
-        let CoreWorkload { keys, scans, .. } = &self.workload;
+        let CoreWorkload { keys, scans, update_reads, .. } = &self.workload;
+        let update_reads = *update_reads;
         let (keys, stop) = (keys.clone(), self.stop.clone());
-        let plan = Plan { seed: self.seed, keys, scans: *scans, stream, stop };
+        let plan = Plan { seed: self.seed, keys, scans: *scans, update_reads, stream, stop };
         let phase = Phase::new(self.handle.clone(), ledger, plan, options, rng, progress);
         Ok(phase.drive(&self.target, options.pace.outstanding()).await)
     }

@@ -6,11 +6,13 @@
 
 mod inserts;
 mod lengths;
+mod pareto;
 mod range;
 mod zipfian;
 
 pub(crate) use inserts::InsertCounter;
 pub(crate) use lengths::LengthChooser;
+pub use pareto::Pareto;
 pub(crate) use zipfian::Zipfian;
 
 use runtime::Rng;

@@ -4,11 +4,16 @@ use super::SettingsError;
 use crate::Properties;
 
 /// Our own.
-const OURS: [&str; 4] =
-    ["levelhead.keybytes", "levelhead.keydigits", "levelhead.valuebytes", "levelhead.values"];
+const OURS: [&str; 5] = [
+    "levelhead.keybytes",
+    "levelhead.keydigits",
+    "levelhead.updatereads",
+    "levelhead.valuebytes",
+    "levelhead.values",
+];
 
 /// YCSB's core workload and client, and what we add to its operations (`deleteproportion`,
-/// `scanbatch`, `scanbound`, `seeknexts`). Not all have an effect here: there is no table, no
+/// `scanbatch`, `scanbound`, `seeknexts`), and what `db_bench` calls the lengths of mixgraph's values. Not all have an effect here: there is no table, no
 /// fields to choose among, and results are reported in our own way.
 const CORE: &[&str] = &[
     "core_workload_insertion_retry_interval",
@@ -40,6 +45,7 @@ const CORE: &[&str] = &[
     "measurementtype",
     "minfieldlength",
     "minscanlength",
+    "mix_max_value_size",
     "operationcount",
     "readallfields",
     "readallfieldsbyname",
@@ -59,6 +65,8 @@ const CORE: &[&str] = &[
     "target",
     "threadcount",
     "updateproportion",
+    "value_k",
+    "value_sigma",
     "workload",
     "writeallfields",
     "zeropadding",

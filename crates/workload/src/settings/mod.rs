@@ -19,7 +19,8 @@ pub use error::SettingsError;
 use crate::client::{MAX_OUTSTANDING, RATES};
 use crate::value::KEY_LIMIT;
 use crate::{
-    FieldLengths, InsertOrder, KeyDigits, KeyFormat, Mix, Properties, ValueForm, ValueRecipe,
+    FieldLengths, InsertOrder, KeyDigits, KeyFormat, Mix, Pareto, Properties, ValueForm,
+    ValueRecipe,
 };
 use reader::Reader;
 
@@ -38,6 +39,9 @@ pub struct CoreWorkload {
     pub insert_count: u64,
     /// Shares of the operations.
     pub mix: Mix,
+    /// `levelhead.updatereads`: whether an update, and the write of a read-modify-write, gets its pair first, as YCSB's
+    /// binding for `RocksDB` does.
+    pub update_reads: bool,
     /// `requestdistribution`.
     pub request_distribution: RequestDistribution,
     /// How keys look.
@@ -135,6 +139,8 @@ const MAX_KEY_BYTES: u64 = 4096;
 const MAX_SCAN_BATCH: u64 = 1 << 20;
 /// Key length in bytes unless set.
 const DEFAULT_KEY_BYTES: u64 = 32;
+/// What mixgraph makes of shorter values, in bytes.
+const SHORTEST_OF_MIXGRAPH: u32 = 10;
 
 impl CoreWorkload {
     /// Reads and checks the settings.
@@ -162,6 +168,11 @@ impl CoreWorkload {
             insert_start,
             insert_count,
             mix,
+            update_reads: reader.choice(
+                "levelhead.updatereads",
+                false,
+                &[("false", false), ("true", true)],
+            )?,
             request_distribution: request_distribution(&reader)?,
             keys: key_format(&reader, record_count.saturating_add(inserts))?,
             values: value_recipe(&reader)?,
@@ -195,8 +206,15 @@ fn target_rate(reader: &Reader<'_>) -> Result<Option<f64>, SettingsError> {
 }
 
 /// Properties that make the length of values out of fields.
-const FIELDS: [&str; 4] =
-    ["fieldcount", "fieldlength", "fieldlengthdistribution", "minfieldlength"];
+const FIELDS: [&str; 7] = [
+    "fieldcount",
+    "fieldlength",
+    "fieldlengthdistribution",
+    "minfieldlength",
+    "mix_max_value_size",
+    "value_k",
+    "value_sigma",
+];
 
 /// Whether values are made of fields: unless `levelhead.valuebytes` is set; if a file sets that and
 /// the command line sets fields, the command line wins.
@@ -306,6 +324,7 @@ fn value_recipe(reader: &Reader<'_>) -> Result<ValueRecipe, SettingsError> {
         ("constant", FieldLengths::Constant(max)),
         ("uniform", FieldLengths::Uniform { min, max }),
         ("zipfian", FieldLengths::Zipfian { min, max }),
+        ("pareto", pareto(reader, fields)?),
     ];
     let default = FieldLengths::Constant(max);
     let lengths = reader.choice("fieldlengthdistribution", default, &allowed)?;
@@ -313,6 +332,19 @@ fn value_recipe(reader: &Reader<'_>) -> Result<ValueRecipe, SettingsError> {
     Ok(match bytes.filter(|_| !has_fields(reader)) {
         Some(bytes) => ValueRecipe::new(1, FieldLengths::Constant(bytes as u32), form),
         None => ValueRecipe::new(fields, lengths, form),
+    })
+}
+
+/// Lengths as `db_bench`'s mixgraph draws them, by its names and its defaults.
+fn pareto(reader: &Reader<'_>, fields: u32) -> Result<FieldLengths, SettingsError> {
+    let k = reader.number("value_k", 0.2615, 1e-3..=10.0)?;
+    let sigma = reader.number("value_sigma", 25.45, 1e-3..=1e6)?;
+    let longest = MAX_VALUE_BYTES / u64::from(fields);
+    let max = reader.number("mix_max_value_size", 1_024, 1..=longest)? as u32;
+    Ok(FieldLengths::Pareto {
+        pareto: Pareto { k, sigma },
+        min: SHORTEST_OF_MIXGRAPH.min(max),
+        max,
     })
 }
 

@@ -235,3 +235,17 @@ fn a_flag_of_the_command_line_is_called_by_its_name() {
 fn trailing_blanks_do_no_harm() {
     assert_eq!(from("recordcount=5  \ninsertorder=ordered\t").unwrap().record_count, 5);
 }
+
+#[test]
+fn lengths_of_mixgraph_have_its_names_and_bounds() {
+    let pareto = "recordcount=7\nfieldcount=1\nfieldlengthdistribution=pareto\n";
+    let workload = from(&format!("{pareto}value_k=0.5\nvalue_sigma=20\nmix_max_value_size=99"));
+    let expected =
+        FieldLengths::Pareto { pareto: Pareto { k: 0.5, sigma: 20.0 }, min: 10, max: 99 };
+    let values = workload.unwrap().values;
+    assert_eq!(values, ValueRecipe::new(1, expected, ValueForm::Synthetic));
+    assert!(error(&format!("{pareto}value_k=0")).contains("a number from 0.001 to 10"));
+    assert!(error("recordcount=7\nlevelhead.updatereads=yes").contains("false, true"));
+    let ignored = from("recordcount=7\nvalue_sigma=20\nlevelhead.valuebytes=10").unwrap();
+    assert!(ignored.warnings[0].contains("value_sigma has no effect"), "{:?}", ignored.warnings);
+}

@@ -41,6 +41,28 @@ fn every_workload_passes_at_every_pace() {
     }
 }
 
+/// Vigil-KV's table 2 counts 66, 95, 95 and 74 % of gets in YCSB-A, B, D and F: what YCSB's binding for `RocksDB` sends.
+#[test]
+fn updates_that_read_first_make_the_shares_of_gets_that_are_published() {
+    let shares = [("a", 2.0 / 3.0), ("b", 1.0 / 1.05), ("d", 0.95), ("f", 0.75)];
+    for (name, share) in shares {
+        let overrides = [&SIZES[..], &["levelhead.updatereads=true"]].concat();
+        let trial = trial(1, Lie::None, workload(name, &overrides), ClientOptions::closed(32));
+        assert_clean(&trial, name);
+        let (gets, puts) = (trial.run.count(OpKind::Get), trial.run.count(OpKind::Put));
+        let found = gets as f64 / (gets + puts) as f64;
+        assert!((found - share).abs() < 0.005, "workload {name}: {found}");
+    }
+}
+
+#[test]
+fn stand_ins_pass_with_lengths_of_their_own() {
+    for name in ["userdb", "zippydb"] {
+        let trial = trial(1, Lie::None, workload(name, &SIZES), ClientOptions::closed(32));
+        assert_clean(&trial, name);
+    }
+}
+
 #[test]
 fn every_distribution_and_value_form_passes_with_deletes_and_inserts() {
     let mix = ["insertproportion=0.1", "deleteproportion=0.2", "readmodifywriteproportion=0.3"];
