@@ -30,9 +30,11 @@ pub(super) const CONFIGURATIONS: [(&str, &str); 6] = [
     ("r-vigil", "R-Vigil"),
     ("o-vigil", "O-Vigil"),
 ];
-/// What the paper lacks.
-pub(super) const OTHERS: [(&str, &str); 3] =
-    [("base-parity", "Base, parity"), ("silk-parity", "SILK, parity"), ("rails", "rails")];
+/// What the paper lacks: windows that the host keeps alone.
+pub(super) const RAILS: (&str, &str) = ("rails", "rails");
+/// Base and SILK if the paper's md kept parity, which it does not say; in YCSB-A.
+pub(super) const WITH_PARITY: [(&str, &str); 2] =
+    [("base-parity", "Base, parity"), ("silk-parity", "SILK, parity")];
 /// The workloads of the paper and what it calls them, in its order.
 pub(super) const WORKLOADS: [(&str, &str); 6] = [
     ("userdb", "UserDB"),
@@ -45,6 +47,8 @@ pub(super) const WORKLOADS: [(&str, &str); 6] = [
 /// Operations a second, open loop. The paper does not say; its table 2 and the time axis of figure 12 leave no more than
 /// about ten thousand.
 pub(super) const RATE: f64 = 10_000.0;
+/// The same of YCSB-E, whose range queries take some fifty pairs.
+pub(super) const SCAN_RATE: f64 = 2_000.0;
 /// Requests a second at which the cost of reconstruction is measured.
 pub(super) const READ_RATES: [f64; 4] = [60_000.0, 90_000.0, 120_000.0, 150_000.0];
 /// Limits of `plm_cache` at the paper's size, in MB.
@@ -55,35 +59,37 @@ const FILTER_BITS: u32 = 10;
 const OUTSTANDING: usize = 256;
 
 /// How large the experiments are.
+#[derive(Clone, Copy)]
 pub(super) struct Size {
     /// Bytes of memtables, tables, levels and `plm_cache` are divided by this, and so are the times of windows: a
     /// rotation has as many flushes and compactions as at full size, at the same rates and on the same flash.
     pub divisor: u64,
-    pub records: u64,
-    /// Operations of each run.
-    pub operations: u64,
-    /// Range queries of YCSB-E.
-    pub scans: u64,
-    /// Gets at each rate of the cost of reconstruction.
-    pub reads: u64,
+    /// Bytes of keys and values to begin with, about.
+    pub bytes: u64,
+    /// Seconds of each run of YCSB-A and F, and of those that have fewer puts or smaller ones. Each has a dozen flushes
+    /// and more.
+    pub seconds: f64,
+    pub quiet_seconds: f64,
+    /// Seconds of gets alone at each rate.
+    pub read_seconds: f64,
 }
 
 impl Size {
     pub(super) fn of(scale: Scale) -> Self {
         match scale {
             Scale::Quick => Self {
-                divisor: 8,
-                records: 1_000_000,
-                operations: 300_000,
-                scans: 30_000,
-                reads: 200_000,
+                divisor: 16,
+                bytes: 500_000_000,
+                seconds: 40.0,
+                quiet_seconds: 120.0,
+                read_seconds: 2.0,
             },
             Scale::Paper => Self {
                 divisor: 1,
-                records: 8_000_000,
-                operations: 4_800_000,
-                scans: 400_000,
-                reads: 2_000_000,
+                bytes: 8_000_000_000,
+                seconds: 640.0,
+                quiet_seconds: 1_920.0,
+                read_seconds: 32.0,
             },
         }
     }
@@ -136,9 +142,11 @@ pub(super) struct Measured {
     pub rates: Vec<Cell>,
     /// YCSB-A in closed loops of 16 clients, base and O-Vigil.
     pub closed: Vec<Cell>,
+    /// YCSB-A of [`WITH_PARITY`].
+    pub with_parity: Vec<Cell>,
     /// YCSB-A without filters, base and O-Vigil.
     pub unfiltered: Vec<Cell>,
-    /// YCSB-C of base: no writes, and so nothing in the background.
+    /// The gets of `UserDB` alone, of base: no writes, and so nothing in the background.
     pub reads_alone: Cell,
 }
 
@@ -153,42 +161,50 @@ impl Measured {
 
 /// All configurations of the matrix.
 pub(super) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
-    CONFIGURATIONS.into_iter().chain(OTHERS)
+    CONFIGURATIONS.into_iter().chain([RAILS])
 }
 
 /// Runs all experiments.
 pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
-    let (scale, seed) = (plan.scale, plan.seed);
+    measure_in(plan, Size::of(plan.scale))
+}
+
+fn measure_in(plan: &Plan<'_>, size: Size) -> Result<Measured, Failure> {
+    let seed = plan.seed;
     let mut jobs = Vec::new();
     let mut add = |name: String, run: Run| {
         let title = name.clone();
-        jobs.push(Job::new(title, move || cell(scale, seed, name, &run)));
+        jobs.push(Job::new(title, move || cell(&size, seed, name, &run)));
     };
     for (workload, title) in WORKLOADS {
         for (configuration, name) in all() {
             add(format!("{title}, {name}"), Run::of(configuration, workload));
         }
     }
-    for configuration in ["silk", "o-vigil"] {
-        add(format!("YCSB-E, {configuration}"), Run::of(configuration, "e"));
+    for (configuration, name) in [CONFIGURATIONS[1], CONFIGURATIONS[5]] {
+        add(format!("YCSB-E, {name}"), Run::of(configuration, "e"));
     }
     for limit in CACHE_LIMITS_MB {
         let run = Run { cache_mb: Some(limit), ..Run::of("o-vigil", "a") };
         add(format!("plm_cache of {limit} MB"), run);
     }
     for rate in READ_RATES {
-        let run = Run { pace: Pace::Open(rate), ..Run::of("r-vigil", "c") };
+        let run = Run { pace: Pace::Open(rate), are_reads: true, ..Run::of("r-vigil", "a") };
         add(format!("{rate} gets a second"), run);
     }
     for (configuration, name) in [CONFIGURATIONS[0], CONFIGURATIONS[5]] {
         let run = Run { pace: Pace::Closed(16), ..Run::of(configuration, "a") };
         add(format!("closed loop, {name}"), run);
     }
+    for (configuration, name) in WITH_PARITY {
+        add(format!("YCSB-A, {name}"), Run::of(configuration, "a"));
+    }
     for (configuration, name) in [CONFIGURATIONS[0], CONFIGURATIONS[5]] {
         let run = Run { filters: Filters::None, ..Run::of(configuration, "a") };
         add(format!("no filters, {name}"), run);
     }
-    add("reads alone".to_owned(), Run::of("base", "c"));
+    let run = Run { are_reads: true, ..Run::of("base", "userdb") };
+    add("UserDB, gets alone".to_owned(), run);
     let mut done = run_all(jobs, plan.threads, plan.watcher)?.into_iter();
     let mut take = |count: usize| done.by_ref().take(count).collect::<Vec<_>>();
     let columns = all().count();
@@ -198,6 +214,7 @@ pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
         limits: take(CACHE_LIMITS_MB.len()),
         rates: take(READ_RATES.len()),
         closed: take(2),
+        with_parity: take(WITH_PARITY.len()),
         unfiltered: take(2),
         reads_alone: take(1).remove(0),
     })
@@ -217,19 +234,21 @@ struct Run {
     configuration: &'static str,
     workload: &'static str,
     pace: Pace,
+    /// Only the workload's gets.
+    are_reads: bool,
     filters: Filters,
     cache_mb: Option<u64>,
 }
 
 impl Run {
     fn of(configuration: &'static str, workload: &'static str) -> Self {
-        let (pace, filters) = (Pace::Open(RATE), Filters::Bits(FILTER_BITS));
-        Self { configuration, workload, pace, filters, cache_mb: None }
+        let pace = Pace::Open(if workload == "e" { SCAN_RATE } else { RATE });
+        let filters = Filters::Bits(FILTER_BITS);
+        Self { configuration, workload, pace, are_reads: false, filters, cache_mb: None }
     }
 }
 
-fn cell(scale: Scale, seed: u64, name: String, run: &Run) -> Result<Cell, Failure> {
-    let size = Size::of(scale);
+fn cell(size: &Size, seed: u64, name: String, run: &Run) -> Result<Cell, Failure> {
     let configuration =
         Configuration::load(run.configuration).map_err(|error| error.to_string())?;
     let clients = match run.pace {
@@ -238,10 +257,10 @@ fn cell(scale: Scale, seed: u64, name: String, run: &Run) -> Result<Cell, Failur
     };
     let spec = BenchSpec {
         configuration: Some(configuration.name.clone()),
-        design: design(&configuration, &size, run.filters)?,
-        platform: Platform::Host(Box::new(storage(&configuration, &size, scale, run.cache_mb)?)),
+        design: design(&configuration, size, run.filters)?,
+        platform: Platform::Host(Box::new(storage(&configuration, size, run.cache_mb)?)),
         workload_name: run.workload.to_owned(),
-        workload: workload(run, &size)?,
+        workload: workload(run, size)?,
         clients,
         seed,
     };
@@ -309,12 +328,12 @@ fn design(configuration: &Configuration, size: &Size, filters: Filters) -> Resul
 fn storage(
     configuration: &Configuration,
     size: &Size,
-    scale: Scale,
     cache_mb: Option<u64>,
 ) -> Result<Storage, Failure> {
-    let device = match scale {
-        Scale::Quick => configuration.device.clone(),
-        Scale::Paper => configuration.device.replace("-15gb", "-1.92tb"),
+    // The same drive with all its flash.
+    let device = match size.divisor {
+        1 => configuration.device.replace("-15gb", "-1.92tb"),
+        _ => configuration.device.clone(),
     };
     let platform = Platform::load(&device, configuration.choice());
     let Platform::Host(mut storage) = platform.map_err(|error| error.to_string())? else {
@@ -334,14 +353,74 @@ fn storage(
 
 fn workload(run: &Run, size: &Size) -> Result<CoreWorkload, Failure> {
     let mut properties = workload::builtin(run.workload).expect("it is built in");
-    let operations = match run.workload {
-        "c" => size.reads,
-        "e" => size.scans,
-        _ => size.operations,
-    };
-    properties.set("recordcount", &size.records.to_string());
-    properties.set("operationcount", &operations.to_string());
-    // As YCSB's binding for RocksDB has it, which explains the shares of table 2.
-    properties.set("levelhead.updatereads", "true");
+    // UserDB and ZippyDB are said to put what they put.
+    let is_ycsb = WORKLOADS[2..].iter().any(|(name, _)| *name == run.workload);
+    let built_in = CoreWorkload::from_properties(&properties).map_err(|error| error.to_string())?;
+    let pair = built_in.keys.key_bytes() as u64 + u64::from(built_in.values.typical_bytes());
+    properties.set("recordcount", &(size.bytes / pair).to_string());
+    properties.set("operationcount", &operations(run, size).to_string());
+    if is_ycsb {
+        // As YCSB's binding for RocksDB has it, which explains the shares of table 2.
+        properties.set("levelhead.updatereads", "true");
+    }
+    if run.are_reads {
+        properties.set("readproportion", "1");
+        properties.set("updateproportion", "0");
+    }
     CoreWorkload::from_properties(&properties).map_err(|error| error.to_string())
+}
+
+fn operations(run: &Run, size: &Size) -> u64 {
+    let seconds = match run.workload {
+        "a" if run.are_reads => size.read_seconds,
+        "a" | "f" => size.seconds,
+        _ => size.quiet_seconds,
+    };
+    let rate = match run.pace {
+        Pace::Open(rate) => rate,
+        // They are done in about the same time.
+        Pace::Closed(_) => RATE,
+    };
+    (rate * seconds) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::{Paper, Simulation, Watcher, vigil_report};
+
+    struct Deaf;
+
+    impl Watcher for Deaf {
+        fn begins(&self, _: Simulation<'_>) {}
+        fn ended(&self, _: Simulation<'_>, _: bool) {}
+    }
+
+    #[test]
+    fn all_experiments_run_and_make_a_report() {
+        let (paper, scale) = (Paper::Vigil, Scale::Quick);
+        let plan = Plan { paper, scale, threads: 2, seed: 1, watcher: &Deaf };
+        let (seconds, quiet_seconds, read_seconds) = (0.2, 0.2, 0.01);
+        let size = Size { divisor: 16, bytes: 1_000_000, seconds, quiet_seconds, read_seconds };
+        let measured = measure_in(&plan, size).expect("all can be run");
+        assert_eq!(measured.cell("d", "rails").name, "YCSB-D, rails");
+        let puts = measured.cell("userdb", "base").put.count;
+        assert!((800..1_040).contains(&puts), "46 % of 2,000 operations are puts, not {puts}");
+        assert_eq!(measured.reads_alone.put.count, 0);
+        vigil_report::report(&plan, &measured).files().expect("it can be shown");
+    }
+
+    #[test]
+    fn paper_scale_is_the_paper_s_size() {
+        let configuration = Configuration::load("o-vigil").expect("built in");
+        let size = Size::of(Scale::Paper);
+        let storage = storage(&configuration, &size, None).expect("it is possible");
+        assert_eq!(storage.drive.name, "vigil-1.92tb");
+        let plm = storage.drive.plm.expect("it has windows");
+        assert_eq!((plm.dtwin_time_max_ms, plm.ndwin_time_min_low_ms), (60_000, 4_000));
+        assert_eq!(storage.plm_cache_bytes, Some(2_000_000_000));
+        let design = design(&configuration, &size, Filters::None).expect("it is possible");
+        let unchanged = configuration.design().expect("built in");
+        assert_eq!(design, unchanged);
+    }
 }

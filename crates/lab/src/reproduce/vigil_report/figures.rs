@@ -1,9 +1,8 @@
 //! The figures.
 
-use super::named;
 use crate::report::{Axis, BarSeries, Figure, FigureKind, Series, Unit};
 use crate::reproduce::vigil::{
-    CACHE_LIMITS_MB, CONFIGURATIONS, Cell, Measured, READ_RATES, WORKLOADS,
+    CACHE_LIMITS_MB, CONFIGURATIONS, Cell, Measured, READ_RATES, WORKLOADS, all,
 };
 
 pub(super) fn figures(measured: &Measured) -> Vec<Figure> {
@@ -51,7 +50,7 @@ fn bars(
             over: "workload".to_owned(),
             categories: WORKLOADS.map(|(_, title)| title.to_owned()).into(),
             y: Axis::linear(format!("{name} latency of gets"), Unit::Microseconds),
-            series: named().map(of_configuration).collect(),
+            series: all().map(of_configuration).collect(),
         },
     }
 }
@@ -104,14 +103,14 @@ fn background(measured: &Measured) -> Figure {
     Figure {
         id: "vigil-background".to_owned(),
         title: "Longest get of each tenth of a second, with and without writes".to_owned(),
-        caption: "Base under UserDB, and under gets alone: what flushes and compactions do to reads. Beside figure 3c."
+        caption: "Base under UserDB, and under its gets alone: what flushes and compactions do to reads. Beside figure 3c."
             .to_owned(),
         kind: FigureKind::Lines {
             x: Axis::linear("time", Unit::Seconds),
             y: Axis::log("longest get", Unit::Microseconds),
             series: vec![
                 longest("UserDB", measured.cell("userdb", "base")),
-                longest("gets alone", &measured.reads_alone),
+                longest("its gets alone", &measured.reads_alone),
             ],
         },
     }
@@ -159,7 +158,7 @@ fn cached(measured: &Measured) -> Figure {
             windows.map_or(0.0, |windows| windows.most_cached_bytes as f64)
         })
     };
-    let shown = named().filter(|(name, _)| ["r-vigil", "o-vigil", "rails"].contains(name));
+    let shown = all().filter(|(name, _)| ["r-vigil", "o-vigil", "rails"].contains(name));
     Figure {
         id: "vigil-cached".to_owned(),
         title: "Most bytes in plm_cache".to_owned(),
