@@ -139,6 +139,9 @@ pub struct IteratorOptions {
     pub skip_budget: u32,
     /// Memory of each iterator for pages read and values read ahead, in bytes.
     pub buffer_bytes: u64,
+    /// Most bytes of a level's pages that are read along with the one that is needed, once pages are read in order, as
+    /// far as the buffer goes: `max_auto_readahead_size`. 0 for none.
+    pub readahead_bytes: u64,
 }
 
 /// A number of bytes, or "all".
@@ -163,17 +166,24 @@ fn bytes_or_all<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Er
 impl Default for IteratorOptions {
     /// As the published baseline: nothing is read ahead.
     fn default() -> Self {
-        Self { index_prefetch: false, value_prefetch: 0, skip_budget: 1024, buffer_bytes: 64 << 10 }
+        Self {
+            index_prefetch: false,
+            value_prefetch: 0,
+            skip_budget: 1024,
+            buffer_bytes: 64 << 10,
+            readahead_bytes: 0,
+        }
     }
 }
 
 impl IteratorOptions {
     fn problems(&self) -> Vec<String> {
-        let Self { value_prefetch, skip_budget, buffer_bytes, .. } = *self;
+        let Self { value_prefetch, skip_budget, buffer_bytes, readahead_bytes, .. } = *self;
         let problems = [
             bounds::range("iterators.value_prefetch", value_prefetch, VALUE_PREFETCH),
             bounds::range("iterators.skip_budget", skip_budget, 1..=u32::MAX),
             bounds::range("iterators.buffer_bytes", buffer_bytes, ITERATOR_BUFFER_BYTES),
+            bounds::range("iterators.readahead_bytes", readahead_bytes, ITERATOR_BUFFER_BYTES),
         ];
         problems.into_iter().flatten().collect()
     }
@@ -246,6 +256,11 @@ impl Options {
             compaction_workers: 1,
             durability: Durability::Log,
             log_sync: LogSync::None,
+            iterators: IteratorOptions {
+                buffer_bytes: 512 << 10,
+                readahead_bytes: 256 << 10,
+                ..IteratorOptions::default()
+            },
             ..Self::pink()
         }
     }

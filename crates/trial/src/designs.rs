@@ -77,10 +77,9 @@ pub fn leveled(rng: &mut Rng) -> Options {
 
 /// How iterators read.
 pub fn iterators(rng: &mut Rng) -> IteratorOptions {
-    IteratorOptions {
-        index_prefetch: rng.chance(0.5),
-        value_prefetch: pick(rng, &[0, 3, 8]),
-        skip_budget: pick(rng, &[1, 8, 1_024]),
-        buffer_bytes: pick(rng, &[0, 16 << 10, 64 << 10]),
-    }
+    let (index_prefetch, value_prefetch) = (rng.chance(0.5), pick(rng, &[0, 3, 8]));
+    let skip_budget = pick(rng, &[1, 8, 1_024]);
+    let buffer_bytes = pick(rng, &[0, 16 << 10, 64 << 10]);
+    let readahead_bytes = if skip_budget == 8 { 0 } else { 256 << 10 };
+    IteratorOptions { index_prefetch, value_prefetch, skip_budget, buffer_bytes, readahead_bytes }
 }

@@ -12,6 +12,7 @@
 //! what runs beside it; reads under way hold the snapshot, so its extents stay until they end.
 
 mod index_reads;
+mod readahead;
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -32,6 +33,7 @@ use crate::lsm::location::IndexPage;
 use crate::lsm::snapshot::{Hold, Snapshot};
 use crate::lsm::{Engine, Inner};
 use crate::options::IteratorOptions;
+use readahead::Readahead;
 
 /// Where a command left an iterator.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,6 +63,8 @@ struct Position {
     cursors: Cursors,
     /// Segments that were asked for ahead of time, by level.
     ahead: Vec<Option<Ahead>>,
+    /// Segments that were read along with others, by level.
+    along: Vec<Readahead>,
     /// Pairs the merge has come past and that no command has returned.
     ring: VecDeque<Item>,
     /// The merge has come to the end.
@@ -150,6 +154,7 @@ impl<M: Medium> EngineIterator<M> {
         let mut position = Position {
             cursors,
             ahead: (0..levels).map(|_| None).collect(),
+            along: (0..levels).map(|_| Readahead::default()).collect(),
             ring: VecDeque::new(),
             is_at_end: false,
         };

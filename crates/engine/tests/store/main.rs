@@ -4,6 +4,7 @@ mod failing_writes;
 mod full_groups;
 mod groups;
 mod memory;
+mod readahead;
 mod setup;
 mod torn_checkpoints;
 mod wild_cuts;

@@ -24,17 +24,18 @@ pub(crate) const PLAIN: IteratorOptions = IteratorOptions {
     value_prefetch: 0,
     skip_budget: 1024,
     buffer_bytes: 16 << 10,
+    readahead_bytes: 0,
 };
 
 /// Every way of reading ahead: none of them may show in an answer.
 pub(crate) fn ways_of_reading() -> impl Iterator<Item = IteratorOptions> {
-    [(false, 0), (true, 0), (false, 3), (true, 3), (false, 8), (true, 8)].into_iter().map(
-        |(index_prefetch, value_prefetch)| IteratorOptions {
-            index_prefetch,
-            value_prefetch,
-            ..PLAIN
-        },
-    )
+    let ahead = [(false, 0), (true, 0), (false, 3), (true, 3), (false, 8), (true, 8)];
+    let ahead = ahead.into_iter().map(|(index_prefetch, value_prefetch)| IteratorOptions {
+        index_prefetch,
+        value_prefetch,
+        ..PLAIN
+    });
+    ahead.flat_map(|one| [one, IteratorOptions { readahead_bytes: 64 << 10, ..one }])
 }
 
 fn in_every_way(text: &str) {

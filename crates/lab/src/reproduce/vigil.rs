@@ -108,6 +108,8 @@ pub(super) struct Cell {
     pub started: f64,
     pub windows: Option<WindowsResult>,
     pub tables: TableStats,
+    /// Pages of tables in L0 at the end.
+    pub l0_pages: u64,
     /// Bytes of a page of a table.
     pub page_bytes: u64,
     /// Share of pages of the index that were in the block cache.
@@ -121,6 +123,11 @@ impl Cell {
 
     pub(super) fn compacted_bytes(&self) -> u64 {
         self.tables.written_pages * self.page_bytes
+    }
+
+    /// Bytes in L0 at the end.
+    pub(super) fn l0_bytes(&self) -> u64 {
+        self.l0_pages * self.page_bytes
     }
 
     /// The share of Gets among Gets and Puts.
@@ -286,6 +293,7 @@ fn cell(size: &Size, seed: u64, name: String, run: &Run) -> Result<Cell, Failure
         started: outcome.run.started.as_secs_f64(),
         windows: outcome.result.windows,
         tables: outcome.result.tables.unwrap_or_default(),
+        l0_pages: outcome.result.levels.first().map_or(0, |level| level.segments),
         page_bytes: u64::from(spec.platform.page_and_payload().map_or(0, |(page, _)| page)),
         cache_hits: cache_hits(&outcome.result),
     })

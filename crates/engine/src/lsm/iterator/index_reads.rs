@@ -7,10 +7,11 @@ use pages::error::EngineError;
 use pages::medium::{Medium, PageNo};
 use runtime::{IoClass, JoinHandle, Nanos, PageImage};
 
+use super::readahead::Readahead;
 use super::{Ahead, Asked, EngineIterator, Position};
 use crate::cache::Access;
 use crate::lsm::cursor::Needed;
-use crate::lsm::location::IndexPage;
+use crate::lsm::location::{IndexKind, IndexPage, Location};
 use crate::lsm::snapshot::Snapshot;
 
 impl<M: Medium> EngineIterator<M> {
@@ -29,34 +30,51 @@ impl<M: Medium> EngineIterator<M> {
                 position.cursors.finish(snapshot, first.level);
                 continue;
             }
-            let ahead = position.ahead[first.level].take_if(|a| a.at == first.at);
-            let page = match ahead {
-                Some(ahead) if !ahead.page.has_come() && !may_wait => {
-                    position.ahead[first.level] = Some(ahead);
-                    return Ok(false);
-                }
-                Some(ahead) => {
-                    effort.hashes += self.inner.caches.looks_for_pages(1);
-                    effort.page_reads += 1;
-                    self.come(first.at.page, ahead.page).await?
-                }
-                None => {
-                    let cached = self.inner.cached_page(first.at.page, Access::Scan);
-                    if cached.is_none() && !may_wait {
-                        return Ok(false);
-                    }
-                    effort.hashes += self.inner.caches.looks_for_pages(1);
-                    if let Some(page) = cached {
-                        page
-                    } else {
-                        effort.page_reads += 1;
-                        self.read_next(first.at).await?
-                    }
-                }
+            let Some(page) = self.page_for(position, snapshot, first, effort, may_wait).await?
+            else {
+                return Ok(false);
             };
             position.cursors.supply(snapshot, first, page);
             self.prefetch_index(position, snapshot);
         }
+    }
+
+    /// The page that a cursor needs: read along with another, asked for ahead of time, in the cache, or read now. `None`
+    /// if it would have to wait and may not.
+    async fn page_for(
+        &self,
+        position: &mut Position,
+        snapshot: &Rc<Snapshot>,
+        needed: Needed,
+        effort: &mut Effort,
+        may_wait: bool,
+    ) -> Result<Option<PageImage>, EngineError> {
+        let number = needed.at.page;
+        if let Some(page) = position.along[needed.level].take(number) {
+            effort.page_reads += 1;
+            self.inner.keep_page(number, &page, Access::Scan);
+            return Ok(Some(page));
+        }
+        let ahead = position.ahead[needed.level].take_if(|ahead| ahead.at == needed.at);
+        if let Some(ahead) = ahead {
+            if !ahead.page.has_come() && !may_wait {
+                position.ahead[needed.level] = Some(ahead);
+                return Ok(None);
+            }
+            effort.hashes += self.inner.caches.looks_for_pages(1);
+            effort.page_reads += 1;
+            return self.come(number, ahead.page).await.map(Some);
+        }
+        let cached = self.inner.cached_page(number, Access::Scan);
+        if cached.is_none() && !may_wait {
+            return Ok(None);
+        }
+        effort.hashes += self.inner.caches.looks_for_pages(1);
+        if cached.is_some() {
+            return Ok(cached);
+        }
+        effort.page_reads += 1;
+        self.read_next(position, snapshot, needed).await.map(Some)
     }
 
     /// A segment that was asked for ahead of time.
@@ -73,12 +91,60 @@ impl<M: Medium> EngineIterator<M> {
         read.await
     }
 
-    /// Reads a segment that nobody asked for ahead of time.
-    async fn read_next(&self, at: IndexPage) -> Result<PageImage, EngineError> {
+    /// Reads a segment that nobody asked for ahead of time, and others of its level along with it.
+    async fn read_next(
+        &self,
+        position: &mut Position,
+        snapshot: &Rc<Snapshot>,
+        needed: Needed,
+    ) -> Result<PageImage, EngineError> {
         self.inner.stats.borrow_mut().iterators.next_index_reads += 1;
-        let image = self.inner.read_index(at, IoClass::ClientRead).await?;
+        let (at, class) = (needed.at, IoClass::ClientRead);
+        let along = self.pages_along(position, snapshot, needed);
+        let image = if along == 0 {
+            self.inner.read_index(at, class).await?
+        } else {
+            let read = self.inner.store.medium.read_run(at.page, 1 + along, class).await;
+            let mut read = (at.page.0..).map(PageNo).zip(read);
+            let (_, first) = read.next().expect("a run has its first page");
+            for (page, other) in read {
+                // What is wrong with it is for whoever needs it.
+                let checked =
+                    other.ok().and_then(|image| self.inner.checked_meta(page, image).ok());
+                let Some(image) = checked else { break };
+                position.along[needed.level].keep(page, image);
+            }
+            self.inner.check_index(at, first, class).await?
+        };
         self.inner.keep_page(at.page, &image, Access::Scan);
         Ok(image)
+    }
+
+    /// How many pages behind one that is going to be read are worth to be read along: they hold the segments that
+    /// follow it, side by side, and none begins at or after the upper bound.
+    fn pages_along(&self, position: &mut Position, snapshot: &Snapshot, needed: Needed) -> u32 {
+        if self.options.readahead_bytes == 0 || needed.at.kind != IndexKind::Segment {
+            return 0;
+        }
+        let shape = self.inner.store.shape;
+        let page_bytes = u64::from(shape.page_bytes);
+        let kept: usize = position.along.iter().map(Readahead::kept).sum();
+        let room = self.options.buffer_bytes.saturating_sub(kept as u64 * page_bytes);
+        let most = self.options.readahead_bytes.min(room);
+        let (first, extent) = (needed.at.page, shape.extent_of(needed.at.page));
+        let wanted = position.along[needed.level].along(first, page_bytes, most);
+        let level = snapshot.version.level(needed.level);
+        let follows = |behind: &u32| {
+            let (index, page) = (needed.segment + *behind as usize, PageNo(first.0 + behind));
+            let is_there =
+                || matches!(level.segment(index).location, Location::Stored(at) if at == page);
+            let is_within = || {
+                let key = level.first_key(index);
+                self.upper_bound.as_ref().is_none_or(|end| *key < **end)
+            };
+            index < level.len() && is_there() && shape.extent_of(page) == extent && is_within()
+        };
+        (1..=wanted).take_while(follows).count() as u32
     }
 
     /// Reads the segments that cursors need side by side. Returns how many.

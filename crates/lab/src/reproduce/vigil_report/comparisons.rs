@@ -1,6 +1,7 @@
 //! What the paper says, beside what came out.
 
 use super::ratio;
+use crate::bytes_text;
 use crate::report::{Comparison, Verdict};
 use crate::reproduce::vigil::{CACHE_LIMITS_MB, Cell, Measured, WORKLOADS};
 use crate::reproduce::words::{amount, beside, change, gain, holds, micros, row, times};
@@ -273,8 +274,8 @@ fn cache_limit(measured: &Measured) -> Comparison {
 }
 
 fn scans(measured: &Measured) -> Comparison {
-    let (silk, vigil) = (&measured.scans[0].scan, &measured.scans[1].scan);
-    let ours = silk.p999_us / vigil.p999_us;
+    let (silk, vigil) = (&measured.scans[0], &measured.scans[1]);
+    let ours = silk.scan.p999_us / vigil.scan.p999_us;
     row(
         "vigil-scans",
         "p99.9 of range queries, O-Vigil against SILK",
@@ -282,12 +283,14 @@ fn scans(measured: &Measured) -> Comparison {
         beside(1.6, ours, times(ours)),
         gain(1.6, ours),
         format!(
-            "{} and {}; means {} and {}. SILK's drive reads ahead of a range query, one in DTWIN does not, and the host \
-             does not either: RocksDB's own reading ahead is not built yet (docs/todo.md).",
-            micros(silk.p999_us),
-            micros(vigil.p999_us),
-            micros(silk.mean_us),
-            micros(vigil.mean_us)
+            "{} and {}; means {} and {}. SILK's drive reads ahead of a range query, besides the store; one in DTWIN does \
+             not. At the end L0 had {} and {}, and a range query reads a page of each table in it.",
+            micros(silk.scan.p999_us),
+            micros(vigil.scan.p999_us),
+            micros(silk.scan.mean_us),
+            micros(vigil.scan.mean_us),
+            bytes_text(silk.l0_bytes()),
+            bytes_text(vigil.l0_bytes()),
         ),
     )
 }
