@@ -10,6 +10,8 @@ use crate::setup::cpu;
 
 const KEYS: u32 = 2_000;
 
+type Pairs = Vec<(Box<[u8]>, Value)>;
+
 fn setup(rt: &Runtime, medium: &MemoryMedium, iterators: IteratorOptions) -> Setup<MemoryMedium> {
     let options = Options {
         memtable_bytes: 16 << 10,
@@ -41,11 +43,7 @@ fn setup(rt: &Runtime, medium: &MemoryMedium, iterators: IteratorOptions) -> Set
 
 /// Loads, and reads all pairs in order: those from the middle on up to `end`. Returns the pairs and how many reads the
 /// Nexts asked for.
-fn scan(
-    readahead_bytes: u64,
-    buffer_bytes: u64,
-    end: Option<u32>,
-) -> (Vec<(Box<[u8]>, Value)>, u64) {
+fn scan(readahead_bytes: u64, buffer_bytes: u64, end: Option<u32>) -> (Pairs, u64) {
     let rt = Runtime::new(5);
     let shape = Shape { extents: 200, ..SHAPE };
     let medium = MemoryMedium::new(&rt.handle(), &Cells::new(shape), None);

@@ -87,10 +87,11 @@ fn trials_that_failed_once() {
     }
 }
 
-/// Writes were lost, or cells rotted, where an extent was resumed behind a power cut.
+/// Writes were lost, or cells rotted, where an extent was resumed behind a power cut; 250: what an iterator read along was
+/// not looked at, and was an old page.
 #[test]
 fn trials_with_a_journal_apart_that_failed_once() {
-    for seed in [279, 717, 837] {
+    for seed in [250, 279, 717, 837] {
         let outcome = run_trial(seed, Shape::apart_of_seed(seed), None);
         outcome.unwrap_or_else(|complaint| panic!("seed {seed}: {complaint}"));
     }

@@ -89,7 +89,10 @@ impl<M: Medium> PageStore<M> {
 
     /// Checks that what was read is what was written to `page`. What a medium gave back behind that is
     /// left out: whoever copies the page would take it for a part of it.
-    fn check_page(
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`], [`EngineError::Medium`].
+    pub fn check_page(
         &self,
         page: PageNo,
         read: Result<PageImage, MediumError>,

@@ -109,9 +109,9 @@ impl<M: Medium> EngineIterator<M> {
             let (_, first) = read.next().expect("a run has its first page");
             for (page, other) in read {
                 // What is wrong with it is for whoever needs it.
-                let checked =
-                    other.ok().and_then(|image| self.inner.checked_meta(page, image).ok());
-                let Some(image) = checked else { break };
+                let checked = self.inner.store.check_page(page, other);
+                let checked = checked.and_then(|image| self.inner.checked_meta(page, image));
+                let Ok(image) = checked else { break };
                 position.along[needed.level].keep(page, image);
             }
             self.inner.check_index(at, first, class).await?
