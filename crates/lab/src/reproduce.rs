@@ -21,6 +21,7 @@ mod stand;
 mod threads;
 mod vigil;
 mod vigil_report;
+mod vigil_run;
 mod words;
 
 pub use threads::{Bound, Threads, bytes_per_simulation, threads};

@@ -1,10 +1,13 @@
-//! What came of Vigil-KV's experiments, as [`figures`] and beside the published statements ([`comparisons`]). Here is
+//! What came of Vigil-KV's experiments, as [`figures`] and beside the published statements ([`comparisons`],
+//! [`costs`]). Here is
 //! the frame of the report, and what both draw on.
 
 mod comparisons;
+mod costs;
 mod figures;
 
-use super::vigil::{Cell, Measured, RATE, Size, WORKLOADS};
+use super::vigil::{Measured, RATE, Size, WORKLOADS};
+use super::vigil_run::Cell;
 use super::words::times;
 use super::{Plan, Scale};
 use crate::report::Report;
@@ -14,7 +17,7 @@ use crate::{bytes_text, count_text};
 pub(super) fn report(plan: &Plan<'_>, measured: &Measured) -> Report {
     let size = Size::of(plan.scale);
     let longest = WORKLOADS.map(|(workload, _)| measured.cell(workload, "o-vigil").get.p999_us);
-    let (busy, late) = comparisons::broken(measured, "o-vigil");
+    let (busy, late) = costs::broken(measured, "o-vigil");
     Report {
         title: "Vigil-KV (USENIX ATC'22): an LSM-tree on a drive whose sets take turns".to_owned(),
         summary: format!(

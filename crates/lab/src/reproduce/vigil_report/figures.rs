@@ -2,8 +2,9 @@
 
 use crate::report::{Axis, BarSeries, Figure, FigureKind, Series, Unit};
 use crate::reproduce::vigil::{
-    CACHE_LIMITS_MB, CONFIGURATIONS, Cell, Measured, READ_RATES, WORKLOADS, all,
+    CACHE_LIMITS_MB, CONFIGURATIONS, Measured, READ_RATES, WORKLOADS, all,
 };
+use crate::reproduce::vigil_run::Cell;
 
 pub(super) fn figures(measured: &Measured) -> Vec<Figure> {
     let mut figures = vec![
