@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use engine::{Filters, Granularity, Options, TableOptions};
+use engine::{Filters, Granularity, IteratorOptions, Options, TableOptions};
 use fuzz::from_environment;
 use host::{Arrangement, JournalPlace, Storage};
 use pages::{Durability, LogSync};
@@ -51,6 +51,11 @@ impl Scenario {
                 ..TableOptions::default()
             },
             page_cache_bytes: 64 << 10,
+            iterators: IteratorOptions {
+                buffer_bytes: 64 << 10,
+                readahead_bytes: 32 << 10,
+                ..IteratorOptions::default()
+            },
             ..Options::rocksdb()
         }
         .into();

@@ -75,20 +75,24 @@ fn distribution(measured: &Measured, workload: &str, title: &str) -> Figure {
     }
 }
 
-/// The longest Get of each window of the timeline.
+/// The longest Get of each second.
 fn longest(name: &str, cell: &Cell) -> Series {
-    let points = cell.timeline.iter().filter(|window| window.gets.count > 0);
-    Series::new(
-        name,
-        points.map(|window| (window.start.as_secs_f64() - cell.started, window.gets.max_us)),
-    )
+    let mut seconds: Vec<f64> = Vec::new();
+    for window in &cell.timeline {
+        let second = (window.start.as_secs_f64() - cell.started) as usize;
+        seconds.resize(seconds.len().max(second + 1), 0.0);
+        seconds[second] = seconds[second].max(window.gets.max_us);
+    }
+    let points = (0..).map(f64::from).zip(seconds);
+    Series::new(name, points.filter(|(_, longest)| *longest > 0.0))
 }
 
 fn over_time(measured: &Measured) -> Figure {
-    let shown = CONFIGURATIONS.into_iter().filter(|(name, _)| *name != "i-plm");
+    let shown =
+        CONFIGURATIONS.into_iter().filter(|(name, _)| ["base", "plm", "o-vigil"].contains(name));
     Figure {
         id: "vigil-over-time".to_owned(),
-        title: "Longest get of each tenth of a second, UserDB".to_owned(),
+        title: "Longest get of each second, UserDB".to_owned(),
         caption: "Beside figure 12.".to_owned(),
         kind: FigureKind::Lines {
             x: Axis::linear("time", Unit::Seconds),
@@ -103,7 +107,7 @@ fn over_time(measured: &Measured) -> Figure {
 fn background(measured: &Measured) -> Figure {
     Figure {
         id: "vigil-background".to_owned(),
-        title: "Longest get of each tenth of a second, with and without writes".to_owned(),
+        title: "Longest get of each second, with and without writes".to_owned(),
         caption: "Base under UserDB, and under its gets alone: what flushes and compactions do to reads. Beside figure 3c."
             .to_owned(),
         kind: FigureKind::Lines {
@@ -143,7 +147,7 @@ fn cache_limits(measured: &Measured) -> Figure {
         caption: "Limits at the paper's size. Beside figure 15b.".to_owned(),
         kind: FigureKind::Lines {
             x: Axis::log("limit of plm_cache", Unit::Other("MB".to_owned())),
-            y: Axis::linear("latency of gets", Unit::Microseconds),
+            y: Axis::log("latency of gets", Unit::Microseconds),
             series: vec![
                 line("mean", |cell| cell.get.mean_us),
                 line("p99.9", |cell| cell.get.p999_us),
@@ -185,7 +189,7 @@ fn reconstruction(measured: &Measured) -> Figure {
             .to_owned(),
         kind: FigureKind::Lines {
             x: Axis::linear("gets a second", Unit::OperationsPerSecond),
-            y: Axis::linear("latency of gets", Unit::Microseconds),
+            y: Axis::log("latency of gets", Unit::Microseconds),
             series: vec![
                 line("mean", |cell| cell.get.mean_us),
                 line("p99", |cell| cell.get.p99_us),
