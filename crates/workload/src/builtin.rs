@@ -1,12 +1,12 @@
 //! Workloads that come with the crate, as property files of ours: the six core workloads of YCSB
-//! (Cooper et al., `SoCC` 2010, table 2), `db_bench`'s random seeks, uniform reads, and stand-ins for two stores of
-//! Facebook's.
+//! (Cooper et al., `SoCC` 2010, table 2), `db_bench`'s random seeks and its mixgraph, uniform reads, and stand-ins for
+//! two stores of Facebook's.
 
 use crate::Properties;
 
 /// The names that [`builtin`] knows; `workloada` means the same as `a`.
-pub const BUILTIN_NAMES: [&str; 10] =
-    ["a", "b", "c", "d", "e", "f", "seekrandom", "kvbench-read", "userdb", "zippydb"];
+pub const BUILTIN_NAMES: [&str; 11] =
+    ["a", "b", "c", "d", "e", "f", "seekrandom", "kvbench-read", "userdb", "zippydb", "mixgraph"];
 
 /// File names and their texts, in the order of [`BUILTIN_NAMES`].
 const FILES: [(&str, &str); BUILTIN_NAMES.len()] = [
@@ -20,6 +20,7 @@ const FILES: [(&str, &str); BUILTIN_NAMES.len()] = [
     ("kvbench-read", include_str!("../workloads/kvbench-read")),
     ("userdb", include_str!("../workloads/userdb")),
     ("zippydb", include_str!("../workloads/zippydb")),
+    ("mixgraph", include_str!("../workloads/mixgraph")),
 ];
 
 /// The properties of the built-in workload `name` (`a`, `A` or `workloada`), to be changed with
@@ -36,7 +37,10 @@ pub fn builtin(name: &str) -> Option<Properties> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CoreWorkload, InsertOrder, Mix, RequestDistribution};
+    use crate::{
+        CoreWorkload, InsertOrder, KeyRanges, LengthDistribution, Mix, Pareto, PowerLaw,
+        RequestDistribution, ScanLengths, TwoTermExponential,
+    };
 
     fn workload(name: &str) -> CoreWorkload {
         CoreWorkload::from_properties(&builtin(name).unwrap()).unwrap()
@@ -104,6 +108,23 @@ mod tests {
         assert_eq!((user.values.typical_bytes(), zippy.values.typical_bytes()), (126, 34));
         assert_eq!(zippy.request_distribution, RequestDistribution::Latest);
         assert!(user.warnings.is_empty() && zippy.warnings.is_empty());
+    }
+
+    #[test]
+    fn mixgraph_has_the_published_fit() {
+        let mixgraph = workload("mixgraph");
+        let mix = Mix { read: 0.83, update: 0.14, scan: 0.03, ..Mix::default() };
+        assert_eq!(mixgraph.mix, mix);
+        let hotness = TwoTermExponential { a: 14.18, b: -2.917, c: 0.0164, d: -0.08082 };
+        let keys = PowerLaw { a: 0.002_312, b: 0.3467 };
+        let ranges = KeyRanges { count: 30, hotness, keys };
+        assert_eq!(mixgraph.request_distribution, RequestDistribution::KeyRanges(ranges));
+        assert_eq!((mixgraph.keys.key_bytes(), mixgraph.keys.order()), (48, InsertOrder::Ordered));
+        let distribution = LengthDistribution::Pareto(Pareto { k: 2.517, sigma: 14.236 });
+        assert_eq!(mixgraph.scans.lengths, ScanLengths { min: 1, max: 10_000, distribution });
+        assert_eq!(mixgraph.scans.batch, 1);
+        assert_eq!(mixgraph.values, workload("zippydb").values);
+        assert!(mixgraph.warnings.is_empty(), "{:?}", mixgraph.warnings);
     }
 
     #[test]

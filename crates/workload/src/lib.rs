@@ -39,7 +39,7 @@ pub use builtin::{BUILTIN_NAMES, builtin};
 pub use client::{
     Arrivals, ClientOptions, MAX_OUTSTANDING, Pace, RATES, Session, StartError, Stop,
 };
-pub use generator::Pareto;
+pub use generator::{KeyRanges, Pareto, PowerLaw, TwoTermExponential};
 pub use key::{InsertOrder, KeyBuffer, KeyDigits, KeyFormat};
 pub use operation::{Mix, OpKind};
 pub use oracle::{Mismatch, MismatchKind};

@@ -227,6 +227,8 @@ impl RunStream {
 
 #[cfg(test)]
 mod tests {
+    use runtime::mix64;
+
     use super::*;
     use crate::builtin;
 
@@ -271,5 +273,36 @@ mod tests {
         assert!(inserted.iter().copied().eq(1000..1000 + inserted.len() as u64));
         let reads = operations.iter().filter(|operation| operation.action == Action::Read);
         assert!(reads.into_iter().all(|read| read.key < 1000), "no insert was acknowledged");
+    }
+
+    /// What a run asks for, as one number.
+    fn fingerprint(name: &str, seed: u64) -> u64 {
+        let mut properties = builtin(name).unwrap();
+        properties.set("operationcount", "20000");
+        let workload = CoreWorkload::from_properties(&properties).unwrap();
+        let mut stream = OperationStream::run(&workload, Rng::new(seed));
+        let mut inserts = InsertCounter::new(1000);
+        let operations = std::iter::from_fn(|| stream.next(&mut inserts));
+        let words = operations
+            .flat_map(|Operation { action, key, records, .. }| [action as u64, key, records]);
+        words.fold(0, |hash, word| mix64(hash ^ word))
+    }
+
+    #[test]
+    fn what_workloads_ask_for_is_the_same_in_every_version() {
+        let table = [
+            ("a", 0xA3EF_C7C9_494C_6B3A),
+            ("b", 0xEFB8_4F1B_4EB7_567E),
+            ("c", 0x7AE2_FB3E_C7F2_F775),
+            ("d", 0x423B_34BE_F75D_D921),
+            ("e", 0xEA47_CF3D_74F4_CDA7),
+            ("f", 0x02D1_C504_820C_7008),
+            ("seekrandom", 0x2BCE_0D23_1274_1BC3),
+            ("userdb", 0xE143_15AD_E041_96D4),
+            ("zippydb", 0x772C_6877_8A60_019D),
+        ];
+        let found = table.map(|(name, _)| (name, fingerprint(name, 1)));
+        assert_eq!(found, table, "{found:#018x?}");
+        assert_ne!(fingerprint("a", 1), fingerprint("a", 2));
     }
 }

@@ -58,7 +58,7 @@ impl fmt::Display for StartError {
             Self::Scans { why } => write!(
                 f,
                 "the workload has scans (scanproportion is above 0), which need iterators: {why}; \
-                 of the built-in workloads all but e and seekrandom do without"
+                 of the built-in workloads all but e, seekrandom and mixgraph do without"
             ),
             Self::NoOperations => {
                 f.write_str("nothing to run: set operationcount to a whole number above 0")

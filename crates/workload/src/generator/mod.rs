@@ -1,16 +1,19 @@
-//! Which key comes next, and how long a scan is: the distributions of YCSB's core workload.
+//! Which key comes next, and how long a scan is: the distributions of YCSB's core workload,
+//! and of `db_bench`'s mixgraph.
 //!
 //! Each generator has YCSB's meaning, driven by the session's random stream; where ours differs,
 //! the generator says so. Generators never allocate; the dearest draw is two hashes and a power,
 //! some tens of nanoseconds.
 
 mod inserts;
+mod keyranges;
 mod lengths;
 mod pareto;
 mod range;
 mod zipfian;
 
 pub(crate) use inserts::InsertCounter;
+pub use keyranges::{KeyRanges, PowerLaw, TwoTermExponential};
 pub(crate) use lengths::LengthChooser;
 pub use pareto::Pareto;
 pub(crate) use zipfian::Zipfian;
@@ -18,6 +21,7 @@ pub(crate) use zipfian::Zipfian;
 use runtime::Rng;
 
 use crate::{CoreWorkload, RequestDistribution};
+use keyranges::KeyRangeChooser;
 use range::{Exponential, Hotspot, Sequential, Uniform};
 use zipfian::{Latest, ScrambledZipfian};
 
@@ -38,6 +42,7 @@ enum Distribution {
     Exponential(Exponential),
     Scrambled(ScrambledZipfian),
     Latest(Latest),
+    KeyRanges(KeyRangeChooser),
 }
 
 impl KeyChooser {
@@ -63,6 +68,9 @@ impl KeyChooser {
                 Distribution::Scrambled(ScrambledZipfian::new(first, items))
             }
             RequestDistribution::Latest => Distribution::Latest(Latest::default()),
+            RequestDistribution::KeyRanges(ranges) => {
+                Distribution::KeyRanges(KeyRangeChooser::new(first, count, &ranges))
+            }
         };
         Self { distribution, first }
     }
@@ -76,6 +84,7 @@ impl KeyChooser {
                 Distribution::Hotspot(hotspot) => hotspot.draw(rng),
                 Distribution::Scrambled(zipfian) => zipfian.draw(rng),
                 Distribution::Latest(latest) => latest.draw(rng, newest),
+                Distribution::KeyRanges(ranges) => ranges.draw(rng),
                 // Keys older than the oldest one turn up as numbers beyond the newest.
                 Distribution::Exponential(back) => newest.wrapping_sub(back.draw(rng)),
             };
@@ -112,7 +121,8 @@ mod tests {
     #[test]
     fn no_distribution_picks_beyond_the_newest_acknowledged_insert() {
         let inserts = [("insertproportion", "1"), ("operationcount", "100000")];
-        for name in ["uniform", "zipfian", "latest", "sequential", "hotspot", "exponential"] {
+        let names = ["uniform", "zipfian", "latest", "sequential", "hotspot", "exponential"];
+        for name in names.into_iter().chain(["keyranges"]) {
             let mut chooser = chooser(&[inserts[0], inserts[1], ("requestdistribution", name)]);
             let mut rng = Rng::new(7);
             for newest in [0, 1, 5, 998, 999, 1000, 1001, 5000] {

@@ -21,6 +21,9 @@ const fn ignored(
 const NO_RETRY: &str = "nothing is tried again, the first failure ends the run";
 const WHOLE_VALUES: &str = "reads and updates are of whole values";
 
+const NO_THETA: &str = "lengths are drawn from 0 on";
+const NO_SINE: &str = "the rate is constant: set target";
+
 const IGNORED: &[Ignored] = &[
     ignored("core_workload_insertion_retry_interval", &[], NO_RETRY),
     ignored("core_workload_insertion_retry_limit", &["0"], NO_RETRY),
@@ -31,16 +34,28 @@ const IGNORED: &[Ignored] = &[
     ignored("exportfile", &[], "results go to a directory of your choice (--out)"),
     ignored("fieldlengthhistogram", &["hist.txt"], "lengths are not read from files"),
     ignored("fieldnameprefix", &["field"], "fields have no names"),
+    ignored("iter_theta", &["0", "0.0"], NO_THETA),
     ignored("label", &[""], "there are no status lines"),
     ignored("latencytrackederrors", &[""], NO_RETRY),
     ignored("maxexecutiontime", &["0"], "a run ends with its last operation: set operationcount"),
     ignored("measurementtype", &["hdrhistogram", "histogram"], "full histograms are kept, always"),
+    ignored("mix_get_ratio", &[], "set readproportion"),
+    ignored("mix_put_ratio", &[], "set updateproportion"),
+    ignored("mix_seek_ratio", &[], "set scanproportion"),
     ignored("readallfields", &["true"], WHOLE_VALUES),
     ignored("readallfieldsbyname", &["false"], WHOLE_VALUES),
     ignored("reportlatencyforeacherror", &["false"], NO_RETRY),
+    ignored("sine_a", &[], NO_SINE),
+    ignored("sine_b", &[], NO_SINE),
+    ignored("sine_c", &[], NO_SINE),
+    ignored("sine_d", &[], NO_SINE),
+    ignored("sine_mix_rate", &["false"], NO_SINE),
+    ignored("sine_mix_rate_interval_milliseconds", &[], NO_SINE),
+    ignored("sine_mix_rate_noise", &[], NO_SINE),
     ignored("status", &["", "false"], "progress shows by itself"),
     ignored("status.interval", &[], "progress shows by itself"),
     ignored("table", &["usertable"], "there is one table"),
+    ignored("value_theta", &["0", "0.0"], NO_THETA),
     ignored("writeallfields", &["true"], WHOLE_VALUES),
 ];
 

@@ -13,8 +13,9 @@ const OURS: [&str; 5] = [
 ];
 
 /// YCSB's core workload and client, and what we add to its operations (`deleteproportion`,
-/// `scanbatch`, `scanbound`, `seeknexts`), and what `db_bench` calls the lengths of mixgraph's values. Not all have an effect here: there is no table, no
-/// fields to choose among, and results are reported in our own way.
+/// `scanbatch`, `scanbound`, `seeknexts`), and what `db_bench`
+/// calls the parameters of mixgraph. Not all have an effect here: there is no table, no fields to choose among, and
+/// results are reported in our own way.
 const CORE: &[&str] = &[
     "core_workload_insertion_retry_interval",
     "core_workload_insertion_retry_limit",
@@ -37,7 +38,17 @@ const CORE: &[&str] = &[
     "insertorder",
     "insertproportion",
     "insertstart",
+    "iter_k",
+    "iter_sigma",
+    "iter_theta",
+    "key_dist_a",
+    "key_dist_b",
     "keyprefix",
+    "keyrange_dist_a",
+    "keyrange_dist_b",
+    "keyrange_dist_c",
+    "keyrange_dist_d",
+    "keyrange_num",
     "label",
     "latencytrackederrors",
     "maxexecutiontime",
@@ -45,7 +56,11 @@ const CORE: &[&str] = &[
     "measurementtype",
     "minfieldlength",
     "minscanlength",
+    "mix_get_ratio",
+    "mix_max_scan_len",
     "mix_max_value_size",
+    "mix_put_ratio",
+    "mix_seek_ratio",
     "operationcount",
     "readallfields",
     "readallfieldsbyname",
@@ -59,6 +74,13 @@ const CORE: &[&str] = &[
     "scanlengthdistribution",
     "scanproportion",
     "seeknexts",
+    "sine_a",
+    "sine_b",
+    "sine_c",
+    "sine_d",
+    "sine_mix_rate",
+    "sine_mix_rate_interval_milliseconds",
+    "sine_mix_rate_noise",
     "status",
     "status.interval",
     "table",
@@ -67,6 +89,7 @@ const CORE: &[&str] = &[
     "updateproportion",
     "value_k",
     "value_sigma",
+    "value_theta",
     "workload",
     "writeallfields",
     "zeropadding",

@@ -1,7 +1,8 @@
 //! The settings of YCSB's core workload, read from properties and checked.
 //!
 //! Property names, defaults and meanings are YCSB's (`CoreWorkload`, `Client`); `deleteproportion`,
-//! `seeknexts`, `scanbatch`, `scanbound` and everything that starts with `levelhead.` is ours. Records are one value here: `fieldcount`
+//! `seeknexts`, `scanbatch`, `scanbound` and everything that starts with `levelhead.` is ours, and
+//! what mixgraph draws by has the names of `db_bench`. Records are one value here: `fieldcount`
 //! fields of `fieldlength` bytes make its length, reads read all of it and updates write all of it
 //! anew, whatever `readallfields` and `writeallfields` say. What is known and cannot be honoured gets
 //! a warning, as what is not known does.
@@ -12,6 +13,7 @@
 mod error;
 mod ignored;
 mod known;
+mod mixgraph;
 mod reader;
 
 pub use error::SettingsError;
@@ -19,7 +21,7 @@ pub use error::SettingsError;
 use crate::client::{MAX_OUTSTANDING, RATES};
 use crate::value::KEY_LIMIT;
 use crate::{
-    FieldLengths, InsertOrder, KeyDigits, KeyFormat, Mix, Pareto, Properties, ValueForm,
+    FieldLengths, InsertOrder, KeyDigits, KeyFormat, KeyRanges, Mix, Pareto, Properties, ValueForm,
     ValueRecipe,
 };
 use reader::Reader;
@@ -85,10 +87,13 @@ pub enum RequestDistribution {
         /// `exponential.frac`: go to the newest records that are this part of all.
         fraction: f64,
     },
+    /// Some ranges of keys are hot, and some keys within each, as in `db_bench`'s mixgraph. Neighbours by number are
+    /// neighbours by key where keys are ordered ([`InsertOrder::Ordered`]); keys inserted by the run are not read.
+    KeyRanges(KeyRanges),
 }
 
 /// How scans go. A scan makes an iterator, seeks the key drawn, reads on, and destroys the iterator.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Scans {
     /// How many records they read.
     pub lengths: ScanLengths,
@@ -110,23 +115,27 @@ pub enum ScanEnd {
 }
 
 /// How many records a scan reads.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ScanLengths {
     /// `minscanlength`, in records. One more than `seeknexts` if that is set.
     pub min: u64,
-    /// `maxscanlength`, in records. One more than `seeknexts` if that is set.
+    /// `maxscanlength`, or `mix_max_scan_len` for [`LengthDistribution::Pareto`], in records. One more than `seeknexts` if
+    /// that is set.
     pub max: u64,
     /// `scanlengthdistribution`.
     pub distribution: LengthDistribution,
 }
 
 /// How lengths spread between their bounds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub enum LengthDistribution {
     /// Each alike.
     Uniform,
     /// Short ones most often.
     Zipfian,
+    /// As `db_bench`'s mixgraph draws them. By how much a length exceeds the shortest is what is left when the number drawn
+    /// is divided by how many lengths there are.
+    Pareto(Pareto),
 }
 
 /// Most records and operations of a workload together: what its key numbers have room for.
@@ -139,8 +148,6 @@ const MAX_KEY_BYTES: u64 = 4096;
 const MAX_SCAN_BATCH: u64 = 1 << 20;
 /// Key length in bytes unless set.
 const DEFAULT_KEY_BYTES: u64 = 32;
-/// What mixgraph makes of shorter values, in bytes.
-const SHORTEST_OF_MIXGRAPH: u32 = 10;
 
 impl CoreWorkload {
     /// Reads and checks the settings.
@@ -173,7 +180,7 @@ impl CoreWorkload {
                 false,
                 &[("false", false), ("true", true)],
             )?,
-            request_distribution: request_distribution(&reader)?,
+            request_distribution: request_distribution(&reader, insert_count)?,
             keys: key_format(&reader, record_count.saturating_add(inserts))?,
             values: value_recipe(&reader)?,
             scans: scans(&reader)?,
@@ -216,6 +223,16 @@ const FIELDS: [&str; 7] = [
     "value_sigma",
 ];
 
+/// Properties of the length of scans that `seeknexts` wins over.
+const SCAN_LENGTHS: [&str; 6] = [
+    "iter_k",
+    "iter_sigma",
+    "maxscanlength",
+    "minscanlength",
+    "mix_max_scan_len",
+    "scanlengthdistribution",
+];
+
 /// Whether values are made of fields: unless `levelhead.valuebytes` is set; if a file sets that and
 /// the command line sets fields, the command line wins.
 fn has_fields(reader: &Reader<'_>) -> bool {
@@ -234,8 +251,7 @@ fn warn_of_ignored_settings(reader: &Reader<'_>, warnings: &mut Vec<String>) {
         }
     }
     if reader.is_set("seeknexts") {
-        let lengths = ["maxscanlength", "minscanlength", "scanlengthdistribution"];
-        for length in lengths.into_iter().filter(|length| reader.is_set(length)) {
+        for length in SCAN_LENGTHS.into_iter().filter(|length| reader.is_set(length)) {
             let origin = reader.origin(length);
             let why = "seeknexts sets the length of scans";
             warnings.push(format!("{origin}: {length} has no effect: {why}"));
@@ -268,7 +284,11 @@ fn mix(reader: &Reader<'_>) -> Result<Mix, SettingsError> {
     Err(reader.refuse("readproportion", "0", allowed))
 }
 
-fn request_distribution(reader: &Reader<'_>) -> Result<RequestDistribution, SettingsError> {
+/// `records` are loaded.
+fn request_distribution(
+    reader: &Reader<'_>,
+    records: u64,
+) -> Result<RequestDistribution, SettingsError> {
     let hotspot = RequestDistribution::Hotspot {
         data_fraction: reader.number("hotspotdatafraction", 0.2, 0.0..=1.0)?,
         operation_fraction: reader.number("hotspotopnfraction", 0.8, 0.0..=1.0)?,
@@ -284,8 +304,13 @@ fn request_distribution(reader: &Reader<'_>) -> Result<RequestDistribution, Sett
         ("sequential", RequestDistribution::Sequential),
         ("hotspot", hotspot),
         ("exponential", exponential),
+        ("keyranges", RequestDistribution::KeyRanges(mixgraph::key_ranges(reader)?)),
     ];
-    reader.choice("requestdistribution", RequestDistribution::Uniform, &allowed)
+    let chosen = reader.choice("requestdistribution", RequestDistribution::Uniform, &allowed)?;
+    if let RequestDistribution::KeyRanges(ranges) = &chosen {
+        mixgraph::check_key_ranges(reader, ranges, records)?;
+    }
+    Ok(chosen)
 }
 
 /// `zeropadding` asks for so many digits; it only matters where `levelhead.keybytes` is not set.
@@ -324,7 +349,7 @@ fn value_recipe(reader: &Reader<'_>) -> Result<ValueRecipe, SettingsError> {
         ("constant", FieldLengths::Constant(max)),
         ("uniform", FieldLengths::Uniform { min, max }),
         ("zipfian", FieldLengths::Zipfian { min, max }),
-        ("pareto", pareto(reader, fields)?),
+        ("pareto", mixgraph::value_lengths(reader, fields)?),
     ];
     let default = FieldLengths::Constant(max);
     let lengths = reader.choice("fieldlengthdistribution", default, &allowed)?;
@@ -332,19 +357,6 @@ fn value_recipe(reader: &Reader<'_>) -> Result<ValueRecipe, SettingsError> {
     Ok(match bytes.filter(|_| !has_fields(reader)) {
         Some(bytes) => ValueRecipe::new(1, FieldLengths::Constant(bytes as u32), form),
         None => ValueRecipe::new(fields, lengths, form),
-    })
-}
-
-/// Lengths as `db_bench`'s mixgraph draws them, by its names and its defaults.
-fn pareto(reader: &Reader<'_>, fields: u32) -> Result<FieldLengths, SettingsError> {
-    let k = reader.number("value_k", 0.2615, 1e-3..=10.0)?;
-    let sigma = reader.number("value_sigma", 25.45, 1e-3..=1e6)?;
-    let longest = MAX_VALUE_BYTES / u64::from(fields);
-    let max = reader.number("mix_max_value_size", 1_024, 1..=longest)? as u32;
-    Ok(FieldLengths::Pareto {
-        pareto: Pareto { k, sigma },
-        min: SHORTEST_OF_MIXGRAPH.min(max),
-        max,
     })
 }
 
@@ -360,18 +372,18 @@ fn scans(reader: &Reader<'_>) -> Result<Scans, SettingsError> {
 fn scan_lengths(reader: &Reader<'_>) -> Result<ScanLengths, SettingsError> {
     let max = reader.number("maxscanlength", 1000, 1..=KEY_LIMIT)?;
     let min = reader.number("minscanlength", 1, 1..=max)?;
-    let allowed =
-        [("uniform", LengthDistribution::Uniform), ("zipfian", LengthDistribution::Zipfian)];
-    let distribution =
-        reader.choice("scanlengthdistribution", LengthDistribution::Uniform, &allowed)?;
+    let between = |distribution| ScanLengths { min, max, distribution };
+    let uniform = between(LengthDistribution::Uniform);
+    let allowed = [
+        ("uniform", uniform),
+        ("zipfian", between(LengthDistribution::Zipfian)),
+        ("pareto", mixgraph::scan_lengths(reader)?),
+    ];
+    let lengths = reader.choice("scanlengthdistribution", uniform, &allowed)?;
     Ok(match reader.optional("seeknexts", 0..=KEY_LIMIT - 1)? {
         // The Seek gives a record as well.
-        Some(nexts) => ScanLengths {
-            min: nexts + 1,
-            max: nexts + 1,
-            distribution: LengthDistribution::Uniform,
-        },
-        None => ScanLengths { min, max, distribution },
+        Some(nexts) => ScanLengths { min: nexts + 1, max: nexts + 1, ..uniform },
+        None => lengths,
     })
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::Properties;
+use crate::{PowerLaw, Properties, TwoTermExponential};
 
 fn from(text: &str) -> Result<CoreWorkload, SettingsError> {
     CoreWorkload::from_properties(&Properties::parse("w", text).unwrap())
@@ -248,4 +248,69 @@ fn lengths_of_mixgraph_have_its_names_and_bounds() {
     assert!(error("recordcount=7\nlevelhead.updatereads=yes").contains("false, true"));
     let ignored = from("recordcount=7\nvalue_sigma=20\nlevelhead.valuebytes=10").unwrap();
     assert!(ignored.warnings[0].contains("value_sigma has no effect"), "{:?}", ignored.warnings);
+}
+
+#[test]
+fn keys_and_scans_of_mixgraph_have_its_names_and_the_published_fit_by_default() {
+    let ranges =
+        |text: &str| from(&format!("recordcount=50\nrequestdistribution=keyranges\n{text}"));
+    let hotness = TwoTermExponential { a: 14.18, b: -2.917, c: 0.0164, d: -0.08082 };
+    let fit = KeyRanges { count: 30, hotness, keys: PowerLaw { a: 0.002_312, b: 0.3467 } };
+    let default = ranges("").unwrap();
+    assert_eq!(default.request_distribution, RequestDistribution::KeyRanges(fit));
+    let text = "keyrange_num=50\nkeyrange_dist_a=1\nkeyrange_dist_b=2\nkeyrange_dist_c=3\n\
+                keyrange_dist_d=4\nkey_dist_a=5\nkey_dist_b=6\nscanlengthdistribution=pareto\n\
+                iter_k=0.5\niter_sigma=7\nmix_max_scan_len=8";
+    let set = ranges(text).unwrap();
+    let hotness = TwoTermExponential { a: 1.0, b: 2.0, c: 3.0, d: 4.0 };
+    let own = KeyRanges { count: 50, hotness, keys: PowerLaw { a: 5.0, b: 6.0 } };
+    assert_eq!(set.request_distribution, RequestDistribution::KeyRanges(own));
+    let distribution = LengthDistribution::Pareto(Pareto { k: 0.5, sigma: 7.0 });
+    assert_eq!(set.scans.lengths, ScanLengths { min: 1, max: 8, distribution });
+    assert!(set.warnings.is_empty(), "{:?}", set.warnings);
+}
+
+#[test]
+fn what_mixgraph_cannot_draw_by_is_refused() {
+    let table = [
+        ("keyrange_num=6", "keyrange_num=6 is not allowed; allowed: as many ranges as records are"),
+        ("keyrange_num=0", "allowed: a whole number from 1 to 1048576"),
+        (
+            "keyrange_dist_a=x",
+            "w:3: keyrange_dist_a=x is not allowed; allowed: a number from -1000",
+        ),
+        ("keyrange_dist_b=1001", "allowed: a number from -1000 to 1000"),
+        ("keyrange_dist_d=1000", "keyrange_num, and finite for all"),
+        (
+            "keyrange_dist_a=0\nkeyrange_dist_c=-1",
+            "w:3: keyrange_dist_a=0 is not allowed; allowed:",
+        ),
+        ("key_dist_a=0", "w:3: key_dist_a=0 is not allowed; allowed: a number from 0.000000001"),
+        ("key_dist_b=NaN", "w:3: key_dist_b=NaN is not allowed"),
+        ("iter_k=0", "w:3: iter_k=0 is not allowed; allowed: a number from 0.001 to 10"),
+        ("iter_sigma=1e7", "allowed: a number from 0.001 to 1000000"),
+        ("mix_max_scan_len=0", "allowed: a whole number from 1"),
+        ("scanlengthdistribution=gpd", "allowed: uniform, zipfian, pareto"),
+    ];
+    for (text, expected) in table {
+        let usual = if text.contains("keyrange_num") { "" } else { "\nkeyrange_num=5" };
+        let text = format!("recordcount=5\nrequestdistribution=keyranges\n{text}{usual}");
+        let error = error(&text);
+        assert!(error.contains(expected), "{text:?} gave {error:?}");
+    }
+    let few = error("recordcount=5\nrequestdistribution=keyranges");
+    assert!(few.starts_with("keyrange_num=30 (default) is not allowed"), "{few}");
+    assert!(from("recordcount=5").is_ok(), "other distributions have no ranges");
+}
+
+#[test]
+fn options_of_mixgraph_that_go_by_another_name_here_are_told() {
+    let text =
+        "recordcount=5\nmix_get_ratio=0.83\nsine_a=1000\nvalue_theta=0\nseeknexts=3\niter_k=2";
+    let expected = [
+        "w:2: mix_get_ratio=0.83 has no effect: set readproportion",
+        "w:3: sine_a=1000 has no effect: the rate is constant: set target",
+        "w:6: iter_k has no effect: seeknexts sets the length of scans",
+    ];
+    assert_eq!(from(text).unwrap().warnings, expected);
 }

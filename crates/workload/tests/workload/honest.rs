@@ -64,10 +64,23 @@ fn stand_ins_pass_with_lengths_of_their_own() {
 }
 
 #[test]
+fn equal_seeds_give_equal_reports_of_the_stand_ins() {
+    for name in ["userdb", "zippydb", "mixgraph"] {
+        let report = |seed| {
+            let overrides = [SIZES[0], "operationcount=3000", "levelhead.updatereads=true"];
+            trial(seed, Lie::None, workload(name, &overrides), ClientOptions::closed(8)).run
+        };
+        assert!(report(3) == report(3), "{name}");
+        assert!(report(3) != report(4), "{name}");
+    }
+}
+
+#[test]
 fn every_distribution_and_value_form_passes_with_deletes_and_inserts() {
     let mix = ["insertproportion=0.1", "deleteproportion=0.2", "readmodifywriteproportion=0.3"];
     let lengths = ["fieldlengthdistribution=uniform", "fieldlength=9"];
-    for distribution in ["uniform", "zipfian", "latest", "sequential", "hotspot", "exponential"] {
+    let distributions = ["uniform", "zipfian", "latest", "sequential", "hotspot", "exponential"];
+    for distribution in distributions.into_iter().chain(["keyranges"]) {
         let distribution = format!("requestdistribution={distribution}");
         let form = "levelhead.values=bytes";
         let mut overrides = vec![distribution.as_str(), form, "levelhead.valuebytes=20"];

@@ -48,6 +48,21 @@ fn workload_e_passes_and_counts_scans_once() {
 }
 
 #[test]
+fn mixgraph_passes_with_the_mix_and_the_scans_that_are_published() {
+    let sizes = ["recordcount=30000", "operationcount=20000"];
+    let run = trial(1, Lie::None, workload("mixgraph", &sizes), ClientOptions::closed(16)).run;
+    assert_clean(&run, "mixgraph");
+    assert_eq!((run.operations, run.not_found), (20_000, 0));
+    let share = |kind| run.count(kind) as f64 / 20_000.0;
+    for (kind, expected) in [(OpKind::Get, 0.83), (OpKind::Put, 0.14), (OpKind::Scan, 0.03)] {
+        assert!((share(kind) - expected).abs() < 0.01, "{kind:?}: {}", share(kind));
+    }
+    // 571 pairs on average, fewer where the end of the store comes first; 600 scans of a heavy tail vary by 70.
+    let mean = run.scanned_pairs as f64 / run.count(OpKind::Scan) as f64;
+    assert!((350.0..780.0).contains(&mean), "{mean}");
+}
+
+#[test]
 fn random_seeks_pass_in_either_layout_one_by_one_and_in_bulk() {
     for layout in ["insertorder=hashed", "insertorder=ordered"] {
         for (batch, calls_each) in [("scanbatch=0", 10), ("scanbatch=1", 10), ("scanbatch=4", 3)] {

@@ -1,0 +1,79 @@
+//! The settings of `db_bench`'s mixgraph, by its names. What is not set is the published fit of `ZippyDB` (Cao et al., FAST
+//! 2020), which is more than `db_bench` has: by its own defaults keys are drawn uniformly.
+
+use super::reader::Reader;
+use super::{LengthDistribution, MAX_VALUE_BYTES, ScanLengths, SettingsError};
+use crate::value::KEY_LIMIT;
+use crate::{FieldLengths, KeyRanges, Pareto, PowerLaw, TwoTermExponential};
+
+/// What mixgraph makes of shorter values, in bytes.
+const SHORTEST_VALUE: u32 = 10;
+
+/// Most ranges of keys: each has a number in memory.
+const MAX_RANGES: u64 = 1 << 20;
+
+/// Lengths of the fields of values.
+pub(super) fn value_lengths(
+    reader: &Reader<'_>,
+    fields: u32,
+) -> Result<FieldLengths, SettingsError> {
+    let pareto = pareto(reader, ("value_k", 0.2615), ("value_sigma", 25.45))?;
+    let longest = MAX_VALUE_BYTES / u64::from(fields);
+    let max = reader.number("mix_max_value_size", 1_024, 1..=longest)? as u32;
+    Ok(FieldLengths::Pareto { pareto, min: SHORTEST_VALUE.min(max), max })
+}
+
+/// Lengths of scans. What is drawn are the Nexts; the Seek gives a record as well.
+pub(super) fn scan_lengths(reader: &Reader<'_>) -> Result<ScanLengths, SettingsError> {
+    let pareto = pareto(reader, ("iter_k", 2.517), ("iter_sigma", 14.236))?;
+    let max = reader.number("mix_max_scan_len", 10_000, 1..=KEY_LIMIT)?;
+    Ok(ScanLengths { min: 1, max, distribution: LengthDistribution::Pareto(pareto) })
+}
+
+fn pareto(
+    reader: &Reader<'_>,
+    (k, usual_k): (&str, f64),
+    (sigma, usual_sigma): (&str, f64),
+) -> Result<Pareto, SettingsError> {
+    Ok(Pareto {
+        k: reader.number(k, usual_k, 1e-3..=10.0)?,
+        sigma: reader.number(sigma, usual_sigma, 1e-3..=1e6)?,
+    })
+}
+
+/// How hot ranges of keys are, and keys within them.
+pub(super) fn key_ranges(reader: &Reader<'_>) -> Result<KeyRanges, SettingsError> {
+    let height = |name, usual| reader.number(name, usual, -1e9..=1e9);
+    let slope = |name, usual| reader.number(name, usual, -1e3..=1e3);
+    // db_bench takes 0 for keys that are all alike, in all ranges; requestdistribution=uniform says so.
+    let power = |name, usual| reader.number(name, usual, 1e-9..=1e3);
+    Ok(KeyRanges {
+        count: reader.number("keyrange_num", 30, 1..=MAX_RANGES)?,
+        hotness: TwoTermExponential {
+            a: height("keyrange_dist_a", 14.18)?,
+            b: slope("keyrange_dist_b", -2.917)?,
+            c: height("keyrange_dist_c", 0.0164)?,
+            d: slope("keyrange_dist_d", -0.08082)?,
+        },
+        keys: PowerLaw { a: power("key_dist_a", 0.002_312)?, b: power("key_dist_b", 0.3467)? },
+    })
+}
+
+/// Whether keys can be drawn by `ranges` where `records` are loaded.
+pub(super) fn check_key_ranges(
+    reader: &Reader<'_>,
+    ranges: &KeyRanges,
+    records: u64,
+) -> Result<(), SettingsError> {
+    if ranges.count > records {
+        let allowed = format!("as many ranges as records are loaded ({records}) at most");
+        return Err(reader.refuse("keyrange_num", &ranges.count.to_string(), allowed));
+    }
+    let sum = ranges.sum();
+    if sum.is_finite() && sum > 0.0 {
+        return Ok(());
+    }
+    let allowed = "keyrange_dist_a to keyrange_dist_d by which a e^(b x) + c e^(d x) is above 0 for some x \
+                   from 1 to keyrange_num, and finite for all";
+    Err(reader.refuse("keyrange_dist_a", &ranges.hotness.a.to_string(), allowed))
+}
