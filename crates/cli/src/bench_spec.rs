@@ -57,6 +57,10 @@ pub(crate) struct BenchArguments {
     /// never do [default: 2 GB]
     #[arg(long, value_parser = values::bytes(1..=1 << 40))]
     pub(crate) plm_cache: Option<u64>,
+    /// After how many microseconds a client's read that has not come is begun a second time, rebuilt from the other sets, and
+    /// the first to come is taken: a hedged request. For layouts parity and mirrored without windows [default: never]
+    #[arg(long, value_name = "MICROSECONDS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) hedge_after: Option<u32>,
     /// Workload: a built-in name or a YCSB property file; `levelhead list` has the names
     #[arg(long, default_value = "a")]
     pub(crate) workload: String,
@@ -159,6 +163,8 @@ fn design_and_platform(
         journal: arguments.journal.or(usual.journal),
         windows: arguments.windows.or(usual.windows),
         plm_cache_bytes: arguments.plm_cache.or(usual.plm_cache_bytes),
+        hedge_after_us: arguments.hedge_after.or(usual.hedge_after_us),
+        undisturbed_clients: usual.undisturbed_clients,
     };
     let design = arguments.design.as_ref().or(named.map(|named| &named.design));
     let device = arguments.device.as_ref().or(named.map(|named| &named.device));

@@ -44,18 +44,38 @@ pub(crate) struct State {
     pub is_off: bool,
 }
 
+/// Where a read runs.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Lane {
+    /// On the dies and channels that everything runs on.
+    #[default]
+    Shared,
+    /// On dies and channels of its own over the same cells, see [`Flash::with_lane_apart`].
+    Apart,
+}
+
 /// Timer tokens: a channel's number with this bit, or a die's number and its generation.
 const CHANNEL_TOKEN: u64 = 1 << 63;
 
 impl Flash {
     /// Powers up `array`, which must have the geometry of `profile`.
     pub fn new(handle: Handle, profile: &FlashProfile, array: NandArray) -> Self {
+        Self::with_lanes(handle, profile, array, 1)
+    }
+
+    /// The same with [`Lane::Apart`]: reads in it wait for each other only, as no flash can do it. A bound for what
+    /// keeping reads and writes apart can bring.
+    pub fn with_lane_apart(handle: Handle, profile: &FlashProfile, array: NandArray) -> Self {
+        Self::with_lanes(handle, profile, array, 2)
+    }
+
+    fn with_lanes(handle: Handle, profile: &FlashProfile, array: NandArray, lanes: u32) -> Self {
         let geometry = profile.geometry.clone();
         assert_eq!(&geometry, array.geometry(), "the array was made with another geometry");
         let state = State {
             array,
-            dies: (0..geometry.dies()).map(|_| Die::default()).collect(),
-            channels: (0..geometry.channels)
+            dies: (0..lanes * geometry.dies()).map(|_| Die::default()).collect(),
+            channels: (0..lanes * geometry.channels)
                 .map(|_| Channel::new(geometry.dies_per_channel))
                 .collect(),
             operations: OperationTable::default(),
@@ -99,11 +119,25 @@ impl Flash {
     /// # Errors
     /// As [`Self::read`].
     pub fn read_part(&self, page: PageAddress, bytes: u32, class: IoClass) -> PageReading {
-        debug_assert!(bytes <= self.inner.geometry.page_bytes);
-        PageReading(self.submit(Request::Read(page, bytes), class))
+        self.read_in(Lane::Shared, page, bytes, class)
     }
 
-    /// A client waits for `page` now, which is being read as a prefetch: from here on that read is
+    /// The same in a lane, which must be there.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn read_in(
+        &self,
+        lane: Lane,
+        page: PageAddress,
+        bytes: u32,
+        class: IoClass,
+    ) -> PageReading {
+        debug_assert!(bytes <= self.inner.geometry.page_bytes);
+        PageReading(self.submit_in(lane, Request::Read(page, bytes), class))
+    }
+
+    /// A client waits for `page` now, which is being read as a prefetch in [`Lane::Shared`]: from here on that read is
     /// on demand. Nothing happens if no such read is under way.
     pub fn promote(&self, page: PageAddress) {
         let (block, _) = self.inner.geometry.locate(page);
@@ -143,7 +177,11 @@ impl Flash {
     }
 
     fn submit(&self, request: Request, class: IoClass) -> InFlight {
-        let id = self.inner.submit(request, class);
+        self.submit_in(Lane::Shared, request, class)
+    }
+
+    fn submit_in(&self, lane: Lane, request: Request, class: IoClass) -> InFlight {
+        let id = self.inner.submit(lane, request, class);
         InFlight { inner: Rc::clone(&self.inner), id, is_taken: false }
     }
 
@@ -247,7 +285,22 @@ impl Event for Inner {
 }
 
 impl Inner {
-    fn submit(&self, request: Request, class: IoClass) -> OperationId {
+    /// Dies of [`Lane::Apart`] come behind the others, and so do its channels.
+    fn die_in(&self, lane: Lane, block: BlockAddress) -> DieIndex {
+        let die = self.geometry.die_of(block);
+        match lane {
+            Lane::Shared => die,
+            Lane::Apart => DieIndex(die.0 + self.geometry.dies()),
+        }
+    }
+
+    fn channel_of(&self, die: DieIndex) -> u32 {
+        let channel = self.geometry.channel_of(die);
+        let is_apart = die.0 >= self.geometry.dies();
+        if is_apart { channel + self.geometry.channels } else { channel }
+    }
+
+    fn submit(&self, lane: Lane, request: Request, class: IoClass) -> OperationId {
         let state = &mut *self.state.borrow_mut();
         state.submitted += 1;
         if let Request::Read(page, _) = &request {
@@ -257,7 +310,7 @@ impl Inner {
             Request::Read(page, _) | Request::Program(page, _) => self.geometry.locate(*page),
             Request::Erase(block) => (*block, 0),
         };
-        let die = self.geometry.die_of(block);
+        let die = self.die_in(lane, block);
         let now = self.handle.now();
         let is_read = matches!(request, Request::Read(..));
         let target = &mut state.dies[die.0 as usize];
@@ -287,7 +340,7 @@ impl Inner {
         let Some(id) = waiting.or(reading) else { return };
         operations.get(id).priority = Priority::Demand;
         if reading == Some(id) {
-            state.channels[self.geometry.channel_of(die) as usize].promote(die);
+            state.channels[self.channel_of(die) as usize].promote(die);
         }
         self.let_read_end(state, die);
         self.attend(state, die);
@@ -298,7 +351,7 @@ impl Inner {
     fn let_read_end(&self, state: &mut State, die: DieIndex) {
         let this = &state.dies[die.0 as usize];
         if this.demand_read_waits() && matches!(this.phase, Phase::OnBus { .. }) {
-            state.channels[self.geometry.channel_of(die) as usize].promote(die);
+            state.channels[self.channel_of(die) as usize].promote(die);
         }
     }
 
@@ -372,7 +425,7 @@ impl Inner {
         span: Nanos,
     ) {
         self.enter(state, die, Phase::OnBus { id, carries }, None);
-        let channel = self.geometry.channel_of(die);
+        let channel = self.channel_of(die);
         if state.channels[channel as usize].request_command(die, span) {
             self.occupy(state, channel, span);
         }
@@ -480,7 +533,7 @@ impl Inner {
     }
 
     fn ask_for_bus(&self, state: &mut State, die: DieIndex, id: OperationId, span: Nanos) {
-        let channel = self.geometry.channel_of(die);
+        let channel = self.channel_of(die);
         let priority = state.operations.get(id).priority;
         if state.channels[channel as usize].request(die, span, priority) {
             self.occupy(state, channel, span);

@@ -25,7 +25,7 @@ mod queue;
 mod stats;
 
 pub use array::{NandArray, PageSource, ReadError};
-pub use device::{Flash, PageReading};
+pub use device::{Flash, Lane, PageReading};
 pub use geometry::{BlockAddress, DieIndex, Geometry, PageAddress};
 pub use power_cut::CutReport;
 pub use profile::{ErrorModel, FlashProfile, ReadDisturb, Suspend, Timing};

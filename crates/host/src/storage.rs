@@ -104,6 +104,10 @@ pub enum StorageError {
     NoRedundancy,
     /// Writes of the log would wait for windows.
     LogInWindows,
+    /// Reads of data that are nowhere else cannot be hedged.
+    HedgedWithoutRedundancy,
+    /// Reads are hedged or kept within windows, not both.
+    HedgedInWindows,
     /// These sets make no such volume.
     Volume(Sets, VolumeError),
 }
@@ -147,6 +151,12 @@ impl fmt::Display for StorageError {
             Self::NoPlmCache => f.write_str(
                 "plm_cache holds what waits for windows: take windows constant, dynamic or rails",
             ),
+            Self::HedgedWithoutRedundancy => f.write_str(
+                "a hedged read is rebuilt from other sets: take layout parity or mirrored",
+            ),
+            Self::HedgedInWindows => f.write_str(
+                "windows say where a read goes, a hedged one would go to busy sets too: take windows off",
+            ),
             Self::NoRedundancy => f.write_str(
                 "with windows, reads of the set that is outside its own are rebuilt: take layout parity or mirrored",
             ),
@@ -178,6 +188,9 @@ pub struct Storage {
     pub windows: WindowPolicy,
     /// Bytes that `plm_cache` may hold, parity included; [`WindowOptions::O_VIGIL`]'s if it is not said.
     pub plm_cache_bytes: Option<u64>,
+    /// After how many microseconds a client's read that has not come is begun a second time, from the others: hedged. Never
+    /// if it is not said.
+    pub hedge_after_us: Option<u32>,
 }
 
 /// The journal's set as a volume, where the data's are one: a store has media of one type. Its groups are filled up to
@@ -216,7 +229,7 @@ impl Storage {
         Some(WindowOptions { cache_bytes, ..usual })
     }
 
-    /// Whether windows can be kept.
+    /// Whether windows can be kept, and reads hedged.
     ///
     /// # Errors
     /// [`StorageError`].
@@ -231,6 +244,10 @@ impl Storage {
             Err(StorageError::WindowsWithoutVolume)
         } else if self.plm_cache_bytes.is_some() && !is_scheduled {
             Err(StorageError::NoPlmCache)
+        } else if self.hedge_after_us.is_some() && !is_redundant {
+            Err(StorageError::HedgedWithoutRedundancy)
+        } else if self.hedge_after_us.is_some() && self.windows != WindowPolicy::Off {
+            Err(StorageError::HedgedInWindows)
         } else if is_scheduled && !is_redundant {
             Err(StorageError::NoRedundancy)
         } else if is_scheduled && self.journal == JournalPlace::Beside {
@@ -455,11 +472,12 @@ impl Storage {
         id: StoreId,
     ) -> Result<Media<volume::Setup<BlockRange<D>>>, StorageError> {
         let layout = self.layout().ok_or_else(|| self.many_sets())?;
+        let hedge_after = self.hedge_after_us.map(|us| Nanos::from_micros(us.into()));
         let setup = |members, layout, id| volume::Setup {
             handle: handle.clone(),
             cores: Rc::clone(cores),
             members,
-            options: volume::Options::new(layout, id),
+            options: volume::Options { hedge_after, ..volume::Options::new(layout, id) },
             planted: volume::Planted::default(),
         };
         let journal = self.journal_set(device)?;

@@ -36,6 +36,11 @@ pub struct Configuration {
     pub windows: Option<WindowPolicy>,
     /// Bytes that `plm_cache` may hold.
     pub plm_cache_bytes: Option<u64>,
+    /// After how many microseconds a client's read that has not come is begun a second time, from the other sets.
+    pub hedge_after_us: Option<u32>,
+    /// Whether nothing disturbs the reads of clients, as on no drive: the bound.
+    #[serde(default)]
+    pub undisturbed_clients: bool,
 }
 
 impl Configuration {
@@ -78,6 +83,8 @@ impl Configuration {
             journal: self.journal,
             windows: self.windows,
             plm_cache_bytes: self.plm_cache_bytes,
+            hedge_after_us: self.hedge_after_us,
+            undisturbed_clients: self.undisturbed_clients,
         }
     }
 }
@@ -94,6 +101,8 @@ impl Entry for Configuration {
         ("r-vigil", include_str!("../configurations/r-vigil.toml")),
         ("o-vigil", include_str!("../configurations/o-vigil.toml")),
         ("rails", include_str!("../configurations/rails.toml")),
+        ("hedged", include_str!("../configurations/hedged.toml")),
+        ("ideal", include_str!("../configurations/ideal.toml")),
     ];
 
     fn problems(&self) -> Vec<String> {

@@ -33,6 +33,10 @@ pub struct HostChoice<'a> {
     pub windows: Option<WindowPolicy>,
     /// Bytes that `plm_cache` may hold.
     pub plm_cache_bytes: Option<u64>,
+    /// After how many microseconds reads are hedged.
+    pub hedge_after_us: Option<u32>,
+    /// Whether nothing disturbs the reads of clients, as on no drive: see [`SsdProfile::undisturbed_clients`].
+    pub undisturbed_clients: bool,
 }
 
 /// The host that a block drive has unless another is named.
@@ -48,10 +52,11 @@ impl Platform {
     /// # Errors
     /// What is wrong and what is allowed, in words.
     pub fn load(device: &str, choice: HostChoice<'_>) -> Result<Self, CatalogueError> {
-        let HostChoice { host, partitions, arrangement, journal, windows, plm_cache_bytes } =
-            choice;
         if is_block_drive(device) {
-            let drive = SsdProfile::load(device)?;
+            let HostChoice { host, partitions, arrangement, journal, .. } = choice;
+            let HostChoice { windows, plm_cache_bytes, hedge_after_us, .. } = choice;
+            let mut drive = SsdProfile::load(device)?;
+            drive.undisturbed_clients |= choice.undisturbed_clients;
             let host = HostProfile::load(host.unwrap_or(DEFAULT_HOST))?;
             let place = journal.unwrap_or_default();
             let partitions = partitions.unwrap_or(1);
@@ -67,6 +72,7 @@ impl Platform {
                 journal: place,
                 windows,
                 plm_cache_bytes,
+                hedge_after_us,
             };
             let in_words = |error: StorageError| CatalogueError::new(error.to_string());
             storage.shape().map_err(in_words)?;
@@ -79,7 +85,7 @@ impl Platform {
         if choice != HostChoice::default() {
             return Err(CatalogueError::new(format!(
                 "{device} is a KV drive, on which the design is the firmware: --host, --partitions, --layout, \
-                 --journal, --windows and --plm-cache are for block drives, which are {}",
+                 --journal, --windows, --plm-cache and --hedge-after are for block drives, which are {}",
                 SsdProfile::names().join(", ")
             )));
         }
@@ -214,6 +220,8 @@ mod tests {
         journal: None,
         windows: None,
         plm_cache_bytes: None,
+        hedge_after_us: None,
+        undisturbed_clients: false,
     };
     const OWN_SET: HostChoice<'_> = HostChoice { journal: Some(JournalPlace::OwnSet), ..USUAL };
 

@@ -168,6 +168,20 @@ pub struct BlockDriveResult {
     pub run_store_write_amplification: Option<f64>,
     /// Blocks' worth of flash programmed for each block that the store wrote, load included.
     pub drive_write_amplification: f64,
+    /// Hedged reads in the run, if reads are hedged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hedges: Option<HedgesResult>,
+}
+
+/// Client reads that were begun a second time, from the other sets.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct HedgesResult {
+    /// After how many microseconds.
+    pub after_us: u32,
+    /// How many.
+    pub reads: u64,
+    /// Those that came from the other sets first.
+    pub won: u64,
 }
 
 /// How far a run came that was interrupted.

@@ -10,16 +10,17 @@ use host::{JournalPlace, Storage};
 use limiter::{LimiterOptions, LimiterStats};
 use pages::{AcceleratorWork, CacheStats, EngineStats, TableStats};
 use ssd::SetStats;
+use volume::VolumeStats;
 use workload::{ClientOptions, LatencySummary, OpKind, Pace, RunReport};
 
 use crate::bench_spec::BenchSpec;
 use crate::flash_work::{pages, reads_behind};
 use crate::platform::Platform;
 use crate::result::{
-    AcceleratorResult, BenchResult, BlockDriveResult, FlashResult, IndexResult, Interrupted,
-    IteratorResult, LevelResult, LoadResult, Memory, Verification, WindowsResult,
+    AcceleratorResult, BenchResult, BlockDriveResult, FlashResult, HedgesResult, IndexResult,
+    Interrupted, IteratorResult, LevelResult, LoadResult, Memory, Verification, WindowsResult,
 };
-use crate::target::Subject;
+use crate::target::{Subject, Windowing};
 
 /// Counters of what a bench runs on, at one moment.
 pub(crate) struct Snapshot {
@@ -28,6 +29,7 @@ pub(crate) struct Snapshot {
     flash: FlashStats,
     blocks: Option<SetStats>,
     limiter: Option<LimiterStats>,
+    volume: Option<VolumeStats>,
 }
 
 impl Snapshot {
@@ -38,6 +40,7 @@ impl Snapshot {
             flash: subject.flash_stats(),
             blocks: subject.block_stats(),
             limiter: subject.limiter_stats(),
+            volume: subject.windowing().map(Windowing::volume_stats),
         }
     }
 }
@@ -292,7 +295,19 @@ fn block_drive(spec: &BenchSpec, before: &Snapshot, after: &Snapshot) -> Option<
             all - loaded,
         ),
         drive_write_amplification: new.write_amplification(),
+        hedges: hedges(storage, before, after),
     })
+}
+
+/// What hedged reads did in the run, if reads are hedged.
+fn hedges(storage: &Storage, before: &Snapshot, after: &Snapshot) -> Option<HedgesResult> {
+    let (old, new) = (before.volume?, after.volume?);
+    let of = |after_us| HedgesResult {
+        after_us,
+        reads: new.hedged_reads - old.hedged_reads,
+        won: new.hedges_won - old.hedges_won,
+    };
+    storage.hedge_after_us.map(of)
 }
 
 /// What limits on background I/O did in the run, if the design has any.

@@ -8,7 +8,7 @@ use comfy_table::{Cell, CellAlignment, Table, presets};
 use pages::CacheStats;
 use workload::{LatencySummary, OpKind};
 
-use crate::result::{AcceleratorResult, BenchResult, Interrupted, Verification};
+use crate::result::{AcceleratorResult, BenchResult, HedgesResult, Interrupted, Verification};
 use crate::units::{bytes_text, count_text, three_digits};
 
 /// The whole result, as text of at most 100 columns.
@@ -282,7 +282,7 @@ fn block_drive(result: &BenchResult) -> String {
     format!(
         "host {}, layout {}{}: in the run {} blocks of 4 KiB read, {} written\n\
          bytes written to the drive per byte of pairs: load {}, run {}; flash programmed per byte \
-         written to the drive: {}",
+         written to the drive: {}{}",
         drive.host,
         drive.layout,
         drive.journal.map_or(String::new(), |place| format!(", journal {place}")),
@@ -291,6 +291,18 @@ fn block_drive(result: &BenchResult) -> String {
         amplification(drive.load_store_write_amplification),
         amplification(drive.run_store_write_amplification),
         three_digits(drive.drive_write_amplification),
+        drive.hedges.map_or(String::new(), hedges),
+    )
+}
+
+/// What hedged reads did.
+fn hedges(hedges: HedgesResult) -> String {
+    format!(
+        "\nreads that had not come after {} us, and were begun a second time: {}; those that came from the other sets \
+         first: {}",
+        hedges.after_us,
+        count_text(hedges.reads),
+        count_text(hedges.won),
     )
 }
 

@@ -85,6 +85,25 @@ impl IoClass {
         }
     }
 
+    /// Whether it is done for a client, who waits for it or will, and not for a task in the background.
+    pub const fn is_for_clients(self) -> bool {
+        match self {
+            Self::ClientRead
+            | Self::Log
+            | Self::Journal
+            | Self::IndexPrefetch
+            | Self::ValuePrefetch
+            | Self::ReadAhead => true,
+            Self::Flush
+            | Self::CompactionRead
+            | Self::CompactionWrite
+            | Self::L0CompactionRead
+            | Self::L0CompactionWrite
+            | Self::GcRead
+            | Self::GcWrite => false,
+        }
+    }
+
     /// How this class ranks where it competes.
     pub const fn priority(self) -> Priority {
         match self {

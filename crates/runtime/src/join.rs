@@ -78,6 +78,30 @@ impl<T> Future for JoinHandle<T> {
     }
 }
 
+/// Which of two came first, and what it brought.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum First<A, B> {
+    /// The one that was named first; also if both came at once.
+    Left(A),
+    /// The other one.
+    Right(B),
+}
+
+/// Drives two futures at once within the calling task until one has come. The other one is where it was, and can be
+/// awaited or dropped.
+pub async fn first<A: Future + Unpin, B: Future + Unpin>(
+    left: &mut A,
+    right: &mut B,
+) -> First<A::Output, B::Output> {
+    std::future::poll_fn(|cx| {
+        if let Poll::Ready(value) = Pin::new(&mut *left).poll(cx) {
+            return Poll::Ready(First::Left(value));
+        }
+        Pin::new(&mut *right).poll(cx).map(First::Right)
+    })
+    .await
+}
+
 /// Drives all `futures` at once within the calling task and returns their results in order.
 ///
 /// Every wake-up polls each unfinished one, so it suits dozens, not thousands.

@@ -44,7 +44,7 @@ mod wheel;
 pub use channel::{Receiver, Sender, bounded};
 pub use executor::{Handle, POLL_LIMIT, Runtime, TaskOrder};
 pub use io_class::{IoClass, Priority};
-pub use join::{JoinHandle, join_all};
+pub use join::{First, JoinHandle, first, join_all};
 pub use nanos::Nanos;
 pub use notify::Notify;
 pub use oneshot::{OneshotReceiver, OneshotSender, oneshot};

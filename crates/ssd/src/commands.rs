@@ -8,6 +8,7 @@ use std::rc::Rc;
 use block::nvme::{EventAggregate, PerSetLog, PlmConfig, SetId, Status, WindowSelect};
 use block::{BLOCK_BYTES, Block, BlockDevice, DeviceError, Force, SetShape};
 use firmware::Submitted;
+use flash::Lane;
 use runtime::IoClass;
 
 use crate::drive::{Ssd, set_id};
@@ -41,10 +42,11 @@ impl Ssd {
         id: SetId,
         first: u64,
         blocks: u32,
+        lane: Lane,
     ) -> Result<Vec<Block>, DeviceError> {
         let set = self.admitted(self.within(id, first, u64::from(blocks))).await?;
         let first = first as u32;
-        let (read, in_memory) = match set.read(first..first + blocks).await {
+        let (read, in_memory) = match set.read(first..first + blocks, lane).await {
             Ok(read) => read,
             Err(Unreadable { block }) => {
                 self.complete(0).await;
@@ -55,7 +57,7 @@ impl Ssd {
         // The link is asked for when the data are there, not before: in the meantime it carries what
         // other sets have ready, however long this one's memory takes.
         self.handle().sleep_until(in_memory).await;
-        self.complete(bytes_of(read.len())).await;
+        self.complete_in(lane, bytes_of(read.len())).await;
         self.present(id).map(|_| read)
     }
 
@@ -91,9 +93,13 @@ impl BlockDevice for Ssd {
         set: SetId,
         first: u64,
         blocks: u32,
-        _class: IoClass,
+        class: IoClass,
     ) -> impl Future<Output = Result<Vec<Block>, DeviceError>> + use<> {
-        self.submit("read", |ssd| async move { ssd.read_blocks(set, first, blocks).await })
+        let lane = self.lane_of(class);
+        self.submit(
+            "read",
+            move |ssd| async move { ssd.read_blocks(set, first, blocks, lane).await },
+        )
     }
 
     fn write(

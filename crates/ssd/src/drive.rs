@@ -6,8 +6,8 @@ use std::rc::Rc;
 use block::nvme::{AsyncEventConfig, SetId};
 use block::{DeviceError, SetShape};
 use firmware::Link;
-use flash::{CutReport, FlashStats, NandArray};
-use runtime::{Handle, JoinHandle, Rng};
+use flash::{CutReport, FlashStats, Lane, NandArray};
+use runtime::{Handle, IoClass, JoinHandle, Rng};
 
 use crate::event_bell::EventBell;
 use crate::failure::SetFailure;
@@ -28,6 +28,8 @@ struct Inner {
     profile: Rc<SsdProfile>,
     sets: Vec<Rc<Set>>,
     link: Link,
+    /// That of [`Lane::Apart`], for a drive that has such.
+    link_apart: Option<Link>,
     events: Rc<EventBell>,
     event_config: Cell<AsyncEventConfig>,
 }
@@ -108,13 +110,15 @@ impl Ssd {
     }
 
     fn of_sets(parts: &Parts, sets: Vec<Rc<Set>>) -> Self {
+        let link = || Link::new(&parts.handle, &parts.profile.host);
         let inner = Inner {
             handle: parts.handle.clone(),
             profile: Rc::clone(&parts.profile),
             sets,
             events: Rc::clone(&parts.events),
             event_config: Cell::default(),
-            link: Link::new(&parts.handle, &parts.profile.host),
+            link: link(),
+            link_apart: parts.profile.undisturbed_clients.then(link),
         };
         Self { inner: Rc::new(inner) }
     }
@@ -218,7 +222,24 @@ impl Ssd {
 
     /// A completion with that much data has crossed the link when this returns.
     pub(crate) async fn complete(&self, data_bytes: u64) {
-        self.inner.handle.sleep_until(self.inner.link.complete(data_bytes)).await;
+        self.complete_in(Lane::Shared, data_bytes).await;
+    }
+
+    /// The same of a read in a lane.
+    pub(crate) async fn complete_in(&self, lane: Lane, data_bytes: u64) {
+        let link = match lane {
+            Lane::Shared => &self.inner.link,
+            Lane::Apart => {
+                self.inner.link_apart.as_ref().expect("only a drive that has it uses it")
+            }
+        };
+        self.inner.handle.sleep_until(link.complete(data_bytes)).await;
+    }
+
+    /// Where a read goes that somebody asked for.
+    pub(crate) fn lane_of(&self, class: IoClass) -> Lane {
+        let is_apart = self.inner.profile.undisturbed_clients && class.is_for_clients();
+        if is_apart { Lane::Apart } else { Lane::Shared }
     }
 
     /// Waits until a set has an event that the host was not told of, and wants to be.

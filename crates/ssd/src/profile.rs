@@ -37,6 +37,11 @@ pub struct SsdProfile {
     pub plm: Option<PlmProfile>,
     /// How the host reaches it.
     pub host: HostLink,
+    /// Whether reads that clients wait for have queues, cores, memory, link, channels and dies to themselves, so that nothing
+    /// in the background disturbs them. No drive has that, and none knows who reads: it is the bound of what keeping them
+    /// apart can bring. Simulation only.
+    #[serde(default)]
+    pub undisturbed_clients: bool,
 }
 
 /// The processor that runs the firmware, and what the firmware costs.

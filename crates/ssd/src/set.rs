@@ -27,7 +27,7 @@ use std::rc::Rc;
 
 use block::BLOCK_BYTES;
 use firmware::Reserve;
-use flash::{Flash, Geometry, NandArray};
+use flash::{Flash, Geometry, Lane, NandArray};
 use runtime::{Cores, Handle, Nanos, Notify, Pipe, Semaphore};
 
 #[cfg(test)]
@@ -68,9 +68,9 @@ pub(crate) struct Set {
     blocks: u32,
     flash: Flash,
     layout: Layout,
-    cores: Cores,
-    dram: Pipe,
-    queue: Semaphore,
+    path: Path,
+    /// That of [`Lane::Apart`], for a drive that has such.
+    path_apart: Option<Path>,
     mapping: RefCell<Mapping>,
     table: RefCell<Table>,
     prefill: Option<Rc<Prefill>>,
@@ -143,6 +143,13 @@ struct Times {
     burst: Nanos,
 }
 
+/// What commands go through between the link and the flash.
+struct Path {
+    queue: Semaphore,
+    cores: Cores,
+    dram: Pipe,
+}
+
 /// What a set is made from.
 #[derive(Clone)]
 pub(crate) struct Parts {
@@ -179,13 +186,19 @@ impl Set {
         let in_blocks = |bytes: u64| (bytes / sets / u64::from(BLOCK_BYTES)) as usize;
         let window = profile.dram.read_ahead_bytes / u64::from(BLOCK_BYTES);
         let optimal_write = u64::from(layout.slots_per_unit * BLOCK_BYTES);
+        let path = || Path {
+            queue: Semaphore::new(controller.queue_depth as usize),
+            cores: Cores::new(handle.clone(), cores, quantum),
+            dram: Pipe::new(handle.clone(), profile.dram.mb_per_s / sets as f64),
+        };
+        let flash = if profile.undisturbed_clients { Flash::with_lane_apart } else { Flash::new };
+        let flash = flash(handle.clone(), &flash_profile, array);
         Rc::new(Self {
             times: Times::new(&profile),
             blocks,
-            flash: Flash::new(handle.clone(), &flash_profile, array),
-            cores: Cores::new(handle.clone(), cores, quantum),
-            dram: Pipe::new(handle.clone(), profile.dram.mb_per_s / sets as f64),
-            queue: Semaphore::new(controller.queue_depth as usize),
+            flash,
+            path: path(),
+            path_apart: profile.undisturbed_clients.then(path),
             mapping: RefCell::new(Mapping::new(blocks, prefill.clone())),
             table: RefCell::new(Table::new(&layout, 2 * per_half, prefill.as_ref())),
             prefill,
@@ -289,15 +302,23 @@ impl Set {
         self.mapping.borrow().memory_bytes()
     }
 
+    fn path(&self, lane: Lane) -> &Path {
+        match lane {
+            Lane::Shared => &self.path,
+            Lane::Apart => self.path_apart.as_ref().expect("only a drive that has it uses it"),
+        }
+    }
+
     /// Occupies a core for a command of `blocks` blocks and goes through the pipeline.
-    async fn charge_command(&self, blocks: u32) {
+    async fn charge_command(&self, lane: Lane, blocks: u32) {
         let work = self.times.command + self.times.block * u64::from(blocks.saturating_sub(1));
-        self.handle.sleep_until(self.cores.book(work) + self.times.pipeline).await;
+        let cores = &self.path(lane).cores;
+        self.handle.sleep_until(cores.book(work) + self.times.pipeline).await;
     }
 
     /// When `bytes` that are there now have passed through memory.
-    fn through_memory(&self, bytes: u64) -> Nanos {
-        self.dram.book(bytes) + self.times.access
+    fn through_memory(&self, lane: Lane, bytes: u64) -> Nanos {
+        self.path(lane).dram.book(bytes) + self.times.access
     }
 }
 

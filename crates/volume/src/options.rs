@@ -16,6 +16,9 @@ pub struct Options {
     pub refill_bytes_per_second: u64,
     /// Processor time for the exclusive or of a KiB with another.
     pub xor_ns_per_kib: f64,
+    /// After how long a client's read of a page that has not come is rebuilt from the others as well, where there is
+    /// redundancy; whichever comes first is taken. Never, if nothing is said.
+    pub hedge_after: Option<Nanos>,
 }
 
 impl Options {
@@ -24,7 +27,13 @@ impl Options {
     /// A member is filled with 100 MB/s (assumed: a tenth of what a drive writes). Parity costs 60 ns a
     /// KiB (assumed: one core reads twice and writes once at 17 GB/s each).
     pub fn new(layout: Layout, id: u64) -> Self {
-        Self { layout, id, refill_bytes_per_second: 100_000_000, xor_ns_per_kib: 60.0 }
+        Self {
+            layout,
+            id,
+            refill_bytes_per_second: 100_000_000,
+            xor_ns_per_kib: 60.0,
+            hedge_after: None,
+        }
     }
 
     /// What it costs to add so many bytes to a parity.
@@ -40,6 +49,10 @@ pub struct VolumeStats {
     pub reads: u64,
     /// Those that were rebuilt from others.
     pub rebuilt_reads: u64,
+    /// Client reads that had not come in time, and were begun a second time from the others.
+    pub hedged_reads: u64,
+    /// Those of them that came from there first.
+    pub hedges_won: u64,
     /// Pages of parity that were written.
     pub parity_pages: u64,
     /// Stripes that were written without some member.

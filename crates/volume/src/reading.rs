@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use pages::format::page;
 use pages::{ExtentId, Medium, MediumError, PageNo};
-use runtime::{IoClass, Nanos, PageImage};
+use runtime::{First, IoClass, Nanos, PageImage, first};
 
 use crate::extents::bit;
 use crate::header;
@@ -38,6 +38,8 @@ pub(crate) enum Plan {
     Rebuilt,
     /// From the others, because this member is outside its window. If that fails it is asked all the same.
     Instead(usize),
+    /// From this member, and after a while from the others as well.
+    Hedged(usize, Nanos),
     /// That is decided when its turn has come.
     Later(Turn),
 }
@@ -108,9 +110,18 @@ impl<M: Medium> Inner<M> {
         let windows = self.windows.borrow();
         match (windows.as_deref(), self.source(spot)) {
             (Some(windows), source) => self.plan_in_windows(windows, source, spot, pages, turn),
-            (None, Some(source)) => Plan::Member(source),
+            (None, Some(source)) => match self.hedge_after(turn.class) {
+                Some(after) if pages == 1 => Plan::Hedged(source, after),
+                Some(_) | None => Plan::Member(source),
+            },
             (None, None) => Plan::Rebuilt,
         }
+    }
+
+    /// How long a read waits for its member alone, if it does not wait for ever.
+    fn hedge_after(&self, class: IoClass) -> Option<Nanos> {
+        let has_others = !matches!(self.stripes.layout(), Layout::Striped { .. });
+        self.options.hedge_after.filter(|_| has_others && class.is_for_clients())
     }
 
     pub(crate) fn read_page(
@@ -138,6 +149,7 @@ impl<M: Medium> Inner<M> {
             }
             Plan::Rebuilt => Way::Other(self.rebuild(spot, class)),
             Plan::Instead(home) => Way::Other(self.rebuild_or_read(home, page, class)),
+            Plan::Hedged(home, after) => Way::Other(self.read_hedged(home, page, class, after)),
             Plan::Later(turn) => Way::Other(Box::pin(Rc::clone(self).read_later(page, turn))),
         };
         async move {
@@ -150,6 +162,38 @@ impl<M: Medium> Inner<M> {
                 Way::Other(other) => other.await,
             }
         }
+    }
+
+    /// A page from `home`, which is asked by the call, or from the others if it takes longer than `after` and they are
+    /// faster then: a hedged request (Dean and Barroso, The Tail at Scale, 2013).
+    fn read_hedged(
+        self: &Rc<Self>,
+        home: usize,
+        page: PageNo,
+        class: IoClass,
+        after: Nanos,
+    ) -> Boxed<Outcome> {
+        let (inner, place) = (Rc::clone(self), self.place(self.stripes.spot(page)));
+        let (taker, read) = self.taker(home).submit(|medium| medium.read(place, class));
+        Box::pin(async move {
+            let (mut read, mut late) = (Box::pin(read), inner.handle.sleep(after));
+            let read = match first(&mut read, &mut late).await {
+                First::Left(read) => read,
+                First::Right(()) => {
+                    inner.count(|stats| stats.hedged_reads += 1);
+                    let mut rebuilt = inner.rebuild_for(home, inner.stripes.spot(page), class);
+                    match first(&mut read, &mut rebuilt).await {
+                        First::Left(read) => read,
+                        First::Right(Ok(image)) => {
+                            inner.count(|stats| stats.hedges_won += 1);
+                            return Ok(image);
+                        }
+                        First::Right(Err(_)) => read.await,
+                    }
+                }
+            };
+            inner.read_or_rebuilt(&taker, read, page, class).await
+        })
     }
 
     /// What a member gave, or what can be rebuilt instead.
@@ -281,7 +325,7 @@ impl<M: Medium> Inner<M> {
         Err(error)
     }
 
-    /// What else a page may be than what a read gave. With windows that may have been rebuilt, so what is stored is one
+    /// What else a page may be than what a read gave. With windows or hedged reads that may have been rebuilt, so what is stored is one
     /// of them.
     pub(crate) fn read_versions(
         self: &Rc<Self>,
@@ -291,8 +335,9 @@ impl<M: Medium> Inner<M> {
         let spot = self.stripes.spot(page);
         let mut reads = Vec::new();
         if self.is_open(spot.extent) {
-            let (doubted, has_windows) = (self.doubted(spot), self.windows().is_some());
-            let stored = self.sources(spot).filter(|member| has_windows || *member != doubted);
+            let doubted = self.doubted(spot);
+            let may_be_rebuilt = self.windows().is_some() || self.options.hedge_after.is_some();
+            let stored = self.sources(spot).filter(|member| may_be_rebuilt || *member != doubted);
             reads.extend(stored.map(|member| self.read_on(member, spot, class)));
             if self.stripes.layout() != Layout::Mirrored {
                 reads.push(self.rebuild_for(doubted, spot, class));
@@ -387,6 +432,9 @@ impl<M: Medium> Inner<M> {
             }
             Plan::Rebuilt => Way::Other(all_of(numbers.clone().map(rebuild).collect())),
             Plan::Instead(home) => Way::Other(all_of(instead(home).collect())),
+            Plan::Hedged(home, after) => {
+                Way::Other(all_of(vec![self.read_hedged(home, first, class, after)]))
+            }
             Plan::Later(turn) => {
                 Way::Other(Box::pin(Rc::clone(self).read_chunk_later(first, pages, turn)))
             }

@@ -93,6 +93,7 @@ impl Shape {
                 journal,
                 windows: WindowPolicy::Off,
                 plm_cache_bytes: None,
+                hedge_after_us: None,
             },
             index,
             id: StoreId(7),
@@ -105,6 +106,10 @@ impl Shape {
         };
         let room = pick(rng, &[1.0, 1.2, 2.0]);
         let takes_journal = journal == JournalPlace::Beside || shape.index.takes_journal_apart();
+        if matches!(arrangement, Arrangement::Parity | Arrangement::Mirrored) {
+            let rng = &mut Rng::derive(seed, "hedge");
+            shape.storage.hedge_after_us = pick(rng, &[None, None, Some(1), Some(100), Some(300)]);
+        }
         let fits = takes_journal && shape.grow_to_fit(room);
         if fits { shape } else { Self::of(seed + 1_000_000, arrangement, journal) }
     }

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use block::BlockDevice;
 use host::{Storage, WindowPolicy};
 use volume::windows::{SimpleWindows, WindowOptions, WindowStats};
-use volume::{BlockRange, Volume};
+use volume::{BlockRange, Volume, VolumeStats};
 
 /// Windows that a run turns on.
 pub(crate) trait Windowing {
@@ -15,6 +15,9 @@ pub(crate) trait Windowing {
 
     /// What they did.
     fn stats(&self) -> Option<WindowStats>;
+
+    /// What the volume did below them.
+    fn volume_stats(&self) -> VolumeStats;
 }
 
 /// The windows of a volume.
@@ -50,5 +53,9 @@ impl<D: BlockDevice + Clone> Windowing for VolumeWindows<D> {
 
     fn stats(&self) -> Option<WindowStats> {
         self.volume.window_stats()
+    }
+
+    fn volume_stats(&self) -> VolumeStats {
+        self.volume.stats()
     }
 }

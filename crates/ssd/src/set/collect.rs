@@ -218,7 +218,7 @@ impl Set {
             let mut batch = Batch { moving: Vec::new(), is_complete: true };
             for (valid, read) in reads {
                 let image = read.await.ok();
-                set.cores.spend_in_background(set.times.map * valid.len() as u64).await;
+                set.path.cores.spend_in_background(set.times.map * valid.len() as u64).await;
                 for from in valid {
                     let place = set.layout.page(from).1;
                     let read = image.as_ref().and_then(|image| page::slot(image, place));
@@ -331,7 +331,7 @@ impl Set {
         let set = Rc::clone(self);
         self.handle.spawn("copy", async move {
             placed.program.await;
-            set.cores.spend_in_background(set.times.map * moving.len() as u64).await;
+            set.path.cores.spend_in_background(set.times.map * moving.len() as u64).await;
             for (slot, moving) in (placed.first.0..).map(Slot).zip(&moving) {
                 set.enter_moved(moving, slot);
             }

@@ -121,7 +121,7 @@ impl Set {
             self.enter_landed(placed.first, &versions);
         }
         placed.program.await;
-        self.cores.spend_in_background(self.times.map * versions.len() as u64).await;
+        self.path.cores.spend_in_background(self.times.map * versions.len() as u64).await;
         if !is_early {
             self.enter_landed(placed.first, &versions);
         }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use block::nvme::Event;
 use block::{BLOCK_BYTES, Block};
-use flash::{PageAddress, ReadError};
+use flash::{Lane, PageAddress, ReadError};
 use runtime::{IoClass, Nanos, PageImage};
 
 use super::stale::InPeriod;
@@ -61,17 +61,18 @@ impl Set {
     pub(crate) async fn read(
         self: &Rc<Self>,
         blocks: Range<u32>,
+        lane: Lane,
     ) -> Result<(Vec<Block>, Nanos), Unreadable> {
-        let _slot = self.queue.acquire(1).await;
-        self.charge_command(blocks.end - blocks.start).await;
+        let _slot = self.path(lane).queue.acquire(1).await;
+        self.charge_command(lane, blocks.end - blocks.start).await;
         self.note_read(&blocks);
         let bytes = u64::from(blocks.end - blocks.start) * u64::from(BLOCK_BYTES);
         let read = if blocks.end - blocks.start == 1 {
-            vec![self.read_one(blocks.start).await?]
+            vec![self.read_one(blocks.start, lane).await?]
         } else {
-            self.read_many(blocks).await?
+            self.read_many(blocks, lane).await?
         };
-        Ok((read, self.through_memory(bytes)))
+        Ok((read, self.through_memory(lane, bytes)))
     }
 
     fn note_read(self: &Rc<Self>, blocks: &Range<u32>) {
@@ -99,7 +100,7 @@ impl Set {
         }
     }
 
-    fn find(&self, lpn: Lpn) -> Found {
+    fn find(&self, lpn: Lpn, lane: Lane) -> Found {
         if let Some(block) = self.buffer.borrow().get(lpn) {
             self.count(|stats| stats.buffer_hits += 1);
             return Found::Here(block.clone());
@@ -109,15 +110,16 @@ impl Set {
                 self.count(|stats| stats.cache_hits += 1);
                 return Found::Here(block.clone());
             }
-            Some(Cached::Coming(_)) => return Found::Coming,
-            None => {}
+            // What comes in another lane comes too late.
+            Some(Cached::Coming(_)) if lane == Lane::Shared => return Found::Coming,
+            Some(Cached::Coming(_)) | None => {}
         }
         self.mapping.borrow().get(lpn).map_or(Found::Here(Block::ZERO), Found::At)
     }
 
-    async fn read_one(self: &Rc<Self>, block: u32) -> Result<Block, Unreadable> {
+    async fn read_one(self: &Rc<Self>, block: u32, lane: Lane) -> Result<Block, Unreadable> {
         loop {
-            match self.find(Lpn(block)) {
+            match self.find(Lpn(block), lane) {
                 Found::Here(found) => return Ok(found),
                 Found::Coming => {
                     self.promote(Lpn(block));
@@ -125,7 +127,7 @@ impl Set {
                 }
                 Found::At(slot) => {
                     let piece = self.piece(block, slot);
-                    let read = self.read_page(&piece, IoClass::ClientRead).await;
+                    let read = self.read_page(&piece, IoClass::ClientRead, lane).await;
                     return take(&read, &piece, block);
                 }
             }
@@ -143,11 +145,15 @@ impl Set {
         }
     }
 
-    async fn read_many(self: &Rc<Self>, blocks: Range<u32>) -> Result<Vec<Block>, Unreadable> {
+    async fn read_many(
+        self: &Rc<Self>,
+        blocks: Range<u32>,
+        lane: Lane,
+    ) -> Result<Vec<Block>, Unreadable> {
         let mut found: Vec<Option<Block>> = Vec::with_capacity(blocks.len());
         let mut pieces: Vec<Piece> = Vec::new();
         for block in blocks.clone() {
-            let here = match self.find(Lpn(block)) {
+            let here = match self.find(Lpn(block), lane) {
                 Found::Here(here) => Some(here),
                 Found::Coming => None, // afterwards, by itself
                 Found::At(slot) => {
@@ -158,7 +164,7 @@ impl Set {
             found.push(here);
         }
         let reads: Vec<_> =
-            pieces.iter().map(|piece| self.read_page(piece, IoClass::ClientRead)).collect();
+            pieces.iter().map(|piece| self.read_page(piece, IoClass::ClientRead, lane)).collect();
         for (piece, read) in pieces.iter().zip(reads) {
             let read = read.await;
             for block in piece.blocks.clone() {
@@ -169,7 +175,7 @@ impl Set {
         for (block, found) in blocks.zip(found) {
             all.push(match found {
                 Some(found) => found,
-                None => self.read_one(block).await?,
+                None => self.read_one(block, lane).await?,
             });
         }
         Ok(all)
@@ -209,12 +215,13 @@ impl Set {
         self: &Rc<Self>,
         piece: &Piece,
         class: IoClass,
+        lane: Lane,
     ) -> impl Future<Output = Result<PageImage, ReadError>> + use<> {
         let keeps = class == IoClass::ClientRead && !self.planted.has(Fault::EraseUnderReaders);
         let reader = keeps.then(|| Reader::new(self, piece.superblock));
         let period = InPeriod::enter(self);
         let bytes = piece.blocks.len() as u32 * BLOCK_BYTES;
-        let read = self.flash.read_part(piece.page, bytes, class);
+        let read = self.flash.read_in(lane, piece.page, bytes, class);
         let (set, page) = (Rc::clone(self), piece.page);
         async move {
             let read = read.await;
@@ -256,7 +263,7 @@ impl Set {
                 .map(|(block, slot)| cache.expect(Lpn(block), slot))
                 .collect();
             drop(cache);
-            let read = self.read_page(&piece, IoClass::ReadAhead);
+            let read = self.read_page(&piece, IoClass::ReadAhead, Lane::Shared);
             let set = Rc::clone(self);
             self.handle.spawn("read ahead", async move {
                 let read = read.await;

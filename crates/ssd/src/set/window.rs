@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use block::nvme::{Event, PerSetLog, PlmConfig, Status, WindowSelect};
+use flash::Lane;
 use runtime::Nanos;
 
 use super::Set;
@@ -13,7 +14,7 @@ impl Set {
     /// Turns windows on or off, with what the host wants to hear of.
     pub(crate) async fn configure_plm(self: &Rc<Self>, config: PlmConfig) -> Result<(), Status> {
         let _in_turn = self.plm.commands.acquire(1).await;
-        self.charge_command(1).await;
+        self.charge_command(Lane::Shared, 1).await;
         if !self.plm.windows.borrow().is_supported() {
             return Err(Status::InvalidField);
         }
@@ -33,7 +34,7 @@ impl Set {
     /// has lasted its minimum.
     pub(crate) async fn select_window(self: &Rc<Self>, to: WindowSelect) -> Result<(), Status> {
         let _in_turn = self.plm.commands.acquire(1).await;
-        self.charge_command(1).await;
+        self.charge_command(Lane::Shared, 1).await;
         let window = self.plm.windows.borrow().window();
         match (window, to) {
             (Window::Off, _) => Err(Status::InvalidField),

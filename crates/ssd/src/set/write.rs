@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::Set;
 use block::nvme::Event;
 use block::{BLOCK_BYTES, Block, Force};
+use flash::Lane;
 
 use crate::page::Lpn;
 use crate::planted::Fault;
@@ -15,10 +16,10 @@ impl Set {
     /// Writes blocks from number `first` on. When this returns they are in the buffer: durable if
     /// that has capacitors, or if they were forced.
     pub(crate) async fn write(self: &Rc<Self>, first: u32, blocks: Vec<Block>, force: Force) {
-        let _slot = self.queue.acquire(1).await;
-        self.charge_command(blocks.len() as u32).await;
+        let _slot = self.path.queue.acquire(1).await;
+        self.charge_command(Lane::Shared, blocks.len() as u32).await;
         let bytes = blocks.len() as u64 * u64::from(BLOCK_BYTES);
-        self.handle.sleep_until(self.through_memory(bytes)).await;
+        self.handle.sleep_until(self.through_memory(Lane::Shared, bytes)).await;
         self.count(|stats| stats.blocks_written += blocks.len() as u64);
         for (lpn, block) in (first..).zip(blocks) {
             self.write_one(Lpn(lpn), block).await;
@@ -60,8 +61,8 @@ impl Set {
 
     /// Forgets `blocks`: they read as zeros. Advisory: without room to remember it, it is ignored.
     pub(crate) async fn discard(self: &Rc<Self>, blocks: Range<u32>) {
-        let _slot = self.queue.acquire(1).await;
-        self.charge_command(1).await;
+        let _slot = self.path.queue.acquire(1).await;
+        self.charge_command(Lane::Shared, 1).await;
         self.until_writes_are_taken(u64::from(BLOCK_BYTES)).await;
         let limit = self.profile.background.discarded_ranges as usize;
         // A new range may cut an old one in two.
@@ -89,8 +90,8 @@ impl Set {
 
     /// Returns when everything that was acknowledged before is durable.
     pub(crate) async fn flush(self: &Rc<Self>) {
-        let _slot = self.queue.acquire(1).await;
-        self.charge_command(1).await;
+        let _slot = self.path.queue.acquire(1).await;
+        self.charge_command(Lane::Shared, 1).await;
         self.make_durable().await;
     }
 

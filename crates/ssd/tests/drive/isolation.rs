@@ -2,7 +2,7 @@
 //! the latency of a read in another, windows or not. In a drive of one set it does.
 
 use block::nvme::{PlmConfig, WindowSelect};
-use block::{BLOCK_BYTES, BlockDevice};
+use block::{BLOCK_BYTES, Block, BlockDevice, Force};
 use runtime::{IoClass, Nanos, Rng, Runtime};
 use ssd::{Precondition, Ssd, SsdProfile};
 
@@ -119,4 +119,54 @@ fn nothing_is_read_ahead_in_a_deterministic_window() {
         assert!(before > 0, "nothing was read ahead outside the window");
         assert_eq!(ahead(), before, "pages read ahead in the window");
     });
+}
+
+/// Random reads of clients one after the other, beside writes and compactions if they are told of.
+fn latencies_of_clients(profile: &SsdProfile, is_busy: bool) -> Vec<Nanos> {
+    let rt = Runtime::new(3);
+    let ssd = Ssd::new(&rt.handle(), profile, Precondition::Random(1.0));
+    let (handle, eighth) = (rt.handle(), profile.blocks_per_set() / 8);
+    rt.block_on(async move {
+        for client in 0..if is_busy { 16 } else { 0 } {
+            let (ssd, mut rng) = (ssd.clone(), Rng::derive(client, "neighbour"));
+            handle.spawn("neighbour", async move {
+                loop {
+                    let first = eighth + rng.below(eighth);
+                    if client.is_multiple_of(2) {
+                        let blocks = vec![Block::ZERO; 32];
+                        let class = IoClass::CompactionWrite;
+                        ssd.write(set(1), first, blocks, class, Force::No).await.expect("room");
+                    } else {
+                        ssd.read(set(1), first, 32, IoClass::CompactionRead).await.expect("there");
+                    }
+                }
+            });
+        }
+        handle.sleep(Nanos::from_millis(50)).await;
+        let mut rng = handle.rng("places");
+        let mut latencies = Vec::new();
+        for _ in 0..READS {
+            let since = handle.now();
+            let read = ssd.read(set(1), rng.below(eighth), 1, IoClass::ClientRead).await;
+            read.expect("it is there");
+            latencies.push(handle.now() - since);
+        }
+        latencies
+    })
+}
+
+#[test]
+fn clients_are_undisturbed_if_the_profile_says_so() {
+    let mut profile = SsdProfile::load("baseline-15gb").expect("built in");
+    // A read that is tried again takes longer wherever it runs.
+    profile.flash.errors = None;
+    let alone = latencies_of_clients(&profile, false);
+    let beside = latencies_of_clients(&profile, true);
+    assert!(longest(&beside).0 > 5 * longest(&alone).0, "nothing disturbs them anyway");
+    profile.undisturbed_clients = true;
+    assert!(latencies_of_clients(&profile, false) == alone, "without others nothing changes");
+    // Collection moves blocks to pages that are read faster or slower.
+    let beside = latencies_of_clients(&profile, true);
+    println!("undisturbed: at most {} alone, {} beside", longest(&alone), longest(&beside));
+    assert!(longest(&beside) <= longest(&alone));
 }

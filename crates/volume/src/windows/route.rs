@@ -16,21 +16,7 @@ pub enum Reader {
 impl Reader {
     /// Whose reads have that class.
     pub const fn of(class: IoClass) -> Self {
-        match class {
-            IoClass::CompactionRead
-            | IoClass::CompactionWrite
-            | IoClass::L0CompactionRead
-            | IoClass::L0CompactionWrite
-            | IoClass::GcRead
-            | IoClass::GcWrite
-            | IoClass::Flush => Self::Internal,
-            IoClass::ClientRead
-            | IoClass::Log
-            | IoClass::Journal
-            | IoClass::IndexPrefetch
-            | IoClass::ValuePrefetch
-            | IoClass::ReadAhead => Self::Client,
-        }
+        if class.is_for_clients() { Self::Client } else { Self::Internal }
     }
 }
 

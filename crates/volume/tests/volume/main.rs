@@ -6,6 +6,7 @@
 //! them than the default, `LEVELHEAD_FIRST=300` begins with that one.
 
 mod degraded;
+mod hedged;
 mod journal;
 mod memory;
 mod model;

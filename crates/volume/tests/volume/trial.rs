@@ -150,7 +150,11 @@ fn setup(
         handle: handle.clone(),
         cores: Rc::new(Cores::new(handle.clone(), 1, Nanos(10_000))),
         members: disks.iter().map(|disk| MemoryMedium::new(handle, disk)).collect(),
-        options: Options { refill_bytes_per_second: 5_000_000, ..Options::new(world.layout, 7) },
+        options: Options {
+            refill_bytes_per_second: 5_000_000,
+            hedge_after: world.hedge_after,
+            ..Options::new(world.layout, 7)
+        },
         planted: fault.map_or_else(Planted::default, Planted::new),
     }
 }

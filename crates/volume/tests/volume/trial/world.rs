@@ -17,6 +17,8 @@ pub(crate) struct World {
     pub lives: u32,
     /// Windows may be turned on.
     pub windows: Option<WindowOptions>,
+    /// While they are off, reads of clients are hedged.
+    pub hedge_after: Option<Nanos>,
 }
 
 impl World {
@@ -46,6 +48,11 @@ impl World {
             flips: rng.chance(0.3),
             lives: 3 + rng.below(4) as u32,
             windows: None,
+            hedge_after: match Rng::derive(seed, "hedge").below(4) {
+                0 => Some(Nanos::from_micros(1)),
+                1 => Some(Nanos::from_micros(20)),
+                _ => None,
+            },
         }
     }
 
