@@ -70,6 +70,7 @@ use crate::lsm::caches::Caches;
 use crate::lsm::groups::GroupForm;
 use crate::lsm::memory::{checkpoint_growth, index_growth};
 use crate::lsm::pool::Pool;
+use crate::lsm::publish::Uncommitted;
 use crate::lsm::reads::Located;
 use crate::lsm::snapshot::{SnapshotInfo, SnapshotMemory, Snapshots};
 use crate::lsm::tables::Tables;
@@ -131,6 +132,8 @@ pub(crate) struct Inner<M> {
     pub merge_unit: Option<MergeUnit>,
     /// Where edits go, if memory does not survive.
     pub manifest: Option<Manifest>,
+    /// Edits that are not in it yet.
+    pub uncommitted: RefCell<Uncommitted>,
     /// Bytes of the last checkpoint besides the levels.
     pub checkpoint_rest: Cell<u64>,
     /// What of the log is in the levels.
@@ -184,6 +187,7 @@ impl<M: Medium> Engine<M> {
         let tables = options.is_leveled().then(|| Tables::new(&options, &inlining, &store.shape));
         let inner = Inner {
             manifest: has_log.then(|| Manifest::new(Vec::new())),
+            uncommitted: RefCell::default(),
             checkpoint_rest: Cell::new(0),
             flushed: Cell::default(),
             merge_unit: accelerator.map(|device| MergeUnit::new(handle, device)),
@@ -416,7 +420,9 @@ impl<M: Medium> Engine<M> {
     /// failed.
     pub async fn flush(&self) {
         let inner = &*self.inner;
-        while inner.store.is_healthy() && !inner.front.memtables.borrow().is_empty() {
+        let is_over =
+            || inner.front.memtables.borrow().is_empty() && inner.uncommitted.borrow().is_empty();
+        while inner.store.is_healthy() && !is_over() {
             inner.front.freeze_active();
             inner.store.work.notified().await;
         }

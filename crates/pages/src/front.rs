@@ -21,8 +21,8 @@ use crate::format::value::Value;
 use crate::front::flushes::Flushes;
 use crate::front::freeing::Freed;
 use crate::front::watched::Watched;
-use crate::journal::LogSync;
 use crate::journal::log::{self, Log, Ticket};
+use crate::journal::{Flushed, LogSync};
 use crate::medium::{Medium, Stream};
 use crate::memtable::{Entry, Memtables};
 use crate::operations::{Condition, Fullness, UsedUp, WriteOptions};
@@ -106,6 +106,8 @@ pub struct Front<M> {
     watched: Watched,
     /// Memtables flushed so far.
     pub(crate) flushes: Cell<u64>,
+    /// Those of them whose flush is not durable: the log keeps them, and they count as frozen.
+    uncommitted: Cell<usize>,
     /// How far those are that are under way.
     order: Flushes,
     /// The log, if writes need one to survive a power cut.
@@ -153,6 +155,7 @@ impl<M: Medium> Front<M> {
             sequence: Cell::new(0),
             watched: Watched::default(),
             flushes: Cell::new(0),
+            uncommitted: Cell::new(0),
             order: Flushes::default(),
             log: RefCell::default(),
             fullness: Cell::new(Fullness::Room),
@@ -298,11 +301,15 @@ impl<M: Medium> Front<M> {
         active.len() >= self.limits.entries || active.bytes() >= self.limits.bytes
     }
 
+    /// Whether another memtable may wait for its flush.
+    fn may_freeze(&self, memtables: &Memtables) -> bool {
+        memtables.frozen.len() + self.uncommitted.get() < self.limits.frozen
+    }
+
     /// Hands the active memtable to the flush, if there is room in front of it.
     pub fn freeze_active(&self) {
         let memtables = &mut *self.memtables.borrow_mut();
-        let has_room = memtables.frozen.len() < self.limits.frozen;
-        if has_room && memtables.freeze() {
+        if self.may_freeze(memtables) && memtables.freeze() {
             self.store.work.notify_all();
         }
     }
@@ -404,7 +411,7 @@ impl<M: Medium> Front<M> {
     /// it, and is frozen with that: none holds more than two objects beyond its limit, so what a
     /// power cut has to dump is bounded.
     pub(crate) fn has_memtable_room(&self) -> bool {
-        !self.active_is_full() || self.memtables.borrow().frozen.len() < self.limits.frozen
+        !self.active_is_full() || self.may_freeze(&self.memtables.borrow())
     }
 
     /// Whether clients' puts wait, and for nothing but memtables.
@@ -420,7 +427,7 @@ impl<M: Medium> Front<M> {
     /// How full the active memtable is while there is no room in front of it; 0 while there is.
     pub fn fill_of_active_memtable(&self) -> f64 {
         let memtables = self.memtables.borrow();
-        if memtables.frozen.len() < self.limits.frozen {
+        if self.may_freeze(&memtables) {
             return 0.0;
         }
         let active = memtables.active.borrow();
@@ -463,6 +470,21 @@ impl<M: Medium> Front<M> {
         let gone = self.memtables.borrow_mut().frozen.pop_front();
         assert!(gone.is_some(), "a memtable is flushed once");
         self.flushes.set(self.flushes.get() + 1);
+    }
+
+    /// The flush that has just taken a memtable to the index is not durable yet.
+    pub fn flush_is_uncommitted(&self) {
+        self.uncommitted.set(self.uncommitted.get() + 1);
+    }
+
+    /// The oldest flush that was not durable is. The log is not needed before `flushed`.
+    pub fn flush_is_committed(&self, flushed: Flushed) {
+        let uncommitted = self.uncommitted.get();
+        assert!(uncommitted > 0, "a flush is committed twice");
+        self.uncommitted.set(uncommitted - 1);
+        if let Some(log) = &*self.log.borrow() {
+            log.trim(flushed.log_from);
+        }
     }
 
     /// How many flushes there will have been when everything in memtables now is flushed.

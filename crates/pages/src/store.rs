@@ -95,6 +95,9 @@ pub struct PageStore<M> {
     handing_out: Semaphore,
     /// Extents that others leave to a stream which cannot do without them.
     pub set_aside: [Cell<usize>; Stream::ALL.len()],
+    /// Whether edits see to it that what they refer to is durable before they are ([`Self::sync_placed`]). Else whoever
+    /// writes waits for that.
+    pub edits_sync: Cell<bool>,
     /// Extents that one step of a compaction takes at most; flushes leave them to it.
     pub step_extents: Cell<usize>,
     /// One extent is erased at a time, so that reads never find all dies erasing.
@@ -147,6 +150,7 @@ impl<M: Medium> PageStore<M> {
             promised: Promised::default(),
             handing_out: Semaphore::new(1),
             set_aside: Default::default(),
+            edits_sync: Cell::new(false),
             step_extents: Cell::new(1),
             erasing: Semaphore::new(1),
             is_recovered: Cell::new(false),
@@ -215,7 +219,7 @@ impl<M: Medium> PageStore<M> {
 
     /// # Errors
     /// [`EngineError::ReadOnly`] once background work has stopped.
-    pub(crate) fn check_healthy(&self) -> Result<(), EngineError> {
+    pub fn check_healthy(&self) -> Result<(), EngineError> {
         self.failure().map_or(Ok(()), |failure| Err(EngineError::ReadOnly(failure)))
     }
 

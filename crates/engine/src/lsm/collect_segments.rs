@@ -159,7 +159,7 @@ impl<M: Medium> Inner<M> {
                 continue;
             };
             self.claim(&[level], || true).await;
-            let outcome = self.refer_to_copies(level, &moved).await;
+            let outcome = self.refer_to_copies(level, &moved);
             self.unclaim(&[level]);
             outcome?;
         }
@@ -168,7 +168,7 @@ impl<M: Medium> Inner<M> {
 
     /// `level`, which is claimed, refers to copies instead of what was copied. Where it does not
     /// refer to that any more, the copy is garbage.
-    async fn refer_to_copies(&self, level: usize, moved: &[Moved]) -> Result<(), EngineError> {
+    fn refer_to_copies(&self, level: usize, moved: &[Moved]) -> Result<(), EngineError> {
         let version = Rc::clone(&self.version.borrow());
         let list = version.level(level);
         let mut edits = Vec::with_capacity(moved.len());
@@ -188,7 +188,10 @@ impl<M: Medium> Inner<M> {
             let new = vec![NamedSegment { first_key, segment, filter }];
             edits.push(LevelEdit { level, range: at..at + 1, new });
         }
-        if edits.is_empty() { Ok(()) } else { self.publish(self.edit_of(edits)).await }
+        if !edits.is_empty() {
+            self.install(self.edit_of(edits))?;
+        }
+        Ok(())
     }
 
     /// Copies that came too late are garbage.

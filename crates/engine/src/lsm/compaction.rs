@@ -208,7 +208,7 @@ impl<M: Medium> Inner<M> {
         let next = slice.end_key.clone().unwrap_or_default();
         let edit = self.merge_slice(level, slice, places).await?;
         self.cursors.borrow_mut()[level] = next;
-        self.publish(edit).await?;
+        self.install(edit)?;
         Ok(true)
     }
 
@@ -312,7 +312,7 @@ impl<M: Medium> Inner<M> {
         place: Place<'_>,
     ) -> Result<bool, EngineError> {
         let new = self.place(segments, place, IoClass::CompactionWrite, || 1.0).await?;
-        self.publish(self.edit_of(vec![LevelEdit { level: n, range, new }])).await?;
+        self.install(self.edit_of(vec![LevelEdit { level: n, range, new }]))?;
         Ok(true)
     }
 
@@ -451,7 +451,8 @@ impl<M: Medium> Inner<M> {
 
     pub(crate) fn is_settled(&self) -> bool {
         let is_idle = self.busy.borrow().iter().all(|busy| !busy);
-        let is_flushed = self.front.memtables.borrow().frozen.is_empty();
+        let is_flushed =
+            self.front.memtables.borrow().frozen.is_empty() && self.uncommitted.borrow().is_empty();
         let has_no_work = || {
             if self.options.is_leveled() {
                 self.tables_are_settled()

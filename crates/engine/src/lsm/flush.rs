@@ -68,7 +68,7 @@ impl<M: Medium> Inner<M> {
         if self.options.is_leveled() {
             let table = self.write_to_l0(number, entries).await?;
             self.wait_for_turn(number).await;
-            self.publish_in_l0(table, &written).await?;
+            self.install_in_l0(table, &written)?;
         } else {
             self.wait_for_turn(number).await;
             self.merge_into_first_level(entries, &written).await?;
@@ -117,7 +117,8 @@ impl<M: Medium> Inner<M> {
         let new = self.place(merged.segments, place, IoClass::CompactionWrite, urgency).await?;
         self.count_merge(merged.entries, merged.duplicates);
         let edit = self.edit_of(vec![LevelEdit { level: 0, range: 0..level.len(), new }]);
-        self.publish(self.with_flushed(self.with_dead(edit, &merged.dead), written)).await
+        self.install(self.with_flushed(self.with_dead(edit, &merged.dead), written))?;
+        Ok(())
     }
 
     /// Claims L1 together with a place for what the merge of `entries` into it gives.

@@ -161,7 +161,9 @@ impl<M: Medium> Engine<M> {
             if inner.front.log.borrow().is_none() {
                 inner.front.begin(manifest, inner.options.log_sync);
             }
+            inner.store.edits_sync.set(true);
             handle.spawn("journal", Rc::clone(inner).write_journal());
+            handle.spawn("manifest", Rc::clone(inner).commit_forever());
         }
         for _ in 0..inner.options.frozen_memtables {
             handle.spawn("flush", Rc::clone(inner).flush_forever());

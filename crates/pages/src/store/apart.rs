@@ -8,7 +8,6 @@ use runtime::{IoClass, PageImage};
 use crate::error::EngineError;
 use crate::format::{data_page, page};
 use crate::medium::{ExtentId, Medium, PageNo, Stream};
-use crate::planted::Fault;
 use crate::store::PageStore;
 use crate::store::promise::Promise;
 use crate::store::space::{Claimant, Need};
@@ -131,7 +130,7 @@ impl<'a, M: Medium> Apart<'a, M> {
                 break;
             }
         }
-        if !self.store.planted.has(Fault::CommitBeforeTables) {
+        if !self.store.goes_early(self.promise.stream()) {
             for append in under_way {
                 append.await?;
             }
@@ -160,14 +159,15 @@ impl<'a, M: Medium> Apart<'a, M> {
         Ok(Stretches { extents: std::mem::take(&mut self.extents), pages })
     }
 
-    /// Waits until all runs that were finished are durable. Once for as many as come into the index together: a medium
-    /// may take long (a rotation of the windows of a volume).
+    /// Waits until all runs that were finished are durable, where edits do not see to that. Once for as many as come into
+    /// the index together: a medium may take long.
     ///
     /// # Errors
     /// [`EngineError::Medium`].
     pub async fn make_durable(&self) -> Result<(), EngineError> {
-        if !self.store.planted.has(Fault::CommitBeforeTables) {
-            self.store.medium.sync(self.promise.stream()).await?;
+        let stream = self.promise.stream();
+        if !self.store.edits_sync.get() && !self.store.goes_early(stream) {
+            self.store.medium.sync(stream).await?;
         }
         Ok(())
     }

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use crate::error::EngineError;
 use crate::medium::{Medium, MediumError, PageNo, Stream};
-use crate::planted::Fault;
 use crate::store::PageStore;
 use crate::store::pacing;
 use crate::store::promise::Promise;
@@ -92,15 +91,17 @@ where
         if self.units.is_between() { self.wait_for_window(urgency).await } else { Ok(()) }
     }
 
-    /// Waits until all is durable. The number of each group's first page.
+    /// Waits until all can be read, and is durable where edits do not see to that. The number of each group's first
+    /// page.
     pub(super) async fn finish(self, stream: Stream) -> Result<Vec<PageNo>, EngineError> {
         let store = self.store;
-        let is_early = stream == Stream::Index && store.planted.has(Fault::CommitBeforeSegments);
-        if !is_early && !store.planted.has(Fault::PublishBeforeDurable) {
+        if !store.goes_early(stream) {
             for append in self.under_way {
                 append.await?;
             }
-            store.medium.sync(stream).await?;
+            if !store.edits_sync.get() {
+                store.medium.sync(stream).await?;
+            }
         }
         self.units.finish();
         // By these numbers pointers are told apart: a group without pages would shift all behind it.

@@ -1,7 +1,11 @@
 //! Counting what an edit changes of the extents, and making those changes.
 
+use std::collections::BTreeSet;
+
+use crate::error::EngineError;
 use crate::format::pointer::Pointer;
-use crate::medium::{Medium, PageNo};
+use crate::medium::{Medium, PageNo, Stream};
+use crate::planted::Fault;
 use crate::store::PageStore;
 use crate::store::changes::{Changes, Counts, ExtentChange};
 
@@ -46,6 +50,37 @@ impl<M: Medium> PageStore<M> {
                 counts: Counts::default(),
             }
         })
+    }
+
+    /// What was written for these changes is durable when this is ready. Submitted by the call.
+    ///
+    /// # Errors
+    /// [`EngineError::Medium`]: nobody knows what of it is durable.
+    pub fn sync_placed(
+        &self,
+        changes: &Changes,
+    ) -> impl Future<Output = Result<(), EngineError>> + use<M> {
+        let is_placed = |change: &&ExtentChange| !change.placed.is_empty();
+        let streams: BTreeSet<Stream> =
+            changes.extents.values().filter(is_placed).map(|change| change.stream).collect();
+        let due = streams.into_iter().filter(|stream| !self.goes_early(*stream));
+        let syncs: Vec<_> = due.map(|stream| self.medium.sync(stream)).collect();
+        async move {
+            for sync in syncs {
+                sync.await?;
+            }
+            Ok(())
+        }
+    }
+
+    /// A planted bug: an edit does not wait for what was written in this stream.
+    pub(crate) fn goes_early(&self, stream: Stream) -> bool {
+        let of_stream = match stream {
+            Stream::Index => self.planted.has(Fault::CommitBeforeSegments),
+            Stream::Tables => self.planted.has(Fault::CommitBeforeTables),
+            Stream::Objects | Stream::Log | Stream::Manifest => false,
+        };
+        of_stream || stream != Stream::Tables && self.planted.has(Fault::PublishBeforeDurable)
     }
 
     /// Makes the changes: what was written for them is in use from now on. A store that has recovered

@@ -207,7 +207,7 @@ impl<M: Medium> Inner<M> {
         promise: Option<Promise<'_>>,
     ) -> Result<Ended, EngineError> {
         let Some(promise) = promise else {
-            self.move_tables(job).await?;
+            self.move_tables(job)?;
             return Ok(Ended::Done);
         };
         let buffers = self.buffers_of(job);
@@ -217,10 +217,10 @@ impl<M: Medium> Inner<M> {
         self.count_job(job, &added, &out);
         if self.planted.has(Fault::MergedL0GoesFirst) && job.into == 0 {
             let added = std::mem::take(&mut added);
-            self.publish(self.edit_of_tables(TreeEdit { removed: Vec::new(), added })).await?;
+            self.install(self.edit_of_tables(TreeEdit { removed: Vec::new(), added }))?;
         }
         let edit = self.edit_of_tables(TreeEdit { removed: removed(job), added });
-        self.publish(self.with_dead(edit, &out.dead)).await?;
+        self.install(self.with_dead(edit, &out.dead))?;
         Ok(Ended::Done)
     }
 
@@ -232,10 +232,11 @@ impl<M: Medium> Inner<M> {
         stats.dropped_duplicates += out.duplicates as u64;
     }
 
-    async fn move_tables(&self, job: &TableJob) -> Result<(), EngineError> {
+    fn move_tables(&self, job: &TableJob) -> Result<(), EngineError> {
         let added = job.upper.iter().map(|table| (job.into, Rc::clone(table))).collect();
         self.stats.borrow_mut().tables.moves += job.upper.len() as u64;
-        self.publish(self.edit_of_tables(TreeEdit { removed: removed(job), added })).await
+        self.install(self.edit_of_tables(TreeEdit { removed: removed(job), added }))?;
+        Ok(())
     }
 
     /// Pages that a job has in hand.
@@ -261,7 +262,7 @@ impl<M: Medium> Inner<M> {
         let mut courtesy = Courtesy::of(job);
         loop {
             let Some(urgency) = self.give_way(job, &mut courtesy).await else {
-                self.discard(job, &readers, added, apart).await?;
+                self.discard(job, &readers, added, apart)?;
                 return Ok(None);
             };
             let class = urgency.of_writes();

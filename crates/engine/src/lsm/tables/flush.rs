@@ -17,7 +17,7 @@ use crate::tables::space::Contents;
 use crate::tables::tree::TreeEdit;
 
 impl<M: Medium> Inner<M> {
-    /// Writes the entries of a flush as a table of L0, which is durable then, whatever the flushes before it do.
+    /// Writes the entries of a flush as a table of L0, whatever the flushes before it do.
     pub(crate) async fn write_to_l0(
         &self,
         number: FlushNo,
@@ -41,9 +41,9 @@ impl<M: Medium> Inner<M> {
         Ok(table.expect("a memtable that is flushed holds something"))
     }
 
-    /// Publishes the table of a flush together with the end of its memtable: a reader finds its entries in one or the
+    /// Installs the table of a flush together with the end of its memtable: a reader finds its entries in one or the
     /// other.
-    pub(crate) async fn publish_in_l0(
+    pub(crate) fn install_in_l0(
         &self,
         table: Rc<Table>,
         written: &Written,
@@ -51,7 +51,8 @@ impl<M: Medium> Inner<M> {
         self.stats.borrow_mut().tables.flushed_pages += u64::from(table.meta.pages.pages);
         let added = vec![(0, table)];
         let edit = self.edit_of_tables(TreeEdit { removed: Vec::new(), added });
-        self.publish(self.with_flushed(edit, written)).await
+        self.install(self.with_flushed(edit, written))?;
+        Ok(())
     }
 
     /// Extents of the table that these entries give.

@@ -139,7 +139,7 @@ impl<M: Medium> Inner<M> {
     /// Gives a job up: what it has written counts as written and dead from one edit on, so that its extents
     /// are released as any others, with their generations known after a power cut too. Until then a cut finds
     /// what it finds of any job that has not ended.
-    pub(super) async fn discard(
+    pub(super) fn discard(
         &self,
         job: &TableJob,
         readers: &[RunReader],
@@ -149,7 +149,8 @@ impl<M: Medium> Inner<M> {
         if self.planted.has(Fault::DiscardedIsPublished) {
             drop(apart);
             let edit = TreeEdit { removed: removed(job), added };
-            return self.publish(self.edit_of_tables(edit)).await;
+            self.install(self.edit_of_tables(edit))?;
+            return Ok(());
         }
         let mut pages = apart.abandon();
         let mut changes = Changes::default();
@@ -161,7 +162,8 @@ impl<M: Medium> Inner<M> {
             self.store.mark_page_dead(&mut changes, *page);
         }
         self.count_discarded(pages.len(), readers);
-        self.publish(Edit { changes, ..Edit::default() }).await
+        self.install(Edit { changes, ..Edit::default() })?;
+        Ok(())
     }
 
     fn count_discarded(&self, written: usize, readers: &[RunReader]) {
