@@ -38,7 +38,7 @@ type Sync = Pin<Box<dyn Future<Output = Result<(), EngineError>>>>;
 /// An edit that is in force in memory.
 struct Installed {
     bytes: Vec<u8>,
-    /// Ready when what it refers to is durable; nothing, once that was awaited.
+    /// Ready when what it refers to is durable; nothing, once that is awaited.
     durable: Option<Sync>,
     flushed: Option<Flushed>,
 }
@@ -55,6 +55,12 @@ impl Uncommitted {
 
     fn has(&self, edit: EditNo) -> bool {
         edit.0 > self.committed
+    }
+
+    /// What the oldest edit is committed with. It stays until it is.
+    fn take_oldest(&mut self) -> (Sync, Vec<u8>) {
+        let oldest = self.edits.front_mut().expect("an edit waits");
+        (oldest.durable.take().expect("an edit is taken once"), std::mem::take(&mut oldest.bytes))
     }
 
     /// The flush of the oldest edit, which is committed now.
@@ -119,8 +125,8 @@ impl<M: Medium> Inner<M> {
 
     /// Commits the oldest edit that is not, or, with a checkpoint, all there are.
     async fn commit_next(&self, manifest: &Manifest) -> Result<(), EngineError> {
-        self.until_durable(0).await?;
-        let bytes = std::mem::take(&mut self.uncommitted.borrow_mut().edits[0].bytes);
+        let (durable, bytes) = self.uncommitted.borrow_mut().take_oldest();
+        durable.await?;
         let _turn = manifest.turn(&self.store).await?;
         let count = if manifest.is_due(&self.store, bytes.len()) {
             self.commit_all(manifest).await?
@@ -143,23 +149,12 @@ impl<M: Medium> Inner<M> {
     async fn commit_all(&self, manifest: &Manifest) -> Result<usize, EngineError> {
         let (checkpoint, count) = (self.checkpoint(), self.uncommitted.borrow().edits.len());
         self.note_checkpoint(&checkpoint);
-        for index in 0..count {
-            self.until_durable(index).await?;
-        }
+        self.store.sync_all().await?;
         manifest.checkpoint(&self.store, &checkpoint).await?;
         // Edits may have been installed since.
         let levels = self.checkpoint_bytes_of_levels();
         manifest.expect_checkpoint_of(&self.store, self.checkpoint_rest.get() + levels);
         Ok(count)
-    }
-
-    /// Waits until what an edit refers to is durable.
-    async fn until_durable(&self, index: usize) -> Result<(), EngineError> {
-        let durable = self.uncommitted.borrow_mut().edits[index].durable.take();
-        match durable {
-            Some(durable) => durable.await,
-            None => Ok(()),
-        }
     }
 
     /// Writes the first checkpoint of a run, by whoever has the turn.

@@ -97,6 +97,15 @@ fn trials_with_a_journal_apart_that_failed_once() {
     }
 }
 
+/// A checkpoint spoke of pages that nothing refers to, in an extent of which nothing was durable.
+#[test]
+fn trials_with_windows_that_failed_once() {
+    for seed in [409] {
+        let outcome = run_trial(seed, Shape::windows_of_seed(seed), None);
+        outcome.unwrap_or_else(|complaint| panic!("seed {seed}: {complaint}"));
+    }
+}
+
 #[test]
 fn the_same_seed_runs_the_same_way() {
     for seed in [1, 4] {

@@ -60,11 +60,26 @@ impl<M: Medium> PageStore<M> {
         &self,
         changes: &Changes,
     ) -> impl Future<Output = Result<(), EngineError>> + use<M> {
-        let is_placed = |change: &&ExtentChange| !change.placed.is_empty();
-        let streams: BTreeSet<Stream> =
-            changes.extents.values().filter(is_placed).map(|change| change.stream).collect();
-        let due = streams.into_iter().filter(|stream| !self.goes_early(*stream));
-        let syncs: Vec<_> = due.map(|stream| self.medium.sync(stream)).collect();
+        let placed = changes.extents.values().filter(|change| !change.placed.is_empty());
+        let streams: BTreeSet<Stream> = placed.map(|change| change.stream).collect();
+        self.sync_streams(&streams.into_iter().collect::<Vec<_>>())
+    }
+
+    /// All that can be read now, and is not of the journal, is durable when this is ready: what a checkpoint may say
+    /// something of. Besides what edits have placed these are pages that nothing will refer to. Submitted by the call.
+    ///
+    /// # Errors
+    /// As [`Self::sync_placed`].
+    pub fn sync_all(&self) -> impl Future<Output = Result<(), EngineError>> + use<M> {
+        self.sync_streams(&[Stream::Objects, Stream::Index, Stream::Tables])
+    }
+
+    fn sync_streams(
+        &self,
+        streams: &[Stream],
+    ) -> impl Future<Output = Result<(), EngineError>> + use<M> {
+        let due = streams.iter().filter(|stream| !self.goes_early(**stream));
+        let syncs: Vec<_> = due.map(|stream| self.medium.sync(*stream)).collect();
         async move {
             for sync in syncs {
                 sync.await?;
