@@ -62,6 +62,7 @@ impl Entry for Design {
         ("pink-compact", include_str!("../designs/pink-compact.toml")),
         ("pink-hw", include_str!("../designs/pink-hw.toml")),
         ("pink-log", include_str!("../designs/pink-log.toml")),
+        ("levelhead", include_str!("../designs/levelhead.toml")),
         ("rocksdb", include_str!("../designs/rocksdb.toml")),
         ("silk", include_str!("../designs/silk.toml")),
         ("lightstore", include_str!("../designs/lightstore.toml")),

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use design::Design;
-use engine::Filters;
+use engine::{Filters, Granularity};
 use hdrhistogram::Histogram;
 use host::Storage;
 use pages::TableStats;
@@ -41,6 +41,12 @@ pub(super) struct Cell {
     pub page_bytes: u64,
     /// Share of pages of the index that were in the block cache.
     pub cache_hits: f64,
+    /// Bytes written to the drive for each of pairs that were put.
+    pub written: f64,
+    /// Memory for the index and for caches.
+    pub index_bytes: u64,
+    /// Blocks of 4 KiB read from the drive for each operation, those of background tasks among them.
+    pub blocks_per_operation: f64,
 }
 
 impl Cell {
@@ -120,6 +126,7 @@ pub(super) fn cell(size: &Size, seed: u64, name: String, run: &Run) -> Result<Ce
     if let Some(error) = &verification.first_error {
         return Err(format!("ended early: {error}"));
     }
+    let drive = outcome.result.block_drive.as_ref().expect("it runs on a block drive");
     let summary = |kind| outcome.run.summary(kind).unwrap_or_default();
     Ok(Cell {
         name,
@@ -135,6 +142,9 @@ pub(super) fn cell(size: &Size, seed: u64, name: String, run: &Run) -> Result<Ce
         l0_pages: outcome.result.levels.first().map_or(0, |level| level.segments),
         page_bytes: u64::from(spec.platform.page_and_payload().map_or(0, |(page, _)| page)),
         cache_hits: cache_hits(&outcome.result),
+        written: drive.run_store_write_amplification.unwrap_or(0.0),
+        index_bytes: outcome.result.memory_bytes.index,
+        blocks_per_operation: drive.blocks_read as f64 / operations(run, size) as f64,
     })
 }
 
@@ -167,7 +177,9 @@ fn design(configuration: &Configuration, size: &Size, filters: Filters) -> Resul
             *bytes /= size.divisor;
         }
         engine.memtable_bytes /= size.divisor;
-        engine.filters = filters;
+        if engine.compaction == Granularity::Leveled {
+            engine.filters = filters;
+        }
     }))
 }
 
