@@ -28,11 +28,13 @@ pub enum Fault {
     DiscardedKeepsClaim,
     /// A flush is published as soon as its data is written, although older memtables are not flushed.
     FlushOutOfTurn,
+    /// The log is trimmed when a flush is in force in memory, not when that is committed.
+    TrimLogBeforeCommit,
 }
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::DropTombstonesEarly,
         Self::FilterForgetsKeys,
         Self::OverwriteUnderSnapshot,
@@ -45,6 +47,7 @@ impl Fault {
         Self::DiscardedIsPublished,
         Self::DiscardedKeepsClaim,
         Self::FlushOutOfTurn,
+        Self::TrimLogBeforeCommit,
     ];
 }
 

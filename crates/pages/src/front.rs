@@ -477,11 +477,16 @@ impl<M: Medium> Front<M> {
         self.uncommitted.set(self.uncommitted.get() + 1);
     }
 
-    /// The oldest flush that was not durable is. The log is not needed before `flushed`.
+    /// The oldest flush that was not durable is: `flushed`.
     pub fn flush_is_committed(&self, flushed: Flushed) {
         let uncommitted = self.uncommitted.get();
         assert!(uncommitted > 0, "a flush is committed twice");
         self.uncommitted.set(uncommitted - 1);
+        self.trim_log(flushed);
+    }
+
+    /// The log is not needed before `flushed`.
+    pub fn trim_log(&self, flushed: Flushed) {
         if let Some(log) = &*self.log.borrow() {
             log.trim(flushed.log_from);
         }

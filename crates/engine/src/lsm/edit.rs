@@ -1,8 +1,8 @@
 //! Edits: what flushes, compactions and collections publish.
 //!
-//! One piece of background work makes one edit, the edit is committed to the journal, and applied:
-//! all of it is in force, after a power cut too, or nothing (`publish`). Between making an edit and applying it the work holds its claim on the levels it
-//! changes, so the places in them that it names stay what they are.
+//! One piece of background work makes one edit, which is applied, and committed to the journal if there is one: all of it is
+//! in force, after a power cut too, or nothing (`publish`). Between making an edit and applying it the work holds its
+//! claim on the levels it changes, so the places in them that it names stay what they are.
 
 use std::rc::Rc;
 

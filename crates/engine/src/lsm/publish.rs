@@ -19,6 +19,7 @@ use crate::lsm::edit::Edit;
 use crate::lsm::memory::checkpoint_bytes;
 use crate::lsm::version::LevelEdit;
 use crate::lsm::{Inner, edit_codec};
+use crate::planted::Fault;
 use crate::tables::codec;
 
 /// Edits that are in force in memory only, in order.
@@ -97,8 +98,11 @@ impl<M: Medium> Inner<M> {
             let bytes = edit_codec::encode(&edit, self.options.is_leveled());
             let (durable, flushed) = (self.store.sync_placed(&edit.changes), edit.flushed);
             self.apply(edit);
-            if flushed.is_some() {
+            if let Some(flushed) = flushed {
                 self.front.flush_is_uncommitted();
+                if self.planted.has(Fault::TrimLogBeforeCommit) {
+                    self.front.trim_log(flushed);
+                }
             }
             let durable = Some(Box::pin(durable) as Sync);
             Some(self.uncommitted.borrow_mut().push(Installed { bytes, durable, flushed }))

@@ -98,9 +98,7 @@ impl<M: Medium> Inner<M> {
         if let Some(flushed) = flushed {
             self.front.flushed();
             self.flushed.set(flushed);
-            if let Some(log) = &*self.front.log.borrow() {
-                log.trim(flushed.log_from);
-            }
+            self.front.trim_log(flushed);
         }
     }
 }

@@ -99,11 +99,10 @@ fn trials_with_a_journal_apart_that_failed_once() {
 
 /// A checkpoint spoke of pages that nothing refers to, in an extent of which nothing was durable.
 #[test]
-fn trials_with_windows_that_failed_once() {
-    for seed in [409] {
-        let outcome = run_trial(seed, Shape::windows_of_seed(seed), None);
-        outcome.unwrap_or_else(|complaint| panic!("seed {seed}: {complaint}"));
-    }
+fn a_trial_with_windows_that_failed_once() {
+    let seed = 409;
+    let outcome = run_trial(seed, Shape::windows_of_seed(seed), None);
+    outcome.unwrap_or_else(|complaint| panic!("seed {seed}: {complaint}"));
 }
 
 #[test]

@@ -38,6 +38,8 @@ fn faults() -> Vec<(Fault, Place, &'static [Kind])> {
         (Fault::Pages(InPages::TrimLogEarly), plain, gone),
         (Fault::Pages(InPages::CommitBeforeTables), plain, &[Kind::Unopened, Kind::Corrupt]),
         (Fault::Tree(InTree::ReleaseBeforeNoted), plain, &[Kind::Unopened, Kind::Corrupt]),
+        (Fault::Tree(InTree::TrimLogBeforeCommit), plain, gone),
+        (Fault::Tree(InTree::TrimLogBeforeCommit), parity_apart, gone),
         (Fault::Tree(InTree::DropTombstonesEarly), plain, &[Kind::Stale, Kind::Iterator]),
         (Fault::Drive(InDrive::FlushTooEarly), plain, gone),
         (Fault::Drive(InDrive::DumpWithoutBuffer), plain, gone),

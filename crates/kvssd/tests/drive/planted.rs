@@ -76,7 +76,7 @@ fn kinds_of_tree(fault: InTree) -> &'static [Kind] {
         | InTree::FlushOutOfTurn => &[Kind::Lost, Kind::Stale],
         InTree::FilterForgetsKeys => &[Kind::Lost],
         InTree::OverwriteUnderSnapshot | InTree::ReadPastSnapshot => &[Kind::Iterator],
-        InTree::ReleaseBeforeNoted => &[Kind::Unopened],
+        InTree::ReleaseBeforeNoted | InTree::TrimLogBeforeCommit => &[Kind::Unopened],
     }
 }
 
@@ -151,9 +151,9 @@ fn shape(seed: u64, fault: Fault) -> Shape {
             | InPages::AcknowledgeEarly
             | InPages::ReleaseBeforeMoved,
         )
-        | Fault::Tree(InTree::SequenceGoesBack | InTree::ReleaseBeforeNoted) => {
-            Shape { scanners: 0, ..Shape::of_restless_log_seed(seed) }
-        }
+        | Fault::Tree(
+            InTree::SequenceGoesBack | InTree::ReleaseBeforeNoted | InTree::TrimLogBeforeCommit,
+        ) => Shape { scanners: 0, ..Shape::of_restless_log_seed(seed) },
         Fault::Pages(InPages::CommitBeforeTables) => {
             Shape { scanners: 0, ..Shape::of_restless_tables_seed(seed) }
         }

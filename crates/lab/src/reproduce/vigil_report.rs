@@ -2,6 +2,7 @@
 //! [`costs`]). Here is
 //! the frame of the report, and what both draw on.
 
+mod beyond;
 mod comparisons;
 mod costs;
 mod figures;
@@ -22,12 +23,15 @@ pub(super) fn report(plan: &Plan<'_>, measured: &Measured) -> Report {
         title: "Vigil-KV (USENIX ATC'22): an LSM-tree on a drive whose sets take turns".to_owned(),
         summary: format!(
             "Against RocksDB on the baseline drive, p99.9 of gets is {} shorter with O-Vigil over {} workloads, and at \
-             most {:.0} us; without any help of the drive (rails) {}. O-Vigil sent {busy} gets to a set outside its window, \
+             most {:.0} us; without any help of the drive (rails) {}, with all three papers together (levelhead) {}, and if \
+             nothing disturbed gets at all (ideal) {}. O-Vigil sent {busy} gets to a set outside its window, \
              and {late} writes ended in one.",
             times(ratio(measured, "base", "o-vigil", |cell| cell.get.p999_us)),
             WORKLOADS.len(),
             longest.into_iter().fold(0.0, f64::max),
             times(ratio(measured, "base", "rails", |cell| cell.get.p999_us)),
+            times(ratio(measured, "base", "levelhead", |cell| cell.get.p999_us)),
+            times(ratio(measured, "base", "ideal", |cell| cell.get.p999_us)),
         ),
         scale: format!(
             "{} of pairs, {} s of YCSB-A and F and {} s of the other workloads at {} operations a second, open loop{}",

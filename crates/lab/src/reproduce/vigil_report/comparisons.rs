@@ -1,8 +1,7 @@
 //! What the paper says, beside what came out.
 
-use super::{costs, ratio};
-use crate::bytes_text;
-use crate::report::{Comparison, Verdict};
+use super::{beyond, costs, ratio};
+use crate::report::Comparison;
 use crate::reproduce::vigil::{Measured, WORKLOADS};
 use crate::reproduce::vigil_run::Cell;
 use crate::reproduce::words::{beside, change, gain, holds, micros, row, times};
@@ -17,8 +16,7 @@ pub(super) fn comparisons(measured: &Measured) -> Vec<Comparison> {
     rows.extend(motivation(measured));
     rows.extend(costs::costs(measured));
     rows.extend(table_2(measured));
-    rows.extend(beyond(measured));
-    rows.extend(levelhead(measured));
+    rows.extend(beyond::beyond(measured));
     rows
 }
 
@@ -228,127 +226,4 @@ fn table_2(measured: &Measured) -> Vec<Comparison> {
         ))
     };
     published.into_iter().filter_map(of_workload).collect()
-}
-
-/// `of` for a configuration over what it gives for another, workload by workload, and the most of them.
-fn over_by_workload(
-    measured: &Measured,
-    (configuration, over): (&str, &str),
-    of: fn(&Cell) -> f64,
-) -> (f64, String) {
-    let factor =
-        |workload| of(measured.cell(workload, configuration)) / of(measured.cell(workload, over));
-    let most = WORKLOADS.map(|(workload, _)| factor(workload)).into_iter().fold(0.0, f64::max);
-    let words = WORKLOADS.map(|(workload, title)| format!("{title} {}", times(factor(workload))));
-    (most, format!("By workload: {}.", words.join(", ")))
-}
-
-/// What keeping reads and writes apart can bring at most, what it takes, and what all three papers bring together.
-fn levelhead(measured: &Measured) -> Vec<Comparison> {
-    let p9999: fn(&Cell) -> f64 = |cell| cell.get.p9999_us;
-    let none = "nothing";
-    let (_, of_vigil) = over_by_workload(measured, ("o-vigil", "ideal"), p9999);
-    let (most, of_levelhead) = over_by_workload(measured, ("levelhead", "ideal"), p9999);
-    let (mean, means) = over_by_workload(measured, ("levelhead", "o-vigil"), MEAN);
-    let (tail, tails) = over_by_workload(measured, ("levelhead", "o-vigil"), P999);
-    let to_base = |configuration| times(ratio(measured, "base", configuration, P999));
-    let costs = ["base", "o-vigil", "levelhead"].map(|configuration| {
-        let cell = measured.cell("a", configuration);
-        format!(
-            "{configuration} writes {:.1} bytes for one of pairs, takes {} for its index and caches, and reads {:.1} blocks \
-             of 4 KiB from the drive for an operation, in the background too",
-            cell.written,
-            bytes_text(cell.index_bytes),
-            cell.blocks_per_operation,
-        )
-    });
-    vec![
-        row(
-            "vigil-ideal",
-            "p99.99 of gets, O-Vigil over drives in which nothing disturbs clients (ideal)",
-            none,
-            times(ratio(measured, "o-vigil", "ideal", p9999)),
-            Verdict::NotApplicable,
-            of_vigil,
-        ),
-        row(
-            "vigil-hardware",
-            "p99.9 of gets against Base: O-Vigil; without PLM: rails, hedged; the bound: ideal",
-            none,
-            ["o-vigil", "rails", "hedged", "ideal"].map(to_base).join("; "),
-            Verdict::NotApplicable,
-            "With rails the host writes to one set at a time, and the drive knows nothing of windows. Hedged begins a late \
-             read a second time, from the other sets, which write as well.",
-        ),
-        row(
-            "levelhead-p9999",
-            "p99.99 of gets, levelhead over ideal, the workload with the most",
-            "at most 1.5x is our aim",
-            times(most),
-            holds(most <= 1.5),
-            of_levelhead,
-        ),
-        row(
-            "levelhead-mean",
-            "mean and p99.9 of gets, levelhead over O-Vigil, the workload with the most",
-            "below 1 is our aim",
-            format!("{}; {}", times(mean), times(tail)),
-            holds(mean < 1.0 && tail < 1.0),
-            format!("Mean. {means} p99.9. {tails}"),
-        ),
-        row(
-            "levelhead-costs",
-            "what it costs, YCSB-A",
-            none,
-            "in the remark",
-            Verdict::NotApplicable,
-            format!("{}.", costs.join("; ")),
-        ),
-    ]
-}
-
-/// What the paper does not have.
-fn beyond(measured: &Measured) -> Vec<Comparison> {
-    let parity = |name: &str, with: usize, configuration| {
-        let (without, with) = (measured.cell("a", configuration), &measured.with_parity[with]);
-        row(
-            name,
-            &format!("p99.9 of gets with md's RAID-5, over RAID-0, {configuration}, YCSB-A"),
-            "md's level is not given",
-            change(P999(without), P999(with)),
-            Verdict::NotApplicable,
-            format!("{} and {}.", micros(P999(with)), micros(P999(without))),
-        )
-    };
-    let pair = |cells: &[Cell]| {
-        let (base, vigil) = (&cells[0].get, &cells[1].get);
-        format!(
-            "{} ({} and {})",
-            times(base.p999_us / vigil.p999_us),
-            micros(base.p999_us),
-            micros(vigil.p999_us)
-        )
-    };
-    let none = "nothing";
-    let verdict = Verdict::NotApplicable;
-    vec![
-        parity("vigil-base-parity", 0, "base"),
-        parity("vigil-silk-parity", 1, "silk"),
-        row(
-            "vigil-closed",
-            "the same in closed loops of 16 clients, YCSB-A",
-            none,
-            pair(&measured.closed),
-            verdict,
-            "p99.9 of gets, Base over O-Vigil.",
-        ),
-        row(
-            "vigil-unfiltered",
-            "the same without filters, YCSB-A",
-            none,
-            pair(&measured.unfiltered),
-            verdict,
-            "A get reads a block of every table it comes by, so its tail is the number of tables in L0, which wait a rotation for their compaction.",
-        ),
-    ]
 }
