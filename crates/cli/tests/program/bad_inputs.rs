@@ -153,8 +153,13 @@ fn names() -> Vec<Case> {
         ),
         refused(
             "bench --journal own-set",
-            "--journal, --windows and --plm-cache are for block drives",
+            "--journal, --windows, --plm-cache and --hedge-after are for block drives",
         ),
+        refused(
+            "bench --configuration base --hedge-after 200",
+            "a hedged read is rebuilt from other sets: take layout parity or mirrored",
+        ),
+        refused("bench --configuration o-vigil --hedge-after 200", "take windows off"),
         typed("bench --windows always", USAGE, "allowed are off, simple, constant, dynamic, rails"),
         refused(
             "bench --design rocksdb --device vigil-15gb --layout parity --windows dynamic",
@@ -180,7 +185,7 @@ fn names() -> Vec<Case> {
         refused("bench --design o-vigil", "o-vigil is for levelhead bench --configuration"),
         refused(
             "bench --configuration base --device pink-zcu102",
-            "--plm-cache are for block drives",
+            "--plm-cache and --hedge-after are for block drives",
         ),
         refused("bench --configuration o-vigil --partitions 2", "a window is a whole set's"),
         refused("bench --configuration base --plm-cache 1MB", "take windows constant, dynamic or"),
