@@ -34,13 +34,14 @@ pub(crate) struct Uncommitted {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct EditNo(u64);
 
-type Sync = Pin<Box<dyn Future<Output = Result<(), EngineError>>>>;
+/// What is waited for until pages are durable.
+type Durability = Pin<Box<dyn Future<Output = Result<(), EngineError>>>>;
 
 /// An edit that is in force in memory.
 struct Installed {
     bytes: Vec<u8>,
     /// Ready when what it refers to is durable; nothing, once that is awaited.
-    durable: Option<Sync>,
+    durable: Option<Durability>,
     flushed: Option<Flushed>,
 }
 
@@ -59,7 +60,7 @@ impl Uncommitted {
     }
 
     /// What the oldest edit is committed with. It stays until it is.
-    fn take_oldest(&mut self) -> (Sync, Vec<u8>) {
+    fn take_oldest(&mut self) -> (Durability, Vec<u8>) {
         let oldest = self.edits.front_mut().expect("an edit waits");
         (oldest.durable.take().expect("an edit is taken once"), std::mem::take(&mut oldest.bytes))
     }
@@ -104,7 +105,7 @@ impl<M: Medium> Inner<M> {
                     self.front.trim_log(flushed);
                 }
             }
-            let durable = Some(Box::pin(durable) as Sync);
+            let durable = Some(Box::pin(durable) as Durability);
             Some(self.uncommitted.borrow_mut().push(Installed { bytes, durable, flushed }))
         } else {
             self.apply(edit);
