@@ -1,0 +1,1 @@
+//! Block devices on real files.
