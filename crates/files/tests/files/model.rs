@@ -70,7 +70,7 @@ async fn check(device: &FileDevice, rng: &mut Rng, model: &Model) {
     }
 }
 
-async fn drive(handle: Handle, paths: Vec<PathBuf>, options: FileOptions, seed: u64) {
+pub(crate) async fn drive(handle: Handle, paths: Vec<PathBuf>, options: FileOptions, seed: u64) {
     let bytes = BLOCKS * 4096 + 100;
     let device = FileDevice::create(&handle, &paths, bytes, options).await;
     let mut device = device.unwrap_or_else(|error| panic!("{error}"));

@@ -123,33 +123,33 @@ impl<T: 'static> Shared<T> {
             Arc::new(Caller { thread: thread::current(), is_woken: AtomicBool::new(false) });
         let waker = Waker::from(Arc::clone(&caller));
         let mut held = Held { shared: self, future: None };
-        let mut inside = self.lock();
-        let root = inside.root.as_ref().expect("it is there until the runtime goes");
-        held.future = Some(Box::pin(make(root)));
+        let mut make = Some(make);
         let mut read = None;
         loop {
+            let inside = self.lock();
             let here = enter(&inside.rt);
             let inner = &inside.rt.handle.inner;
             let real = inside.rt.handle.real();
+            inner.look_at_clock(real);
             if let Some((place, op, result)) = read.take() {
                 real.io.end(place, Some(op), result);
             }
-            inner.look_at_clock(real);
             real.io.leave_reads(true);
+            if let Some(make) = make.take() {
+                let root = inside.root.as_ref().expect("it is there until the runtime goes");
+                held.future = Some(Box::pin(make(root)));
+            }
             let future = held.future.as_mut().expect("it has not ended");
             let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
             real.io.leave_reads(false);
-            let left = real.io.take_left();
-            let left = if polled.is_ready() {
+            let mut left = real.io.take_left();
+            if polled.is_ready() {
                 held.future = None;
                 // Somebody else waits for it, or nobody.
-                if let Some((place, op)) = left {
+                if let Some((place, op)) = left.take() {
                     real.io.start(place, op);
                 }
-                None
-            } else {
-                left
-            };
+            }
             inside.pass_on(real, &self.remote);
             drop(here);
             drop(inside);
@@ -163,7 +163,6 @@ impl<T: 'static> Shared<T> {
                 }
                 None => caller.wait(),
             }
-            inside = self.lock();
         }
     }
 

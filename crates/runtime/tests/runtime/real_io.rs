@@ -228,6 +228,34 @@ fn a_caller_reads_for_itself_and_others_write_beside_it() {
     }
 }
 
+#[test]
+fn a_caller_that_only_reads_needs_nobody_else() {
+    for io in [IoChoice::Probe, IoChoice::Threads] {
+        let scratch = Scratch::new(&format!("alone-{io:?}"));
+        let numbers = (0..1000_u64).flat_map(u64::to_le_bytes).collect::<Vec<_>>();
+        std::fs::write(&scratch.path, numbers).expect("the target folder takes files");
+        let file = Arc::clone(&scratch.file);
+        let shared = Shared::new(RealOptions { io, ..RealOptions::default() }, move |handle| {
+            let handle = handle.clone();
+            async move { (handle, file) }
+        });
+        let shared = shared.expect("it is made");
+        for n in 0..100 {
+            // Two reads, one after the other, and no thread that drives the runtime.
+            let sum = shared.call(move |(handle, file)| {
+                let first = handle.read_at(file, n * 8, PageImage::zeroed(8, 1));
+                let (handle, file) = (handle.clone(), Arc::clone(file));
+                async move {
+                    let first = first.await.1.bytes()[0];
+                    let second = handle.read_at(&file, (n + 1) * 8, PageImage::zeroed(8, 1));
+                    u64::from(first) + u64::from(second.await.1.bytes()[0])
+                }
+            });
+            assert_eq!(sum, 2 * n + 1);
+        }
+    }
+}
+
 /// Reads a number, and one more at the same time; may write it once more where it was.
 fn look_up(shared: &Shared<(Handle, Arc<File>)>, n: u64, writes: bool) {
     let found = shared.call(move |(handle, file)| {
