@@ -27,6 +27,7 @@ pub(crate) mod ring;
 pub(crate) mod shared;
 pub(crate) mod workers;
 
+use std::cell::RefCell;
 use std::fmt;
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -109,7 +110,8 @@ pub(crate) struct Real {
     pub(crate) post: Arc<Post>,
     pub(crate) io: Io,
     engine: IoEngine,
-    computers: Workers,
+    /// Nothing once the runtime has ended.
+    computers: RefCell<Option<Workers>>,
 }
 
 /// Time since the runtime was made, by the system's monotonic clock.
@@ -154,13 +156,15 @@ impl Real {
             io: Io::new(io, Arc::clone(&post)),
             post,
             engine,
-            computers: Workers::new("compute", options.compute_threads),
+            computers: RefCell::new(Some(Workers::new("compute", options.compute_threads))),
         })
     }
 
-    /// Ends I/O; see [`Io::close`].
+    /// Ends I/O ([`Io::close`]) and what is computed, and takes no letters any more.
     pub(crate) fn close(&self) {
         self.io.close();
+        let computers = self.computers.borrow_mut().take();
+        drop(computers);
         drop(self.post.close());
     }
 }
@@ -330,9 +334,10 @@ impl Handle {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Compute<T> {
-        match &self.inner.real {
-            None => Compute::done(work()),
-            Some(real) => Compute::on(&real.computers, work),
+        let computers = self.inner.real.as_ref().map(|real| real.computers.borrow());
+        match computers.as_deref() {
+            Some(Some(computers)) => Compute::on(computers, work),
+            _ => Compute::done(work()),
         }
     }
 }

@@ -52,6 +52,10 @@ impl Post {
         post
     }
 
+    pub(crate) fn runtime(&self) -> u32 {
+        self.runtime
+    }
+
     pub(crate) fn has_letters(&self) -> bool {
         self.has_letters.load(Ordering::SeqCst)
     }

@@ -118,7 +118,12 @@ impl<T: 'static> Shared<T> {
 
     /// Runs a future in the runtime on this thread, which does the reads of it by itself, one at a time. Whatever
     /// else it waits for, the thread that drives does.
+    ///
+    /// # Panics
+    /// If a task of the runtime calls it, which would wait for itself.
     pub fn call<R: Send, F: Future<Output = R>>(&self, make: impl FnOnce(&T) -> F + Send) -> R {
+        let runtime = self.remote.office().runtime();
+        assert!(!waker::is_entered(runtime), "a task of the runtime would wait for itself");
         let caller =
             Arc::new(Caller { thread: thread::current(), is_woken: AtomicBool::new(false) });
         let waker = Waker::from(Arc::clone(&caller));
