@@ -200,7 +200,7 @@ impl Inner {
             match letter {
                 Letter::Wake(task) => self.make_ready(task),
                 Letter::Run(run) => run(handle),
-                Letter::Ended(place, op, result) => real.io.end(place, Some(op), result),
+                Letter::Ended(place, op, result) => real.io.end(place, op, result),
             }
         }
         real.io.reap();

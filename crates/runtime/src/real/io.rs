@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use super::op::{Op, Progress, Room, What};
 use super::post::{Letter, Post};
-use super::ring::Ring;
+use super::ring::{End, Ring};
 use super::workers::Workers;
 use crate::{Handle, PageImage};
 
@@ -34,7 +34,7 @@ pub(crate) enum Engine {
 
 /// One operation, from the call to the end of its future.
 struct Place {
-    /// With the kernel, or waiting for it; `None` while a thread has it, and after its future took it.
+    /// What ended. Before that it is the ring's, a thread's, or in front of them.
     op: Option<Op>,
     result: Option<io::Result<usize>>,
     waiter: Option<Waker>,
@@ -53,13 +53,13 @@ pub(crate) struct Io {
     engine: RefCell<Engine>,
     places: RefCell<Places>,
     /// In front of the ring.
-    queued: RefCell<VecDeque<u32>>,
+    queued: RefCell<VecDeque<(u32, Op)>>,
     post: Arc<Post>,
     /// Reads are left to whoever polls, one at a time.
     leaves_a_read: Cell<bool>,
     left: RefCell<Option<(u32, Op)>>,
     /// Kept from turn to turn for its memory.
-    ends: RefCell<Vec<(u64, i32)>>,
+    ends: RefCell<Vec<End>>,
 }
 
 impl Io {
@@ -105,11 +105,10 @@ impl Io {
     pub(crate) fn start(&self, place: u32, op: Op) {
         match &mut *self.engine.borrow_mut() {
             Engine::Ring(ring) => {
-                self.place(place, |kept| kept.op = Some(op));
                 if ring.in_flight() >= MOST_IN_RING {
-                    self.queued.borrow_mut().push_back(place);
+                    self.queued.borrow_mut().push_back((place, op));
                 } else {
-                    self.queue_in(ring, place);
+                    ring.queue(op, place);
                 }
             }
             Engine::Threads(workers) => {
@@ -129,13 +128,6 @@ impl Io {
         }
     }
 
-    fn queue_in(&self, ring: &mut Ring, place: u32) {
-        self.place(place, |kept| {
-            let op = kept.op.as_mut().expect("an operation in front of the ring is kept");
-            ring.queue(op, u64::from(place));
-        });
-    }
-
     fn place<T>(&self, place: u32, with: impl FnOnce(&mut Place) -> T) -> T {
         let mut places = self.places.borrow_mut();
         with(places.all[place as usize].as_mut().expect("it is in use"))
@@ -148,11 +140,9 @@ impl Io {
     }
 
     /// An operation has come to its end: tells who waits for it.
-    pub(crate) fn end(&self, place: u32, op: Option<Op>, result: io::Result<usize>) {
+    pub(crate) fn end(&self, place: u32, op: Op, result: io::Result<usize>) {
         let (waiter, is_abandoned) = self.place(place, |kept| {
-            if op.is_some() {
-                kept.op = op;
-            }
+            kept.op = Some(op);
             kept.result = Some(result);
             (kept.waiter.take(), kept.is_abandoned)
         });
@@ -168,18 +158,10 @@ impl Io {
         if let Engine::Ring(ring) = &mut *self.engine.borrow_mut() {
             ring.ends(&mut ends);
         }
-        for (token, code) in ends.drain(..) {
-            let place = token as u32;
-            let came = match usize::try_from(code) {
-                Ok(bytes) => Ok(bytes),
-                Err(_) => Err(Errno::from_raw_os_error(-code)),
-            };
-            let progress = self.place(place, |kept| {
-                kept.op.as_mut().expect("it is kept while the ring has it").advance(came)
-            });
-            match progress {
-                Progress::Ended(result) => self.end(place, None, result),
-                Progress::GoesOn => self.queued.borrow_mut().push_front(place),
+        for (place, mut op, came) in ends.drain(..) {
+            match op.advance(came) {
+                Progress::Ended(result) => self.end(place, op, result),
+                Progress::GoesOn => self.queued.borrow_mut().push_front((place, op)),
             }
         }
         *self.ends.borrow_mut() = ends;
@@ -194,8 +176,8 @@ impl Io {
         let mut engine = self.engine.borrow_mut();
         let Engine::Ring(ring) = &mut *engine else { return };
         while ring.in_flight() < MOST_IN_RING {
-            let Some(place) = self.queued.borrow_mut().pop_front() else { return };
-            self.queue_in(ring, place);
+            let Some((place, op)) = self.queued.borrow_mut().pop_front() else { return };
+            ring.queue(op, place);
         }
     }
 
@@ -223,17 +205,7 @@ impl Io {
         self.queued.borrow_mut().clear();
         drop(self.take_left());
         let engine = std::mem::replace(&mut *self.engine.borrow_mut(), Engine::Closed);
-        match engine {
-            Engine::Ring(mut ring) => {
-                let mut ends = Vec::new();
-                while ring.in_flight() > 0 {
-                    self.post.bell.sleep(None);
-                    ring.ends(&mut ends);
-                }
-            }
-            Engine::Threads(workers) => drop(workers),
-            Engine::Closed => {}
-        }
+        drop(engine);
         // Futures that somebody holds outside of tasks learn that it is over.
         let waiting: Vec<_> = {
             let mut places = self.places.borrow_mut();

@@ -1,8 +1,9 @@
 //! `io_uring`: operations go to the kernel through a queue in shared memory, and come back through another.
 //!
 //! One call to the system hands in what is queued and waits for what ends, so an operation by itself costs
-//! as many calls as `pread` does. Buffers stay with [`super::io`] until the kernel is done with them. The
-//! ring knows no thread: whoever has the runtime may use its queues, and another may sleep in it meanwhile.
+//! as many calls as `pread` does. Operations are the ring's, with their buffers and files, until the kernel is
+//! done with them; a ring that is dropped waits for that. It knows no thread: whoever has the runtime may use the
+//! queues, and another may sleep in the ring meanwhile.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -12,6 +13,7 @@ use std::time::Duration;
 use io_uring::types::{Fd, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, Probe, cqueue, opcode, squeue};
 use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
 
 use super::op::{Op, What};
 
@@ -31,10 +33,15 @@ pub(crate) struct RingBell {
     event: OwnedFd,
 }
 
+/// An operation that the ring is done with: its token, itself, and what came of it.
+pub(crate) type End = (u32, Op, Result<usize, Errno>);
+
 /// The queues.
 pub(crate) struct Ring {
     bell: Arc<RingBell>,
-    /// Operations that the kernel has, or that are queued for it.
+    /// Operations that the kernel has, or that are queued for it, by their tokens. The kernel reads and writes their
+    /// bytes: nobody else touches them.
+    flying: Vec<Option<Op>>,
     in_flight: usize,
     is_watching: bool,
 }
@@ -61,7 +68,6 @@ impl RingBell {
 
 /// What came of entering the kernel, where what only means "go on" is no error.
 fn passing(entered: io::Result<usize>) -> io::Result<()> {
-    use rustix::io::Errno;
     match entered {
         Ok(_) => Ok(()),
         Err(error) => match Errno::from_io_error(&error) {
@@ -95,7 +101,7 @@ impl Ring {
         }
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let bell = Arc::new(RingBell { ring, event });
-        let mut this = Self { bell, in_flight: 0, is_watching: false };
+        let mut this = Self { bell, flying: Vec::new(), in_flight: 0, is_watching: false };
         this.watch_bell();
         Ok(this)
     }
@@ -109,18 +115,24 @@ impl Ring {
         self.in_flight
     }
 
-    /// Queues an operation. The caller keeps `op`, and touches neither it nor the bytes it owns, until
-    /// [`Self::ends`] has told of `token`.
-    pub(crate) fn queue(&mut self, op: &mut Op, token: u64) {
-        let entry = entry_of(op).user_data(token);
+    /// Queues an operation. It comes back from [`Self::ends`] with its token, which no other has meanwhile.
+    pub(crate) fn queue(&mut self, mut op: Op, token: u32) {
+        let entry = entry_of(&mut op).user_data(token.into());
+        let index = token as usize;
+        if self.flying.len() <= index {
+            self.flying.resize_with(index + 1, || None);
+        }
+        let before = self.flying[index].replace(op);
+        assert!(before.is_none(), "two operations have the token {token}");
         self.in_flight += 1;
         self.push(&entry);
     }
 
     fn push(&mut self, entry: &squeue::Entry) {
         loop {
-            // SAFETY: this is the one place where the submission queue is taken, and `&mut self` says that nobody
-            // else is in it. What the entry points to stays valid until its end: see `queue`, and `entry_of`.
+            // SAFETY: the submission queue is taken in this file only, each time for one statement in a method of
+            // `&mut self`, so nobody else is in it. What the entry points to stays valid until its end: it
+            // belongs to an operation in `flying` (see `entry_of`), or is the bell's, which lives as long as the ring.
             let pushed = unsafe { self.bell.ring.submission_shared().push(entry) };
             if pushed.is_ok() {
                 return;
@@ -131,7 +143,7 @@ impl Ring {
 
     /// Whether something is queued that the kernel was not told of.
     pub(crate) fn has_queued(&mut self) -> bool {
-        // SAFETY: as in `push`.
+        // SAFETY: nobody else is in the queue; see `push`.
         unsafe { !self.bell.ring.submission_shared().is_empty() }
     }
 
@@ -142,15 +154,22 @@ impl Ring {
         }
     }
 
-    /// Takes what has ended: tokens, and what the kernel says of each.
-    pub(crate) fn ends(&mut self, ends: &mut Vec<(u64, i32)>) {
+    /// Takes what has ended, and what the kernel says of each.
+    pub(crate) fn ends(&mut self, ends: &mut Vec<End>) {
         // SAFETY: this is the one place where the completion queue is taken, and `&mut self` says that nobody
         // else is in it.
         let queue = unsafe { self.bell.ring.completion_shared() };
         for end in queue {
             if end.user_data() != BELL {
+                let token = end.user_data() as u32;
+                let op =
+                    self.flying[token as usize].take().expect("the kernel ends what it was given");
                 self.in_flight -= 1;
-                ends.push((end.user_data(), end.result()));
+                let came = match usize::try_from(end.result()) {
+                    Ok(bytes) => Ok(bytes),
+                    Err(_) => Err(Errno::from_raw_os_error(-end.result())),
+                };
+                ends.push((token, op, came));
             } else if !cqueue::more(end.flags()) {
                 self.is_watching = false;
             }
@@ -167,6 +186,20 @@ impl Ring {
         let watch = opcode::PollAdd::new(event, READABLE).multi(true).build().user_data(BELL);
         self.push(&watch);
         self.is_watching = true;
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        let mut ends = Vec::new();
+        while self.in_flight > 0 {
+            if self.bell.wait(None).is_err() {
+                // The kernel may still write to the bytes: they stay where they are for good.
+                std::mem::forget(std::mem::take(&mut self.flying));
+                return;
+            }
+            self.ends(&mut ends);
+        }
     }
 }
 

@@ -137,7 +137,7 @@ impl<T: 'static> Shared<T> {
             let real = inside.rt.handle.real();
             inner.look_at_clock(real);
             if let Some((place, op, result)) = read.take() {
-                real.io.end(place, Some(op), result);
+                real.io.end(place, op, result);
             }
             real.io.leave_reads(true);
             if let Some(make) = make.take() {
