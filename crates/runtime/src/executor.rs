@@ -194,6 +194,11 @@ impl Drop for Runtime {
 }
 
 impl Inner {
+    #[expect(
+        clippy::inline_always,
+        reason = "two loops call it; both are to have it within, as the one had"
+    )]
+    #[inline(always)]
     pub(crate) fn next_ready(&self) -> Option<u32> {
         self.ready.pop(|ready| match self.order {
             TaskOrder::Seeded if ready > 1 => {
@@ -203,6 +208,11 @@ impl Inner {
         })
     }
 
+    #[expect(
+        clippy::inline_always,
+        reason = "two loops call it; both are to have it within, as the one had"
+    )]
+    #[inline(always)]
     pub(crate) fn poll(&self, task: u32) {
         let Some(mut future) = self.take_for_poll(task) else {
             return;
@@ -220,6 +230,11 @@ impl Inner {
         }
     }
 
+    #[expect(
+        clippy::inline_always,
+        reason = "two loops call it; both are to have it within, as the one had"
+    )]
+    #[inline(always)]
     fn take_for_poll(&self, task: u32) -> Option<BoxedTask> {
         let now = self.now.get();
         let mut tasks = self.tasks.borrow_mut();

@@ -34,6 +34,7 @@ impl Cores {
     }
 
     /// Books `work` on the core that is free first and returns when it will be done.
+    #[inline]
     pub fn book(&self, work: Nanos) -> Nanos {
         let now = self.handle.now();
         if work == Nanos::ZERO || self.is_free {

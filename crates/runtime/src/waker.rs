@@ -46,6 +46,8 @@ impl ReadyQueue {
 
     /// Takes the task that `choose` picks out of the number of ready ones, at the same cost however
     /// many there are.
+    #[expect(clippy::inline_always, reason = "two loops call it; see `Inner::poll`")]
+    #[inline(always)]
     pub(crate) fn pop(&self, choose: impl FnOnce(usize) -> Pick) -> Option<u32> {
         let ready = &mut *self.inner.borrow_mut();
         if ready.queue.is_empty() {
