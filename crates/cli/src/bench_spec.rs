@@ -10,6 +10,7 @@ use clap::Args;
 use design::Design;
 use host::{Arrangement, JournalPlace, WindowPolicy};
 use lab::bench::BenchSpec;
+use lab::device::Before;
 use lab::{Configuration, HostChoice, Platform, printable};
 use workload::{ClientOptions, CoreWorkload, Properties};
 
@@ -61,6 +62,11 @@ pub(crate) struct BenchArguments {
     /// the first to come is taken: a hedged request. For layouts parity and mirrored without windows [default: never]
     #[arg(long, value_name = "MICROSECONDS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) hedge_after: Option<u32>,
+    /// What happened to a block drive before: empty (nothing), sequential (all of it written once), random (then overwritten
+    /// at random until that made no difference any more: the drive collects garbage from the first write on)
+    /// [default: empty]
+    #[arg(long, value_parser = values::precondition)]
+    pub(crate) precondition: Option<Before>,
     /// Workload: a built-in name or a YCSB property file; `levelhead list` has the names
     #[arg(long, default_value = "a")]
     pub(crate) workload: String,
@@ -139,6 +145,10 @@ pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<BenchSpec> {
     };
     let stem = Path::new(&arguments.workload).file_stem();
     let workload_name = stem.map_or("?".to_owned(), |name| printable(&name.to_string_lossy()));
+    let precondition = arguments.precondition.unwrap_or(Before::Empty);
+    if precondition != Before::Empty && matches!(platform, Platform::KvDrive(_)) {
+        bail!("--precondition is for block drives: a KV drive begins empty");
+    }
     Ok(BenchSpec {
         configuration: configuration.map(|configuration| configuration.name),
         design,
@@ -147,6 +157,8 @@ pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<BenchSpec> {
         workload,
         clients,
         seed: arguments.seed,
+        precondition,
+        sample_every: None,
     })
 }
 

@@ -13,6 +13,7 @@ mod output;
 mod plan;
 mod progress;
 mod reproduce;
+mod simulations;
 mod values;
 
 use std::process::ExitCode;

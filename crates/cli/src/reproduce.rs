@@ -1,6 +1,6 @@
 //! `levelhead reproduce`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,6 +12,7 @@ use lab::reproduce::{self, Bound, Paper, Plan, Scale, Simulation, Threads, Watch
 use lab::{bytes_text, printable};
 
 use crate::host::{self, Stopwatch};
+use crate::simulations::Simulations;
 use crate::{files, interrupt, output, progress, values};
 
 #[derive(Args)]
@@ -30,6 +31,10 @@ pub(crate) struct ReproduceArguments {
     /// Seed of all randomness
     #[arg(long, default_value_t = 1, value_parser = values::seed)]
     seed: u64,
+    /// Take what simulations of an earlier, stopped run gave (vigil only, which keeps them in the report's directory), and run
+    /// the others
+    #[arg(long)]
+    resume: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -42,15 +47,25 @@ enum PaperName {
     Device,
     /// Vigil-KV (USENIX ATC'22): RocksDB over NVM sets whose windows are scheduled
     Vigil,
+    /// All of them, one after the other, each with a report of its own
+    All,
 }
 
-impl From<PaperName> for Paper {
-    fn from(name: PaperName) -> Self {
-        match name {
-            PaperName::Pink => Self::Pink,
-            PaperName::Iter => Self::Iter,
-            PaperName::Device => Self::Device,
-            PaperName::Vigil => Self::Vigil,
+impl PaperName {
+    fn name(self) -> &'static str {
+        match self.papers() {
+            [one] => one.name(),
+            _ => "all",
+        }
+    }
+
+    fn papers(self) -> &'static [Paper] {
+        match self {
+            Self::Pink => &[Paper::Pink],
+            Self::Iter => &[Paper::Iter],
+            Self::Device => &[Paper::Device],
+            Self::Vigil => &[Paper::Vigil],
+            Self::All => &Paper::ALL,
         }
     }
 }
@@ -73,21 +88,41 @@ impl From<ScaleName> for Scale {
 }
 
 pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<ExitCode> {
-    let (paper, scale) = (Paper::from(arguments.paper), Scale::from(arguments.scale));
-    let directory = arguments
-        .out
-        .clone()
-        .unwrap_or_else(|| PathBuf::from(format!("reproduce-{}-{}", paper.name(), scale.name())));
+    let scale = Scale::from(arguments.scale);
+    let usual = || PathBuf::from(format!("reproduce-{}-{}", arguments.paper.name(), scale.name()));
+    let directory = arguments.out.clone().unwrap_or_else(usual);
     files::check_directory(&directory)?;
-    let threads = arguments.threads.map(|threads| threads as usize);
-    let threads = threads.unwrap_or_else(|| default_threads(paper, scale));
-    let progress = Progress::new();
-    let ended = Arc::clone(&progress.ended);
+    let ended = Arc::<Ended>::default();
+    let heard = Arc::clone(&ended);
     interrupt::end_on_interrupt(move || {
-        let (done, total) = ended.read();
+        let (done, total) = heard.read();
         format!("interrupted after {done} of {total} simulations: a report needs all of them")
     });
-    let plan = Plan { paper, scale, threads, seed: arguments.seed, watcher: &progress };
+    match arguments.paper.papers() {
+        [paper] => one(arguments, *paper, &directory, &ended)?,
+        papers => {
+            for paper in papers {
+                one(arguments, *paper, &directory.join(paper.name()), &ended)?;
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs one paper's experiments and writes their report into `directory`.
+fn one(
+    arguments: &ReproduceArguments,
+    paper: Paper,
+    directory: &Path,
+    ended: &Arc<Ended>,
+) -> anyhow::Result<()> {
+    let scale = Scale::from(arguments.scale);
+    let threads = arguments.threads.map(|threads| threads as usize);
+    let threads = threads.unwrap_or_else(|| default_threads(paper, scale));
+    let progress = Progress::new(ended);
+    let keeper = Simulations::in_directory(directory, arguments.resume);
+    let (seed, watcher) = (arguments.seed, &progress);
+    let plan = Plan { paper, scale, threads, seed, watcher, keeper: &keeper };
     let report = reproduce::run(&plan);
     progress.bar.finish_and_clear();
     let report = report.map_err(anyhow::Error::msg)?;
@@ -95,8 +130,8 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<ExitCode> {
     let (title, scale) = (&report.title, &report.scale);
     let text = format!("{title}\n{scale}\n{}\nfigures: {}", report.table(), page.display());
     let printed = output::print(&printable(&text));
-    files::write(&directory, report.files()?)?;
-    printed.map(|()| ExitCode::SUCCESS)
+    files::write(directory, report.files()?)?;
+    printed
 }
 
 fn threads_help() -> String {
@@ -167,10 +202,11 @@ struct UnderWay {
 }
 
 impl Progress {
-    fn new() -> Self {
+    fn new(ended: &Arc<Ended>) -> Self {
         let bar = progress::bar(BAR, 0);
         bar.enable_steady_tick(Duration::from_secs(1));
-        Self { bar, under_way: Mutex::default(), ended: Arc::default() }
+        ended.done.store(0, Ordering::Relaxed);
+        Self { bar, under_way: Mutex::default(), ended: Arc::clone(ended) }
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Vec<UnderWay>) -> T) -> T {

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use host::{Arrangement, JournalPlace, MAX_PARTITIONS, WindowPolicy};
+use lab::device::Before;
 use lab::parse_count_in;
 use workload::{MAX_OUTSTANDING, MAX_RECORDS, RATES};
 
@@ -48,6 +49,11 @@ pub(crate) fn arrangement(text: &str) -> Result<Arrangement, String> {
 /// Where the journal of a host's store lies.
 pub(crate) fn journal(text: &str) -> Result<JournalPlace, String> {
     one_of(JournalPlace::ALL, text)
+}
+
+/// What happened to a block drive before.
+pub(crate) fn precondition(text: &str) -> Result<Before, String> {
+    one_of(Before::ALL, text)
 }
 
 /// How windows are kept.

@@ -57,7 +57,7 @@ use pages::front::{Front, Index, MemtableLimits};
 use pages::journal::manifest::Manifest;
 use pages::journal::{Durability, Flushed};
 use pages::medium::{Medium, Shape, Stream};
-use pages::operations::{Lookup, WriteOptions, check_key};
+use pages::operations::{Lookup, Reads, WriteOptions, check_key};
 use pages::stats::{EngineStats, MemoryUse};
 use pages::store::PageStore;
 use pages::store::extent::State;
@@ -231,8 +231,8 @@ impl<M: Medium> Engine<M> {
         let _guard = (!inner.store.planted.has(pages::Fault::ReadWithoutEpoch))
             .then(|| inner.store.epochs.enter());
         let of_index = inner.most_index_reads();
-        let mut flash_reads = 0;
-        let mut located = inner.locate(key, work, &mut flash_reads).await?;
+        let mut reads = Reads::default();
+        let mut located = inner.locate(key, work, &mut reads).await?;
         if inner.caches.has_values() {
             located = inner.look_for_value(key, located).await;
         }
@@ -241,20 +241,21 @@ impl<M: Medium> Engine<M> {
             Located::Absent => None,
             Located::Known(entry) => entry,
             Located::At(pointer) => {
-                let before = flash_reads;
+                let (before, begun) = (reads.count, inner.store.handle.now());
                 let value =
-                    inner.store.read_value(key, pointer, IoClass::ClientRead, &mut flash_reads);
+                    inner.store.read_value(key, pointer, IoClass::ClientRead, &mut reads.count);
                 let value = value.await?;
+                reads.time += inner.store.handle.now() - begun;
                 // No async call for nothing on the path of each Get.
                 if inner.store.cpu.costs.page_read_ns > 0.0 {
-                    inner.take_in(flash_reads - before).await;
+                    inner.take_in(reads.count - before).await;
                 }
                 inner.keep_value(key, pointer, &value);
                 Some(value)
             }
         };
-        inner.count_get(key, value.as_ref(), is_apart, flash_reads, of_index);
-        Ok(Lookup { value, flash_reads })
+        inner.count_get(key, value.as_ref(), is_apart, reads.count, of_index);
+        Ok(Lookup { value, flash_reads: reads.count, reading: Some(reads.time) })
     }
 
     /// Whether `key` has a value; reads no value. See [`Self::get`] for `work` and errors.

@@ -21,5 +21,5 @@ mod set;
 mod trouble;
 
 pub use device::FileDevice;
-pub use open::{DirectIo, Discards, FileError, FileOptions, files_in};
+pub use open::{DirectIo, Discards, FileError, FileOptions, RoomOf, files_in};
 pub use trouble::Trouble;

@@ -42,6 +42,16 @@ pub enum Discards {
     WriteZeros,
 }
 
+/// When a file that is made gets its room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RoomOf {
+    /// At once: what was made never finds the disk full, unless discards give room back.
+    #[default]
+    Whole,
+    /// As it is written: the disk may be full by then.
+    Written,
+}
+
 /// How a device is made or opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FileOptions {
@@ -49,6 +59,8 @@ pub struct FileOptions {
     pub direct: DirectIo,
     /// What discards do.
     pub discards: Discards,
+    /// When files that are made get their room.
+    pub room: RoomOf,
     /// A file that is not there is opened as a set that is lost, as large as the smallest of the others; unless
     /// none is there.
     pub bears_missing: bool,
@@ -178,12 +190,17 @@ pub(crate) async fn create(
         if bytes == 0 {
             return Err(FileError::TooSmall(path.clone()));
         }
-        create_file(handle, path, bytes).await?;
+        create_file(handle, path, bytes, options.room).await?;
     }
     open(handle, paths, options, troubles).await
 }
 
-async fn create_file(handle: &Handle, path: &Path, bytes: u64) -> Result<(), FileError> {
+async fn create_file(
+    handle: &Handle,
+    path: &Path,
+    bytes: u64,
+    room: RoomOf,
+) -> Result<(), FileError> {
     let failed = |error: io::Error| {
         let is_room =
             matches!(Errno::from_io_error(&error), Some(Errno::NOSPC | Errno::FBIG | Errno::DQUOT));
@@ -195,10 +212,13 @@ async fn create_file(handle: &Handle, path: &Path, bytes: u64) -> Result<(), Fil
     };
     let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
     let file = Arc::new(file.map_err(failed)?);
-    let given = match handle.change_room(&file, 0, bytes, Room::Give).await {
-        // It gets its room as it is written.
-        Err(error) if is_unknown(&error) => file.set_len(bytes),
-        given => given,
+    let given = match room {
+        RoomOf::Written => file.set_len(bytes),
+        RoomOf::Whole => match handle.change_room(&file, 0, bytes, Room::Give).await {
+            // It gets its room as it is written.
+            Err(error) if is_unknown(&error) => file.set_len(bytes),
+            given => given,
+        },
     };
     let made = match given {
         Ok(()) => handle.sync_all(&file).await,

@@ -137,7 +137,7 @@ impl<M: Medium> HashEngine<M> {
             Some(_) => stats.gets_found += 1,
             None => stats.gets_missing += 1,
         }
-        Ok(Lookup { value, flash_reads })
+        Ok(Lookup { value, flash_reads, reading: None })
     }
 
     /// Whether `key` has a value. Reads the object to compare keys, but no further pages of it.

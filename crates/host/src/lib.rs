@@ -5,6 +5,7 @@
 //!  storage ... a drive, a host, and a layout over the drive's sets: shapes and room  (arithmetic)
 //!  windows ... whether the drive's windows are kept, and how
 //!  journal ... where log and manifest lie: beside the data, or on a set of their own
+//!  get_times . how much of the time of Gets was waiting for storage
 //!  store ..... HostStore: Get, Put, Delete, iterators; an index on a medium, and what operations cost
 //! ```
 //! The medium is a range of the only set (`volume::BlockRange`), or a volume over all of them
@@ -12,12 +13,14 @@
 
 #![forbid(unsafe_code)]
 
+mod get_times;
 mod journal;
 mod profile;
 mod storage;
 mod store;
 mod windows;
 
+pub use get_times::{Band, GetTimes};
 pub use journal::{JournalPlace, Media};
 pub use profile::{Files, HostProfile, Memory, Processor};
 pub use storage::{Arrangement, MAX_PARTITIONS, Sets, Storage, StorageError};

@@ -1,5 +1,6 @@
 //! The store: an index on a medium, and what its operations cost on the host.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use design::{Index, IndexOptions, IndexSetup, Planted, either};
@@ -9,6 +10,7 @@ use pages::{
 };
 use runtime::{Cores, Handle, Nanos};
 
+use crate::get_times::GetTimes;
 use crate::journal::Media;
 use crate::profile::HostProfile;
 
@@ -38,6 +40,8 @@ struct Inner<M: Medium> {
     get: Nanos,
     put: Nanos,
     next: Nanos,
+    handle: Handle,
+    get_times: RefCell<GetTimes>,
 }
 
 impl<M: Medium> Clone for HostStore<M> {
@@ -62,7 +66,7 @@ impl<M: Medium> HostStore<M> {
         options: StoreOptions,
     ) -> Result<Self, OpenError> {
         let (index, setup) = setup(handle, host, cores, media.data, options);
-        Ok(Self::around(Index::create(&index, setup, media.journal)?, host))
+        Ok(Self::around(handle, Index::create(&index, setup, media.journal)?, host))
     }
 
     /// The store that is on the media, given as they were when it was made.
@@ -81,14 +85,15 @@ impl<M: Medium> HostStore<M> {
     ) -> Result<Self, OpenError> {
         let (index, setup) = setup(handle, host, cores, media.data, options);
         let index = Index::open(&index, setup, media.journal).await?;
-        Ok(Self::around(index, host))
+        Ok(Self::around(handle, index, host))
     }
 
-    fn around(index: Index<M>, host: &HostProfile) -> Self {
+    fn around(handle: &Handle, index: Index<M>, host: &HostProfile) -> Self {
         let us = Nanos::from_micros_f64;
         let processor = &host.processor;
         let (get, put, next) = (us(processor.get_us), us(processor.put_us), us(processor.next_us));
-        Self { inner: Rc::new(Inner { index, get, put, next }) }
+        let (handle, get_times) = (handle.clone(), RefCell::default());
+        Self { inner: Rc::new(Inner { index, get, put, next, handle, get_times }) }
     }
 
     /// The value of `key`, if it has one.
@@ -97,7 +102,17 @@ impl<M: Medium> HostStore<M> {
     /// [`EngineError`].
     pub async fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
         let inner = &*self.inner;
-        Ok(either!(&inner.index, index => index.get(key, inner.get).await?).value)
+        let begun = inner.handle.now();
+        let lookup = either!(&inner.index, index => index.get(key, inner.get).await?);
+        if let Some(reading) = lookup.reading {
+            inner.get_times.borrow_mut().record(inner.handle.now() - begun, reading);
+        }
+        Ok(lookup.value)
+    }
+
+    /// Where the time of Gets went since the store was opened; of indexes that tell, which hash tables do not.
+    pub fn get_times(&self) -> GetTimes {
+        self.inner.get_times.borrow().clone()
     }
 
     /// Gives `key` a value. Acknowledged as `sync` says, or else the design.

@@ -9,13 +9,14 @@ use kvssd::{DeviceProfile, DriveOptions, KvDrive, SetupError};
 use limiter::Limited;
 use pages::{Medium, OpenError, StoreId};
 use runtime::{Cores, Handle, Runtime};
-use ssd::{Precondition, Ssd};
+use ssd::Ssd;
 use workload::{ClientOptions, Pace, RunReport, Session, StartError, Stop};
 
 pub use crate::bench_spec::BenchSpec;
 use crate::fit;
 use crate::platform::Platform;
 use crate::result::BenchResult;
+use crate::samples::{MemorySample, Sampler};
 use crate::summary::{Phases, Snapshot, summarise};
 use crate::target::{DriveTarget, HostTarget, Subject, VolumeWindows, Windowing};
 use crate::units::count_text;
@@ -106,6 +107,8 @@ pub struct BenchOutcome {
     pub result: BenchResult,
     /// The run in detail.
     pub run: RunReport,
+    /// Memory over time, if it was to be looked at.
+    pub samples: Vec<MemorySample>,
 }
 
 /// Finds out what makes it certain that a bench would not come to its end.
@@ -167,7 +170,7 @@ fn on_host(
 ) -> Result<BenchOutcome, BenchError> {
     let handle = rt.handle();
     let cores = storage.cores(&handle);
-    let ssd = Ssd::new(&handle, &storage.drive, Precondition::Empty);
+    let ssd = Ssd::new(&handle, &storage.drive, spec.precondition.on(1.0));
     let id = StoreId(handle.rng("store identity").next_u64() as u32);
     if storage.is_volume() {
         let volumes = storage.volume(&handle, &cores, &ssd, id)?;
@@ -221,7 +224,7 @@ fn on_subject<S: Subject>(
     let (spec_in, subject_in, watch) = (spec.clone(), subject.clone(), watch.clone());
     let phases = rt.block_on(async move { phases(&spec_in, handle, &subject_in, watch).await })?;
     let result = summarise(spec, subject, &phases);
-    Ok(BenchOutcome { result, run: phases.run })
+    Ok(BenchOutcome { result, run: phases.run, samples: phases.samples })
 }
 
 async fn phases<S: Subject>(
@@ -233,7 +236,7 @@ async fn phases<S: Subject>(
     let target = subject.clone();
     let workload = spec.workload.clone();
     let (records, operations) = (workload.insert_count, workload.operation_count);
-    let mut session = Session::new(handle, target, workload, spec.seed)?;
+    let mut session = Session::new(handle.clone(), target, workload, spec.seed)?;
     session.stop_on(stop.clone());
     let report = |observer: &Rc<RefCell<dyn Observer>>| {
         let observer = Rc::clone(observer);
@@ -257,12 +260,14 @@ async fn phases<S: Subject>(
     }
     let before_run = Snapshot::of(subject);
     observer.borrow_mut().begin("run", operations);
+    let sampler = spec.sample_every.map(|every| Sampler::start(&handle, subject, every));
     let run = session.run(&spec.clients, report(&observer)).await?;
+    let samples = sampler.map(Sampler::stop).unwrap_or_default();
     observer.borrow_mut().end(!run.is_cut_short());
     if stop.is_asked() && run.operations == 0 {
         return Err(interrupted());
     }
-    Ok(Phases { load, before_run, run })
+    Ok(Phases { load, before_run, run, samples })
 }
 
 /// Most operations under way at a time.

@@ -1,8 +1,10 @@
 //! What a bench runs.
 
 use design::Design;
+use runtime::Nanos;
 use workload::{ClientOptions, CoreWorkload};
 
+use crate::device::Before;
 use crate::platform::Platform;
 
 /// What to run.
@@ -22,4 +24,8 @@ pub struct BenchSpec {
     pub clients: ClientOptions,
     /// Seed of all randomness.
     pub seed: u64,
+    /// What happened to a block drive before. A KV drive begins empty.
+    pub precondition: Before,
+    /// How often memory is looked at in the run, if at all.
+    pub sample_every: Option<Nanos>,
 }

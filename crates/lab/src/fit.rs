@@ -200,6 +200,7 @@ mod tests {
     use workload::{ClientOptions, builtin};
 
     use super::*;
+    use crate::device::Before;
     use crate::platform::{HostChoice, Platform};
 
     fn spec(settings: &[(&str, &str)]) -> BenchSpec {
@@ -215,6 +216,8 @@ mod tests {
             workload: CoreWorkload::from_properties(&properties).expect("they are right"),
             clients: ClientOptions::closed(64),
             seed: 1,
+            precondition: Before::Empty,
+            sample_every: None,
         }
     }
 

@@ -20,19 +20,30 @@ pub(crate) fn pages(
         .collect()
 }
 
+const BLOCKERS: [(&str, Blocker); 4] = [
+    ("nothing", Blocker::None),
+    ("read", Blocker::Read),
+    ("program", Blocker::Program),
+    ("erase", Blocker::Erase),
+];
+
+/// How long demand reads waited for their die on average, in microseconds, by what occupied it.
+pub(crate) fn waited_us(after: &FlashStats, before: &FlashStats) -> BTreeMap<&'static str, f64> {
+    let of = |blocker| {
+        let (new, old) = (after.waits(blocker), before.waits(blocker));
+        let waited = new.waited.saturating_since(old.waited).as_secs_f64() * 1e6;
+        waited / (new.reads - old.reads).max(1) as f64
+    };
+    BLOCKERS.into_iter().map(|(name, blocker)| (name, of(blocker))).collect()
+}
+
 /// Demand reads by what occupied their die when they came.
 pub(crate) fn reads_behind(
     after: &FlashStats,
     before: Option<&FlashStats>,
 ) -> BTreeMap<&'static str, u64> {
-    let blockers = [
-        ("nothing", Blocker::None),
-        ("read", Blocker::Read),
-        ("program", Blocker::Program),
-        ("erase", Blocker::Erase),
-    ];
     let of = |blocker| {
         after.waits(blocker).reads - before.map_or(0, |before| before.waits(blocker).reads)
     };
-    blockers.into_iter().map(|(name, blocker)| (name, of(blocker))).collect()
+    BLOCKERS.into_iter().map(|(name, blocker)| (name, of(blocker))).collect()
 }

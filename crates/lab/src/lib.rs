@@ -20,6 +20,7 @@ mod platform;
 pub mod report;
 pub mod reproduce;
 mod result;
+mod samples;
 mod summary;
 pub mod table;
 mod target;
@@ -31,6 +32,7 @@ pub use result::{
     BenchResult, BlockDriveResult, FlashResult, Host, Interrupted, IteratorResult, LevelResult,
     LoadResult, Memory, Verification,
 };
+pub use samples::MemorySample;
 pub use units::{
     bytes_text, count_text, parse_bytes, parse_bytes_in, parse_count_in, parse_share, printable,
 };

@@ -14,6 +14,7 @@ mod iter;
 mod iter_measured;
 mod iter_report;
 mod jobs;
+mod kept;
 mod pink;
 mod pink_memory;
 mod pink_report;
@@ -21,9 +22,9 @@ mod stand;
 mod threads;
 mod vigil;
 mod vigil_report;
-mod vigil_run;
 mod words;
 
+pub use kept::Keeper;
 pub use threads::{Bound, Threads, bytes_per_simulation, threads};
 
 use crate::report::Report;
@@ -42,6 +43,9 @@ pub enum Paper {
 }
 
 impl Paper {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Pink, Self::Iter, Self::Device, Self::Vigil];
+
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
@@ -104,6 +108,8 @@ pub struct Plan<'a> {
     pub seed: u64,
     /// Who hears of it.
     pub watcher: &'a dyn Watcher,
+    /// Who keeps what simulations gave, of papers whose reproduction takes long: Vigil-KV's.
+    pub keeper: &'a dyn Keeper,
 }
 
 impl Plan<'_> {

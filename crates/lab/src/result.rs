@@ -148,6 +148,9 @@ pub struct WindowsResult {
 pub struct BlockDriveResult {
     /// Host by name.
     pub host: String,
+    /// What happened to the drive before; not told if nothing did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precondition: Option<&'static str>,
     /// Into how many partitions each of the drive's sets is cut; not told if it is not.
     #[serde(skip_serializing_if = "is_one")]
     pub partitions: u32,
@@ -171,6 +174,25 @@ pub struct BlockDriveResult {
     /// Hedged reads in the run, if reads are hedged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hedges: Option<HedgesResult>,
+    /// Where the time of Gets went in the run, of designs that tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gets: Option<GetTimesResult>,
+}
+
+/// Where the time of Gets went, from their begin in the store to their end: reads that they waited for, or the host's
+/// processor.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct GetTimesResult {
+    /// Mean of all.
+    pub mean_us: f64,
+    /// Share of all their time that was waiting for storage.
+    pub storage_share: f64,
+    /// How many the slowest thousandth is.
+    pub slowest: u64,
+    /// Their mean.
+    pub slowest_mean_us: f64,
+    /// Share of their time that was waiting for storage.
+    pub slowest_storage_share: f64,
 }
 
 /// Client reads that were begun a second time, from the other sets.
@@ -309,6 +331,8 @@ pub struct FlashResult {
     pub die_utilisation: f64,
     /// Client reads by what occupied their die when they came.
     pub client_reads_behind: BTreeMap<&'static str, u64>,
+    /// How long these waited for their die on average, in microseconds.
+    pub client_reads_waited_us: BTreeMap<&'static str, f64>,
     /// Client reads served by another client's read of the same page.
     pub client_reads_shared: u64,
     /// Meta segments that clients read and that did not have their key.

@@ -6,7 +6,7 @@ use design::IndexOptions;
 use engine::Engine;
 use flash::FlashStats;
 use hashkv::HashStats;
-use host::{JournalPlace, Storage};
+use host::{GetTimes, JournalPlace, Storage};
 use limiter::{LimiterOptions, LimiterStats};
 use pages::{AcceleratorWork, CacheStats, EngineStats, TableStats};
 use ssd::SetStats;
@@ -14,13 +14,19 @@ use volume::VolumeStats;
 use workload::{ClientOptions, LatencySummary, OpKind, Pace, RunReport};
 
 use crate::bench_spec::BenchSpec;
-use crate::flash_work::{pages, reads_behind};
+use crate::device::Before;
+use crate::flash_work::{pages, reads_behind, waited_us};
 use crate::platform::Platform;
 use crate::result::{
-    AcceleratorResult, BenchResult, BlockDriveResult, FlashResult, HedgesResult, IndexResult,
-    Interrupted, IteratorResult, LevelResult, LoadResult, Memory, Verification, WindowsResult,
+    AcceleratorResult, BenchResult, BlockDriveResult, FlashResult, GetTimesResult, HedgesResult,
+    IndexResult, Interrupted, IteratorResult, LevelResult, LoadResult, Memory, Verification,
+    WindowsResult,
 };
+use crate::samples::MemorySample;
 use crate::target::{Subject, Windowing};
+
+/// The share of Gets that are looked at as the slowest: those from p99.9 on.
+const SLOWEST: f64 = 0.001;
 
 /// Counters of what a bench runs on, at one moment.
 pub(crate) struct Snapshot {
@@ -30,6 +36,7 @@ pub(crate) struct Snapshot {
     blocks: Option<SetStats>,
     limiter: Option<LimiterStats>,
     volume: Option<VolumeStats>,
+    gets: Option<GetTimes>,
 }
 
 impl Snapshot {
@@ -41,6 +48,7 @@ impl Snapshot {
             blocks: subject.block_stats(),
             limiter: subject.limiter_stats(),
             volume: subject.windowing().map(Windowing::volume_stats),
+            gets: subject.get_times(),
         }
     }
 }
@@ -50,6 +58,7 @@ pub(crate) struct Phases {
     pub load: RunReport,
     pub before_run: Snapshot,
     pub run: RunReport,
+    pub samples: Vec<MemorySample>,
 }
 
 /// The result of a bench.
@@ -214,6 +223,7 @@ fn flash_work(
         blocks_erased: after.flash.total().blocks_erased - before.flash.total().blocks_erased,
         die_utilisation: busy / (dies * run.elapsed().as_secs_f64()).max(f64::MIN_POSITIVE),
         client_reads_behind: reads_behind(&after.flash, Some(&before.flash)),
+        client_reads_waited_us: waited_us(&after.flash, &before.flash),
         client_reads_shared: new.shared_reads - old.shared_reads,
         vain_meta_reads: new.vain_meta_reads - old.vain_meta_reads,
         suspends: suspends(after) - suspends(before),
@@ -283,6 +293,7 @@ fn block_drive(spec: &BenchSpec, before: &Snapshot, after: &Snapshot) -> Option<
     let (loaded, all) = (before.engine.user_bytes, after.engine.user_bytes);
     Some(BlockDriveResult {
         host: storage.host.name.clone(),
+        precondition: (spec.precondition != Before::Empty).then(|| spec.precondition.name()),
         partitions: storage.partitions,
         layout: storage.arrangement.name(),
         journal: journal_apart(storage),
@@ -296,6 +307,20 @@ fn block_drive(spec: &BenchSpec, before: &Snapshot, after: &Snapshot) -> Option<
         ),
         drive_write_amplification: new.write_amplification(),
         hedges: hedges(storage, before, after),
+        gets: get_times(before, after),
+    })
+}
+
+/// Where the time of Gets went in the run, if the index tells.
+fn get_times(before: &Snapshot, after: &Snapshot) -> Option<GetTimesResult> {
+    let run = after.gets.as_ref()?.since(before.gets.as_ref()?);
+    let (all, slowest) = (run.all(), run.slowest(SLOWEST));
+    (all.gets > 0).then(|| GetTimesResult {
+        mean_us: all.mean_us(),
+        storage_share: all.storage_share(),
+        slowest: slowest.gets,
+        slowest_mean_us: slowest.mean_us(),
+        slowest_storage_share: slowest.storage_share(),
     })
 }
 

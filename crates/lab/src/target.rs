@@ -1,7 +1,9 @@
 //! What designs run on as the workloads see it, and as the results do.
 
+use ::host::GetTimes;
 use design::Index;
 use flash::FlashStats;
+
 use kvssd::{IteratorHandle, KvDrive, RawFlash, Status, StoreMode};
 use limiter::LimiterStats;
 use pages::{Medium, Value};
@@ -30,6 +32,9 @@ pub(crate) trait Subject: KvTarget {
     /// What limits on background I/O did, on a host.
     fn limiter_stats(&self) -> Option<LimiterStats>;
 
+    /// Where the time of a host's Gets went.
+    fn get_times(&self) -> Option<GetTimes>;
+
     /// The windows of a host's volume, if it has one.
     fn windowing(&self) -> Option<&dyn Windowing>;
 }
@@ -50,6 +55,10 @@ impl Subject for DriveTarget {
     }
 
     fn limiter_stats(&self) -> Option<LimiterStats> {
+        None
+    }
+
+    fn get_times(&self) -> Option<GetTimes> {
         None
     }
 

@@ -4,6 +4,7 @@ use crate::error::EngineError;
 use crate::format::object::MAX_KEY_BYTES;
 use crate::format::value::Value;
 use crate::journal::LogSync;
+use runtime::Nanos;
 
 /// What a Get found, and what it took.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,6 +13,17 @@ pub struct Lookup {
     pub value: Option<Value>,
     /// Flash reads it took.
     pub flash_reads: u32,
+    /// Time that it waited for them; absent where an index does not tell.
+    pub reading: Option<Nanos>,
+}
+
+/// Reads of one look-up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reads {
+    /// How many.
+    pub count: u32,
+    /// Time that it waited for them.
+    pub time: Nanos,
 }
 
 /// How a write is done.

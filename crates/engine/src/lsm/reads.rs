@@ -9,6 +9,7 @@ use pages::format::data_page;
 use pages::format::pointer::Pointer;
 use pages::medium::Medium;
 use pages::memtable::Entry;
+use pages::operations::Reads;
 use runtime::{IoClass, Nanos};
 
 use crate::cache::Access;
@@ -30,7 +31,7 @@ impl<M: Medium> Inner<M> {
         &self,
         key: &[u8],
         mut work: Nanos,
-        flash_reads: &mut u32,
+        reads: &mut Reads,
     ) -> Result<Located, EngineError> {
         let mut effort = Effort { memtables: 1, ..Effort::default() };
         let in_memtable = self.front.memtables.borrow().get(key);
@@ -55,9 +56,11 @@ impl<M: Medium> Inner<M> {
                 (step, work, effort) = (next, Nanos::ZERO, looked);
                 continue;
             }
+            let begun = self.store.handle.now();
             let image = self.read_index(pending.at, IoClass::ClientRead).await?;
+            reads.time += self.store.handle.now() - begun;
+            reads.count += 1;
             self.keep_page(pending.at.page, &image, Access::Point);
-            *flash_reads += 1;
             let mut taken_in = Effort { page_reads: 1, ..Effort::default() };
             let told = look_in(pending.at, &image, key, self.store.format, &mut taken_in);
             taken_in.hashes += self.caches.looks_for_pages(1);

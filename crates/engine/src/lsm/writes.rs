@@ -4,6 +4,7 @@ use pages::error::EngineError;
 use pages::format::object::Sequence;
 use pages::front::{Admission, Index};
 use pages::medium::Medium;
+use pages::operations::Reads;
 use runtime::Nanos;
 
 use crate::lsm::Inner;
@@ -15,7 +16,7 @@ impl<M: Medium> Index for Inner<M> {
     async fn exists(&self, key: &[u8], work: Nanos) -> Result<bool, EngineError> {
         // Left again before anybody waits for room: that may mean waiting for readers to leave.
         let _guard = self.store.epochs.enter();
-        Ok(match self.locate(key, work, &mut 0).await? {
+        Ok(match self.locate(key, work, &mut Reads::default()).await? {
             Located::Absent => false,
             Located::Known(entry) => entry.is_some(),
             Located::At(_) => true,

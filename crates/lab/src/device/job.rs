@@ -79,6 +79,27 @@ pub enum Before {
     Random,
 }
 
+impl Before {
+    /// Each, with its name.
+    pub const ALL: [(Self, &'static str); 3] =
+        [(Self::Empty, "empty"), (Self::Sequential, "sequential"), (Self::Random, "random")];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        let named = Self::ALL.into_iter().find(|(one, _)| *one == self);
+        named.expect("all are listed").1
+    }
+
+    /// The same of a drive of which the share `fill` was written.
+    pub fn on(self, fill: f64) -> Precondition {
+        match self {
+            Self::Empty => Precondition::Empty,
+            Self::Sequential => Precondition::Sequential(fill),
+            Self::Random => Precondition::Random(fill),
+        }
+    }
+}
+
 /// A stream of operations to one set.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -329,11 +350,6 @@ impl Job {
 
     /// What happened to the drive before.
     pub fn precondition(&self) -> Precondition {
-        let fill = self.fill.unwrap_or(1.0);
-        match self.precondition {
-            Before::Empty => Precondition::Empty,
-            Before::Sequential => Precondition::Sequential(fill),
-            Before::Random => Precondition::Random(fill),
-        }
+        self.precondition.on(self.fill.unwrap_or(1.0))
     }
 }

@@ -141,7 +141,7 @@ enum Outcome {
 /// Runs all experiments.
 pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
     let (scale, seed) = (plan.scale, plan.seed);
-    let mut jobs: Vec<Job<Outcome>> = Vec::new();
+    let mut jobs: Vec<Job<'_, Outcome>> = Vec::new();
     let mut watch = |name: &str, run: fn(&Size, u64) -> Result<Watched, Failure>| {
         jobs.push(Job::new(name, move || {
             run(&Size::of(scale), seed).map(|watched| Outcome::Watched(Box::new(watched)))

@@ -57,7 +57,7 @@ enum Outcome {
 pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
     let (scale, seed) = (plan.scale, plan.seed);
     // The longest first, so that threads end together.
-    let mut jobs: Vec<Job<Outcome>> = Vec::new();
+    let mut jobs: Vec<Job<'_, Outcome>> = Vec::new();
     for size in SIZES.into_iter().rev() {
         for layout in Layout::ALL {
             let name = format!("values of {size} B, {} layout", layout.name());

@@ -8,15 +8,15 @@ use super::stand::Failure;
 use super::{Simulation, Watcher};
 
 /// One simulation.
-pub(super) struct Job<T> {
+pub(super) struct Job<'a, T> {
     pub name: String,
-    pub run: Box<dyn FnOnce() -> Result<T, Failure> + Send>,
+    pub run: Box<dyn FnOnce() -> Result<T, Failure> + Send + 'a>,
 }
 
-impl<T> Job<T> {
+impl<'a, T> Job<'a, T> {
     pub(super) fn new(
         name: impl Into<String>,
-        run: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+        run: impl FnOnce() -> Result<T, Failure> + Send + 'a,
     ) -> Self {
         Self { name: name.into(), run: Box::new(run) }
     }
@@ -28,7 +28,7 @@ impl<T> Job<T> {
 /// the first that fails, in that order, has always been run: which failure is returned does not
 /// depend on `threads` either.
 pub(super) fn run_all<T: Send>(
-    jobs: Vec<Job<T>>,
+    jobs: Vec<Job<'_, T>>,
     threads: usize,
     watcher: &dyn Watcher,
 ) -> Result<Vec<T>, Failure> {
@@ -63,12 +63,12 @@ pub(super) fn run_all<T: Send>(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// Notes what it hears.
     #[derive(Default)]
-    struct Notes(Mutex<Vec<String>>);
+    pub(in crate::reproduce) struct Notes(Mutex<Vec<String>>);
 
     impl Watcher for Notes {
         fn begins(&self, simulation: Simulation<'_>) {
@@ -91,7 +91,7 @@ mod tests {
         }
     }
 
-    fn failing_at(failures: &'static [u32]) -> Vec<Job<u32>> {
+    fn failing_at(failures: &'static [u32]) -> Vec<Job<'static, u32>> {
         let run = |i: u32| if failures.contains(&i) { Err("no room".to_owned()) } else { Ok(i) };
         (0..20).map(|i| Job::new(format!("job {i}"), move || run(i))).collect()
     }

@@ -1,18 +1,18 @@
 //! What came of Vigil-KV's experiments, as [`figures`] and beside the published statements ([`comparisons`],
-//! [`costs`]). Here is
+//! [`motivation`], [`costs`], [`beyond`]). Here is
 //! the frame of the report, and what both draw on.
 
 mod beyond;
 mod comparisons;
 mod costs;
 mod figures;
+mod motivation;
 
-use super::vigil::{Measured, RATE, Size, WORKLOADS};
-use super::vigil_run::Cell;
+use super::vigil::{Cell, Measured, RATE, Size, WORKLOADS};
 use super::words::times;
 use super::{Plan, Scale};
+use crate::count_text;
 use crate::report::Report;
-use crate::{bytes_text, count_text};
 
 /// The report.
 pub(super) fn report(plan: &Plan<'_>, measured: &Measured) -> Report {
@@ -34,8 +34,8 @@ pub(super) fn report(plan: &Plan<'_>, measured: &Measured) -> Report {
             times(ratio(measured, "base", "ideal", |cell| cell.get.p999_us)),
         ),
         scale: format!(
-            "{} of pairs, {} s of YCSB-A and F and {} s of the other workloads at {} operations a second, open loop{}",
-            bytes_text(size.bytes),
+            "{} pairs, {} s of YCSB-A and F and {} s of the other workloads at {} operations a second, open loop{}",
+            count_text(size.records),
             size.seconds,
             size.quiet_seconds,
             count_text(RATE as u64),
@@ -66,7 +66,8 @@ fn notes(scale: Scale) -> Vec<String> {
         "Updates of YCSB read their pair first, as its binding for RocksDB has it.",
         "Compactions read outside slots as well, 100 MB a second in pieces of 16 KiB. The paper packs them into slots; \
          a compaction that waits for a rotation with each of its reads falls behind (docs/decisions/0035).",
-        "Each run begins on an empty drive.",
+        "Drives are full and in the steady state of long overwriting when the store comes: they collect garbage from the first write \
+         on. Three runs of YCSB-A on fresh drives stand beside.",
     ];
     if scale == Scale::Quick {
         notes.push(

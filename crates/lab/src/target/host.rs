@@ -5,7 +5,7 @@ use std::rc::Rc;
 use block::BlockDevice;
 use design::Index;
 use flash::FlashStats;
-use host::{HostIterator, HostStore};
+use host::{GetTimes, HostIterator, HostStore};
 use limiter::{Limited, LimiterStats};
 use pages::{EngineError, Medium, Value};
 use ssd::{SetReport, SetStats, Ssd};
@@ -59,6 +59,10 @@ impl<M: Medium> Subject for HostTarget<M> {
 
     fn limiter_stats(&self) -> Option<LimiterStats> {
         Some(self.medium.stats())
+    }
+
+    fn get_times(&self) -> Option<GetTimes> {
+        Some(self.store.get_times())
     }
 
     fn windowing(&self) -> Option<&dyn Windowing> {

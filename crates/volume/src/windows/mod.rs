@@ -91,7 +91,8 @@ impl<M: Windowed> Volume<M> {
         let windows = self.inner.windows()?;
         let takers = self.inner.takers();
         let in_dtwin = takers.iter().map(|taker| taker.medium.flow().writes_in_dtwin()).sum();
-        Some(WindowStats { writes_in_dtwin: in_dtwin, ..windows.stats.get() })
+        let cached = windows.cached();
+        Some(WindowStats { writes_in_dtwin: in_dtwin, cached, ..windows.stats.get() })
     }
 
     /// What each member may be given now.

@@ -110,6 +110,8 @@ pub struct WindowStats {
     pub waits_for_room: u64,
     /// How long they waited, together.
     pub waited: Nanos,
+    /// Bytes in `plm_cache` now.
+    pub cached: u64,
     /// Most bytes that were in `plm_cache`.
     pub most_cached: u64,
     /// Slots.

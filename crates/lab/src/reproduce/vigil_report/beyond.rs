@@ -3,8 +3,7 @@
 use super::ratio;
 use crate::bytes_text;
 use crate::report::{Comparison, Verdict};
-use crate::reproduce::vigil::{Measured, WORKLOADS};
-use crate::reproduce::vigil_run::Cell;
+use crate::reproduce::vigil::{Cell, FRESH, Measured, WORKLOADS};
 use crate::reproduce::words::{change, micros, row, times};
 
 const P999: fn(&Cell) -> f64 = |cell| cell.get.p999_us;
@@ -48,6 +47,48 @@ fn bounds(measured: &Measured) -> Vec<Comparison> {
              read a second time, from the other sets, which write as well.",
         ),
     ]
+}
+
+/// Fresh drives, which collect no garbage, beside those in their steady state.
+fn fresh(measured: &Measured) -> Comparison {
+    let words = measured.fresh.iter().zip(FRESH).map(|(cell, (configuration, name))| {
+        let aged = measured.cell("a", configuration);
+        format!(
+            "{name}: mean {} and {}, p99.9 {} and {}, blocks programmed for each that is written {:.2} and {:.2}",
+            micros(cell.get.mean_us),
+            micros(aged.get.mean_us),
+            micros(P999(cell)),
+            micros(P999(aged)),
+            cell.drive_written,
+            aged.drive_written
+        )
+    });
+    let (base, vigil) = (&measured.fresh[0], &measured.fresh[1]);
+    row(
+        "vigil-fresh",
+        "p99.9 and mean of gets on fresh drives, YCSB-A, O-Vigil against Base",
+        "what the drives had behind them is not said",
+        format!("{} shorter; {}", times(P999(base) / P999(vigil)), change(MEAN(base), MEAN(vigil))),
+        Verdict::NotApplicable,
+        format!("Fresh and in the steady state. {}.", words.collect::<Vec<_>>().join("; ")),
+    )
+}
+
+/// What the paper does not give of O-Vigil: the usual get, and how many are rebuilt.
+fn usual(measured: &Measured) -> Comparison {
+    let p50: fn(&Cell) -> f64 = |cell| cell.get.p50_us;
+    let rebuilt = WORKLOADS.map(|(workload, title)| {
+        let windows = measured.cell(workload, "o-vigil").windows;
+        format!("{title} {:.0} %", 100.0 * windows.map_or(0.0, |windows| windows.rebuilt_share))
+    });
+    row(
+        "vigil-p50",
+        "p50 of gets, O-Vigil against Base; pages rebuilt",
+        "nothing",
+        change(1.0, ratio(measured, "o-vigil", "base", p50)),
+        Verdict::NotApplicable,
+        format!("Pages that clients read and that were rebuilt: {}.", rebuilt.join(", ")),
+    )
 }
 
 /// All three papers together.
@@ -152,6 +193,8 @@ pub(super) fn beyond(measured: &Measured) -> Vec<Comparison> {
             "A get reads a block of every table it comes by, so its tail is the number of tables in L0.",
         ),
     ];
+    rows.push(fresh(measured));
+    rows.push(usual(measured));
     rows.extend(bounds(measured));
     rows.extend(levelhead(measured));
     rows

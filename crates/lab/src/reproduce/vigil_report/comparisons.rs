@@ -1,9 +1,8 @@
 //! What the paper says, beside what came out.
 
-use super::{beyond, costs, ratio};
+use super::{beyond, costs, motivation, ratio};
 use crate::report::Comparison;
-use crate::reproduce::vigil::{Measured, WORKLOADS};
-use crate::reproduce::vigil_run::Cell;
+use crate::reproduce::vigil::{Cell, Measured, Met, WORKLOADS};
 use crate::reproduce::words::{beside, change, gain, holds, micros, row, times};
 
 const P999: fn(&Cell) -> f64 = |cell| cell.get.p999_us;
@@ -13,7 +12,7 @@ pub(super) fn comparisons(measured: &Measured) -> Vec<Comparison> {
     let mut rows = headline(measured);
     rows.extend(steps(measured));
     rows.extend(tails(measured));
-    rows.extend(motivation(measured));
+    rows.extend(motivation::motivation(measured));
     rows.extend(costs::costs(measured));
     rows.extend(table_2(measured));
     rows.extend(beyond::beyond(measured));
@@ -27,6 +26,19 @@ fn by_workload(measured: &Measured, from: &str, to: &str, of: fn(&Cell) -> f64) 
         format!("{title} {}", change(value(from), value(to)))
     });
     format!("By workload: {}.", changes.join(", "))
+}
+
+/// What reads of a configuration found at their die.
+fn met(name: &str, cell: &Cell) -> String {
+    let Met { read, program, erase } = cell.met;
+    let part =
+        |(share, us): (f64, f64), what: &str| format!("{:.1} % {what} ({us:.0} us)", 100.0 * share);
+    format!(
+        "of the flash reads with {name} {} met another read, {} and {}",
+        part(read, "").replace("  ", " "),
+        part(program, "a program"),
+        part(erase, "an erase")
+    )
 }
 
 fn headline(measured: &Measured) -> Vec<Comparison> {
@@ -59,8 +71,9 @@ fn headline(measured: &Measured) -> Vec<Comparison> {
             gain(0.66, mean),
             format!(
                 "{} Most gets meet nothing in either, and their mean is a read of the flash or a hit; a read of the busy set \
-                 takes two. The paper's Base must have far more in the way of its usual get than ours.",
-                by_workload(measured, "base", "o-vigil", MEAN)
+                 takes two. In YCSB-A: {}. The paper's Base must have far more in the way of its usual get than that.",
+                by_workload(measured, "base", "o-vigil", MEAN),
+                met("Base", measured.cell("a", "base"))
             ),
         ),
     ]
@@ -80,7 +93,12 @@ fn steps(measured: &Measured) -> Vec<Comparison> {
             &format!("{text} (section 7.2)"),
             beside(published, ours, change(1.0, ours)),
             gain(published, ours),
-            format!("{why} {}", by_workload(measured, from, to, P999)),
+            format!(
+                "{why} {} In YCSB-A: {}; {}.",
+                by_workload(measured, from, to, P999),
+                met(from_name, measured.cell("a", from)),
+                met(to_name, measured.cell("a", to))
+            ),
         )
     };
     let (base, silk, plm) = (("base", "Base"), ("silk", "SILK"), ("plm", "PLM"));
@@ -157,49 +175,6 @@ fn tails(measured: &Measured) -> Vec<Comparison> {
     ]
 }
 
-fn motivation(measured: &Measured) -> Vec<Comparison> {
-    let usual = WORKLOADS.map(|(workload, _)| measured.cell(workload, "base").get.p90_us);
-    let usual = usual.into_iter().fold(0.0, f64::max);
-    let worst = WORKLOADS.map(|(workload, _)| {
-        let get = &measured.cell(workload, "base").get;
-        get.p9999_us / get.p90_us
-    });
-    let worst = worst.into_iter().fold(0.0, f64::max);
-    let (mixed, alone) = (measured.cell("userdb", "base").get, measured.reads_alone.get);
-    let beyond = mixed.max_us / alone.p99_us;
-    vec![
-        row(
-            "vigil-normal",
-            "gets without anything in their way, Base",
-            "less than 200 us (section 3.1, figure 3a)",
-            format!("p90 {} at most", micros(usual)),
-            holds(usual < 200.0),
-            "The p90 of the workload with the longest.",
-        ),
-        row(
-            "vigil-3a",
-            "tail of gets over the usual, Base",
-            "up to 15.7x (section 3.1, figure 3a)",
-            beside(15.7, worst, times(worst)),
-            gain(15.7, worst),
-            "p99.99 over p90, the workload with the most.",
-        ),
-        row(
-            "vigil-3c",
-            "longest get beside flushes and compactions, over the usual of gets alone",
-            "20x beside a flush, 30x beside a compaction (section 3.1, figure 3c)",
-            beside(30.0, beyond, times(beyond)),
-            gain(30.0, beyond),
-            format!(
-                "UserDB: {} over the p99 of its gets alone, {}; the paper has 147 us. The longest read of the flash \
-                 waits for a page program or two, as erases are suspended (docs/decisions/0034).",
-                micros(mixed.max_us),
-                micros(alone.p99_us)
-            ),
-        ),
-    ]
-}
-
 /// Shares of Gets, hits of the block cache, and compaction over flush, of Base.
 fn table_2(measured: &Measured) -> Vec<Comparison> {
     let published = [
@@ -215,7 +190,7 @@ fn table_2(measured: &Measured) -> Vec<Comparison> {
         let (_, title) = titled(workload)?;
         let cell = measured.cell(workload, "base");
         let share = 100.0 * cell.get_share();
-        let compacted = cell.compacted_bytes() as f64 / cell.flushed_bytes().max(1) as f64;
+        let compacted = cell.compacted_bytes as f64 / cell.flushed_bytes.max(1) as f64;
         Some(row(
             &format!("vigil-table2-{workload}"),
             &format!("{title}: gets; hits of the block cache; compaction over flush"),

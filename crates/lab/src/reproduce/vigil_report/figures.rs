@@ -2,9 +2,8 @@
 
 use crate::report::{Axis, BarSeries, Figure, FigureKind, Series, Unit};
 use crate::reproduce::vigil::{
-    CACHE_LIMITS_MB, CONFIGURATIONS, Measured, READ_RATES, WORKLOADS, all,
+    CACHE_LIMITS_MB, CONFIGURATIONS, Cell, Measured, READ_RATES, WORKLOADS, all,
 };
-use crate::reproduce::vigil_run::Cell;
 
 pub(super) fn figures(measured: &Measured) -> Vec<Figure> {
     let mut figures = vec![
@@ -24,8 +23,12 @@ pub(super) fn figures(measured: &Measured) -> Vec<Figure> {
     figures.extend(WORKLOADS.map(|(workload, title)| distribution(measured, workload, title)));
     figures.push(over_time(measured));
     figures.push(background(measured));
+    figures.push(breakdown(measured));
+    figures.push(delayed_compaction(measured));
+    figures.push(delayed_flush(measured));
     figures.push(scans(measured));
     figures.push(cache_limits(measured));
+    figures.push(memory(measured));
     figures.push(cached(measured));
     figures.push(reconstruction(measured));
     figures
@@ -58,8 +61,8 @@ fn bars(
 
 fn distribution(measured: &Measured, workload: &str, title: &str) -> Figure {
     let line = |(configuration, name)| {
-        let gets = measured.cell(workload, configuration).gets.as_ref()?;
-        Some(Series::latency_cdf(name, gets))
+        let gets = measured.cell(workload, configuration).gets.histogram()?;
+        Some(Series::latency_cdf(name, &gets))
     };
     Figure {
         id: format!("vigil-gets-{workload}"),
@@ -77,13 +80,7 @@ fn distribution(measured: &Measured, workload: &str, title: &str) -> Figure {
 
 /// The longest Get of each second.
 fn longest(name: &str, cell: &Cell) -> Series {
-    let mut seconds: Vec<f64> = Vec::new();
-    for window in &cell.timeline {
-        let second = (window.start.as_secs_f64() - cell.started) as usize;
-        seconds.resize(seconds.len().max(second + 1), 0.0);
-        seconds[second] = seconds[second].max(window.gets.max_us);
-    }
-    let points = (0..).map(f64::from).zip(seconds);
+    let points = (0..).map(f64::from).zip(cell.longest_get_us.iter().copied());
     Series::new(name, points.filter(|(_, longest)| *longest > 0.0))
 }
 
@@ -94,13 +91,11 @@ fn over_time(measured: &Measured) -> Figure {
         id: "vigil-over-time".to_owned(),
         title: "Longest get of each second, UserDB".to_owned(),
         caption: "Beside figure 12.".to_owned(),
-        kind: FigureKind::Lines {
-            x: Axis::linear("time", Unit::Seconds),
-            y: Axis::log("longest get", Unit::Microseconds),
-            series: shown
+        kind: by_second(
+            shown
                 .map(|(configuration, name)| longest(name, measured.cell("userdb", configuration)))
                 .collect(),
-        },
+        ),
     }
 }
 
@@ -110,19 +105,91 @@ fn background(measured: &Measured) -> Figure {
         title: "Longest get of each second, with and without writes".to_owned(),
         caption: "Base under UserDB, and under its gets alone: what flushes and compactions do to reads. Beside figure 3c."
             .to_owned(),
-        kind: FigureKind::Lines {
-            x: Axis::linear("time", Unit::Seconds),
-            y: Axis::log("longest get", Unit::Microseconds),
+        kind: by_second(vec![
+            longest("UserDB", measured.cell("userdb", "base")),
+            longest("its gets alone", &measured.reads_alone),
+        ]),
+    }
+}
+
+fn breakdown(measured: &Measured) -> Figure {
+    let times = &measured.cell("userdb", "base").get_times;
+    let (usual, slowest) = (times.storage_share, times.slowest_storage_share);
+    Figure {
+        id: "vigil-breakdown".to_owned(),
+        title: "Where the time of gets goes, UserDB, Base".to_owned(),
+        caption: "All gets, and the slowest thousandth. Beside figure 3b, which has 87 % storage for the slowest and about half \
+                  for the usual ones."
+            .to_owned(),
+        kind: FigureKind::Bars {
+            over: "gets".to_owned(),
+            categories: vec!["all".to_owned(), "the slowest thousandth".to_owned()],
+            y: Axis::linear("share of their time", Unit::Percent),
             series: vec![
-                longest("UserDB", measured.cell("userdb", "base")),
-                longest("its gets alone", &measured.reads_alone),
+                BarSeries::new("storage", [100.0 * usual, 100.0 * slowest]),
+                BarSeries::new("processor", [100.0 * (1.0 - usual), 100.0 * (1.0 - slowest)]),
             ],
         },
     }
 }
 
+fn delayed_compaction(measured: &Measured) -> Figure {
+    let [in_time, late] = &measured.delayed_compaction;
+    Figure {
+        id: "vigil-delayed-compaction".to_owned(),
+        title: "Longest get of each second, compactions in time and put off".to_owned(),
+        caption: "YCSB-A without filters, Base. Put off: L0 is compacted from 40 tables on instead of four. Beside figure 4a, \
+                  which has less than 1 ms and up to 3.1 ms."
+            .to_owned(),
+        kind: by_second(vec![longest("in time", in_time), longest("put off", late)]),
+    }
+}
+
+fn delayed_flush(measured: &Measured) -> Figure {
+    let [open, closed] = &measured.delayed_flush;
+    Figure {
+        id: "vigil-delayed-flush".to_owned(),
+        title: "Longest get of each second, flushes put off".to_owned(),
+        caption: "YCSB-A, Base with two memtables, flushes at 2.5 MB/s: puts wait, and in the open loop all that is to begin \
+                  behind them. Beside figure 4b, which has up to 27.4 times the usual get."
+            .to_owned(),
+        kind: by_second(vec![
+            longest("flushes in time", measured.cell("a", "base")),
+            longest("put off, open loop", open),
+            longest("put off, closed loop", closed),
+        ]),
+    }
+}
+
+/// Latencies over the seconds of a run.
+fn by_second(series: Vec<Series>) -> FigureKind {
+    FigureKind::Lines {
+        x: Axis::linear("time", Unit::Seconds),
+        y: Axis::log("longest get", Unit::Microseconds),
+        series,
+    }
+}
+
+/// Memory over time, as figure 15a has it.
+fn memory(measured: &Measured) -> Figure {
+    let samples = &measured.cell("zippydb", "o-vigil").memory;
+    let line = |name: &str, of: fn(&(f64, u64, u64)) -> u64| {
+        Series::new(name, samples.iter().map(|sample| (sample.0, of(sample) as f64)))
+    };
+    Figure {
+        id: "vigil-memory".to_owned(),
+        title: "Memory over time, ZippyDB, O-Vigil".to_owned(),
+        caption: "Memtables count until their flush is durable. Beside figure 15a.".to_owned(),
+        kind: FigureKind::Lines {
+            x: Axis::linear("time", Unit::Seconds),
+            y: Axis::linear("memory", Unit::Bytes),
+            series: vec![line("memtables", |at| at.1), line("plm_cache", |at| at.2)],
+        },
+    }
+}
+
 fn scans(measured: &Measured) -> Figure {
-    let line = |cell: &Cell| Some(Series::latency_cdf(cell.name.clone(), cell.scans.as_ref()?));
+    let line = |cell: &Cell| Some(Series::latency_cdf(cell.name.clone(), &cell.scans.histogram()?));
     Figure {
         id: "vigil-scans".to_owned(),
         title: "Latency of range queries, YCSB-E".to_owned(),
@@ -167,7 +234,7 @@ fn cached(measured: &Measured) -> Figure {
     Figure {
         id: "vigil-cached".to_owned(),
         title: "Most bytes in plm_cache".to_owned(),
-        caption: "Beside figure 15a, which has it over time for ZippyDB.".to_owned(),
+        caption: "What waits for the slots of its sets, parity included.".to_owned(),
         kind: FigureKind::Bars {
             over: "workload".to_owned(),
             categories: WORKLOADS.map(|(_, title)| title.to_owned()).into(),

@@ -1,0 +1,93 @@
+//! Simulations that were done before: a reproduction that was stopped goes on where it was.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::jobs::Job;
+use super::stand::Failure;
+
+/// Keeps what simulations gave; from several threads.
+pub trait Keeper: Sync {
+    /// What `name` gave earlier, if it is there and was made of the same `inputs`.
+    fn load(&self, name: &str, inputs: &str) -> Option<String>;
+    /// Keeps what `name` gave, as JSON.
+    fn save(&self, name: &str, inputs: &str, result: &str);
+}
+
+/// A job whose result is kept: it is run if the keeper does not have what came of the same inputs.
+///
+/// Inputs are all that the result depends on, in words; `Debug` of the specification does.
+pub(super) fn kept<'a, T: Serialize + DeserializeOwned>(
+    keeper: &'a dyn Keeper,
+    name: String,
+    inputs: String,
+    run: impl FnOnce() -> Result<T, Failure> + Send + 'a,
+) -> Job<'a, T> {
+    let title = name.clone();
+    Job::new(name, move || {
+        let earlier = keeper.load(&title, &inputs);
+        if let Some(result) = earlier.and_then(|text| serde_json::from_str(&text).ok()) {
+            return Ok(result);
+        }
+        let result = run()?;
+        let text = serde_json::to_string(&result).map_err(|error| error.to_string())?;
+        keeper.save(&title, &inputs, &text);
+        Ok(result)
+    })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::reproduce::jobs::run_all;
+    use crate::reproduce::jobs::tests::Notes;
+
+    /// Keeps nothing.
+    pub(in crate::reproduce) struct Forgetful;
+
+    impl Keeper for Forgetful {
+        fn load(&self, _: &str, _: &str) -> Option<String> {
+            None
+        }
+
+        fn save(&self, _: &str, _: &str, _: &str) {}
+    }
+
+    #[derive(Default)]
+    struct InMemory(Mutex<BTreeMap<(String, String), String>>);
+
+    impl Keeper for InMemory {
+        fn load(&self, name: &str, inputs: &str) -> Option<String> {
+            self.0.lock().unwrap().get(&(name.to_owned(), inputs.to_owned())).cloned()
+        }
+
+        fn save(&self, name: &str, inputs: &str, result: &str) {
+            let key = (name.to_owned(), inputs.to_owned());
+            self.0.lock().unwrap().insert(key, result.to_owned());
+        }
+    }
+
+    #[test]
+    fn what_was_done_of_the_same_inputs_is_not_done_again() {
+        let keeper = InMemory::default();
+        let run = |inputs: &str, result: u32| {
+            let job = kept(&keeper, "one".into(), inputs.into(), move || Ok(result));
+            run_all(vec![job], 1, &Notes::default()).expect("it can be run")[0]
+        };
+        assert_eq!(run("seed 1", 17), 17);
+        assert_eq!(run("seed 1", 18), 17, "it is there");
+        assert_eq!(run("seed 2", 19), 19, "that is another one");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_done_again() {
+        let keeper = InMemory::default();
+        keeper.save("one", "seed 1", "{\"torn");
+        let job = kept(&keeper, "one".into(), "seed 1".into(), || Ok(5));
+        assert_eq!(run_all(vec![job], 1, &Notes::default()), Ok(vec![5]));
+        assert_eq!(keeper.load("one", "seed 1").as_deref(), Some("5"));
+    }
+}

@@ -1,0 +1,220 @@
+//! What one run of Vigil-KV's experiments gave, as plain numbers that can be kept in a file.
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+use workload::{LatencySummary, OpKind, RunReport};
+
+use crate::MemorySample;
+use crate::bench::BenchOutcome;
+use crate::result::{BenchResult, GetTimesResult, WindowsResult};
+
+/// One workload under one configuration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(in crate::reproduce) struct Cell {
+    pub name: String,
+    pub get: LatencySummary,
+    pub put: LatencySummary,
+    pub scan: LatencySummary,
+    pub gets: Distribution,
+    pub scans: Distribution,
+    /// The longest Get that ended in each second of the run, in microseconds; 0 where none did.
+    pub longest_get_us: Vec<f64>,
+    /// What the windows did; absent without any.
+    pub windows: Option<Windowed>,
+    /// Bytes of tables that flushes wrote.
+    pub flushed_bytes: u64,
+    /// Bytes of tables that compactions wrote.
+    pub compacted_bytes: u64,
+    /// Bytes in L0 at the end.
+    pub l0_bytes: u64,
+    /// Share of pages of the index that were in the block cache.
+    pub cache_hits: f64,
+    /// Bytes written to the drive for each of pairs that were put.
+    pub written: f64,
+    /// Blocks of flash programmed for each that was written to the drive.
+    pub drive_written: f64,
+    /// Memory for the index and for caches.
+    pub index_bytes: u64,
+    /// Blocks of 4 KiB read from the drive for each operation, those of background tasks among them.
+    pub blocks_per_operation: f64,
+    /// Where the time of Gets went.
+    pub get_times: GetTimes,
+    /// Reads of the flash, those of compactions among them, by what they met.
+    pub met: Met,
+    /// Seconds that writes waited for room, together.
+    pub stalled_seconds: f64,
+    /// Memory over time: seconds, bytes of memtables, bytes in `plm_cache`. Of runs that look at it.
+    pub memory: Vec<(f64, u64, u64)>,
+}
+
+impl Cell {
+    pub(super) fn of(
+        name: String,
+        page_bytes: u64,
+        operations: u64,
+        outcome: &BenchOutcome,
+    ) -> Self {
+        let (run, result) = (&outcome.run, &outcome.result);
+        let drive = result.block_drive.as_ref().expect("it runs on a block drive");
+        let summary = |kind| run.summary(kind).unwrap_or_default();
+        let tables = result.tables.unwrap_or_default();
+        let l0_pages = result.levels.first().map_or(0, |level| level.segments);
+        Self {
+            name,
+            get: summary(OpKind::Get),
+            put: summary(OpKind::Put),
+            scan: summary(OpKind::Scan),
+            gets: Distribution::of(run.histogram(OpKind::Get)),
+            scans: Distribution::of(run.histogram(OpKind::Scan)),
+            longest_get_us: longest_by_second(run),
+            windows: result.windows.as_ref().map(Windowed::of),
+            flushed_bytes: tables.flushed_pages * page_bytes,
+            compacted_bytes: tables.written_pages * page_bytes,
+            l0_bytes: l0_pages * page_bytes,
+            cache_hits: cache_hits(result),
+            written: drive.run_store_write_amplification.unwrap_or(0.0),
+            drive_written: drive.drive_write_amplification,
+            index_bytes: result.memory_bytes.index,
+            blocks_per_operation: drive.blocks_read as f64 / operations as f64,
+            get_times: drive.gets.as_ref().map(GetTimes::of).unwrap_or_default(),
+            met: Met::of(result),
+            stalled_seconds: result.flash.write_stall_seconds,
+            memory: outcome.samples.iter().map(sampled).collect(),
+        }
+    }
+
+    /// The share of Gets among Gets and Puts.
+    pub(in crate::reproduce) fn get_share(&self) -> f64 {
+        let (gets, puts) = (self.get.count as f64, self.put.count as f64);
+        gets / (gets + puts).max(1.0)
+    }
+}
+
+fn sampled(sample: &MemorySample) -> (f64, u64, u64) {
+    (sample.at.as_secs_f64(), sample.memtables, sample.plm_cache)
+}
+
+fn longest_by_second(run: &RunReport) -> Vec<f64> {
+    let mut seconds: Vec<f64> = Vec::new();
+    for window in &run.timeline.windows {
+        let second = window.start.saturating_since(run.started).as_secs_f64() as usize;
+        seconds.resize(seconds.len().max(second + 1), 0.0);
+        seconds[second] = seconds[second].max(window.gets.max_us);
+    }
+    seconds
+}
+
+fn cache_hits(result: &BenchResult) -> f64 {
+    let caches = result.caches.unwrap_or_default();
+    caches.page_hits as f64 / (caches.page_hits + caches.page_misses).max(1) as f64
+}
+
+/// Latencies: values in nanoseconds and how many there were of each.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(in crate::reproduce) struct Distribution(Vec<(u64, u64)>);
+
+impl Distribution {
+    fn of(histogram: Option<&Histogram<u64>>) -> Self {
+        let recorded = histogram.into_iter().flat_map(Histogram::iter_recorded);
+        Self(recorded.map(|at| (at.value_iterated_to(), at.count_at_value())).collect())
+    }
+
+    /// As it was recorded, to three digits; nothing if there were none.
+    pub(in crate::reproduce) fn histogram(&self) -> Option<Histogram<u64>> {
+        let mut histogram = Histogram::new(3).expect("three digits are possible");
+        for (value, count) in &self.0 {
+            histogram.record_n(*value, *count).expect("it grows as it has to");
+        }
+        (!self.0.is_empty()).then_some(histogram)
+    }
+}
+
+/// What windows did, as far as the report says.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(in crate::reproduce) struct Windowed {
+    pub busy_reads: u64,
+    pub writes_in_dtwin: u64,
+    pub slots: u64,
+    pub unfinished_slots: u64,
+    pub rebuilt_share: f64,
+    pub most_cached_bytes: u64,
+    /// Writes that waited for room in `plm_cache`.
+    pub waits_for_room: u64,
+    /// Pages that internal tasks read in slots, and elsewhere.
+    pub slot_reads: u64,
+    pub internal_reads: u64,
+}
+
+impl Windowed {
+    fn of(result: &WindowsResult) -> Self {
+        Self {
+            busy_reads: result.busy_reads,
+            writes_in_dtwin: result.writes_in_dtwin,
+            slots: result.slots,
+            unfinished_slots: result.unfinished_slots,
+            rebuilt_share: result.rebuilt_share,
+            most_cached_bytes: result.most_cached_bytes,
+            waits_for_room: result.waits_for_room,
+            slot_reads: result.slot_reads,
+            internal_reads: result.internal_reads,
+        }
+    }
+}
+
+/// How much of the time of Gets was waiting for storage: all of them, and the slowest thousandth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(in crate::reproduce) struct GetTimes {
+    pub mean_us: f64,
+    pub storage_share: f64,
+    pub slowest_mean_us: f64,
+    pub slowest_storage_share: f64,
+}
+
+impl GetTimes {
+    fn of(result: &GetTimesResult) -> Self {
+        Self {
+            mean_us: result.mean_us,
+            storage_share: result.storage_share,
+            slowest_mean_us: result.slowest_mean_us,
+            slowest_storage_share: result.slowest_storage_share,
+        }
+    }
+}
+
+/// Shares of reads of the flash that found their die occupied, and how long those waited on average.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(in crate::reproduce) struct Met {
+    pub read: (f64, f64),
+    pub program: (f64, f64),
+    pub erase: (f64, f64),
+}
+
+impl Met {
+    fn of(result: &BenchResult) -> Self {
+        let (counts, waits) =
+            (&result.flash.client_reads_behind, &result.flash.client_reads_waited_us);
+        let all = counts.values().sum::<u64>().max(1) as f64;
+        let of = |name| (counts[name] as f64 / all, waits[name]);
+        Self { read: of("read"), program: of("program"), erase: of("erase") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_distribution_comes_back_as_it_was_recorded() {
+        let mut histogram = Histogram::<u64>::new_with_bounds(1, 1 << 62, 3).expect("possible");
+        for n in 1..5_000_u64 {
+            histogram.record(n * n * 37).expect("within bounds");
+        }
+        let kept = Distribution::of(Some(&histogram));
+        let text = serde_json::to_string(&kept).expect("numbers");
+        let back: Distribution = serde_json::from_str(&text).expect("the same");
+        assert_eq!(back, kept);
+        let back = back.histogram().expect("there are some");
+        assert_eq!(LatencySummary::of(&back), LatencySummary::of(&histogram));
+        assert_eq!(Distribution::of(None).histogram(), None);
+    }
+}
