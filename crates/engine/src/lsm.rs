@@ -429,6 +429,18 @@ impl<M: Medium> Engine<M> {
         }
     }
 
+    /// Makes everything durable that was acknowledged before, where a power cut could take it.
+    ///
+    /// # Errors
+    /// [`EngineError::ReadOnly`]: the log could not be written.
+    pub async fn sync(&self) -> Result<(), EngineError> {
+        let log = self.inner.front.log.borrow().clone();
+        match log {
+            Some(log) => log.sync().await,
+            None => Ok(()),
+        }
+    }
+
     /// Waits until no memtable waits for its flush and no level is due for compaction.
     pub async fn settle(&self) {
         let inner = &*self.inner;

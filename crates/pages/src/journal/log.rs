@@ -196,6 +196,18 @@ impl<M: Medium> Log<M> {
         self.wait_for(group).await
     }
 
+    /// Makes everything durable that was taken before.
+    ///
+    /// # Errors
+    /// As [`Self::acknowledge`].
+    pub async fn sync(&self) -> Result<(), EngineError> {
+        let end = self.next.get() + self.pending.borrow().len() as u64;
+        match end.checked_sub(1) {
+            Some(last) => self.make_durable(last).await,
+            None => Ok(()),
+        }
+    }
+
     async fn wait_for(&self, group: u64) -> Result<(), EngineError> {
         loop {
             if self.durable.get() > group {

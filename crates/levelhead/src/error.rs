@@ -1,0 +1,126 @@
+//! What went wrong, where, and what to do.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use files::FileError;
+use pages::{EngineError, OpenError, PageNo};
+
+/// Why something could not be done.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// A key, a value or an option that no store takes; nothing was done.
+    Invalid(String),
+    /// There is no room: delete something, or give the store more.
+    Full(String),
+    /// Something is not what was once written there, or cannot be read. Everything else can.
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Where in it, in bytes; absent where a whole file is meant.
+        offset: Option<u64>,
+        /// What is wrong.
+        what: String,
+    },
+    /// Another process has the store open, or this one does.
+    InUse(PathBuf),
+    /// There is no store, or not all of it.
+    Missing(String),
+    /// The store takes no more writes, because the ones before could not be made durable. Close it, see to the cause, and open
+    /// it again.
+    ReadOnly(String),
+    /// A range read an instant that is too long ago to be kept. Begin it anew.
+    TooOld,
+    /// The system refused something.
+    System(String),
+}
+
+impl Error {
+    /// The same for a file or a set of options that no store can be made of.
+    pub(crate) fn of_opening(error: &OpenError, place: &Place) -> Self {
+        match error {
+            OpenError::Damaged(page, fault) => place.damaged(*page, fault),
+            OpenError::DoesNotFit { .. }
+            | OpenError::CachesDoNotFit { .. }
+            | OpenError::TooFewExtents { .. } => Self::Invalid(error.to_string()),
+            other => Self::Damaged {
+                path: place.files[0].clone(),
+                offset: None,
+                what: other.to_string(),
+            },
+        }
+    }
+
+    pub(crate) fn of_file(error: &FileError) -> Self {
+        match error {
+            FileError::InUse(path) => Self::InUse(path.clone()),
+            FileError::Missing(_) => Self::Missing(error.to_string()),
+            FileError::NoRoom { .. } => Self::Full(error.to_string()),
+            other => Self::System(other.to_string()),
+        }
+    }
+
+    pub(crate) fn of_engine(error: EngineError, place: &Place) -> Self {
+        match error {
+            EngineError::KeyLength(_) | EngineError::ValueTooLarge { .. } => {
+                Self::Invalid(error.to_string())
+            }
+            EngineError::Full(_) => Self::Full(error.to_string()),
+            EngineError::Corrupt(page, fault) => place.damaged(page, &fault),
+            EngineError::ReadOnly(_) => Self::ReadOnly(error.to_string()),
+            EngineError::SnapshotTooOld => Self::TooOld,
+            EngineError::Medium(_) | EngineError::IteratorMemory | EngineError::NotPositioned => {
+                Self::System(error.to_string())
+            }
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invalid(what) | Self::Full(what) | Self::Missing(what) | Self::System(what) => {
+                f.write_str(what)
+            }
+            Self::Damaged { path, offset: Some(offset), what } => {
+                write!(f, "{}, at byte {offset}: {what}", path.display())
+            }
+            Self::Damaged { path, offset: None, what } => write!(f, "{}: {what}", path.display()),
+            Self::InUse(path) => {
+                write!(f, "{} is in use by another process, or twice by this one", path.display())
+            }
+            Self::ReadOnly(what) => write!(
+                f,
+                "{what}; close the store, see to the cause and open it again: what was acknowledged as durable is there"
+            ),
+            Self::TooOld => f.write_str("the instant that is read is too long ago; begin anew"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Where pages lie, for those who have to go and look.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    /// The files of the store.
+    pub files: Arc<[PathBuf]>,
+    /// Bytes of a page.
+    pub page_bytes: u64,
+}
+
+impl Place {
+    fn damaged(&self, page: PageNo, fault: &dyn fmt::Display) -> Error {
+        // Which file of several it is, the volume knows; it has tried the others already.
+        let is_one = self.files.len() == 1;
+        let offset = is_one.then(|| u64::from(page.0) * self.page_bytes);
+        let what = if is_one {
+            fault.to_string()
+        } else {
+            format!("page {} of the store, and what it could be rebuilt from: {fault}", page.0)
+        };
+        Error::Damaged { path: self.files[0].clone(), offset, what }
+    }
+}

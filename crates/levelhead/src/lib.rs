@@ -1,0 +1,51 @@
+//! An embedded key-value store on files and drives, whose read tail does not follow its writes.
+//!
+//! ```
+//! use levelhead::{Options, Store};
+//!
+//! # fn main() -> Result<(), levelhead::Error> {
+//! # let directory = std::env::temp_dir().join(format!("levelhead-doc-{}", std::process::id()));
+//! # let small = Options { capacity_bytes: 64 << 20, ..Options::default() };
+//! let store = Store::open(&directory, &small)?;
+//! store.put(b"apple", b"red")?;
+//! store.put(b"pear", b"green")?;
+//! assert_eq!(store.get(b"apple")?.as_deref(), Some(&b"red"[..]));
+//! let all: Result<Vec<_>, _> = store.range(..).collect();
+//! assert_eq!(all?.len(), 2);
+//! store.delete(b"apple")?;
+//! store.close()?;
+//! # std::fs::remove_dir_all(&directory).expect("it is ours");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! One directory is one store; over several directories, on as many drives, one may be lost
+//! ([`Store::open_over`]). The engine is the one that is simulated elsewhere in this project, with the design
+//! `levelhead`: an index in memory as far as [`Options::memory_bytes`] goes, values apart from it in the order in which
+//! they were written, a log. A [`Store`] is a handle that threads share; it needs no runtime of its own around it.
+//!
+//! A Get runs on the caller's thread, its read included: it pays for no hop to another one. What goes on in
+//! the background (flushes, compactions, the collection of garbage) is driven by a thread of the store.
+//!
+//! ```text
+//!   Store ...... what callers hold                                  (store.rs)
+//!   Range ...... pairs in key order, of one instant                 (range.rs)
+//!   Options .... what a store is opened with                        (options.rs)
+//!   Error ...... what went wrong, where, what to do                 (error.rs)
+//!   directory .. the files of a store, and what they have to say    (directory.rs)
+//!   root ....... the engine on its files, within the runtime        (root.rs)
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod directory;
+mod error;
+mod options;
+mod range;
+mod root;
+mod store;
+
+pub use error::Error;
+pub use options::{Durability, Io, Options};
+pub use range::Range;
+pub use store::{Statistics, Store};

@@ -1,0 +1,82 @@
+//! What a store is opened with.
+
+use pages::LogSync;
+
+/// When a write is acknowledged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Durability {
+    /// At once. It is durable when a later write is that waits for it, when its memtable is flushed, and after
+    /// [`Store::sync`](crate::Store::sync). The end of the process takes what is not durable by then.
+    None,
+    /// At once; it is handed to the drive a millisecond later.
+    Interval,
+    /// When it is durable, together with what came meanwhile: group commit.
+    #[default]
+    Group,
+    /// When it is durable, by itself.
+    Each,
+}
+
+impl From<Durability> for LogSync {
+    fn from(durability: Durability) -> Self {
+        match durability {
+            Durability::None => Self::None,
+            Durability::Interval => Self::Interval,
+            Durability::Group => Self::Group,
+            Durability::Each => Self::Each,
+        }
+    }
+}
+
+/// How files are read and written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Io {
+    /// By `io_uring` where the system lets it, else by threads.
+    #[default]
+    Probe,
+    /// By `io_uring`.
+    Ring,
+    /// By threads.
+    Threads,
+}
+
+/// What a store is opened with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Whether a store is made where none is.
+    pub create_if_missing: bool,
+    /// How large each of its files is, in bytes; counts when it is made. Room is taken as it is needed, and given back.
+    pub capacity_bytes: u64,
+    /// Memory for the index, in bytes. An index that fits makes a Get one read; beyond it parts are read as well.
+    pub memory_bytes: u64,
+    /// Memory for values that were read last, in bytes, out of `memory_bytes`.
+    pub value_cache_bytes: u64,
+    /// Memory for writes before they are flushed, in bytes: twice that at most.
+    pub memtable_bytes: u64,
+    /// When writes are acknowledged that do not say it.
+    pub durability: Durability,
+    /// How files are read and written.
+    pub io: Io,
+    /// What keys and values are expected to be like, in bytes: the index is laid out for them.
+    pub expected_key_bytes: u32,
+    /// See `expected_key_bytes`.
+    pub expected_value_bytes: u32,
+}
+
+impl Default for Options {
+    /// A store of up to 16 GiB in each file, with 256 MiB of memory for its index and 2 x 32 MiB for writes, in which a
+    /// write that is acknowledged is durable.
+    fn default() -> Self {
+        Self {
+            create_if_missing: true,
+            capacity_bytes: 16 << 30,
+            memory_bytes: 256 << 20,
+            value_cache_bytes: 64 << 20,
+            memtable_bytes: 32 << 20,
+            durability: Durability::default(),
+            io: Io::default(),
+            expected_key_bytes: 32,
+            expected_value_bytes: 1024,
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! The engine on its files, within the runtime: what a store's lock is around.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use block::BlockDevice;
+use design::{Design, IndexOptions};
+use engine::{Engine, EngineIterator, Setup, Step};
+use files::{Discards, FileDevice, FileOptions, RoomOf};
+use pages::{
+    Cpu, CpuCosts, EngineError, EngineStats, LogSync, Medium, MemoryUse, StoreId, Surroundings,
+    Value, WriteOptions,
+};
+use runtime::{Cores, Handle, Nanos};
+use volume::{BlockRange, Layout, RangeOptions, Volume};
+
+use crate::directory::{self, Identity};
+use crate::error::{Error, Place};
+use crate::options::Options;
+
+/// Pages of a chunk, where a store is over several files: 64 KiB.
+const CHUNK_PAGES: u32 = 16;
+/// Appends under way at a time.
+const APPENDS: u32 = 16;
+/// Memory for the snapshots and buffers of ranges.
+const ITERATOR_BYTES: u64 = 64 << 20;
+
+type Plain = BlockRange<FileDevice>;
+
+/// A store in its runtime. What is asked for of it is cloned: a future may not hold on to it.
+pub(crate) struct Root {
+    pub engine: AnyEngine,
+    pub ranges: Rc<Ranges>,
+    pub place: Place,
+    pub default_sync: LogSync,
+    device: FileDevice,
+}
+
+/// An engine on one file, or on several with parity.
+pub(crate) enum AnyEngine {
+    Plain(Engine<Plain>),
+    Parity(Engine<Volume<Plain>>),
+}
+
+impl Clone for AnyEngine {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Plain(engine) => Self::Plain(engine.clone()),
+            Self::Parity(engine) => Self::Parity(engine.clone()),
+        }
+    }
+}
+
+macro_rules! on_either {
+    ($self:expr, $engine:ident => $call:expr) => {
+        match $self {
+            AnyEngine::Plain($engine) => $call,
+            AnyEngine::Parity($engine) => $call,
+        }
+    };
+}
+
+impl AnyEngine {
+    pub(crate) async fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
+        Ok(on_either!(self, engine => engine.get(key, Nanos::ZERO).await)?.value)
+    }
+
+    pub(crate) async fn write(
+        &self,
+        key: &[u8],
+        value: Option<Value>,
+        sync: LogSync,
+    ) -> Result<(), EngineError> {
+        let options = WriteOptions { sync: Some(sync), ..WriteOptions::default() };
+        match value {
+            Some(value) => {
+                on_either!(self, engine => engine.put(key, value, options, Nanos::ZERO).await)?
+            }
+            None => on_either!(self, engine => engine.delete(key, options, Nanos::ZERO).await)?,
+        };
+        Ok(())
+    }
+
+    pub(crate) async fn sync(&self) -> Result<(), EngineError> {
+        on_either!(self, engine => engine.sync().await)
+    }
+
+    pub(crate) async fn settle(&self) {
+        on_either!(self, engine => {
+            engine.flush().await;
+            engine.settle().await;
+        });
+    }
+
+    pub(crate) fn stats(&self) -> EngineStats {
+        on_either!(self, engine => engine.stats())
+    }
+
+    pub(crate) fn memory(&self) -> MemoryUse {
+        on_either!(self, engine => engine.memory())
+    }
+
+    fn range(&self, upper_bound: Option<&[u8]>) -> Result<AnyIterator, EngineError> {
+        Ok(match self {
+            Self::Plain(engine) => AnyIterator::Plain(engine.create_iterator(upper_bound)?),
+            Self::Parity(engine) => AnyIterator::Parity(engine.create_iterator(upper_bound)?),
+        })
+    }
+}
+
+pub(crate) enum AnyIterator {
+    Plain(EngineIterator<Plain>),
+    Parity(EngineIterator<Volume<Plain>>),
+}
+
+impl AnyIterator {
+    /// The pair at or behind `key`, or the next one.
+    async fn step(&mut self, key: Option<&[u8]>) -> Result<Step, EngineError> {
+        match (self, key) {
+            (Self::Plain(iterator), Some(key)) => iterator.seek(key, Nanos::ZERO).await,
+            (Self::Plain(iterator), None) => iterator.next(0, Nanos::ZERO).await,
+            (Self::Parity(iterator), Some(key)) => iterator.seek(key, Nanos::ZERO).await,
+            (Self::Parity(iterator), None) => iterator.next(0, Nanos::ZERO).await,
+        }
+    }
+}
+
+/// Ranges that are being read, by number: their iterators stay within the runtime.
+#[derive(Default)]
+pub(crate) struct Ranges {
+    last: Cell<u64>,
+    open: RefCell<BTreeMap<u64, AnyIterator>>,
+}
+
+/// Pairs that a range gives at a time.
+pub(crate) type Pairs = Vec<(Box<[u8]>, Vec<u8>)>;
+
+impl Ranges {
+    /// Begins to read a range; its number.
+    pub(crate) fn begin(
+        &self,
+        engine: &AnyEngine,
+        upper_bound: Option<&[u8]>,
+    ) -> Result<u64, EngineError> {
+        let iterator = engine.range(upper_bound)?;
+        self.last.set(self.last.get() + 1);
+        self.open.borrow_mut().insert(self.last.get(), iterator);
+        Ok(self.last.get())
+    }
+
+    /// The next pairs of a range, from `from` on if it is given; fewer than `most` at the end only.
+    pub(crate) async fn next(
+        &self,
+        number: u64,
+        from: Option<Box<[u8]>>,
+        most: usize,
+    ) -> Result<Pairs, EngineError> {
+        // Whoever reads it is alone with it: it is taken out meanwhile.
+        let taken = self.open.borrow_mut().remove(&number);
+        let mut iterator = taken.expect("a range that is read has begun and not ended");
+        let (mut pairs, mut from) = (Pairs::new(), from);
+        let outcome = loop {
+            if pairs.len() == most {
+                break Ok(pairs);
+            }
+            match iterator.step(from.take().as_deref()).await {
+                Ok(Step::Pair(key, value)) => pairs.push((key, value.to_bytes().to_vec())),
+                Ok(Step::Again) => {}
+                Ok(Step::End) => break Ok(pairs),
+                Err(error) => break Err(error),
+            }
+        };
+        self.open.borrow_mut().insert(number, iterator);
+        outcome
+    }
+
+    /// Ends a range.
+    pub(crate) fn end(&self, number: u64) {
+        let ended = self.open.borrow_mut().remove(&number);
+        drop(ended);
+    }
+}
+
+impl Root {
+    /// Makes a store in `directories`, which have none, or opens the one that they have.
+    pub(crate) async fn open(
+        handle: Handle,
+        directories: Vec<PathBuf>,
+        options: Options,
+    ) -> Result<Self, Error> {
+        match directory::read_all(&directories)? {
+            Some(identity) => Self::reopen(handle, directories, options, identity).await,
+            None if options.create_if_missing => Self::create(handle, directories, options).await,
+            None => {
+                let first = directories[0].display();
+                Err(Error::Missing(format!("{first} is no store; create_if_missing makes one")))
+            }
+        }
+    }
+
+    async fn create(
+        handle: Handle,
+        directories: Vec<PathBuf>,
+        options: Options,
+    ) -> Result<Self, Error> {
+        let id = handle.rng("store identity").next_u64() as u32;
+        let identity = Identity::new(id, directories.len() as u16, options.capacity_bytes);
+        for directory in &directories {
+            directory::make(directory)?;
+        }
+        let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
+        // Left by somebody who was ended while it made a store: there is no LEVELHEAD beside it.
+        for file in files.iter().filter(|file| file.exists()) {
+            let removed = std::fs::remove_file(file);
+            removed.map_err(|error| Error::System(format!("{}: {error}", file.display())))?;
+        }
+        let device =
+            FileDevice::create(&handle, &files, identity.capacity_bytes, file_options()).await;
+        let device = device.map_err(|error| Error::of_file(&error))?;
+        let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
+        let media = ranges(&device, &identity);
+        let engine = if media.len() == 1 {
+            let medium = media.into_iter().next().expect("there is one");
+            Engine::create(setup(&handle, medium, &options, id)).map(AnyEngine::Plain)
+        } else {
+            let volume = Volume::create(volume_setup(&handle, media, &identity));
+            let volume = volume.map_err(|error| Error::System(error.to_string()))?;
+            Engine::create(setup(&handle, volume, &options, id)).map(AnyEngine::Parity)
+        };
+        let engine = engine.map_err(|error| Error::of_opening(&error, &place))?;
+        // A store is there once its first checkpoint is, and then it says so.
+        engine.sync().await.map_err(|error| Error::of_engine(error, &place))?;
+        for (member, directory) in (0..).zip(&directories) {
+            directory::write(directory, &Identity { member, ..identity.clone() })?;
+        }
+        Ok(Self::of(engine, device, place, &options))
+    }
+
+    async fn reopen(
+        handle: Handle,
+        directories: Vec<PathBuf>,
+        options: Options,
+        identity: Identity,
+    ) -> Result<Self, Error> {
+        let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
+        let device = FileDevice::open(&handle, &files, file_options()).await;
+        let device = device.map_err(|error| Error::of_file(&error))?;
+        let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
+        check_size(&device, &identity, &place)?;
+        let media = ranges(&device, &identity);
+        let engine = if media.len() == 1 {
+            let medium = media.into_iter().next().expect("there is one");
+            let setup = setup(&handle, medium, &options, identity.id);
+            Engine::open(setup).await.map(AnyEngine::Plain)
+        } else {
+            let volume = Volume::recover(volume_setup(&handle, media, &identity)).await;
+            let volume = volume.map_err(|error| Error::System(error.to_string()))?;
+            let setup = setup(&handle, volume, &options, identity.id);
+            Engine::open(setup).await.map(AnyEngine::Parity)
+        };
+        let engine = engine.map_err(|error| Error::of_opening(&error, &place))?;
+        Ok(Self::of(engine, device, place, &options))
+    }
+
+    fn of(engine: AnyEngine, device: FileDevice, place: Place, options: &Options) -> Self {
+        let default_sync = options.durability.into();
+        Self { engine, ranges: Rc::default(), place, default_sync, device }
+    }
+
+    /// What the files have had to complain of since this was last asked.
+    pub(crate) fn troubles(&self) -> Vec<String> {
+        self.device.troubles().iter().map(ToString::to_string).collect()
+    }
+}
+
+fn file_options() -> FileOptions {
+    FileOptions {
+        discards: Discards::GiveBack,
+        room: RoomOf::Written,
+        bears_missing: true,
+        ..FileOptions::default()
+    }
+}
+
+/// A file that was cut short, or was taken for another one's, is told before anything is read of it.
+fn check_size(device: &FileDevice, identity: &Identity, place: &Place) -> Result<(), Error> {
+    let wanted = identity.capacity_bytes / u64::from(block::BLOCK_BYTES);
+    for (shape, path) in device.sets().iter().zip(place.files.iter()) {
+        if shape.blocks < wanted {
+            return Err(Error::Damaged {
+                path: path.clone(),
+                offset: Some(shape.blocks * u64::from(block::BLOCK_BYTES)),
+                what: format!("the file ends here, it had {} bytes", identity.capacity_bytes),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The sets of a device as media.
+fn ranges(device: &FileDevice, identity: &Identity) -> Vec<Plain> {
+    let range = |set| RangeOptions {
+        set,
+        first_block: 0,
+        page_blocks: identity.page_bytes / block::BLOCK_BYTES,
+        pages_per_extent: identity.pages_per_extent(),
+        extents: identity.extents(),
+        parallelism: APPENDS,
+    };
+    let sets = device.sets().into_iter().map(|shape| range(shape.id));
+    sets.map(|options| BlockRange::new(device.clone(), options).expect("its size was checked"))
+        .collect()
+}
+
+fn volume_setup(
+    handle: &Handle,
+    members: Vec<Plain>,
+    identity: &Identity,
+) -> volume::Setup<Plain> {
+    let layout = Layout::Parity { chunk_pages: CHUNK_PAGES };
+    volume::Setup {
+        handle: handle.clone(),
+        cores: cores(handle),
+        members,
+        options: volume::Options::new(layout, u64::from(identity.id)),
+        planted: volume::Planted::default(),
+    }
+}
+
+/// In real time what is charged takes no time: it takes what it takes.
+fn cores(handle: &Handle) -> Rc<Cores> {
+    Rc::new(Cores::new(handle.clone(), 1, Nanos::from_micros(100)))
+}
+
+fn setup<M: Medium>(handle: &Handle, medium: M, options: &Options, id: u32) -> Setup<M> {
+    let design = Design::load("levelhead").expect("it is built in");
+    let IndexOptions::Lsm(mut index) = design.index() else { unreachable!("it is a tree") };
+    index.memtable_bytes = options.memtable_bytes;
+    index.frozen_memtables = 1;
+    index.value_cache_bytes = options.value_cache_bytes.min(options.memory_bytes / 2);
+    index.log_sync = options.durability.into();
+    Setup {
+        handle: handle.clone(),
+        medium,
+        options: index,
+        surroundings: Surroundings {
+            index_dram_bytes: options.memory_bytes,
+            iterator_dram_bytes: ITERATOR_BYTES,
+            expected_key_bytes: options.expected_key_bytes,
+            expected_value_bytes: options.expected_value_bytes,
+        },
+        cpu: Cpu { cores: cores(handle), costs: CpuCosts::nothing() },
+        accelerator: None,
+        planted: engine::Planted::default(),
+        id: StoreId(id),
+    }
+}
+
+/// What a thread outside may know of a store that was opened.
+pub(crate) fn outside(root: &Root) -> (Place, LogSync) {
+    (Place { files: Arc::clone(&root.place.files), ..root.place.clone() }, root.default_sync)
+}

@@ -1,0 +1,307 @@
+//! What callers hold.
+
+use std::ops::RangeBounds;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use pages::{EngineError, LogSync, Value};
+use runtime::{IoChoice, RealOptions, Shared};
+
+use crate::error::{Error, Place};
+use crate::options::{Durability, Io, Options};
+use crate::range::Range;
+use crate::root::{Pairs, Root, outside};
+
+/// A store. Clones are handles to the same one, for any thread.
+///
+/// When the last handle is dropped, what was acknowledged is made durable and the store is closed; [`Self::close`] does the same and
+/// says whether it went well.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    shared: Arc<Shared<Result<Root, Error>>>,
+    driver: Option<JoinHandle<()>>,
+    place: Place,
+    default_sync: LogSync,
+}
+
+/// Counters of a store since it was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Gets that found a value.
+    pub gets_found: u64,
+    /// Gets that found none.
+    pub gets_missing: u64,
+    /// Gets by how many reads they took: the index is the number of reads.
+    pub reads_per_get: Vec<u64>,
+    /// Puts and deletes.
+    pub writes: u64,
+    /// Bytes of keys and values that were written.
+    pub user_bytes: u64,
+    /// Memtables flushed.
+    pub flushes: u64,
+    /// Writes that had to wait for room.
+    pub stalls: u64,
+    /// Values found in memory.
+    pub value_cache_hits: u64,
+    /// Values looked for there in vain.
+    pub value_cache_misses: u64,
+    /// Bytes of memory for index and caches.
+    pub index_bytes: u64,
+    /// Bytes in memtables.
+    pub memtable_bytes: u64,
+    /// What files have had to complain of since this was last asked: file, place, and what the system said.
+    pub troubles: Vec<String>,
+}
+
+impl Store {
+    /// The store in a directory; if there is none, and the options say so, a new one.
+    ///
+    /// # Errors
+    /// [`Error::InUse`] if another process has it; [`Error::Damaged`] with the file and the place; what else stands in
+    /// the way.
+    pub fn open(directory: impl AsRef<Path>, options: &Options) -> Result<Self, Error> {
+        Self::open_over(&[directory], options)
+    }
+
+    /// The store over several directories, in the order in which it was made: with three and more, one may be lost, and what was
+    /// there is rebuilt from the others. They had better be on different drives.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_over(directories: &[impl AsRef<Path>], options: &Options) -> Result<Self, Error> {
+        check(directories.len(), options)?;
+        let io = match options.io {
+            Io::Probe => IoChoice::Probe,
+            Io::Ring => IoChoice::Ring,
+            Io::Threads => IoChoice::Threads,
+        };
+        let paths: Vec<PathBuf> = directories.iter().map(|path| path.as_ref().to_owned()).collect();
+        let (seed, options) = (seed(), options.clone());
+        let shared = Shared::new(RealOptions { seed, io, ..RealOptions::default() }, |handle| {
+            Root::open(handle.clone(), paths, options)
+        });
+        let shared = shared.map_err(|error| Error::System(format!("no runtime: {error}")))?;
+        let opened = shared.call(|root| {
+            let opened = root.as_ref().map(outside).map_err(Clone::clone);
+            async move { opened }
+        });
+        let (place, default_sync) = opened?;
+        let shared = Arc::new(shared);
+        let driver = drive(&shared)?;
+        Ok(Self { inner: Arc::new(Inner { shared, driver: Some(driver), place, default_sync }) })
+    }
+
+    /// The value of `key`, if it has one. One read of the drive, if the index is in memory and the value is not.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a key that is empty or longer than 255 bytes; [`Error::Damaged`].
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let found = self.call(|root| {
+            let (engine, key) = (root.engine.clone(), Box::<[u8]>::from(key));
+            async move {
+                let value = engine.get(&key).await?;
+                Ok(value.map(|value| value.to_bytes().to_vec()))
+            }
+        });
+        found.map_err(|error| self.error(error))
+    }
+
+    /// Gives `key` a value.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a key or value that is too long; [`Error::Full`]; [`Error::ReadOnly`]: whether this write is durable
+    /// is not known then.
+    pub fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        self.write(key, Some(value), self.inner.default_sync)
+    }
+
+    /// As [`Self::put`], acknowledged as `durability` says.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    pub fn put_with(&self, key: &[u8], value: &[u8], durability: Durability) -> Result<(), Error> {
+        self.write(key, Some(value), durability.into())
+    }
+
+    /// Takes the value of `key` away, if it has one.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    pub fn delete(&self, key: &[u8]) -> Result<(), Error> {
+        self.write(key, None, self.inner.default_sync)
+    }
+
+    /// As [`Self::delete`], acknowledged as `durability` says.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    pub fn delete_with(&self, key: &[u8], durability: Durability) -> Result<(), Error> {
+        self.write(key, None, durability.into())
+    }
+
+    fn write(&self, key: &[u8], value: Option<&[u8]>, sync: LogSync) -> Result<(), Error> {
+        let written = self.call(|root| {
+            let (engine, key) = (root.engine.clone(), Box::<[u8]>::from(key));
+            let value = value.map(Value::from_bytes);
+            async move { engine.write(&key, value, sync).await }
+        });
+        written.map_err(|error| self.error(error))
+    }
+
+    /// Pairs in key order whose keys are within `bounds`, as they are now.
+    pub fn range<'a>(&self, bounds: impl RangeBounds<&'a [u8]>) -> Range {
+        Range::new(self, &bounds)
+    }
+
+    /// Makes everything durable that was acknowledged before.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`].
+    pub fn sync(&self) -> Result<(), Error> {
+        let synced = self.call(|root| {
+            let engine = root.engine.clone();
+            async move { engine.sync().await }
+        });
+        synced.map_err(|error| self.error(error))
+    }
+
+    /// Flushes what is in memtables, and waits until no background work is due.
+    pub fn settle(&self) {
+        self.call(|root| {
+            let engine = root.engine.clone();
+            async move { engine.settle().await }
+        });
+    }
+
+    /// Counters.
+    pub fn statistics(&self) -> Statistics {
+        self.call(|root| {
+            let (stats, memory) = (root.engine.stats(), root.engine.memory());
+            let statistics = Statistics {
+                gets_found: stats.gets_found,
+                gets_missing: stats.gets_missing,
+                reads_per_get: stats.reads_per_get.counts().to_vec(),
+                writes: stats.writes,
+                user_bytes: stats.user_bytes,
+                flushes: stats.flushes,
+                stalls: stats.stalls,
+                value_cache_hits: stats.caches.value_hits,
+                value_cache_misses: stats.caches.value_misses,
+                index_bytes: memory.index_bytes(),
+                memtable_bytes: memory.memtables,
+                troubles: root.troubles(),
+            };
+            async move { statistics }
+        })
+    }
+
+    /// Makes everything durable and, if this is the last handle, closes the store: its files may be opened by others then.
+    ///
+    /// # Errors
+    /// As [`Self::sync`].
+    pub fn close(self) -> Result<(), Error> {
+        self.sync()
+    }
+
+    pub(crate) fn begin_range(&self, upper_bound: Option<&[u8]>) -> Result<u64, Error> {
+        let begun = self.call(|root| {
+            let begun = root.ranges.begin(&root.engine, upper_bound);
+            async move { begun }
+        });
+        begun.map_err(|error| self.error(error))
+    }
+
+    pub(crate) fn next_of_range(
+        &self,
+        number: u64,
+        from: Option<Box<[u8]>>,
+        most: usize,
+    ) -> Result<Pairs, Error> {
+        let pairs = self.call(|root| {
+            let ranges = root.ranges.clone();
+            async move { ranges.next(number, from, most).await }
+        });
+        pairs.map_err(|error| self.error(error))
+    }
+
+    pub(crate) fn end_range(&self, number: u64) {
+        self.call(|root| {
+            root.ranges.end(number);
+            async {}
+        });
+    }
+
+    /// Runs a future in the store's runtime, on this thread.
+    fn call<R: Send, F: Future<Output = R>>(&self, make: impl FnOnce(&Root) -> F + Send) -> R {
+        self.inner.call(make)
+    }
+
+    fn error(&self, error: EngineError) -> Error {
+        Error::of_engine(error, &self.inner.place)
+    }
+}
+
+impl Inner {
+    fn call<R: Send, F: Future<Output = R>>(&self, make: impl FnOnce(&Root) -> F + Send) -> R {
+        self.shared.call(|root| {
+            make(root.as_ref().unwrap_or_else(|error| unreachable!("it was opened: {error}")))
+        })
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            return; // the log brings back what is durable
+        }
+        // Who wants to know whether it worked calls `close`.
+        let _ = self.call(|root| {
+            let engine = root.engine.clone();
+            async move { engine.sync().await }
+        });
+        self.shared.stop();
+        if let Some(driver) = self.driver.take() {
+            let _ = driver.join();
+        }
+    }
+}
+
+fn check(directories: usize, options: &Options) -> Result<(), Error> {
+    let invalid = |what: String| Err(Error::Invalid(what));
+    if directories == 0 || directories == 2 || directories > 64 {
+        return invalid(format!(
+            "a store is over one directory, or over 3 to 64 of which one may be lost, not over {directories}"
+        ));
+    }
+    let least = 64 << 20;
+    if options.capacity_bytes < least {
+        let given = options.capacity_bytes;
+        return invalid(format!("capacity_bytes is {given}, must be {least} at least"));
+    }
+    if !(1 << 20..=1 << 30).contains(&options.memtable_bytes) {
+        let given = options.memtable_bytes;
+        return invalid(format!("memtable_bytes is {given}, must be 1 MiB to 1 GiB"));
+    }
+    Ok(())
+}
+
+/// The thread that drives background work.
+#[expect(clippy::disallowed_methods, reason = "the one thread of a store besides its callers'")]
+fn drive(shared: &Arc<Shared<Result<Root, Error>>>) -> Result<JoinHandle<()>, Error> {
+    let driven = Arc::clone(shared);
+    let thread = thread::Builder::new().name("levelhead".to_owned());
+    let spawned = thread.spawn(move || driven.drive());
+    spawned.map_err(|error| Error::System(format!("no thread for background work: {error}")))
+}
+
+/// Tells stores that are made apart. Nothing else follows from it.
+fn seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(std::process::id())
+}
