@@ -18,7 +18,7 @@ macro_rules! tally {
     ($($name:ident),* $(,)?) => {
         /// What happened in trials.
         #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-        pub(crate) struct Tally { $(pub $name: u64),* }
+        pub struct Tally { $(pub(crate) $name: u64),* }
 
         impl Tally {
             pub(crate) fn add(&mut self, more: &Self) {

@@ -8,12 +8,9 @@ use fuzz::from_environment;
 use host::{Arrangement, JournalPlace};
 use pages::Fault as InPages;
 use ssd::Fault as InDrive;
+use torture::{Fault, Shape, outcome};
 use trial::Kind;
 use volume::Fault as InVolume;
-
-use crate::fault::Fault;
-use crate::model::outcome;
-use crate::shape::Shape;
 
 /// Seeds within which a fault must show.
 const WITHIN: u64 = 300;
@@ -77,7 +74,7 @@ fn every_planted_fault_is_caught_by_what_it_does() {
         let Some((seed, complaint)) = caught else {
             panic!(
                 "{fault:?} on {place:?} was not caught as {kinds:?}, and {others} times as something else\n\
-                 replay: LEVELHEAD_FAULT={number} cargo test -p host --test trials -- --nocapture planted"
+                 replay: LEVELHEAD_FAULT={number} cargo test -p torture --test trials -- --nocapture planted"
             );
         };
         let line = complaint.lines().next().unwrap_or_default();

@@ -6,11 +6,9 @@ use host::{Arrangement, HostStore, JournalPlace, Sets, StorageError};
 use pages::{LogSync, MediumError, OpenError, StoreId, Value};
 use runtime::{Rng, Runtime};
 use ssd::Planted;
-
-use crate::machine::{self, Machine};
-use crate::rack::{Rack, RackImage};
-use crate::shape::Shape;
-use crate::store::Store;
+use torture::machine::{self, Machine};
+use torture::rack::{Rack, RackImage};
+use torture::{Shape, Store};
 
 /// A shape whose journal has the last set.
 fn shape(arrangement: Arrangement, id: StoreId) -> Shape {

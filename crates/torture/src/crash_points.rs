@@ -24,13 +24,15 @@ const BEFORE_OPENING: u64 = 900;
 /// Commands of a run that power fails within.
 const COMMANDS: u64 = 2_000;
 
-struct Scenario {
+/// A short run that is cut off.
+pub struct Scenario {
     name: String,
     shape: Rc<Shape>,
 }
 
 impl Scenario {
-    fn new(arrangement: Arrangement, journal: JournalPlace, has_capacitors: bool) -> Self {
+    /// A store on a layout, whose drives have capacitors or not.
+    pub fn new(arrangement: Arrangement, journal: JournalPlace, has_capacitors: bool) -> Self {
         let mut shape = Shape::of(1, arrangement, journal);
         shape.index = Options {
             levels: 3,
@@ -132,7 +134,11 @@ fn points() -> impl Iterator<Item = u64> {
     (1 + offset..).step_by(every as usize)
 }
 
-fn cut_everywhere(scenario: &Scenario) {
+/// Cuts power at points of the run, and of the opening that follows.
+///
+/// # Panics
+/// If the store does not agree with the model then.
+pub fn cut_everywhere(scenario: &Scenario) {
     for command in points().take_while(|command| *command <= COMMANDS) {
         let (image, world) = scenario.run_to(command);
         scenario.check(image, &world, command, "run");
@@ -149,27 +155,4 @@ fn cut_everywhere(scenario: &Scenario) {
     }
     assert!(last > 16, "{}: an opening has more commands than {last}", scenario.name);
     println!("{}: crash points to {COMMANDS} in the run, to {last} in the opening", scenario.name);
-}
-
-#[test]
-fn power_may_fail_at_any_command_of_a_store_on_one_set() {
-    for has_capacitors in [false, true] {
-        cut_everywhere(&Scenario::new(Arrangement::Plain, JournalPlace::Beside, has_capacitors));
-    }
-}
-
-#[test]
-fn power_may_fail_at_any_command_of_a_store_with_parity() {
-    for has_capacitors in [false, true] {
-        cut_everywhere(&Scenario::new(Arrangement::Parity, JournalPlace::Beside, has_capacitors));
-    }
-}
-
-#[test]
-fn power_may_fail_at_any_command_of_a_store_with_its_journal_apart() {
-    for arrangement in [Arrangement::Plain, Arrangement::Parity] {
-        for has_capacitors in [false, true] {
-            cut_everywhere(&Scenario::new(arrangement, JournalPlace::OwnSet, has_capacitors));
-        }
-    }
 }

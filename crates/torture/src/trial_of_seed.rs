@@ -26,8 +26,11 @@ const LAST: Nanos = Nanos::from_millis(150);
 /// On a full store a write may wait for long, but not for ever.
 const GRACE: Nanos = Nanos::from_millis(30_000);
 
-/// Runs the trial of a seed. `Err` says what the store got wrong.
-pub(crate) fn run_trial(seed: u64, shape: Shape, fault: Option<Fault>) -> Result<Tally, Complaint> {
+/// Runs the trial of a seed.
+///
+/// # Errors
+/// What the store got wrong.
+pub fn run_trial(seed: u64, shape: Shape, fault: Option<Fault>) -> Result<Tally, Complaint> {
     let mut rng = Rng::derive(seed, "trial");
     let world = World::new(shape.load.keys, shape.load.names);
     world.expect_log_behind(shape.log_may_be_behind());
