@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use block::nvme::SetId;
+use block::nvme::{PerSetLog, PlmConfig, SetId, WindowSelect};
 use block::{Block, BlockDevice, DeviceError, Force, SetShape};
 use runtime::{Handle, IoClass, Rng};
 use ssd::{Precondition, Ssd, SsdImage, SsdProfile};
@@ -277,6 +277,46 @@ impl BlockDevice for Rack {
         async move {
             discard?.await?;
             slot.is_there()
+        }
+    }
+
+    fn configure_plm(
+        &self,
+        set: SetId,
+        config: PlmConfig,
+    ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
+        let slot = self.slot(set);
+        let configured = slot.is_there().map(|()| slot.ssd.configure_plm(slot.set, config));
+        async move {
+            configured?.await?;
+            slot.is_there()
+        }
+    }
+
+    fn select_window(
+        &self,
+        set: SetId,
+        window: WindowSelect,
+    ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
+        let slot = self.slot(set);
+        let selected = slot.is_there().map(|()| slot.ssd.select_window(slot.set, window));
+        async move {
+            selected?.await?;
+            slot.is_there()
+        }
+    }
+
+    fn plm_log(
+        &self,
+        set: SetId,
+        retains: bool,
+    ) -> impl Future<Output = Result<PerSetLog, DeviceError>> + use<> {
+        let slot = self.slot(set);
+        let log = slot.is_there().map(|()| slot.ssd.plm_log(slot.set, retains));
+        async move {
+            let log = log?.await?;
+            slot.is_there()?;
+            Ok(log)
         }
     }
 }
