@@ -8,6 +8,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use host::JournalPlace;
 use pages::{MediumError, OpenError};
 use runtime::{Nanos, Rng};
 use trial::{Answer, Complaint, Kind, World};
@@ -193,8 +194,11 @@ impl Trial {
             self.tally.unopened_damaged += 1;
             return Ok(None);
         }
-        // What only the set that is away could tell keeps the store from opening (docs/todo.md).
-        if error == OpenError::Medium(MediumError::Gone) && self.harm.victim().is_some() {
+        // What only the set that is away could tell keeps a store from opening whose journal is beside its data
+        // (docs/todo.md).
+        let is_beside = self.shape.storage.journal == JournalPlace::Beside;
+        let is_gone = error == OpenError::Medium(MediumError::Gone);
+        if is_beside && is_gone && self.harm.victim().is_some() {
             self.tally.unopened_gone += 1;
             let is_back = self.harm.come_back(&mut image, &mut self.tally);
             return if is_back { self.open(image, seed + 1, rng) } else { Ok(None) };

@@ -12,7 +12,7 @@ use crate::journal::log::Log;
 use crate::journal::manifest::{Manifest, RunStart};
 use crate::journal::scan::{Found, FoundLog, Scan};
 use crate::journal::{Flushed, LogSync};
-use crate::medium::{ExtentId, Medium, Stream};
+use crate::medium::{ExtentId, Medium, MediumError, Stream};
 use crate::planted::Fault;
 use crate::records::read_record;
 use crate::store::PageStore;
@@ -77,6 +77,8 @@ impl<M: Medium> PageStore<M> {
             if holds_index && holds_journal {
                 let what = "an extent belongs to the index and to the journal";
                 return Err(OpenError::DamagedJournal(what));
+            } else if holds_index && found.is_in_doubt {
+                return Err(OpenError::Medium(MediumError::Gone));
             } else if holds_index {
                 let resumed = self.extents.borrow_mut().catch_up(id, found.frontier);
                 let what = "pages that the manifest refers to are gone";

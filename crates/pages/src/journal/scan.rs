@@ -26,6 +26,9 @@ pub(crate) struct Found {
     pub end: u32,
     /// What the first page is, if it is whole.
     pub first: Option<First>,
+    /// Whether only a part of the medium that is lost could tell what it holds. The journal lies elsewhere, so it is
+    /// needed only if the manifest says so.
+    pub is_in_doubt: bool,
 }
 
 /// What the first page of an extent says.
@@ -110,7 +113,10 @@ impl<M: Medium> PageStore<M> {
             let is_first =
                 |page: &GroupPage| page.id.epoch <= MOST_FIRST_RUN && page.id.number == 0;
             let is_new = manifest.iter().all(|(_, page)| is_first(page));
-            let others = |found: &Found| found.first.is_some_and(|f| f.kind != PageKind::Manifest);
+            let others = |found: &Found| {
+                let is_other = |first: First| first.kind != PageKind::Manifest;
+                found.is_in_doubt || found.first.is_some_and(is_other)
+            };
             let is_blank = is_new && !all().any(others);
             return if is_blank { Ok(None) } else { Err(OpenError::NoManifest) };
         };
@@ -153,17 +159,21 @@ impl<M: Medium> PageStore<M> {
         }))
     }
 
-    /// What lies in each extent of the medium.
+    /// What lies in each extent of the medium. Where that has a journal in it, a part that is lost may have the newest
+    /// checkpoint: then there is no going on. Beside a journal of its own such an extent is in doubt, and that is all.
     async fn found_extents(&self) -> Result<Vec<Found>, OpenError> {
         let mut extents = Vec::with_capacity(self.shape.extents as usize);
         for id in (0..self.shape.extents).map(ExtentId) {
             let frontier = self.medium.frontier(id).await?;
             let is_anywhere = self.medium.is_written_anywhere();
             let is_empty = frontier == 0 && !is_anywhere;
-            let first = if is_empty { None } else { self.first_of(id).await? };
-            let is_filled = is_anywhere && first.is_some();
+            let first = if is_empty { Ok(None) } else { self.first_of(id).await };
+            let is_gone = matches!(first, Err(OpenError::Medium(MediumError::Gone)));
+            let is_in_doubt = is_gone && self.has_journal_apart();
+            let first = if is_in_doubt { None } else { first? };
+            let is_filled = is_anywhere && (is_in_doubt || first.is_some());
             let end = if is_filled { self.shape.pages_per_extent } else { frontier };
-            extents.push(Found { frontier, end, first });
+            extents.push(Found { frontier, end, first, is_in_doubt });
         }
         Ok(extents)
     }
