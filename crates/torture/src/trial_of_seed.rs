@@ -12,6 +12,7 @@ use host::JournalPlace;
 use pages::{MediumError, OpenError};
 use runtime::{Nanos, Rng};
 use trial::{Answer, Complaint, Kind, World};
+use volume::windows::Overflow;
 
 use crate::client::Clients;
 use crate::fault::Fault;
@@ -89,6 +90,8 @@ impl Trial {
         rng: &mut Rng,
     ) -> Result<(), Complaint> {
         self.clients(machine).start(rng);
+        // Nothing is filled in that a power cut has torn.
+        let mut is_whole = session == 0;
         let is_last = session + 1 == self.shape.sessions;
         let span = if is_last { LAST } else { Nanos(1 + rng.below(self.shape.session.0)) };
         let parts = 1 + rng.below(4);
@@ -100,8 +103,10 @@ impl Trial {
             let now = machine.rt.handle().now();
             machine.rt.run_until(now + Nanos(span.0 / parts));
             self.world.result()?;
+            self.check_windows(machine, is_whole)?;
             if rng.chance(0.5) {
                 self.strike(machine, is_last, rng);
+                is_whole &= self.harm.victim().is_none();
             }
         }
         if is_last {
@@ -112,6 +117,23 @@ impl Trial {
         let volume = machine.store.volume().map(|volume| (volume.stats(), volume.failed_members()));
         narrate(format_args!("session {session}, {}: {volume:?}", machine.rt.handle().now()));
         Ok(())
+    }
+
+    /// The rules of windows were kept: nothing was written in a deterministic one, unless that is how writes are to go
+    /// on, and where all sets are whole no client has read one that was outside.
+    fn check_windows(&self, machine: &Machine, is_whole: bool) -> Result<(), Complaint> {
+        let windows = self.shape.windows.zip(machine.store.volume());
+        let Some((options, volume)) = windows else { return Ok(()) };
+        let stats = volume.window_stats().expect("windows last as long as the store");
+        let waits = options.overflow == Overflow::Wait;
+        let broken = if waits && stats.writes_in_dtwin > 0 {
+            format!("{} writes ended in DTWIN", stats.writes_in_dtwin)
+        } else if is_whole && stats.busy_reads > 0 {
+            format!("{} reads went to busy sets", stats.busy_reads)
+        } else {
+            return Ok(());
+        };
+        Err(Complaint::new(Kind::Window, broken))
     }
 
     /// Every client gets on.

@@ -77,6 +77,7 @@ fn kinds_of_tree(fault: InTree) -> &'static [Kind] {
         InTree::FilterForgetsKeys => &[Kind::Lost],
         InTree::OverwriteUnderSnapshot | InTree::ReadPastSnapshot => &[Kind::Iterator],
         InTree::ReleaseBeforeNoted | InTree::TrimLogBeforeCommit => &[Kind::Unopened],
+        InTree::CheckpointBeforeDurable => &[Kind::Unopened, Kind::Corrupt, Kind::Lost],
     }
 }
 
@@ -152,7 +153,10 @@ fn shape(seed: u64, fault: Fault) -> Shape {
             | InPages::ReleaseBeforeMoved,
         )
         | Fault::Tree(
-            InTree::SequenceGoesBack | InTree::ReleaseBeforeNoted | InTree::TrimLogBeforeCommit,
+            InTree::SequenceGoesBack
+            | InTree::ReleaseBeforeNoted
+            | InTree::TrimLogBeforeCommit
+            | InTree::CheckpointBeforeDurable,
         ) => Shape { scanners: 0, ..Shape::of_restless_log_seed(seed) },
         Fault::Pages(InPages::CommitBeforeTables) => {
             Shape { scanners: 0, ..Shape::of_restless_tables_seed(seed) }
