@@ -37,7 +37,11 @@ macro_rules! of {
 }
 
 impl Store {
-    pub(crate) async fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
+    /// The value of a key.
+    ///
+    /// # Errors
+    /// As the store's.
+    pub async fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
         of!(self, Store, store => store.get(key).await)
     }
 

@@ -77,7 +77,7 @@ fn kinds_of_tree(fault: InTree) -> &'static [Kind] {
         InTree::FilterForgetsKeys => &[Kind::Lost],
         InTree::OverwriteUnderSnapshot | InTree::ReadPastSnapshot => &[Kind::Iterator],
         InTree::ReleaseBeforeNoted | InTree::TrimLogBeforeCommit => &[Kind::Unopened],
-        InTree::CheckpointBeforeDurable => &[Kind::Unopened, Kind::Corrupt, Kind::Lost],
+        InTree::CheckpointBeforeDurable => unreachable!("it is left to crate `torture`"),
     }
 }
 
@@ -153,10 +153,7 @@ fn shape(seed: u64, fault: Fault) -> Shape {
             | InPages::ReleaseBeforeMoved,
         )
         | Fault::Tree(
-            InTree::SequenceGoesBack
-            | InTree::ReleaseBeforeNoted
-            | InTree::TrimLogBeforeCommit
-            | InTree::CheckpointBeforeDurable,
+            InTree::SequenceGoesBack | InTree::ReleaseBeforeNoted | InTree::TrimLogBeforeCommit,
         ) => Shape { scanners: 0, ..Shape::of_restless_log_seed(seed) },
         Fault::Pages(InPages::CommitBeforeTables) => {
             Shape { scanners: 0, ..Shape::of_restless_tables_seed(seed) }

@@ -56,7 +56,7 @@ impl<M: Medium> PageStore<M> {
         // No checkpoint has the generations of its extents: they go on behind the newest that is there.
         let firsts = apart.iter().filter_map(|found| found.first);
         let newest = firsts.map(|first| first.generation()).max();
-        self.journal().settle(apart, &needed, newest).await
+        self.journal().settle(apart, &needed, newest).await.map_err(OpenError::of_journal)
     }
 
     /// Brings extents in line with what was `found`. Those that are free are of generation `newest` at least.

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use runtime::{IoClass, PageImage};
 
-use crate::error::{EngineError, OpenError};
-use crate::format::page::{self, Identity, Page, PageKind, StoreId, stamp};
+use crate::error::{EngineError, Failure, OpenError};
+use crate::format::page::{self, Identity, Page, PageFault, PageKind, StoreId, stamp};
 use crate::journal::groups::{self, GroupPage, Groups};
 use crate::journal::manifest::RunStart;
 use crate::medium::{ExtentId, Medium, MediumError, PageNo, Stream};
@@ -91,11 +91,7 @@ impl<M: Medium> PageStore<M> {
         let journal = self.journal();
         let extents = self.found_extents().await?;
         let is_apart = self.has_journal_apart();
-        // Nothing stands in for the journal's own medium: the error is to say which of the two it was.
-        let of_journal = |error| match error {
-            OpenError::Medium(error) if is_apart => OpenError::JournalMedium(error),
-            other => other,
-        };
+        let of_journal = |error: OpenError| if is_apart { error.of_journal() } else { error };
         let apart =
             if is_apart { Some(journal.found_extents().await.map_err(of_journal)?) } else { None };
         let all = || extents.iter().chain(apart.iter().flatten());
@@ -389,7 +385,15 @@ impl From<EngineError> for OpenError {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Corrupt(page, fault) => Self::Damaged(page, fault),
-            EngineError::Medium(error) => Self::Medium(error),
+            // Writes of the opening itself, or what has failed beside them.
+            EngineError::Medium(error) | EngineError::ReadOnly(Failure::Medium(error)) => {
+                Self::Medium(error)
+            }
+            EngineError::ReadOnly(Failure::JournalMedium(error)) => Self::JournalMedium(error),
+            EngineError::ReadOnly(Failure::Damaged(page)) => {
+                Self::Damaged(page, PageFault::Unreadable)
+            }
+            EngineError::ReadOnly(Failure::Inconsistent(what)) => Self::DamagedJournal(what),
             other => unreachable!("opening a store cannot meet this: {other}"),
         }
     }

@@ -1,10 +1,11 @@
-//! A journal's own set that is lost, fresh, or another store's: the store is refused, and the error says why.
+//! A journal's own set that is lost, fresh, or another store's: the store is refused, and the error says why. One that is
+//! lost in a run, with windows on the sets of the data: writes end with an error that names it, reads go on.
 
 use std::rc::Rc;
 
 use host::{Arrangement, HostStore, JournalPlace, Sets, StorageError};
-use pages::{LogSync, MediumError, OpenError, StoreId, Value};
-use runtime::{Rng, Runtime};
+use pages::{EngineError, Failure, LogSync, MediumError, OpenError, StoreId, Value};
+use runtime::{Nanos, Rng, Runtime};
 use ssd::Planted;
 use torture::machine::{self, Machine};
 use torture::rack::{Rack, RackImage};
@@ -98,4 +99,84 @@ fn a_volume_of_another_identity_in_the_journal_s_place_is_named() {
     let error = error.expect("its headers have another identity");
     assert!(matches!(error, StorageError::Volume(Sets::Journal, _)), "{error}");
     assert!(error.to_string().contains("the drive's last one: member 0 holds another"), "{error}");
+}
+
+/// A store with windows of which some is in the journal only, and so many keys that were acknowledged.
+fn with_windows(seed: u64) -> (Machine, Rc<Shape>, u32) {
+    let shape = Rc::new(Shape { id: StoreId(7), ..Shape::windows_of_seed(seed) });
+    let machine = Machine::format(seed, &shape, None);
+    let store = machine.store.clone();
+    let written = machine.rt.block_on(async move {
+        let is_enough = |n: &u32| store.stats().flushes >= 2 || *n > 400;
+        let mut written = 0;
+        for n in (0_u32..).take_while(|n| !is_enough(n)) {
+            let put = store.write(&key(n), Some(value(n)), Some(LogSync::Group)).await;
+            if put.is_err() {
+                break;
+            }
+            written = n + 1;
+        }
+        written
+    });
+    (machine, shape, written)
+}
+
+fn key(n: u32) -> Vec<u8> {
+    format!("{n:03}").into_bytes()
+}
+
+fn value(n: u32) -> Value {
+    Value::from(&[n as u8; 100][..])
+}
+
+#[test]
+fn a_journal_s_set_that_is_lost_in_a_run_with_windows_is_named_and_reads_go_on() {
+    for seed in 0..12 {
+        let (machine, shape, written) = with_windows(seed);
+        assert!(written > 10, "seed {seed}: {written} keys");
+        let (slot, store) = (journal_slot(&shape), machine.store.clone());
+        machine.rack.harm(slot, |ailment| ailment.is_away = true);
+        let named = EngineError::ReadOnly(Failure::JournalMedium(MediumError::Gone));
+        for sync in [LogSync::Each, LogSync::Group, LogSync::Interval, LogSync::None] {
+            let store = store.clone();
+            let end = machine.rt.handle().now() + Nanos::from_millis(30_000);
+            let writing = async move { store.write(b"one more", Some(value(0)), Some(sync)).await };
+            let outcome = Rc::new(std::cell::RefCell::new(None));
+            let tells = Rc::clone(&outcome);
+            machine.rt.handle().spawn("write", async move {
+                let done = writing.await;
+                *tells.borrow_mut() = Some(done);
+            });
+            let handle = machine.rt.handle();
+            machine.rt.run_until_true(|| outcome.borrow().is_some() || handle.now() > end);
+            let done = outcome.borrow_mut().take();
+            assert_eq!(done, Some(Err(named.clone())), "seed {seed}, {sync:?}");
+        }
+        let text = named.to_string();
+        assert!(text.contains("log and manifest lie on a medium of their own"), "{text}");
+        let reader = store.clone();
+        machine.rt.block_on(async move {
+            for n in 0..written {
+                assert_eq!(reader.get(&key(n)).await, Ok(Some(value(n))), "seed {seed}, key {n}");
+            }
+        });
+        let images = vec![machine.power_cut(&mut Rng::new(seed))];
+        let found = opened(&shape, images, |_, racks| racks[0].clone());
+        let lost = OpenError::JournalMedium(MediumError::Gone);
+        assert_eq!(found.err(), Some(lost), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_journal_s_set_that_takes_no_writes_while_a_store_is_opened_is_named() {
+    for arrangement in [Arrangement::Plain, Arrangement::Parity] {
+        let shape = Rc::new(shape(arrangement, StoreId(7)));
+        let slot = journal_slot(&shape);
+        let found = opened(&shape, vec![written(&shape, 1)], move |_, racks| {
+            racks[0].harm(slot, |ailment| ailment.is_read_only = true);
+            racks[0].clone()
+        });
+        let named = OpenError::JournalMedium(MediumError::ReadOnly);
+        assert_eq!(found.err(), Some(named), "{arrangement:?}");
+    }
 }
