@@ -175,10 +175,6 @@ impl Scenario {
         (machine, world)
     }
 
-    fn has_windows_of_drives(&self) -> bool {
-        self.shape.windows.is_some_and(|windows| windows.keeper == Keeper::Device)
-    }
-
     fn clients(&self, machine: &Machine, world: &Rc<World>) -> Clients {
         Clients {
             store: machine.store.clone(),
@@ -265,7 +261,7 @@ pub fn cut_in_slots(scenario: &Scenario) {
         println!("{name}: {cuts} cuts in {state:?}, and twice as many with a set lost");
         // A host by itself waits in these for reads only, of which there may be none.
         let is_moment = matches!(state, State::Udt | State::Lockdown);
-        let lasts = scenario.has_windows_of_drives() || !is_moment;
+        let lasts = scenario.shape.has_windows_of_drives() || !is_moment;
         assert!(cuts > 0 || !lasts, "{name}: no member was ever in {state:?}");
     }
 }

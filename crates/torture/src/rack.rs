@@ -123,6 +123,14 @@ impl Rack {
         how(&mut self.slots[slot].ailment.borrow_mut())
     }
 
+    /// A set leaves its deterministic window by itself, if it is in one.
+    pub fn leave_window(&self, handle: &Handle, slot: usize) {
+        let slot = Rc::clone(&self.slots[slot]);
+        let left = slot.ssd.select_window(slot.set, WindowSelect::Ndwin);
+        // Without windows there is nothing to leave.
+        handle.spawn("a window that ends", async move { drop(left.await) });
+    }
+
     fn slot(&self, set: SetId) -> Rc<Slot> {
         self.submitted.set(self.submitted.get() + 1);
         Rc::clone(&self.slots[usize::from(set.get()) - 1])

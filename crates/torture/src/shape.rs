@@ -7,7 +7,7 @@ use hashkv::HashOptions;
 use host::{Arrangement, Files, HostProfile, JournalPlace, Storage, StoreOptions, WindowPolicy};
 use pages::{Durability, LogSync, OpenError, StoreId};
 use runtime::{Nanos, Rng, Runtime};
-use ssd::SsdProfile;
+use ssd::{PlmProfile, PlmRules, SsdProfile};
 use trial::designs::{any_sync, leveled, tree};
 use trial::{Names, pick};
 use volume::windows::slot::{Rules, SlotPolicy};
@@ -80,6 +80,17 @@ impl Shape {
         let mut shape = Self::of(seed, arrangement, JournalPlace::OwnSet);
         let rng = &mut Rng::derive(seed, "windows");
         shape.windows = Some(windows(rng, &shape.storage.host.files));
+        shape
+    }
+
+    /// The same with windows that the drive keeps. They may end by themselves: when time is up, by reads where the drive
+    /// has a budget of them, or because trials have it so.
+    pub fn windows_of_drives_of_seed(seed: u64) -> Self {
+        let mut shape = Self::windows_of_seed(seed);
+        let rng = &mut Rng::derive(seed, "windows of drives");
+        shape.storage.drive.plm = Some(windows_of_drives(rng));
+        let windows = shape.windows.as_mut().expect("it has windows");
+        windows.keeper = Keeper::Device;
         shape
     }
 
@@ -222,6 +233,21 @@ fn windows(rng: &mut Rng, files: &Files) -> WindowOptions {
     }
 }
 
+/// Windows of drives, thousandths of Vigil-KV's.
+fn windows_of_drives(rng: &mut Rng) -> PlmProfile {
+    let rules = pick(rng, &[PlmRules::Vigil, PlmRules::Standard]);
+    let reads = if rules == PlmRules::Standard { pick(rng, &[0, 60, 2_000]) } else { 0 };
+    let least = pick(rng, &[1, 4]);
+    PlmProfile {
+        rules,
+        dtwin_time_max_ms: pick(rng, &[20, 60, 200]),
+        ndwin_time_min_low_ms: pick(rng, &[0, least]),
+        ndwin_time_min_high_ms: least,
+        dtwin_reads_typical: reads,
+        dtwin_writes_typical: 0,
+    }
+}
+
 /// A small drive of so many sets.
 fn drive(seed: u64, sets: u32) -> SsdProfile {
     let mut profile = drives::Shape::of_restless_seed(seed).profile;
@@ -310,6 +336,11 @@ impl Shape {
     /// How writes are acknowledged that do not say it.
     pub fn usual_sync(&self) -> LogSync {
         self.index.log_sync()
+    }
+
+    /// Whether drives have windows, and keep them.
+    pub(crate) fn has_windows_of_drives(&self) -> bool {
+        self.windows.is_some_and(|windows| windows.keeper == Keeper::Device)
     }
 
     /// Whether a set may be lost.

@@ -104,6 +104,11 @@ impl Trial {
             machine.rt.run_until(now + Nanos(span.0 / parts));
             self.world.result()?;
             self.check_windows(machine, is_whole)?;
+            if self.shape.has_windows_of_drives() && rng.chance(0.5) {
+                let set = rng.below(self.shape.data_sets().into()) as usize;
+                machine.rack.leave_window(&machine.rt.handle(), set);
+                self.tally.left_windows += 1;
+            }
             if rng.chance(0.5) {
                 self.strike(machine, is_last, rng);
                 is_whole &= self.harm.victim().is_none();

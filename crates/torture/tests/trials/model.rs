@@ -14,14 +14,22 @@ fn model_agrees_with_a_journal_apart() {
 
 #[test]
 fn model_agrees_with_windows() {
-    // Nothing without redundancy has windows, and what a store has written is read once it is durable.
-    let never = ["unopened_damaged", "cached_reads"];
-    agree(Shape::windows_of_seed, "model_agrees_with_windows", &[&RARE[..], &never].concat());
+    // Nothing without redundancy has windows.
+    let rare = [&RARE[..], &OF_DRIVES, &["unopened_damaged"]].concat();
+    agree(Shape::windows_of_seed, "model_agrees_with_windows", &rare);
+}
+
+#[test]
+fn model_agrees_with_windows_that_drives_keep() {
+    let rare = [&RARE[..], &["unopened_damaged"]].concat();
+    agree(Shape::windows_of_drives_of_seed, "model_agrees_with_windows_that_drives", &rare);
 }
 
 /// What may happen in trials, and need not.
 const RARE: [&str; 2] = ["unopened_gone", "expired"];
-const OF_WINDOWS: [&str; 3] = ["slots", "cached_reads", "quiet_rebuilds"];
+const OF_WINDOWS: [&str; 5] =
+    ["slots", "cached_reads", "quiet_rebuilds", OF_DRIVES[0], OF_DRIVES[1]];
+const OF_DRIVES: [&str; 2] = ["left_windows", "lost_windows"];
 
 /// What these found was mended: in the store that was opened twice, in recoveries that counted on what was not
 /// redundant yet, in pages that were longer than their blocks, in a generation of a set that was away, which the others
