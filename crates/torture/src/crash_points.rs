@@ -122,16 +122,13 @@ impl Scenario {
     pub fn with_windows(keeper: KeptBy, slots: SlotPolicy, has_capacitors: bool) -> Self {
         let scenario = Self::new(Arrangement::Parity, JournalPlace::OwnSet, has_capacitors);
         let mut shape = Rc::into_inner(scenario.shape).expect("nobody else has it");
-        let keeper_of = |shape: &mut Shape| match keeper {
-            KeptBy::Host => Keeper::Host(RULES),
-            KeptBy::Drive => {
-                shape.storage.drive.plm = Some(windows_of_drives());
-                Keeper::Device
-            }
-        };
+        shape.storage.drive.plm = (keeper == KeptBy::Drive).then(windows_of_drives);
         let is_constant = matches!(slots, SlotPolicy::Constant(_));
         shape.windows = Some(WindowOptions {
-            keeper: keeper_of(&mut shape),
+            keeper: match keeper {
+                KeptBy::Host => Keeper::Host(RULES),
+                KeptBy::Drive => Keeper::Device,
+            },
             slots,
             cache_bytes: 100 * u64::from(shape.storage.host.files.page_bytes),
             overflow: if is_constant { Overflow::Write } else { Overflow::Wait },

@@ -66,6 +66,13 @@ impl<M: Medium> PageStore<M> {
         needed: &BTreeSet<ExtentId>,
         newest: Option<u32>,
     ) -> Result<(), OpenError> {
+        let is_lost = |(id, found): (ExtentId, &Found)| {
+            let extents = self.extents.borrow();
+            found.is_in_doubt && extents.holds_index(id) && !extents.is_unused(id)
+        };
+        if (0..).map(ExtentId).zip(found).any(is_lost) {
+            return Err(OpenError::Medium(MediumError::Gone));
+        }
         let mut releases = Vec::new();
         for (id, found) in (0..).map(ExtentId).zip(found) {
             let generation = found.first.map(|first| first.generation()).max(newest);
@@ -77,8 +84,6 @@ impl<M: Medium> PageStore<M> {
             if holds_index && holds_journal {
                 let what = "an extent belongs to the index and to the journal";
                 return Err(OpenError::DamagedJournal(what));
-            } else if holds_index && found.is_in_doubt {
-                return Err(OpenError::Medium(MediumError::Gone));
             } else if holds_index {
                 let resumed = self.extents.borrow_mut().catch_up(id, found.frontier);
                 let what = "pages that the manifest refers to are gone";

@@ -1,6 +1,7 @@
 //! A journal's own set that is lost, fresh, or another store's: the store is refused, and the error says why. One that is
 //! lost in a run, with windows on the sets of the data: writes end with an error that names it, reads go on.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use host::{Arrangement, HostStore, JournalPlace, Sets, StorageError};
@@ -121,6 +122,20 @@ fn with_windows(seed: u64) -> (Machine, Rc<Shape>, u32) {
     (machine, shape, written)
 }
 
+/// What becomes of a write within half a minute; nothing if it hangs.
+fn write_in_time(machine: &Machine, sync: LogSync) -> Option<Result<(), EngineError>> {
+    let (handle, store) = (machine.rt.handle(), machine.store.clone());
+    let outcome = Rc::<RefCell<Option<_>>>::default();
+    let tells = Rc::clone(&outcome);
+    handle.spawn("write", async move {
+        let done = store.write(b"one more", Some(value(0)), Some(sync)).await;
+        *tells.borrow_mut() = Some(done);
+    });
+    let end = handle.now() + Nanos::from_millis(30_000);
+    machine.rt.run_until_true(|| outcome.borrow().is_some() || handle.now() > end);
+    outcome.borrow_mut().take()
+}
+
 fn key(n: u32) -> Vec<u8> {
     format!("{n:03}").into_bytes()
 }
@@ -138,18 +153,7 @@ fn a_journal_s_set_that_is_lost_in_a_run_with_windows_is_named_and_reads_go_on()
         machine.rack.harm(slot, |ailment| ailment.is_away = true);
         let named = EngineError::ReadOnly(Failure::JournalMedium(MediumError::Gone));
         for sync in [LogSync::Each, LogSync::Group, LogSync::Interval, LogSync::None] {
-            let store = store.clone();
-            let end = machine.rt.handle().now() + Nanos::from_millis(30_000);
-            let writing = async move { store.write(b"one more", Some(value(0)), Some(sync)).await };
-            let outcome = Rc::new(std::cell::RefCell::new(None));
-            let tells = Rc::clone(&outcome);
-            machine.rt.handle().spawn("write", async move {
-                let done = writing.await;
-                *tells.borrow_mut() = Some(done);
-            });
-            let handle = machine.rt.handle();
-            machine.rt.run_until_true(|| outcome.borrow().is_some() || handle.now() > end);
-            let done = outcome.borrow_mut().take();
+            let done = write_in_time(&machine, sync);
             assert_eq!(done, Some(Err(named.clone())), "seed {seed}, {sync:?}");
         }
         let text = named.to_string();
@@ -165,6 +169,16 @@ fn a_journal_s_set_that_is_lost_in_a_run_with_windows_is_named_and_reads_go_on()
         let lost = OpenError::JournalMedium(MediumError::Gone);
         assert_eq!(found.err(), Some(lost), "seed {seed}");
     }
+}
+
+#[test]
+fn data_that_too_many_lost_sets_had_keep_a_store_from_opening() {
+    let shape = Rc::new(shape(Arrangement::Parity, StoreId(7)));
+    let found = opened(&shape, vec![written(&shape, 1)], |_, racks| {
+        (0..2).for_each(|set| racks[0].harm(set, |ailment| ailment.is_away = true));
+        racks[0].clone()
+    });
+    assert_eq!(found.err(), Some(OpenError::Medium(MediumError::Gone)));
 }
 
 #[test]
