@@ -242,14 +242,20 @@ impl<M: Medium> Engine<M> {
             Located::Known(entry) => entry,
             Located::At(pointer) => {
                 let before = flash_reads;
-                let value =
-                    inner.store.read_value(key, pointer, IoClass::ClientRead, &mut flash_reads);
-                let value = value.await?;
+                let value = if inner.caches.has_value_pages() {
+                    // In a box, so that Gets of other stores are not larger for it.
+                    Box::pin(inner.read_and_keep(key, pointer, &mut flash_reads)).await?
+                } else {
+                    let class = IoClass::ClientRead;
+                    let value = inner.store.read_value(key, pointer, class, &mut flash_reads);
+                    let value = value.await?;
+                    inner.keep_value(key, pointer, &value, None);
+                    value
+                };
                 // No async call for nothing on the path of each Get.
                 if inner.store.cpu.costs.page_read_ns > 0.0 {
                     inner.take_in(flash_reads - before).await;
                 }
-                inner.keep_value(key, pointer, &value);
                 Some(value)
             }
         };
