@@ -8,7 +8,7 @@ use host::{Arrangement, Files, HostProfile, JournalPlace, Storage, StoreOptions,
 use pages::{Durability, LogSync, OpenError, StoreId};
 use runtime::{Nanos, Rng, Runtime};
 use ssd::{PlmProfile, PlmRules, SsdProfile};
-use trial::designs::{any_sync, leveled, tree};
+use trial::designs::{any_sync, draw_keeping, leveled, tree};
 use trial::{Names, pick};
 use volume::windows::slot::{Rules, SlotPolicy};
 use volume::windows::{InternalReads, Keeper, Overflow, WindowOptions};
@@ -94,6 +94,15 @@ impl Shape {
         shape
     }
 
+    /// Some trees have a cache of values, on top of the memory that a seed's host has.
+    fn draw_cache(&mut self, seed: u64) {
+        let IndexOptions::Lsm(options) = &mut self.index else { return };
+        let rng = &mut Rng::derive(seed, "caches");
+        options.value_cache_bytes = pick(rng, &[0, 0, 3 << 10, 64 << 10, 1 << 20]);
+        draw_keeping(options, seed);
+        self.storage.host.memory.index_bytes += options.cache_bytes();
+    }
+
     /// The shape of a seed on a layout. A journal's own set comes to those of the data; all else is drawn as without.
     pub fn of(seed: u64, arrangement: Arrangement, journal: JournalPlace) -> Self {
         let rng = &mut Rng::derive(seed, "host");
@@ -125,6 +134,7 @@ impl Shape {
             session: Nanos::from_millis(pick(rng, &[3, 20, 100])),
             windows: None,
         };
+        shape.draw_cache(seed);
         let room = pick(rng, &[1.0, 1.2, 2.0]);
         let takes_journal = journal == JournalPlace::Beside || shape.index.takes_journal_apart();
         if matches!(arrangement, Arrangement::Parity | Arrangement::Mirrored) {

@@ -212,6 +212,14 @@ impl<M: Medium> PageStore<M> {
         }
     }
 
+    /// The value that `pointer` says `key` has in a page that was read, if all of it is there.
+    pub fn whole_value_in(&self, image: &PageImage, key: &[u8], pointer: Pointer) -> Option<Value> {
+        match self.found_in(image, key, pointer) {
+            Ok(Found::Whole(value)) => Some(value),
+            Ok(Found::Large(..)) | Err(_) => None,
+        }
+    }
+
     /// What a page that was read has where `pointer` says that `key` is.
     fn found_in<'a>(
         &self,
