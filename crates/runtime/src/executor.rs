@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use crate::join::{JoinHandle, JoinState};
-use crate::park::{Park, VirtualTime};
+use crate::real::Real;
 use crate::timer::{Event, Sleep, Target, Timers};
 use crate::waker::{self, Pick, ReadyQueue};
 use crate::wheel::Ticket;
@@ -32,27 +32,28 @@ pub enum TaskOrder {
 /// Owns the tasks. Dropping it drops every task where it stands: that is also how a power cut
 /// takes a simulated host or firmware away.
 pub struct Runtime {
-    handle: Handle,
+    pub(crate) handle: Handle,
 }
 
 /// What tasks hold: the clock, timers, spawning, randomness. Cheap to clone.
 #[derive(Clone)]
 pub struct Handle {
-    inner: Rc<Inner>,
+    pub(crate) inner: Rc<Inner>,
 }
 
-struct Inner {
-    id: u32,
+pub(crate) struct Inner {
+    pub(crate) id: u32,
     seed: u64,
     order: TaskOrder,
-    ready: Rc<ReadyQueue>,
+    pub(crate) ready: Rc<ReadyQueue>,
     tasks: RefCell<Tasks>,
     timers: RefCell<Timers>,
     now: Cell<Nanos>,
     task_rng: RefCell<Rng>,
-    park: RefCell<VirtualTime>,
     trace: Cell<u64>,
     steps: Cell<u64>,
+    /// What it has besides in real time; nothing in virtual time.
+    pub(crate) real: Option<Box<Real>>,
 }
 
 type BoxedTask = Pin<Box<dyn Future<Output = ()>>>;
@@ -82,9 +83,16 @@ impl Runtime {
 
     /// A runtime in virtual time with the given task order.
     pub fn with_order(seed: u64, order: TaskOrder) -> Self {
+        let id = waker::new_runtime();
+        let this = Self::around(id, seed, order, None);
+        waker::register(id, Rc::clone(&this.handle.inner.ready));
+        this
+    }
+
+    pub(crate) fn around(id: u32, seed: u64, order: TaskOrder, real: Option<Box<Real>>) -> Self {
         let ready = Rc::new(ReadyQueue::default());
         let inner = Inner {
-            id: waker::register(Rc::clone(&ready)),
+            id,
             seed,
             order,
             ready,
@@ -92,9 +100,9 @@ impl Runtime {
             timers: RefCell::default(),
             now: Cell::new(Nanos::ZERO),
             task_rng: RefCell::new(Rng::derive(seed, "task order")),
-            park: RefCell::new(VirtualTime),
             trace: Cell::new(seed),
             steps: Cell::new(0),
+            real,
         };
         Self { handle: Handle { inner: Rc::new(inner) } }
     }
@@ -124,6 +132,9 @@ impl Runtime {
 
     /// Runs until `deadline`, or until nothing is left to happen, whichever is first.
     pub fn run_until(&self, deadline: Nanos) {
+        if self.handle.is_real() {
+            return self.handle.inner.run_in_real_time(&self.handle, deadline, &|| true);
+        }
         let timers = &self.handle.inner.timers;
         self.run_while(&|| timers.borrow_mut().first_due().is_some_and(|at| at <= deadline.0));
         // Tasks woken at the last instant still run: `run_while` checks before it advances.
@@ -132,9 +143,15 @@ impl Runtime {
     /// Runs as long as `goes_on` holds, checked whenever no task is ready. False if the runtime
     /// ran dry first.
     ///
+    /// In real time nothing runs dry: another thread may always have something.
+    ///
     /// Not generic: one copy of this loop is what the compiler puts polling and timers into.
     fn run_while(&self, goes_on: &dyn Fn() -> bool) -> bool {
         let inner = &*self.handle.inner;
+        if self.handle.is_real() {
+            inner.run_in_real_time(&self.handle, Nanos::MAX, goes_on);
+            return true;
+        }
         loop {
             while let Some(task) = inner.next_ready() {
                 inner.poll(task);
@@ -156,6 +173,8 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
+        let inner = &self.handle.inner;
+        let _here = inner.real.is_some().then(|| waker::enter(inner.id, &inner.ready));
         // Futures hold handles, and handles hold the tasks: break the ring here. Dropping a future
         // runs the guards it holds, which may wake or even spawn, hence the loop.
         loop {
@@ -167,12 +186,20 @@ impl Drop for Runtime {
         }
         let timers = std::mem::take(&mut *self.handle.inner.timers.borrow_mut());
         drop(timers);
+        if let Some(real) = &inner.real {
+            real.close();
+        }
         waker::unregister(self.handle.inner.id);
     }
 }
 
 impl Inner {
-    fn next_ready(&self) -> Option<u32> {
+    #[expect(
+        clippy::inline_always,
+        reason = "two loops call it; both are to have it within, as the one had"
+    )]
+    #[inline(always)]
+    pub(crate) fn next_ready(&self) -> Option<u32> {
         self.ready.pop(|ready| match self.order {
             TaskOrder::Seeded if ready > 1 => {
                 Pick::Index(self.task_rng.borrow_mut().below(ready as u64) as usize)
@@ -181,7 +208,12 @@ impl Inner {
         })
     }
 
-    fn poll(&self, task: u32) {
+    #[expect(
+        clippy::inline_always,
+        reason = "two loops call it; both are to have it within, as the one had"
+    )]
+    #[inline(always)]
+    pub(crate) fn poll(&self, task: u32) {
         let Some(mut future) = self.take_for_poll(task) else {
             return;
         };
@@ -198,6 +230,11 @@ impl Inner {
         }
     }
 
+    #[expect(
+        clippy::inline_always,
+        reason = "two loops call it; both are to have it within, as the one had"
+    )]
+    #[inline(always)]
     fn take_for_poll(&self, task: u32) -> Option<BoxedTask> {
         let now = self.now.get();
         let mut tasks = self.tasks.borrow_mut();
@@ -218,8 +255,7 @@ impl Inner {
         let Some(deadline) = self.timers.borrow_mut().first_due() else {
             return false;
         };
-        let now = self.park.borrow_mut().park(self.now.get(), Nanos(deadline));
-        assert!(now >= self.now.get(), "time goes forward only");
+        let now = self.now.get().max(Nanos(deadline));
         self.now.set(now);
         loop {
             // A statement of its own: the borrow must end before the target runs.
@@ -234,6 +270,32 @@ impl Inner {
                 None => return true,
             }
         }
+    }
+
+    pub(crate) fn ready_tasks(&self) -> usize {
+        self.ready.len()
+    }
+
+    pub(crate) fn make_ready(&self, task: u32) {
+        self.ready.push(task);
+    }
+
+    pub(crate) fn now(&self) -> Nanos {
+        self.now.get()
+    }
+
+    pub(crate) fn set_now(&self, now: Nanos) {
+        self.now.set(now.max(self.now.get()));
+    }
+
+    /// When the first timer is due.
+    pub(crate) fn first_due(&self) -> Option<Nanos> {
+        self.timers.borrow_mut().first_due().map(Nanos)
+    }
+
+    /// Takes out the first timer if it is due by `now`.
+    pub(crate) fn take_due(&self, now: Nanos) -> Option<Target> {
+        self.timers.borrow_mut().take_due(now.0)
     }
 
     /// Folds one step into the trace hash.

@@ -17,10 +17,17 @@
 //! assert_eq!(slept, Nanos::from_micros(75));
 //! ```
 //!
-//! Invariants: no task runs on another thread; virtual time never goes back; a task that is polled
-//! more than [`POLL_LIMIT`] times within one virtual instant is a bug and panics by name.
+//! In real time ([`Runtime::real`]) the same tasks have the system's clock, files, other threads that send them
+//! work ([`Remote`], [`mailbox`]), and threads that compute for them ([`Handle::compute`]). Code in between
+//! cannot tell which of the two it is in, but for [`Handle::is_real`].
 //!
-//! Real time is later work: [`park::Park`] is the place where the two differ.
+//! Invariants: one task runs at a time; time never goes back; a task that is polled
+//! more than [`POLL_LIMIT`] times within one instant is a bug and panics by name.
+
+#![expect(
+    clippy::disallowed_macros,
+    reason = "the list of runtimes that a thread runs, and a count for tests; see `waker` and `counted`"
+)]
 
 mod channel;
 #[cfg(feature = "count-allocations")]
@@ -32,8 +39,8 @@ mod nanos;
 mod notify;
 mod oneshot;
 mod page_image;
-pub mod park;
 mod prefetch;
+mod real;
 mod resource;
 mod rng;
 mod semaphore;
@@ -50,6 +57,13 @@ pub use notify::Notify;
 pub use oneshot::{OneshotReceiver, OneshotSender, oneshot};
 pub use page_image::PageImage;
 pub use prefetch::prefetch;
+pub use real::compute::Compute;
+pub use real::io::{FileCommand, Transfer};
+pub use real::mailbox::{Mailbox, Outbox, mailbox};
+pub use real::op::Room;
+pub use real::post::{Gone, Remote};
+pub use real::shared::Shared;
+pub use real::{IoChoice, IoEngine, RealOptions};
 pub use resource::{Cores, Pipe};
 pub use rng::{Rng, mix64};
 pub use semaphore::{Permit, Semaphore};

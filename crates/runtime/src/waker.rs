@@ -1,9 +1,11 @@
 //! Wakers without reference counts: a waker is the number of a runtime and the number of a task.
 //!
 //! `std` wants wakers to be `Send + Sync`. Ours are two integers, so they may travel; the queue they
-//! point into lives in a thread-local and is found by number. Woken on a thread that does not run
-//! the runtime, or after the runtime is gone, a waker does nothing. A task number may be used again
-//! by a later task, which is then polled once for nothing; every future must bear that anyway.
+//! point into is found by number in a thread-local. A runtime in virtual time is in it from beginning to
+//! end, one in real time while the thread runs it: elsewhere its wakers go by post
+//! ([`crate::real`]). After the runtime is gone, and on another thread than the one of a runtime in virtual
+//! time, a waker does nothing. A task number may be used again by a later task, which is then polled once
+//! for nothing; every future must bear that anyway.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -37,8 +39,15 @@ impl ReadyQueue {
         }
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.inner.borrow().queue.len()
+    }
+
     /// Takes the task that `choose` picks out of the number of ready ones, at the same cost however
     /// many there are.
+    #[expect(clippy::inline_always, reason = "two loops call it; see `Inner::poll`")]
+    #[inline(always)]
     pub(crate) fn pop(&self, choose: impl FnOnce(usize) -> Pick) -> Option<u32> {
         let ready = &mut *self.inner.borrow_mut();
         if ready.queue.is_empty() {
@@ -62,14 +71,46 @@ pub(crate) enum Pick {
 static NEXT_RUNTIME: AtomicU32 = AtomicU32::new(1);
 
 thread_local! {
+    /// The queues of runtimes that this thread runs.
     static QUEUES: RefCell<Vec<(u32, Rc<ReadyQueue>)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Makes `queue` reachable by wakers on this thread and returns the runtime's number.
-pub(crate) fn register(queue: Rc<ReadyQueue>) -> u32 {
-    let id = NEXT_RUNTIME.fetch_add(1, Ordering::Relaxed);
+/// The number of a new runtime.
+pub(crate) fn new_runtime() -> u32 {
+    NEXT_RUNTIME.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Makes `queue` reachable by wakers of runtime `id` on this thread.
+pub(crate) fn register(id: u32, queue: Rc<ReadyQueue>) {
     QUEUES.with_borrow_mut(|queues| queues.push((id, queue)));
-    id
+}
+
+/// As [`register`], until what it returns is dropped.
+pub(crate) fn enter(id: u32, queue: &Rc<ReadyQueue>) -> Entered {
+    register(id, Rc::clone(queue));
+    Entered { id }
+}
+
+/// See [`enter`].
+pub(crate) struct Entered {
+    id: u32,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        let _ = QUEUES.try_with(|queues| {
+            let mut queues = queues.borrow_mut();
+            // One may have entered twice: the last to enter leaves first.
+            if let Some(at) = queues.iter().rposition(|(id, _)| *id == self.id) {
+                queues.remove(at);
+            }
+        });
+    }
+}
+
+/// Whether this thread runs runtime `id`.
+pub(crate) fn is_entered(id: u32) -> bool {
+    QUEUES.with_borrow(|queues| queues.iter().any(|(other, _)| *other == id))
 }
 
 /// Wakers of runtime `id` do nothing from now on.
@@ -104,9 +145,13 @@ const _: () = assert!(size_of::<usize>() == 8, "a waker packs two 32-bit numbers
 
 fn wake(data: u64) {
     let (runtime, task) = ((data >> 32) as u32, data as u32);
-    let _ = QUEUES.try_with(|queues| {
-        if let Some((_, queue)) = queues.borrow().iter().find(|(id, _)| *id == runtime) {
-            queue.push(task);
-        }
+    let is_here = QUEUES.try_with(|queues| {
+        let queues = queues.borrow();
+        let Some((_, queue)) = queues.iter().find(|(id, _)| *id == runtime) else { return false };
+        queue.push(task);
+        true
     });
+    if is_here != Ok(true) {
+        crate::real::post::wake_elsewhere(runtime, task);
+    }
 }

@@ -1,8 +1,10 @@
-//! The runtime as its users see it: order, time, tasks that end or hang, and what tasks wait for.
+//! The runtime as its users see it: order, time, tasks that end or hang, what tasks wait for, real time.
 
 mod order;
 mod queues;
 mod randomness;
+mod real;
+mod real_io;
 mod resources;
 mod semaphores;
 mod tasks;

@@ -1,0 +1,154 @@
+//! The seam.
+
+use std::fmt;
+use std::future::Future;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use block::nvme::SetId;
+use block::{Block, BlockDevice, DeviceError, Force, SetShape};
+use runtime::{Handle, IoClass};
+
+use crate::open::{self, FileError, FileOptions};
+use crate::set::Set;
+use crate::trouble::{Trouble, Troubles};
+
+/// What is written best at a time: see `set.rs`.
+const OPTIMAL_WRITE_BYTES: u32 = 128 << 10;
+
+/// Files or drives as a block device, one for each set. Clones are handles to the same.
+///
+/// As long as one is there nobody else can open the files.
+#[derive(Clone)]
+pub struct FileDevice {
+    inner: Rc<Inner>,
+}
+
+struct Inner {
+    sets: Vec<Rc<Set>>,
+    troubles: Rc<Troubles>,
+}
+
+impl FileDevice {
+    /// Makes files of `bytes` each that read as zeros, and gives them their room. They must not be there yet; a
+    /// drive may be, and is discarded as a whole.
+    ///
+    /// # Errors
+    /// [`FileError`]. Files that were made before the one that failed are there, and can be deleted.
+    ///
+    /// # Panics
+    /// In virtual time, or if there are no paths or more than 65535.
+    pub async fn create(
+        handle: &Handle,
+        paths: &[PathBuf],
+        bytes: u64,
+        options: FileOptions,
+    ) -> Result<Self, FileError> {
+        let troubles = Rc::<Troubles>::default();
+        let sets = open::create(handle, paths, bytes, options, &troubles).await?;
+        let device = Self { inner: Rc::new(Inner { sets, troubles }) };
+        for set in device.inner.sets.iter().filter(|set| open::is_drive(&set.path)) {
+            let discarded = set.discard(0, set.blocks).await;
+            discarded.map_err(|_| FileError::of_trouble(&set.path, &device.troubles()))?;
+        }
+        Ok(device)
+    }
+
+    /// Opens what is there: files, or whole drives.
+    ///
+    /// # Errors
+    /// [`FileError`].
+    ///
+    /// # Panics
+    /// As [`Self::create`].
+    pub async fn open(
+        handle: &Handle,
+        paths: &[PathBuf],
+        options: FileOptions,
+    ) -> Result<Self, FileError> {
+        let troubles = Rc::<Troubles>::default();
+        let sets = open::open(handle, paths, options, &troubles).await?;
+        Ok(Self { inner: Rc::new(Inner { sets, troubles }) })
+    }
+
+    /// What went wrong since this was last asked, the latest things of it, oldest first.
+    pub fn troubles(&self) -> Vec<Trouble> {
+        self.inner.troubles.take()
+    }
+
+    /// Whether every set goes past the system's page cache.
+    pub fn is_direct(&self) -> bool {
+        self.inner.sets.iter().all(|set| set.is_direct)
+    }
+
+    fn set(&self, id: SetId) -> Result<&Rc<Set>, DeviceError> {
+        self.inner.sets.get(usize::from(id.get()) - 1).ok_or(DeviceError::NoSuchSet(id))
+    }
+}
+
+/// Where each set lies, how large it is and how it is read.
+impl fmt::Display for FileDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, set) in self.inner.sets.iter().enumerate() {
+            let how = match (&set.file, set.is_direct) {
+                (None, _) => "it is not there",
+                (_, true) => "direct I/O",
+                (_, false) => "through the system's page cache",
+            };
+            let separator = if n > 0 { "\n" } else { "" };
+            let (id, path) = (set.id, set.path.display());
+            write!(f, "{separator}set {id}: {path}, {} blocks of 4 KiB, {how}", set.blocks)?;
+        }
+        Ok(())
+    }
+}
+
+impl BlockDevice for FileDevice {
+    fn sets(&self) -> Vec<SetShape> {
+        let shape = |set: &Rc<Set>| SetShape {
+            id: set.id,
+            blocks: set.blocks,
+            optimal_write_bytes: OPTIMAL_WRITE_BYTES,
+            has_windows: false,
+        };
+        self.inner.sets.iter().map(shape).collect()
+    }
+
+    fn read(
+        &self,
+        set: SetId,
+        first: u64,
+        blocks: u32,
+        _: IoClass,
+    ) -> impl Future<Output = Result<Vec<Block>, DeviceError>> + use<> {
+        let read = self.set(set).map(|set| set.read(first, blocks));
+        async move { read?.await }
+    }
+
+    fn write(
+        &self,
+        set: SetId,
+        first: u64,
+        blocks: Vec<Block>,
+        _: IoClass,
+        force: Force,
+    ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
+        let write = self.set(set).map(|set| set.write(first, &blocks, force));
+        async move { write?.await }
+    }
+
+    fn flush(&self, set: SetId) -> impl Future<Output = Result<(), DeviceError>> + use<> {
+        let flush = self.set(set).map(Set::flush);
+        async move { flush?.await }
+    }
+
+    fn discard(
+        &self,
+        set: SetId,
+        first: u64,
+        blocks: u64,
+    ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
+        let discard = self.set(set).map(|set| set.discard(first, blocks));
+        async move { discard?.await }
+    }
+}

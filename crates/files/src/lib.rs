@@ -1,0 +1,25 @@
+//! Block devices on real files and drives.
+//!
+//! ```text
+//!   FileDevice .. the seam `BlockDevice` over one file or drive for each set   (device.rs)
+//!   open ........ making and opening: locks, sizes, direct I/O where it goes   (open.rs)
+//!   Set ......... one file: blocks to bytes, offsets, discards                 (set.rs)
+//!   Trouble ..... what went wrong, with the file's name and offset             (trouble.rs)
+//! ```
+//! A set is a file of fixed size, which has its room from the beginning, or a whole drive (a block device of the
+//! system). Several sets may lie in several directories, on several drives: a volume over them bears the loss
+//! of one. Blocks are stored as the bytes they are, one after the other, with nothing around them.
+//!
+//! I/O is that of a runtime in real time, past the system's page cache where the file system allows. Cost of a
+//! read: one buffer and one operation.
+
+#![forbid(unsafe_code)]
+
+mod device;
+mod open;
+mod set;
+mod trouble;
+
+pub use device::FileDevice;
+pub use open::{DirectIo, Discards, FileError, FileOptions, files_in};
+pub use trouble::Trouble;

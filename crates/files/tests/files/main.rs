@@ -1,0 +1,8 @@
+//! Devices on real files: against a model, with what can go wrong, under a host's store; and the example.
+
+mod benchmark;
+mod model;
+mod scratch;
+mod store;
+mod system;
+mod trouble;

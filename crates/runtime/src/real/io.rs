@@ -1,0 +1,341 @@
+//! Operations under way: what each owns, who waits for it, and who carries it out.
+//!
+//! An operation is handed in by the call and goes on whether or not anybody looks at its future. It owns its
+//! buffer until it has ended: a future that is dropped before only gives up its interest, and a runtime that
+//! is dropped waits for the kernel.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use rustix::io::Errno;
+
+use super::op::{Op, Progress, Room, What};
+use super::post::{Letter, Post};
+use super::ring::{End, Ring};
+use super::workers::Workers;
+use crate::{Handle, PageImage};
+
+/// Operations in the ring at a time; others wait in front of it.
+const MOST_IN_RING: usize = 2048;
+
+/// Who carries operations out.
+pub(crate) enum Engine {
+    Ring(Ring),
+    Threads(Workers),
+    /// The runtime has ended.
+    Closed,
+}
+
+/// One operation, from the call to the end of its future.
+struct Place {
+    /// What ended. Before that it is the ring's, a thread's, or in front of them.
+    op: Option<Op>,
+    result: Option<io::Result<usize>>,
+    waiter: Option<Waker>,
+    /// Nobody waits for it any more.
+    is_abandoned: bool,
+}
+
+#[derive(Default)]
+struct Places {
+    all: Vec<Option<Place>>,
+    free: Vec<u32>,
+}
+
+/// See the module's documentation.
+pub(crate) struct Io {
+    engine: RefCell<Engine>,
+    places: RefCell<Places>,
+    /// In front of the ring.
+    queued: RefCell<VecDeque<(u32, Op)>>,
+    post: Arc<Post>,
+    /// Reads are left to whoever polls, one at a time.
+    leaves_a_read: Cell<bool>,
+    left: RefCell<Option<(u32, Op)>>,
+    /// Kept from turn to turn for its memory.
+    ends: RefCell<Vec<End>>,
+}
+
+impl Io {
+    pub(crate) fn new(engine: Engine, post: Arc<Post>) -> Self {
+        Self {
+            engine: RefCell::new(engine),
+            places: RefCell::default(),
+            queued: RefCell::default(),
+            post,
+            leaves_a_read: Cell::new(false),
+            left: RefCell::default(),
+            ends: RefCell::default(),
+        }
+    }
+
+    /// Hands an operation in, and says where its end will be told.
+    fn begin(&self, op: Op) -> u32 {
+        let place = self.take_place();
+        let is_read = matches!(op.what, What::Read);
+        let mut left = self.left.borrow_mut();
+        if is_read && self.leaves_a_read.get() && left.is_none() {
+            *left = Some((place, op));
+        } else {
+            drop(left);
+            self.start(place, op);
+        }
+        place
+    }
+
+    fn take_place(&self) -> u32 {
+        let fresh = Place { op: None, result: None, waiter: None, is_abandoned: false };
+        let mut places = self.places.borrow_mut();
+        let places = &mut *places;
+        if let Some(free) = places.free.pop() {
+            places.all[free as usize] = Some(fresh);
+            return free;
+        }
+        places.all.push(Some(fresh));
+        places.all.len() as u32 - 1
+    }
+
+    /// Has the operation carried out whose end is told in `place`.
+    pub(crate) fn start(&self, place: u32, op: Op) {
+        match &mut *self.engine.borrow_mut() {
+            Engine::Ring(ring) => {
+                if ring.in_flight() >= MOST_IN_RING {
+                    self.queued.borrow_mut().push_back((place, op));
+                } else {
+                    ring.queue(op, place);
+                }
+            }
+            Engine::Threads(workers) => {
+                let (post, mut op) = (Arc::clone(&self.post), op);
+                workers.run(Box::new(move || {
+                    let result = op.perform();
+                    // A runtime that has ended wants nothing of it.
+                    let _ = post.send(Letter::Ended(place, op, result));
+                }));
+            }
+            Engine::Closed => {
+                self.place(place, |kept| {
+                    kept.op = Some(op);
+                    kept.result = Some(Err(Errno::CANCELED.into()));
+                });
+            }
+        }
+    }
+
+    fn place<T>(&self, place: u32, with: impl FnOnce(&mut Place) -> T) -> T {
+        let mut places = self.places.borrow_mut();
+        with(places.all[place as usize].as_mut().expect("it is in use"))
+    }
+
+    fn free_place(&self, place: u32) -> Place {
+        let mut places = self.places.borrow_mut();
+        places.free.push(place);
+        places.all[place as usize].take().expect("it is in use")
+    }
+
+    /// An operation has come to its end: tells who waits for it.
+    pub(crate) fn end(&self, place: u32, op: Op, result: io::Result<usize>) {
+        let (waiter, is_abandoned) = self.place(place, |kept| {
+            kept.op = Some(op);
+            kept.result = Some(result);
+            (kept.waiter.take(), kept.is_abandoned)
+        });
+        if is_abandoned {
+            drop(self.free_place(place));
+        }
+        waiter.into_iter().for_each(Waker::wake);
+    }
+
+    /// Takes what the ring has brought to an end.
+    pub(crate) fn reap(&self) {
+        let mut ends = std::mem::take(&mut *self.ends.borrow_mut());
+        if let Engine::Ring(ring) = &mut *self.engine.borrow_mut() {
+            ring.ends(&mut ends);
+        }
+        for (place, mut op, came) in ends.drain(..) {
+            match op.advance(came) {
+                Progress::Ended(result) => self.end(place, op, result),
+                Progress::GoesOn => self.queued.borrow_mut().push_front((place, op)),
+            }
+        }
+        *self.ends.borrow_mut() = ends;
+        self.refill();
+    }
+
+    /// Gives the ring what waits in front of it.
+    fn refill(&self) {
+        if self.queued.borrow().is_empty() {
+            return;
+        }
+        let mut engine = self.engine.borrow_mut();
+        let Engine::Ring(ring) = &mut *engine else { return };
+        while ring.in_flight() < MOST_IN_RING {
+            let Some((place, op)) = self.queued.borrow_mut().pop_front() else { return };
+            ring.queue(op, place);
+        }
+    }
+
+    /// Has the kernel begin what it was not told of yet.
+    pub(crate) fn submit(&self) {
+        if let Engine::Ring(ring) = &mut *self.engine.borrow_mut()
+            && ring.has_queued()
+        {
+            ring.submit();
+        }
+    }
+
+    /// From now on the next read that is handed in is left to whoever polls; see [`Self::take_left`].
+    pub(crate) fn leave_reads(&self, are_left: bool) {
+        self.leaves_a_read.set(are_left);
+    }
+
+    /// The read that was left.
+    pub(crate) fn take_left(&self) -> Option<(u32, Op)> {
+        self.left.borrow_mut().take()
+    }
+
+    /// Takes nothing new, and waits until nothing is with the kernel or a thread. Every task has been dropped.
+    pub(crate) fn close(&self) {
+        self.queued.borrow_mut().clear();
+        drop(self.take_left());
+        let engine = std::mem::replace(&mut *self.engine.borrow_mut(), Engine::Closed);
+        drop(engine);
+        // Futures that somebody holds outside of tasks learn that it is over.
+        let waiting: Vec<_> = {
+            let mut places = self.places.borrow_mut();
+            let places = places.all.iter_mut().flatten();
+            let unended = places.filter(|kept| kept.result.is_none());
+            let waiter = |kept: &mut Place| {
+                kept.result = Some(Err(Errno::CANCELED.into()));
+                kept.waiter.take()
+            };
+            unended.filter_map(waiter).collect()
+        };
+        waiting.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// An operation under way.
+struct Pending {
+    handle: Handle,
+    place: Option<u32>,
+}
+
+impl Pending {
+    fn io(&self) -> &Io {
+        &self.handle.real().io
+    }
+
+    fn poll_end(&mut self, cx: &Context<'_>) -> Poll<(io::Result<usize>, PageImage)> {
+        let place = self.place.expect("an operation ends once");
+        let result = self.io().place(place, |kept| {
+            let result = kept.result.take();
+            if result.is_none() {
+                kept.waiter = Some(cx.waker().clone());
+            }
+            result
+        });
+        let Some(result) = result else { return Poll::Pending };
+        self.place = None;
+        let op = self.io().free_place(place).op;
+        let buffer = op.map_or_else(|| PageImage::new(&[]), |op| op.buffer);
+        Poll::Ready((result, buffer))
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        let Some(place) = self.place.take() else { return };
+        let is_over = self.io().place(place, |kept| {
+            kept.is_abandoned = true;
+            kept.waiter = None;
+            kept.result.is_some()
+        });
+        if is_over {
+            drop(self.io().free_place(place));
+        }
+    }
+}
+
+/// A read or a write under way. Comes to an end with the bytes that were transferred and the buffer: fewer bytes
+/// than the buffer has only at the end of a file.
+#[must_use = "what came of it is told to whoever awaits it"]
+pub struct Transfer(Pending);
+
+impl Future for Transfer {
+    type Output = (io::Result<usize>, PageImage);
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.poll_end(cx)
+    }
+}
+
+/// Another operation on a file under way.
+#[must_use = "what came of it is told to whoever awaits it"]
+pub struct FileCommand(Pending);
+
+impl Future for FileCommand {
+    type Output = io::Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.poll_end(cx).map(|(result, _)| result.map(drop))
+    }
+}
+
+/// Real I/O. Each operation is under way when the call returns, whether or not anybody looks at what it returns.
+///
+/// All of these panic in virtual time, which has no real files.
+impl Handle {
+    /// Reads from `offset` on into `buffer`, which comes back filled.
+    ///
+    /// # Panics
+    /// If anybody shares the buffer.
+    pub fn read_at(&self, file: &Arc<File>, offset: u64, mut buffer: PageImage) -> Transfer {
+        assert!(buffer.bytes_mut().is_some(), "who shares a buffer would see it change");
+        Transfer(self.begin(file, What::Read, offset, buffer))
+    }
+
+    /// Writes `bytes` from `offset` on. With `is_durable` they are on the medium when it has ended.
+    pub fn write_at(
+        &self,
+        file: &Arc<File>,
+        offset: u64,
+        bytes: PageImage,
+        is_durable: bool,
+    ) -> Transfer {
+        Transfer(self.begin(file, What::Write { is_durable }, offset, bytes))
+    }
+
+    /// Makes durable what was written, and what is needed to read it back.
+    pub fn sync_data(&self, file: &Arc<File>) -> FileCommand {
+        FileCommand(self.begin(file, What::SyncData, 0, PageImage::new(&[])))
+    }
+
+    /// Makes durable all there is to a file.
+    pub fn sync_all(&self, file: &Arc<File>) -> FileCommand {
+        FileCommand(self.begin(file, What::SyncAll, 0, PageImage::new(&[])))
+    }
+
+    /// Changes the room that a range of a file has.
+    pub fn change_room(
+        &self,
+        file: &Arc<File>,
+        offset: u64,
+        bytes: u64,
+        mode: Room,
+    ) -> FileCommand {
+        FileCommand(self.begin(file, What::Allocate { mode, bytes }, offset, PageImage::new(&[])))
+    }
+
+    fn begin(&self, file: &Arc<File>, what: What, offset: u64, buffer: PageImage) -> Pending {
+        let op = Op { file: Arc::clone(file), what, offset, buffer, done: 0 };
+        let place = self.real().io.begin(op);
+        Pending { handle: self.clone(), place: Some(place) }
+    }
+}

@@ -1,0 +1,221 @@
+//! One runtime for several threads, each of which drives its own future.
+//!
+//! A Get that goes to another thread and back pays for two wakes, which is a third of what the read takes. Here
+//! the thread that wants something takes the runtime (a lock), polls its own future in it, and lets go. The
+//! read that the future hands in is left to it ([`super::io`]): it reads with the lock open, takes the runtime
+//! again and hands in what it has read. Background tasks are driven by a thread that calls
+//! [`Shared::drive`], in turns.
+//!
+//! Why this is sound: everything of the runtime that must not be used by two threads at once (reference counts,
+//! cells) is within the lock. Nothing of it can come out: what goes in is `Send` and knows nothing of it, what comes
+//! out is `Send` as well, and futures are made, polled and dropped with the lock held. What is left is a
+//! thread-local that keeps something of it: in this project there is none but the list of [`crate::waker`],
+//! which holds a runtime only while it is entered, and clippy.toml forbids others.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+use super::post::Remote;
+use super::{Next, Real, RealOptions};
+use crate::{Handle, Nanos, Runtime, waker};
+
+/// What the lock is around.
+struct Inside<T> {
+    /// First, so that it is dropped before the runtime it lives in.
+    root: Option<T>,
+    rt: Runtime,
+    /// Until when the driving thread sleeps.
+    sleeps_until: Nanos,
+}
+
+// SAFETY: it is reached through the lock alone, by one thread at a time, which the lock orders. The module's
+// documentation says why nothing that shares its reference counts is anywhere else.
+unsafe impl<T> Send for Inside<T> {}
+
+/// See the module's documentation. `T` is what lives in the runtime: a store.
+pub struct Shared<T> {
+    inside: Mutex<Inside<T>>,
+    remote: Remote,
+    is_over: AtomicBool,
+}
+
+/// Wakes a thread that waits for its future.
+struct Caller {
+    thread: Thread,
+    is_woken: AtomicBool,
+}
+
+impl Wake for Caller {
+    fn wake(self: Arc<Self>) {
+        self.is_woken.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
+}
+
+impl Caller {
+    fn wait(&self) {
+        while !self.is_woken.swap(false, Ordering::Acquire) {
+            thread::park();
+        }
+    }
+}
+
+/// A future that is dropped with the lock held, also if its thread panics while the lock is open. If the runtime
+/// is beyond use, it is left where it is.
+struct Held<'a, T, F> {
+    shared: &'a Shared<T>,
+    future: Option<std::pin::Pin<Box<F>>>,
+}
+
+impl<T, F> Drop for Held<'_, T, F> {
+    fn drop(&mut self) {
+        if let Some(future) = self.future.take() {
+            match self.shared.inside.lock() {
+                Ok(inside) => {
+                    let _here = enter(&inside.rt);
+                    drop(future);
+                }
+                Err(_) => std::mem::forget(future),
+            }
+        }
+    }
+}
+
+fn enter(rt: &Runtime) -> waker::Entered {
+    let inner = &rt.handle.inner;
+    waker::enter(inner.id, &inner.ready)
+}
+
+impl<T: 'static> Shared<T> {
+    /// A runtime in real time, and in it what `make` makes.
+    ///
+    /// # Errors
+    /// As [`Runtime::real`].
+    pub fn new<F: Future<Output = T> + 'static>(
+        options: RealOptions,
+        make: impl FnOnce(&Handle) -> F + Send,
+    ) -> std::io::Result<Self> {
+        let rt = Runtime::real(options)?;
+        let handle = rt.handle();
+        let root = Some(rt.block_on(make(&handle)));
+        let remote = handle.remote();
+        drop(handle);
+        let inside = Mutex::new(Inside { root, rt, sleeps_until: Nanos::ZERO });
+        Ok(Self { inside, remote, is_over: AtomicBool::new(false) })
+    }
+
+    /// The runtime, for other threads. Something has to [`Self::drive`] it.
+    pub fn remote(&self) -> &Remote {
+        &self.remote
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inside<T>> {
+        self.inside.lock().expect("a task of the store panicked; open it again")
+    }
+
+    /// Runs a future in the runtime on this thread, which does the reads of it by itself, one at a time. Whatever
+    /// else it waits for, the thread that drives does.
+    ///
+    /// # Panics
+    /// If a task of the runtime calls it, which would wait for itself.
+    pub fn call<R: Send, F: Future<Output = R>>(&self, make: impl FnOnce(&T) -> F + Send) -> R {
+        let runtime = self.remote.office().runtime();
+        assert!(!waker::is_entered(runtime), "a task of the runtime would wait for itself");
+        let caller =
+            Arc::new(Caller { thread: thread::current(), is_woken: AtomicBool::new(false) });
+        let waker = Waker::from(Arc::clone(&caller));
+        let mut held = Held { shared: self, future: None };
+        let mut make = Some(make);
+        let mut read = None;
+        loop {
+            let inside = self.lock();
+            let here = enter(&inside.rt);
+            let inner = &inside.rt.handle.inner;
+            let real = inside.rt.handle.real();
+            inner.look_at_clock(real);
+            if let Some((place, op, result)) = read.take() {
+                real.io.end(place, op, result);
+            }
+            real.io.leave_reads(true);
+            if let Some(make) = make.take() {
+                let root = inside.root.as_ref().expect("it is there until the runtime goes");
+                held.future = Some(Box::pin(make(root)));
+            }
+            let future = held.future.as_mut().expect("it has not ended");
+            let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
+            real.io.leave_reads(false);
+            let mut left = real.io.take_left();
+            if polled.is_ready() {
+                held.future = None;
+                // Somebody else waits for it, or nobody.
+                if let Some((place, op)) = left.take() {
+                    real.io.start(place, op);
+                }
+            }
+            inside.pass_on(real, &self.remote);
+            drop(here);
+            drop(inside);
+            if let Poll::Ready(result) = polled {
+                return result;
+            }
+            match left {
+                Some((place, mut op)) => {
+                    let result = op.perform();
+                    read = Some((place, op, result));
+                }
+                None => caller.wait(),
+            }
+        }
+    }
+
+    /// Drives all tasks on this thread until [`Self::stop`].
+    pub fn drive(&self) {
+        let _exact = super::ExactTimers::begin();
+        while !self.is_over.load(Ordering::Acquire) {
+            let mut inside = self.lock();
+            let here = enter(&inside.rt);
+            let handle = inside.rt.handle.clone();
+            let next = handle.inner.turn(handle.real(), &handle);
+            let Next::Sleep(until) = next else { continue };
+            inside.sleeps_until = until.unwrap_or(Nanos::MAX);
+            let post = self.remote.office();
+            post.bell.lie_down();
+            let longest = until.map(|until| handle.real().span_until(until));
+            drop((handle, here));
+            drop(inside);
+            if post.has_letters() || self.is_over.load(Ordering::Acquire) {
+                post.bell.get_up();
+            } else {
+                post.bell.sleep(longest);
+            }
+        }
+    }
+
+    /// Has [`Self::drive`] return.
+    pub fn stop(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        self.remote.office().bell.ring();
+    }
+}
+
+impl<T> Inside<T> {
+    /// What a caller's future has set going, the driving thread takes over.
+    fn pass_on(&self, real: &Real, remote: &Remote) {
+        let inner = &self.rt.handle.inner;
+        real.io.submit();
+        let is_earlier = inner.first_due().is_some_and(|due| due < self.sleeps_until);
+        if inner.ready_tasks() > 0 || is_earlier {
+            remote.office().bell.ring();
+        }
+    }
+}
+
+impl<T> Drop for Inside<T> {
+    fn drop(&mut self) {
+        let _here = enter(&self.rt);
+        self.root = None;
+    }
+}
