@@ -307,7 +307,8 @@ impl<M: Medium> Inner<M> {
     ) {
         let most = self.options.value_cache_bytes / LARGEST_PART;
         let page_bytes = u64::from(self.store.shape.page_bytes);
-        let is_short = value.len() <= self.caches.value_pages_up_to;
+        let is_short =
+            value.len() <= self.caches.value_pages_up_to && self.store.fits_in_a_page(key, value);
         if let Some(image) = image.filter(|_| is_short && page_bytes <= most) {
             let (page, _) = self.store.format.locate(pointer);
             let (key, data) = (DataKey::Page(self.page_key(page)), Data::Page(image.clone()));
@@ -320,6 +321,14 @@ impl<M: Medium> Inner<M> {
             let key = DataKey::Value(self.value_key(key, pointer));
             cache.borrow_mut().insert(key, data, bytes, Access::Point);
         }
+    }
+
+    /// Whether the page that a value begins in is in the cache.
+    pub(crate) fn has_page_of(&self, pointer: Pointer) -> bool {
+        let (page, _) = self.store.format.locate(pointer);
+        let key = DataKey::Page(self.page_key(page));
+        let cache = self.caches.values.as_ref().filter(|_| self.caches.has_value_pages());
+        cache.is_some_and(|cache| cache.borrow().holds(&key))
     }
 
     fn page_key(&self, page: PageNo) -> PageKey {

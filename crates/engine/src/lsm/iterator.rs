@@ -237,7 +237,8 @@ impl<M: Medium> EngineIterator<M> {
         let item = position.ring.pop_front().expect("there is one now");
         let was_asked_for = matches!(item.value, Fetch::UnderWay(_));
         // The command's own read is on its way before those that are only wanted later.
-        let item = self.start(item, snapshot, ahead > 0 || self.options.value_prefetch > 0);
+        let item =
+            self.start(item, snapshot, ahead > 0 || self.options.degree(position.returned()) > 0);
         self.look_ahead(position, snapshot, ahead, &mut budget, &mut effort).await;
         self.spend(work, effort).await;
         let is_apart = !matches!(item.value, Fetch::Ready(_));
@@ -284,7 +285,9 @@ impl<M: Medium> EngineIterator<M> {
         let value = u64::from(self.longest.get());
         let page = u64::from(self.inner.store.shape.page_bytes);
         let takes = if value < page { value } else { value.next_multiple_of(page) };
-        (self.options.buffer_bytes / takes.max(1)).max(1) as u32
+        // Pages that are to be kept besides those of the values ahead have their room apart.
+        let kept = u64::from(self.options.kept_pages) * page;
+        (self.options.buffer_bytes.saturating_sub(kept) / takes.max(1)).max(1) as u32
     }
 
     /// Merges on to the next key that has a value.
@@ -374,7 +377,9 @@ impl<M: Medium> EngineIterator<M> {
     ) -> Result<(Box<[u8]>, Value), EngineError> {
         let (access, Item { key, value, to_cache }) = (item.access(), item);
         let value = self.value_of(&key, value, access, was_asked_for).await?;
-        if let Some(pointer) = to_cache {
+        if let Some(pointer) = to_cache
+            && !self.inner.has_page_of(pointer)
+        {
             // By itself: what follows it in the order of keys lies elsewhere.
             self.inner.keep_value(&key, pointer, &value, None);
         }

@@ -73,7 +73,7 @@ impl<M: Medium> PageStore<M> {
         if (0..).map(ExtentId).zip(found).any(is_lost) {
             return Err(OpenError::Medium(MediumError::Gone));
         }
-        let mut releases = Vec::new();
+        let mut unneeded = Vec::new();
         for (id, found) in (0..).map(ExtentId).zip(found) {
             let generation = found.first.map(|first| first.generation()).max(newest);
             // What was written to an extent that is not in use may show through: it is opened anew.
@@ -98,11 +98,13 @@ impl<M: Medium> PageStore<M> {
                 self.extents.borrow_mut().adopt(id, stream, first.generation(), found.end);
             } else {
                 if found.end > 0 {
-                    releases.push(self.medium.release(id));
+                    unneeded.push(id);
                 }
                 self.extents.borrow_mut().become_free(id, generation);
             }
         }
+        // Now that nothing speaks against opening the store.
+        let releases: Vec<_> = unneeded.into_iter().map(|id| self.medium.release(id)).collect();
         for release in releases {
             release.await?;
         }

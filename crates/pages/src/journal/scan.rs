@@ -109,12 +109,13 @@ impl<M: Medium> PageStore<M> {
             let is_first =
                 |page: &GroupPage| page.id.epoch <= MOST_FIRST_RUN && page.id.number == 0;
             let is_new = manifest.iter().all(|(_, page)| is_first(page));
-            let others = |found: &Found| {
-                let is_other = |first: First| first.kind != PageKind::Manifest;
-                found.is_in_doubt || found.first.is_some_and(is_other)
-            };
-            let is_blank = is_new && !all().any(others);
-            return if is_blank { Ok(None) } else { Err(OpenError::NoManifest) };
+            let is_other = |first: First| first.kind != PageKind::Manifest;
+            if !is_new || all().any(|found| found.first.is_some_and(is_other)) {
+                return Err(OpenError::NoManifest);
+            }
+            // What is in doubt a member knows that is away.
+            let is_in_doubt = all().any(|found| found.is_in_doubt);
+            return if is_in_doubt { Err(OpenError::Medium(MediumError::Gone)) } else { Ok(None) };
         };
         let of_manifest = |first: &First| first.kind == PageKind::Manifest;
         let firsts = its_extents.iter().filter_map(|found| found.first);

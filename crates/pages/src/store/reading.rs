@@ -235,7 +235,8 @@ impl<M: Medium> PageStore<M> {
         .ok_or(EngineError::Corrupt(page, PageFault::Contents))
     }
 
-    fn fits_in_a_page(&self, key: &[u8], value: &Value) -> bool {
+    /// Whether an object needs no page but the one that it begins in.
+    pub fn fits_in_a_page(&self, key: &[u8], value: &Value) -> bool {
         data_page::fits_in_a_page(self.shape.payload_bytes, key.len(), value.len())
     }
 
