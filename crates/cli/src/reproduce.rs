@@ -96,7 +96,9 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<ExitCode> {
     let heard = Arc::clone(&ended);
     interrupt::end_on_interrupt(move || {
         let (done, total) = heard.read();
-        format!("interrupted after {done} of {total} simulations: a report needs all of them")
+        format!(
+            "interrupted after {done} of {total} simulations: this report needs all of them (vigil's are kept: --resume)"
+        )
     });
     match arguments.paper.papers() {
         [paper] => one(arguments, *paper, &directory, &ended)?,

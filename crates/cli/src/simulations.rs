@@ -1,9 +1,12 @@
 //! What simulations of a reproduction gave, kept as files: one that was stopped goes on where it was.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lab::reproduce::Keeper;
 use serde_json::{Value, json};
@@ -17,12 +20,21 @@ pub(crate) struct Simulations {
     program: String,
     /// Whether what is there is taken.
     resumes: bool,
+    /// Those that were loaded and that another build made, by name.
+    others: Mutex<BTreeSet<String>>,
+    taken_of_others: AtomicUsize,
 }
 
 impl Simulations {
     /// Keeps them in `directory`; those that are there already are taken only if it `resumes`.
     pub(crate) fn in_directory(directory: &Path, resumes: bool) -> Self {
-        Self { folder: directory.join("simulations"), program: program(), resumes }
+        Self {
+            folder: directory.join("simulations"),
+            program: program(),
+            resumes,
+            others: Mutex::default(),
+            taken_of_others: AtomicUsize::new(0),
+        }
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -37,8 +49,8 @@ impl Simulations {
         let all =
             json!({ "simulation": name, "program": program, "inputs": inputs, "result": result });
         fs::create_dir_all(&self.folder)?;
-        let (file, part) =
-            (self.file(name), self.folder.join(format!(".part-{name:.20}").replace('/', "-")));
+        let file = self.file(name);
+        let part = file.with_extension("part");
         // Whoever is ended in the middle leaves no half a file under the name.
         fs::write(&part, format!("{all}\n"))?;
         fs::rename(part, file)
@@ -55,10 +67,21 @@ impl Keeper for Simulations {
         if all["inputs"] != inputs {
             return None;
         }
-        let whose =
-            if all["program"] == *self.program { "" } else { ", of another build of this program" };
-        output::say(&format!("{name}: taken from an earlier run{whose}"));
+        if all["program"] != *self.program {
+            self.others.lock().expect("nobody panics with it").insert(name.to_owned());
+        }
         Some(all["result"].to_string())
+    }
+
+    fn taken(&self, name: &str) {
+        let is_other = self.others.lock().expect("as above").contains(name);
+        self.taken_of_others.fetch_add(usize::from(is_other), Ordering::Relaxed);
+        let whose = if is_other { ", of another build of this program" } else { "" };
+        output::say(&format!("{name}: taken from an earlier run{whose}"));
+    }
+
+    fn taken_of_others(&self) -> usize {
+        self.taken_of_others.load(Ordering::Relaxed)
     }
 
     fn save(&self, name: &str, inputs: &str, result: &str) {
@@ -91,9 +114,12 @@ mod tests {
             Simulations::in_directory(&directory, true),
         );
         assert_eq!(again.load("A, b/c", "seed 1"), None, "nothing is there");
-        first.save("A, b/c", "seed 1", r#"{"mean":[1.5,2]}"#);
+        first.save("A, b/c", "seed 1", r#"{"mean":[907.3038322028689,2]}"#);
         assert_eq!(first.load("A, b/c", "seed 1"), None, "it begins anew");
-        assert_eq!(again.load("A, b/c", "seed 1").as_deref(), Some(r#"{"mean":[1.5,2]}"#));
+        assert_eq!(
+            again.load("A, b/c", "seed 1").as_deref(),
+            Some(r#"{"mean":[907.3038322028689,2]}"#)
+        );
         assert_eq!(again.load("A, b/c", "seed 2"), None, "of other inputs");
         fs::write(again.file("A, b/c"), "{\"torn").unwrap();
         assert_eq!(again.load("A, b/c", "seed 1"), None, "it is torn");

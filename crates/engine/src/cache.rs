@@ -64,14 +64,18 @@ impl<K: Key, V> Cache<K, V> {
         slot.value.as_ref()
     }
 
+    /// Whether the value of `key` is there; that counts as no use of it.
+    pub(crate) fn holds(&self, key: &K) -> bool {
+        self.slots.find(key).is_some_and(|at| self.slots.get(at).value.is_some())
+    }
+
     /// Takes in a value of so many bytes, if it is not there already and not larger than everything.
     pub(crate) fn insert(&mut self, key: K, value: V, bytes: u64, access: Access) {
         let takes = bytes + ENTRY_BYTES;
-        let known = self.slots.find(&key);
-        let is_there = known.is_some_and(|at| self.slots.get(at).value.is_some());
-        if is_there || takes > self.budget {
+        if self.holds(&key) || takes > self.budget {
             return;
         }
+        let known = self.slots.find(&key);
         let is_back = known.is_some() && access == Access::Point;
         if let Some(ghost) = known {
             self.slots.remove(ghost);

@@ -242,15 +242,21 @@ impl<M: Medium> Engine<M> {
             Located::Known(entry) => entry,
             Located::At(pointer) => {
                 let (before, begun) = (reads.count, inner.store.handle.now());
-                let value =
-                    inner.store.read_value(key, pointer, IoClass::ClientRead, &mut reads.count);
-                let value = value.await?;
+                let value = if inner.caches.has_value_pages() {
+                    // In a box, so that Gets of other stores are not larger for it.
+                    Box::pin(inner.read_and_keep(key, pointer, &mut reads.count)).await?
+                } else {
+                    let class = IoClass::ClientRead;
+                    let value = inner.store.read_value(key, pointer, class, &mut reads.count);
+                    let value = value.await?;
+                    inner.keep_value(key, pointer, &value, None);
+                    value
+                };
                 reads.time += inner.store.handle.now() - begun;
                 // No async call for nothing on the path of each Get.
                 if inner.store.cpu.costs.page_read_ns > 0.0 {
                     inner.take_in(reads.count - before).await;
                 }
-                inner.keep_value(key, pointer, &value);
                 Some(value)
             }
         };

@@ -1,5 +1,7 @@
 //! What tells one design from another: values of one type, kept as TOML files.
 
+mod iterators;
+
 use std::ops::RangeInclusive;
 
 use catalogue::bounds;
@@ -7,15 +9,12 @@ use pages::journal::{Durability, LogSync};
 use pages::options::{FROZEN_MEMTABLES, MEMTABLE_BYTES};
 use serde::{Deserialize, Deserializer};
 
+pub use crate::options::iterators::IteratorOptions;
 use crate::sizing::LevelSizing;
 use crate::tables::options::{Preemption, TableOptions};
 
 /// Compactions side by side: each is a task that looks for work whenever there may be some.
 const COMPACTION_WORKERS: RangeInclusive<usize> = 1..=64;
-/// Bytes of an iterator's buffer.
-const ITERATOR_BUFFER_BYTES: RangeInclusive<u64> = 0..=1 << 40;
-/// Pairs that an iterator reads ahead.
-const VALUE_PREFETCH: RangeInclusive<u32> = 0..=65_536;
 
 /// Most levels below the memtable.
 pub(crate) const MAX_LEVELS: usize = 12;
@@ -102,6 +101,10 @@ pub struct Options {
     /// The same for values of the value log.
     #[serde(default)]
     pub value_cache_bytes: u64,
+    /// The longest value, in bytes, that is kept there with the page around it: where values are short, the others
+    /// in a page were written in the same seconds, and may be wanted as much. 0: all are kept by themselves.
+    #[serde(default)]
+    pub value_pages_up_to: u32,
     /// How much of a level one compaction takes.
     pub compaction: Granularity,
     /// What merges segments into levels that are not pinned.
@@ -127,23 +130,6 @@ pub struct Options {
     pub log_sync: LogSync,
 }
 
-/// How iterators read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct IteratorOptions {
-    /// Read the next segment of each level while the one before it is in use.
-    pub index_prefetch: bool,
-    /// Pairs whose values are read ahead of the Next that asks for them: the published degree D.
-    pub value_prefetch: u32,
-    /// Deleted keys that one command passes at most; then it says so and can be asked again.
-    pub skip_budget: u32,
-    /// Memory of each iterator for pages read and values read ahead, in bytes.
-    pub buffer_bytes: u64,
-    /// Most bytes of a level's pages that are read along with the one that is needed, once pages are read in order, as
-    /// far as the buffer goes: `max_auto_readahead_size`. 0 for none.
-    pub readahead_bytes: u64,
-}
-
 /// A number of bytes, or "all".
 fn bytes_or_all<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     #[derive(Deserialize)]
@@ -161,32 +147,6 @@ fn bytes_or_all<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Er
         BytesOrAll::Bytes(bytes) => bytes,
         BytesOrAll::Word(All::All) => u32::MAX,
     })
-}
-
-impl Default for IteratorOptions {
-    /// As the published baseline: nothing is read ahead.
-    fn default() -> Self {
-        Self {
-            index_prefetch: false,
-            value_prefetch: 0,
-            skip_budget: 1024,
-            buffer_bytes: 64 << 10,
-            readahead_bytes: 0,
-        }
-    }
-}
-
-impl IteratorOptions {
-    fn problems(&self) -> Vec<String> {
-        let Self { value_prefetch, skip_budget, buffer_bytes, readahead_bytes, .. } = *self;
-        let problems = [
-            bounds::range("iterators.value_prefetch", value_prefetch, VALUE_PREFETCH),
-            bounds::range("iterators.skip_budget", skip_budget, 1..=u32::MAX),
-            bounds::range("iterators.buffer_bytes", buffer_bytes, ITERATOR_BUFFER_BYTES),
-            bounds::range("iterators.readahead_bytes", readahead_bytes, ITERATOR_BUFFER_BYTES),
-        ];
-        problems.into_iter().flatten().collect()
-    }
 }
 
 impl Options {
@@ -207,6 +167,7 @@ impl Options {
             filters: Filters::None,
             page_cache_bytes: 0,
             value_cache_bytes: 0,
+            value_pages_up_to: 0,
             compaction: Granularity::Partial,
             merge: MergeBy::Cpu,
             compaction_workers: 2,

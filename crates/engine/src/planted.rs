@@ -30,11 +30,13 @@ pub enum Fault {
     FlushOutOfTurn,
     /// The log is trimmed when a flush is in force in memory, not when that is committed.
     TrimLogBeforeCommit,
+    /// A checkpoint does not wait until all that can be read is durable.
+    CheckpointBeforeDurable,
 }
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::DropTombstonesEarly,
         Self::FilterForgetsKeys,
         Self::OverwriteUnderSnapshot,
@@ -48,6 +50,7 @@ impl Fault {
         Self::DiscardedKeepsClaim,
         Self::FlushOutOfTurn,
         Self::TrimLogBeforeCommit,
+        Self::CheckpointBeforeDurable,
     ];
 }
 

@@ -1,7 +1,7 @@
 //! Where the time of Gets went, by how long they took: how much of it was waiting for storage.
 //!
 //! Gets are counted in bands of their duration, eight to a power of two, so that those of the tail can be looked at
-//! apart from the usual ones. Cost: three additions a Get, and 12 KiB.
+//! apart from the usual ones. Cost: three additions a Get, and 7 KiB.
 
 use runtime::Nanos;
 

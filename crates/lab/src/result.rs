@@ -329,7 +329,8 @@ pub struct FlashResult {
     pub blocks_erased: u64,
     /// Share of the time that dies were occupied.
     pub die_utilisation: f64,
-    /// Client reads by what occupied their die when they came.
+    /// Client reads by what occupied their die when they came. A block drive does not know who reads: those of a host's
+    /// background tasks are among them.
     pub client_reads_behind: BTreeMap<&'static str, u64>,
     /// How long these waited for their die on average, in microseconds.
     pub client_reads_waited_us: BTreeMap<&'static str, f64>,

@@ -73,6 +73,8 @@ pub enum Failure {
     Damaged(PageNo),
     /// The medium failed.
     Medium(MediumError),
+    /// The medium failed that log and manifest have to themselves.
+    JournalMedium(MediumError),
     /// What a power cut or a closed store left says two things about what is in use, although all of it
     /// passes its checksums.
     Inconsistent(&'static str),
@@ -83,6 +85,9 @@ impl fmt::Display for Failure {
         match self {
             Self::Damaged(page) => write!(f, "background work found page {} damaged", page.0),
             Self::Medium(error) => write!(f, "background work met an error: {error}"),
+            Self::JournalMedium(error) => {
+                write!(f, "log and manifest lie on a medium of their own, and that failed: {error}")
+            }
             Self::Inconsistent(what) => write!(f, "what was recovered contradicts itself: {what}"),
         }
     }
@@ -156,6 +161,17 @@ pub enum OpenError {
     LostMemory,
     /// The medium failed.
     Medium(MediumError),
+}
+
+impl OpenError {
+    /// The same, met on a medium that the journal has to itself. Nothing stands in for that: the error is to say which of
+    /// the two it was.
+    pub(crate) fn of_journal(self) -> Self {
+        match self {
+            Self::Medium(error) => Self::JournalMedium(error),
+            other => other,
+        }
+    }
 }
 
 impl From<MediumError> for OpenError {

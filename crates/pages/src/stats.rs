@@ -138,10 +138,12 @@ pub struct CacheStats {
     pub page_hits: u64,
     /// Those that were read.
     pub page_misses: u64,
-    /// Values that were there.
+    /// Values that were there, by themselves or in a page.
     pub value_hits: u64,
     /// Those that were read.
     pub value_misses: u64,
+    /// Values that were there in a page of them.
+    pub value_page_hits: u64,
 }
 
 impl CacheStats {
@@ -153,6 +155,7 @@ impl CacheStats {
             page_misses: self.page_misses - before.page_misses,
             value_hits: self.value_hits - before.value_hits,
             value_misses: self.value_misses - before.value_misses,
+            value_page_hits: self.value_page_hits - before.value_page_hits,
         }
     }
 }

@@ -111,6 +111,8 @@ pub struct PageStore<M> {
     is_recovered: Cell<bool>,
     /// Why background work stopped, if it did.
     failure: Rc<Cell<Option<Failure>>>,
+    /// Whether nothing but log and manifest lies here.
+    is_journal: bool,
     /// Log and manifest, if they lie on a medium of their own.
     pub(crate) journal: OnceCell<Rc<Self>>,
 }
@@ -155,13 +157,18 @@ impl<M: Medium> PageStore<M> {
             erasing: Semaphore::new(1),
             is_recovered: Cell::new(false),
             failure: Rc::default(),
+            is_journal: false,
             journal: OnceCell::new(),
         }
     }
 
     /// Background work cannot go on. The first reason is the one that is told.
     pub fn fail(&self, failure: impl Into<Failure>) {
-        self.failure.set(self.failure.get().or(Some(failure.into())));
+        let failure = match failure.into() {
+            Failure::Medium(error) if self.is_journal => Failure::JournalMedium(error),
+            other => other,
+        };
+        self.failure.set(self.failure.get().or(Some(failure)));
         self.room.notify_all();
         self.work.notify_all();
     }

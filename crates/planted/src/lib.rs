@@ -48,7 +48,6 @@ impl<F: Copy + PartialEq> Planted<F> {
 }
 
 /// What a panic that a test caught has to say.
-#[cfg(feature = "faults")]
 pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic of another kind")

@@ -34,6 +34,8 @@ mod prefill;
 mod profile;
 mod read_cache;
 mod set;
+#[cfg(feature = "specimens")]
+pub mod specimens;
 mod stale_pages;
 mod stats;
 mod table;

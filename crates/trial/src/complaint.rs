@@ -25,6 +25,8 @@ pub enum Kind {
     Hung,
     /// The index holds more than it was given.
     Leak,
+    /// Against the rules of windows a busy set was read, or a quiet one written to.
+    Window,
     /// A store did not come back from a power cut.
     Unopened,
 }

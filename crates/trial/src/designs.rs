@@ -81,5 +81,23 @@ pub fn iterators(rng: &mut Rng) -> IteratorOptions {
     let skip_budget = pick(rng, &[1, 8, 1_024]);
     let buffer_bytes = pick(rng, &[0, 16 << 10, 64 << 10]);
     let readahead_bytes = if skip_budget == 8 { 0 } else { 256 << 10 };
-    IteratorOptions { index_prefetch, value_prefetch, skip_budget, buffer_bytes, readahead_bytes }
+    IteratorOptions {
+        index_prefetch,
+        value_prefetch,
+        skip_budget,
+        buffer_bytes,
+        readahead_bytes,
+        ..IteratorOptions::default()
+    }
+}
+
+/// What iterators keep, how far they read ahead as they go on, and which values are kept with their pages. Drawn by
+/// themselves, so that a seed's other draws stay what they were.
+pub fn draw_keeping(options: &mut Options, seed: u64) {
+    let rng = &mut Rng::derive(seed, "keeping");
+    options.value_pages_up_to = pick(rng, &[0, 0, 60, u32::MAX]);
+    let iterators = &mut options.iterators;
+    iterators.most_value_prefetch = pick(rng, &[0, 0, 5, 32]);
+    iterators.kept_pages = pick(rng, &[0, 0, 4, 128]);
+    iterators.cached_pairs = pick(rng, &[0, 0, 3, 1_000]);
 }

@@ -32,11 +32,14 @@ pub enum Fault {
     ReadBusyMembers,
     /// With windows: a slot ends with writes under way.
     EndSlotsEarly,
+    /// A rebuild takes what a member has of an earlier life of a stripe that it is not filled with yet: old data with
+    /// new parity.
+    MixGenerations,
 }
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::ParityNotRotated,
         Self::ServeBeforeFilled,
         Self::BelieveStaleExtents,
@@ -51,6 +54,7 @@ impl Fault {
         Self::SyncWithoutSlots,
         Self::ReadBusyMembers,
         Self::EndSlotsEarly,
+        Self::MixGenerations,
     ];
 }
 
@@ -63,6 +67,7 @@ impl Fault {
                 | Self::SyncWithoutSlots
                 | Self::ReadBusyMembers
                 | Self::EndSlotsEarly
+                | Self::MixGenerations
         )
     }
 }

@@ -265,7 +265,8 @@ impl<M: Medium> Inner<M> {
         }
         let others = (0..self.stripes.members()).filter(|other| others & bit(*other) != 0);
         let others: Vec<usize> = others.collect();
-        let all_serve = others.iter().all(|other| self.serves(*other, spot.extent, spot.row));
+        let all_serve =
+            others.iter().all(|other| self.serves_rebuilds(*other, spot.extent, spot.row));
         let place = self.place(spot);
         let read = |other| self.taker(other).submit(|medium| medium.read(place, class));
         all_serve.then(|| others.into_iter().map(read).collect())

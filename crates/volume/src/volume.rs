@@ -302,6 +302,12 @@ impl<M: Medium> Inner<M> {
         self.condition(member) != Condition::Gone && (extent.has(member, row) || believes)
     }
 
+    /// Whether a member's chunk of a stripe can be joined with others.
+    pub(crate) fn serves_rebuilds(&self, member: usize, extent: pages::ExtentId, row: u32) -> bool {
+        let mixes = self.planted.has(Fault::MixGenerations);
+        self.serves(member, extent, row) || mixes && self.condition(member) != Condition::Gone
+    }
+
     /// Takes the processor for the exclusive or of so many pages.
     pub(crate) fn spend_on_parity(&self, pages: u32) -> impl Future<Output = ()> + use<M> {
         let bytes = u64::from(pages) * u64::from(self.stripes.member_shape().page_bytes);

@@ -14,10 +14,11 @@
 use std::cell::{Cell, RefCell};
 
 use pages::effort::Effort;
+use pages::error::EngineError;
 use pages::format::pointer::Pointer;
 use pages::medium::{Medium, PageNo};
 use pages::{CacheStats, Value};
-use runtime::{PageImage, mix64};
+use runtime::{IoClass, PageImage, mix64};
 
 use crate::cache::{Access, Cache, Key};
 use crate::lsm::Inner;
@@ -55,16 +56,39 @@ impl Key for ValueKey {
     }
 }
 
-/// A value and its key, because two keys may have one hash.
-type Object = (Box<[u8]>, Value);
+/// By what something is found of the value log.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum DataKey {
+    Page(PageKey),
+    Value(ValueKey),
+}
+
+impl Key for DataKey {
+    fn hash(&self) -> u64 {
+        match self {
+            Self::Page(key) => key.hash(),
+            Self::Value(key) => key.hash(),
+        }
+    }
+}
+
+/// What stays of the value log.
+enum Data {
+    /// A page with several values.
+    Page(PageImage),
+    /// A value and its key, because two keys may have one hash.
+    Value(Box<[u8]>, Value),
+}
 
 type Pages = RefCell<Cache<PageKey, PageImage>>;
-type Values = RefCell<Cache<ValueKey, Object>>;
+type Values = RefCell<Cache<DataKey, Data>>;
 
 /// The caches of a store, as far as the design has them.
 pub(crate) struct Caches {
     pages: Option<Pages>,
     values: Option<Values>,
+    /// The longest value that is kept with the page around it; 0 for none.
+    value_pages_up_to: u32,
     stats: Cell<CacheStats>,
 }
 
@@ -77,6 +101,7 @@ impl Caches {
         Self {
             pages: (pages > 0).then(|| RefCell::new(Cache::new(pages))),
             values: (values > 0).then(|| RefCell::new(Cache::new(values))),
+            value_pages_up_to: options.value_pages_up_to,
             stats: Cell::default(),
         }
     }
@@ -115,6 +140,11 @@ impl Caches {
     /// Whether there is a cache of values.
     pub(crate) fn has_values(&self) -> bool {
         self.values.is_some()
+    }
+
+    /// Whether some values are kept with their pages.
+    pub(crate) fn has_value_pages(&self) -> bool {
+        self.values.is_some() && self.value_pages_up_to > 0
     }
 }
 
@@ -163,7 +193,7 @@ impl<M: Medium> Inner<M> {
         cache.borrow_mut().insert(self.page_key(page), image.clone(), bytes, access);
     }
 
-    /// The value of `key` at `pointer`, if a Get left it in the cache.
+    /// The value of `key` at `pointer`, if somebody left it in the cache, by itself or with its page.
     pub(crate) fn cached_value(
         &self,
         key: &[u8],
@@ -171,15 +201,48 @@ impl<M: Medium> Inner<M> {
         access: Access,
     ) -> Option<Value> {
         let cache = self.caches.values.as_ref()?;
-        let mut cache = cache.borrow_mut();
-        let found = cache.get(&self.value_key(key, pointer), access);
-        let value = found.filter(|(of, _)| **of == *key).map(|(_, value)| value.clone());
+        let in_page = if self.caches.has_value_pages() {
+            self.value_in_cached_page(cache, key, pointer, access)
+        } else {
+            None
+        };
+        let is_in_page = in_page.is_some();
+        let value = in_page.or_else(|| self.value_in(cache, key, pointer, access));
         let is_hit = value.is_some();
         self.caches.count(|stats| {
             stats.value_hits += u64::from(is_hit);
             stats.value_misses += u64::from(!is_hit);
+            stats.value_page_hits += u64::from(is_in_page);
         });
         value
+    }
+
+    fn value_in(
+        &self,
+        cache: &Values,
+        key: &[u8],
+        pointer: Pointer,
+        access: Access,
+    ) -> Option<Value> {
+        match cache.borrow_mut().get(&DataKey::Value(self.value_key(key, pointer)), access)? {
+            Data::Value(of, value) if **of == *key => Some(value.clone()),
+            _ => None,
+        }
+    }
+
+    #[inline(never)]
+    fn value_in_cached_page(
+        &self,
+        cache: &Values,
+        key: &[u8],
+        pointer: Pointer,
+        access: Access,
+    ) -> Option<Value> {
+        let (page, _) = self.store.format.locate(pointer);
+        match cache.borrow_mut().get(&DataKey::Page(self.page_key(page)), access)? {
+            Data::Page(image) => self.store.whole_value_in(image, key, pointer),
+            Data::Value(..) => None,
+        }
     }
 
     /// What a Get has located, with the value if that is in the cache.
@@ -193,25 +256,79 @@ impl<M: Medium> Inner<M> {
     /// Charges what a look for a value takes.
     pub(crate) async fn spend_look_for_value(&self) {
         let cpu = &self.store.cpu;
-        cpu.cores.spend(cpu.costs.of_hashes(1)).await;
+        let looks = 1 + usize::from(self.caches.has_value_pages());
+        cpu.cores.spend(cpu.costs.of_hashes(looks)).await;
     }
 
-    /// Leaves a value in the cache that a Get has read.
+    /// Reads a value for a Get that keeps some with their pages, and leaves it in the cache.
+    pub(crate) async fn read_and_keep(
+        &self,
+        key: &[u8],
+        pointer: Pointer,
+        flash_reads: &mut u32,
+    ) -> Result<Value, EngineError> {
+        let (store, class) = (&self.store, IoClass::ClientRead);
+        if store.format.most_pages(pointer).is_some_and(|pages| pages > 1) {
+            let value = store.read_value(key, pointer, class, flash_reads).await?;
+            self.keep_value(key, pointer, &value, None);
+            return Ok(value);
+        }
+        let (page, _) = store.format.locate(pointer);
+        let image = store.read_page(page, class).await?;
+        *flash_reads += 1;
+        let value = store.value_in(&image, key, pointer, class, flash_reads).await?;
+        self.keep_value(key, pointer, &value, Some(&image));
+        Ok(value)
+    }
+
+    /// Leaves a value in the cache that was read for somebody who may want it again; a short one with its page, if
+    /// that is at hand.
     #[inline]
-    pub(crate) fn keep_value(&self, key: &[u8], pointer: Pointer, value: &Value) {
+    pub(crate) fn keep_value(
+        &self,
+        key: &[u8],
+        pointer: Pointer,
+        value: &Value,
+        image: Option<&PageImage>,
+    ) {
         if let Some(cache) = &self.caches.values {
-            self.keep_value_in(cache, key, pointer, value);
+            self.keep_value_in(cache, key, pointer, value, image);
         }
     }
 
     #[inline(never)]
-    fn keep_value_in(&self, cache: &Values, key: &[u8], pointer: Pointer, value: &Value) {
-        let bytes = key.len() as u64 + u64::from(value.len());
-        if bytes <= self.options.value_cache_bytes / LARGEST_PART {
-            let object = (key.into(), value.clone());
-            let key = self.value_key(key, pointer);
-            cache.borrow_mut().insert(key, object, bytes, Access::Point);
+    fn keep_value_in(
+        &self,
+        cache: &Values,
+        key: &[u8],
+        pointer: Pointer,
+        value: &Value,
+        image: Option<&PageImage>,
+    ) {
+        let most = self.options.value_cache_bytes / LARGEST_PART;
+        let page_bytes = u64::from(self.store.shape.page_bytes);
+        let is_short =
+            value.len() <= self.caches.value_pages_up_to && self.store.fits_in_a_page(key, value);
+        if let Some(image) = image.filter(|_| is_short && page_bytes <= most) {
+            let (page, _) = self.store.format.locate(pointer);
+            let (key, data) = (DataKey::Page(self.page_key(page)), Data::Page(image.clone()));
+            cache.borrow_mut().insert(key, data, page_bytes, Access::Point);
+            return;
         }
+        let bytes = key.len() as u64 + u64::from(value.len());
+        if bytes <= most {
+            let data = Data::Value(key.into(), value.clone());
+            let key = DataKey::Value(self.value_key(key, pointer));
+            cache.borrow_mut().insert(key, data, bytes, Access::Point);
+        }
+    }
+
+    /// Whether the page that a value begins in is in the cache.
+    pub(crate) fn has_page_of(&self, pointer: Pointer) -> bool {
+        let (page, _) = self.store.format.locate(pointer);
+        let key = DataKey::Page(self.page_key(page));
+        let cache = self.caches.values.as_ref().filter(|_| self.caches.has_value_pages());
+        cache.is_some_and(|cache| cache.borrow().holds(&key))
     }
 
     fn page_key(&self, page: PageNo) -> PageKey {

@@ -57,12 +57,14 @@ impl Pages {
 }
 
 /// Reads a value: from a page that the iterator still has, or from what a Get left in the cache, if it can. It
-/// leaves nothing there itself: whoever reads on wants each value once.
+/// leaves nothing there itself: whoever reads on wants each value once, and what is wanted again is left when it is
+/// returned.
 pub(crate) async fn fetch<M: Medium>(
     inner: &Inner<M>,
     pages: &RefCell<Pages>,
     key: &[u8],
     pointer: Pointer,
+    access: Access,
     class: &Cell<IoClass>,
 ) -> Result<Value, EngineError> {
     let (page, _) = inner.store.format.locate(pointer);
@@ -73,7 +75,7 @@ pub(crate) async fn fetch<M: Medium>(
     } else {
         if inner.caches.has_values() {
             inner.spend_look_for_value().await;
-            if let Some(value) = inner.cached_value(key, pointer, Access::Scan) {
+            if let Some(value) = inner.cached_value(key, pointer, access) {
                 return Ok(value);
             }
         }

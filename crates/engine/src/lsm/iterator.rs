@@ -26,6 +26,7 @@ use pages::medium::{Medium, PageNo};
 use pages::operations::check_key;
 use runtime::{IoClass, JoinHandle, Nanos, PageImage};
 
+use crate::cache::Access;
 use crate::format::entry::Mapping;
 use crate::lsm::cursor::Cursors;
 use crate::lsm::fetch::{Fetch, Pages, UnderWay, fetch};
@@ -67,6 +68,8 @@ struct Position {
     along: Vec<Readahead>,
     /// Pairs the merge has come past and that no command has returned.
     ring: VecDeque<Item>,
+    /// Pairs the merge has come past since the Seek.
+    merged: u32,
     /// The merge has come to the end.
     is_at_end: bool,
 }
@@ -95,6 +98,22 @@ impl Asked {
 struct Item {
     key: Box<[u8]>,
     value: Fetch,
+    /// The place of a value that is left in the cache when it is returned.
+    to_cache: Option<Pointer>,
+}
+
+impl Position {
+    /// Pairs that commands have returned since the Seek, or are about to.
+    fn returned(&self) -> u32 {
+        self.merged - self.ring.len() as u32
+    }
+}
+
+impl Item {
+    /// Who wants it: a scan, or somebody who may want it again.
+    fn access(&self) -> Access {
+        if self.to_cache.is_some() { Access::Point } else { Access::Scan }
+    }
 }
 
 /// How the merge came along.
@@ -121,9 +140,8 @@ impl<M: Medium> Engine<M> {
         let options = inner.iterator_options.get();
         let hold = inner.take_snapshot(options.buffer_bytes)?;
         inner.stats.borrow_mut().iterators.created += 1;
-        // A page for the pair at hand, and one for each pair ahead.
         let in_buffer = options.buffer_bytes / u64::from(inner.store.shape.page_bytes);
-        let most = (u64::from(options.value_prefetch) + 2).min(in_buffer.max(1)) as usize;
+        let most = options.pages_kept(in_buffer);
         Ok(EngineIterator {
             inner: Rc::clone(inner),
             hold,
@@ -156,6 +174,7 @@ impl<M: Medium> EngineIterator<M> {
             ahead: (0..levels).map(|_| None).collect(),
             along: (0..levels).map(|_| Readahead::default()).collect(),
             ring: VecDeque::new(),
+            merged: 0,
             is_at_end: false,
         };
         self.spend(work, effort).await;
@@ -218,14 +237,15 @@ impl<M: Medium> EngineIterator<M> {
         let item = position.ring.pop_front().expect("there is one now");
         let was_asked_for = matches!(item.value, Fetch::UnderWay(_));
         // The command's own read is on its way before those that are only wanted later.
-        let item = self.start(item, snapshot, ahead > 0 || self.options.value_prefetch > 0);
+        let item =
+            self.start(item, snapshot, ahead > 0 || self.options.degree(position.returned()) > 0);
         self.look_ahead(position, snapshot, ahead, &mut budget, &mut effort).await;
         self.spend(work, effort).await;
         let is_apart = !matches!(item.value, Fetch::Ready(_));
-        let value = self.finish(&item.key, item.value, was_asked_for).await?;
+        let (key, value) = self.finish(item, was_asked_for).await?;
         self.inner.take_in(u32::from(is_apart)).await;
         self.longest.set(self.longest.get().max(value.len()));
-        Ok(Step::Pair(item.key, value))
+        Ok(Step::Pair(key, value))
     }
 
     /// Asks for the values of pairs that will be asked for: `ahead` in this request, or the degree
@@ -238,7 +258,8 @@ impl<M: Medium> EngineIterator<M> {
         budget: &mut u32,
         effort: &mut Effort,
     ) {
-        let most = ahead.max(self.options.value_prefetch).min(self.values_in_buffer()) as usize;
+        let degree = self.options.degree(position.returned());
+        let most = ahead.max(degree).min(self.values_in_buffer()) as usize;
         while position.ring.len() < most && self.under_way() <= most && !position.is_at_end {
             // Without index prefetch the merge reads what it needs when it needs it.
             let may_wait = !self.options.index_prefetch;
@@ -264,7 +285,9 @@ impl<M: Medium> EngineIterator<M> {
         let value = u64::from(self.longest.get());
         let page = u64::from(self.inner.store.shape.page_bytes);
         let takes = if value < page { value } else { value.next_multiple_of(page) };
-        (self.options.buffer_bytes / takes.max(1)).max(1) as u32
+        // Pages that are to be kept besides those of the values ahead have their room apart.
+        let kept = u64::from(self.options.kept_pages) * page;
+        (self.options.buffer_bytes.saturating_sub(kept) / takes.max(1)).max(1) as u32
     }
 
     /// Merges on to the next key that has a value.
@@ -302,7 +325,10 @@ impl<M: Medium> EngineIterator<M> {
                     continue;
                 }
             };
-            return Ok(Progress::Item(Item { key, value }));
+            let place = if let Fetch::Demand(pointer) = value { Some(pointer) } else { None };
+            let to_cache = place.filter(|_| position.merged < self.options.cached_pairs);
+            position.merged = position.merged.saturating_add(1);
+            return Ok(Progress::Item(Item { key, value, to_cache }));
         }
     }
 
@@ -310,7 +336,7 @@ impl<M: Medium> EngineIterator<M> {
     fn start(&self, item: Item, snapshot: &Rc<Snapshot>, has_company: bool) -> Item {
         match item.value {
             Fetch::Demand(pointer) if has_company => {
-                self.spawn_fetch(item.key, pointer, snapshot, IoClass::ClientRead)
+                self.spawn_fetch(item, pointer, snapshot, IoClass::ClientRead)
             }
             _ => item,
         }
@@ -321,39 +347,57 @@ impl<M: Medium> EngineIterator<M> {
         let Fetch::Demand(pointer) = item.value else { return item };
         let class = if is_asked_for { IoClass::ClientRead } else { IoClass::ValuePrefetch };
         self.inner.stats.borrow_mut().iterators.value_prefetches += u64::from(!is_asked_for);
-        self.spawn_fetch(item.key, pointer, snapshot, class)
+        self.spawn_fetch(item, pointer, snapshot, class)
     }
 
     fn spawn_fetch(
         &self,
-        key: Box<[u8]>,
+        item: Item,
         pointer: Pointer,
         snapshot: &Rc<Snapshot>,
         class: IoClass,
     ) -> Item {
         let (inner, snapshot) = (Rc::clone(&self.inner), Rc::clone(snapshot));
-        let (pages, wanted) = (Rc::clone(&self.pages), key.clone());
+        let (pages, wanted, access) = (Rc::clone(&self.pages), item.key.clone(), item.access());
         let (page, _) = inner.store.format.locate(pointer);
         let class = Rc::new(Cell::new(class));
         let for_reads = Rc::clone(&class);
         let read = self.inner.store.handle.spawn("value prefetch", async move {
             let _snapshot = snapshot;
-            fetch(&inner, &pages, &wanted, pointer, &for_reads).await
+            fetch(&inner, &pages, &wanted, pointer, access, &for_reads).await
         });
-        Item { key, value: Fetch::UnderWay(UnderWay { page, class, read }) }
+        Item { value: Fetch::UnderWay(UnderWay { page, class, read }), ..item }
     }
 
+    /// Waits for the value of a pair, and leaves it in the cache if it belongs there.
     async fn finish(
+        &self,
+        item: Item,
+        was_asked_for: bool,
+    ) -> Result<(Box<[u8]>, Value), EngineError> {
+        let (access, Item { key, value, to_cache }) = (item.access(), item);
+        let value = self.value_of(&key, value, access, was_asked_for).await?;
+        if let Some(pointer) = to_cache
+            && !self.inner.has_page_of(pointer)
+        {
+            // By itself: what follows it in the order of keys lies elsewhere.
+            self.inner.keep_value(&key, pointer, &value, None);
+        }
+        Ok((key, value))
+    }
+
+    async fn value_of(
         &self,
         key: &[u8],
         value: Fetch,
+        access: Access,
         was_asked_for: bool,
     ) -> Result<Value, EngineError> {
         match value {
             Fetch::Ready(value) => Ok(value),
             Fetch::Demand(pointer) => {
                 let class = Cell::new(IoClass::ClientRead);
-                fetch(&self.inner, &self.pages, key, pointer, &class).await
+                fetch(&self.inner, &self.pages, key, pointer, access, &class).await
             }
             Fetch::UnderWay(value) => {
                 let is_waited_for = was_asked_for && !value.read.is_finished();

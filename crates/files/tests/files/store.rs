@@ -4,13 +4,14 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use block::BlockDevice;
 use design::Design;
 use files::{FileDevice, FileOptions};
 use host::{HostProfile, HostStore, Media, StoreOptions};
 use pages::{LogSync, Medium, StoreId, Value};
-use runtime::{Cores, Handle, IoChoice, Nanos, Rng, Runtime};
+use runtime::{Cores, Handle, IoChoice, Nanos, RealOptions, Rng, Runtime, Shared};
 use volume::{BlockRange, Layout, RangeOptions, Volume};
 
 use crate::scratch::{Scratch, runtime, ways};
@@ -184,6 +185,83 @@ fn with_parity(paths: &[PathBuf], is_new: bool) {
         }
         Box::pin(check_all(&store, 0)).await;
     });
+}
+
+#[expect(clippy::disallowed_methods, reason = "other threads are what this is about")]
+fn on_another_thread<T: Send + 'static>(
+    run: impl FnOnce() -> T + Send + 'static,
+) -> std::thread::JoinHandle<T> {
+    std::thread::spawn(run)
+}
+
+type Plain = HostStore<BlockRange<FileDevice>>;
+
+/// A new store in a runtime that threads share.
+fn shared_store(path: PathBuf) -> Shared<Plain> {
+    let shared = Shared::new(RealOptions::default(), move |handle| {
+        let handle = handle.clone();
+        async move {
+            let device = device(&handle, &[path], true, FileOptions::default()).await;
+            let (host, cores, media) = (host(), cores(&handle), plain(&device));
+            let store = HostStore::create(&handle, &host, &cores, media, options("pink-log"));
+            store.unwrap_or_else(|error| panic!("{error}"))
+        }
+    });
+    shared.expect("any way to do I/O will do")
+}
+
+fn get(shared: &Shared<Plain>, n: u64) -> Option<Vec<u8>> {
+    shared.call(move |store| {
+        let store = store.clone();
+        async move {
+            let found = store.get(&key(n)).await.expect("it can be read");
+            found.map(|value| value.to_bytes().to_vec())
+        }
+    })
+}
+
+fn put(shared: &Shared<Plain>, n: u64, version: u64) {
+    shared.call(move |store| {
+        let store = store.clone();
+        async move {
+            let key = key(n);
+            let put = store.put(&key, value(n, version), Some(LogSync::Interval));
+            put.await.expect("there is room");
+        }
+    });
+}
+
+#[test]
+fn threads_that_share_a_store_get_and_put_by_themselves() {
+    let scratch = Scratch::new();
+    let shared = Arc::new(shared_store(scratch.file("drive")));
+    let driven = Arc::clone(&shared);
+    let driver = on_another_thread(move || driven.drive());
+    let workers: Vec<_> = (0..3_u64)
+        .map(|worker| {
+            let shared = Arc::clone(&shared);
+            on_another_thread(move || {
+                let (mut rng, mut versions) = (Rng::new(worker), vec![None; 2_000]);
+                for version in 0..6_000 {
+                    let at = rng.below(2_000);
+                    let n = at * 3 + worker;
+                    if rng.chance(0.6) {
+                        put(&shared, n, version);
+                        versions[at as usize] = Some(version);
+                    } else {
+                        let expected = versions[at as usize].map(|version| value(n, version));
+                        let expected = expected.map(|value| value.to_bytes().to_vec());
+                        assert!(get(&shared, n) == expected, "key {n} of worker {worker}");
+                    }
+                }
+            })
+        })
+        .collect();
+    for worker in workers {
+        worker.join().expect("it does not panic");
+    }
+    shared.stop();
+    driver.join().expect("it does not panic");
 }
 
 /// Where the process that is killed has its store.

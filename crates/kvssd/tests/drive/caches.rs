@@ -165,6 +165,58 @@ fn scans_find_in_the_cache_what_gets_left() {
     });
 }
 
+/// Flash reads of Gets of keys that were written one after the other, with values this long kept with their pages.
+fn reads_of_neighbours(value_pages_up_to: u32) -> u32 {
+    let design = Options { value_pages_up_to, ..in_flash() };
+    let (device, options) = with_caches(&design, 1 << 20, 1 << 20);
+    let machine = Machine::format(1, &device, options);
+    let drive = machine.drive.clone();
+    machine.rt.block_on(async move {
+        fill(drive.clone()).await;
+        let mut reads = 0;
+        for i in (0..KEYS).step_by(7) {
+            reads += reads_of(&drive, i).await;
+        }
+        let caches = drive.engine_stats().caches;
+        assert_eq!(value_pages_up_to >= 120, caches.value_page_hits > 0, "{caches:?}");
+        reads
+    })
+}
+
+#[test]
+fn neighbours_of_a_short_value_come_with_its_page() {
+    let (alone, too_long) = (reads_of_neighbours(0), reads_of_neighbours(119));
+    assert_eq!(alone, too_long);
+    let with_pages = reads_of_neighbours(120);
+    assert!(2 * with_pages < alone, "{with_pages} reads, {alone} without");
+}
+
+#[test]
+fn short_scans_leave_their_values_and_long_ones_no_more_than_they_may() {
+    let mut design = Options { value_pages_up_to: 1_000, ..in_flash() };
+    design.iterators.cached_pairs = 50;
+    let (device, options) = with_caches(&design, 1 << 20, 1 << 20);
+    let machine = Machine::format(1, &device, options);
+    let drive = machine.drive.clone();
+    machine.rt.block_on(async move {
+        fill(drive.clone()).await;
+        let mut read = Vec::new();
+        for pairs in [40, 40, 60, 60] {
+            let before = drive.flash_stats().total().pages_read;
+            let iterator = drive.create_iterator(None).await.expect("there is room");
+            let mut pair = drive.seek(iterator, &key(300)).await.expect("there are keys");
+            for i in 300..300 + pairs {
+                assert_eq!((&*pair.key, &pair.value), (&*key(i), &value(i)));
+                pair = drive.next(iterator).await.expect("there are more");
+            }
+            drive.destroy_iterator(iterator).await.expect("it is there");
+            read.push(drive.flash_stats().total().pages_read - before);
+        }
+        assert!(read[0] > 40 && read[1] == 0, "{read:?}");
+        assert!(read[3] > 0 && read[3] < read[2], "those behind the 50th did not stay: {read:?}");
+    });
+}
+
 #[test]
 fn caches_larger_than_the_memory_are_refused_in_words() {
     let (device, options) = (small_device(), Options { page_cache_bytes: 1 << 20, ..in_flash() });

@@ -11,12 +11,14 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// Every fault there is.
+    /// Every fault that shows on a drive. A checkpoint that does not wait is behind its edits by a moment only there; crate
+    /// `torture` catches it, where edits wait for windows.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let pages = pages::Fault::ALL.map(Self::Pages);
         let tree = engine::Fault::ALL.map(Self::Tree);
         let table = hashkv::Fault::ALL.map(Self::Table);
-        pages.into_iter().chain(tree).chain(table)
+        let shows = |fault: &Self| *fault != Self::Tree(engine::Fault::CheckpointBeforeDurable);
+        pages.into_iter().chain(tree).chain(table).filter(shows)
     }
 
     /// What is planted in a drive that has `fault`.

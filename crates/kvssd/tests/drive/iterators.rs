@@ -22,8 +22,11 @@ pub(crate) fn with_iterators(iterators: IteratorOptions) -> DriveOptions {
 pub(crate) const PLAIN: IteratorOptions = IteratorOptions {
     index_prefetch: false,
     value_prefetch: 0,
+    most_value_prefetch: 0,
     skip_budget: 1024,
     buffer_bytes: 16 << 10,
+    kept_pages: 0,
+    cached_pairs: 0,
     readahead_bytes: 0,
 };
 
@@ -35,7 +38,11 @@ pub(crate) fn ways_of_reading() -> impl Iterator<Item = IteratorOptions> {
         value_prefetch,
         ..PLAIN
     });
-    ahead.flat_map(|one| [one, IteratorOptions { readahead_bytes: 64 << 10, ..one }])
+    let growing = |one| IteratorOptions { most_value_prefetch: 5, kept_pages: 6, ..one };
+    ahead.flat_map(move |one| {
+        let along = IteratorOptions { readahead_bytes: 64 << 10, ..one };
+        [one, along, IteratorOptions { cached_pairs: 4, ..growing(one) }]
+    })
 }
 
 fn in_every_way(text: &str) {
@@ -44,6 +51,9 @@ fn in_every_way(text: &str) {
         case(&options, text);
         let tree = tree_of(&mut options);
         (tree.page_cache_bytes, tree.value_cache_bytes) = (3 << 10, 3 << 10);
+        case(&options, text);
+        let tree = tree_of(&mut options);
+        (tree.value_cache_bytes, tree.value_pages_up_to) = (16 << 10, 1_000);
         case(&options, text);
     }
 }

@@ -77,6 +77,7 @@ fn kinds_of_tree(fault: InTree) -> &'static [Kind] {
         InTree::FilterForgetsKeys => &[Kind::Lost],
         InTree::OverwriteUnderSnapshot | InTree::ReadPastSnapshot => &[Kind::Iterator],
         InTree::ReleaseBeforeNoted | InTree::TrimLogBeforeCommit => &[Kind::Unopened],
+        InTree::CheckpointBeforeDurable => unreachable!("it is left to crate `torture`"),
     }
 }
 

@@ -9,7 +9,7 @@ use kvssd::{DeviceProfile, KvDrive, SetupError};
 use pages::{Durability, OpenError};
 use runtime::{Nanos, Rng, Runtime};
 use trial::Names;
-use trial::designs::{any_sync, iterators, leveled, pick, tree};
+use trial::designs::{any_sync, draw_keeping, iterators, leveled, pick, tree};
 
 use crate::harness::small_device;
 use crate::shape::{Cuts, Shape};
@@ -78,6 +78,7 @@ impl Shape {
         let sizes = [0, 0, 0, 300, 3 << 10, 10 << 10, 40 << 10, 1 << 20];
         (options.page_cache_bytes, options.value_cache_bytes) =
             (pick(rng, &sizes), pick(rng, &sizes));
+        draw_keeping(options, seed);
         self.device.dram.index_bytes += options.cache_bytes();
     }
 

@@ -180,5 +180,12 @@ fn iterators_of(seed: u64) -> IteratorOptions {
     let skip_budget = if seed.is_multiple_of(3) { 8 } else { 1024 };
     let readahead_bytes = if seed % 5 < 2 { 64 << 10 } else { 0 };
     let buffer_bytes = 16 << 10;
-    IteratorOptions { index_prefetch, value_prefetch, skip_budget, buffer_bytes, readahead_bytes }
+    IteratorOptions {
+        index_prefetch,
+        value_prefetch,
+        skip_budget,
+        buffer_bytes,
+        readahead_bytes,
+        ..IteratorOptions::default()
+    }
 }

@@ -91,7 +91,7 @@ fn engine(rng: &mut Rng) -> IndexOptions {
                 value_prefetch: pick(rng, &[0, 3, 64]),
                 skip_budget: pick(rng, &[1, 8, 1_024]),
                 buffer_bytes: pick(rng, &[0, 16 << 10, 64 << 10]),
-                readahead_bytes: 0,
+                ..IteratorOptions::default()
             },
             ..Options::pink()
         };

@@ -12,6 +12,10 @@ pub trait Keeper: Sync {
     fn load(&self, name: &str, inputs: &str) -> Option<String>;
     /// Keeps what `name` gave, as JSON.
     fn save(&self, name: &str, inputs: &str, result: &str);
+    /// What was loaded of `name` could be read, and is taken.
+    fn taken(&self, name: &str);
+    /// How many of those that were taken another build of the program made.
+    fn taken_of_others(&self) -> usize;
 }
 
 /// A job whose result is kept: it is run if the keeper does not have what came of the same inputs.
@@ -27,6 +31,7 @@ pub(super) fn kept<'a, T: Serialize + DeserializeOwned>(
     Job::new(name, move || {
         let earlier = keeper.load(&title, &inputs);
         if let Some(result) = earlier.and_then(|text| serde_json::from_str(&text).ok()) {
+            keeper.taken(&title);
             return Ok(result);
         }
         let result = run()?;
@@ -54,6 +59,12 @@ pub(super) mod tests {
         }
 
         fn save(&self, _: &str, _: &str, _: &str) {}
+
+        fn taken(&self, _: &str) {}
+
+        fn taken_of_others(&self) -> usize {
+            0
+        }
     }
 
     #[derive(Default)]
@@ -67,6 +78,12 @@ pub(super) mod tests {
         fn save(&self, name: &str, inputs: &str, result: &str) {
             let key = (name.to_owned(), inputs.to_owned());
             self.0.lock().unwrap().insert(key, result.to_owned());
+        }
+
+        fn taken(&self, _: &str) {}
+
+        fn taken_of_others(&self) -> usize {
+            0
         }
     }
 

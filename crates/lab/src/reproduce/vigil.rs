@@ -18,8 +18,8 @@ use run::{Delayed, Pace, Run};
 
 pub(super) use cell::{Cell, Met, Windowed};
 pub(super) use size::{
-    CACHE_LIMITS_MB, CONFIGURATIONS, FRESH, RATE, READ_RATES, SCANNING, Size, WITH_PARITY,
-    WORKLOADS, all,
+    CACHE_LIMITS_MB, CONFIGURATIONS, FRESH, PLM_CACHE_BYTES, RATE, READ_RATES, SCANNING, Size,
+    WITH_PARITY, WORKLOADS, all,
 };
 
 /// Everything that was measured.

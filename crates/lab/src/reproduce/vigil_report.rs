@@ -49,12 +49,12 @@ pub(super) fn report(plan: &Plan<'_>, measured: &Measured) -> Report {
         ),
         command: plan.command(),
         figures: figures::figures(measured),
-        comparisons: comparisons::comparisons(measured),
-        notes: notes(plan.scale),
+        comparisons: comparisons::comparisons(measured, &size),
+        notes: notes(plan),
     }
 }
 
-fn notes(scale: Scale) -> Vec<String> {
+fn notes(plan: &Plan<'_>) -> Vec<String> {
     let mut notes = vec![
         "The paper gives neither rate, threads, number of pairs, filters nor md's level. Chosen once for all \
          configurations: an open loop of 10 thousand operations a second (its table 2 and figure 12 leave hardly more), \
@@ -69,13 +69,21 @@ fn notes(scale: Scale) -> Vec<String> {
         "Drives are full and in the steady state of long overwriting when the store comes: they collect garbage from the first write \
          on. Three runs of YCSB-A on fresh drives stand beside.",
     ];
-    if scale == Scale::Quick {
+    if plan.scale == Scale::Quick {
         notes.push(
             "Sizes and windows are divided alike, rates and flash are not: a rotation has as many flushes and \
              compactions as at full size.",
         );
     }
-    notes.into_iter().map(str::to_owned).collect()
+    let mut notes: Vec<String> = notes.into_iter().map(str::to_owned).collect();
+    let others = plan.keeper.taken_of_others();
+    if others > 0 {
+        notes.push(format!(
+            "{others} of the simulations were taken from a run of another build of this program: the command above gives the \
+             same only if nothing that matters to them has changed."
+        ));
+    }
+    notes
 }
 
 /// Geometric mean over the workloads of what `of` gives for a configuration over what it gives for another.

@@ -214,7 +214,11 @@ impl Manifest {
     ) -> Result<(), EngineError> {
         store.check_healthy()?;
         let written = self.write_group(store, bytes).await;
-        written.inspect_err(|error| store.fail(error.clone()))
+        written.map_err(|error| {
+            store.fail(error.clone());
+            // It says which medium that was.
+            store.failure().filter(|_| store.is_journal()).map_or(error, EngineError::ReadOnly)
+        })
     }
 
     async fn write_group<M: Medium>(

@@ -12,7 +12,7 @@ use crate::journal::log::Log;
 use crate::journal::manifest::{Manifest, RunStart};
 use crate::journal::scan::{Found, FoundLog, Scan};
 use crate::journal::{Flushed, LogSync};
-use crate::medium::{ExtentId, Medium, Stream};
+use crate::medium::{ExtentId, Medium, MediumError, Stream};
 use crate::planted::Fault;
 use crate::records::read_record;
 use crate::store::PageStore;
@@ -56,7 +56,7 @@ impl<M: Medium> PageStore<M> {
         // No checkpoint has the generations of its extents: they go on behind the newest that is there.
         let firsts = apart.iter().filter_map(|found| found.first);
         let newest = firsts.map(|first| first.generation()).max();
-        self.journal().settle(apart, &needed, newest).await
+        self.journal().settle(apart, &needed, newest).await.map_err(OpenError::of_journal)
     }
 
     /// Brings extents in line with what was `found`. Those that are free are of generation `newest` at least.
@@ -66,7 +66,14 @@ impl<M: Medium> PageStore<M> {
         needed: &BTreeSet<ExtentId>,
         newest: Option<u32>,
     ) -> Result<(), OpenError> {
-        let mut releases = Vec::new();
+        let is_lost = |(id, found): (ExtentId, &Found)| {
+            let extents = self.extents.borrow();
+            found.is_in_doubt && extents.holds_index(id) && !extents.is_unused(id)
+        };
+        if (0..).map(ExtentId).zip(found).any(is_lost) {
+            return Err(OpenError::Medium(MediumError::Gone));
+        }
+        let mut unneeded = Vec::new();
         for (id, found) in (0..).map(ExtentId).zip(found) {
             let generation = found.first.map(|first| first.generation()).max(newest);
             // What was written to an extent that is not in use may show through: it is opened anew.
@@ -91,11 +98,13 @@ impl<M: Medium> PageStore<M> {
                 self.extents.borrow_mut().adopt(id, stream, first.generation(), found.end);
             } else {
                 if found.end > 0 {
-                    releases.push(self.medium.release(id));
+                    unneeded.push(id);
                 }
                 self.extents.borrow_mut().become_free(id, generation);
             }
         }
+        // Now that nothing speaks against opening the store.
+        let releases: Vec<_> = unneeded.into_iter().map(|id| self.medium.release(id)).collect();
         for release in releases {
             release.await?;
         }

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use runtime::{IoClass, PageImage};
 
-use crate::error::{EngineError, OpenError};
-use crate::format::page::{self, Identity, Page, PageKind, StoreId, stamp};
+use crate::error::{EngineError, Failure, OpenError};
+use crate::format::page::{self, Identity, Page, PageFault, PageKind, StoreId, stamp};
 use crate::journal::groups::{self, GroupPage, Groups};
 use crate::journal::manifest::RunStart;
 use crate::medium::{ExtentId, Medium, MediumError, PageNo, Stream};
@@ -26,6 +26,9 @@ pub(crate) struct Found {
     pub end: u32,
     /// What the first page is, if it is whole.
     pub first: Option<First>,
+    /// Whether only a part of the medium that is lost could tell what it holds. The journal lies elsewhere, so it is
+    /// needed only if the manifest says so.
+    pub is_in_doubt: bool,
 }
 
 /// What the first page of an extent says.
@@ -88,11 +91,7 @@ impl<M: Medium> PageStore<M> {
         let journal = self.journal();
         let extents = self.found_extents().await?;
         let is_apart = self.has_journal_apart();
-        // Nothing stands in for the journal's own medium: the error is to say which of the two it was.
-        let of_journal = |error| match error {
-            OpenError::Medium(error) if is_apart => OpenError::JournalMedium(error),
-            other => other,
-        };
+        let of_journal = |error: OpenError| if is_apart { error.of_journal() } else { error };
         let apart =
             if is_apart { Some(journal.found_extents().await.map_err(of_journal)?) } else { None };
         let all = || extents.iter().chain(apart.iter().flatten());
@@ -110,9 +109,13 @@ impl<M: Medium> PageStore<M> {
             let is_first =
                 |page: &GroupPage| page.id.epoch <= MOST_FIRST_RUN && page.id.number == 0;
             let is_new = manifest.iter().all(|(_, page)| is_first(page));
-            let others = |found: &Found| found.first.is_some_and(|f| f.kind != PageKind::Manifest);
-            let is_blank = is_new && !all().any(others);
-            return if is_blank { Ok(None) } else { Err(OpenError::NoManifest) };
+            let is_other = |first: First| first.kind != PageKind::Manifest;
+            if !is_new || all().any(|found| found.first.is_some_and(is_other)) {
+                return Err(OpenError::NoManifest);
+            }
+            // What is in doubt a member knows that is away.
+            let is_in_doubt = all().any(|found| found.is_in_doubt);
+            return if is_in_doubt { Err(OpenError::Medium(MediumError::Gone)) } else { Ok(None) };
         };
         let of_manifest = |first: &First| first.kind == PageKind::Manifest;
         let firsts = its_extents.iter().filter_map(|found| found.first);
@@ -153,17 +156,21 @@ impl<M: Medium> PageStore<M> {
         }))
     }
 
-    /// What lies in each extent of the medium.
+    /// What lies in each extent of the medium. Where that has a journal in it, a part that is lost may have the newest
+    /// checkpoint: then there is no going on. Beside a journal of its own such an extent is in doubt, and that is all.
     async fn found_extents(&self) -> Result<Vec<Found>, OpenError> {
         let mut extents = Vec::with_capacity(self.shape.extents as usize);
         for id in (0..self.shape.extents).map(ExtentId) {
             let frontier = self.medium.frontier(id).await?;
             let is_anywhere = self.medium.is_written_anywhere();
             let is_empty = frontier == 0 && !is_anywhere;
-            let first = if is_empty { None } else { self.first_of(id).await? };
-            let is_filled = is_anywhere && first.is_some();
+            let first = if is_empty { Ok(None) } else { self.first_of(id).await };
+            let is_gone = matches!(first, Err(OpenError::Medium(MediumError::Gone)));
+            let is_in_doubt = is_gone && self.has_journal_apart();
+            let first = if is_in_doubt { None } else { first? };
+            let is_filled = is_anywhere && (is_in_doubt || first.is_some());
             let end = if is_filled { self.shape.pages_per_extent } else { frontier };
-            extents.push(Found { frontier, end, first });
+            extents.push(Found { frontier, end, first, is_in_doubt });
         }
         Ok(extents)
     }
@@ -379,7 +386,15 @@ impl From<EngineError> for OpenError {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Corrupt(page, fault) => Self::Damaged(page, fault),
-            EngineError::Medium(error) => Self::Medium(error),
+            // Writes of the opening itself, or what has failed beside them.
+            EngineError::Medium(error) | EngineError::ReadOnly(Failure::Medium(error)) => {
+                Self::Medium(error)
+            }
+            EngineError::ReadOnly(Failure::JournalMedium(error)) => Self::JournalMedium(error),
+            EngineError::ReadOnly(Failure::Damaged(page)) => {
+                Self::Damaged(page, PageFault::Unreadable)
+            }
+            EngineError::ReadOnly(Failure::Inconsistent(what)) => Self::DamagedJournal(what),
             other => unreachable!("opening a store cannot meet this: {other}"),
         }
     }

@@ -30,6 +30,7 @@ impl<M: Medium> PageStore<M> {
             room: Rc::clone(&self.room),
             work: Rc::clone(&self.work),
             failure: Rc::clone(&self.failure),
+            is_journal: true,
             ..Self::new(self.handle.clone(), medium, cpu, self.planted, self.id.get())
         };
         let is_first = self.journal.set(Rc::new(journal)).is_ok();
@@ -44,6 +45,11 @@ impl<M: Medium> PageStore<M> {
     /// The same, to be kept.
     pub(crate) fn kept_journal(self: &Rc<Self>) -> &Rc<Self> {
         self.journal.get().unwrap_or(self)
+    }
+
+    /// Whether this is the store of log and manifest on a medium of their own.
+    pub(crate) fn is_journal(&self) -> bool {
+        self.is_journal
     }
 
     /// Whether log and manifest have a medium of their own.

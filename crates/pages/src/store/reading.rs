@@ -212,6 +212,14 @@ impl<M: Medium> PageStore<M> {
         }
     }
 
+    /// The value that `pointer` says `key` has in a page that was read, if all of it is there.
+    pub fn whole_value_in(&self, image: &PageImage, key: &[u8], pointer: Pointer) -> Option<Value> {
+        match self.found_in(image, key, pointer) {
+            Ok(Found::Whole(value)) => Some(value),
+            Ok(Found::Large(..)) | Err(_) => None,
+        }
+    }
+
     /// What a page that was read has where `pointer` says that `key` is.
     fn found_in<'a>(
         &self,
@@ -227,7 +235,8 @@ impl<M: Medium> PageStore<M> {
         .ok_or(EngineError::Corrupt(page, PageFault::Contents))
     }
 
-    fn fits_in_a_page(&self, key: &[u8], value: &Value) -> bool {
+    /// Whether an object needs no page but the one that it begins in.
+    pub fn fits_in_a_page(&self, key: &[u8], value: &Value) -> bool {
         data_page::fits_in_a_page(self.shape.payload_bytes, key.len(), value.len())
     }
 

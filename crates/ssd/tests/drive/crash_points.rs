@@ -8,10 +8,10 @@ use runtime::{Nanos, Rng};
 use ssd::{Fault, PlmRules, Precondition, SsdProfile};
 
 use crate::harness::{Comeback, Machine, planted, set_id};
-use crate::shape::{Shape, most_blocks, set_blocks};
-use crate::small;
 use crate::trial::{check_set, start_clients};
 use crate::world::World;
+use ssd::specimens::shape::{Shape, most_blocks, set_blocks};
+use ssd::specimens::small;
 
 /// Two dies, superblocks of 21 blocks, a buffer of two programs: full within a few dozen commands.
 fn tiny(has_capacitors: bool) -> SsdProfile {

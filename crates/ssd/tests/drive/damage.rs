@@ -12,8 +12,8 @@ use ssd::{Fault, Precondition, Ssd, SsdProfile};
 
 use crate::harness::{ClientIo, Machine, planted, set_id};
 use crate::model::number;
-use crate::small;
 use crate::world::encode;
+use ssd::specimens::small;
 
 /// In the first half nothing is written after the beginning, but for even blocks, once. The second
 /// half is overwritten again and again.

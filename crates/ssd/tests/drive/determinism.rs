@@ -6,7 +6,7 @@ use runtime::{Nanos, Rng, Runtime};
 use ssd::{Precondition, Ssd};
 
 use crate::load::{Command, closed_loop, set};
-use crate::small;
+use ssd::specimens::small;
 
 /// Everything that can be seen of a run with reads and writes in two sets, collection and windows.
 fn run(seed: u64) -> (u64, String) {

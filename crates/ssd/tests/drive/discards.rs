@@ -7,8 +7,8 @@ use runtime::{Nanos, Rng};
 use ssd::{PlmProfile, PlmRules, Precondition, Ssd, SsdProfile};
 
 use crate::harness::{ClientIo, Machine, planted, set_id};
-use crate::shape::{most_blocks, set_blocks};
-use crate::small;
+use ssd::specimens::shape::{most_blocks, set_blocks};
+use ssd::specimens::small;
 
 /// One die; superblocks of 16 pages of one block each.
 fn narrow(superblocks: u32) -> SsdProfile {

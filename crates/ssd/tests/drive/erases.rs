@@ -7,7 +7,7 @@ use ssd::{Precondition, Ssd, SsdProfile};
 
 use crate::harness::ClientIo;
 use crate::load::set;
-use crate::small;
+use ssd::specimens::small;
 
 /// Superblocks that may be on their way out at a time.
 const LEAVING: u64 = 2;

@@ -7,7 +7,7 @@ use runtime::{IoClass, Nanos, Rng};
 use ssd::{Precondition, SetFailure, Ssd, SsdImage, SsdProfile};
 
 use crate::harness::{ClientIo, Machine, planted, set_id};
-use crate::small;
+use ssd::specimens::small;
 
 const DATA: &[u8] = b"what was written";
 

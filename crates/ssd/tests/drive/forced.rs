@@ -5,7 +5,7 @@ use runtime::{IoClass, Rng};
 use ssd::{Precondition, SsdProfile};
 
 use crate::harness::{ClientIo, Machine, planted, set_id};
-use crate::small;
+use ssd::specimens::small;
 
 fn profile(has_capacitors: bool) -> SsdProfile {
     let mut profile = small::profile(1);

@@ -21,8 +21,6 @@ mod isolation;
 mod load;
 mod model;
 mod planted;
-mod shape;
-mod small;
 mod starvation;
 mod tally;
 mod trial;

@@ -1,8 +1,8 @@
 //! Random trials against the model.
 
-use crate::shape::Shape;
 use crate::tally::Tally;
 use crate::trial::run_trial;
+use ssd::specimens::shape::Shape;
 
 /// A number from the environment: the one thing a test may be told from outside.
 #[expect(clippy::disallowed_methods, reason = "how a person asks for more trials, or for one")]

@@ -6,8 +6,8 @@ use ssd::Fault;
 
 use crate::crash_points::cut_right_after_a_recovery;
 use crate::damage::damage_is_kept_apart;
-use crate::shape::Shape;
 use crate::trial::run_trial;
+use ssd::specimens::shape::Shape;
 
 /// Seeds within which a fault must show.
 const WITHIN: u64 = 200;

@@ -10,8 +10,8 @@ use runtime::{Handle, Nanos, Rng};
 use ssd::{Precondition, Ssd, SsdProfile};
 
 use crate::harness::{ClientIo, Machine, planted, set_id};
-use crate::shape::{most_blocks, set_blocks};
-use crate::small;
+use ssd::specimens::shape::{most_blocks, set_blocks};
+use ssd::specimens::small;
 
 /// A drive of one die that reads and programs page by page, filled to the brim.
 fn narrow() -> SsdProfile {

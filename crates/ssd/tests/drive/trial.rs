@@ -9,9 +9,9 @@ use ssd::{Fault, SsdImage};
 
 use crate::client::{Client, Kind};
 use crate::harness::{ClientIo, Comeback, Machine, planted, set_id};
-use crate::shape::Shape;
 use crate::tally::Tally;
 use crate::world::{UnderWay, World};
+use ssd::specimens::shape::Shape;
 
 /// A command that takes longer than that has hung. It is long because a window may wait for many
 /// operations of one die, each of which is passed over for up to 5 ms.

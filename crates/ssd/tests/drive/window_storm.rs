@@ -8,7 +8,7 @@ use ssd::{PlmRules, Precondition, Ssd, SsdProfile};
 
 use crate::harness::ClientIo;
 use crate::load::set;
-use crate::small;
+use ssd::specimens::small;
 
 const TRIALS: u64 = 16;
 const COMMANDS: u64 = 3_000;

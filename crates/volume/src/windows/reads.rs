@@ -102,11 +102,12 @@ impl<M: Medium> Inner<M> {
         let home = home.unwrap_or_else(|| self.stripes.home(spot));
         let others = || (0..self.stripes.members()).filter(|member| *member != home);
         let serves = |member: &usize| self.serves(*member, spot.extent, spot.row);
+        let joins = |member: usize| self.serves_rebuilds(member, spot.extent, spot.row);
         let is_quiet = |member: usize| self.taker(member).medium.state().is_quiet();
         let is_there = match self.stripes.layout() {
             Layout::Striped { .. } => false,
             Layout::Mirrored => others().any(|member| serves(&member)),
-            Layout::Parity { .. } => others().all(|member| serves(&member)),
+            Layout::Parity { .. } => others().all(joins),
         };
         match self.stripes.layout() {
             _ if !is_there => Others::Missing,

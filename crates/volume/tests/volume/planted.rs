@@ -18,7 +18,8 @@ fn symptoms(fault: Fault) -> &'static [&'static str] {
         | Fault::ForgetAbsence
         | Fault::FillWithoutRecheck
         | Fault::LostAsEmpty
-        | Fault::RunsWithoutNumbers => &["wrong bytes"],
+        | Fault::RunsWithoutNumbers
+        | Fault::MixGenerations => &["wrong bytes"],
         // Old headers, or discards, land on the next life of the extent.
         Fault::ReleaseUnderFill | Fault::SyncAllButOne => {
             &["wrong bytes", "cannot be read", "is gone", "was synced"]

@@ -24,7 +24,8 @@ const FILTER_BITS: u32 = 10;
 const OUTSTANDING: usize = 256;
 /// Tables in L0 that a compaction which is put off lets come together, where four are `RocksDB`'s default.
 const DELAYED_TRIGGER: u32 = 40;
-/// What flushes and compactions get where flushes are put off, in bytes a second: 70 % of what YCSB-A puts.
+/// What flushes and compactions get where flushes are put off, in bytes a second: about half of what
+/// YCSB-A puts.
 const DELAYED_FLUSH_RATE: u64 = 2_500_000;
 /// Looks at memory in a run that looks at it.
 const SAMPLES: f64 = 600.0;

@@ -40,6 +40,8 @@ pub(in crate::reproduce) const RATE: f64 = 10_000.0;
 pub(in crate::reproduce) const SCAN_RATE: f64 = 2_000.0;
 /// Requests a second at which the cost of reconstruction is measured.
 pub(in crate::reproduce) const READ_RATES: [f64; 4] = [60_000.0, 90_000.0, 120_000.0, 150_000.0];
+/// Its limit where nothing else is said: 2 GB (section 7.1).
+pub(in crate::reproduce) const PLM_CACHE_BYTES: u64 = 2_000_000_000;
 /// Limits of `plm_cache` at the paper's size, in MB.
 pub(in crate::reproduce) const CACHE_LIMITS_MB: [u64; 6] = [50, 100, 200, 400, 800, 1_600];
 

@@ -133,7 +133,7 @@ fn levelhead(measured: &Measured) -> Vec<Comparison> {
             format!("{} and {}", micros(scans.scan.p999_us), micros(of_vigils.scan.p999_us)),
             Verdict::NotApplicable,
             format!(
-                "YCSB-E; means {} and {}. Its values are apart and read eight ahead, O-Vigil's stand side by side.",
+                "YCSB-E; means {} and {}. Its values are apart and read up to 32 ahead, O-Vigil's stand side by side.",
                 micros(scans.scan.mean_us),
                 micros(of_vigils.scan.mean_us)
             ),

@@ -2,18 +2,18 @@
 
 use super::{beyond, costs, motivation, ratio};
 use crate::report::Comparison;
-use crate::reproduce::vigil::{Cell, Measured, Met, WORKLOADS};
+use crate::reproduce::vigil::{Cell, Measured, Met, Size, WORKLOADS};
 use crate::reproduce::words::{beside, change, gain, holds, micros, row, times};
 
 const P999: fn(&Cell) -> f64 = |cell| cell.get.p999_us;
 const MEAN: fn(&Cell) -> f64 = |cell| cell.get.mean_us;
 
-pub(super) fn comparisons(measured: &Measured) -> Vec<Comparison> {
+pub(super) fn comparisons(measured: &Measured, size: &Size) -> Vec<Comparison> {
     let mut rows = headline(measured);
     rows.extend(steps(measured));
     rows.extend(tails(measured));
     rows.extend(motivation::motivation(measured));
-    rows.extend(costs::costs(measured));
+    rows.extend(costs::costs(measured, size));
     rows.extend(table_2(measured));
     rows.extend(beyond::beyond(measured));
     rows
@@ -34,8 +34,8 @@ fn met(name: &str, cell: &Cell) -> String {
     let part =
         |(share, us): (f64, f64), what: &str| format!("{:.1} % {what} ({us:.0} us)", 100.0 * share);
     format!(
-        "of the flash reads with {name} {} met another read, {} and {}",
-        part(read, "").replace("  ", " "),
+        "of the flash reads with {name} {}, {} and {}",
+        part(read, "met another read"),
         part(program, "a program"),
         part(erase, "an erase")
     )

@@ -85,11 +85,11 @@ fn breakdown(measured: &Measured) -> Vec<Comparison> {
     ]
 }
 
-/// The mean of the longest gets of the last tenth of the seconds.
+/// The mean of the longest gets of the last tenth of the seconds in which any ended.
 fn late_us(cell: &Cell) -> f64 {
-    let seconds = &cell.longest_get_us;
-    let last = &seconds[seconds.len() - (seconds.len() / 10).max(1)..];
-    last.iter().sum::<f64>() / last.len() as f64
+    let seconds: Vec<f64> = cell.longest_get_us.iter().copied().filter(|us| *us > 0.0).collect();
+    let last = &seconds[seconds.len() - seconds.len().div_ceil(10)..];
+    last.iter().sum::<f64>() / last.len().max(1) as f64
 }
 
 fn delayed_compaction(measured: &Measured) -> Comparison {
@@ -112,22 +112,21 @@ fn delayed_compaction(measured: &Measured) -> Comparison {
 
 fn delayed_flush(measured: &Measured) -> Comparison {
     let [open, closed] = &measured.delayed_flush;
-    let usual = measured.cell("a", "base");
-    let (open_us, closed_us) = (late_us(open), late_us(closed));
-    let ours = open_us / usual.get.p50_us;
+    let ours = late_us(closed) / closed.get.p50_us;
     row(
         "vigil-4b",
         "longest gets with flushes put off, over the usual get",
         "up to 27.4x (section 3.2, figure 4b)",
-        format!("{} from intended start times", times(ours)),
-        holds(ours > 27.4),
+        beside(27.4, ours, times(ours)),
+        gain(27.4, ours),
         format!(
-            "YCSB-A, two memtables, flushes at 2.5 MB/s. Puts wait for a memtable ({:.0} s of the run, together), and with them \
-             the gets that are to begin behind them: {:.1} s at the end, and longer the longer it lasts. In a closed loop of 16 \
-             clients, by which the paper seems to measure, a get that has begun waits for nothing: {}.",
-            open.stalled_seconds,
-            open_us / 1e6,
-            micros(closed_us)
+            "YCSB-A, two memtables, flushes at 2.5 MB/s, 16 clients in a closed loop, by which the paper seems to measure: {} and \
+             {}. Puts wait for a memtable, and a client that waits with one asks for nothing, but a get that has begun waits \
+             for nothing either. From intended start times gets that are to begin behind such puts wait with them: {:.1} s at \
+             the end of the run, and longer the longer it lasts.",
+            micros(late_us(closed)),
+            micros(closed.get.p50_us),
+            late_us(open) / 1e6
         ),
     )
 }

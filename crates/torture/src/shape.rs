@@ -7,41 +7,51 @@ use hashkv::HashOptions;
 use host::{Arrangement, Files, HostProfile, JournalPlace, Storage, StoreOptions, WindowPolicy};
 use pages::{Durability, LogSync, OpenError, StoreId};
 use runtime::{Nanos, Rng, Runtime};
-use ssd::SsdProfile;
-use trial::designs::{any_sync, leveled, tree};
+use ssd::{PlmProfile, PlmRules, SsdProfile};
+use trial::designs::{any_sync, draw_keeping, leveled, tree};
 use trial::{Names, pick};
 use volume::windows::slot::{Rules, SlotPolicy};
 use volume::windows::{InternalReads, Keeper, Overflow, WindowOptions};
 
-use crate::drives;
 use crate::fault::Fault;
 use crate::machine;
 use crate::rack::Rack;
+use ssd::specimens::shape as drives;
 
 /// What clients do.
 #[derive(Clone)]
-pub(crate) struct Load {
+pub struct Load {
+    /// Keys that there are.
     pub keys: usize,
+    /// Their names.
     pub names: Names,
     /// Values shorter than this are usual.
     pub usual_value: u32,
     /// Most bytes of a value, as far as the store takes them.
     pub longest_value: u32,
+    /// Clients that write and read.
     pub clients: usize,
+    /// Clients that iterate.
     pub scanners: usize,
     /// Each write says how it is acknowledged.
     pub draws_sync: bool,
 }
 
 /// What varies from trial to trial besides the random choices.
-pub(crate) struct Shape {
+pub struct Shape {
+    /// Drives, host, and how the store lies on them.
     pub storage: Storage,
+    /// The design.
     pub index: IndexOptions,
     /// The identity that a new store is given.
     pub id: StoreId,
+    /// Keys that the store is sized for.
     pub expected_key_bytes: u32,
+    /// Values that the store is sized for.
     pub expected_value_bytes: u32,
+    /// What clients do.
     pub load: Load,
+    /// Sessions, each of which ends with a power cut.
     pub sessions: u32,
     /// Longest session but for the last.
     pub session: Nanos,
@@ -54,17 +64,17 @@ const MANY_EXTENTS: u64 = 600;
 
 impl Shape {
     /// The shape of a seed.
-    pub(crate) fn of_seed(seed: u64) -> Self {
+    pub fn of_seed(seed: u64) -> Self {
         Self::of(seed, arrangement_of(seed), JournalPlace::Beside)
     }
 
     /// The shape of a seed with its journal on a set of its own.
-    pub(crate) fn apart_of_seed(seed: u64) -> Self {
+    pub fn apart_of_seed(seed: u64) -> Self {
         Self::of(seed, arrangement_of(seed), JournalPlace::OwnSet)
     }
 
     /// The shape of a seed with windows on the sets of its data, and its journal on a set of its own.
-    pub(crate) fn windows_of_seed(seed: u64) -> Self {
+    pub fn windows_of_seed(seed: u64) -> Self {
         let arrangement =
             if seed.is_multiple_of(3) { Arrangement::Mirrored } else { Arrangement::Parity };
         let mut shape = Self::of(seed, arrangement, JournalPlace::OwnSet);
@@ -73,8 +83,28 @@ impl Shape {
         shape
     }
 
+    /// The same with windows that the drive keeps. They may end by themselves: when time is up, by reads where the drive
+    /// has a budget of them, or because trials have it so.
+    pub fn windows_of_drives_of_seed(seed: u64) -> Self {
+        let mut shape = Self::windows_of_seed(seed);
+        let rng = &mut Rng::derive(seed, "windows of drives");
+        shape.storage.drive.plm = Some(windows_of_drives(rng));
+        let windows = shape.windows.as_mut().expect("it has windows");
+        windows.keeper = Keeper::Device;
+        shape
+    }
+
+    /// Some trees have a cache of values, on top of the memory that a seed's host has.
+    fn draw_cache(&mut self, seed: u64) {
+        let IndexOptions::Lsm(options) = &mut self.index else { return };
+        let rng = &mut Rng::derive(seed, "caches");
+        options.value_cache_bytes = pick(rng, &[0, 0, 3 << 10, 64 << 10, 1 << 20]);
+        draw_keeping(options, seed);
+        self.storage.host.memory.index_bytes += options.cache_bytes();
+    }
+
     /// The shape of a seed on a layout. A journal's own set comes to those of the data; all else is drawn as without.
-    pub(crate) fn of(seed: u64, arrangement: Arrangement, journal: JournalPlace) -> Self {
+    pub fn of(seed: u64, arrangement: Arrangement, journal: JournalPlace) -> Self {
         let rng = &mut Rng::derive(seed, "host");
         let sets = match arrangement {
             Arrangement::Plain => 1,
@@ -104,6 +134,7 @@ impl Shape {
             session: Nanos::from_millis(pick(rng, &[3, 20, 100])),
             windows: None,
         };
+        shape.draw_cache(seed);
         let room = pick(rng, &[1.0, 1.2, 2.0]);
         let takes_journal = journal == JournalPlace::Beside || shape.index.takes_journal_apart();
         if matches!(arrangement, Arrangement::Parity | Arrangement::Mirrored) {
@@ -115,12 +146,12 @@ impl Shape {
     }
 
     /// Sets that the data lie on.
-    pub(crate) fn data_sets(&self) -> u32 {
+    pub fn data_sets(&self) -> u32 {
         self.storage.data_sets().expect("trials have sets for data")
     }
 
     /// What the store is set up for.
-    pub(crate) fn options(&self, fault: Option<Fault>) -> StoreOptions {
+    pub fn options(&self, fault: Option<Fault>) -> StoreOptions {
         StoreOptions {
             index: self.index.clone(),
             expected_key_bytes: self.expected_key_bytes,
@@ -130,14 +161,14 @@ impl Shape {
         }
     }
 
-    /// Gives the drive as many extents as the store takes at least, and so much more.
     /// Sizes the index for such pairs, and the drive for the index.
-    pub(crate) fn usual_sizes(&mut self, key_bytes: u32, value_bytes: u32) {
+    pub fn usual_sizes(&mut self, key_bytes: u32, value_bytes: u32) {
         (self.expected_key_bytes, self.expected_value_bytes) = (key_bytes, value_bytes);
         assert!(self.grow_to_fit(2.0), "{:?} does not fit", self.index);
     }
 
-    /// False if not even many are enough.
+    /// Gives the drive as many extents as the store takes at least, and so much more. False if not even many are
+    /// enough.
     fn grow_to_fit(&mut self, room: f64) -> bool {
         let mut extents = 8;
         while let Err(error) = self.has_room_in(extents) {
@@ -175,7 +206,7 @@ impl Shape {
     }
 
     /// How far the log may be behind: each client may wait for groups of others, and those for programs.
-    pub(crate) fn log_may_be_behind(&self) -> Nanos {
+    pub fn log_may_be_behind(&self) -> Nanos {
         let timing = &self.storage.drive.flash.timing;
         let program = timing.program_us.iter().fold(0.0, |most: f64, us| most.max(*us));
         let us = program + timing.erase_us + timing.background_deadline_us;
@@ -209,6 +240,21 @@ fn windows(rng: &mut Rng, files: &Files) -> WindowOptions {
         internal_reads: pick(rng, &[reads, reads, InternalReads::InSlots]),
         pauses: rng.chance(0.5),
         write_bytes_per_second: pick(rng, &[1_000_000, 100_000_000]),
+    }
+}
+
+/// Windows of drives, thousandths of Vigil-KV's.
+fn windows_of_drives(rng: &mut Rng) -> PlmProfile {
+    let rules = pick(rng, &[PlmRules::Vigil, PlmRules::Standard]);
+    let reads = if rules == PlmRules::Standard { pick(rng, &[0, 60, 2_000]) } else { 0 };
+    let least = pick(rng, &[1, 4]);
+    PlmProfile {
+        rules,
+        dtwin_time_max_ms: pick(rng, &[20, 60, 200]),
+        ndwin_time_min_low_ms: pick(rng, &[0, least]),
+        ndwin_time_min_high_ms: least,
+        dtwin_reads_typical: reads,
+        dtwin_writes_typical: 0,
     }
 }
 
@@ -298,12 +344,17 @@ fn load(rng: &mut Rng) -> Load {
 
 impl Shape {
     /// How writes are acknowledged that do not say it.
-    pub(crate) fn usual_sync(&self) -> LogSync {
+    pub fn usual_sync(&self) -> LogSync {
         self.index.log_sync()
     }
 
+    /// Whether drives have windows, and keep them.
+    pub(crate) fn has_windows_of_drives(&self) -> bool {
+        self.windows.is_some_and(|windows| windows.keeper == Keeper::Device)
+    }
+
     /// Whether a set may be lost.
-    pub(crate) fn is_redundant(&self) -> bool {
+    pub fn is_redundant(&self) -> bool {
         matches!(self.storage.arrangement, Arrangement::Parity | Arrangement::Mirrored)
     }
 }

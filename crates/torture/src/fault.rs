@@ -2,10 +2,14 @@
 
 /// A bug to plant, by the crate that it is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Fault {
+pub enum Fault {
+    /// In pages, log and manifest.
     Pages(pages::Fault),
+    /// In the tree.
     Tree(engine::Fault),
+    /// In the volume, or its windows.
     Volume(volume::Fault),
+    /// In the drives.
     Drive(ssd::Fault),
 }
 
@@ -14,8 +18,8 @@ impl Fault {
     pub(crate) fn in_store(fault: Option<Self>) -> design::Planted {
         let mut planted = design::Planted::default();
         match fault {
-            Some(Self::Pages(fault)) => planted.pages = planted::Planted::new(fault),
-            Some(Self::Tree(fault)) => planted.tree = planted::Planted::new(fault),
+            Some(Self::Pages(fault)) => planted.pages = plant(fault),
+            Some(Self::Tree(fault)) => planted.tree = plant(fault),
             Some(Self::Volume(_) | Self::Drive(_)) | None => {}
         }
         planted
@@ -24,7 +28,7 @@ impl Fault {
     /// What is planted in the volume.
     pub(crate) fn in_volume(fault: Option<Self>) -> volume::Planted {
         match fault {
-            Some(Self::Volume(fault)) => planted::Planted::new(fault),
+            Some(Self::Volume(fault)) => plant(fault),
             _ => volume::Planted::default(),
         }
     }
@@ -32,8 +36,20 @@ impl Fault {
     /// What is planted in drives.
     pub(crate) fn in_drive(fault: Option<Self>) -> ssd::Planted {
         match fault {
-            Some(Self::Drive(fault)) => planted::Planted::new(fault),
+            Some(Self::Drive(fault)) => plant(fault),
             _ => ssd::Planted::default(),
         }
     }
+}
+
+/// Plants a bug.
+#[cfg(feature = "planted-faults")]
+fn plant<F: Copy + PartialEq>(fault: F) -> planted::Planted<F> {
+    planted::Planted::new(fault)
+}
+
+/// Without the feature there is nothing to plant, and nothing asks for it.
+#[cfg(not(feature = "planted-faults"))]
+fn plant<F: Copy + PartialEq>(_fault: F) -> planted::Planted<F> {
+    panic!("bugs are planted with the feature `planted-faults`")
 }

@@ -18,7 +18,7 @@ macro_rules! tally {
     ($($name:ident),* $(,)?) => {
         /// What happened in trials.
         #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-        pub(crate) struct Tally { $(pub $name: u64),* }
+        pub struct Tally { $(pub(crate) $name: u64),* }
 
         impl Tally {
             pub(crate) fn add(&mut self, more: &Self) {
@@ -39,7 +39,7 @@ tally! {
     lost_sets, read_only_sets, stale_sets, replaced_sets, rotten_blocks, lost_writes, rotten_cells,
     rebuilt_reads, rebuilt_for_store, degraded_writes, stale_extents, refilled_bytes, filled,
     unopened_damaged, unopened_gone,
-    slots, cached_reads, quiet_rebuilds,
+    slots, cached_reads, quiet_rebuilds, left_windows, lost_windows,
 }
 
 impl Tally {
@@ -61,5 +61,6 @@ impl Tally {
         self.slots += windows.slots;
         self.cached_reads += windows.cached_reads;
         self.quiet_rebuilds += windows.rebuilt_reads;
+        self.lost_windows += windows.lost_windows;
     }
 }

@@ -5,14 +5,14 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use block::nvme::SetId;
+use block::nvme::{PerSetLog, PlmConfig, SetId, WindowSelect};
 use block::{Block, BlockDevice, DeviceError, Force, SetShape};
 use runtime::{Handle, IoClass, Rng};
 use ssd::{Precondition, Ssd, SsdImage, SsdProfile};
 
 /// What ails a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Rot {
+pub enum Rot {
     /// A bit is another than it was, and the drive does not notice.
     Flipped(u32),
     /// It cannot be read.
@@ -21,7 +21,7 @@ pub(crate) enum Rot {
 
 /// What ails a set, seen from the host.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Ailment {
+pub struct Ailment {
     /// It answers no command.
     pub is_away: bool,
     /// It takes no writes.
@@ -41,14 +41,14 @@ struct Slot {
 
 /// The drives. Clones are handles to the same; a set that is replaced is so in handles made from then on.
 #[derive(Clone)]
-pub(crate) struct Rack {
+pub struct Rack {
     slots: Rc<[Rc<Slot>]>,
     /// Commands of the host so far.
     submitted: Rc<Cell<u64>>,
 }
 
 /// Drives without power.
-pub(crate) struct RackImage {
+pub struct RackImage {
     drives: Vec<(SsdProfile, SsdImage)>,
     /// The drive and the set of each slot.
     slots: Vec<(usize, SetId, Ailment)>,
@@ -60,14 +60,15 @@ fn set_id(number: u32) -> SetId {
 
 impl Rack {
     /// One fresh drive.
-    pub(crate) fn format(handle: &Handle, profile: &SsdProfile, planted: ssd::Planted) -> Self {
+    pub fn format(handle: &Handle, profile: &SsdProfile, planted: ssd::Planted) -> Self {
         let ssd = Ssd::with_fault(handle, profile, Precondition::Empty, planted);
         let slots = (1..=profile.sets).map(|number| Slot::new(&ssd, set_id(number)));
         Self { slots: slots.collect(), submitted: Rc::default() }
     }
 
     /// The same with a fresh drive of one set in the place of a set.
-    pub(crate) fn with_fresh(&self, handle: &Handle, slot: usize, planted: ssd::Planted) -> Self {
+    #[must_use]
+    pub fn with_fresh(&self, handle: &Handle, slot: usize, planted: ssd::Planted) -> Self {
         let profile = single(self.slots[slot].ssd.profile());
         let ssd = Ssd::with_fault(handle, &profile, Precondition::Empty, planted);
         let mut slots = self.slots.to_vec();
@@ -76,14 +77,15 @@ impl Rack {
     }
 
     /// The same with a set of other drives in the place of a set.
-    pub(crate) fn with_set_of(&self, other: &Self, slot: usize) -> Self {
+    #[must_use]
+    pub fn with_set_of(&self, other: &Self, slot: usize) -> Self {
         let mut slots = self.slots.to_vec();
         slots[slot] = Rc::clone(&other.slots[slot]);
         Self { slots: slots.into(), submitted: Rc::clone(&self.submitted) }
     }
 
     /// Drives that have power again.
-    pub(crate) async fn recover(handle: &Handle, image: RackImage, planted: ssd::Planted) -> Self {
+    pub async fn recover(handle: &Handle, image: RackImage, planted: ssd::Planted) -> Self {
         let mut drives = Vec::with_capacity(image.drives.len());
         for (profile, image) in image.drives {
             drives.push(Ssd::recover(handle, &profile, image, planted).await);
@@ -96,7 +98,7 @@ impl Rack {
     }
 
     /// Cuts the power of all of them. A drive of which no set is left is thrown away.
-    pub(crate) fn power_cut(&self, rng: &mut Rng) -> RackImage {
+    pub fn power_cut(&self, rng: &mut Rng) -> RackImage {
         let mut drives: Vec<&Ssd> = Vec::new();
         let mut places = Vec::new();
         for slot in &*self.slots {
@@ -112,13 +114,21 @@ impl Rack {
     }
 
     /// Commands of the host so far.
-    pub(crate) fn submitted(&self) -> u64 {
+    pub fn submitted(&self) -> u64 {
         self.submitted.get()
     }
 
     /// Makes a set ail.
-    pub(crate) fn harm<T>(&self, slot: usize, how: impl FnOnce(&mut Ailment) -> T) -> T {
+    pub fn harm<T>(&self, slot: usize, how: impl FnOnce(&mut Ailment) -> T) -> T {
         how(&mut self.slots[slot].ailment.borrow_mut())
+    }
+
+    /// A set leaves its deterministic window by itself, if it is in one.
+    pub fn leave_window(&self, handle: &Handle, slot: usize) {
+        let slot = Rc::clone(&self.slots[slot]);
+        let left = slot.ssd.select_window(slot.set, WindowSelect::Ndwin);
+        // Without windows there is nothing to leave.
+        handle.spawn("a window that ends", async move { drop(left.await) });
     }
 
     fn slot(&self, set: SetId) -> Rc<Slot> {
@@ -142,12 +152,12 @@ fn single(profile: &SsdProfile) -> SsdProfile {
 
 impl RackImage {
     /// Makes a set ail, or well.
-    pub(crate) fn harm<T>(&mut self, slot: usize, how: impl FnOnce(&mut Ailment) -> T) -> T {
+    pub fn harm<T>(&mut self, slot: usize, how: impl FnOnce(&mut Ailment) -> T) -> T {
         how(&mut self.slots[slot].2)
     }
 
     /// The cells of a set.
-    pub(crate) fn cells(&mut self, slot: usize) -> &mut flash::NandArray {
+    pub fn cells(&mut self, slot: usize) -> &mut flash::NandArray {
         let (drive, set, _) = &self.slots[slot];
         self.drives[*drive].1.array_mut(*set).expect("it is there")
     }
@@ -275,6 +285,46 @@ impl BlockDevice for Rack {
         async move {
             discard?.await?;
             slot.is_there()
+        }
+    }
+
+    fn configure_plm(
+        &self,
+        set: SetId,
+        config: PlmConfig,
+    ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
+        let slot = self.slot(set);
+        let configured = slot.is_there().map(|()| slot.ssd.configure_plm(slot.set, config));
+        async move {
+            configured?.await?;
+            slot.is_there()
+        }
+    }
+
+    fn select_window(
+        &self,
+        set: SetId,
+        window: WindowSelect,
+    ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
+        let slot = self.slot(set);
+        let selected = slot.is_there().map(|()| slot.ssd.select_window(slot.set, window));
+        async move {
+            selected?.await?;
+            slot.is_there()
+        }
+    }
+
+    fn plm_log(
+        &self,
+        set: SetId,
+        retains: bool,
+    ) -> impl Future<Output = Result<PerSetLog, DeviceError>> + use<> {
+        let slot = self.slot(set);
+        let log = slot.is_there().map(|()| slot.ssd.plm_log(slot.set, retains));
+        async move {
+            let log = log?.await?;
+            slot.is_there()?;
+            Ok(log)
         }
     }
 }

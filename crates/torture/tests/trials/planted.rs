@@ -8,18 +8,30 @@ use fuzz::from_environment;
 use host::{Arrangement, JournalPlace};
 use pages::Fault as InPages;
 use ssd::Fault as InDrive;
+use torture::{Fault, Shape, outcome};
 use trial::Kind;
 use volume::Fault as InVolume;
-
-use crate::fault::Fault;
-use crate::model::outcome;
-use crate::shape::Shape;
 
 /// Seeds within which a fault must show.
 const WITHIN: u64 = 300;
 
-/// How the data of a store lie, and where its journal does.
-type Place = (Arrangement, JournalPlace);
+/// What a store stands on.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// How its data lie, and where its journal does.
+    On(Arrangement, JournalPlace),
+    /// With windows that the host keeps.
+    Windows,
+}
+
+impl Place {
+    fn shape(self, seed: u64) -> Shape {
+        match self {
+            Self::On(arrangement, journal) => Shape::of(seed, arrangement, journal),
+            Self::Windows => Shape::windows_of_seed(seed),
+        }
+    }
+}
 
 /// Faults that matter on hosts, the place that they are planted on, and as what they must be caught. No panic
 /// counts, and nothing that is found without the fault as well.
@@ -27,10 +39,10 @@ fn faults() -> Vec<(Fault, Place, &'static [Kind])> {
     let lost: &[Kind] = &[Kind::Lost, Kind::Stale];
     // A journal is checked as a whole when it is read, and what it leads to is there or not.
     let gone: &[Kind] = &[Kind::Lost, Kind::Stale, Kind::Unopened, Kind::Corrupt, Kind::Iterator];
-    let plain = (Arrangement::Plain, JournalPlace::Beside);
-    let parity = (Arrangement::Parity, JournalPlace::Beside);
-    let plain_apart = (Arrangement::Plain, JournalPlace::OwnSet);
-    let parity_apart = (Arrangement::Parity, JournalPlace::OwnSet);
+    let (plain, windows) = (Place::On(Arrangement::Plain, JournalPlace::Beside), Place::Windows);
+    let parity = Place::On(Arrangement::Parity, JournalPlace::Beside);
+    let plain_apart = Place::On(Arrangement::Plain, JournalPlace::OwnSet);
+    let parity_apart = Place::On(Arrangement::Parity, JournalPlace::OwnSet);
     vec![
         (Fault::Pages(InPages::AcknowledgeEarly), plain, lost),
         (Fault::Pages(InPages::DeleteNotLogged), plain, lost),
@@ -53,6 +65,15 @@ fn faults() -> Vec<(Fault, Place, &'static [Kind])> {
         (Fault::Pages(InPages::TrimLogEarly), plain_apart, gone),
         (Fault::Pages(InPages::CommitBeforeTables), plain_apart, &[Kind::Unopened, Kind::Corrupt]),
         (Fault::Pages(InPages::CommitBeforeTables), parity_apart, &[Kind::Unopened, Kind::Corrupt]),
+        (Fault::Tree(InTree::CheckpointBeforeDurable), windows, gone),
+        (Fault::Tree(InTree::TrimLogBeforeCommit), windows, gone),
+        (Fault::Pages(InPages::CommitBeforeTables), windows, gone),
+        (Fault::Volume(InVolume::SyncWithoutSlots), windows, gone),
+        // The write hole: a stripe of which some chunks are written is read through parity.
+        (Fault::Volume(InVolume::DropImagesEarly), windows, &[Kind::Corrupt, Kind::Iterator]),
+        (Fault::Volume(InVolume::BelieveStaleExtents), windows, gone),
+        (Fault::Volume(InVolume::ReadBusyMembers), windows, &[Kind::Window]),
+        (Fault::Volume(InVolume::EndSlotsEarly), windows, &[Kind::Window]),
     ]
 }
 
@@ -61,12 +82,12 @@ fn every_planted_fault_is_caught_by_what_it_does() {
     let only = from_environment("LEVELHEAD_FAULT");
     let seeds = from_environment("LEVELHEAD_SEED").map_or(0..WITHIN, |seed| seed..seed + 1);
     let faults = (0..).zip(faults());
-    for (number, (fault, place @ (arrangement, journal), kinds)) in
+    for (number, (fault, place, kinds)) in
         faults.filter(|(number, _)| only.is_none_or(|only| only == *number))
     {
         let mut others = 0;
         let caught = seeds.clone().find_map(|seed| {
-            let shape = || Shape::of(seed, arrangement, journal);
+            let shape = || place.shape(seed);
             let found = outcome(seed, shape, Some(fault));
             let complaint = found.as_ref().ok().and_then(|found| found.as_ref().err());
             let is_it = complaint.is_some_and(|complaint| kinds.contains(&complaint.kind));
@@ -77,7 +98,7 @@ fn every_planted_fault_is_caught_by_what_it_does() {
         let Some((seed, complaint)) = caught else {
             panic!(
                 "{fault:?} on {place:?} was not caught as {kinds:?}, and {others} times as something else\n\
-                 replay: LEVELHEAD_FAULT={number} cargo test -p host --test trials -- --nocapture planted"
+                 replay: LEVELHEAD_FAULT={number} cargo test -p torture --test trials -- --nocapture planted"
             );
         };
         let line = complaint.lines().next().unwrap_or_default();

@@ -5,9 +5,9 @@ use block::BLOCK_BYTES;
 use catalogue::Entry;
 use flash::{ErrorModel, FlashProfile, Geometry, ReadDisturb, Suspend, Timing};
 use runtime::{Nanos, Rng};
-use ssd::{PlmProfile, PlmRules, Precondition, SsdProfile};
 
-use crate::small;
+use super::small;
+use crate::{PlmProfile, PlmRules, Precondition, SsdProfile};
 
 /// Reads that a block of a hammered drive bears.
 const LIMIT_READS: u64 = 5_000;
@@ -16,8 +16,10 @@ const LIMIT_READS: u64 = 5_000;
 const MOST_BLOCKS: u64 = 4_000;
 
 /// What varies from trial to trial besides the random choices.
-pub(crate) struct Shape {
+pub struct Shape {
+    /// The drive.
     pub profile: SsdProfile,
+    /// What it holds at first.
     pub precondition: Precondition,
     /// Clients of each set that do a bit of everything.
     pub mixed: usize,
@@ -25,6 +27,7 @@ pub(crate) struct Shape {
     pub readers: usize,
     /// Clients of each set that read the same few blocks over and over.
     pub hammers: usize,
+    /// Sessions, each of which ends with a power cut.
     pub sessions: u64,
     /// Longest a session runs.
     pub session: Nanos,
@@ -41,7 +44,7 @@ const SUSPEND: Suspend = Suspend {
 
 impl Shape {
     /// The drive and the clients of a seed.
-    pub(crate) fn of_seed(seed: u64) -> Self {
+    pub fn of_seed(seed: u64) -> Self {
         let rng = &mut Rng::derive(seed, "shape");
         let is_hammered = rng.chance(0.3);
         let mut profile = small::profile(if rng.chance(0.3) { 2 } else { 1 });
@@ -65,7 +68,7 @@ impl Shape {
     }
 
     /// A smaller drive that loses its power every few milliseconds.
-    pub(crate) fn of_restless_seed(seed: u64) -> Self {
+    pub fn of_restless_seed(seed: u64) -> Self {
         let rng = &mut Rng::derive(seed, "restless shape");
         let mut shape = Self::of_seed(seed);
         let profile = &mut shape.profile;
@@ -83,11 +86,13 @@ impl Shape {
         shape
     }
 
-    pub(crate) fn sets(&self) -> u16 {
+    /// NVM sets of the drive.
+    pub fn sets(&self) -> u16 {
         self.profile.sets as u16
     }
 
-    pub(crate) fn blocks(&self) -> u64 {
+    /// Blocks of a set.
+    pub fn blocks(&self) -> u64 {
         self.profile.blocks_per_set()
     }
 }
@@ -222,12 +227,13 @@ fn capacity(rng: &mut Rng, profile: &mut SsdProfile) {
     assert_eq!(profile.problems(), [] as [&str; 0]);
 }
 
-pub(crate) fn set_blocks(profile: &mut SsdProfile, blocks: u64) {
+/// Gives each set so many logical blocks.
+pub fn set_blocks(profile: &mut SsdProfile, blocks: u64) {
     profile.user_bytes = blocks * u64::from(profile.sets * BLOCK_BYTES);
 }
 
 /// The most logical blocks of a set that its flash has room for.
-pub(crate) fn most_blocks(profile: &SsdProfile) -> u64 {
+pub fn most_blocks(profile: &SsdProfile) -> u64 {
     let mut profile = profile.clone();
     let (mut fits, mut too_many) = (0, 1 << 20);
     while too_many - fits > 1 {

@@ -1,11 +1,12 @@
 //! Drives small enough for tests.
 
 use flash::{FlashProfile, Geometry, ReadDisturb};
-use ssd::SsdProfile;
+
+use crate::SsdProfile;
 
 /// One or more sets of four dies each; 15 superblocks of 2,304 slots; a drive's worth of mechanisms
 /// in a few megabytes.
-pub(crate) fn profile(sets: u32) -> SsdProfile {
+pub fn profile(sets: u32) -> SsdProfile {
     let mut profile = SsdProfile::load("vigil-15gb").expect("built in");
     "small".clone_into(&mut profile.name);
     profile.sets = sets;

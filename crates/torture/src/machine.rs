@@ -16,21 +16,27 @@ use crate::store::{Sets, Store};
 const ID: StoreId = StoreId(11);
 
 /// A host that runs.
-pub(crate) struct Machine {
+pub struct Machine {
+    /// What all of it runs on.
     pub rt: Runtime,
+    /// Its drives.
     pub rack: Rack,
+    /// Its store.
     pub store: Store,
 }
 
 /// A host on its way up.
-pub(crate) struct Opening {
+pub struct Opening {
     rt: Runtime,
     rack: Rack,
     opened: Rc<RefCell<Option<Result<Store, OpenError>>>>,
 }
 
 /// A fresh store.
-pub(crate) fn create(
+///
+/// # Errors
+/// If the drives are too small for it, or the host's memory is.
+pub fn create(
     handle: &Handle,
     shape: &Shape,
     rack: &Rack,
@@ -72,7 +78,10 @@ async fn recover_volumes(
 }
 
 /// The store that is there.
-pub(crate) async fn open(
+///
+/// # Errors
+/// What keeps it from opening.
+pub async fn open(
     handle: &Handle,
     shape: &Shape,
     rack: &Rack,
@@ -94,7 +103,8 @@ pub(crate) async fn open(
 }
 
 impl Machine {
-    pub(crate) fn format(seed: u64, shape: &Shape, fault: Option<Fault>) -> Self {
+    /// Fresh drives with a fresh store.
+    pub fn format(seed: u64, shape: &Shape, fault: Option<Fault>) -> Self {
         let rt = Runtime::new(seed);
         let rack = Rack::format(&rt.handle(), &shape.storage.drive, Fault::in_drive(fault));
         let store = create(&rt.handle(), shape, &rack, fault).expect("it was made to fit");
@@ -102,12 +112,12 @@ impl Machine {
     }
 
     /// Cuts the power; whatever ran is gone.
-    pub(crate) fn power_cut(self, rng: &mut Rng) -> RackImage {
+    pub fn power_cut(self, rng: &mut Rng) -> RackImage {
         self.rack.power_cut(rng)
     }
 
     /// A fresh drive takes the place of a set.
-    pub(crate) fn replace(&mut self, member: usize, shape: &Shape, fault: Option<Fault>) {
+    pub fn replace(&mut self, member: usize, shape: &Shape, fault: Option<Fault>) {
         let rack = self.rack.with_fresh(&self.rt.handle(), member, Fault::in_drive(fault));
         let fresh = shape.storage.members(&rack).expect("it is measured").swap_remove(member);
         let volume = self.store.volume().expect("nothing else has members");
@@ -118,12 +128,7 @@ impl Machine {
 
 impl Opening {
     /// Drives have their power again, and the store is being opened.
-    pub(crate) fn begin(
-        seed: u64,
-        shape: &Rc<Shape>,
-        image: RackImage,
-        fault: Option<Fault>,
-    ) -> Self {
+    pub fn begin(seed: u64, shape: &Rc<Shape>, image: RackImage, fault: Option<Fault>) -> Self {
         let rt = Runtime::new(seed);
         let handle = rt.handle();
         let rack = {
@@ -140,18 +145,22 @@ impl Opening {
     }
 
     /// Goes on until drives were given that many commands. False if the store is open before, or never will be.
-    pub(crate) fn run_to(&self, commands: u64) -> bool {
+    pub fn run_to(&self, commands: u64) -> bool {
         self.rt
             .run_until_true(|| self.opened.borrow().is_some() || self.rack.submitted() >= commands);
         self.opened.borrow().is_none()
     }
 
-    pub(crate) fn power_cut(self, rng: &mut Rng) -> RackImage {
+    /// Cuts the power; whatever was done so far is what there is.
+    pub fn power_cut(self, rng: &mut Rng) -> RackImage {
         self.rack.power_cut(rng)
     }
 
     /// The machine, when its store is open. If that cannot be, why, and its drives without power.
-    pub(crate) fn finish(self, rng: &mut Rng) -> Result<Machine, (OpenError, RackImage)> {
+    ///
+    /// # Errors
+    /// What keeps the store from opening.
+    pub fn finish(self, rng: &mut Rng) -> Result<Machine, (OpenError, RackImage)> {
         self.rt.run_until_true(|| self.opened.borrow().is_some());
         let Self { rt, rack, opened } = self;
         let opened = opened.borrow_mut().take().expect("an opening comes to an end");

@@ -11,9 +11,11 @@ pub(crate) type Sets = Volume<BlockRange<Rack>>;
 
 /// A store.
 #[derive(Clone)]
-pub(crate) enum Store {
+pub enum Store {
+    /// On one set.
     Plain(HostStore<BlockRange<Rack>>),
-    Volume(HostStore<Sets>, Sets),
+    /// On a volume.
+    Volume(HostStore<Volume<BlockRange<Rack>>>, Volume<BlockRange<Rack>>),
 }
 
 /// An iterator of one.
@@ -35,12 +37,19 @@ macro_rules! of {
 }
 
 impl Store {
-    pub(crate) async fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
+    /// The value of a key.
+    ///
+    /// # Errors
+    /// As the store's.
+    pub async fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
         of!(self, Store, store => store.get(key).await)
     }
 
     /// Gives `key` a value, or takes it away.
-    pub(crate) async fn write(
+    ///
+    /// # Errors
+    /// As the store's.
+    pub async fn write(
         &self,
         key: &[u8],
         value: Option<Value>,
@@ -67,7 +76,8 @@ impl Store {
         of!(self, Store, store => store.index().max_value_bytes())
     }
 
-    pub(crate) fn stats(&self) -> pages::EngineStats {
+    /// What the store did.
+    pub fn stats(&self) -> pages::EngineStats {
         of!(self, Store, store => store.index().stats())
     }
 
@@ -76,7 +86,7 @@ impl Store {
     }
 
     /// The volume, if it lies on one.
-    pub(crate) fn volume(&self) -> Option<&Sets> {
+    pub fn volume(&self) -> Option<&Sets> {
         match self {
             Self::Plain(_) => None,
             Self::Volume(_, volume) => Some(volume),

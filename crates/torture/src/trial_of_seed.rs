@@ -8,9 +8,11 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use host::JournalPlace;
 use pages::{MediumError, OpenError};
 use runtime::{Nanos, Rng};
 use trial::{Answer, Complaint, Kind, World};
+use volume::windows::Overflow;
 
 use crate::client::Clients;
 use crate::fault::Fault;
@@ -26,8 +28,11 @@ const LAST: Nanos = Nanos::from_millis(150);
 /// On a full store a write may wait for long, but not for ever.
 const GRACE: Nanos = Nanos::from_millis(30_000);
 
-/// Runs the trial of a seed. `Err` says what the store got wrong.
-pub(crate) fn run_trial(seed: u64, shape: Shape, fault: Option<Fault>) -> Result<Tally, Complaint> {
+/// Runs the trial of a seed.
+///
+/// # Errors
+/// What the store got wrong.
+pub fn run_trial(seed: u64, shape: Shape, fault: Option<Fault>) -> Result<Tally, Complaint> {
     let mut rng = Rng::derive(seed, "trial");
     let world = World::new(shape.load.keys, shape.load.names);
     world.expect_log_behind(shape.log_may_be_behind());
@@ -85,6 +90,8 @@ impl Trial {
         rng: &mut Rng,
     ) -> Result<(), Complaint> {
         self.clients(machine).start(rng);
+        // Nothing is filled in that a power cut has torn.
+        let mut is_whole = session == 0;
         let is_last = session + 1 == self.shape.sessions;
         let span = if is_last { LAST } else { Nanos(1 + rng.below(self.shape.session.0)) };
         let parts = 1 + rng.below(4);
@@ -96,8 +103,15 @@ impl Trial {
             let now = machine.rt.handle().now();
             machine.rt.run_until(now + Nanos(span.0 / parts));
             self.world.result()?;
+            self.check_windows(machine, is_whole)?;
+            if self.shape.has_windows_of_drives() && rng.chance(0.5) {
+                let set = rng.below(self.shape.data_sets().into()) as usize;
+                machine.rack.leave_window(&machine.rt.handle(), set);
+                self.tally.left_windows += 1;
+            }
             if rng.chance(0.5) {
                 self.strike(machine, is_last, rng);
+                is_whole &= self.harm.victim().is_none();
             }
         }
         if is_last {
@@ -108,6 +122,23 @@ impl Trial {
         let volume = machine.store.volume().map(|volume| (volume.stats(), volume.failed_members()));
         narrate(format_args!("session {session}, {}: {volume:?}", machine.rt.handle().now()));
         Ok(())
+    }
+
+    /// The rules of windows were kept: nothing was written in a deterministic one, unless that is how writes are to go
+    /// on, and where all sets are whole no client has read one that was outside.
+    fn check_windows(&self, machine: &Machine, is_whole: bool) -> Result<(), Complaint> {
+        let windows = self.shape.windows.zip(machine.store.volume());
+        let Some((options, volume)) = windows else { return Ok(()) };
+        let stats = volume.window_stats().expect("windows last as long as the store");
+        let waits = options.overflow == Overflow::Wait;
+        let broken = if waits && stats.writes_in_dtwin > 0 {
+            format!("{} writes ended in DTWIN", stats.writes_in_dtwin)
+        } else if is_whole && stats.busy_reads > 0 {
+            format!("{} reads went to busy sets", stats.busy_reads)
+        } else {
+            return Ok(());
+        };
+        Err(Complaint::new(Kind::Window, broken))
     }
 
     /// Every client gets on.
@@ -190,8 +221,11 @@ impl Trial {
             self.tally.unopened_damaged += 1;
             return Ok(None);
         }
-        // What only the set that is away could tell keeps the store from opening (docs/todo.md).
-        if error == OpenError::Medium(MediumError::Gone) && self.harm.victim().is_some() {
+        // What only the set that is away could tell keeps a store from opening whose journal is beside its data
+        // (docs/todo.md).
+        let is_beside = self.shape.storage.journal == JournalPlace::Beside;
+        let is_gone = error == OpenError::Medium(MediumError::Gone);
+        if is_beside && is_gone && self.harm.victim().is_some() {
             self.tally.unopened_gone += 1;
             let is_back = self.harm.come_back(&mut image, &mut self.tally);
             return if is_back { self.open(image, seed + 1, rng) } else { Ok(None) };

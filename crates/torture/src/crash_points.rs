@@ -2,6 +2,9 @@
 //! every command of the opening that follows, on a drive of one set and on a volume with parity, with tables; and on
 //! both with the journal on a set of its own.
 //!
+//! With windows ([`cut_in_slots`]) power fails besides while a member is in each part of its slot, and in some of those
+//! cuts a set of the data is lost: the one whose slot it was, or another.
+//!
 //! By default every 40th is tried. `LEVELHEAD_EVERY=1` tries all, `LEVELHEAD_OFFSET` begins elsewhere.
 
 use std::rc::Rc;
@@ -11,7 +14,10 @@ use fuzz::from_environment;
 use host::{Arrangement, JournalPlace, Storage};
 use pages::{Durability, LogSync};
 use runtime::{Nanos, Rng};
+use ssd::{PlmProfile, PlmRules};
 use trial::{Answer, Names, World};
+use volume::windows::slot::{Rules, SlotPolicy};
+use volume::windows::{Keeper, Overflow, State, WindowOptions};
 
 use crate::client::Clients;
 use crate::machine::{Machine, Opening};
@@ -24,13 +30,46 @@ const BEFORE_OPENING: u64 = 900;
 /// Commands of a run that power fails within.
 const COMMANDS: u64 = 2_000;
 
-struct Scenario {
+/// Longest until each member has had a slot.
+const LONGEST_ROTATION: Nanos = Nanos::from_millis(2_000);
+
+/// Windows that a host keeps by itself.
+const RULES: Rules = Rules {
+    max_dtwin: Nanos::from_millis(60),
+    min_ndwin: Nanos::from_millis(1),
+    lockdown: Nanos::from_micros(20),
+};
+
+/// Windows of drives, thousandths of Vigil-KV's.
+fn windows_of_drives() -> PlmProfile {
+    PlmProfile {
+        rules: PlmRules::Vigil,
+        dtwin_time_max_ms: 200,
+        ndwin_time_min_low_ms: 4,
+        ndwin_time_min_high_ms: 4,
+        dtwin_reads_typical: 0,
+        dtwin_writes_typical: 0,
+    }
+}
+
+/// Who keeps windows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KeptBy {
+    /// The host, on drives that know of none.
+    Host,
+    /// The drives.
+    Drive,
+}
+
+/// A short run that is cut off.
+pub struct Scenario {
     name: String,
     shape: Rc<Shape>,
 }
 
 impl Scenario {
-    fn new(arrangement: Arrangement, journal: JournalPlace, has_capacitors: bool) -> Self {
+    /// A store on a layout, whose drives have capacitors or not.
+    pub fn new(arrangement: Arrangement, journal: JournalPlace, has_capacitors: bool) -> Self {
         let mut shape = Shape::of(1, arrangement, journal);
         shape.index = Options {
             levels: 3,
@@ -79,8 +118,48 @@ impl Scenario {
         Self { name, shape: Rc::new(shape) }
     }
 
+    /// A store with parity and windows on the sets of its data.
+    pub fn with_windows(keeper: KeptBy, slots: SlotPolicy, has_capacitors: bool) -> Self {
+        let scenario = Self::new(Arrangement::Parity, JournalPlace::OwnSet, has_capacitors);
+        let mut shape = Rc::into_inner(scenario.shape).expect("nobody else has it");
+        shape.storage.drive.plm = (keeper == KeptBy::Drive).then(windows_of_drives);
+        let is_constant = matches!(slots, SlotPolicy::Constant(_));
+        shape.windows = Some(WindowOptions {
+            keeper: match keeper {
+                KeptBy::Host => Keeper::Host(RULES),
+                KeptBy::Drive => Keeper::Device,
+            },
+            slots,
+            cache_bytes: 100 * u64::from(shape.storage.host.files.page_bytes),
+            overflow: if is_constant { Overflow::Write } else { Overflow::Wait },
+            pauses: !is_constant,
+            ..WindowOptions::O_VIGIL
+        });
+        let name = format!("{}, windows kept by the {keeper:?}, slots {slots:?}", scenario.name);
+        Self { name, shape: Rc::new(shape) }
+    }
+
     /// Runs until drives have been given so many commands.
     fn run_to(&self, commands: u64) -> (RackImage, Rc<World>) {
+        let (machine, world) = self.running_to(commands);
+        world.lose_power(machine.rt.handle().now());
+        (machine.power_cut(&mut Rng::new(commands)), world)
+    }
+
+    /// The same, and on until a member is in that part of its slot: which.
+    fn run_to_state(&self, commands: u64, state: State) -> Option<(RackImage, Rc<World>, usize)> {
+        let (machine, world) = self.running_to(commands);
+        let volume = machine.store.volume().expect("windows are a volume's").clone();
+        let of_slot = || volume.window_states().iter().position(|of_member| *of_member == state);
+        let handle = machine.rt.handle();
+        let end = handle.now() + LONGEST_ROTATION;
+        machine.rt.run_until_true(|| of_slot().is_some() || handle.now() > end);
+        let member = of_slot()?;
+        world.lose_power(handle.now());
+        Some((machine.power_cut(&mut Rng::new(commands)), world, member))
+    }
+
+    fn running_to(&self, commands: u64) -> (Machine, Rc<World>) {
         let shape = &self.shape;
         let machine = Machine::format(11, shape, None);
         let world = World::new(shape.load.keys, shape.load.names);
@@ -90,8 +169,7 @@ impl Scenario {
         let is_there = || machine.rack.submitted() >= commands;
         machine.rt.run_until_true(|| is_there() || handle.now() > Nanos::from_millis(10_000));
         assert!(is_there(), "{}: the run is too short", self.name);
-        world.lose_power(handle.now());
-        (machine.power_cut(&mut Rng::new(commands)), world)
+        (machine, world)
     }
 
     fn clients(&self, machine: &Machine, world: &Rc<World>) -> Clients {
@@ -132,7 +210,11 @@ fn points() -> impl Iterator<Item = u64> {
     (1 + offset..).step_by(every as usize)
 }
 
-fn cut_everywhere(scenario: &Scenario) {
+/// Cuts power at points of the run, and of the opening that follows.
+///
+/// # Panics
+/// If the store does not agree with the model then.
+pub fn cut_everywhere(scenario: &Scenario) {
     for command in points().take_while(|command| *command <= COMMANDS) {
         let (image, world) = scenario.run_to(command);
         scenario.check(image, &world, command, "run");
@@ -151,25 +233,32 @@ fn cut_everywhere(scenario: &Scenario) {
     println!("{}: crash points to {COMMANDS} in the run, to {last} in the opening", scenario.name);
 }
 
-#[test]
-fn power_may_fail_at_any_command_of_a_store_on_one_set() {
-    for has_capacitors in [false, true] {
-        cut_everywhere(&Scenario::new(Arrangement::Plain, JournalPlace::Beside, has_capacitors));
-    }
-}
-
-#[test]
-fn power_may_fail_at_any_command_of_a_store_with_parity() {
-    for has_capacitors in [false, true] {
-        cut_everywhere(&Scenario::new(Arrangement::Parity, JournalPlace::Beside, has_capacitors));
-    }
-}
-
-#[test]
-fn power_may_fail_at_any_command_of_a_store_with_its_journal_apart() {
-    for arrangement in [Arrangement::Plain, Arrangement::Parity] {
-        for has_capacitors in [false, true] {
-            cut_everywhere(&Scenario::new(arrangement, JournalPlace::OwnSet, has_capacitors));
+/// Cuts power while a member is in each part of its slot, at points of the run; and again with a set lost by that cut,
+/// the member itself and another one.
+///
+/// # Panics
+/// If the store does not agree with the model then, or no member was ever in a part of a slot that takes time.
+pub fn cut_in_slots(scenario: &Scenario) {
+    let sets = scenario.shape.data_sets() as usize;
+    for state in [State::Udt, State::And, State::Und, State::Lockdown] {
+        let mut cuts = 0;
+        for command in points().step_by(4).take_while(|command| *command <= COMMANDS) {
+            let cut = || scenario.run_to_state(command, state);
+            let Some((image, world, member)) = cut() else { continue };
+            scenario.check(image, &world, command, &format!("run and on to {state:?}"));
+            for set in [member, (member + 1) % sets] {
+                let (mut image, world, _) = cut().expect("it goes the same way");
+                image.harm(set, |ailment| ailment.is_away = true);
+                let where_ = format!("run and on to {state:?}, set {set} lost");
+                scenario.check(image, &world, command, &where_);
+            }
+            cuts += 1;
         }
+        let name = &scenario.name;
+        println!("{name}: {cuts} cuts in {state:?}, and twice as many with a set lost");
+        // A host by itself waits in these for reads only, of which there may be none.
+        let is_moment = matches!(state, State::Udt | State::Lockdown);
+        let lasts = scenario.shape.has_windows_of_drives() || !is_moment;
+        assert!(cuts > 0 || !lasts, "{name}: no member was ever in {state:?}");
     }
 }

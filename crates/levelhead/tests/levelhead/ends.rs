@@ -1,0 +1,152 @@
+//! How a store ends, and what is there afterwards: closed, dropped, killed, a directory lost.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use levelhead::{Durability, Error, Options, Store};
+
+use crate::scratch::{Scratch, open, small};
+
+fn key(n: u32) -> Vec<u8> {
+    format!("key {n:06}").into_bytes()
+}
+
+#[test]
+fn a_second_one_is_kept_out_until_the_first_is_closed() {
+    let scratch = Scratch::new();
+    let store = open(scratch.path(), &small());
+    match Store::open(scratch.path(), &small()) {
+        Err(Error::InUse(path)) => assert!(path.starts_with(scratch.path())),
+        other => panic!("{:?}", other.map(drop)),
+    }
+    let handle = store.clone();
+    store.close().expect("it can be made durable");
+    assert!(Store::open(scratch.path(), &small()).is_err(), "there is another handle");
+    drop(handle);
+    open(scratch.path(), &small());
+}
+
+#[test]
+fn what_was_put_is_there_after_a_drop() {
+    let scratch = Scratch::new();
+    for round in 0..3_u32 {
+        let store = open(scratch.path(), &small());
+        for n in 0..round * 2_000 {
+            let found = store.get(&key(n)).expect("it can be read");
+            assert_eq!(found, Some(n.to_be_bytes().to_vec()), "key {n}");
+        }
+        for n in round * 2_000..(round + 1) * 2_000 {
+            let durability = Durability::None;
+            store.put_with(&key(n), &n.to_be_bytes(), durability).expect("there is room");
+        }
+    }
+}
+
+#[test]
+fn a_store_over_three_directories_bears_the_loss_of_one() {
+    let scratch = Scratch::new();
+    let directories = scratch.directories(3);
+    let store = Store::open_over(&directories, &small()).unwrap_or_else(|error| panic!("{error}"));
+    for n in 0..5_000 {
+        store.put(&key(n), &[n as u8; 250]).expect("there is room");
+    }
+    store.close().expect("it can be made durable");
+    std::fs::remove_dir_all(&directories[1]).expect("it is ours");
+    let store = Store::open_over(&directories, &small()).unwrap_or_else(|error| panic!("{error}"));
+    for n in 0..5_000 {
+        let found = store.get(&key(n)).expect("it can be rebuilt");
+        assert_eq!(found, Some(vec![n as u8; 250]), "key {n}");
+    }
+    store.put(b"more", b"writes go on").expect("there is room");
+    store.close().expect("it can be made durable");
+    std::fs::remove_dir_all(&directories[0]).expect("it is ours");
+    match Store::open_over(&directories, &small()) {
+        Err(Error::Missing(words)) => assert!(words.contains("2 of 3"), "{words}"),
+        other => panic!("{:?}", other.map(drop)),
+    }
+}
+
+#[test]
+fn directories_of_another_number_order_or_store_are_told() {
+    let scratch = Scratch::new();
+    let directories = scratch.directories(3);
+    drop(Store::open_over(&directories, &small()).unwrap_or_else(|error| panic!("{error}")));
+    let words = |directories: &[PathBuf]| match Store::open_over(directories, &small()) {
+        Err(error) => error.to_string(),
+        Ok(_) => panic!("{directories:?} were taken"),
+    };
+    assert!(words(&directories[..1]).contains("over 3 directories, not 1"));
+    let mut turned = directories.clone();
+    turned.rotate_left(1);
+    assert!(words(&turned).contains("another order"));
+    assert!(words(&directories[..2]).contains("not over 2"));
+    let missing = Options { create_if_missing: false, ..small() };
+    match Store::open(scratch.path().join("nothing"), &missing) {
+        Err(Error::Missing(words)) => assert!(words.contains("is no store"), "{words}"),
+        other => panic!("{:?}", other.map(drop)),
+    }
+}
+
+/// Where the process that is killed has its store.
+fn kill_path(parent: u32) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("killed-store-{parent}"))
+}
+
+/// Puts until it is killed, and says which puts were acknowledged.
+#[test]
+#[ignore = "another test runs it, in a process of its own"]
+fn puts_until_it_is_killed() {
+    let path = kill_path(std::os::unix::process::parent_id());
+    if !path.with_extension("wanted").exists() {
+        return;
+    }
+    let store = open(&path, &Options { durability: Durability::Group, ..small() });
+    let first = (0..).find(|n| store.get(&key(*n)).expect("it can be read").is_none());
+    for n in first.expect("there is an end").. {
+        store.put(&key(n), &[n as u8; 500]).expect("there is room");
+        println!("acknowledged {n}");
+    }
+}
+
+/// Rounds of the test below; `LEVELHEAD_ROUNDS` asks for more.
+const ROUNDS: u32 = 6;
+
+#[test]
+fn what_was_acknowledged_outlives_a_kill() {
+    let path = kill_path(std::process::id());
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::write(path.with_extension("wanted"), "").expect("it can be written");
+    #[expect(clippy::disallowed_methods, reason = "how many rounds a person wants")]
+    let rounds = std::env::var("LEVELHEAD_ROUNDS").ok().and_then(|text| text.parse().ok());
+    let mut last = None;
+    for round in 0..rounds.unwrap_or(ROUNDS) {
+        let mut child = Command::new(std::env::current_exe().expect("it runs"))
+            .args(["--ignored", "--exact", "ends::puts_until_it_is_killed", "--nocapture"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it can be run");
+        let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        let wanted = 200 + 137 * (round as usize % 9);
+        let mut heard = 0;
+        for line in lines.map_while(Result::ok) {
+            if let Some(n) = line.strip_prefix("acknowledged ") {
+                last = Some(n.parse::<u32>().expect("a number"));
+                heard += 1;
+                if heard == wanted {
+                    child.kill().expect("it runs");
+                }
+            }
+        }
+        child.wait().expect("it ends");
+        let store = open(&path, &small());
+        let last = last.expect("some were acknowledged");
+        for n in 0..=last {
+            let found = store.get(&key(n)).expect("it can be read");
+            assert_eq!(found, Some(vec![n as u8; 500]), "round {round}: key {n} of {last}");
+        }
+    }
+    let _ = std::fs::remove_dir_all(&path);
+    let _ = std::fs::remove_file(path.with_extension("wanted"));
+}

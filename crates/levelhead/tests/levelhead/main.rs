@@ -1,0 +1,7 @@
+//! The store as people embed it, on real files.
+
+mod damage;
+mod ends;
+mod model;
+mod scratch;
+mod threads;

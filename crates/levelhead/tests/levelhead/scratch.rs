@@ -1,0 +1,53 @@
+//! A directory of its own for each test, and small stores in it.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use levelhead::{Durability, Options, Store};
+
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// A directory that goes with it.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("store-{}-{number}", std::process::id());
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::create_dir_all(&path).expect("it can be made");
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn directories(&self, count: usize) -> Vec<PathBuf> {
+        (0..count).map(|n| self.0.join(format!("d{n}"))).collect()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A store of 64 MiB that flushes after a MiB; nothing waits for a drive to be durable but what says so.
+pub(crate) fn small() -> Options {
+    Options {
+        capacity_bytes: 64 << 20,
+        memory_bytes: 16 << 20,
+        value_cache_bytes: 1 << 20,
+        memtable_bytes: 1 << 20,
+        durability: Durability::Interval,
+        expected_key_bytes: 8,
+        expected_value_bytes: 200,
+        ..Options::default()
+    }
+}
+
+pub(crate) fn open(path: &Path, options: &Options) -> Store {
+    Store::open(path, options).unwrap_or_else(|error| panic!("{error}"))
+}

@@ -1,0 +1,58 @@
+//! Many trials, by seed.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use fuzz::from_environment;
+
+use crate::fault::Fault;
+use crate::shape::Shape;
+use crate::tally::Tally;
+use crate::trial_of_seed::run_trial;
+
+/// Trials by default.
+const TRIALS: u64 = 60;
+
+/// What was wrong in the trial of a seed, if anything; `Err` is the text of a panic.
+///
+/// # Errors
+/// The text of a panic; within it what the store got wrong.
+pub fn outcome(
+    seed: u64,
+    shape: impl FnOnce() -> Shape,
+    fault: Option<Fault>,
+) -> Result<Result<Tally, trial::Complaint>, String> {
+    catch_unwind(AssertUnwindSafe(|| run_trial(seed, shape(), fault)))
+        .map_err(|panic| format!("panic: {}", planted::panic_text(&*panic)))
+}
+
+/// Runs trials of shapes by seed: as many as `LEVELHEAD_TRIALS` says from `LEVELHEAD_FIRST` on, or the one of
+/// `LEVELHEAD_SEED`. What is `rare` may happen in them, and need not.
+///
+/// # Panics
+/// If one of them finds something.
+pub fn agree(shape_of: fn(u64) -> Shape, test: &str, rare: &[&str]) {
+    let one = from_environment("LEVELHEAD_SEED");
+    let trials = from_environment("LEVELHEAD_TRIALS").unwrap_or(TRIALS);
+    let first = from_environment("LEVELHEAD_FIRST").unwrap_or(0);
+    let seeds = one.map_or(first..first + trials, |seed| seed..seed + 1);
+    let mut total = Tally::default();
+    let mut wrong = Vec::new();
+    for seed in seeds.clone() {
+        let outcome = outcome(seed, || shape_of(seed), None);
+        match outcome.and_then(|found| found.map_err(|complaint| complaint.to_string())) {
+            Ok(tally) => total.add(&tally),
+            Err(text) => {
+                println!(
+                    "{text}\nreplay: LEVELHEAD_SEED={seed} cargo test -p torture --test trials {test}"
+                );
+                wrong.push(seed);
+            }
+        }
+    }
+    println!("{} trials: {total:?}", seeds.end - seeds.start);
+    assert_eq!(wrong, [0; 0], "seeds whose trials found something");
+    if one.is_none() && trials >= TRIALS {
+        let missing = total.missing();
+        assert!(missing.iter().all(|name| rare.contains(name)), "never happened: {missing:?}");
+    }
+}

@@ -1,0 +1,11 @@
+//! A host's store on block drives against a model: random operations, power cuts, lost and stale sets, damage,
+//! crash points, planted faults.
+//!
+//! Trials are numbered by seed. A failure prints the command that replays it:
+//! `LEVELHEAD_SEED=N cargo test -p torture --test trials model_agrees_over`, or `model_agrees_with` where the journal is apart. `LEVELHEAD_TRIALS=1000` runs more of them than the
+//! default, `LEVELHEAD_FIRST=300` begins with that one.
+
+mod crash_points;
+mod journal_set;
+mod model;
+mod planted;
