@@ -77,8 +77,8 @@ pub(crate) fn read(directory: &Path) -> Result<Option<Identity>, Error> {
     }
     let is_sound = identity.extent_bytes >= u64::from(identity.page_bytes)
         && identity.page_bytes == block::BLOCK_BYTES
-        && identity.extent_bytes % u64::from(identity.page_bytes) == 0
-        && identity.capacity_bytes % identity.extent_bytes == 0
+        && identity.extent_bytes.is_multiple_of(u64::from(identity.page_bytes))
+        && identity.capacity_bytes.is_multiple_of(identity.extent_bytes)
         && identity.member < identity.members;
     if !is_sound {
         return Err(damaged("its numbers contradict each other".to_owned()));

@@ -42,9 +42,14 @@ impl Error {
     pub(crate) fn of_opening(error: &OpenError, place: &Place) -> Self {
         match error {
             OpenError::Damaged(page, fault) => place.damaged(*page, fault),
-            OpenError::DoesNotFit { .. }
-            | OpenError::CachesDoNotFit { .. }
-            | OpenError::TooFewExtents { .. } => Self::Invalid(error.to_string()),
+            OpenError::DoesNotFit { .. } | OpenError::CachesDoNotFit { .. } => {
+                Self::Invalid(error.to_string())
+            }
+            OpenError::TooFewExtents { needed, available } => Self::Invalid(format!(
+                "the store has {available} extents, and its memtables, log and background work need {needed}: make it with \
+                 some {} times the capacity_bytes, or open it with a smaller memtable_bytes",
+                needed.div_ceil(*available)
+            )),
             other => Self::Damaged {
                 path: place.files[0].clone(),
                 offset: None,
@@ -62,13 +67,13 @@ impl Error {
         }
     }
 
-    pub(crate) fn of_engine(error: EngineError, place: &Place) -> Self {
+    pub(crate) fn of_engine(error: &EngineError, place: &Place) -> Self {
         match error {
             EngineError::KeyLength(_) | EngineError::ValueTooLarge { .. } => {
                 Self::Invalid(error.to_string())
             }
             EngineError::Full(_) => Self::Full(error.to_string()),
-            EngineError::Corrupt(page, fault) => place.damaged(page, &fault),
+            EngineError::Corrupt(page, fault) => place.damaged(*page, fault),
             EngineError::ReadOnly(_) => Self::ReadOnly(error.to_string()),
             EngineError::SnapshotTooOld => Self::TooOld,
             EngineError::Medium(_) | EngineError::IteratorMemory | EngineError::NotPositioned => {

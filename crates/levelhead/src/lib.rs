@@ -5,8 +5,7 @@
 //!
 //! # fn main() -> Result<(), levelhead::Error> {
 //! # let directory = std::env::temp_dir().join(format!("levelhead-doc-{}", std::process::id()));
-//! # let small = Options { capacity_bytes: 64 << 20, ..Options::default() };
-//! let store = Store::open(&directory, &small)?;
+//! let store = Store::open(&directory, &Options::default())?;
 //! store.put(b"apple", b"red")?;
 //! store.put(b"pear", b"green")?;
 //! assert_eq!(store.get(b"apple")?.as_deref(), Some(&b"red"[..]));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use block::BlockDevice;
 use design::{Design, IndexOptions};
 use engine::{Engine, EngineIterator, Setup, Step};
-use files::{Discards, FileDevice, FileOptions, RoomOf};
+use files::{Discards, FileDevice, FileError, FileOptions, RoomOf};
 use pages::{
     Cpu, CpuCosts, EngineError, EngineStats, LogSync, Medium, MemoryUse, StoreId, Surroundings,
     Value, WriteOptions,
@@ -192,7 +192,7 @@ impl Root {
         options: Options,
     ) -> Result<Self, Error> {
         match directory::read_all(&directories)? {
-            Some(identity) => Self::reopen(handle, directories, options, identity).await,
+            Some(identity) => Box::pin(Self::reopen(handle, directories, options, identity)).await,
             None if options.create_if_missing => Self::create(handle, directories, options).await,
             None => {
                 let first = directories[0].display();
@@ -232,7 +232,7 @@ impl Root {
         };
         let engine = engine.map_err(|error| Error::of_opening(&error, &place))?;
         // A store is there once its first checkpoint is, and then it says so.
-        engine.sync().await.map_err(|error| Error::of_engine(error, &place))?;
+        engine.sync().await.map_err(|error| Error::of_engine(&error, &place))?;
         for (member, directory) in (0..).zip(&directories) {
             directory::write(directory, &Identity { member, ..identity.clone() })?;
         }
@@ -246,20 +246,19 @@ impl Root {
         identity: Identity,
     ) -> Result<Self, Error> {
         let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
-        let device = FileDevice::open(&handle, &files, file_options()).await;
-        let device = device.map_err(|error| Error::of_file(&error))?;
+        let device = open_files(&handle, &files).await?;
         let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
         check_size(&device, &identity, &place)?;
         let media = ranges(&device, &identity);
         let engine = if media.len() == 1 {
             let medium = media.into_iter().next().expect("there is one");
             let setup = setup(&handle, medium, &options, identity.id);
-            Engine::open(setup).await.map(AnyEngine::Plain)
+            Box::pin(Engine::open(setup)).await.map(AnyEngine::Plain)
         } else {
-            let volume = Volume::recover(volume_setup(&handle, media, &identity)).await;
+            let volume = Box::pin(Volume::recover(volume_setup(&handle, media, &identity))).await;
             let volume = volume.map_err(|error| Error::System(error.to_string()))?;
             let setup = setup(&handle, volume, &options, identity.id);
-            Engine::open(setup).await.map(AnyEngine::Parity)
+            Box::pin(Engine::open(setup)).await.map(AnyEngine::Parity)
         };
         let engine = engine.map_err(|error| Error::of_opening(&error, &place))?;
         Ok(Self::of(engine, device, place, &options))
@@ -282,6 +281,21 @@ fn file_options() -> FileOptions {
         room: RoomOf::Written,
         bears_missing: true,
         ..FileOptions::default()
+    }
+}
+
+/// Opens the files of a store. A process that has just been killed may have them a little longer, until the kernel is done with
+/// its I/O.
+async fn open_files(handle: &Handle, files: &[PathBuf]) -> Result<FileDevice, Error> {
+    const PATIENCE: Nanos = Nanos::from_millis(500);
+    let begun = handle.now();
+    loop {
+        match FileDevice::open(handle, files, file_options()).await {
+            Err(FileError::InUse(_)) if handle.now() - begun < PATIENCE => {
+                handle.sleep(Nanos::from_millis(10)).await;
+            }
+            opened => return opened.map_err(|error| Error::of_file(&error)),
+        }
     }
 }
 
@@ -315,11 +329,7 @@ fn ranges(device: &FileDevice, identity: &Identity) -> Vec<Plain> {
         .collect()
 }
 
-fn volume_setup(
-    handle: &Handle,
-    members: Vec<Plain>,
-    identity: &Identity,
-) -> volume::Setup<Plain> {
+fn volume_setup(handle: &Handle, members: Vec<Plain>, identity: &Identity) -> volume::Setup<Plain> {
     let layout = Layout::Parity { chunk_pages: CHUNK_PAGES };
     volume::Setup {
         handle: handle.clone(),
@@ -342,6 +352,8 @@ fn setup<M: Medium>(handle: &Handle, medium: M, options: &Options, id: u32) -> S
     index.frozen_memtables = 1;
     index.value_cache_bytes = options.value_cache_bytes.min(options.memory_bytes / 2);
     index.log_sync = options.durability.into();
+    // As many levels as the memory holds; the others are read.
+    index.pinned_levels = None;
     Setup {
         handle: handle.clone(),
         medium,

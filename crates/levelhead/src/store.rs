@@ -109,7 +109,7 @@ impl Store {
                 Ok(value.map(|value| value.to_bytes().to_vec()))
             }
         });
-        found.map_err(|error| self.error(error))
+        found.map_err(|error| self.error(&error))
     }
 
     /// Gives `key` a value.
@@ -151,7 +151,7 @@ impl Store {
             let value = value.map(Value::from_bytes);
             async move { engine.write(&key, value, sync).await }
         });
-        written.map_err(|error| self.error(error))
+        written.map_err(|error| self.error(&error))
     }
 
     /// Pairs in key order whose keys are within `bounds`, as they are now.
@@ -168,7 +168,7 @@ impl Store {
             let engine = root.engine.clone();
             async move { engine.sync().await }
         });
-        synced.map_err(|error| self.error(error))
+        synced.map_err(|error| self.error(&error))
     }
 
     /// Flushes what is in memtables, and waits until no background work is due.
@@ -214,7 +214,7 @@ impl Store {
             let begun = root.ranges.begin(&root.engine, upper_bound);
             async move { begun }
         });
-        begun.map_err(|error| self.error(error))
+        begun.map_err(|error| self.error(&error))
     }
 
     pub(crate) fn next_of_range(
@@ -227,7 +227,7 @@ impl Store {
             let ranges = root.ranges.clone();
             async move { ranges.next(number, from, most).await }
         });
-        pairs.map_err(|error| self.error(error))
+        pairs.map_err(|error| self.error(&error))
     }
 
     pub(crate) fn end_range(&self, number: u64) {
@@ -242,7 +242,7 @@ impl Store {
         self.inner.call(make)
     }
 
-    fn error(&self, error: EngineError) -> Error {
+    fn error(&self, error: &EngineError) -> Error {
         Error::of_engine(error, &self.inner.place)
     }
 }
@@ -292,7 +292,6 @@ fn check(directories: usize, options: &Options) -> Result<(), Error> {
 }
 
 /// The thread that drives background work.
-#[expect(clippy::disallowed_methods, reason = "the one thread of a store besides its callers'")]
 fn drive(shared: &Arc<Shared<Result<Root, Error>>>) -> Result<JoinHandle<()>, Error> {
     let driven = Arc::clone(shared);
     let thread = thread::Builder::new().name("levelhead".to_owned());

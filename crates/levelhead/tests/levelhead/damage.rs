@@ -78,7 +78,9 @@ fn a_flipped_byte_is_told_or_does_not_matter() {
             Ok(store) => {
                 for n in (0..PAIRS).step_by(7).chain(near(at)) {
                     match store.get(&key(n % PAIRS)) {
-                        Ok(found) => assert_eq!(found, Some(value(n % PAIRS)), "byte {at}, key {n}"),
+                        Ok(found) => {
+                            assert_eq!(found, Some(value(n % PAIRS)), "byte {at}, key {n}");
+                        }
                         Err(Error::Damaged { offset, .. }) => {
                             assert_eq!(offset.map(|offset| offset / 4096), Some(at / 4096));
                             told += 1;

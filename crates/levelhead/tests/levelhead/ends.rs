@@ -102,8 +102,9 @@ fn puts_until_it_is_killed() {
         return;
     }
     let store = open(&path, &Options { durability: Durability::Group, ..small() });
-    let first = (0..).find(|n| store.get(&key(*n)).expect("it can be read").is_none());
-    for n in first.expect("there is an end").. {
+    let is_there = |n: &u32| store.get(&key(*n)).expect("it can be read").is_some();
+    let first = (0..u32::MAX).take_while(is_there).count() as u32;
+    for n in first.. {
         store.put(&key(n), &[n as u8; 500]).expect("there is room");
         println!("acknowledged {n}");
     }

@@ -38,6 +38,7 @@ fn threads_share_a_store() {
         });
     });
     assert_eq!(store.range(..).count(), 6_000);
+    store.settle();
     let statistics = store.statistics();
     assert_eq!((statistics.writes, statistics.gets_missing), (6_000, 0));
     assert!(statistics.flushes > 0, "{statistics:?}");

@@ -1,0 +1,120 @@
+//! Uniform gets of a store on files, alone and beside a writer: rates and percentiles.
+//!
+//! ```text
+//! cargo run --release -p levelhead --example gets -- DIRECTORY [PAIRS] [SECONDS]
+//! ```
+//! Pairs of 32 bytes + 1 KiB are put if the directory has no store. Values are checked.
+
+#![expect(clippy::disallowed_methods, reason = "it measures real time, on threads of its own")]
+#![expect(clippy::disallowed_types, reason = "see above")]
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use levelhead::{Durability, Options, Store};
+
+fn key(n: u64) -> [u8; 32] {
+    let mut key = *b"user0000000000000000000000000000";
+    let hashed = runtime::mix64(n);
+    key[4..].copy_from_slice(format!("{hashed:020}{n:08}").as_bytes());
+    key
+}
+
+fn value(n: u64, version: u64) -> Vec<u8> {
+    let mut value = vec![0; 1024];
+    for (i, word) in value.chunks_exact_mut(8).enumerate() {
+        word.copy_from_slice(&runtime::mix64(n ^ version << 40 ^ i as u64).to_le_bytes());
+    }
+    value[..8].copy_from_slice(&n.to_le_bytes());
+    value
+}
+
+fn load(store: &Store, pairs: u64) -> Result<(), Box<dyn Error>> {
+    let begun = Instant::now();
+    for n in 0..pairs {
+        store.put_with(&key(n), &value(n, 0), Durability::Interval)?;
+    }
+    let loaded = begun.elapsed();
+    store.settle();
+    let rate = pairs as f64 / loaded.as_secs_f64();
+    println!(
+        "load: {rate:.0} puts/s; settled after {:.1} s",
+        (begun.elapsed() - loaded).as_secs_f64()
+    );
+    Ok(())
+}
+
+/// Gets for a while, on so many threads; nanoseconds of each.
+fn gets(store: &Store, pairs: u64, threads: u64, span: Duration) -> Vec<u64> {
+    let one = |thread: u64| {
+        let mut rng = runtime::Rng::derive(thread, "gets");
+        let (begun, mut taken) = (Instant::now(), Vec::new());
+        while begun.elapsed() < span {
+            let n = rng.below(pairs);
+            let asked = Instant::now();
+            let found = store.get(&key(n)).expect("it can be read").expect("it is there");
+            taken.push(asked.elapsed().as_nanos() as u64);
+            assert_eq!(found[..8], n.to_le_bytes(), "another one's value");
+        }
+        taken
+    };
+    std::thread::scope(|scope| {
+        let all: Vec<_> = (0..threads).map(|thread| scope.spawn(move || one(thread))).collect();
+        all.into_iter().flat_map(|thread| thread.join().expect("it ends")).collect()
+    })
+}
+
+fn say(what: &str, mut taken: Vec<u64>, span: Duration) {
+    taken.sort_unstable();
+    let at = |share: f64| taken[((taken.len() - 1) as f64 * share) as usize] as f64 / 1e3;
+    println!(
+        "{what}: {:.0} gets/s, p50 {:.1} us, p99 {:.1}, p99.9 {:.1}, longest {:.0}",
+        taken.len() as f64 / span.as_secs_f64(),
+        at(0.5),
+        at(0.99),
+        at(0.999),
+        at(1.0)
+    );
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let directory = PathBuf::from(arguments.next().ok_or("which directory?")?);
+    let pairs = arguments.next().map_or(Ok(1_000_000), |text| text.parse())?;
+    let seconds = arguments.next().map_or(Ok(5.0), |text| text.parse())?;
+    let span = Duration::from_secs_f64(seconds);
+    let store = Store::open(&directory, &Options { value_cache_bytes: 0, ..Options::default() })?;
+    if store.get(&key(pairs - 1))?.is_none() {
+        load(&store, pairs)?;
+    }
+    for threads in [1, 2] {
+        say(&format!("{threads} threads"), gets(&store, pairs, threads, span), span);
+    }
+    for (what, pause) in
+        [("5,000 puts/s", Duration::from_micros(200)), ("a writer flat out", Duration::ZERO)]
+    {
+        let (is_over, before) = (AtomicBool::new(false), store.statistics().writes);
+        let taken = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut rng = runtime::Rng::derive(9, "puts");
+                let (begun, mut due) = (Instant::now(), Duration::ZERO);
+                while !is_over.load(Ordering::Relaxed) {
+                    let n = rng.below(pairs);
+                    let put = store.put_with(&key(n), &value(n, 1), Durability::Interval);
+                    put.expect("there is room");
+                    due += pause;
+                    std::thread::sleep(due.saturating_sub(begun.elapsed()));
+                }
+            });
+            let taken = gets(&store, pairs, 1, span);
+            is_over.store(true, Ordering::Relaxed);
+            taken
+        });
+        let puts = (store.statistics().writes - before) as f64 / seconds;
+        say(&format!("beside {what} ({puts:.0} puts/s)"), taken, span);
+    }
+    println!("{:?}", store.statistics());
+    Ok(store.close()?)
+}
