@@ -41,7 +41,7 @@ fn load(store: &Store, pairs: u64) -> Result<(), Box<dyn Error>> {
     let rate = pairs as f64 / loaded.as_secs_f64();
     println!(
         "load: {rate:.0} puts/s; settled after {:.1} s",
-        (begun.elapsed() - loaded).as_secs_f64()
+        begun.elapsed().saturating_sub(loaded).as_secs_f64()
     );
     Ok(())
 }
