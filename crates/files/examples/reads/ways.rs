@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::future::Future;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 
 use block::nvme::SetId;
@@ -174,6 +175,8 @@ fn on_another_thread<T: Send + 'static>(
 fn remote(path: &Path, span_us: u64, io: IoChoice) -> Outcome {
     let (rt, file, path) = (runtime(io), open_direct(path), path.to_owned());
     let remote = rt.handle().remote();
+    let is_over = Arc::new(AtomicBool::new(false));
+    let ends = Arc::clone(&is_over);
     let caller = on_another_thread(move || {
         let mut watch = Stopwatch::new(&path, span_us);
         while let Some(block) = watch.next() {
@@ -181,10 +184,12 @@ fn remote(path: &Path, span_us: u64, io: IoChoice) -> Outcome {
             let called = remote.call("read", move |handle| read(handle, &file, block));
             called.expect("the runtime is there");
         }
-        remote.post(|_| ()).expect("the runtime is there");
+        // With the letter that wakes the runtime: it looks when it has it.
+        let end = move |_: &Handle| ends.store(true, Ordering::Release);
+        remote.post(end).expect("the runtime is there");
         watch.outcome()
     });
-    rt.run_until_true(|| caller.is_finished());
+    rt.run_until_true(|| is_over.load(Ordering::Acquire));
     caller.join().expect("it does not panic")
 }
 
