@@ -5,8 +5,8 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use lab::reproduce::Keeper;
 use serde_json::{Value, json};
@@ -16,8 +16,8 @@ use crate::output;
 /// A folder with a file for each simulation, in the directory of the report.
 pub(crate) struct Simulations {
     folder: PathBuf,
-    /// Tells builds of this program apart.
-    program: String,
+    /// Tells builds of this program apart; worked out when it is first asked for, because it takes the whole file.
+    program: OnceLock<String>,
     /// Whether what is there is taken.
     resumes: bool,
     /// Those that were loaded and that another build made, by name.
@@ -30,11 +30,15 @@ impl Simulations {
     pub(crate) fn in_directory(directory: &Path, resumes: bool) -> Self {
         Self {
             folder: directory.join("simulations"),
-            program: program(),
+            program: OnceLock::new(),
             resumes,
             others: Mutex::default(),
             taken_of_others: AtomicUsize::new(0),
         }
+    }
+
+    fn program(&self) -> &str {
+        self.program.get_or_init(program)
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -45,7 +49,7 @@ impl Simulations {
 
     fn keep(&self, name: &str, inputs: &str, result: &str) -> io::Result<()> {
         let result: Value = serde_json::from_str(result)?;
-        let program = &self.program;
+        let program = self.program();
         let all =
             json!({ "simulation": name, "program": program, "inputs": inputs, "result": result });
         fs::create_dir_all(&self.folder)?;
@@ -67,7 +71,7 @@ impl Keeper for Simulations {
         if all["inputs"] != inputs {
             return None;
         }
-        if all["program"] != *self.program {
+        if all["program"] != *self.program() {
             self.others.lock().expect("nobody panics with it").insert(name.to_owned());
         }
         Some(all["result"].to_string())

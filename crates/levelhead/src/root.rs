@@ -4,7 +4,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use block::BlockDevice;
 use design::{Design, IndexOptions};
@@ -40,18 +39,10 @@ pub(crate) struct Root {
 }
 
 /// An engine on one file, or on several with parity.
+#[derive(Clone)]
 pub(crate) enum AnyEngine {
     Plain(Engine<Plain>),
     Parity(Engine<Volume<Plain>>),
-}
-
-impl Clone for AnyEngine {
-    fn clone(&self) -> Self {
-        match self {
-            Self::Plain(engine) => Self::Plain(engine.clone()),
-            Self::Parity(engine) => Self::Parity(engine.clone()),
-        }
-    }
 }
 
 macro_rules! on_either {
@@ -373,5 +364,5 @@ fn setup<M: Medium>(handle: &Handle, medium: M, options: &Options, id: u32) -> S
 
 /// What a thread outside may know of a store that was opened.
 pub(crate) fn outside(root: &Root) -> (Place, LogSync) {
-    (Place { files: Arc::clone(&root.place.files), ..root.place.clone() }, root.default_sync)
+    (root.place.clone(), root.default_sync)
 }
