@@ -59,6 +59,11 @@ impl PaperName {
         }
     }
 
+    /// Whether a run that was stopped can go on where it was.
+    fn keeps(self) -> bool {
+        self.papers().contains(&Paper::Vigil)
+    }
+
     fn papers(self) -> &'static [Paper] {
         match self {
             Self::Pink => &[Paper::Pink],
@@ -94,11 +99,10 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<ExitCode> {
     files::check_directory(&directory)?;
     let ended = Arc::<Ended>::default();
     let heard = Arc::clone(&ended);
+    let kept = if arguments.paper.keeps() { " (vigil's are kept: --resume)" } else { "" };
     interrupt::end_on_interrupt(move || {
         let (done, total) = heard.read();
-        format!(
-            "interrupted after {done} of {total} simulations: this report needs all of them (vigil's are kept: --resume)"
-        )
+        format!("interrupted after {done} of {total} simulations: a report needs all of them{kept}")
     });
     match arguments.paper.papers() {
         [paper] => one(arguments, *paper, &directory, &ended)?,
