@@ -14,7 +14,7 @@ use pages::{
     Value, WriteOptions,
 };
 use runtime::{Cores, Handle, Nanos};
-use volume::{BlockRange, Layout, RangeOptions, Volume};
+use volume::{BlockRange, Layout, RangeOptions, Reuse, Volume};
 
 use crate::directory::{self, Identity};
 use crate::error::{Error, Place};
@@ -268,7 +268,7 @@ impl Root {
 
 fn file_options() -> FileOptions {
     FileOptions {
-        discards: Discards::GiveBack,
+        discards: Discards::Ignore,
         room: RoomOf::Written,
         bears_missing: true,
         ..FileOptions::default()
@@ -314,6 +314,7 @@ fn ranges(device: &FileDevice, identity: &Identity) -> Vec<Plain> {
         pages_per_extent: identity.pages_per_extent(),
         extents: identity.extents(),
         parallelism: APPENDS,
+        reuse: Reuse::First,
     };
     let sets = device.sets().into_iter().map(|shape| range(shape.id));
     sets.map(|options| BlockRange::new(device.clone(), options).expect("its size was checked"))

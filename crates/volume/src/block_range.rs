@@ -33,6 +33,19 @@ pub struct RangeOptions {
     pub extents: u32,
     /// Appends that make progress side by side; a device does not tell.
     pub parallelism: u32,
+    /// Which free extent is written to next.
+    pub reuse: Reuse,
+}
+
+/// Which of the free extents is written to next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reuse {
+    /// The one that was opened least often: for drives that have to be worn evenly by who writes to them.
+    #[default]
+    LeastWorn,
+    /// The first of them: for files. One stays as short as what is stored in it, and room that was written before takes writes
+    /// faster than new room does.
+    First,
 }
 
 /// A range of blocks as a medium. Clones are handles to the same.
@@ -40,7 +53,7 @@ pub struct RangeOptions {
 pub struct BlockRange<D> {
     device: D,
     options: RangeOptions,
-    /// How often each extent was opened in this life.
+    /// How often each extent was opened in this life; nothing where the first one is taken.
     opened: Rc<[Cell<u32>]>,
 }
 
@@ -155,8 +168,10 @@ impl<D: BlockDevice + Clone> Medium for BlockRange<D> {
     }
 
     fn open(&self, extent: ExtentId, _: u64, _: Stream) -> Result<(), MediumError> {
-        let opened = &self.opened[extent.0 as usize];
-        opened.set(opened.get() + 1);
+        if self.options.reuse == Reuse::LeastWorn {
+            let opened = &self.opened[extent.0 as usize];
+            opened.set(opened.get() + 1);
+        }
         Ok(())
     }
 
