@@ -22,6 +22,8 @@ use crate::options::Options;
 
 /// Pages of a chunk, where a store is over several files: 64 KiB.
 const CHUNK_PAGES: u32 = 16;
+/// Pages of one write at most: 64 KiB. Reads wait least beside writes of this length (decision 39).
+const RUN_PAGES: u32 = 16;
 /// Appends under way at a time.
 const APPENDS: u32 = 16;
 /// Memory for the snapshots and buffers of ranges.
@@ -314,6 +316,7 @@ fn ranges(device: &FileDevice, identity: &Identity) -> Vec<Plain> {
         pages_per_extent: identity.pages_per_extent(),
         extents: identity.extents(),
         parallelism: APPENDS,
+        run_pages: RUN_PAGES,
         reuse: Reuse::First,
     };
     let sets = device.sets().into_iter().map(|shape| range(shape.id));

@@ -132,7 +132,7 @@ impl<M: Medium> Log<M> {
         let last = pending.back_mut().expect("there is one now");
         write_record(&mut last.records, key, sequence, entry);
         last.full_bytes += full_bytes(key, entry);
-        let is_full = last.full_bytes >= self.bytes_of_program();
+        let is_full = last.full_bytes >= self.bytes_of_run();
         // While one is being written more may come than another can have.
         last.is_closed |= self.pages_of(last.full_bytes) >= groups::LONG_GROUP;
         drop(pending);
@@ -145,10 +145,9 @@ impl<M: Medium> Log<M> {
         Ticket { group, sync }
     }
 
-    /// Bytes of writes that fill a program.
-    fn bytes_of_program(&self) -> u64 {
-        let shape = &self.store.shape;
-        groups::room(shape.payload_bytes) as u64 * u64::from(shape.append_unit)
+    /// Bytes of writes that fill a program, or a run of them.
+    fn bytes_of_run(&self) -> u64 {
+        groups::room(self.store.shape.payload_bytes) as u64 * u64::from(self.store.run_pages)
     }
 
     /// Groups up to this one are to be written.

@@ -87,12 +87,30 @@ impl<M: Medium> PageStore<M> {
         units: Vec<Unit>,
         class: IoClass,
     ) -> Result<(), EngineError> {
-        let append = |unit: Unit| self.medium.append(unit.first, unit.pages, class);
-        let under_way: Vec<_> = units.into_iter().map(append).collect();
+        let append = |run: Unit| self.medium.append_run(run.first, run.pages, class);
+        let under_way: Vec<_> = self.runs_of(units).into_iter().map(append).collect();
         for append in under_way {
             append.await?;
         }
         Ok(self.medium.sync(stream).await?)
+    }
+
+    /// Units put together to runs, where they follow one another in an extent.
+    fn runs_of(&self, units: Vec<Unit>) -> Vec<Unit> {
+        let mut runs: Vec<Unit> = Vec::with_capacity(units.len());
+        for unit in units {
+            let most = self.run_pages as usize;
+            let follows = |run: &&mut Unit| {
+                run.end() == unit.first
+                    && !self.shape.is_end_of_extent(unit.first)
+                    && run.pages.len() + unit.pages.len() <= most
+            };
+            match runs.last_mut().filter(follows) {
+                Some(run) => run.pages.extend(unit.pages),
+                None => runs.push(unit),
+            }
+        }
+        runs
     }
 
     /// An extent of the journal counts as one item.

@@ -6,7 +6,7 @@ use crate::error::EngineError;
 use crate::format::data_page::{self, Outgoing};
 use crate::format::packing;
 use crate::format::pointer::Pointer;
-use crate::medium::{Medium, PageNo, Stream};
+use crate::medium::{Medium, MediumError, PageNo, Stream};
 use crate::store::PageStore;
 use crate::store::changes::Changes;
 use crate::store::handing_out::HandingOut;
@@ -163,6 +163,15 @@ impl<M: Medium> PageStore<M> {
         Ok(Temporary { store: self, pages })
     }
 
+    /// Appends pages that follow one another.
+    fn append_run(
+        &self,
+        run: Unit,
+        class: IoClass,
+    ) -> impl Future<Output = Result<(), MediumError>> + use<M> {
+        self.medium.append_run(run.first, run.pages, class)
+    }
+
     /// Writes `groups` in order and returns the number of each group's first page. When it
     /// returns they are durable, but nothing refers to them yet.
     ///
@@ -186,7 +195,7 @@ impl<M: Medium> PageStore<M> {
             _ => None,
         };
         let mut out = HandingOut::new(self, promise, groups.len(), |unit: Unit| {
-            self.medium.append(unit.first, unit.pages, class)
+            self.append_run(unit, class)
         });
         for group in groups {
             if stream == Stream::Index && group.len() > 1 {
@@ -196,7 +205,7 @@ impl<M: Medium> PageStore<M> {
             }
             out.keep_together(&group);
             for (index, bytes) in group.into_iter().enumerate() {
-                if out.units.is_between() {
+                if out.is_between() {
                     out.wait_for_window(&urgency).await?;
                 }
                 out.push(bytes, index == 0)?;
@@ -221,7 +230,7 @@ impl<M: Medium> PageStore<M> {
         let stream = promise.stream();
         assert!(stream == Stream::Index, "whoever writes {stream:?} takes turns");
         let mut out = HandingOut::new(self, promise, groups.len(), |unit: Unit| {
-            self.medium.append(unit.first, unit.pages, class)
+            self.append_run(unit, class)
         });
         for group in groups {
             out.hand_out(group)?;
