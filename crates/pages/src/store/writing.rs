@@ -25,6 +25,11 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// How many objects there are.
+    pub fn objects(&self) -> usize {
+        self.places.len()
+    }
+
     /// The group of an object and the piece it begins in.
     pub fn place(&self, object: usize) -> (usize, u32) {
         self.places[object]
