@@ -354,7 +354,7 @@ impl<M: Medium> Inner<M> {
             LevelEdit { level, range: upper, new: rest },
             LevelEdit { level: level + 1, range: below, new },
         ]);
-        Ok(self.with_dead(edit, &merged.dead))
+        Ok(self.with_dead(edit, &merged.dead).await)
     }
 
     /// Counts the pages that a compaction has in hand, until it is dropped.

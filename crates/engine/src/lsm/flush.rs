@@ -52,7 +52,7 @@ impl<M: Medium> Inner<M> {
         if self.options.is_leveled() {
             let table = self.write_to_l0(number, entries).await?;
             self.wait_for_turn(number).await;
-            self.install_in_l0(table, &written)?;
+            self.install_in_l0(table, &written).await?;
         } else {
             self.wait_for_turn(number).await;
             self.merge_into_first_level(entries, &written).await?;
@@ -116,7 +116,8 @@ impl<M: Medium> Inner<M> {
         let new = self.place(merged.segments, place, IoClass::CompactionWrite, urgency).await?;
         self.count_merge(merged.entries, merged.duplicates);
         let edit = self.edit_of(vec![LevelEdit { level: 0, range: 0..level.len(), new }]);
-        self.install(self.with_flushed(self.with_dead(edit, &merged.dead), written))?;
+        let edit = self.with_dead(edit, &merged.dead).await;
+        self.install(self.with_flushed(edit, written).await)?;
         Ok(())
     }
 

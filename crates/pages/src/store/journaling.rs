@@ -58,7 +58,7 @@ impl<M: Medium> PageStore<M> {
     }
 
     /// Gives pages of the journal, unsealed, their places. Space was set aside for them.
-    pub(crate) fn journal_units(
+    fn journal_units(
         &self,
         stream: Stream,
         pages: Vec<Vec<u8>>,
@@ -80,15 +80,24 @@ impl<M: Medium> PageStore<M> {
         Ok(units)
     }
 
-    /// Writes units side by side; they are durable when this returns.
-    pub(crate) async fn append_units(
+    /// Writes pages of the journal, unsealed, side by side; they are durable when this returns. Each extent that they come to
+    /// is noted before anything of them is written there. Others may go first between two runs.
+    pub(crate) async fn write_journal(
         &self,
         stream: Stream,
-        units: Vec<Unit>,
-        class: IoClass,
+        pages: Vec<Vec<u8>>,
+        note: impl Fn(ExtentId),
     ) -> Result<(), EngineError> {
-        let append = |run: Unit| self.medium.append_run(run.first, run.pages, class);
-        let under_way: Vec<_> = self.runs_of(units).into_iter().map(append).collect();
+        let mut under_way = Vec::new();
+        let mut pages = pages.into_iter().peekable();
+        while pages.peek().is_some() {
+            let run = pages.by_ref().take(self.run_pages as usize).collect();
+            let units = self.journal_units(stream, run)?;
+            units.iter().for_each(|unit| note(self.shape.extent_of(unit.first)));
+            let append = |run: Unit| self.append_run(run, IoClass::Journal);
+            under_way.extend(self.runs_of(units).into_iter().map(append));
+            self.handle.give_way().await;
+        }
         for append in under_way {
             append.await?;
         }

@@ -17,6 +17,9 @@ use crate::store::units::Unit;
 /// Pages, unsealed, that must follow one another on the medium.
 pub type Group = Vec<Vec<u8>>;
 
+/// Objects that are looked at in one step, where there are many: some ten microseconds.
+pub(super) const STEP: usize = 256;
+
 /// The data pages of a batch of objects, and which object lies where.
 pub struct Layout {
     groups: Vec<Group>,
@@ -72,20 +75,29 @@ impl<M: Medium> Drop for Temporary<'_, M> {
 }
 
 impl<M: Medium> PageStore<M> {
-    /// Objects that were written get entries in the index.
-    pub fn publish_objects(&self, changes: &mut Changes, written: &Written) {
-        self.publish_unentered(changes, written);
-        for pointer in &written.pointers {
-            self.enter_object(changes, *pointer);
+    /// Objects that were written get entries in the index. Others may go first between two steps of it.
+    pub async fn publish_objects(&self, changes: &mut Changes, written: &Written) {
+        self.publish_groups(changes, written);
+        for step in written.pointers.chunks(STEP) {
+            for pointer in step {
+                let counts = &mut self.change_of(changes, self.format.locate(*pointer).0).counts;
+                counts.published += 1;
+                counts.entered += 1;
+            }
+            self.handle.give_way().await;
+        }
+    }
+
+    fn publish_groups(&self, changes: &mut Changes, written: &Written) {
+        for (first, length) in written.groups() {
+            let place = first.0 % self.shape.pages_per_extent;
+            self.change_of(changes, first).place(place, length);
         }
     }
 
     /// Objects that were written get entries in the index one by one: [`Self::enter_object`].
     pub fn publish_unentered(&self, changes: &mut Changes, written: &Written) {
-        for (first, length) in written.groups() {
-            let place = first.0 % self.shape.pages_per_extent;
-            self.change_of(changes, first).place(place, length);
-        }
+        self.publish_groups(changes, written);
         for pointer in &written.pointers {
             self.change_of(changes, self.format.locate(*pointer).0).counts.published += 1;
         }
@@ -169,7 +181,7 @@ impl<M: Medium> PageStore<M> {
     }
 
     /// Appends pages that follow one another.
-    fn append_run(
+    pub(super) fn append_run(
         &self,
         run: Unit,
         class: IoClass,
@@ -205,6 +217,9 @@ impl<M: Medium> PageStore<M> {
         for group in groups {
             if stream == Stream::Index && group.len() > 1 {
                 out.wait_for_window_between_groups(&urgency).await?;
+                if out.is_between() {
+                    self.handle.give_way().await;
+                }
                 out.hand_out(group)?;
                 continue;
             }
@@ -212,6 +227,7 @@ impl<M: Medium> PageStore<M> {
             for (index, bytes) in group.into_iter().enumerate() {
                 if out.is_between() {
                     out.wait_for_window(&urgency).await?;
+                    self.handle.give_way().await;
                 }
                 out.push(bytes, index == 0)?;
             }
