@@ -1,5 +1,7 @@
 //! Rows of fields: records of the log, memtables and extents of dumps.
 
+use std::ops::Bound;
+
 use fuzz::{Answer, unsealed};
 use runtime::Rng;
 
