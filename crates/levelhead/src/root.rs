@@ -10,8 +10,8 @@ use design::{Design, IndexOptions};
 use engine::{Engine, EngineIterator, Setup, Step};
 use files::{Discards, FileDevice, FileError, FileOptions, RoomOf};
 use pages::{
-    Cpu, CpuCosts, EngineError, EngineStats, LogSync, Medium, MemoryUse, StoreId, Surroundings,
-    Value, WriteOptions,
+    BatchWrite, Cpu, CpuCosts, EngineError, EngineStats, LogSync, Medium, MemoryUse, StoreId,
+    Surroundings, Value, WriteOptions,
 };
 use runtime::{Cores, Handle, Nanos};
 use volume::{BlockRange, Layout, RangeOptions, Reuse, Volume};
@@ -75,6 +75,14 @@ impl AnyEngine {
             None => on_either!(self, engine => engine.delete(key, options, Nanos::ZERO).await)?,
         };
         Ok(())
+    }
+
+    pub(crate) async fn write_batch(
+        &self,
+        batch: Vec<BatchWrite>,
+        sync: LogSync,
+    ) -> Result<(), EngineError> {
+        on_either!(self, engine => engine.write_batch(batch, Some(sync), Nanos::ZERO).await)
     }
 
     pub(crate) async fn sync(&self) -> Result<(), EngineError> {

@@ -4,6 +4,7 @@
 //! full memtable is frozen and handed to the flush. The front decides who waits and who is refused;
 //! what the index has to say about it comes through [`Index`].
 
+pub mod batch;
 pub mod flushes;
 pub(crate) mod freeing;
 mod reserve;

@@ -184,7 +184,12 @@ pub(crate) enum Next {
 impl Inner {
     /// One turn: takes in what has happened, then polls tasks that are ready, up to a number of them; no more
     /// than one if others wait for the runtime.
-    pub(crate) fn turn(&self, real: &Real, handle: &Handle, others_wait: &dyn Fn() -> bool) -> Next {
+    pub(crate) fn turn(
+        &self,
+        real: &Real,
+        handle: &Handle,
+        others_wait: &dyn Fn() -> bool,
+    ) -> Next {
         self.take_in(real, handle);
         for _ in 0..self.ready_tasks().min(POLLS_A_TURN) {
             let Some(task) = self.next_ready() else { break };

@@ -48,7 +48,8 @@ impl<M: Medium> Inner<M> {
         let urgency = || self.front.fill_of_active_memtable();
         let written = self.store.write_objects(layout, promise, IoClass::Flush, urgency).await?;
         let (inlining, pointers) = (self.inlining, written.pointers.clone());
-        let entries = self.store.handle.compute(move || entries_of(writes, &pointers, inlining)).await;
+        let entries =
+            self.store.handle.compute(move || entries_of(writes, &pointers, inlining)).await;
         if self.options.is_leveled() {
             let table = self.write_to_l0(number, entries).await?;
             self.wait_for_turn(number).await;
@@ -67,7 +68,8 @@ impl<M: Medium> Inner<M> {
     async fn lay_out(&self, writes: Vec<Write>) -> (Vec<Write>, Layout) {
         let (inlining, payload) = (self.inlining, self.store.shape.payload_bytes);
         let packing = self.store.handle.compute(move || {
-            let is_apart = |object: &Outgoing<'_>| !inlining.takes(object.key.len(), object.value.len());
+            let is_apart =
+                |object: &Outgoing<'_>| !inlining.takes(object.key.len(), object.value.len());
             let objects: Vec<Outgoing<'_>> =
                 writes.iter().filter_map(Write::object).filter(is_apart).collect();
             let layout = lay_out(&objects, payload);

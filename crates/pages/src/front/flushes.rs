@@ -92,7 +92,8 @@ impl<M: Medium> Front<M> {
         let memtable = Rc::clone(&self.memtables.borrow().frozen[place]);
         let mut writes: Vec<Write> = Vec::with_capacity(memtable.borrow().len());
         loop {
-            let from = writes.last().map_or(Bound::Unbounded, |last| Bound::Excluded(&last.key[..]));
+            let from =
+                writes.last().map_or(Bound::Unbounded, |last| Bound::Excluded(&last.key[..]));
             let step = memtable.borrow().writes(from, WRITES_A_STEP);
             let is_last = step.len() < WRITES_A_STEP;
             writes.extend(step);

@@ -123,8 +123,15 @@ impl<M: Medium> Log<M> {
         entry: &Entry,
         sync: Option<LogSync>,
     ) -> Ticket {
-        let before = self.newest.replace(sequence);
-        assert!(before < sequence, "write {sequence} comes into the log behind {before}");
+        self.push_all([(key, sequence, entry)], sync)
+    }
+
+    /// Takes writes that count together or not at all: they are in one group.
+    pub(crate) fn push_all<'a>(
+        self: &Rc<Self>,
+        writes: impl IntoIterator<Item = (&'a [u8], Sequence, &'a Entry)>,
+        sync: Option<LogSync>,
+    ) -> Ticket {
         let sync = sync.unwrap_or(self.sync);
         let is_apart = sync == LogSync::Each;
         let mut pending = self.pending.borrow_mut();
@@ -133,8 +140,12 @@ impl<M: Medium> Log<M> {
         }
         let group = self.next.get() + pending.len() as u64 - 1;
         let last = pending.back_mut().expect("there is one now");
-        write_record(&mut last.records, key, sequence, entry);
-        last.full_bytes += full_bytes(key, entry);
+        for (key, sequence, entry) in writes {
+            let before = self.newest.replace(sequence);
+            assert!(before < sequence, "write {sequence} comes into the log behind {before}");
+            write_record(&mut last.records, key, sequence, entry);
+            last.full_bytes += full_bytes(key, entry);
+        }
         let is_full = last.full_bytes >= self.bytes_of_run();
         // While one is being written more may come than another can have, or should: nobody in it is told before all of it
         // is durable.

@@ -58,11 +58,7 @@ impl<M: Medium> PageStore<M> {
     }
 
     /// Gives pages of the journal, unsealed, their places. Space was set aside for them.
-    fn journal_units(
-        &self,
-        stream: Stream,
-        pages: Vec<Vec<u8>>,
-    ) -> Result<Vec<Unit>, EngineError> {
+    fn journal_units(&self, stream: Stream, pages: Vec<Vec<u8>>) -> Result<Vec<Unit>, EngineError> {
         assert!(stream.is_journal(), "{stream:?} is written in space that was promised");
         let unit = self.shape.append_unit;
         let mut units = Vec::new();

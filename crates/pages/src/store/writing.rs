@@ -211,9 +211,8 @@ impl<M: Medium> PageStore<M> {
             Stream::Objects => Some(self.handing_out.acquire(1).await),
             _ => None,
         };
-        let mut out = HandingOut::new(self, promise, groups.len(), |unit: Unit| {
-            self.append_run(unit, class)
-        });
+        let mut out =
+            HandingOut::new(self, promise, groups.len(), |unit: Unit| self.append_run(unit, class));
         for group in groups {
             if stream == Stream::Index && group.len() > 1 {
                 out.wait_for_window_between_groups(&urgency).await?;
@@ -250,9 +249,8 @@ impl<M: Medium> PageStore<M> {
     ) -> Result<Vec<PageNo>, EngineError> {
         let stream = promise.stream();
         assert!(stream == Stream::Index, "whoever writes {stream:?} takes turns");
-        let mut out = HandingOut::new(self, promise, groups.len(), |unit: Unit| {
-            self.append_run(unit, class)
-        });
+        let mut out =
+            HandingOut::new(self, promise, groups.len(), |unit: Unit| self.append_run(unit, class));
         for group in groups {
             out.hand_out(group)?;
         }
