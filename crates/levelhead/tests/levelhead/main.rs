@@ -3,5 +3,6 @@
 mod damage;
 mod ends;
 mod model;
+mod power;
 mod scratch;
 mod threads;
