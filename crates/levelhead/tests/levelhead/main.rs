@@ -2,6 +2,7 @@
 
 mod damage;
 mod ends;
+mod kills;
 mod model;
 mod power;
 mod scratch;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use faultfs::FaultFs;
 use levelhead::{Durability, Options, Store};
@@ -51,6 +52,14 @@ pub(crate) fn small() -> Options {
 
 pub(crate) fn open(path: &Path, options: &Options) -> Store {
     Store::open(path, options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What a call returns, and how long it took.
+#[expect(clippy::disallowed_methods, reason = "a test that measures")]
+pub(crate) fn timed<T>(call: impl FnOnce() -> T) -> (T, Duration) {
+    let begun = std::time::Instant::now();
+    let returned = call();
+    (returned, begun.elapsed())
 }
 
 /// What a person asked for by an environment variable.
