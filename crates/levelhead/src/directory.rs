@@ -16,6 +16,8 @@ use crate::error::Error;
 const FORMAT: u32 = 1;
 const NAME: &str = "LEVELHEAD";
 const DATA: &str = "data";
+/// What the last line begins with; stores that were made before there was one go without.
+const CHECKSUM: &str = "# checksum ";
 
 /// What a directory says of itself.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -85,17 +87,25 @@ pub(crate) fn data_file(directory: &Path) -> PathBuf {
 /// What a directory says; nothing if it is not a store's.
 pub(crate) fn read(directory: &Path) -> Result<Option<Identity>, Error> {
     let path = directory.join(NAME);
-    let text = match fs::read_to_string(&path) {
+    let text = match fs::read(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         text => text.map_err(|error| system(&path, "read", &error))?,
     };
     let damaged = |what: String| Error::Damaged { path: path.clone(), offset: None, what };
-    let identity: Identity = toml::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+    let text = String::from_utf8(text).map_err(|error| damaged(error.to_string()))?;
+    let (body, checksum) = match text.rfind(CHECKSUM) {
+        Some(at) => (&text[..at], Some(&text[at..])),
+        None => (&text[..], None),
+    };
+    let identity: Identity = toml::from_str(body).map_err(|error| damaged(error.to_string()))?;
     if identity.format != FORMAT {
         let found = identity.format;
         return Err(damaged(format!(
             "the store has format {found}, this program reads format {FORMAT}: use the one that made it"
         )));
+    }
+    if checksum.is_some_and(|line| line != checksum_of(body)) {
+        return Err(damaged("it is not what was written: its checksum is another one".to_owned()));
     }
     let is_sound = identity.extent_bytes >= u64::from(identity.page_bytes)
         && identity.page_bytes == block::BLOCK_BYTES
@@ -180,14 +190,20 @@ pub(crate) fn write_all(directories: &[PathBuf], identity: &Identity) -> Result<
 fn write(directory: &Path, identity: &Identity) -> Result<(), Error> {
     let (path, part) = (directory.join(NAME), directory.join(".LEVELHEAD.part"));
     let text = toml::to_string(identity).expect("numbers can be written");
+    let body = format!("# A Levelhead store. Do not edit.\n{text}");
     let written = fs::File::create(&part).and_then(|mut file| {
-        file.write_all(b"# A Levelhead store. Do not edit.\n")?;
-        file.write_all(text.as_bytes())?;
+        file.write_all(body.as_bytes())?;
+        file.write_all(checksum_of(&body).as_bytes())?;
         file.sync_all()?;
         fs::rename(&part, &path)?;
         fs::File::open(directory)?.sync_all()
     });
     written.map_err(|error| system(&path, "written", &error))
+}
+
+/// The last line, which holds for all before it.
+fn checksum_of(body: &str) -> String {
+    format!("{CHECKSUM}{:08x}\n", crc32c::crc32c(body.as_bytes()))
 }
 
 fn system(path: &Path, doing: &str, error: &std::io::Error) -> Error {

@@ -2,6 +2,7 @@
 
 mod damage;
 mod ends;
+mod failures;
 mod kills;
 mod model;
 mod power;
