@@ -1,5 +1,6 @@
 //! The store as people embed it, on real files.
 
+mod care;
 mod damage;
 mod ends;
 mod failures;
