@@ -79,6 +79,16 @@ impl AnyEngine {
         on_either!(self, engine => engine.sync().await)
     }
 
+    /// Makes everything durable, and the end of the log plain: of a log's last group, if it is damaged, nobody can say whether a
+    /// power cut tore it. So another one follows what clients wrote, which takes a key away that there is not.
+    pub(crate) async fn close(&self, unused: &[u8]) -> Result<(), EngineError> {
+        self.sync().await?;
+        if self.stats().writes > 0 && self.get(unused).await?.is_none() {
+            self.write(unused, None, LogSync::Each).await?;
+        }
+        Ok(())
+    }
+
     pub(crate) async fn settle(&self) {
         on_either!(self, engine => {
             engine.flush().await;
