@@ -197,10 +197,10 @@ impl<M: Medium> PageStore<M> {
     }
 
     /// A page that cannot be read and not be rebuilt either may be one that was written and acknowledged: what is opened without it would be
-    /// the store of an earlier time, and nobody were told. Raw flash has pages that power cuts left half programmed,
-    /// which cannot be read either; where any place can be written there are none.
+    /// the store of an earlier time, and nobody were told. Other media have pages that nobody was told of and that cannot be read
+    /// either: half programmed, or of a torn stripe.
     fn check_lost(&self, page: PageNo, is_lost: bool) -> Result<(), OpenError> {
-        if is_lost && self.medium.is_written_anywhere() {
+        if is_lost && self.medium.unreadable_is_lost() {
             return Err(OpenError::Damaged(page, PageFault::Unreadable));
         }
         Ok(())
