@@ -1,6 +1,8 @@
 //! The files of a store: `data`, and `LEVELHEAD`, which says in a few lines of text what it is.
 //!
-//! `LEVELHEAD` is written last when a store is made and never again, so that a directory has a whole store or none.
+//! `LEVELHEAD` is written last when a store is made and never again, so that a directory has a whole store or none. Over
+//! several directories it says before that the store is being made: where one says that it is whole, the pages of all of them are there; where
+//! none does, there is no store yet, and none was lost.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -14,6 +16,8 @@ use crate::error::Error;
 const FORMAT: u32 = 1;
 const NAME: &str = "LEVELHEAD";
 const DATA: &str = "data";
+/// What the last line begins with; stores that were made before there was one go without.
+const CHECKSUM: &str = "# checksum ";
 
 /// What a directory says of itself.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -28,6 +32,14 @@ pub(crate) struct Identity {
     pub page_bytes: u32,
     pub extent_bytes: u64,
     pub capacity_bytes: u64,
+    /// Not all of the store is there yet, as far as this directory knows.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_being_made: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 impl Identity {
@@ -38,7 +50,18 @@ impl Identity {
         let extent_bytes = (capacity_bytes / 512).next_power_of_two().clamp(1 << 20, 16 << 20);
         let capacity_bytes = capacity_bytes / extent_bytes * extent_bytes;
         let page_bytes = block::BLOCK_BYTES;
-        Self { format: FORMAT, id, members, member: 0, page_bytes, extent_bytes, capacity_bytes }
+        let is_being_made = false;
+        let format = FORMAT;
+        Self {
+            format,
+            id,
+            members,
+            member: 0,
+            page_bytes,
+            extent_bytes,
+            capacity_bytes,
+            is_being_made,
+        }
     }
 
     pub(crate) fn extents(&self) -> u32 {
@@ -51,7 +74,8 @@ impl Identity {
 
     /// Whether the two are of one store.
     fn is_of(&self, other: &Self) -> bool {
-        Self { member: 0, ..self.clone() } == Self { member: 0, ..other.clone() }
+        let shared = |it: &Self| Self { member: 0, is_being_made: false, ..it.clone() };
+        shared(self) == shared(other)
     }
 }
 
@@ -63,17 +87,25 @@ pub(crate) fn data_file(directory: &Path) -> PathBuf {
 /// What a directory says; nothing if it is not a store's.
 pub(crate) fn read(directory: &Path) -> Result<Option<Identity>, Error> {
     let path = directory.join(NAME);
-    let text = match fs::read_to_string(&path) {
+    let text = match fs::read(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         text => text.map_err(|error| system(&path, "read", &error))?,
     };
     let damaged = |what: String| Error::Damaged { path: path.clone(), offset: None, what };
-    let identity: Identity = toml::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+    let text = String::from_utf8(text).map_err(|error| damaged(error.to_string()))?;
+    let (body, checksum) = match text.rfind(CHECKSUM) {
+        Some(at) => (&text[..at], Some(&text[at..])),
+        None => (&text[..], None),
+    };
+    let identity: Identity = toml::from_str(body).map_err(|error| damaged(error.to_string()))?;
     if identity.format != FORMAT {
         let found = identity.format;
         return Err(damaged(format!(
             "the store has format {found}, this program reads format {FORMAT}: use the one that made it"
         )));
+    }
+    if checksum.is_some_and(|line| line != checksum_of(body)) {
+        return Err(damaged("it is not what was written: its checksum is another one".to_owned()));
     }
     let is_sound = identity.extent_bytes >= u64::from(identity.page_bytes)
         && identity.page_bytes == block::BLOCK_BYTES
@@ -87,12 +119,20 @@ pub(crate) fn read(directory: &Path) -> Result<Option<Identity>, Error> {
 }
 
 /// What all directories say, which must be of one store. `None` if none of them is one's.
+///
+/// Whoever made it may have ended before all of them said that it is whole; they say so when this has returned.
 pub(crate) fn read_all(directories: &[PathBuf]) -> Result<Option<Identity>, Error> {
     let mut first: Option<Identity> = None;
-    let mut is_missing = 0;
-    for (member, directory) in directories.iter().enumerate() {
-        let Some(identity) = read(directory)? else {
-            is_missing += 1;
+    let mut missing = 0;
+    let said: Vec<_> =
+        directories.iter().map(|directory| read(directory)).collect::<Result<_, _>>()?;
+    let is_whole = |said: &Option<Identity>| said.as_ref().is_some_and(|said| !said.is_being_made);
+    if !said.iter().any(is_whole) {
+        return Ok(None);
+    }
+    for ((member, directory), said) in directories.iter().enumerate().zip(said) {
+        let Some(identity) = said else {
+            missing += 1;
             continue;
         };
         let path = directory.join(NAME);
@@ -107,34 +147,63 @@ pub(crate) fn read_all(directories: &[PathBuf]) -> Result<Option<Identity>, Erro
         if first.as_ref().is_some_and(|first| !first.is_of(&identity)) {
             return Err(wrong("it is of another store than the first directory"));
         }
-        first.get_or_insert(Identity { member: 0, ..identity });
+        if identity.is_being_made {
+            write(directory, &Identity { is_being_made: false, ..identity.clone() })?;
+        }
+        first.get_or_insert(Identity { member: 0, is_being_made: false, ..identity });
     }
     match first {
-        Some(_) if is_missing > 1 => Err(Error::Missing(format!(
-            "{is_missing} of {} directories are lost or empty; one may be",
+        Some(_) if missing > 1 => Err(Error::Missing(format!(
+            "{missing} of {} directories are lost or empty; one may be",
             directories.len()
         ))),
         first => Ok(first),
     }
 }
 
-/// Makes a directory, if there is none.
+/// Makes a directory and those that it is in, if there are none, durably: a store whose directory is lost is lost.
 pub(crate) fn make(directory: &Path) -> Result<(), Error> {
-    fs::create_dir_all(directory).map_err(|error| system(directory, "made", &error))
+    if directory.as_os_str().is_empty() || directory.is_dir() {
+        return Ok(());
+    }
+    let parent = directory.parent().unwrap_or(Path::new(""));
+    make(parent)?;
+    let made = match fs::create_dir(directory) {
+        // Somebody else was faster.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && directory.is_dir() => Ok(()),
+        made => made,
+    };
+    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    let synced = made.and_then(|()| fs::File::open(parent)?.sync_all());
+    synced.map_err(|error| system(directory, "made", &error))
+}
+
+/// Says what each of them is, durably.
+pub(crate) fn write_all(directories: &[PathBuf], identity: &Identity) -> Result<(), Error> {
+    let mut members = (0..).zip(directories);
+    members.try_for_each(|(member, directory)| {
+        write(directory, &Identity { member, ..identity.clone() })
+    })
 }
 
 /// Says what a directory is, durably.
-pub(crate) fn write(directory: &Path, identity: &Identity) -> Result<(), Error> {
+fn write(directory: &Path, identity: &Identity) -> Result<(), Error> {
     let (path, part) = (directory.join(NAME), directory.join(".LEVELHEAD.part"));
     let text = toml::to_string(identity).expect("numbers can be written");
+    let body = format!("# A Levelhead store. Do not edit.\n{text}");
     let written = fs::File::create(&part).and_then(|mut file| {
-        file.write_all(b"# A Levelhead store. Do not edit.\n")?;
-        file.write_all(text.as_bytes())?;
+        file.write_all(body.as_bytes())?;
+        file.write_all(checksum_of(&body).as_bytes())?;
         file.sync_all()?;
         fs::rename(&part, &path)?;
         fs::File::open(directory)?.sync_all()
     });
     written.map_err(|error| system(&path, "written", &error))
+}
+
+/// The last line, which holds for all before it.
+fn checksum_of(body: &str) -> String {
+    format!("{CHECKSUM}{:08x}\n", crc32c::crc32c(body.as_bytes()))
 }
 
 fn system(path: &Path, doing: &str, error: &std::io::Error) -> Error {

@@ -29,6 +29,7 @@
 //! ```text
 //!   Store ...... what callers hold                                  (store.rs)
 //!   Batch ...... writes of one instant                              (batch.rs)
+//!   care ....... checking a store, copying it, saving what is left  (care.rs)
 //!   Range ...... pairs in key order, of one instant                 (range.rs)
 //!   Options .... what a store is opened with                        (options.rs)
 //!   Error ...... what went wrong, where, what to do                 (error.rs)
@@ -39,6 +40,7 @@
 #![forbid(unsafe_code)]
 
 mod batch;
+mod care;
 mod directory;
 mod error;
 mod options;
@@ -47,6 +49,7 @@ mod root;
 mod store;
 
 pub use batch::Batch;
+pub use care::{Finding, Report, repair};
 pub use error::Error;
 pub use options::{Durability, Io, Options};
 pub use range::Range;

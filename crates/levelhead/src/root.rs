@@ -89,6 +89,16 @@ impl AnyEngine {
         on_either!(self, engine => engine.sync().await)
     }
 
+    /// Makes everything durable, and the end of the log plain: of a log's last group, if it is damaged, nobody can say whether a
+    /// power cut tore it. So another one follows what clients wrote, which takes a key away that there is not.
+    pub(crate) async fn close(&self, unused: &[u8]) -> Result<(), EngineError> {
+        self.sync().await?;
+        if self.stats().writes > 0 && self.get(unused).await?.is_none() {
+            self.write(unused, None, LogSync::Each).await?;
+        }
+        Ok(())
+    }
+
     pub(crate) async fn settle(&self) {
         on_either!(self, engine => {
             engine.flush().await;
@@ -212,6 +222,13 @@ impl Root {
         for directory in &directories {
             directory::make(directory)?;
         }
+        if directories.len() > 1 {
+            // Where some of them say so and none that it is whole, nobody takes it for a store that lost the others.
+            directory::write_all(
+                &directories,
+                &Identity { is_being_made: true, ..identity.clone() },
+            )?;
+        }
         let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
         // Left by somebody who was ended while it made a store: there is no LEVELHEAD beside it.
         for file in files.iter().filter(|file| file.exists()) {
@@ -234,9 +251,7 @@ impl Root {
         let engine = engine.map_err(|error| Error::of_opening(&error, &place))?;
         // A store is there once its first checkpoint is, and then it says so.
         engine.sync().await.map_err(|error| Error::of_engine(&error, &place))?;
-        for (member, directory) in (0..).zip(&directories) {
-            directory::write(directory, &Identity { member, ..identity.clone() })?;
-        }
+        directory::write_all(&directories, &identity)?;
         Ok(Self::of(engine, device, place, &options))
     }
 

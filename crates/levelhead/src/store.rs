@@ -289,8 +289,8 @@ impl Drop for Inner {
         }
         // Who wants to know whether it worked calls `close`.
         let _ = self.call(|root| {
-            let engine = root.engine.clone();
-            async move { engine.sync().await }
+            let (engine, unused) = (root.engine.clone(), [seed(), seed()].map(u64::to_le_bytes));
+            async move { engine.close(unused.as_flattened()).await }
         });
         self.shared.stop();
         if let Some(driver) = self.driver.take() {

@@ -258,6 +258,11 @@ pub trait Medium: 'static {
         false
     }
 
+    /// Whether a page that cannot be read was written and is lost. Elsewhere it may be one that a power cut left half written.
+    fn unreadable_is_lost(&self) -> bool {
+        false
+    }
+
     /// Makes an extent empty again. The store no longer refers to any of its pages.
     ///
     /// # Errors

@@ -276,6 +276,10 @@ impl<D: BlockDevice + Clone> Medium for BlockRange<D> {
         true
     }
 
+    fn unreadable_is_lost(&self) -> bool {
+        true // a block under way is old or new after a power cut
+    }
+
     fn release(&self, extent: ExtentId) -> impl Future<Output = Result<(), MediumError>> + use<D> {
         let first = self.shape().page(extent, 0);
         let pages = u64::from(self.options.pages_per_extent);

@@ -4,10 +4,10 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use levelhead::{Error, Store};
+use levelhead::{Durability, Error, Store};
 use runtime::Rng;
 
-use crate::scratch::{Scratch, open, small};
+use crate::scratch::{Scratch, open, small, wanted};
 
 fn key(n: u32) -> Vec<u8> {
     format!("{n:06}").into_bytes()
@@ -18,6 +18,7 @@ fn value(n: u32) -> Vec<u8> {
 }
 
 const PAIRS: u32 = 6_000;
+const LOGGED: u32 = 2_000;
 
 fn filled(path: &Path) {
     let store = open(path, &small());
@@ -32,72 +33,132 @@ fn data(path: &Path) -> File {
     OpenOptions::new().read(true).write(true).open(path.join("data")).expect("it is there")
 }
 
-/// Places of the file that have something in them.
-fn used(file: &File) -> Vec<u64> {
-    let blocks = file.metadata().expect("it is there").len() / 4096;
-    let mut block = vec![0; 4096];
-    let mut is_used = |n: &u64| {
-        file.read_exact_at(&mut block, n * 4096).expect("it can be read");
-        block.iter().any(|byte| *byte != 0)
-    };
-    (0..blocks).filter(|n| is_used(n)).collect()
+/// What a file has in it: blocks that are not zeros, and how long it is.
+struct Image {
+    blocks: Vec<(u64, Vec<u8>)>,
+    bytes: u64,
 }
 
-/// Flips of the test below; `LEVELHEAD_FLIPS` asks for more.
+impl Image {
+    fn of(file: &File) -> Self {
+        let bytes = file.metadata().expect("it is there").len();
+        let block = |n: u64| {
+            let mut block = vec![0; 4096];
+            file.read_exact_at(&mut block, n * 4096).expect("it can be read");
+            (n * 4096, block)
+        };
+        let is_used = |(_, block): &(u64, Vec<u8>)| block.iter().any(|byte| *byte != 0);
+        Self { blocks: (0..bytes / 4096).map(block).filter(is_used).collect(), bytes }
+    }
+
+    /// Makes a file this again.
+    fn restore(&self, file: &File) {
+        file.set_len(0).and_then(|()| file.set_len(self.bytes)).expect("it can be cut");
+        for (offset, block) in &self.blocks {
+            file.write_all_at(block, *offset).expect("it can be written");
+        }
+    }
+}
+
+/// Flips of a test below; `LEVELHEAD_FLIPS` asks for more.
 const FLIPS: u32 = 30;
+
+/// Flips a byte of a store's data again and again, and looks.
+fn flip_data(label: &str, directory: &Path, pairs: u32) {
+    let image = Image::of(&data(directory));
+    let rng = &mut Rng::derive(5, label);
+    let (mut unopened, mut told, mut unchanged) = (0, 0, 0);
+    for _ in 0..wanted("LEVELHEAD_FLIPS").unwrap_or(FLIPS) {
+        let (block, bytes) = &image.blocks[rng.below(image.blocks.len() as u64) as usize];
+        let (within, by) = (rng.below(4096), 1 + rng.below(255) as u8);
+        let at = block + within;
+        // Opening writes: each flip begins with the same file.
+        let file = data(directory);
+        image.restore(&file);
+        file.write_all_at(&[bytes[within as usize] ^ by], at).expect("it can be written");
+        drop(file);
+        let told_of_this = match Store::open(directory, &small()) {
+            Err(Error::Damaged { path, .. }) => {
+                assert!(path.starts_with(directory));
+                unopened += 1;
+                continue;
+            }
+            Err(other) => panic!("{label}, byte {at}: {other}"),
+            Ok(store) => check_all(&store, pairs, &format!("{label}, byte {at} ^ {by}"), at),
+        };
+        told += u32::from(told_of_this);
+        unchanged += u32::from(!told_of_this);
+    }
+    println!(
+        "{label}: {unopened} did not open, {told} were told by gets, {unchanged} did not matter"
+    );
+}
+
+/// Whether a get told of damage. None may give a wrong answer.
+fn check_all(store: &Store, pairs: u32, what: &str, at: u64) -> bool {
+    let mut is_told = false;
+    for n in 0..pairs {
+        match store.get(&key(n)) {
+            Ok(found) => assert_eq!(found, Some(value(n)), "{what}, key {n}"),
+            Err(Error::Damaged { offset, .. }) => {
+                assert_eq!(offset.map(|offset| offset / 4096), Some(at / 4096), "{what}");
+                is_told = true;
+            }
+            Err(other) => panic!("{what}: {other}"),
+        }
+    }
+    is_told
+}
 
 #[test]
 fn a_flipped_byte_is_told_or_does_not_matter() {
     let scratch = Scratch::new();
     filled(scratch.path());
-    let file = data(scratch.path());
-    let used = used(&file);
-    let rng = &mut Rng::derive(5, "flips");
-    #[expect(clippy::disallowed_methods, reason = "how many flips a person wants")]
-    let flips = std::env::var("LEVELHEAD_FLIPS").ok().and_then(|text| text.parse().ok());
-    let (mut unopened, mut told) = (0, 0);
-    for _ in 0..flips.unwrap_or(FLIPS) {
-        let at = used[rng.below(used.len() as u64) as usize] * 4096 + rng.below(4096);
-        // Opening writes: each flip begins with the same file.
-        let copy = scratch.path().join("copy");
-        std::fs::create_dir_all(&copy).expect("it can be made");
-        for name in ["data", "LEVELHEAD"] {
-            std::fs::copy(scratch.path().join(name), copy.join(name)).expect("it can be copied");
-        }
-        let file = data(&copy);
-        let mut byte = [0];
-        file.read_exact_at(&mut byte, at).expect("it can be read");
-        file.write_all_at(&[byte[0] ^ (1 + rng.below(255) as u8)], at).expect("it can be written");
-        drop(file);
-        match Store::open(&copy, &small()) {
-            Err(Error::Damaged { path, .. }) => {
-                assert!(path.starts_with(&copy));
-                unopened += 1;
+    flip_data("all of it flushed", scratch.path(), PAIRS);
+}
+
+#[test]
+fn a_flipped_byte_of_the_log_is_told_or_does_not_matter() {
+    let scratch = Scratch::new();
+    let store = open(scratch.path(), &small());
+    // Less than a memtable, in many groups.
+    for n in 0..LOGGED {
+        let durability = if n % 20 == 0 { Durability::Group } else { Durability::None };
+        store.put_with(&key(n), &value(n), durability).expect("there is room");
+    }
+    store.close().expect("it can be made durable");
+    flip_data("all of it in the log", scratch.path(), LOGGED);
+}
+
+#[test]
+fn a_flipped_byte_of_a_directory_s_own_words_is_told_or_does_not_matter() {
+    let scratch = Scratch::new();
+    filled(scratch.path());
+    let image = Image::of(&data(scratch.path()));
+    let path = scratch.path().join("LEVELHEAD");
+    let text = std::fs::read(&path).expect("it is there");
+    let rng = &mut Rng::derive(6, "words");
+    let (mut told, mut unchanged) = (0, 0);
+    for _ in 0..wanted("LEVELHEAD_FLIPS").unwrap_or(FLIPS) {
+        let (at, by) = (rng.below(text.len() as u64) as usize, 1 + rng.below(255) as u8);
+        let mut flipped = text.clone();
+        flipped[at] ^= by;
+        std::fs::write(&path, &flipped).expect("it can be written");
+        match Store::open(scratch.path(), &small()) {
+            Err(Error::Damaged { path: said, .. }) => {
+                assert_eq!(said, path);
+                told += 1;
             }
-            Err(other) => panic!("byte {at}: {other}"),
+            Err(other) => panic!("byte {at} ^ {by}: {other}"),
             Ok(store) => {
-                for n in (0..PAIRS).step_by(7).chain(near(at)) {
-                    match store.get(&key(n % PAIRS)) {
-                        Ok(found) => {
-                            assert_eq!(found, Some(value(n % PAIRS)), "byte {at}, key {n}");
-                        }
-                        Err(Error::Damaged { offset, .. }) => {
-                            assert_eq!(offset.map(|offset| offset / 4096), Some(at / 4096));
-                            told += 1;
-                        }
-                        Err(other) => panic!("byte {at}: {other}"),
-                    }
-                }
+                assert!(!check_all(&store, PAIRS, &format!("byte {at} ^ {by}"), 0));
+                unchanged += 1;
+                drop(store);
+                image.restore(&data(scratch.path()));
             }
         }
     }
-    println!("{unopened} did not open, {told} gets were told");
-}
-
-/// Keys all over again, so that some are on the page that was hit.
-fn near(at: u64) -> impl Iterator<Item = u32> {
-    let first = (at / 300) as u32;
-    (first..first + 40).chain((0..PAIRS).step_by(13))
+    println!("what a directory says: {told} were told, {unchanged} did not matter");
 }
 
 #[test]
@@ -122,7 +183,7 @@ fn a_directory_s_own_words_are_checked() {
     let text = std::fs::read_to_string(&path).expect("it is there");
     let format = text.replace("format = 1", "format = 9");
     let page = text.replace("page_bytes = 4096", "page_bytes = 4095");
-    for (text, word) in [(format, "format 9"), (page, "contradict"), ("none".into(), "LEVELHEAD")] {
+    for (text, word) in [(format, "format 9"), (page, "checksum"), ("none".into(), "LEVELHEAD")] {
         std::fs::write(&path, text).expect("it can be written");
         match Store::open(scratch.path(), &small()) {
             Err(error @ Error::Damaged { .. }) => {

@@ -1,8 +1,6 @@
-//! How a store ends, and what is there afterwards: closed, dropped, killed, a directory lost.
+//! How a store ends, and what is there afterwards: closed, dropped, a directory lost.
 
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 
 use levelhead::{Durability, Error, Options, Store};
 
@@ -86,68 +84,4 @@ fn directories_of_another_number_order_or_store_are_told() {
         Err(Error::Missing(words)) => assert!(words.contains("is no store"), "{words}"),
         other => panic!("{:?}", other.map(drop)),
     }
-}
-
-/// Where the process that is killed has its store.
-fn kill_path(parent: u32) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("killed-store-{parent}"))
-}
-
-/// Puts until it is killed, and says which puts were acknowledged.
-#[test]
-#[ignore = "another test runs it, in a process of its own"]
-fn puts_until_it_is_killed() {
-    let path = kill_path(std::os::unix::process::parent_id());
-    if !path.with_extension("wanted").exists() {
-        return;
-    }
-    let store = open(&path, &Options { durability: Durability::Group, ..small() });
-    let is_there = |n: &u32| store.get(&key(*n)).expect("it can be read").is_some();
-    let first = (0..u32::MAX).take_while(is_there).count() as u32;
-    for n in first.. {
-        store.put(&key(n), &[n as u8; 500]).expect("there is room");
-        println!("acknowledged {n}");
-    }
-}
-
-/// Rounds of the test below; `LEVELHEAD_ROUNDS` asks for more.
-const ROUNDS: u32 = 6;
-
-#[test]
-fn what_was_acknowledged_outlives_a_kill() {
-    let path = kill_path(std::process::id());
-    let _ = std::fs::remove_dir_all(&path);
-    std::fs::write(path.with_extension("wanted"), "").expect("it can be written");
-    #[expect(clippy::disallowed_methods, reason = "how many rounds a person wants")]
-    let rounds = std::env::var("LEVELHEAD_ROUNDS").ok().and_then(|text| text.parse().ok());
-    let mut last = None;
-    for round in 0..rounds.unwrap_or(ROUNDS) {
-        let mut child = Command::new(std::env::current_exe().expect("it runs"))
-            .args(["--ignored", "--exact", "ends::puts_until_it_is_killed", "--nocapture"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("it can be run");
-        let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
-        let wanted = 200 + 137 * (round as usize % 9);
-        let mut heard = 0;
-        for line in lines.map_while(Result::ok) {
-            if let Some(n) = line.strip_prefix("acknowledged ") {
-                last = Some(n.parse::<u32>().expect("a number"));
-                heard += 1;
-                if heard == wanted {
-                    child.kill().expect("it runs");
-                }
-            }
-        }
-        child.wait().expect("it ends");
-        let store = open(&path, &small());
-        let last = last.expect("some were acknowledged");
-        for n in 0..=last {
-            let found = store.get(&key(n)).expect("it can be read");
-            assert_eq!(found, Some(vec![n as u8; 500]), "round {round}: key {n} of {last}");
-        }
-    }
-    let _ = std::fs::remove_dir_all(&path);
-    let _ = std::fs::remove_file(path.with_extension("wanted"));
 }

@@ -1,8 +1,12 @@
 //! The store as people embed it, on real files.
 
 mod batches;
+mod care;
 mod damage;
 mod ends;
+mod failures;
+mod kills;
 mod model;
+mod power;
 mod scratch;
 mod threads;

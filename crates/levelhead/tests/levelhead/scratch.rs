@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
+use faultfs::FaultFs;
 use levelhead::{Durability, Options, Store};
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -50,4 +52,32 @@ pub(crate) fn small() -> Options {
 
 pub(crate) fn open(path: &Path, options: &Options) -> Store {
     Store::open(path, options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What a call returns, and how long it took.
+#[expect(clippy::disallowed_methods, reason = "a test that measures")]
+pub(crate) fn timed<T>(call: impl FnOnce() -> T) -> (T, Duration) {
+    let begun = std::time::Instant::now();
+    let returned = call();
+    (returned, begun.elapsed())
+}
+
+/// What a person asked for by an environment variable.
+#[expect(clippy::disallowed_methods, reason = "what a person wants of the trials")]
+pub(crate) fn wanted<T: std::str::FromStr>(variable: &str) -> Option<T> {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok())
+}
+
+/// A file system that loses what was not synced; nothing, said aloud, where there is no FUSE.
+pub(crate) fn faulty(seed: u64) -> Option<FaultFs> {
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("faulty-{}-{number}", std::process::id());
+    match FaultFs::mount(&Path::new(env!("CARGO_TARGET_TMPDIR")).join(name), seed) {
+        Ok(mounted) => Some(mounted),
+        Err(error) if wanted::<u8>("LEVELHEAD_NEED_FUSE") == Some(1) => panic!("no FUSE: {error}"),
+        Err(error) => {
+            eprintln!("left out, because FUSE cannot be mounted here: {error}");
+            None
+        }
+    }
 }

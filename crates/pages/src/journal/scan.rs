@@ -181,17 +181,29 @@ impl<M: Medium> PageStore<M> {
     async fn first_of(&self, id: ExtentId) -> Result<Option<First>, OpenError> {
         let page = self.shape.page(id, 0);
         let read = self.medium.read(page, IoClass::Journal).await;
+        let is_unreadable = matches!(read, Err(MediumError::Unreadable(_)));
         let own = read_whole(read, |image| whole(image, page))?;
         if own.is_some() && !self.medium.is_written_anywhere() {
             return Ok(own);
         }
         let versions = self.medium.read_versions(page, IoClass::Journal).await;
+        self.check_lost(page, is_unreadable && versions.is_empty())?;
         let others = versions.iter().filter_map(|image| whole(image, page));
         let age = |first: &First| (first.is.run, first.is.generation);
         let newest = others.max_by_key(age);
         let is_newer = newest.as_ref().map(age) > own.as_ref().map(age);
         self.count_rebuilt(u64::from(is_newer));
         Ok(if is_newer { newest } else { own })
+    }
+
+    /// A page that cannot be read and not be rebuilt either may be one that was written and acknowledged: what is opened without it would be
+    /// the store of an earlier time, and nobody were told. Other media have pages that nobody was told of and that cannot be read
+    /// either: half programmed, or of a torn stripe.
+    fn check_lost(&self, page: PageNo, is_lost: bool) -> Result<(), OpenError> {
+        if is_lost && self.medium.unreadable_is_lost() {
+            return Err(OpenError::Damaged(page, PageFault::Unreadable));
+        }
+        Ok(())
     }
 
     /// What `decode` makes of a page, or of what redundancy says that it is; `None` if neither is whole. A page
@@ -202,11 +214,13 @@ impl<M: Medium> PageStore<M> {
         read: Result<PageImage, MediumError>,
         decode: impl Fn(&PageImage) -> Option<T>,
     ) -> Result<Option<T>, OpenError> {
+        let is_unreadable = matches!(read, Err(MediumError::Unreadable(_)));
         let own = read_whole(read, &decode)?;
         if own.is_some() {
             return Ok(own);
         }
         let versions = self.medium.read_versions(page, IoClass::Journal).await;
+        self.check_lost(page, is_unreadable && versions.is_empty())?;
         let decoded = versions.iter().find_map(decode);
         self.count_rebuilt(u64::from(decoded.is_some()));
         Ok(decoded)

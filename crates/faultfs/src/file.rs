@@ -1,0 +1,237 @@
+//! One file: what it is now, what is surely on the medium, and what may be.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use runtime::Rng;
+
+/// What is kept or lost together, mostly.
+pub(crate) const BLOCK_BYTES: u64 = 4096;
+/// What is kept or lost together, always.
+const SECTOR_BYTES: usize = 512;
+
+/// A block; nothing where it reads as zeros.
+type Content = Option<Arc<[u8]>>;
+
+/// A write that has begun, until it has ended.
+pub(crate) type Ticket = u64;
+
+/// What a block became after the last sync.
+#[derive(Clone)]
+struct Change {
+    to: Content,
+    by: Ticket,
+}
+
+/// See the module's documentation.
+#[derive(Clone, Default)]
+pub(crate) struct File {
+    now: BTreeMap<u64, Arc<[u8]>>,
+    size: u64,
+    durable: BTreeMap<u64, Arc<[u8]>>,
+    durable_size: u64,
+    /// Of each block, oldest first.
+    changes: BTreeMap<u64, Vec<Change>>,
+    sizes: Vec<u64>,
+    under_way: BTreeSet<Ticket>,
+    last: Ticket,
+}
+
+/// How a cut treats what was not synced.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Mood {
+    /// All of it is lost.
+    Loses,
+    /// All of it is there.
+    Keeps,
+    /// Each block is what it was at some time since the last sync.
+    Mixes,
+    /// The same for sectors.
+    Tears,
+}
+
+impl Mood {
+    pub(crate) fn draw(rng: &mut Rng) -> Self {
+        match rng.below(6) {
+            0 => Self::Loses,
+            1 => Self::Keeps,
+            2 => Self::Tears,
+            _ => Self::Mixes,
+        }
+    }
+}
+
+fn put(blocks: &mut BTreeMap<u64, Arc<[u8]>>, block: u64, content: Content) {
+    match content {
+        Some(bytes) => drop(blocks.insert(block, bytes)),
+        None => drop(blocks.remove(&block)),
+    }
+}
+
+impl File {
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    pub(crate) fn blocks_in_use(&self) -> u64 {
+        self.now.len() as u64
+    }
+
+    pub(crate) fn read(&self, offset: u64, bytes: usize) -> Vec<u8> {
+        let end = (offset + bytes as u64).min(self.size).max(offset);
+        let mut read = vec![0; (end - offset) as usize];
+        for (block, content) in self.now.range(offset / BLOCK_BYTES..end.div_ceil(BLOCK_BYTES)) {
+            let start = block * BLOCK_BYTES;
+            let (from, to) = (start.max(offset), (start + BLOCK_BYTES).min(end));
+            if from < to {
+                let source = &content[(from - start) as usize..(to - start) as usize];
+                read[(from - offset) as usize..(to - offset) as usize].copy_from_slice(source);
+            }
+        }
+        read
+    }
+
+    /// Changes blocks; what is changed may be on the medium from now on, and is covered by syncs after [`Self::end`].
+    fn change(&mut self, block: u64, to: Content, by: Ticket) {
+        put(&mut self.now, block, to.clone());
+        self.changes.entry(block).or_default().push(Change { to, by });
+    }
+
+    fn ticket(&mut self) -> Ticket {
+        self.last += 1;
+        self.under_way.insert(self.last);
+        self.last
+    }
+
+    pub(crate) fn begin_write(&mut self, offset: u64, bytes: &[u8]) -> Ticket {
+        let ticket = self.ticket();
+        let end = offset + bytes.len() as u64;
+        for block in offset / BLOCK_BYTES..end.div_ceil(BLOCK_BYTES) {
+            let start = block * BLOCK_BYTES;
+            let (from, to) = (start.max(offset), (start + BLOCK_BYTES).min(end));
+            let mut content = self
+                .now
+                .get(&block)
+                .map_or_else(|| vec![0; BLOCK_BYTES as usize], |old| old.to_vec());
+            content[(from - start) as usize..(to - start) as usize]
+                .copy_from_slice(&bytes[(from - offset) as usize..(to - offset) as usize]);
+            self.change(block, Some(content.into()), ticket);
+        }
+        if end > self.size {
+            self.resize(end);
+        }
+        ticket
+    }
+
+    /// Makes a range read as zeros. Ranges are whole blocks, as those of a store are.
+    pub(crate) fn begin_zeroing(&mut self, offset: u64, bytes: u64) -> Ticket {
+        let ticket = self.ticket();
+        let range = offset.div_ceil(BLOCK_BYTES)..(offset + bytes) / BLOCK_BYTES;
+        let used: Vec<u64> = self.now.range(range).map(|(block, _)| *block).collect();
+        for block in used {
+            self.change(block, None, ticket);
+        }
+        ticket
+    }
+
+    /// A write has ended. One that is forced is on the medium.
+    pub(crate) fn end(&mut self, ticket: Ticket, is_forced: bool) {
+        self.under_way.remove(&ticket);
+        if is_forced {
+            let is_its = |changes: &Vec<Change>| changes.iter().any(|change| change.by == ticket);
+            let blocks = self.changes.iter().filter(|(_, changes)| is_its(changes));
+            for block in blocks.map(|(block, _)| *block).collect::<Vec<_>>() {
+                self.settle(block, |change| change.by == ticket);
+            }
+            self.settle_size();
+        }
+    }
+
+    /// The last change of a block that `is_durable` lets pass is on the medium, and those before it do not matter any more.
+    fn settle(&mut self, block: u64, is_durable: impl Fn(&Change) -> bool) {
+        let Some(changes) = self.changes.get_mut(&block) else { return };
+        let Some(last) = changes.iter().rposition(is_durable) else { return };
+        let settled = changes.drain(..=last).next_back().expect("there is one");
+        if changes.is_empty() {
+            self.changes.remove(&block);
+        }
+        put(&mut self.durable, block, settled.to);
+    }
+
+    fn settle_size(&mut self) {
+        self.durable_size = self.size;
+        self.sizes.clear();
+    }
+
+    pub(crate) fn resize(&mut self, size: u64) {
+        if size < self.size {
+            // Blocks behind the end are gone; a test cuts files at blocks only.
+            let ticket = self.begin_zeroing(size, self.size - size + BLOCK_BYTES);
+            self.end(ticket, false);
+        }
+        self.size = size;
+        self.sizes.push(size);
+    }
+
+    pub(crate) fn sync(&mut self) {
+        let under_way = self.under_way.clone();
+        for block in self.changes.keys().copied().collect::<Vec<_>>() {
+            self.settle(block, |change| !under_way.contains(&change.by));
+        }
+        self.settle_size();
+    }
+
+    /// What a power cut leaves of it, all of it durable.
+    pub(crate) fn after_cut(&self, mood: Mood, rng: &mut Rng) -> Self {
+        let mut blocks = self.durable.clone();
+        for (block, changes) in &self.changes {
+            let before = self.durable.get(block).cloned();
+            let left = match mood {
+                Mood::Loses => before,
+                Mood::Keeps => changes.last().and_then(|change| change.to.clone()),
+                Mood::Mixes => one_of(&before, changes, rng),
+                Mood::Tears => torn(&before, changes, rng),
+            };
+            put(&mut blocks, *block, left);
+        }
+        let sizes = self.sizes.len() as u64;
+        let size = match mood {
+            Mood::Loses => self.durable_size,
+            Mood::Keeps => self.size,
+            Mood::Mixes | Mood::Tears => match rng.below(sizes + 1) {
+                0 => self.durable_size,
+                n => self.sizes[n as usize - 1],
+            },
+        };
+        blocks.split_off(&size.div_ceil(BLOCK_BYTES));
+        let (now, durable) = (blocks.clone(), blocks);
+        Self { now, size, durable, durable_size: size, ..Self::default() }
+    }
+
+    /// Bytes of a block that are not zeros, for those who write an image out.
+    pub(crate) fn used(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.now.iter().map(|(block, content)| (block * BLOCK_BYTES, &content[..]))
+    }
+}
+
+fn one_of(before: &Content, changes: &[Change], rng: &mut Rng) -> Content {
+    match rng.below(changes.len() as u64 + 1) {
+        0 => before.clone(),
+        n => changes[n as usize - 1].to.clone(),
+    }
+}
+
+fn torn(before: &Content, changes: &[Change], rng: &mut Rng) -> Content {
+    let mut block = vec![0; BLOCK_BYTES as usize];
+    for (n, sector) in block.chunks_mut(SECTOR_BYTES).enumerate() {
+        if let Some(content) = one_of(before, changes, rng) {
+            let at = n * SECTOR_BYTES;
+            sector.copy_from_slice(&content[at..at + SECTOR_BYTES]);
+        }
+    }
+    Some(block.into())
+}
+
+#[cfg(test)]
+#[path = "file_tests.rs"]
+mod tests;

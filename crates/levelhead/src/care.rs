@@ -1,0 +1,161 @@
+//! Looking after a store: checking all of it, copying it as it is at one instant, saving what is left of a damaged one.
+//!
+//! All three walk over the pairs in key order, by an iterator of one instant: each page of the index and each value is read and
+//! checked against its checksum, and each value against the key that leads to it. Log and manifest are checked when a store is opened. What
+//! nothing leads to (garbage, room) is not looked at, and of several directories no more than is needed to read a pair.
+
+use std::path::{Path, PathBuf};
+
+use crate::directory;
+use crate::error::Error;
+use crate::options::{Durability, Options};
+use crate::store::Store;
+
+/// A place that is damaged, and the keys that may be lost by it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Finding {
+    /// What is wrong: an [`Error::Damaged`] with file and offset.
+    pub error: Error,
+    /// The last key before it that can be read; nothing if there is none.
+    pub after: Option<Box<[u8]>>,
+    /// The first key behind it that can be read; nothing if none is.
+    pub before: Option<Box<[u8]>>,
+}
+
+/// What a walk over all pairs came to.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Report {
+    /// Pairs that can be read.
+    pub pairs: u64,
+    /// Bytes of their keys and values.
+    pub bytes: u64,
+    /// What is damaged, in key order.
+    pub findings: Vec<Finding>,
+}
+
+/// Damage in a row, with no pair between, after which a walk gives up: it does not come past a page of the index.
+const MOST_IN_A_ROW: u32 = 1_000;
+
+impl Store {
+    /// Reads and checks every pair as the store is now, while it goes on working. `progress` hears the pairs read so far, every thousand.
+    ///
+    /// What is damaged is in the report; where a page of the index is, all keys behind it count as lost.
+    ///
+    /// # Errors
+    /// What keeps it from going on that is no damage: [`Error::TooOld`] if the store could not keep the instant, say.
+    pub fn verify(&self, mut progress: impl FnMut(u64)) -> Result<Report, Error> {
+        self.walk(&mut progress, &mut |_, _| Ok(()))
+    }
+
+    /// Copies the store, as it is now, to a store of its own in `directory`, which is made and must not hold one. The copy is durable when this returns.
+    ///
+    /// Its size is that of the pairs, not of what the store has written; it is made with this store's bound and `options`.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if a pair cannot be read: a checkpoint has all of them. [`Error::Invalid`] if there is a store already. A copy that was not
+    /// finished stays, and is to be deleted.
+    pub fn checkpoint(
+        &self,
+        directory: impl AsRef<Path>,
+        options: &Options,
+        mut progress: impl FnMut(u64),
+    ) -> Result<Report, Error> {
+        let report = self.copy(directory.as_ref(), options, &mut progress)?;
+        match report.findings.first() {
+            Some(finding) => Err(finding.error.clone()),
+            None => Ok(report),
+        }
+    }
+
+    fn copy(
+        &self,
+        directory: &Path,
+        options: &Options,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Report, Error> {
+        if directory::read(directory)?.is_some() {
+            let name = directory.display();
+            return Err(Error::Invalid(format!("{name} holds a store; name another directory")));
+        }
+        let copy = Self::open(directory, &Options { create_if_missing: true, ..options.clone() })?;
+        let report =
+            self.walk(progress, &mut |key, value| copy.put_with(key, value, Durability::None))?;
+        copy.close()?;
+        Ok(report)
+    }
+
+    /// Hands every pair that can be read to `visit`.
+    fn walk(
+        &self,
+        progress: &mut dyn FnMut(u64),
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), Error>,
+    ) -> Result<Report, Error> {
+        let number = self.begin_range(None)?;
+        let walked = self.walk_on(number, progress, visit);
+        self.end_range(number);
+        walked
+    }
+
+    fn walk_on(
+        &self,
+        number: u64,
+        progress: &mut dyn FnMut(u64),
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), Error>,
+    ) -> Result<Report, Error> {
+        let mut report = Report::default();
+        let (mut last, mut open, mut in_a_row) = (None::<Box<[u8]>>, 0, 0);
+        let mut from = Some(Box::from(&[0][..]));
+        loop {
+            // One at a time: an error is then of the pair behind the last one.
+            match self.next_of_range(number, from.take(), 1) {
+                Ok(pairs) => {
+                    let Some((key, value)) = pairs.into_iter().next() else { break };
+                    let of_gap = report.findings.iter_mut().skip(open);
+                    of_gap.for_each(|finding| finding.before = Some(key.clone()));
+                    (open, in_a_row) = (report.findings.len(), 0);
+                    visit(&key, &value)?;
+                    report.pairs += 1;
+                    report.bytes += (key.len() + value.len()) as u64;
+                    if report.pairs.is_multiple_of(1_000) {
+                        progress(report.pairs);
+                    }
+                    last = Some(key);
+                }
+                Err(error @ Error::Damaged { .. }) if in_a_row < MOST_IN_A_ROW => {
+                    in_a_row += 1;
+                    let is_new = report.findings.last().is_none_or(|finding| {
+                        finding.after != last || finding.error.to_string() != error.to_string()
+                    });
+                    if is_new {
+                        let (after, before) = (last.clone(), None);
+                        report.findings.push(Finding { error, after, before });
+                    }
+                }
+                Err(Error::Damaged { .. }) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        progress(report.pairs);
+        Ok(report)
+    }
+}
+
+/// Saves what can be read of the store in `directories` to a new one in `into`, and says what cannot. The damaged store is opened, but nothing of it
+/// is written over that is still of use; keep it until the report was read.
+///
+/// # Errors
+/// What keeps the damaged store from opening at all (its manifest or its log is damaged): nothing is saved then. What [`Store::checkpoint`] says of the
+/// new one.
+pub fn repair(
+    directories: &[impl AsRef<Path>],
+    into: impl AsRef<Path>,
+    options: &Options,
+    mut progress: impl FnMut(u64),
+) -> Result<Report, Error> {
+    let old = Options { create_if_missing: false, ..options.clone() };
+    let paths: Vec<PathBuf> = directories.iter().map(|path| path.as_ref().to_owned()).collect();
+    let store = Store::open_over(&paths, &old)?;
+    store.copy(into.as_ref(), options, &mut progress)
+}

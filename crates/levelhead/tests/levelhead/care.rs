@@ -1,0 +1,121 @@
+//! Checking a store, copying it while it is written, and saving what is left of a damaged one.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use levelhead::{Error, Store, repair};
+
+use crate::scratch::{Scratch, open, small};
+
+const PAIRS: u32 = 6_000;
+
+fn key(n: u32) -> Vec<u8> {
+    format!("{n:06}").into_bytes()
+}
+
+fn value(n: u32) -> Vec<u8> {
+    vec![n as u8; 300]
+}
+
+fn filled(path: &Path) -> Store {
+    let store = open(path, &small());
+    for n in 0..PAIRS {
+        store.put(&key(n), &value(n)).expect("there is room");
+    }
+    store.settle();
+    store
+}
+
+/// Flips a byte in the page that has the value of a key.
+fn damage(path: &Path, n: u32) -> u64 {
+    let file = OpenOptions::new().read(true).write(true).open(path.join("data"));
+    let file = file.expect("it is there");
+    let mut bytes = vec![0; file.metadata().expect("it is there").len() as usize];
+    file.read_exact_at(&mut bytes, 0).expect("it can be read");
+    let pair = [key(n), value(n)].concat();
+    // In the log and among the data; each copy is hit.
+    let places = (0..bytes.len() - pair.len()).filter(|at| bytes[*at..].starts_with(&pair));
+    let places: Vec<u64> = places.map(|at| at as u64).collect();
+    assert!(!places.is_empty());
+    for at in &places {
+        file.write_all_at(b"#", at + 100).expect("it can be written");
+    }
+    places[places.len() - 1]
+}
+
+#[test]
+fn a_store_that_is_whole_is_verified() {
+    let scratch = Scratch::new();
+    let store = filled(scratch.path());
+    store.delete(&key(7)).expect("there is room");
+    let mut heard = Vec::new();
+    let report = store.verify(|pairs| heard.push(pairs)).expect("it can be read");
+    assert_eq!((report.pairs, report.bytes), (5_999, 5_999 * 306));
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    assert_eq!(heard, [1_000, 2_000, 3_000, 4_000, 5_000, 5_999]);
+}
+
+#[test]
+fn damage_is_found_and_the_rest_is_saved() {
+    let scratch = Scratch::new();
+    let [old, new, other] = ["old", "new", "other"].map(|name| scratch.path().join(name));
+    filled(&old).close().expect("it can be made durable");
+    damage(&old, 2_000);
+    let store = open(&old, &small());
+    let report = store.verify(|_| ()).expect("it goes on");
+    // A page has some dozen values; what is next to each other in it is one finding or several with the same keys around.
+    assert!(!report.findings.is_empty() && report.pairs < u64::from(PAIRS));
+    for finding in &report.findings {
+        assert!(
+            matches!(&finding.error, Error::Damaged { offset: Some(_), path, .. } if *path == old.join("data"))
+        );
+    }
+    let lost = |n: u32| {
+        let key = key(n);
+        report.findings.iter().any(|finding| {
+            finding.after.as_deref().is_none_or(|after| *key > *after)
+                && finding.before.as_deref().is_none_or(|before| *key < *before)
+        })
+    };
+    assert!(lost(2_000), "{:?}", report.findings);
+    let refused = store.checkpoint(&other, &small(), |_| ()).expect_err("a copy has all pairs");
+    assert!(matches!(refused, Error::Damaged { .. }), "{refused}");
+    drop(store);
+    let saved = repair(&[&old], &new, &small(), |_| ()).expect("it goes on");
+    assert_eq!(saved.pairs, report.pairs);
+    let store = open(&new, &small());
+    for n in 0..PAIRS {
+        let found = store.get(&key(n)).expect("it is whole");
+        if lost(n) {
+            assert_eq!(found, None);
+        } else {
+            assert_eq!(found, Some(value(n)), "key {n}");
+        }
+    }
+    assert!(store.verify(|_| ()).expect("it is whole").findings.is_empty());
+}
+
+#[test]
+fn a_checkpoint_is_of_one_instant_and_a_store_by_itself() {
+    let scratch = Scratch::new();
+    let [old, new] = ["old", "new"].map(|name| scratch.path().join(name));
+    let store = filled(&old);
+    let mut wrote = 0;
+    let report = store.checkpoint(&new, &small(), |pairs| {
+        // Somebody writes meanwhile, in front of and behind where the copy is.
+        for n in [0, PAIRS - 1, PAIRS + pairs as u32] {
+            store.put(&key(n), b"later").expect("there is room");
+            wrote += 1;
+        }
+    });
+    assert_eq!(report.expect("it is whole").pairs, u64::from(PAIRS));
+    assert!(wrote > 0);
+    let copy = open(&new, &small());
+    assert_eq!(copy.range(..).count(), PAIRS as usize);
+    for n in (0..PAIRS).step_by(5).chain([PAIRS - 1]) {
+        assert_eq!(copy.get(&key(n)).expect("it can be read"), Some(value(n)), "key {n}");
+    }
+    let again = store.checkpoint(&new, &small(), |_| ()).map(drop);
+    assert!(matches!(again, Err(Error::Invalid(_))), "{again:?}");
+}

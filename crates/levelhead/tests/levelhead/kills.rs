@@ -1,0 +1,203 @@
+//! Processes that are killed while they write: what they were told is durable is there, also if a directory is lost or damaged
+//! by then.
+
+use std::fs::{self, OpenOptions};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use levelhead::{Durability, Options, Store};
+use runtime::Rng;
+
+use crate::scratch::{Scratch, small, timed, wanted};
+
+/// Rounds of each test below; `LEVELHEAD_ROUNDS` asks for more.
+const ROUNDS: usize = 6;
+/// What says in a file which directories the process to be killed writes to.
+const WANTED: &str = "killed-store-directories";
+
+fn key(n: u32) -> Vec<u8> {
+    format!("key {n:06}").into_bytes()
+}
+
+fn value(n: u32) -> Vec<u8> {
+    vec![n as u8; 200 + n as usize % 700]
+}
+
+fn wanted_path(parent: u32) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{WANTED}-{parent}"))
+}
+
+fn open(directories: &[PathBuf], options: &Options) -> Store {
+    Store::open_over(directories, options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Keys from the first on that have a value, which is checked.
+fn there(store: &Store) -> u32 {
+    let is_there = |n: &u32| match store.get(&key(*n)).expect("it can be read") {
+        Some(found) => {
+            assert!(found == value(*n), "key {n} has a value that it was not given");
+            true
+        }
+        None => false,
+    };
+    (0..).take_while(is_there).count() as u32
+}
+
+/// Puts until it is killed, and says which puts were acknowledged.
+#[test]
+#[ignore = "another test runs it, in a process of its own"]
+fn puts_until_it_is_killed() {
+    let Ok(text) = fs::read_to_string(wanted_path(std::os::unix::process::parent_id())) else {
+        return;
+    };
+    let directories: Vec<PathBuf> = text.lines().map(PathBuf::from).collect();
+    let store = open(&directories, &Options { durability: Durability::Group, ..small() });
+    for n in there(&store).. {
+        store.put(&key(n), &value(n)).expect("there is room");
+        println!("acknowledged {n}");
+    }
+}
+
+/// Has a process write to the store and kills it in the midst. The last put that was acknowledged.
+fn killed(directories: &[PathBuf], rng: &mut Rng) -> Option<u32> {
+    let names = directories.iter().map(|path| path.to_str().expect("a name")).collect::<Vec<_>>();
+    fs::write(wanted_path(std::process::id()), names.join("\n")).expect("it can be written");
+    let mut child = Command::new(std::env::current_exe().expect("it runs"))
+        .args(["--ignored", "--exact", "kills::puts_until_it_is_killed", "--nocapture"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it can be run");
+    let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+    let (mut last, mut heard, deadly) = (None, 0, 1 + rng.below(1_200));
+    for line in lines.map_while(Result::ok) {
+        if let Some(n) = line.strip_prefix("acknowledged ") {
+            last = Some(n.parse::<u32>().expect("a number"));
+            heard += 1;
+            if heard == deadly {
+                child.kill().expect("it runs");
+            }
+        }
+    }
+    child.wait().expect("it ends");
+    last
+}
+
+/// Opens the store and checks that all up to `last` is there. How long opening took.
+fn check(directories: &[PathBuf], last: Option<u32>, what: &str) -> Duration {
+    let (store, took) = timed(|| open(directories, &small()));
+    let found = there(&store);
+    assert!(
+        last.is_none_or(|last| found > last),
+        "{what}: {found} keys, {last:?} was acknowledged"
+    );
+    took
+}
+
+fn report(what: &str, mut times: Vec<Duration>) {
+    times.sort();
+    let Some(longest) = times.last() else { return };
+    let median = times[times.len() / 2];
+    println!(
+        "{what}: {} rounds, opened in {median:.1?} (median), {longest:.1?} (longest)",
+        times.len()
+    );
+}
+
+/// One test at a time: both have a child that is told by a file what to do.
+static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+#[test]
+fn what_was_acknowledged_outlives_a_kill() {
+    let _turn = TURN.lock();
+    let (scratch, rng) = (Scratch::new(), &mut Rng::derive(1, "kills"));
+    let mut directories = scratch.directories(1);
+    let mut times = Vec::new();
+    for round in 0..wanted("LEVELHEAD_ROUNDS").unwrap_or(ROUNDS) {
+        // Before the store is full.
+        if round % 12 == 11 {
+            let _ = fs::remove_dir_all(&directories[0]);
+            directories = vec![scratch.path().join(format!("store-{round}"))];
+        }
+        let last = killed(&directories, rng);
+        assert!(last.is_some(), "some were acknowledged");
+        times.push(check(&directories, last, &format!("round {round}")));
+    }
+    report("one directory", times);
+    let _ = fs::remove_file(wanted_path(std::process::id()));
+}
+
+/// What happens to one of three directories.
+#[derive(Clone, Copy, Debug)]
+enum Loss {
+    Removed,
+    /// Its pages read as zeros, as on a drive that was replaced.
+    Blank,
+    /// Bytes of some of its pages are others.
+    Damaged,
+}
+
+fn copy(from: &[PathBuf], to: &[PathBuf]) {
+    for (from, to) in from.iter().zip(to) {
+        let _ = fs::remove_dir_all(to);
+        fs::create_dir_all(to).expect("it can be made");
+        for name in ["data", "LEVELHEAD"] {
+            fs::copy(from.join(name), to.join(name)).expect("it can be copied");
+        }
+    }
+}
+
+fn lose(directory: &Path, loss: Loss, rng: &mut Rng) {
+    let data = directory.join("data");
+    match loss {
+        Loss::Removed => fs::remove_dir_all(directory).expect("it is ours"),
+        Loss::Blank => {
+            let file = OpenOptions::new().write(true).open(data).expect("it is there");
+            let bytes = file.metadata().expect("it is there").len();
+            file.set_len(0).and_then(|()| file.set_len(bytes)).expect("it can be cut");
+        }
+        Loss::Damaged => {
+            let file = OpenOptions::new().write(true).open(data).expect("it is there");
+            let blocks = file.metadata().expect("it is there").len() / 4096;
+            for _ in 0..1_000 {
+                let at = rng.below(blocks) * 4096 + rng.below(4096 - 8);
+                file.write_all_at(&rng.next_u64().to_le_bytes(), at).expect("it can be written");
+            }
+        }
+    }
+}
+
+#[test]
+fn one_of_three_directories_may_be_lost_besides() {
+    let _turn = TURN.lock();
+    let (scratch, rng) = (Scratch::new(), &mut Rng::derive(2, "kills"));
+    let mut directories = scratch.directories(3);
+    let copies: Vec<_> = (0..3).map(|n| scratch.path().join(format!("copy{n}"))).collect();
+    let losses = [Loss::Removed, Loss::Blank, Loss::Damaged];
+    let mut times: [Vec<Duration>; 4] = Default::default();
+    for round in 0..wanted("LEVELHEAD_ROUNDS").unwrap_or(ROUNDS) {
+        if round % 12 == 11 {
+            directories.iter().for_each(|directory| drop(fs::remove_dir_all(directory)));
+            directories = (0..3).map(|n| scratch.path().join(format!("d{n}-{round}"))).collect();
+        }
+        let (member, loss) = (rng.below(3) as usize, losses[round % 3]);
+        let what = format!("round {round}, directory {member} {loss:?}");
+        let last = killed(&directories, rng);
+        copy(&directories, &copies);
+        lose(&copies[member], loss, rng);
+        times[round % 3].push(check(&copies, last, &what));
+        // The store goes on with what it has, and is killed once more.
+        let last = killed(&copies, rng);
+        check(&copies, last, &format!("{what}, written to and killed"));
+        times[3].push(check(&directories, None, &format!("round {round}")));
+    }
+    let [removed, blank, damaged, whole] = times;
+    report("three directories, one removed", removed);
+    report("three directories, one blank", blank);
+    report("three directories, one damaged", damaged);
+    report("three directories, all there", whole);
+    let _ = fs::remove_file(wanted_path(std::process::id()));
+}

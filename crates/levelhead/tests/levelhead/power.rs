@@ -1,0 +1,334 @@
+//! Power that fails at any moment, on a file system that keeps no more than it has to: what was acknowledged as durable
+//! is there, and of the rest the beginning, in the order in which it was written.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use faultfs::{FaultFs, Faults, Ignored};
+use levelhead::{Durability, Error, Io, Options, Store};
+use runtime::Rng;
+
+use crate::scratch::{faulty, small, wanted};
+
+type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Rounds of the trials below; `LEVELHEAD_ROUNDS` asks for more. A round is some work, a power cut, and a look at what is there.
+const ROUNDS: u64 = 24;
+/// Rounds of one seed, on one file system.
+const ROUNDS_OF_A_SEED: u64 = 8;
+/// What takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// A write, and the value it gave; nothing if it took the key's away.
+type Write = (Vec<u8>, Option<Vec<u8>>);
+
+/// What one client has done since the store was opened.
+#[derive(Default)]
+struct History {
+    base: Map,
+    writes: Vec<Write>,
+    /// So many of the writes are durable for sure.
+    durable: usize,
+}
+
+impl History {
+    /// Whether the pairs are what they were after some of the writes, in order, at least the durable ones. If not, what is wrong.
+    fn explains(&self, found: &Map) -> Result<(), String> {
+        let mut state = self.base.clone();
+        let mut wrong = None;
+        for n in 0..=self.writes.len() {
+            if n >= self.durable {
+                if state == *found {
+                    return Ok(());
+                }
+                wrong.get_or_insert_with(|| differences(&state, found));
+            }
+            match self.writes.get(n) {
+                Some((key, Some(value))) => drop(state.insert(key.clone(), value.clone())),
+                Some((key, None)) => drop(state.remove(key)),
+                None => {}
+            }
+        }
+        let (durable, all) = (self.durable, self.writes.len());
+        let wrong = wrong.unwrap_or_default();
+        Err(format!(
+            "no prefix of {all} writes, of which {durable} are durable, explains what is there; beside the durable ones: {wrong}"
+        ))
+    }
+}
+
+fn differences(expected: &Map, found: &Map) -> String {
+    let text = |value: Option<&Vec<u8>>| match value {
+        Some(value) => {
+            format!(
+                "{} bytes {}",
+                value.len(),
+                String::from_utf8_lossy(&value[..value.len().min(12)])
+            )
+        }
+        None => "nothing".to_owned(),
+    };
+    let keys = expected.keys().chain(found.keys().filter(|key| !expected.contains_key(*key)));
+    let differ = keys.filter(|key| expected.get(*key) != found.get(*key));
+    let lines = differ.map(|key| {
+        let (expected, found) = (text(expected.get(key)), text(found.get(key)));
+        format!("{}: {expected} expected, {found} found", String::from_utf8_lossy(key))
+    });
+    lines.take(5).collect::<Vec<_>>().join("; ")
+}
+
+/// A value that no other write has.
+fn value(rng: &mut Rng, client: usize, number: usize) -> Vec<u8> {
+    let mut value = format!("{client}:{number}:").into_bytes();
+    let bytes = match rng.below(40) {
+        0 => 30_000,
+        1 => 0,
+        _ => rng.below(1_500) as usize,
+    };
+    value.resize(value.len() + bytes, rng.next_u64() as u8);
+    value
+}
+
+/// Writes until power fails, or enough was done.
+fn work(store: &Store, client: usize, history: &mut History, rng: &mut Rng) {
+    let durable_ones = [0.0, 0.02, 0.3, 1.0][rng.below(4) as usize];
+    for number in 0..[300, 3_000][rng.below(2) as usize] {
+        let key = format!("{client}-{:04}", rng.below(700)).into_bytes();
+        let value = (rng.below(5) > 0).then(|| value(rng, client, number));
+        let durability = match rng.below(2) {
+            _ if !rng.chance(durable_ones) => [Durability::None, Durability::Interval][number % 2],
+            0 => Durability::Group,
+            _ => Durability::Each,
+        };
+        history.writes.push((key.clone(), value.clone()));
+        let written = match &value {
+            Some(value) => store.put_with(&key, value, durability),
+            None => store.delete_with(&key, durability),
+        };
+        if written.is_err() {
+            return;
+        }
+        if matches!(durability, Durability::Group | Durability::Each) {
+            history.durable = history.writes.len();
+        }
+        if rng.below(200) == 0 {
+            match store.sync() {
+                Ok(()) => history.durable = history.writes.len(),
+                Err(_) => return,
+            }
+        }
+        if rng.below(30) == 0 {
+            let _ = store.get(&key);
+        }
+    }
+}
+
+fn pairs(store: &Store, client: usize) -> Result<Map, Error> {
+    let (from, to) = (format!("{client}-"), format!("{client}."));
+    let pairs = store.range(from.as_bytes()..to.as_bytes());
+    pairs.map(|pair| pair.map(|(key, value)| (key.into(), value))).collect()
+}
+
+/// Clients of a trial.
+const CLIENTS: usize = 3;
+
+struct Trial {
+    fs: FaultFs,
+    directories: Vec<PathBuf>,
+    options: Options,
+    histories: Vec<History>,
+    rng: Rng,
+}
+
+impl Trial {
+    fn new(seed: u64, fs: FaultFs) -> Self {
+        let mut rng = Rng::derive(seed, "power");
+        let store = fs.path().join("a").join("store");
+        let directories = if rng.below(4) == 0 {
+            (0..3).map(|n| store.join(format!("d{n}"))).collect()
+        } else {
+            vec![store]
+        };
+        let io = [Io::Probe, Io::Threads][rng.below(2) as usize];
+        let histories = (0..CLIENTS).map(|_| History::default()).collect();
+        Self { fs, directories, options: Options { io, ..small() }, histories, rng }
+    }
+
+    fn open(&self) -> Result<Store, Error> {
+        Store::open_over(&self.directories, &self.options)
+    }
+
+    /// Opens the store, does something, until power fails.
+    fn live(&mut self) {
+        let most = [3, 40, 400, 3_000][self.rng.below(4) as usize];
+        self.fs.cut_after(1 + self.rng.below(most));
+        if let Ok(store) = self.open() {
+            let clients = 1 + self.rng.below(CLIENTS as u64) as usize;
+            let seed = self.rng.next_u64();
+            std::thread::scope(|scope| {
+                for (client, history) in self.histories.iter_mut().enumerate().take(clients) {
+                    let (store, rng) = (store.clone(), Rng::derive(seed + client as u64, "client"));
+                    scope.spawn(move || work(&store, client, history, &mut { rng }));
+                }
+            });
+            if self.rng.below(4) == 0 {
+                store.settle();
+            }
+            self.fs.cut();
+        } else {
+            assert!(self.fs.is_off(), "it opens, unless power fails");
+        }
+    }
+
+    /// Goes on with what a cut has left, and compares.
+    fn look(&mut self) -> Result<(), String> {
+        self.fs.power_on();
+        let store = self.open().map_err(|error| format!("it does not open: {error}"))?;
+        for (client, history) in self.histories.iter_mut().enumerate() {
+            let found = pairs(&store, client).map_err(|error| error.to_string())?;
+            history.explains(&found)?;
+            for (key, value) in &found {
+                let got = store.get(key).map_err(|error| error.to_string())?;
+                if got.as_ref() != Some(value) {
+                    return Err("a get and a range differ".to_owned());
+                }
+            }
+            *history = History { base: found, ..History::default() };
+        }
+        Ok(())
+    }
+
+    /// What is wrong after a number of rounds, and where there is a copy of it.
+    fn run(&mut self, seed: u64, rounds: u64) -> Result<(), String> {
+        for round in 0..rounds {
+            self.live();
+            let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("power-{seed}"));
+            let looked = catch_unwind(AssertUnwindSafe(|| self.look()));
+            let wrong = match looked {
+                Ok(Ok(())) => continue,
+                Ok(Err(wrong)) => wrong,
+                Err(panic) => {
+                    eprintln!("{}", replay(seed));
+                    resume_unwind(panic)
+                }
+            };
+            let _ = std::fs::remove_dir_all(&kept);
+            let saved = match self.fs.save_left(&kept) {
+                Ok(()) => format!("what the cut left is in {}", kept.display()),
+                Err(error) => format!("what the cut left cannot be saved: {error}"),
+            };
+            return Err(format!("seed {seed}, round {round}: {wrong}\n{saved}\n{}", replay(seed)));
+        }
+        Ok(())
+    }
+}
+
+fn replay(seed: u64) -> String {
+    format!(
+        "LEVELHEAD_SEED={seed} cargo test -p levelhead --test levelhead -- --nocapture power_may_fail"
+    )
+}
+
+/// Runs a trial, and ends the process if it hangs.
+fn within_patience<T: Send>(seed: u64, trial: impl FnOnce() -> T + Send) -> T {
+    let (done, is_done) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            if is_done.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
+                eprintln!("seed {seed} hangs\n{}", replay(seed));
+                std::process::abort();
+            }
+        });
+        let outcome = trial();
+        drop(done);
+        outcome
+    })
+}
+
+#[test]
+fn power_may_fail_at_any_moment() {
+    let only = wanted::<u64>("LEVELHEAD_SEED");
+    let rounds = wanted("LEVELHEAD_ROUNDS").unwrap_or(ROUNDS);
+    let seeds = only.map_or(0..rounds.div_ceil(ROUNDS_OF_A_SEED), |seed| seed..seed + 1);
+    let (mut failed, mut changes) = (Vec::new(), 0);
+    for seed in seeds.clone() {
+        let Some(fs) = faulty(seed) else { return };
+        let mut trial = Trial::new(seed, fs);
+        let outcome = within_patience(seed, || trial.run(seed, ROUNDS_OF_A_SEED));
+        changes += trial.fs.changes();
+        failed.extend(outcome.err());
+    }
+    let rounds = (seeds.end - seeds.start) * ROUNDS_OF_A_SEED;
+    println!(
+        "{rounds} rounds, {changes} writes, syncs and changes of names, {} failed",
+        failed.len()
+    );
+    assert!(failed.is_empty(), "{}", failed.join("\n\n"));
+}
+
+#[test]
+fn a_store_is_made_whole_or_not_at_all() {
+    for members in [1, 3] {
+        let mut steps = 0;
+        // Of each step twice: what is left is drawn.
+        for seed in 0.. {
+            let Some(fs) = faulty(seed) else { return };
+            let after = 1 + seed / 2;
+            fs.cut_after(after);
+            let store = fs.path().join("a").join("b");
+            let directories: Vec<_> = (0..members).map(|n| store.join(format!("d{n}"))).collect();
+            let made = Store::open_over(&directories, &small());
+            let was_cut = fs.is_off();
+            drop(made);
+            fs.cut();
+            fs.power_on();
+            let open = || {
+                let opened = Store::open_over(&directories, &small());
+                opened
+                    .unwrap_or_else(|error| panic!("{members}, step {after}, seed {seed}: {error}"))
+            };
+            let store = open();
+            assert_eq!(store.range(..).count(), 0);
+            store.put_with(b"key", b"value", Durability::Group).expect("there is power");
+            fs.cut();
+            drop(store);
+            fs.power_on();
+            assert_eq!(open().get(b"key").expect("it is there").as_deref(), Some(&b"value"[..]));
+            steps = after;
+            if !was_cut {
+                break;
+            }
+        }
+        println!("over {members}: {steps} steps");
+    }
+}
+
+#[test]
+fn syncs_that_are_forgotten_are_noticed() {
+    let planted = [
+        ("of the data", Ignored { file: Some("data"), ..Ignored::default() }),
+        (
+            "of what says that it is a store",
+            Ignored { file: Some(".LEVELHEAD.part"), ..Ignored::default() },
+        ),
+        ("of directories", Ignored { directories: true, ..Ignored::default() }),
+    ];
+    for (which, ignored) in planted {
+        let caught = (0..40).find_map(|seed| {
+            let fs = faulty(seed)?;
+            fs.set_faults(Faults { ignored, ..Faults::default() });
+            let mut trial = Trial::new(seed, fs);
+            within_patience(seed, || trial.run(seed, ROUNDS_OF_A_SEED))
+                .err()
+                .map(|wrong| (seed, wrong))
+        });
+        match caught {
+            Some((seed, wrong)) => println!("syncs {which}: seed {seed}: {wrong}"),
+            None if faulty(0).is_none() => return,
+            None => panic!("syncs {which} may be left out, and nobody notices"),
+        }
+    }
+}
