@@ -30,6 +30,7 @@
 //!   Store ...... what callers hold                                  (store.rs)
 //!   Range ...... pairs in key order, of one instant                 (range.rs)
 //!   Options .... what a store is opened with                        (options.rs)
+//!   Inside ..... what the engine counts                             (inside.rs)
 //!   Error ...... what went wrong, where, what to do                 (error.rs)
 //!   directory .. the files of a store, and what they have to say    (directory.rs)
 //!   root ....... the engine on its files, within the runtime        (root.rs)
@@ -39,12 +40,14 @@
 
 mod directory;
 mod error;
+mod inside;
 mod options;
 mod range;
 mod root;
 mod store;
 
 pub use error::Error;
+pub use inside::{Inside, Level};
 pub use options::{Durability, Io, Options};
 pub use range::Range;
 pub use store::{Statistics, Store};
