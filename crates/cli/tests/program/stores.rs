@@ -77,6 +77,10 @@ fn run(store: &Path, command: &str, arguments: &[impl AsRef<OsStr>], input: &[u8
 
 const NONE: [&str; 0] = [];
 
+fn lines(lines: impl Iterator<Item = String>) -> String {
+    lines.collect::<Vec<_>>().concat()
+}
+
 #[test]
 fn what_is_put_is_got_until_it_is_deleted() {
     let stand = Stand::new("point");
@@ -123,7 +127,7 @@ fn binary_keys_and_values_have_ways_in_and_out() {
 #[test]
 fn a_scan_goes_from_a_key_to_before_a_key() {
     let stand = Stand::new("scan");
-    let pairs: String = (0..500).map(|n| format!("k{n:03}\t{n}\n")).collect();
+    let pairs: String = lines((0..500).map(|n| format!("k{n:03}\t{n}\n")));
     let file = stand.file("pairs.tsv", &pairs);
     let loaded = stand.run("load", &[&file]);
     assert!(loaded.status.success(), "{}", stderr(&loaded));
@@ -310,8 +314,7 @@ fn a_store_over_three_directories_bears_the_loss_of_one() {
 #[test]
 fn stats_count_for_eyes_and_for_programs() {
     let stand = Stand::new("stats");
-    let file =
-        stand.file("pairs.tsv", (0..300).map(|n| format!("k{n}\t{n}\n")).collect::<String>());
+    let file = stand.file("pairs.tsv", lines((0..300).map(|n| format!("k{n}\t{n}\n"))));
     stand.well("load", &[&file]);
     stand.well("delete", &["k0"]);
     let table = stand.text("stats", &["--count"]);

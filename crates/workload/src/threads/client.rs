@@ -49,6 +49,9 @@ struct Floor {
     recorder: Recorder,
 }
 
+/// When an operation of an open loop arrived; a closed loop has no arrivals.
+struct Arrival(Option<Nanos>);
+
 /// An operation has failed; it is noted, and the phase ends.
 struct Failed;
 
@@ -58,7 +61,7 @@ impl<'a> Phase<'a> {
         clock: &'a WallClock,
         stop: &'a Stop,
         plan: Plan,
-        options: ClientOptions,
+        options: &ClientOptions,
     ) -> Self {
         let Plan { seed, keys, scans, update_reads, stream, arrivals: rng } = plan;
         let (now, planned) = (clock.now(), stream.remaining());
@@ -113,7 +116,7 @@ impl<'a> Phase<'a> {
         let _exact = ExactSleep::begin();
         let mut client =
             Client { phase: self, target, key: self.keys.buffer(), bound: self.keys.buffer() };
-        while let Some(arrival) = self.next_arrival() {
+        while let Some(Arrival(arrival)) = self.next_arrival() {
             let Some(operation) = self.next_operation() else { break };
             if client.do_one(operation, arrival).is_err() {
                 self.end();
@@ -125,13 +128,13 @@ impl<'a> Phase<'a> {
 
     /// Waits for the next arrival of an open loop, which latency counts from; a closed loop has none and does not wait. Nothing at
     /// the end.
-    fn next_arrival(&self) -> Option<Option<Nanos>> {
+    fn next_arrival(&self) -> Option<Arrival> {
         let mut floor = self.floor();
-        let Some(schedule) = &mut floor.schedule else { return Some(None) };
+        let Some(schedule) = &mut floor.schedule else { return Some(Arrival(None)) };
         let arrival = schedule.next()?;
         drop(floor);
         self.clock.sleep_until(arrival);
-        Some(Some(arrival))
+        Some(Arrival(Some(arrival)))
     }
 
     fn next_operation(&self) -> Option<Operation> {
@@ -197,9 +200,9 @@ impl<T: SharedTarget> Client<'_, '_, T> {
             Action::ReadModifyWrite => {
                 let since = self.get(operation, arrival)?;
                 if reads_first {
-                    self.update(operation, None)?
+                    self.update(operation, None)?;
                 } else {
-                    self.put(operation, None)?
+                    self.put(operation, None)?;
                 }
                 self.phase.record(OpKind::ReadModifyWrite, since, self.phase.clock.now());
                 Ok(())
@@ -288,7 +291,7 @@ impl<T: SharedTarget> Client<'_, '_, T> {
             ScanEnd::Length => operation.records,
             ScanEnd::Bound => u64::MAX,
         };
-        let until = bound.map(|number| &*phase.keys.write(number, bound_buffer));
+        let until = bound.map(|number| phase.keys.write(number, bound_buffer));
         let name = phase.keys.write(operation.key, buffer);
         let since = arrival.unwrap_or_else(|| phase.clock.now());
         let (mut pairs, mut steps) = (Vec::new(), Vec::new());

@@ -153,7 +153,7 @@ impl SharedSession {
             stream,
             arrivals: Rng::derive(self.seed, &format!("arrivals of {name}")),
         };
-        Phase::new(&self.ledger, &self.clock, &self.stop, plan, options.clone())
+        Phase::new(&self.ledger, &self.clock, &self.stop, plan, options)
     }
 
     /// Runs the clients of all phases on threads, to the end of the first phase.
