@@ -36,7 +36,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Run a workload on a design on a device, in virtual time
-    Bench(bench_spec::BenchArguments),
+    Bench(Box<bench_spec::BenchArguments>),
     /// Run a job of reads and writes on a block drive, in virtual time
     Device(device::DeviceArguments),
     /// Say by arithmetic what a design needs on a drive

@@ -74,21 +74,21 @@ impl<R: Read> Input<R> {
             Format::Tsv => {
                 let mut lines = Lines::new(file);
                 let header = if shape.has_header { lines.next()? } else { None };
-                let names =
+                let names: Option<Vec<String>> =
                     header.map(|line| line.split(|byte| *byte == b'\t').map(text).collect());
-                let columns = columns(&shape, names)?;
+                let columns = columns(&shape, names.as_deref())?;
                 Ok(Self::Tsv { lines, shape, columns })
             }
             Format::Csv => {
                 let mut options = csv::ReaderBuilder::new();
                 let mut reader =
                     options.has_headers(shape.has_header).flexible(true).from_reader(file);
-                let names = if shape.has_header {
+                let names: Option<Vec<String>> = if shape.has_header {
                     Some(reader.byte_headers()?.iter().map(text).collect())
                 } else {
                     None
                 };
-                let columns = columns(&shape, names)?;
+                let columns = columns(&shape, names.as_deref())?;
                 Ok(Self::Csv { reader, record: csv::ByteRecord::new(), shape, columns })
             }
         }
@@ -169,8 +169,8 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// The columns of key and value, from 0, in a file with these names, if it has any.
-fn columns(shape: &Shape, names: Option<Vec<String>>) -> anyhow::Result<[usize; 2]> {
-    let of = |column: Option<&Column>, usual: (&str, usize), flag: &str| match (column, &names) {
+fn columns(shape: &Shape, names: Option<&[String]>) -> anyhow::Result<[usize; 2]> {
+    let of = |column: Option<&Column>, usual: (&str, usize), flag: &str| match (column, names) {
         (Some(Column::Number(number)), _) => Ok(number - 1),
         (None, None) => Ok(usual.1),
         (Some(Column::Name(name)), None) => {

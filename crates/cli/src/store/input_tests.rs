@@ -30,8 +30,8 @@ fn read(text: &str, shape: Shape) -> anyhow::Result<Vec<(u64, String)>> {
     Ok(lines)
 }
 
-fn name(name: &str) -> Option<Column> {
-    Some(Column::Name(name.to_owned()))
+fn name(name: &str) -> Column {
+    Column::Name(name.to_owned())
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn tsv_has_pairs_in_its_first_columns_or_in_those_that_are_named() {
     assert_eq!(lines, expected.map(|(line, words)| (line, words.to_owned())));
     let named = Shape {
         has_header: true,
-        key: name("id"),
+        key: Some(name("id")),
         value: Some(Column::Number(1)),
         ..shape(Format::Tsv)
     };
@@ -70,7 +70,7 @@ fn json_has_members_of_these_names_or_of_others() {
     assert_eq!(words[..4], ["a=\u{fc}", "ab=1", "7={\"n\": 1.50}", "! it has no `value`"]);
     assert!(words[4].starts_with("! it is no JSON object: invalid type"), "{}", words[4]);
     assert_eq!(words[5..], ["! `key` is null", "! it has both `key` and `key_hex`"]);
-    let named = Shape { key: name("id"), value: name("text"), ..shape(Format::Jsonl) };
+    let named = Shape { key: Some(name("id")), value: Some(name("text")), ..shape(Format::Jsonl) };
     assert_eq!(read("{\"id\":1,\"text\":\"x\"}", named).unwrap(), [(1, "1=x".to_owned())]);
 }
 
@@ -84,7 +84,7 @@ fn columns_that_are_not_there_end_it_with_words() {
         ),
         (
             "a\t1\n",
-            Shape { key: name("id"), ..shape(Format::Tsv) },
+            Shape { key: Some(name("id")), ..shape(Format::Tsv) },
             "--key-column id is a name, and the file has no",
         ),
         (
@@ -117,7 +117,9 @@ fn whatever_is_written_is_read_back_in_every_format() {
         for encoding in [Encoding::Text, Encoding::Hex, Encoding::Base64] {
             let mut writer = PairWriter::new(Vec::new(), format, encoding, true);
             writer.header().unwrap();
-            odd.iter().for_each(|(key, value)| writer.pair(key, value).unwrap());
+            for (key, value) in odd {
+                writer.pair(key, value).unwrap();
+            }
             let file = writer.finish().unwrap();
             let mut input = Input::new(&file[..], Shape { encoding, ..shape(format) }).unwrap();
             for (key, value) in odd {

@@ -1,6 +1,7 @@
 //! `levelhead load`.
 
 use std::cell::Cell;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use crate::host::Stopwatch;
 use crate::{interrupt, output, progress};
 
 #[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each of them is a flag")]
 pub(crate) struct LoadArguments {
     #[command(flatten)]
     place: Place,
@@ -130,7 +132,7 @@ fn shape(arguments: &LoadArguments) -> anyhow::Result<Shape> {
 }
 
 fn format_of(file: &Path) -> anyhow::Result<Format> {
-    let extension = file.extension().map(|extension| extension.to_ascii_lowercase());
+    let extension = file.extension().map(OsStr::to_ascii_lowercase);
     match extension.as_ref().and_then(|extension| extension.to_str()) {
         Some("tsv" | "tab") => Ok(Format::Tsv),
         Some("csv") => Ok(Format::Csv),

@@ -41,7 +41,7 @@ impl Place {
     pub(crate) fn open(&self) -> anyhow::Result<Store> {
         match Store::open_over(&self.store, &self.options()) {
             Err(Error::Missing(_)) if matches!(Store::is_in(&self.store), Ok(false)) => {
-                Err(anyhow!("{} has no store: `levelhead put` and `levelhead load` make one", self))
+                Err(anyhow!("{self} has no store: `levelhead put` and `levelhead load` make one"))
             }
             opened => Ok(opened?),
         }
