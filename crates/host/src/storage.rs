@@ -391,6 +391,7 @@ impl Storage {
             pages_per_extent: self.pages_per_extent(),
             extents,
             parallelism: files.appends,
+            run_pages: 1,
             reuse: Reuse::LeastWorn,
         };
         Ok(BlockRange::new(device.clone(), options).expect("the set was measured"))

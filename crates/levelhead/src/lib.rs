@@ -28,6 +28,7 @@
 //!
 //! ```text
 //!   Store ...... what callers hold                                  (store.rs)
+//!   Batch ...... writes of one instant                              (batch.rs)
 //!   Range ...... pairs in key order, of one instant                 (range.rs)
 //!   Options .... what a store is opened with                        (options.rs)
 //!   Inside ..... what the engine counts                             (inside.rs)
@@ -38,6 +39,7 @@
 
 #![forbid(unsafe_code)]
 
+mod batch;
 mod directory;
 mod error;
 mod inside;
@@ -46,6 +48,7 @@ mod range;
 mod root;
 mod store;
 
+pub use batch::Batch;
 pub use error::Error;
 pub use inside::{Inside, Level};
 pub use options::{Durability, Io, Options};

@@ -11,8 +11,8 @@ use engine::sizing::LevelPlan;
 use engine::{Engine, EngineIterator, Setup, Step};
 use files::{Discards, FileDevice, FileError, FileOptions, RoomOf};
 use pages::{
-    Cpu, CpuCosts, EngineError, EngineStats, LogSync, Medium, MemoryUse, StoreId, Surroundings,
-    Value, WriteOptions,
+    BatchWrite, Cpu, CpuCosts, EngineError, EngineStats, LogSync, Medium, MemoryUse, StoreId,
+    Surroundings, Value, WriteOptions,
 };
 use runtime::{Cores, Handle, Nanos};
 use volume::{BlockRange, Layout, RangeOptions, Reuse, Volume};
@@ -23,6 +23,8 @@ use crate::options::Options;
 
 /// Pages of a chunk, where a store is over several files: 64 KiB.
 const CHUNK_PAGES: u32 = 16;
+/// Pages of one write at most: 64 KiB. Reads wait least beside writes of this length (decision 39).
+const RUN_PAGES: u32 = 16;
 /// Appends under way at a time.
 const APPENDS: u32 = 16;
 /// Memory for the snapshots and buffers of ranges.
@@ -74,6 +76,14 @@ impl AnyEngine {
             None => on_either!(self, engine => engine.delete(key, options, Nanos::ZERO).await)?,
         };
         Ok(())
+    }
+
+    pub(crate) async fn write_batch(
+        &self,
+        batch: Vec<BatchWrite>,
+        sync: LogSync,
+    ) -> Result<(), EngineError> {
+        on_either!(self, engine => engine.write_batch(batch, Some(sync), Nanos::ZERO).await)
     }
 
     pub(crate) async fn sync(&self) -> Result<(), EngineError> {
@@ -326,6 +336,7 @@ fn ranges(device: &FileDevice, identity: &Identity) -> Vec<Plain> {
         pages_per_extent: identity.pages_per_extent(),
         extents: identity.extents(),
         parallelism: APPENDS,
+        run_pages: RUN_PAGES,
         reuse: Reuse::First,
     };
     let sets = device.sets().into_iter().map(|shape| range(shape.id));

@@ -33,6 +33,9 @@ pub struct RangeOptions {
     pub extents: u32,
     /// Appends that make progress side by side; a device does not tell.
     pub parallelism: u32,
+    /// Pages that one write has at most, where as many follow one another. 1 is what a simulated drive is given, whose
+    /// writes cost by the block.
+    pub run_pages: u32,
     /// Which free extent is written to next.
     pub reuse: Reuse,
 }
@@ -185,6 +188,34 @@ impl<D: BlockDevice + Clone> Medium for BlockRange<D> {
         let (set, at) = (self.options.set, self.block_of(first));
         let write = self.device.write(set, at, blocks, class, Force::No);
         async move { write.await.map_err(|error| as_medium_error(&error, first)) }
+    }
+
+    fn append_run(
+        &self,
+        first: PageNo,
+        pages: Vec<PageImage>,
+        class: IoClass,
+    ) -> impl Future<Output = Result<(), MediumError>> + use<D> {
+        let longest = self.options.run_pages.max(1) as usize;
+        let mut pages = pages.into_iter().peekable();
+        let mut at = first.0;
+        let mut writes = Vec::new();
+        while pages.peek().is_some() {
+            let run: Vec<PageImage> = pages.by_ref().take(longest).collect();
+            let (from, count) = (PageNo(at), run.len() as u32);
+            writes.push(self.append(from, run, class));
+            at += count;
+        }
+        async move {
+            for write in writes {
+                write.await?;
+            }
+            Ok(())
+        }
+    }
+
+    fn run_pages(&self) -> u32 {
+        self.options.run_pages.max(1)
     }
 
     fn sync(&self, _: Stream) -> impl Future<Output = Result<(), MediumError>> + use<D> {

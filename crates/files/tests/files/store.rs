@@ -62,6 +62,7 @@ fn ranges(device: &FileDevice) -> Vec<BlockRange<FileDevice>> {
         pages_per_extent: 256,
         extents: (FILE_BYTES >> 20) as u32,
         parallelism: 16,
+        run_pages: 16,
         reuse: Reuse::First,
     };
     let sets = device.sets().into_iter().map(|shape| range(shape.id));

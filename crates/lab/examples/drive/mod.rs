@@ -37,6 +37,7 @@ pub(crate) fn limited(
         pages_per_extent: EXTENT_PAGES,
         extents: (profile.user_bytes / PAGE_BYTES / u64::from(EXTENT_PAGES)) as u32,
         parallelism: 64,
+        run_pages: 1,
         reuse: Reuse::LeastWorn,
     };
     let range = BlockRange::new(ssd.clone(), range).expect("the drive has a set");

@@ -54,6 +54,7 @@ pub(crate) fn volume_setup(
         pages_per_extent: 33,
         extents: 60,
         parallelism: 4,
+        run_pages: 1,
         reuse: Reuse::LeastWorn,
     };
     let members = (0..SETS).map(|set| BlockRange::new(ssd.clone(), range(set)).expect("it fits"));

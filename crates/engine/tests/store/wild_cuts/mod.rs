@@ -5,6 +5,7 @@
 //! `LEVELHEAD_SEED=N cargo test -p engine --test store wild_cuts` replays one; `LEVELHEAD_TRIALS` and `LEVELHEAD_FIRST` say
 //! how many there are, and from where.
 
+mod batches;
 mod medium;
 mod model;
 
@@ -19,6 +20,7 @@ use pages::{
 use runtime::{Nanos, Rng, Runtime};
 
 use crate::setup::cpu;
+use batches::Batches;
 use medium::{Cells, Discards, Wild};
 use model::{Model, number_of, value};
 
@@ -113,6 +115,8 @@ struct Trial {
     case: Rc<Case>,
     cells: Cells,
     model: Rc<RefCell<Model>>,
+    /// Another client writes batches.
+    batches: Option<Rc<Batches>>,
     rng: Rng,
 }
 
@@ -124,7 +128,11 @@ impl Trial {
         let case = Case::draw(&mut rng);
         let discards = pick(&mut rng, &[Discards::Kept, Discards::Forgotten, Discards::Forgotten]);
         let cells = Cells::new(case.shape, discards, rng.chance(0.4), is_redundant);
-        Self { seed, case: Rc::new(case), cells, model: Rc::default(), rng }
+        Self { seed, case: Rc::new(case), cells, model: Rc::default(), batches: None, rng }
+    }
+
+    fn with_batches(self) -> Self {
+        Self { batches: Some(Rc::default()), ..self }
     }
 
     /// Runs it. How often power was cut; `None` if the store does not fit.
@@ -144,6 +152,10 @@ impl Trial {
                 if session > 0 {
                     let check = self.model.borrow_mut().settle(&rt, &engine, &self.case);
                     check.map_err(|complaint| format!("behind opening {session}: {complaint}"))?;
+                    if let Some(batches) = &self.batches {
+                        let check = rt.block_on(Rc::clone(batches).check(engine.clone()));
+                        check.map_err(|text| format!("behind opening {session}: {text}"))?;
+                    }
                 }
                 self.live(&rt, &engine, session);
                 self.model
@@ -190,6 +202,12 @@ impl Trial {
                 rng: Rng::derive(self.seed ^ session << 20 ^ number, "client"),
             };
             rt.handle().spawn("client", client.work());
+        }
+        if let Some(batches) = &self.batches {
+            let (rng, case) =
+                (Rng::derive(self.seed ^ session << 20, "batches"), Rc::clone(&self.case));
+            let (engine, model) = (engine.clone(), Rc::clone(&self.model));
+            rt.handle().spawn("batches", Rc::clone(batches).write(engine, case, model, rng));
         }
         let run = 1 + self.rng.below(self.case.longest_run);
         rt.run_until(rt.handle().now() + Nanos(run));
@@ -254,13 +272,14 @@ impl Client {
     }
 }
 
-fn agree(test: &str, is_redundant: bool) {
+fn agree(test: &str, is_redundant: bool, has_batches: bool) {
     let first = from_environment("LEVELHEAD_FIRST").unwrap_or(0);
     let trials = from_environment("LEVELHEAD_TRIALS").unwrap_or(40);
     let one = from_environment("LEVELHEAD_SEED");
     let (mut cuts, mut unfit) = (0, 0);
     for seed in one.map_or(first..first + trials, |seed| seed..seed + 1) {
-        match Trial::new(seed, is_redundant).run() {
+        let trial = Trial::new(seed, is_redundant);
+        match if has_batches { trial.with_batches() } else { trial }.run() {
             Ok(Some(number)) => cuts += number,
             Ok(None) => unfit += 1,
             Err(text) => panic!(
@@ -274,10 +293,15 @@ fn agree(test: &str, is_redundant: bool) {
 
 #[test]
 fn nothing_is_lost_in_wild_cuts() {
-    agree("nothing_is_lost_in_wild_cuts", false);
+    agree("nothing_is_lost_in_wild_cuts", false, false);
 }
 
 #[test]
 fn lost_writes_are_healed_in_wild_cuts() {
-    agree("lost_writes_are_healed_in_wild_cuts", true);
+    agree("lost_writes_are_healed_in_wild_cuts", true, false);
+}
+
+#[test]
+fn batches_are_whole_in_wild_cuts() {
+    agree("batches_are_whole_in_wild_cuts", false, true);
 }
