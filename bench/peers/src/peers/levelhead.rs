@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use levelhead::{Durability, Options, Store};
+use levelhead::{Batch, Durability, Options, Store};
 use workload::SharedTarget;
 
 use crate::child::Setup;
@@ -62,12 +62,10 @@ impl Peer for Levelhead {
     }
 
     fn put_durably(&self, pairs: &[(Vec<u8>, Vec<u8>)]) -> Result<(), String> {
-        if let [(key, value)] = pairs {
-            return self.0.put_with(key, value, Durability::Each).map_err(words);
-        }
+        let mut batch = Batch::new();
         for (key, value) in pairs {
-            self.0.put_with(key, value, Durability::None).map_err(words)?;
+            batch.put(key, value);
         }
-        self.0.sync().map_err(words)
+        self.0.write_with(&batch, Durability::Each).map_err(words)
     }
 }
