@@ -1,5 +1,7 @@
 //! `levelhead bench`.
 
+mod on_files;
+
 use std::cell::RefCell;
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -15,6 +17,9 @@ use crate::host::{Stopwatch, available_memory_bytes, peak_rss_bytes};
 use crate::{bench_spec, files, interrupt, output, progress};
 
 pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
+    if !arguments.store.is_empty() {
+        return on_files::run(arguments);
+    }
     let spec = bench_spec::spec(arguments)?;
     lab::bench::check(&spec)?;
     for warning in lab::fit::warnings(&spec) {
@@ -34,7 +39,12 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
     }
     let mut outcome = outcome?;
     outcome.result.host = Some(progress.borrow().host(&outcome));
-    show(arguments, &outcome)?;
+    end(arguments, &outcome)
+}
+
+/// Shows what came out; the exit code that follows from it.
+fn end(arguments: &BenchArguments, outcome: &BenchOutcome) -> anyhow::Result<ExitCode> {
+    show(arguments, outcome)?;
     let verification = &outcome.result.verification;
     if verification.mismatches > 0 {
         anyhow::bail!("{} answers were wrong data: this is a bug", verification.mismatches);

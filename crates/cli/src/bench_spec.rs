@@ -11,10 +11,13 @@ use design::Design;
 use host::{Arrangement, JournalPlace, WindowPolicy};
 use lab::bench::BenchSpec;
 use lab::device::Before;
+use lab::live::LiveSpec;
 use lab::{Configuration, HostChoice, Platform, printable};
+use levelhead::Options;
 use workload::{ClientOptions, CoreWorkload, Properties};
 
 use crate::output::say;
+use crate::store::DurabilityArgument;
 use crate::{names, values};
 
 #[derive(Args)]
@@ -70,7 +73,7 @@ pub(crate) struct BenchArguments {
     /// Workload: a built-in name or a YCSB property file; `levelhead list` has the names
     #[arg(long, default_value = "a")]
     pub(crate) workload: String,
-    /// Pairs to load: recordcount [default: 4M; a file's own]
+    /// Pairs to load: recordcount [default: 4M, with --store 1M; a file's own]
     #[arg(long, value_parser = values::records)]
     pub(crate) records: Option<u64>,
     /// Operations to run: operationcount [default: 1M, for e and mixgraph 100k, for seekrandom 2k; a file's own]
@@ -79,10 +82,10 @@ pub(crate) struct BenchArguments {
     /// Seed of all randomness: the same seed gives the same result
     #[arg(long, default_value_t = 1, value_parser = values::seed)]
     pub(crate) seed: u64,
-    /// Operations outstanding at a time: threadcount [default: 64; a file's own]
+    /// Operations outstanding at a time: threadcount [default: 64, with --store, where they are threads, one a core; a file's own]
     #[arg(long, value_parser = values::queue_depth)]
     pub(crate) queue_depth: Option<u64>,
-    /// Operations per second of virtual time: target. An open loop with Poisson arrivals, in which
+    /// Operations per second: target. An open loop with Poisson arrivals, in which
     /// waiting counts. Without it a closed loop of --queue-depth clients runs
     #[arg(long, value_parser = values::rate)]
     pub(crate) rate: Option<f64>,
@@ -90,6 +93,23 @@ pub(crate) struct BenchArguments {
     /// refused
     #[arg(short = 'p', value_name = "NAME=VALUE", value_parser = values::assignment)]
     pub(crate) property: Vec<(String, String)>,
+    /// Run on a store on files in this directory, in real time, with threads for clients: the store is made for it and stays there.
+    /// Given three times or more, it is over these directories. In the place of design and device
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["configuration", "design", "device", "host", "partitions", "layout",
+        "journal", "windows", "plm_cache", "hedge_after", "precondition"])]
+    pub(crate) store: Vec<PathBuf>,
+    /// Memory for that store's index and caches [default: 256MiB]
+    #[arg(long, requires = "store", value_parser = values::bytes(1 << 20..=1 << 45))]
+    pub(crate) memory: Option<u64>,
+    /// Out of that, memory for values that were read last [default: 64MiB]
+    #[arg(long, requires = "store", value_parser = values::bytes(0..=1 << 45))]
+    pub(crate) value_cache: Option<u64>,
+    /// Size of each of its files, at most: room is taken as it is needed [default: 16GiB]
+    #[arg(long, requires = "store", value_parser = values::bytes(64 << 20..=1 << 50))]
+    pub(crate) capacity: Option<u64>,
+    /// How long writes of the run are waited for [default: group]
+    #[arg(long, requires = "store")]
+    pub(crate) durability: Option<DurabilityArgument>,
     /// Directory for the result as JSON, text, CSV and pictures
     #[arg(long)]
     pub(crate) out: Option<PathBuf>,
@@ -101,7 +121,11 @@ pub(crate) struct BenchArguments {
 const DEFAULT_DESIGN: &str = "pink";
 const DEFAULT_DEVICE: &str = "pink-zcu102";
 const DEFAULT_RECORDS: u64 = 4_000_000;
+/// Of a store on files, which is loaded in real time.
+const DEFAULT_RECORDS_ON_FILES: u64 = 1_000_000;
 const DEFAULT_QUEUE_DEPTH: u64 = 64;
+/// Clients of a store on files.
+const MOST_THREADS: usize = 1024;
 
 /// Operations of a built-in workload. One that scans reads up to 100 pairs in each (e), 128, or 570 on
 /// average in every 33rd (mixgraph).
@@ -134,17 +158,8 @@ fn flags(arguments: &BenchArguments) -> [Flag; 4] {
 pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<BenchSpec> {
     let configuration = arguments.configuration.as_deref().map(names::configuration).transpose()?;
     let (design, platform) = design_and_platform(arguments, configuration.as_ref())?;
-    let workload = CoreWorkload::from_properties(&properties(arguments)?)?;
-    for warning in &workload.warnings {
-        say(warning);
-    }
-    let depth = workload.thread_count.unwrap_or(DEFAULT_QUEUE_DEPTH) as usize;
-    let clients = match workload.target_rate {
-        None => ClientOptions::closed(depth),
-        Some(rate) => ClientOptions::open(rate, depth),
-    };
-    let stem = Path::new(&arguments.workload).file_stem();
-    let workload_name = stem.map_or("?".to_owned(), |name| printable(&name.to_string_lossy()));
+    let (workload, clients) = workload_and_clients(arguments, DEFAULT_QUEUE_DEPTH)?;
+    let workload_name = workload_name(arguments);
     let precondition = arguments.precondition.unwrap_or(Before::Empty);
     if precondition != Before::Empty && matches!(platform, Platform::KvDrive(_)) {
         bail!("--precondition is for block drives: a KV drive begins empty");
@@ -159,6 +174,53 @@ pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<BenchSpec> {
         seed: arguments.seed,
         precondition,
         sample_every: None,
+    })
+}
+
+/// The workload, and how its operations are issued; says aloud what has no effect.
+fn workload_and_clients(
+    arguments: &BenchArguments,
+    depth: u64,
+) -> anyhow::Result<(CoreWorkload, ClientOptions)> {
+    let workload = CoreWorkload::from_properties(&properties(arguments)?)?;
+    for warning in &workload.warnings {
+        say(warning);
+    }
+    let depth = workload.thread_count.unwrap_or(depth) as usize;
+    let clients = match workload.target_rate {
+        None => ClientOptions::closed(depth),
+        Some(rate) => ClientOptions::open(rate, depth),
+    };
+    Ok((workload, clients))
+}
+
+fn workload_name(arguments: &BenchArguments) -> String {
+    let stem = Path::new(&arguments.workload).file_stem();
+    stem.map_or("?".to_owned(), |name| printable(&name.to_string_lossy()))
+}
+
+/// What to run on a store on files that is opened with these options.
+pub(crate) fn live_spec(
+    arguments: &BenchArguments,
+    options: &Options,
+    cores: usize,
+) -> anyhow::Result<LiveSpec> {
+    let (workload, clients) = workload_and_clients(arguments, cores as u64)?;
+    let most = MOST_THREADS;
+    if clients.pace.outstanding() > most {
+        bail!("clients of a store on files are threads: --queue-depth may be {most} at most");
+    }
+    let paths: Vec<String> =
+        arguments.store.iter().map(|path| printable(&path.display().to_string())).collect();
+    Ok(LiveSpec {
+        workload_name: workload_name(arguments),
+        workload,
+        clients,
+        seed: arguments.seed,
+        durability: options.durability,
+        place: paths.join(", "),
+        directories: arguments.store.len() as u64,
+        memory_bytes: options.memory_bytes,
     })
 }
 
@@ -193,7 +255,9 @@ fn properties(arguments: &BenchArguments) -> anyhow::Result<Properties> {
     let name = &arguments.workload;
     let mut properties = names::workload(name)?;
     if workload::builtin(name).is_some() {
-        let (records, operations) = (DEFAULT_RECORDS, default_operations(name));
+        let is_on_files = !arguments.store.is_empty();
+        let records = if is_on_files { DEFAULT_RECORDS_ON_FILES } else { DEFAULT_RECORDS };
+        let operations = default_operations(name);
         properties.set_by_flag("--records (default)", "recordcount", &records.to_string());
         properties.set_by_flag("--operations (default)", "operationcount", &operations.to_string());
     }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use lab::live::{DiskBytes, Machine};
+
 #[expect(
     clippy::disallowed_types,
     reason = "how long a simulation takes is a fact of the machine"
@@ -40,6 +42,20 @@ pub(crate) fn available_memory_bytes() -> Option<u64> {
     let limit = limits.and_then(|text| address_space(&text));
     let available = bytes_in("/proc/meminfo", "MemAvailable");
     available.into_iter().chain(limit).min()
+}
+
+/// What this process has had drives read and write, where the system tells.
+pub(crate) struct Drives;
+
+impl Machine for Drives {
+    fn disk_bytes(&self) -> Option<DiskBytes> {
+        let text = std::fs::read_to_string("/proc/self/io").ok()?;
+        let of = |name| {
+            let line = text.lines().find_map(|line: &str| line.strip_prefix(name))?;
+            line.trim().parse().ok()
+        };
+        Some(DiskBytes { read: of("read_bytes:")?, written: of("write_bytes:")? })
+    }
 }
 
 /// The soft limit of a line such as `Max address space  6144000000  unlimited  bytes`.

@@ -14,6 +14,7 @@ mod plan;
 mod progress;
 mod reproduce;
 mod simulations;
+mod store;
 mod values;
 
 use std::process::ExitCode;
@@ -35,13 +36,27 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Run a workload on a design on a device, in virtual time
-    Bench(bench_spec::BenchArguments),
+    Bench(Box<bench_spec::BenchArguments>),
     /// Run a job of reads and writes on a block drive, in virtual time
     Device(device::DeviceArguments),
     /// Say by arithmetic what a design needs on a drive
     Plan(plan::PlanArguments),
     /// Run a paper's experiments and set what it says beside what comes out
     Reproduce(reproduce::ReproduceArguments),
+    /// Give a key of a store a value. Makes the store where there is none
+    Put(store::PutArguments),
+    /// Print the value of a key of a store. The exit code is 1 if there is no such key, 2 if it cannot be looked for
+    Get(store::GetArguments),
+    /// Take the values of keys away
+    Delete(store::DeleteArguments),
+    /// Print pairs of a store in the order of their keys, as they are at one instant
+    Scan(store::ScanArguments),
+    /// Put all pairs of a file into a store. Makes the store where there is none
+    Load(store::LoadArguments),
+    /// Write all pairs of a store, as they are at one instant, in a form that `load` takes back byte for byte
+    Dump(store::DumpArguments),
+    /// Say how much a store has and where its memory goes
+    Stats(store::StatsArguments),
     /// List the built-in designs, devices, workloads, block drives and jobs
     List,
 }
@@ -52,6 +67,13 @@ fn main() -> ExitCode {
         Command::Device(arguments) => device::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
+        Command::Put(arguments) => store::put(&arguments),
+        Command::Get(arguments) => Ok(store::get(&arguments)),
+        Command::Delete(arguments) => store::delete(&arguments),
+        Command::Scan(arguments) => store::scan(&arguments),
+        Command::Load(arguments) => store::load(&arguments),
+        Command::Dump(arguments) => store::dump(&arguments),
+        Command::Stats(arguments) => store::stats(&arguments),
         Command::List => output::print(&names::list()).map(|()| ExitCode::SUCCESS),
     };
     outcome.unwrap_or_else(|error| {

@@ -11,6 +11,11 @@ pub(crate) fn records(text: &str) -> Result<u64, String> {
     parse_count_in(text, 1..=MAX_RECORDS)
 }
 
+/// A number of things, of which there may be none.
+pub(crate) fn count(text: &str) -> Result<u64, String> {
+    parse_count_in(text, 0..=u64::MAX)
+}
+
 pub(crate) fn operations(text: &str) -> Result<u64, String> {
     parse_count_in(text, 0..=MAX_RECORDS)
 }

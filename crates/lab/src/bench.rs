@@ -271,7 +271,7 @@ async fn phases<S: Subject>(
 }
 
 /// Most operations under way at a time.
-fn outstanding(clients: &ClientOptions) -> usize {
+pub(crate) fn outstanding(clients: &ClientOptions) -> usize {
     match clients.pace {
         Pace::Closed { outstanding } | Pace::Open { outstanding, .. } => outstanding,
     }

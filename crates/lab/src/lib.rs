@@ -14,6 +14,7 @@ mod configuration;
 pub mod device;
 pub mod fit;
 mod flash_work;
+pub mod live;
 pub mod picture;
 pub mod plan;
 mod platform;
@@ -30,7 +31,7 @@ pub use configuration::Configuration;
 pub use platform::{DEFAULT_HOST, HostChoice, Platform, designs_for_hosts};
 pub use result::{
     BenchResult, BlockDriveResult, FlashResult, Host, Interrupted, IteratorResult, LevelResult,
-    LoadResult, Memory, Verification,
+    LoadResult, Memory, StoreResult, Verification,
 };
 pub use samples::MemorySample;
 pub use units::{

@@ -8,6 +8,7 @@ use hdrhistogram::Histogram;
 use workload::{OpKind, RunReport};
 
 use crate::result::BenchResult;
+use crate::table::time;
 use chart::{Chart, Note, Scale, Series};
 
 /// Quantiles of a latency curve: dense towards the tail.
@@ -83,7 +84,7 @@ pub fn latency_svg(result: &BenchResult, run: &RunReport) -> String {
     Chart {
         title: format!("Latency: {}", title(result)),
         x: Scale::tail("percentile of operations"),
-        y: Scale::log("latency, microseconds of virtual time"),
+        y: Scale::log(&format!("latency, microseconds of {} time", time(result))),
         series: series.collect(),
         note: Note::End,
         bands: Vec::new(),
@@ -111,8 +112,8 @@ pub fn timeline_svg(result: &BenchResult, run: &RunReport) -> String {
     ];
     Chart {
         title: format!("Latency over time: {}", title(result)),
-        x: Scale::linear("virtual time since the run began, seconds"),
-        y: Scale::log("latency, microseconds of virtual time"),
+        x: Scale::linear(&format!("{} time since the run began, seconds", time(result))),
+        y: Scale::log(&format!("latency, microseconds of {} time", time(result))),
         series: series.into_iter().filter(|series| !series.points.is_empty()).collect(),
         note: Note::End,
         bands: Vec::new(),

@@ -1,6 +1,7 @@
 //! What a bench gives, as `--json` prints it. Field names are the interface: change them with care.
 //!
-//! Everything but `host` is a function of the inputs and the seed: the same bytes every time.
+//! Everything but `host` is a function of the inputs and the seed: the same bytes every time. Of a store on files, in real
+//! time, nothing is.
 
 use std::collections::BTreeMap;
 
@@ -87,11 +88,36 @@ pub struct BenchResult {
     /// What windows did in the run, where a volume's members are taken through them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub windows: Option<WindowsResult>,
+    /// The store on files, if it is one: then all times are real, and what only simulated flash can tell is empty or 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<StoreResult>,
     /// Whether what was read is what was written.
     pub verification: Verification,
     /// What depends on the machine; everything else does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<Host>,
+}
+
+/// A store on files. Bytes are those that this program has had drives read and write, as the system counts them; absent where
+/// it does not.
+#[derive(Clone, Debug, Serialize)]
+pub struct StoreResult {
+    /// How many directories it is over.
+    pub directories: u64,
+    /// When writes of the run were acknowledged.
+    pub durability: &'static str,
+    /// Bytes read in the run.
+    pub disk_bytes_read: Option<u64>,
+    /// Bytes written in the run.
+    pub disk_bytes_written: Option<u64>,
+    /// Bytes written after it, until nothing was left to do in the background.
+    pub settling_disk_bytes_written: Option<u64>,
+    /// Bytes written in the load and until it had settled.
+    pub load_disk_bytes_written: Option<u64>,
+    /// How long background work went on after the load, in seconds.
+    pub load_settle_seconds: f64,
+    /// The same after the run.
+    pub settle_seconds: f64,
 }
 
 /// Windows on the sets of a host's data, in the run. Pages are the host's.

@@ -117,13 +117,14 @@ pub(crate) fn summarise(spec: &BenchSpec, subject: &impl Subject, phases: &Phase
         block_drive: block_drive(spec, before, &after),
         limiter: limiter(spec, before, &after),
         windows: windows(spec, subject),
+        store: None,
         verification: verification(run),
         host: None,
     }
 }
 
 /// Fewer operations than planned, and nothing failed: somebody asked for the end.
-fn interrupted(run: &RunReport) -> Option<Interrupted> {
+pub(crate) fn interrupted(run: &RunReport) -> Option<Interrupted> {
     let is_interrupted = run.is_cut_short() && run.first_error.is_none();
     is_interrupted.then_some(Interrupted { done: run.operations, planned: run.planned })
 }
@@ -134,7 +135,7 @@ fn mean_value_bytes(spec: &BenchSpec, loaded: &Snapshot) -> f64 {
     loaded.engine.user_bytes as f64 / pairs - spec.workload.keys.key_bytes() as f64
 }
 
-fn clients_text(clients: &ClientOptions) -> String {
+pub(crate) fn clients_text(clients: &ClientOptions) -> String {
     match clients.pace {
         Pace::Closed { outstanding } => format!("closed loop, {outstanding} outstanding"),
         Pace::Open { rate, outstanding, .. } => {
@@ -143,7 +144,7 @@ fn clients_text(clients: &ClientOptions) -> String {
     }
 }
 
-fn operations(run: &RunReport) -> BTreeMap<&'static str, LatencySummary> {
+pub(crate) fn operations(run: &RunReport) -> BTreeMap<&'static str, LatencySummary> {
     OpKind::ALL
         .into_iter()
         .map(|kind| (kind.name(), run.summary(kind).unwrap_or_default()))
@@ -374,7 +375,7 @@ fn windows(spec: &BenchSpec, subject: &impl Subject) -> Option<WindowsResult> {
     })
 }
 
-fn verification(run: &RunReport) -> Verification {
+pub(crate) fn verification(run: &RunReport) -> Verification {
     Verification {
         checked: run.count(OpKind::Get),
         checked_pairs: run.scanned_pairs,

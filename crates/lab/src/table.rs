@@ -1,5 +1,7 @@
 //! A bench result as tables for eyes.
 
+mod store;
+
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -10,6 +12,7 @@ use workload::{LatencySummary, OpKind};
 
 use crate::result::{AcceleratorResult, BenchResult, HedgesResult, Interrupted, Verification};
 use crate::units::{bytes_text, count_text, three_digits};
+pub(crate) use store::time;
 
 /// The whole result, as text of at most 100 columns.
 pub fn render(result: &BenchResult) -> String {
@@ -25,7 +28,7 @@ pub fn render(result: &BenchResult) -> String {
         limiter(result),
         windows(result),
         result.caches.as_ref().map_or(String::new(), caches),
-        work(result),
+        result.store.as_ref().map_or_else(|| work(result), |store| store::work(result, store)),
     ];
     for section in sections.into_iter().filter(|section| !section.is_empty()) {
         writeln!(text, "{section}\n").expect("a string takes any text");
@@ -56,7 +59,7 @@ pub(crate) fn add(table: &mut Table, cells: impl IntoIterator<Item = String>) {
 fn headline(result: &BenchResult) -> String {
     format!(
         "{}{}{} on {}, workload {}: {} pairs of {} + {} bytes, {}, seed {}\n\
-         throughput {} operations/s over {} s of virtual time (load: {} puts/s over {} s)",
+         throughput {} operations/s over {} s of {} time (load: {} puts/s over {} s)",
         interrupted(result),
         result.configuration.as_ref().map_or(String::new(), |name| format!("{name}: ")),
         result.design,
@@ -69,6 +72,7 @@ fn headline(result: &BenchResult) -> String {
         result.seed,
         count_text(result.throughput_ops_per_second.round() as u64),
         three_digits(result.virtual_seconds),
+        time(result),
         count_text(result.load.throughput_ops_per_second.round() as u64),
         three_digits(result.load.virtual_seconds),
     )
@@ -113,11 +117,12 @@ fn latencies(operations: &BTreeMap<&'static str, LatencySummary>, load: &Latency
 }
 
 fn reads(result: &BenchResult) -> String {
+    let kind = if result.store.is_some() { "reads" } else { "flash reads" };
     let total: u64 = result.flash_reads_per_get.iter().sum();
     if total == 0 {
-        return "flash reads per get: no gets".to_owned();
+        return format!("{kind} per get: no gets");
     }
-    let mut table = table(&["flash reads per get", "gets", "share"]);
+    let mut table = table(&[&format!("{kind} per get"), "gets", "share"]);
     for (reads, count) in result.flash_reads_per_get.iter().enumerate() {
         let share = *count as f64 / total as f64 * 100.0;
         add(&mut table, [reads.to_string(), count_text(*count), format!("{share:.3} %")]);
@@ -145,7 +150,8 @@ fn mean(result: &BenchResult) -> f64 {
 
 fn memory(result: &BenchResult) -> String {
     let memory = &result.memory_bytes;
-    let mut table = table(&["memory of the device", "bytes", ""]);
+    let whose = if result.store.is_some() { "store" } else { "device" };
+    let mut table = table(&[&format!("memory of the {whose}"), "bytes", ""]);
     let mut rows = if result.index.is_some() {
         vec![
             ("directory of bucket pages", memory.directory),
@@ -431,7 +437,10 @@ fn verdict(result: &BenchResult) -> String {
         write!(text, "\nFAILED: {} operations; first: {error}", verification.errors)
             .expect("a string takes any text");
     }
-    if let Some(host) = &result.host {
+    if let Some(host) = result.host.as_ref().filter(|_| result.store.is_some()) {
+        write!(text, "\nthis program: {} of memory at most", bytes_text(host.peak_rss_bytes))
+            .expect("a string takes any text");
+    } else if let Some(host) = &result.host {
         write!(
             text,
             "\nthis machine: {:.1} s wall (load {:.1} s, {} puts/s; run {:.1} s, {} simulated \

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::store::Store;
 
 /// The version of the directory's form. What is in pages has one of its own.
 const FORMAT: u32 = 1;
@@ -158,6 +159,17 @@ pub(crate) fn read_all(directories: &[PathBuf]) -> Result<Option<Identity>, Erro
             directories.len()
         ))),
         first => Ok(first),
+    }
+}
+
+impl Store {
+    /// Whether there is a store in these directories, or what was left of one.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if there is one, or parts of several, that cannot be opened so; [`Error::Missing`] if too many are lost.
+    pub fn is_in(directories: &[impl AsRef<Path>]) -> Result<bool, Error> {
+        let paths: Vec<PathBuf> = directories.iter().map(|path| path.as_ref().to_owned()).collect();
+        Ok(read_all(&paths)?.is_some())
     }
 }
 

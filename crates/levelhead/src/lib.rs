@@ -32,6 +32,7 @@
 //!   care ....... checking a store, copying it, saving what is left  (care.rs)
 //!   Range ...... pairs in key order, of one instant                 (range.rs)
 //!   Options .... what a store is opened with                        (options.rs)
+//!   Inside ..... what the engine counts                             (inside.rs)
 //!   Error ...... what went wrong, where, what to do                 (error.rs)
 //!   directory .. the files of a store, and what they have to say    (directory.rs)
 //!   root ....... the engine on its files, within the runtime        (root.rs)
@@ -43,6 +44,7 @@ mod batch;
 mod care;
 mod directory;
 mod error;
+mod inside;
 mod options;
 mod range;
 mod root;
@@ -51,6 +53,7 @@ mod store;
 pub use batch::Batch;
 pub use care::{Finding, Report, repair};
 pub use error::Error;
+pub use inside::{Inside, Level};
 pub use options::{Durability, Io, Options};
 pub use range::Range;
 pub use store::{Statistics, Store};

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use block::BlockDevice;
 use design::{Design, IndexOptions};
+use engine::sizing::LevelPlan;
 use engine::{Engine, EngineIterator, Setup, Step};
 use files::{Discards, FileDevice, FileError, FileOptions, RoomOf};
 use pages::{
@@ -112,6 +113,11 @@ impl AnyEngine {
 
     pub(crate) fn memory(&self) -> MemoryUse {
         on_either!(self, engine => engine.memory())
+    }
+
+    /// The sizes of levels in force, and segments and entries of each.
+    pub(crate) fn levels(&self) -> (LevelPlan, Vec<(u64, u64)>) {
+        on_either!(self, engine => (engine.plan(), engine.levels()))
     }
 
     fn range(&self, upper_bound: Option<&[u8]>) -> Result<AnyIterator, EngineError> {
@@ -283,6 +289,12 @@ impl Root {
     fn of(engine: AnyEngine, device: FileDevice, place: Place, options: &Options) -> Self {
         let default_sync = options.durability.into();
         Self { engine, ranges: Rc::default(), place, default_sync, device }
+    }
+
+    /// Bytes of each of the store's files, at most.
+    pub(crate) fn capacity_bytes(&self) -> u64 {
+        let sets = self.device.sets();
+        sets.first().map_or(0, |set| set.blocks * u64::from(block::BLOCK_BYTES))
     }
 
     /// What the files have had to complain of since this was last asked.

@@ -265,7 +265,10 @@ impl Store {
     }
 
     /// Runs a future in the store's runtime, on this thread.
-    fn call<R: Send, F: Future<Output = R>>(&self, make: impl FnOnce(&Root) -> F + Send) -> R {
+    pub(crate) fn call<R: Send, F: Future<Output = R>>(
+        &self,
+        make: impl FnOnce(&Root) -> F + Send,
+    ) -> R {
         self.inner.call(make)
     }
 

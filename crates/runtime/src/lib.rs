@@ -63,6 +63,7 @@ pub use real::mailbox::{Mailbox, Outbox, mailbox};
 pub use real::op::Room;
 pub use real::post::{Gone, Remote};
 pub use real::shared::Shared;
+pub use real::wall_clock::{ExactSleep, WallClock};
 pub use real::{IoChoice, IoEngine, RealOptions};
 pub use resource::{Cores, Pipe};
 pub use rng::{Rng, mix64};

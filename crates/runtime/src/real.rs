@@ -10,6 +10,7 @@
 //!  ring ....... io_uring, the one place with raw memory                                    (real/ring.rs)
 //!  workers .... threads for blocking I/O and for computing                                 (real/workers.rs)
 //!  compute .... work that is heavy on the processor                                        (real/compute.rs)
+//!  wall_clock . time for threads outside                                           (real/wall_clock.rs)
 //!  shared ..... several threads in one runtime, each driving its own future                (real/shared.rs)
 //! ```
 //! Invariants: a turn polls a bounded number of tasks, so neither I/O nor timers wait for a task that keeps
@@ -25,6 +26,7 @@ pub(crate) mod op;
 pub(crate) mod post;
 pub(crate) mod ring;
 pub(crate) mod shared;
+pub(crate) mod wall_clock;
 pub(crate) mod workers;
 
 use std::cell::RefCell;

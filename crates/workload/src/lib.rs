@@ -17,7 +17,9 @@
 //! # Ok::<(), workload::SettingsError>(())
 //! ```
 //!
-//! Invariants: all time is the runtime's, so latencies are virtual nanoseconds; all randomness
+//! A store in real time has a [`SharedSession`], whose clients are threads, and a [`SharedTarget`] (decision 42).
+//!
+//! Invariants: all time is the runtime's, so latencies of a [`Session`] are virtual nanoseconds; all randomness
 //! comes from the session's seed, so the same seed on the same target gives an equal report; no
 //! value is counted as read before the oracle has compared it with what was written.
 
@@ -33,6 +35,7 @@ mod properties;
 mod record;
 mod settings;
 mod target;
+mod threads;
 mod value;
 
 pub use builtin::{BUILTIN_NAMES, builtin};
@@ -50,4 +53,5 @@ pub use settings::{
     Scans, SettingsError,
 };
 pub use target::{KvIterator, KvTarget, NoIterators, Pair};
+pub use threads::{Part, SharedSession, SharedTarget};
 pub use value::{FieldLengths, ValueForm, ValueRecipe};

@@ -1,7 +1,9 @@
 //! The program as one runs it from a script: stderr is no terminal.
 
 mod bad_inputs;
+mod bench_on_files;
 mod run;
+mod stores;
 
 use std::fs::{self, File};
 use std::io::Write;

@@ -10,3 +10,7 @@ mod stop;
 pub use pace::{Arrivals, ClientOptions, MAX_OUTSTANDING, Pace, RATES};
 pub use session::{Session, StartError};
 pub use stop::Stop;
+
+pub(crate) use pace::Schedule;
+pub(crate) use phase::Ledger;
+pub(crate) use session::{check_options, key_space};

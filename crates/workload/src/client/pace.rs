@@ -58,7 +58,8 @@ pub enum Pace {
 }
 
 impl Pace {
-    pub(super) fn outstanding(&self) -> usize {
+    /// Operations that may be under way at a time.
+    pub fn outstanding(&self) -> usize {
         match self {
             Self::Closed { outstanding } | Self::Open { outstanding, .. } => *outstanding,
         }
@@ -75,7 +76,7 @@ pub enum Arrivals {
 }
 
 /// The instants at which operations arrive.
-pub(super) struct Schedule {
+pub(crate) struct Schedule {
     start: Nanos,
     arrivals: Arrivals,
     /// Mean spacing in nanoseconds.
@@ -89,12 +90,12 @@ pub(super) struct Schedule {
 
 impl Schedule {
     /// `count` arrivals at `rate` a second; the first comes one spacing after `start`.
-    pub(super) fn new(start: Nanos, arrivals: Arrivals, rate: f64, count: u64, rng: Rng) -> Self {
+    pub(crate) fn new(start: Nanos, arrivals: Arrivals, rate: f64, count: u64, rng: Rng) -> Self {
         Self { start, arrivals, spacing: 1e9 / rate, elapsed: 0.0, left: count, rng }
     }
 
     /// When the next operation arrives; `None` after the last.
-    pub(super) fn next(&mut self) -> Option<Nanos> {
+    pub(crate) fn next(&mut self) -> Option<Nanos> {
         self.left = self.left.checked_sub(1)?;
         self.elapsed += match self.arrivals {
             Arrivals::Fixed => self.spacing,

@@ -27,9 +27,9 @@ use crate::{KeyBuffer, KeyFormat, KvTarget, Mismatch, OpKind, RunReport, Scans};
 const PROGRESS_STEP: u64 = 4096;
 
 /// What outlives a phase: what was written.
-pub(super) struct Ledger {
-    pub(super) oracle: Oracle,
-    pub(super) inserts: InsertCounter,
+pub(crate) struct Ledger {
+    pub(crate) oracle: Oracle,
+    pub(crate) inserts: InsertCounter,
 }
 
 /// What there is to do in a phase.

@@ -192,13 +192,7 @@ impl<T: KvTarget> Session<T> {
 
     /// The settings have room for one run; there may be several.
     fn check_key_space(&self) -> Result<(), StartError> {
-        let used = self.ledger.borrow().inserts.next_number();
-        let capacity = self.workload.keys.capacity().min(KEY_LIMIT);
-        let has_inserts = self.workload.mix.insert > 0.0;
-        if has_inserts && capacity - used < self.workload.operation_count {
-            return Err(StartError::KeysUsedUp { capacity, used });
-        }
-        Ok(())
+        key_space(&self.workload, self.ledger.borrow().inserts.next_number())
     }
 
     /// Cost: sorts the keys before the first run with scans, if they are hashed.
@@ -216,7 +210,7 @@ impl<T: KvTarget> Session<T> {
         arrivals: &str,
         progress: Box<dyn FnMut(u64, u64)>,
     ) -> Result<RunReport, StartError> {
-        check(options)?;
+        check_options(options)?;
         let rng = Rng::derive(self.seed, arrivals);
         let ledger = Rc::clone(&self.ledger);
         let CoreWorkload { keys, scans, update_reads, .. } = &self.workload;
@@ -228,7 +222,17 @@ impl<T: KvTarget> Session<T> {
     }
 }
 
-fn check(options: &ClientOptions) -> Result<(), StartError> {
+/// Whether there are keys for all that a run may insert, of which so many are used.
+pub(crate) fn key_space(workload: &CoreWorkload, used: u64) -> Result<(), StartError> {
+    let capacity = workload.keys.capacity().min(KEY_LIMIT);
+    let has_inserts = workload.mix.insert > 0.0;
+    if has_inserts && capacity - used < workload.operation_count {
+        return Err(StartError::KeysUsedUp { capacity, used });
+    }
+    Ok(())
+}
+
+pub(crate) fn check_options(options: &ClientOptions) -> Result<(), StartError> {
     let refuse = |problem: String| Err(StartError::Options(problem));
     if options.pace.outstanding() == 0 {
         return refuse("0 operations outstanding do nothing: allowed is 1 or more".to_owned());

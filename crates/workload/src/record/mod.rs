@@ -82,7 +82,8 @@ impl Recorder {
 
     /// A whole operation is done, read-modify-writes and scans counting once. Returns how many are.
     pub(crate) fn operation_done(&mut self, now: Nanos) -> u64 {
-        self.last_end = now;
+        // Threads come here in another order than their operations ended.
+        self.last_end = self.last_end.max(now);
         self.timeline.operation(now);
         self.done += 1;
         self.done

@@ -4,4 +4,5 @@ mod honest;
 mod lying;
 mod scans;
 mod store;
+mod threads;
 mod timing;

@@ -1,0 +1,206 @@
+//! Starts a process for each peer, has them work in turns, and collects what they say.
+//!
+//! In every round each workload is done by one peer after the other, the bound first, each with an empty page cache; a peer that is not
+//! at work has nothing left to do in the background. So what the machine does meanwhile meets all alike.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use anyhow::{Context, bail};
+use clap::Args;
+
+use crate::jail::{Jail, drop_page_cache};
+use crate::peers::NAMES;
+use crate::report;
+use crate::task::{Outcome, Run, Task, Writer};
+
+#[derive(Args)]
+pub struct RunArguments {
+    /// Directory for the stores, on the drive that is measured; each peer gets one in it, which is removed in the end
+    #[arg(long)]
+    directory: PathBuf,
+    /// Pairs
+    #[arg(long, default_value_t = 3_000_000)]
+    records: u64,
+    /// Length of a value; keys have 32 bytes
+    #[arg(long, default_value_t = 1024)]
+    value_bytes: u64,
+    /// Memory of each process in MiB, page cache included [default: a quarter of the data]
+    #[arg(long)]
+    memory_mib: Option<u64>,
+    /// Seconds of each workload in each round
+    #[arg(long, default_value_t = 6.0)]
+    seconds: f64,
+    /// Rounds
+    #[arg(long, default_value_t = 2)]
+    rounds: usize,
+    /// Peers, with commas between them [default: all]
+    #[arg(long, value_delimiter = ',')]
+    peers: Vec<String>,
+    /// Only workloads whose name has this in it
+    #[arg(long, default_value = "")]
+    only: String,
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// File for everything as JSON
+    #[arg(long)]
+    json: Option<PathBuf>,
+}
+
+/// All outcomes: by workload, then by peer, one for each round.
+pub type Outcomes = Vec<(String, BTreeMap<String, Vec<Outcome>>)>;
+
+/// One peer at work.
+struct Running {
+    name: String,
+    child: Child,
+    tell: ChildStdin,
+    hear: BufReader<ChildStdout>,
+    directory: PathBuf,
+    _jail: Option<Jail>,
+}
+
+impl Running {
+    fn start(name: &str, arguments: &RunArguments, memory: u64) -> anyhow::Result<Self> {
+        let directory = arguments.directory.join(format!("peer-{name}"));
+        if directory.exists() {
+            bail!(
+                "{} is there already: it is of a comparison that was ended; remove it",
+                directory.display()
+            );
+        }
+        let jail = Jail::new(name, memory);
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(["child", "--peer", name, "--directory"])
+            .arg(&directory)
+            .args(["--memory", &memory.to_string(), "--records", &arguments.records.to_string()])
+            .args(["--value-bytes", &arguments.value_bytes.to_string()])
+            .args(["--seed", &arguments.seed.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        if let Some(jail) = &jail {
+            jail.take_in(child.id()).context("cannot put a process into its memory group")?;
+        }
+        let tell = child.stdin.take().expect("it is a pipe");
+        let hear = BufReader::new(child.stdout.take().expect("it is a pipe"));
+        Ok(Self { name: name.to_owned(), child, tell, hear, directory, _jail: jail })
+    }
+
+    fn has_limit(&self) -> bool {
+        self._jail.is_some()
+    }
+
+    fn ask(&mut self, task: &Task) -> anyhow::Result<Outcome> {
+        let lost = || format!("{} has ended: what it said last is above", self.name);
+        writeln!(self.tell, "{}", serde_json::to_string(task)?).with_context(lost)?;
+        let mut line = String::new();
+        self.hear.read_line(&mut line)?;
+        serde_json::from_str(&line).with_context(lost)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It closes its store, says nothing, and ends.
+        let _ = self.ask(&Task::Quit);
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// The workloads in their order: reads first, then those that write.
+fn workloads(seconds: f64) -> Vec<(&'static str, Task)> {
+    let run = |workload: &str, distribution: &str, threads, writer| {
+        let (workload, distribution) = (workload.to_owned(), distribution.to_owned());
+        Task::Run(Run { workload, distribution, threads, seconds, writer })
+    };
+    vec![
+        ("get uniform, 1 thread", run("c", "uniform", 1, None)),
+        ("get uniform, 2 threads", run("c", "uniform", 2, None)),
+        ("ycsb-c zipf, 1 thread", run("c", "zipfian", 1, None)),
+        ("ycsb-c zipf, 2 threads", run("c", "zipfian", 2, None)),
+        ("ycsb-a zipf, 2 threads", run("a", "zipfian", 2, None)),
+        ("ycsb-e zipf, 1 thread", run("e", "zipfian", 1, None)),
+        ("get beside 5000 puts/s", run("c", "uniform", 1, Some(Writer::Paced(5000.0)))),
+        ("get beside a flat-out writer", run("c", "uniform", 1, Some(Writer::FlatOut))),
+        ("durable puts, each", Task::Durable { batch: 1, seconds }),
+        ("durable puts, in 64s", Task::Durable { batch: 64, seconds }),
+    ]
+}
+
+/// Compares the peers.
+pub fn run(arguments: &RunArguments) -> anyhow::Result<()> {
+    let names: Vec<String> = if arguments.peers.is_empty() {
+        NAMES.iter().map(|name| (*name).to_owned()).collect()
+    } else {
+        arguments.peers.clone()
+    };
+    if let Some(unknown) = names.iter().find(|name| !NAMES.contains(&name.as_str())) {
+        bail!("there is no peer {unknown}: there are {}", NAMES.join(", "));
+    }
+    std::fs::create_dir_all(&arguments.directory)?;
+    let data = arguments.records * (arguments.value_bytes + 32);
+    let memory = arguments.memory_mib.map_or(data / 4, |mib| mib << 20);
+    let drops_cache = drop_page_cache();
+    let mut running = Vec::new();
+    for name in &names {
+        running.push(Running::start(name, arguments, memory)?);
+    }
+    let has_limit = running.iter().all(Running::has_limit);
+    eprintln!("{}", report::conditions(arguments.records, data, memory, has_limit, drops_cache));
+    let mut outcomes = load(&mut running)?;
+    let tasks = workloads(arguments.seconds);
+    for round in 1..=arguments.rounds {
+        for (name, task) in tasks.iter().filter(|(name, _)| name.contains(&arguments.only)) {
+            eprintln!("round {round}: {name}");
+            for peer in &mut running {
+                drop_page_cache();
+                let mut outcome = peer.ask(task)?;
+                // What a workload leaves to be done is its own, and is over before the next peer begins.
+                let settled = peer.ask(&Task::Settle)?;
+                outcome.written_bytes += settled.written_bytes;
+                add(&mut outcomes, name, &peer.name, outcome);
+            }
+        }
+    }
+    drop(running);
+    let conditions = report::conditions(arguments.records, data, memory, has_limit, drops_cache);
+    println!("{conditions}\n{}", report::tables(&outcomes, &names));
+    if let Some(file) = &arguments.json {
+        let json = report::json(&outcomes, &conditions);
+        std::fs::write(file, format!("{}\n", serde_json::to_string_pretty(&json)?))?;
+    }
+    let wrong = report::mismatches(&outcomes);
+    if wrong > 0 {
+        bail!("{wrong} answers were wrong data");
+    }
+    Ok(())
+}
+
+/// Loads them, one after the other, each until it has settled.
+fn load(running: &mut [Running]) -> anyhow::Result<Outcomes> {
+    let mut outcomes = Outcomes::new();
+    for peer in running {
+        eprintln!("load: {}", peer.name);
+        drop_page_cache();
+        let mut outcome = peer.ask(&Task::Load)?;
+        let settled = peer.ask(&Task::Settle)?;
+        outcome.written_bytes += settled.written_bytes;
+        if let Some(error) = &outcome.error {
+            bail!("{} cannot be loaded: {error}", peer.name);
+        }
+        add(&mut outcomes, "load", &peer.name, outcome);
+    }
+    Ok(outcomes)
+}
+
+fn add(outcomes: &mut Outcomes, workload: &str, peer: &str, outcome: Outcome) {
+    let at = outcomes.iter().position(|(name, _)| name == workload).unwrap_or_else(|| {
+        outcomes.push((workload.to_owned(), BTreeMap::new()));
+        outcomes.len() - 1
+    });
+    outcomes[at].1.entry(peer.to_owned()).or_default().push(outcome);
+}

@@ -1,0 +1,48 @@
+//! The stores, and the bound.
+
+mod bound;
+#[cfg(feature = "fjall")]
+mod fjall;
+mod levelhead;
+#[cfg(feature = "lmdb")]
+mod lmdb;
+#[cfg(feature = "redb")]
+mod redb;
+#[cfg(feature = "rocksdb")]
+mod rocksdb;
+
+use anyhow::bail;
+
+use crate::child::{Setup, serve as serve_peer};
+
+/// All that were built in, the bound first.
+pub const NAMES: &[&str] = &[
+    "bound",
+    "levelhead",
+    #[cfg(feature = "rocksdb")]
+    "rocksdb",
+    #[cfg(feature = "fjall")]
+    "fjall",
+    #[cfg(feature = "redb")]
+    "redb",
+    #[cfg(feature = "lmdb")]
+    "lmdb",
+];
+
+/// Opens a peer and does what it is told.
+pub fn serve(name: &str, setup: &Setup) -> anyhow::Result<()> {
+    std::fs::create_dir_all(&setup.directory)?;
+    match name {
+        "bound" => serve_peer(bound::Bound::open(setup)?, setup),
+        "levelhead" => serve_peer(levelhead::Levelhead::open(setup)?, setup),
+        #[cfg(feature = "rocksdb")]
+        "rocksdb" => serve_peer(rocksdb::RocksDb::open(setup)?, setup),
+        #[cfg(feature = "fjall")]
+        "fjall" => serve_peer(fjall::Fjall::open(setup)?, setup),
+        #[cfg(feature = "redb")]
+        "redb" => serve_peer(redb::Redb::open(setup)?, setup),
+        #[cfg(feature = "lmdb")]
+        "lmdb" => serve_peer(lmdb::Lmdb::open(setup)?, setup),
+        _ => bail!("there is no peer {name}: there are {}", NAMES.join(", ")),
+    }
+}

@@ -1,0 +1,68 @@
+//! `levelhead bench --store`: on a store on files, in real time.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use lab::bench::BenchError;
+use levelhead::{Options, Store};
+
+use super::{Progress, end};
+use crate::bench_spec::{self, BenchArguments};
+use crate::host::{Drives, cores};
+use crate::store::DurabilityArgument;
+use crate::{files, interrupt, output};
+
+pub(super) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
+    let mut options = options(arguments);
+    let spec = bench_spec::live_spec(arguments, &options, cores())?;
+    lab::live::check(&spec)?;
+    let (key_bytes, value_bytes) = (spec.workload.keys.key_bytes(), &spec.workload.values);
+    options.expected_key_bytes = key_bytes as u32;
+    options.expected_value_bytes = value_bytes.typical_bytes();
+    check_place(&arguments.store)?;
+    if let Some(directory) = &arguments.out {
+        files::check_directory(directory)?;
+    }
+    let store = Store::open_over(&arguments.store, &options)?;
+    let mut progress = Progress::new();
+    let stop = interrupt::stop_on_interrupt();
+    let outcome = lab::live::run(&spec, &store, &Drives, &mut progress, &stop);
+    output::say(&format!("the store stays in {}", spec.place));
+    if let Err(error @ BenchError::Interrupted { .. }) = &outcome {
+        output::say(&error.to_string());
+        return Ok(interrupt::exit_code());
+    }
+    let mut outcome = outcome?;
+    outcome.result.host = Some(progress.host(&outcome));
+    let ended = end(arguments, &outcome)?;
+    store.close()?;
+    Ok(ended)
+}
+
+fn options(arguments: &BenchArguments) -> Options {
+    let usual = Options::default();
+    let durability = arguments.durability.unwrap_or(DurabilityArgument::Group);
+    Options {
+        create_if_missing: true,
+        capacity_bytes: arguments.capacity.unwrap_or(usual.capacity_bytes),
+        memory_bytes: arguments.memory.unwrap_or(usual.memory_bytes),
+        value_cache_bytes: arguments.value_cache.unwrap_or(usual.value_cache_bytes),
+        durability: durability.into(),
+        ..usual
+    }
+}
+
+/// What is read is checked against what was written, so that nothing may be there before; and nobody's files are touched.
+fn check_place(directories: &[PathBuf]) -> anyhow::Result<()> {
+    for directory in directories {
+        let is_used = std::fs::read_dir(directory).is_ok_and(|mut files| files.next().is_some());
+        if is_used {
+            bail!(
+                "{} has something in it: a bench makes a store of its own, in a directory that is empty or not there yet",
+                directory.display()
+            );
+        }
+    }
+    Ok(())
+}

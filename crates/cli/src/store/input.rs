@@ -1,0 +1,288 @@
+//! Files with pairs, to be loaded: TSV, CSV, JSON lines.
+//!
+//! What is wrong with one line is told with its number and ends nothing here: whether it ends the load is up to who asks. What
+//! ends it in any case (a file that cannot be read, a header without the columns) is the error.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read};
+
+use anyhow::{Context, bail};
+use serde_json::value::RawValue;
+
+use super::encoding::Encoding;
+use super::{Format, escapes};
+
+/// A key and its value.
+pub(crate) type Pair = (Vec<u8>, Vec<u8>);
+
+/// A line, from 1, with its pair or what is wrong with it.
+pub(crate) struct Line {
+    pub number: u64,
+    pub pair: Result<Pair, String>,
+}
+
+/// Where in a line something stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Column {
+    /// The number of a column, from 1.
+    Number(usize),
+    /// A name in the header, or of a member of a JSON object.
+    Name(String),
+}
+
+impl Column {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Err("allowed is a name, or a number from 1".to_owned());
+        }
+        match text.parse() {
+            Ok(0) => Err("columns are counted from 1".to_owned()),
+            Ok(number) => Ok(Self::Number(number)),
+            Err(_) => Ok(Self::Name(text.to_owned())),
+        }
+    }
+}
+
+/// How a file is to be read.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
+    pub format: Format,
+    pub encoding: Encoding,
+    /// Whether the first line has names of columns.
+    pub has_header: bool,
+    /// TSV: a backslash stands for itself.
+    pub is_verbatim: bool,
+    pub key: Option<Column>,
+    pub value: Option<Column>,
+}
+
+/// A file that is being read.
+pub(crate) enum Input<R: Read> {
+    Tsv { lines: Lines<R>, shape: Shape, columns: [usize; 2] },
+    Csv { reader: csv::Reader<R>, record: csv::ByteRecord, shape: Shape, columns: [usize; 2] },
+    Jsonl { lines: Lines<R>, shape: Shape, names: [Option<String>; 2] },
+}
+
+impl<R: Read> Input<R> {
+    /// Begins to read, the header included.
+    pub(crate) fn new(file: R, shape: Shape) -> anyhow::Result<Self> {
+        match shape.format {
+            Format::Jsonl => {
+                let names = [member(shape.key.as_ref())?, member(shape.value.as_ref())?];
+                Ok(Self::Jsonl { lines: Lines::new(file), shape, names })
+            }
+            Format::Tsv => {
+                let mut lines = Lines::new(file);
+                let header = if shape.has_header { lines.next()? } else { None };
+                let names: Option<Vec<String>> =
+                    header.map(|line| line.split(|byte| *byte == b'\t').map(text).collect());
+                let columns = columns(&shape, names.as_deref())?;
+                Ok(Self::Tsv { lines, shape, columns })
+            }
+            Format::Csv => {
+                let mut options = csv::ReaderBuilder::new();
+                let mut reader =
+                    options.has_headers(shape.has_header).flexible(true).from_reader(file);
+                let names: Option<Vec<String>> = if shape.has_header {
+                    Some(reader.byte_headers()?.iter().map(text).collect())
+                } else {
+                    None
+                };
+                let columns = columns(&shape, names.as_deref())?;
+                Ok(Self::Csv { reader, record: csv::ByteRecord::new(), shape, columns })
+            }
+        }
+    }
+
+    /// The next line that is not empty; nothing at the end.
+    pub(crate) fn next(&mut self) -> anyhow::Result<Option<Line>> {
+        match self {
+            Self::Tsv { lines, shape, columns } => {
+                let Some(line) = lines.next()? else { return Ok(None) };
+                let fields: Vec<&[u8]> = line.split(|byte| *byte == b'\t').collect();
+                let pair = pair(&fields[..], *columns, |field| {
+                    let field =
+                        if shape.is_verbatim { field.to_vec() } else { escapes::unescape(field)? };
+                    shape.encoding.decode(&field)
+                });
+                Ok(Some(Line { number: lines.number, pair }))
+            }
+            Self::Csv { reader, record, shape, columns } => {
+                if !reader.read_byte_record(record)? {
+                    return Ok(None);
+                }
+                let number = record.position().map_or(0, csv::Position::line);
+                let pair = pair(&*record, *columns, |field| shape.encoding.decode(field));
+                Ok(Some(Line { number, pair }))
+            }
+            Self::Jsonl { lines, shape, names } => {
+                let Some(line) = lines.next()? else { return Ok(None) };
+                let pair = object(line, names, shape.encoding);
+                Ok(Some(Line { number: lines.number, pair }))
+            }
+        }
+    }
+}
+
+/// Fields of a line by number, from 0.
+trait Fields {
+    fn field(&self, number: usize) -> Option<&[u8]>;
+    fn count(&self) -> usize;
+}
+
+impl Fields for [&[u8]] {
+    fn field(&self, number: usize) -> Option<&[u8]> {
+        self.get(number).copied()
+    }
+
+    fn count(&self) -> usize {
+        self.len()
+    }
+}
+
+impl Fields for csv::ByteRecord {
+    fn field(&self, number: usize) -> Option<&[u8]> {
+        self.get(number)
+    }
+
+    fn count(&self) -> usize {
+        self.len()
+    }
+}
+
+fn pair(
+    fields: &(impl Fields + ?Sized),
+    columns: [usize; 2],
+    decode: impl Fn(&[u8]) -> Result<Vec<u8>, String>,
+) -> Result<Pair, String> {
+    let of = |column: usize| {
+        let field = fields.field(column).ok_or_else(|| {
+            format!("there is no column {}: the line has {}", column + 1, fields.count())
+        });
+        field.and_then(&decode)
+    };
+    Ok((of(columns[0])?, of(columns[1])?))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim().to_owned()
+}
+
+/// The columns of key and value, from 0, in a file with these names, if it has any.
+fn columns(shape: &Shape, names: Option<&[String]>) -> anyhow::Result<[usize; 2]> {
+    let of = |column: Option<&Column>, usual: (&str, usize), flag: &str| match (column, names) {
+        (Some(Column::Number(number)), _) => Ok(number - 1),
+        (None, None) => Ok(usual.1),
+        (Some(Column::Name(name)), None) => {
+            bail!(
+                "{flag} {name} is a name, and the file has no header: give a number, or say --header"
+            )
+        }
+        (column, Some(names)) => {
+            let name = match column {
+                Some(Column::Name(name)) => name,
+                _ => usual.0,
+            };
+            let found = names.iter().position(|other| other == name);
+            found.with_context(|| {
+                format!(
+                    "the header has no column `{name}`, but {}: name one with {flag}, or say --no-header",
+                    names.join(", ")
+                )
+            })
+        }
+    };
+    let key = of(shape.key.as_ref(), ("key", 0), "--key-column")?;
+    Ok([key, of(shape.value.as_ref(), ("value", 1), "--value-column")?])
+}
+
+/// The name of a member that was asked for.
+fn member(column: Option<&Column>) -> anyhow::Result<Option<String>> {
+    match column {
+        Some(Column::Number(number)) => {
+            bail!("JSON objects have names, no column {number}: give the name of a member")
+        }
+        Some(Column::Name(name)) => Ok(Some(name.clone())),
+        None => Ok(None),
+    }
+}
+
+/// The pair of an object.
+fn object(line: &[u8], names: &[Option<String>; 2], encoding: Encoding) -> Result<Pair, String> {
+    let text = std::str::from_utf8(line).map_err(|_| "it is not UTF-8".to_owned())?;
+    let members: BTreeMap<String, &RawValue> =
+        serde_json::from_str(text).map_err(|error| format!("it is no JSON object: {error}"))?;
+    let of = |usual: &str, asked: &Option<String>| {
+        if let Some(name) = asked {
+            let member = members.get(name).ok_or_else(|| format!("it has no `{name}`"))?;
+            return encoding.decode(&contents(name, member)?);
+        }
+        let forms = [("", encoding), ("_base64", Encoding::Base64), ("_hex", Encoding::Hex)].map(
+            |(suffix, encoding)| {
+                let name = format!("{usual}{suffix}");
+                members.get(&name).map(|member| (name, *member, encoding))
+            },
+        );
+        let mut found = forms.into_iter().flatten();
+        let (name, member, encoding) =
+            found.next().ok_or_else(|| format!("it has no `{usual}`"))?;
+        if let Some((other, ..)) = found.next() {
+            return Err(format!("it has both `{name}` and `{other}`"));
+        }
+        encoding.decode(&contents(&name, member)?)
+    };
+    Ok((of("key", &names[0])?, of("value", &names[1])?))
+}
+
+/// What is in a string; of a number, a list, an object or a truth value the JSON as it stands there.
+fn contents(name: &str, member: &RawValue) -> Result<Vec<u8>, String> {
+    let raw = member.get();
+    match raw.as_bytes().first() {
+        Some(b'"') => {
+            let text: Result<String, _> = serde_json::from_str(raw);
+            text.map(String::into_bytes).map_err(|error| format!("`{name}`: {error}"))
+        }
+        Some(b'n') => Err(format!("`{name}` is null")),
+        _ => Ok(raw.as_bytes().to_vec()),
+    }
+}
+
+/// Lines that are not empty, without their ends.
+pub(crate) struct Lines<R> {
+    file: BufReader<R>,
+    line: Vec<u8>,
+    number: u64,
+}
+
+/// Longer than any pair that a store takes, also with all of it escaped.
+const LONGEST_LINE: u64 = 64 << 20;
+
+impl<R: Read> Lines<R> {
+    fn new(file: R) -> Self {
+        Self { file: BufReader::with_capacity(1 << 16, file), line: Vec::new(), number: 0 }
+    }
+
+    fn next(&mut self) -> anyhow::Result<Option<&[u8]>> {
+        loop {
+            self.line.clear();
+            let mut line = (&mut self.file).take(LONGEST_LINE);
+            let length = line.read_until(b'\n', &mut self.line)? as u64;
+            if length == 0 {
+                return Ok(None);
+            }
+            self.number += 1;
+            if length == LONGEST_LINE {
+                bail!("line {} is longer than any pair: is it of this format?", self.number);
+            }
+            let end = [&b"\r\n"[..], b"\n"].into_iter().find(|end| self.line.ends_with(end));
+            self.line.truncate(self.line.len() - end.map_or(0, <[u8]>::len));
+            if !self.line.is_empty() {
+                return Ok(Some(&self.line));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "input_tests.rs"]
+mod tests;

@@ -1,0 +1,261 @@
+//! `levelhead load`.
+
+use std::cell::Cell;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::rc::Rc;
+
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+use indicatif::ProgressBar;
+use lab::count_text;
+use levelhead::{Durability, Error, Store};
+
+use super::Format;
+use super::encoding::EncodingArguments;
+use super::input::{Column, Input, Shape};
+use super::place::{DurabilityArgument, NewStore, Place};
+use crate::host::Stopwatch;
+use crate::{interrupt, output, progress};
+
+#[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each of them is a flag")]
+pub(crate) struct LoadArguments {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    new: NewStore,
+    #[command(flatten)]
+    encoding: EncodingArguments,
+    /// How the file is written [default: by its name, .tsv, .csv or .jsonl; needed for standard input]
+    #[arg(long)]
+    format: Option<Format>,
+    /// Where the key stands: the number of a column, from 1, or a name in the header or of a member of JSON objects [default:
+    /// `key`, without a header the first column]
+    #[arg(long, value_name = "COLUMN", value_parser = Column::parse)]
+    key_column: Option<Column>,
+    /// Where the value stands. A member of a JSON object that is no text is taken as the JSON that stands there [default: `value`,
+    /// without a header the second column]
+    #[arg(long, value_name = "COLUMN", value_parser = Column::parse)]
+    value_column: Option<Column>,
+    /// The first line of a TSV file has the names of its columns
+    #[arg(long, conflicts_with = "no_header")]
+    header: bool,
+    /// The first line of a CSV file is a pair already
+    #[arg(long)]
+    no_header: bool,
+    /// A backslash in a TSV file is a backslash, and begins no escape
+    #[arg(long)]
+    verbatim: bool,
+    /// Go on after lines that are no pairs. The first ten are named, all are counted, and the exit code is 1
+    #[arg(long)]
+    skip_bad: bool,
+    /// How long each write is waited for. Whatever is said here, all that was loaded is durable when the command has ended
+    #[arg(long, default_value = "interval")]
+    durability: DurabilityArgument,
+    /// File with pairs; `-` is standard input. Of pairs with the same key the last one stays
+    file: PathBuf,
+}
+
+/// Lines that are named with what is wrong with them.
+const NAMED: u64 = 10;
+/// Progress is told every so many lines.
+const STEP: u64 = 256;
+const BAR: &str = "load {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} eta {eta}";
+const SPINNER: &str = "load {spinner} {bytes} {bytes_per_sec}";
+
+pub(crate) fn load(arguments: &LoadArguments) -> anyhow::Result<ExitCode> {
+    let name = name(&arguments.file);
+    let shape = shape(arguments)?;
+    let (file, length) = open(&arguments.file)?;
+    let read = Rc::new(Cell::new(0));
+    let counted = Counted { file, read: Rc::clone(&read) };
+    // What is wrong with the file is found before a store is made for it.
+    let mut input = Input::new(counted, shape).with_context(|| name.clone())?;
+    let store = arguments.place.open_or_make(&arguments.new)?;
+    let mut work = Work::new(arguments, &name, length);
+    let done = work.run(&store, &mut input, &read);
+    // What was loaded stays, also if something went wrong behind it.
+    let synced = store.sync();
+    work.end();
+    done?;
+    synced?;
+    store.close()?;
+    Ok(work.exit_code())
+}
+
+fn name(file: &Path) -> String {
+    if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() }
+}
+
+/// The file, and its length if it has one.
+fn open(file: &Path) -> anyhow::Result<(Box<dyn Read>, Option<u64>)> {
+    if file == Path::new("-") {
+        return Ok((Box::new(io::stdin().lock()), None));
+    }
+    let cannot = || format!("cannot read {}", file.display());
+    let opened = File::open(file).with_context(cannot)?;
+    let metadata = opened.metadata().with_context(cannot)?;
+    if metadata.is_dir() {
+        bail!("cannot read {}: it is a directory", file.display());
+    }
+    let length = metadata.is_file().then_some(metadata.len());
+    Ok((Box::new(opened), length))
+}
+
+fn shape(arguments: &LoadArguments) -> anyhow::Result<Shape> {
+    let format = match arguments.format {
+        Some(format) => format,
+        None => format_of(&arguments.file)?,
+    };
+    let flags = [
+        ("--header", arguments.header, format == Format::Tsv),
+        ("--verbatim", arguments.verbatim, format == Format::Tsv),
+        ("--no-header", arguments.no_header, format == Format::Csv),
+    ];
+    for (flag, is_given, has_sense) in flags {
+        if is_given && !has_sense {
+            bail!("{flag} is not for files of this format");
+        }
+    }
+    Ok(Shape {
+        format,
+        encoding: arguments.encoding.encoding(),
+        has_header: arguments.header || format == Format::Csv && !arguments.no_header,
+        is_verbatim: arguments.verbatim,
+        key: arguments.key_column.clone(),
+        value: arguments.value_column.clone(),
+    })
+}
+
+fn format_of(file: &Path) -> anyhow::Result<Format> {
+    let extension = file.extension().map(OsStr::to_ascii_lowercase);
+    match extension.as_ref().and_then(|extension| extension.to_str()) {
+        Some("tsv" | "tab") => Ok(Format::Tsv),
+        Some("csv") => Ok(Format::Csv),
+        Some("jsonl" | "ndjson") => Ok(Format::Jsonl),
+        _ => {
+            Err(anyhow!("{} does not say what it is: give --format tsv, csv or jsonl", name(file)))
+        }
+    }
+}
+
+/// Counts the bytes that are read.
+struct Counted {
+    file: Box<dyn Read>,
+    read: Rc<Cell<u64>>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let length = self.file.read(into)?;
+        self.read.set(self.read.get() + length as u64);
+        Ok(length)
+    }
+}
+
+/// A load under way.
+struct Work<'a> {
+    name: &'a str,
+    skips_bad: bool,
+    durability: Durability,
+    stop: workload::Stop,
+    bar: ProgressBar,
+    stopwatch: Stopwatch,
+    pairs: u64,
+    bad: u64,
+}
+
+impl<'a> Work<'a> {
+    fn new(arguments: &LoadArguments, name: &'a str, length: Option<u64>) -> Self {
+        let bar = progress::bar(if length.is_some() { BAR } else { SPINNER }, length.unwrap_or(0));
+        progress::line_without(&bar, &format!("load: {name} ..."));
+        Self {
+            name,
+            skips_bad: arguments.skip_bad,
+            durability: arguments.durability.into(),
+            stop: interrupt::stop_on_interrupt(),
+            bar,
+            stopwatch: Stopwatch::start(),
+            pairs: 0,
+            bad: 0,
+        }
+    }
+
+    /// Puts every pair, until somebody asks for the end.
+    fn run<R: Read>(
+        &mut self,
+        store: &Store,
+        input: &mut Input<R>,
+        read: &Cell<u64>,
+    ) -> anyhow::Result<()> {
+        while !self.stop.is_asked() {
+            let Some(line) = input.next().with_context(|| format!("cannot read {}", self.name))?
+            else {
+                break;
+            };
+            let put = line.pair.and_then(|(key, value)| match self.put(store, &key, &value) {
+                Err(Error::Invalid(what)) => Err(what),
+                put => Ok(put),
+            });
+            match put {
+                Ok(put) => put.with_context(|| self.place(line.number))?,
+                Err(what) => self.bad(line.number, &what)?,
+            }
+            if (self.pairs + self.bad).is_multiple_of(STEP) {
+                self.bar.set_position(read.get());
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, store: &Store, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        store.put_with(key, value, self.durability)?;
+        self.pairs += 1;
+        Ok(())
+    }
+
+    fn place(&self, line: u64) -> String {
+        format!("{}, line {line}", self.name)
+    }
+
+    /// A line is no pair.
+    fn bad(&mut self, line: u64, what: &str) -> anyhow::Result<()> {
+        let words = format!("{}: {what}", self.place(line));
+        if !self.skips_bad {
+            bail!("{words} (--skip-bad goes on after such lines)");
+        }
+        self.bad += 1;
+        if self.bad <= NAMED {
+            self.bar.suspend(|| output::say(&words));
+        }
+        Ok(())
+    }
+
+    /// Says what has become of it.
+    fn end(&self) {
+        self.bar.finish_and_clear();
+        let took = self.stopwatch.elapsed();
+        let rate = (self.pairs as f64 / took.as_secs_f64().max(1e-9)).round() as u64;
+        let skipped = match self.bad {
+            0 => String::new(),
+            bad => format!(", {} bad lines skipped", count_text(bad)),
+        };
+        output::say(&format!(
+            "loaded {} pairs in {}, {} a second{skipped}",
+            count_text(self.pairs),
+            progress::time_text(took),
+            count_text(rate)
+        ));
+    }
+
+    fn exit_code(&self) -> ExitCode {
+        if self.stop.is_asked() {
+            return interrupt::exit_code();
+        }
+        if self.bad > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    }
+}

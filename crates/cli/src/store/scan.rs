@@ -1,0 +1,236 @@
+//! `levelhead scan` and `dump`.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::ops::Bound;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, anyhow};
+use clap::Args;
+use lab::count_text;
+use levelhead::Store;
+
+use super::Format;
+use super::encoding::{Encoding, EncodingArguments};
+use super::output::{PairWriter, unless_nobody_reads};
+use super::place::Place;
+use crate::{output, values};
+
+#[derive(Args)]
+pub(crate) struct ScanArguments {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    encoding: EncodingArguments,
+    /// First key [default: the first there is]
+    #[arg(long, value_name = "KEY")]
+    from: Option<OsString>,
+    /// Key to end before [default: none, to the end]
+    #[arg(long, value_name = "KEY")]
+    to: Option<OsString>,
+    /// Only keys that begin so
+    #[arg(long)]
+    prefix: Option<OsString>,
+    /// Most pairs to print
+    #[arg(long, value_name = "PAIRS", value_parser = values::count)]
+    limit: Option<u64>,
+    /// Print keys without their values
+    #[arg(long)]
+    keys_only: bool,
+    /// How to print pairs
+    #[arg(long, default_value = "tsv")]
+    format: Format,
+}
+
+#[derive(Args)]
+pub(crate) struct DumpArguments {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    encoding: EncodingArguments,
+    /// How to write pairs; `levelhead load` takes each of them back, byte for byte
+    #[arg(long, default_value = "jsonl")]
+    format: Format,
+    /// File to write, which is there once all is in it [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// Keys to read: from the first, to before the second.
+#[derive(Default)]
+struct Span {
+    from: Option<Vec<u8>>,
+    to: Option<Vec<u8>>,
+}
+
+impl Span {
+    fn of(arguments: &ScanArguments) -> anyhow::Result<Self> {
+        let encoding = arguments.encoding.encoding();
+        let decoded = |typed: &Option<OsString>| -> anyhow::Result<Option<Vec<u8>>> {
+            let bytes = typed.as_ref().map(|typed| encoding.decode(typed.as_bytes()));
+            bytes.transpose().map_err(|error| anyhow!(error))
+        };
+        let span = Self { from: decoded(&arguments.from)?, to: decoded(&arguments.to)? };
+        Ok(match decoded(&arguments.prefix)? {
+            None => span,
+            Some(prefix) => span.within_prefix(&prefix),
+        })
+    }
+
+    /// Those of its keys that begin with `prefix`.
+    fn within_prefix(self, prefix: &[u8]) -> Self {
+        let from = self.from.filter(|from| from[..] > *prefix);
+        let to = match (self.to, after_prefix(prefix)) {
+            (Some(to), Some(end)) => Some(to.min(end)),
+            (to, end) => to.or(end),
+        };
+        Self { from: Some(from.unwrap_or_else(|| prefix.to_owned())), to }
+    }
+
+    fn is_empty(&self) -> bool {
+        matches!((&self.from, &self.to), (Some(from), Some(to)) if from >= to)
+    }
+}
+
+/// The first key behind all that begin with `prefix`, if there is one.
+fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
+    let mut after = prefix[..=last].to_owned();
+    after[last] += 1;
+    Some(after)
+}
+
+/// Writes the pairs of a span, at most so many; how many there were.
+fn write<W: Write>(
+    store: &Store,
+    span: &Span,
+    limit: u64,
+    writer: &mut PairWriter<W>,
+) -> anyhow::Result<u64> {
+    writer.header()?;
+    if span.is_empty() || limit == 0 {
+        return Ok(0);
+    }
+    let lower = span.from.as_deref().map_or(Bound::Unbounded, Bound::Included);
+    let upper = span.to.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+    let mut count = 0;
+    for pair in store.range((lower, upper)) {
+        let (key, value) = pair?;
+        writer.pair(&key, &value)?;
+        count += 1;
+        if count == limit {
+            break;
+        }
+    }
+    Ok(count)
+}
+
+/// The same to standard output. Nothing, if whoever read it has gone.
+fn print(
+    store: &Store,
+    span: &Span,
+    limit: u64,
+    format: Format,
+    encoding: Encoding,
+    has_values: bool,
+) -> anyhow::Result<Option<u64>> {
+    let out = BufWriter::new(io::stdout().lock());
+    let mut writer = PairWriter::new(out, format, encoding, has_values);
+    let written = write(store, span, limit, &mut writer).and_then(|count| {
+        writer.finish()?;
+        Ok(count)
+    });
+    match written {
+        Ok(count) => Ok(Some(count)),
+        Err(error) => match error.downcast::<io::Error>() {
+            Ok(error) => unless_nobody_reads(Err(error)).map(|()| None),
+            Err(error) => Err(error),
+        },
+    }
+}
+
+pub(crate) fn scan(arguments: &ScanArguments) -> anyhow::Result<ExitCode> {
+    let span = Span::of(arguments)?;
+    let store = arguments.place.open()?;
+    let ScanArguments { format, keys_only, encoding, .. } = arguments;
+    let limit = arguments.limit.unwrap_or(u64::MAX);
+    print(&store, &span, limit, *format, encoding.encoding(), !keys_only)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn dump(arguments: &DumpArguments) -> anyhow::Result<ExitCode> {
+    let store = arguments.place.open()?;
+    let (format, encoding) = (arguments.format, arguments.encoding.encoding());
+    let (all, limit) = (Span::default(), u64::MAX);
+    let count = match &arguments.out {
+        None => print(&store, &all, limit, format, encoding, true)?,
+        Some(file) => Some(write_file(file, |out| {
+            let mut writer = PairWriter::new(BufWriter::new(out), format, encoding, true);
+            let count = write(&store, &all, limit, &mut writer)?;
+            writer.finish()?;
+            Ok(count)
+        })?),
+    };
+    if let Some(count) = count {
+        output::say(&format!("dumped {} pairs", count_text(count)));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a file that is there once all is in it.
+fn write_file<R>(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> anyhow::Result<R>,
+) -> anyhow::Result<R> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".part");
+    let part = PathBuf::from(name);
+    let cannot = || format!("cannot write {}", path.display());
+    let mut file = File::create(&part).with_context(cannot)?;
+    let written = write(&mut file).and_then(|result| {
+        file.sync_all().and_then(|()| fs::rename(&part, path)).with_context(cannot)?;
+        Ok(result)
+    });
+    if written.is_err() {
+        let _ = fs::remove_file(&part);
+    }
+    written.with_context(cannot)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(from: Option<&str>, to: Option<&str>, prefix: &[u8]) -> Span {
+        let bytes = |text: Option<&str>| text.map(|text| text.as_bytes().to_vec());
+        Span { from: bytes(from), to: bytes(to) }.within_prefix(prefix)
+    }
+
+    #[test]
+    fn a_prefix_is_the_span_of_its_keys() {
+        for (prefix, after) in [
+            (&b"a"[..], Some(&b"b"[..])),
+            (b"az\xff", Some(b"a{")),
+            (b"\xff\xff", None),
+            (b"", None),
+        ] {
+            assert_eq!(after_prefix(prefix).as_deref(), after, "{prefix:?}");
+        }
+    }
+
+    #[test]
+    fn bounds_within_a_prefix_narrow_it_and_others_do_not() {
+        let all = span(Some("A"), Some("z"), b"k");
+        assert_eq!((all.from.as_deref(), all.to.as_deref()), (Some(&b"k"[..]), Some(&b"l"[..])));
+        let some = span(Some("k3"), Some("k5"), b"k");
+        assert_eq!(
+            (some.from.as_deref(), some.to.as_deref()),
+            (Some(&b"k3"[..]), Some(&b"k5"[..]))
+        );
+        assert!(span(Some("m"), None, b"k").is_empty());
+        assert!(span(None, Some("a"), b"k").is_empty());
+    }
+}

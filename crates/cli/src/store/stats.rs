@@ -1,0 +1,132 @@
+//! `levelhead stats`.
+
+use std::fmt::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Args;
+use lab::{bytes_text, count_text};
+use levelhead::{Inside, Store};
+use serde_json::{Value, json};
+
+use super::place::Place;
+use crate::output;
+
+#[derive(Args)]
+pub(crate) struct StatsArguments {
+    #[command(flatten)]
+    place: Place,
+    /// Count the pairs, which reads all of them. Without it there is only the number of entries: a key that was written again
+    /// or deleted has several, until compactions have met them
+    #[arg(long)]
+    count: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// What there is to say of a store.
+struct Facts {
+    directories: Vec<Directory>,
+    inside: Inside,
+    pairs: Option<u64>,
+}
+
+struct Directory {
+    path: String,
+    /// Bytes that its files take, as the file system counts; absent if it is lost.
+    taken_bytes: Option<u64>,
+}
+
+pub(crate) fn stats(arguments: &StatsArguments) -> anyhow::Result<ExitCode> {
+    let store = arguments.place.open()?;
+    let pairs = if arguments.count { Some(count(&store)?) } else { None };
+    let directories = arguments
+        .place
+        .directories()
+        .iter()
+        .map(|path| Directory { path: path.display().to_string(), taken_bytes: taken_bytes(path) });
+    let facts = Facts { directories: directories.collect(), inside: store.inside(), pairs };
+    let text =
+        if arguments.json { serde_json::to_string_pretty(&json(&facts))? } else { table(&facts) };
+    output::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn count(store: &Store) -> anyhow::Result<u64> {
+    store.range(..).try_fold(0, |count, pair| Ok(pair.map(|_| count + 1)?))
+}
+
+fn taken_bytes(directory: &Path) -> Option<u64> {
+    let files = std::fs::read_dir(directory).ok()?;
+    let blocks = files.filter_map(|file| Some(file.ok()?.metadata().ok()?.blocks()));
+    Some(blocks.map(|blocks| blocks * 512).sum())
+}
+
+fn json(facts: &Facts) -> Value {
+    let Facts { directories, inside, pairs } = facts;
+    let memory = &inside.memory;
+    let levels = inside.levels.iter().map(|level| {
+        json!({
+            "entries": level.entries,
+            "segments": level.segments,
+            "capacity_segments": level.capacity_segments,
+            "is_pinned": level.is_pinned,
+        })
+    });
+    let directories = directories
+        .iter()
+        .map(|directory| json!({ "path": directory.path, "taken_bytes": directory.taken_bytes }));
+    let mut json = json!({
+        "directories": directories.collect::<Vec<_>>(),
+        "capacity_bytes": inside.capacity_bytes,
+        "entries": inside.entries(),
+        "levels": levels.collect::<Vec<_>>(),
+        "memory_bytes": {
+            "index": memory.index_bytes(),
+            "level_lists": memory.level_lists,
+            "range_pointers": memory.range_pointers,
+            "pinned_segments": memory.pinned_segments,
+            "caches": memory.caches,
+            "memtables": memory.memtables,
+        },
+    });
+    if let Some(pairs) = pairs {
+        json["pairs"] = (*pairs).into();
+    }
+    json
+}
+
+fn table(facts: &Facts) -> String {
+    let Facts { directories, inside, pairs } = facts;
+    let mut text = String::new();
+    let mut row = |name: &str, value: &str| {
+        writeln!(text, "{name:<12} {value}").expect("a string takes any text");
+    };
+    for directory in directories {
+        let taken = directory.taken_bytes.map_or("lost".to_owned(), bytes_text);
+        row("directory", &format!("{}: {taken}", lab::printable(&directory.path)));
+    }
+    row("capacity", &format!("{} for each directory, at most", bytes_text(inside.capacity_bytes)));
+    if let Some(pairs) = pairs {
+        row("pairs", &count_text(*pairs));
+    }
+    row("entries", &format!("{} in levels", count_text(inside.entries())));
+    let memory = &inside.memory;
+    row("index", &format!("{} of memory", bytes_text(memory.index_bytes())));
+    row("memtables", &format!("{} of memory", bytes_text(memory.memtables)));
+    text.push_str("\nlevel        entries     segments   may have  in memory\n");
+    for (number, level) in (1..).zip(&inside.levels) {
+        writeln!(
+            text,
+            "L{number:<4} {:>14} {:>12} {:>10}  {}",
+            count_text(level.entries),
+            count_text(level.segments),
+            count_text(level.capacity_segments),
+            if level.is_pinned { "yes" } else { "no" }
+        )
+        .expect("a string takes any text");
+    }
+    text.trim_end().to_owned()
+}

@@ -1,0 +1,328 @@
+//! The commands on a store, as scripts use them.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::{scratch, stderr};
+
+/// A store in a directory of its own, which is removed in the end.
+struct Stand {
+    directory: PathBuf,
+}
+
+impl Stand {
+    fn new(name: &str) -> Self {
+        Self { directory: scratch(&format!("store-{name}")) }
+    }
+
+    fn store(&self) -> PathBuf {
+        self.directory.join("store")
+    }
+
+    fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> String {
+        let path = self.directory.join(name);
+        fs::create_dir_all(&self.directory).expect("the target directory takes files");
+        fs::write(&path, contents).expect("the target directory takes files");
+        path.to_str().expect("the path is text").to_owned()
+    }
+
+    /// A command on the store. Its answer.
+    fn run(&self, command: &str, arguments: &[impl AsRef<OsStr>]) -> Output {
+        self.fed(command, arguments, b"")
+    }
+
+    fn fed(&self, command: &str, arguments: &[impl AsRef<OsStr>], input: &[u8]) -> Output {
+        run(&self.store(), command, arguments, input)
+    }
+
+    /// A command that has to succeed. What it prints.
+    fn well(&self, command: &str, arguments: &[impl AsRef<OsStr>]) -> Vec<u8> {
+        let output = self.run(command, arguments);
+        assert!(output.status.success(), "{command}: {}", stderr(&output));
+        output.stdout
+    }
+
+    fn text(&self, command: &str, arguments: &[&str]) -> String {
+        String::from_utf8(self.well(command, arguments)).expect("it prints text")
+    }
+}
+
+impl Drop for Stand {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn run(store: &Path, command: &str, arguments: &[impl AsRef<OsStr>], input: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_levelhead"))
+        .arg(command)
+        .arg("--store")
+        .arg(store)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program was built");
+    // One that is refused reads nothing.
+    let _ = child.stdin.take().expect("it is a pipe").write_all(input);
+    child.wait_with_output().expect("our own process")
+}
+
+const NONE: [&str; 0] = [];
+
+fn lines(lines: impl Iterator<Item = String>) -> String {
+    lines.collect::<Vec<_>>().concat()
+}
+
+#[test]
+fn what_is_put_is_got_until_it_is_deleted() {
+    let stand = Stand::new("point");
+    let made = stand.run("put", &["apple", "red"]);
+    assert!(made.status.success() && made.stdout.is_empty(), "{}", stderr(&made));
+    assert!(stderr(&made).starts_with("levelhead: made a new store in "), "{}", stderr(&made));
+    let again = stand.run("put", &["pear", "green"]);
+    assert_eq!(stderr(&again), "", "it is there already");
+    assert_eq!(stand.text("get", &["apple"]), "red\n");
+    assert_eq!(stand.text("get", &["-n", "pear"]), "green");
+    stand.well("delete", &["apple", "never there"]);
+    let gone = stand.run("get", &["apple"]);
+    assert_eq!((gone.status.code(), gone.stdout.len(), stderr(&gone)), (Some(1), 0, String::new()));
+    stand.well("put", &["empty", ""]);
+    assert_eq!(stand.text("get", &["empty"]), "\n", "an empty value is one");
+}
+
+#[test]
+fn binary_keys_and_values_have_ways_in_and_out() {
+    let stand = Stand::new("binary");
+    stand.well("put", &["--hex", "0x00ff", "DEADbeef"]);
+    assert_eq!(stand.text("get", &["--hex", "00FF"]), "deadbeef\n");
+    assert_eq!(stand.text("get", &["--base64", "AP8="]), "3q2+7w==\n");
+    let raw = stand.fed("put", &["--value-file", "-", "raw"], b"\0\n\xff");
+    assert!(raw.status.success(), "{}", stderr(&raw));
+    assert_eq!(stand.well("get", &["-n", "raw"]), b"\0\n\xff");
+    let file = stand.file("value", "of a file\n");
+    stand.well(
+        "put",
+        &[OsStr::from_bytes(b"not \xff text"), "--value-file".as_ref(), file.as_ref()],
+    );
+    assert_eq!(stand.well("get", &[OsStr::from_bytes(b"not \xff text")]), b"of a file\n\n");
+    let shown = stand.text("scan", &[]);
+    // The first two bytes of 0xdeadbeef are a letter of Thaana.
+    assert_eq!(
+        shown,
+        "\\x00\\xff\t\u{7ad}\\xbe\\xef\nnot \\xff text\tof a file\\n\nraw\t\\x00\\n\\xff\n"
+    );
+    let odd = stand.run("get", &["--hex", "xyz"]);
+    assert_eq!(odd.status.code(), Some(2));
+    assert!(stderr(&odd).starts_with("levelhead: `xyz` is no hexadecimal"), "{}", stderr(&odd));
+}
+
+#[test]
+fn a_scan_goes_from_a_key_to_before_a_key() {
+    let stand = Stand::new("scan");
+    let pairs: String = lines((0..500).map(|n| format!("k{n:03}\t{n}\n")));
+    let file = stand.file("pairs.tsv", &pairs);
+    let loaded = stand.run("load", &[&file]);
+    assert!(loaded.status.success(), "{}", stderr(&loaded));
+    assert!(stderr(&loaded).contains("levelhead: loaded 500 pairs in "), "{}", stderr(&loaded));
+    assert_eq!(stand.text("scan", &[]), pairs);
+    for (arguments, expected) in [
+        (&["--from", "k498"][..], "k498\t498\nk499\t499\n"),
+        (&["--to", "k001"], "k000\t0\n"),
+        (&["--from", "k010", "--to", "k012", "--keys-only"], "k010\nk011\n"),
+        (&["--prefix", "k12", "--limit", "2"], "k120\t120\nk121\t121\n"),
+        (&["--prefix", "k49", "--from", "k499"], "k499\t499\n"),
+        (&["--prefix", "nothing"], ""),
+        (&["--from", "k5", "--to", "k1"], ""),
+        (&["--limit", "0"], ""),
+        (&["--limit", "1", "--format", "csv"], "key,value\nk000,0\n"),
+        (&["--limit", "1", "--format", "csv", "--keys-only"], "key\nk000\n"),
+        (&["--limit", "1", "--format", "jsonl"], "{\"key\":\"k000\",\"value\":\"0\"}\n"),
+        (
+            &["--limit", "1", "--format", "jsonl", "--hex"],
+            "{\"key_hex\":\"6b303030\",\"value_hex\":\"30\"}\n",
+        ),
+    ] {
+        assert_eq!(stand.text("scan", arguments), expected, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_dump_is_taken_back_byte_for_byte() {
+    let stand = Stand::new("dump");
+    let all: Vec<u8> = (0..=255).collect();
+    for (key, value) in
+        [(&b"plain"[..], &b"text"[..]), (b"\xff\xfe", b""), (b"quote\",\n", &all), (b"\\", b"\\x")]
+    {
+        let put = stand.fed(
+            "put",
+            &["--value-file".as_ref(), "-".as_ref(), OsStr::from_bytes(key)],
+            value,
+        );
+        assert!(put.status.success(), "{}", stderr(&put));
+    }
+    let expected = stand.well("scan", &["--hex"]);
+    for (number, arguments) in [
+        &["--format", "jsonl"][..],
+        &["--format", "csv"],
+        &["--format", "tsv"],
+        &["--format", "csv", "--hex"],
+        &["--format", "jsonl", "--base64"],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let dump = stand.well("dump", arguments);
+        let copy = stand.directory.join(format!("copy-{number}"));
+        let loaded = run(&copy, "load", &[arguments, &["-"]].concat(), &dump);
+        assert!(loaded.status.success(), "{}", stderr(&loaded));
+        assert!(run(&copy, "scan", &["--hex"], b"").stdout == expected, "{arguments:?}");
+    }
+    let file = stand.directory.join("dump.jsonl");
+    let dumped = stand.run("dump", &["--out", file.to_str().expect("the path is text")]);
+    assert_eq!((dumped.stdout.len(), stderr(&dumped).as_str()), (0, "levelhead: dumped 4 pairs\n"));
+    assert_eq!(fs::read(&file).expect("it is there"), stand.well("dump", &NONE));
+    assert!(!stand.directory.join("dump.jsonl.part").exists());
+}
+
+#[test]
+fn a_load_names_the_line_that_is_wrong() {
+    let stand = Stand::new("load");
+    let long = "k".repeat(300);
+    let file = stand.file("bad.tsv", format!("a\t1\nno value\n{long}\t3\n\\q\t4\nb\t2\n"));
+    let refused = stand.run("load", &[&file]);
+    let said = stderr(&refused);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(said.contains("bad.tsv, line 2: there is no column 2: the line has 1"), "{said}");
+    assert!(said.contains("loaded 1 pairs"), "what came before is there: {said}");
+    let skipped = stand.run("load", &["--skip-bad", &file]);
+    let said = stderr(&skipped);
+    assert_eq!(skipped.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("line 3: keys have 1 to 255 bytes") || said.contains("line 3: "),
+        "{said}"
+    );
+    assert!(said.contains("line 4: `\\q` is no escape"), "{said}");
+    assert!(said.contains("loaded 2 pairs") && said.contains(", 3 bad lines skipped"), "{said}");
+    assert_eq!(stand.text("scan", &[]), "a\t1\nb\t2\n");
+}
+
+#[test]
+fn columns_are_chosen_by_name_or_number() {
+    let stand = Stand::new("columns");
+    let csv = stand.file("people.csv", "id,name,age\n7,Ada,36\n9,\"Alan, M.\",41\n");
+    stand.well("load", &[&csv, "--key-column", "id", "--value-column", "2"]);
+    assert_eq!(stand.text("scan", &[]), "7\tAda\n9\tAlan, M.\n");
+    let json = "{\"id\": 7, \"address\": {\"city\": \"London\"}}\n";
+    let arguments = ["--format", "jsonl", "--key-column", "id", "--value-column", "address", "-"];
+    let loaded = stand.fed("load", &arguments, json.as_bytes());
+    assert!(loaded.status.success(), "{}", stderr(&loaded));
+    assert_eq!(stand.text("get", &["7"]), "{\"city\": \"London\"}\n");
+}
+
+#[test]
+fn nothing_but_put_and_load_makes_a_store() {
+    let stand = Stand::new("missing");
+    let fine = stand.file("fine.tsv", "a\t1\n");
+    for (command, arguments, code) in [
+        ("get", &["key"][..], 2),
+        ("delete", &["key"], 1),
+        ("scan", &[], 1),
+        ("dump", &[], 1),
+        ("stats", &[], 1),
+    ] {
+        let output = stand.run(command, arguments);
+        let said = stderr(&output);
+        assert_eq!(
+            (output.status.code(), output.stdout.len()),
+            (Some(code), 0),
+            "{command}: {said}"
+        );
+        assert!(
+            said.contains("has no store: `levelhead put` and `levelhead load` make one"),
+            "{said}"
+        );
+        assert!(!stand.store().exists(), "{command} made something");
+    }
+    for (file, says) in [
+        ("none.csv", "levelhead: cannot read none.csv: No such file"),
+        ("-", "levelhead: standard input does not say what it is: give --format"),
+        (fine.as_str(), ""),
+    ] {
+        let output = stand.run("load", &[file]);
+        assert!(stderr(&output).starts_with(says), "{}", stderr(&output));
+        assert_eq!(stand.store().exists(), says.is_empty(), "{file}");
+    }
+}
+
+#[test]
+fn a_store_that_is_in_use_or_damaged_is_told_with_its_file() {
+    let stand = Stand::new("damage");
+    stand.well("put", &["a", "1"]);
+    let mut load = Command::new(env!("CARGO_BIN_EXE_levelhead"))
+        .args(["load", "--format", "tsv", "-", "--store"])
+        .arg(stand.store())
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program was built");
+    let mut heard = std::io::BufReader::new(load.stderr.take().expect("it is a pipe"));
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut heard, &mut line).expect("it says that it has begun");
+    let second = stand.run("get", &["a"]);
+    assert_eq!(second.status.code(), Some(2));
+    assert!(stderr(&second).contains("is in use by another process"), "{}", stderr(&second));
+    drop(load.stdin.take());
+    assert!(load.wait().expect("our own process").success());
+    fs::write(stand.store().join("LEVELHEAD"), "format = 9\n").expect("it is ours");
+    let damaged = stand.run("get", &["a"]);
+    assert!(stderr(&damaged).contains("LEVELHEAD: "), "{}", stderr(&damaged));
+    let put = stand.run("put", &["a", "2"]);
+    assert!(!put.status.success() && stderr(&put).contains("LEVELHEAD: "), "{}", stderr(&put));
+}
+
+#[test]
+fn a_store_over_three_directories_bears_the_loss_of_one() {
+    let stand = Stand::new("three");
+    let places = ["one", "two", "three"].map(|name| stand.directory.join(name));
+    let over = |command: &str, arguments: &[&str]| {
+        let rest =
+            ["--store".as_ref(), places[1].as_os_str(), "--store".as_ref(), places[2].as_os_str()];
+        let arguments: Vec<&OsStr> =
+            rest.into_iter().chain(arguments.iter().map(OsStr::new)).collect();
+        run(&places[0], command, &arguments, b"")
+    };
+    let put = over("put", &["--capacity", "512MiB", "a", "1"]);
+    assert!(put.status.success(), "{}", stderr(&put));
+    fs::remove_dir_all(&places[1]).expect("it is ours");
+    let got = over("get", &["a"]);
+    assert_eq!(got.stdout, b"1\n", "{}", stderr(&got));
+    let stats = over("stats", &[]);
+    assert!(String::from_utf8_lossy(&stats.stdout).contains("two: lost"), "{}", stderr(&stats));
+    fs::remove_dir_all(&places[0]).expect("it is ours");
+    let lost = over("put", &["b", "2"]);
+    assert!(stderr(&lost).contains("2 of 3 directories are lost or empty"), "{}", stderr(&lost));
+}
+
+#[test]
+fn stats_count_for_eyes_and_for_programs() {
+    let stand = Stand::new("stats");
+    let file = stand.file("pairs.tsv", lines((0..300).map(|n| format!("k{n}\t{n}\n"))));
+    stand.well("load", &[&file]);
+    stand.well("delete", &["k0"]);
+    let table = stand.text("stats", &["--count"]);
+    assert!(table.contains("pairs        299\n"), "{table}");
+    let json: Value =
+        serde_json::from_slice(&stand.well("stats", &["--json", "--count"])).expect("it is JSON");
+    assert_eq!(json["pairs"], 299);
+    assert!(json["directories"][0]["taken_bytes"].as_u64() > Some(0), "{json}");
+    assert!(json["capacity_bytes"].as_u64() >= Some(15 << 30), "{json}");
+    assert!(json["levels"].as_array().is_some_and(|levels| !levels.is_empty()), "{json}");
+}
