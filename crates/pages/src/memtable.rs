@@ -105,12 +105,13 @@ impl Memtable {
 
     /// The newest write of each key, in key order, from a key on and no more than so many: what a flush writes.
     pub(crate) fn writes(&self, from: Bound<&[u8]>, most: usize) -> Vec<Write> {
-        let owned = |(key, versions): (&Box<[u8]>, &Versions)| Write {
-            key: key.clone(),
+        let owned = |key: &[u8], versions: &Versions| Write {
+            key: key.into(),
             sequence: versions.newest.sequence,
             entry: versions.newest.entry.clone(),
         };
-        self.keys.range::<[u8], _>((from, Bound::Unbounded)).take(most).map(owned).collect()
+        let range = self.keys.range::<[u8], _>((from, Bound::Unbounded)).take(most);
+        range.map(|(key, versions)| owned(key, versions)).collect()
     }
 
     /// A write of this memtable is in that group of the log.

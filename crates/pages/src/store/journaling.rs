@@ -89,7 +89,9 @@ impl<M: Medium> PageStore<M> {
         while pages.peek().is_some() {
             let run = pages.by_ref().take(self.run_pages as usize).collect();
             let units = self.journal_units(stream, run)?;
-            units.iter().for_each(|unit| note(self.shape.extent_of(unit.first)));
+            for unit in &units {
+                note(self.shape.extent_of(unit.first));
+            }
             let append = |run: Unit| self.append_run(run, IoClass::Journal);
             under_way.extend(self.runs_of(units).into_iter().map(append));
             self.handle.give_way().await;
