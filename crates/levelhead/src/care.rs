@@ -54,10 +54,11 @@ impl Store {
 
     /// Copies the store, as it is now, to a store of its own in `directory`, which is made and must not hold one. The copy is durable when this returns.
     ///
-    /// Its size is that of the pairs, not of what the store has written; it is made with this store's bound and `options`.
+    /// Its size is that of the pairs, not of what the store has written. It is made with `options`, whose `capacity_bytes` have to
+    /// hold them.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if a pair cannot be read: a checkpoint has all of them. [`Error::Invalid`] if there is a store already. A copy that was not
+    /// [`Error::Damaged`] if a pair cannot be read: a checkpoint has all of them. [`Error::TooOld`] as in [`Self::verify`]. [`Error::Invalid`] if there is a store already. A copy that was not
     /// finished stays, and is to be deleted.
     pub fn checkpoint(
         &self,
