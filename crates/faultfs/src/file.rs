@@ -190,7 +190,7 @@ impl File {
                 Mood::Loses => before,
                 Mood::Keeps => changes.last().and_then(|change| change.to.clone()),
                 Mood::Mixes => one_of(&before, changes, rng),
-                Mood::Tears => torn(&before, changes, rng),
+                Mood::Tears => Some(torn(&before, changes, rng)),
             };
             put(&mut blocks, *block, left);
         }
@@ -221,7 +221,7 @@ fn one_of(before: &Content, changes: &[Change], rng: &mut Rng) -> Content {
     }
 }
 
-fn torn(before: &Content, changes: &[Change], rng: &mut Rng) -> Content {
+fn torn(before: &Content, changes: &[Change], rng: &mut Rng) -> Arc<[u8]> {
     let mut block = vec![0; BLOCK_BYTES as usize];
     for (n, sector) in block.chunks_mut(SECTOR_BYTES).enumerate() {
         if let Some(content) = one_of(before, changes, rng) {
@@ -229,7 +229,7 @@ fn torn(before: &Content, changes: &[Change], rng: &mut Rng) -> Content {
             sector.copy_from_slice(&content[at..at + SECTOR_BYTES]);
         }
     }
-    Some(block.into())
+    block.into()
 }
 
 #[cfg(test)]

@@ -19,7 +19,8 @@ use crate::file::{BLOCK_BYTES, File};
 use crate::mount::{State, lock};
 
 #[expect(clippy::disallowed_types, reason = "the kernel wants a time; it is always the same one")]
-const NO_TIME: std::time::SystemTime = std::time::UNIX_EPOCH;
+type Time = std::time::SystemTime;
+const NO_TIME: Time = std::time::UNIX_EPOCH;
 /// Nothing is kept by the kernel: what it is told may be wrong after a cut.
 const TTL: Duration = Duration::ZERO;
 /// What a write waits at most before it ends, when it waits.
@@ -194,11 +195,11 @@ impl Filesystem for Requests {
         size: Option<u64>,
         _: Option<TimeOrNow>,
         _: Option<TimeOrNow>,
-        _: Option<std::time::SystemTime>,
+        _: Option<Time>,
         _: Option<FileHandle>,
-        _: Option<std::time::SystemTime>,
-        _: Option<std::time::SystemTime>,
-        _: Option<std::time::SystemTime>,
+        _: Option<Time>,
+        _: Option<Time>,
+        _: Option<Time>,
         _: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {

@@ -35,6 +35,9 @@ pub struct Report {
     pub findings: Vec<Finding>,
 }
 
+/// What is done with a pair.
+type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(), Error> + 'a;
+
 /// Damage in a row, with no pair between, after which a walk gives up: it does not come past a page of the index.
 const MOST_IN_A_ROW: u32 = 1_000;
 
@@ -51,10 +54,11 @@ impl Store {
 
     /// Copies the store, as it is now, to a store of its own in `directory`, which is made and must not hold one. The copy is durable when this returns.
     ///
-    /// Its size is that of the pairs, not of what the store has written; it is made with this store's bound and `options`.
+    /// Its size is that of the pairs, not of what the store has written. It is made with `options`, whose `capacity_bytes` have to
+    /// hold them.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if a pair cannot be read: a checkpoint has all of them. [`Error::Invalid`] if there is a store already. A copy that was not
+    /// [`Error::Damaged`] if a pair cannot be read: a checkpoint has all of them. [`Error::TooOld`] as in [`Self::verify`]. [`Error::Invalid`] if there is a store already. A copy that was not
     /// finished stays, and is to be deleted.
     pub fn checkpoint(
         &self,
@@ -87,11 +91,7 @@ impl Store {
     }
 
     /// Hands every pair that can be read to `visit`.
-    fn walk(
-        &self,
-        progress: &mut dyn FnMut(u64),
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), Error>,
-    ) -> Result<Report, Error> {
+    fn walk(&self, progress: &mut dyn FnMut(u64), visit: &mut Visit<'_>) -> Result<Report, Error> {
         let number = self.begin_range(None)?;
         let walked = self.walk_on(number, progress, visit);
         self.end_range(number);
@@ -102,7 +102,7 @@ impl Store {
         &self,
         number: u64,
         progress: &mut dyn FnMut(u64),
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), Error>,
+        visit: &mut Visit<'_>,
     ) -> Result<Report, Error> {
         let mut report = Report::default();
         let (mut last, mut open, mut in_a_row) = (None::<Box<[u8]>>, 0, 0);

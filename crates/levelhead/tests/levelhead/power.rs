@@ -20,7 +20,7 @@ const ROUNDS: u64 = 24;
 /// Rounds of one seed, on one file system.
 const ROUNDS_OF_A_SEED: u64 = 8;
 /// What takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A write, and the value it gave; nothing if it took the key's away.
 type Write = (Vec<u8>, Option<Vec<u8>>);

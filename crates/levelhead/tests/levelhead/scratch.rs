@@ -55,7 +55,7 @@ pub(crate) fn open(path: &Path, options: &Options) -> Store {
 }
 
 /// What a call returns, and how long it took.
-#[expect(clippy::disallowed_methods, reason = "a test that measures")]
+#[expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test that measures")]
 pub(crate) fn timed<T>(call: impl FnOnce() -> T) -> (T, Duration) {
     let begun = std::time::Instant::now();
     let returned = call();
