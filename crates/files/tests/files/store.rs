@@ -96,7 +96,7 @@ async fn put_all<M: Medium>(handle: &Handle, store: &HostStore<M>, version: u64)
                 for n in (client..PAIRS).step_by(32) {
                     let key = key(n);
                     let put = store.put(&key, value(n, version), Some(LogSync::Group));
-                    put.await.expect("there is room");
+                    Box::pin(put).await.expect("there is room");
                 }
             })
         })
@@ -108,7 +108,7 @@ async fn put_all<M: Medium>(handle: &Handle, store: &HostStore<M>, version: u64)
 
 async fn check_all<M: Medium>(store: &HostStore<M>, version: u64) {
     for n in 0..PAIRS {
-        let found = store.get(&key(n)).await.expect("it can be read");
+        let found = Box::pin(store.get(&key(n))).await.expect("it can be read");
         assert_eq!(found, Some(value(n, version)), "key {n}");
     }
     assert_eq!(store.get(b"never written").await.expect("it can be read"), None);
@@ -134,10 +134,10 @@ fn what_was_put_is_there_after_the_store_was_opened_again() {
                 };
                 let store = store.unwrap_or_else(|error| panic!("{error}"));
                 if version > 0 {
-                    check_all(&store, version - 1).await;
+                    Box::pin(check_all(&store, version - 1)).await;
                 }
                 put_all(&handle, &store, version).await;
-                check_all(&store, version).await;
+                Box::pin(check_all(&store, version)).await;
                 assert!(device.troubles().is_empty());
             });
             // Nobody closes anything: background work ends where it stands.
@@ -216,7 +216,7 @@ fn get(shared: &Shared<Plain>, n: u64) -> Option<Vec<u8>> {
     shared.call(move |store| {
         let store = store.clone();
         async move {
-            let found = store.get(&key(n)).await.expect("it can be read");
+            let found = Box::pin(store.get(&key(n))).await.expect("it can be read");
             found.map(|value| value.to_bytes().to_vec())
         }
     })
@@ -228,7 +228,7 @@ fn put(shared: &Shared<Plain>, n: u64, version: u64) {
         async move {
             let key = key(n);
             let put = store.put(&key, value(n, version), Some(LogSync::Interval));
-            put.await.expect("there is room");
+            Box::pin(put).await.expect("there is room");
         }
     });
 }
@@ -292,7 +292,7 @@ fn puts_until_it_is_killed() {
             let n = n % PAIRS;
             let key = key(n);
             let put = store.put(&key, value(n, 0), Some(LogSync::Group));
-            put.await.expect("there is room");
+            Box::pin(put).await.expect("there is room");
             println!("acknowledged {n}");
         }
     });
@@ -330,7 +330,7 @@ fn what_was_acknowledged_survives_a_process_that_is_killed() {
         let opened = HostStore::open(&handle, &host, &cores, media, options("pink-log"));
         let store = Box::pin(opened).await.unwrap_or_else(|error| panic!("{error}"));
         for n in 0..acknowledged {
-            let found = store.get(&key(n)).await.expect("it can be read");
+            let found = Box::pin(store.get(&key(n))).await.expect("it can be read");
             assert_eq!(found, Some(value(n, 0)), "key {n} of {acknowledged}");
         }
     });
