@@ -59,6 +59,10 @@ impl AnyEngine {
         Ok(on_either!(self, engine => engine.get(key, Nanos::ZERO).await)?.value)
     }
 
+    pub(crate) async fn exists(&self, key: &[u8]) -> Result<bool, EngineError> {
+        on_either!(self, engine => engine.exists(key, Nanos::ZERO).await)
+    }
+
     pub(crate) async fn write(
         &self,
         key: &[u8],

@@ -112,6 +112,18 @@ impl Store {
         found.map_err(|error| self.error(&error))
     }
 
+    /// Whether `key` has a value. No value is read: where the index is in memory, nothing is.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub fn exists(&self, key: &[u8]) -> Result<bool, Error> {
+        let found = self.call(|root| {
+            let (engine, key) = (root.engine.clone(), Box::<[u8]>::from(key));
+            async move { engine.exists(&key).await }
+        });
+        found.map_err(|error| self.error(&error))
+    }
+
     /// Gives `key` a value.
     ///
     /// # Errors

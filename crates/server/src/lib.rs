@@ -1,0 +1,4 @@
+//! A store, served over the protocol of Redis.
+#![forbid(unsafe_code)]
+
+pub mod resp;
