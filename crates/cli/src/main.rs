@@ -13,6 +13,7 @@ mod output;
 mod plan;
 mod progress;
 mod reproduce;
+mod serve;
 mod simulations;
 mod values;
 
@@ -42,6 +43,8 @@ enum Command {
     Plan(plan::PlanArguments),
     /// Run a paper's experiments and set what it says beside what comes out
     Reproduce(reproduce::ReproduceArguments),
+    /// Serve a store to clients of Redis
+    Serve(serve::ServeArguments),
     /// List the built-in designs, devices, workloads, block drives and jobs
     List,
 }
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Command::Device(arguments) => device::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
+        Command::Serve(arguments) => serve::run(arguments),
         Command::List => output::print(&names::list()).map(|()| ExitCode::SUCCESS),
     };
     outcome.unwrap_or_else(|error| {

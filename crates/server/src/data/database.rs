@@ -99,7 +99,13 @@ impl Database {
     }
 
     pub(crate) fn access(&self) -> Access<'_> {
-        Access { database: self, now: self.clock.now_ms(), has_written: Cell::new(false) }
+        let durability = match self.durability {
+            // Whoever acknowledges it waits, with others.
+            Durability::Group => Durability::None,
+            other => other,
+        };
+        let now = self.clock.now_ms();
+        Access { database: self, now, durability, has_written: Cell::new(false) }
     }
 
     /// Whether writes are durable only once the store has been synced: then whoever acknowledges them waits for that.
@@ -169,6 +175,8 @@ impl Entry {
 pub(crate) struct Access<'a> {
     pub database: &'a Database,
     pub now: u64,
+    /// What writes wait for by themselves.
+    pub durability: Durability,
     /// Whether something was written that may not be durable yet.
     pub has_written: Cell<bool>,
 }
@@ -306,14 +314,9 @@ impl Access<'_> {
         if batch.is_empty() {
             return Ok(());
         }
-        let durability = match self.database.durability {
-            // Whoever acknowledges it waits, with others.
-            Durability::Group => Durability::None,
-            other => other,
-        };
         self.has_written.set(true);
         let keys = batch.keys;
-        batch.write(self.store(), durability)?;
+        batch.write(self.store(), self.durability)?;
         self.database.keys.fetch_add(keys, Ordering::SeqCst);
         Ok(())
     }

@@ -164,7 +164,8 @@ mod tests {
         fn members_come_back(id: u64, number in -1e9..1e9, name in prop::collection::vec(any::<u8>(), 0..30)) {
             let key = score(CollectionId(id), number, &name);
             prop_assert_eq!(split_score(&key), Some((number, &name[..])));
-            prop_assert_eq!(split_expiry(&expiry(id, &name)), Some((id, &name[..])));
+            let key = expiry(id, &name);
+            prop_assert_eq!(split_expiry(&key), Some((id, &name[..])));
             prop_assert_eq!(split_dropped(&dropped(CollectionId(id))), Some(CollectionId(id)));
         }
     }

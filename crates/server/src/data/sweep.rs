@@ -2,6 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
+use levelhead::Durability;
+
 use super::batch::Batch;
 use super::database::{Access, Database};
 use super::keys::{self, CollectionId, Space};
@@ -23,7 +25,7 @@ pub(crate) struct Swept {
 impl Database {
     /// Sweeps some `most` keys or parts.
     pub(crate) fn sweep(&self, most: u64) -> Result<Swept, Fault> {
-        let access = self.access();
+        let access = Access { durability: Durability::None, ..self.access() };
         let mut swept = Swept::default();
         sweep_expired(&access, most, &mut swept)?;
         if self.has_dropped.swap(false, Ordering::SeqCst) && !sweep_dropped(&access, most, &mut swept)? {

@@ -44,6 +44,11 @@ impl Reply {
         std::mem::take(&mut self.bytes)
     }
 
+    /// Says what another one said.
+    pub fn append(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
     /// Unsays what was said behind the first `length` bytes.
     pub fn truncate(&mut self, length: usize) {
         self.bytes.truncate(length);
