@@ -124,6 +124,14 @@ impl Store {
         found.map_err(|error| self.error(&error))
     }
 
+    /// The longest value it takes, in bytes; of a store in small files it is less than of others.
+    pub fn max_value_bytes(&self) -> u32 {
+        self.call(|root| {
+            let most = root.engine.max_value_bytes();
+            async move { most }
+        })
+    }
+
     /// Gives `key` a value.
     ///
     /// # Errors

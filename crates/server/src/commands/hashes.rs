@@ -13,7 +13,7 @@ fn set(call: &Call<'_>, command: &str) -> Result<usize, Fault> {
         return Err(Fault::error(message));
     }
     let pairs: Vec<_> = arguments.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
-    pairs.iter().try_for_each(|(_, value)| check_length(value.len()))?;
+    pairs.iter().try_for_each(|(_, value)| check_length(call, value.len()))?;
     call.access.set_fields(call.key(), &pairs)
 }
 
@@ -30,7 +30,7 @@ pub(super) fn hmset(call: &mut Call<'_>) -> Outcome {
 
 pub(super) fn hsetnx(call: &mut Call<'_>) -> Outcome {
     let value = call.argument(3);
-    check_length(value.len())?;
+    check_length(call, value.len())?;
     let is_set = call.access.change_field(call.key(), call.argument(2), |before| {
         let is_set = before.is_none();
         Ok((before.unwrap_or_else(|| value.to_vec()), is_set))

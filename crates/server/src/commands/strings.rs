@@ -5,15 +5,14 @@ use super::{Call, Outcome};
 use crate::data::strings::{Lifetime, SetOptions, When};
 use crate::fault::Fault;
 
-/// The longest string, in bytes: what the store takes, with what stands before it.
-pub(super) const MAX_STRING_BYTES: usize = (2 << 20) - 16;
-
-pub(super) fn check_length(length: usize) -> Outcome {
-    if length <= MAX_STRING_BYTES {
+/// Refuses a value that is longer than what the store takes, before any of a command is written.
+pub(super) fn check_length(call: &Call<'_>, length: usize) -> Outcome {
+    let most = call.access.database.longest_value;
+    if length <= most {
         return Ok(());
     }
-    let message = format!("string exceeds maximum allowed size: {length} bytes, at most {MAX_STRING_BYTES}");
-    Err(Fault::error(message))
+    let message = "string exceeds maximum allowed size";
+    Err(Fault::error(format!("{message}: {length} bytes, at most {most}")))
 }
 
 pub(super) fn get(call: &mut Call<'_>) -> Outcome {
@@ -24,7 +23,7 @@ pub(super) fn get(call: &mut Call<'_>) -> Outcome {
 
 pub(super) fn set(call: &mut Call<'_>) -> Outcome {
     let value = call.argument(2);
-    check_length(value.len())?;
+    check_length(call, value.len())?;
     let options = set_options(call)?;
     let set = call.access.set(call.key(), value, options)?;
     if options.get {
@@ -76,7 +75,7 @@ fn positive_time(argument: &[u8], unit: i64, from: u64, command: &str) -> Result
 }
 
 pub(super) fn setnx(call: &mut Call<'_>) -> Outcome {
-    check_length(call.argument(2).len())?;
+    check_length(call, call.argument(2).len())?;
     let options = SetOptions { when: When::Missing, ..SetOptions::default() };
     let set = call.access.set(call.key(), call.argument(2), options)?;
     call.reply.integer(set.is_set.into());
@@ -92,7 +91,7 @@ pub(super) fn psetex(call: &mut Call<'_>) -> Outcome {
 }
 
 fn set_with_time(call: &mut Call<'_>, unit: i64, command: &str) -> Outcome {
-    check_length(call.argument(3).len())?;
+    check_length(call, call.argument(3).len())?;
     let at = positive_time(call.argument(2), unit, call.access.now, command)?;
     let options = SetOptions { lifetime: Lifetime::At(at), ..SetOptions::default() };
     call.access.set(call.key(), call.argument(3), options)?;
@@ -100,7 +99,7 @@ fn set_with_time(call: &mut Call<'_>, unit: i64, command: &str) -> Outcome {
 }
 
 pub(super) fn getset(call: &mut Call<'_>) -> Outcome {
-    check_length(call.argument(2).len())?;
+    check_length(call, call.argument(2).len())?;
     let options = SetOptions { get: true, ..SetOptions::default() };
     let set = call.access.set(call.key(), call.argument(2), options)?;
     call.reply.maybe_bulk(set.before.as_deref());
@@ -123,7 +122,7 @@ pub(super) fn append(call: &mut Call<'_>) -> Outcome {
     let tail = call.argument(2);
     let length = call.access.change(call.key(), |value| {
         let mut value = value.unwrap_or_default();
-        check_length(value.len() + tail.len())?;
+        check_length(call, value.len() + tail.len())?;
         value.extend_from_slice(tail);
         let length = value.len();
         Ok((value, length))
@@ -186,7 +185,7 @@ fn pairs<'a>(call: &Call<'a>, command: &str) -> Result<Vec<(&'a [u8], &'a [u8])>
         return Err(Fault::error(message));
     }
     let pairs: Vec<_> = arguments.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
-    pairs.iter().try_for_each(|(_, value)| check_length(value.len()))?;
+    pairs.iter().try_for_each(|(_, value)| check_length(call, value.len()))?;
     Ok(pairs)
 }
 

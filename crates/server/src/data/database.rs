@@ -26,6 +26,8 @@ pub(crate) struct Database {
     pub locks: Locks,
     pub clock: Clock,
     durability: Durability,
+    /// The longest string or field, in bytes.
+    pub longest_value: usize,
     keys: AtomicI64,
     /// Whether keys are still being counted, because the server was not stopped properly.
     pub is_counting: AtomicBool,
@@ -73,6 +75,7 @@ impl Database {
             locks: Locks::new(),
             clock,
             durability,
+            longest_value: (store.max_value_bytes() as usize).saturating_sub(records::BESIDE),
             keys: AtomicI64::new(counted.map_or(0, |count| count as i64)),
             is_counting: AtomicBool::new(counted.is_none()),
             has_heads: AtomicBool::new(has_heads),

@@ -25,6 +25,9 @@ impl Kind {
 /// A time in milliseconds since 1970, at which something expires.
 pub(crate) type Expiry = Option<u64>;
 
+/// Bytes that may stand before a string.
+pub(crate) const BESIDE: usize = 9;
+
 const EXPIRES: u8 = 1;
 
 fn damaged(what: &str) -> Fault {
@@ -33,7 +36,7 @@ fn damaged(what: &str) -> Fault {
 
 /// A string as it is stored: flags, when it expires if it does, its bytes.
 pub(crate) fn encode_string(value: &[u8], expiry: Expiry) -> Vec<u8> {
-    let mut record = Vec::with_capacity(value.len() + 9);
+    let mut record = Vec::with_capacity(value.len() + BESIDE);
     push_expiry(&mut record, expiry);
     record.extend_from_slice(value);
     record
