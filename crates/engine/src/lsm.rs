@@ -53,9 +53,10 @@ use std::rc::Rc;
 use pages::Value;
 use pages::error::EngineError;
 use pages::format::pointer::PointerFormat;
+use pages::front::batch::BatchWrite;
 use pages::front::{Front, Index, MemtableLimits};
 use pages::journal::manifest::Manifest;
-use pages::journal::{Durability, Flushed};
+use pages::journal::{Durability, Flushed, LogSync};
 use pages::medium::{Medium, Shape, Stream};
 use pages::operations::{Lookup, Reads, WriteOptions, check_key};
 use pages::stats::{EngineStats, MemoryUse};
@@ -306,6 +307,24 @@ impl<M: Medium> Engine<M> {
     ) -> Result<bool, EngineError> {
         check_key(key)?;
         self.inner.front.write(&*self.inner, key, None, options, work).await
+    }
+
+    /// Writes all of `batch` at one instant: no reader sees a part of it, and no power cut leaves one. Later writes of a key
+    /// go over earlier ones.
+    ///
+    /// # Errors
+    /// [`EngineError::BatchTooLarge`]; otherwise as [`Self::put`], for all of it.
+    pub async fn write_batch(
+        &self,
+        batch: Vec<BatchWrite>,
+        sync: Option<LogSync>,
+        work: Nanos,
+    ) -> Result<(), EngineError> {
+        for (key, entry) in &batch {
+            check_key(key)?;
+            entry.iter().try_for_each(|value| self.inner.store.check_value(key, value))?;
+        }
+        self.inner.front.write_batch(&*self.inner, batch, sync, work).await
     }
 
     /// The longest value this store takes, in bytes.

@@ -4,10 +4,11 @@
 //!   FileDevice .. the seam `BlockDevice` over one file or drive for each set   (device.rs)
 //!   open ........ making and opening: locks, sizes, direct I/O where it goes   (open.rs)
 //!   Set ......... one file: blocks to bytes, offsets, discards                 (set.rs)
+//!   Rooms ....... which parts of a file have room of their own                 (room.rs)
 //!   Trouble ..... what went wrong, with the file's name and offset             (trouble.rs)
 //! ```
-//! A set is a file of fixed size, which has its room from the beginning, or a whole drive (a block device of the
-//! system). Several sets may lie in several directories, on several drives: a volume over them bears the loss
+//! A set is a file of fixed size, which has its room from the beginning or gets it as it is written, or a whole drive (a
+//! block device of the system). Several sets may lie in several directories, on several drives: a volume over them bears the loss
 //! of one. Blocks are stored as the bytes they are, one after the other, with nothing around them.
 //!
 //! I/O is that of a runtime in real time, past the system's page cache where the file system allows. Cost of a
@@ -17,6 +18,7 @@
 
 mod device;
 mod open;
+mod room;
 mod set;
 mod trouble;
 

@@ -15,6 +15,7 @@ use runtime::{Handle, PageImage, Room};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
+use crate::room::Rooms;
 use crate::set::Set;
 use crate::trouble::{Trouble, Troubles};
 
@@ -40,6 +41,9 @@ pub enum Discards {
     GiveBack,
     /// Zeros that are written.
     WriteZeros,
+    /// Nothing, as a drive may do with them: what was there stays until it is written again, which then costs the file
+    /// system nothing but the write. For users who tell by themselves what is old.
+    Ignore,
 }
 
 /// When a file that is made gets its room.
@@ -48,7 +52,8 @@ pub enum RoomOf {
     /// At once: what was made never finds the disk full, unless discards give room back.
     #[default]
     Whole,
-    /// As it is written: the disk may be full by then.
+    /// As it is written, 16 MiB at a time: the disk may be full by then. Writing into a hole would keep reads of the file
+    /// waiting meanwhile.
     Written,
 }
 
@@ -273,6 +278,7 @@ pub(crate) async fn open(
             is_direct,
             alignment,
             discards: Cell::new(options.discards),
+            rooms: None,
             is_read_only: Cell::new(false),
             handle: handle.clone(),
             troubles: Rc::clone(troubles),
@@ -284,6 +290,10 @@ pub(crate) async fn open(
     }
     for set in sets.iter_mut().filter(|set| set.file.is_none()) {
         set.blocks = smallest;
+    }
+    for set in sets.iter_mut().filter(|set| set.file.is_some() && !is_drive(&set.path)) {
+        let bytes = set.blocks * u64::from(BLOCK_BYTES);
+        set.rooms = (options.room == RoomOf::Written).then(|| Rooms::of(bytes));
     }
     Ok(sets.into_iter().map(Rc::new).collect())
 }

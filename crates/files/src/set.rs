@@ -13,6 +13,7 @@ use block::{BLOCK_BYTES, Block, DeviceError, Force};
 use runtime::{Handle, PageImage, Room};
 
 use crate::open::{Discards, is_unknown};
+use crate::room::Rooms;
 use crate::trouble::{Doing, Failure, Trouble, Troubles, as_device_error};
 
 /// Longer writes go out in pieces, one after the other: a drive that has a megabyte to write keeps reads waiting for
@@ -33,6 +34,8 @@ pub(crate) struct Set {
     pub(crate) alignment: usize,
     /// How it discards: what the file system does not know is not tried twice.
     pub(crate) discards: Cell<Discards>,
+    /// What of it has room; nothing if all has.
+    pub(crate) rooms: Option<Rooms>,
     /// The system could not make writes durable, and may have forgotten which: no more of them.
     pub(crate) is_read_only: Cell<bool>,
     pub(crate) handle: Handle,
@@ -49,6 +52,10 @@ struct Range {
 impl Range {
     fn of(first: u64, blocks: u64) -> Self {
         Self { offset: first * u64::from(BLOCK_BYTES), bytes: blocks * u64::from(BLOCK_BYTES) }
+    }
+
+    fn all(self) -> std::ops::Range<u64> {
+        self.offset..self.offset + self.bytes
     }
 }
 
@@ -127,9 +134,41 @@ impl Set {
         let written = self.takes_writes(first, blocks.len() as u64).map(|(file, range)| {
             let bytes = bytes_of(blocks, self.alignment);
             let (set, file) = (Rc::clone(self), Arc::clone(file));
-            self.begin_writing(set, file, range.offset, bytes, force)
+            let missing = self.rooms.as_ref().and_then(|rooms| rooms.take_missing(range.all()));
+            match missing {
+                None => Ok(self.begin_writing(set, file, range.offset, bytes, force)),
+                Some(missing) => Err(self.handle.spawn("write into new room", async move {
+                    set.give_room(&file, missing).await?;
+                    let this = Rc::clone(&set);
+                    this.begin_writing(set, file, range.offset, bytes, force).await
+                })),
+            }
         });
-        async move { written?.await }
+        async move {
+            match written? {
+                Ok(write) => write.await,
+                Err(write) => write.await,
+            }
+        }
+    }
+
+    /// Gives a part of the file its room.
+    async fn give_room(
+        &self,
+        file: &Arc<File>,
+        part: std::ops::Range<u64>,
+    ) -> Result<(), DeviceError> {
+        let (offset, bytes) = (part.start, part.end - part.start);
+        match self.handle.change_room(file, offset, bytes, Room::Give).await {
+            Ok(()) => Ok(()),
+            // It gets its room as it is written.
+            Err(error) if is_unknown(&error) => Ok(()),
+            Err(error) => {
+                self.rooms.iter().for_each(|rooms| rooms.forget(part.clone()));
+                let failure = Failure::System(error);
+                Err(self.failed(&failure, Doing::Writing, Range { offset, bytes }))
+            }
+        }
     }
 
     /// Hands the first piece in; a task does the others.
@@ -212,8 +251,12 @@ impl Set {
                 Discards::KeepRoom => Room::Zero,
                 Discards::GiveBack => Room::Punch,
                 Discards::WriteZeros => return self.write_zeros(file, range).await,
+                Discards::Ignore => return Ok(()),
             };
             let Err(error) = self.handle.change_room(file, offset, bytes, room).await else {
+                if let (Room::Punch, Some(rooms)) = (room, &self.rooms) {
+                    rooms.forget(range.all());
+                }
                 return Ok(());
             };
             let is_unknown = is_unknown(&error);

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use ssd::SsdProfile;
 use volume::layout::Stripes;
 use volume::windows::WindowOptions;
-use volume::{BlockRange, Layout, MAX_MEMBERS, RangeOptions, Volume, VolumeError};
+use volume::{BlockRange, Layout, MAX_MEMBERS, RangeOptions, Reuse, Volume, VolumeError};
 
 use crate::journal::{JournalPlace, Media};
 use crate::profile::HostProfile;
@@ -391,6 +391,8 @@ impl Storage {
             pages_per_extent: self.pages_per_extent(),
             extents,
             parallelism: files.appends,
+            run_pages: 1,
+            reuse: Reuse::LeastWorn,
         };
         Ok(BlockRange::new(device.clone(), options).expect("the set was measured"))
     }

@@ -60,7 +60,9 @@ impl From<EngineError> for Status {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::KeyLength(_) => Self::InvalidKeySize,
-            EngineError::ValueTooLarge { .. } => Self::InvalidValueSize,
+            EngineError::ValueTooLarge { .. } | EngineError::BatchTooLarge { .. } => {
+                Self::InvalidValueSize
+            }
             EngineError::Full(_) => Self::CapacityExceeded,
             EngineError::Corrupt(..) => Self::UnrecoveredError,
             EngineError::Medium(_) => Self::InternalError,

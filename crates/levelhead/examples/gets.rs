@@ -9,7 +9,9 @@
 #![expect(clippy::disallowed_types, reason = "see above")]
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -66,6 +68,31 @@ fn gets(store: &Store, pairs: u64, threads: u64, span: Duration) -> Vec<u64> {
     })
 }
 
+/// What a get cannot be faster than: one read of a random page of the store's file, past the page cache.
+fn reads(file: &Path, threads: u64, span: Duration) -> std::io::Result<Vec<u64>> {
+    const PAGE: usize = 4096;
+    const DIRECT: i32 = 0x4000;
+    let file = OpenOptions::new().read(true).custom_flags(DIRECT).open(file)?;
+    let pages = file.metadata()?.blocks() * 512 / PAGE as u64;
+    let one = |thread: u64| {
+        let mut page = runtime::PageImage::zeroed(PAGE, PAGE);
+        let bytes = page.bytes_mut().expect("nobody shares it");
+        let mut rng = runtime::Rng::derive(thread, "reads");
+        let (begun, mut taken) = (Instant::now(), Vec::new());
+        while begun.elapsed() < span {
+            let at = rng.below(pages) * PAGE as u64;
+            let asked = Instant::now();
+            file.read_exact_at(bytes, at).expect("it can be read");
+            taken.push(asked.elapsed().as_nanos() as u64);
+        }
+        taken
+    };
+    Ok(std::thread::scope(|scope| {
+        let all: Vec<_> = (0..threads).map(|thread| scope.spawn(move || one(thread))).collect();
+        all.into_iter().flat_map(|thread| thread.join().expect("it ends")).collect()
+    }))
+}
+
 fn say(what: &str, mut taken: Vec<u64>, span: Duration) {
     taken.sort_unstable();
     let at = |share: f64| taken[((taken.len() - 1) as f64 * share) as usize] as f64 / 1e3;
@@ -90,6 +117,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         load(&store, pairs)?;
     }
     for threads in [1, 2] {
+        let bound = reads(&directory.join("data"), threads, span)?;
+        say(&format!("{threads} threads, nothing but reads"), bound, span);
         say(&format!("{threads} threads"), gets(&store, pairs, threads, span), span);
     }
     for (what, pause) in

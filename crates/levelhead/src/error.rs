@@ -69,9 +69,9 @@ impl Error {
 
     pub(crate) fn of_engine(error: &EngineError, place: &Place) -> Self {
         match error {
-            EngineError::KeyLength(_) | EngineError::ValueTooLarge { .. } => {
-                Self::Invalid(error.to_string())
-            }
+            EngineError::KeyLength(_)
+            | EngineError::ValueTooLarge { .. }
+            | EngineError::BatchTooLarge { .. } => Self::Invalid(error.to_string()),
             EngineError::Full(_) => Self::Full(error.to_string()),
             EngineError::Corrupt(page, fault) => place.damaged(*page, fault),
             EngineError::ReadOnly(_) => Self::ReadOnly(error.to_string()),

@@ -28,6 +28,7 @@
 //!
 //! ```text
 //!   Store ...... what callers hold                                  (store.rs)
+//!   Batch ...... writes of one instant                              (batch.rs)
 //!   Range ...... pairs in key order, of one instant                 (range.rs)
 //!   Options .... what a store is opened with                        (options.rs)
 //!   Error ...... what went wrong, where, what to do                 (error.rs)
@@ -37,6 +38,7 @@
 
 #![forbid(unsafe_code)]
 
+mod batch;
 mod directory;
 mod error;
 mod options;
@@ -44,6 +46,7 @@ mod range;
 mod root;
 mod store;
 
+pub use batch::Batch;
 pub use error::Error;
 pub use options::{Durability, Io, Options};
 pub use range::Range;

@@ -45,7 +45,8 @@ pub enum Io {
 pub struct Options {
     /// Whether a store is made where none is.
     pub create_if_missing: bool,
-    /// How large each of its files is, in bytes; counts when it is made. Room is taken as it is needed, and given back.
+    /// How large each of its files is, in bytes; counts when it is made. Room is taken as it is
+    /// needed; what the store gives up it writes again, and keeps.
     pub capacity_bytes: u64,
     /// Memory for the index, in bytes. An index that fits makes a Get one read; beyond it parts are read as well.
     pub memory_bytes: u64,

@@ -10,11 +10,11 @@ use design::{Design, IndexOptions};
 use engine::{Engine, EngineIterator, Setup, Step};
 use files::{Discards, FileDevice, FileError, FileOptions, RoomOf};
 use pages::{
-    Cpu, CpuCosts, EngineError, EngineStats, LogSync, Medium, MemoryUse, StoreId, Surroundings,
-    Value, WriteOptions,
+    BatchWrite, Cpu, CpuCosts, EngineError, EngineStats, LogSync, Medium, MemoryUse, StoreId,
+    Surroundings, Value, WriteOptions,
 };
 use runtime::{Cores, Handle, Nanos};
-use volume::{BlockRange, Layout, RangeOptions, Volume};
+use volume::{BlockRange, Layout, RangeOptions, Reuse, Volume};
 
 use crate::directory::{self, Identity};
 use crate::error::{Error, Place};
@@ -22,6 +22,8 @@ use crate::options::Options;
 
 /// Pages of a chunk, where a store is over several files: 64 KiB.
 const CHUNK_PAGES: u32 = 16;
+/// Pages of one write at most: 64 KiB. Reads wait least beside writes of this length (decision 39).
+const RUN_PAGES: u32 = 16;
 /// Appends under way at a time.
 const APPENDS: u32 = 16;
 /// Memory for the snapshots and buffers of ranges.
@@ -81,6 +83,14 @@ impl AnyEngine {
             None => on_either!(self, engine => engine.delete(key, options, Nanos::ZERO).await)?,
         };
         Ok(())
+    }
+
+    pub(crate) async fn write_batch(
+        &self,
+        batch: Vec<BatchWrite>,
+        sync: LogSync,
+    ) -> Result<(), EngineError> {
+        on_either!(self, engine => engine.write_batch(batch, Some(sync), Nanos::ZERO).await)
     }
 
     pub(crate) async fn sync(&self) -> Result<(), EngineError> {
@@ -276,7 +286,7 @@ impl Root {
 
 fn file_options() -> FileOptions {
     FileOptions {
-        discards: Discards::GiveBack,
+        discards: Discards::Ignore,
         room: RoomOf::Written,
         bears_missing: true,
         ..FileOptions::default()
@@ -322,6 +332,8 @@ fn ranges(device: &FileDevice, identity: &Identity) -> Vec<Plain> {
         pages_per_extent: identity.pages_per_extent(),
         extents: identity.extents(),
         parallelism: APPENDS,
+        run_pages: RUN_PAGES,
+        reuse: Reuse::First,
     };
     let sets = device.sets().into_iter().map(|shape| range(shape.id));
     sets.map(|options| BlockRange::new(device.clone(), options).expect("its size was checked"))

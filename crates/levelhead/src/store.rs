@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 use pages::{EngineError, LogSync, Value};
 use runtime::{IoChoice, RealOptions, Shared};
 
+use crate::batch::Batch;
 use crate::error::{Error, Place};
 use crate::options::{Durability, Io, Options};
 use crate::range::Range;
@@ -138,7 +139,7 @@ impl Store {
     /// [`Error::Invalid`] for a key or value that is too long; [`Error::Full`]; [`Error::ReadOnly`]: whether this write is durable
     /// is not known then.
     pub fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        self.write(key, Some(value), self.inner.default_sync)
+        self.write_one(key, Some(value), self.inner.default_sync)
     }
 
     /// As [`Self::put`], acknowledged as `durability` says.
@@ -146,7 +147,7 @@ impl Store {
     /// # Errors
     /// As [`Self::put`].
     pub fn put_with(&self, key: &[u8], value: &[u8], durability: Durability) -> Result<(), Error> {
-        self.write(key, Some(value), durability.into())
+        self.write_one(key, Some(value), durability.into())
     }
 
     /// Takes the value of `key` away, if it has one.
@@ -154,7 +155,7 @@ impl Store {
     /// # Errors
     /// As [`Self::put`].
     pub fn delete(&self, key: &[u8]) -> Result<(), Error> {
-        self.write(key, None, self.inner.default_sync)
+        self.write_one(key, None, self.inner.default_sync)
     }
 
     /// As [`Self::delete`], acknowledged as `durability` says.
@@ -162,10 +163,36 @@ impl Store {
     /// # Errors
     /// As [`Self::put`].
     pub fn delete_with(&self, key: &[u8], durability: Durability) -> Result<(), Error> {
-        self.write(key, None, durability.into())
+        self.write_one(key, None, durability.into())
     }
 
-    fn write(&self, key: &[u8], value: Option<&[u8]>, sync: LogSync) -> Result<(), Error> {
+    /// Writes all of `batch` at one instant: no reader sees a part of it, and neither a killed process nor a power cut leaves one.
+    /// Later writes of a key go over earlier ones. An empty one is no write.
+    ///
+    /// # Errors
+    /// As [`Self::put`], for all of it; [`Error::Invalid`] if it holds more than half of what
+    /// [`Options::memtable_bytes`] gives.
+    pub fn write(&self, batch: &Batch) -> Result<(), Error> {
+        self.write_all(batch, self.inner.default_sync)
+    }
+
+    /// As [`Self::write`], acknowledged as `durability` says.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub fn write_with(&self, batch: &Batch, durability: Durability) -> Result<(), Error> {
+        self.write_all(batch, durability.into())
+    }
+
+    fn write_all(&self, batch: &Batch, sync: LogSync) -> Result<(), Error> {
+        let written = self.call(|root| {
+            let (engine, batch) = (root.engine.clone(), batch.to_writes());
+            async move { engine.write_batch(batch, sync).await }
+        });
+        written.map_err(|error| self.error(&error))
+    }
+
+    fn write_one(&self, key: &[u8], value: Option<&[u8]>, sync: LogSync) -> Result<(), Error> {
         let written = self.call(|root| {
             let (engine, key) = (root.engine.clone(), Box::<[u8]>::from(key));
             let value = value.map(Value::from_bytes);

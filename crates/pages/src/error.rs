@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::format::page::PageFault;
+use crate::front::batch::BatchSize;
 use crate::medium::{MediumError, PageNo};
 use crate::operations::UsedUp;
 
@@ -17,6 +18,13 @@ pub enum EngineError {
         len: u32,
         /// The longest there may be.
         max: u32,
+    },
+    /// The batch is larger than the store takes.
+    BatchTooLarge {
+        /// What it holds.
+        size: BatchSize,
+        /// The most it may hold.
+        max: BatchSize,
     },
     /// Something is used up, and there is no garbage left to collect. Delete something and try again.
     Full(UsedUp),
@@ -41,6 +49,11 @@ impl fmt::Display for EngineError {
             Self::ValueTooLarge { len, max } => {
                 write!(f, "the value has {len} bytes, the store takes up to {max}")
             }
+            Self::BatchTooLarge { size, max } => write!(
+                f,
+                "the batch has {} writes with {} bytes, the store takes up to {} with {}; make several of it",
+                size.writes, size.bytes, max.writes, max.bytes
+            ),
             Self::Full(UsedUp::Space) => {
                 f.write_str("the store is full; delete something and try again")
             }

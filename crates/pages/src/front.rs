@@ -4,6 +4,7 @@
 //! full memtable is frozen and handed to the flush. The front decides who waits and who is refused;
 //! what the index has to say about it comes through [`Index`].
 
+pub mod batch;
 pub mod flushes;
 pub(crate) mod freeing;
 mod reserve;
@@ -468,7 +469,11 @@ impl<M: Medium> Front<M> {
     /// The oldest frozen memtable is in the index. No await between that and this.
     pub fn flushed(&self) {
         let gone = self.memtables.borrow_mut().frozen.pop_front();
-        assert!(gone.is_some(), "a memtable is flushed once");
+        let gone = gone.expect("a memtable is flushed once");
+        // Some ten thousand writes are given back one by one. Snapshots may still share it.
+        if let Ok(memtable) = Rc::try_unwrap(gone) {
+            drop(self.store.handle.compute(move || drop(memtable)));
+        }
         self.flushes.set(self.flushes.get() + 1);
     }
 

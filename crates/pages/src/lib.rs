@@ -46,6 +46,7 @@ pub use error::{EngineError, Failure, OpenError};
 pub use format::object::{MAX_KEY_BYTES, MAX_VALUE_BYTES};
 pub use format::page::{PageFault, StoreId};
 pub use format::value::Value;
+pub use front::batch::{BatchSize, BatchWrite};
 pub use journal::{Durability, LogSync};
 pub use medium::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
 pub use operations::{Condition, Lookup, UsedUp, WriteOptions};

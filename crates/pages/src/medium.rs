@@ -49,6 +49,11 @@ impl Shape {
         PageNo(extent.0 * self.pages_per_extent + index)
     }
 
+    /// Whether an extent ends in front of this page.
+    pub(crate) fn is_end_of_extent(&self, page: PageNo) -> bool {
+        page.0.is_multiple_of(self.pages_per_extent)
+    }
+
     /// `pages`, rounded up to whole append units.
     pub fn in_units(&self, pages: u32) -> u32 {
         pages.next_multiple_of(self.append_unit)
@@ -174,6 +179,12 @@ pub trait Medium: 'static {
             }
             Ok(())
         }
+    }
+
+    /// Pages that a run of appends has at best, a multiple of the append unit. Where that is one unit, longer runs
+    /// gain nothing.
+    fn run_pages(&self) -> u32 {
+        self.shape().append_unit
     }
 
     /// What was appended to `stream` and was ready is durable when the future is ready.

@@ -103,14 +103,14 @@ impl Memtable {
             .map(|(key, versions)| (&key[..], versions.newest.sequence, &versions.newest.entry))
     }
 
-    /// The newest write of each key, in key order: what a flush writes.
-    pub(crate) fn writes(&self) -> Vec<Write> {
-        let owned = |(key, sequence, entry): (&[u8], Sequence, &Entry)| Write {
-            key: key.into(),
-            sequence,
-            entry: entry.clone(),
+    /// The newest write of each key, in key order, from a key on and no more than so many: what a flush writes.
+    pub(crate) fn writes(&self, from: Bound<&[u8]>, most: usize) -> Vec<Write> {
+        let owned = |(key, versions): (&Box<[u8]>, &Versions)| Write {
+            key: key.clone(),
+            sequence: versions.newest.sequence,
+            entry: versions.newest.entry.clone(),
         };
-        self.iter().map(owned).collect()
+        self.keys.range::<[u8], _>((from, Bound::Unbounded)).take(most).map(owned).collect()
     }
 
     /// A write of this memtable is in that group of the log.

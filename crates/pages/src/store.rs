@@ -69,6 +69,8 @@ pub struct PageStore<M> {
     pub id: Rc<Cell<StoreId>>,
     /// The form of the medium, whose pages have no more bytes than a page can say.
     pub shape: Shape,
+    /// Pages that are written together at best.
+    pub(crate) run_pages: u32,
     /// How pointers are stored on it.
     pub format: PointerFormat,
     /// The processor.
@@ -131,7 +133,14 @@ impl<M: Medium> PageStore<M> {
             shape.append_unit
         );
         let work = Rc::<Notify>::default();
+        let run_pages = medium.run_pages();
+        assert!(
+            run_pages > 0 && run_pages.is_multiple_of(shape.append_unit),
+            "runs of {run_pages} pages are not whole append units of {}",
+            shape.append_unit
+        );
         Self {
+            run_pages,
             handle,
             medium,
             id: Rc::new(Cell::new(id)),

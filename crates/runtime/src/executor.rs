@@ -369,6 +369,15 @@ impl Handle {
         .await;
     }
 
+    /// Lets others go first if this turn of the loop has taken long already. To be awaited between the steps of work
+    /// that is heavy on the processor. In virtual time nobody waits: nothing happens.
+    pub async fn give_way(&self) {
+        let real = self.inner.real.as_ref();
+        if real.is_some_and(|real| real.turn_is_long(self.now())) {
+            self.yield_now().await;
+        }
+    }
+
     /// Fires `event` with `token` at the instant `at`, which must not have passed.
     pub fn fire_at(&self, at: Nanos, event: Rc<dyn Event>, token: u64) {
         assert!(at >= self.now(), "an event was armed for {at}, but it is {} already", self.now());

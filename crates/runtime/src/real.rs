@@ -46,6 +46,10 @@ use crate::{Handle, Nanos, Runtime, waker};
 /// Tasks polled between two looks at the clock, at ended I/O and at other threads.
 const POLLS_A_TURN: usize = 64;
 
+/// A turn of the loop that has taken longer than this is not gone on with where others can go first. Some reads of a
+/// fast drive, and many times what it takes to go from one thread to another.
+const LONG_TURN: Nanos = Nanos::from_micros(50);
+
 /// How I/O on files is to be carried out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum IoChoice {
@@ -178,12 +182,21 @@ pub(crate) enum Next {
 }
 
 impl Inner {
-    /// One turn: takes in what has happened, then polls tasks that are ready, up to a number of them.
-    pub(crate) fn turn(&self, real: &Real, handle: &Handle) -> Next {
+    /// One turn: takes in what has happened, then polls tasks that are ready, up to a number of them; no more
+    /// than one if others wait for the runtime.
+    pub(crate) fn turn(
+        &self,
+        real: &Real,
+        handle: &Handle,
+        others_wait: &dyn Fn() -> bool,
+    ) -> Next {
         self.take_in(real, handle);
         for _ in 0..self.ready_tasks().min(POLLS_A_TURN) {
             let Some(task) = self.next_ready() else { break };
             self.poll(task);
+            if others_wait() {
+                break;
+            }
         }
         if self.ready_tasks() > 0 {
             // What tasks have asked for is begun while others run.
@@ -246,7 +259,7 @@ impl Inner {
         let _here = waker::enter(self.id, &self.ready);
         let _exact = ExactTimers::begin();
         loop {
-            let next = self.turn(real, handle);
+            let next = self.turn(real, handle, &|| false);
             if !goes_on() || self.now() >= deadline {
                 real.io.submit();
                 return;
@@ -260,6 +273,11 @@ impl Inner {
 }
 
 impl Real {
+    /// Whether a turn that began at that instant is a long one by now.
+    pub(crate) fn turn_is_long(&self, begun: Nanos) -> bool {
+        self.clock.now().saturating_since(begun) > LONG_TURN
+    }
+
     /// From now until then.
     pub(crate) fn span_until(&self, until: Nanos) -> Duration {
         Duration::from_nanos(until.saturating_since(self.clock.now()).0)

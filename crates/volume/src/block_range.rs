@@ -33,6 +33,22 @@ pub struct RangeOptions {
     pub extents: u32,
     /// Appends that make progress side by side; a device does not tell.
     pub parallelism: u32,
+    /// Pages that one write has at most, where as many follow one another. 1 is what a simulated drive is given, whose
+    /// writes cost by the block.
+    pub run_pages: u32,
+    /// Which free extent is written to next.
+    pub reuse: Reuse,
+}
+
+/// Which of the free extents is written to next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reuse {
+    /// The one that was opened least often: for drives that have to be worn evenly by who writes to them.
+    #[default]
+    LeastWorn,
+    /// The first of them: for files. One stays as short as what is stored in it, and room that was written before takes writes
+    /// faster than new room does.
+    First,
 }
 
 /// A range of blocks as a medium. Clones are handles to the same.
@@ -40,7 +56,7 @@ pub struct RangeOptions {
 pub struct BlockRange<D> {
     device: D,
     options: RangeOptions,
-    /// How often each extent was opened in this life.
+    /// How often each extent was opened in this life; nothing where the first one is taken.
     opened: Rc<[Cell<u32>]>,
 }
 
@@ -155,8 +171,10 @@ impl<D: BlockDevice + Clone> Medium for BlockRange<D> {
     }
 
     fn open(&self, extent: ExtentId, _: u64, _: Stream) -> Result<(), MediumError> {
-        let opened = &self.opened[extent.0 as usize];
-        opened.set(opened.get() + 1);
+        if self.options.reuse == Reuse::LeastWorn {
+            let opened = &self.opened[extent.0 as usize];
+            opened.set(opened.get() + 1);
+        }
         Ok(())
     }
 
@@ -170,6 +188,34 @@ impl<D: BlockDevice + Clone> Medium for BlockRange<D> {
         let (set, at) = (self.options.set, self.block_of(first));
         let write = self.device.write(set, at, blocks, class, Force::No);
         async move { write.await.map_err(|error| as_medium_error(&error, first)) }
+    }
+
+    fn append_run(
+        &self,
+        first: PageNo,
+        pages: Vec<PageImage>,
+        class: IoClass,
+    ) -> impl Future<Output = Result<(), MediumError>> + use<D> {
+        let longest = self.options.run_pages.max(1) as usize;
+        let mut pages = pages.into_iter().peekable();
+        let mut at = first.0;
+        let mut writes = Vec::new();
+        while pages.peek().is_some() {
+            let run: Vec<PageImage> = pages.by_ref().take(longest).collect();
+            let (from, count) = (PageNo(at), run.len() as u32);
+            writes.push(self.append(from, run, class));
+            at += count;
+        }
+        async move {
+            for write in writes {
+                write.await?;
+            }
+            Ok(())
+        }
+    }
+
+    fn run_pages(&self) -> u32 {
+        self.options.run_pages.max(1)
     }
 
     fn sync(&self, _: Stream) -> impl Future<Output = Result<(), MediumError>> + use<D> {

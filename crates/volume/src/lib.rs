@@ -49,7 +49,7 @@ mod volume;
 pub mod windows;
 mod writing;
 
-pub use block_range::{BlockRange, RangeOptions};
+pub use block_range::{BlockRange, RangeOptions, Reuse};
 pub use error::VolumeError;
 pub use layout::Layout;
 pub use options::{Options, Progress, VolumeStats};

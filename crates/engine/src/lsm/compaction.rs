@@ -336,15 +336,16 @@ impl<M: Medium> Inner<M> {
         let inputs = self.merge_inputs(&version, level, &slice, places.copies, urgency).await?;
         let Inputs { newer, older, merger } = inputs;
         let Slice { upper, below, until, .. } = slice;
-        let rest = until.as_ref().and_then(|until| rest_from(&newer[0], until, format, payload));
-        let merged = merge(
-            SegmentRun::until(&newer, format, until),
-            SegmentRun::new(&older, format),
-            format,
-            payload,
-            level + 2 == self.options.levels as usize
-                || self.planted.has(Fault::DropTombstonesEarly),
-        );
+        let drops_tombstones = level + 2 == self.options.levels as usize
+            || self.planted.has(Fault::DropTombstonesEarly);
+        let merging = self.store.handle.compute(move || {
+            let rest =
+                until.as_ref().and_then(|until| rest_from(&newer[0], until, format, payload));
+            let newer = SegmentRun::until(&newer, format, until);
+            let older = SegmentRun::new(&older, format);
+            (rest, merge(newer, older, format, payload, drops_tombstones))
+        });
+        let (rest, merged) = merging.await;
         self.spend_on_merge(merger, pages, merged.entries, merged.segments.len()).await;
         let class = IoClass::CompactionWrite;
         let rest = self.place(rest.into_iter().collect(), places.rest, class, urgency).await?;
@@ -354,7 +355,7 @@ impl<M: Medium> Inner<M> {
             LevelEdit { level, range: upper, new: rest },
             LevelEdit { level: level + 1, range: below, new },
         ]);
-        Ok(self.with_dead(edit, &merged.dead))
+        Ok(self.with_dead(edit, &merged.dead).await)
     }
 
     /// Counts the pages that a compaction has in hand, until it is dropped.

@@ -74,14 +74,14 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Adds that these objects have no entries any more.
-    pub(crate) fn with_dead(&self, mut edit: Edit, dead: &[Pointer]) -> Edit {
-        self.store.mark_dead(&mut edit.changes, dead);
+    pub(crate) async fn with_dead(&self, mut edit: Edit, dead: &[Pointer]) -> Edit {
+        self.store.mark_all_dead(&mut edit.changes, dead).await;
         edit
     }
 
     /// Adds that the oldest frozen memtable is flushed: its objects have entries.
-    pub(crate) fn with_flushed(&self, mut edit: Edit, written: &Written) -> Edit {
-        self.store.publish_objects(&mut edit.changes, written);
+    pub(crate) async fn with_flushed(&self, mut edit: Edit, written: &Written) -> Edit {
+        self.store.publish_objects(&mut edit.changes, written).await;
         edit.flushed = Some(self.front.flushed_with_oldest(self.flushed.get()));
         edit
     }

@@ -10,10 +10,11 @@ use pages::front::flushes::FlushNo;
 use pages::medium::{Medium, Stream};
 use pages::memtable::Write;
 use pages::store::space::{Claimant, Need};
-use pages::store::writing::{Written, lay_out};
+use pages::store::writing::{Layout, Written, lay_out};
 use runtime::IoClass;
 
 use crate::format::entry::{NewEntry, OFFSET_BYTES};
+use crate::format::inlining::Inlining;
 use crate::lsm::Inner;
 use crate::lsm::compaction::Place;
 use crate::lsm::merge::{ListRun, SegmentRun, merge};
@@ -33,42 +34,26 @@ impl<M: Medium> Inner<M> {
     }
 
     async fn flush(&self, number: FlushNo, writes: Vec<Write>) -> Result<(), EngineError> {
-        let is_apart =
-            |object: &Outgoing<'_>| !self.inlining.takes(object.key.len(), object.value.len());
-        let objects: Vec<Outgoing<'_>> =
-            writes.iter().filter_map(Write::object).filter(is_apart).collect();
-        let flushed = objects.len() as u64;
         let values = writes.iter().filter(|write| write.entry.is_some()).count();
         let costs = &self.store.cpu.costs;
         self.store.cpu.cores.spend_in_background(costs.of_packing(values)).await;
         if let Some(manifest) = &self.manifest {
             manifest.begun(&self.store).await?;
         }
-        let layout = lay_out(&objects, self.store.shape.payload_bytes);
+        let (writes, layout) = self.lay_out(writes).await;
+        let flushed = layout.objects() as u64;
         let has_moved = || !self.store.moved.borrow().is_empty();
         let pages = self.store.pages_of(&layout);
         let promise = self.front.promise_data_of(number, pages, has_moved).await;
         let urgency = || self.front.fill_of_active_memtable();
         let written = self.store.write_objects(layout, promise, IoClass::Flush, urgency).await?;
-        let mut pointers = written.pointers.iter();
-        let entries = writes
-            .into_iter()
-            .map(|Write { key, entry, .. }| match entry {
-                None => NewEntry::of_pointer(key, Pointer::TOMBSTONE),
-                Some(value) if self.inlining.takes(key.len(), value.len()) => {
-                    NewEntry::inline(key, &value)
-                }
-                Some(_) => {
-                    let pointer = pointers.next().expect("each object was written");
-                    NewEntry::of_pointer(key, *pointer)
-                }
-            })
-            .collect::<Vec<NewEntry>>();
-        assert!(pointers.next().is_none(), "an object was written, and no key leads to it");
+        let (inlining, pointers) = (self.inlining, written.pointers.clone());
+        let entries =
+            self.store.handle.compute(move || entries_of(writes, &pointers, inlining)).await;
         if self.options.is_leveled() {
             let table = self.write_to_l0(number, entries).await?;
             self.wait_for_turn(number).await;
-            self.install_in_l0(table, &written)?;
+            self.install_in_l0(table, &written).await?;
         } else {
             self.wait_for_turn(number).await;
             self.merge_into_first_level(entries, &written).await?;
@@ -77,6 +62,20 @@ impl<M: Medium> Inner<M> {
         stats.flushes += 1;
         stats.flushed_objects += flushed;
         Ok(())
+    }
+
+    /// Packs the values that do not stand beside their keys into pages.
+    async fn lay_out(&self, writes: Vec<Write>) -> (Vec<Write>, Layout) {
+        let (inlining, payload) = (self.inlining, self.store.shape.payload_bytes);
+        let packing = self.store.handle.compute(move || {
+            let is_apart =
+                |object: &Outgoing<'_>| !inlining.takes(object.key.len(), object.value.len());
+            let objects: Vec<Outgoing<'_>> =
+                writes.iter().filter_map(Write::object).filter(is_apart).collect();
+            let layout = lay_out(&objects, payload);
+            (writes, layout)
+        });
+        packing.await
     }
 
     async fn wait_for_turn(&self, number: FlushNo) {
@@ -106,18 +105,21 @@ impl<M: Medium> Inner<M> {
     ) -> Result<(), EngineError> {
         let level = Rc::clone(&self.version.borrow().levels()[0]);
         let lower = self.load(&level, 0..level.len()).await?;
-        let lower = SegmentRun::new(&lower, self.store.format);
         let drops_tombstones = self.options.levels == 1;
-        let payload = self.store.shape.payload_bytes;
-        let upper = ListRun::new(entries);
-        let merged = merge(upper, lower, self.store.format, payload, drops_tombstones);
+        let (format, payload) = (self.store.format, self.store.shape.payload_bytes);
+        let merging = self.store.handle.compute(move || {
+            let (upper, lower) = (ListRun::new(entries), SegmentRun::new(&lower, format));
+            merge(upper, lower, format, payload, drops_tombstones)
+        });
+        let merged = merging.await;
         let cost = self.store.cpu.costs.of_merge(merged.entries);
         self.store.cpu.cores.spend_in_background(cost).await;
         let urgency = || self.front.fill_of_active_memtable();
         let new = self.place(merged.segments, place, IoClass::CompactionWrite, urgency).await?;
         self.count_merge(merged.entries, merged.duplicates);
         let edit = self.edit_of(vec![LevelEdit { level: 0, range: 0..level.len(), new }]);
-        self.install(self.with_flushed(self.with_dead(edit, &merged.dead), written))?;
+        let edit = self.with_dead(edit, &merged.dead).await;
+        self.install(self.with_flushed(edit, written).await)?;
         Ok(())
     }
 
@@ -156,4 +158,21 @@ impl<M: Medium> Inner<M> {
         let len = self.version.borrow().level(0).len();
         len == 0 || len + segments <= self.capacity(0)
     }
+}
+
+/// The entries that lead to what a flush has written: `pointers` are those of the values that do not stand beside their keys,
+/// in order.
+fn entries_of(writes: Vec<Write>, pointers: &[Pointer], inlining: Inlining) -> Vec<NewEntry> {
+    let mut pointers = pointers.iter();
+    let entry = |Write { key, entry, .. }: Write| match entry {
+        None => NewEntry::of_pointer(key, Pointer::TOMBSTONE),
+        Some(value) if inlining.takes(key.len(), value.len()) => NewEntry::inline(key, &value),
+        Some(_) => {
+            let pointer = pointers.next().expect("each object was written");
+            NewEntry::of_pointer(key, *pointer)
+        }
+    };
+    let entries = writes.into_iter().map(entry).collect();
+    assert!(pointers.next().is_none(), "an object was written, and no key leads to it");
+    entries
 }

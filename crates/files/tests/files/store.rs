@@ -12,7 +12,7 @@ use files::{FileDevice, FileOptions};
 use host::{HostProfile, HostStore, Media, StoreOptions};
 use pages::{LogSync, Medium, StoreId, Value};
 use runtime::{Cores, Handle, IoChoice, Nanos, RealOptions, Rng, Runtime, Shared};
-use volume::{BlockRange, Layout, RangeOptions, Volume};
+use volume::{BlockRange, Layout, RangeOptions, Reuse, Volume};
 
 use crate::scratch::{Scratch, runtime, ways};
 
@@ -62,6 +62,8 @@ fn ranges(device: &FileDevice) -> Vec<BlockRange<FileDevice>> {
         pages_per_extent: 256,
         extents: (FILE_BYTES >> 20) as u32,
         parallelism: 16,
+        run_pages: 16,
+        reuse: Reuse::First,
     };
     let sets = device.sets().into_iter().map(|shape| range(shape.id));
     sets.map(|options| BlockRange::new(device.clone(), options).expect("it fits")).collect()

@@ -8,7 +8,7 @@ use limiter::{Limited, LimiterOptions};
 use pages::{Cpu, CpuCosts, StoreId, Surroundings};
 use runtime::{Cores, Handle, Nanos};
 use ssd::{Ssd, SsdProfile};
-use volume::{BlockRange, RangeOptions};
+use volume::{BlockRange, RangeOptions, Reuse};
 
 pub(crate) type Drive = Limited<BlockRange<Ssd>>;
 pub(crate) type Store = Engine<Drive>;
@@ -37,6 +37,8 @@ pub(crate) fn limited(
         pages_per_extent: EXTENT_PAGES,
         extents: (profile.user_bytes / PAGE_BYTES / u64::from(EXTENT_PAGES)) as u32,
         parallelism: 64,
+        run_pages: 1,
+        reuse: Reuse::LeastWorn,
     };
     let range = BlockRange::new(ssd.clone(), range).expect("the drive has a set");
     Limited::new(handle, range, limits)

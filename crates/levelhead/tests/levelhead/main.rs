@@ -1,5 +1,6 @@
 //! The store as people embed it, on real files.
 
+mod batches;
 mod damage;
 mod ends;
 mod model;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use levelhead::{Durability, Error, Io, Options, Store};
+use levelhead::{Batch, Durability, Error, Io, Options, Store};
 use runtime::Rng;
 
 use crate::scratch::{Scratch, open, small};
@@ -89,7 +89,21 @@ fn agrees(seed: u64, options: &Options) {
                     store.put(&key, &value).expect("there is room");
                     map.insert(key, value);
                 }
-                6..8 => assert_eq!(store.get(&key).expect("it is there"), map.get(&key).cloned()),
+                6 => {
+                    let mut batch = Batch::new();
+                    for _ in 0..rng.below(20) {
+                        let (key, value) = (self::key(rng), value(rng));
+                        if rng.below(4) == 0 {
+                            batch.delete(&key);
+                            map.remove(&key);
+                        } else {
+                            batch.put(&key, &value);
+                            map.insert(key, value);
+                        }
+                    }
+                    store.write(&batch).expect("there is room");
+                }
+                7 => assert_eq!(store.get(&key).expect("it is there"), map.get(&key).cloned()),
                 _ => {
                     store.delete(&key).expect("there is room");
                     map.remove(&key);

@@ -1,7 +1,7 @@
 //! Values: bytes, or a recipe for bytes.
 
 use std::fmt;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use runtime::mix64;
 
@@ -14,7 +14,7 @@ use runtime::mix64;
 #[derive(Clone, PartialEq, Eq)]
 pub enum Value {
     /// The bytes themselves.
-    Bytes(Rc<[u8]>),
+    Bytes(Arc<[u8]>),
     /// `len` pseudo-random bytes that `seed` determines.
     Synthetic {
         /// Determines every byte.
@@ -44,9 +44,9 @@ impl Value {
     }
 
     /// The bytes, computed for a synthetic value. Cost: one hash per 8 bytes.
-    pub fn to_bytes(&self) -> Rc<[u8]> {
+    pub fn to_bytes(&self) -> Arc<[u8]> {
         match self {
-            Self::Bytes(bytes) => Rc::clone(bytes),
+            Self::Bytes(bytes) => Arc::clone(bytes),
             Self::Synthetic { seed, len } => {
                 let words = (0..u64::from(len.div_ceil(8))).map(|i| mix64(seed ^ mix64(i)));
                 words.flat_map(u64::to_le_bytes).take(*len as usize).collect()

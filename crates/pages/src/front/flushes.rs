@@ -10,12 +10,17 @@
 //! one needs next was left free.
 
 use std::cell::Cell;
+use std::ops::Bound;
+use std::rc::Rc;
 
 use crate::front::Front;
 use crate::medium::Medium;
 use crate::memtable::Write;
 use crate::store::promise::Promise;
 use crate::store::space::{Claimant, Need};
+
+/// Writes that are taken from a memtable at a time: some ten microseconds.
+const WRITES_A_STEP: usize = 128;
 
 /// The number of a flush: memtables are counted in the order in which they are frozen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,7 +89,19 @@ impl<M: Medium> Front<M> {
         let (flush, place) = next().expect("a memtable waits");
         let order = self.order.0.get();
         self.order.0.set(Order { begun: order.begun + 1, ..order });
-        (flush, self.memtables.borrow().frozen[place].borrow().writes())
+        let memtable = Rc::clone(&self.memtables.borrow().frozen[place]);
+        let mut writes: Vec<Write> = Vec::with_capacity(memtable.borrow().len());
+        loop {
+            let from =
+                writes.last().map_or(Bound::Unbounded, |last| Bound::Excluded(&last.key[..]));
+            let step = memtable.borrow().writes(from, WRITES_A_STEP);
+            let is_last = step.len() < WRITES_A_STEP;
+            writes.extend(step);
+            if is_last {
+                return (flush, writes);
+            }
+            self.store.handle.give_way().await;
+        }
     }
 
     /// Waits for space for the data of a flush. See [`Self::promise_data`] for `pages` and `has_moved`.

@@ -1,5 +1,7 @@
 //! Rows of fields: records of the log, memtables and extents of dumps.
 
+use std::ops::Bound;
+
 use fuzz::{Answer, unsealed};
 use runtime::Rng;
 
@@ -47,7 +49,7 @@ fn fuzz_memtables_and_extents() {
         for key in [&b"k"[..], b"k00000001"] {
             active.insert(key, 1_001, None, None);
         }
-        let _ = (active.bytes(), active.writes());
+        let _ = (active.bytes(), active.writes(Bound::Unbounded, usize::MAX));
         walk_extents(&extents);
         input.is_at_end().into()
     });

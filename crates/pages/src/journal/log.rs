@@ -14,7 +14,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use runtime::{IoClass, Nanos, Notify};
+use runtime::{Nanos, Notify};
 
 use crate::error::EngineError;
 use crate::format::codec::Writer;
@@ -32,6 +32,9 @@ use crate::store::PageStore;
 
 /// How long writes with [`LogSync::Interval`] stay in memory only.
 const INTERVAL: Nanos = Nanos(1_000_000);
+
+/// Runs of a group that takes no more, where the medium has any: enough to have several under way.
+const RUNS_OF_GROUP: u32 = 4;
 
 /// The log of a running store.
 pub struct Log<M> {
@@ -120,8 +123,15 @@ impl<M: Medium> Log<M> {
         entry: &Entry,
         sync: Option<LogSync>,
     ) -> Ticket {
-        let before = self.newest.replace(sequence);
-        assert!(before < sequence, "write {sequence} comes into the log behind {before}");
+        self.push_all([(key, sequence, entry)], sync)
+    }
+
+    /// Takes writes that count together or not at all: they are in one group.
+    pub(crate) fn push_all<'a>(
+        self: &Rc<Self>,
+        writes: impl IntoIterator<Item = (&'a [u8], Sequence, &'a Entry)>,
+        sync: Option<LogSync>,
+    ) -> Ticket {
         let sync = sync.unwrap_or(self.sync);
         let is_apart = sync == LogSync::Each;
         let mut pending = self.pending.borrow_mut();
@@ -130,11 +140,16 @@ impl<M: Medium> Log<M> {
         }
         let group = self.next.get() + pending.len() as u64 - 1;
         let last = pending.back_mut().expect("there is one now");
-        write_record(&mut last.records, key, sequence, entry);
-        last.full_bytes += full_bytes(key, entry);
-        let is_full = last.full_bytes >= self.bytes_of_program();
-        // While one is being written more may come than another can have.
-        last.is_closed |= self.pages_of(last.full_bytes) >= groups::LONG_GROUP;
+        for (key, sequence, entry) in writes {
+            let before = self.newest.replace(sequence);
+            assert!(before < sequence, "write {sequence} comes into the log behind {before}");
+            write_record(&mut last.records, key, sequence, entry);
+            last.full_bytes += full_bytes(key, entry);
+        }
+        let is_full = last.full_bytes >= self.bytes_of_run();
+        // While one is being written more may come than another can have, or should: nobody in it is told before all of it
+        // is durable.
+        last.is_closed |= self.pages_of(last.full_bytes) >= self.long_group();
         drop(pending);
         match sync {
             LogSync::Group | LogSync::Each => self.want(group),
@@ -145,10 +160,19 @@ impl<M: Medium> Log<M> {
         Ticket { group, sync }
     }
 
-    /// Bytes of writes that fill a program.
-    fn bytes_of_program(&self) -> u64 {
-        let shape = &self.store.shape;
-        groups::room(shape.payload_bytes) as u64 * u64::from(shape.append_unit)
+    /// Bytes of writes that fill a program, or a run of them.
+    fn bytes_of_run(&self) -> u64 {
+        groups::room(self.store.shape.payload_bytes) as u64 * u64::from(self.store.run_pages)
+    }
+
+    /// Pages of a group that takes no more.
+    fn long_group(&self) -> u32 {
+        let PageStore { run_pages, shape, .. } = &*self.store;
+        if *run_pages > shape.append_unit {
+            (RUNS_OF_GROUP * run_pages).min(groups::LONG_GROUP)
+        } else {
+            groups::LONG_GROUP
+        }
     }
 
     /// Groups up to this one are to be written.
@@ -246,16 +270,14 @@ impl<M: Medium> Log<M> {
         let payload = self.store.shape.payload_bytes;
         let stored = group.records.finish();
         let pages = groups::encode(PageKind::Log, id, &stored, group.full_bytes, payload);
-        let units = self.store.journal_units(Stream::Log, pages)?;
-        for unit in &units {
-            let id = self.store.shape.extent_of(unit.first);
+        let note = |id| {
             let mut extents = self.extents.borrow_mut();
             match extents.back_mut() {
                 Some((last, group)) if *last == id => *group = number,
                 _ => extents.push_back((id, number)),
             }
-        }
-        self.store.append_units(Stream::Log, units, IoClass::Journal).await?;
+        };
+        self.store.write_journal(Stream::Log, pages, note).await?;
         // Those behind it that were given up meanwhile count as well.
         self.durable.set(self.next.get());
         // Its writes may have been flushed meanwhile.

@@ -17,7 +17,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use runtime::{IoClass, Permit, Semaphore};
+use runtime::{Permit, Semaphore};
 
 use crate::error::EngineError;
 use crate::format::codec::{Reader, Writer};
@@ -233,15 +233,13 @@ impl Manifest {
         let expected = pages_of(&store.shape, bytes.len() as u64);
         let taken = store.in_units(pages.len() as u32);
         assert_eq!(taken, expected, "a group takes other pages than were set aside for it");
-        let units = store.journal_units(Stream::Manifest, pages)?;
-        for unit in &units {
-            let id = store.shape.extent_of(unit.first);
+        let note = |id| {
             let mut extents = self.extents.borrow_mut();
             if extents.last() != Some(&id) {
                 extents.push(id);
             }
-        }
-        store.append_units(Stream::Manifest, units, IoClass::Journal).await
+        };
+        store.write_journal(Stream::Manifest, pages, note).await
     }
 }
 

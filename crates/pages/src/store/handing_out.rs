@@ -13,8 +13,10 @@ use crate::store::writing::Group;
 /// Groups on their way to the medium.
 pub(super) struct HandingOut<'a, M, F, Append> {
     store: &'a PageStore<M>,
-    pub(super) units: Units<'a, M>,
+    units: Units<'a, M>,
     append: F,
+    /// Whole units that follow one another and are appended together.
+    run: Option<Unit>,
     under_way: VecDeque<Append>,
     /// How many groups there are.
     count: usize,
@@ -34,7 +36,35 @@ where
         append: F,
     ) -> Self {
         let (units, firsts) = (Units::new(store, promise), Vec::with_capacity(count));
-        Self { store, units, append, under_way: VecDeque::new(), count, firsts }
+        Self { store, units, append, run: None, under_way: VecDeque::new(), count, firsts }
+    }
+
+    /// Whether nothing waits to be handed out, so that others may be waited for.
+    pub(super) fn is_between(&self) -> bool {
+        self.run.is_none() && self.units.is_between()
+    }
+
+    /// Adds a whole unit to the run, and hands that out if no more fits.
+    fn extend_run(&mut self, unit: Unit) {
+        let unit = match self.run.take() {
+            None => unit,
+            Some(mut run) if run.end() == unit.first => {
+                run.pages.extend(unit.pages);
+                run
+            }
+            Some(run) => {
+                self.under_way.push_back((self.append)(run));
+                unit
+            }
+        };
+        let room = self.store.run_pages as usize - unit.pages.len();
+        let is_over = room < self.store.shape.append_unit as usize
+            || self.store.shape.is_end_of_extent(unit.end());
+        if is_over {
+            self.under_way.push_back((self.append)(unit));
+        } else {
+            self.run = Some(unit);
+        }
     }
 
     /// A whole group, without an await.
@@ -47,10 +77,12 @@ where
     }
 
     pub(super) fn keep_together(&mut self, group: &Group) {
-        self.under_way.extend(self.units.keep_together(group.len() as u32).map(&self.append));
+        if let Some(unit) = self.units.keep_together(group.len() as u32) {
+            self.extend_run(unit);
+        }
     }
 
-    /// The next page. No await comes before the unit that it is in is full, or the rest is handed out.
+    /// The next page. No await comes before the run that it is in is full, or the rest is handed out.
     pub(super) fn push(&mut self, bytes: Vec<u8>, is_first: bool) -> Result<(), EngineError> {
         if self.units.is_between() {
             self.units.begin()?;
@@ -59,12 +91,17 @@ where
         if is_first {
             self.firsts.push(number);
         }
-        self.under_way.extend(self.units.full().map(&self.append));
+        if let Some(unit) = self.units.full() {
+            self.extend_run(unit);
+        }
         Ok(())
     }
 
     pub(super) fn hand_out_rest(&mut self) {
-        self.under_way.extend(self.units.rest().map(&self.append));
+        if let Some(unit) = self.units.rest() {
+            self.extend_run(unit);
+        }
+        self.under_way.extend(self.run.take().map(&self.append));
     }
 
     /// Waits until fewer appends are under way than may be.
@@ -88,7 +125,7 @@ where
         if self.under_way.len() >= window {
             self.hand_out_rest();
         }
-        if self.units.is_between() { self.wait_for_window(urgency).await } else { Ok(()) }
+        if self.is_between() { self.wait_for_window(urgency).await } else { Ok(()) }
     }
 
     /// Waits until all can be read, and is durable where edits do not see to that. The number of each group's first

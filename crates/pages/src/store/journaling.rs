@@ -58,11 +58,7 @@ impl<M: Medium> PageStore<M> {
     }
 
     /// Gives pages of the journal, unsealed, their places. Space was set aside for them.
-    pub(crate) fn journal_units(
-        &self,
-        stream: Stream,
-        pages: Vec<Vec<u8>>,
-    ) -> Result<Vec<Unit>, EngineError> {
+    fn journal_units(&self, stream: Stream, pages: Vec<Vec<u8>>) -> Result<Vec<Unit>, EngineError> {
         assert!(stream.is_journal(), "{stream:?} is written in space that was promised");
         let unit = self.shape.append_unit;
         let mut units = Vec::new();
@@ -80,19 +76,46 @@ impl<M: Medium> PageStore<M> {
         Ok(units)
     }
 
-    /// Writes units side by side; they are durable when this returns.
-    pub(crate) async fn append_units(
+    /// Writes pages of the journal, unsealed, side by side; they are durable when this returns. Each extent that they come to
+    /// is noted before anything of them is written there. Others may go first between two runs.
+    pub(crate) async fn write_journal(
         &self,
         stream: Stream,
-        units: Vec<Unit>,
-        class: IoClass,
+        pages: Vec<Vec<u8>>,
+        note: impl Fn(ExtentId),
     ) -> Result<(), EngineError> {
-        let append = |unit: Unit| self.medium.append(unit.first, unit.pages, class);
-        let under_way: Vec<_> = units.into_iter().map(append).collect();
+        let mut under_way = Vec::new();
+        let mut pages = pages.into_iter().peekable();
+        while pages.peek().is_some() {
+            let run = pages.by_ref().take(self.run_pages as usize).collect();
+            let units = self.journal_units(stream, run)?;
+            units.iter().for_each(|unit| note(self.shape.extent_of(unit.first)));
+            let append = |run: Unit| self.append_run(run, IoClass::Journal);
+            under_way.extend(self.runs_of(units).into_iter().map(append));
+            self.handle.give_way().await;
+        }
         for append in under_way {
             append.await?;
         }
         Ok(self.medium.sync(stream).await?)
+    }
+
+    /// Units put together to runs, where they follow one another in an extent.
+    fn runs_of(&self, units: Vec<Unit>) -> Vec<Unit> {
+        let mut runs: Vec<Unit> = Vec::with_capacity(units.len());
+        for unit in units {
+            let most = self.run_pages as usize;
+            let follows = |run: &&mut Unit| {
+                run.end() == unit.first
+                    && !self.shape.is_end_of_extent(unit.first)
+                    && run.pages.len() + unit.pages.len() <= most
+            };
+            match runs.last_mut().filter(follows) {
+                Some(run) => run.pages.extend(unit.pages),
+                None => runs.push(unit),
+            }
+        }
+        runs
     }
 
     /// An extent of the journal counts as one item.

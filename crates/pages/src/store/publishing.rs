@@ -8,6 +8,7 @@ use crate::medium::{Medium, PageNo, Stream};
 use crate::planted::Fault;
 use crate::store::PageStore;
 use crate::store::changes::{Changes, Counts, ExtentChange};
+use crate::store::writing::STEP;
 
 impl<M: Medium> PageStore<M> {
     /// A page that was written gets an entry in the index.
@@ -23,7 +24,15 @@ impl<M: Medium> PageStore<M> {
     }
 
     /// The index has no entries of these objects any more. Those of an earlier generation went when
-    /// their extent was collected.
+    /// their extent was collected. Others may go first between two steps of it.
+    pub async fn mark_all_dead(&self, changes: &mut Changes, objects: &[Pointer]) {
+        for step in objects.chunks(STEP) {
+            self.mark_dead(changes, step);
+            self.handle.give_way().await;
+        }
+    }
+
+    /// The same of a few objects.
     pub fn mark_dead(&self, changes: &mut Changes, objects: &[Pointer]) {
         for pointer in objects {
             let (page, _) = self.format.locate(*pointer);

@@ -14,6 +14,13 @@ pub(crate) struct Unit {
     pub pages: Vec<PageImage>,
 }
 
+impl Unit {
+    /// The page behind it.
+    pub(crate) fn end(&self) -> PageNo {
+        PageNo(self.first.0 + self.pages.len() as u32)
+    }
+}
+
 /// Fills units of one stream, in space that was promised.
 pub(crate) struct Units<'a, M> {
     store: &'a PageStore<M>,

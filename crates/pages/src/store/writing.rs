@@ -6,7 +6,7 @@ use crate::error::EngineError;
 use crate::format::data_page::{self, Outgoing};
 use crate::format::packing;
 use crate::format::pointer::Pointer;
-use crate::medium::{Medium, PageNo, Stream};
+use crate::medium::{Medium, MediumError, PageNo, Stream};
 use crate::store::PageStore;
 use crate::store::changes::Changes;
 use crate::store::handing_out::HandingOut;
@@ -17,6 +17,9 @@ use crate::store::units::Unit;
 /// Pages, unsealed, that must follow one another on the medium.
 pub type Group = Vec<Vec<u8>>;
 
+/// Objects that are looked at in one step, where there are many: some ten microseconds.
+pub(super) const STEP: usize = 256;
+
 /// The data pages of a batch of objects, and which object lies where.
 pub struct Layout {
     groups: Vec<Group>,
@@ -25,6 +28,11 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// How many objects there are.
+    pub fn objects(&self) -> usize {
+        self.places.len()
+    }
+
     /// The group of an object and the piece it begins in.
     pub fn place(&self, object: usize) -> (usize, u32) {
         self.places[object]
@@ -67,20 +75,29 @@ impl<M: Medium> Drop for Temporary<'_, M> {
 }
 
 impl<M: Medium> PageStore<M> {
-    /// Objects that were written get entries in the index.
-    pub fn publish_objects(&self, changes: &mut Changes, written: &Written) {
-        self.publish_unentered(changes, written);
-        for pointer in &written.pointers {
-            self.enter_object(changes, *pointer);
+    /// Objects that were written get entries in the index. Others may go first between two steps of it.
+    pub async fn publish_objects(&self, changes: &mut Changes, written: &Written) {
+        self.publish_groups(changes, written);
+        for step in written.pointers.chunks(STEP) {
+            for pointer in step {
+                let counts = &mut self.change_of(changes, self.format.locate(*pointer).0).counts;
+                counts.published += 1;
+                counts.entered += 1;
+            }
+            self.handle.give_way().await;
+        }
+    }
+
+    fn publish_groups(&self, changes: &mut Changes, written: &Written) {
+        for (first, length) in written.groups() {
+            let place = first.0 % self.shape.pages_per_extent;
+            self.change_of(changes, first).place(place, length);
         }
     }
 
     /// Objects that were written get entries in the index one by one: [`Self::enter_object`].
     pub fn publish_unentered(&self, changes: &mut Changes, written: &Written) {
-        for (first, length) in written.groups() {
-            let place = first.0 % self.shape.pages_per_extent;
-            self.change_of(changes, first).place(place, length);
-        }
+        self.publish_groups(changes, written);
         for pointer in &written.pointers {
             self.change_of(changes, self.format.locate(*pointer).0).counts.published += 1;
         }
@@ -163,6 +180,15 @@ impl<M: Medium> PageStore<M> {
         Ok(Temporary { store: self, pages })
     }
 
+    /// Appends pages that follow one another.
+    pub(super) fn append_run(
+        &self,
+        run: Unit,
+        class: IoClass,
+    ) -> impl Future<Output = Result<(), MediumError>> + use<M> {
+        self.medium.append_run(run.first, run.pages, class)
+    }
+
     /// Writes `groups` in order and returns the number of each group's first page. When it
     /// returns they are durable, but nothing refers to them yet.
     ///
@@ -185,19 +211,22 @@ impl<M: Medium> PageStore<M> {
             Stream::Objects => Some(self.handing_out.acquire(1).await),
             _ => None,
         };
-        let mut out = HandingOut::new(self, promise, groups.len(), |unit: Unit| {
-            self.medium.append(unit.first, unit.pages, class)
-        });
+        let mut out =
+            HandingOut::new(self, promise, groups.len(), |unit: Unit| self.append_run(unit, class));
         for group in groups {
             if stream == Stream::Index && group.len() > 1 {
                 out.wait_for_window_between_groups(&urgency).await?;
+                if out.is_between() {
+                    self.handle.give_way().await;
+                }
                 out.hand_out(group)?;
                 continue;
             }
             out.keep_together(&group);
             for (index, bytes) in group.into_iter().enumerate() {
-                if out.units.is_between() {
+                if out.is_between() {
                     out.wait_for_window(&urgency).await?;
+                    self.handle.give_way().await;
                 }
                 out.push(bytes, index == 0)?;
             }
@@ -220,9 +249,8 @@ impl<M: Medium> PageStore<M> {
     ) -> Result<Vec<PageNo>, EngineError> {
         let stream = promise.stream();
         assert!(stream == Stream::Index, "whoever writes {stream:?} takes turns");
-        let mut out = HandingOut::new(self, promise, groups.len(), |unit: Unit| {
-            self.medium.append(unit.first, unit.pages, class)
-        });
+        let mut out =
+            HandingOut::new(self, promise, groups.len(), |unit: Unit| self.append_run(unit, class));
         for group in groups {
             out.hand_out(group)?;
         }

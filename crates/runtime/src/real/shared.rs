@@ -13,10 +13,12 @@
 //! which holds a runtime only while it is entered, and clippy.toml forbids others.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::post::Remote;
 use super::{Next, Real, RealOptions};
@@ -39,7 +41,22 @@ unsafe impl<T> Send for Inside<T> {}
 pub struct Shared<T> {
     inside: Mutex<Inside<T>>,
     remote: Remote,
+    /// Callers that want the lock.
+    waiting: AtomicU32,
+    /// A task or a caller's future panicked within: nobody knows what is whole.
+    is_broken: AtomicBool,
     is_over: AtomicBool,
+}
+
+/// Says that something panicked while the lock was held.
+struct Breaks<'a>(&'a AtomicBool);
+
+impl Drop for Breaks<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.store(true, Ordering::Release);
+        }
+    }
 }
 
 /// Wakes a thread that waits for its future.
@@ -73,12 +90,12 @@ struct Held<'a, T, F> {
 impl<T, F> Drop for Held<'_, T, F> {
     fn drop(&mut self) {
         if let Some(future) = self.future.take() {
-            match self.shared.inside.lock() {
-                Ok(inside) => {
-                    let _here = enter(&inside.rt);
-                    drop(future);
-                }
-                Err(_) => std::mem::forget(future),
+            let inside = self.shared.inside.lock();
+            if self.shared.is_broken.load(Ordering::Acquire) {
+                std::mem::forget(future);
+            } else {
+                let _here = enter(&inside.rt);
+                drop(future);
             }
         }
     }
@@ -104,7 +121,13 @@ impl<T: 'static> Shared<T> {
         let remote = handle.remote();
         drop(handle);
         let inside = Mutex::new(Inside { root, rt, sleeps_until: Nanos::ZERO });
-        Ok(Self { inside, remote, is_over: AtomicBool::new(false) })
+        Ok(Self {
+            inside,
+            remote,
+            waiting: AtomicU32::new(0),
+            is_broken: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
+        })
     }
 
     /// The runtime, for other threads. Something has to [`Self::drive`] it.
@@ -112,8 +135,25 @@ impl<T: 'static> Shared<T> {
         &self.remote
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inside<T>> {
-        self.inside.lock().expect("a task of the store panicked; open it again")
+    /// The lock for a caller, whom the driving thread lets go first.
+    fn lock_for_caller(&self) -> MutexGuard<'_, Inside<T>> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let inside = self.inside.lock();
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        let is_broken = self.is_broken.load(Ordering::Acquire);
+        assert!(!is_broken, "a task of the store panicked; open it again");
+        inside
+    }
+
+    /// Gives the lock to whoever waits for it longest, and does not take it again before.
+    fn unlock(&self, inside: MutexGuard<'_, Inside<T>>) {
+        if self.callers_wait() {
+            MutexGuard::unlock_fair(inside);
+        }
+    }
+
+    fn callers_wait(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
     }
 
     /// Runs a future in the runtime on this thread, which does the reads of it by itself, one at a time. Whatever
@@ -131,7 +171,8 @@ impl<T: 'static> Shared<T> {
         let mut make = Some(make);
         let mut read = None;
         loop {
-            let inside = self.lock();
+            let inside = self.lock_for_caller();
+            let breaks = Breaks(&self.is_broken);
             let here = enter(&inside.rt);
             let inner = &inside.rt.handle.inner;
             let real = inside.rt.handle.real();
@@ -156,8 +197,8 @@ impl<T: 'static> Shared<T> {
                 }
             }
             inside.pass_on(real, &self.remote);
-            drop(here);
-            drop(inside);
+            drop((here, breaks));
+            self.unlock(inside);
             if let Poll::Ready(result) = polled {
                 return result;
             }
@@ -171,21 +212,29 @@ impl<T: 'static> Shared<T> {
         }
     }
 
-    /// Drives all tasks on this thread until [`Self::stop`].
+    /// Drives all tasks on this thread until [`Self::stop`], and lets callers go first.
     pub fn drive(&self) {
         let _exact = super::ExactTimers::begin();
         while !self.is_over.load(Ordering::Acquire) {
-            let mut inside = self.lock();
+            let mut inside = self.inside.lock();
+            if self.is_broken.load(Ordering::Acquire) {
+                return; // callers say so
+            }
+            let breaks = Breaks(&self.is_broken);
             let here = enter(&inside.rt);
             let handle = inside.rt.handle.clone();
-            let next = handle.inner.turn(handle.real(), &handle);
-            let Next::Sleep(until) = next else { continue };
+            let next = handle.inner.turn(handle.real(), &handle, &|| self.callers_wait());
+            let Next::Sleep(until) = next else {
+                drop((handle, here, breaks));
+                self.unlock(inside);
+                continue;
+            };
             inside.sleeps_until = until.unwrap_or(Nanos::MAX);
             let post = self.remote.office();
             post.bell.lie_down();
             let longest = until.map(|until| handle.real().span_until(until));
-            drop((handle, here));
-            drop(inside);
+            drop((handle, here, breaks));
+            self.unlock(inside);
             if post.has_letters() || self.is_over.load(Ordering::Acquire) {
                 post.bell.get_up();
             } else {

@@ -286,7 +286,7 @@ fn remove_all(access: &Access<'_>, space: Space, keys_each: i64) -> Outcome {
     let (from, to) = keys::all(space);
     let mut batch = Batch::default();
     for pair in access.store().range(&from[..]..&to[..]) {
-        batch.delete(pair?.0.to_vec());
+        batch.delete(&pair?.0);
         batch.keys -= keys_each;
         if batch.len() == PAIRS {
             access.write(std::mem::take(&mut batch))?;

@@ -44,7 +44,7 @@ impl Access<'_> {
     pub(crate) fn set_fields(&self, key: &[u8], pairs: &[(&[u8], &[u8])]) -> Result<usize, Fault> {
         pairs.iter().try_for_each(|(field, _)| keys::check_field(field))?;
         let _lock = self.locks().write_one(key);
-        let (mut batch, mut parts) = (Batch::default(), Batch::default());
+        let mut batch = Batch::default();
         let found = self.collection(key, Kind::Hash)?;
         let mut head = match found {
             Some(head) => head,
@@ -54,13 +54,12 @@ impl Access<'_> {
         for (field, value) in pairs.iter().copied().collect::<BTreeMap<_, _>>() {
             let at = keys::field(head.id, field);
             new += usize::from(found.is_none() || !self.store().exists(&at)?);
-            parts.put(at, value.to_vec());
+            batch.put(&at, value);
         }
         if new > 0 {
             head.count += new as u64;
             self.put_head(&mut batch, key, &head);
         }
-        batch.append(parts);
         self.write(batch)?;
         Ok(new)
     }
@@ -103,7 +102,7 @@ impl Access<'_> {
     pub(crate) fn remove_fields(&self, key: &[u8], fields: &[&[u8]]) -> Result<usize, Fault> {
         let _lock = self.locks().write_one(key);
         let Some(head) = self.collection(key, Kind::Hash)? else { return Ok(0) };
-        let mut parts = Batch::default();
+        let mut batch = Batch::default();
         let mut sorted: Vec<&[u8]> =
             fields.iter().copied().filter(|field| field.len() <= keys::MAX_KEY_BYTES).collect();
         sorted.sort_unstable();
@@ -112,27 +111,25 @@ impl Access<'_> {
         for field in sorted {
             let at = keys::field(head.id, field);
             if self.store().exists(&at)? {
-                parts.delete(at);
+                batch.delete(&at);
                 removed += 1;
             }
         }
-        self.shrink(key, head, removed, parts)?;
+        self.shrink(key, head, removed, batch)?;
         Ok(removed)
     }
 
     /// Takes `removed` parts off a collection; one without any is none.
-    fn shrink(&self, key: &[u8], mut head: Head, removed: usize, parts: Batch) -> Result<(), Fault> {
+    fn shrink(&self, key: &[u8], mut head: Head, removed: usize, mut batch: Batch) -> Result<(), Fault> {
         if removed == 0 {
             return Ok(());
         }
         head.count = head.count.saturating_sub(removed as u64);
-        let mut batch = Batch::default();
         if head.count == 0 {
             self.remove(&mut batch, key, &Entry::Head(head));
         } else {
             self.put_head(&mut batch, key, &head);
         }
-        batch.append(parts);
         self.write(batch)
     }
 
@@ -166,7 +163,7 @@ impl Access<'_> {
             head.count += 1;
             self.put_head(&mut batch, key, &head);
         }
-        batch.put(keys::field(head.id, field), value);
+        batch.put(&keys::field(head.id, field), &value);
         self.write(batch)?;
         Ok(result)
     }
@@ -184,7 +181,7 @@ impl Access<'_> {
         if found.is_none() && options.only_present {
             return Ok(Added::default());
         }
-        let (mut batch, mut parts) = (Batch::default(), Batch::default());
+        let mut batch = Batch::default();
         let mut head = match found {
             Some(head) => head,
             None => self.begin_collection(&mut batch, key, Kind::SortedSet)?,
@@ -206,20 +203,19 @@ impl Access<'_> {
                 if keys::ordered(before) == keys::ordered(score) {
                     continue;
                 }
-                parts.delete(keys::score(head.id, before, member));
+                batch.delete(&keys::score(head.id, before, member));
             }
             given.insert(member, score);
-            parts.put(keys::member(head.id, member), score.to_bits().to_le_bytes().to_vec());
-            parts.put(keys::score(head.id, score, member), Vec::new());
+            batch.put(&keys::member(head.id, member), &score.to_bits().to_le_bytes());
+            batch.put(&keys::score(head.id, score, member), &[]);
         }
-        if parts.is_empty() {
+        if given.is_empty() {
             return Ok(added); // also of a set that would have begun
         }
         if added.added > 0 {
             head.count += added.added as u64;
             self.put_head(&mut batch, key, &head);
         }
-        batch.append(parts);
         self.write(batch)?;
         Ok(added)
     }
@@ -244,15 +240,15 @@ impl Access<'_> {
             members.iter().copied().filter(|m| m.len() <= keys::MAX_MEMBER_BYTES).collect();
         sorted.sort_unstable();
         sorted.dedup();
-        let (mut parts, mut removed) = (Batch::default(), 0);
+        let (mut batch, mut removed) = (Batch::default(), 0);
         for member in sorted {
             if let Some(score) = self.stored_score(head.id, member)? {
-                parts.delete(keys::score(head.id, score, member));
-                parts.delete(keys::member(head.id, member));
+                batch.delete(&keys::score(head.id, score, member));
+                batch.delete(&keys::member(head.id, member));
                 removed += 1;
             }
         }
-        self.shrink(key, head, removed, parts)?;
+        self.shrink(key, head, removed, batch)?;
         Ok(removed)
     }
 

@@ -254,18 +254,18 @@ impl Access<'_> {
             }
         }
         if let Some(at) = expiry {
-            batch.put(keys::expiry(at, key), Vec::new());
+            batch.put(&keys::expiry(at, key), &[]);
         }
-        batch.put(at, records::encode_string(value, expiry));
+        batch.put(&at, &records::encode_string(value, expiry));
         Ok(())
     }
 
     /// Puts the head of a collection under a key, which is locked and which has it already if `is_new` does not say otherwise.
     pub(crate) fn put_head(&self, batch: &mut Batch, key: &[u8], head: &Head) {
         if let Some(at) = head.expiry {
-            batch.put(keys::expiry(at, key), Vec::new());
+            batch.put(&keys::expiry(at, key), &[]);
         }
-        batch.put(keys::head(key), head.encode());
+        batch.put(&keys::head(key), &head.encode());
     }
 
     /// A new collection under a key, which is locked; what stood there and has expired goes.
@@ -287,16 +287,15 @@ impl Access<'_> {
     pub(crate) fn remove(&self, batch: &mut Batch, key: &[u8], entry: &Entry) {
         batch.keys -= 1;
         match entry {
-            Entry::String { .. } => batch.delete(keys::string(key)),
+            Entry::String { .. } => batch.delete(&keys::string(key)),
             Entry::Head(head) => self.drop_collection(batch, key, head),
         }
     }
 
-    /// Its parts are swept later. The note of that comes first, and says whose they are: so neither are parts left behind, nor
-    /// are those swept of a collection that is still there.
+    /// Its parts are swept later: the note of that says which, and whose they were.
     fn drop_collection(&self, batch: &mut Batch, key: &[u8], head: &Head) {
-        batch.put(keys::dropped(head.id), key.to_vec());
-        batch.delete(keys::head(key));
+        batch.put(&keys::dropped(head.id), key);
+        batch.delete(&keys::head(key));
         self.database.has_dropped.store(true, Ordering::SeqCst);
     }
 

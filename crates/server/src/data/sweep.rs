@@ -55,7 +55,7 @@ fn sweep_expired(access: &Access<'_>, most: u64, swept: &mut Swept) -> Result<()
             access.remove(&mut batch, key, &entry);
             swept.expired += 1;
         }
-        batch.delete(note.to_vec());
+        batch.delete(&note);
         access.write(batch)?;
     }
     Ok(())
@@ -71,7 +71,7 @@ fn sweep_dropped(access: &Access<'_>, most: u64, swept: &mut Swept) -> Result<bo
             return Ok(false);
         }
         let mut batch = Batch::default();
-        batch.delete(note.to_vec());
+        batch.delete(&note);
         access.write(batch)?;
     }
     Ok(true)
@@ -98,7 +98,7 @@ fn sweep_parts(
         let mut batch = Batch::default();
         let mut range = access.store().range(&from[..]..&to[..]);
         while let Some(pair) = range.next() {
-            batch.delete(pair?.0.to_vec());
+            batch.delete(&pair?.0);
             swept.parts += 1;
             if swept.parts >= most {
                 access.write(batch)?;

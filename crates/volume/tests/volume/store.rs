@@ -12,7 +12,7 @@ use pages::{
 };
 use runtime::{Cores, Handle, IoClass, Nanos, Rng, Runtime};
 use ssd::{Precondition, Ssd, SsdProfile};
-use volume::{BlockRange, Layout, Options, Planted, RangeOptions, Setup, Volume};
+use volume::{BlockRange, Layout, Options, Planted, RangeOptions, Reuse, Setup, Volume};
 
 const SETS: u16 = 3;
 
@@ -54,6 +54,8 @@ pub(crate) fn volume_setup(
         pages_per_extent: 33,
         extents: 60,
         parallelism: 4,
+        run_pages: 1,
+        reuse: Reuse::LeastWorn,
     };
     let members = (0..SETS).map(|set| BlockRange::new(ssd.clone(), range(set)).expect("it fits"));
     Setup {

@@ -220,7 +220,7 @@ impl<M: Medium> Inner<M> {
             self.install(self.edit_of_tables(TreeEdit { removed: Vec::new(), added }))?;
         }
         let edit = self.edit_of_tables(TreeEdit { removed: removed(job), added });
-        self.install(self.with_dead(edit, &out.dead))?;
+        self.install(self.with_dead(edit, &out.dead).await)?;
         Ok(Ended::Done)
     }
 

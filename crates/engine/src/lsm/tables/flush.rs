@@ -43,7 +43,7 @@ impl<M: Medium> Inner<M> {
 
     /// Installs the table of a flush together with the end of its memtable: a reader finds its entries in one or the
     /// other.
-    pub(crate) fn install_in_l0(
+    pub(crate) async fn install_in_l0(
         &self,
         table: Rc<Table>,
         written: &Written,
@@ -51,7 +51,7 @@ impl<M: Medium> Inner<M> {
         self.stats.borrow_mut().tables.flushed_pages += u64::from(table.meta.pages.pages);
         let added = vec![(0, table)];
         let edit = self.edit_of_tables(TreeEdit { removed: Vec::new(), added });
-        self.install(self.with_flushed(edit, written))?;
+        self.install(self.with_flushed(edit, written).await)?;
         Ok(())
     }
 

@@ -1,0 +1,63 @@
+//! Which parts of a file have room of their own.
+//!
+//! A write into a hole, or into the last part of a file that has none yet, takes the file system's lock of the whole file, and reads of it wait
+//! meanwhile. So a file that gets its room as it is written gets it in parts that are larger than any write.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+/// Bytes that get their room together.
+const PART_BYTES: u64 = 16 << 20;
+
+/// Parts of a file that are known to have room, by number. Nothing is known of a file that was just opened; giving it room that it
+/// has changes nothing.
+pub(crate) struct Rooms {
+    given: RefCell<Vec<bool>>,
+    file_bytes: u64,
+}
+
+impl Rooms {
+    /// Of a file of so many bytes.
+    pub(crate) fn of(file_bytes: u64) -> Self {
+        let parts = file_bytes.div_ceil(PART_BYTES) as usize;
+        Self { given: RefCell::new(vec![false; parts]), file_bytes }
+    }
+
+    /// The bytes to be given room before `range` is written, if there are any. They count as given from now on.
+    pub(crate) fn take_missing(&self, range: Range<u64>) -> Option<Range<u64>> {
+        let mut given = self.given.borrow_mut();
+        let parts = parts_of(&range);
+        let first = parts.clone().find(|part| !given[*part])?;
+        let last = parts.rev().find(|part| !given[*part])?;
+        given[first..=last].fill(true);
+        Some(first as u64 * PART_BYTES..((last as u64 + 1) * PART_BYTES).min(self.file_bytes))
+    }
+
+    /// Part of `range` may have no room.
+    pub(crate) fn forget(&self, range: Range<u64>) {
+        self.given.borrow_mut()[parts_of(&range)].fill(false);
+    }
+}
+
+fn parts_of(range: &Range<u64>) -> Range<usize> {
+    (range.start / PART_BYTES) as usize..range.end.div_ceil(PART_BYTES) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn a_part_is_given_once_and_again_after_it_was_forgotten() {
+        let rooms = Rooms::of(40 * MIB);
+        assert_eq!(rooms.take_missing(17 * MIB..18 * MIB), Some(16 * MIB..32 * MIB));
+        assert_eq!(rooms.take_missing(16 * MIB..32 * MIB), None);
+        assert_eq!(rooms.take_missing(31 * MIB..33 * MIB), Some(32 * MIB..40 * MIB));
+        assert_eq!(rooms.take_missing(15 * MIB..17 * MIB), Some(0..16 * MIB));
+        rooms.forget(20 * MIB..21 * MIB);
+        assert_eq!(rooms.take_missing(0..40 * MIB), Some(16 * MIB..32 * MIB));
+        assert_eq!(rooms.take_missing(3 * MIB..3 * MIB), None);
+    }
+}

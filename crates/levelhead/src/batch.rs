@@ -1,0 +1,61 @@
+//! Several writes at once.
+
+use pages::{BatchWrite, Value};
+
+/// Writes that are made at one instant, in the order in which they were added: [`Store::write`](crate::Store::write).
+///
+/// ```
+/// # fn main() -> Result<(), levelhead::Error> {
+/// # let directory = std::env::temp_dir().join(format!("levelhead-batch-{}", std::process::id()));
+/// # let store = levelhead::Store::open(&directory, &levelhead::Options::default())?;
+/// let mut batch = levelhead::Batch::new();
+/// batch.put(b"from", b"90");
+/// batch.put(b"to", b"110");
+/// batch.delete(b"order 17");
+/// store.write(&batch)?;
+/// # store.close()?;
+/// # std::fs::remove_dir_all(&directory).expect("it is ours");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batch {
+    writes: Vec<BatchWrite>,
+}
+
+impl Batch {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Gives `key` a value.
+    pub fn put(&mut self, key: &[u8], value: &[u8]) {
+        self.writes.push((key.into(), Some(Value::from_bytes(value))));
+    }
+
+    /// Takes the value of `key` away, if it has one.
+    pub fn delete(&mut self, key: &[u8]) {
+        self.writes.push((key.into(), None));
+    }
+
+    /// Writes in it.
+    pub fn len(&self) -> usize {
+        self.writes.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    /// Takes all writes out of it.
+    pub fn clear(&mut self) {
+        self.writes.clear();
+    }
+
+    /// Copies for the engine; the bytes of values are shared.
+    pub(crate) fn to_writes(&self) -> Vec<BatchWrite> {
+        self.writes.clone()
+    }
+}
