@@ -7,7 +7,6 @@ use levelhead::Durability;
 use super::batch::Batch;
 use super::database::{Access, Database};
 use super::keys::{self, CollectionId, Space};
-use super::records::Head;
 use crate::fault::Fault;
 
 /// Parts of collections that are swept with one write.
@@ -65,9 +64,9 @@ fn sweep_expired(access: &Access<'_>, most: u64, swept: &mut Swept) -> Result<()
 fn sweep_dropped(access: &Access<'_>, most: u64, swept: &mut Swept) -> Result<bool, Fault> {
     let (from, to) = keys::all(Space::Dropped);
     for pair in access.store().range(&from[..]..&to[..]) {
-        let (note, key) = pair?;
+        let (note, _) = pair?;
         let id = keys::split_dropped(&note).ok_or_else(|| Fault::error("damaged: a note"))?;
-        if !is_there(access, &key, id)? && !sweep_parts(access, id, most, swept)? {
+        if !sweep_parts(access, id, most, swept)? {
             return Ok(false);
         }
         let mut batch = Batch::default();
@@ -75,16 +74,6 @@ fn sweep_dropped(access: &Access<'_>, most: u64, swept: &mut Swept) -> Result<bo
         access.write(batch)?;
     }
     Ok(true)
-}
-
-/// Whether a collection is there after all: the power failed between the note and what was to follow.
-fn is_there(access: &Access<'_>, key: &[u8], id: CollectionId) -> Result<bool, Fault> {
-    let _lock = access.locks().read(key);
-    let head = access.store().get(&keys::head(key))?;
-    Ok(match head {
-        Some(head) => Head::decode(&head)?.id == id,
-        None => false,
-    })
 }
 
 fn sweep_parts(
