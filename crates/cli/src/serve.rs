@@ -162,7 +162,8 @@ fn options(arguments: &ServeArguments) -> anyhow::Result<server::Options> {
 #[expect(clippy::disallowed_methods, reason = "the command line reads the environment")]
 fn password(file: Option<&Path>) -> anyhow::Result<Option<String>> {
     let Some(file) = file else { return Ok(std::env::var(PASSWORD).ok()) };
-    let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text =
+        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     match text.lines().next() {
         Some(line) if !line.is_empty() => Ok(Some(line.to_owned())),
         _ => bail!("{} has no password in its first line", file.display()),

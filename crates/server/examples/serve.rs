@@ -1,9 +1,9 @@
-//! Serves a store, for measurements: `serve DIRECTORY PORT [none|interval|group|each] [workers|in-place|blocking] [WORKERS]`.
+//! Serves a store, for measurements: `serve DIRECTORY PORT [none|interval|group|each] [WORKERS]`.
 
 use std::error::Error;
 
 use levelhead::{Durability, Store};
-use server::{Clock, Options, Server, Threads};
+use server::{Clock, Options, Server};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
@@ -16,18 +16,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         "each" => Durability::Each,
         _ => Durability::Group,
     };
-    let threads = match word(4, "workers").as_str() {
-        "in-place" => Threads::InPlace,
-        "blocking" => Threads::Blocking,
-        _ => Threads::Workers,
-    };
-    let store = Store::open(word(1, "."), &levelhead::Options { durability, ..Default::default() })?;
+    let store =
+        Store::open(word(1, "."), &levelhead::Options { durability, ..Default::default() })?;
     let port: u16 = word(2, "6379").parse()?;
     let options = Options {
         listen: Some(([127, 0, 0, 1], port).into()),
         durability,
-        threads,
-        workers: word(5, "8").parse()?,
+        workers: word(4, "8").parse()?,
         ..Options::default()
     };
     let server = Server::start(store, options, Clock::system())?;

@@ -143,7 +143,8 @@ impl Clients {
         let change = bytes.wrapping_sub(before);
         let all = self.bytes.fetch_add(change, Ordering::Relaxed).wrapping_add(change);
         if bytes > before && all > self.most_bytes {
-            let largest = self.all().values().max_by_key(|c| c.bytes.load(Ordering::Relaxed)).cloned();
+            let largest =
+                self.all().values().max_by_key(|c| c.bytes.load(Ordering::Relaxed)).cloned();
             if let Some(largest) = largest {
                 largest.end.notify_one();
             }

@@ -42,7 +42,11 @@ impl Hand {
     }
 }
 
-#[expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "the one place where the date comes in")]
+#[expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the one place where the date comes in"
+)]
 fn system_ms() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
@@ -53,8 +57,9 @@ fn system_ms() -> u64 {
 #[expect(clippy::disallowed_types, reason = "the one place where durations are measured")]
 pub(crate) struct Stopwatch(std::time::Instant);
 
+#[expect(clippy::disallowed_types, reason = "the one place where durations are measured")]
 impl Stopwatch {
-    #[expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "the one place where durations are measured")]
+    #[expect(clippy::disallowed_methods, reason = "the one place where durations are measured")]
     pub(crate) fn start() -> Self {
         Self(std::time::Instant::now())
     }

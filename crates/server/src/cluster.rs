@@ -61,7 +61,9 @@ impl Cluster {
         for key in keys {
             let its = slot_of(key);
             if *slot.get_or_insert(its) != its {
-                return Err(Fault::of_kind("CROSSSLOT Keys in request don't hash to the same slot"));
+                return Err(Fault::of_kind(
+                    "CROSSSLOT Keys in request don't hash to the same slot",
+                ));
             }
         }
         let Some(slot) = slot else { return Ok(()) };
@@ -118,9 +120,9 @@ fn id_of(address: &str) -> String {
     let mut id = String::new();
     for round in 0..3_u64 {
         let seed = 0xcbf2_9ce4_8422_2325 ^ round.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let hash = address.bytes().fold(seed, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
+        let hash = address
+            .bytes()
+            .fold(seed, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
         let _ = write!(id, "{hash:016x}");
     }
     id.truncate(40);
@@ -149,7 +151,8 @@ fn crc16(bytes: &[u8]) -> u16 {
 mod tests {
     use super::*;
 
-    const MAP: &str = "# three\n127.0.0.1:1 0-5460\n127.0.0.1:2=5461-10922;127.0.0.1:3 10923-16382, 16383\n";
+    const MAP: &str =
+        "# three\n127.0.0.1:1 0-5460\n127.0.0.1:2=5461-10922;127.0.0.1:3 10923-16382, 16383\n";
 
     #[test]
     fn slots() {

@@ -3,6 +3,11 @@
 //! A command runs from beginning to end on the thread that calls it, and may wait there for a read. It does not wait for what it wrote
 //! to be durable: whoever sends its reply does.
 
+#![expect(
+    clippy::unnecessary_wraps,
+    reason = "commands in the table are of one kind, whether they can fail or not"
+)]
+
 mod connection;
 mod hashes;
 mod keyspace;
@@ -12,6 +17,7 @@ mod sorted_sets;
 mod strings;
 mod table;
 
+use std::fmt::Write;
 use std::sync::Arc;
 
 use crate::client::Client;
@@ -26,7 +32,6 @@ pub(crate) use table::{Group, Spec, find};
 pub(crate) type Outcome = Result<(), Fault>;
 
 /// What the server knows of a connection between its commands.
-#[derive(Clone)]
 pub(crate) struct Session {
     pub client: Arc<Client>,
     pub is_authenticated: bool,
@@ -93,9 +98,8 @@ pub(crate) fn run(
         Some(spec) if !session.is_authenticated && !spec.is_for_strangers() => {
             Err(Fault::of_kind("NOAUTH Authentication required."))
         }
-        Some(spec) => moved(state, spec, arguments).and_then(|()| {
-            (spec.run)(&mut Call { arguments, access, state, session, reply })
-        }),
+        Some(spec) => moved(state, spec, arguments)
+            .and_then(|()| (spec.run)(&mut Call { arguments, access, state, session, reply })),
     };
     if let Err(fault) = outcome {
         reply.truncate(begin);
@@ -118,7 +122,7 @@ fn unknown(arguments: &[&[u8]]) -> Fault {
     let mut message = format!("unknown command '{name}', with args beginning with: ");
     for argument in arguments[1..].iter().take(8) {
         let argument = String::from_utf8_lossy(&argument[..argument.len().min(32)]);
-        message.push_str(&format!("'{argument}' "));
+        let _ = write!(message, "'{argument}' ");
     }
     Fault::error(message)
 }

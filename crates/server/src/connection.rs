@@ -18,7 +18,6 @@ use tokio::sync::watch;
 use crate::clock::Stopwatch;
 use crate::commands::{self, Session};
 use crate::fault::Fault;
-use crate::options::Threads;
 use crate::resp::{Decoder, Limits, Protocol, Reply};
 use crate::state::State;
 use crate::statistics::{Class, class_of};
@@ -39,8 +38,12 @@ const KEPT: usize = 64 << 10;
 type Ended = Result<(), io::Error>;
 
 /// Serves a client until it goes, or the server does.
-pub(crate) async fn serve<S>(state: &Arc<State>, session: Session, stream: S, stop: watch::Receiver<bool>)
-where
+pub(crate) async fn serve<S>(
+    state: &Arc<State>,
+    session: Session,
+    stream: S,
+    stop: watch::Receiver<bool>,
+) where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let client = Arc::clone(&session.client);
@@ -138,7 +141,9 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
                     self.take_in(buffer.filled());
                     Poll::Ready(Ok(!buffer.filled().is_empty()))
                 }
-                Poll::Pending if stopped.as_mut().poll(context).is_ready() => Poll::Ready(Ok(false)),
+                Poll::Pending if stopped.as_mut().poll(context).is_ready() => {
+                    Poll::Ready(Ok(false))
+                }
                 Poll::Pending => Poll::Pending,
             }
         })
@@ -156,8 +161,9 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
 
     /// Carries out some commands, waits until what they wrote is durable, and sends the replies.
     async fn batch(&mut self) -> Result<Next, io::Error> {
-        let Some(work) = self.work.take() else { return Ok(Next::Read) };
-        let (mut next, mut work) = self.carry_out(work).await;
+        let Some(mut work) = self.work.take() else { return Ok(Next::Read) };
+        // Here, on the thread that serves: another one would cost more than the read that may be in it (decision 41).
+        let mut next = carry_out(self.state, &mut self.session, &mut work);
         if !work.written.is_empty() {
             let committed = self.state.commits.wait().await;
             work.commit(self.state, committed);
@@ -172,7 +178,9 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
             let mut sent = pin!(self.stream.write_all(&replies));
             let mut asked_to_end = pin!(client.end.notified());
             let is_sent = poll_fn(|context| match sent.as_mut().poll(context) {
-                Poll::Pending if asked_to_end.as_mut().poll(context).is_ready() => Poll::Ready(Ok(false)),
+                Poll::Pending if asked_to_end.as_mut().poll(context).is_ready() => {
+                    Poll::Ready(Ok(false))
+                }
                 sent => sent.map_ok(|()| true),
             })
             .await?;
@@ -196,25 +204,6 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         self.state.clients.holds(&client, work.bytes());
         self.work = Some(work);
         Ok(next)
-    }
-
-    async fn carry_out(&mut self, mut work: Box<Work>) -> (Next, Box<Work>) {
-        match self.state.options.threads {
-            Threads::Workers => (carry_out(self.state, &mut self.session, &mut work), work),
-            Threads::InPlace => tokio::task::block_in_place(|| {
-                (carry_out(self.state, &mut self.session, &mut work), work)
-            }),
-            Threads::Blocking => {
-                let (state, mut session) = (Arc::clone(self.state), self.session.clone());
-                let done = tokio::task::spawn_blocking(move || {
-                    let next = carry_out(&state, &mut session, &mut work);
-                    (next, work, session)
-                });
-                let (next, work, session) = done.await.expect("a command does not panic");
-                self.session = session;
-                (next, work)
-            }
-        }
     }
 
     /// Sends what the stream still holds, and says that nothing more comes; nobody waits for that for long.

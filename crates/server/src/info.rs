@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::state::State;
 use crate::statistics::Class;
 
+/// Names and values of a section.
+type Section = fn(&State, u64) -> Vec<(String, String)>;
+
 /// The sections asked for, or all of them.
 pub(crate) fn text(state: &State, now_ms: u64, asked: &[String]) -> String {
     let everything = ["all", "everything", "default"];
@@ -13,7 +16,7 @@ pub(crate) fn text(state: &State, now_ms: u64, asked: &[String]) -> String {
         let by_name = |asked: &String| asked == name || everything.contains(&asked.as_str());
         asked.is_empty() || asked.iter().any(by_name)
     };
-    let sections: [(&str, fn(&State, u64) -> Vec<(String, String)>); 7] = [
+    let sections: [(&str, Section); 7] = [
         ("Server", server),
         ("Clients", clients),
         ("Memory", memory),
@@ -38,6 +41,7 @@ pub(crate) fn text(state: &State, now_ms: u64, asked: &[String]) -> String {
     text
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "most are numbers")]
 fn line(key: &str, value: impl ToString) -> (String, String) {
     (key.to_owned(), value.to_string())
 }

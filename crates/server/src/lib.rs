@@ -40,7 +40,7 @@ mod state;
 mod statistics;
 
 pub use clock::{Clock, Hand};
-pub use options::{Options, Threads, Tls};
+pub use options::{Options, Tls};
 pub use server::{Addresses, ServeError, Server};
 
 /// The version of Redis whose commands these are; some clients ask.

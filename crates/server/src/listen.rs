@@ -76,7 +76,8 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
 
 /// A socket that a server left behind is replaced, one that somebody listens on is not.
 fn bind_unix(path: PathBuf) -> Result<(UnixListener, PathBuf), ServeError> {
-    let cannot = |error: io::Error| ServeError::new(format!("cannot listen on {}: {error}", path.display()));
+    let cannot =
+        |error: io::Error| ServeError::new(format!("cannot listen on {}: {error}", path.display()));
     match UnixListener::bind(&path) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
             if std::os::unix::net::UnixStream::connect(&path).is_ok() {
@@ -95,7 +96,8 @@ fn acceptor(tls: &Tls) -> Result<TlsAcceptor, ServeError> {
         ServeError::new(format!("{}: {error}", path.display()))
     };
     let certificates = |path: &PathBuf| {
-        let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        let read =
+            CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
         read.map_err(|error| wrong(path, &error))
     };
     let key = PrivateKeyDer::from_pem_file(&tls.key).map_err(|error| wrong(&tls.key, &error))?;
@@ -120,7 +122,12 @@ fn acceptor(tls: &Tls) -> Result<TlsAcceptor, ServeError> {
 }
 
 /// Lets clients in, until the server stops.
-pub(crate) fn spawn(runtime: &Runtime, state: &Arc<State>, doors: Doors, stop: &watch::Receiver<bool>) {
+pub(crate) fn spawn(
+    runtime: &Runtime,
+    state: &Arc<State>,
+    doors: Doors,
+    stop: &watch::Receiver<bool>,
+) {
     let with = || (Arc::clone(state), stop.clone());
     if let Some(listener) = doors.tcp {
         let (state, stop) = with();
@@ -145,7 +152,8 @@ pub(crate) async fn next<T>(
     accept: impl Future<Output = io::Result<T>>,
     stop: &mut watch::Receiver<bool>,
 ) -> Option<io::Result<T>> {
-    let (mut accept, mut stopped) = (std::pin::pin!(accept), std::pin::pin!(stop.wait_for(|is| *is)));
+    let (mut accept, mut stopped) =
+        (std::pin::pin!(accept), std::pin::pin!(stop.wait_for(|is| *is)));
     std::future::poll_fn(|context| {
         if stopped.as_mut().poll(context).is_ready() {
             return std::task::Poll::Ready(None);

@@ -33,10 +33,15 @@ pub(crate) async fn count_seconds(state: Arc<State>) {
 }
 
 /// Answers requests until the server stops.
-pub(crate) async fn serve(state: Arc<State>, listener: TcpListener, mut stop: watch::Receiver<bool>) {
+pub(crate) async fn serve(
+    state: Arc<State>,
+    listener: TcpListener,
+    mut stop: watch::Receiver<bool>,
+) {
     let readers = Arc::new(Semaphore::new(READERS));
     while let Some(accepted) = next(listener.accept(), &mut stop).await {
-        let (Ok((stream, _)), Ok(reader)) = (accepted, Arc::clone(&readers).try_acquire_owned()) else {
+        let (Ok((stream, _)), Ok(reader)) = (accepted, Arc::clone(&readers).try_acquire_owned())
+        else {
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
@@ -90,27 +95,60 @@ fn prometheus(state: &State) -> String {
     let mut text = String::new();
     let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     let mut metric = |name: &str, kind: &str, help: &str, value: u64| {
-        let _ = write!(text, "# HELP levelhead_{name} {help}\n# TYPE levelhead_{name} {kind}\nlevelhead_{name} {value}\n");
+        let _ = write!(
+            text,
+            "# HELP levelhead_{name} {help}\n# TYPE levelhead_{name} {kind}\nlevelhead_{name} {value}\n"
+        );
     };
     metric("connected_clients", "gauge", "Connections.", state.clients.count() as u64);
     metric("connections_total", "counter", "Connections since the start.", state.clients.joined());
-    metric("rejected_connections_total", "counter", "Connections that were refused.", read(&statistics.refused));
-    metric("client_buffer_bytes", "gauge", "Bytes in buffers of connections.", state.clients.bytes() as u64);
+    metric(
+        "rejected_connections_total",
+        "counter",
+        "Connections that were refused.",
+        read(&statistics.refused),
+    );
+    metric(
+        "client_buffer_bytes",
+        "gauge",
+        "Bytes in buffers of connections.",
+        state.clients.bytes() as u64,
+    );
     metric("net_input_bytes_total", "counter", "Bytes received.", read(&statistics.bytes_in));
     metric("net_output_bytes_total", "counter", "Bytes sent.", read(&statistics.bytes_out));
     metric("error_replies_total", "counter", "Commands that failed.", read(&statistics.faults));
     metric("keys", "gauge", "Keys.", state.database.count());
     metric("expired_keys_total", "counter", "Keys that expired.", read(&statistics.expired));
     metric("commits_total", "counter", "Groups of writes made durable.", read(&statistics.commits));
-    metric("committed_total", "counter", "Batches of commands in those groups.", read(&statistics.committed));
+    metric(
+        "committed_total",
+        "counter",
+        "Batches of commands in those groups.",
+        read(&statistics.committed),
+    );
     metric("store_index_bytes", "gauge", "Memory for index and caches.", store.index_bytes);
     metric("store_memtable_bytes", "gauge", "Memory for memtables.", store.memtable_bytes);
     metric("store_flushes_total", "counter", "Memtables flushed.", store.flushes);
     metric("store_stalls_total", "counter", "Writes that waited for room.", store.stalls);
     metric("store_writes_total", "counter", "Pairs written or deleted.", store.writes);
-    metric("store_user_bytes_total", "counter", "Bytes of keys and values written.", store.user_bytes);
-    metric("store_value_cache_hits_total", "counter", "Values found in memory.", store.value_cache_hits);
-    metric("store_value_cache_misses_total", "counter", "Values looked for there in vain.", store.value_cache_misses);
+    metric(
+        "store_user_bytes_total",
+        "counter",
+        "Bytes of keys and values written.",
+        store.user_bytes,
+    );
+    metric(
+        "store_value_cache_hits_total",
+        "counter",
+        "Values found in memory.",
+        store.value_cache_hits,
+    );
+    metric(
+        "store_value_cache_misses_total",
+        "counter",
+        "Values looked for there in vain.",
+        store.value_cache_misses,
+    );
     latencies(state, &mut text);
     text.push_str("# HELP levelhead_store_gets_total Gets by reads they took.\n# TYPE levelhead_store_gets_total counter\n");
     for (reads, gets) in store.reads_per_get.iter().enumerate() {
@@ -121,7 +159,10 @@ fn prometheus(state: &State) -> String {
 
 fn latencies(state: &State, text: &mut String) {
     let name = "levelhead_command_duration_seconds";
-    let _ = write!(text, "# HELP {name} How long commands take until they can be answered.\n# TYPE {name} histogram\n");
+    let _ = write!(
+        text,
+        "# HELP {name} How long commands take until they can be answered.\n# TYPE {name} histogram\n"
+    );
     let seconds = |micros: u64| micros as f64 / 1e6;
     for class in Class::ALL {
         let (class, totals) = (class.name(), state.statistics.totals(class));
@@ -145,8 +186,12 @@ fn data(state: &State) -> String {
         let _ = write!(text, "{comma}{{\"at\":{}", window.at_ms);
         for (class, second) in Class::ALL.iter().zip(&window.classes) {
             let (name, count) = (class.name(), second.count);
-            let (p50, p99, p999, max) = (second.p50_us, second.p99_us, second.p999_us, second.max_us);
-            let _ = write!(text, ",\"{name}\":{{\"n\":{count},\"p50\":{p50},\"p99\":{p99},\"p999\":{p999},\"max\":{max}}}");
+            let (p50, p99, p999, max) =
+                (second.p50_us, second.p99_us, second.p999_us, second.max_us);
+            let _ = write!(
+                text,
+                ",\"{name}\":{{\"n\":{count},\"p50\":{p50},\"p99\":{p99},\"p999\":{p999},\"max\":{max}}}"
+            );
         }
         for (name, value) in GAUGES.iter().zip(&window.gauges) {
             let _ = write!(text, ",\"{name}\":{value}");
@@ -154,6 +199,10 @@ fn data(state: &State) -> String {
         text.push('}');
     }
     let durability = format!("{:?}", state.options.durability).to_lowercase();
-    let _ = write!(text, "],\"durability\":\"{durability}\",\"version\":\"{}\"}}", env!("CARGO_PKG_VERSION"));
+    let _ = write!(
+        text,
+        "],\"durability\":\"{durability}\",\"version\":\"{}\"}}",
+        env!("CARGO_PKG_VERSION")
+    );
     text
 }

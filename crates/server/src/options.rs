@@ -38,22 +38,8 @@ pub struct Options {
     pub cluster: Option<String>,
     /// How long connections have to take their replies when the server stops, in milliseconds.
     pub grace_ms: u64,
-    /// On which threads commands run.
-    pub threads: Threads,
-    /// Threads that serve connections.
+    /// Threads that serve connections, and carry out what they ask for; more than cores, as they may wait for a read.
     pub workers: usize,
-}
-
-/// On which threads commands run, which may wait for a read there.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Threads {
-    /// On those that serve connections.
-    #[default]
-    Workers,
-    /// On those, another one taking its place meanwhile.
-    InPlace,
-    /// On others.
-    Blocking,
 }
 
 /// What TLS needs.
@@ -87,7 +73,6 @@ impl Default for Options {
             slow_kept: 128,
             cluster: None,
             grace_ms: 5_000,
-            threads: Threads::default(),
             workers: 8,
         }
     }

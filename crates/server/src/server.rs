@@ -110,7 +110,9 @@ impl Server {
         let doors = runtime.block_on(Doors::open(&options))?;
         let addresses = doors.addresses();
         let cluster = match (&options.cluster, addresses.tcp) {
-            (Some(map), Some(own)) => Some(Cluster::parse(map, &own.to_string()).map_err(ServeError)?),
+            (Some(map), Some(own)) => {
+                Some(Cluster::parse(map, &own.to_string()).map_err(ServeError)?)
+            }
             (Some(_), None) => return Err(ServeError::new("servers of a cluster listen on TCP")),
             (None, _) => None,
         };
@@ -208,13 +210,16 @@ impl Drop for Server {
     }
 }
 
+/// What a thread does until the server is over.
+type Work = Box<dyn FnOnce(&State, &AtomicBool) + Send>;
+
 /// Threads that sweep, and count keys if they have to be counted.
 fn background(
     state: &Arc<State>,
     is_over: &Arc<AtomicBool>,
     count: Option<Count>,
 ) -> Result<Vec<JoinHandle<()>>, ServeError> {
-    let start = |name: &str, run: Box<dyn FnOnce(&State, &AtomicBool) + Send>| {
+    let start = |name: &str, run: Work| {
         let (state, is_over) = (Arc::clone(state), Arc::clone(is_over));
         let thread = thread::Builder::new().name(name.to_owned());
         let started = thread.spawn(move || run(&state, &is_over));

@@ -33,7 +33,14 @@ impl Slowlog {
     }
 
     /// Keeps a command, as one of `most`.
-    pub(crate) fn keep(&self, at_s: u64, micros: u64, arguments: &[&[u8]], client: String, most: usize) {
+    pub(crate) fn keep(
+        &self,
+        at_s: u64,
+        micros: u64,
+        arguments: &[&[u8]],
+        client: String,
+        most: usize,
+    ) {
         let mut kept: Vec<Vec<u8>> =
             arguments.iter().take(ARGUMENTS).map(|argument| shortened(argument)).collect();
         if arguments.len() > ARGUMENTS {

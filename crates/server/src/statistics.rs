@@ -172,7 +172,8 @@ impl Statistics {
     /// Ends a second.
     pub(crate) fn end_second(&self, at_ms: u64, gauges: [u64; GAUGES.len()]) {
         let classes = [0, 1, 2].map(|class: usize| {
-            let mut second = self.classes[class].second.lock().expect("nothing panics with it locked");
+            let mut second =
+                self.classes[class].second.lock().expect("nothing panics with it locked");
             let ended = Second {
                 count: second.len(),
                 p50_us: second.value_at_quantile(0.5),
@@ -216,7 +217,10 @@ mod tests {
             statistics.took(Class::Read, micros);
         }
         let totals = statistics.totals(Class::Read);
-        assert_eq!((totals.count, totals.up_to[0], totals.up_to[2], totals.up_to[15]), (4, 1, 3, 3));
+        assert_eq!(
+            (totals.count, totals.up_to[0], totals.up_to[2], totals.up_to[15]),
+            (4, 1, 3, 3)
+        );
         statistics.end_second(1, [0; GAUGES.len()]);
         statistics.end_second(2, [0; GAUGES.len()]);
         let windows = statistics.windows();

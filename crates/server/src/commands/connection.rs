@@ -188,7 +188,9 @@ pub(super) fn client(call: &mut Call<'_>) -> Outcome {
 /// A command within a command that is not there.
 pub(super) fn unknown_part(word: &[u8], command: &str) -> Fault {
     let word = String::from_utf8_lossy(&word[..word.len().min(128)]);
-    let message = format!("unknown subcommand or wrong number of arguments for '{word}'. Try {command} HELP.");
+    let message = format!(
+        "unknown subcommand or wrong number of arguments for '{word}'. Try {command} HELP."
+    );
     Fault::error(message)
 }
 

@@ -175,7 +175,10 @@ fn scan_options<'a>(arguments: &[&'a [u8]]) -> Result<Scan<'a>, Fault> {
             word if is(word, "MATCH") => asked.pattern = Some(argument),
             word if is(word, "TYPE") => asked.kind = Some(argument),
             word if is(word, "COUNT") => {
-                asked.count = parse::count(argument).ok().filter(|count| *count > 0).ok_or_else(Fault::syntax)?;
+                asked.count = parse::count(argument)
+                    .ok()
+                    .filter(|count| *count > 0)
+                    .ok_or_else(Fault::syntax)?;
             }
             _ => return Err(Fault::syntax()),
         }
@@ -228,7 +231,8 @@ pub(super) fn keyrange(call: &mut Call<'_>) -> Outcome {
             _ => return Err(Fault::syntax()),
         }
     }
-    let (min, max) = (parse::name_bound(call.argument(1), false)?, parse::name_bound(call.argument(2), true)?);
+    let (min, max) =
+        (parse::name_bound(call.argument(1), false)?, parse::name_bound(call.argument(2), true)?);
     let mut items = Items::new(call.reply.protocol);
     let has_pairs = with_values && call.reply.protocol == Protocol::Resp3;
     if let (NameBound::At(min), NameBound::At(max)) = (min, max)
@@ -289,8 +293,8 @@ fn remove_all(access: &Access<'_>, space: Space, keys_each: i64) -> Outcome {
         batch.delete(&pair?.0);
         batch.keys -= keys_each;
         if batch.len() == PAIRS {
-            access.write(std::mem::take(&mut batch))?;
+            access.write(&std::mem::take(&mut batch))?;
         }
     }
-    access.write(batch)
+    access.write(&batch)
 }

@@ -22,8 +22,7 @@ pub(crate) fn integer(argument: &[u8]) -> Result<i64, Fault> {
 /// A number that counts something.
 pub(super) fn count(argument: &[u8]) -> Result<usize, Fault> {
     let number = integer(argument)?;
-    usize::try_from(number)
-        .map_err(|_| Fault::error("value is out of range, must be positive"))
+    usize::try_from(number).map_err(|_| Fault::error("value is out of range, must be positive"))
 }
 
 pub(super) fn float(argument: &[u8]) -> Result<f64, Fault> {
@@ -115,7 +114,9 @@ mod tests {
         for (text, number) in good {
             assert_eq!(integer(text), Ok(number));
         }
-        for text in [&b""[..], b"-", b"+1", b"01", b"-0", b" 1", b"1 ", b"9223372036854775808", b"a"] {
+        for text in
+            [&b""[..], b"-", b"+1", b"01", b"-0", b" 1", b"1 ", b"9223372036854775808", b"a"]
+        {
             assert!(integer(text).is_err(), "{}", text.escape_ascii());
         }
     }

@@ -36,9 +36,9 @@ pub(super) fn config(call: &mut Call<'_>) -> Outcome {
         (word, patterns @ [_, ..]) if is(word, "GET") => {
             let settings = settings(call);
             let is_asked_for = |name: &str| {
-                patterns.iter().any(|pattern| {
-                    glob::matches(&pattern.to_ascii_lowercase(), name.as_bytes())
-                })
+                patterns
+                    .iter()
+                    .any(|pattern| glob::matches(&pattern.to_ascii_lowercase(), name.as_bytes()))
             };
             let found: Vec<_> = settings.iter().filter(|(name, _)| is_asked_for(name)).collect();
             call.reply.map(found.len());
@@ -91,12 +91,16 @@ pub(super) fn command(call: &mut Call<'_>) -> Outcome {
     match call.arguments {
         [_] => {
             reply.array(COMMANDS.len());
-            COMMANDS.iter().for_each(|spec| say_spec(reply, spec));
+            for spec in COMMANDS {
+                say_spec(reply, spec);
+            }
         }
         [_, word] if is(word, "COUNT") => reply.count(COMMANDS.len()),
         [_, word] if is(word, "LIST") => {
             reply.array(COMMANDS.len());
-            COMMANDS.iter().for_each(|spec| reply.bulk(spec.name.to_lowercase().as_bytes()));
+            for spec in COMMANDS {
+                reply.bulk(spec.name.to_lowercase().as_bytes());
+            }
         }
         [_, word, names @ ..] if is(word, "INFO") => {
             reply.array(names.len());
@@ -112,13 +116,17 @@ pub(super) fn command(call: &mut Call<'_>) -> Outcome {
             let named = || names.iter().filter_map(|name| find(name)).collect();
             let specs: Vec<&Spec> = if names.is_empty() { all() } else { named() };
             reply.map(specs.len());
-            specs.into_iter().for_each(|spec| say_docs(reply, spec));
+            for spec in specs {
+                say_docs(reply, spec);
+            }
         }
         [_, word, command @ ..] if is(word, "GETKEYS") && !command.is_empty() => {
             let spec = find(command[0]).ok_or_else(|| Fault::error("Invalid command specified"))?;
             let keys: Vec<&[u8]> = spec.keys(command).collect();
             reply.array(keys.len());
-            keys.into_iter().for_each(|key| reply.bulk(key));
+            for key in keys {
+                reply.bulk(key);
+            }
         }
         [_, word, ..] => return Err(unknown_part(word, "COMMAND")),
         [] => unreachable!("a command has a name"),
@@ -165,7 +173,9 @@ pub(super) fn slowlog(call: &mut Call<'_>) -> Outcome {
                 call.reply.integer(slow.at_s as i64);
                 call.reply.integer(slow.micros as i64);
                 call.reply.array(slow.arguments.len());
-                slow.arguments.iter().for_each(|argument| call.reply.bulk(argument));
+                for argument in &slow.arguments {
+                    call.reply.bulk(argument);
+                }
                 call.reply.bulk(slow.client.as_bytes());
                 call.reply.bulk(b"");
             }
@@ -184,7 +194,9 @@ pub(super) fn cluster(call: &mut Call<'_>) -> Outcome {
         (word, []) if is(word, "SLOTS") => say_slots(reply, cluster),
         (word, []) if is(word, "SHARDS") => {
             reply.array(cluster.nodes.len());
-            cluster.nodes.iter().for_each(|node| say_shard(reply, node));
+            for node in &cluster.nodes {
+                say_shard(reply, node);
+            }
         }
         (word, []) if is(word, "NODES") => reply.text(&cluster.lines()),
         (word, []) if is(word, "INFO") => reply.text(&cluster_info(cluster)),

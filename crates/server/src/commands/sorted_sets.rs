@@ -36,7 +36,7 @@ pub(super) fn zadd(call: &mut Call<'_>) -> Outcome {
             None => call.reply.null(),
         }
     } else {
-        call.reply.count(added.added + if counts_changed { added.changed } else { 0 });
+        call.reply.count(added.new + if counts_changed { added.changed } else { 0 });
     }
     Ok(())
 }
@@ -164,7 +164,8 @@ fn asked(call: &Call<'_>, by: By, is_reversed: bool) -> Result<Asked, Fault> {
         }
     }
     if has_limit && asked.by == By::Rank {
-        let message = "syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX";
+        let message =
+            "syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX";
         return Err(Fault::error(message));
     }
     Ok(asked)

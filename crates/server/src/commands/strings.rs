@@ -178,7 +178,10 @@ pub(super) fn mget(call: &mut Call<'_>) -> Outcome {
     Ok(())
 }
 
-fn pairs<'a>(call: &Call<'a>, command: &str) -> Result<Vec<(&'a [u8], &'a [u8])>, Fault> {
+/// Keys and values.
+type Pairs<'a> = Vec<(&'a [u8], &'a [u8])>;
+
+fn pairs<'a>(call: &Call<'a>, command: &str) -> Result<Pairs<'a>, Fault> {
     let arguments = &call.arguments[1..];
     if !arguments.len().is_multiple_of(2) {
         let message = format!("wrong number of arguments for '{command}' command");

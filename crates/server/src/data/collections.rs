@@ -14,6 +14,7 @@ pub(crate) type ScoreBound = Bound<f64>;
 
 /// Whether ZADD adds, and what.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "they are the words that ZADD has")]
 pub(crate) struct AddOptions {
     /// Only members that are there.
     pub only_present: bool,
@@ -30,7 +31,7 @@ pub(crate) struct AddOptions {
 /// What ZADD has done.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Added {
-    pub added: usize,
+    pub new: usize,
     pub changed: usize,
     /// The score of the last member, if it was to be added.
     pub score: Option<f64>,
@@ -58,9 +59,9 @@ impl Access<'_> {
         }
         if new > 0 {
             head.count += new as u64;
-            self.put_head(&mut batch, key, &head);
+            Self::put_head(&mut batch, key, &head);
         }
-        self.write(batch)?;
+        self.write(&batch)?;
         Ok(new)
     }
 
@@ -69,7 +70,11 @@ impl Access<'_> {
     }
 
     /// The values of fields, as they are together.
-    pub(crate) fn fields(&self, key: &[u8], fields: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>, Fault> {
+    pub(crate) fn fields(
+        &self,
+        key: &[u8],
+        fields: &[&[u8]],
+    ) -> Result<Vec<Option<Vec<u8>>>, Fault> {
         let _lock = self.locks().read(key);
         let Some(head) = self.collection(key, Kind::Hash)? else {
             return Ok(vec![None; fields.len()]);
@@ -120,7 +125,13 @@ impl Access<'_> {
     }
 
     /// Takes `removed` parts off a collection; one without any is none.
-    fn shrink(&self, key: &[u8], mut head: Head, removed: usize, mut batch: Batch) -> Result<(), Fault> {
+    fn shrink(
+        &self,
+        key: &[u8],
+        mut head: Head,
+        removed: usize,
+        mut batch: Batch,
+    ) -> Result<(), Fault> {
         if removed == 0 {
             return Ok(());
         }
@@ -128,9 +139,9 @@ impl Access<'_> {
         if head.count == 0 {
             self.remove(&mut batch, key, &Entry::Head(head));
         } else {
-            self.put_head(&mut batch, key, &head);
+            Self::put_head(&mut batch, key, &head);
         }
-        self.write(batch)
+        self.write(&batch)
     }
 
     /// Fields or members of a collection.
@@ -161,10 +172,10 @@ impl Access<'_> {
         };
         if is_new {
             head.count += 1;
-            self.put_head(&mut batch, key, &head);
+            Self::put_head(&mut batch, key, &head);
         }
         batch.put(&keys::field(head.id, field), &value);
-        self.write(batch)?;
+        self.write(&batch)?;
         Ok(result)
     }
 
@@ -197,8 +208,10 @@ impl Access<'_> {
                 continue;
             };
             added.score = Some(score);
-            added.added += usize::from(before.is_none());
-            added.changed += usize::from(before.is_some_and(|before| keys::ordered(before) != keys::ordered(score)));
+            added.new += usize::from(before.is_none());
+            added.changed += usize::from(
+                before.is_some_and(|before| keys::ordered(before) != keys::ordered(score)),
+            );
             if let Some(before) = before {
                 if keys::ordered(before) == keys::ordered(score) {
                     continue;
@@ -212,11 +225,11 @@ impl Access<'_> {
         if given.is_empty() {
             return Ok(added); // also of a set that would have begun
         }
-        if added.added > 0 {
-            head.count += added.added as u64;
-            self.put_head(&mut batch, key, &head);
+        if added.new > 0 {
+            head.count += added.new as u64;
+            Self::put_head(&mut batch, key, &head);
         }
-        self.write(batch)?;
+        self.write(&batch)?;
         Ok(added)
     }
 
@@ -228,7 +241,9 @@ impl Access<'_> {
     pub(crate) fn score(&self, key: &[u8], member: &[u8]) -> Result<Option<f64>, Fault> {
         let _lock = self.locks().read(key);
         match self.collection(key, Kind::SortedSet)? {
-            Some(head) if member.len() <= keys::MAX_MEMBER_BYTES => self.stored_score(head.id, member),
+            Some(head) if member.len() <= keys::MAX_MEMBER_BYTES => {
+                self.stored_score(head.id, member)
+            }
             _ => Ok(None),
         }
     }

@@ -53,7 +53,9 @@ impl Database {
     ) -> Result<(Self, Option<Count>), Fault> {
         match store.get(&keys::VERSION)? {
             Some(version) if records::decode_number(&version)? != VERSION => {
-                return Err(Fault::error("the store was written by another version of this server"));
+                return Err(Fault::error(
+                    "the store was written by another version of this server",
+                ));
             }
             Some(_) => {}
             None if store.range(..).next().is_none() => {
@@ -261,7 +263,7 @@ impl Access<'_> {
     }
 
     /// Puts the head of a collection under a key, which is locked and which has it already if `is_new` does not say otherwise.
-    pub(crate) fn put_head(&self, batch: &mut Batch, key: &[u8], head: &Head) {
+    pub(crate) fn put_head(batch: &mut Batch, key: &[u8], head: &Head) {
         if let Some(at) = head.expiry {
             batch.put(&keys::expiry(at, key), &[]);
         }
@@ -312,7 +314,7 @@ impl Access<'_> {
     }
 
     /// Writes what a command changes.
-    pub(crate) fn write(&self, batch: Batch) -> Result<(), Fault> {
+    pub(crate) fn write(&self, batch: &Batch) -> Result<(), Fault> {
         if batch.is_empty() {
             return Ok(());
         }
@@ -342,11 +344,7 @@ impl Access<'_> {
             self.store().range(bounds).peekable()
         };
         let has_heads = self.database.has_heads.load(Ordering::SeqCst);
-        Keys {
-            access: self,
-            strings: of(Space::String),
-            heads: has_heads.then(|| of(Space::Head)),
-        }
+        Keys { access: self, strings: of(Space::String), heads: has_heads.then(|| of(Space::Head)) }
     }
 }
 
@@ -355,6 +353,9 @@ pub(crate) struct Found {
     pub key: Vec<u8>,
     pub entry: Entry,
 }
+
+/// What ranges of the store give.
+type Pair = Result<(Box<[u8]>, Vec<u8>), levelhead::Error>;
 
 /// Keys in order.
 pub(crate) struct Keys<'a> {
@@ -368,7 +369,7 @@ impl Iterator for Keys<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let key = |next: Option<&Result<(Box<[u8]>, Vec<u8>), _>>| {
+            let key = |next: Option<&Pair>| {
                 next.map(|pair| pair.as_ref().map_or(Vec::new(), |(key, _)| key[1..].to_vec()))
             };
             let string = key(self.strings.peek());
@@ -391,10 +392,7 @@ impl Iterator for Keys<'_> {
     }
 }
 
-fn found(
-    pair: Result<(Box<[u8]>, Vec<u8>), levelhead::Error>,
-    is_string: bool,
-) -> Result<Found, Fault> {
+fn found(pair: Pair, is_string: bool) -> Result<Found, Fault> {
     let (key, mut record) = pair?;
     let entry = if is_string {
         let (expiry, from) = records::decode_string(&record)?;

@@ -45,7 +45,9 @@ pub(crate) const VERSION: [u8; 2] = [Space::Server as u8, b'v'];
 fn joined(space: Space, parts: &[&[u8]]) -> Vec<u8> {
     let mut key = Vec::with_capacity(1 + parts.iter().map(|part| part.len()).sum::<usize>());
     key.push(space as u8);
-    parts.iter().for_each(|part| key.extend_from_slice(part));
+    for part in parts {
+        key.extend_from_slice(part);
+    }
     key
 }
 
@@ -148,6 +150,7 @@ pub(crate) fn unordered(number: u64) -> f64 {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "what comes back is the same to the bit")]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -163,7 +163,8 @@ mod fuzz_tests {
         let encoding = |rng: &mut Rng| {
             let expiry = rng.chance(0.5).then(|| rng.next_u64());
             let kind = if rng.chance(0.5) { Kind::Hash } else { Kind::SortedSet };
-            Head { kind, id: CollectionId(rng.next_u64()), count: rng.below(1_000), expiry }.encode()
+            Head { kind, id: CollectionId(rng.next_u64()), count: rng.below(1_000), expiry }
+                .encode()
         };
         let check = |bytes: &[u8]| {
             if let Ok((expiry, from)) = decode_string(bytes) {

@@ -86,7 +86,7 @@ impl Access<'_> {
             } else {
                 self.put_string(&mut batch, key, value, expiry)?;
             }
-            self.write(batch)?;
+            self.write(&batch)?;
         }
         Ok(Set { is_set, before })
     }
@@ -107,7 +107,7 @@ impl Access<'_> {
         for (key, value) in pairs {
             self.put_string(&mut batch, key, value, None)?;
         }
-        self.write(batch)?;
+        self.write(&batch)?;
         Ok(true)
     }
 
@@ -118,11 +118,12 @@ impl Access<'_> {
         change: impl FnOnce(Option<Vec<u8>>) -> Result<(Vec<u8>, T), Fault>,
     ) -> Result<T, Fault> {
         let _lock = self.locks().write_one(key);
-        let (value, expiry) = self.string_and_expiry(key)?.map_or((None, None), |(v, e)| (Some(v), e));
+        let (value, expiry) =
+            self.string_and_expiry(key)?.map_or((None, None), |(v, e)| (Some(v), e));
         let (value, result) = change(value)?;
         let mut batch = Batch::default();
         self.put_string(&mut batch, key, &value, expiry)?;
-        self.write(batch)?;
+        self.write(&batch)?;
         Ok(result)
     }
 
@@ -133,7 +134,7 @@ impl Access<'_> {
         let entry = Entry::String { value, expiry };
         let mut batch = Batch::default();
         self.remove(&mut batch, key, &entry);
-        self.write(batch)?;
+        self.write(&batch)?;
         let Entry::String { value, .. } = entry else { unreachable!("it is one") };
         Ok(Some(value))
     }
@@ -151,7 +152,7 @@ impl Access<'_> {
                 self.remove(&mut batch, key, &entry);
             }
         }
-        self.write(batch)?;
+        self.write(&batch)?;
         Ok(removed)
     }
 
@@ -172,11 +173,11 @@ impl Access<'_> {
                 Entry::String { value, .. } => self.put_string(&mut batch, key, value, expiry)?,
                 Entry::Head(head) => {
                     head.expiry = expiry;
-                    self.put_head(&mut batch, key, head);
+                    Self::put_head(&mut batch, key, head);
                 }
             }
         }
-        self.write(batch)?;
+        self.write(&batch)?;
         Ok(true)
     }
 }

@@ -27,7 +27,9 @@ impl Database {
         let access = Access { durability: Durability::None, ..self.access() };
         let mut swept = Swept::default();
         sweep_expired(&access, most, &mut swept)?;
-        if self.has_dropped.swap(false, Ordering::SeqCst) && !sweep_dropped(&access, most, &mut swept)? {
+        if self.has_dropped.swap(false, Ordering::SeqCst)
+            && !sweep_dropped(&access, most, &mut swept)?
+        {
             self.has_dropped.store(true, Ordering::SeqCst);
             swept.is_unfinished = true;
         }
@@ -55,7 +57,7 @@ fn sweep_expired(access: &Access<'_>, most: u64, swept: &mut Swept) -> Result<()
             swept.expired += 1;
         }
         batch.delete(&note);
-        access.write(batch)?;
+        access.write(&batch)?;
     }
     Ok(())
 }
@@ -71,7 +73,7 @@ fn sweep_dropped(access: &Access<'_>, most: u64, swept: &mut Swept) -> Result<bo
         }
         let mut batch = Batch::default();
         batch.delete(&note);
-        access.write(batch)?;
+        access.write(&batch)?;
     }
     Ok(true)
 }
@@ -85,19 +87,18 @@ fn sweep_parts(
     for space in [Space::Field, Space::Member, Space::Score] {
         let (from, to) = keys::parts(space, id);
         let mut batch = Batch::default();
-        let mut range = access.store().range(&from[..]..&to[..]);
-        while let Some(pair) = range.next() {
+        for pair in access.store().range(&from[..]..&to[..]) {
             batch.delete(&pair?.0);
             swept.parts += 1;
             if swept.parts >= most {
-                access.write(batch)?;
+                access.write(&batch)?;
                 return Ok(false);
             }
             if batch.len() == PARTS {
-                access.write(std::mem::take(&mut batch))?;
+                access.write(&std::mem::take(&mut batch))?;
             }
         }
-        access.write(batch)?;
+        access.write(&batch)?;
     }
     Ok(true)
 }

@@ -21,7 +21,8 @@ pub struct Limits {
 
 impl Limits {
     /// For a client who has not said who it is: enough for that, as Redis has it.
-    pub const STRANGER: Self = Self { arguments: 10, argument_bytes: 16 << 10, line_bytes: 4 << 10 };
+    pub const STRANGER: Self =
+        Self { arguments: 10, argument_bytes: 16 << 10, line_bytes: 4 << 10 };
 }
 
 impl Default for Limits {
@@ -78,7 +79,11 @@ impl Decoder {
     ///
     /// # Errors
     /// [`ProtocolError`]: nothing behind this place makes sense.
-    pub fn next(&mut self, buffer: &[u8], limits: &Limits) -> Result<Option<Command>, ProtocolError> {
+    pub fn next(
+        &mut self,
+        buffer: &[u8],
+        limits: &Limits,
+    ) -> Result<Option<Command>, ProtocolError> {
         loop {
             if self.missing == 0 {
                 let Some(&first) = buffer.get(self.at) else { return Ok(None) };
@@ -228,7 +233,7 @@ mod tests {
             (b"*1\r\n$9999999999\r\n", "invalid bulk length"),
             (b"*1\r\n$1\r\nabc", "expected the end of a bulk string"),
             (b"SET a \"b\r\n", "unbalanced quotes in request"),
-            (&[b'a'; 70_000], "too big inline request"),
+            (&b"a".repeat(70_000), "too big inline request"),
             (b"*\xff\r\n", "invalid multibulk length"),
         ];
         for (bytes, what) in cases {

@@ -11,7 +11,7 @@ fn bytes(rng: &mut Rng, most: u64) -> Vec<u8> {
 
 fn commands(rng: &mut Rng) -> Vec<u8> {
     let mut reply = Reply::default();
-    for _ in 0..1 + rng.below(4) {
+    for _ in 0..=rng.below(4) {
         let count = 1 + rng.below(5) as usize;
         reply.array(count);
         (0..count).for_each(|_| reply.bulk(&bytes(rng, 30)));
@@ -64,8 +64,13 @@ fn check(bytes: &[u8]) -> Answer {
 
 #[test]
 fn fuzz_commands() {
-    Target { test: ("server", "fuzz_commands"), encoding: &commands, seal: &unsealed, check: &check }
-        .run();
+    Target {
+        test: ("server", "fuzz_commands"),
+        encoding: &commands,
+        seal: &unsealed,
+        check: &check,
+    }
+    .run();
 }
 
 fn reply(rng: &mut Rng) -> Vec<u8> {

@@ -8,7 +8,9 @@ fn encode(commands: &[Vec<Vec<u8>>]) -> Vec<u8> {
     let mut reply = Reply::default();
     for command in commands {
         reply.array(command.len());
-        command.iter().for_each(|argument| reply.bulk(argument));
+        for argument in command {
+            reply.bulk(argument);
+        }
     }
     reply.take()
 }
@@ -47,11 +49,15 @@ fn say(reply: &mut Reply, value: &Value) {
         Value::Null | Value::Boolean(_) => reply.null(),
         Value::Array(values) => {
             reply.array(values.len());
-            values.iter().for_each(|value| say(reply, value));
+            for value in values {
+                say(reply, value);
+            }
         }
         Value::Set(values) => {
             reply.set(values.len());
-            values.iter().for_each(|value| say(reply, value));
+            for value in values {
+                say(reply, value);
+            }
         }
         Value::Map(pairs) => {
             reply.map(pairs.len());

@@ -78,7 +78,8 @@ impl Reply {
 
     /// A line must stay one.
     fn line(&mut self, text: &str) {
-        let bytes = text.bytes().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte });
+        let bytes =
+            text.bytes().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte });
         self.bytes.extend(bytes);
         self.end();
     }

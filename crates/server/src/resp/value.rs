@@ -85,8 +85,7 @@ impl<'a> Reader<'a> {
             b'_' if rest.is_empty() => Value::Null,
             b'#' if rest == b"t" || rest == b"f" => Value::Boolean(rest == b"t"),
             b',' => Value::Double(text()?.parse().map_err(|_| ValueError::Malformed)?),
-            b'$' if rest == b"-1" => Value::Null,
-            b'*' if rest == b"-1" => Value::Null,
+            b'$' | b'*' if rest == b"-1" => Value::Null,
             b'$' => Value::Bulk(self.string(length(rest, LONGEST)?)?.to_vec()),
             b'=' => {
                 let text = self.string(length(rest, LONGEST)?)?;
@@ -150,8 +149,7 @@ mod tests {
     #[test]
     fn values_within_values() {
         let bytes = b"%1\r\n+a\r\n*3\r\n:-1\r\n$-1\r\n~1\r\n#t\r\nrest";
-        let inner =
-            vec![Value::Integer(-1), Value::Null, Value::Set(vec![Value::Boolean(true)])];
+        let inner = vec![Value::Integer(-1), Value::Null, Value::Set(vec![Value::Boolean(true)])];
         let expected = Value::Map(vec![(Value::Simple("a".to_owned()), Value::Array(inner))]);
         assert_eq!(Value::decode(bytes), Ok((expected, bytes.len() - 4)));
     }

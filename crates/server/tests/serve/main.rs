@@ -2,6 +2,7 @@
 
 mod client;
 mod crowds;
+mod pages;
 mod words;
 
 use client::{Client, directory, start, tcp};
@@ -11,7 +12,8 @@ use server::{Clock, Options};
 /// What is stored is there after the server was stopped and started again, however writes were acknowledged.
 #[test]
 fn what_is_acknowledged_is_there_again() {
-    for durability in [Durability::Group, Durability::Each, Durability::Interval, Durability::None] {
+    for durability in [Durability::Group, Durability::Each, Durability::Interval, Durability::None]
+    {
         let directory = directory(&format!("again-{durability:?}"));
         let options = || Options { durability, ..Options::default() };
         let server = start(&directory, options(), Clock::system());
@@ -47,7 +49,12 @@ fn stopping_loses_nothing() {
         let (mut client, mut acknowledged) = (Client::connect(address), 0);
         loop {
             let key = format!("key:{acknowledged}");
-            if std::io::Write::write_all(&mut client.stream, &client::encode(&[b"SET", key.as_bytes(), b"v"])).is_err() {
+            if std::io::Write::write_all(
+                &mut client.stream,
+                &client::encode(&[b"SET", key.as_bytes(), b"v"]),
+            )
+            .is_err()
+            {
                 return acknowledged;
             }
             match client.receive() {
@@ -98,7 +105,11 @@ fn keys_are_counted_again() {
 #[test]
 fn foreign_stores_are_refused() {
     let directory = directory("foreign");
-    let options = levelhead::Options { capacity_bytes: 512 << 20, memtable_bytes: 1 << 20, ..Default::default() };
+    let options = levelhead::Options {
+        capacity_bytes: 512 << 20,
+        memtable_bytes: 1 << 20,
+        ..Default::default()
+    };
     let store = levelhead::Store::open(&directory, &options).expect("a directory of our own");
     store.put(b"a", b"b").expect("it takes writes");
     let refused = server::Server::start(
@@ -155,7 +166,8 @@ fn strangers_are_kept_out() {
     let mut client = Client::of(&server);
     assert!(client.say("GET a").starts_with("-NOAUTH"));
     assert!(client.say("HELLO 3").starts_with("-NOAUTH"));
-    for wrong in ["AUTH secre", "AUTH secretsecret", "AUTH other secret", "HELLO 3 AUTH default x"] {
+    for wrong in ["AUTH secre", "AUTH secretsecret", "AUTH other secret", "HELLO 3 AUTH default x"]
+    {
         assert!(client.say(wrong).starts_with("-WRONGPASS"), "{wrong}");
     }
     assert_eq!(client.say("AUTH secret"), "OK");
@@ -177,8 +189,11 @@ fn keys_of_others_are_elsewhere() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").expect("there are ports");
     let port = free.local_addr().expect("it has one").port();
     drop(free);
-    let store_options =
-        levelhead::Options { capacity_bytes: 512 << 20, memtable_bytes: 1 << 20, ..Default::default() };
+    let store_options = levelhead::Options {
+        capacity_bytes: 512 << 20,
+        memtable_bytes: 1 << 20,
+        ..Default::default()
+    };
     let store = levelhead::Store::open(directory("cluster"), &store_options).expect("ours");
     let map = format!("127.0.0.1:{port} 0-8191; 127.0.0.1:1 8192-16383");
     let listen = Some(([127, 0, 0, 1], port).into());
