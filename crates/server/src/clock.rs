@@ -1,5 +1,11 @@
 //! Where time comes in: the date, by which keys expire, and a watch for how long things take.
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the one place where the date and durations come in"
+)]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -42,11 +48,6 @@ impl Hand {
     }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "the one place where the date comes in"
-)]
 fn system_ms() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
@@ -54,12 +55,9 @@ fn system_ms() -> u64 {
 
 /// How long something takes, by a clock that does not jump.
 #[derive(Clone, Copy)]
-#[expect(clippy::disallowed_types, reason = "the one place where durations are measured")]
 pub(crate) struct Stopwatch(std::time::Instant);
 
-#[expect(clippy::disallowed_types, reason = "the one place where durations are measured")]
 impl Stopwatch {
-    #[expect(clippy::disallowed_methods, reason = "the one place where durations are measured")]
     pub(crate) fn start() -> Self {
         Self(std::time::Instant::now())
     }

@@ -26,7 +26,9 @@ fn nobody_counts_twice() {
             std::thread::Builder::new().spawn(count).expect("a thread")
         })
         .collect();
-    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+    for thread in threads {
+        thread.join().expect("it ends");
+    }
     let mut client = Client::of(&server);
     assert_eq!(client.say("GET n"), "800");
     assert_eq!(client.say("HGET h f"), "800");
