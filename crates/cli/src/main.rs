@@ -13,6 +13,7 @@ mod output;
 mod plan;
 mod progress;
 mod reproduce;
+mod serve;
 mod simulations;
 mod store;
 mod values;
@@ -57,6 +58,8 @@ enum Command {
     Dump(store::DumpArguments),
     /// Say how much a store has and where its memory goes
     Stats(store::StatsArguments),
+    /// Serve a store to clients of Redis
+    Serve(serve::ServeArguments),
     /// List the built-in designs, devices, workloads, block drives and jobs
     List,
 }
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Command::Load(arguments) => store::load(&arguments),
         Command::Dump(arguments) => store::dump(&arguments),
         Command::Stats(arguments) => store::stats(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
         Command::List => output::print(&names::list()).map(|()| ExitCode::SUCCESS),
     };
     outcome.unwrap_or_else(|error| {

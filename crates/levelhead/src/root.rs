@@ -62,6 +62,14 @@ impl AnyEngine {
         Ok(on_either!(self, engine => engine.get(key, Nanos::ZERO).await)?.value)
     }
 
+    pub(crate) fn max_value_bytes(&self) -> u32 {
+        on_either!(self, engine => engine.max_value_bytes())
+    }
+
+    pub(crate) async fn exists(&self, key: &[u8]) -> Result<bool, EngineError> {
+        on_either!(self, engine => engine.exists(key, Nanos::ZERO).await)
+    }
+
     pub(crate) async fn write(
         &self,
         key: &[u8],

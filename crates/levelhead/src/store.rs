@@ -113,6 +113,26 @@ impl Store {
         found.map_err(|error| self.error(&error))
     }
 
+    /// Whether `key` has a value. No value is read: where the index is in memory, nothing is.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub fn exists(&self, key: &[u8]) -> Result<bool, Error> {
+        let found = self.call(|root| {
+            let (engine, key) = (root.engine.clone(), Box::<[u8]>::from(key));
+            async move { engine.exists(&key).await }
+        });
+        found.map_err(|error| self.error(&error))
+    }
+
+    /// The longest value it takes, in bytes; of a store in small files it is less than of others.
+    pub fn max_value_bytes(&self) -> u32 {
+        self.call(|root| {
+            let most = root.engine.max_value_bytes();
+            async move { most }
+        })
+    }
+
     /// Gives `key` a value.
     ///
     /// # Errors

@@ -1,0 +1,179 @@
+//! `levelhead serve`: a store that clients of Redis use.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use levelhead::Store;
+use server::{Clock, Server, Tls};
+
+use crate::output;
+use lab::parse_bytes;
+
+/// The environment's word for the password, which others cannot see as they can see arguments.
+const PASSWORD: &str = "LEVELHEAD_PASSWORD";
+
+#[derive(Args)]
+pub(crate) struct ServeArguments {
+    /// The directory of the store, made if there is none; or three to 64, of which one may be lost
+    #[arg(required = true, value_name = "DIR")]
+    directories: Vec<PathBuf>,
+    /// The address for TCP, or 'none'
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:6379")]
+    listen: String,
+    /// The path of a Unix socket
+    #[arg(long, value_name = "PATH")]
+    unix: Option<PathBuf>,
+    /// The address for TLS
+    #[arg(long, value_name = "ADDR:PORT", requires = "tls_cert_file")]
+    tls_listen: Option<SocketAddr>,
+    /// The server's certificate, and those above it, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key_file")]
+    tls_cert_file: Option<PathBuf>,
+    /// Its key, in PEM
+    #[arg(long, value_name = "FILE")]
+    tls_key_file: Option<PathBuf>,
+    /// Clients have to show a certificate of one of these, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_listen")]
+    tls_ca_cert_file: Option<PathBuf>,
+    /// When a write is acknowledged: when it is durable, by itself or with others; at once; or at once and never waited for
+    #[arg(long, value_enum, default_value = "group")]
+    durability: Durability,
+    /// The address of /metrics for Prometheus and of a page to look at
+    #[arg(long, value_name = "ADDR:PORT")]
+    metrics: Option<SocketAddr>,
+    /// A file whose first line is the password that clients have to give; or `LEVELHEAD_PASSWORD` has it
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+    /// 'no' lets others reach a server without a password
+    #[arg(long, value_enum, default_value = "yes", value_name = "yes|no")]
+    protected_mode: YesNo,
+    /// Connections at a time
+    #[arg(long, alias = "maxclients", value_name = "N", default_value_t = 10_000)]
+    max_clients: usize,
+    /// Bytes in the buffers of all connections: beyond it the largest is ended
+    #[arg(long, value_name = "BYTES", default_value = "256MiB", value_parser = parse_bytes)]
+    maxmemory_clients: u64,
+    /// Bytes that a connection may have sent and not had answered
+    #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = parse_bytes)]
+    client_query_buffer_limit: u64,
+    /// Commands that take so many microseconds are kept in SLOWLOG
+    #[arg(long, value_name = "US", default_value_t = 10_000)]
+    slowlog_log_slower_than: u64,
+    /// How many of them are kept
+    #[arg(long, value_name = "N", default_value_t = 128)]
+    slowlog_max_len: usize,
+    /// The servers of a cluster and their slots, as in '127.0.0.1:7001 0-5460; ...', or a file with a line for each
+    #[arg(long, value_name = "MAP|FILE")]
+    cluster_map: Option<String>,
+    /// How large each file of a new store may become
+    #[arg(long, value_name = "BYTES", default_value = "16GiB", value_parser = parse_bytes)]
+    capacity: u64,
+    /// Memory for the store's index and cache
+    #[arg(long, value_name = "BYTES", default_value = "256MiB", value_parser = parse_bytes)]
+    memory: u64,
+    /// Memory for values that were read last, out of --memory
+    #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = parse_bytes)]
+    value_cache: u64,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Durability {
+    Each,
+    Group,
+    Interval,
+    None,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum YesNo {
+    Yes,
+    No,
+}
+
+impl From<Durability> for levelhead::Durability {
+    fn from(durability: Durability) -> Self {
+        match durability {
+            Durability::Each => Self::Each,
+            Durability::Group => Self::Group,
+            Durability::Interval => Self::Interval,
+            Durability::None => Self::None,
+        }
+    }
+}
+
+pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
+    let options = options(arguments)?;
+    let store_options = levelhead::Options {
+        capacity_bytes: arguments.capacity,
+        memory_bytes: arguments.memory,
+        value_cache_bytes: arguments.value_cache,
+        durability: options.durability,
+        ..levelhead::Options::default()
+    };
+    let store = Store::open_over(&arguments.directories, &store_options)?;
+    let server = Server::start(store, options, Clock::system())?;
+    let said = std::cell::Cell::new(Ok(()));
+    server.wait_for_signal(|| {
+        said.set(output::print(&format!("levelhead serves on {}", server.addresses())));
+    })?;
+    said.into_inner()?;
+    output::say("asked to end: answering what is under way");
+    server.stop()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn options(arguments: &ServeArguments) -> anyhow::Result<server::Options> {
+    let listen = match arguments.listen.as_str() {
+        "none" => None,
+        address => Some(address.parse().with_context(|| format!("--listen {address}"))?),
+    };
+    let tls = match (arguments.tls_listen, &arguments.tls_cert_file, &arguments.tls_key_file) {
+        (Some(listen), Some(certificate), Some(key)) => Some(Tls {
+            listen,
+            certificate: certificate.clone(),
+            key: key.clone(),
+            clients: arguments.tls_ca_cert_file.clone(),
+        }),
+        (None, None, None) => None,
+        _ => bail!("TLS needs --tls-listen, --tls-cert-file and --tls-key-file"),
+    };
+    Ok(server::Options {
+        listen,
+        unix: arguments.unix.clone(),
+        tls,
+        metrics: arguments.metrics,
+        password: password(arguments.password_file.as_deref())?,
+        protected: arguments.protected_mode == YesNo::Yes,
+        durability: arguments.durability.into(),
+        max_clients: arguments.max_clients,
+        client_bytes: arguments.maxmemory_clients as usize,
+        query_bytes: arguments.client_query_buffer_limit as usize,
+        slow_us: arguments.slowlog_log_slower_than,
+        slow_kept: arguments.slowlog_max_len,
+        cluster: arguments.cluster_map.as_deref().map(cluster_map).transpose()?,
+        ..server::Options::default()
+    })
+}
+
+#[expect(clippy::disallowed_methods, reason = "the command line reads the environment")]
+fn password(file: Option<&Path>) -> anyhow::Result<Option<String>> {
+    let Some(file) = file else { return Ok(std::env::var(PASSWORD).ok()) };
+    let text =
+        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    match text.lines().next() {
+        Some(line) if !line.is_empty() => Ok(Some(line.to_owned())),
+        _ => bail!("{} has no password in its first line", file.display()),
+    }
+}
+
+/// What looks like no map is the name of a file that has one.
+fn cluster_map(given: &str) -> anyhow::Result<String> {
+    if given.contains([' ', '=', ';']) {
+        return Ok(given.to_owned());
+    }
+    fs::read_to_string(given).with_context(|| format!("cannot read {given}"))
+}

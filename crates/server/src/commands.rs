@@ -1,0 +1,151 @@
+//! Commands by name: what each needs, and what runs it.
+//!
+//! A command runs from beginning to end on the thread that calls it, and may wait there for a read. It does not wait for what it wrote
+//! to be durable: whoever sends its reply does.
+
+#![expect(
+    clippy::unnecessary_wraps,
+    reason = "commands in the table are of one kind, whether they can fail or not"
+)]
+
+mod connection;
+mod hashes;
+mod keyspace;
+mod parse;
+mod server;
+mod sorted_sets;
+mod strings;
+mod table;
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use crate::client::Client;
+use crate::data::database::Access;
+use crate::fault::Fault;
+use crate::resp::{Protocol, Reply};
+use crate::state::State;
+
+pub(crate) use table::{Group, Spec, find};
+
+/// What a command comes to.
+pub(crate) type Outcome = Result<(), Fault>;
+
+/// What the server knows of a connection between its commands.
+pub(crate) struct Session {
+    pub client: Arc<Client>,
+    pub is_authenticated: bool,
+    /// Whether the connection ends when the replies have been sent.
+    pub is_over: bool,
+}
+
+/// A command that runs.
+pub(crate) struct Call<'a> {
+    /// Its name and what follows.
+    pub arguments: &'a [&'a [u8]],
+    pub access: &'a Access<'a>,
+    pub state: &'a State,
+    pub session: &'a mut Session,
+    pub reply: &'a mut Reply,
+}
+
+impl<'a> Call<'a> {
+    /// The argument at this place.
+    pub(crate) fn argument(&self, place: usize) -> &'a [u8] {
+        self.arguments[place]
+    }
+
+    /// The key, which is the first argument of most commands.
+    pub(crate) fn key(&self) -> &'a [u8] {
+        self.arguments[1]
+    }
+
+    /// Replies must not grow without bound: whoever asks for so much can ask for parts.
+    pub(crate) fn check_room(&self) -> Outcome {
+        check_room(self.state, self.reply)
+    }
+
+    pub(crate) fn ok(&mut self) -> Outcome {
+        self.reply.simple("OK");
+        Ok(())
+    }
+}
+
+pub(crate) fn check_room(state: &State, reply: &Reply) -> Outcome {
+    let most = state.options.reply_bytes;
+    if reply.len() <= most {
+        return Ok(());
+    }
+    Err(Fault::error(format!("the reply would have more than {most} bytes; ask for parts of it")))
+}
+
+/// Runs a command, and says what came of it. The one it was, if there is such a one.
+pub(crate) fn run(
+    state: &State,
+    session: &mut Session,
+    access: &Access<'_>,
+    arguments: &[&[u8]],
+    reply: &mut Reply,
+) -> Option<&'static Spec> {
+    let begin = reply.len();
+    let spec = find(arguments[0]);
+    let outcome = match spec {
+        None => Err(unknown(arguments)),
+        Some(spec) if !spec.takes(arguments.len()) => Err(Fault::error(format!(
+            "wrong number of arguments for '{}' command",
+            spec.name.to_lowercase()
+        ))),
+        Some(spec) if !session.is_authenticated && !spec.is_for_strangers() => {
+            Err(Fault::of_kind("NOAUTH Authentication required."))
+        }
+        Some(spec) => moved(state, spec, arguments)
+            .and_then(|()| (spec.run)(&mut Call { arguments, access, state, session, reply })),
+    };
+    if let Err(fault) = outcome {
+        reply.truncate(begin);
+        reply.error(fault.message());
+        state.statistics.count_fault();
+    }
+    spec
+}
+
+/// Whether another server has the keys of a command.
+fn moved(state: &State, spec: &Spec, arguments: &[&[u8]]) -> Outcome {
+    match &state.cluster {
+        Some(cluster) => cluster.check(spec.keys(arguments)),
+        None => Ok(()),
+    }
+}
+
+fn unknown(arguments: &[&[u8]]) -> Fault {
+    let name = String::from_utf8_lossy(&arguments[0][..arguments[0].len().min(128)]);
+    let mut message = format!("unknown command '{name}', with args beginning with: ");
+    for argument in arguments[1..].iter().take(8) {
+        let argument = String::from_utf8_lossy(&argument[..argument.len().min(32)]);
+        let _ = write!(message, "'{argument}' ");
+    }
+    Fault::error(message)
+}
+
+/// A reply within a reply, whose length is said before what it holds is known.
+pub(crate) struct Items {
+    pub reply: Reply,
+    pub count: usize,
+}
+
+impl Items {
+    pub(crate) fn new(protocol: Protocol) -> Self {
+        Self { reply: Reply::new(protocol), count: 0 }
+    }
+
+    pub(crate) fn bulk(&mut self, bytes: &[u8]) {
+        self.reply.bulk(bytes);
+        self.count += 1;
+    }
+
+    /// Says them as an array.
+    pub(crate) fn end(mut self, reply: &mut Reply) {
+        reply.array(self.count);
+        reply.append(&self.reply.take());
+    }
+}

@@ -1,0 +1,124 @@
+//! Commands on hashes.
+
+use super::parse;
+use super::strings::{added, check_length};
+use super::{Call, Items, Outcome, check_room};
+use crate::data::records::Kind;
+use crate::fault::Fault;
+
+fn set(call: &Call<'_>, command: &str) -> Result<usize, Fault> {
+    let arguments = &call.arguments[2..];
+    if arguments.is_empty() || !arguments.len().is_multiple_of(2) {
+        let message = format!("wrong number of arguments for '{command}' command");
+        return Err(Fault::error(message));
+    }
+    let pairs: Vec<_> = arguments.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+    pairs.iter().try_for_each(|(_, value)| check_length(call, value.len()))?;
+    call.access.set_fields(call.key(), &pairs)
+}
+
+pub(super) fn hset(call: &mut Call<'_>) -> Outcome {
+    let new = set(call, "hset")?;
+    call.reply.count(new);
+    Ok(())
+}
+
+pub(super) fn hmset(call: &mut Call<'_>) -> Outcome {
+    set(call, "hmset")?;
+    call.ok()
+}
+
+pub(super) fn hsetnx(call: &mut Call<'_>) -> Outcome {
+    let value = call.argument(3);
+    check_length(call, value.len())?;
+    let is_set = call.access.change_field(call.key(), call.argument(2), |before| {
+        let is_set = before.is_none();
+        Ok((before.unwrap_or_else(|| value.to_vec()), is_set))
+    })?;
+    call.reply.integer(is_set.into());
+    Ok(())
+}
+
+pub(super) fn hincrby(call: &mut Call<'_>) -> Outcome {
+    let by = parse::integer(call.argument(3))?;
+    let sum = call.access.change_field(call.key(), call.argument(2), |before| {
+        added(before, by).map_err(|fault| {
+            let is_text = fault == Fault::not_an_integer();
+            if is_text { Fault::error("hash value is not an integer") } else { fault }
+        })
+    })?;
+    call.reply.integer(sum);
+    Ok(())
+}
+
+pub(super) fn hget(call: &mut Call<'_>) -> Outcome {
+    let value = call.access.field(call.key(), call.argument(2))?;
+    call.reply.maybe_bulk(value.as_deref());
+    Ok(())
+}
+
+pub(super) fn hmget(call: &mut Call<'_>) -> Outcome {
+    let values = call.access.fields(call.key(), &call.arguments[2..])?;
+    call.reply.array(values.len());
+    for value in values {
+        call.reply.maybe_bulk(value.as_deref());
+        call.check_room()?;
+    }
+    Ok(())
+}
+
+pub(super) fn hexists(call: &mut Call<'_>) -> Outcome {
+    let is_there = call.access.field(call.key(), call.argument(2))?.is_some();
+    call.reply.integer(is_there.into());
+    Ok(())
+}
+
+pub(super) fn hstrlen(call: &mut Call<'_>) -> Outcome {
+    let length = call.access.field(call.key(), call.argument(2))?.map_or(0, |value| value.len());
+    call.reply.count(length);
+    Ok(())
+}
+
+pub(super) fn hdel(call: &mut Call<'_>) -> Outcome {
+    let removed = call.access.remove_fields(call.key(), &call.arguments[2..])?;
+    call.reply.count(removed);
+    Ok(())
+}
+
+pub(super) fn hlen(call: &mut Call<'_>) -> Outcome {
+    let length = call.access.length(call.key(), Kind::Hash)?;
+    call.reply.count(length as usize);
+    Ok(())
+}
+
+pub(super) fn hgetall(call: &mut Call<'_>) -> Outcome {
+    let items = gather(call, true, true)?;
+    call.reply.map(items.count / 2);
+    let Items { mut reply, .. } = items;
+    call.reply.append(&reply.take());
+    Ok(())
+}
+
+pub(super) fn hkeys(call: &mut Call<'_>) -> Outcome {
+    gather(call, true, false)?.end(call.reply);
+    Ok(())
+}
+
+pub(super) fn hvals(call: &mut Call<'_>) -> Outcome {
+    gather(call, false, true)?.end(call.reply);
+    Ok(())
+}
+
+fn gather(call: &Call<'_>, fields: bool, values: bool) -> Result<Items, Fault> {
+    let mut items = Items::new(call.reply.protocol);
+    call.access.each_field(call.key(), |field, value| {
+        if fields {
+            items.bulk(field);
+        }
+        if values {
+            items.bulk(value);
+        }
+        check_room(call.state, &items.reply)
+    })?;
+    Ok(items)
+}

@@ -1,0 +1,143 @@
+//! Arguments that are numbers and words.
+
+use std::ops::Bound;
+
+use crate::fault::Fault;
+
+/// Whether an argument is this word, in whatever case.
+pub(super) fn is(argument: &[u8], word: &str) -> bool {
+    argument.eq_ignore_ascii_case(word.as_bytes())
+}
+
+pub(crate) fn integer(argument: &[u8]) -> Result<i64, Fault> {
+    // As Redis: no sign before a positive number, no blanks, no zeros in front.
+    let digits = argument.strip_prefix(b"-").unwrap_or(argument);
+    let is_plain = digits.iter().all(u8::is_ascii_digit)
+        && (digits.len() == 1 || digits.first() != Some(&b'0'))
+        && argument != b"-0";
+    let text = std::str::from_utf8(argument).ok().filter(|_| is_plain);
+    text.and_then(|text| text.parse().ok()).ok_or_else(Fault::not_an_integer)
+}
+
+/// A number that counts something.
+pub(super) fn count(argument: &[u8]) -> Result<usize, Fault> {
+    let number = integer(argument)?;
+    usize::try_from(number).map_err(|_| Fault::error("value is out of range, must be positive"))
+}
+
+pub(super) fn float(argument: &[u8]) -> Result<f64, Fault> {
+    let text = std::str::from_utf8(argument).map_err(|_| Fault::not_a_float())?;
+    let number: f64 = text.parse().map_err(|_| Fault::not_a_float())?;
+    if number.is_nan() { Err(Fault::not_a_float()) } else { Ok(number) }
+}
+
+/// A bound of scores: `(` before it leaves it out.
+pub(super) fn score_bound(argument: &[u8]) -> Result<Bound<f64>, Fault> {
+    let wrong = |_| Fault::error("min or max is not a float");
+    match argument.strip_prefix(b"(") {
+        Some(score) => float(score).map(Bound::Excluded).map_err(wrong),
+        None => float(argument).map(Bound::Included).map_err(wrong),
+    }
+}
+
+/// A bound of names: `[` before it takes it in, `(` leaves it out, `-` and `+` stand for the first and last of all.
+pub(super) fn name_bound(argument: &[u8], is_max: bool) -> Result<NameBound<'_>, Fault> {
+    match argument {
+        b"-" if is_max => Ok(NameBound::Nothing),
+        b"+" if !is_max => Ok(NameBound::Nothing),
+        b"-" | b"+" => Ok(NameBound::At(Bound::Unbounded)),
+        [b'[', name @ ..] => Ok(NameBound::At(Bound::Included(name))),
+        [b'(', name @ ..] => Ok(NameBound::At(Bound::Excluded(name))),
+        _ => Err(Fault::error("min or max not valid string range item")),
+    }
+}
+
+/// See [`name_bound`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum NameBound<'a> {
+    At(Bound<&'a [u8]>),
+    /// Nothing lies within.
+    Nothing,
+}
+
+/// `LIMIT offset count`: how many to pass over, and how many to give at most.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Limit {
+    pub offset: usize,
+    pub count: usize,
+}
+
+impl Limit {
+    pub(super) const NONE: Self = Self { offset: 0, count: usize::MAX };
+
+    /// As the two arguments say. A negative count is no bound; a negative offset passes over all.
+    pub(super) fn parse(offset: &[u8], count: &[u8]) -> Result<Self, Fault> {
+        let (offset, count) = (integer(offset)?, integer(count)?);
+        Ok(match usize::try_from(offset) {
+            Ok(offset) => Self { offset, count: usize::try_from(count).unwrap_or(usize::MAX) },
+            Err(_) => Self { offset: 0, count: 0 },
+        })
+    }
+
+    /// Whether one more is to be given; counts it.
+    pub(super) fn takes(&mut self) -> bool {
+        if self.offset > 0 {
+            self.offset -= 1;
+            return false;
+        }
+        self.count = self.count.saturating_sub(1);
+        true
+    }
+
+    pub(super) fn is_used_up(self) -> bool {
+        self.count == 0
+    }
+}
+
+/// A time from now on or since 1970, in milliseconds since 1970; `unit` is a second or a millisecond in milliseconds.
+pub(super) fn time(argument: &[u8], unit: i64, from: u64, command: &str) -> Result<i64, Fault> {
+    let span = integer(argument)?;
+    let wrong = || Fault::error(format!("invalid expire time in '{command}' command"));
+    let span = span.checked_mul(unit).ok_or_else(wrong)?;
+    let from = i64::try_from(from).map_err(|_| wrong())?;
+    span.checked_add(from).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers() {
+        let good: [(&[u8], i64); 4] =
+            [(b"0", 0), (b"-1", -1), (b"9223372036854775807", i64::MAX), (b"10", 10)];
+        for (text, number) in good {
+            assert_eq!(integer(text), Ok(number));
+        }
+        for text in
+            [&b""[..], b"-", b"+1", b"01", b"-0", b" 1", b"1 ", b"9223372036854775808", b"a"]
+        {
+            assert!(integer(text).is_err(), "{}", text.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn bounds() {
+        assert_eq!(score_bound(b"(1.5"), Ok(Bound::Excluded(1.5)));
+        assert_eq!(score_bound(b"-inf"), Ok(Bound::Included(f64::NEG_INFINITY)));
+        assert!(score_bound(b"nan").is_err() && score_bound(b"[1").is_err());
+        assert_eq!(name_bound(b"[a", false), Ok(NameBound::At(Bound::Included(b"a"))));
+        assert_eq!(name_bound(b"+", true), Ok(NameBound::At(Bound::Unbounded)));
+        assert_eq!(name_bound(b"+", false), Ok(NameBound::Nothing));
+        assert!(name_bound(b"a", false).is_err());
+    }
+
+    #[test]
+    fn limits() {
+        let mut limit = Limit::parse(b"1", b"2").expect("good");
+        assert_eq!([limit.takes(), limit.takes(), limit.takes()], [false, true, true]);
+        assert!(limit.is_used_up());
+        assert!(Limit::parse(b"-1", b"2").expect("good").is_used_up());
+        assert!(!Limit::parse(b"0", b"-1").expect("good").is_used_up());
+    }
+}

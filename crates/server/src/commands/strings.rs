@@ -1,0 +1,204 @@
+//! Commands on strings.
+
+use super::parse::{self, is};
+use super::{Call, Outcome};
+use crate::data::strings::{Lifetime, SetOptions, When};
+use crate::fault::Fault;
+
+/// Refuses a value that is longer than what the store takes, before any of a command is written.
+pub(super) fn check_length(call: &Call<'_>, length: usize) -> Outcome {
+    let most = call.access.database.longest_value;
+    if length <= most {
+        return Ok(());
+    }
+    let message = "string exceeds maximum allowed size";
+    Err(Fault::error(format!("{message}: {length} bytes, at most {most}")))
+}
+
+pub(super) fn get(call: &mut Call<'_>) -> Outcome {
+    let value = call.access.string(call.key())?;
+    call.reply.maybe_bulk(value.as_deref());
+    Ok(())
+}
+
+pub(super) fn set(call: &mut Call<'_>) -> Outcome {
+    let value = call.argument(2);
+    check_length(call, value.len())?;
+    let options = set_options(call)?;
+    let set = call.access.set(call.key(), value, options)?;
+    if options.get {
+        call.reply.maybe_bulk(set.before.as_deref());
+    } else if set.is_set {
+        call.reply.simple("OK");
+    } else {
+        call.reply.null();
+    }
+    Ok(())
+}
+
+fn set_options(call: &Call<'_>) -> Result<SetOptions, Fault> {
+    let mut options = SetOptions::default();
+    let mut rest = &call.arguments[3..];
+    while let [word, behind @ ..] = rest {
+        rest = behind;
+        let is_first = options.when == When::Always;
+        let is_timeless = options.lifetime == Lifetime::None;
+        match word {
+            word if is(word, "NX") && is_first => options.when = When::Missing,
+            word if is(word, "XX") && is_first => options.when = When::Present,
+            word if is(word, "GET") => options.get = true,
+            word if is(word, "KEEPTTL") && is_timeless => options.lifetime = Lifetime::Keep,
+            word if is_timeless => {
+                let (unit, from) = time_unit(word, call.access.now).ok_or_else(Fault::syntax)?;
+                let [time, behind @ ..] = rest else { return Err(Fault::syntax()) };
+                rest = behind;
+                options.lifetime = Lifetime::At(positive_time(time, unit, from, "set")?);
+            }
+            _ => return Err(Fault::syntax()),
+        }
+    }
+    Ok(options)
+}
+
+/// What an option counts in, in milliseconds, and from when.
+fn time_unit(word: &[u8], now: u64) -> Option<(i64, u64)> {
+    let units = [("EX", 1_000, now), ("PX", 1, now), ("EXAT", 1_000, 0), ("PXAT", 1, 0)];
+    units.into_iter().find(|(name, ..)| is(word, name)).map(|(_, unit, from)| (unit, from))
+}
+
+fn positive_time(argument: &[u8], unit: i64, from: u64, command: &str) -> Result<u64, Fault> {
+    let wrong = || Fault::error(format!("invalid expire time in '{command}' command"));
+    if parse::integer(argument)? <= 0 {
+        return Err(wrong());
+    }
+    u64::try_from(parse::time(argument, unit, from, command)?).map_err(|_| wrong())
+}
+
+pub(super) fn setnx(call: &mut Call<'_>) -> Outcome {
+    check_length(call, call.argument(2).len())?;
+    let options = SetOptions { when: When::Missing, ..SetOptions::default() };
+    let set = call.access.set(call.key(), call.argument(2), options)?;
+    call.reply.integer(set.is_set.into());
+    Ok(())
+}
+
+pub(super) fn setex(call: &mut Call<'_>) -> Outcome {
+    set_with_time(call, 1_000, "setex")
+}
+
+pub(super) fn psetex(call: &mut Call<'_>) -> Outcome {
+    set_with_time(call, 1, "psetex")
+}
+
+fn set_with_time(call: &mut Call<'_>, unit: i64, command: &str) -> Outcome {
+    check_length(call, call.argument(3).len())?;
+    let at = positive_time(call.argument(2), unit, call.access.now, command)?;
+    let options = SetOptions { lifetime: Lifetime::At(at), ..SetOptions::default() };
+    call.access.set(call.key(), call.argument(3), options)?;
+    call.ok()
+}
+
+pub(super) fn getset(call: &mut Call<'_>) -> Outcome {
+    check_length(call, call.argument(2).len())?;
+    let options = SetOptions { get: true, ..SetOptions::default() };
+    let set = call.access.set(call.key(), call.argument(2), options)?;
+    call.reply.maybe_bulk(set.before.as_deref());
+    Ok(())
+}
+
+pub(super) fn getdel(call: &mut Call<'_>) -> Outcome {
+    let taken = call.access.take(call.key())?;
+    call.reply.maybe_bulk(taken.as_deref());
+    Ok(())
+}
+
+pub(super) fn strlen(call: &mut Call<'_>) -> Outcome {
+    let length = call.access.string(call.key())?.map_or(0, |value| value.len());
+    call.reply.count(length);
+    Ok(())
+}
+
+pub(super) fn append(call: &mut Call<'_>) -> Outcome {
+    let tail = call.argument(2);
+    let length = call.access.change(call.key(), |value| {
+        let mut value = value.unwrap_or_default();
+        check_length(call, value.len() + tail.len())?;
+        value.extend_from_slice(tail);
+        let length = value.len();
+        Ok((value, length))
+    })?;
+    call.reply.count(length);
+    Ok(())
+}
+
+pub(super) fn incr(call: &mut Call<'_>) -> Outcome {
+    add(call, 1)
+}
+
+pub(super) fn decr(call: &mut Call<'_>) -> Outcome {
+    add(call, -1)
+}
+
+pub(super) fn incrby(call: &mut Call<'_>) -> Outcome {
+    let by = parse::integer(call.argument(2))?;
+    add(call, by)
+}
+
+pub(super) fn decrby(call: &mut Call<'_>) -> Outcome {
+    let by = parse::integer(call.argument(2))?;
+    let by = by.checked_neg().ok_or_else(|| Fault::error("decrement would overflow"))?;
+    add(call, by)
+}
+
+fn add(call: &mut Call<'_>, by: i64) -> Outcome {
+    let sum = call.access.change(call.key(), |value| added(value, by))?;
+    call.reply.integer(sum);
+    Ok(())
+}
+
+/// A number as text, and one more; what is not there is 0.
+pub(super) fn added(value: Option<Vec<u8>>, by: i64) -> Result<(Vec<u8>, i64), Fault> {
+    let number = value.map_or(Ok(0), |value| parse::integer(&value))?;
+    let sum = number.checked_add(by);
+    let sum = sum.ok_or_else(|| Fault::error("increment or decrement would overflow"))?;
+    Ok((sum.to_string().into_bytes(), sum))
+}
+
+pub(super) fn mget(call: &mut Call<'_>) -> Outcome {
+    call.reply.array(call.arguments.len() - 1);
+    for key in &call.arguments[1..] {
+        // A key that holds something else has no string.
+        let value = match call.access.string(key) {
+            Err(fault) if fault == Fault::wrong_type() => None,
+            value => value?,
+        };
+        call.reply.maybe_bulk(value.as_deref());
+        call.check_room()?;
+    }
+    Ok(())
+}
+
+/// Keys and values.
+type Pairs<'a> = Vec<(&'a [u8], &'a [u8])>;
+
+fn pairs<'a>(call: &Call<'a>, command: &str) -> Result<Pairs<'a>, Fault> {
+    let arguments = &call.arguments[1..];
+    if !arguments.len().is_multiple_of(2) {
+        let message = format!("wrong number of arguments for '{command}' command");
+        return Err(Fault::error(message));
+    }
+    let pairs: Vec<_> = arguments.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+    pairs.iter().try_for_each(|(_, value)| check_length(call, value.len()))?;
+    Ok(pairs)
+}
+
+pub(super) fn mset(call: &mut Call<'_>) -> Outcome {
+    call.access.set_all(&pairs(call, "mset")?, When::Always)?;
+    call.ok()
+}
+
+pub(super) fn msetnx(call: &mut Call<'_>) -> Outcome {
+    let is_set = call.access.set_all(&pairs(call, "msetnx")?, When::Missing)?;
+    call.reply.integer(is_set.into());
+    Ok(())
+}

@@ -1,0 +1,23 @@
+//! Redis's data on a store of pairs in key order.
+//!
+//! ```text
+//!   keys ...... where each thing stands in the store    (data/keys.rs)
+//!   records ... what stands there                       (data/records.rs)
+//!   batch ..... what a command changes                  (data/batch.rs)
+//!   locks ..... one command at a time on a key          (data/locks.rs)
+//!   Database .. all that, on a store                    (data/database.rs)
+//!   sweep ..... what has expired or was dropped goes    (data/sweep.rs)
+//! ```
+//!
+//! Decision 41 says why it is like that; docs/format.md has the bytes.
+
+pub(crate) mod batch;
+pub(crate) mod collections;
+pub(crate) mod database;
+pub(crate) mod keys;
+pub(crate) mod locks;
+pub(crate) mod records;
+pub(crate) mod strings;
+pub(crate) mod sweep;
+#[cfg(test)]
+mod tests;

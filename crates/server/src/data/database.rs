@@ -1,0 +1,405 @@
+//! Keys, and what each of them holds.
+
+use std::cell::Cell;
+use std::iter::Peekable;
+use std::ops::Bound;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+use levelhead::{Durability, Range, Store};
+
+use super::batch::Batch;
+use super::keys::{self, CollectionId, Space};
+use super::locks::Locks;
+use super::records::{self, Expiry, Head, Kind};
+use crate::clock::Clock;
+use crate::fault::Fault;
+
+/// Numbers of collections that are set aside at a time.
+const NUMBERS_AT_A_TIME: u64 = 1 << 12;
+/// The version of how data stand in the store.
+const VERSION: u64 = 1;
+
+/// See the module's documentation.
+pub(crate) struct Database {
+    pub store: Store,
+    pub locks: Locks,
+    pub clock: Clock,
+    durability: Durability,
+    /// The longest string or field, in bytes.
+    pub longest_value: usize,
+    keys: AtomicI64,
+    /// Whether keys are still being counted, because the server was not stopped properly.
+    pub is_counting: AtomicBool,
+    /// Whether there may be a key that is not a string. Without any, nobody needs to look.
+    has_heads: AtomicBool,
+    numbers: Mutex<Numbers>,
+    /// Tells the sweeper that a collection was dropped.
+    pub has_dropped: AtomicBool,
+}
+
+/// Numbers of collections: the next one, and the first that is not set aside.
+struct Numbers {
+    next: u64,
+    end: u64,
+}
+
+impl Database {
+    /// The data in a store, and a walk over its keys if they have to be counted.
+    pub(crate) fn open(
+        store: Store,
+        clock: Clock,
+        durability: Durability,
+    ) -> Result<(Self, Option<Count>), Fault> {
+        match store.get(&keys::VERSION)? {
+            Some(version) if records::decode_number(&version)? != VERSION => {
+                return Err(Fault::error(
+                    "the store was written by another version of this server",
+                ));
+            }
+            Some(_) => {}
+            None if store.range(..).next().is_none() => {
+                store.put(&keys::VERSION, &VERSION.to_le_bytes())?;
+            }
+            None => {
+                let what = "the store has pairs that no server wrote: it cannot be served";
+                return Err(Fault::error(what));
+            }
+        }
+        let end = store.get(&keys::NUMBERS)?.map_or(Ok(1), |end| records::decode_number(&end))?;
+        let counted = store.get(&keys::COUNT)?.map(|count| records::decode_number(&count));
+        let counted = counted.transpose()?;
+        let (from, to) = keys::all(Space::Head);
+        let has_heads = store.range(&from[..]..&to[..]).next().transpose()?.is_some();
+        // Whoever finds it there was preceded by somebody who stopped properly.
+        store.delete(&keys::COUNT)?;
+        let database = Self {
+            locks: Locks::new(),
+            clock,
+            durability,
+            longest_value: (store.max_value_bytes() as usize).saturating_sub(records::BESIDE),
+            keys: AtomicI64::new(counted.map_or(0, |count| count as i64)),
+            is_counting: AtomicBool::new(counted.is_none()),
+            has_heads: AtomicBool::new(has_heads),
+            numbers: Mutex::new(Numbers { next: end, end }),
+            has_dropped: AtomicBool::new(true),
+            store,
+        };
+        let count = counted.is_none().then(|| Count::begin(&database));
+        Ok((database, count))
+    }
+
+    /// Leaves word of how many keys there are, and closes the store.
+    pub(crate) fn close(&self) -> Result<(), Fault> {
+        if !self.is_counting.load(Ordering::SeqCst) {
+            let count = self.count();
+            self.store.put(&keys::COUNT, &count.to_le_bytes())?;
+        }
+        Ok(self.store.sync()?)
+    }
+
+    /// Keys, those included that have expired and were not swept yet.
+    pub(crate) fn count(&self) -> u64 {
+        u64::try_from(self.keys.load(Ordering::SeqCst)).unwrap_or(0)
+    }
+
+    pub(crate) fn access(&self) -> Access<'_> {
+        let durability = match self.durability {
+            // Whoever acknowledges it waits, with others.
+            Durability::Group => Durability::None,
+            other => other,
+        };
+        let now = self.clock.now_ms();
+        Access { database: self, now, durability, has_written: Cell::new(false) }
+    }
+
+    /// Whether writes are durable only once the store has been synced: then whoever acknowledges them waits for that.
+    pub(crate) fn is_deferred(&self) -> bool {
+        self.durability == Durability::Group
+    }
+}
+
+/// Counts keys, as they were when it began.
+pub(crate) struct Count {
+    walk: Vec<Peekable<Range>>,
+}
+
+impl Count {
+    /// Begins while nobody writes.
+    fn begin(database: &Database) -> Self {
+        let walk = [Space::String, Space::Head].map(|space| {
+            let (from, to) = keys::all(space);
+            let mut range = database.store.range(&from[..]..&to[..]).peekable();
+            // The instant that it shows is the one at which it is first asked.
+            range.peek();
+            range
+        });
+        Self { walk: walk.into() }
+    }
+
+    /// Counts to the end; what is written meanwhile has been counted by whoever wrote it. False if the store could not keep the
+    /// instant: then the number stays one of a part.
+    pub(crate) fn run(self, database: &Database, is_over: &dyn Fn() -> bool) -> bool {
+        for pairs in self.walk {
+            for pair in pairs {
+                if pair.is_err() || is_over() {
+                    return false;
+                }
+                database.keys.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+        database.is_counting.store(false, Ordering::SeqCst);
+        true
+    }
+}
+
+/// What a key holds.
+#[derive(Debug)]
+pub(crate) enum Entry {
+    String { value: Vec<u8>, expiry: Expiry },
+    Head(Head),
+}
+
+impl Entry {
+    pub(crate) fn expiry(&self) -> Expiry {
+        match self {
+            Self::String { expiry, .. } => *expiry,
+            Self::Head(head) => head.expiry,
+        }
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Self::String { .. } => Kind::String,
+            Self::Head(head) => head.kind,
+        }
+    }
+}
+
+/// The database as a command sees it: at one time.
+pub(crate) struct Access<'a> {
+    pub database: &'a Database,
+    pub now: u64,
+    /// What writes wait for by themselves.
+    pub durability: Durability,
+    /// Whether something was written that may not be durable yet.
+    pub has_written: Cell<bool>,
+}
+
+impl Access<'_> {
+    pub(crate) fn store(&self) -> &Store {
+        &self.database.store
+    }
+
+    pub(crate) fn locks(&self) -> &Locks {
+        &self.database.locks
+    }
+
+    pub(crate) fn has_expired(&self, expiry: Expiry) -> bool {
+        expiry.is_some_and(|at| at <= self.now)
+    }
+
+    /// What a key holds, unless it has expired.
+    pub(crate) fn find(&self, key: &[u8]) -> Result<Option<Entry>, Fault> {
+        let entry = self.find_any(key)?;
+        Ok(entry.filter(|entry| !self.has_expired(entry.expiry())))
+    }
+
+    /// What stands under a key, whether it has expired or not.
+    pub(crate) fn find_any(&self, key: &[u8]) -> Result<Option<Entry>, Fault> {
+        keys::check(key)?;
+        if let Some(mut record) = self.store().get(&keys::string(key))? {
+            let (expiry, from) = records::decode_string(&record)?;
+            record.drain(..from);
+            return Ok(Some(Entry::String { value: record, expiry }));
+        }
+        Ok(self.find_head(key)?.map(Entry::Head))
+    }
+
+    fn find_head(&self, key: &[u8]) -> Result<Option<Head>, Fault> {
+        if !self.database.has_heads.load(Ordering::SeqCst) {
+            return Ok(None);
+        }
+        let record = self.store().get(&keys::head(key))?;
+        record.map(|record| Head::decode(&record)).transpose()
+    }
+
+    /// The collection of this kind under a key, unless it has expired.
+    pub(crate) fn collection(&self, key: &[u8], kind: Kind) -> Result<Option<Head>, Fault> {
+        keys::check(key)?;
+        let head = self.find_head(key)?.filter(|head| !self.has_expired(head.expiry));
+        match head {
+            Some(head) if head.kind == kind => Ok(Some(head)),
+            Some(_) => Err(Fault::wrong_type()),
+            None => match self.find(key)? {
+                Some(Entry::String { .. }) => Err(Fault::wrong_type()),
+                _ => Ok(None),
+            },
+        }
+    }
+
+    /// Puts a string under a key, which is locked, in place of whatever stands there.
+    pub(crate) fn put_string(
+        &self,
+        batch: &mut Batch,
+        key: &[u8],
+        value: &[u8],
+        expiry: Expiry,
+    ) -> Result<(), Fault> {
+        keys::check(key)?;
+        let at = keys::string(key);
+        // Whether it is there, the index knows; a value is not read for that.
+        if !self.store().exists(&at)? {
+            match self.find_head(key)? {
+                Some(head) => self.drop_collection(batch, key, &head),
+                None => batch.keys += 1,
+            }
+        }
+        if let Some(at) = expiry {
+            batch.put(&keys::expiry(at, key), &[]);
+        }
+        batch.put(&at, &records::encode_string(value, expiry));
+        Ok(())
+    }
+
+    /// Puts the head of a collection under a key, which is locked and which has it already if `is_new` does not say otherwise.
+    pub(crate) fn put_head(batch: &mut Batch, key: &[u8], head: &Head) {
+        if let Some(at) = head.expiry {
+            batch.put(&keys::expiry(at, key), &[]);
+        }
+        batch.put(&keys::head(key), &head.encode());
+    }
+
+    /// A new collection under a key, which is locked; what stood there and has expired goes.
+    pub(crate) fn begin_collection(
+        &self,
+        batch: &mut Batch,
+        key: &[u8],
+        kind: Kind,
+    ) -> Result<Head, Fault> {
+        if let Some(expired) = self.find_any(key)? {
+            self.remove(batch, key, &expired);
+        }
+        batch.keys += 1;
+        self.database.has_heads.store(true, Ordering::SeqCst);
+        Ok(Head { kind, id: self.next_number()?, count: 0, expiry: None })
+    }
+
+    /// Removes what stands under a key, which is locked.
+    pub(crate) fn remove(&self, batch: &mut Batch, key: &[u8], entry: &Entry) {
+        batch.keys -= 1;
+        match entry {
+            Entry::String { .. } => batch.delete(&keys::string(key)),
+            Entry::Head(head) => self.drop_collection(batch, key, head),
+        }
+    }
+
+    /// Its parts are swept later: the note of that says which, and whose they were.
+    fn drop_collection(&self, batch: &mut Batch, key: &[u8], head: &Head) {
+        batch.put(&keys::dropped(head.id), key);
+        batch.delete(&keys::head(key));
+        self.database.has_dropped.store(true, Ordering::SeqCst);
+    }
+
+    fn next_number(&self) -> Result<CollectionId, Fault> {
+        let mut numbers = self.database.numbers.lock().expect("nothing panics with it locked");
+        if numbers.next == numbers.end {
+            let end = numbers.end + NUMBERS_AT_A_TIME;
+            // In the log before whatever uses them.
+            self.store().put_with(&keys::NUMBERS, &end.to_le_bytes(), Durability::None)?;
+            numbers.end = end;
+        }
+        numbers.next += 1;
+        Ok(CollectionId(numbers.next - 1))
+    }
+
+    /// Writes what a command changes.
+    pub(crate) fn write(&self, batch: &Batch) -> Result<(), Fault> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.has_written.set(true);
+        let keys = batch.keys;
+        batch.write(self.store(), self.durability)?;
+        self.database.keys.fetch_add(keys, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Keys in order, within bounds, which have not expired.
+    pub(crate) fn keys(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Keys<'_> {
+        let of = |space: Space| {
+            let (first, end) = keys::all(space);
+            let prefixed = |key: &[u8]| [&first[..], key].concat();
+            let lower = match lower {
+                Bound::Included(key) => Bound::Included(prefixed(key)),
+                Bound::Excluded(key) => Bound::Excluded(prefixed(key)),
+                Bound::Unbounded => Bound::Included(first.clone()),
+            };
+            let upper = match upper {
+                Bound::Included(key) => Bound::Included(prefixed(key)),
+                Bound::Excluded(key) => Bound::Excluded(prefixed(key)),
+                Bound::Unbounded => Bound::Excluded(end),
+            };
+            let bounds = (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice));
+            self.store().range(bounds).peekable()
+        };
+        let has_heads = self.database.has_heads.load(Ordering::SeqCst);
+        Keys { access: self, strings: of(Space::String), heads: has_heads.then(|| of(Space::Head)) }
+    }
+}
+
+/// A key, and what it holds.
+pub(crate) struct Found {
+    pub key: Vec<u8>,
+    pub entry: Entry,
+}
+
+/// What ranges of the store give.
+type Pair = Result<(Box<[u8]>, Vec<u8>), levelhead::Error>;
+
+/// Keys in order.
+pub(crate) struct Keys<'a> {
+    access: &'a Access<'a>,
+    strings: Peekable<Range>,
+    heads: Option<Peekable<Range>>,
+}
+
+impl Iterator for Keys<'_> {
+    type Item = Result<Found, Fault>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let key = |next: Option<&Pair>| {
+                next.map(|pair| pair.as_ref().map_or(Vec::new(), |(key, _)| key[1..].to_vec()))
+            };
+            let string = key(self.strings.peek());
+            let head = self.heads.as_mut().and_then(|heads| key(heads.peek()));
+            let is_string = match (&string, &head) {
+                (None, None) => return None,
+                (Some(string), Some(head)) => string <= head,
+                (string, _) => string.is_some(),
+            };
+            let pair = if is_string {
+                self.strings.next()
+            } else {
+                self.heads.as_mut().and_then(Iterator::next)
+            };
+            match found(pair?, is_string) {
+                Ok(found) if self.access.has_expired(found.entry.expiry()) => {}
+                found => return Some(found),
+            }
+        }
+    }
+}
+
+fn found(pair: Pair, is_string: bool) -> Result<Found, Fault> {
+    let (key, mut record) = pair?;
+    let entry = if is_string {
+        let (expiry, from) = records::decode_string(&record)?;
+        record.drain(..from);
+        Entry::String { value: record, expiry }
+    } else {
+        Entry::Head(Head::decode(&record)?)
+    };
+    Ok(Found { key: key[1..].to_vec(), entry })
+}

@@ -1,0 +1,183 @@
+//! What commands do to strings.
+
+use std::collections::BTreeMap;
+
+use super::batch::Batch;
+use super::database::{Access, Entry};
+use super::records::Expiry;
+use crate::fault::Fault;
+
+/// When SET sets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum When {
+    #[default]
+    Always,
+    /// If there is no such key.
+    Missing,
+    /// If there is one.
+    Present,
+}
+
+/// What becomes of the time at which a key expires.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Lifetime {
+    #[default]
+    None,
+    At(u64),
+    Keep,
+}
+
+/// How SET sets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct SetOptions {
+    pub when: When,
+    pub lifetime: Lifetime,
+    /// Whether the value before is wanted.
+    pub get: bool,
+}
+
+/// Whether SET has set, and the value before if it was wanted.
+pub(crate) struct Set {
+    pub is_set: bool,
+    pub before: Option<Vec<u8>>,
+}
+
+impl Access<'_> {
+    /// The string under a key.
+    pub(crate) fn string(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
+        Ok(self.string_and_expiry(key)?.map(|(value, _)| value))
+    }
+
+    fn string_and_expiry(&self, key: &[u8]) -> Result<Option<(Vec<u8>, Expiry)>, Fault> {
+        match self.find(key)? {
+            Some(Entry::String { value, expiry }) => Ok(Some((value, expiry))),
+            Some(Entry::Head(_)) => Err(Fault::wrong_type()),
+            None => Ok(None),
+        }
+    }
+
+    pub(crate) fn set(&self, key: &[u8], value: &[u8], options: SetOptions) -> Result<Set, Fault> {
+        let _lock = self.locks().write_one(key);
+        let mut batch = Batch::default();
+        let needs_before =
+            options.get || options.when != When::Always || options.lifetime == Lifetime::Keep;
+        let before = if needs_before { self.find(key)? } else { None };
+        let expiry = match options.lifetime {
+            Lifetime::None => None,
+            Lifetime::At(at) => Some(at),
+            Lifetime::Keep => before.as_ref().and_then(Entry::expiry),
+        };
+        let is_set = match options.when {
+            When::Always => true,
+            When::Missing => before.is_none(),
+            When::Present => before.is_some(),
+        };
+        let before = match before {
+            Some(Entry::Head(_)) if options.get => return Err(Fault::wrong_type()),
+            Some(Entry::String { value, .. }) if options.get => Some(value),
+            _ => None,
+        };
+        if is_set {
+            if self.has_expired(expiry) {
+                // A time that has passed: as if it had been set and had expired.
+                if let Some(entry) = self.find_any(key)? {
+                    self.remove(&mut batch, key, &entry);
+                }
+            } else {
+                self.put_string(&mut batch, key, value, expiry)?;
+            }
+            self.write(&batch)?;
+        }
+        Ok(Set { is_set, before })
+    }
+
+    /// Sets several, or none if one of them is there and `when` says so.
+    pub(crate) fn set_all(&self, pairs: &[(&[u8], &[u8])], when: When) -> Result<bool, Fault> {
+        let _locks = self.locks().write(pairs.iter().map(|(key, _)| *key));
+        if when == When::Missing {
+            for (key, _) in pairs {
+                if self.find(key)?.is_some() {
+                    return Ok(false);
+                }
+            }
+        }
+        let mut batch = Batch::default();
+        // A key that comes twice is there once: the last one counts.
+        let pairs: BTreeMap<&[u8], &[u8]> = pairs.iter().copied().collect();
+        for (key, value) in pairs {
+            self.put_string(&mut batch, key, value, None)?;
+        }
+        self.write(&batch)?;
+        Ok(true)
+    }
+
+    /// Makes another string of one, which keeps its time; what it gives is what `change` gives.
+    pub(crate) fn change<T>(
+        &self,
+        key: &[u8],
+        change: impl FnOnce(Option<Vec<u8>>) -> Result<(Vec<u8>, T), Fault>,
+    ) -> Result<T, Fault> {
+        let _lock = self.locks().write_one(key);
+        let (value, expiry) =
+            self.string_and_expiry(key)?.map_or((None, None), |(v, e)| (Some(v), e));
+        let (value, result) = change(value)?;
+        let mut batch = Batch::default();
+        self.put_string(&mut batch, key, &value, expiry)?;
+        self.write(&batch)?;
+        Ok(result)
+    }
+
+    /// Takes a string away, and gives it.
+    pub(crate) fn take(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
+        let _lock = self.locks().write_one(key);
+        let Some((value, expiry)) = self.string_and_expiry(key)? else { return Ok(None) };
+        let entry = Entry::String { value, expiry };
+        let mut batch = Batch::default();
+        self.remove(&mut batch, key, &entry);
+        self.write(&batch)?;
+        let Entry::String { value, .. } = entry else { unreachable!("it is one") };
+        Ok(Some(value))
+    }
+
+    /// Removes keys, whatever they hold; how many there were.
+    pub(crate) fn delete(&self, keys: &[&[u8]]) -> Result<usize, Fault> {
+        let _locks = self.locks().write(keys.iter().copied());
+        let (mut batch, mut removed) = (Batch::default(), 0);
+        let mut sorted = keys.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        for key in sorted {
+            if let Some(entry) = self.find_any(key)? {
+                removed += usize::from(!self.has_expired(entry.expiry()));
+                self.remove(&mut batch, key, &entry);
+            }
+        }
+        self.write(&batch)?;
+        Ok(removed)
+    }
+
+    /// Has a key expire at a time, or never. False if there is no such key, or it is as it would be.
+    pub(crate) fn expire(
+        &self,
+        key: &[u8],
+        decide: impl FnOnce(Expiry) -> Option<Expiry>,
+    ) -> Result<bool, Fault> {
+        let _lock = self.locks().write_one(key);
+        let Some(mut entry) = self.find(key)? else { return Ok(false) };
+        let Some(expiry) = decide(entry.expiry()) else { return Ok(false) };
+        let mut batch = Batch::default();
+        if self.has_expired(expiry) {
+            self.remove(&mut batch, key, &entry);
+        } else {
+            match &mut entry {
+                Entry::String { value, .. } => self.put_string(&mut batch, key, value, expiry)?,
+                Entry::Head(head) => {
+                    head.expiry = expiry;
+                    Self::put_head(&mut batch, key, head);
+                }
+            }
+        }
+        self.write(&batch)?;
+        Ok(true)
+    }
+}

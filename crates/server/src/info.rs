@@ -1,0 +1,146 @@
+//! What INFO says.
+
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::state::State;
+use crate::statistics::Class;
+
+/// Names and values of a section.
+type Section = fn(&State, u64) -> Vec<(String, String)>;
+
+/// The sections asked for, or all of them.
+pub(crate) fn text(state: &State, now_ms: u64, asked: &[String]) -> String {
+    let everything = ["all", "everything", "default"];
+    let is_asked_for = |name: &str| {
+        let by_name = |asked: &String| asked == name || everything.contains(&asked.as_str());
+        asked.is_empty() || asked.iter().any(by_name)
+    };
+    let sections: [(&str, Section); 7] = [
+        ("Server", server),
+        ("Clients", clients),
+        ("Memory", memory),
+        ("Persistence", persistence),
+        ("Stats", stats),
+        ("Cluster", cluster),
+        ("Keyspace", keyspace),
+    ];
+    let mut text = String::new();
+    for (name, lines) in sections {
+        if !is_asked_for(&name.to_lowercase()) {
+            continue;
+        }
+        if !text.is_empty() {
+            text.push_str("\r\n");
+        }
+        let _ = write!(text, "# {name}\r\n");
+        for (key, value) in lines(state, now_ms) {
+            let _ = write!(text, "{key}:{value}\r\n");
+        }
+    }
+    text
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "most are numbers")]
+fn line(key: &str, value: impl ToString) -> (String, String) {
+    (key.to_owned(), value.to_string())
+}
+
+fn server(state: &State, now_ms: u64) -> Vec<(String, String)> {
+    let uptime = now_ms.saturating_sub(state.begun_ms) / 1_000;
+    vec![
+        line("redis_version", crate::REDIS_VERSION),
+        line("levelhead_version", env!("CARGO_PKG_VERSION")),
+        line("redis_mode", if state.cluster.is_some() { "cluster" } else { "standalone" }),
+        line("os", std::env::consts::OS),
+        line("arch_bits", usize::BITS),
+        line("process_id", std::process::id()),
+        line("tcp_port", state.port),
+        line("uptime_in_seconds", uptime),
+        line("uptime_in_days", uptime / 86_400),
+    ]
+}
+
+fn clients(state: &State, _: u64) -> Vec<(String, String)> {
+    vec![
+        line("connected_clients", state.clients.count()),
+        line("maxclients", state.options.max_clients),
+        line("client_buffer_bytes", state.clients.bytes()),
+    ]
+}
+
+fn memory(state: &State, _: u64) -> Vec<(String, String)> {
+    let store = state.database.store.statistics();
+    let used = store.index_bytes + store.memtable_bytes + state.clients.bytes() as u64;
+    vec![
+        line("used_memory", used),
+        line("used_memory_index", store.index_bytes),
+        line("used_memory_memtables", store.memtable_bytes),
+        line("used_memory_clients", state.clients.bytes()),
+        line("maxmemory_clients", state.options.client_bytes),
+        line("maxmemory_policy", "noeviction"),
+    ]
+}
+
+fn persistence(state: &State, _: u64) -> Vec<(String, String)> {
+    let store = state.database.store.statistics();
+    let durability = format!("{:?}", state.options.durability).to_lowercase();
+    let statistics = &state.statistics;
+    vec![
+        line("loading", 0),
+        line("durability", durability),
+        line("commits", read(&statistics.commits)),
+        line("commands_committed", read(&statistics.committed)),
+        line("flushes", store.flushes),
+        line("stalls", store.stalls),
+        line("store_writes", store.writes),
+        line("store_user_bytes", store.user_bytes),
+    ]
+}
+
+fn read(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}
+
+fn stats(state: &State, _: u64) -> Vec<(String, String)> {
+    let (statistics, store) = (&state.statistics, state.database.store.statistics());
+    let last = statistics.windows().last().cloned();
+    let last = last.map_or(0, |window| window.classes.iter().map(|class| class.count).sum());
+    let mut lines = vec![
+        line("total_connections_received", state.clients.joined()),
+        line("total_commands_processed", statistics.commands()),
+        line("instantaneous_ops_per_sec", last),
+        line("total_net_input_bytes", read(&statistics.bytes_in)),
+        line("total_net_output_bytes", read(&statistics.bytes_out)),
+        line("rejected_connections", read(&statistics.refused)),
+        line("expired_keys", read(&statistics.expired)),
+        line("swept_parts", read(&statistics.swept)),
+        line("keyspace_hits", store.gets_found),
+        line("keyspace_misses", store.gets_missing),
+        line("total_error_replies", read(&statistics.faults)),
+        line("value_cache_hits", store.value_cache_hits),
+        line("value_cache_misses", store.value_cache_misses),
+    ];
+    for class in Class::ALL {
+        let totals = statistics.totals(class);
+        lines.push(line(&format!("commands_{}", class.name()), totals.count));
+    }
+    for (reads, gets) in store.reads_per_get.iter().enumerate() {
+        lines.push(line(&format!("gets_with_{reads}_reads"), gets));
+    }
+    lines
+}
+
+fn cluster(state: &State, _: u64) -> Vec<(String, String)> {
+    vec![line("cluster_enabled", u8::from(state.cluster.is_some()))]
+}
+
+fn keyspace(state: &State, _: u64) -> Vec<(String, String)> {
+    let database = &state.database;
+    let is_counting = database.is_counting.load(Ordering::SeqCst);
+    let mut lines = vec![line("keys_being_counted", u8::from(is_counting))];
+    if database.count() > 0 {
+        lines.push(line("db0", format!("keys={},expires=0,avg_ttl=0", database.count())));
+    }
+    lines
+}

@@ -1,0 +1,265 @@
+//! Commands out of what a client sent.
+//!
+//! A decoder is shown the same buffer again and again as it grows, and goes on where it had stopped: a command of
+//! a million bytes that comes in small pieces is looked at once.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::inline;
+
+/// What a client may send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Arguments of a command.
+    pub arguments: usize,
+    /// Bytes of an argument.
+    pub argument_bytes: usize,
+    /// Bytes of a line: an inline command, or the head of something.
+    pub line_bytes: usize,
+}
+
+impl Limits {
+    /// For a client who has not said who it is: enough for that, as Redis has it.
+    pub const STRANGER: Self =
+        Self { arguments: 10, argument_bytes: 16 << 10, line_bytes: 4 << 10 };
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { arguments: 1 << 20, argument_bytes: 512 << 20, line_bytes: 64 << 10 }
+    }
+}
+
+/// A client that does not speak the protocol: it is told, and let go.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProtocolError(pub(crate) &'static str);
+
+impl fmt::Display for ProtocolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Protocol error: {}", self.0)
+    }
+}
+
+impl std::error::Error for ProtocolError {}
+
+/// Arguments of a command, the first of which is its name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Command {
+    /// Where in the buffer they are.
+    Framed(Vec<Range<usize>>),
+    /// Typed by a person, quotes and all: not as they stand in the buffer.
+    Inline(Vec<Vec<u8>>),
+}
+
+impl Command {
+    /// The arguments, given the buffer that they were decoded from.
+    pub fn arguments<'a>(&'a self, buffer: &'a [u8]) -> Vec<&'a [u8]> {
+        match self {
+            Self::Framed(ranges) => ranges.iter().map(|range| &buffer[range.clone()]).collect(),
+            Self::Inline(words) => words.iter().map(Vec::as_slice).collect(),
+        }
+    }
+}
+
+/// See the module's documentation.
+#[derive(Clone, Debug, Default)]
+pub struct Decoder {
+    /// Up to where the buffer has been understood.
+    at: usize,
+    /// How far the end of a line has been looked for in vain.
+    scanned: usize,
+    /// Arguments of the command that has begun, and how many are to come.
+    begun: Vec<Range<usize>>,
+    missing: usize,
+}
+
+impl Decoder {
+    /// The next command in `buffer`, which begins where it began last time; `None` if not all of it is there. Empty ones are skipped.
+    ///
+    /// # Errors
+    /// [`ProtocolError`]: nothing behind this place makes sense.
+    pub fn next(
+        &mut self,
+        buffer: &[u8],
+        limits: &Limits,
+    ) -> Result<Option<Command>, ProtocolError> {
+        loop {
+            if self.missing == 0 {
+                let Some(&first) = buffer.get(self.at) else { return Ok(None) };
+                if first != b'*' {
+                    let Some(words) = self.inline(buffer, limits)? else { return Ok(None) };
+                    if words.is_empty() {
+                        continue;
+                    }
+                    return Ok(Some(Command::Inline(words)));
+                }
+                let Some(count) = self.head(buffer, limits, "invalid multibulk length")? else {
+                    return Ok(None);
+                };
+                let Ok(count) = usize::try_from(count) else { continue };
+                if count > limits.arguments {
+                    return Err(ProtocolError("invalid multibulk length"));
+                }
+                self.missing = count;
+                continue;
+            }
+            while self.missing > 0 {
+                let Some(range) = self.argument(buffer, limits)? else { return Ok(None) };
+                self.begun.push(range);
+                self.missing -= 1;
+            }
+            return Ok(Some(Command::Framed(std::mem::take(&mut self.begun))));
+        }
+    }
+
+    /// Bytes of the buffer that no command to come needs: what was understood before the command that has begun. They may be taken off
+    /// its front, and are forgotten here.
+    pub fn take_done(&mut self) -> usize {
+        if self.missing > 0 {
+            return 0; // arguments that are there already are in the buffer
+        }
+        self.scanned = self.scanned.saturating_sub(self.at);
+        std::mem::take(&mut self.at)
+    }
+
+    /// A line, without its end, if it is there.
+    fn line<'a>(
+        &mut self,
+        buffer: &'a [u8],
+        limits: &Limits,
+    ) -> Result<Option<&'a [u8]>, ProtocolError> {
+        let from = self.scanned.max(self.at);
+        match buffer[from..].iter().position(|byte| *byte == b'\n') {
+            Some(found) => {
+                let end = from + found;
+                if end - self.at > limits.line_bytes {
+                    return Err(ProtocolError("too big inline request"));
+                }
+                let line = &buffer[self.at..end];
+                self.at = end + 1;
+                Ok(Some(line.strip_suffix(b"\r").unwrap_or(line)))
+            }
+            None if buffer.len() - self.at > limits.line_bytes => {
+                Err(ProtocolError("too big inline request"))
+            }
+            None => {
+                self.scanned = buffer.len();
+                Ok(None)
+            }
+        }
+    }
+
+    fn inline(
+        &mut self,
+        buffer: &[u8],
+        limits: &Limits,
+    ) -> Result<Option<Vec<Vec<u8>>>, ProtocolError> {
+        let Some(line) = self.line(buffer, limits)? else { return Ok(None) };
+        let words = inline::split(line).ok_or(ProtocolError("unbalanced quotes in request"))?;
+        let is_too_much = words.len() > limits.arguments;
+        if is_too_much { Err(ProtocolError("too many arguments")) } else { Ok(Some(words)) }
+    }
+
+    /// The number in a line that begins with a sign of its kind, which was looked at.
+    fn head(
+        &mut self,
+        buffer: &[u8],
+        limits: &Limits,
+        wrong: &'static str,
+    ) -> Result<Option<i64>, ProtocolError> {
+        let Some(line) = self.line(buffer, limits)? else { return Ok(None) };
+        let text = line.get(1..).and_then(|digits| std::str::from_utf8(digits).ok());
+        let number = text.and_then(|digits| digits.parse().ok());
+        number.map(Some).ok_or(ProtocolError(wrong))
+    }
+
+    fn argument(
+        &mut self,
+        buffer: &[u8],
+        limits: &Limits,
+    ) -> Result<Option<Range<usize>>, ProtocolError> {
+        let begin = self.at;
+        match buffer.get(begin) {
+            None => return Ok(None),
+            Some(b'$') => {}
+            Some(_) => return Err(ProtocolError("expected '$'")),
+        }
+        let Some(length) = self.head(buffer, limits, "invalid bulk length")? else {
+            return Ok(None);
+        };
+        let length = usize::try_from(length).ok().filter(|length| *length <= limits.argument_bytes);
+        let length = length.ok_or(ProtocolError("invalid bulk length"))?;
+        let from = self.at;
+        let Some(end) = buffer.get(from + length..from + length + 2) else {
+            self.at = begin; // its head is short, and read again
+            return Ok(None);
+        };
+        if end != b"\r\n" {
+            return Err(ProtocolError("expected the end of a bulk string"));
+        }
+        self.at = from + length + 2;
+        Ok(Some(from..from + length))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(bytes: &[u8]) -> Result<Vec<Vec<Vec<u8>>>, ProtocolError> {
+        let (mut decoder, mut commands) = (Decoder::default(), Vec::new());
+        while let Some(command) = decoder.next(bytes, &Limits::default())? {
+            commands.push(command.arguments(bytes).into_iter().map(<[u8]>::to_vec).collect());
+        }
+        Ok(commands)
+    }
+
+    #[test]
+    fn commands_one_after_the_other() {
+        let bytes = b"*2\r\n$3\r\nGET\r\n$1\r\na\r\nPING\r\n\r\n*0\r\n*-1\r\n*1\r\n$0\r\n\r\n";
+        let expected: Vec<Vec<Vec<u8>>> =
+            vec![vec![b"GET".into(), b"a".into()], vec![b"PING".into()], vec![vec![]]];
+        assert_eq!(all(bytes).expect("good commands"), expected);
+    }
+
+    #[test]
+    fn nonsense_is_told() {
+        let cases: [(&[u8], &str); 9] = [
+            (b"*x\r\n", "invalid multibulk length"),
+            (b"*99999999999\r\n", "invalid multibulk length"),
+            (b"*1\r\n:1\r\n", "expected '$'"),
+            (b"*1\r\n$-1\r\n", "invalid bulk length"),
+            (b"*1\r\n$9999999999\r\n", "invalid bulk length"),
+            (b"*1\r\n$1\r\nabc", "expected the end of a bulk string"),
+            (b"SET a \"b\r\n", "unbalanced quotes in request"),
+            (&b"a".repeat(70_000), "too big inline request"),
+            (b"*\xff\r\n", "invalid multibulk length"),
+        ];
+        for (bytes, what) in cases {
+            assert_eq!(all(bytes), Err(ProtocolError(what)), "{}", bytes.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn what_is_done_may_go() {
+        let mut buffer = b"PING\r\n*2\r\n$4\r\nECHO\r\n$3\r\nab".to_vec();
+        let mut decoder = Decoder::default();
+        assert!(decoder.next(&buffer, &Limits::default()).expect("good").is_some());
+        assert_eq!(decoder.take_done(), 6);
+        buffer.drain(..6);
+        assert_eq!(decoder.next(&buffer, &Limits::default()), Ok(None));
+        assert_eq!(decoder.take_done(), 0, "a command has begun");
+        buffer.extend_from_slice(b"c\r\n");
+        let command = decoder.next(&buffer, &Limits::default()).expect("good").expect("whole");
+        assert_eq!(command.arguments(&buffer), [&b"ECHO"[..], b"abc"]);
+        assert_eq!(decoder.take_done(), buffer.len());
+    }
+
+    #[test]
+    fn strangers_may_say_little() {
+        let bytes = b"*11\r\n";
+        assert!(Decoder::default().next(bytes, &Limits::default()).is_ok());
+        assert!(Decoder::default().next(bytes, &Limits::STRANGER).is_err());
+    }
+}

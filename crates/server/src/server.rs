@@ -1,0 +1,250 @@
+//! A server from its start to its end.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::Poll;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use levelhead::Store;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
+
+use crate::client::Clients;
+use crate::clock::Clock;
+use crate::cluster::Cluster;
+use crate::commits::Commits;
+use crate::cursors::Cursors;
+use crate::data::database::{Count, Database};
+use crate::fault::Fault;
+use crate::listen::{self, Doors};
+use crate::metrics;
+use crate::options::Options;
+use crate::slowlog::Slowlog;
+use crate::state::State;
+use crate::statistics::Statistics;
+
+/// How often is looked for what has expired.
+const SWEEP: Duration = Duration::from_millis(100);
+/// Keys or parts that are swept at a time.
+const SWEPT: u64 = 1_000;
+
+/// Why a server could not be started, or not be stopped properly.
+#[derive(Clone, Debug)]
+pub struct ServeError(String);
+
+impl ServeError {
+    pub(crate) fn new(what: impl Into<String>) -> Self {
+        Self(what.into())
+    }
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ServeError {}
+
+impl From<Fault> for ServeError {
+    fn from(fault: Fault) -> Self {
+        let message = fault.message();
+        Self(message.strip_prefix("ERR ").unwrap_or(message).to_owned())
+    }
+}
+
+/// Where a server listens, as it turned out.
+#[derive(Clone, Debug, Default)]
+pub struct Addresses {
+    /// For TCP.
+    pub tcp: Option<SocketAddr>,
+    /// For TLS.
+    pub tls: Option<SocketAddr>,
+    /// The Unix socket.
+    pub unix: Option<PathBuf>,
+    /// Of metrics and dashboard.
+    pub metrics: Option<SocketAddr>,
+}
+
+impl fmt::Display for Addresses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        parts.extend(self.tcp.map(|address| format!("tcp {address}")));
+        parts.extend(self.tls.map(|address| format!("tls {address}")));
+        parts.extend(self.unix.as_ref().map(|path| format!("unix {}", path.display())));
+        parts.extend(self.metrics.map(|address| format!("metrics http://{address}/")));
+        f.write_str(&parts.join(", "))
+    }
+}
+
+/// A server that runs.
+pub struct Server {
+    state: Arc<State>,
+    runtime: Option<Runtime>,
+    stop: watch::Sender<bool>,
+    is_over: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+    addresses: Addresses,
+}
+
+impl Server {
+    /// Starts to serve a store. Clients may come when it returns.
+    ///
+    /// # Errors
+    /// [`ServeError`]: an address that cannot be had or should not be, a store that no server wrote, a certificate that is none.
+    pub fn start(store: Store, options: Options, clock: Clock) -> Result<Self, ServeError> {
+        if let Some(complaint) = options.complaint() {
+            return Err(ServeError(complaint));
+        }
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(options.workers)
+            .thread_name("serve")
+            .enable_all()
+            .build()
+            .map_err(|error| ServeError(format!("no threads to serve with: {error}")))?;
+        let doors = runtime.block_on(Doors::open(&options))?;
+        let addresses = doors.addresses();
+        let cluster = match (&options.cluster, addresses.tcp) {
+            (Some(map), Some(own)) => {
+                Some(Cluster::parse(map, &own.to_string()).map_err(ServeError)?)
+            }
+            (Some(_), None) => return Err(ServeError::new("servers of a cluster listen on TCP")),
+            (None, _) => None,
+        };
+        let (database, count) = Database::open(store.clone(), clock, options.durability)?;
+        let statistics = Arc::new(Statistics::new());
+        let commits = Commits::start(store, Arc::clone(&statistics))
+            .map_err(|error| ServeError(format!("no thread for commits: {error}")))?;
+        let state = Arc::new(State {
+            clients: Clients::new(options.client_bytes),
+            cursors: Cursors::new(),
+            slowlog: Slowlog::default(),
+            begun_ms: database.clock.now_ms(),
+            port: addresses.tcp.map_or(0, |address| address.port()),
+            drawn: AtomicU64::new(0),
+            options,
+            database,
+            commits,
+            cluster,
+            statistics,
+        });
+        let (stop, stopped) = watch::channel(false);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let threads = background(&state, &is_over, count)?;
+        listen::spawn(&runtime, &state, doors, &stopped);
+        runtime.spawn(metrics::count_seconds(Arc::clone(&state)));
+        Ok(Self { state, runtime: Some(runtime), stop, is_over, threads, addresses })
+    }
+
+    /// Where it listens.
+    pub fn addresses(&self) -> &Addresses {
+        &self.addresses
+    }
+
+    /// Waits until the process is asked to end, by SIGTERM or SIGINT. From when `ready` is called on, that is heard.
+    ///
+    /// # Errors
+    /// [`ServeError`] if it cannot hear of signals.
+    pub fn wait_for_signal(&self, ready: impl FnOnce()) -> Result<(), ServeError> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let runtime = self.runtime.as_ref().expect("it runs until it is stopped");
+        let waited = runtime.block_on(async {
+            let mut terminated = signal(SignalKind::terminate())?;
+            let mut interrupted = signal(SignalKind::interrupt())?;
+            ready();
+            poll_fn(|context| {
+                let is_asked = terminated.poll_recv(context).is_ready()
+                    || interrupted.poll_recv(context).is_ready();
+                if is_asked { Poll::Ready(()) } else { Poll::Pending }
+            })
+            .await;
+            std::io::Result::Ok(())
+        });
+        waited.map_err(|error| ServeError(format!("signals cannot be heard: {error}")))
+    }
+
+    /// Stops: nobody new is let in, commands under way are carried out and answered, and the store is closed.
+    ///
+    /// # Errors
+    /// [`ServeError`] if what was written could not be made durable.
+    pub fn stop(mut self) -> Result<(), ServeError> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), ServeError> {
+        let Some(runtime) = self.runtime.take() else { return Ok(()) };
+        let _ = self.stop.send(true);
+        let state = &self.state;
+        let grace = Duration::from_millis(state.options.grace_ms);
+        runtime.block_on(async {
+            let gone = async {
+                while state.clients.count() > 0 {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            };
+            // Those who do not take their replies are left behind.
+            let _ = tokio::time::timeout(grace, gone).await;
+        });
+        self.is_over.store(true, Ordering::SeqCst);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+        runtime.shutdown_timeout(Duration::from_secs(1));
+        state.commits.stop();
+        if let Some(path) = &self.addresses.unix {
+            let _ = std::fs::remove_file(path);
+        }
+        Ok(state.database.close()?)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Who wants to know whether it worked calls `stop`.
+        let _ = self.end();
+    }
+}
+
+/// What a thread does until the server is over.
+type Work = Box<dyn FnOnce(&State, &AtomicBool) + Send>;
+
+/// Threads that sweep, and count keys if they have to be counted.
+fn background(
+    state: &Arc<State>,
+    is_over: &Arc<AtomicBool>,
+    count: Option<Count>,
+) -> Result<Vec<JoinHandle<()>>, ServeError> {
+    let start = |name: &str, run: Work| {
+        let (state, is_over) = (Arc::clone(state), Arc::clone(is_over));
+        let thread = thread::Builder::new().name(name.to_owned());
+        let started = thread.spawn(move || run(&state, &is_over));
+        started.map_err(|error| ServeError(format!("no thread to {name} with: {error}")))
+    };
+    let mut threads = vec![start("sweep", Box::new(sweep))?];
+    if let Some(count) = count {
+        threads.push(start(
+            "count",
+            Box::new(move |state, is_over| {
+                count.run(&state.database, &|| is_over.load(Ordering::SeqCst));
+            }),
+        )?);
+    }
+    Ok(threads)
+}
+
+fn sweep(state: &State, is_over: &AtomicBool) {
+    while !is_over.load(Ordering::SeqCst) {
+        // What cannot be swept now is tried again: clients are told by their own commands if the store is beyond use.
+        let swept = state.database.sweep(SWEPT).unwrap_or_default();
+        state.statistics.expired.fetch_add(swept.expired, Ordering::Relaxed);
+        state.statistics.swept.fetch_add(swept.parts, Ordering::Relaxed);
+        if !swept.is_unfinished {
+            thread::park_timeout(SWEEP);
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! A server, as clients see it.
+
+mod client;
+mod crowds;
+mod pages;
+mod words;
+
+use client::{Client, directory, start, tcp};
+use levelhead::Durability;
+use server::{Clock, Options};
+
+/// What is stored is there after the server was stopped and started again, however writes were acknowledged.
+#[test]
+fn what_is_acknowledged_is_there_again() {
+    for durability in [Durability::Group, Durability::Each, Durability::Interval, Durability::None]
+    {
+        let directory = directory(&format!("again-{durability:?}"));
+        let options = || Options { durability, ..Options::default() };
+        let server = start(&directory, options(), Clock::system());
+        let mut client = Client::of(&server);
+        for number in 0..50 {
+            assert_eq!(client.say(&format!("SET key:{number} {number}")), "OK");
+        }
+        assert_eq!(client.say("HSET h a 1 b 2"), "2");
+        assert_eq!(client.say("ZADD z 1 a 2 b"), "2");
+        assert_eq!(client.say("DEL key:7"), "1");
+        drop(client);
+        server.stop().expect("nothing is in the way");
+        let server = start(&directory, options(), Clock::system());
+        let mut client = Client::of(&server);
+        assert_eq!(client.say("DBSIZE"), "51");
+        assert_eq!(client.say("MGET key:0 key:7 key:49"), "[0 (nil) 49]");
+        assert_eq!(client.say("HGETALL h"), "[a 1 b 2]");
+        assert_eq!(client.say("ZRANGE z 0 -1 WITHSCORES"), "[a 1 b 2]");
+        // Numbers of collections are not given twice.
+        assert_eq!(client.say("HSET i c 3"), "1");
+        assert_eq!(client.say("HGETALL i"), "[c 3]");
+        server.stop().expect("nothing is in the way");
+    }
+}
+
+/// Commands that were sent before the server is stopped are answered, all of a connection's, in order.
+#[test]
+fn stopping_loses_nothing() {
+    let directory = directory("stopping");
+    let server = start(&directory, Options::default(), Clock::system());
+    let address = tcp(&server);
+    let writer = std::thread::Builder::new().spawn(move || {
+        let (mut client, mut acknowledged) = (Client::connect(address), 0);
+        loop {
+            let key = format!("key:{acknowledged}");
+            if std::io::Write::write_all(
+                &mut client.stream,
+                &client::encode(&[b"SET", key.as_bytes(), b"v"]),
+            )
+            .is_err()
+            {
+                return acknowledged;
+            }
+            match client.receive() {
+                Some(_) => acknowledged += 1,
+                None => return acknowledged,
+            }
+        }
+    });
+    let mut idle = Client::of(&server);
+    assert_eq!(idle.say("PING"), "PONG");
+    while idle.say("DBSIZE").parse::<u64>().expect("a number") < 100 {}
+    server.stop().expect("nothing is in the way");
+    assert_eq!(idle.receive(), None);
+    let acknowledged: usize = writer.expect("a thread").join().expect("it ends");
+    let server = start(&directory, Options::default(), Clock::system());
+    let mut client = Client::of(&server);
+    let there: usize = client.say("DBSIZE").parse().expect("a number");
+    assert!(there >= acknowledged && acknowledged >= 100, "{there} of {acknowledged}");
+}
+
+/// Keys are counted again after a server that was not stopped.
+#[test]
+fn keys_are_counted_again() {
+    let directory = directory("counted");
+    let server = start(&directory, Options::default(), Clock::system());
+    let mut client = Client::of(&server);
+    for number in 0..300 {
+        client.say(&format!("SET {number} x"));
+    }
+    client.say("HSET h a 1");
+    server.stop().expect("nothing is in the way");
+    // As if it had been killed: there is no word of the number.
+    let options = levelhead::Options { memtable_bytes: 1 << 20, ..levelhead::Options::default() };
+    let store = levelhead::Store::open(&directory, &options).expect("it is there");
+    store.delete(b"\x01c").expect("it takes writes");
+    drop(store);
+    let server = start(&directory, Options::default(), Clock::system());
+    let mut client = Client::of(&server);
+    for _ in 0..1_000 {
+        if client.say("INFO keyspace").contains("keys_being_counted:0") {
+            break;
+        }
+    }
+    assert_eq!(client.say("DBSIZE"), "301");
+}
+
+/// A store that holds something else is not taken for one of a server.
+#[test]
+fn foreign_stores_are_refused() {
+    let directory = directory("foreign");
+    let options = levelhead::Options {
+        capacity_bytes: 512 << 20,
+        memtable_bytes: 1 << 20,
+        ..Default::default()
+    };
+    let store = levelhead::Store::open(&directory, &options).expect("a directory of our own");
+    store.put(b"a", b"b").expect("it takes writes");
+    let refused = server::Server::start(
+        store,
+        Options { listen: Some(([127, 0, 0, 1], 0).into()), ..Options::default() },
+        Clock::system(),
+    );
+    assert!(refused.err().expect("it is refused").to_string().contains("no server wrote"));
+}
+
+#[test]
+fn time_may_jump() {
+    let (clock, hand) = Clock::by_hand(1_000_000);
+    let server = start(&directory("time"), Options::default(), clock);
+    let mut client = Client::of(&server);
+    assert_eq!(client.say("SET a 1 EX 10"), "OK");
+    assert_eq!(client.say("SET b 1 PX 500"), "OK");
+    assert_eq!(client.say("HSET h f 1"), "1");
+    assert_eq!(client.say("EXPIRE h 20"), "1");
+    assert_eq!(client.say("TTL a"), "10");
+    assert_eq!(client.say("PTTL b"), "500");
+    hand.advance_ms(500);
+    assert_eq!(client.say("EXISTS a b h"), "2");
+    assert_eq!(client.say("SET b 2 NX"), "OK");
+    assert_eq!(client.say("TTL b"), "-1");
+    assert_eq!(client.say("SET a 2 KEEPTTL"), "OK");
+    assert_eq!(client.say("PTTL a"), "9500");
+    // Back again: what is there stays there longer.
+    hand.set_ms(0);
+    assert_eq!(client.say("TTL a"), "1010");
+    hand.set_ms(1_010_001);
+    assert_eq!(client.say("GET a"), "(nil)");
+    assert_eq!(client.say("TYPE h"), "hash");
+    assert_eq!(client.say("PERSIST h"), "1");
+    hand.set_ms(10_000_000);
+    assert_eq!(client.say("HGET h f"), "1");
+    assert_eq!(client.say("SET c 1 PXAT 10000001"), "OK");
+    hand.advance_ms(1);
+    assert_eq!(client.say("SCAN 0"), "[0 [b h]]");
+    // It is swept as well: nothing counts it any more.
+    for _ in 0..2_000 {
+        if client.say("DBSIZE") == "2" {
+            return;
+        }
+        std::thread::park_timeout(std::time::Duration::from_millis(5));
+    }
+    panic!("what has expired is not swept: {}", client.say("DBSIZE"));
+}
+
+#[test]
+fn strangers_are_kept_out() {
+    let options = Options { password: Some("secret".to_owned()), ..Options::default() };
+    let server = start(&directory("auth"), options, Clock::system());
+    let mut client = Client::of(&server);
+    assert!(client.say("GET a").starts_with("-NOAUTH"));
+    assert!(client.say("HELLO 3").starts_with("-NOAUTH"));
+    for wrong in ["AUTH secre", "AUTH secretsecret", "AUTH other secret", "HELLO 3 AUTH default x"]
+    {
+        assert!(client.say(wrong).starts_with("-WRONGPASS"), "{wrong}");
+    }
+    assert_eq!(client.say("AUTH secret"), "OK");
+    assert_eq!(client.say("GET a"), "(nil)");
+    assert_eq!(client.say("RESET"), "RESET");
+    assert!(client.say("GET a").starts_with("-NOAUTH"));
+    assert!(client.say("HELLO 3 AUTH default secret SETNAME me").contains("proto:3"));
+    assert_eq!(client.say("CLIENT GETNAME"), "me");
+    // Long things are not taken from strangers.
+    let mut stranger = Client::of(&server);
+    stranger.send(&[b"AUTH", &b"a".repeat(20_000)]);
+    assert!(client::shown(&stranger.receive().expect("an answer")).contains("Protocol error"));
+    assert_eq!(stranger.receive(), None);
+}
+
+#[test]
+fn keys_of_others_are_elsewhere() {
+    // The map needs the port, which is known only when it is there: so one is looked for that is free.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("there are ports");
+    let port = free.local_addr().expect("it has one").port();
+    drop(free);
+    let store_options = levelhead::Options {
+        capacity_bytes: 512 << 20,
+        memtable_bytes: 1 << 20,
+        ..Default::default()
+    };
+    let store = levelhead::Store::open(directory("cluster"), &store_options).expect("ours");
+    let map = format!("127.0.0.1:{port} 0-8191; 127.0.0.1:1 8192-16383");
+    let listen = Some(([127, 0, 0, 1], port).into());
+    let options = Options { listen, cluster: Some(map), ..Options::default() };
+    let server = server::Server::start(store, options, Clock::system()).expect("the port is free");
+    let mut client = Client::of(&server);
+    assert_eq!(client.say("SET foo 1"), "-MOVED 12182 127.0.0.1:1");
+    assert_eq!(client.say("SET bar 1"), "OK");
+    assert_eq!(client.say("CLUSTER KEYSLOT bar"), "5061");
+    assert!(client.say("MGET bar hello").starts_with("-CROSSSLOT"));
+    assert_eq!(client.say("READONLY"), "OK");
+    assert!(client.say("CLUSTER SLOTS").contains(&format!("0 8191 [127.0.0.1 {port}")));
+    assert!(client.say("CLUSTER INFO").contains("cluster_state:ok"));
+    assert!(client.say("CLUSTER NODES").contains("myself,master"));
+    assert_eq!(client.say("CLUSTER MYID").len(), 40);
+    assert!(client.say("CLUSTER SHARDS").contains("endpoint"));
+}

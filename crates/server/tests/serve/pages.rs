@@ -1,0 +1,108 @@
+//! Metrics, and the page as a browser shows it.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::client::{Client, directory, start};
+use server::{Clock, Options, Server};
+
+fn served(name: &str) -> (Server, SocketAddr) {
+    let metrics = Some(([127, 0, 0, 1], 0).into());
+    let server =
+        start(&directory(name), Options { metrics, ..Options::default() }, Clock::system());
+    let address = server.addresses().metrics.expect("it was asked for");
+    let mut client = Client::of(&server);
+    for number in 0..200 {
+        client.say(&format!("SET key:{number} v"));
+        client.say(&format!("GET key:{number}"));
+    }
+    (server, address)
+}
+
+fn fetch(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a socket takes that");
+    stream.write_all(request.as_bytes()).expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+#[test]
+fn prometheus_finds_what_it_knows() {
+    let (_server, address) = served("metrics");
+    let text = fetch(address, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+    let (head, body) = text.split_once("\r\n\r\n").expect("a head and a body");
+    assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
+    for line in body.lines() {
+        let is_comment =
+            line.starts_with("# HELP levelhead_") || line.starts_with("# TYPE levelhead_");
+        let (name, value) = line.rsplit_once(' ').expect("a name and a value");
+        assert!(
+            is_comment || name.starts_with("levelhead_") && value.parse::<f64>().is_ok(),
+            "{line}"
+        );
+    }
+    assert!(body.contains("levelhead_keys 200\n"), "{body}");
+    assert!(
+        body.contains("levelhead_command_duration_seconds_count{class=\"write\"} 200\n"),
+        "{body}"
+    );
+    assert!(fetch(address, "GET /other HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
+    assert!(fetch(address, "POST / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405"));
+    assert!(fetch(address, &"x".repeat(8 << 10)).starts_with("HTTP/1.1 405"));
+}
+
+/// The page is drawn whole, without errors, and asks nothing of anybody else.
+#[test]
+fn the_page_is_drawn() {
+    let Some(browser) = browser() else { return };
+    let (_server, address) = served("page");
+    let page = fetch(address, "GET / HTTP/1.1\r\n\r\n");
+    let elsewhere = page.replace("http://www.w3.org/2000/svg", "");
+    assert!(!elsewhere.contains("http://") && !elsewhere.contains("https://"), "it asks elsewhere");
+    std::thread::park_timeout(Duration::from_secs(3));
+    let profile = directory("page-browser");
+    let shown = Command::new(browser)
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-dev-shm-usage",
+        ])
+        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .args(["--timeout=4000", "--dump-dom"])
+        .arg(format!("http://{address}/"))
+        .output()
+        .expect("the browser starts");
+    let shown = String::from_utf8_lossy(&shown.stdout);
+    assert!(shown.contains("data-drawn=\""), "nothing is drawn: {shown}");
+    assert_eq!(shown.matches("role=\"img\"").count(), 6, "{shown}");
+    assert!(shown.matches("<polyline").count() >= 6, "lines are missing: {shown}");
+    assert!(shown.contains("<b>200</b>keys"), "{shown}");
+    assert!(shown.contains("durability group") && !shown.contains("no answer from the server"));
+}
+
+/// As the tests of reports find theirs.
+#[expect(clippy::disallowed_methods, reason = "a test may be told from outside")]
+fn browser() -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var(name).ok();
+    if variable("LEVELHEAD_NO_BROWSER").as_deref() == Some("1") {
+        return None;
+    }
+    let path = variable("PATH").unwrap_or_default();
+    let in_path = |name: &&str| {
+        path.split(':').map(|dir| Path::new(dir).join(name)).find(|file| file.is_file())
+    };
+    let named = variable("CHROMIUM").map(PathBuf::from);
+    let found = named
+        .or_else(|| ["chromium", "chromium-browser", "google-chrome"].iter().find_map(in_path));
+    let is_needed = variable("LEVELHEAD_NEED_BROWSER").as_deref() == Some("1");
+    assert!(found.is_some() || !is_needed, "LEVELHEAD_NEED_BROWSER=1, but there is none");
+    found
+}

@@ -1,0 +1,271 @@
+//! Commands, and what they say: one line each, as a person would try them.
+
+use crate::client::{Client, directory, start};
+use server::{Clock, Options};
+
+fn talk(name: &str, lines: &[(&str, &str)]) {
+    let (clock, _) = Clock::by_hand(1_000_000);
+    let server = start(&directory(name), Options::default(), clock);
+    let mut client = Client::of(&server);
+    for (line, expected) in lines {
+        assert_eq!(client.say(line), *expected, "{line}");
+    }
+}
+
+const WRONGTYPE: &str = "-WRONGTYPE Operation against a key holding the wrong kind of value";
+
+#[test]
+fn strings() {
+    talk(
+        "strings",
+        &[
+            ("GET a", "(nil)"),
+            ("SET a 1", "OK"),
+            ("GET a", "1"),
+            ("SET a 2 NX", "(nil)"),
+            ("SET a 2 XX GET", "1"),
+            ("SET b 2 XX", "(nil)"),
+            ("SET b 2 NX GET", "(nil)"),
+            ("SET a 1 NX XX", "-ERR syntax error"),
+            ("SET a 1 EX 0", "-ERR invalid expire time in 'set' command"),
+            ("SET a 1 EX x", "-ERR value is not an integer or out of range"),
+            ("SETNX a 3", "0"),
+            ("SETEX a 10 3", "OK"),
+            ("TTL a", "10"),
+            ("GETSET a 4", "3"),
+            ("TTL a", "-1"),
+            ("GETDEL a", "4"),
+            ("GETDEL a", "(nil)"),
+            ("APPEND a xy", "2"),
+            ("APPEND a z", "3"),
+            ("STRLEN a", "3"),
+            ("INCR a", "-ERR value is not an integer or out of range"),
+            ("INCR n", "1"),
+            ("INCRBY n 41", "42"),
+            ("DECR n", "41"),
+            ("DECRBY n 1", "40"),
+            ("INCRBY n 9223372036854775807", "-ERR increment or decrement would overflow"),
+            ("MSET k1 1 k2 2 k1 3", "OK"),
+            ("MGET k1 k2 k3", "[3 2 (nil)]"),
+            ("MSETNX k3 1 k1 1", "0"),
+            ("DBSIZE", "5"),
+            ("DEL k1 k1 k2 nothing", "2"),
+            ("EXISTS a a nothing", "2"),
+            ("UNLINK a", "1"),
+            ("DBSIZE", "2"),
+        ],
+    );
+}
+
+#[test]
+fn hashes() {
+    talk(
+        "hashes",
+        &[
+            ("HSET h a 1 b 2 a 3", "2"),
+            ("HSET h a 4", "0"),
+            ("HMSET h c 5", "OK"),
+            ("HGET h a", "4"),
+            ("HGET h x", "(nil)"),
+            ("HMGET h a x c", "[4 (nil) 5]"),
+            ("HMGET nothing a", "[(nil)]"),
+            ("HGETALL h", "[a 4 b 2 c 5]"),
+            ("HKEYS h", "[a b c]"),
+            ("HVALS h", "[4 2 5]"),
+            ("HLEN h", "3"),
+            ("HEXISTS h b", "1"),
+            ("HSTRLEN h b", "1"),
+            ("HINCRBY h a 6", "10"),
+            ("HSETNX h a 1", "0"),
+            ("HSETNX h d 1", "1"),
+            ("TYPE h", "hash"),
+            ("GET h", WRONGTYPE),
+            ("INCR h", WRONGTYPE),
+            ("ZADD h 1 a", WRONGTYPE),
+            ("SET s 1", "OK"),
+            ("HSET s a 1", WRONGTYPE),
+            ("HGET s a", WRONGTYPE),
+            ("MGET h s", "[(nil) 1]"),
+            ("HDEL h a b b x", "2"),
+            ("HDEL h c d", "2"),
+            ("EXISTS h", "0"),
+            ("HGETALL h", "[]"),
+            ("HSET h z 1", "1"),
+            ("SET h string", "OK"),
+            ("GET h", "string"),
+            ("DEL h", "1"),
+            ("HSET h y 1", "1"),
+            ("HGETALL h", "[y 1]"),
+            (
+                "HELLO 3",
+                "{server:redis version:7.0.15 mode:standalone role:master proto:3 id:1 modules:[]}",
+            ),
+            ("HGETALL h", "{y:1}"),
+            ("HGET h x", "(nil)"),
+        ],
+    );
+}
+
+#[test]
+fn sorted_sets() {
+    talk(
+        "sorted-sets",
+        &[
+            ("ZADD z 2 b 1 a 3 c", "3"),
+            ("ZADD z 5 a", "0"),
+            ("ZADD z CH 1 a 2 b", "1"),
+            ("ZADD z NX 9 a 4 d", "1"),
+            ("ZADD z GT 0 a", "0"),
+            ("ZADD z XX INCR 10 x", "(nil)"),
+            ("ZINCRBY z 0.5 a", "1.5"),
+            ("ZSCORE z a", "1.5"),
+            ("ZSCORE z x", "(nil)"),
+            ("ZCARD z", "4"),
+            ("ZCOUNT z (1.5 3", "2"),
+            ("ZRANGE z 0 -1", "[a b c d]"),
+            ("ZRANGE z 1 2 WITHSCORES", "[b 2 c 3]"),
+            ("ZRANGE z -2 -1", "[c d]"),
+            ("ZRANGE z 0 1 REV", "[d c]"),
+            ("ZREVRANGE z 0 0", "[d]"),
+            ("ZRANGEBYSCORE z -inf +inf LIMIT 1 2", "[b c]"),
+            ("ZRANGEBYSCORE z (2 3 WITHSCORES", "[c 3]"),
+            ("ZREVRANGEBYSCORE z 3 2", "[c b]"),
+            ("ZRANGE z 3 2 BYSCORE REV LIMIT 1 1", "[b]"),
+            (
+                "ZRANGE z 0 1 LIMIT 0 1",
+                "-ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX",
+            ),
+            ("ZADD l 0 b 0 a 0 c", "3"),
+            ("ZRANGEBYLEX l - +", "[a b c]"),
+            ("ZRANGEBYLEX l [b (c", "[b]"),
+            ("ZRANGEBYLEX l + -", "[]"),
+            ("ZADD z nan a", "-ERR value is not a valid float"),
+            ("ZADD z NX XX 1 a", "-ERR XX and NX options at the same time are not compatible"),
+            ("ZADD n -1 x -inf y 0 z -0 w", "4"),
+            ("ZRANGE n 0 -1", "[y x w z]"),
+            ("ZREM z a a b", "2"),
+            ("ZREM z c d", "2"),
+            ("TYPE z", "none"),
+            (
+                "HELLO 3",
+                "{server:redis version:7.0.15 mode:standalone role:master proto:3 id:1 modules:[]}",
+            ),
+            ("ZSCORE n x", ",-1"),
+            ("ZRANGE n 1 1 WITHSCORES", "[[x ,-1]]"),
+        ],
+    );
+}
+
+#[test]
+fn keys_and_ranges() {
+    talk(
+        "keys",
+        &[
+            ("MSET user:1 a user:2 b user:3 c other d", "OK"),
+            ("HSET user:25 x y", "1"),
+            ("KEYS user:*", "[user:1 user:2 user:25 user:3]"),
+            ("KEYS *[13]", "[user:1 user:3]"),
+            ("SCAN 0 COUNT 100", "[0 [other user:1 user:2 user:25 user:3]]"),
+            ("SCAN 0 COUNT 100 MATCH user:? TYPE string", "[0 [user:1 user:2 user:3]]"),
+            ("SCAN 0 TYPE hash", "[0 [user:25]]"),
+            ("SCAN 12345", "-ERR invalid cursor"),
+            ("SCAN x", "-ERR invalid cursor"),
+            ("SCAN 0 COUNT 0", "-ERR syntax error"),
+            ("KEYRANGE [user:1 (user:3", "[user:1 user:2 user:25]"),
+            ("KEYRANGE (user:1 + LIMIT 1 1", "[user:25]"),
+            ("KEYRANGE - + LIMIT 0 3 WITHVALUES", "[other d user:1 a user:2 b]"),
+            ("KEYRANGE user:1 +", "-ERR min or max not valid string range item"),
+            ("EXPIRE other 100", "1"),
+            ("EXPIRE other 50 GT", "0"),
+            ("EXPIRE other 200 GT", "1"),
+            ("EXPIRE other 1 NX", "0"),
+            ("TTL other", "200"),
+            ("PEXPIRETIME other", "1200000"),
+            ("EXPIRE other -1", "1"),
+            ("EXISTS other", "0"),
+            ("TTL other", "-2"),
+            ("FLUSHALL", "OK"),
+            ("DBSIZE", "0"),
+            ("KEYS *", "[]"),
+            ("HGETALL user:25", "[]"),
+        ],
+    );
+}
+
+#[test]
+fn the_server_itself() {
+    talk(
+        "itself",
+        &[
+            ("PING", "PONG"),
+            ("PING hi", "hi"),
+            ("ECHO hi", "hi"),
+            ("SELECT 0", "OK"),
+            ("SELECT 1", "-ERR DB index is out of range"),
+            ("CLIENT SETINFO LIB-NAME test", "OK"),
+            ("CLIENT SETNAME me", "OK"),
+            ("CLIENT GETNAME", "me"),
+            ("CLIENT ID", "1"),
+            ("CONFIG GET max*clients", "[maxclients 10000 maxmemory-clients 268435456]"),
+            ("CONFIG GET nothing", "[]"),
+            ("COMMAND COUNT", "78"),
+            ("COMMAND GETKEYS MSET a 1 b 2", "[a b]"),
+            ("SLOWLOG LEN", "0"),
+            ("SLOWLOG GET", "[]"),
+            ("CLUSTER INFO", "-ERR This instance has cluster support disabled"),
+            ("NOTHING a b", "-ERR unknown command 'NOTHING', with args beginning with: 'a' 'b' "),
+            ("GET", "-ERR wrong number of arguments for 'get' command"),
+            ("HELLO 4", "-NOPROTO unsupported protocol version"),
+            ("QUIT", "OK"),
+        ],
+    );
+}
+
+/// Every key that is there all the time is given once, whatever comes and goes.
+#[test]
+fn a_scan_gives_every_key_once() {
+    let server = start(&directory("scan"), Options::default(), Clock::system());
+    let mut client = Client::of(&server);
+    for number in 0..500 {
+        let command = if number % 3 == 0 { "HSET stays:{} f v" } else { "SET stays:{} v" };
+        client.say(&command.replace("{}", &format!("{number:03}")));
+    }
+    let (mut cursor, mut seen, mut step) = ("0".to_owned(), Vec::new(), 0);
+    loop {
+        let text = client.say(&format!("SCAN {cursor} COUNT 7 MATCH stays:*"));
+        let (next, keys) = text[1..text.len() - 2].split_once(" [").expect("a cursor and keys");
+        seen.extend(keys.split_whitespace().map(ToOwned::to_owned));
+        next.clone_into(&mut cursor);
+        if cursor == "0" {
+            break;
+        }
+        step += 1;
+        client.say(&format!("SET goes:{step} v"));
+        client.say(&format!("SET stays:{:03}x v", (step * 37) % 500));
+        client.say(&format!("DEL goes:{}", step - 1));
+    }
+    let stays: Vec<&String> = seen.iter().filter(|key| !key.ends_with('x')).collect();
+    let expected: Vec<String> = (0..500).map(|number| format!("stays:{number:03}")).collect();
+    assert!(stays.into_iter().eq(&expected));
+}
+
+#[test]
+fn what_is_too_long_is_told() {
+    let server = start(&directory("long"), Options::default(), Clock::system());
+    let mut client = Client::of(&server);
+    let (long, longer) = ("k".repeat(246), "k".repeat(247));
+    assert_eq!(client.say(&format!("SET {long} v EX 100")), "OK");
+    assert_eq!(client.say(&format!("HSET h {long} v")), "1");
+    let told = |answer: String, what: &str| assert!(answer.contains(what), "{answer}");
+    told(client.say(&format!("SET {longer} v")), "-ERR key has 247 bytes, at most 246");
+    told(client.say(&format!("GET {longer}")), "-ERR key has 247 bytes, at most 246");
+    told(client.say(&format!("HSET h {longer} v")), "-ERR field has 247 bytes, at most 246");
+    told(client.say(&format!("ZADD z 1 {long}")), "-ERR member has 246 bytes, at most 238");
+    // What a store of this size takes, less what stands before a string.
+    let value = "v".repeat(229_376 - 9);
+    assert_eq!(client.say(&format!("SET big {value}")), "OK");
+    assert_eq!(client.say("STRLEN big"), value.len().to_string());
+    told(client.say(&format!("SET big {value}x")), "-ERR string exceeds maximum allowed size");
+    told(client.say("APPEND big x"), "-ERR string exceeds maximum allowed size");
+    assert_eq!(client.say("PING"), "PONG");
+}
