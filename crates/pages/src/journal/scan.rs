@@ -182,6 +182,7 @@ impl<M: Medium> PageStore<M> {
         let page = self.shape.page(id, 0);
         let read = self.medium.read(page, IoClass::Journal).await;
         let is_unreadable = matches!(read, Err(MediumError::Unreadable(_)));
+        let is_blank = read.as_ref().is_ok_and(|image| image.bytes().is_empty());
         let own = read_whole(read, |image| whole(image, page))?;
         if own.is_some() && !self.medium.is_written_anywhere() {
             return Ok(own);
@@ -193,7 +194,24 @@ impl<M: Medium> PageStore<M> {
         let newest = others.max_by_key(age);
         let is_newer = newest.as_ref().map(age) > own.as_ref().map(age);
         self.count_rebuilt(u64::from(is_newer));
-        Ok(if is_newer { newest } else { own })
+        let first = if is_newer { newest } else { own };
+        let is_damaged = first.is_none() && !is_blank && self.medium.unreadable_is_lost();
+        if is_damaged { Box::pin(self.first_of_journal(id)).await } else { Ok(first) }
+    }
+
+    /// What the first page of an extent of log or manifest was, by the next page that is whole. Without it all that the extent holds would count as never
+    /// written; with it the groups say whether the page is missing, or belongs to the last one, which a power cut tore.
+    async fn first_of_journal(&self, id: ExtentId) -> Result<Option<First>, OpenError> {
+        for index in 1..self.shape.pages_per_extent {
+            let page = self.shape.page(id, index);
+            let read = self.medium.read(page, IoClass::Journal).await;
+            if let Some(found) = read_whole(read, |image| whole(image, page))? {
+                let is_journal = matches!(found.kind, PageKind::Log | PageKind::Manifest);
+                let is = Identity { page: self.shape.page(id, 0), ..found.is };
+                return Ok(is_journal.then_some(First { kind: found.kind, is }));
+            }
+        }
+        Ok(None)
     }
 
     /// A page that cannot be read and not be rebuilt either may be one that was written and acknowledged: what is opened without it would be
