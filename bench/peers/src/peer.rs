@@ -1,5 +1,7 @@
 //! What a store has to be able to do to be compared.
 
+use std::time::Duration;
+
 use workload::SharedTarget;
 
 /// A store. Its writes by [`SharedTarget`] are acknowledged before they are durable, as its own fastest way has it, and are durable
@@ -14,6 +16,15 @@ pub trait Peer: SharedTarget<Error = String> {
     /// Why the store cannot write beside reads or scan, if it cannot.
     fn reads_only(&self) -> bool {
         false
+    }
+}
+
+/// Waits until a store has had no background work for a while: between two compactions there may be a moment without any.
+pub fn wait_for_quiet(is_quiet: impl Fn() -> bool) {
+    let mut quiet = 0;
+    while quiet < 5 {
+        quiet = if is_quiet() { quiet + 1 } else { 0 };
+        std::thread::sleep(Duration::from_millis(50));
     }
 }
 

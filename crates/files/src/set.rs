@@ -134,22 +134,9 @@ impl Set {
         let written = self.takes_writes(first, blocks.len() as u64).map(|(file, range)| {
             let bytes = bytes_of(blocks, self.alignment);
             let (set, file) = (Rc::clone(self), Arc::clone(file));
-            let missing = self.rooms.as_ref().and_then(|rooms| rooms.take_missing(range.all()));
-            match missing {
-                None => Ok(self.begin_writing(set, file, range.offset, bytes, force)),
-                Some(missing) => Err(self.handle.spawn("write into new room", async move {
-                    set.give_room(&file, missing).await?;
-                    let this = Rc::clone(&set);
-                    this.begin_writing(set, file, range.offset, bytes, force).await
-                })),
-            }
+            self.begin_writing(set, file, range, bytes, force)
         });
-        async move {
-            match written? {
-                Ok(write) => write.await,
-                Err(write) => write.await,
-            }
-        }
+        async move { written?.await }
     }
 
     /// Gives a part of the file its room.
@@ -171,37 +158,43 @@ impl Set {
         }
     }
 
-    /// Hands the first piece in; a task does the others.
+    /// Hands the first piece in; a task does the others, and all of them behind the room that they need.
     fn begin_writing(
         &self,
         set: Rc<Self>,
         file: Arc<File>,
-        offset: u64,
+        range: Range,
         bytes: PageImage,
         force: Force,
     ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
         let is_durable = force == Force::Unit;
         let length = bytes.bytes().len();
-        let piece = bytes.slice(0..length.min(PIECE_BYTES));
-        let first = self.handle.write_at(&file, offset, piece, is_durable);
+        let missing = self.rooms.as_ref().and_then(|rooms| rooms.take_missing(range.all()));
+        let is_alone = missing.is_none() && length <= PIECE_BYTES;
+        let write = move |set: &Self, file: &Arc<File>, at: usize| {
+            let piece = bytes.slice(at..length.min(at + PIECE_BYTES));
+            set.handle.write_at(file, range.offset + at as u64, piece, is_durable)
+        };
+        let mut begun = missing.is_none().then(|| write(self, &file, 0));
         let writes = async move {
-            let mut write = first;
+            if let Some(missing) = missing {
+                set.give_room(&file, missing).await?;
+            }
             let mut at = 0;
             loop {
-                let (result, piece) = write.await;
-                let (offset, bytes_now) = (offset + at as u64, piece.bytes().len());
-                let range = Range { offset, bytes: bytes_now as u64 };
-                set.whole(result, Doing::Writing, range)?;
+                let next = begun.take().unwrap_or_else(|| write(&set, &file, at));
+                let (result, piece) = next.await;
+                let (offset, bytes_now) = (range.offset + at as u64, piece.bytes().len());
+                let written = Range { offset, bytes: bytes_now as u64 };
+                set.whole(result, Doing::Writing, written)?;
                 at += bytes_now;
                 if at == length {
                     return Ok(());
                 }
-                let piece = bytes.slice(at..length.min(at + PIECE_BYTES));
-                write = set.handle.write_at(&file, offset + bytes_now as u64, piece, is_durable);
             }
         };
         // What is one operation is under way by itself.
-        let (alone, task) = if length <= PIECE_BYTES {
+        let (alone, task) = if is_alone {
             (Some(writes), None)
         } else {
             (None, Some(self.handle.spawn("write in pieces", writes)))

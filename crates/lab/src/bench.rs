@@ -247,10 +247,7 @@ async fn phases<S: Subject>(
     let load = session.load(&ClientOptions::closed(outstanding), report(&observer)).await?;
     subject.index().settle().await;
     observer.borrow_mut().end(!load.is_cut_short());
-    if let Some(error) = &load.first_error {
-        let (done, of) = (count_text(load.operations), count_text(records));
-        return Err(BenchError::Load(format!("after {done} of {of} pairs, {error}")));
-    }
+    check_load(&load, records)?;
     let interrupted = || BenchError::Interrupted { loaded: load.operations, of: records };
     if stop.is_asked() {
         return Err(interrupted());
@@ -268,6 +265,13 @@ async fn phases<S: Subject>(
         return Err(interrupted());
     }
     Ok(Phases { load, before_run, run, samples })
+}
+
+/// A load that failed has no run behind it.
+pub(crate) fn check_load(load: &RunReport, records: u64) -> Result<(), BenchError> {
+    let Some(error) = &load.first_error else { return Ok(()) };
+    let (done, of) = (count_text(load.operations), count_text(records));
+    Err(BenchError::Load(format!("after {done} of {of} pairs, {error}")))
 }
 
 /// Most operations under way at a time.

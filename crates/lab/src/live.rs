@@ -11,8 +11,7 @@ use workload::{
     ClientOptions, CoreWorkload, RunReport, SharedSession, SharedTarget, StartError, Stop,
 };
 
-use crate::bench::{BenchError, BenchOutcome, Observer, outstanding};
-use crate::units::count_text;
+use crate::bench::{BenchError, BenchOutcome, Observer, check_load, outstanding};
 
 mod summary;
 
@@ -127,10 +126,7 @@ fn phases(
     let load = session.load(&target, &clients, |done, _| observer.progress(done))?;
     let load_settled = settle();
     observer.end(!load.is_cut_short());
-    if let Some(error) = &load.first_error {
-        let (done, of) = (count_text(load.operations), count_text(records));
-        return Err(BenchError::Load(format!("after {done} of {of} pairs, {error}")));
-    }
+    check_load(&load, records)?;
     let interrupted = || BenchError::Interrupted { loaded: load.operations, of: records };
     if stop.is_asked() {
         return Err(interrupted());

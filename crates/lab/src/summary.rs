@@ -8,7 +8,7 @@ use flash::FlashStats;
 use hashkv::HashStats;
 use host::{GetTimes, JournalPlace, Storage};
 use limiter::{LimiterOptions, LimiterStats};
-use pages::{AcceleratorWork, CacheStats, EngineStats, TableStats};
+use pages::{AcceleratorWork, CacheStats, EngineStats, MemoryUse, TableStats};
 use ssd::SetStats;
 use volume::VolumeStats;
 use workload::{ClientOptions, LatencySummary, OpKind, Pace, RunReport};
@@ -96,7 +96,11 @@ pub(crate) fn summarise(spec: &BenchSpec, subject: &impl Subject, phases: &Phase
             programmed(&after) - programmed(before),
             after.engine.user_bytes - before.engine.user_bytes,
         ),
-        memory_bytes: memory(spec, subject, &after.engine),
+        memory_bytes: memory(
+            &subject.index().memory(),
+            spec.platform.index_memory_bytes(),
+            &after.engine,
+        ),
         levels: levels(subject),
         first_level: u32::from(!subject.index().lsm().is_some_and(Engine::is_leveled)),
         index: before.hash.as_ref().zip(after.hash.as_ref()).map(|(old, new)| index(old, new)),
@@ -151,8 +155,8 @@ pub(crate) fn operations(run: &RunReport) -> BTreeMap<&'static str, LatencySumma
         .collect()
 }
 
-fn memory(spec: &BenchSpec, subject: &impl Subject, stats: &EngineStats) -> Memory {
-    let memory = subject.index().memory();
+/// What an index takes of the `budget` bytes it may have.
+pub(crate) fn memory(memory: &MemoryUse, budget: u64, stats: &EngineStats) -> Memory {
     Memory {
         level_lists: memory.level_lists,
         prefixes: memory.prefixes,
@@ -162,7 +166,7 @@ fn memory(spec: &BenchSpec, subject: &impl Subject, stats: &EngineStats) -> Memo
         filters: memory.filters,
         caches: memory.caches,
         index: memory.index_bytes(),
-        index_budget: spec.platform.index_memory_bytes(),
+        index_budget: budget,
         index_peak: stats.peak_index_bytes,
         memtables: memory.memtables,
         compaction_buffers: memory.compaction_buffers,
@@ -212,10 +216,6 @@ fn flash_work(
     let busy = (after.flash.die_busy - before.flash.die_busy).as_secs_f64();
     let suspends =
         |snapshot: &Snapshot| snapshot.flash.program_suspends + snapshot.flash.erase_suspends;
-    let collected = |snapshot: &Snapshot| {
-        let stats = &snapshot.engine;
-        stats.gc_data_extents + stats.gc_meta_extents + stats.gc_empty_extents
-    };
     let (old, new) = (&before.engine, &after.engine);
     FlashResult {
         pages_read: by_class(|counts| counts.pages_read),
@@ -225,12 +225,30 @@ fn flash_work(
         die_utilisation: busy / (dies * run.elapsed().as_secs_f64()).max(f64::MIN_POSITIVE),
         client_reads_behind: reads_behind(&after.flash, Some(&before.flash)),
         client_reads_waited_us: waited_us(&after.flash, &before.flash),
+        suspends: suspends(after) - suspends(before),
+        ..background(old, new)
+    }
+}
+
+/// What an engine did behind its clients; nothing of the flash below it.
+pub(crate) fn background(old: &EngineStats, new: &EngineStats) -> FlashResult {
+    let collected = |stats: &EngineStats| {
+        stats.gc_data_extents + stats.gc_meta_extents + stats.gc_empty_extents
+    };
+    FlashResult {
+        pages_read: BTreeMap::new(),
+        pages_programmed: BTreeMap::new(),
+        accelerator: None,
+        blocks_erased: 0,
+        die_utilisation: 0.0,
+        client_reads_behind: BTreeMap::new(),
+        client_reads_waited_us: BTreeMap::new(),
         client_reads_shared: new.shared_reads - old.shared_reads,
         vain_meta_reads: new.vain_meta_reads - old.vain_meta_reads,
-        suspends: suspends(after) - suspends(before),
+        suspends: 0,
         flushes: new.flushes - old.flushes,
         compactions: difference(&new.compactions, &old.compactions),
-        extents_collected: collected(after) - collected(before),
+        extents_collected: collected(new) - collected(old),
         objects_moved: new.gc_objects_moved - old.gc_objects_moved,
         write_stalls: new.stalls - old.stalls,
         write_stall_seconds: (new.stalled - old.stalled).as_secs_f64(),

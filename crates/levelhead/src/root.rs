@@ -402,7 +402,7 @@ fn setup<M: Medium>(handle: &Handle, medium: M, options: &Options, id: u32) -> S
             expected_key_bytes: options.expected_key_bytes,
             expected_value_bytes: options.expected_value_bytes,
         },
-        cpu: Cpu { cores: cores(handle), costs: CpuCosts::nothing() },
+        cpu: Cpu { cores: cores(handle), costs: CpuCosts::FREE },
         accelerator: None,
         planted: engine::Planted::default(),
         id: StoreId(id),

@@ -32,23 +32,6 @@ pub struct CpuCosts {
     pub page_read_ns: f64,
 }
 
-impl CpuCosts {
-    /// Nothing costs anything: in real time work takes what it takes.
-    pub fn nothing() -> Self {
-        Self {
-            memtable_ns: 0.0,
-            prefix_compare_ns: 0.0,
-            key_compare_ns: 0.0,
-            merge_entry_ns: 0.0,
-            filter_build_ns: 0.0,
-            filter_probe_ns: 0.0,
-            pack_object_ns: 0.0,
-            hash_key_ns: 0.0,
-            page_read_ns: 0.0,
-        }
-    }
-}
-
 /// Steps of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effort {
@@ -78,7 +61,7 @@ impl AddAssign for Effort {
 }
 
 impl CpuCosts {
-    /// Steps that take no time: for stores whose processor does not count.
+    /// Steps that take no time: for stores whose processor does not count, and in real time, where work takes what it takes.
     pub const FREE: Self = Self {
         memtable_ns: 0.0,
         prefix_compare_ns: 0.0,

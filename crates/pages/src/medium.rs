@@ -49,11 +49,6 @@ impl Shape {
         PageNo(extent.0 * self.pages_per_extent + index)
     }
 
-    /// Whether an extent ends in front of this page.
-    pub(crate) fn is_end_of_extent(&self, page: PageNo) -> bool {
-        page.0.is_multiple_of(self.pages_per_extent)
-    }
-
     /// `pages`, rounded up to whole append units.
     pub fn in_units(&self, pages: u32) -> u32 {
         pages.next_multiple_of(self.append_unit)
@@ -139,7 +134,7 @@ pub trait Medium: 'static {
     /// [`MediumError::Gone`], [`MediumError::ReadOnly`], [`MediumError::NoSpace`].
     fn open(&self, extent: ExtentId, generation: u64, stream: Stream) -> Result<(), MediumError>;
 
-    /// Writes one append unit at `first`, which must be the next place of its open extent. The pages
+    /// Writes one append unit, or a run of [`Self::run_pages`] at most, at `first`, which must be the next place of its open extent. The pages
     /// can be read when the future is ready, and are durable after a [`Self::sync`] of their stream
     /// that begins then.
     ///
@@ -164,15 +159,15 @@ pub trait Medium: 'static {
         pages: Vec<PageImage>,
         class: IoClass,
     ) -> impl Future<Output = Result<(), MediumError>> + use<Self> {
-        let unit = self.shape().append_unit;
-        let firsts = (first.0..).step_by(unit as usize).map(PageNo);
+        let longest = self.run_pages();
+        let firsts = (first.0..).step_by(longest as usize).map(PageNo);
         let mut pages = pages.into_iter();
-        let units = std::iter::from_fn(|| {
-            let pages: Vec<PageImage> = pages.by_ref().take(unit as usize).collect();
+        let runs = std::iter::from_fn(|| {
+            let pages: Vec<PageImage> = pages.by_ref().take(longest as usize).collect();
             (!pages.is_empty()).then_some(pages)
         });
         let appends: Vec<_> =
-            firsts.zip(units).map(|(first, pages)| self.append(first, pages, class)).collect();
+            firsts.zip(runs).map(|(first, pages)| self.append(first, pages, class)).collect();
         async move {
             for append in appends {
                 append.await?;

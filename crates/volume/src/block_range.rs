@@ -190,30 +190,6 @@ impl<D: BlockDevice + Clone> Medium for BlockRange<D> {
         async move { write.await.map_err(|error| as_medium_error(&error, first)) }
     }
 
-    fn append_run(
-        &self,
-        first: PageNo,
-        pages: Vec<PageImage>,
-        class: IoClass,
-    ) -> impl Future<Output = Result<(), MediumError>> + use<D> {
-        let longest = self.options.run_pages.max(1) as usize;
-        let mut pages = pages.into_iter().peekable();
-        let mut at = first.0;
-        let mut writes = Vec::new();
-        while pages.peek().is_some() {
-            let run: Vec<PageImage> = pages.by_ref().take(longest).collect();
-            let (from, count) = (PageNo(at), run.len() as u32);
-            writes.push(self.append(from, run, class));
-            at += count;
-        }
-        async move {
-            for write in writes {
-                write.await?;
-            }
-            Ok(())
-        }
-    }
-
     fn run_pages(&self) -> u32 {
         self.options.run_pages.max(1)
     }

@@ -10,7 +10,7 @@ use fjall::{
 use workload::SharedTarget;
 
 use crate::child::Setup;
-use crate::peer::{Peer, words};
+use crate::peer::{Peer, wait_for_quiet, words};
 
 pub struct Fjall {
     db: Database,
@@ -82,12 +82,7 @@ impl SharedTarget for Fjall {
 impl Peer for Fjall {
     fn settle(&self) {
         let _ = self.db.persist(PersistMode::SyncData);
-        let mut quiet = 0;
-        while quiet < 5 {
-            let is_quiet = self.db.outstanding_flushes() == 0 && self.db.active_compactions() == 0;
-            quiet = if is_quiet { quiet + 1 } else { 0 };
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        wait_for_quiet(|| self.db.outstanding_flushes() == 0 && self.db.active_compactions() == 0);
     }
 
     fn put_durably(&self, pairs: &[(Vec<u8>, Vec<u8>)]) -> Result<(), String> {

@@ -1,14 +1,12 @@
 //! `RocksDB`: O_DIRECT for reads, flushes and compactions, 10 bits of filter a key, memtables of 64 MiB, two background jobs, no
 //! compression.
 
-use std::time::Duration;
-
 use rocksdb::{BlockBasedOptions, Cache, DB, DBCompressionType, Direction, IteratorMode, Options};
 use rocksdb::{ReadOptions, WriteBatch, WriteOptions};
 use workload::SharedTarget;
 
 use crate::child::Setup;
-use crate::peer::{Peer, words};
+use crate::peer::{Peer, wait_for_quiet, words};
 
 pub struct RocksDb(DB);
 
@@ -78,13 +76,7 @@ impl Peer for RocksDb {
             "rocksdb.compaction-pending",
             "rocksdb.num-running-compactions",
         ];
-        // Between two compactions there may be a moment without any.
-        let mut quiet = 0;
-        while quiet < 5 {
-            let is_quiet = busy.iter().all(|property| self.number(property) == 0);
-            quiet = if is_quiet { quiet + 1 } else { 0 };
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        wait_for_quiet(|| busy.iter().all(|property| self.number(property) == 0));
     }
 
     fn put_durably(&self, pairs: &[(Vec<u8>, Vec<u8>)]) -> Result<(), String> {

@@ -7,10 +7,10 @@ use pages::EngineStats;
 use workload::OpKind;
 
 use super::{DiskBytes, LiveSpec, Phases};
-use crate::result::{
-    BenchResult, FlashResult, IteratorResult, LevelResult, LoadResult, Memory, StoreResult,
+use crate::result::{BenchResult, IteratorResult, LevelResult, LoadResult, StoreResult};
+use crate::summary::{
+    background, clients_text, difference, interrupted, memory, operations, verification,
 };
-use crate::summary::{clients_text, difference, interrupted, operations, verification};
 
 /// The result of a bench.
 pub(super) fn summarise(spec: &LiveSpec, phases: &Phases) -> BenchResult {
@@ -41,7 +41,7 @@ pub(super) fn summarise(spec: &LiveSpec, phases: &Phases) -> BenchResult {
         flash_reads_bound: None,
         write_amplification: amplification.all,
         run_write_amplification: amplification.run,
-        memory_bytes: memory(spec, &settled.inside),
+        memory_bytes: memory(&settled.inside.memory, spec.memory_bytes, &settled.inside.stats),
         levels: levels(&settled.inside),
         first_level: 1,
         index: None,
@@ -114,24 +114,6 @@ fn store(spec: &LiveSpec, phases: &Phases) -> StoreResult {
     }
 }
 
-fn memory(spec: &LiveSpec, inside: &Inside) -> Memory {
-    let memory = &inside.memory;
-    Memory {
-        level_lists: memory.level_lists,
-        prefixes: memory.prefixes,
-        range_pointers: memory.range_pointers,
-        pinned_segments: memory.pinned_segments,
-        directory: memory.directory,
-        filters: memory.filters,
-        caches: memory.caches,
-        index: memory.index_bytes(),
-        index_budget: spec.memory_bytes,
-        index_peak: inside.stats.peak_index_bytes,
-        memtables: memory.memtables,
-        compaction_buffers: memory.compaction_buffers,
-    }
-}
-
 fn levels(inside: &Inside) -> Vec<LevelResult> {
     let levels = inside.levels.iter().map(|level| LevelResult {
         segments: level.segments,
@@ -140,31 +122,6 @@ fn levels(inside: &Inside) -> Vec<LevelResult> {
         is_pinned: level.is_pinned,
     });
     levels.collect()
-}
-
-/// What went on behind the clients; the flash below is nobody's to see.
-fn background(before: &EngineStats, after: &EngineStats) -> FlashResult {
-    let collected = |stats: &EngineStats| {
-        stats.gc_data_extents + stats.gc_meta_extents + stats.gc_empty_extents
-    };
-    FlashResult {
-        pages_read: BTreeMap::new(),
-        pages_programmed: BTreeMap::new(),
-        accelerator: None,
-        blocks_erased: 0,
-        die_utilisation: 0.0,
-        client_reads_behind: BTreeMap::new(),
-        client_reads_waited_us: BTreeMap::new(),
-        client_reads_shared: after.shared_reads - before.shared_reads,
-        vain_meta_reads: after.vain_meta_reads - before.vain_meta_reads,
-        suspends: 0,
-        flushes: after.flushes - before.flushes,
-        compactions: difference(&after.compactions, &before.compactions),
-        extents_collected: collected(after) - collected(before),
-        objects_moved: after.gc_objects_moved - before.gc_objects_moved,
-        write_stalls: after.stalls - before.stalls,
-        write_stall_seconds: (after.stalled - before.stalled).as_secs_f64(),
-    }
 }
 
 fn iterators(before: &EngineStats, after: &EngineStats) -> Option<IteratorResult> {

@@ -1,13 +1,11 @@
 //! Batches: all of one or nothing, for readers, for a store that is full, and after a kill.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use levelhead::{Batch, Durability, Error, Options, Store};
 
-use crate::scratch::{Scratch, open, small};
+use crate::scratch::{Scratch, killed_while, open, small, wanted};
 
 /// Writes of each batch, spread over the keys.
 const WRITES: u32 = 40;
@@ -120,32 +118,10 @@ fn a_kill_leaves_all_of_a_batch_or_nothing() {
     let path = kill_path(std::process::id());
     let _ = std::fs::remove_dir_all(&path);
     std::fs::write(path.with_extension("wanted"), "").expect("it can be written");
-    #[expect(clippy::disallowed_methods, reason = "how many rounds a person wants")]
-    let rounds = std::env::var("LEVELHEAD_ROUNDS").ok().and_then(|text| text.parse().ok());
-    for round in 0..rounds.unwrap_or(ROUNDS) {
-        let mut child = Command::new(std::env::current_exe().expect("it runs"))
-            .args([
-                "--ignored",
-                "--exact",
-                "batches::writes_batches_until_it_is_killed",
-                "--nocapture",
-            ])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("it can be run");
-        let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
-        let (wanted, mut heard, mut last) = (40 + 53 * (round % 7), 0, 0);
-        for line in lines.map_while(Result::ok) {
-            if let Some(n) = line.strip_prefix("acknowledged ") {
-                last = n.parse::<u32>().expect("a number");
-                heard += 1;
-                if heard == wanted {
-                    child.kill().expect("it runs");
-                }
-            }
-        }
-        child.wait().expect("it ends");
+    for round in 0..wanted("LEVELHEAD_ROUNDS").unwrap_or(ROUNDS) {
+        let writing = "batches::writes_batches_until_it_is_killed";
+        let last = killed_while(writing, 40 + 53 * (round as u64 % 7));
+        let last = last.expect("some were acknowledged");
         let found = batch_of(&open(&path, &options())).expect("some were acknowledged");
         assert!(found >= last, "round {round}: batch {found} after {last} was acknowledged");
     }

@@ -2,16 +2,14 @@
 //! by then.
 
 use std::fs::{self, OpenOptions};
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use levelhead::{Durability, Options, Store};
 use runtime::Rng;
 
-use crate::scratch::{Scratch, small, timed, wanted};
+use crate::scratch::{Scratch, killed_while, small, timed, wanted};
 
 /// Rounds of each test below; `LEVELHEAD_ROUNDS` asks for more.
 const ROUNDS: usize = 6;
@@ -65,25 +63,7 @@ fn puts_until_it_is_killed() {
 fn killed(directories: &[PathBuf], rng: &mut Rng) -> Option<u32> {
     let names = directories.iter().map(|path| path.to_str().expect("a name")).collect::<Vec<_>>();
     fs::write(wanted_path(std::process::id()), names.join("\n")).expect("it can be written");
-    let mut child = Command::new(std::env::current_exe().expect("it runs"))
-        .args(["--ignored", "--exact", "kills::puts_until_it_is_killed", "--nocapture"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("it can be run");
-    let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
-    let (mut last, mut heard, deadly) = (None, 0, 1 + rng.below(1_200));
-    for line in lines.map_while(Result::ok) {
-        if let Some(n) = line.strip_prefix("acknowledged ") {
-            last = Some(n.parse::<u32>().expect("a number"));
-            heard += 1;
-            if heard == deadly {
-                child.kill().expect("it runs");
-            }
-        }
-    }
-    child.wait().expect("it ends");
-    last
+    killed_while("kills::puts_until_it_is_killed", 1 + rng.below(1_200))
 }
 
 /// Opens the store and checks that all up to `last` is there. How long opening took.

@@ -1,6 +1,8 @@
 //! A directory of its own for each test, and small stores in it.
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -66,6 +68,30 @@ pub(crate) fn timed<T>(call: impl FnOnce() -> T) -> (T, Duration) {
 #[expect(clippy::disallowed_methods, reason = "what a person wants of the trials")]
 pub(crate) fn wanted<T: std::str::FromStr>(variable: &str) -> Option<T> {
     std::env::var(variable).ok().and_then(|text| text.parse().ok())
+}
+
+/// Runs an ignored test in a process of its own, which says what was acknowledged, and kills it after so many lines. The last number that
+/// it said.
+pub(crate) fn killed_while(test: &str, acknowledgements: u64) -> Option<u32> {
+    let mut child = Command::new(std::env::current_exe().expect("it runs"))
+        .args(["--ignored", "--exact", test, "--nocapture"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it can be run");
+    let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+    let (mut last, mut heard) = (None, 0);
+    for line in lines.map_while(Result::ok) {
+        if let Some(n) = line.strip_prefix("acknowledged ") {
+            last = Some(n.parse::<u32>().expect("a number"));
+            heard += 1;
+            if heard == acknowledgements {
+                child.kill().expect("it runs");
+            }
+        }
+    }
+    child.wait().expect("it ends");
+    last
 }
 
 /// A file system that loses what was not synced; nothing, said aloud, where there is no FUSE.

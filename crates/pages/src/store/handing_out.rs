@@ -7,7 +7,7 @@ use crate::medium::{Medium, MediumError, PageNo, Stream};
 use crate::store::PageStore;
 use crate::store::pacing;
 use crate::store::promise::Promise;
-use crate::store::units::{Unit, Units};
+use crate::store::units::{Runs, Unit, Units};
 use crate::store::writing::Group;
 
 /// Groups on their way to the medium.
@@ -15,8 +15,7 @@ pub(super) struct HandingOut<'a, M, F, Append> {
     store: &'a PageStore<M>,
     units: Units<'a, M>,
     append: F,
-    /// Whole units that follow one another and are appended together.
-    run: Option<Unit>,
+    runs: Runs,
     under_way: VecDeque<Append>,
     /// How many groups there are.
     count: usize,
@@ -35,36 +34,20 @@ where
         count: usize,
         append: F,
     ) -> Self {
-        let (units, firsts) = (Units::new(store, promise), Vec::with_capacity(count));
-        Self { store, units, append, run: None, under_way: VecDeque::new(), count, firsts }
+        let (units, runs) = (Units::new(store, promise), Runs::of(store));
+        let (under_way, firsts) = (VecDeque::new(), Vec::with_capacity(count));
+        Self { store, units, append, runs, under_way, count, firsts }
     }
 
     /// Whether nothing waits to be handed out, so that others may be waited for.
     pub(super) fn is_between(&self) -> bool {
-        self.run.is_none() && self.units.is_between()
+        self.runs.is_empty() && self.units.is_between()
     }
 
-    /// Adds a whole unit to the run, and hands that out if no more fits.
+    /// Adds a whole unit to the run, and hands out what nothing more is added to.
     fn extend_run(&mut self, unit: Unit) {
-        let unit = match self.run.take() {
-            None => unit,
-            Some(mut run) if run.end() == unit.first => {
-                run.pages.extend(unit.pages);
-                run
-            }
-            Some(run) => {
-                self.under_way.push_back((self.append)(run));
-                unit
-            }
-        };
-        let room = self.store.run_pages as usize - unit.pages.len();
-        let is_over = room < self.store.shape.append_unit as usize
-            || self.store.shape.is_end_of_extent(unit.end());
-        if is_over {
-            self.under_way.push_back((self.append)(unit));
-        } else {
-            self.run = Some(unit);
-        }
+        let Self { runs, under_way, append, .. } = self;
+        runs.add(unit, |run| under_way.push_back(append(run)));
     }
 
     /// A whole group, without an await.
@@ -101,7 +84,7 @@ where
         if let Some(unit) = self.units.rest() {
             self.extend_run(unit);
         }
-        self.under_way.extend(self.run.take().map(&self.append));
+        self.under_way.extend(self.runs.rest().map(&self.append));
     }
 
     /// Waits until fewer appends are under way than may be.

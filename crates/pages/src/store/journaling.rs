@@ -14,7 +14,7 @@ use crate::format::{data_page, page};
 use crate::medium::{ExtentId, Medium, PageNo, Stream};
 use crate::store::changes::Counts;
 use crate::store::extent::{Extent, State};
-use crate::store::units::Unit;
+use crate::store::units::{Runs, Unit};
 use crate::store::{Cpu, PageStore};
 
 impl<M: Medium> PageStore<M> {
@@ -84,40 +84,23 @@ impl<M: Medium> PageStore<M> {
         pages: Vec<Vec<u8>>,
         note: impl Fn(ExtentId),
     ) -> Result<(), EngineError> {
-        let mut under_way = Vec::new();
+        let (mut runs, mut under_way) = (Runs::of(self), Vec::new());
+        let append = |run: Unit| self.append_run(run, IoClass::Journal);
         let mut pages = pages.into_iter().peekable();
         while pages.peek().is_some() {
             let run = pages.by_ref().take(self.run_pages as usize).collect();
             let units = self.journal_units(stream, run)?;
-            for unit in &units {
+            for unit in units {
                 note(self.shape.extent_of(unit.first));
+                runs.add(unit, |run| under_way.push(append(run)));
             }
-            let append = |run: Unit| self.append_run(run, IoClass::Journal);
-            under_way.extend(self.runs_of(units).into_iter().map(append));
+            under_way.extend(runs.rest().map(append));
             self.handle.give_way().await;
         }
         for append in under_way {
             append.await?;
         }
         Ok(self.medium.sync(stream).await?)
-    }
-
-    /// Units put together to runs, where they follow one another in an extent.
-    fn runs_of(&self, units: Vec<Unit>) -> Vec<Unit> {
-        let mut runs: Vec<Unit> = Vec::with_capacity(units.len());
-        for unit in units {
-            let most = self.run_pages as usize;
-            let follows = |run: &&mut Unit| {
-                run.end() == unit.first
-                    && !self.shape.is_end_of_extent(unit.first)
-                    && run.pages.len() + unit.pages.len() <= most
-            };
-            match runs.last_mut().filter(follows) {
-                Some(run) => run.pages.extend(unit.pages),
-                None => runs.push(unit),
-            }
-        }
-        runs
     }
 
     /// An extent of the journal counts as one item.

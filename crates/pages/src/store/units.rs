@@ -4,7 +4,7 @@ use runtime::PageImage;
 
 use crate::error::EngineError;
 use crate::format::{data_page, page};
-use crate::medium::{Medium, MediumError, PageNo, Stream};
+use crate::medium::{Medium, MediumError, PageNo, Shape, Stream};
 use crate::store::PageStore;
 use crate::store::promise::Promise;
 
@@ -18,6 +18,51 @@ impl Unit {
     /// The page behind it.
     pub(crate) fn end(&self) -> PageNo {
         PageNo(self.first.0 + self.pages.len() as u32)
+    }
+}
+
+/// Puts whole units together to runs: they follow one another in an extent, and are no more pages than one write has.
+pub(crate) struct Runs {
+    shape: Shape,
+    most: usize,
+    open: Option<Unit>,
+}
+
+impl Runs {
+    pub(crate) fn of<M: Medium>(store: &PageStore<M>) -> Self {
+        Self { shape: store.shape, most: store.run_pages as usize, open: None }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_none()
+    }
+
+    /// Adds a unit. Gives `out` each run that nothing more is added to.
+    pub(crate) fn add(&mut self, unit: Unit, mut out: impl FnMut(Unit)) {
+        let run = match self.open.take() {
+            Some(mut run) if run.end() == unit.first => {
+                run.pages.extend(unit.pages);
+                run
+            }
+            before => {
+                before.into_iter().for_each(&mut out);
+                unit
+            }
+        };
+        assert!(run.pages.len() <= self.most, "a run of {} pages", run.pages.len());
+        let room = self.most - run.pages.len();
+        let is_over = room < self.shape.append_unit as usize
+            || run.end().0.is_multiple_of(self.shape.pages_per_extent);
+        if is_over {
+            out(run);
+        } else {
+            self.open = Some(run);
+        }
+    }
+
+    /// The run that something could be added to.
+    pub(crate) fn rest(&mut self) -> Option<Unit> {
+        self.open.take()
     }
 }
 

@@ -224,17 +224,18 @@ impl<T: 'static> Shared<T> {
             let here = enter(&inside.rt);
             let handle = inside.rt.handle.clone();
             let next = handle.inner.turn(handle.real(), &handle, &|| self.callers_wait());
-            let Next::Sleep(until) = next else {
-                drop((handle, here, breaks));
-                self.unlock(inside);
-                continue;
-            };
-            inside.sleeps_until = until.unwrap_or(Nanos::MAX);
             let post = self.remote.office();
-            post.bell.lie_down();
-            let longest = until.map(|until| handle.real().span_until(until));
+            let sleep = match next {
+                Next::Turn => None,
+                Next::Sleep(until) => {
+                    inside.sleeps_until = until.unwrap_or(Nanos::MAX);
+                    post.bell.lie_down();
+                    Some(until.map(|until| handle.real().span_until(until)))
+                }
+            };
             drop((handle, here, breaks));
             self.unlock(inside);
+            let Some(longest) = sleep else { continue };
             if post.has_letters() || self.is_over.load(Ordering::Acquire) {
                 post.bell.get_up();
             } else {

@@ -179,22 +179,8 @@ impl Phase {
         pairs: u64,
         surprises: impl IntoIterator<Item = ScanSurprise>,
     ) {
-        let recorder = &mut self.recorder.borrow_mut();
-        recorder.scanned(pairs);
-        for surprise in surprises {
-            let ScanSurprise { kind, key, key_number, expected, got } = surprise;
-            let (seed, operation, at) = (self.seed, operation.number, self.handle.now());
-            recorder.mismatch(|| Mismatch {
-                seed,
-                operation,
-                at,
-                key,
-                key_number,
-                kind,
-                expected,
-                got,
-            });
-        }
+        let (operation, at) = (operation.number, self.handle.now());
+        self.recorder.borrow_mut().scanned(self.seed, operation, at, pairs, surprises);
     }
 
     fn written(

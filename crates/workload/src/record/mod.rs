@@ -15,6 +15,7 @@ pub use timeline::{Timeline, TimelineWindow, WindowLatency};
 use hdrhistogram::Histogram;
 use runtime::Nanos;
 
+use crate::oracle::ScanSurprise;
 use crate::{Mismatch, OpKind};
 use timeline::TimelineRecorder;
 
@@ -75,9 +76,29 @@ impl Recorder {
         self.not_found += 1;
     }
 
-    /// A scan has given so many more pairs.
-    pub(crate) fn scanned(&mut self, pairs: u64) {
+    /// A scan of operation `operation` has given so many pairs, about which the oracle wonders.
+    pub(crate) fn scanned(
+        &mut self,
+        seed: u64,
+        operation: u64,
+        at: Nanos,
+        pairs: u64,
+        surprises: impl IntoIterator<Item = ScanSurprise>,
+    ) {
         self.scanned_pairs += pairs;
+        for surprise in surprises {
+            let ScanSurprise { kind, key, key_number, expected, got } = surprise;
+            self.mismatch(|| Mismatch {
+                seed,
+                operation,
+                at,
+                key,
+                key_number,
+                kind,
+                expected,
+                got,
+            });
+        }
     }
 
     /// A whole operation is done, read-modify-writes and scans counting once. Returns how many are.

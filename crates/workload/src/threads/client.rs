@@ -157,22 +157,8 @@ impl<'a> Phase<'a> {
 
     /// A scan has given `pairs`, about which the oracle wonders.
     fn scanned(&self, operation: Operation, pairs: u64, surprises: Vec<ScanSurprise>) {
-        let mut floor = self.floor();
-        floor.recorder.scanned(pairs);
-        for surprise in surprises {
-            let ScanSurprise { kind, key, key_number, expected, got } = surprise;
-            let (seed, operation, at) = (self.seed, operation.number, self.clock.now());
-            floor.recorder.mismatch(|| Mismatch {
-                seed,
-                operation,
-                at,
-                key,
-                key_number,
-                kind,
-                expected,
-                got,
-            });
-        }
+        let at = self.clock.now();
+        self.floor().recorder.scanned(self.seed, operation.number, at, pairs, surprises);
     }
 }
 
