@@ -13,7 +13,7 @@ use super::route::Reader;
 use super::slot::span_of;
 use super::state::State;
 
-/// A command is begun by the call.
+/// A command is begun by the call. It waits in the [`Flow`], and must not keep it alive.
 type Begin = Box<dyn FnOnce()>;
 
 /// A write that waits for a slot.

@@ -111,8 +111,9 @@ impl<M: Medium> Gate<M> {
         let reader = Reader::of(class);
         let (tells, outcome) = oneshot();
         let (medium, handle, flow) =
-            (Rc::clone(&self.medium), self.handle.clone(), Rc::clone(&self.flow));
+            (Rc::clone(&self.medium), self.handle.clone(), Rc::downgrade(&self.flow));
         let begin = move || {
+            let flow = flow.upgrade().expect("it begins the read");
             let read = start(&medium);
             flow.begin_read();
             handle.spawn("read in windows", async move {
@@ -139,8 +140,9 @@ impl<M: Medium> Gate<M> {
         }
         let (tells, outcome) = oneshot();
         let (medium, handle, flow) =
-            (Rc::clone(&self.medium), self.handle.clone(), Rc::clone(&self.flow));
+            (Rc::clone(&self.medium), self.handle.clone(), Rc::downgrade(&self.flow));
         let begin = move || {
+            let flow = flow.upgrade().expect("it begins the write");
             let write = start(&medium);
             handle.spawn("write of a slot", async move {
                 let outcome = write.await;
