@@ -58,6 +58,13 @@ enum Command {
     Dump(store::DumpArguments),
     /// Say how much a store has and where its memory goes
     Stats(store::StatsArguments),
+    /// Read and check every pair of a store. The exit code is 1 if something is damaged, 2 if it cannot be looked at
+    Verify(store::VerifyArguments),
+    /// Save what can be read of a damaged store to a new one, and say what cannot. The exit code is 1 if something is lost, 2 if nothing
+    /// could be saved
+    Repair(store::RepairArguments),
+    /// Copy a store, as it is at one instant, to a store of its own. The exit code is 1 if something is damaged, 2 if it cannot be done
+    Backup(store::BackupArguments),
     /// Serve a store to clients of Redis
     Serve(serve::ServeArguments),
     /// List the built-in designs, devices, workloads, block drives and jobs
@@ -77,6 +84,9 @@ fn main() -> ExitCode {
         Command::Load(arguments) => store::load(&arguments),
         Command::Dump(arguments) => store::dump(&arguments),
         Command::Stats(arguments) => store::stats(&arguments),
+        Command::Verify(arguments) => Ok(store::verify(&arguments)),
+        Command::Repair(arguments) => Ok(store::repair(&arguments)),
+        Command::Backup(arguments) => Ok(store::backup(&arguments)),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::List => output::print(&names::list()).map(|()| ExitCode::SUCCESS),
     };

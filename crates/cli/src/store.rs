@@ -1,8 +1,9 @@
-//! The commands on a store: `put`, `get`, `delete`, `scan`, `load`, `dump`, `stats`.
+//! The commands on a store: `put`, `get`, `delete`, `scan`, `load`, `dump`, `stats`, `verify`, `repair`, `backup`.
 //!
 //! Results go to stdout as they are asked for, everything else to stderr. Only `put` and `load` make a store where none is,
 //! and say so.
 
+mod care;
 mod encoding;
 mod escapes;
 mod input;
@@ -13,6 +14,7 @@ mod point;
 mod scan;
 mod stats;
 
+pub(crate) use care::{BackupArguments, RepairArguments, VerifyArguments, backup, repair, verify};
 pub(crate) use load::{LoadArguments, load};
 pub(crate) use place::DurabilityArgument;
 pub(crate) use point::{DeleteArguments, GetArguments, PutArguments, delete, get, put};

@@ -43,6 +43,7 @@ pub(crate) mod search;
 pub(crate) mod segment_codec;
 pub(crate) mod segment_reads;
 pub(crate) mod snapshot;
+pub(crate) mod snapshot_reads;
 pub(crate) mod tables;
 pub(crate) mod version;
 pub(crate) mod writes;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::directory;
 use crate::error::Error;
 use crate::options::{Durability, Options};
+use crate::reading::{Beginning, Instant, Limits};
 use crate::store::Store;
 
 /// A place that is damaged, and the keys that may be lost by it.
@@ -92,9 +93,9 @@ impl Store {
 
     /// Hands every pair that can be read to `visit`.
     fn walk(&self, progress: &mut dyn FnMut(u64), visit: &mut Visit<'_>) -> Result<Report, Error> {
-        let number = self.begin_range(None)?;
+        let number = self.begin_range(Instant::Present, Limits::default())?;
         let walked = self.walk_on(number, progress, visit);
-        self.end_range(number);
+        self.end_ranges(&[number]);
         walked
     }
 
@@ -106,7 +107,7 @@ impl Store {
     ) -> Result<Report, Error> {
         let mut report = Report::default();
         let (mut last, mut open, mut in_a_row) = (None::<Box<[u8]>>, 0, 0);
-        let mut from = Some(Box::from(&[0][..]));
+        let mut from = Some(Beginning::Key(Box::from(&[0][..])));
         loop {
             // One at a time: an error is then of the pair behind the last one.
             match self.next_of_range(number, from.take(), 1) {

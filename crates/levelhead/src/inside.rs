@@ -18,6 +18,8 @@ pub struct Inside {
     pub levels: Vec<Level>,
     /// Bytes of each of the store's files, at most.
     pub capacity_bytes: u64,
+    /// Instants that snapshots and ranges hold.
+    pub snapshots: u64,
 }
 
 /// One level of the index.
@@ -48,6 +50,7 @@ impl Inside {
             memory: root.engine.memory(),
             levels: levels.collect(),
             capacity_bytes: root.capacity_bytes(),
+            snapshots: root.engine.snapshots(),
         }
     }
 

@@ -30,11 +30,13 @@
 //!   Store ...... what callers hold                                  (store.rs)
 //!   Batch ...... writes of one instant                              (batch.rs)
 //!   care ....... checking a store, copying it, saving what is left  (care.rs)
-//!   Range ...... pairs in key order, of one instant                 (range.rs)
+//!   Range ...... pairs in key order, of one instant, from both ends (range.rs)
+//!   Snapshot ... the store as it was at one instant                 (snapshot.rs)
 //!   Options .... what a store is opened with                        (options.rs)
 //!   Inside ..... what the engine counts                             (inside.rs)
 //!   Error ...... what went wrong, where, what to do                 (error.rs)
 //!   directory .. the files of a store, and what they have to say    (directory.rs)
+//!   reading .... snapshots and ranges, within the runtime           (reading.rs)
 //!   root ....... the engine on its files, within the runtime        (root.rs)
 //! ```
 
@@ -47,7 +49,9 @@ mod error;
 mod inside;
 mod options;
 mod range;
+mod reading;
 mod root;
+mod snapshot;
 mod store;
 
 pub use batch::Batch;
@@ -56,4 +60,5 @@ pub use error::Error;
 pub use inside::{Inside, Level};
 pub use options::{Durability, Io, Options};
 pub use range::Range;
+pub use snapshot::Snapshot;
 pub use store::{Statistics, Store};

@@ -1,114 +1,200 @@
-//! Pairs in key order, of one instant.
+//! Pairs in key order, of one instant, from both ends.
 
 use std::collections::VecDeque;
 use std::ops::{Bound, RangeBounds};
 
 use crate::error::Error;
+use crate::reading::{Beginning, Instant, Limits};
+use crate::snapshot::Snapshot;
 use crate::store::Store;
 
 /// Pairs that are fetched at a time, to begin with and at most.
 const FIRST: usize = 4;
 const MOST: usize = 256;
+/// Bytes of the longest key.
+const LONGEST: usize = 255;
 
-/// Pairs in key order, as they were at the instant at which the first of them was asked for, whatever is written meanwhile.
+/// Pairs in key order, as they were at the instant at which the first of them was asked for (or that of the [`Snapshot`] that it was made of), whatever is
+/// written meanwhile. It is read from both ends: [`rev`](Iterator::rev) goes down the keys, and `next` and `next_back` may take turns until they
+/// meet.
+///
+/// ```
+/// # fn main() -> Result<(), levelhead::Error> {
+/// # let directory = std::env::temp_dir().join(format!("levelhead-range-{}", std::process::id()));
+/// # let store = levelhead::Store::open(&directory, &levelhead::Options::default())?;
+/// for day in 1..=9 {
+///     store.put(format!("day {day}").as_bytes(), b"")?;
+/// }
+/// let latest = store.range(..&b"day 8"[..]).rev().take(2);
+/// let keys: Result<Vec<_>, _> = latest.map(|pair| pair.map(|(key, _)| key)).collect();
+/// assert_eq!(keys?, [b"day 7"[..].into(), b"day 6"[..].into()]);
+/// # store.close()?;
+/// # std::fs::remove_dir_all(&directory).expect("it is ours");
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// After an error it ends. The instant is kept as long as it exists; a store that needs the room lets go of the oldest
-/// ([`Error::TooOld`]). Cost: reads for values ahead of the one that is asked for.
+/// ([`Error::TooOld`]). Cost: reads for values ahead of the one that is asked for, 2 MiB for each end that is read, out of 64 MiB for all. Down the keys as many reads
+/// as up.
 pub struct Range {
-    store: Store,
-    state: State,
+    source: Source,
+    /// The least key, whatever its length; nothing is below an empty one.
+    from: Box<[u8]>,
+    /// The end, which is not among them.
+    to: Option<Box<[u8]>>,
+    front: Side,
+    back: Side,
+    is_over: bool,
+}
+
+enum Source {
+    /// The instant at which something is asked for first.
+    Store(Store),
+    Snapshot(Snapshot),
+}
+
+impl Source {
+    fn store(&self) -> &Store {
+        match self {
+            Self::Store(store) => store,
+            Self::Snapshot(snapshot) => snapshot.store(),
+        }
+    }
+}
+
+/// What has been fetched from one end.
+#[derive(Default)]
+struct Side {
+    /// The iterator that reads it, once there is one.
+    number: Option<u64>,
     fetched: VecDeque<(Box<[u8]>, Vec<u8>)>,
+    /// Pairs that were fetched the last time.
     batch: usize,
-    lower: Bound<Box<[u8]>>,
-    upper: Bound<Box<[u8]>>,
+    has_come_to_its_end: bool,
+    /// The last key that it gave.
+    given: Option<Box<[u8]>>,
 }
 
-enum State {
-    Begins,
-    Reads(u64),
-    Over,
+/// The first key behind `key`, where keys are no longer than keys can be: of those that are longer, the first that is one.
+fn successor(key: &[u8]) -> Box<[u8]> {
+    let begins = &key[..key.len().min(LONGEST)];
+    [begins, &[0]].concat().into()
 }
 
-fn owned(bound: Bound<&[u8]>) -> Bound<Box<[u8]>> {
-    bound.map(Into::into)
+/// `bounds` as a least key and an end. Bounds may be longer than keys: what is at or behind such a one is behind all keys
+/// that it begins with.
+fn half_open<'a>(bounds: &impl RangeBounds<&'a [u8]>) -> (Box<[u8]>, Option<Box<[u8]>>) {
+    let from = match bounds.start_bound() {
+        Bound::Included(key) if key.len() <= LONGEST => (*key).into(),
+        Bound::Included(key) | Bound::Excluded(key) => successor(key),
+        Bound::Unbounded => Box::default(),
+    };
+    let to = match bounds.end_bound() {
+        Bound::Excluded(key) if key.len() <= LONGEST => Some((*key).into()),
+        Bound::Excluded(key) | Bound::Included(key) => Some(successor(key)),
+        Bound::Unbounded => None,
+    };
+    (from, to)
 }
 
 impl Range {
     pub(crate) fn new<'a>(store: &Store, bounds: &impl RangeBounds<&'a [u8]>) -> Self {
-        Self {
-            store: store.clone(),
-            state: State::Begins,
-            fetched: VecDeque::new(),
-            batch: FIRST,
-            lower: owned(bounds.start_bound().map(|key| *key)),
-            upper: owned(bounds.end_bound().map(|key| *key)),
-        }
+        Self::of(Source::Store(store.clone()), bounds)
     }
 
-    /// Where to seek: the first key that the lower bound lets pass, or one before it.
-    fn first_key(&self) -> Box<[u8]> {
-        match &self.lower {
-            Bound::Included(key) | Bound::Excluded(key) if !key.is_empty() => key.clone(),
-            // No key is empty, so that this one is the first there can be.
-            _ => Box::new([0]),
-        }
+    pub(crate) fn of_snapshot<'a>(
+        snapshot: &Snapshot,
+        bounds: &impl RangeBounds<&'a [u8]>,
+    ) -> Self {
+        Self::of(Source::Snapshot(snapshot.clone()), bounds)
     }
 
-    /// A key behind all that the upper bound lets pass, exclusive; nothing if there is no such bound, or if it is longer than keys are:
-    /// what comes is looked at as well.
-    fn end_key(&self) -> Option<&[u8]> {
-        match &self.upper {
-            Bound::Excluded(key) if (1..=255).contains(&key.len()) => Some(key),
-            _ => None,
-        }
+    fn of<'a>(source: Source, bounds: &impl RangeBounds<&'a [u8]>) -> Self {
+        let (from, to) = half_open(bounds);
+        let is_over = to.as_ref().is_some_and(|to| *to <= from);
+        let (front, back) = (Side::default(), Side::default());
+        Self { source, from, to, front, back, is_over }
     }
 
-    fn is_within(&self, key: &[u8]) -> bool {
-        let above = match &self.lower {
-            Bound::Excluded(lower) => key > &lower[..],
-            Bound::Included(lower) => key >= &lower[..],
-            Bound::Unbounded => true,
+    /// Where an end begins to be read.
+    fn beginning(&self, is_back: bool) -> Beginning {
+        if is_back {
+            return Beginning::Last;
+        }
+        // No key is empty, and none longer: what comes before the least key is passed over.
+        let first = if self.from.is_empty() { &[0][..] } else { &self.from };
+        Beginning::Key(first[..first.len().min(LONGEST)].into())
+    }
+
+    /// Fetches more pairs from one end.
+    fn fetch(&mut self, is_back: bool) -> Result<(), Error> {
+        let beginning = self.beginning(is_back);
+        let limits = Limits { from: self.from.clone(), to: self.to.clone() };
+        let store = self.source.store().clone();
+        let (side, other) = match is_back {
+            true => (&mut self.back, &self.front),
+            false => (&mut self.front, &self.back),
         };
-        above && self.is_below_end(key)
+        side.batch = (2 * side.batch).clamp(FIRST, MOST);
+        let pairs = if let Some(number) = side.number {
+            store.next_of_range(number, None, side.batch)?
+        } else {
+            let instant = match (other.number, &self.source) {
+                (Some(number), _) => Instant::OfRange(number),
+                (None, Source::Snapshot(snapshot)) => Instant::OfSnapshot(snapshot.number()),
+                (None, Source::Store(_)) => Instant::Present,
+            };
+            let (number, pairs) = store.first_of_range(instant, limits, beginning, side.batch)?;
+            side.number = Some(number);
+            pairs
+        };
+        side.has_come_to_its_end = pairs.len() < side.batch;
+        side.fetched.extend(pairs.into_iter().filter(|(key, _)| *key >= self.from));
+        Ok(())
     }
 
-    fn is_below_end(&self, key: &[u8]) -> bool {
-        match &self.upper {
-            Bound::Excluded(upper) => key < &upper[..],
-            Bound::Included(upper) => key <= &upper[..],
-            Bound::Unbounded => true,
-        }
-    }
-
-    /// Fetches more. False at the end.
-    fn fetch(&mut self) -> Result<bool, Error> {
-        let from = match self.state {
-            State::Begins => {
-                let number = self.store.begin_range(self.end_key())?;
-                self.state = State::Reads(number);
-                let first = self.first_key();
-                // Longer than any key: what it stands before begins with its first 255 bytes, or comes later.
-                Some(if first.len() > 255 { first[..255].into() } else { first })
+    /// The next pair from one end, unless the other one has given it.
+    fn step(&mut self, is_back: bool) -> Option<Result<(Box<[u8]>, Vec<u8>), Error>> {
+        loop {
+            if self.is_over {
+                return None;
             }
-            State::Reads(_) => None,
-            State::Over => return Ok(false),
-        };
-        let State::Reads(number) = self.state else { unreachable!("it has begun") };
-        let pairs = self.store.next_of_range(number, from, self.batch)?;
-        let is_last = pairs.len() < self.batch;
-        self.batch = (2 * self.batch).min(MOST);
-        let is_past = pairs.last().is_some_and(|(key, _)| !self.is_below_end(key));
-        let within = pairs.into_iter().filter(|(key, _)| self.is_within(key)).collect::<Vec<_>>();
-        self.fetched.extend(within);
-        if is_last || is_past {
-            self.end();
+            let (side, other) = match is_back {
+                true => (&mut self.back, &self.front),
+                false => (&mut self.front, &self.back),
+            };
+            if let Some((key, value)) = side.fetched.pop_front() {
+                let have_met = other.given.as_ref().is_some_and(|given| match is_back {
+                    true => key <= *given,
+                    false => key >= *given,
+                });
+                if have_met {
+                    self.end();
+                    return None;
+                }
+                side.given = Some(key.clone());
+                return Some(Ok((key, value)));
+            }
+            if side.has_come_to_its_end {
+                self.end();
+            } else if let Err(error) = self.fetch(is_back) {
+                self.end();
+                return Some(Err(error));
+            }
         }
-        Ok(true)
     }
 
+    /// Lets go of what it reads with.
     fn end(&mut self) {
-        if let State::Reads(number) = std::mem::replace(&mut self.state, State::Over) {
-            self.store.end_range(number);
+        self.is_over = true;
+        let mut numbers = Vec::new();
+        for side in [&mut self.front, &mut self.back] {
+            side.fetched.clear();
+            numbers.extend(side.number.take());
+        }
+        if !numbers.is_empty() {
+            self.source.store().end_ranges(&numbers);
         }
     }
 }
@@ -117,22 +203,46 @@ impl Iterator for Range {
     type Item = Result<(Box<[u8]>, Vec<u8>), Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        while self.fetched.is_empty() {
-            match self.fetch() {
-                Ok(true) => {}
-                Ok(false) => return None,
-                Err(error) => {
-                    self.end();
-                    return Some(Err(error));
-                }
-            }
-        }
-        self.fetched.pop_front().map(Ok)
+        self.step(false)
     }
 }
+
+impl DoubleEndedIterator for Range {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.step(true)
+    }
+}
+
+impl std::iter::FusedIterator for Range {}
 
 impl Drop for Range {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_longer_than_keys_lie_behind_the_keys_that_they_begin_with() {
+        let (long, longest) = (&[7; 300][..], &[7; LONGEST][..]);
+        let behind: Box<[u8]> = [longest, &[0]].concat().into();
+        let of = |low: Bound<&[u8]>, high: Bound<&[u8]>| {
+            let (from, to) = half_open(&(low, high));
+            (from, to.expect("it has an end"))
+        };
+        assert_eq!(
+            of(Bound::Included(long), Bound::Excluded(long)),
+            (behind.clone(), behind.clone())
+        );
+        assert_eq!(
+            of(Bound::Included(longest), Bound::Included(longest)),
+            (longest.into(), behind)
+        );
+        let short = (Box::from(&b"a\0"[..]), Box::from(&b"b"[..]));
+        assert_eq!(of(Bound::Excluded(b"a"), Bound::Excluded(b"b")), short);
+        assert_eq!(half_open(&(..)), (Box::default(), None));
     }
 }

@@ -1,14 +1,12 @@
 //! The engine on its files, within the runtime: what a store's lock is around.
 
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
 use block::BlockDevice;
 use design::{Design, IndexOptions};
 use engine::sizing::LevelPlan;
-use engine::{Engine, EngineIterator, Setup, Step};
+use engine::{Engine, Setup};
 use files::{Discards, FileDevice, FileError, FileOptions, RoomOf};
 use pages::{
     BatchWrite, Cpu, CpuCosts, EngineError, EngineStats, LogSync, Medium, MemoryUse, StoreId,
@@ -20,6 +18,7 @@ use volume::{BlockRange, Layout, RangeOptions, Reuse, Volume};
 use crate::directory::{self, Identity};
 use crate::error::{Error, Place};
 use crate::options::Options;
+use crate::reading::Reading;
 
 /// Pages of a chunk, where a store is over several files: 64 KiB.
 const CHUNK_PAGES: u32 = 16;
@@ -30,12 +29,12 @@ const APPENDS: u32 = 16;
 /// Memory for the snapshots and buffers of ranges.
 const ITERATOR_BYTES: u64 = 64 << 20;
 
-type Plain = BlockRange<FileDevice>;
+pub(crate) type Plain = BlockRange<FileDevice>;
 
 /// A store in its runtime. What is asked for of it is cloned: a future may not hold on to it.
 pub(crate) struct Root {
     pub engine: AnyEngine,
-    pub ranges: Rc<Ranges>,
+    pub reading: Rc<Reading>,
     pub place: Place,
     pub default_sync: LogSync,
     device: FileDevice,
@@ -123,89 +122,14 @@ impl AnyEngine {
         on_either!(self, engine => engine.memory())
     }
 
+    /// Instants that somebody holds.
+    pub(crate) fn snapshots(&self) -> u64 {
+        on_either!(self, engine => engine.snapshots().len() as u64)
+    }
+
     /// The sizes of levels in force, and segments and entries of each.
     pub(crate) fn levels(&self) -> (LevelPlan, Vec<(u64, u64)>) {
         on_either!(self, engine => (engine.plan(), engine.levels()))
-    }
-
-    fn range(&self, upper_bound: Option<&[u8]>) -> Result<AnyIterator, EngineError> {
-        Ok(match self {
-            Self::Plain(engine) => AnyIterator::Plain(engine.create_iterator(upper_bound)?),
-            Self::Parity(engine) => AnyIterator::Parity(engine.create_iterator(upper_bound)?),
-        })
-    }
-}
-
-pub(crate) enum AnyIterator {
-    Plain(EngineIterator<Plain>),
-    Parity(EngineIterator<Volume<Plain>>),
-}
-
-impl AnyIterator {
-    /// The pair at or behind `key`, or the next one.
-    async fn step(&mut self, key: Option<&[u8]>) -> Result<Step, EngineError> {
-        match (self, key) {
-            (Self::Plain(iterator), Some(key)) => iterator.seek(key, Nanos::ZERO).await,
-            (Self::Plain(iterator), None) => iterator.next(0, Nanos::ZERO).await,
-            (Self::Parity(iterator), Some(key)) => iterator.seek(key, Nanos::ZERO).await,
-            (Self::Parity(iterator), None) => iterator.next(0, Nanos::ZERO).await,
-        }
-    }
-}
-
-/// Ranges that are being read, by number: their iterators stay within the runtime.
-#[derive(Default)]
-pub(crate) struct Ranges {
-    last: Cell<u64>,
-    open: RefCell<BTreeMap<u64, AnyIterator>>,
-}
-
-/// Pairs that a range gives at a time.
-pub(crate) type Pairs = Vec<(Box<[u8]>, Vec<u8>)>;
-
-impl Ranges {
-    /// Begins to read a range; its number.
-    pub(crate) fn begin(
-        &self,
-        engine: &AnyEngine,
-        upper_bound: Option<&[u8]>,
-    ) -> Result<u64, EngineError> {
-        let iterator = engine.range(upper_bound)?;
-        self.last.set(self.last.get() + 1);
-        self.open.borrow_mut().insert(self.last.get(), iterator);
-        Ok(self.last.get())
-    }
-
-    /// The next pairs of a range, from `from` on if it is given; fewer than `most` at the end only.
-    pub(crate) async fn next(
-        &self,
-        number: u64,
-        from: Option<Box<[u8]>>,
-        most: usize,
-    ) -> Result<Pairs, EngineError> {
-        // Whoever reads it is alone with it: it is taken out meanwhile.
-        let taken = self.open.borrow_mut().remove(&number);
-        let mut iterator = taken.expect("a range that is read has begun and not ended");
-        let (mut pairs, mut from) = (Pairs::new(), from);
-        let outcome = loop {
-            if pairs.len() == most {
-                break Ok(pairs);
-            }
-            match iterator.step(from.take().as_deref()).await {
-                Ok(Step::Pair(key, value)) => pairs.push((key, value.to_bytes().to_vec())),
-                Ok(Step::Again) => {}
-                Ok(Step::End) => break Ok(pairs),
-                Err(error) => break Err(error),
-            }
-        };
-        self.open.borrow_mut().insert(number, iterator);
-        outcome
-    }
-
-    /// Ends a range.
-    pub(crate) fn end(&self, number: u64) {
-        let ended = self.open.borrow_mut().remove(&number);
-        drop(ended);
     }
 }
 
@@ -296,7 +220,7 @@ impl Root {
 
     fn of(engine: AnyEngine, device: FileDevice, place: Place, options: &Options) -> Self {
         let default_sync = options.durability.into();
-        Self { engine, ranges: Rc::default(), place, default_sync, device }
+        Self { engine, reading: Rc::default(), place, default_sync, device }
     }
 
     /// Bytes of each of the store's files, at most.

@@ -12,7 +12,7 @@ use crate::batch::Batch;
 use crate::error::{Error, Place};
 use crate::options::{Durability, Io, Options};
 use crate::range::Range;
-use crate::root::{Pairs, Root, outside};
+use crate::root::{Root, outside};
 
 /// A store. Clones are handles to the same one, for any thread.
 ///
@@ -201,7 +201,7 @@ impl Store {
         written.map_err(|error| self.error(&error))
     }
 
-    /// Pairs in key order whose keys are within `bounds`, as they are now.
+    /// Pairs in key order whose keys are within `bounds`, as they are when the first of them is asked for, from both ends.
     pub fn range<'a>(&self, bounds: impl RangeBounds<&'a [u8]>) -> Range {
         Range::new(self, &bounds)
     }
@@ -256,34 +256,6 @@ impl Store {
         self.sync()
     }
 
-    pub(crate) fn begin_range(&self, upper_bound: Option<&[u8]>) -> Result<u64, Error> {
-        let begun = self.call(|root| {
-            let begun = root.ranges.begin(&root.engine, upper_bound);
-            async move { begun }
-        });
-        begun.map_err(|error| self.error(&error))
-    }
-
-    pub(crate) fn next_of_range(
-        &self,
-        number: u64,
-        from: Option<Box<[u8]>>,
-        most: usize,
-    ) -> Result<Pairs, Error> {
-        let pairs = self.call(|root| {
-            let ranges = root.ranges.clone();
-            async move { ranges.next(number, from, most).await }
-        });
-        pairs.map_err(|error| self.error(&error))
-    }
-
-    pub(crate) fn end_range(&self, number: u64) {
-        self.call(|root| {
-            root.ranges.end(number);
-            async {}
-        });
-    }
-
     /// Runs a future in the store's runtime, on this thread.
     pub(crate) fn call<R: Send, F: Future<Output = R>>(
         &self,
@@ -292,7 +264,7 @@ impl Store {
         self.inner.call(make)
     }
 
-    fn error(&self, error: &EngineError) -> Error {
+    pub(crate) fn error(&self, error: &EngineError) -> Error {
         Error::of_engine(error, &self.inner.place)
     }
 }

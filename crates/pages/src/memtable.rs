@@ -66,6 +66,19 @@ impl Memtable {
         })
     }
 
+    /// The last key before `before`, or of all, that has a version at or before `at`, and that version.
+    pub fn previous(&self, before: Option<&[u8]>, at: Sequence) -> Option<(Box<[u8]>, Entry)> {
+        let end = before.map_or(Bound::Unbounded, Bound::Excluded);
+        self.keys.range::<[u8], _>((Bound::Unbounded, end)).rev().find_map(|(key, versions)| {
+            versions.at(at).map(|version| (key.clone(), version.entry.clone()))
+        })
+    }
+
+    /// What a reader of the instant `at` finds of `key`; `None` if it was not written by then.
+    pub fn at(&self, key: &[u8], at: Sequence) -> Option<Entry> {
+        self.keys.get(key)?.at(at).map(|version| version.entry.clone())
+    }
+
     /// Adds a write that is newer than every other of its key. The version it replaces is kept if
     /// a snapshot at or after it, given by `newest_snapshot`, can still see it.
     pub(crate) fn insert(
@@ -270,5 +283,9 @@ mod tests {
         let next = memtable.next(Bound::Excluded(b"a"), 5).expect("there is one");
         assert_eq!(next, (b"c"[..].into(), None));
         assert_eq!(memtable.next(Bound::Excluded(b"c"), 5), None);
+        let previous = memtable.previous(Some(b"c"), 5).expect("there is one");
+        assert_eq!((&*previous.0, memtable.previous(Some(b"a"), 5)), (&b"a"[..], None));
+        assert_eq!(memtable.previous(None, 9).map(|(key, _)| key), Some(b"c"[..].into()));
+        assert_eq!((memtable.at(b"b", 5), memtable.at(b"c", 5)), (None, Some(None)));
     }
 }

@@ -12,7 +12,7 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use indicatif::ProgressBar;
 use lab::count_text;
-use levelhead::{Durability, Error, Store};
+use levelhead::{Batch, Durability, Error, Store};
 
 use super::Format;
 use super::encoding::EncodingArguments;
@@ -53,7 +53,7 @@ pub(crate) struct LoadArguments {
     /// Go on after lines that are no pairs. The first ten are named, all are counted, and the exit code is 1
     #[arg(long)]
     skip_bad: bool,
-    /// How long each write is waited for. Whatever is said here, all that was loaded is durable when the command has ended
+    /// How long each batch of pairs is waited for. Whatever is said here, all that was loaded is durable when the command has ended
     #[arg(long, default_value = "interval")]
     durability: DurabilityArgument,
     /// File with pairs; `-` is standard input. Of pairs with the same key the last one stays
@@ -62,6 +62,10 @@ pub(crate) struct LoadArguments {
 
 /// Lines that are named with what is wrong with them.
 const NAMED: u64 = 10;
+/// Pairs are written in batches of so many bytes, beside which a longer one is written by itself. The smallest memtable takes eight of them.
+const BATCH_BYTES: usize = 64 << 10;
+/// Bytes of the longest key.
+const LONGEST_KEY: usize = 255;
 /// Progress is told every so many lines.
 const STEP: u64 = 256;
 const BAR: &str = "load {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} eta {eta}";
@@ -157,6 +161,18 @@ impl Read for Counted {
     }
 }
 
+/// A pair, if a store takes it whose values have up to `longest` bytes. Else what is wrong with it.
+fn checked((key, value): (Vec<u8>, Vec<u8>), longest: usize) -> Result<(Vec<u8>, Vec<u8>), String> {
+    if !(1..=LONGEST_KEY).contains(&key.len()) {
+        return Err(format!("keys have 1 to {LONGEST_KEY} bytes, this one has {}", key.len()));
+    }
+    if value.len() > longest {
+        let has = value.len();
+        return Err(format!("values of this store have {longest} bytes at most, this one {has}"));
+    }
+    Ok((key, value))
+}
+
 /// A load under way.
 struct Work<'a> {
     name: &'a str,
@@ -165,6 +181,9 @@ struct Work<'a> {
     stop: workload::Stop,
     bar: ProgressBar,
     stopwatch: Stopwatch,
+    batch: Batch,
+    /// Bytes of keys and values in it.
+    batch_bytes: usize,
     pairs: u64,
     bad: u64,
 }
@@ -180,32 +199,44 @@ impl<'a> Work<'a> {
             stop: interrupt::stop_on_interrupt(),
             bar,
             stopwatch: Stopwatch::start(),
+            batch: Batch::new(),
+            batch_bytes: 0,
             pairs: 0,
             bad: 0,
         }
     }
 
-    /// Puts every pair, until somebody asks for the end.
+    /// Puts every pair, until somebody asks for the end or a line is wrong; what came before is put in any case.
     fn run<R: Read>(
         &mut self,
         store: &Store,
         input: &mut Input<R>,
         read: &Cell<u64>,
     ) -> anyhow::Result<()> {
+        let done = self.put_all(store, input, read);
+        done.and(self.write(store).map_err(Into::into))
+    }
+
+    fn put_all<R: Read>(
+        &mut self,
+        store: &Store,
+        input: &mut Input<R>,
+        read: &Cell<u64>,
+    ) -> anyhow::Result<()> {
+        let longest = store.max_value_bytes() as usize;
         while !self.stop.is_asked() {
             let Some(line) = input.next().with_context(|| format!("cannot read {}", self.name))?
             else {
                 break;
             };
-            let put = line.pair.and_then(|(key, value)| match self.put(store, &key, &value) {
-                Err(Error::Invalid(what)) => Err(what),
-                put => Ok(put),
-            });
-            match put {
-                Ok(put) => put.with_context(|| self.place(line.number))?,
+            let pair = line.pair.and_then(|pair| checked(pair, longest));
+            match pair {
+                Ok((key, value)) => self
+                    .put(store, &key, &value)
+                    .with_context(|| format!("up to {}", self.place(line.number)))?,
                 Err(what) => self.bad(line.number, &what)?,
             }
-            if (self.pairs + self.bad).is_multiple_of(STEP) {
+            if line.number.is_multiple_of(STEP) {
                 self.bar.set_position(read.get());
             }
         }
@@ -213,8 +244,26 @@ impl<'a> Work<'a> {
     }
 
     fn put(&mut self, store: &Store, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        store.put_with(key, value, self.durability)?;
-        self.pairs += 1;
+        let bytes = key.len() + value.len();
+        if self.batch_bytes + bytes > BATCH_BYTES {
+            self.write(store)?;
+        }
+        if bytes > BATCH_BYTES {
+            store.put_with(key, value, self.durability)?;
+            self.pairs += 1;
+            return Ok(());
+        }
+        self.batch.put(key, value);
+        self.batch_bytes += bytes;
+        Ok(())
+    }
+
+    /// Writes the batch at hand.
+    fn write(&mut self, store: &Store) -> Result<(), Error> {
+        store.write_with(&self.batch, self.durability)?;
+        self.pairs += self.batch.len() as u64;
+        self.batch.clear();
+        self.batch_bytes = 0;
         Ok(())
     }
 

@@ -17,6 +17,10 @@ pub(crate) struct Place {
     /// Memory for the store's index and caches
     #[arg(long, default_value = "256MiB", value_parser = values::bytes(1 << 20..=1 << 45))]
     memory: u64,
+    /// Memory for writes before they are flushed; twice that at most. A small store over several directories has room for
+    /// a small one only
+    #[arg(long, default_value = "32MiB", value_parser = values::bytes(1 << 20..=1 << 30))]
+    memtable: u64,
 }
 
 /// What a store that is made anew is like.
@@ -34,7 +38,17 @@ impl Place {
     }
 
     fn options(&self) -> Options {
-        Options { create_if_missing: false, memory_bytes: self.memory, ..Options::default() }
+        Options {
+            create_if_missing: false,
+            memory_bytes: self.memory,
+            memtable_bytes: self.memtable,
+            ..Options::default()
+        }
+    }
+
+    /// What a new store beside it is made with.
+    pub(super) fn options_of_new(&self, new: &NewStore) -> Options {
+        Options { create_if_missing: true, capacity_bytes: new.capacity, ..self.options() }
     }
 
     /// The store, which has to be there.

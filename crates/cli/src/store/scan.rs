@@ -37,6 +37,9 @@ pub(crate) struct ScanArguments {
     /// Most pairs to print
     #[arg(long, value_name = "PAIRS", value_parser = values::count)]
     limit: Option<u64>,
+    /// From the last key to the first; --limit counts from the last
+    #[arg(long)]
+    reverse: bool,
     /// Print keys without their values
     #[arg(long)]
     keys_only: bool,
@@ -64,6 +67,7 @@ pub(crate) struct DumpArguments {
 struct Span {
     from: Option<Vec<u8>>,
     to: Option<Vec<u8>>,
+    is_reversed: bool,
 }
 
 impl Span {
@@ -73,7 +77,8 @@ impl Span {
             let bytes = typed.as_ref().map(|typed| encoding.decode(typed.as_bytes()));
             bytes.transpose().map_err(|error| anyhow!(error))
         };
-        let span = Self { from: decoded(&arguments.from)?, to: decoded(&arguments.to)? };
+        let (from, to) = (decoded(&arguments.from)?, decoded(&arguments.to)?);
+        let span = Self { from, to, is_reversed: arguments.reverse };
         Ok(match decoded(&arguments.prefix)? {
             None => span,
             Some(prefix) => span.within_prefix(&prefix),
@@ -87,7 +92,7 @@ impl Span {
             (Some(to), Some(end)) => Some(to.min(end)),
             (to, end) => to.or(end),
         };
-        Self { from: Some(from.unwrap_or_else(|| prefix.to_owned())), to }
+        Self { from: Some(from.unwrap_or_else(|| prefix.to_owned())), to, ..self }
     }
 
     fn is_empty(&self) -> bool {
@@ -117,7 +122,8 @@ fn write<W: Write>(
     let lower = span.from.as_deref().map_or(Bound::Unbounded, Bound::Included);
     let upper = span.to.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
     let mut count = 0;
-    for pair in store.range((lower, upper)) {
+    let mut range = store.range((lower, upper));
+    while let Some(pair) = if span.is_reversed { range.next_back() } else { range.next() } {
         let (key, value) = pair?;
         writer.pair(&key, &value)?;
         count += 1;
@@ -206,7 +212,7 @@ mod tests {
 
     fn span(from: Option<&str>, to: Option<&str>, prefix: &[u8]) -> Span {
         let bytes = |text: Option<&str>| text.map(|text| text.as_bytes().to_vec());
-        Span { from: bytes(from), to: bytes(to) }.within_prefix(prefix)
+        Span { from: bytes(from), to: bytes(to), ..Span::default() }.within_prefix(prefix)
     }
 
     #[test]

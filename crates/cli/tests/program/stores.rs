@@ -139,6 +139,9 @@ fn a_scan_goes_from_a_key_to_before_a_key() {
         (&["--from", "k010", "--to", "k012", "--keys-only"], "k010\nk011\n"),
         (&["--prefix", "k12", "--limit", "2"], "k120\t120\nk121\t121\n"),
         (&["--prefix", "k49", "--from", "k499"], "k499\t499\n"),
+        (&["--reverse", "--limit", "2"], "k499\t499\nk498\t498\n"),
+        (&["--reverse", "--to", "k012", "--from", "k010", "--keys-only"], "k011\nk010\n"),
+        (&["--reverse", "--prefix", "k12", "--limit", "1"], "k129\t129\n"),
         (&["--prefix", "nothing"], ""),
         (&["--from", "k5", "--to", "k1"], ""),
         (&["--limit", "0"], ""),
@@ -325,4 +328,76 @@ fn stats_count_for_eyes_and_for_programs() {
     assert!(json["directories"][0]["taken_bytes"].as_u64() > Some(0), "{json}");
     assert!(json["capacity_bytes"].as_u64() >= Some(15 << 30), "{json}");
     assert!(json["levels"].as_array().is_some_and(|levels| !levels.is_empty()), "{json}");
+}
+
+#[test]
+fn a_small_store_over_three_directories_takes_a_small_memtable() {
+    let stand = Stand::new("small");
+    let places = ["two", "three"].map(|name| stand.directory.join(name));
+    let [two, three] = places.each_ref().map(|path| path.to_str().expect("the path is text"));
+    let over = ["--store", two, "--store", three, "--capacity", "64MiB", "a", "1"];
+    let refused = stand.run("put", &over);
+    assert!(stderr(&refused).contains("memtable"), "{}", stderr(&refused));
+    let put = stand.run("put", &[&["--memtable", "1MiB"], &over[..]].concat());
+    assert!(put.status.success(), "{}", stderr(&put));
+}
+
+#[test]
+fn a_store_is_verified_backed_up_and_repaired() {
+    let stand = Stand::new("care");
+    let pairs: String = lines((0..8_000).map(|n| format!("k{n:04}\t{n:0500}\n")));
+    stand.well("load", &[&stand.file("pairs.tsv", &pairs)]);
+    let verified = stand.run("verify", &["--json"]);
+    let said: Value = serde_json::from_slice(&verified.stdout).expect("it is JSON");
+    assert_eq!((verified.status.code(), &said["pairs"]), (Some(0), &Value::from(8_000)));
+    assert_eq!(said["findings"], Value::Array(Vec::new()));
+    let copy = stand.directory.join("copy");
+    let to = copy.to_str().expect("the path is text");
+    let small = ["--capacity", "64MiB", "--memtable", "1MiB"];
+    let backed = stand.run("backup", &[&["--to", to], &small[..]].concat());
+    assert_eq!(backed.status.code(), Some(0), "{}", stderr(&backed));
+    let restored = run(&copy, "scan", &NONE, b"");
+    assert!(restored.stdout == pairs.as_bytes(), "the copy has other pairs");
+    let again = stand.run("backup", &["--to", to]);
+    assert_eq!(again.status.code(), Some(2), "{}", stderr(&again));
+    assert!(stderr(&again).contains("holds a store"), "{}", stderr(&again));
+    assert_eq!(run(&stand.directory.join("none"), "verify", &NONE, b"").status.code(), Some(2));
+
+    damage(&copy);
+    let damaged = run(&copy, "verify", &NONE, b"");
+    let table = String::from_utf8_lossy(&damaged.stdout).into_owned();
+    assert_eq!(damaged.status.code(), Some(1), "{table}{}", stderr(&damaged));
+    assert!(table.contains("data, at byte ") && table.contains("between k"), "{table}");
+    let refused = run(&copy, "backup", &["--to", &format!("{to}-2")], b"");
+    assert_eq!(refused.status.code(), Some(1), "a backup has all pairs: {}", stderr(&refused));
+    let saved = stand.directory.join("saved");
+    let out = saved.to_str().expect("the path is text");
+    let repaired = run(&copy, "repair", &["--out", out, "--json"], b"");
+    assert_eq!(repaired.status.code(), Some(1), "{}", stderr(&repaired));
+    let said: Value = serde_json::from_slice(&repaired.stdout).expect("it is JSON");
+    let left = run(&saved, "scan", &["--keys-only"], b"");
+    let left = String::from_utf8(left.stdout).expect("keys are text");
+    assert_eq!(said["pairs"], Value::from(left.lines().count()), "{said}");
+    assert!((7_900..8_000).contains(&left.lines().count()), "{said}");
+    assert_eq!(run(&saved, "verify", &NONE, b"").status.code(), Some(0));
+
+    fs::write(copy.join("LEVELHEAD"), "nonsense").expect("it is ours");
+    let hopeless = run(&copy, "repair", &["--out", &format!("{out}-2")], b"");
+    assert_eq!(hopeless.status.code(), Some(2), "{}", stderr(&hopeless));
+    assert!(stderr(&hopeless).contains("nothing was saved"), "{}", stderr(&hopeless));
+}
+
+/// Flips a byte of a value that was written long before the last flush, wherever it stands.
+fn damage(store: &Path) {
+    let path = store.join("data");
+    let mut bytes = fs::read(&path).expect("it is there");
+    let value = format!("{:0500}", 1_000);
+    let places: Vec<usize> = bytes
+        .windows(value.len())
+        .enumerate()
+        .filter_map(|(at, part)| (part == value.as_bytes()).then_some(at))
+        .collect();
+    assert!(!places.is_empty(), "the value is there as it was put");
+    places.iter().for_each(|at| bytes[*at] ^= 1);
+    fs::write(&path, bytes).expect("it is ours");
 }

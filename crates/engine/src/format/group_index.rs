@@ -83,6 +83,19 @@ impl<'a> GroupIndex<'a> {
         low.checked_sub(1).map(|place| place as u16)
     }
 
+    /// The last page that begins before `key`. `None` if none does.
+    pub(crate) fn before(&self, key: &[u8]) -> Option<u16> {
+        match self.covering(key)? {
+            at if self.first_key(usize::from(at)) == key => at.checked_sub(1),
+            at => Some(at),
+        }
+    }
+
+    /// The last page.
+    pub(crate) fn last(&self) -> Option<u16> {
+        self.pages.checked_sub(1).map(|place| place as u16)
+    }
+
     /// What [`Self::covering`] costs.
     pub(crate) fn effort(&self) -> Effort {
         search_effort(self.pages)
@@ -138,6 +151,9 @@ mod tests {
             let index = GroupIndex::new(&bytes).unwrap();
             let expected = keys.iter().rposition(|key| *key <= wanted);
             prop_assert_eq!(index.covering(&wanted).map(usize::from), expected);
+            let expected = keys.iter().rposition(|key| *key < wanted);
+            prop_assert_eq!(index.before(&wanted).map(usize::from), expected);
+            prop_assert_eq!(index.last().map(usize::from), Some(keys.len() - 1));
             for (place, key) in keys.iter().enumerate() {
                 prop_assert_eq!(index.first_key(place), &key[..]);
             }

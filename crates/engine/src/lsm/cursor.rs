@@ -1,14 +1,17 @@
-//! Cursors: one place in each memtable and level of a snapshot, and the merge of them.
+//! Cursors: one place in each memtable and level of a snapshot, and the merge of them, up the keys or down.
 //!
 //! Pure apart from what it is given: pages come from outside, so that the iterator decides when to
-//! read and when to wait. The newest source wins where several have a key.
+//! read and when to wait. The newest source wins where several have a key. Which way cursors go is settled when they are
+//! placed; whoever wants to turn round places new ones. Either way each page of the index is needed once.
 
-use std::cmp::Ordering;
+mod direction;
+
 use std::ops::Bound;
+use std::rc::Rc;
 
 use pages::effort::Effort;
 use pages::format::pointer::PointerFormat;
-use pages::memtable::Entry;
+use pages::memtable::{Entry, SharedMemtable};
 use runtime::PageImage;
 
 use crate::format::entry::{IndexEntry, Mapping};
@@ -17,11 +20,12 @@ use crate::format::meta_segment::MetaSegment;
 use crate::lsm::level::Level;
 use crate::lsm::location::{IndexKind, IndexPage, Location};
 use crate::lsm::snapshot::Snapshot;
+pub(crate) use direction::{Direction, Target};
 
 /// A place in one level.
 struct LevelCursor {
-    /// The segment or group it stands in; past the last one at the end.
-    segment: usize,
+    /// The segment or group it stands in; none at the end.
+    segment: Option<usize>,
     /// In a group the segment of it; `None` if the index has to tell.
     place: Option<u16>,
     /// The index of the group, if that was read.
@@ -30,12 +34,15 @@ struct LevelCursor {
     page: Option<PageImage>,
     entry: usize,
     /// Where to go in the segment as soon as it is there.
-    target: Option<Box<[u8]>>,
+    target: Option<Target>,
 }
 
 /// A place in every source of a snapshot.
 pub(crate) struct Cursors {
     format: PointerFormat,
+    direction: Direction,
+    /// Going down, nothing is wanted below this key.
+    lower_bound: Option<Box<[u8]>>,
     /// The next entry of each memtable, newest first.
     memtables: Vec<Option<(Box<[u8]>, Entry)>>,
     /// L1 first.
@@ -54,43 +61,47 @@ pub(crate) struct Needed {
 }
 
 impl Cursors {
-    /// Every source at its first entry at or after `key`. Segments in memory are there at once.
+    /// Every source at its first entry as `target` says. Segments in memory are there at once. `lower_bound` is the least key that is
+    /// wanted by cursors that go down.
     pub(crate) fn seek(
         snapshot: &Snapshot,
-        key: &[u8],
+        target: &Target,
+        lower_bound: Option<&[u8]>,
         format: PointerFormat,
         effort: &mut Effort,
     ) -> Self {
-        let next = |memtable: &pages::memtable::SharedMemtable| {
-            memtable.borrow().next(Bound::Included(key), snapshot.sequence)
+        let direction = target.direction();
+        let first = |memtable: &SharedMemtable| match target {
+            Target::AtOrAfter(key) => {
+                memtable.borrow().next(Bound::Included(key), snapshot.sequence)
+            }
+            Target::Before(key) => memtable.borrow().previous(key.as_deref(), snapshot.sequence),
         };
-        let memtables = snapshot.memtables.iter().map(next).collect();
+        let memtables = snapshot.memtables.iter().map(first).collect();
         effort.memtables += snapshot.memtables.len() as u32;
-        let mut among = None;
-        let mut levels = Vec::with_capacity(snapshot.version.levels().len());
-        for (index, level) in snapshot.version.levels().iter().enumerate() {
-            let at = level.covering(key, among.take(), effort);
-            among = at.and_then(|at| snapshot.version.below(index, at));
-            let (segment, target) = (at.unwrap_or(0), Some(key.into()));
-            // Where all keys come behind `key`, the first segment is the one.
-            let place = if at.is_none() { Some(0) } else { None };
-            levels.push(LevelCursor { segment, place, index: None, page: None, entry: 0, target });
-        }
-        let mut cursors = Self { format, memtables, levels };
+        let levels = match target {
+            Target::AtOrAfter(key) => up_from(snapshot, key, target, effort),
+            Target::Before(_) => down_from(snapshot, target, effort),
+        };
+        let lower_bound = lower_bound.map(Into::into);
+        let mut cursors = Self { format, direction, lower_bound, memtables, levels };
         for level in 0..cursors.levels.len() {
             cursors.arrive(snapshot, level);
         }
         cursors
     }
 
+    pub(crate) fn direction(&self) -> Direction {
+        self.direction
+    }
+
     /// Segments to be read before [`Self::pop`] can answer.
     pub(crate) fn needed(&self, snapshot: &Snapshot) -> Vec<Needed> {
         let missing = |(level, cursor): (usize, &LevelCursor)| {
-            let segments = snapshot.version.level(level);
-            if cursor.page.is_some() || cursor.segment >= segments.len() {
+            if cursor.page.is_some() {
                 return None;
             }
-            stored_at(snapshot, level, cursor.segment, cursor.place)
+            stored_at(snapshot, level, cursor.segment?, cursor.place)
         };
         self.levels.iter().enumerate().filter_map(missing).collect()
     }
@@ -98,12 +109,26 @@ impl Cursors {
     /// The segment that `level` will need after the one it stands in, if it has to be read. None
     /// as long as the level waits for the one it stands in.
     pub(crate) fn following(&self, snapshot: &Snapshot, level: usize) -> Option<Needed> {
-        let cursor = &self.levels[level];
-        cursor.page.as_ref()?;
-        match cursor.next_in_group(snapshot.version.level(level)) {
-            Some(place) => stored_at(snapshot, level, cursor.segment, Some(place)),
-            None => stored_at(snapshot, level, cursor.segment + 1, Some(0)),
+        let (cursor, list) = (&self.levels[level], snapshot.version.level(level));
+        let page = cursor.page.as_ref()?;
+        if self.is_last_wanted(page) {
+            return None;
         }
+        if let Some(place) = cursor.next_in_group(list, self.direction) {
+            return stored_at(snapshot, level, cursor.segment?, Some(place));
+        }
+        let next = self.direction.behind(cursor.segment?, list.len())?;
+        stored_at(snapshot, level, next, Some(first_place(list, next, self.direction)))
+    }
+
+    /// Whether all behind the segment in `page` are below what is wanted.
+    fn is_last_wanted(&self, page: &PageImage) -> bool {
+        self.direction == Direction::Down
+            && self.lower_bound.as_ref().is_some_and(|lower| {
+                let segment = MetaSegment::new(page.bytes(), self.format);
+                let segment = segment.expect("checked when it was read");
+                segment.len() > 0 && segment.key(0) <= &lower[..]
+            })
     }
 
     /// The key that a page begins with, as far as it is known without reading it.
@@ -116,7 +141,8 @@ impl Cursors {
             None | Some(0) => Some(snapshot.version.level(needed.level).first_key(needed.segment)),
             Some(place) => {
                 let cursor = &self.levels[needed.level];
-                let index = cursor.index.as_ref().filter(|_| cursor.segment == needed.segment)?;
+                let is_at_hand = cursor.segment == Some(needed.segment);
+                let index = cursor.index.as_ref().filter(|_| is_at_hand)?;
                 let index = GroupIndex::new(index.bytes()).expect("checked when it was read");
                 Some(index.first_key(usize::from(place)))
             }
@@ -124,16 +150,17 @@ impl Cursors {
     }
 
     /// Nothing more is wanted of a level.
-    pub(crate) fn finish(&mut self, snapshot: &Snapshot, level: usize) {
+    pub(crate) fn finish(&mut self, level: usize) {
         let cursor = &mut self.levels[level];
-        cursor.segment = snapshot.version.level(level).len();
+        cursor.segment = None;
         cursor.page = None;
     }
 
     /// Gives a cursor the segment it needs.
     pub(crate) fn supply(&mut self, snapshot: &Snapshot, needed: Needed, page: PageImage) {
         let cursor = &mut self.levels[needed.level];
-        assert_eq!(cursor.segment, needed.segment, "a cursor got a segment it does not stand in");
+        let is_its_own = cursor.segment == Some(needed.segment);
+        assert!(is_its_own, "a cursor got a segment it does not stand in");
         match needed.at.kind {
             IndexKind::Segment => {
                 cursor.page = Some(page);
@@ -141,8 +168,8 @@ impl Cursors {
             }
             IndexKind::Group(_) => {
                 let index = GroupIndex::new(page.bytes()).expect("checked when it was read");
-                let target = cursor.target.as_deref();
-                cursor.place = Some(target.and_then(|key| index.covering(key)).unwrap_or(0));
+                cursor.place =
+                    Some(cursor.target.as_ref().map_or(0, |target| target.place_in(&index)));
                 cursor.index = Some(page);
             }
         }
@@ -155,7 +182,7 @@ impl Cursors {
         snapshot: &Snapshot,
         effort: &mut Effort,
     ) -> Option<(Box<[u8]>, Mapping)> {
-        let key: Box<[u8]> = self.smallest(effort)?.into();
+        let key: Box<[u8]> = self.nearest(effort)?.into();
         let mut newest = None;
         for index in 0..self.memtables.len() {
             if self.memtables[index].as_ref().is_some_and(|(at, _)| *at == key) {
@@ -167,25 +194,28 @@ impl Cursors {
             let found = self.current(level).filter(|entry| *entry.key == *key);
             if let Some(entry) = found {
                 newest = newest.or_else(|| Some(entry.mapping()));
-                self.levels[level].entry += 1;
-                self.enter(snapshot, level);
+                self.advance(snapshot, level);
             }
         }
         newest.map(|newest| (key, newest))
     }
 
-    fn smallest(&self, effort: &mut Effort) -> Option<&[u8]> {
+    /// The key that comes first of those that sources stand at.
+    fn nearest(&self, effort: &mut Effort) -> Option<&[u8]> {
         let in_memtables = self.memtables.iter().flatten().map(|(key, _)| &key[..]);
         let in_levels = (0..self.levels.len()).filter_map(|level| Some(self.current(level)?.key));
-        in_memtables.chain(in_levels).reduce(|least, key| {
+        in_memtables.chain(in_levels).reduce(|nearest, key| {
             effort.key_compares += 1;
-            if key.cmp(least) == Ordering::Less { key } else { least }
+            if self.direction.comes_first(key, nearest) { key } else { nearest }
         })
     }
 
     fn advance_memtable(&mut self, snapshot: &Snapshot, index: usize, past: &[u8]) -> Entry {
         let memtable = snapshot.memtables[index].borrow();
-        let next = memtable.next(Bound::Excluded(past), snapshot.sequence);
+        let next = match self.direction {
+            Direction::Up => memtable.next(Bound::Excluded(past), snapshot.sequence),
+            Direction::Down => memtable.previous(Some(past), snapshot.sequence),
+        };
         std::mem::replace(&mut self.memtables[index], next).and_then(|(_, entry)| entry)
     }
 
@@ -198,48 +228,111 @@ impl Cursors {
 
     /// Takes the segment a cursor came to, if it is in memory.
     fn arrive(&mut self, snapshot: &Snapshot, level: usize) {
-        let segments = snapshot.version.level(level);
         let cursor = &mut self.levels[level];
-        if cursor.segment >= segments.len() {
-            return;
-        }
-        if let Some(image) = segments.segment(cursor.segment).location.image() {
+        let Some(segment) = cursor.segment else { return };
+        if let Some(image) = snapshot.version.level(level).segment(segment).location.image() {
             cursor.page = Some(image.clone());
             self.enter(snapshot, level);
         }
     }
 
-    /// Goes to the target in a segment that has come; past its end, on to the next one.
+    /// Goes to the target in a segment that has come, or else to its first entry.
     fn enter(&mut self, snapshot: &Snapshot, level: usize) {
         let cursor = &mut self.levels[level];
         let Some(page) = &cursor.page else { return };
         let segment = MetaSegment::new(page.bytes(), self.format).expect("checked when read");
-        if let Some(target) = cursor.target.take() {
-            cursor.entry = segment.lower_bound(&target);
-        }
-        if cursor.entry >= segment.len() {
-            cursor.place = cursor.next_in_group(snapshot.version.level(level));
-            if cursor.place.is_none() {
-                cursor.segment += 1;
-                (cursor.place, cursor.index) = (Some(0), None);
-            }
-            cursor.entry = 0;
-            cursor.page = None;
-            self.arrive(snapshot, level);
-        }
+        let entry = match cursor.target.take() {
+            Some(target) => target.entry_in(&segment),
+            None => self.direction.first(segment.len()),
+        };
+        self.stand_at(snapshot, level, entry);
     }
+
+    /// Goes past the entry it stands at.
+    fn advance(&mut self, snapshot: &Snapshot, level: usize) {
+        let cursor = &self.levels[level];
+        let page = cursor.page.as_ref().expect("it stands at an entry");
+        let segment = MetaSegment::new(page.bytes(), self.format).expect("checked when read");
+        let next = self.direction.behind(cursor.entry, segment.len());
+        self.stand_at(snapshot, level, next);
+    }
+
+    /// Goes to an entry of the segment it stands in; past its end, on to the next one.
+    fn stand_at(&mut self, snapshot: &Snapshot, level: usize, entry: Option<usize>) {
+        if let Some(entry) = entry {
+            self.levels[level].entry = entry;
+            return;
+        }
+        let left = self.levels[level].page.take();
+        if left.is_some_and(|page| self.is_last_wanted(&page)) {
+            return self.finish(level);
+        }
+        let (list, direction) = (snapshot.version.level(level), self.direction);
+        let cursor = &mut self.levels[level];
+        cursor.place = cursor.next_in_group(list, direction);
+        if cursor.place.is_none() {
+            cursor.segment = cursor.segment.and_then(|at| direction.behind(at, list.len()));
+            cursor.place = cursor.segment.map(|at| first_place(list, at, direction));
+            cursor.index = None;
+        }
+        self.arrive(snapshot, level);
+    }
+}
+
+/// Cursors of levels that go up from `key`.
+fn up_from(
+    snapshot: &Snapshot,
+    key: &[u8],
+    target: &Target,
+    effort: &mut Effort,
+) -> Vec<LevelCursor> {
+    let mut among = None;
+    let mut levels = Vec::with_capacity(snapshot.version.levels().len());
+    for (index, level) in snapshot.version.levels().iter().enumerate() {
+        let at = level.covering(key, among.take(), effort);
+        among = at.and_then(|at| snapshot.version.below(index, at));
+        // Where all keys come behind `key`, the first segment is the one.
+        let place = if at.is_none() { Some(0) } else { None };
+        let segment = at.or(Direction::Up.first(level.len()));
+        levels.push(LevelCursor::new(segment, place, target));
+    }
+    levels
+}
+
+/// Cursors of levels that go down from `target`.
+fn down_from(snapshot: &Snapshot, target: &Target, effort: &mut Effort) -> Vec<LevelCursor> {
+    let placed = |level: &Rc<Level>| {
+        let segment = target.last_segment(level, effort);
+        // Where the end is the target, a group's last segment is the one, whatever its index says.
+        let is_at_end = matches!(target, Target::Before(None));
+        let last = segment.filter(|_| is_at_end);
+        let place = last.map(|at| first_place(level, at, Direction::Down));
+        LevelCursor::new(segment, place, target)
+    };
+    snapshot.version.levels().iter().map(placed).collect()
 }
 
 impl LevelCursor {
+    fn new(segment: Option<usize>, place: Option<u16>, target: &Target) -> Self {
+        let target = Some(target.clone());
+        Self { segment, place, index: None, page: None, entry: 0, target }
+    }
+
     /// The segment behind the one it stands in, if that is in a group and not the last of it.
-    fn next_in_group(&self, level: &Level) -> Option<u16> {
-        let Location::Group(group) = level.segment(self.segment).location else { return None };
-        let next = self.place.expect("it stands in a segment") + 1;
-        (next < group.segments).then_some(next)
+    fn next_in_group(&self, level: &Level, direction: Direction) -> Option<u16> {
+        let Location::Group(group) = level.segment(self.segment?).location else { return None };
+        let place = usize::from(self.place.expect("it stands in a segment"));
+        direction.behind(place, usize::from(group.segments)).map(|place| place as u16)
     }
 }
 
-/// The page of the segment at `index` of `level`, if there is one and it is not in memory; of a group that of
+/// Which segment of what `level` lists at `index` is come to first: of a group its first one or its last.
+fn first_place(level: &Level, index: usize, direction: Direction) -> u16 {
+    let segments = level.segment(index).location.segments();
+    direction.first(segments as usize).unwrap_or(0) as u16
+}
+
+/// The page of the segment at `index` of `level`, if it is not in memory; of a group that of
 /// the segment at `place`, or the index.
 fn stored_at(
     snapshot: &Snapshot,
@@ -247,11 +340,7 @@ fn stored_at(
     index: usize,
     place: Option<u16>,
 ) -> Option<Needed> {
-    let segments = snapshot.version.level(level);
-    if index >= segments.len() {
-        return None;
-    }
-    let location = &segments.segment(index).location;
+    let location = &snapshot.version.level(level).segment(index).location;
     let first = location.to_read()?;
     let needed = |at, place| Some(Needed { level, segment: index, at, place });
     match (location, place) {

@@ -28,10 +28,11 @@ use runtime::{IoClass, JoinHandle, Nanos, PageImage};
 
 use crate::cache::Access;
 use crate::format::entry::Mapping;
-use crate::lsm::cursor::Cursors;
+use crate::lsm::cursor::{Cursors, Direction, Target};
 use crate::lsm::fetch::{Fetch, Pages, UnderWay, fetch};
 use crate::lsm::location::IndexPage;
 use crate::lsm::snapshot::{Hold, Snapshot};
+use crate::lsm::snapshot_reads::EngineSnapshot;
 use crate::lsm::{Engine, Inner};
 use crate::options::IteratorOptions;
 use readahead::Readahead;
@@ -52,6 +53,8 @@ pub struct EngineIterator<M: Medium> {
     inner: Rc<Inner<M>>,
     hold: Rc<Hold>,
     options: IteratorOptions,
+    /// The least key that Nexts come to which go down.
+    lower_bound: Option<Box<[u8]>>,
     upper_bound: Option<Box<[u8]>>,
     position: Option<Position>,
     pages: Rc<RefCell<Pages>>,
@@ -136,38 +139,72 @@ impl<M: Medium> Engine<M> {
         &self,
         upper_bound: Option<&[u8]>,
     ) -> Result<EngineIterator<M>, EngineError> {
-        let inner = &self.inner;
-        let options = inner.iterator_options.get();
-        let hold = inner.take_snapshot(options.buffer_bytes)?;
-        inner.stats.borrow_mut().iterators.created += 1;
-        let in_buffer = options.buffer_bytes / u64::from(inner.store.shape.page_bytes);
-        let most = options.pages_kept(in_buffer);
-        Ok(EngineIterator {
-            inner: Rc::clone(inner),
-            hold,
-            options,
-            upper_bound: upper_bound.map(Into::into),
-            position: None,
-            pages: Rc::new(RefCell::new(Pages::new(most))),
-            longest: Cell::new(inner.surroundings.expected_value_bytes),
-        })
+        let options = self.inner.iterator_options.get();
+        let hold = self.inner.take_snapshot(options.buffer_bytes)?;
+        Ok(EngineIterator::new(&self.inner, hold, options, None, upper_bound))
     }
 }
 
 impl<M: Medium> EngineIterator<M> {
-    /// Goes to the first pair at or after `key` and reads it. `work` is processor time that the
+    /// Of the snapshot that `hold` holds, with room for its buffer.
+    pub(super) fn new(
+        inner: &Rc<Inner<M>>,
+        hold: Rc<Hold>,
+        options: IteratorOptions,
+        lower_bound: Option<&[u8]>,
+        upper_bound: Option<&[u8]>,
+    ) -> Self {
+        inner.stats.borrow_mut().iterators.created += 1;
+        let in_buffer = options.buffer_bytes / u64::from(inner.store.shape.page_bytes);
+        let most = options.pages_kept(in_buffer);
+        Self {
+            inner: Rc::clone(inner),
+            hold,
+            options,
+            lower_bound: lower_bound.map(Into::into),
+            upper_bound: upper_bound.map(Into::into),
+            position: None,
+            pages: Rc::new(RefCell::new(Pages::new(most))),
+            longest: Cell::new(inner.surroundings.expected_value_bytes),
+        }
+    }
+
+    /// Goes to the first pair at or after `key` and reads it; Nexts go up from there. `work` is processor time that the
     /// caller owes.
     ///
     /// # Errors
     /// [`EngineError::KeyLength`], [`EngineError::SnapshotTooOld`], [`EngineError::Corrupt`].
     pub async fn seek(&mut self, key: &[u8], work: Nanos) -> Result<Step, EngineError> {
         check_key(key)?;
+        self.seek_to(&Target::AtOrAfter(key.into()), work).await
+    }
+
+    /// Goes to the last pair whose key is before `key` and before the upper bound, or to the last of all, and reads it; Nexts go
+    /// down from there, to the lower bound. `work` is processor time that the caller owes.
+    ///
+    /// Costs what going up costs: each page of the index is read once, where it is not in memory. Pages of the index are
+    /// not read along with others going down.
+    ///
+    /// # Errors
+    /// As [`Self::seek`].
+    pub async fn seek_before(
+        &mut self,
+        key: Option<&[u8]>,
+        work: Nanos,
+    ) -> Result<Step, EngineError> {
+        let ends = key.into_iter().chain(self.upper_bound.as_deref());
+        let target = Target::Before(ends.min().map(Into::into));
+        self.seek_to(&target, work).await
+    }
+
+    async fn seek_to(&mut self, target: &Target, work: Nanos) -> Result<Step, EngineError> {
         let snapshot = self.hold.get()?;
         self.inner.stats.borrow_mut().iterators.seeks += 1;
         self.leave();
         let mut effort = Effort::default();
         let format = self.inner.store.format;
-        let cursors = Cursors::seek(&snapshot, key, format, &mut effort);
+        let lower_bound = self.lower_bound.as_deref();
+        let cursors = Cursors::seek(&snapshot, target, lower_bound, format, &mut effort);
         let levels = snapshot.version.levels().len();
         let mut position = Position {
             cursors,
@@ -185,7 +222,7 @@ impl<M: Medium> EngineIterator<M> {
         self.step(&snapshot, self.inner.store.cpu.costs.of(taken_in), 0).await
     }
 
-    /// Goes to the next pair and reads it. `ahead` more are going to be asked for in the same
+    /// Goes to the next pair, up or down as the Seek said, and reads it. `ahead` more are going to be asked for in the same
     /// request, so their values are read side by side.
     ///
     /// # Errors
@@ -197,6 +234,11 @@ impl<M: Medium> EngineIterator<M> {
         }
         self.inner.stats.borrow_mut().iterators.nexts += 1;
         self.step(&snapshot, work, ahead).await
+    }
+
+    /// The snapshot that it reads.
+    pub fn snapshot(&self) -> EngineSnapshot<M> {
+        EngineSnapshot::new(&self.inner, &self.hold)
     }
 
     async fn step(
@@ -310,7 +352,8 @@ impl<M: Medium> EngineIterator<M> {
                 return Ok(Progress::Missing);
             }
             let popped = position.cursors.pop(snapshot, effort);
-            let is_within = |key: &[u8]| self.upper_bound.as_ref().is_none_or(|end| *key < **end);
+            let direction = position.cursors.direction();
+            let is_within = |key: &[u8]| self.is_within(key, direction);
             let Some((key, merged)) = popped.filter(|(key, _)| is_within(key)) else {
                 position.is_at_end = true;
                 return Ok(Progress::End);
@@ -329,6 +372,14 @@ impl<M: Medium> EngineIterator<M> {
             let to_cache = place.filter(|_| position.merged < self.options.cached_pairs);
             position.merged = position.merged.saturating_add(1);
             return Ok(Progress::Item(Item { key, value, to_cache }));
+        }
+    }
+
+    /// Whether the end that a direction leads to is behind `key`.
+    fn is_within(&self, key: &[u8], direction: Direction) -> bool {
+        match direction {
+            Direction::Up => self.upper_bound.as_ref().is_none_or(|end| *key < **end),
+            Direction::Down => self.lower_bound.as_ref().is_none_or(|least| *key >= **least),
         }
     }
 
@@ -440,5 +491,6 @@ impl<M: Medium> EngineIterator<M> {
 impl<M: Medium> Drop for EngineIterator<M> {
     fn drop(&mut self) {
         self.leave();
+        self.hold.give_buffer_back(self.options.buffer_bytes);
     }
 }

@@ -44,7 +44,8 @@ impl Drop for Snapshot {
 pub(crate) struct Hold {
     snapshot: RefCell<Option<Rc<Snapshot>>>,
     created: Nanos,
-    buffer_bytes: u64,
+    /// Of the iterators that read it.
+    buffer_bytes: Cell<u64>,
 }
 
 impl Hold {
@@ -54,6 +55,13 @@ impl Hold {
     /// [`EngineError::SnapshotTooOld`] once it has expired.
     pub(crate) fn get(&self) -> Result<Rc<Snapshot>, EngineError> {
         self.snapshot.borrow().clone().ok_or(EngineError::SnapshotTooOld)
+    }
+
+    /// An iterator that reads it goes.
+    pub(crate) fn give_buffer_back(&self, bytes: u64) {
+        let held = self.buffer_bytes.get();
+        let left = held.checked_sub(bytes).expect("an iterator gives back what it took");
+        self.buffer_bytes.set(left);
     }
 }
 
@@ -178,11 +186,24 @@ impl<M: Medium> Inner<M> {
         let hold = Rc::new(Hold {
             snapshot: RefCell::new(Some(snapshot)),
             created: self.store.handle.now(),
-            buffer_bytes,
+            buffer_bytes: Cell::new(buffer_bytes),
         });
         let live = Live { sequence, hold: Rc::downgrade(&hold) };
         registry.shared.live.borrow_mut().insert(number, live);
         Ok(hold)
+    }
+
+    /// One more iterator reads the snapshot that `hold` holds, and needs `bytes` of buffers.
+    ///
+    /// # Errors
+    /// [`EngineError::IteratorMemory`] if there is no memory for it; [`EngineError::SnapshotTooOld`].
+    pub(crate) fn take_buffer(&self, hold: &Hold, bytes: u64) -> Result<(), EngineError> {
+        hold.get()?;
+        if self.snapshot_memory().total() + bytes > self.surroundings.iterator_dram_bytes {
+            return Err(EngineError::IteratorMemory);
+        }
+        hold.buffer_bytes.set(hold.buffer_bytes.get() + bytes);
+        Ok(())
     }
 
     /// What snapshots cost now.
@@ -207,7 +228,7 @@ impl<M: Medium> Inner<M> {
             pinned_segments: in_use.in_memory.saturating_sub(pinned)
                 * u64::from(self.store.shape.page_bytes),
             memtables: self.flushed_memtable_bytes(&holds),
-            buffers: holds.iter().map(|(_, hold)| hold.buffer_bytes).sum(),
+            buffers: holds.iter().map(|(_, hold)| hold.buffer_bytes.get()).sum(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The engine on a medium in memory, which does what a test tells it: fail, above all.
 
+mod backwards;
 mod failing_writes;
 mod full_groups;
 mod groups;

@@ -2,6 +2,7 @@
 //! way; the n-th append to a stream fails if it is asked to.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::future::ready;
 use std::ops::Range;
 use std::rc::Rc;
@@ -61,6 +62,8 @@ pub(crate) struct MemoryMedium {
     appends: Rc<[Cell<u64>; Stream::ALL.len()]>,
     has_failed: Rc<Cell<bool>>,
     after_failure: Rc<RefCell<Vec<Stream>>>,
+    /// How often each page was read.
+    reads: Rc<RefCell<BTreeMap<PageNo, u32>>>,
 }
 
 impl MemoryMedium {
@@ -72,6 +75,7 @@ impl MemoryMedium {
             appends: Rc::default(),
             has_failed: Rc::default(),
             after_failure: Rc::default(),
+            reads: Rc::default(),
         }
     }
 
@@ -82,6 +86,18 @@ impl MemoryMedium {
     /// Streams of the appends that began when a failure had been reported.
     pub(crate) fn appended_after_failure(&self) -> Vec<Stream> {
         self.after_failure.borrow().clone()
+    }
+
+    /// How often the page was read that was read most often, and all reads.
+    pub(crate) fn reads(&self) -> (u32, u64) {
+        let reads = self.reads.borrow();
+        let most = reads.values().max().copied().unwrap_or(0);
+        (most, reads.values().map(|count| u64::from(*count)).sum())
+    }
+
+    /// Begins to count reads anew.
+    pub(crate) fn forget_reads(&self) {
+        self.reads.borrow_mut().clear();
     }
 
     fn index(first: PageNo) -> usize {
@@ -136,6 +152,7 @@ impl Medium for MemoryMedium {
         page: PageNo,
         _: IoClass,
     ) -> impl Future<Output = Result<PageImage, MediumError>> + use<> {
+        *self.reads.borrow_mut().entry(page).or_default() += 1;
         let found = self.cells.pages.borrow()[Self::index(page)].clone();
         let sleep = self.handle.sleep(READ);
         async move {

@@ -1,12 +1,15 @@
-//! The store against an ordered map: random writes, reads and ranges, closed and opened again.
+//! The store against an ordered map: random writes, reads, ranges from both ends, and snapshots, closed and opened again.
+//!
+//! `LEVELHEAD_SEED=7 cargo test -p levelhead --test levelhead model` is what a failure prints first; `LEVELHEAD_ROUNDS=50` asks
+//! for more seeds.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use levelhead::{Batch, Durability, Error, Io, Options, Store};
+use levelhead::{Batch, Durability, Error, Io, Options, Range, Snapshot, Store};
 use runtime::Rng;
 
-use crate::scratch::{Scratch, open, small};
+use crate::scratch::{Scratch, open, small, wanted};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -31,22 +34,54 @@ fn value(rng: &mut Rng) -> Vec<u8> {
     (0..length).map(|_| rng.below(256) as u8).collect()
 }
 
+/// Any bound; now and then one that no key can be: empty, or longer than keys are.
 fn bound(rng: &mut Rng) -> Bound<Vec<u8>> {
+    let mut key = key(rng);
+    match rng.below(20) {
+        0 => key.clear(),
+        1 => key.resize(300, b'x'),
+        _ => {}
+    }
     match rng.below(4) {
         0 => Bound::Unbounded,
-        1 => Bound::Excluded(key(rng)),
-        _ => Bound::Included(key(rng)),
+        1 => Bound::Excluded(key),
+        _ => Bound::Included(key),
     }
 }
 
-fn check_range(store: &Store, map: &Map, rng: &mut Rng) {
+type Pairs = Vec<(Box<[u8]>, Vec<u8>)>;
+
+/// Takes pairs from both ends, in turns that `rng` draws, at most so many of each; they are to be those of the map.
+fn check_turns(mut range: Range, mut expected: Vec<(&[u8], &[u8])>, rng: &mut Rng, most: usize) {
+    let only = [None, Some(false), Some(true)][rng.below(3) as usize];
+    let (mut front, mut back) = (Pairs::new(), Pairs::new());
+    for _ in 0..most {
+        let is_back = only.unwrap_or(rng.below(2) == 0);
+        let pair = if is_back { range.next_back() } else { range.next() };
+        let Some(pair) = pair else {
+            assert!(range.next().is_none() && range.next_back().is_none(), "it has ended");
+            break;
+        };
+        if is_back { &mut back } else { &mut front }.push(pair.expect("it can be read"));
+    }
+    let wanted = most.min(expected.len());
+    assert_eq!(front.len() + back.len(), wanted, "{only:?}");
+    let borrowed = |pairs: &Pairs| -> Vec<(Vec<u8>, Vec<u8>)> {
+        pairs.iter().map(|(key, value)| (key.to_vec(), value.clone())).collect()
+    };
+    let owned = |pairs: &[(&[u8], &[u8])]| -> Vec<(Vec<u8>, Vec<u8>)> {
+        pairs.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
+    };
+    assert!(borrowed(&front) == owned(&expected[..front.len()]), "other pairs upwards");
+    expected.reverse();
+    assert!(borrowed(&back) == owned(&expected[..back.len()]), "other pairs downwards");
+}
+
+fn check_range(make: impl Fn((Bound<&[u8]>, Bound<&[u8]>)) -> Range, map: &Map, rng: &mut Rng) {
     let (lower, upper) = (bound(rng), bound(rng));
-    let slices = |bound: &Bound<Vec<u8>>| bound.clone();
-    let (low, high) = (slices(&lower), slices(&upper));
-    let bounds = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
-    let most = rng.below(700) as usize;
-    let found: Result<Vec<_>, Error> = store.range(bounds).take(most).collect();
-    let found = found.expect("it can be read");
+    let bounds = (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice));
+    let longest = if rng.below(4) == 0 { 4_000 } else { 700 };
+    let most = rng.below(longest) as usize;
     let is_in = |key: &[u8]| {
         let above = match &lower {
             Bound::Included(lower) => key >= &lower[..],
@@ -60,10 +95,10 @@ fn check_range(store: &Store, map: &Map, rng: &mut Rng) {
         };
         above && below
     };
-    let expected = map.iter().filter(|(key, _)| is_in(key)).take(most);
-    let expected: Vec<_> = expected.map(|(key, value)| (&key[..], &value[..])).collect();
-    let found: Vec<_> = found.iter().map(|(key, value)| (&key[..], &value[..])).collect();
-    assert_eq!(found, expected, "{lower:?} to {upper:?}, {most}");
+    let expected = map.iter().filter(|(key, _)| is_in(key));
+    let expected = expected.map(|(key, value)| (&key[..], &value[..])).collect();
+    println!("{lower:?} to {upper:?}, {most}");
+    check_turns(make(bounds), expected, rng, most);
 }
 
 fn check_all(store: &Store, map: &Map) {
@@ -75,12 +110,22 @@ fn check_all(store: &Store, map: &Map) {
     }
 }
 
+fn check_snapshot(snapshot: &Snapshot, map: &Map, rng: &mut Rng) {
+    check_range(|bounds| snapshot.range(bounds), map, rng);
+    for _ in 0..20 {
+        let key = key(rng);
+        assert_eq!(snapshot.get(&key).expect("it is kept").as_ref(), map.get(&key), "{key:?}");
+        assert_eq!(snapshot.exists(&key).expect("it is kept"), map.contains_key(&key), "{key:?}");
+    }
+}
+
 fn agrees(seed: u64, options: &Options) {
     let scratch = Scratch::new();
     let (rng, mut map) = (&mut Rng::derive(seed, "model"), Map::new());
     for _ in 0..4 {
         let store = open(scratch.path(), options);
         check_all(&store, &map);
+        let mut held: Option<(Snapshot, Map)> = None;
         for _ in 0..4_000 {
             let key = key(rng);
             match rng.below(10) {
@@ -110,9 +155,18 @@ fn agrees(seed: u64, options: &Options) {
                 }
             }
             if rng.below(200) == 0 {
-                check_range(&store, &map, rng);
+                check_range(|bounds| store.range(bounds), &map, rng);
+            }
+            if rng.below(300) == 0 {
+                held = Some((store.snapshot().expect("there is memory"), map.clone()));
+            }
+            if let Some((snapshot, map)) = &held
+                && rng.below(100) == 0
+            {
+                check_snapshot(snapshot, map, rng);
             }
         }
+        drop(held);
         check_all(&store, &map);
         store.close().expect("it can be made durable");
     }
@@ -120,7 +174,13 @@ fn agrees(seed: u64, options: &Options) {
 
 #[test]
 fn the_store_agrees_with_an_ordered_map() {
-    for (seed, io) in (0..).zip([Io::Probe, Io::Threads]) {
+    let seeds = match wanted("LEVELHEAD_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..wanted("LEVELHEAD_ROUNDS").unwrap_or(2),
+    };
+    for seed in seeds {
+        println!("LEVELHEAD_SEED={seed} cargo test -p levelhead --test levelhead model");
+        let io = if seed % 2 == 0 { Io::Probe } else { Io::Threads };
         agrees(seed, &Options { io, ..small() });
     }
 }
@@ -170,4 +230,44 @@ fn what_no_store_takes_is_refused_in_words() {
         let opened = Store::open(other.path(), &options).map(drop);
         assert!(words(opened).contains(word));
     }
+}
+
+#[test]
+fn a_snapshot_reads_one_instant_on_any_thread_until_it_is_dropped() {
+    let scratch = Scratch::new();
+    let store = open(scratch.path(), &small());
+    let key = |n: u32| format!("{n:05}").into_bytes();
+    for n in 0..3_000 {
+        store.put(&key(n), &[b'a'; 500]).expect("there is room");
+    }
+    let before = store.snapshot().expect("there is memory");
+    let again = before.clone();
+    for n in 0..3_000 {
+        if n % 2 == 0 {
+            store.put(&key(n), &[b'b'; 500]).expect("there is room");
+        } else {
+            store.delete(&key(n)).expect("there is room");
+        }
+    }
+    store.settle();
+    std::thread::scope(|scope| {
+        for part in 0..3 {
+            let (before, again) = (&before, &again);
+            scope.spawn(move || {
+                for n in (part..3_000).step_by(3) {
+                    let found = before.get(&key(n)).expect("it is kept");
+                    assert_eq!(found.as_deref(), Some(&[b'a'; 500][..]));
+                }
+                let keys = again.range(..).rev().map(|pair| pair.expect("it is kept").0);
+                assert!(keys.map(Vec::from).eq((0..3_000).rev().map(key)));
+            });
+        }
+    });
+    // A range keeps the instant by itself.
+    let mut range = before.range(..);
+    assert!(range.next_back().is_some());
+    drop((before, again));
+    assert_eq!(range.count(), 2_999);
+    assert_eq!(store.range(..).count(), 1_500);
+    assert_eq!(store.inside().snapshots, 0, "nothing is held any more");
 }

@@ -10,7 +10,7 @@ use runtime::{IoClass, JoinHandle, Nanos, PageImage};
 use super::readahead::Readahead;
 use super::{Ahead, Asked, EngineIterator, Position};
 use crate::cache::Access;
-use crate::lsm::cursor::Needed;
+use crate::lsm::cursor::{Direction, Needed};
 use crate::lsm::location::{IndexKind, IndexPage, Location};
 use crate::lsm::snapshot::Snapshot;
 
@@ -27,7 +27,7 @@ impl<M: Medium> EngineIterator<M> {
             let needed = position.cursors.needed(snapshot);
             let Some(first) = needed.first().copied() else { return Ok(true) };
             if self.is_beyond(position, snapshot, first) {
-                position.cursors.finish(snapshot, first.level);
+                position.cursors.finish(first.level);
                 continue;
             }
             let Some(page) = self.page_for(position, snapshot, first, effort, may_wait).await?
@@ -123,7 +123,8 @@ impl<M: Medium> EngineIterator<M> {
     /// How many pages behind one that is going to be read are worth to be read along: they hold the segments that
     /// follow it, side by side, and none begins at or after the upper bound.
     fn pages_along(&self, position: &mut Position, snapshot: &Snapshot, needed: Needed) -> u32 {
-        if self.options.readahead_bytes == 0 || needed.at.kind != IndexKind::Segment {
+        let goes_up = position.cursors.direction() == Direction::Up;
+        if self.options.readahead_bytes == 0 || needed.at.kind != IndexKind::Segment || !goes_up {
             return 0;
         }
         let shape = self.inner.store.shape;
@@ -159,7 +160,7 @@ impl<M: Medium> EngineIterator<M> {
             let is_beyond = |needed: &mut Needed| self.is_beyond(position, snapshot, *needed);
             let beyond: Vec<Needed> = needed.extract_if(.., is_beyond).collect();
             for beyond in beyond {
-                position.cursors.finish(snapshot, beyond.level);
+                position.cursors.finish(beyond.level);
             }
             if needed.is_empty() {
                 self.prefetch_index(position, snapshot);
@@ -243,9 +244,12 @@ impl<M: Medium> EngineIterator<M> {
         })
     }
 
-    /// Whether a segment begins at or after the upper bound.
+    /// Whether a segment begins at or after the upper bound, going up. Going down, cursors do not come to one that ends below the
+    /// lower bound.
     fn is_beyond(&self, position: &Position, snapshot: &Snapshot, needed: Needed) -> bool {
-        self.upper_bound.as_ref().is_some_and(|end| {
+        let goes_up = position.cursors.direction() == Direction::Up;
+        let end = self.upper_bound.as_ref().filter(|_| goes_up);
+        end.is_some_and(|end| {
             position
                 .cursors
                 .first_key(snapshot, needed)

@@ -1,0 +1,223 @@
+//! `levelhead verify`, `repair` and `backup`.
+//!
+//! Exit codes are those of `fsck` in spirit: 0 if all is well, 1 if something is damaged, 2 if it could not be found out.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use indicatif::ProgressBar;
+use lab::{bytes_text, count_text};
+use levelhead::{Error, Finding, Report};
+use serde_json::{Value, json};
+
+use super::encoding::Encoding;
+use super::place::{NewStore, Place};
+use crate::host::Stopwatch;
+use crate::{output, progress};
+
+#[derive(Args)]
+pub(crate) struct VerifyArguments {
+    #[command(flatten)]
+    place: Place,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct RepairArguments {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    new: NewStore,
+    /// Directory for the new store; it must not hold one
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct BackupArguments {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    new: NewStore,
+    /// Directory for the copy; it must not hold a store
+    #[arg(long, value_name = "DIR")]
+    to: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Findings that are printed in a table; JSON has all of them.
+const SHOWN: usize = 20;
+const CANNOT: u8 = 2;
+
+pub(crate) fn verify(arguments: &VerifyArguments) -> ExitCode {
+    let work = Work::begin("verify");
+    let outcome = arguments.place.open().and_then(|store| Ok(store.verify(work.progress())?));
+    end(work, outcome, arguments.json, "")
+}
+
+pub(crate) fn repair(arguments: &RepairArguments) -> ExitCode {
+    let work = Work::begin("repair");
+    let (directories, options) =
+        (arguments.place.directories(), arguments.place.options_of_new(&arguments.new));
+    let repaired = levelhead::repair(directories, &arguments.out, &options, work.progress());
+    let outcome = repaired.map_err(|error| match error {
+        Error::Damaged { .. } => anyhow::anyhow!(
+            "{error}: the store does not open, so that where its pairs lie is not known, and nothing was saved; keep its files"
+        ),
+        other => other.into(),
+    });
+    end(work, outcome, arguments.json, &format!("saved to {}", arguments.out.display()))
+}
+
+pub(crate) fn backup(arguments: &BackupArguments) -> ExitCode {
+    let work = Work::begin("backup");
+    let options = arguments.place.options_of_new(&arguments.new);
+    let outcome = arguments.place.open().and_then(|store| {
+        let copied = store.checkpoint(&arguments.to, &options, work.progress());
+        Ok(copied.map_err(damage_ends_it)?)
+    });
+    let outcome = match outcome {
+        Err(error) if error.downcast_ref::<Refused>().is_some() => {
+            work.bar.finish_and_clear();
+            output::say(&format!("{error:#}"));
+            return ExitCode::FAILURE;
+        }
+        other => other,
+    };
+    end(work, outcome, arguments.json, &format!("copied to {}", arguments.to.display()))
+}
+
+/// A store that cannot be copied because a part of it is damaged.
+#[derive(Debug)]
+struct Refused(Error);
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let error = &self.0;
+        write!(
+            f,
+            "{error}; a backup has all pairs or is none: delete what was begun, and see `levelhead verify` and `repair`"
+        )
+    }
+}
+
+impl std::error::Error for Refused {}
+
+fn damage_ends_it(error: Error) -> anyhow::Error {
+    match error {
+        Error::Damaged { .. } => Refused(error).into(),
+        other => other.into(),
+    }
+}
+
+/// A walk under way.
+struct Work {
+    bar: ProgressBar,
+    stopwatch: Stopwatch,
+}
+
+impl Work {
+    fn begin(name: &str) -> Self {
+        let bar = progress::bar(&format!("{name} {{spinner}} {{human_pos}} pairs {{per_sec}}"), 0);
+        progress::line_without(&bar, &format!("{name} ..."));
+        Self { bar, stopwatch: Stopwatch::start() }
+    }
+
+    fn progress(&self) -> impl FnMut(u64) + use<> {
+        let bar = self.bar.clone();
+        move |pairs| bar.set_position(pairs)
+    }
+}
+
+/// Says what came of it.
+fn end(work: Work, outcome: anyhow::Result<Report>, as_json: bool, what: &str) -> ExitCode {
+    work.bar.finish_and_clear();
+    let printed = outcome.and_then(|report| {
+        let text = if as_json {
+            serde_json::to_string_pretty(&json(&report))?
+        } else {
+            let took = progress::time_text(work.stopwatch.elapsed());
+            table(&report, &took, what)
+        };
+        output::print(&text)?;
+        Ok(report)
+    });
+    match printed {
+        Ok(report) if report.findings.is_empty() => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            output::say(&format!("{error:#}"));
+            CANNOT.into()
+        }
+    }
+}
+
+fn table(report: &Report, took: &str, what: &str) -> String {
+    let mut text = format!(
+        "pairs        {}\nbytes        {}\ntook         {took}\ndamage       {}\n",
+        count_text(report.pairs),
+        bytes_text(report.bytes),
+        match report.findings.len() {
+            0 => "none".to_owned(),
+            places => format!("{} places", count_text(places as u64)),
+        }
+    );
+    for finding in report.findings.iter().take(SHOWN) {
+        let _ = writeln!(text, "  {}\n    {}", finding.error, keys(finding));
+    }
+    if report.findings.len() > SHOWN {
+        let more = (report.findings.len() - SHOWN) as u64;
+        let _ = writeln!(text, "  and {} more (--json lists all)", count_text(more));
+    }
+    if !what.is_empty() {
+        let _ = writeln!(text, "{what}");
+    }
+    text
+}
+
+/// Which keys may be lost, for people.
+fn keys(finding: &Finding) -> String {
+    let shown = |key: &[u8]| String::from_utf8_lossy(key).escape_debug().to_string();
+    match (&finding.after, &finding.before) {
+        (Some(after), Some(before)) => {
+            format!("keys between {} and {}", shown(after), shown(before))
+        }
+        (Some(after), None) => format!("keys behind {}", shown(after)),
+        (None, Some(before)) => format!("keys before {}", shown(before)),
+        (None, None) => "any key".to_owned(),
+    }
+}
+
+fn json(report: &Report) -> Value {
+    let hex = |key: &Option<Box<[u8]>>| {
+        let text = |key: &Box<[u8]>| String::from_utf8(Encoding::Hex.encode(key).into_owned()).ok();
+        key.as_ref().and_then(text)
+    };
+    let finding = |finding: &Finding| {
+        let (file, offset) = match &finding.error {
+            Error::Damaged { path, offset, .. } => (Some(path.display().to_string()), *offset),
+            _ => (None, None),
+        };
+        json!({
+            "what": finding.error.to_string(),
+            "file": file,
+            "offset": offset,
+            "after_hex": hex(&finding.after),
+            "before_hex": hex(&finding.before),
+        })
+    };
+    json!({
+        "pairs": report.pairs,
+        "bytes": report.bytes,
+        "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
+    })
+}

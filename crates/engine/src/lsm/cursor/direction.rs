@@ -1,0 +1,108 @@
+//! Which way cursors go, and where they begin. Plain arithmetic on places in lists.
+
+use crate::format::group_index::GroupIndex;
+use crate::format::meta_segment::MetaSegment;
+use crate::lsm::level::Level;
+use pages::effort::Effort;
+
+/// Which way cursors go through keys.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Direction {
+    /// Up the keys, as Next goes.
+    Up,
+    /// Down the keys, as Prev goes.
+    Down,
+}
+
+impl Direction {
+    /// The first place it comes to in a list of `len`.
+    pub(crate) fn first(self, len: usize) -> Option<usize> {
+        match self {
+            Self::Up => (len > 0).then_some(0),
+            Self::Down => len.checked_sub(1),
+        }
+    }
+
+    /// The place it comes to behind `at` in a list of `len`.
+    pub(crate) fn behind(self, at: usize, len: usize) -> Option<usize> {
+        match self {
+            Self::Up => (at + 1 < len).then_some(at + 1),
+            Self::Down => at.checked_sub(1),
+        }
+    }
+
+    /// Whether it comes to `key` before it comes to `other`.
+    pub(crate) fn comes_first(self, key: &[u8], other: &[u8]) -> bool {
+        match self {
+            Self::Up => key < other,
+            Self::Down => key > other,
+        }
+    }
+}
+
+/// Where cursors begin.
+#[derive(Clone, Debug)]
+pub(crate) enum Target {
+    /// At the first key that is this one or behind it, and up from there.
+    AtOrAfter(Box<[u8]>),
+    /// At the last key before this one, or the last there is, and down from there.
+    Before(Option<Box<[u8]>>),
+}
+
+impl Target {
+    pub(crate) fn direction(&self) -> Direction {
+        match self {
+            Self::AtOrAfter(_) => Direction::Up,
+            Self::Before(_) => Direction::Down,
+        }
+    }
+
+    /// The entry of a segment to begin at, if one is there.
+    pub(crate) fn entry_in(&self, segment: &MetaSegment<'_>) -> Option<usize> {
+        match self {
+            Self::AtOrAfter(key) => Some(segment.lower_bound(key)).filter(|at| *at < segment.len()),
+            Self::Before(Some(key)) => segment.lower_bound(key).checked_sub(1),
+            Self::Before(None) => segment.len().checked_sub(1),
+        }
+    }
+
+    /// The segment of a group to begin in, by the group's index.
+    pub(crate) fn place_in(&self, index: &GroupIndex<'_>) -> u16 {
+        let place = match self {
+            Self::AtOrAfter(key) => index.covering(key),
+            Self::Before(Some(key)) => index.before(key),
+            Self::Before(None) => index.last(),
+        };
+        place.unwrap_or(0)
+    }
+
+    /// Going down, the last segment of `level` that begins before the target: going down begins in it, and nowhere else, so
+    /// that no page is read in which nothing is wanted.
+    pub(crate) fn last_segment(&self, level: &Level, effort: &mut Effort) -> Option<usize> {
+        match self {
+            Self::Before(Some(key)) => match level.covering(key, None, effort) {
+                Some(at) if level.first_key(at) == &key[..] => at.checked_sub(1),
+                at => at,
+            },
+            _ => level.len().checked_sub(1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_come_to_every_place_once() {
+        for len in 0..5 {
+            let walk = |way: Direction| {
+                std::iter::successors(way.first(len), |at| way.behind(*at, len)).collect::<Vec<_>>()
+            };
+            assert_eq!(walk(Direction::Up), (0..len).collect::<Vec<_>>());
+            assert_eq!(walk(Direction::Down), (0..len).rev().collect::<Vec<_>>());
+        }
+        assert!(Direction::Up.comes_first(b"a", b"b") && Direction::Down.comes_first(b"b", b"a"));
+        assert!([Direction::Up, Direction::Down].iter().all(|way| !way.comes_first(b"a", b"a")));
+    }
+}

@@ -1,0 +1,137 @@
+//! What a client holds of a snapshot: gets and iterators, all of one instant.
+//!
+//! A Get goes the way that a Get of the present goes, through the memtables and the version of its instant, with filters and caches. It is
+//! not counted among the Gets of the store, whose reads are bounded by the present levels.
+
+use std::rc::Rc;
+
+use pages::Value;
+use pages::effort::Effort;
+use pages::error::EngineError;
+use pages::medium::Medium;
+use pages::operations::check_key;
+use runtime::IoClass;
+
+use crate::cache::Access;
+use crate::format::entry::Mapping;
+use crate::lsm::iterator::EngineIterator;
+use crate::lsm::reads::Located;
+use crate::lsm::search::{Step, look_in, search};
+use crate::lsm::snapshot::{Hold, Snapshot};
+use crate::lsm::{Engine, Inner};
+
+/// The store as it was at one instant. Dropping it, and its iterators, gives back what it holds: extents that were in use then, older
+/// versions of keys in memtables, memtables and segments that are in no level any more.
+pub struct EngineSnapshot<M: Medium> {
+    inner: Rc<Inner<M>>,
+    hold: Rc<Hold>,
+}
+
+impl<M: Medium> Clone for EngineSnapshot<M> {
+    fn clone(&self) -> Self {
+        Self { inner: Rc::clone(&self.inner), hold: Rc::clone(&self.hold) }
+    }
+}
+
+impl<M: Medium> Engine<M> {
+    /// The store as it is now. A store that runs out of memory for snapshots, or of space, lets the oldest expire.
+    ///
+    /// # Errors
+    /// [`EngineError::IteratorMemory`].
+    pub fn snapshot(&self) -> Result<EngineSnapshot<M>, EngineError> {
+        Ok(EngineSnapshot::new(&self.inner, &self.inner.take_snapshot(0)?))
+    }
+}
+
+impl<M: Medium> EngineSnapshot<M> {
+    pub(super) fn new(inner: &Rc<Inner<M>>, hold: &Rc<Hold>) -> Self {
+        Self { inner: Rc::clone(inner), hold: Rc::clone(hold) }
+    }
+
+    /// Its pairs in key order from `lower_bound` on (for Nexts that go down) and up to `upper_bound`, which is not among them.
+    ///
+    /// # Errors
+    /// [`EngineError::IteratorMemory`] if there is no room for another buffer; [`EngineError::SnapshotTooOld`].
+    pub fn iterator(
+        &self,
+        lower_bound: Option<&[u8]>,
+        upper_bound: Option<&[u8]>,
+    ) -> Result<EngineIterator<M>, EngineError> {
+        let options = self.inner.iterator_options.get();
+        self.inner.take_buffer(&self.hold, options.buffer_bytes)?;
+        let hold = Rc::clone(&self.hold);
+        Ok(EngineIterator::new(&self.inner, hold, options, lower_bound, upper_bound))
+    }
+
+    /// The value that `key` had.
+    ///
+    /// # Errors
+    /// [`EngineError::SnapshotTooOld`]; otherwise as [`Engine::get`].
+    pub async fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
+        check_key(key)?;
+        let snapshot = self.hold.get()?;
+        let located = self.inner.locate_in(&snapshot, key).await?;
+        let located = match self.inner.caches.has_values() {
+            true => self.inner.look_for_value(key, located).await,
+            false => located,
+        };
+        match located {
+            Located::Absent => Ok(None),
+            Located::Known(entry) => Ok(entry),
+            Located::At(pointer) => {
+                let reads = &mut 0;
+                let value = self.inner.read_and_keep(key, pointer, reads).await?;
+                self.inner.take_in(*reads).await;
+                Ok(Some(value))
+            }
+        }
+    }
+
+    /// Whether `key` had a value; reads no value.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn exists(&self, key: &[u8]) -> Result<bool, EngineError> {
+        check_key(key)?;
+        let snapshot = self.hold.get()?;
+        let located = self.inner.locate_in(&snapshot, key).await?;
+        Ok(matches!(located, Located::At(_) | Located::Known(Some(_))))
+    }
+}
+
+impl<M: Medium> Inner<M> {
+    /// Finds the entry of `key` that a snapshot sees. As [`Self::locate`], which stays apart: each Get goes through it.
+    async fn locate_in(&self, snapshot: &Snapshot, key: &[u8]) -> Result<Located, EngineError> {
+        let cpu = &self.store.cpu;
+        let mut effort = Effort { memtables: snapshot.memtables.len() as u32, ..Effort::default() };
+        let written = snapshot.memtables.iter().find_map(|m| m.borrow().at(key, snapshot.sequence));
+        if let Some(entry) = written {
+            cpu.cores.spend(cpu.costs.of(effort)).await;
+            return Ok(Located::Known(entry));
+        }
+        let (version, format) = (&snapshot.version, self.store.format);
+        let mut step = search(version, key, 0, None, format, &mut effort);
+        let located = loop {
+            let pending = match step {
+                Step::Absent | Step::Found(Mapping::Deleted) => break Located::Absent,
+                Step::Found(Mapping::Value(value)) => break Located::Known(Some(value)),
+                Step::Found(Mapping::At(pointer)) => break Located::At(pointer),
+                Step::Read(pending) => pending,
+            };
+            let cached = self.cached_page(pending.at.page, Access::Point);
+            effort.hashes += self.caches.looks_for_pages(1);
+            let image = if let Some(image) = cached {
+                image
+            } else {
+                let image = self.read_index(pending.at, IoClass::ClientRead).await?;
+                self.keep_page(pending.at.page, &image, Access::Point);
+                effort.page_reads += 1;
+                image
+            };
+            let told = look_in(pending.at, &image, key, format, &mut effort);
+            step = pending.go_on(told, version, key, format, &mut effort);
+        };
+        cpu.cores.spend(cpu.costs.of(effort)).await;
+        Ok(located)
+    }
+}

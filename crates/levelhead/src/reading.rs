@@ -1,0 +1,271 @@
+//! Snapshots and ranges that are being read: they stay within the runtime, and have numbers outside.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use engine::{EngineIterator, EngineSnapshot, Step};
+use pages::EngineError;
+use runtime::Nanos;
+use volume::Volume;
+
+use crate::error::Error;
+use crate::root::{AnyEngine, Plain};
+use crate::store::Store;
+
+/// Pairs that a range gives at a time.
+pub(crate) type Pairs = Vec<(Box<[u8]>, Vec<u8>)>;
+
+/// Of which instant a range is.
+#[derive(Clone, Copy)]
+pub(crate) enum Instant {
+    Present,
+    OfSnapshot(u64),
+    /// That of another range.
+    OfRange(u64),
+}
+
+/// The least key of a range, and its end, which is not among its keys.
+#[derive(Clone, Default)]
+pub(crate) struct Limits {
+    pub from: Box<[u8]>,
+    pub to: Option<Box<[u8]>>,
+}
+
+/// Where a range begins to be read, and which way.
+pub(crate) enum Beginning {
+    /// At this key or behind it, upwards.
+    Key(Box<[u8]>),
+    /// At its end, downwards.
+    Last,
+}
+
+/// What is being read, by number.
+#[derive(Default)]
+pub(crate) struct Reading {
+    last: Cell<u64>,
+    snapshots: RefCell<BTreeMap<u64, AnySnapshot>>,
+    ranges: RefCell<BTreeMap<u64, AnyIterator>>,
+}
+
+#[derive(Clone)]
+pub(crate) enum AnySnapshot {
+    Plain(EngineSnapshot<Plain>),
+    Parity(EngineSnapshot<Volume<Plain>>),
+}
+
+enum AnyIterator {
+    Plain(EngineIterator<Plain>),
+    Parity(EngineIterator<Volume<Plain>>),
+}
+
+macro_rules! on_either {
+    ($of:ident, $self:expr, $it:ident => $call:expr) => {
+        match $self {
+            $of::Plain($it) => $call,
+            $of::Parity($it) => $call,
+        }
+    };
+}
+
+impl AnySnapshot {
+    fn of(engine: &AnyEngine) -> Result<Self, EngineError> {
+        Ok(match engine {
+            AnyEngine::Plain(engine) => Self::Plain(engine.snapshot()?),
+            AnyEngine::Parity(engine) => Self::Parity(engine.snapshot()?),
+        })
+    }
+
+    fn iterator(&self, limits: &Limits) -> Result<AnyIterator, EngineError> {
+        let (from, to) = (Some(&limits.from[..]), limits.to.as_deref());
+        Ok(match self {
+            Self::Plain(snapshot) => AnyIterator::Plain(snapshot.iterator(from, to)?),
+            Self::Parity(snapshot) => AnyIterator::Parity(snapshot.iterator(from, to)?),
+        })
+    }
+
+    async fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, EngineError> {
+        let value = on_either!(AnySnapshot, self, snapshot => snapshot.get(key).await)?;
+        Ok(value.map(|value| value.to_bytes().to_vec()))
+    }
+
+    async fn exists(&self, key: &[u8]) -> Result<bool, EngineError> {
+        on_either!(AnySnapshot, self, snapshot => snapshot.exists(key).await)
+    }
+}
+
+impl AnyIterator {
+    fn snapshot(&self) -> AnySnapshot {
+        match self {
+            Self::Plain(iterator) => AnySnapshot::Plain(iterator.snapshot()),
+            Self::Parity(iterator) => AnySnapshot::Parity(iterator.snapshot()),
+        }
+    }
+
+    /// The pair to begin at, or the next one.
+    async fn step(&mut self, beginning: Option<Beginning>) -> Result<Step, EngineError> {
+        on_either!(AnyIterator, self, iterator => match beginning {
+            Some(Beginning::Key(key)) => iterator.seek(&key, Nanos::ZERO).await,
+            Some(Beginning::Last) => iterator.seek_before(None, Nanos::ZERO).await,
+            None => iterator.next(0, Nanos::ZERO).await,
+        })
+    }
+}
+
+impl Reading {
+    fn number(&self) -> u64 {
+        self.last.set(self.last.get() + 1);
+        self.last.get()
+    }
+
+    fn begin_snapshot(&self, engine: &AnyEngine) -> Result<u64, EngineError> {
+        let snapshot = AnySnapshot::of(engine)?;
+        let number = self.number();
+        self.snapshots.borrow_mut().insert(number, snapshot);
+        Ok(number)
+    }
+
+    fn snapshot(&self, number: u64) -> AnySnapshot {
+        self.snapshots.borrow().get(&number).expect("a snapshot that is read lives").clone()
+    }
+
+    /// Begins to read a range; its number.
+    fn begin(
+        &self,
+        engine: &AnyEngine,
+        instant: Instant,
+        limits: &Limits,
+    ) -> Result<u64, EngineError> {
+        let snapshot = match instant {
+            Instant::Present => AnySnapshot::of(engine)?,
+            Instant::OfSnapshot(number) => self.snapshot(number),
+            Instant::OfRange(number) => {
+                let ranges = self.ranges.borrow();
+                ranges.get(&number).expect("a range that is read has not ended").snapshot()
+            }
+        };
+        let iterator = snapshot.iterator(limits)?;
+        let number = self.number();
+        self.ranges.borrow_mut().insert(number, iterator);
+        Ok(number)
+    }
+
+    /// The next pairs of a range, from its beginning on if that is given; fewer than `most` at the end only.
+    async fn next(
+        &self,
+        number: u64,
+        beginning: Option<Beginning>,
+        most: usize,
+    ) -> Result<Pairs, EngineError> {
+        // Whoever reads it is alone with it: it is taken out meanwhile.
+        let taken = self.ranges.borrow_mut().remove(&number);
+        let mut iterator = taken.expect("a range that is read has begun and not ended");
+        let (mut pairs, mut beginning) = (Pairs::new(), beginning);
+        let outcome = loop {
+            if pairs.len() == most {
+                break Ok(pairs);
+            }
+            match iterator.step(beginning.take()).await {
+                Ok(Step::Pair(key, value)) => pairs.push((key, value.to_bytes().to_vec())),
+                Ok(Step::Again) => {}
+                Ok(Step::End) => break Ok(pairs),
+                Err(error) => break Err(error),
+            }
+        };
+        self.ranges.borrow_mut().insert(number, iterator);
+        outcome
+    }
+
+    fn end(&self, number: u64) {
+        let ended = self.ranges.borrow_mut().remove(&number);
+        drop(ended);
+    }
+}
+
+impl Store {
+    pub(crate) fn begin_snapshot(&self) -> Result<u64, Error> {
+        let begun = self.call(|root| {
+            let begun = root.reading.begin_snapshot(&root.engine);
+            async move { begun }
+        });
+        begun.map_err(|error| self.error(&error))
+    }
+
+    pub(crate) fn end_snapshot(&self, number: u64) {
+        self.call(|root| {
+            let ended = root.reading.snapshots.borrow_mut().remove(&number);
+            drop(ended);
+            async {}
+        });
+    }
+
+    pub(crate) fn get_of_snapshot(
+        &self,
+        number: u64,
+        key: &[u8],
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let found = self.call(|root| {
+            let (snapshot, key) = (root.reading.snapshot(number), Box::<[u8]>::from(key));
+            async move { snapshot.get(&key).await }
+        });
+        found.map_err(|error| self.error(&error))
+    }
+
+    pub(crate) fn exists_in_snapshot(&self, number: u64, key: &[u8]) -> Result<bool, Error> {
+        let found = self.call(|root| {
+            let (snapshot, key) = (root.reading.snapshot(number), Box::<[u8]>::from(key));
+            async move { snapshot.exists(&key).await }
+        });
+        found.map_err(|error| self.error(&error))
+    }
+
+    pub(crate) fn begin_range(&self, instant: Instant, limits: Limits) -> Result<u64, Error> {
+        let begun = self.call(|root| {
+            let begun = root.reading.begin(&root.engine, instant, &limits);
+            async move { begun }
+        });
+        begun.map_err(|error| self.error(&error))
+    }
+
+    /// Begins to read a range and fetches its first pairs, in one go; its number, and the pairs.
+    pub(crate) fn first_of_range(
+        &self,
+        instant: Instant,
+        limits: Limits,
+        beginning: Beginning,
+        most: usize,
+    ) -> Result<(u64, Pairs), Error> {
+        let first = self.call(|root| {
+            let reading = root.reading.clone();
+            let begun = reading.begin(&root.engine, instant, &limits);
+            async move {
+                let number = begun?;
+                let pairs = reading.next(number, Some(beginning), most).await;
+                if pairs.is_err() {
+                    reading.end(number);
+                }
+                Ok((number, pairs?))
+            }
+        });
+        first.map_err(|error: EngineError| self.error(&error))
+    }
+
+    pub(crate) fn next_of_range(
+        &self,
+        number: u64,
+        beginning: Option<Beginning>,
+        most: usize,
+    ) -> Result<Pairs, Error> {
+        let pairs = self.call(|root| {
+            let reading = root.reading.clone();
+            async move { reading.next(number, beginning, most).await }
+        });
+        pairs.map_err(|error| self.error(&error))
+    }
+
+    pub(crate) fn end_ranges(&self, numbers: &[u64]) {
+        self.call(|root| {
+            numbers.iter().for_each(|number| root.reading.end(*number));
+            async {}
+        });
+    }
+}
