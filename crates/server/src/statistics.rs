@@ -86,16 +86,22 @@ pub(crate) struct Window {
 }
 
 /// See [`Window::gauges`].
-pub(crate) const GAUGES: [&str; 9] = [
+pub(crate) const GAUGES: [&str; 15] = [
     "clients",
+    "keys",
     "client_bytes",
     "index_bytes",
+    "cache_bytes",
     "memtable_bytes",
+    "compaction_bytes",
     "flushes",
+    "compactions",
+    "collections",
     "stalls",
     "value_cache_hits",
     "value_cache_misses",
-    "keys",
+    "commits",
+    "committed",
 ];
 
 /// See the module's documentation.
