@@ -3,6 +3,7 @@
 mod client;
 mod crowds;
 mod pages;
+mod secret;
 mod words;
 
 use client::{Client, directory, start, tcp};
