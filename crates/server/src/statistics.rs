@@ -207,6 +207,7 @@ impl Statistics {
 pub(crate) fn class_of(group: Group, is_write: bool) -> Class {
     match group {
         Group::Connection | Group::Server | Group::Cluster => Class::Other,
+        Group::Transaction if !is_write => Class::Other,
         _ if is_write => Class::Write,
         _ => Class::Read,
     }

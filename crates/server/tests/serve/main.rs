@@ -4,6 +4,7 @@ mod client;
 mod crowds;
 mod pages;
 mod secret;
+mod transactions;
 mod words;
 
 use client::{Client, directory, start, tcp};
