@@ -16,17 +16,20 @@ mod server;
 mod sorted_sets;
 mod strings;
 mod table;
+mod transactions;
 
 use std::fmt::Write;
 use std::sync::Arc;
 
 use crate::client::Client;
 use crate::data::database::Access;
+use crate::data::locks::Watched;
 use crate::fault::Fault;
 use crate::resp::{Protocol, Reply};
 use crate::state::State;
 
 pub(crate) use table::{Group, Spec, find};
+pub(crate) use transactions::Transaction;
 
 /// What a command comes to.
 pub(crate) type Outcome = Result<(), Fault>;
@@ -37,6 +40,17 @@ pub(crate) struct Session {
     pub is_authenticated: bool,
     /// Whether the connection ends when the replies have been sent.
     pub is_over: bool,
+    /// Commands that wait for EXEC, after MULTI.
+    pub transaction: Option<Box<Transaction>>,
+    /// Keys that have to be unchanged then.
+    pub watched: Vec<Watched>,
+}
+
+impl Session {
+    pub(crate) fn new(client: Arc<Client>, is_authenticated: bool) -> Self {
+        let (transaction, watched) = (None, Vec::new());
+        Self { client, is_authenticated, is_over: false, transaction, watched }
+    }
 }
 
 /// A command that runs.
@@ -79,7 +93,7 @@ pub(crate) fn check_room(state: &State, reply: &Reply) -> Outcome {
     Err(Fault::error(format!("the reply would have more than {most} bytes; ask for parts of it")))
 }
 
-/// Runs a command, and says what came of it. The one it was, if there is such a one.
+/// Runs a command, or keeps it for EXEC, and says what came of it. The one it was, if there is such a one.
 pub(crate) fn run(
     state: &State,
     session: &mut Session,
@@ -89,24 +103,62 @@ pub(crate) fn run(
 ) -> Option<&'static Spec> {
     let begin = reply.len();
     let spec = find(arguments[0]);
-    let outcome = match spec {
-        None => Err(unknown(arguments)),
-        Some(spec) if !spec.takes(arguments.len()) => Err(Fault::error(format!(
-            "wrong number of arguments for '{}' command",
-            spec.name.to_lowercase()
-        ))),
-        Some(spec) if !session.is_authenticated && !spec.is_for_strangers() => {
-            Err(Fault::of_kind("NOAUTH Authentication required."))
+    let outcome = match (spec, allowed(state, session, spec, arguments)) {
+        (Some(spec), Ok(())) if is_kept(session, spec) => {
+            keep(state, session, spec, arguments, reply)
         }
-        Some(spec) => moved(state, spec, arguments)
-            .and_then(|()| (spec.run)(&mut Call { arguments, access, state, session, reply })),
+        (Some(spec), Ok(())) => (spec.run)(&mut Call { arguments, access, state, session, reply }),
+        (_, refused) => {
+            session.give_up_transaction();
+            refused
+        }
     };
+    say(state, reply, begin, outcome);
+    spec
+}
+
+/// An error takes the place of whatever a command has said.
+fn say(state: &State, reply: &mut Reply, begin: usize, outcome: Outcome) {
     if let Err(fault) = outcome {
         reply.truncate(begin);
         reply.error(fault.message());
         state.statistics.count_fault();
     }
-    spec
+}
+
+/// Whether there is such a command, for this client, here.
+fn allowed(state: &State, session: &Session, spec: Option<&Spec>, arguments: &[&[u8]]) -> Outcome {
+    let spec = spec.ok_or_else(|| unknown(arguments))?;
+    if !spec.takes(arguments.len()) {
+        let name = spec.name.to_lowercase();
+        return Err(Fault::error(format!("wrong number of arguments for '{name}' command")));
+    }
+    if !session.is_authenticated && !spec.is_for_strangers() {
+        return Err(Fault::of_kind("NOAUTH Authentication required."));
+    }
+    moved(state, spec, arguments)
+}
+
+/// Whether a command waits for EXEC.
+fn is_kept(session: &Session, spec: &Spec) -> bool {
+    session.transaction.is_some() && !transactions::runs_at_once(spec)
+}
+
+fn keep(
+    state: &State,
+    session: &mut Session,
+    spec: &Spec,
+    arguments: &[&[u8]],
+    reply: &mut Reply,
+) -> Outcome {
+    let Some(transaction) = &mut session.transaction else { return Ok(()) };
+    let kept = transactions::check(spec)
+        .and_then(|()| transaction.keep(arguments, state.options.query_bytes));
+    match kept {
+        Ok(()) => reply.simple("QUEUED"),
+        Err(_) => transaction.give_up(),
+    }
+    kept
 }
 
 /// Whether another server has the keys of a command.

@@ -156,7 +156,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         work.began = Stopwatch::start();
         work.input.extend_from_slice(bytes);
         self.state.statistics.bytes_in.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        self.state.clients.holds(&self.session.client, work.bytes());
+        self.state.clients.holds(&self.session.client, work.bytes() + self.session.bytes());
     }
 
     /// Carries out some commands, waits until what they wrote is durable, and sends the replies.
@@ -169,7 +169,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
             work.commit(self.state, committed);
         }
         let client = Arc::clone(&self.session.client);
-        self.state.clients.holds(&client, work.bytes());
+        self.state.clients.holds(&client, work.bytes() + self.session.bytes());
         self.protocol = work.reply.protocol;
         if !work.reply.is_empty() {
             self.state.statistics.bytes_out.fetch_add(work.reply.len() as u64, Ordering::Relaxed);
@@ -197,11 +197,11 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
             }
             // Buffers are given back whenever everything was answered: that costs less than looking whether more has come.
             if next == Next::Read {
-                self.state.clients.holds(&client, 0);
+                self.state.clients.holds(&client, self.session.bytes());
                 return Ok(Next::Read);
             }
         }
-        self.state.clients.holds(&client, work.bytes());
+        self.state.clients.holds(&client, work.bytes() + self.session.bytes());
         self.work = Some(work);
         Ok(next)
     }

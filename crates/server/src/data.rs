@@ -5,6 +5,7 @@
 //!   records ... what stands there                       (data/records.rs)
 //!   batch ..... what a command changes                  (data/batch.rs)
 //!   locks ..... one command at a time on a key          (data/locks.rs)
+//!   overlay ... what a transaction has changed so far   (data/overlay.rs)
 //!   Database .. all that, on a store                    (data/database.rs)
 //!   sweep ..... what has expired or was dropped goes    (data/sweep.rs)
 //! ```
@@ -16,6 +17,7 @@ pub(crate) mod collections;
 pub(crate) mod database;
 pub(crate) mod keys;
 pub(crate) mod locks;
+pub(crate) mod overlay;
 pub(crate) mod records;
 pub(crate) mod strings;
 pub(crate) mod sweep;

@@ -239,5 +239,5 @@ fn session(state: &State, address: String) -> Option<Session> {
         return None;
     };
     let is_authenticated = state.options.password.is_none();
-    Some(Session { client, is_authenticated, is_over: false })
+    Some(Session::new(client, is_authenticated))
 }

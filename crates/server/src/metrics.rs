@@ -198,6 +198,15 @@ fn data(state: &State) -> String {
         }
         text.push('}');
     }
+    text.push_str("],\"levels\":[");
+    for (number, level) in state.database.store.inside().levels.iter().enumerate() {
+        let comma = if number == 0 { "" } else { "," };
+        let _ = write!(
+            text,
+            "{comma}{{\"segments\":{},\"most\":{},\"entries\":{},\"pinned\":{}}}",
+            level.segments, level.capacity_segments, level.entries, level.is_pinned
+        );
+    }
     let durability = format!("{:?}", state.options.durability).to_lowercase();
     let _ = write!(
         text,

@@ -37,17 +37,25 @@ impl State {
 
     /// What the dashboard shows besides latencies.
     pub(crate) fn gauges(&self) -> [u64; GAUGES.len()] {
-        let store = self.database.store.statistics();
+        let inside = self.database.store.inside();
+        let (store, memory) = (inside.stats, inside.memory);
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         [
             self.clients.count() as u64,
-            self.clients.bytes() as u64,
-            store.index_bytes,
-            store.memtable_bytes,
-            store.flushes,
-            store.stalls,
-            store.value_cache_hits,
-            store.value_cache_misses,
             self.database.count(),
+            self.clients.bytes() as u64,
+            memory.index_bytes() - memory.caches,
+            memory.caches,
+            memory.memtables,
+            memory.compaction_buffers,
+            store.flushes,
+            store.compactions.iter().sum(),
+            store.gc_data_extents + store.gc_meta_extents + store.gc_empty_extents,
+            store.stalls,
+            store.caches.value_hits,
+            store.caches.value_misses,
+            count(&self.statistics.commits),
+            count(&self.statistics.committed),
         ]
     }
 }

@@ -86,16 +86,22 @@ pub(crate) struct Window {
 }
 
 /// See [`Window::gauges`].
-pub(crate) const GAUGES: [&str; 9] = [
+pub(crate) const GAUGES: [&str; 15] = [
     "clients",
+    "keys",
     "client_bytes",
     "index_bytes",
+    "cache_bytes",
     "memtable_bytes",
+    "compaction_bytes",
     "flushes",
+    "compactions",
+    "collections",
     "stalls",
     "value_cache_hits",
     "value_cache_misses",
-    "keys",
+    "commits",
+    "committed",
 ];
 
 /// See the module's documentation.
@@ -201,6 +207,7 @@ impl Statistics {
 pub(crate) fn class_of(group: Group, is_write: bool) -> Class {
     match group {
         Group::Connection | Group::Server | Group::Cluster => Class::Other,
+        Group::Transaction if !is_write => Class::Other,
         _ if is_write => Class::Write,
         _ => Class::Read,
     }

@@ -27,6 +27,8 @@ pub(super) fn quit(call: &mut Call<'_>) -> Outcome {
 pub(super) fn reset(call: &mut Call<'_>) -> Outcome {
     call.session.is_authenticated = call.state.options.password.is_none();
     call.session.client.set_name("");
+    call.session.transaction = None;
+    call.session.watched.clear();
     call.reply.protocol = Protocol::Resp2;
     call.reply.simple("RESET");
     Ok(())

@@ -276,7 +276,7 @@ pub(super) fn flush(call: &mut Call<'_>) -> Outcome {
             return Err(Fault::syntax());
         }
     }
-    let _locks = call.access.locks().write_all();
+    let _locks = call.access.database.locks.write_all();
     for space in [Space::String, Space::Head] {
         remove_all(call.access, space, 1)?;
     }
@@ -289,12 +289,12 @@ pub(super) fn flush(call: &mut Call<'_>) -> Outcome {
 fn remove_all(access: &Access<'_>, space: Space, keys_each: i64) -> Outcome {
     let (from, to) = keys::all(space);
     let mut batch = Batch::default();
-    for pair in access.store().range(&from[..]..&to[..]) {
+    for pair in access.between(&from, &to) {
         batch.delete(&pair?.0);
         batch.keys -= keys_each;
         if batch.len() == PAIRS {
-            access.write(&std::mem::take(&mut batch))?;
+            access.write(std::mem::take(&mut batch))?;
         }
     }
-    access.write(&batch)
+    access.write(batch)
 }

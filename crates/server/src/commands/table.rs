@@ -1,6 +1,8 @@
 //! All commands there are.
 
-use super::{Call, Outcome, connection, hashes, keyspace, server, sorted_sets, strings};
+use super::{
+    Call, Outcome, connection, hashes, keyspace, server, sorted_sets, strings, transactions,
+};
 
 /// What a command is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,6 +14,7 @@ pub(crate) enum Group {
     Connection,
     Server,
     Cluster,
+    Transaction,
 }
 
 impl Group {
@@ -25,6 +28,7 @@ impl Group {
             Self::Connection => "connection",
             Self::Server => "server",
             Self::Cluster => "cluster",
+            Self::Transaction => "transactions",
         }
     }
 }
@@ -124,7 +128,9 @@ commands! {
     "DECR" 2 String write First strings::decr, "Takes one off a number";
     "DECRBY" 3 String write First strings::decrby, "Takes something off a number";
     "DEL" -2 Generic write All keyspace::del, "Removes keys";
+    "DISCARD" 1 Transaction read Nowhere transactions::discard, "Forgets the commands since MULTI";
     "ECHO" 2 Connection read Nowhere connection::echo, "Says what it is told";
+    "EXEC" 1 Transaction write Nowhere transactions::exec, "Carries out the commands since MULTI, all or none";
     "EXISTS" -2 Generic read All keyspace::exists, "Says how many of the keys are there";
     "EXPIRE" -3 Generic write First keyspace::expire, "Has a key expire in so many seconds";
     "EXPIREAT" -3 Generic write First keyspace::expireat, "Has a key expire at a time in seconds";
@@ -157,6 +163,7 @@ commands! {
     "MGET" -2 String read All strings::mget, "Gives strings";
     "MSET" -3 String write Pairs strings::mset, "Sets strings";
     "MSETNX" -3 String write Pairs strings::msetnx, "Sets strings if none of the keys is there";
+    "MULTI" 1 Transaction read Nowhere transactions::multi, "Has commands wait for EXEC";
     "PERSIST" 2 Generic write First keyspace::persist, "Has a key expire never";
     "PEXPIRE" -3 Generic write First keyspace::pexpire, "Has a key expire in so many milliseconds";
     "PEXPIREAT" -3 Generic write First keyspace::pexpireat, "Has a key expire at a time in milliseconds";
@@ -181,6 +188,8 @@ commands! {
     "TTL" 2 Generic read First keyspace::ttl, "Says how many seconds a key has left";
     "TYPE" 2 Generic read First keyspace::type_of, "Says what a key holds";
     "UNLINK" -2 Generic write All keyspace::del, "Removes keys";
+    "UNWATCH" 1 Transaction read Nowhere transactions::unwatch, "Watches no key any more";
+    "WATCH" -2 Transaction read All transactions::watch, "Has EXEC do nothing if a key has changed";
     "ZADD" -4 SortedSet write First sorted_sets::zadd, "Gives members of a sorted set scores";
     "ZCARD" 2 SortedSet read First sorted_sets::zcard, "Says how many members a sorted set has";
     "ZCOUNT" 4 SortedSet read First sorted_sets::zcount, "Says how many members have scores between two";

@@ -2,21 +2,28 @@
 
 use levelhead::{Durability, Error, Store};
 
+/// A key of the store, and what is to stand there.
+pub(crate) type Change = (Box<[u8]>, Option<Vec<u8>>);
+
 /// Pairs to write, and keys to delete.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    changes: levelhead::Batch,
+    changes: Vec<Change>,
     /// How many keys of users there are more, or less, for it.
     pub keys: i64,
 }
 
 impl Batch {
-    pub(crate) fn put(&mut self, key: &[u8], value: &[u8]) {
-        self.changes.put(key, value);
+    pub(crate) fn of(changes: impl IntoIterator<Item = Change>, keys: i64) -> Self {
+        Self { changes: changes.into_iter().collect(), keys }
+    }
+
+    pub(crate) fn put(&mut self, key: &[u8], value: impl Into<Vec<u8>>) {
+        self.changes.push((key.into(), Some(value.into())));
     }
 
     pub(crate) fn delete(&mut self, key: &[u8]) {
-        self.changes.delete(key);
+        self.changes.push((key.into(), None));
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -28,7 +35,25 @@ impl Batch {
         self.changes.len()
     }
 
+    pub(crate) fn into_changes(self) -> Vec<Change> {
+        self.changes
+    }
+
     pub(crate) fn write(&self, store: &Store, durability: Durability) -> Result<(), Error> {
-        store.write_with(&self.changes, durability)
+        match &self.changes[..] {
+            // What is alone needs no batch around it.
+            [(key, Some(value))] => store.put_with(key, value, durability),
+            [(key, None)] => store.delete_with(key, durability),
+            changes => {
+                let mut batch = levelhead::Batch::new();
+                for (key, value) in changes {
+                    match value {
+                        Some(value) => batch.put(key, value),
+                        None => batch.delete(key),
+                    }
+                }
+                store.write_with(&batch, durability)
+            }
+        }
     }
 }

@@ -44,7 +44,7 @@ impl Access<'_> {
     /// Gives fields of a hash values; how many are new.
     pub(crate) fn set_fields(&self, key: &[u8], pairs: &[(&[u8], &[u8])]) -> Result<usize, Fault> {
         pairs.iter().try_for_each(|(field, _)| keys::check_field(field))?;
-        let _lock = self.locks().write_one(key);
+        let _lock = self.lock(key);
         let mut batch = Batch::default();
         let found = self.collection(key, Kind::Hash)?;
         let mut head = match found {
@@ -54,14 +54,14 @@ impl Access<'_> {
         let mut new = 0;
         for (field, value) in pairs.iter().copied().collect::<BTreeMap<_, _>>() {
             let at = keys::field(head.id, field);
-            new += usize::from(found.is_none() || !self.store().exists(&at)?);
+            new += usize::from(found.is_none() || !self.is_there(&at)?);
             batch.put(&at, value);
         }
         if new > 0 {
             head.count += new as u64;
             Self::put_head(&mut batch, key, &head);
         }
-        self.write(&batch)?;
+        self.write(batch)?;
         Ok(new)
     }
 
@@ -75,7 +75,7 @@ impl Access<'_> {
         key: &[u8],
         fields: &[&[u8]],
     ) -> Result<Vec<Option<Vec<u8>>>, Fault> {
-        let _lock = self.locks().read(key);
+        let _lock = self.lock_to_read(key);
         let Some(head) = self.collection(key, Kind::Hash)? else {
             return Ok(vec![None; fields.len()]);
         };
@@ -83,7 +83,7 @@ impl Access<'_> {
             if field.len() > keys::MAX_KEY_BYTES {
                 return Ok(None);
             }
-            Ok(self.store().get(&keys::field(head.id, field))?)
+            Ok(self.get(&keys::field(head.id, field))?)
         };
         fields.iter().map(value).collect()
     }
@@ -94,10 +94,10 @@ impl Access<'_> {
         key: &[u8],
         mut show: impl FnMut(&[u8], &[u8]) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        let _lock = self.locks().read(key);
+        let _lock = self.lock_to_read(key);
         let Some(head) = self.collection(key, Kind::Hash)? else { return Ok(()) };
         let (from, to) = keys::parts(Space::Field, head.id);
-        for pair in self.store().range(&from[..]..&to[..]) {
+        for pair in self.between(&from, &to) {
             let (at, value) = pair?;
             show(keys::behind_id(&at).unwrap_or_default(), &value)?;
         }
@@ -105,7 +105,7 @@ impl Access<'_> {
     }
 
     pub(crate) fn remove_fields(&self, key: &[u8], fields: &[&[u8]]) -> Result<usize, Fault> {
-        let _lock = self.locks().write_one(key);
+        let _lock = self.lock(key);
         let Some(head) = self.collection(key, Kind::Hash)? else { return Ok(0) };
         let mut batch = Batch::default();
         let mut sorted: Vec<&[u8]> =
@@ -115,7 +115,7 @@ impl Access<'_> {
         let mut removed = 0;
         for field in sorted {
             let at = keys::field(head.id, field);
-            if self.store().exists(&at)? {
+            if self.is_there(&at)? {
                 batch.delete(&at);
                 removed += 1;
             }
@@ -141,7 +141,7 @@ impl Access<'_> {
         } else {
             Self::put_head(&mut batch, key, &head);
         }
-        self.write(&batch)
+        self.write(batch)
     }
 
     /// Fields or members of a collection.
@@ -157,11 +157,11 @@ impl Access<'_> {
         change: impl FnOnce(Option<Vec<u8>>) -> Result<(Vec<u8>, T), Fault>,
     ) -> Result<T, Fault> {
         keys::check_field(field)?;
-        let _lock = self.locks().write_one(key);
+        let _lock = self.lock(key);
         let mut batch = Batch::default();
         let found = self.collection(key, Kind::Hash)?;
         let before = match found {
-            Some(head) => self.store().get(&keys::field(head.id, field))?,
+            Some(head) => self.get(&keys::field(head.id, field))?,
             None => None,
         };
         let is_new = before.is_none();
@@ -174,8 +174,8 @@ impl Access<'_> {
             head.count += 1;
             Self::put_head(&mut batch, key, &head);
         }
-        batch.put(&keys::field(head.id, field), &value);
-        self.write(&batch)?;
+        batch.put(&keys::field(head.id, field), value);
+        self.write(batch)?;
         Ok(result)
     }
 
@@ -187,7 +187,7 @@ impl Access<'_> {
         options: AddOptions,
     ) -> Result<Added, Fault> {
         pairs.iter().try_for_each(|(_, member)| keys::check_member(member))?;
-        let _lock = self.locks().write_one(key);
+        let _lock = self.lock(key);
         let found = self.collection(key, Kind::SortedSet)?;
         if found.is_none() && options.only_present {
             return Ok(Added::default());
@@ -219,8 +219,8 @@ impl Access<'_> {
                 batch.delete(&keys::score(head.id, before, member));
             }
             given.insert(member, score);
-            batch.put(&keys::member(head.id, member), &score.to_bits().to_le_bytes());
-            batch.put(&keys::score(head.id, score, member), &[]);
+            batch.put(&keys::member(head.id, member), score.to_bits().to_le_bytes());
+            batch.put(&keys::score(head.id, score, member), []);
         }
         if given.is_empty() {
             return Ok(added); // also of a set that would have begun
@@ -229,17 +229,17 @@ impl Access<'_> {
             head.count += added.new as u64;
             Self::put_head(&mut batch, key, &head);
         }
-        self.write(&batch)?;
+        self.write(batch)?;
         Ok(added)
     }
 
     fn stored_score(&self, id: CollectionId, member: &[u8]) -> Result<Option<f64>, Fault> {
-        let record = self.store().get(&keys::member(id, member))?;
+        let record = self.get(&keys::member(id, member))?;
         record.map(|record| records::decode_score(&record)).transpose()
     }
 
     pub(crate) fn score(&self, key: &[u8], member: &[u8]) -> Result<Option<f64>, Fault> {
-        let _lock = self.locks().read(key);
+        let _lock = self.lock_to_read(key);
         match self.collection(key, Kind::SortedSet)? {
             Some(head) if member.len() <= keys::MAX_MEMBER_BYTES => {
                 self.stored_score(head.id, member)
@@ -249,7 +249,7 @@ impl Access<'_> {
     }
 
     pub(crate) fn remove_members(&self, key: &[u8], members: &[&[u8]]) -> Result<usize, Fault> {
-        let _lock = self.locks().write_one(key);
+        let _lock = self.lock(key);
         let Some(head) = self.collection(key, Kind::SortedSet)? else { return Ok(0) };
         let mut sorted: Vec<&[u8]> =
             members.iter().copied().filter(|m| m.len() <= keys::MAX_MEMBER_BYTES).collect();
@@ -275,7 +275,7 @@ impl Access<'_> {
         max: ScoreBound,
         mut show: impl FnMut(&[u8], f64) -> Result<bool, Fault>,
     ) -> Result<(), Fault> {
-        let _lock = self.locks().read(key);
+        let _lock = self.lock_to_read(key);
         let Some(head) = self.collection(key, Kind::SortedSet)? else { return Ok(()) };
         let (first, end) = keys::parts(Space::Score, head.id);
         let from = match min {
@@ -290,7 +290,7 @@ impl Access<'_> {
         if from >= end {
             return Ok(());
         }
-        for pair in self.store().range(&from[..]..&end[..]) {
+        for pair in self.between(&from, &end) {
             let (at, _) = pair?;
             let split = keys::split_score(&at);
             let (score, member) = split.ok_or_else(|| Fault::error("damaged: a member"))?;

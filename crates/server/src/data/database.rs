@@ -3,14 +3,15 @@
 use std::cell::Cell;
 use std::iter::Peekable;
 use std::ops::Bound;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Mutex, RwLockReadGuard, RwLockWriteGuard};
 
 use levelhead::{Durability, Range, Store};
 
 use super::batch::Batch;
 use super::keys::{self, CollectionId, Space};
-use super::locks::Locks;
+use super::locks::{Locks, Writing};
+use super::overlay::{Overlay, Pair, Pairs};
 use super::records::{self, Expiry, Head, Kind};
 use crate::clock::Clock;
 use crate::fault::Fault;
@@ -110,7 +111,12 @@ impl Database {
             other => other,
         };
         let now = self.clock.now_ms();
-        Access { database: self, now, durability, has_written: Cell::new(false) }
+        Access { database: self, now, durability, has_written: Cell::new(false), overlay: None }
+    }
+
+    /// As a transaction sees it, which has locked its keys, until it is committed.
+    pub(crate) fn transaction(&self) -> Access<'_> {
+        Access { overlay: Some(Overlay::default()), ..self.access() }
     }
 
     /// Whether writes are durable only once the store has been synced: then whoever acknowledges them waits for that.
@@ -184,15 +190,51 @@ pub(crate) struct Access<'a> {
     pub durability: Durability,
     /// Whether something was written that may not be durable yet.
     pub has_written: Cell<bool>,
+    /// What a transaction has changed; none outside of one.
+    pub overlay: Option<Overlay>,
 }
 
 impl Access<'_> {
-    pub(crate) fn store(&self) -> &Store {
-        &self.database.store
+    /// What stands under a key of the store.
+    pub(crate) fn get(&self, at: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
+        match self.overlay.as_ref().and_then(|overlay| overlay.get(at)) {
+            Some(changed) => Ok(changed),
+            None => Ok(self.database.store.get(at)?),
+        }
     }
 
-    pub(crate) fn locks(&self) -> &Locks {
-        &self.database.locks
+    /// Whether something does.
+    pub(crate) fn is_there(&self, at: &[u8]) -> Result<bool, Fault> {
+        match self.overlay.as_ref().and_then(|overlay| overlay.is_put(at)) {
+            Some(is_put) => Ok(is_put),
+            None => Ok(self.database.store.exists(at)?),
+        }
+    }
+
+    /// Pairs of the store in order.
+    pub(crate) fn range(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Pairs {
+        let range = self.database.store.range((lower, upper));
+        Pairs::new(range, self.overlay.as_ref(), (lower, upper))
+    }
+
+    /// Pairs of the store from a key on, up to another.
+    pub(crate) fn between(&self, from: &[u8], to: &[u8]) -> Pairs {
+        self.range(Bound::Included(from), Bound::Excluded(to))
+    }
+
+    /// Locks a key that is to be changed. A transaction has locked its keys already, here as below.
+    pub(crate) fn lock(&self, key: &[u8]) -> Option<RwLockWriteGuard<'_, ()>> {
+        self.overlay.is_none().then(|| self.database.locks.write_one(key))
+    }
+
+    /// Locks a key of which several records are read.
+    pub(crate) fn lock_to_read(&self, key: &[u8]) -> Option<RwLockReadGuard<'_, ()>> {
+        self.overlay.is_none().then(|| self.database.locks.read(key))
+    }
+
+    /// Locks keys that are to be changed.
+    pub(crate) fn lock_several(&self, keys: &[&[u8]]) -> Option<Writing<'_>> {
+        self.overlay.is_none().then(|| self.database.locks.write(keys))
     }
 
     pub(crate) fn has_expired(&self, expiry: Expiry) -> bool {
@@ -208,7 +250,7 @@ impl Access<'_> {
     /// What stands under a key, whether it has expired or not.
     pub(crate) fn find_any(&self, key: &[u8]) -> Result<Option<Entry>, Fault> {
         keys::check(key)?;
-        if let Some(mut record) = self.store().get(&keys::string(key))? {
+        if let Some(mut record) = self.get(&keys::string(key))? {
             let (expiry, from) = records::decode_string(&record)?;
             record.drain(..from);
             return Ok(Some(Entry::String { value: record, expiry }));
@@ -220,7 +262,7 @@ impl Access<'_> {
         if !self.database.has_heads.load(Ordering::SeqCst) {
             return Ok(None);
         }
-        let record = self.store().get(&keys::head(key))?;
+        let record = self.get(&keys::head(key))?;
         record.map(|record| Head::decode(&record)).transpose()
     }
 
@@ -249,25 +291,25 @@ impl Access<'_> {
         keys::check(key)?;
         let at = keys::string(key);
         // Whether it is there, the index knows; a value is not read for that.
-        if !self.store().exists(&at)? {
+        if !self.is_there(&at)? {
             match self.find_head(key)? {
                 Some(head) => self.drop_collection(batch, key, &head),
                 None => batch.keys += 1,
             }
         }
         if let Some(at) = expiry {
-            batch.put(&keys::expiry(at, key), &[]);
+            batch.put(&keys::expiry(at, key), []);
         }
-        batch.put(&at, &records::encode_string(value, expiry));
+        batch.put(&at, records::encode_string(value, expiry));
         Ok(())
     }
 
     /// Puts the head of a collection under a key, which is locked and which has it already if `is_new` does not say otherwise.
     pub(crate) fn put_head(batch: &mut Batch, key: &[u8], head: &Head) {
         if let Some(at) = head.expiry {
-            batch.put(&keys::expiry(at, key), &[]);
+            batch.put(&keys::expiry(at, key), []);
         }
-        batch.put(&keys::head(key), &head.encode());
+        batch.put(&keys::head(key), head.encode());
     }
 
     /// A new collection under a key, which is locked; what stood there and has expired goes.
@@ -306,21 +348,36 @@ impl Access<'_> {
         if numbers.next == numbers.end {
             let end = numbers.end + NUMBERS_AT_A_TIME;
             // In the log before whatever uses them.
-            self.store().put_with(&keys::NUMBERS, &end.to_le_bytes(), Durability::None)?;
+            self.database.store.put_with(&keys::NUMBERS, &end.to_le_bytes(), Durability::None)?;
             numbers.end = end;
         }
         numbers.next += 1;
         Ok(CollectionId(numbers.next - 1))
     }
 
-    /// Writes what a command changes.
-    pub(crate) fn write(&self, batch: &Batch) -> Result<(), Fault> {
+    /// Writes what a command changes, or keeps it until the transaction that it is part of is committed.
+    pub(crate) fn write(&self, batch: Batch) -> Result<(), Fault> {
+        match &self.overlay {
+            Some(overlay) => {
+                overlay.add(batch);
+                Ok(())
+            }
+            None => self.write_now(&batch),
+        }
+    }
+
+    /// Writes what a transaction has changed: all of it, or nothing.
+    pub(crate) fn commit(&self) -> Result<(), Fault> {
+        self.overlay.as_ref().map_or(Ok(()), |overlay| self.write_now(&overlay.take()))
+    }
+
+    fn write_now(&self, batch: &Batch) -> Result<(), Fault> {
         if batch.is_empty() {
             return Ok(());
         }
         self.has_written.set(true);
         let keys = batch.keys;
-        batch.write(self.store(), self.durability)?;
+        batch.write(&self.database.store, self.durability)?;
         self.database.keys.fetch_add(keys, Ordering::SeqCst);
         Ok(())
     }
@@ -341,7 +398,7 @@ impl Access<'_> {
                 Bound::Unbounded => Bound::Excluded(end),
             };
             let bounds = (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice));
-            self.store().range(bounds).peekable()
+            self.range(bounds.0, bounds.1).peekable()
         };
         let has_heads = self.database.has_heads.load(Ordering::SeqCst);
         Keys { access: self, strings: of(Space::String), heads: has_heads.then(|| of(Space::Head)) }
@@ -354,14 +411,11 @@ pub(crate) struct Found {
     pub entry: Entry,
 }
 
-/// What ranges of the store give.
-type Pair = Result<(Box<[u8]>, Vec<u8>), levelhead::Error>;
-
 /// Keys in order.
 pub(crate) struct Keys<'a> {
     access: &'a Access<'a>,
-    strings: Peekable<Range>,
-    heads: Option<Peekable<Range>>,
+    strings: Peekable<Pairs>,
+    heads: Option<Peekable<Pairs>>,
 }
 
 impl Iterator for Keys<'_> {

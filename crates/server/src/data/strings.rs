@@ -57,7 +57,7 @@ impl Access<'_> {
     }
 
     pub(crate) fn set(&self, key: &[u8], value: &[u8], options: SetOptions) -> Result<Set, Fault> {
-        let _lock = self.locks().write_one(key);
+        let _lock = self.lock(key);
         let mut batch = Batch::default();
         let needs_before =
             options.get || options.when != When::Always || options.lifetime == Lifetime::Keep;
@@ -86,14 +86,14 @@ impl Access<'_> {
             } else {
                 self.put_string(&mut batch, key, value, expiry)?;
             }
-            self.write(&batch)?;
+            self.write(batch)?;
         }
         Ok(Set { is_set, before })
     }
 
     /// Sets several, or none if one of them is there and `when` says so.
     pub(crate) fn set_all(&self, pairs: &[(&[u8], &[u8])], when: When) -> Result<bool, Fault> {
-        let _locks = self.locks().write(pairs.iter().map(|(key, _)| *key));
+        let _locks = self.lock_several(&pairs.iter().map(|(key, _)| *key).collect::<Vec<_>>());
         if when == When::Missing {
             for (key, _) in pairs {
                 if self.find(key)?.is_some() {
@@ -107,7 +107,7 @@ impl Access<'_> {
         for (key, value) in pairs {
             self.put_string(&mut batch, key, value, None)?;
         }
-        self.write(&batch)?;
+        self.write(batch)?;
         Ok(true)
     }
 
@@ -117,31 +117,31 @@ impl Access<'_> {
         key: &[u8],
         change: impl FnOnce(Option<Vec<u8>>) -> Result<(Vec<u8>, T), Fault>,
     ) -> Result<T, Fault> {
-        let _lock = self.locks().write_one(key);
+        let _lock = self.lock(key);
         let (value, expiry) =
             self.string_and_expiry(key)?.map_or((None, None), |(v, e)| (Some(v), e));
         let (value, result) = change(value)?;
         let mut batch = Batch::default();
         self.put_string(&mut batch, key, &value, expiry)?;
-        self.write(&batch)?;
+        self.write(batch)?;
         Ok(result)
     }
 
     /// Takes a string away, and gives it.
     pub(crate) fn take(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
-        let _lock = self.locks().write_one(key);
+        let _lock = self.lock(key);
         let Some((value, expiry)) = self.string_and_expiry(key)? else { return Ok(None) };
         let entry = Entry::String { value, expiry };
         let mut batch = Batch::default();
         self.remove(&mut batch, key, &entry);
-        self.write(&batch)?;
+        self.write(batch)?;
         let Entry::String { value, .. } = entry else { unreachable!("it is one") };
         Ok(Some(value))
     }
 
     /// Removes keys, whatever they hold; how many there were.
     pub(crate) fn delete(&self, keys: &[&[u8]]) -> Result<usize, Fault> {
-        let _locks = self.locks().write(keys.iter().copied());
+        let _locks = self.lock_several(keys);
         let (mut batch, mut removed) = (Batch::default(), 0);
         let mut sorted = keys.to_vec();
         sorted.sort_unstable();
@@ -152,7 +152,7 @@ impl Access<'_> {
                 self.remove(&mut batch, key, &entry);
             }
         }
-        self.write(&batch)?;
+        self.write(batch)?;
         Ok(removed)
     }
 
@@ -162,7 +162,7 @@ impl Access<'_> {
         key: &[u8],
         decide: impl FnOnce(Expiry) -> Option<Expiry>,
     ) -> Result<bool, Fault> {
-        let _lock = self.locks().write_one(key);
+        let _lock = self.lock(key);
         let Some(mut entry) = self.find(key)? else { return Ok(false) };
         let Some(expiry) = decide(entry.expiry()) else { return Ok(false) };
         let mut batch = Batch::default();
@@ -177,7 +177,7 @@ impl Access<'_> {
                 }
             }
         }
-        self.write(&batch)?;
+        self.write(batch)?;
         Ok(true)
     }
 }

@@ -40,14 +40,14 @@ impl Database {
 fn sweep_expired(access: &Access<'_>, most: u64, swept: &mut Swept) -> Result<(), Fault> {
     let (from, _) = keys::all(Space::Expiry);
     let to = keys::expiry(access.now.saturating_add(1), b"");
-    for pair in access.store().range(&from[..]..&to[..]) {
+    for pair in access.between(&from, &to) {
         let (note, _) = pair?;
         if swept.expired == most {
             swept.is_unfinished = true;
             break;
         }
         let (at, key) = keys::split_expiry(&note).ok_or_else(|| Fault::error("damaged: a time"))?;
-        let _lock = access.locks().write_one(key);
+        let _lock = access.lock(key);
         let mut batch = Batch::default();
         // The key may have been given another time, or none: then only the note is old.
         if let Some(entry) = access.find_any(key)?
@@ -57,7 +57,7 @@ fn sweep_expired(access: &Access<'_>, most: u64, swept: &mut Swept) -> Result<()
             swept.expired += 1;
         }
         batch.delete(&note);
-        access.write(&batch)?;
+        access.write(batch)?;
     }
     Ok(())
 }
@@ -65,7 +65,7 @@ fn sweep_expired(access: &Access<'_>, most: u64, swept: &mut Swept) -> Result<()
 /// False if there is more to do.
 fn sweep_dropped(access: &Access<'_>, most: u64, swept: &mut Swept) -> Result<bool, Fault> {
     let (from, to) = keys::all(Space::Dropped);
-    for pair in access.store().range(&from[..]..&to[..]) {
+    for pair in access.between(&from, &to) {
         let (note, _) = pair?;
         let id = keys::split_dropped(&note).ok_or_else(|| Fault::error("damaged: a note"))?;
         if !sweep_parts(access, id, most, swept)? {
@@ -73,7 +73,7 @@ fn sweep_dropped(access: &Access<'_>, most: u64, swept: &mut Swept) -> Result<bo
         }
         let mut batch = Batch::default();
         batch.delete(&note);
-        access.write(&batch)?;
+        access.write(batch)?;
     }
     Ok(true)
 }
@@ -87,18 +87,18 @@ fn sweep_parts(
     for space in [Space::Field, Space::Member, Space::Score] {
         let (from, to) = keys::parts(space, id);
         let mut batch = Batch::default();
-        for pair in access.store().range(&from[..]..&to[..]) {
+        for pair in access.between(&from, &to) {
             batch.delete(&pair?.0);
             swept.parts += 1;
             if swept.parts >= most {
-                access.write(&batch)?;
+                access.write(batch)?;
                 return Ok(false);
             }
             if batch.len() == PARTS {
-                access.write(&std::mem::take(&mut batch))?;
+                access.write(std::mem::take(&mut batch))?;
             }
         }
-        access.write(&batch)?;
+        access.write(batch)?;
     }
     Ok(true)
 }

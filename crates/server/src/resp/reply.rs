@@ -122,6 +122,14 @@ impl Reply {
         });
     }
 
+    /// No array, where one might have been.
+    pub fn null_array(&mut self) {
+        self.bytes.extend_from_slice(match self.protocol {
+            Protocol::Resp2 => b"*-1\r\n",
+            Protocol::Resp3 => b"_\r\n",
+        });
+    }
+
     /// A string, or nothing.
     pub fn maybe_bulk(&mut self, bytes: Option<&[u8]>) {
         match bytes {

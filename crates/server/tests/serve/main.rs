@@ -3,6 +3,8 @@
 mod client;
 mod crowds;
 mod pages;
+mod secret;
+mod transactions;
 mod words;
 
 use client::{Client, directory, start, tcp};

@@ -1,0 +1,163 @@
+//! MULTI, EXEC and what belongs to them: commands that are carried out together or not at all.
+//!
+//! Commands wait in the session. EXEC locks all their keys, and runs them over a view of the store in which they see what those before
+//! them have changed; then all of it is written as one batch. WATCH notes how often keys were locked for writing; EXEC compares,
+//! with those keys locked too.
+
+use super::{Call, Group, Outcome, Session, Spec, find, say};
+use crate::data::locks::Watched;
+use crate::fault::Fault;
+
+/// What is told of a transaction of which not every command could be kept.
+const BROKEN: &str = "EXECABORT Transaction discarded because of previous errors.";
+
+/// Commands that wait for EXEC.
+#[derive(Default)]
+pub(crate) struct Transaction {
+    commands: Vec<Vec<Vec<u8>>>,
+    bytes: usize,
+    is_broken: bool,
+}
+
+impl Transaction {
+    /// It will come to nothing: a command of it is none, or too much.
+    pub(super) fn give_up(&mut self) {
+        *self = Self { is_broken: true, ..Self::default() };
+    }
+
+    /// Bytes that it holds.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Keeps a command for later.
+    pub(super) fn keep(&mut self, arguments: &[&[u8]], most_bytes: usize) -> Outcome {
+        if self.is_broken {
+            return Ok(());
+        }
+        // With what a vector takes besides.
+        self.bytes += arguments.iter().map(|argument| argument.len() + 24).sum::<usize>() + 24;
+        if self.bytes > most_bytes {
+            let message = format!("a transaction has at most {most_bytes} bytes");
+            return Err(Fault::error(message));
+        }
+        self.commands.push(arguments.iter().map(|argument| argument.to_vec()).collect());
+        Ok(())
+    }
+}
+
+/// Whether a command of a transaction runs at once.
+pub(super) fn runs_at_once(spec: &Spec) -> bool {
+    spec.group == Group::Transaction || matches!(spec.name, "QUIT" | "RESET")
+}
+
+/// Why a command cannot be part of a transaction.
+pub(super) fn check(spec: &Spec) -> Outcome {
+    if matches!(spec.name, "FLUSHALL" | "FLUSHDB" | "HELLO") {
+        let message = format!("{} cannot be part of a transaction", spec.name);
+        return Err(Fault::error(message));
+    }
+    Ok(())
+}
+
+pub(super) fn multi(call: &mut Call<'_>) -> Outcome {
+    if call.session.transaction.is_some() {
+        return Err(Fault::error("MULTI calls can not be nested"));
+    }
+    call.session.transaction = Some(Box::default());
+    call.ok()
+}
+
+pub(super) fn discard(call: &mut Call<'_>) -> Outcome {
+    if call.session.transaction.take().is_none() {
+        return Err(Fault::error("DISCARD without MULTI"));
+    }
+    call.session.watched.clear();
+    call.ok()
+}
+
+pub(super) fn watch(call: &mut Call<'_>) -> Outcome {
+    if call.session.transaction.is_some() {
+        return Err(Fault::error("WATCH inside MULTI is not allowed"));
+    }
+    for key in &call.arguments[1..] {
+        let watched = call.access.database.locks.watch(key);
+        // Keys that share a place are watched together.
+        if !call.session.watched.iter().any(|other| other.is_of(&watched)) {
+            call.session.watched.push(watched);
+        }
+    }
+    call.ok()
+}
+
+pub(super) fn unwatch(call: &mut Call<'_>) -> Outcome {
+    call.session.watched.clear();
+    call.ok()
+}
+
+pub(super) fn exec(call: &mut Call<'_>) -> Outcome {
+    let watched = std::mem::take(&mut call.session.watched);
+    let transaction = call.session.transaction.take();
+    let transaction = transaction.ok_or_else(|| Fault::error("EXEC without MULTI"))?;
+    if transaction.is_broken {
+        return Err(Fault::of_kind(BROKEN));
+    }
+    let commands: Vec<Vec<&[u8]>> = transaction
+        .commands
+        .iter()
+        .map(|words| words.iter().map(Vec::as_slice).collect())
+        .collect();
+    let keys: Vec<&[u8]> = commands
+        .iter()
+        .filter_map(|words| Some((find(words[0])?, words)))
+        .flat_map(|(spec, words)| spec.keys(words))
+        .collect();
+    run_all(call, &commands, &keys, &watched)
+}
+
+/// Carries all of them out with their keys locked, unless something that was watched has changed.
+fn run_all(
+    call: &mut Call<'_>,
+    commands: &[Vec<&[u8]>],
+    keys: &[&[u8]],
+    watched: &[Watched],
+) -> Outcome {
+    let locks = &call.access.database.locks;
+    let _locks = locks.hold(keys, watched);
+    if !watched.iter().all(|watched| locks.is_unchanged(watched)) {
+        call.reply.null_array();
+        return Ok(());
+    }
+    locks.touch(keys);
+    let access = call.access.database.transaction();
+    call.reply.array(commands.len());
+    for words in commands {
+        let Some(spec) = find(words[0]) else { continue }; // it was there when it was kept
+        let (state, session) = (call.state, &mut *call.session);
+        let begin = call.reply.len();
+        let mut inner =
+            Call { arguments: words, access: &access, state, session, reply: &mut *call.reply };
+        let outcome = (spec.run)(&mut inner);
+        say(state, call.reply, begin, outcome);
+    }
+    let has_written = access.commit();
+    call.access.has_written.set(access.has_written.get());
+    has_written.map_err(|fault| {
+        Fault::of_kind(format!("EXECABORT Transaction discarded because of: {}", fault.message()))
+    })
+}
+
+impl Session {
+    /// A command could not be kept: EXEC will say so.
+    pub(super) fn give_up_transaction(&mut self) {
+        if let Some(transaction) = &mut self.transaction {
+            transaction.give_up();
+        }
+    }
+
+    /// Bytes that it holds for a transaction.
+    pub(crate) fn bytes(&self) -> usize {
+        let kept = self.transaction.as_ref().map_or(0, |transaction| transaction.bytes());
+        kept + self.watched.len() * size_of::<Watched>()
+    }
+}

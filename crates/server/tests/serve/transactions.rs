@@ -1,0 +1,122 @@
+//! MULTI, EXEC, DISCARD, WATCH: what clients see, and that it is all or nothing.
+
+use crate::client::{Client, directory, start, tcp};
+use server::{Clock, Options};
+
+#[test]
+fn commands_wait_for_exec() {
+    let server = start(&directory("multi"), Options::default(), Clock::system());
+    let mut client = Client::of(&server);
+    let mut other = Client::of(&server);
+    assert_eq!(client.say("EXEC"), "-ERR EXEC without MULTI");
+    assert_eq!(client.say("DISCARD"), "-ERR DISCARD without MULTI");
+    assert_eq!(client.say("MULTI"), "OK");
+    assert_eq!(client.say("MULTI"), "-ERR MULTI calls can not be nested");
+    assert_eq!(client.say("WATCH a"), "-ERR WATCH inside MULTI is not allowed");
+    for line in ["SET a 1", "INCR a", "HSET h f 1 g 2", "HINCRBY h f 1", "HDEL h g", "HGETALL h"] {
+        assert_eq!(client.say(line), "QUEUED", "{line}");
+    }
+    for line in ["ZADD z 2 x 1 y", "ZRANGE z 0 -1", "HGET a f", "DEL a", "KEYS *", "EXISTS a"] {
+        assert_eq!(client.say(line), "QUEUED", "{line}");
+    }
+    assert_eq!(other.say("EXISTS a h z"), "0");
+    let wrong = "-WRONGTYPE Operation against a key holding the wrong kind of value";
+    let expected = format!("[OK 2 2 2 1 [f 2] 2 [y x] {wrong} 1 [h z] 0]");
+    assert_eq!(client.say("EXEC"), expected);
+    assert_eq!(other.say("DBSIZE"), "2");
+    assert_eq!(other.say("HGETALL h"), "[f 2]");
+    assert_eq!(other.say("ZRANGE z 0 -1 WITHSCORES"), "[y 1 x 2]");
+    assert_eq!(client.say("MULTI"), "OK");
+    assert_eq!(client.say("DEL h z"), "QUEUED");
+    assert_eq!(client.say("DISCARD"), "OK");
+    assert_eq!(client.say("EXISTS h z"), "2");
+    assert_eq!(client.say("MULTI"), "OK");
+    assert_eq!(client.say("EXEC"), "[]");
+}
+
+#[test]
+fn what_cannot_be_kept_ends_it() {
+    let options = Options { query_bytes: 1_000, ..Options::default() };
+    let server = start(&directory("multi-broken"), options, Clock::system());
+    let mut client = Client::of(&server);
+    let long = format!("SET a {}", "v".repeat(900));
+    for bad in ["NOTHING", "GET", "FLUSHALL", &long] {
+        assert_eq!(client.say("MULTI"), "OK");
+        assert_eq!(client.say("SET b 1"), "QUEUED");
+        assert!(client.say(bad).starts_with("-ERR "), "{bad}");
+        let said = client.say("EXEC");
+        assert_eq!(said, "-EXECABORT Transaction discarded because of previous errors.");
+        assert_eq!(client.say("DBSIZE"), "0");
+    }
+}
+
+/// More than the store takes as one batch: nothing of it is there.
+#[test]
+fn too_much_is_nothing() {
+    let server = start(&directory("multi-large"), Options::default(), Clock::system());
+    let mut client = Client::of(&server);
+    assert_eq!(client.say("MULTI"), "OK");
+    let value = vec![b'v'; 100_000];
+    for number in 0..20_u8 {
+        client.send(&[b"SET", &[b'a' + number], &value]);
+        assert!(client.receive().is_some());
+    }
+    assert!(client.say("EXEC").starts_with("-EXECABORT Transaction discarded because of: "));
+    assert_eq!(client.say("DBSIZE"), "0");
+}
+
+#[test]
+fn what_is_watched_must_stay() {
+    let server = start(&directory("watch"), Options::default(), Clock::system());
+    let (mut client, mut other) = (Client::of(&server), Client::of(&server));
+    let run = |client: &mut Client| {
+        assert_eq!(client.say("MULTI"), "OK");
+        assert_eq!(client.say("SET a mine"), "QUEUED");
+        client.say("EXEC")
+    };
+    assert_eq!(client.say("WATCH a b"), "OK");
+    assert_eq!(run(&mut client), "[OK]");
+    assert_eq!(client.say("WATCH a b"), "OK");
+    assert_eq!(other.say("SET b theirs"), "OK");
+    assert_eq!(run(&mut client), "(nil)");
+    // It is watched no more.
+    assert_eq!(run(&mut client), "[OK]");
+    assert_eq!(client.say("WATCH a"), "OK");
+    assert_eq!(other.say("DEL a"), "1");
+    assert_eq!(client.say("UNWATCH"), "OK");
+    assert_eq!(run(&mut client), "[OK]");
+}
+
+/// Money goes to and fro; whoever counts it within a transaction finds all of it.
+#[test]
+fn nothing_is_lost_between_accounts() {
+    let server = start(&directory("accounts"), Options::default(), Clock::system());
+    let address = tcp(&server);
+    let mut client = Client::of(&server);
+    assert_eq!(client.say("MSET x 500 y 500"), "OK");
+    let threads: Vec<_> = (0..4)
+        .map(|number| {
+            let give = move || {
+                let mut client = Client::connect(address);
+                for step in 0..50 {
+                    let amount = (number * 7 + step) % 20;
+                    client.say("MULTI");
+                    client.say(&format!("DECRBY x {amount}"));
+                    client.say(&format!("INCRBY y {amount}"));
+                    client.say("GET x");
+                    client.say("GET y");
+                    let said = client.say("EXEC");
+                    let found: Vec<i64> = said[1..said.len() - 1]
+                        .split(' ')
+                        .map(|word| word.parse().expect("a number"))
+                        .collect();
+                    assert_eq!(found[2] + found[3], 1_000, "{said}");
+                }
+            };
+            std::thread::Builder::new().spawn(give).expect("a thread")
+        })
+        .collect();
+    for thread in threads {
+        thread.join().expect("it ends");
+    }
+}
