@@ -1,8 +1,8 @@
 //! The files of a store: `data`, and `LEVELHEAD`, which says in a few lines of text what it is.
 //!
-//! `LEVELHEAD` is written last when a store is made and never again, so that a directory has a whole store or none. Over
-//! several directories it says before that the store is being made: where one says that it is whole, the pages of all of them are there; where
-//! none does, there is no store yet, and none was lost.
+//! `LEVELHEAD` is written first when a store is made, to say that it is being made, and last, to say that it is whole; and never
+//! again. Where one of several directories says that it is whole, the pages of all of them are there; where
+//! none does, there is no store yet, and none was lost. A `data` without it is somebody's, and not touched.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -83,6 +83,21 @@ impl Identity {
 /// The file with a store's pages.
 pub(crate) fn data_file(directory: &Path) -> PathBuf {
     directory.join(DATA)
+}
+
+/// A store may be made in a directory: a file of pages that is there was left by somebody who was ended while it made one.
+///
+/// # Errors
+/// [`Error::Invalid`]: it is somebody's, or a store's that lost its `LEVELHEAD`.
+pub(crate) fn check_is_free(directory: &Path, data: &Path) -> Result<(), Error> {
+    if read(directory)?.is_some() || !data.exists() {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!(
+        "{} is there without the {NAME} that a store has beside it, and making a store would overwrite it: name another \
+         directory, or move it away; if it was a store, put its {NAME} back",
+        data.display()
+    )))
 }
 
 /// What a directory says; nothing if it is not a store's.

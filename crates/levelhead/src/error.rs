@@ -58,6 +58,12 @@ impl Error {
         }
     }
 
+    /// A file with the pages of a store that is there.
+    pub(crate) fn lost(path: PathBuf, what: &str) -> Self {
+        let what = format!("{what}, and LEVELHEAD beside it says that it has a store's pages");
+        Self::Damaged { path, offset: None, what }
+    }
+
     pub(crate) fn of_file(error: &FileError) -> Self {
         match error {
             FileError::InUse(path) => Self::InUse(path.clone()),

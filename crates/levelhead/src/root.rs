@@ -157,18 +157,15 @@ impl Root {
     ) -> Result<Self, Error> {
         let id = handle.rng("store identity").next_u64() as u32;
         let identity = Identity::new(id, directories.len() as u16, options.capacity_bytes);
-        for directory in &directories {
-            directory::make(directory)?;
-        }
-        if directories.len() > 1 {
-            // Where some of them say so and none that it is whole, nobody takes it for a store that lost the others.
-            directory::write_all(
-                &directories,
-                &Identity { is_being_made: true, ..identity.clone() },
-            )?;
-        }
         let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
-        // Left by somebody who was ended while it made a store: there is no LEVELHEAD beside it.
+        for (directory, file) in directories.iter().zip(&files) {
+            directory::make(directory)?;
+            directory::check_is_free(directory, file)?;
+        }
+        // Where some of them say so and none that it is whole, nobody takes it for a store that lost the others, and what is
+        // beside it is known to be nobody's.
+        directory::write_all(&directories, &Identity { is_being_made: true, ..identity.clone() })?;
+        // Left by somebody who was ended while it made a store.
         for file in files.iter().filter(|file| file.exists()) {
             let removed = std::fs::remove_file(file);
             removed.map_err(|error| Error::System(format!("{}: {error}", file.display())))?;
@@ -253,6 +250,10 @@ async fn open_files(handle: &Handle, files: &[PathBuf]) -> Result<FileDevice, Er
         match FileDevice::open(handle, files, file_options()).await {
             Err(FileError::InUse(_)) if handle.now() - begun < PATIENCE => {
                 handle.sleep(Nanos::from_millis(10)).await;
+            }
+            Err(FileError::Missing(path)) => return Err(Error::lost(path, "it is not there")),
+            Err(FileError::TooSmall(path)) => {
+                return Err(Error::lost(path, "it is shorter than a page"));
             }
             opened => return opened.map_err(|error| Error::of_file(&error)),
         }

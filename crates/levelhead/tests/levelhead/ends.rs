@@ -85,3 +85,40 @@ fn directories_of_another_number_order_or_store_are_told() {
         other => panic!("{:?}", other.map(drop)),
     }
 }
+
+#[test]
+fn what_somebody_else_has_in_a_directory_is_not_overwritten() {
+    let scratch = Scratch::new();
+    let data = scratch.path().join("data");
+    std::fs::write(&data, b"precious").expect("there is room");
+    match Store::open(scratch.path(), &small()) {
+        Err(Error::Invalid(words)) => assert!(words.contains("without the LEVELHEAD"), "{words}"),
+        other => panic!("{:?}", other.map(drop)),
+    }
+    assert_eq!(std::fs::read(&data).expect("it is there"), b"precious");
+    // Nor a store that lost what says that it is one.
+    std::fs::remove_file(&data).expect("it is there");
+    open(scratch.path(), &small()).put(b"key", b"value").expect("there is room");
+    let identity = scratch.path().join("LEVELHEAD");
+    let said = std::fs::read(&identity).expect("it is there");
+    std::fs::remove_file(&identity).expect("it is there");
+    assert!(matches!(Store::open(scratch.path(), &small()), Err(Error::Invalid(_))));
+    std::fs::write(&identity, said).expect("there is room");
+    let found = open(scratch.path(), &small()).get(b"key").expect("it can be read");
+    assert_eq!(found.as_deref(), Some(&b"value"[..]));
+}
+
+#[test]
+fn a_store_whose_pages_are_gone_is_damaged() {
+    let scratch = Scratch::new();
+    drop(open(scratch.path(), &small()));
+    let data = scratch.path().join("data");
+    std::fs::File::create(&data).expect("it is there");
+    for _ in 0..2 {
+        match Store::open(scratch.path(), &small()) {
+            Err(Error::Damaged { path, .. }) => assert_eq!(path, data),
+            other => panic!("{:?}", other.map(drop)),
+        }
+        let _gone = std::fs::remove_file(&data);
+    }
+}

@@ -63,7 +63,8 @@ impl Database {
                 store.put(&keys::VERSION, &VERSION.to_le_bytes())?;
             }
             None => {
-                let what = "the store has pairs that no server wrote: it cannot be served";
+                let what = "the store has pairs that no server wrote, whose keys have another form: serve an empty \
+                            directory, and put them there through a client";
                 return Err(Fault::error(what));
             }
         }
