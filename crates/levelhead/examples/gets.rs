@@ -68,6 +68,30 @@ fn gets(store: &Store, pairs: u64, threads: u64, span: Duration) -> Vec<u64> {
     })
 }
 
+/// Several keys at a time, and ranges both ways: pairs a second.
+fn many(store: &Store, pairs: u64, span: Duration) -> Result<(), levelhead::Error> {
+    let mut rng = runtime::Rng::derive(7, "many");
+    let (begun, mut count) = (Instant::now(), 0);
+    while begun.elapsed() < span {
+        let keys: Vec<_> = (0..64).map(|_| key(rng.below(pairs))).collect();
+        count += store.multi_get(&keys)?.iter().flatten().count();
+    }
+    println!("64 keys at a time: {:.0} gets/s", count as f64 / begun.elapsed().as_secs_f64());
+    for is_reversed in [false, true, false, true] {
+        let (begun, mut count, mut range) = (Instant::now(), 0_u64, store.range(..));
+        while begun.elapsed() < span {
+            let Some(pair) = (if is_reversed { range.next_back() } else { range.next() }) else {
+                break;
+            };
+            pair?;
+            count += 1;
+        }
+        let rate = count as f64 / begun.elapsed().as_secs_f64();
+        println!("a range, {}: {rate:.0} pairs/s", if is_reversed { "down" } else { "up" });
+    }
+    Ok(())
+}
+
 /// What a get cannot be faster than: one read of a random page of the store's file, past the page cache.
 fn reads(file: &Path, threads: u64, span: Duration) -> std::io::Result<Vec<u64>> {
     const PAGE: usize = 4096;
@@ -121,6 +145,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         say(&format!("{threads} threads, nothing but reads"), bound, span);
         say(&format!("{threads} threads"), gets(&store, pairs, threads, span), span);
     }
+    many(&store, pairs, span)?;
     for (what, pause) in
         [("5,000 puts/s", Duration::from_micros(200)), ("a writer flat out", Duration::ZERO)]
     {

@@ -93,7 +93,7 @@ impl Store {
 
     /// Hands every pair that can be read to `visit`.
     fn walk(&self, progress: &mut dyn FnMut(u64), visit: &mut Visit<'_>) -> Result<Report, Error> {
-        let number = self.begin_range(Instant::Present, Limits::default())?;
+        let number = self.begin_range(Instant::Present, &Limits::default())?;
         let walked = self.walk_on(number, progress, visit);
         self.end_ranges(&[number]);
         walked

@@ -14,6 +14,9 @@ const MOST: usize = 256;
 /// Bytes of the longest key.
 const LONGEST: usize = 255;
 
+/// A key and its value.
+type Pair = (Box<[u8]>, Vec<u8>);
+
 /// Pairs in key order, as they were at the instant at which the first of them was asked for (or that of the [`Snapshot`] that it was made of), whatever is
 /// written meanwhile. It is read from both ends: [`rev`](Iterator::rev) goes down the keys, and `next` and `next_back` may take turns until they
 /// meet.
@@ -68,7 +71,7 @@ impl Source {
 struct Side {
     /// The iterator that reads it, once there is one.
     number: Option<u64>,
-    fetched: VecDeque<(Box<[u8]>, Vec<u8>)>,
+    fetched: VecDeque<Pair>,
     /// Pairs that were fetched the last time.
     batch: usize,
     has_come_to_its_end: bool,
@@ -132,10 +135,8 @@ impl Range {
         let beginning = self.beginning(is_back);
         let limits = Limits { from: self.from.clone(), to: self.to.clone() };
         let store = self.source.store().clone();
-        let (side, other) = match is_back {
-            true => (&mut self.back, &self.front),
-            false => (&mut self.front, &self.back),
-        };
+        let (side, other) =
+            if is_back { (&mut self.back, &self.front) } else { (&mut self.front, &self.back) };
         side.batch = (2 * side.batch).clamp(FIRST, MOST);
         let pairs = if let Some(number) = side.number {
             store.next_of_range(number, None, side.batch)?
@@ -145,7 +146,7 @@ impl Range {
                 (None, Source::Snapshot(snapshot)) => Instant::OfSnapshot(snapshot.number()),
                 (None, Source::Store(_)) => Instant::Present,
             };
-            let (number, pairs) = store.first_of_range(instant, limits, beginning, side.batch)?;
+            let (number, pairs) = store.first_of_range(instant, &limits, beginning, side.batch)?;
             side.number = Some(number);
             pairs
         };
@@ -155,20 +156,17 @@ impl Range {
     }
 
     /// The next pair from one end, unless the other one has given it.
-    fn step(&mut self, is_back: bool) -> Option<Result<(Box<[u8]>, Vec<u8>), Error>> {
+    fn step(&mut self, is_back: bool) -> Option<Result<Pair, Error>> {
         loop {
             if self.is_over {
                 return None;
             }
-            let (side, other) = match is_back {
-                true => (&mut self.back, &self.front),
-                false => (&mut self.front, &self.back),
-            };
+            let (side, other) =
+                if is_back { (&mut self.back, &self.front) } else { (&mut self.front, &self.back) };
             if let Some((key, value)) = side.fetched.pop_front() {
-                let have_met = other.given.as_ref().is_some_and(|given| match is_back {
-                    true => key <= *given,
-                    false => key >= *given,
-                });
+                let has_passed =
+                    |given: &[u8]| if is_back { *key <= *given } else { *key >= *given };
+                let have_met = other.given.as_deref().is_some_and(has_passed);
                 if have_met {
                     self.end();
                     return None;
@@ -200,7 +198,7 @@ impl Range {
 }
 
 impl Iterator for Range {
-    type Item = Result<(Box<[u8]>, Vec<u8>), Error>;
+    type Item = Result<Pair, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.step(false)

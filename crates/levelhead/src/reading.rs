@@ -218,9 +218,9 @@ impl Store {
         found.map_err(|error| self.error(&error))
     }
 
-    pub(crate) fn begin_range(&self, instant: Instant, limits: Limits) -> Result<u64, Error> {
+    pub(crate) fn begin_range(&self, instant: Instant, limits: &Limits) -> Result<u64, Error> {
         let begun = self.call(|root| {
-            let begun = root.reading.begin(&root.engine, instant, &limits);
+            let begun = root.reading.begin(&root.engine, instant, limits);
             async move { begun }
         });
         begun.map_err(|error| self.error(&error))
@@ -230,13 +230,13 @@ impl Store {
     pub(crate) fn first_of_range(
         &self,
         instant: Instant,
-        limits: Limits,
+        limits: &Limits,
         beginning: Beginning,
         most: usize,
     ) -> Result<(u64, Pairs), Error> {
         let first = self.call(|root| {
             let reading = root.reading.clone();
-            let begun = reading.begin(&root.engine, instant, &limits);
+            let begun = reading.begin(&root.engine, instant, limits);
             async move {
                 let number = begun?;
                 let pairs = reading.next(number, Some(beginning), most).await;
@@ -264,7 +264,9 @@ impl Store {
 
     pub(crate) fn end_ranges(&self, numbers: &[u64]) {
         self.call(|root| {
-            numbers.iter().for_each(|number| root.reading.end(*number));
+            for number in numbers {
+                root.reading.end(*number);
+            }
             async {}
         });
     }

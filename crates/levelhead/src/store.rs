@@ -14,6 +14,9 @@ use crate::options::{Durability, Io, Options};
 use crate::range::Range;
 use crate::root::{Root, outside};
 
+/// Keys that a multi-get looks for at a time: what a drive has use for, and few enough that the lock is not held long.
+const GETS_AT_A_TIME: usize = 16;
+
 /// A store. Clones are handles to the same one, for any thread.
 ///
 /// When the last handle is dropped, what was acknowledged is made durable and the store is closed; [`Self::close`] does the same and
@@ -111,6 +114,44 @@ impl Store {
             }
         });
         found.map_err(|error| self.error(&error))
+    }
+
+    /// The values of several keys, in the order of `keys`, with up to 16 of them being looked for at a time: as many reads of the drive are under
+    /// way then. Each is what [`Self::get`] would find; a [`Snapshot`](crate::Snapshot) has all of one instant.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), levelhead::Error> {
+    /// # let directory = std::env::temp_dir().join(format!("levelhead-multi-{}", std::process::id()));
+    /// # let store = levelhead::Store::open(&directory, &levelhead::Options::default())?;
+    /// store.put(b"apple", b"red")?;
+    /// let found = store.multi_get(&["apple", "pear"])?;
+    /// assert_eq!(found, [Some(b"red".to_vec()), None]);
+    /// # store.close()?;
+    /// # std::fs::remove_dir_all(&directory).expect("it is ours");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Self::get`], for the first key that has one; the values of others are not returned then.
+    pub fn multi_get(&self, keys: &[impl AsRef<[u8]>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
+        let mut values = Vec::with_capacity(keys.len());
+        for some in keys.chunks(GETS_AT_A_TIME) {
+            let some: Vec<Box<[u8]>> = some.iter().map(|key| key.as_ref().into()).collect();
+            let found = self.call(|root| {
+                let engine = root.engine.clone();
+                async move {
+                    let gets = some.iter().map(|key| engine.get(key));
+                    let copy = |value: Value| value.to_bytes().to_vec();
+                    let found = runtime::join_all(gets).await.into_iter();
+                    found.map(|value| value.map(|value| value.map(copy))).collect::<Vec<_>>()
+                }
+            });
+            for value in found {
+                values.push(value.map_err(|error| self.error(&error))?);
+            }
+        }
+        Ok(values)
     }
 
     /// Whether `key` has a value. No value is read: where the index is in memory, nothing is.

@@ -71,9 +71,10 @@ impl<M: Medium> EngineSnapshot<M> {
         check_key(key)?;
         let snapshot = self.hold.get()?;
         let located = self.inner.locate_in(&snapshot, key).await?;
-        let located = match self.inner.caches.has_values() {
-            true => self.inner.look_for_value(key, located).await,
-            false => located,
+        let located = if self.inner.caches.has_values() {
+            self.inner.look_for_value(key, located).await
+        } else {
+            located
         };
         match located {
             Located::Absent => Ok(None),

@@ -55,11 +55,11 @@ fn forms() -> Vec<(&'static str, Options)> {
     ]
 }
 
-fn create(rt: &Runtime, medium: &MemoryMedium, options: Options) -> Engine<MemoryMedium> {
+fn create(rt: &Runtime, medium: &MemoryMedium, options: &Options) -> Engine<MemoryMedium> {
     let setup = Setup {
         handle: rt.handle(),
         medium: medium.clone(),
-        options: Options { page_cache_bytes: 0, ..options },
+        options: Options { page_cache_bytes: 0, ..options.clone() },
         surroundings: Surroundings {
             index_dram_bytes: 1 << 20,
             iterator_dram_bytes: 8 << 20,
@@ -239,14 +239,14 @@ fn both_ways_agree_with_an_ordered_map() {
             let rt = Runtime::new(seed);
             let shape = Shape { extents: 120, ..SHAPE };
             let medium = MemoryMedium::new(&rt.handle(), &Cells::new(shape), None);
-            let engine = create(&rt, &medium, options);
+            let engine = create(&rt, &medium, &options);
             rt.block_on(trial(engine, seed));
         }
     }
 }
 
 /// A walk over all of a store: its pairs, and how often pages were read for it, at most and in all.
-fn walk(options: Options, goes_down: bool) -> (Vec<Pair>, u32, u64) {
+fn walk(options: &Options, goes_down: bool) -> (Vec<Pair>, u32, u64) {
     let rt = Runtime::new(3);
     let shape = Shape { extents: 120, ..SHAPE };
     let medium = MemoryMedium::new(&rt.handle(), &Cells::new(shape), None);
@@ -279,8 +279,8 @@ fn going_down_reads_each_page_of_the_index_once() {
         // All values stand beside their keys, so that pages of the index are all that is read.
         let iterators = IteratorOptions { readahead_bytes: 0, ..options.iterators };
         let options = Options { inline_up_to: u32::MAX, iterators, ..options };
-        let (pairs, most_up, all_up) = walk(options.clone(), false);
-        let (mut down, most_down, all_down) = walk(options, true);
+        let (pairs, most_up, all_up) = walk(&options, false);
+        let (mut down, most_down, all_down) = walk(&options, true);
         down.reverse();
         assert!(pairs.len() == 4_000 && down == pairs, "{form}");
         println!("{form}: {all_up} reads up, {all_down} down");

@@ -148,6 +148,11 @@ fn agrees(seed: u64, options: &Options) {
                     }
                     store.write(&batch).expect("there is room");
                 }
+                7 if rng.below(3) == 0 => {
+                    let keys: Vec<_> = (0..rng.below(50)).map(|_| self::key(rng)).collect();
+                    let expected: Vec<_> = keys.iter().map(|key| map.get(key).cloned()).collect();
+                    assert_eq!(store.multi_get(&keys).expect("all is there"), expected);
+                }
                 7 => assert_eq!(store.get(&key).expect("it is there"), map.get(&key).cloned()),
                 _ => {
                     store.delete(&key).expect("there is room");
