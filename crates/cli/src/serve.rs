@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use levelhead::Store;
-use server::{Clock, Server, Tls};
+use server::{Clock, OpenFiles, Server, Tls};
 
 use crate::output;
 use lab::parse_bytes;
@@ -106,7 +106,7 @@ impl From<Durability> for levelhead::Durability {
 }
 
 pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
-    let options = options(arguments)?;
+    let options = options(arguments, allow_files(arguments.max_clients))?;
     let store_options = levelhead::Options {
         capacity_bytes: arguments.capacity,
         memory_bytes: arguments.memory,
@@ -126,7 +126,24 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn options(arguments: &ServeArguments) -> anyhow::Result<server::Options> {
+/// Has the system let in so many connections, each of which is an open file; says what it changed, and how many there may be.
+fn allow_files(connections: usize) -> usize {
+    let files = OpenFiles::allow(connections);
+    let shown = |limit: Option<u64>| limit.map_or("none".to_owned(), |limit| limit.to_string());
+    let (before, now) = (shown(files.before), shown(files.now));
+    if files.before != files.now {
+        output::say(&format!("limit of open files: {now}, was {before}"));
+    }
+    if files.connections < connections {
+        output::say(&format!(
+            "at most {} connections: the system lets this process have {now} open files",
+            files.connections
+        ));
+    }
+    files.connections
+}
+
+fn options(arguments: &ServeArguments, max_clients: usize) -> anyhow::Result<server::Options> {
     let listen = match arguments.listen.as_str() {
         "none" => None,
         address => Some(address.parse().with_context(|| format!("--listen {address}"))?),
@@ -149,7 +166,7 @@ fn options(arguments: &ServeArguments) -> anyhow::Result<server::Options> {
         password: password(arguments.password_file.as_deref())?,
         protected: arguments.protected_mode == YesNo::Yes,
         durability: arguments.durability.into(),
-        max_clients: arguments.max_clients,
+        max_clients,
         client_bytes: arguments.maxmemory_clients as usize,
         query_bytes: arguments.client_query_buffer_limit as usize,
         slow_us: arguments.slowlog_log_slower_than,

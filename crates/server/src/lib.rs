@@ -30,6 +30,7 @@ mod data;
 mod fault;
 mod glob;
 mod info;
+mod limits;
 mod listen;
 mod metrics;
 mod options;
@@ -40,6 +41,7 @@ mod state;
 mod statistics;
 
 pub use clock::{Clock, Hand};
+pub use limits::OpenFiles;
 pub use options::{Options, Tls};
 pub use server::{Addresses, ServeError, Server};
 

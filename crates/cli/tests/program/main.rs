@@ -3,6 +3,7 @@
 mod bad_inputs;
 mod bench_on_files;
 mod run;
+mod serves;
 mod stores;
 
 use std::fs::{self, File};

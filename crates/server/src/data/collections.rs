@@ -83,7 +83,7 @@ impl Access<'_> {
             if field.len() > keys::MAX_KEY_BYTES {
                 return Ok(None);
             }
-            Ok(self.get(&keys::field(head.id, field))?)
+            self.get(&keys::field(head.id, field))
         };
         fields.iter().map(value).collect()
     }

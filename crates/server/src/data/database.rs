@@ -198,9 +198,9 @@ pub(crate) struct Access<'a> {
 impl Access<'_> {
     /// What stands under a key of the store.
     pub(crate) fn get(&self, at: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
-        match self.overlay.as_ref().and_then(|overlay| overlay.get(at)) {
-            Some(changed) => Ok(changed),
-            None => Ok(self.database.store.get(at)?),
+        match &self.overlay {
+            Some(overlay) if overlay.is_put(at).is_some() => Ok(overlay.get(at)),
+            _ => Ok(self.database.store.get(at)?),
         }
     }
 

@@ -14,7 +14,7 @@ const LOCKS: u64 = 1024;
 const COUNTERS: u64 = 1 << 16;
 
 pub(crate) struct Locks {
-    locks: Vec<RwLock<()>>,
+    all: Vec<RwLock<()>>,
     /// How often keys were locked for writing.
     counters: Vec<AtomicU32>,
     /// Clients cannot know which keys share a lock.
@@ -52,7 +52,7 @@ const WHY: &str = "a command panicked with a key locked; what it left half done 
 impl Locks {
     pub(crate) fn new() -> Self {
         Self {
-            locks: (0..LOCKS).map(|_| RwLock::new(())).collect(),
+            all: (0..LOCKS).map(|_| RwLock::new(())).collect(),
             counters: (0..COUNTERS).map(|_| AtomicU32::new(0)).collect(),
             hasher: RandomState::new(),
         }
@@ -64,12 +64,12 @@ impl Locks {
 
     /// For reading what several records hold together.
     pub(crate) fn read(&self, key: &[u8]) -> RwLockReadGuard<'_, ()> {
-        self.locks[lock(self.hash(key))].read().expect(WHY)
+        self.all[lock(self.hash(key))].read().expect(WHY)
     }
 
     pub(crate) fn write_one(&self, key: &[u8]) -> RwLockWriteGuard<'_, ()> {
         let hash = self.hash(key);
-        let lock = self.locks[lock(hash)].write().expect(WHY);
+        let lock = self.all[lock(hash)].write().expect(WHY);
         self.count(hash);
         lock
     }
@@ -87,12 +87,14 @@ impl Locks {
         let mut numbers: Vec<usize> = hashes.map(lock).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        numbers.into_iter().map(|number| self.locks[number].write().expect(WHY)).collect()
+        numbers.into_iter().map(|number| self.all[number].write().expect(WHY)).collect()
     }
 
     /// Counts keys, which are locked, as locked for writing.
     pub(crate) fn touch(&self, keys: &[&[u8]]) {
-        keys.iter().for_each(|key| self.count(self.hash(key)));
+        for key in keys {
+            self.count(self.hash(key));
+        }
     }
 
     fn count(&self, hash: u64) {
@@ -101,7 +103,7 @@ impl Locks {
 
     /// Every key.
     pub(crate) fn write_all(&self) -> Writing<'_> {
-        let locks = self.locks.iter().map(|lock| lock.write().expect(WHY)).collect();
+        let locks = self.all.iter().map(|lock| lock.write().expect(WHY)).collect();
         for counter in &self.counters {
             counter.fetch_add(1, Ordering::Relaxed);
         }

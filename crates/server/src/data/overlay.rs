@@ -13,19 +13,23 @@ use super::batch::{Batch, Change};
 /// A pair of a range, or why there is none.
 pub(crate) type Pair = Result<(Box<[u8]>, Vec<u8>), levelhead::Error>;
 
+/// What is to stand under keys of the store; nothing, where they are deleted.
+type Changes = BTreeMap<Box<[u8]>, Option<Vec<u8>>>;
+
 /// See the module's documentation.
 #[derive(Debug, Default)]
 pub(crate) struct Overlay {
-    changes: RefCell<BTreeMap<Box<[u8]>, Option<Vec<u8>>>>,
+    changes: RefCell<Changes>,
     keys: Cell<i64>,
 }
 
 impl Overlay {
-    /// What stands under a key, if it was changed.
-    pub(crate) fn get(&self, at: &[u8]) -> Option<Option<Vec<u8>>> {
-        self.changes.borrow().get(at).cloned()
+    /// What stands under a key, if it was given something.
+    pub(crate) fn get(&self, at: &[u8]) -> Option<Vec<u8>> {
+        self.changes.borrow().get(at).cloned().flatten()
     }
 
+    /// Whether something stands under a key, if it was changed.
     pub(crate) fn is_put(&self, at: &[u8]) -> Option<bool> {
         self.changes.borrow().get(at).map(Option::is_some)
     }

@@ -1,0 +1,157 @@
+//! Servers that end in the midst of writes.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use server::resp::Value;
+
+use super::process::{Client, Process, Scratch};
+
+/// Rounds of each test; `LEVELHEAD_ROUNDS` asks for more.
+const ROUNDS: u64 = 20;
+/// Clients that write.
+const WRITERS: u64 = 4;
+/// Commands that a client has under way.
+const DEPTH: u64 = 8;
+/// Rounds on one store, before it is full.
+const ROUNDS_EACH: u64 = 20;
+
+#[expect(clippy::disallowed_methods, reason = "a test may be told from outside")]
+fn rounds() -> u64 {
+    let wanted = std::env::var("LEVELHEAD_ROUNDS").ok();
+    wanted.map_or(ROUNDS, |rounds| rounds.parse().expect("LEVELHEAD_ROUNDS is a number"))
+}
+
+fn key(writer: u64, number: u64) -> Vec<u8> {
+    format!("{writer}:{number}").into_bytes()
+}
+
+fn value(writer: u64, number: u64) -> Vec<u8> {
+    vec![b'a' + (writer + number) as u8 % 26; 50 + (number % 500) as usize]
+}
+
+fn counter(writer: u64) -> Vec<u8> {
+    format!("counter:{writer}").into_bytes()
+}
+
+/// What was acknowledged to each writer: keys up to this one, and as much on its counter.
+type Acknowledged = [u64; WRITERS as usize];
+
+/// Sets keys from `first` on and counts each of them, until the server is gone. How many were acknowledged, all before included.
+fn write(mut client: Client, writer: u64, first: u64, seen: &AtomicU64) -> u64 {
+    let mut acknowledged = first;
+    loop {
+        let numbers = acknowledged..acknowledged + DEPTH;
+        let commands = numbers.flat_map(|number| {
+            let set = vec![b"SET".to_vec(), key(writer, number), value(writer, number)];
+            [set, vec![b"INCR".to_vec(), counter(writer)]]
+        });
+        if !client.send(&commands.collect::<Vec<_>>()) {
+            return acknowledged;
+        }
+        for _ in 0..DEPTH {
+            match (client.receive(), client.receive()) {
+                (Some(Value::Simple(ok)), Some(Value::Integer(_))) if ok == "OK" => {}
+                (Some(_), None) | (None, _) => return acknowledged,
+                other => panic!("{other:?} is no answer to SET and INCR"),
+            }
+            acknowledged += 1;
+            seen.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Has clients write for a while. What is to be asked when the server is gone.
+fn load(address: SocketAddr, before: &Acknowledged, millis: u64) -> Vec<JoinHandle<u64>> {
+    let seen = Arc::new(AtomicU64::new(0));
+    let writers = (0..WRITERS).zip(before).map(|(writer, &first)| {
+        let (seen, client) = (Arc::clone(&seen), Client::connect(address));
+        let named = thread::Builder::new().name(format!("writer {writer}"));
+        named.spawn(move || write(client, writer, first, &seen)).expect("a thread")
+    });
+    let writers = writers.collect();
+    while seen.load(Ordering::Relaxed) == 0 {
+        thread::park_timeout(Duration::from_millis(1));
+    }
+    thread::park_timeout(Duration::from_millis(millis));
+    writers
+}
+
+/// Everything that was acknowledged, from the keys `from` on, is there.
+fn check(address: SocketAddr, from: &Acknowledged, to: &Acknowledged, what: &str) {
+    let mut client = Client::connect(address);
+    for (writer, (&from, &to)) in (0..WRITERS).zip(from.iter().zip(to)) {
+        let counted = match client.ask(&[b"GET", &counter(writer)]) {
+            Value::Bulk(bytes) => String::from_utf8(bytes).expect("a number").parse(),
+            Value::Null => Ok(0),
+            other => panic!("{what}: counter {writer} of {to}: {other:?}"),
+        };
+        let counted: u64 = counted.expect("a number");
+        assert!(counted >= to, "{what}: {counted} on counter {writer}, {to} acknowledged");
+        // What was carried out and never answered counts too; it is what is under way at most, each time.
+        let numbers: Vec<u64> = (from..to).collect();
+        for numbers in numbers.chunks(200) {
+            let keys: Vec<Vec<u8>> = numbers.iter().map(|number| key(writer, *number)).collect();
+            let words = [&b"MGET"[..]].into_iter().chain(keys.iter().map(Vec::as_slice));
+            let Value::Array(found) = client.ask(&words.collect::<Vec<_>>()) else {
+                panic!("{what}: no array")
+            };
+            for (number, found) in numbers.iter().zip(found) {
+                let is_right =
+                    matches!(&found, Value::Bulk(bytes) if *bytes == value(writer, *number));
+                assert!(is_right, "{what}: key {writer}:{number} of {to} has {found:?}");
+            }
+        }
+    }
+}
+
+/// Ends servers again and again, in the midst of writes.
+fn rounds_of(name: &str, durability: &str, rounds: u64, end: fn(Process)) {
+    let scratch = Scratch::new(&format!("serves-{name}-{durability}"));
+    let more = ["--durability", durability];
+    let (mut acknowledged, mut directory) = ([0; WRITERS as usize], scratch.0.join("0"));
+    let mut server = None;
+    for round in 0..rounds {
+        if round > 0 && round % ROUNDS_EACH == 0 {
+            drop(server.take());
+            let _ = std::fs::remove_dir_all(&directory);
+            (acknowledged, directory) = ([0; WRITERS as usize], scratch.0.join(round.to_string()));
+        }
+        let running = server.take().unwrap_or_else(|| Process::start(&directory, &more));
+        let writers = load(running.address, &acknowledged, round * 37 % 90);
+        end(running);
+        let before = acknowledged;
+        for (writer, acknowledged) in writers.into_iter().zip(&mut acknowledged) {
+            *acknowledged = writer.join().expect("it ends with the server");
+        }
+        let again = Process::start(&directory, &more);
+        let what = format!("{durability}, round {round}");
+        check(again.address, &before, &acknowledged, &what);
+        if round % ROUNDS_EACH == ROUNDS_EACH - 1 {
+            check(again.address, &[0; WRITERS as usize], &acknowledged, &what);
+        }
+        server = Some(again);
+    }
+    println!("{durability}: {} keys acknowledged at last", acknowledged.iter().sum::<u64>());
+}
+
+#[test]
+fn a_kill_loses_nothing_that_was_acknowledged_with_others() {
+    rounds_of("killed", "group", rounds(), Process::kill);
+}
+
+#[test]
+fn a_kill_loses_nothing_that_was_acknowledged_by_itself() {
+    rounds_of("killed", "each", rounds(), Process::kill);
+}
+
+/// Whatever the durability: a server that is asked to end makes durable what it has.
+#[test]
+fn being_asked_to_end_loses_nothing() {
+    for durability in ["group", "interval", "none"] {
+        rounds_of("ended", durability, rounds().div_ceil(4), Process::stop);
+    }
+}
