@@ -61,7 +61,7 @@ const CANNOT: u8 = 2;
 pub(crate) fn verify(arguments: &VerifyArguments) -> ExitCode {
     let work = Work::begin("verify");
     let outcome = arguments.place.open().and_then(|store| Ok(store.verify(work.progress())?));
-    end(work, outcome, arguments.json, "")
+    end(&work, outcome, arguments.json, "")
 }
 
 pub(crate) fn repair(arguments: &RepairArguments) -> ExitCode {
@@ -75,7 +75,7 @@ pub(crate) fn repair(arguments: &RepairArguments) -> ExitCode {
         ),
         other => other.into(),
     });
-    end(work, outcome, arguments.json, &format!("saved to {}", arguments.out.display()))
+    end(&work, outcome, arguments.json, &format!("saved to {}", arguments.out.display()))
 }
 
 pub(crate) fn backup(arguments: &BackupArguments) -> ExitCode {
@@ -83,7 +83,7 @@ pub(crate) fn backup(arguments: &BackupArguments) -> ExitCode {
     let options = arguments.place.options_of_new(&arguments.new);
     let outcome = arguments.place.open().and_then(|store| {
         let copied = store.checkpoint(&arguments.to, &options, work.progress());
-        Ok(copied.map_err(damage_ends_it)?)
+        copied.map_err(damage_ends_it)
     });
     let outcome = match outcome {
         Err(error) if error.downcast_ref::<Refused>().is_some() => {
@@ -93,7 +93,7 @@ pub(crate) fn backup(arguments: &BackupArguments) -> ExitCode {
         }
         other => other,
     };
-    end(work, outcome, arguments.json, &format!("copied to {}", arguments.to.display()))
+    end(&work, outcome, arguments.json, &format!("copied to {}", arguments.to.display()))
 }
 
 /// A store that cannot be copied because a part of it is damaged.
@@ -139,7 +139,7 @@ impl Work {
 }
 
 /// Says what came of it.
-fn end(work: Work, outcome: anyhow::Result<Report>, as_json: bool, what: &str) -> ExitCode {
+fn end(work: &Work, outcome: anyhow::Result<Report>, as_json: bool, what: &str) -> ExitCode {
     work.bar.finish_and_clear();
     let printed = outcome.and_then(|report| {
         let text = if as_json {
@@ -199,8 +199,8 @@ fn keys(finding: &Finding) -> String {
 
 fn json(report: &Report) -> Value {
     let hex = |key: &Option<Box<[u8]>>| {
-        let text = |key: &Box<[u8]>| String::from_utf8(Encoding::Hex.encode(key).into_owned()).ok();
-        key.as_ref().and_then(text)
+        let text = |key: &[u8]| String::from_utf8(Encoding::Hex.encode(key).into_owned()).ok();
+        key.as_deref().and_then(text)
     };
     let finding = |finding: &Finding| {
         let (file, offset) = match &finding.error {

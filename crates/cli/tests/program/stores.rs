@@ -398,6 +398,8 @@ fn damage(store: &Path) {
         .filter_map(|(at, part)| (part == value.as_bytes()).then_some(at))
         .collect();
     assert!(!places.is_empty(), "the value is there as it was put");
-    places.iter().for_each(|at| bytes[*at] ^= 1);
+    for at in places {
+        bytes[at] ^= 1;
+    }
     fs::write(&path, bytes).expect("it is ours");
 }

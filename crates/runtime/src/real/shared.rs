@@ -49,12 +49,22 @@ pub struct Shared<T> {
 }
 
 /// Says that something panicked while the lock was held.
-struct Breaks<'a>(&'a AtomicBool);
+struct Breaks<'a> {
+    is_broken: &'a AtomicBool,
+    /// The thread was unwinding before: a destructor of the caller's calls.
+    was_panicking: bool,
+}
+
+impl<'a> Breaks<'a> {
+    fn new(is_broken: &'a AtomicBool) -> Self {
+        Self { is_broken, was_panicking: thread::panicking() }
+    }
+}
 
 impl Drop for Breaks<'_> {
     fn drop(&mut self) {
-        if thread::panicking() {
-            self.0.store(true, Ordering::Release);
+        if thread::panicking() && !self.was_panicking {
+            self.is_broken.store(true, Ordering::Release);
         }
     }
 }
@@ -172,7 +182,7 @@ impl<T: 'static> Shared<T> {
         let mut read = None;
         loop {
             let inside = self.lock_for_caller();
-            let breaks = Breaks(&self.is_broken);
+            let breaks = Breaks::new(&self.is_broken);
             let here = enter(&inside.rt);
             let inner = &inside.rt.handle.inner;
             let real = inside.rt.handle.real();
@@ -220,7 +230,7 @@ impl<T: 'static> Shared<T> {
             if self.is_broken.load(Ordering::Acquire) {
                 return; // callers say so
             }
-            let breaks = Breaks(&self.is_broken);
+            let breaks = Breaks::new(&self.is_broken);
             let here = enter(&inside.rt);
             let handle = inside.rt.handle.clone();
             let next = handle.inner.turn(handle.real(), &handle, &|| self.callers_wait());
