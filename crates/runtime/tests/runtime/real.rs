@@ -398,6 +398,37 @@ fn threads_that_share_a_runtime_drive_their_own_futures() {
     }
 }
 
+/// Counts one up when it goes, as a value does that says goodbye to a store.
+struct Counts(Arc<Shared<Counter>>);
+
+impl Drop for Counts {
+    fn drop(&mut self) {
+        count(&self.0, 0);
+    }
+}
+
+#[test]
+fn a_thread_that_unwinds_may_call_and_breaks_nothing() {
+    let shared = Shared::new(RealOptions::default(), |handle| {
+        let handle = handle.clone();
+        async move { Counter { handle, count: Rc::default(), changed: Rc::default() } }
+    });
+    let shared = Arc::new(shared.expect("any way will do"));
+    let driver = Arc::clone(&shared);
+    let driver = on_another_thread(move || driver.drive());
+    let counts = Counts(Arc::clone(&shared));
+    let unwinding = on_another_thread(move || {
+        let _counts = counts;
+        panic!("as the test wants");
+    });
+    assert!(unwinding.join().is_err());
+    for how in 0..3 {
+        assert_eq!(count(&shared, how), how + 2);
+    }
+    shared.stop();
+    driver.join().expect("it does not panic");
+}
+
 /// Counts one up: at once, in a task that the driving thread has to run, or after a timer.
 fn count(shared: &Shared<Counter>, how: u32) -> u32 {
     shared.call(move |counter| {
