@@ -32,7 +32,6 @@ use crate::lsm::cursor::{Cursors, Direction, Target};
 use crate::lsm::fetch::{Fetch, Pages, UnderWay, fetch};
 use crate::lsm::location::IndexPage;
 use crate::lsm::snapshot::{Hold, Snapshot};
-use crate::lsm::snapshot_reads::EngineSnapshot;
 use crate::lsm::{Engine, Inner};
 use crate::options::IteratorOptions;
 use readahead::Readahead;
@@ -50,8 +49,8 @@ pub enum Step {
 
 /// A snapshot of the store, read in key order.
 pub struct EngineIterator<M: Medium> {
-    inner: Rc<Inner<M>>,
-    hold: Rc<Hold>,
+    pub(super) inner: Rc<Inner<M>>,
+    pub(super) hold: Rc<Hold>,
     options: IteratorOptions,
     /// The least key that Nexts come to which go down.
     lower_bound: Option<Box<[u8]>>,
@@ -234,11 +233,6 @@ impl<M: Medium> EngineIterator<M> {
         }
         self.inner.stats.borrow_mut().iterators.nexts += 1;
         self.step(&snapshot, work, ahead).await
-    }
-
-    /// The snapshot that it reads.
-    pub fn snapshot(&self) -> EngineSnapshot<M> {
-        EngineSnapshot::new(&self.inner, &self.hold)
     }
 
     async fn step(

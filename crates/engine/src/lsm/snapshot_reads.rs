@@ -43,8 +43,15 @@ impl<M: Medium> Engine<M> {
     }
 }
 
+impl<M: Medium> EngineIterator<M> {
+    /// The snapshot that it reads.
+    pub fn snapshot(&self) -> EngineSnapshot<M> {
+        EngineSnapshot::new(&self.inner, &self.hold)
+    }
+}
+
 impl<M: Medium> EngineSnapshot<M> {
-    pub(super) fn new(inner: &Rc<Inner<M>>, hold: &Rc<Hold>) -> Self {
+    fn new(inner: &Rc<Inner<M>>, hold: &Rc<Hold>) -> Self {
         Self { inner: Rc::clone(inner), hold: Rc::clone(hold) }
     }
 
