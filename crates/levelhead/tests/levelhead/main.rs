@@ -6,6 +6,7 @@ mod damage;
 mod ends;
 mod failures;
 mod kills;
+mod memory;
 mod model;
 mod power;
 mod scratch;
