@@ -198,9 +198,10 @@ pub(crate) struct Access<'a> {
 impl Access<'_> {
     /// What stands under a key of the store.
     pub(crate) fn get(&self, at: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
+        let in_store = || Ok(self.database.store.get(at)?);
         match &self.overlay {
-            Some(overlay) if overlay.is_put(at).is_some() => Ok(overlay.get(at)),
-            _ => Ok(self.database.store.get(at)?),
+            Some(overlay) => overlay.get_or(at, in_store),
+            None => in_store(),
         }
     }
 

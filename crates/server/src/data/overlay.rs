@@ -24,9 +24,16 @@ pub(crate) struct Overlay {
 }
 
 impl Overlay {
-    /// What stands under a key, if it was given something.
-    pub(crate) fn get(&self, at: &[u8]) -> Option<Vec<u8>> {
-        self.changes.borrow().get(at).cloned().flatten()
+    /// What stands under a key: what it was changed to, or else what is `beneath`.
+    pub(crate) fn get_or<E>(
+        &self,
+        at: &[u8],
+        beneath: impl FnOnce() -> Result<Option<Vec<u8>>, E>,
+    ) -> Result<Option<Vec<u8>>, E> {
+        match self.changes.borrow().get(at) {
+            Some(changed) => Ok(changed.clone()),
+            None => beneath(),
+        }
     }
 
     /// Whether something stands under a key, if it was changed.
