@@ -77,6 +77,8 @@ pub(crate) struct Set {
     buffer: RefCell<Buffer>,
     /// Room in the buffer, in blocks.
     room: Semaphore,
+    /// Held by the command whose blocks go into the buffer.
+    taking: Semaphore,
     cache: RefCell<ReadCache>,
     /// A block that was read ahead has arrived.
     arrived: Notify,
@@ -204,6 +206,7 @@ impl Set {
             prefill,
             buffer: RefCell::default(),
             room: Semaphore::new(in_blocks(profile.buffer.bytes).max(1)),
+            taking: Semaphore::new(1),
             cache: RefCell::new(ReadCache::new(
                 in_blocks(profile.dram.read_cache_bytes),
                 window as u32,

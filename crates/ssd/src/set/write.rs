@@ -21,8 +21,14 @@ impl Set {
         let bytes = blocks.len() as u64 * u64::from(BLOCK_BYTES);
         self.handle.sleep_until(self.through_memory(Lane::Shared, bytes)).await;
         self.count(|stats| stats.blocks_written += blocks.len() as u64);
-        for (lpn, block) in (first..).zip(blocks) {
-            self.write_one(Lpn(lpn), block).await;
+        {
+            // One command after the other: where a full buffer took blocks of several in turns, a
+            // host's page would lie on two pages of the flash, often of one die, and a read of it
+            // would wait for the one and then for the other.
+            let _taking = self.taking.acquire(1).await;
+            for (lpn, block) in (first..).zip(blocks) {
+                self.write_one(Lpn(lpn), block).await;
+            }
         }
         if force == Force::Unit && !self.planted.has(Fault::IgnoreForce) {
             self.make_durable().await;
