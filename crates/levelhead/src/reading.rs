@@ -101,12 +101,16 @@ impl AnyIterator {
         }
     }
 
-    /// The pair to begin at, or the next one.
-    async fn step(&mut self, beginning: Option<Beginning>) -> Result<Step, EngineError> {
+    /// The pair to begin at, or the next one, with `ahead` more to be asked for behind it.
+    async fn step(
+        &mut self,
+        beginning: Option<Beginning>,
+        ahead: usize,
+    ) -> Result<Step, EngineError> {
         on_either!(AnyIterator, self, iterator => match beginning {
             Some(Beginning::Key(key)) => iterator.seek(&key, Nanos::ZERO).await,
             Some(Beginning::Last) => iterator.seek_before(None, Nanos::ZERO).await,
-            None => iterator.next(0, Nanos::ZERO).await,
+            None => iterator.next(ahead as u32, Nanos::ZERO).await,
         })
     }
 }
@@ -164,7 +168,8 @@ impl Reading {
             if pairs.len() == most {
                 break Ok(pairs);
             }
-            match iterator.step(beginning.take()).await {
+            let ahead = most - pairs.len() - 1;
+            match iterator.step(beginning.take(), ahead).await {
                 Ok(Step::Pair(key, value)) => pairs.push((key, value.to_bytes().to_vec())),
                 Ok(Step::Again) => {}
                 Ok(Step::End) => break Ok(pairs),

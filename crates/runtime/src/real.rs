@@ -40,7 +40,7 @@ use self::compute::Compute;
 use self::io::{Engine, Io};
 use self::post::{Letter, Post, Remote};
 use self::ring::Ring;
-use self::workers::Workers;
+use self::workers::{Priority, Workers};
 use crate::executor::{Inner, TaskOrder};
 use crate::timer::Target;
 use crate::{Handle, Nanos, Runtime, waker};
@@ -141,7 +141,7 @@ impl Real {
     fn new(runtime: u32, options: RealOptions) -> std::io::Result<Self> {
         let threads = options.io_threads;
         let by_threads = |why| {
-            let engine = Engine::Threads(Workers::new("file I/O", threads));
+            let engine = Engine::Threads(Workers::new("file I/O", threads, Priority::Normal));
             (engine, IoEngine::Threads { threads, why }, None)
         };
         let by_ring = |ring: Ring| {
@@ -162,7 +162,7 @@ impl Real {
             io: Io::new(io, Arc::clone(&post)),
             post,
             engine,
-            computers: RefCell::new(Some(Workers::new("compute", options.compute_threads))),
+            computers: RefCell::new(Some(Workers::new("compute", options.compute_threads, Priority::Low))),
         })
     }
 
@@ -193,19 +193,25 @@ impl Inner {
         others_wait: &dyn Fn() -> bool,
     ) -> Next {
         self.take_in(real, handle);
-        for _ in 0..self.ready_tasks().min(POLLS_A_TURN) {
-            let Some(task) = self.next_ready() else { break };
-            self.poll(task);
-            if others_wait() {
-                break;
-            }
-        }
+        self.poll_ready(others_wait);
         if self.ready_tasks() > 0 {
             // What tasks have asked for is begun while others run.
             real.io.submit();
             return Next::Turn;
         }
         Next::Sleep(self.first_due())
+    }
+
+    /// Polls tasks that are ready, one at least, until `is_enough`; those that become ready meanwhile wait for the next
+    /// turn, so that a task that keeps yielding holds nobody up.
+    pub(crate) fn poll_ready(&self, is_enough: &dyn Fn() -> bool) {
+        for _ in 0..self.ready_tasks().min(POLLS_A_TURN) {
+            let Some(task) = self.next_ready() else { break };
+            self.poll(task);
+            if is_enough() {
+                break;
+            }
+        }
     }
 
     /// Takes in what has happened: the time, letters, ended I/O, timers.

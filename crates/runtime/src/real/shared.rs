@@ -4,7 +4,8 @@
 //! the thread that wants something takes the runtime (a lock), polls its own future in it, and lets go. The
 //! read that the future hands in is left to it ([`super::io`]): it reads with the lock open, takes the runtime
 //! again and hands in what it has read. Background tasks are driven by a thread that calls
-//! [`Shared::drive`], in turns.
+//! [`Shared::drive`], in turns. A caller that would have to wait polls those that are ready first: its future
+//! has often set them going (reads ahead of a scan, a group of the log), and to hand them over would cost a wake.
 //!
 //! Why this is sound: everything of the runtime that must not be used by two threads at once (reference counts,
 //! cells) is within the lock. Nothing of it can come out: what goes in is `Send` and knows nothing of it, what comes
@@ -83,6 +84,10 @@ impl Wake for Caller {
 }
 
 impl Caller {
+    fn is_woken(&self) -> bool {
+        self.is_woken.load(Ordering::Acquire)
+    }
+
     fn wait(&self) {
         while !self.is_woken.swap(false, Ordering::Acquire) {
             thread::park();
@@ -166,8 +171,8 @@ impl<T: 'static> Shared<T> {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Runs a future in the runtime on this thread, which does the reads of it by itself, one at a time. Whatever
-    /// else it waits for, the thread that drives does.
+    /// Runs a future in the runtime on this thread, which does the reads of it by itself, one at a time. Before it
+    /// waits for anything else it polls tasks that are ready; what then is left the thread that drives does.
     ///
     /// # Panics
     /// If a task of the runtime calls it, which would wait for itself.
@@ -205,6 +210,8 @@ impl<T: 'static> Shared<T> {
                 if let Some((place, op)) = left.take() {
                     real.io.start(place, op);
                 }
+            } else if left.is_none() {
+                inner.poll_ready(&|| caller.is_woken() || self.callers_wait());
             }
             inside.pass_on(real, &self.remote);
             drop((here, breaks));

@@ -27,6 +27,19 @@ impl Shared {
     }
 }
 
+/// What the system thinks of the threads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Priority {
+    /// As the thread that began them.
+    Normal,
+    /// Whoever else has something to do on a processor goes first, mostly: callers with short work wait for those that
+    /// compute otherwise, as long as the system's slices are.
+    Low,
+}
+
+/// How nice a thread of low priority is: the least that there is.
+const NICE: i32 = 19;
+
 /// Up to so many threads, begun when there is work for them. Dropping it drops what was not begun and waits
 /// for what was.
 pub(crate) struct Workers {
@@ -34,12 +47,13 @@ pub(crate) struct Workers {
     threads: RefCell<Vec<JoinHandle<()>>>,
     most: usize,
     name: &'static str,
+    priority: Priority,
 }
 
 impl Workers {
-    pub(crate) fn new(name: &'static str, most: usize) -> Self {
+    pub(crate) fn new(name: &'static str, most: usize, priority: Priority) -> Self {
         assert!(most > 0, "work needs a thread");
-        Self { shared: Arc::default(), threads: RefCell::default(), most, name }
+        Self { shared: Arc::default(), threads: RefCell::default(), most, name, priority }
     }
 
     /// Has `job` done. It must not panic.
@@ -53,8 +67,12 @@ impl Workers {
             return;
         }
         drop(queue);
-        let shared = Arc::clone(&self.shared);
-        match thread::Builder::new().name(self.name.to_owned()).spawn(move || work(&shared)) {
+        let (shared, priority) = (Arc::clone(&self.shared), self.priority);
+        let begin = move || {
+            priority.take();
+            work(&shared);
+        };
+        match thread::Builder::new().name(self.name.to_owned()).spawn(begin) {
             Ok(thread) => threads.push(thread),
             Err(_) if !threads.is_empty() => self.shared.has_changed.notify_one(),
             // Not one thread is to be had: this one does it, and whoever comes meanwhile waits.
@@ -64,6 +82,16 @@ impl Workers {
                     job();
                 }
             }
+        }
+    }
+}
+
+impl Priority {
+    /// Gives it to this thread.
+    fn take(self) {
+        if self == Self::Low {
+            // On Linux nobody in particular is this thread, not its process. A system that refuses leaves it as it was.
+            let _ = rustix::process::setpriority_process(None, NICE);
         }
     }
 }

@@ -398,6 +398,39 @@ fn threads_that_share_a_runtime_drive_their_own_futures() {
     }
 }
 
+#[test]
+fn a_caller_that_would_wait_polls_what_it_set_going() {
+    let shared = Shared::new(RealOptions::default(), |handle| {
+        let handle = handle.clone();
+        async move { handle }
+    });
+    // Nobody drives it: a wake for another thread would not be answered.
+    let result = shared.expect("any way will do").call(|handle| {
+        let tasks: Vec<_> =
+            (0..10_u32).map(|n| handle.spawn("a number", async move { n })).collect();
+        async move {
+            let mut sum = 0;
+            for task in tasks {
+                sum += task.await;
+            }
+            sum
+        }
+    });
+    assert_eq!(result, 45);
+}
+
+#[test]
+fn threads_that_compute_let_others_go_first() {
+    let rt = Runtime::real(RealOptions::default()).expect("any way will do");
+    let handle = rt.handle();
+    let niceness = || rustix::process::getpriority_process(None).expect("of this thread");
+    let (before, computing) = rt.block_on(async move {
+        let before = niceness();
+        (before, handle.compute(niceness).await)
+    });
+    assert_eq!((niceness(), computing), (before, 19));
+}
+
 /// Counts one up when it goes, as a value does that says goodbye to a store.
 struct Counts(Arc<Shared<Counter>>);
 
