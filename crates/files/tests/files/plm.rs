@@ -16,11 +16,14 @@ use ssd::{AdminCommand, Precondition, Ssd, SsdProfile};
 
 use crate::scratch::Scratch;
 
+/// A command, and its buffer.
+type Sent = (AdminDwords, Vec<u8>);
+
 /// A simulated drive that says what it was sent.
 #[derive(Clone)]
 struct Simulated {
     ssd: Ssd,
-    sent: Rc<RefCell<Vec<(AdminDwords, Vec<u8>)>>>,
+    sent: Rc<RefCell<Vec<Sent>>>,
 }
 
 impl Simulated {
@@ -30,7 +33,7 @@ impl Simulated {
         Self { ssd, sent: Rc::default() }
     }
 
-    fn last(&self) -> (AdminDwords, Vec<u8>) {
+    fn last(&self) -> Sent {
         self.sent.borrow().last().cloned().expect("something was sent")
     }
 }
@@ -181,8 +184,8 @@ impl Admin for Ends {
     }
 }
 
-fn ended(status: u16, data: Vec<u8>) -> io::Result<AdminCompletion> {
-    Ok(AdminCompletion { status, dword0: 0, data })
+fn ended(status: u16, data: Vec<u8>) -> AdminCompletion {
+    AdminCompletion { status, dword0: 0, data }
 }
 
 #[test]
@@ -196,23 +199,23 @@ fn answers_that_mean_nothing_are_errors() {
             let error = PlmError::Refused { doing: "it", status };
             assert_eq!(error.status(), Some(known));
         }
-        let error = of(|| ended(0x10E, Vec::new())).configure(config()).await;
+        let error = of(|| Ok(ended(0x10E, Vec::new()))).configure(config()).await;
         let words = error.expect_err("it is refused").to_string();
         assert!(words.contains("cannot be changed (status type 1h, code 0Eh)"), "{words}");
-        let error = of(|| ended(0x7FF, Vec::new())).log(true).await.expect_err("it is refused");
+        let error = of(|| Ok(ended(0x7FF, Vec::new()))).log(true).await.expect_err("it is refused");
         assert!(error.status().is_none() && error.to_string().contains("not known"), "{error}");
         // Shorter than asked for, a status of the window that is reserved, a window that is.
-        let error = of(|| ended(0, vec![0; 511])).log(true).await.expect_err("too short");
+        let error = of(|| Ok(ended(0, vec![0; 511]))).log(true).await.expect_err("too short");
         assert!(matches!(
             error,
             PlmError::Answer { error: DecodeError::DataLength { found: 511, .. }, .. }
         ));
-        let error = of(|| ended(0, vec![7; 512])).log(true).await.expect_err("reserved");
+        let error = of(|| Ok(ended(0, vec![7; 512]))).log(true).await.expect_err("reserved");
         assert!(matches!(
             error,
             PlmError::Answer { error: DecodeError::WindowStatus { found: 7 }, .. }
         ));
-        let error = of(|| ended(0, Vec::new())).window().await.expect_err("reserved");
+        let error = of(|| Ok(ended(0, Vec::new()))).window().await.expect_err("reserved");
         assert!(matches!(error, PlmError::Answer { .. }), "{error}");
         let refused = || Err(io::Error::from(io::ErrorKind::PermissionDenied));
         let error = of(refused).config().await.expect_err("it is not let through");

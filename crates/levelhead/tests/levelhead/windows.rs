@@ -35,7 +35,7 @@ fn wait_until(store: &Store, is_so: impl Fn(&WindowStatistics) -> bool) -> Windo
         if is_so(&now) {
             return now;
         }
-        std::thread::sleep(Duration::from_micros(500));
+        std::thread::park_timeout(Duration::from_micros(500));
     }
     panic!("it never comes to that: {:?}", statistics(store));
 }
