@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use clap::Args;
 use design::Design;
-use host::{Arrangement, JournalPlace, WindowPolicy};
+use host::{Arrangement, JournalPlace};
 use lab::bench::BenchSpec;
 use lab::device::Before;
 use lab::live::LiveSpec;
@@ -18,6 +18,7 @@ use workload::{ClientOptions, CoreWorkload, Properties};
 
 use crate::output::say;
 use crate::store::DurabilityArgument;
+use crate::values::BenchWindows;
 use crate::{names, values};
 
 #[derive(Args)]
@@ -53,12 +54,13 @@ pub(crate) struct BenchArguments {
     /// How predictable-latency windows are kept on the sets of its data, from the load's end on: off; simple (each set
     /// asks for its window whenever it may, nothing is scheduled by it); constant (one set after the other is written, in
     /// slots of one length); dynamic (in slots as long as the work needs); rails (dynamic on a drive without windows).
-    /// A flush waits for the slots of all sets, about 12 s, so that many writes a second wait for memtables
+    /// A flush waits for the slots of all sets, about 12 s, so that many writes a second wait for memtables. On a
+    /// store over several directories: off, rails (kept by the store), plm (by the drives, which have to have them)
     /// [default: off]
     #[arg(long, value_parser = values::windows)]
-    pub(crate) windows: Option<WindowPolicy>,
+    pub(crate) windows: Option<BenchWindows>,
     /// Bytes that may wait in memory for the slots of their sets, parity included (`plm_cache`). Writes wait beyond it, reads
-    /// never do [default: 2 GB]
+    /// never do [default: 2 GB, with --store 128MiB]
     #[arg(long, value_parser = values::bytes(1..=1 << 40))]
     pub(crate) plm_cache: Option<u64>,
     /// After how many microseconds a client's read that has not come is begun a second time, rebuilt from the other sets, and
@@ -96,7 +98,7 @@ pub(crate) struct BenchArguments {
     /// Run on a store on files in this directory, in real time, with threads for clients: the store is made for it and stays there.
     /// Given three times or more, it is over these directories. In the place of design and device
     #[arg(long, value_name = "DIR", conflicts_with_all = ["configuration", "design", "device", "host", "partitions", "layout",
-        "journal", "windows", "plm_cache", "hedge_after", "precondition"])]
+        "journal", "hedge_after", "precondition"])]
     pub(crate) store: Vec<PathBuf>,
     /// Memory for that store's index and caches [default: 256MiB]
     #[arg(long, requires = "store", value_parser = values::bytes(1 << 20..=1 << 45))]
@@ -230,12 +232,19 @@ fn design_and_platform(
     named: Option<&Configuration>,
 ) -> anyhow::Result<(Design, Platform)> {
     let usual = named.map(Configuration::choice).unwrap_or_default();
+    let windows = match arguments.windows {
+        None => usual.windows,
+        Some(BenchWindows::Policy(policy)) => Some(policy),
+        Some(BenchWindows::Plm) => bail!(
+            "--windows plm is for a store on drives (--store); a simulated drive's are simple, constant or dynamic"
+        ),
+    };
     let choice = HostChoice {
         host: arguments.host.as_deref().or(usual.host),
         partitions: arguments.partitions.or(usual.partitions),
         arrangement: arguments.layout.or(usual.arrangement),
         journal: arguments.journal.or(usual.journal),
-        windows: arguments.windows.or(usual.windows),
+        windows,
         plm_cache_bytes: arguments.plm_cache.or(usual.plm_cache_bytes),
         hedge_after_us: arguments.hedge_after.or(usual.hedge_after_us),
         undisturbed_clients: usual.undisturbed_clients,

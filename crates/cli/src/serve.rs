@@ -11,6 +11,7 @@ use levelhead::Store;
 use server::{Clock, OpenFiles, Server, Tls};
 
 use crate::output;
+use crate::store::{WindowsArguments, say_if_refused};
 use lab::parse_bytes;
 
 /// The environment's word for the password, which others cannot see as they can see arguments.
@@ -78,6 +79,8 @@ pub(crate) struct ServeArguments {
     /// Memory for values that were read last, out of --memory
     #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = parse_bytes)]
     value_cache: u64,
+    #[command(flatten)]
+    windows: WindowsArguments,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -107,14 +110,15 @@ impl From<Durability> for levelhead::Durability {
 
 pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     let options = options(arguments, allow_files(arguments.max_clients))?;
-    let store_options = levelhead::Options {
+    let store_options = arguments.windows.added_to(levelhead::Options {
         capacity_bytes: arguments.capacity,
         memory_bytes: arguments.memory,
         value_cache_bytes: arguments.value_cache,
         durability: options.durability,
         ..levelhead::Options::default()
-    };
+    });
     let store = Store::open_over(&arguments.directories, &store_options)?;
+    say_if_refused(&store, store_options.windows);
     let server = Server::start(store, options, Clock::system())?;
     let said = std::cell::Cell::new(Ok(()));
     server.wait_for_signal(|| {

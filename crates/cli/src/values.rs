@@ -61,9 +61,23 @@ pub(crate) fn precondition(text: &str) -> Result<Before, String> {
     one_of(Before::ALL, text)
 }
 
+/// How windows are kept, on a simulated drive or on a store on files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum BenchWindows {
+    /// As a policy of hosts says.
+    Policy(WindowPolicy),
+    /// By real drives.
+    Plm,
+}
+
 /// How windows are kept.
-pub(crate) fn windows(text: &str) -> Result<WindowPolicy, String> {
-    one_of(WindowPolicy::ALL, text)
+pub(crate) fn windows(text: &str) -> Result<BenchWindows, String> {
+    match text {
+        "plm" => Ok(BenchWindows::Plm),
+        text => one_of(WindowPolicy::ALL, text)
+            .map(BenchWindows::Policy)
+            .map_err(|allowed| format!("{allowed}, and plm with --store")),
+    }
 }
 
 fn one_of<T, const N: usize>(all: [(T, &'static str); N], text: &str) -> Result<T, String> {

@@ -5,13 +5,15 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use block::nvme::SetId;
+use block::nvme::{PerSetLog, PlmConfig, SetId, WindowSelect};
 use block::{Block, BlockDevice, DeviceError, Force, SetShape};
 use runtime::{Handle, IoClass};
 
 use crate::open::{self, FileError, FileOptions};
+use crate::plm::Plm;
 use crate::set::Set;
 use crate::trouble::{Trouble, Troubles};
+use crate::windows;
 
 /// What is written best at a time: see `set.rs`.
 const OPTIMAL_WRITE_BYTES: u32 = 128 << 10;
@@ -81,7 +83,11 @@ impl FileDevice {
         self.inner.sets.iter().all(|set| set.is_direct)
     }
 
-    fn set(&self, id: SetId) -> Result<&Rc<Set>, DeviceError> {
+    pub(crate) fn all(&self) -> &[Rc<Set>] {
+        &self.inner.sets
+    }
+
+    pub(crate) fn set(&self, id: SetId) -> Result<&Rc<Set>, DeviceError> {
         self.inner.sets.get(usize::from(id.get()) - 1).ok_or(DeviceError::NoSuchSet(id))
     }
 }
@@ -109,7 +115,7 @@ impl BlockDevice for FileDevice {
             id: set.id,
             blocks: set.blocks,
             optimal_write_bytes: OPTIMAL_WRITE_BYTES,
-            has_windows: false,
+            has_windows: set.plm.borrow().is_some(),
         };
         self.inner.sets.iter().map(shape).collect()
     }
@@ -150,5 +156,37 @@ impl BlockDevice for FileDevice {
     ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
         let discard = self.set(set).map(|set| set.discard(first, blocks));
         async move { discard?.await }
+    }
+
+    fn configure_plm(
+        &self,
+        set: SetId,
+        config: PlmConfig,
+    ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
+        self.window_command(set, move |plm| plm.configure(config))
+    }
+
+    fn plm_config(
+        &self,
+        set: SetId,
+    ) -> impl Future<Output = Result<PlmConfig, DeviceError>> + use<> {
+        self.window_command(set, Plm::config)
+    }
+
+    fn select_window(
+        &self,
+        set: SetId,
+        window: WindowSelect,
+    ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
+        self.window_command(set, move |plm| plm.select(window))
+    }
+
+    fn plm_log(
+        &self,
+        set: SetId,
+        retains: bool,
+    ) -> impl Future<Output = Result<PerSetLog, DeviceError>> + use<> {
+        let log = self.window_command(set, move |plm| plm.log(retains));
+        async move { Ok(windows::as_told(log.await?)) }
     }
 }

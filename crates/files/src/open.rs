@@ -1,6 +1,6 @@
 //! Making and opening the files of a device.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Seek, SeekFrom};
@@ -280,6 +280,7 @@ pub(crate) async fn open(
             discards: Cell::new(options.discards),
             rooms: None,
             is_read_only: Cell::new(false),
+            plm: RefCell::default(),
             handle: handle.clone(),
             troubles: Rc::clone(troubles),
         });

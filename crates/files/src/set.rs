@@ -1,6 +1,6 @@
 //! One set: a file, and what commands on blocks are to it.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::future::Future;
 use std::io;
@@ -13,6 +13,8 @@ use block::{BLOCK_BYTES, Block, DeviceError, Force};
 use runtime::{Handle, PageImage, Room};
 
 use crate::open::{Discards, is_unknown};
+use crate::passthrough::Passthrough;
+use crate::plm::Plm;
 use crate::room::Rooms;
 use crate::trouble::{Doing, Failure, Trouble, Troubles, as_device_error};
 
@@ -38,6 +40,8 @@ pub(crate) struct Set {
     pub(crate) rooms: Option<Rooms>,
     /// The system could not make writes durable, and may have forgotten which: no more of them.
     pub(crate) is_read_only: Cell<bool>,
+    /// Its windows, if it was looked for some, and there are.
+    pub(crate) plm: RefCell<Option<Plm<Passthrough>>>,
     pub(crate) handle: Handle,
     pub(crate) troubles: Rc<Troubles>,
 }

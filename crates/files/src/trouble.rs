@@ -17,6 +17,7 @@ pub(crate) enum Doing {
     Writing,
     Flushing,
     Discarding,
+    ChangingWindows,
 }
 
 /// A command that failed: what a [`DeviceError`] has no room for.
@@ -86,6 +87,7 @@ impl fmt::Display for Doing {
             Self::Writing => "writing",
             Self::Flushing => "flushing",
             Self::Discarding => "discarding",
+            Self::ChangingWindows => "a window command",
         })
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::directory;
 use crate::error::Error;
-use crate::options::{Durability, Options};
+use crate::options::{Durability, Options, Windows};
 use crate::reading::{Beginning, Instant, Limits};
 use crate::store::Store;
 
@@ -84,7 +84,10 @@ impl Store {
             let name = directory.display();
             return Err(Error::Invalid(format!("{name} holds a store; name another directory")));
         }
-        let copy = Self::open(directory, &Options { create_if_missing: true, ..options.clone() })?;
+        // Windows are kept on several directories; a copy has one.
+        let (create_if_missing, windows) = (true, Windows::Off);
+        let options = Options { create_if_missing, windows, ..options.clone() };
+        let copy = Self::open(directory, &options)?;
         let report =
             self.walk(progress, &mut |key, value| copy.put_with(key, value, Durability::None))?;
         copy.close()?;

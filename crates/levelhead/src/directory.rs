@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::drive;
 use crate::error::Error;
 use crate::store::Store;
 
@@ -17,6 +18,8 @@ use crate::store::Store;
 const FORMAT: u32 = 1;
 const NAME: &str = "LEVELHEAD";
 const DATA: &str = "data";
+/// What the text begins with.
+const MARK: &str = "# A Levelhead store.";
 /// What the last line begins with; stores that were made before there was one go without.
 const CHECKSUM: &str = "# checksum ";
 
@@ -82,7 +85,12 @@ impl Identity {
 
 /// The file with a store's pages.
 pub(crate) fn data_file(directory: &Path) -> PathBuf {
-    directory.join(DATA)
+    if drive::is_drive(directory) { directory.to_owned() } else { directory.join(DATA) }
+}
+
+/// Where a member says what it is.
+fn identity_file(directory: &Path) -> PathBuf {
+    if drive::is_drive(directory) { directory.to_owned() } else { directory.join(NAME) }
 }
 
 /// A store may be made in a directory: a file of pages that is there was left by somebody who was ended while it made one.
@@ -93,6 +101,9 @@ pub(crate) fn check_is_free(directory: &Path, data: &Path) -> Result<(), Error> 
     if read(directory)?.is_some() || !data.exists() {
         return Ok(());
     }
+    if drive::is_drive(directory) {
+        return drive::check_is_blank(directory);
+    }
     Err(Error::Invalid(format!(
         "{} is there without the {NAME} that a store has beside it, and making a store would overwrite it: name another \
          directory, or move it away; if it was a store, put its {NAME} back",
@@ -102,10 +113,15 @@ pub(crate) fn check_is_free(directory: &Path, data: &Path) -> Result<(), Error> 
 
 /// What a directory says; nothing if it is not a store's.
 pub(crate) fn read(directory: &Path) -> Result<Option<Identity>, Error> {
-    let path = directory.join(NAME);
-    let text = match fs::read(&path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        text => text.map_err(|error| system(&path, "read", &error))?,
+    let path = identity_file(directory);
+    let text = if drive::is_drive(directory) {
+        let Some(text) = drive::read(directory, MARK)? else { return Ok(None) };
+        text
+    } else {
+        match fs::read(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            text => text.map_err(|error| system(&path, "read", &error))?,
+        }
     };
     let damaged = |what: String| Error::Damaged { path: path.clone(), offset: None, what };
     let text = String::from_utf8(text).map_err(|error| damaged(error.to_string()))?;
@@ -149,9 +165,13 @@ pub(crate) fn read_all(directories: &[PathBuf]) -> Result<Option<Identity>, Erro
     for ((member, directory), said) in directories.iter().enumerate().zip(said) {
         let Some(identity) = said else {
             missing += 1;
+            // Another drive in the place of one that was lost: it will be written to.
+            if drive::is_drive(directory) {
+                drive::check_is_blank(directory)?;
+            }
             continue;
         };
-        let path = directory.join(NAME);
+        let path = identity_file(directory);
         let wrong = |what: &str| Error::Damaged { path, offset: None, what: what.to_owned() };
         if usize::from(identity.members) != directories.len() {
             let (members, given) = (identity.members, directories.len());
@@ -177,6 +197,16 @@ pub(crate) fn read_all(directories: &[PathBuf]) -> Result<Option<Identity>, Erro
     }
 }
 
+/// Has fresh drives that stand in the place of lost ones say what they are from now on: the volume fills them.
+pub(crate) fn adopt_drives(directories: &[PathBuf], identity: &Identity) -> Result<(), Error> {
+    for (member, path) in (0..).zip(directories) {
+        if drive::is_drive(path) && read(path)?.is_none() {
+            write(path, &Identity { member, ..identity.clone() })?;
+        }
+    }
+    Ok(())
+}
+
 impl Store {
     /// Whether there is a store in these directories, or what was left of one.
     ///
@@ -190,7 +220,8 @@ impl Store {
 
 /// Makes a directory and those that it is in, if there are none, durably: a store whose directory is lost is lost.
 pub(crate) fn make(directory: &Path) -> Result<(), Error> {
-    if directory.as_os_str().is_empty() || directory.is_dir() {
+    let is_there = directory.is_dir() || drive::is_drive(directory);
+    if directory.as_os_str().is_empty() || is_there {
         return Ok(());
     }
     let parent = directory.parent().unwrap_or(Path::new(""));
@@ -215,9 +246,13 @@ pub(crate) fn write_all(directories: &[PathBuf], identity: &Identity) -> Result<
 
 /// Says what a directory is, durably.
 fn write(directory: &Path, identity: &Identity) -> Result<(), Error> {
-    let (path, part) = (directory.join(NAME), directory.join(".LEVELHEAD.part"));
+    let (path, part) = (identity_file(directory), directory.join(".LEVELHEAD.part"));
     let text = toml::to_string(identity).expect("numbers can be written");
-    let body = format!("# A Levelhead store. Do not edit.\n{text}");
+    let body = format!("{MARK} Do not edit.\n{text}");
+    if drive::is_drive(directory) {
+        let written = drive::write(directory, &format!("{body}{}", checksum_of(&body)));
+        return written.map_err(|error| system(&path, "written", &error));
+    }
     let written = fs::File::create(&part).and_then(|mut file| {
         file.write_all(body.as_bytes())?;
         file.write_all(checksum_of(&body).as_bytes())?;
@@ -240,6 +275,15 @@ fn system(path: &Path, doing: &str, error: &std::io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_drive_says_of_itself_fits_a_sector() {
+        let identity =
+            Identity { member: 63, is_being_made: true, ..Identity::new(u32::MAX, 64, 1 << 62) };
+        let text = toml::to_string(&identity).expect("numbers can be written");
+        let body = format!("{MARK} Do not edit.\n{text}");
+        assert!(body.len() + checksum_of(&body).len() <= 512, "{body}");
+    }
 
     #[test]
     fn a_store_is_cut_into_some_hundred_extents_of_whole_pages() {

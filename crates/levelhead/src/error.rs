@@ -7,6 +7,8 @@ use std::sync::Arc;
 use files::FileError;
 use pages::{EngineError, OpenError, PageNo};
 
+use crate::drive;
+
 /// Why something could not be done.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -126,7 +128,8 @@ impl Place {
     fn damaged(&self, page: PageNo, fault: &dyn fmt::Display) -> Error {
         // Which file of several it is, the volume knows; it has tried the others already.
         let is_one = self.files.len() == 1;
-        let offset = is_one.then(|| u64::from(page.0) * self.page_bytes);
+        let first_byte = drive::first_byte(&self.files[0]);
+        let offset = is_one.then(|| first_byte + u64::from(page.0) * self.page_bytes);
         let what = if is_one {
             fault.to_string()
         } else {

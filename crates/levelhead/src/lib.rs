@@ -33,9 +33,11 @@
 //!   Range ...... pairs in key order, of one instant, from both ends (range.rs)
 //!   Snapshot ... the store as it was at one instant                 (snapshot.rs)
 //!   Options .... what a store is opened with                        (options.rs)
+//!   windows .... members that are written in turn                   (windows.rs)
 //!   Inside ..... what the engine counts                             (inside.rs)
 //!   Error ...... what went wrong, where, what to do                 (error.rs)
 //!   directory .. the files of a store, and what they have to say    (directory.rs)
+//!   drive ...... a drive in the place of a directory                (drive.rs)
 //!   reading .... snapshots and ranges, within the runtime           (reading.rs)
 //!   root ....... the engine on its files, within the runtime        (root.rs)
 //! ```
@@ -45,6 +47,7 @@
 mod batch;
 mod care;
 mod directory;
+mod drive;
 mod error;
 mod inside;
 mod options;
@@ -53,12 +56,14 @@ mod reading;
 mod root;
 mod snapshot;
 mod store;
+mod windows;
 
 pub use batch::Batch;
 pub use care::{Finding, Report, repair};
 pub use error::Error;
 pub use inside::{Inside, Level};
-pub use options::{Durability, Io, Options};
+pub use options::{Durability, Io, Options, Windows};
 pub use range::Range;
 pub use snapshot::Snapshot;
 pub use store::{Statistics, Store};
+pub use windows::{WindowState, WindowStatistics};

@@ -40,6 +40,21 @@ pub enum Io {
     Threads,
 }
 
+/// Whether windows are kept on the members of a store over several directories: all of them but one, in turn, are given nothing to
+/// write in the background (by flushes, compactions, collection), and what lies on that one is rebuilt from the
+/// others when it is read meanwhile. The log, which callers wait for, goes to all of them at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Windows {
+    /// Not at all: everything is written as it comes.
+    #[default]
+    Off,
+    /// By the store alone, on any directories or drives: Flash on Rails (ATC 2014), with parity for copies.
+    Rails,
+    /// By the drives, which have NVMe's Predictable Latency Mode (PLM). Where one of them has not, the store has no windows,
+    /// and [`Statistics::troubles`](crate::Statistics::troubles) says why.
+    Plm,
+}
+
 /// What a store is opened with.
 ///
 /// # Memory
@@ -47,7 +62,8 @@ pub enum Io {
 /// memtable. A process needs more, because allocators keep what is freed in pieces: beside a writer that goes
 /// flat out with values of 1 KiB its resident memory was at most 52 MiB with 16 + 2 x 4 MiB, 206 MiB with 56 + 2 x 16 and
 /// 334 MiB with the defaults and 98 MiB of index (glibc's allocator; 50 MiB less with one arena). Give a container
-/// `memory_bytes`, four times `memtable_bytes` and 96 MiB.
+/// `memory_bytes`, four times `memtable_bytes` and 96 MiB; with [`Windows`] besides once more `memtable_bytes`, and
+/// `plm_cache_bytes`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Whether a store is made where none is.
@@ -65,6 +81,11 @@ pub struct Options {
     pub durability: Durability,
     /// How files are read and written.
     pub io: Io,
+    /// Whether windows are kept. They may be others each time that a store is opened.
+    pub windows: Windows,
+    /// With windows: memory for what waits for the slot of its member, in bytes, parity included. A flush takes half as
+    /// much again as its memtable where there are three members. Background writes wait beyond it, reads never do.
+    pub plm_cache_bytes: u64,
     /// What keys and values are expected to be like, in bytes: the index is laid out for them.
     pub expected_key_bytes: u32,
     /// See `expected_key_bytes`.
@@ -72,7 +93,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// A store of up to 16 GiB in each file, with 256 MiB of memory for its index and 2 x 32 MiB for writes, in which a
+    /// A store without windows, of up to 16 GiB in each file, with 256 MiB of memory for its index and 2 x 32 MiB for writes, in which a
     /// write that is acknowledged is durable.
     fn default() -> Self {
         Self {
@@ -83,6 +104,8 @@ impl Default for Options {
             memtable_bytes: 32 << 20,
             durability: Durability::default(),
             io: Io::default(),
+            windows: Windows::default(),
+            plm_cache_bytes: 128 << 20,
             expected_key_bytes: 32,
             expected_value_bytes: 1024,
         }

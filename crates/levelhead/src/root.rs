@@ -1,5 +1,6 @@
 //! The engine on its files, within the runtime: what a store's lock is around.
 
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -16,8 +17,9 @@ use runtime::{Cores, Handle, Nanos};
 use volume::{BlockRange, Layout, RangeOptions, Reuse, Volume};
 
 use crate::directory::{self, Identity};
+use crate::drive;
 use crate::error::{Error, Place};
-use crate::options::Options;
+use crate::options::{Options, Windows};
 use crate::reading::Reading;
 
 /// Pages of a chunk, where a store is over several files: 64 KiB.
@@ -26,6 +28,8 @@ const CHUNK_PAGES: u32 = 16;
 const RUN_PAGES: u32 = 16;
 /// Appends under way at a time.
 const APPENDS: u32 = 16;
+/// The smallest store, in bytes of pages on each member.
+pub(crate) const LEAST_CAPACITY: u64 = 64 << 20;
 /// Memory for the snapshots and buffers of ranges.
 const ITERATOR_BYTES: u64 = 64 << 20;
 
@@ -37,7 +41,11 @@ pub(crate) struct Root {
     pub reading: Rc<Reading>,
     pub place: Place,
     pub default_sync: LogSync,
-    device: FileDevice,
+    /// What the engine is on, if that is several files.
+    pub volume: Option<Volume<Plain>>,
+    pub device: FileDevice,
+    /// Why it has no windows, though they were asked for; until somebody is told.
+    pub no_windows: Cell<Option<String>>,
 }
 
 /// An engine on one file, or on several with parity.
@@ -156,7 +164,8 @@ impl Root {
         options: Options,
     ) -> Result<Self, Error> {
         let id = handle.rng("store identity").next_u64() as u32;
-        let identity = Identity::new(id, directories.len() as u16, options.capacity_bytes);
+        let capacity = capacity_of(&directories, options.capacity_bytes)?;
+        let identity = Identity::new(id, directories.len() as u16, capacity);
         let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
         for (directory, file) in directories.iter().zip(&files) {
             directory::make(directory)?;
@@ -166,7 +175,7 @@ impl Root {
         // beside it is known to be nobody's.
         directory::write_all(&directories, &Identity { is_being_made: true, ..identity.clone() })?;
         // Left by somebody who was ended while it made a store.
-        for file in files.iter().filter(|file| file.exists()) {
+        for file in files.iter().filter(|file| file.exists() && !drive::is_drive(file)) {
             let removed = std::fs::remove_file(file);
             removed.map_err(|error| Error::System(format!("{}: {error}", file.display())))?;
         }
@@ -174,20 +183,21 @@ impl Root {
             FileDevice::create(&handle, &files, identity.capacity_bytes, file_options()).await;
         let device = device.map_err(|error| Error::of_file(&error))?;
         let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
-        let media = ranges(&device, &identity);
-        let engine = if media.len() == 1 {
-            let medium = media.into_iter().next().expect("there is one");
-            Engine::create(setup(&handle, medium, &options, id)).map(AnyEngine::Plain)
+        let mut media = ranges(&device, &identity, &place);
+        let (engine, volume) = if media.len() == 1 {
+            let medium = media.swap_remove(0);
+            (Engine::create(setup(&handle, medium, &options, id)).map(AnyEngine::Plain), None)
         } else {
             let volume = Volume::create(volume_setup(&handle, media, &identity));
             let volume = volume.map_err(|error| Error::System(error.to_string()))?;
-            Engine::create(setup(&handle, volume, &options, id)).map(AnyEngine::Parity)
+            let engine = Engine::create(setup(&handle, volume.clone(), &options, id));
+            (engine.map(AnyEngine::Parity), Some(volume))
         };
         let engine = engine.map_err(|error| Error::of_opening(&error, &place))?;
         // A store is there once its first checkpoint is, and then it says so.
         engine.sync().await.map_err(|error| Error::of_engine(&error, &place))?;
         directory::write_all(&directories, &identity)?;
-        Ok(Self::of(engine, device, place, &options))
+        Ok(Self::of(engine, volume, device, place, &options).await)
     }
 
     async fn reopen(
@@ -198,26 +208,35 @@ impl Root {
     ) -> Result<Self, Error> {
         let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
         let device = open_files(&handle, &files).await?;
+        directory::adopt_drives(&directories, &identity)?;
         let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
         check_size(&device, &identity, &place)?;
-        let media = ranges(&device, &identity);
-        let engine = if media.len() == 1 {
-            let medium = media.into_iter().next().expect("there is one");
-            let setup = setup(&handle, medium, &options, identity.id);
-            Box::pin(Engine::open(setup)).await.map(AnyEngine::Plain)
+        let mut media = ranges(&device, &identity, &place);
+        let (engine, volume) = if media.len() == 1 {
+            let setup = setup(&handle, media.swap_remove(0), &options, identity.id);
+            (Box::pin(Engine::open(setup)).await.map(AnyEngine::Plain), None)
         } else {
             let volume = Box::pin(Volume::recover(volume_setup(&handle, media, &identity))).await;
             let volume = volume.map_err(|error| Error::System(error.to_string()))?;
-            let setup = setup(&handle, volume, &options, identity.id);
-            Box::pin(Engine::open(setup)).await.map(AnyEngine::Parity)
+            let setup = setup(&handle, volume.clone(), &options, identity.id);
+            (Box::pin(Engine::open(setup)).await.map(AnyEngine::Parity), Some(volume))
         };
         let engine = engine.map_err(|error| Error::of_opening(&error, &place))?;
-        Ok(Self::of(engine, device, place, &options))
+        Ok(Self::of(engine, volume, device, place, &options).await)
     }
 
-    fn of(engine: AnyEngine, device: FileDevice, place: Place, options: &Options) -> Self {
+    async fn of(
+        engine: AnyEngine,
+        volume: Option<Volume<Plain>>,
+        device: FileDevice,
+        place: Place,
+        options: &Options,
+    ) -> Self {
         let default_sync = options.durability.into();
-        Self { engine, reading: Rc::default(), place, default_sync, device }
+        let (reading, no_windows) = (Rc::default(), Cell::default());
+        let root = Self { engine, reading, place, default_sync, volume, device, no_windows };
+        root.start_windows(options).await;
+        root
     }
 
     /// Bytes of each of the store's files, at most.
@@ -228,7 +247,8 @@ impl Root {
 
     /// What the files have had to complain of since this was last asked.
     pub(crate) fn troubles(&self) -> Vec<String> {
-        self.device.troubles().iter().map(ToString::to_string).collect()
+        let of_files = self.device.troubles();
+        of_files.iter().map(ToString::to_string).chain(self.no_windows.take()).collect()
     }
 }
 
@@ -260,11 +280,29 @@ async fn open_files(handle: &Handle, files: &[PathBuf]) -> Result<FileDevice, Er
     }
 }
 
+/// Bytes of pages on each member of a new store: what is asked for, as far as drives have room. A store is at least as large as
+/// it may be asked for.
+fn capacity_of(directories: &[PathBuf], wanted: u64) -> Result<u64, Error> {
+    let mut capacity = wanted;
+    for path in directories.iter().filter(|path| drive::is_drive(path)) {
+        let bytes = drive::bytes(path)?;
+        capacity = capacity.min(bytes.saturating_sub(drive::FIRST_BYTE));
+        if capacity < LEAST_CAPACITY {
+            let least = LEAST_CAPACITY + drive::FIRST_BYTE;
+            return Err(Error::Invalid(format!(
+                "{} has {bytes} bytes, a store takes {least} at least",
+                path.display()
+            )));
+        }
+    }
+    Ok(capacity)
+}
+
 /// A file that was cut short, or was taken for another one's, is told before anything is read of it.
 fn check_size(device: &FileDevice, identity: &Identity, place: &Place) -> Result<(), Error> {
-    let wanted = identity.capacity_bytes / u64::from(block::BLOCK_BYTES);
     for (shape, path) in device.sets().iter().zip(place.files.iter()) {
-        if shape.blocks < wanted {
+        let wanted = drive::first_byte(path) + identity.capacity_bytes;
+        if shape.blocks < wanted / u64::from(block::BLOCK_BYTES) {
             return Err(Error::Damaged {
                 path: path.clone(),
                 offset: Some(shape.blocks * u64::from(block::BLOCK_BYTES)),
@@ -276,10 +314,10 @@ fn check_size(device: &FileDevice, identity: &Identity, place: &Place) -> Result
 }
 
 /// The sets of a device as media.
-fn ranges(device: &FileDevice, identity: &Identity) -> Vec<Plain> {
-    let range = |set| RangeOptions {
+fn ranges(device: &FileDevice, identity: &Identity, place: &Place) -> Vec<Plain> {
+    let range = |set, path| RangeOptions {
         set,
-        first_block: 0,
+        first_block: drive::first_byte(path) / u64::from(block::BLOCK_BYTES),
         page_blocks: identity.page_bytes / block::BLOCK_BYTES,
         pages_per_extent: identity.pages_per_extent(),
         extents: identity.extents(),
@@ -287,7 +325,8 @@ fn ranges(device: &FileDevice, identity: &Identity) -> Vec<Plain> {
         run_pages: RUN_PAGES,
         reuse: Reuse::First,
     };
-    let sets = device.sets().into_iter().map(|shape| range(shape.id));
+    let sets = device.sets().into_iter().zip(place.files.iter());
+    let sets = sets.map(|(shape, path)| range(shape.id, path));
     sets.map(|options| BlockRange::new(device.clone(), options).expect("its size was checked"))
         .collect()
 }
@@ -312,7 +351,8 @@ fn setup<M: Medium>(handle: &Handle, medium: M, options: &Options, id: u32) -> S
     let design = Design::load("levelhead").expect("it is built in");
     let IndexOptions::Lsm(mut index) = design.index() else { unreachable!("it is a tree") };
     index.memtable_bytes = options.memtable_bytes;
-    index.frozen_memtables = 1;
+    // With windows a flush waits for a slot of each member: the next memtable may fill meanwhile.
+    index.frozen_memtables = if options.windows == Windows::Off { 1 } else { 2 };
     index.value_cache_bytes = options.value_cache_bytes.min(options.memory_bytes / 2);
     index.log_sync = options.durability.into();
     // As many levels as the memory holds; the others are read.

@@ -10,9 +10,10 @@ use runtime::{IoChoice, RealOptions, Shared};
 
 use crate::batch::Batch;
 use crate::error::{Error, Place};
-use crate::options::{Durability, Io, Options};
+use crate::options::{Durability, Io, Options, Windows};
 use crate::range::Range;
-use crate::root::{Root, outside};
+use crate::root::{LEAST_CAPACITY, Root, outside};
+use crate::windows::WindowStatistics;
 
 /// Keys that a multi-get looks for at a time: what a drive has use for, and few enough that the lock is not held long.
 const GETS_AT_A_TIME: usize = 16;
@@ -61,10 +62,13 @@ pub struct Statistics {
     pub memtable_bytes: u64,
     /// What files have had to complain of since this was last asked: file, place, and what the system said.
     pub troubles: Vec<String>,
+    /// What windows did; nothing where there are none.
+    pub windows: Option<WindowStatistics>,
 }
 
 impl Store {
-    /// The store in a directory; if there is none, and the options say so, a new one.
+    /// The store in a directory, or on a drive (a block device without a file system, of which it takes
+    /// [`Options::capacity_bytes`] at most); if there is none, and the options say so, a new one.
     ///
     /// # Errors
     /// [`Error::InUse`] if another process has it; [`Error::Damaged`] with the file and the place; what else stands in
@@ -284,6 +288,7 @@ impl Store {
                 index_bytes: memory.index_bytes(),
                 memtable_bytes: memory.memtables,
                 troubles: root.troubles(),
+                windows: root.window_statistics(),
             };
             async move { statistics }
         })
@@ -328,6 +333,8 @@ impl Drop for Inner {
             let (engine, unused) = (root.engine.clone(), [seed(), seed()].map(u64::to_le_bytes));
             async move { engine.close(unused.as_flattened()).await }
         });
+        // Drives whose windows nobody keeps any more go on without.
+        self.call(Root::leave_windows);
         self.shared.stop();
         if let Some(driver) = self.driver.take() {
             let _ = driver.join();
@@ -342,10 +349,15 @@ fn check(directories: usize, options: &Options) -> Result<(), Error> {
             "a store is over one directory, or over 3 to 64 of which one may be lost, not over {directories}"
         ));
     }
-    let least = 64 << 20;
-    if options.capacity_bytes < least {
+    if options.windows != Windows::Off && directories < 3 {
+        return invalid(
+            "windows are kept on three directories and more: what lies on the one that is written is rebuilt from the others"
+                .to_owned(),
+        );
+    }
+    if options.capacity_bytes < LEAST_CAPACITY {
         let given = options.capacity_bytes;
-        return invalid(format!("capacity_bytes is {given}, must be {least} at least"));
+        return invalid(format!("capacity_bytes is {given}, must be {LEAST_CAPACITY} at least"));
     }
     if !(1 << 20..=1 << 30).contains(&options.memtable_bytes) {
         let given = options.memtable_bytes;

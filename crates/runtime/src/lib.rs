@@ -60,6 +60,7 @@ pub use prefetch::prefetch;
 pub use real::compute::Compute;
 pub use real::io::{FileCommand, Transfer};
 pub use real::mailbox::{Mailbox, Outbox, mailbox};
+pub use real::nvme::{AdminCompletion, AdminDwords};
 pub use real::op::Room;
 pub use real::post::{Gone, Remote};
 pub use real::shared::Shared;

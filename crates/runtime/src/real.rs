@@ -9,6 +9,7 @@
 //!  op ......... one operation: what it needs, how a thread carries it out                  (real/op.rs)
 //!  ring ....... io_uring, the one place with raw memory                                    (real/ring.rs)
 //!  workers .... threads for blocking I/O and for computing                                 (real/workers.rs)
+//!  nvme ....... admin commands of drives                                               (real/nvme.rs)
 //!  compute .... work that is heavy on the processor                                        (real/compute.rs)
 //!  wall_clock . time for threads outside                                           (real/wall_clock.rs)
 //!  shared ..... several threads in one runtime, each driving its own future                (real/shared.rs)
@@ -22,6 +23,7 @@ pub(crate) mod bell;
 pub(crate) mod compute;
 pub(crate) mod io;
 pub(crate) mod mailbox;
+pub(crate) mod nvme;
 pub(crate) mod op;
 pub(crate) mod post;
 pub(crate) mod ring;
@@ -44,6 +46,9 @@ use self::workers::{Priority, Workers};
 use crate::executor::{Inner, TaskOrder};
 use crate::timer::Target;
 use crate::{Handle, Nanos, Runtime, waker};
+
+/// Calls that may wait for a drive at a time: as many as a volume has members.
+const MOST_WAITERS: usize = 64;
 
 /// Tasks polled between two looks at the clock, at ended I/O and at other threads.
 const POLLS_A_TURN: usize = 64;
@@ -118,6 +123,8 @@ pub(crate) struct Real {
     engine: IoEngine,
     /// Nothing once the runtime has ended.
     computers: RefCell<Option<Workers>>,
+    /// Threads for calls that wait long. Nothing once the runtime has ended.
+    waiters: RefCell<Option<Workers>>,
 }
 
 /// Time since the runtime was made, by the system's monotonic clock.
@@ -162,15 +169,32 @@ impl Real {
             io: Io::new(io, Arc::clone(&post)),
             post,
             engine,
-            computers: RefCell::new(Some(Workers::new("compute", options.compute_threads, Priority::Low))),
+            computers: RefCell::new(Some(Workers::new(
+                "compute",
+                options.compute_threads,
+                Priority::Low,
+            ))),
+            waiters: RefCell::new(Some(Workers::new("waits", MOST_WAITERS, Priority::Normal))),
         })
+    }
+
+    /// Makes a call that may wait for seconds, on a thread that nothing else waits for.
+    pub(crate) fn wait_apart<T: Send + 'static>(
+        &self,
+        call: impl FnOnce() -> T + Send + 'static,
+    ) -> Compute<T> {
+        match &*self.waiters.borrow() {
+            Some(waiters) => Compute::on(waiters, call),
+            None => Compute::done(call()),
+        }
     }
 
     /// Ends I/O ([`Io::close`]) and what is computed, and takes no letters any more.
     pub(crate) fn close(&self) {
         self.io.close();
-        let computers = self.computers.borrow_mut().take();
-        drop(computers);
+        let (computers, waiters) =
+            (self.computers.borrow_mut().take(), self.waiters.borrow_mut().take());
+        drop((computers, waiters));
         drop(self.post.close());
     }
 }

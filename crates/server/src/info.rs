@@ -16,12 +16,13 @@ pub(crate) fn text(state: &State, now_ms: u64, asked: &[String]) -> String {
         let by_name = |asked: &String| asked == name || everything.contains(&asked.as_str());
         asked.is_empty() || asked.iter().any(by_name)
     };
-    let sections: [(&str, Section); 7] = [
+    let sections: [(&str, Section); 8] = [
         ("Server", server),
         ("Clients", clients),
         ("Memory", memory),
         ("Persistence", persistence),
         ("Stats", stats),
+        ("Windows", windows),
         ("Cluster", cluster),
         ("Keyspace", keyspace),
     ];
@@ -129,6 +130,28 @@ fn stats(state: &State, _: u64) -> Vec<(String, String)> {
         lines.push(line(&format!("gets_with_{reads}_reads"), gets));
     }
     lines
+}
+
+fn windows(state: &State, _: u64) -> Vec<(String, String)> {
+    let Some(windows) = state.database.store.statistics().windows else {
+        return vec![line("windows", "off")];
+    };
+    let members = windows.members.iter().map(ToString::to_string).collect::<Vec<_>>();
+    vec![
+        line("windows", members.join(",")),
+        line("window_slots", windows.slots),
+        line("window_unfinished_slots", windows.unfinished_slots),
+        line("window_direct_reads", windows.direct_reads),
+        line("window_rebuilt_reads", windows.rebuilt_reads),
+        line("window_busy_reads", windows.busy_reads),
+        line("plm_cache_reads", windows.cached_reads),
+        line("plm_cache_bytes", windows.cached_bytes),
+        line("plm_cache_waits", windows.waits_for_room),
+        line("plm_cache_waited_usec", windows.waited.as_micros()),
+        line("journal_writes_outside_slots", windows.journal_writes),
+        line("other_writes_outside_slots", windows.writes_in_dtwin),
+        line("windows_lost", windows.lost_windows),
+    ]
 }
 
 fn cluster(state: &State, _: u64) -> Vec<(String, String)> {

@@ -89,6 +89,18 @@ fn respond(state: &State, request: &[u8]) -> (&'static str, &'static str, String
     }
 }
 
+/// What a store's windows did.
+fn of_windows(windows: &levelhead::WindowStatistics, count: &mut dyn FnMut(&str, &str, u64)) {
+    count("window_slots_total", "Slots of members.", windows.slots);
+    count("window_rebuilt_reads_total", "Pages rebuilt beside a slot.", windows.rebuilt_reads);
+    count("plm_cache_waits_total", "Stripes that waited for room.", windows.waits_for_room);
+    count(
+        "journal_writes_outside_slots_total",
+        "Writes of log and manifest outside slots.",
+        windows.journal_writes,
+    );
+}
+
 /// Prometheus's text format.
 fn prometheus(state: &State) -> String {
     let (statistics, store) = (&state.statistics, state.database.store.statistics());
@@ -149,6 +161,9 @@ fn prometheus(state: &State) -> String {
         "Values looked for there in vain.",
         store.value_cache_misses,
     );
+    if let Some(windows) = &store.windows {
+        of_windows(windows, &mut |name, help, value| metric(name, "counter", help, value));
+    }
     latencies(state, &mut text);
     text.push_str("# HELP levelhead_store_gets_total Gets by reads they took.\n# TYPE levelhead_store_gets_total counter\n");
     for (reads, gets) in store.reads_per_get.iter().enumerate() {

@@ -11,7 +11,7 @@ use ssd::{PlmProfile, PlmRules, SsdProfile};
 use trial::designs::{any_sync, draw_keeping, leveled, tree};
 use trial::{Names, pick};
 use volume::windows::slot::{Rules, SlotPolicy};
-use volume::windows::{InternalReads, Keeper, Overflow, WindowOptions};
+use volume::windows::{InternalReads, JournalWrites, Keeper, Overflow, WindowOptions};
 
 use crate::fault::Fault;
 use crate::machine;
@@ -80,6 +80,17 @@ impl Shape {
         let mut shape = Self::of(seed, arrangement, JournalPlace::OwnSet);
         let rng = &mut Rng::derive(seed, "windows");
         shape.windows = Some(windows(rng, &shape.storage.host.files));
+        shape
+    }
+
+    /// The shape of a seed with windows that its log does not wait for, and its journal beside the data.
+    pub fn windows_beside_of_seed(seed: u64) -> Self {
+        let arrangement =
+            if seed.is_multiple_of(4) { Arrangement::Mirrored } else { Arrangement::Parity };
+        let mut shape = Self::of(seed, arrangement, JournalPlace::Beside);
+        let rng = &mut Rng::derive(seed, "windows");
+        let windows = windows(rng, &shape.storage.host.files);
+        shape.windows = Some(WindowOptions { journal: JournalWrites::AtOnce, ..windows });
         shape
     }
 
@@ -238,6 +249,7 @@ fn windows(rng: &mut Rng, files: &Files) -> WindowOptions {
         cache_bytes: u64::from(files.page_bytes) * pick(rng, &[20, 200, 10_000]),
         overflow: pick(rng, &[Overflow::Write, Overflow::Wait, Overflow::Wait]),
         internal_reads: pick(rng, &[reads, reads, InternalReads::InSlots]),
+        journal: JournalWrites::InSlots,
         pauses: rng.chance(0.5),
         write_bytes_per_second: pick(rng, &[1_000_000, 100_000_000]),
     }

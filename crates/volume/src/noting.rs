@@ -38,7 +38,8 @@ impl<M: Medium> Inner<M> {
         let unit = self.stripes.member_shape().append_unit as usize;
         let mut pages = vec![PageImage::new(&[]); unit];
         pages[0] = PageImage::new(&header::encode(&header));
-        taker.medium.append(self.stripes.header_place(id), pages, IoClass::Journal)
+        let (pass, place) = (self.pass(extent.stream), self.stripes.header_place(id));
+        taker.medium.append_by(pass, place, pages, IoClass::Journal)
     }
 
     /// Writes the headers of an extent again where that is possible: who has not all of it, and that

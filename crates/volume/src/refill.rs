@@ -140,7 +140,7 @@ impl<M: Medium> Inner<M> {
         };
         let medium = &taker.medium;
         if self.is_anywhere || self.of_member(taker, medium.frontier(id).await)? > 0 {
-            self.of_member(taker, medium.release(id).await)?;
+            self.of_member(taker, medium.release_by(self.pass(stream), id).await)?;
         }
         if !self.is_wanted(taker, id, life) {
             return Ok(());
@@ -176,12 +176,12 @@ impl<M: Medium> Inner<M> {
         }
         self.changed.notify_all();
         let stream = self.extents.borrow().get(id).stream;
-        let medium = &taker.medium;
-        self.of_member(taker, medium.sync(stream).await)?;
+        let (medium, pass) = (&taker.medium, self.pass(stream));
+        self.of_member(taker, medium.sync_by(pass, stream).await)?;
         if self.is_current(taker) && self.is_whole(taker.index, id) {
             self.note(id, life, bit(taker.index)).await;
             if self.is_anywhere {
-                self.of_member(taker, medium.sync(stream).await)?;
+                self.of_member(taker, medium.sync_by(pass, stream).await)?;
             }
         }
         Ok(())
@@ -228,7 +228,8 @@ impl<M: Medium> Inner<M> {
             let units = chunk.chunks(shape.append_unit as usize).map(<[PageImage]>::to_vec);
             let units = (first..).step_by(shape.append_unit as usize).zip(units);
             for (place, unit) in units.filter(|(place, _)| *place >= kept) {
-                let append = taker.medium.append(PageNo(place), unit, IoClass::GcWrite);
+                let pass = self.pass(self.extents.borrow().get(id).stream);
+                let append = taker.medium.append_by(pass, PageNo(place), unit, IoClass::GcWrite);
                 self.of_member(taker, append.await)?;
                 if !self.is_wanted(taker, id, life) {
                     return Ok(());

@@ -16,6 +16,7 @@ use pages::{ExtentId, Medium, Stream};
 use crate::extents::{Extent, bit};
 use crate::planted::Fault;
 use crate::volume::{Inner, Taker};
+use crate::windows::Pass;
 use crate::writing::Done;
 
 /// An extent that a sync is about, as it was when that began.
@@ -67,7 +68,9 @@ impl<M: Medium> Inner<M> {
         let due = extents.iter().filter(|(_, extent)| is_due(extent));
         let has_windows = self.windows.borrow().is_some();
         due.map(|(id, extent)| {
-            let cached = if has_windows { extent.under_way.clone() } else { Vec::new() };
+            // Of a journal that is written at once nothing is acknowledged before the members have it.
+            let is_cached = has_windows && self.pass(extent.stream) == Pass::InSlot;
+            let cached = if is_cached { extent.under_way.clone() } else { Vec::new() };
             Unsynced { id, life: extent.life, appends: extent.appends, cached }
         })
         .collect()
@@ -110,7 +113,9 @@ impl<M: Medium> Inner<M> {
     ) -> Vec<(Taker<M>, impl Future<Output = Done> + use<M>)> {
         let skipped = usize::from(self.planted.has(Fault::SyncAllButOne));
         let takers = self.takers_of(self.all()).skip(skipped);
-        let syncs = takers.map(|taker| taker.submit(|medium| medium.sync(stream))).collect();
+        let pass = self.pass(stream);
+        let syncs =
+            takers.map(|taker| taker.submit(|medium| medium.sync_by(pass, stream))).collect();
         if let Some(windows) = self.windows() {
             // Somebody waits for slots now.
             windows.changed.notify_all();
@@ -167,6 +172,7 @@ impl<M: Medium> Inner<M> {
         if let Some(windows) = self.windows() {
             windows.images.borrow_mut().forget(id);
         }
+        let pass = self.pass(self.extents.borrow().get(id).stream);
         let (is_busy, life) = {
             let mut extents = self.extents.borrow_mut();
             let extent = extents.get_mut(id);
@@ -178,7 +184,7 @@ impl<M: Medium> Inner<M> {
         let inner = Rc::clone(self);
         let submit = move || -> Vec<_> {
             let takers = inner.takers_of(inner.all());
-            takers.map(|taker| taker.submit(|medium| medium.release(id))).collect()
+            takers.map(|taker| taker.submit(|medium| medium.release_by(pass, id))).collect()
         };
         let submitted = (!is_busy).then(&submit);
         let inner = Rc::clone(self);

@@ -16,6 +16,7 @@ use crate::layout::{Layout, Spot};
 use crate::parity;
 use crate::planted::Fault;
 use crate::volume::{Condition, Inner, Taker};
+use crate::windows::Pass;
 
 pub(crate) type Done = Result<(), MediumError>;
 
@@ -70,7 +71,8 @@ impl<M: Medium> Inner<M> {
         };
         let missing = self.all() & !takers;
         self.count(|stats| stats.degraded_writes += u64::from(missing != 0));
-        let windows = self.windows().filter(|windows| !windows.is_over.get());
+        let waits = self.pass(self.extents.borrow().get(spot.extent).stream) == Pass::InSlot;
+        let windows = self.windows().filter(|windows| waits && !windows.is_over.get());
         let cached = windows.map(|windows| self.cache_stripe(windows, spot, life, &pages));
         let chunks = self.chunks(spot, pages);
         let has_parity = matches!(self.stripes.layout(), Layout::Parity { .. });
@@ -201,9 +203,10 @@ impl<M: Medium> Inner<M> {
         class: IoClass,
     ) -> Vec<(Taker<M>, impl Future<Output = Done> + use<M>)> {
         let unit = self.stripes.member_shape().append_unit;
+        let pass = self.pass(self.extents.borrow().get(extent).stream);
         let append = |(number, pages): (u32, &[PageImage])| {
             let place = self.stripes.place(extent, row, number * unit);
-            taker.clone().submit(|medium| medium.append(place, pages.to_vec(), class))
+            taker.clone().submit(|medium| medium.append_by(pass, place, pages.to_vec(), class))
         };
         (0..).zip(chunk.chunks(unit as usize)).map(append).collect()
     }
@@ -295,7 +298,7 @@ impl<M: Medium> Inner<M> {
         let takers = !self.extents.borrow().get(id).missing();
         for taker in self.takers_of(takers) {
             let is_left_over = left_over & bit(taker.index) != 0 && !self.is_anywhere;
-            let release = is_left_over.then(|| taker.medium.release(id));
+            let release = is_left_over.then(|| taker.medium.release_by(self.pass(stream), id));
             match taker.medium.open(id, generation, stream) {
                 Ok(()) => self.begin_header(taker, id, release),
                 Err(MediumError::NoSpace) => return Err(MediumError::NoSpace),

@@ -4,17 +4,19 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
+use host::WindowPolicy;
 use lab::bench::BenchError;
-use levelhead::{Options, Store};
+use levelhead::{Options, Store, Windows};
 
 use super::{Progress, end};
 use crate::bench_spec::{self, BenchArguments};
 use crate::host::{Drives, cores};
-use crate::store::DurabilityArgument;
+use crate::store::{DurabilityArgument, say_if_refused, windows_text};
+use crate::values::BenchWindows;
 use crate::{files, interrupt, output};
 
 pub(super) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
-    let mut options = options(arguments);
+    let mut options = options(arguments)?;
     let spec = bench_spec::live_spec(arguments, &options, cores())?;
     lab::live::check(&spec)?;
     let (key_bytes, value_bytes) = (spec.workload.keys.key_bytes(), &spec.workload.values);
@@ -25,6 +27,7 @@ pub(super) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
         files::check_directory(directory)?;
     }
     let store = Store::open_over(&arguments.store, &options)?;
+    say_if_refused(&store, options.windows);
     let mut progress = Progress::new();
     let stop = interrupt::stop_on_interrupt();
     let outcome = lab::live::run(&spec, &store, &Drives, &mut progress, &stop);
@@ -36,21 +39,38 @@ pub(super) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
     let mut outcome = outcome?;
     outcome.result.host = Some(progress.host(&outcome));
     let ended = end(arguments, &outcome)?;
+    if let Some(windows) = store.statistics().windows {
+        output::say(&format!("windows, load and settling included: {}", windows_text(&windows)));
+    }
     store.close()?;
     Ok(ended)
 }
 
-fn options(arguments: &BenchArguments) -> Options {
+fn options(arguments: &BenchArguments) -> anyhow::Result<Options> {
     let usual = Options::default();
     let durability = arguments.durability.unwrap_or(DurabilityArgument::Group);
-    Options {
+    let windows = match arguments.windows {
+        None | Some(BenchWindows::Policy(WindowPolicy::Off)) => Windows::Off,
+        Some(BenchWindows::Policy(WindowPolicy::Rails)) => Windows::Rails,
+        Some(BenchWindows::Plm) => Windows::Plm,
+        Some(BenchWindows::Policy(other)) => bail!(
+            "--windows {} is for simulated drives; a store on files takes off, rails or plm",
+            other.name()
+        ),
+    };
+    if arguments.plm_cache.is_some() && windows == Windows::Off {
+        bail!("--plm-cache holds what waits for windows: take --windows rails or plm");
+    }
+    Ok(Options {
         create_if_missing: true,
+        windows,
+        plm_cache_bytes: arguments.plm_cache.unwrap_or(usual.plm_cache_bytes),
         capacity_bytes: arguments.capacity.unwrap_or(usual.capacity_bytes),
         memory_bytes: arguments.memory.unwrap_or(usual.memory_bytes),
         value_cache_bytes: arguments.value_cache.unwrap_or(usual.value_cache_bytes),
         durability: durability.into(),
         ..usual
-    }
+    })
 }
 
 /// What is read is checked against what was written, so that nothing may be there before; and nobody's files are touched.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
-use levelhead::{Durability, Error, Options, Store};
+use levelhead::{Durability, Error, Options, Store, Windows};
 
 use crate::{output, values};
 
@@ -21,6 +21,61 @@ pub(crate) struct Place {
     /// a small one only
     #[arg(long, default_value = "32MiB", value_parser = values::bytes(1 << 20..=1 << 30))]
     memtable: u64,
+    #[command(flatten)]
+    windows: WindowsArguments,
+}
+
+/// How a store over several directories is kept readable while it writes.
+#[derive(Args)]
+pub(crate) struct WindowsArguments {
+    /// Of a store over three directories and more: whether all of them but one, in turn, are spared what the store writes in the
+    /// background, and what lies on that one is rebuilt from the others meanwhile
+    #[arg(long, value_enum, default_value = "off")]
+    windows: WindowsArgument,
+    /// With windows: memory for what waits for the turn of its directory
+    #[arg(long, value_name = "BYTES", default_value = "128MiB", value_parser = values::bytes(1..=1 << 40))]
+    plm_cache: u64,
+}
+
+/// Who keeps windows on the directories of a store.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum WindowsArgument {
+    /// Nobody
+    Off,
+    /// The store, on any directories
+    Rails,
+    /// Their drives, by NVMe's Predictable Latency Mode; where one has none, there are no windows, which is said
+    Plm,
+}
+
+impl From<WindowsArgument> for Windows {
+    fn from(argument: WindowsArgument) -> Self {
+        match argument {
+            WindowsArgument::Off => Self::Off,
+            WindowsArgument::Rails => Self::Rails,
+            WindowsArgument::Plm => Self::Plm,
+        }
+    }
+}
+
+impl WindowsArguments {
+    /// The options with these windows.
+    pub(crate) fn added_to(&self, mut options: Options) -> Options {
+        options.windows = self.windows.into();
+        options.plm_cache_bytes = self.plm_cache;
+        options
+    }
+}
+
+/// Says why a store has no windows that was to have some.
+pub(crate) fn say_if_refused(store: &Store, windows: Windows) {
+    if windows == Windows::Off {
+        return;
+    }
+    let statistics = store.statistics();
+    if statistics.windows.is_none() {
+        statistics.troubles.iter().for_each(|trouble| output::say(trouble));
+    }
 }
 
 /// What a store that is made anew is like.
@@ -38,17 +93,20 @@ impl Place {
     }
 
     fn options(&self) -> Options {
-        Options {
+        self.windows.added_to(Options {
             create_if_missing: false,
             memory_bytes: self.memory,
             memtable_bytes: self.memtable,
             ..Options::default()
-        }
+        })
     }
 
     /// What a new store beside it is made with.
     pub(super) fn options_of_new(&self, new: &NewStore) -> Options {
-        Options { create_if_missing: true, capacity_bytes: new.capacity, ..self.options() }
+        // It may be over other directories than this one.
+        let windows = Windows::Off;
+        let options = self.options();
+        Options { create_if_missing: true, capacity_bytes: new.capacity, windows, ..options }
     }
 
     /// The store, which has to be there.
@@ -57,7 +115,11 @@ impl Place {
             Err(Error::Missing(_)) if matches!(Store::is_in(&self.store), Ok(false)) => {
                 Err(anyhow!("{self} has no store: `levelhead put` and `levelhead load` make one"))
             }
-            opened => Ok(opened?),
+            opened => {
+                let store = opened?;
+                say_if_refused(&store, self.windows.windows.into());
+                Ok(store)
+            }
         }
     }
 
@@ -70,6 +132,7 @@ impl Place {
         if is_new {
             output::say(&format!("made a new store in {self}"));
         }
+        say_if_refused(&store, self.windows.windows.into());
         Ok(store)
     }
 }

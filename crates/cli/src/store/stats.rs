@@ -1,13 +1,14 @@
 //! `levelhead stats`.
 
 use std::fmt::Write;
-use std::os::unix::fs::MetadataExt;
+use std::io::{Seek, SeekFrom};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
 use lab::{bytes_text, count_text};
-use levelhead::{Inside, Store};
+use levelhead::{Inside, Store, WindowStatistics};
 use serde_json::{Value, json};
 
 use super::place::Place;
@@ -31,11 +32,12 @@ struct Facts {
     directories: Vec<Directory>,
     inside: Inside,
     pairs: Option<u64>,
+    windows: Option<WindowStatistics>,
 }
 
 struct Directory {
     path: String,
-    /// Bytes that its files take, as the file system counts; absent if it is lost.
+    /// Bytes that its files take, as the file system counts, or those of a drive; absent if it is lost.
     taken_bytes: Option<u64>,
 }
 
@@ -47,7 +49,8 @@ pub(crate) fn stats(arguments: &StatsArguments) -> anyhow::Result<ExitCode> {
         .directories()
         .iter()
         .map(|path| Directory { path: path.display().to_string(), taken_bytes: taken_bytes(path) });
-    let facts = Facts { directories: directories.collect(), inside: store.inside(), pairs };
+    let (directories, windows) = (directories.collect(), store.statistics().windows);
+    let facts = Facts { directories, inside: store.inside(), pairs, windows };
     let text =
         if arguments.json { serde_json::to_string_pretty(&json(&facts))? } else { table(&facts) };
     output::print(&text)?;
@@ -59,13 +62,17 @@ fn count(store: &Store) -> anyhow::Result<u64> {
 }
 
 fn taken_bytes(directory: &Path) -> Option<u64> {
+    let found = directory.metadata().ok()?;
+    if found.file_type().is_block_device() {
+        return std::fs::File::open(directory).ok()?.seek(SeekFrom::End(0)).ok();
+    }
     let files = std::fs::read_dir(directory).ok()?;
     let blocks = files.filter_map(|file| Some(file.ok()?.metadata().ok()?.blocks()));
     Some(blocks.map(|blocks| blocks * 512).sum())
 }
 
 fn json(facts: &Facts) -> Value {
-    let Facts { directories, inside, pairs } = facts;
+    let Facts { directories, inside, pairs, windows } = facts;
     let memory = &inside.memory;
     let levels = inside.levels.iter().map(|level| {
         json!({
@@ -95,11 +102,59 @@ fn json(facts: &Facts) -> Value {
     if let Some(pairs) = pairs {
         json["pairs"] = (*pairs).into();
     }
+    if let Some(windows) = windows {
+        json["windows"] = windows_json(windows);
+    }
     json
 }
 
+fn windows_json(windows: &WindowStatistics) -> Value {
+    let members = windows.members.iter().map(ToString::to_string).collect::<Vec<_>>();
+    json!({
+        "members": members,
+        "slots": windows.slots,
+        "unfinished_slots": windows.unfinished_slots,
+        "direct_reads": windows.direct_reads,
+        "rebuilt_reads": windows.rebuilt_reads,
+        "busy_reads": windows.busy_reads,
+        "cached_reads": windows.cached_reads,
+        "cached_bytes": windows.cached_bytes,
+        "most_cached_bytes": windows.most_cached_bytes,
+        "waits_for_room": windows.waits_for_room,
+        "waited_us": windows.waited.as_micros() as u64,
+        "journal_writes": windows.journal_writes,
+        "writes_in_dtwin": windows.writes_in_dtwin,
+        "lost_windows": windows.lost_windows,
+    })
+}
+
+/// What windows did, in a line.
+pub(crate) fn windows_text(windows: &WindowStatistics) -> String {
+    let members = windows.members.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let mut text = format!(
+        "now {members}; {} slots; pages read: {} where they are, {} rebuilt, {} from plm_cache; {} stripes waited for room in it;          writes outside slots: {} of the journal, {} others",
+        count_text(windows.slots),
+        count_text(windows.direct_reads),
+        count_text(windows.rebuilt_reads),
+        count_text(windows.cached_reads),
+        count_text(windows.waits_for_room),
+        count_text(windows.journal_writes),
+        count_text(windows.writes_in_dtwin),
+    );
+    if windows.busy_reads + windows.lost_windows > 0 {
+        write!(
+            text,
+            "; {} pages read from busy members, {} windows lost",
+            count_text(windows.busy_reads),
+            count_text(windows.lost_windows)
+        )
+        .expect("a string takes any text");
+    }
+    text
+}
+
 fn table(facts: &Facts) -> String {
-    let Facts { directories, inside, pairs } = facts;
+    let Facts { directories, inside, pairs, windows } = facts;
     let mut text = String::new();
     let mut row = |name: &str, value: &str| {
         writeln!(text, "{name:<12} {value}").expect("a string takes any text");
@@ -116,6 +171,9 @@ fn table(facts: &Facts) -> String {
     let memory = &inside.memory;
     row("index", &format!("{} of memory", bytes_text(memory.index_bytes())));
     row("memtables", &format!("{} of memory", bytes_text(memory.memtables)));
+    if let Some(windows) = windows {
+        row("windows", &windows_text(windows));
+    }
     text.push_str("\nlevel        entries     segments   may have  in memory\n");
     for (number, level) in (1..).zip(&inside.levels) {
         writeln!(

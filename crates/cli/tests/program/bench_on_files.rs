@@ -67,7 +67,31 @@ fn scans_and_open_loops_run_on_a_store_and_flags_of_simulations_do_not() {
     assert_eq!(refused.status.code(), Some(2));
     let refused = levelhead(&["bench", "--durability", "each"]);
     assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+    for (windows, words) in [("dynamic", "for simulated drives"), ("rails", "three directories")] {
+        let refused = levelhead(&["bench", "--store", path, "--windows", windows]);
+        assert!(stderr(&refused).contains(words), "{}", stderr(&refused));
+    }
+    let refused = levelhead(&["bench", "--windows", "plm"]);
+    assert!(stderr(&refused).contains("for a store on drives"), "{}", stderr(&refused));
     let many = levelhead(&["bench", "--store", path, "--queue-depth", "5000"]);
     assert!(stderr(&many).contains("--queue-depth may be 1024 at most"), "{}", stderr(&many));
     assert!(!store.exists());
+}
+
+#[test]
+fn a_bench_over_three_directories_says_what_its_windows_did() {
+    let place = scratch("bench-store-rails");
+    let paths: Vec<String> =
+        (0..3).map(|n| place.join(n.to_string()).display().to_string()).collect();
+    let mut flags = vec!["--windows", "rails", "--capacity", "4GiB"];
+    for path in &paths {
+        flags.extend(["--store", path.as_str()]);
+    }
+    let output = levelhead(&[&SMALL[..], &flags].concat());
+    let said = stderr(&output);
+    assert!(output.status.success(), "{said}");
+    let line = said.lines().find(|line| line.contains("windows, load and settling included"));
+    let line = line.unwrap_or_else(|| panic!("{said}"));
+    assert!(line.contains("slots") && line.contains("0 others"), "{line}");
+    fs::remove_dir_all(&place).expect("it is ours");
 }

@@ -304,8 +304,19 @@ fn a_store_over_three_directories_bears_the_loss_of_one() {
     };
     let put = over("put", &["--capacity", "512MiB", "a", "1"]);
     assert!(put.status.success(), "{}", stderr(&put));
+    let rails = over("stats", &["--windows", "rails", "--memtable", "8MiB", "--json"]);
+    let json: Value = serde_json::from_slice(&rails.stdout).expect("it is JSON");
+    assert_eq!(json["windows"]["members"].as_array().map(Vec::len), Some(3), "{json}");
+    let rails = over("stats", &["--windows", "rails", "--memtable", "8MiB"]);
+    let table = String::from_utf8_lossy(&rails.stdout).into_owned();
+    assert!(table.contains("windows      now ") && table.contains("of the journal"), "{table}");
+    // No drive of these tests has them: the store goes on without.
+    let plm = over("put", &["--windows", "plm", "--memtable", "8MiB", "b", "2"]);
+    assert!(plm.status.success() && stderr(&plm).contains("has no windows: "), "{}", stderr(&plm));
+    let one = stand.run("put", &["--windows", "rails", "a", "1"]);
+    assert!(stderr(&one).contains("three directories and more"), "{}", stderr(&one));
     fs::remove_dir_all(&places[1]).expect("it is ours");
-    let got = over("get", &["a"]);
+    let got = over("get", &["--windows", "rails", "--memtable", "8MiB", "a"]);
     assert_eq!(got.stdout, b"1\n", "{}", stderr(&got));
     let stats = over("stats", &[]);
     assert!(String::from_utf8_lossy(&stats.stdout).contains("two: lost"), "{}", stderr(&stats));

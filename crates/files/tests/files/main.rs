@@ -2,6 +2,7 @@
 
 mod benchmark;
 mod model;
+mod plm;
 mod scratch;
 mod store;
 mod system;

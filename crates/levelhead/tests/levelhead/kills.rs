@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use levelhead::{Durability, Options, Store};
+use levelhead::{Durability, Options, Store, Windows};
 use runtime::Rng;
 
 use crate::scratch::{Scratch, killed_while, small, timed, wanted};
@@ -51,8 +51,14 @@ fn puts_until_it_is_killed() {
     let Ok(text) = fs::read_to_string(wanted_path(std::os::unix::process::parent_id())) else {
         return;
     };
-    let directories: Vec<PathBuf> = text.lines().map(PathBuf::from).collect();
-    let store = open(&directories, &Options { durability: Durability::Group, ..small() });
+    let mut lines = text.lines();
+    let windows = match lines.next() {
+        Some("windows") => Windows::Rails,
+        _ => Windows::Off,
+    };
+    let directories: Vec<PathBuf> = lines.map(PathBuf::from).collect();
+    let options = Options { durability: Durability::Group, windows, ..small() };
+    let store = open(&directories, &options);
     for n in there(&store).. {
         store.put(&key(n), &value(n)).expect("there is room");
         println!("acknowledged {n}");
@@ -60,9 +66,10 @@ fn puts_until_it_is_killed() {
 }
 
 /// Has a process write to the store and kills it in the midst. The last put that was acknowledged.
-fn killed(directories: &[PathBuf], rng: &mut Rng) -> Option<u32> {
-    let names = directories.iter().map(|path| path.to_str().expect("a name")).collect::<Vec<_>>();
-    fs::write(wanted_path(std::process::id()), names.join("\n")).expect("it can be written");
+fn killed(directories: &[PathBuf], windows: Windows, rng: &mut Rng) -> Option<u32> {
+    let mut lines = vec![if windows == Windows::Off { "off" } else { "windows" }];
+    lines.extend(directories.iter().map(|path| path.to_str().expect("a name")));
+    fs::write(wanted_path(std::process::id()), lines.join("\n")).expect("it can be written");
     killed_while("kills::puts_until_it_is_killed", 1 + rng.below(1_200))
 }
 
@@ -102,7 +109,7 @@ fn what_was_acknowledged_outlives_a_kill() {
             let _ = fs::remove_dir_all(&directories[0]);
             directories = vec![scratch.path().join(format!("store-{round}"))];
         }
-        let last = killed(&directories, rng);
+        let last = killed(&directories, Windows::Off, rng);
         assert!(last.is_some(), "some were acknowledged");
         times.push(check(&directories, last, &format!("round {round}")));
     }
@@ -152,13 +159,24 @@ fn lose(directory: &Path, loss: Loss, rng: &mut Rng) {
 
 #[test]
 fn one_of_three_directories_may_be_lost_besides() {
+    kill_and_lose(2, Windows::Off, ROUNDS);
+}
+
+/// In any part of a slot.
+#[test]
+fn one_of_three_directories_may_be_lost_besides_with_windows() {
+    // Each loss once: the rounds are long.
+    kill_and_lose(3, Windows::Rails, ROUNDS / 2);
+}
+
+fn kill_and_lose(seed: u64, windows: Windows, rounds: usize) {
     let _turn = TURN.lock();
-    let (scratch, rng) = (Scratch::new(), &mut Rng::derive(2, "kills"));
+    let (scratch, rng) = (Scratch::new(), &mut Rng::derive(seed, "kills"));
     let mut directories = scratch.directories(3);
     let copies: Vec<_> = (0..3).map(|n| scratch.path().join(format!("copy{n}"))).collect();
     let losses = [Loss::Removed, Loss::Blank, Loss::Damaged];
     let mut times: [Vec<Duration>; 4] = Default::default();
-    for round in 0..wanted("LEVELHEAD_ROUNDS").unwrap_or(ROUNDS) {
+    for round in 0..wanted("LEVELHEAD_ROUNDS").unwrap_or(rounds) {
         if round % 12 == 11 {
             for directory in &directories {
                 let _ = fs::remove_dir_all(directory);
@@ -167,12 +185,12 @@ fn one_of_three_directories_may_be_lost_besides() {
         }
         let (member, loss) = (rng.below(3) as usize, losses[round % 3]);
         let what = format!("round {round}, directory {member} {loss:?}");
-        let last = killed(&directories, rng);
+        let last = killed(&directories, windows, rng);
         copy(&directories, &copies);
         lose(&copies[member], loss, rng);
         times[round % 3].push(check(&copies, last, &what));
         // The store goes on with what it has, and is killed once more.
-        let last = killed(&copies, rng);
+        let last = killed(&copies, windows, rng);
         check(&copies, last, &format!("{what}, written to and killed"));
         times[3].push(check(&directories, None, &format!("round {round}")));
     }

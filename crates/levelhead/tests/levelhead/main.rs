@@ -3,6 +3,7 @@
 mod batches;
 mod care;
 mod damage;
+mod drives;
 mod ends;
 mod failures;
 mod kills;
@@ -11,3 +12,4 @@ mod model;
 mod power;
 mod scratch;
 mod threads;
+mod windows;

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use faultfs::{FaultFs, Faults, Ignored};
-use levelhead::{Durability, Error, Io, Options, Store};
+use levelhead::{Durability, Error, Io, Options, Store, Windows};
 use runtime::Rng;
 
 use crate::scratch::{faulty, small, wanted};
@@ -139,6 +139,7 @@ struct Trial {
     fs: FaultFs,
     directories: Vec<PathBuf>,
     options: Options,
+    may_have_windows: bool,
     histories: Vec<History>,
     rng: Rng,
 }
@@ -154,7 +155,17 @@ impl Trial {
         };
         let io = [Io::Probe, Io::Threads][rng.below(2) as usize];
         let histories = (0..CLIENTS).map(|_| History::default()).collect();
-        Self { fs, directories, options: Options { io, ..small() }, histories, rng }
+        let options = Options { io, ..small() };
+        Self { fs, directories, options, may_have_windows: false, histories, rng }
+    }
+
+    /// A store over three directories that is opened with windows now and then.
+    fn with_windows(seed: u64, fs: FaultFs) -> Self {
+        let mut trial = Self::new(seed, fs);
+        let store = trial.fs.path().join("a").join("windows");
+        trial.directories = (0..3).map(|n| store.join(format!("d{n}"))).collect();
+        trial.may_have_windows = true;
+        trial
     }
 
     fn open(&self) -> Result<Store, Error> {
@@ -163,6 +174,11 @@ impl Trial {
 
     /// Opens the store, does something, until power fails.
     fn live(&mut self) {
+        if self.may_have_windows {
+            let windows = [Windows::Rails, Windows::Rails, Windows::Off];
+            self.options.windows = windows[self.rng.below(3) as usize];
+            self.options.plm_cache_bytes = [1, 300_000, 4 << 20][self.rng.below(3) as usize];
+        }
         let most = [3, 40, 400, 3_000][self.rng.below(4) as usize];
         self.fs.cut_after(1 + self.rng.below(most));
         if let Ok(store) = self.open() {
@@ -202,16 +218,16 @@ impl Trial {
     }
 
     /// What is wrong after a number of rounds, and where there is a copy of it.
-    fn run(&mut self, seed: u64, rounds: u64) -> Result<(), String> {
+    fn run(&mut self, seed: u64, test: &str, rounds: u64) -> Result<(), String> {
         for round in 0..rounds {
             self.live();
-            let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("power-{seed}"));
+            let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}-{seed}"));
             let looked = catch_unwind(AssertUnwindSafe(|| self.look()));
             let wrong = match looked {
                 Ok(Ok(())) => continue,
                 Ok(Err(wrong)) => wrong,
                 Err(panic) => {
-                    eprintln!("{}", replay(seed));
+                    eprintln!("{}", replay(seed, test));
                     resume_unwind(panic)
                 }
             };
@@ -220,25 +236,26 @@ impl Trial {
                 Ok(()) => format!("what the cut left is in {}", kept.display()),
                 Err(error) => format!("what the cut left cannot be saved: {error}"),
             };
-            return Err(format!("seed {seed}, round {round}: {wrong}\n{saved}\n{}", replay(seed)));
+            return Err(format!(
+                "seed {seed}, round {round}: {wrong}\n{saved}\n{}",
+                replay(seed, test)
+            ));
         }
         Ok(())
     }
 }
 
-fn replay(seed: u64) -> String {
-    format!(
-        "LEVELHEAD_SEED={seed} cargo test -p levelhead --test levelhead -- --nocapture power_may_fail"
-    )
+fn replay(seed: u64, test: &str) -> String {
+    format!("LEVELHEAD_SEED={seed} cargo test -p levelhead --test levelhead -- --nocapture {test}")
 }
 
 /// Runs a trial, and ends the process if it hangs.
-fn within_patience<T: Send>(seed: u64, trial: impl FnOnce() -> T + Send) -> T {
+fn within_patience<T: Send>(seed: u64, test: &str, trial: impl FnOnce() -> T + Send) -> T {
     let (done, is_done) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
         scope.spawn(move || {
             if is_done.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
-                eprintln!("seed {seed} hangs\n{}", replay(seed));
+                eprintln!("seed {seed} hangs\n{}", replay(seed, test));
                 std::process::abort();
             }
         });
@@ -250,14 +267,23 @@ fn within_patience<T: Send>(seed: u64, trial: impl FnOnce() -> T + Send) -> T {
 
 #[test]
 fn power_may_fail_at_any_moment() {
+    run_trials("power_may_fail_at_any_moment", ROUNDS, Trial::new);
+}
+
+#[test]
+fn power_may_fail_in_any_part_of_a_slot() {
+    run_trials("power_may_fail_in_any_part_of_a_slot", 2 * ROUNDS_OF_A_SEED, Trial::with_windows);
+}
+
+fn run_trials(test: &'static str, usual: u64, of: fn(u64, FaultFs) -> Trial) {
     let only = wanted::<u64>("LEVELHEAD_SEED");
-    let rounds = wanted("LEVELHEAD_ROUNDS").unwrap_or(ROUNDS);
+    let rounds = wanted("LEVELHEAD_ROUNDS").unwrap_or(usual);
     let seeds = only.map_or(0..rounds.div_ceil(ROUNDS_OF_A_SEED), |seed| seed..seed + 1);
     let (mut failed, mut changes) = (Vec::new(), 0);
     for seed in seeds.clone() {
         let Some(fs) = faulty(seed) else { return };
-        let mut trial = Trial::new(seed, fs);
-        let outcome = within_patience(seed, || trial.run(seed, ROUNDS_OF_A_SEED));
+        let mut trial = of(seed, fs);
+        let outcome = within_patience(seed, test, || trial.run(seed, test, ROUNDS_OF_A_SEED));
         changes += trial.fs.changes();
         failed.extend(outcome.err());
     }
@@ -321,7 +347,8 @@ fn syncs_that_are_forgotten_are_noticed() {
             let fs = faulty(seed)?;
             fs.set_faults(Faults { ignored, ..Faults::default() });
             let mut trial = Trial::new(seed, fs);
-            within_patience(seed, || trial.run(seed, ROUNDS_OF_A_SEED))
+            let test = "syncs_that_are_forgotten";
+            within_patience(seed, test, || trial.run(seed, test, ROUNDS_OF_A_SEED))
                 .err()
                 .map(|wrong| (seed, wrong))
         });

@@ -48,6 +48,7 @@ pub(crate) fn small() -> Options {
         durability: Durability::Interval,
         expected_key_bytes: 8,
         expected_value_bytes: 200,
+        plm_cache_bytes: 4 << 20,
         ..Options::default()
     }
 }

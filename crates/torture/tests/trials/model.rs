@@ -20,6 +20,12 @@ fn model_agrees_with_windows() {
 }
 
 #[test]
+fn model_agrees_with_windows_beside_a_journal() {
+    let rare = [&RARE[..], &OF_DRIVES, &["unopened_damaged"]].concat();
+    agree(Shape::windows_beside_of_seed, "model_agrees_with_windows_beside", &rare);
+}
+
+#[test]
 fn model_agrees_with_windows_that_drives_keep() {
     let rare = [&RARE[..], &["unopened_damaged"]].concat();
     agree(Shape::windows_of_drives_of_seed, "model_agrees_with_windows_that_drives", &rare);

@@ -68,9 +68,9 @@ impl<M: Windowed> Devd<M> {
         }
         let handle = self.inner.handle.clone();
         handle.sleep(self.rules.min_ndwin).await;
-        let keeper = self.windows.options.keeper;
         let closing = |taker: Taker<M>| {
-            let close = close_slot(Rc::clone(&taker.medium), handle.clone(), keeper, true);
+            let windows = Rc::clone(&self.windows);
+            let close = close_slot(Rc::clone(&taker.medium), windows, handle.clone(), true);
             (taker, handle.spawn("first window", close))
         };
         let closing: Vec<_> = self.serving().into_iter().map(closing).collect();
@@ -107,8 +107,10 @@ impl<M: Windowed> Devd<M> {
             Keeper::Host(rules) => self.rules = rules,
             Keeper::Device => {
                 let medium = taker.medium.medium();
-                medium.configure_windows(true).await?;
-                let log = medium.window_log().await?;
+                self.windows.bear(medium.configure_windows(true).await)?;
+                let Some(log) = self.windows.bear(medium.window_log().await)? else {
+                    return Ok(()); // it goes by what the others ask for
+                };
                 let lockdown_us = log.lockdown_estimate_us.map_or(0, std::num::NonZeroU64::get);
                 let rules = &mut self.rules;
                 rules.max_dtwin = rules.max_dtwin.min(Nanos::from_millis(log.dtwin.time_ms));
@@ -189,7 +191,7 @@ impl<M: Windowed> Devd<M> {
         flow.reads_ended().await;
         gate.dtwin_ends.set(None);
         if keeper == Keeper::Device {
-            gate.medium().select_window(WindowSelect::Ndwin).await?;
+            self.windows.bear(gate.medium().select_window(WindowSelect::Ndwin).await)?;
         }
 
         let and = handle.now();
@@ -203,7 +205,8 @@ impl<M: Windowed> Devd<M> {
 
         let und = handle.now();
         self.note_work(taker, und - and);
-        let locked = close_slot(Rc::clone(gate), handle.clone(), keeper, !is_early).await?;
+        let windows = Rc::clone(&self.windows);
+        let locked = close_slot(Rc::clone(gate), windows, handle.clone(), !is_early).await?;
         self.enter_dtwin(taker);
         let quiet = handle.now();
         self.windows.count(|stats| {
@@ -220,9 +223,9 @@ impl<M: Windowed> Devd<M> {
     async fn check_window(&self, taker: &Taker<M>) -> Done {
         let gate = &taker.medium;
         if self.windows.options.keeper == Keeper::Device && gate.dtwin_ends.get().is_some() {
-            let status = gate.medium().window_log().await?.status;
-            self.windows
-                .count(|stats| stats.lost_windows += u64::from(status != WindowStatus::Dtwin));
+            let log = self.windows.bear(gate.medium().window_log().await)?;
+            let is_lost = log.is_some_and(|log| log.status != WindowStatus::Dtwin);
+            self.windows.count(|stats| stats.lost_windows += u64::from(is_lost));
         }
         Ok(())
     }
@@ -282,7 +285,9 @@ impl<M: Windowed> Devd<M> {
             gate.is_enabled.set(false);
             gate.dtwin_ends.set(None);
             let off = match self.windows.options.keeper {
-                Keeper::Device if synced.is_ok() => gate.medium().configure_windows(false).await,
+                Keeper::Device if synced.is_ok() => {
+                    self.windows.bear(gate.medium().configure_windows(false).await).map(drop)
+                }
                 _ => synced,
             };
             self.settle(&taker, off);
@@ -302,8 +307,8 @@ impl<M: Windowed> Devd<M> {
 /// began.
 async fn close_slot<M: Windowed>(
     gate: Rc<Gate<M>>,
+    windows: Rc<Windows>,
     handle: Handle,
-    keeper: Keeper,
     drains: bool,
 ) -> Result<Nanos, MediumError> {
     gate.flow().set_state(State::Und);
@@ -314,8 +319,23 @@ async fn close_slot<M: Windowed>(
     let locked = handle.now();
     gate.flow().set_state(State::Lockdown);
     gate.flow().reads_ended().await;
-    if keeper == Keeper::Device {
-        gate.medium().select_window(WindowSelect::Dtwin).await?;
+    if windows.options.keeper == Keeper::Device {
+        windows.bear(gate.medium().select_window(WindowSelect::Dtwin).await)?;
     }
     Ok(locked)
+}
+
+impl Windows {
+    /// What came of a window command. A device that refuses one is outside its window, which is counted, and no worse for it: it is
+    /// not lost with what it holds, unless it is gone.
+    fn bear<T>(&self, outcome: Result<T, MediumError>) -> Result<Option<T>, MediumError> {
+        match outcome {
+            Ok(value) => Ok(Some(value)),
+            Err(MediumError::Gone) => Err(MediumError::Gone),
+            Err(_) => {
+                self.count(|stats| stats.lost_windows += 1);
+                Ok(None)
+            }
+        }
+    }
 }

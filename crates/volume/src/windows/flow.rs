@@ -52,6 +52,8 @@ pub(crate) struct Flow {
     bytes: Cell<u64>,
     /// Writes that ended in a deterministic window.
     writes_in_dtwin: Cell<u64>,
+    /// Writes of the journal that did not wait for a slot, outside of one.
+    writes_at_once: Cell<u64>,
     changed: Notify,
 }
 
@@ -82,6 +84,7 @@ impl Flow {
             writes: Cell::default(),
             bytes: Cell::default(),
             writes_in_dtwin: Cell::default(),
+            writes_at_once: Cell::default(),
             changed: Notify::default(),
         }
     }
@@ -145,6 +148,17 @@ impl Flow {
 
     pub(crate) fn writes_in_dtwin(&self) -> u64 {
         self.writes_in_dtwin.get()
+    }
+
+    pub(crate) fn writes_at_once(&self) -> u64 {
+        self.writes_at_once.get()
+    }
+
+    /// A write goes by, whatever window the member is in.
+    pub(crate) fn note_at_once(&self) {
+        if !self.state.get().takes_writes() {
+            self.writes_at_once.set(self.writes_at_once.get() + 1);
+        }
     }
 
     /// Waits until no read is under way.

@@ -18,6 +18,15 @@ use super::state::State;
 
 type Done = Result<(), MediumError>;
 
+/// Whether what is written waits for the slot of its member.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Pass {
+    InSlot,
+    /// It goes to the member as it comes, in front of all that waits for the slot. What one extent is given in one of its lives
+    /// goes one way or the other, never both: so nothing of it is overtaken.
+    AtOnce,
+}
+
 /// A member, and what it may be given now.
 pub(crate) struct Gate<M> {
     handle: Handle,
@@ -92,6 +101,43 @@ impl<M: Medium> Gate<M> {
         self.dtwin_ends.set(None);
     }
 
+    /// As [`Medium::append`].
+    pub(crate) fn append_by(
+        &self,
+        pass: Pass,
+        first: PageNo,
+        pages: Vec<PageImage>,
+        class: IoClass,
+    ) -> impl Future<Output = Done> + use<M> {
+        let bytes = self.bytes_of(pages.len());
+        self.submit_write(pass, bytes, move |medium| medium.append(first, pages, class)).end()
+    }
+
+    /// As [`Medium::sync`]: in its slot a member is synced when all writes in front have had their turn, and the slot ends.
+    pub(crate) fn sync_by(
+        &self,
+        pass: Pass,
+        stream: Stream,
+    ) -> impl Future<Output = Done> + use<M> {
+        let way = if self.is_off() || pass == Pass::AtOnce {
+            Way::Now(self.medium.sync(stream))
+        } else {
+            let (tells, outcome) = oneshot();
+            self.flow.enqueue_sync(Sync { stream, tells });
+            Way::Apart(outcome)
+        };
+        way.end()
+    }
+
+    /// As [`Medium::release`]; a discard is a write.
+    pub(crate) fn release_by(
+        &self,
+        pass: Pass,
+        extent: ExtentId,
+    ) -> impl Future<Output = Done> + use<M> {
+        self.submit_write(pass, 0, move |medium| medium.release(extent)).end()
+    }
+
     fn bytes_of(&self, pages: usize) -> u64 {
         pages as u64 * u64::from(self.shape.page_bytes)
     }
@@ -132,10 +178,14 @@ impl<M: Medium> Gate<M> {
 
     fn submit_write<F: Future<Output = Done> + 'static>(
         &self,
+        pass: Pass,
         bytes: u64,
         start: impl FnOnce(&M) -> F + 'static,
     ) -> Way<F, Done> {
-        if self.is_off() {
+        if pass == Pass::AtOnce {
+            self.flow.note_at_once();
+        }
+        if self.is_off() || pass == Pass::AtOnce {
             return Way::Now(start(&self.medium));
         }
         let (tells, outcome) = oneshot();
@@ -171,8 +221,7 @@ impl<M: Medium> Medium for Gate<M> {
         pages: Vec<PageImage>,
         class: IoClass,
     ) -> impl Future<Output = Done> + use<M> {
-        let bytes = self.bytes_of(pages.len());
-        self.submit_write(bytes, move |medium| medium.append(first, pages, class)).end()
+        self.append_by(Pass::InSlot, first, pages, class)
     }
 
     fn append_run(
@@ -182,19 +231,12 @@ impl<M: Medium> Medium for Gate<M> {
         class: IoClass,
     ) -> impl Future<Output = Done> + use<M> {
         let bytes = self.bytes_of(pages.len());
-        self.submit_write(bytes, move |medium| medium.append_run(first, pages, class)).end()
+        let run = move |medium: &M| medium.append_run(first, pages, class);
+        self.submit_write(Pass::InSlot, bytes, run).end()
     }
 
-    /// Waits for the slot that all writes in front of it have their turn in, and for its end.
     fn sync(&self, stream: Stream) -> impl Future<Output = Done> + use<M> {
-        let way = if self.is_off() {
-            Way::Now(self.medium.sync(stream))
-        } else {
-            let (tells, outcome) = oneshot();
-            self.flow.enqueue_sync(Sync { stream, tells });
-            Way::Apart(outcome)
-        };
-        way.end()
+        self.sync_by(Pass::InSlot, stream)
     }
 
     fn read(
@@ -246,9 +288,8 @@ impl<M: Medium> Medium for Gate<M> {
         self.medium.is_written_anywhere()
     }
 
-    /// A discard is a write.
     fn release(&self, extent: ExtentId) -> impl Future<Output = Done> + use<M> {
-        self.submit_write(0, move |medium| medium.release(extent)).end()
+        self.release_by(Pass::InSlot, extent)
     }
 
     fn wear(&self, extent: ExtentId) -> u32 {

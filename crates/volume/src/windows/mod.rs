@@ -38,12 +38,12 @@ mod windowed;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use pages::Medium;
+use pages::{Medium, Stream};
 use runtime::{IoClass, Nanos, Notify, Semaphore};
 
-pub(crate) use gate::Gate;
+pub(crate) use gate::{Gate, Pass};
 use images::Images;
-pub use options::{InternalReads, Keeper, Overflow, WindowOptions, WindowStats};
+pub use options::{InternalReads, JournalWrites, Keeper, Overflow, WindowOptions, WindowStats};
 use route::Reader;
 pub use simple::SimpleWindows;
 pub use state::State;
@@ -90,9 +90,13 @@ impl<M: Windowed> Volume<M> {
     pub fn window_stats(&self) -> Option<WindowStats> {
         let windows = self.inner.windows()?;
         let takers = self.inner.takers();
-        let in_dtwin = takers.iter().map(|taker| taker.medium.flow().writes_in_dtwin()).sum();
+        let of_all = |count: fn(&flow::Flow) -> u64| -> u64 {
+            takers.iter().map(|taker| count(taker.medium.flow())).sum()
+        };
+        let (writes_in_dtwin, journal_writes) =
+            (of_all(flow::Flow::writes_in_dtwin), of_all(flow::Flow::writes_at_once));
         let cached = windows.cached();
-        Some(WindowStats { writes_in_dtwin: in_dtwin, cached, ..windows.stats.get() })
+        Some(WindowStats { writes_in_dtwin, journal_writes, cached, ..windows.stats.get() })
     }
 
     /// What each member may be given now.
@@ -104,6 +108,14 @@ impl<M: Windowed> Volume<M> {
 impl<M: Medium> Inner<M> {
     pub(crate) fn windows(&self) -> Option<Rc<Windows>> {
         self.windows.borrow().clone()
+    }
+
+    /// Whether what is written to a stream waits for the slots of its members.
+    pub(crate) fn pass(&self, stream: Stream) -> Pass {
+        let windows = self.windows.borrow();
+        let is_at_once =
+            windows.as_ref().is_some_and(|it| it.options.journal == JournalWrites::AtOnce);
+        if is_at_once && stream.is_journal() { Pass::AtOnce } else { Pass::InSlot }
     }
 }
 

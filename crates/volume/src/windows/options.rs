@@ -38,6 +38,17 @@ pub enum InternalReads {
     },
 }
 
+/// When log and manifest are written, where they lie beside the data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum JournalWrites {
+    /// In slots, as everything else: whoever waits for the log waits for a rotation of the members.
+    #[default]
+    InSlots,
+    /// At once, on every member, whatever window that is in: a read may meet such a write, and a device may leave its window
+    /// for it. They are counted (`journal_writes`).
+    AtOnce,
+}
+
 /// What windows are told.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct WindowOptions {
@@ -51,6 +62,8 @@ pub struct WindowOptions {
     pub overflow: Overflow,
     /// When internal tasks read.
     pub internal_reads: InternalReads,
+    /// When log and manifest are written.
+    pub journal: JournalWrites,
     /// Whether all members stay in their deterministic windows for as long as nothing urges. Otherwise one slot
     /// follows the other.
     pub pauses: bool,
@@ -71,6 +84,7 @@ impl WindowOptions {
             bytes_per_second: 100_000_000,
             piece_bytes: 16 << 10,
         },
+        journal: JournalWrites::InSlots,
         pauses: true,
         write_bytes_per_second: 100_000_000,
     };
@@ -102,6 +116,8 @@ pub struct WindowStats {
     pub internal_reads: u64,
     /// Against the rules: writes that ended in a deterministic window.
     pub writes_in_dtwin: u64,
+    /// Writes of log and manifest that passed a member outside its slot, as [`JournalWrites::AtOnce`] has them.
+    pub journal_writes: u64,
     /// Against the rules: devices found outside the window that they were taken to.
     pub lost_windows: u64,
     /// Stripes that were acknowledged.

@@ -50,6 +50,15 @@ fn model_agrees_with_windows() {
     assert!(counts.iter().all(|count| *count > 0), "not everything happened: {counts:?}");
 }
 
+#[test]
+fn model_agrees_with_a_journal_that_waits_for_no_slot() {
+    let total = agree(World::with_journal_at_once_of_seed, "model_agrees_with_a_journal");
+    let Some(total) = total else { return };
+    let Tally { slots, cached_reads, quiet_rebuilds, journal_writes, .. } = total;
+    let counts = [slots, cached_reads, quiet_rebuilds, journal_writes];
+    assert!(counts.iter().all(|count| *count > 0), "not everything happened: {counts:?}");
+}
+
 /// Runs trials by seed. What happened in all of them, if there are as many as usual.
 fn agree(world_of: fn(u64) -> World, test: &str) -> Option<Tally> {
     let one = from_environment("LEVELHEAD_SEED");

@@ -39,6 +39,7 @@ pub(crate) struct Tally {
     pub slots: u64,
     pub cached_reads: u64,
     pub quiet_rebuilds: u64,
+    pub journal_writes: u64,
 }
 
 impl Tally {
@@ -57,6 +58,7 @@ impl Tally {
         self.slots += more.slots;
         self.cached_reads += more.cached_reads;
         self.quiet_rebuilds += more.quiet_rebuilds;
+        self.journal_writes += more.journal_writes;
     }
 
     fn add_volume(&mut self, more: &VolumeStats) {

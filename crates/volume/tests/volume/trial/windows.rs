@@ -24,6 +24,7 @@ impl Life {
             tally.slots += stats.slots;
             tally.cached_reads += stats.cached_reads;
             tally.quiet_rebuilds += stats.rebuilt_reads;
+            tally.journal_writes += stats.journal_writes;
             tally.losses + tally.beyond + tally.cuts == 0
         };
         let waits = self.world.windows.is_some_and(|windows| windows.overflow == Overflow::Wait);

@@ -4,7 +4,7 @@ use pages::Shape;
 use runtime::{Nanos, Rng};
 use volume::Layout;
 use volume::windows::slot::{Rules, SlotPolicy};
-use volume::windows::{InternalReads, Keeper, Overflow, WindowOptions};
+use volume::windows::{InternalReads, JournalWrites, Keeper, Overflow, WindowOptions};
 
 /// What a trial runs on.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +63,15 @@ impl World {
         Self { windows: Some(windows(rng, &world.shape)), ..world }
     }
 
+    /// The same with a journal that waits for no slot.
+    pub(crate) fn with_journal_at_once_of_seed(seed: u64) -> Self {
+        let mut world = Self::with_windows_of_seed(seed);
+        if let Some(windows) = &mut world.windows {
+            windows.journal = JournalWrites::AtOnce;
+        }
+        world
+    }
+
     pub(super) fn spares(&self) -> usize {
         match self.layout {
             Layout::Striped { .. } => 0,
@@ -91,6 +100,7 @@ fn windows(rng: &mut Rng, shape: &Shape) -> WindowOptions {
         cache_bytes: page * pick(&[1, 20, 100, 10_000]),
         overflow: if one_of_two(pick(&[0, 1, 1])) { Overflow::Write } else { Overflow::Wait },
         internal_reads: if one_of_two(pick(&[0, 1])) { InternalReads::InSlots } else { limited },
+        journal: JournalWrites::InSlots,
         pauses: one_of_two(pick(&[0, 1])),
         write_bytes_per_second: pick(&[100_000, 10_000_000, 1_000_000_000]),
     }

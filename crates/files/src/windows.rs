@@ -1,0 +1,152 @@
+//! The window commands of a device on files: who has windows, and what a refusal means.
+
+use std::future::Future;
+
+use block::DeviceError;
+use block::nvme::{Budget, PerSetLog, SetId, Status};
+use rustix::io::Errno;
+
+use crate::device::FileDevice;
+use crate::passthrough::{Namespace, Passthrough};
+use crate::plm::{Plm, PlmError};
+use crate::trouble::{Doing, Trouble};
+
+/// Times that are longer than a day are taken for a day: nobody waits for them, and arithmetic has room.
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// What a real drive tells. Of the lockdown it tells nothing: the specification reserves what ours has there.
+pub(crate) fn as_told(log: PerSetLog) -> PerSetLog {
+    PerSetLog {
+        dtwin: Budget { time_ms: log.dtwin.time_ms.min(DAY_MS), ..log.dtwin },
+        ndwin_minimum_high_ms: log.ndwin_minimum_high_ms.min(DAY_MS),
+        ndwin_minimum_low_ms: log.ndwin_minimum_low_ms.min(DAY_MS),
+        lockdown_estimate_us: None,
+        ..log
+    }
+}
+
+/// Whether windows can be kept by what a set asks for.
+fn check_log(log: &PerSetLog) -> Result<(), String> {
+    let (longest, least) = (log.dtwin.time_ms, log.ndwin_minimum_high_ms);
+    if longest == 0 {
+        return Err("its log page 0Ah tells no length of a deterministic window".to_owned());
+    }
+    if least >= longest {
+        return Err(format!(
+            "it asks for {least} ms outside of a window that lasts {longest} ms at most"
+        ));
+    }
+    Ok(())
+}
+
+impl FileDevice {
+    /// Looks for predictable-latency windows of the drives that the sets lie on. All sets have them afterwards, or
+    /// none; then the answer says in words why, beginning with the file.
+    ///
+    /// Cost: some admin commands for each set. The system lets administrators do that.
+    ///
+    /// # Errors
+    /// A set lies on no NVMe namespace, the drive has no windows, two sets of this device are in one NVM set, or the system
+    /// refuses.
+    pub async fn look_for_windows(&self) -> Result<(), String> {
+        let mut found: Vec<(Namespace, Plm<Passthrough>)> = Vec::new();
+        // Of a set that is lost nothing is known, and nothing asked.
+        for set in self.all().iter().filter(|set| set.file.is_some()) {
+            let path = set.path.display();
+            let namespace = Namespace::below(&set.path)?;
+            let admin = namespace.open(&set.handle)?;
+            let plm = Plm::of_namespace(admin, namespace.number).await;
+            let plm = plm.map_err(|error| format!("{path}: {error}"))?.ok_or_else(|| {
+                format!("{path}: its drive has no Predictable Latency Mode, or no NVM sets")
+            })?;
+            let log = plm.log(true).await.map_err(|error| format!("{path}: {error}"))?;
+            check_log(&as_told(log)).map_err(|why| format!("{path}: {why}"))?;
+            let is_same = |(other, its): &(Namespace, Plm<Passthrough>)| {
+                other.drive == namespace.drive && its.set() == plm.set()
+            };
+            if found.iter().any(is_same) {
+                let set = plm.set();
+                return Err(format!("{path}: another directory is in NVM set {set} too"));
+            }
+            found.push((namespace, plm));
+        }
+        let there = self.all().iter().filter(|set| set.file.is_some());
+        for (set, (_, plm)) in there.zip(found) {
+            set.plm.replace(Some(plm));
+        }
+        Ok(())
+    }
+
+    /// Submits a window command of a set.
+    pub(crate) fn window_command<T, F, S>(
+        &self,
+        id: SetId,
+        submit: S,
+    ) -> impl Future<Output = Result<T, DeviceError>> + use<T, F, S>
+    where
+        F: Future<Output = Result<T, PlmError>>,
+        S: FnOnce(&Plm<Passthrough>) -> F,
+    {
+        let set = self.set(id).cloned();
+        let submitted = match &set {
+            Ok(set) => set.plm.borrow().as_ref().map(submit),
+            Err(_) => None,
+        };
+        async move {
+            let set = set?;
+            let Some(submitted) = submitted else {
+                return Err(DeviceError::Refused(Status::InvalidField));
+            };
+            submitted.await.map_err(|error| {
+                let what = format!("{}: {error}", Doing::ChangingWindows);
+                let path = set.path.clone();
+                set.troubles.note(Trouble { path, offset: 0, bytes: 0, what });
+                as_device_error(&error, id)
+            })
+        }
+    }
+}
+
+/// What a window command that failed means for who gave it.
+fn as_device_error(error: &PlmError, set: SetId) -> DeviceError {
+    let io = |errno: Errno| DeviceError::Io { set, code: errno.raw_os_error() };
+    match (error, error.status()) {
+        (_, Some(status)) => DeviceError::Refused(status),
+        (PlmError::System { error, .. }, _) => match Errno::from_io_error(error) {
+            Some(Errno::NODEV | Errno::NXIO) => DeviceError::Gone(set),
+            errno => io(errno.unwrap_or(Errno::IO)),
+        },
+        (PlmError::Refused { .. } | PlmError::Answer { .. }, _) => io(Errno::PROTO),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(longest: u64, least: u64) -> PerSetLog {
+        let dtwin = Budget { time_ms: longest, ..Budget::default() };
+        PerSetLog { dtwin, ndwin_minimum_high_ms: least, ..PerSetLog::default() }
+    }
+
+    #[test]
+    fn what_no_windows_can_be_kept_by_is_told() {
+        assert!(check_log(&log(60_000, 4_000)).is_ok());
+        assert!(check_log(&log(0, 0)).expect_err("it has none").contains("no length"));
+        assert!(check_log(&log(10, 10)).expect_err("too long").contains("10 ms outside"));
+        let told = as_told(log(u64::MAX, u64::MAX));
+        assert_eq!((told.dtwin.time_ms, told.ndwin_minimum_high_ms), (DAY_MS, DAY_MS));
+    }
+
+    #[test]
+    fn refusals_keep_what_a_caller_can_do_about_them() {
+        let set = SetId::new(2).expect("numbers begin with 1");
+        let refused = |status| as_device_error(&PlmError::Refused { doing: "it", status }, set);
+        assert_eq!(refused(0x002), DeviceError::Refused(Status::InvalidField));
+        assert_eq!(refused(0x109), DeviceError::Refused(Status::InvalidLogPage));
+        assert!(matches!(refused(0x001), DeviceError::Io { .. }));
+        let gone = std::io::Error::from(Errno::NODEV);
+        let gone = PlmError::System { doing: "it", error: gone };
+        assert_eq!(as_device_error(&gone, set), DeviceError::Gone(set));
+    }
+}

@@ -1,0 +1,81 @@
+//! A drive as a member of a store: a block device of the system, with no file system on it.
+//!
+//! What a directory has in `LEVELHEAD` stands in the drive's first block, followed by zeros; it fits the first sector, which is
+//! written whole or not at all. Pages begin at 1 MiB. Nothing is written to a drive that has something else in its first MiB: file
+//! systems, partition tables and volume managers have their marks there.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Seek, SeekFrom};
+use std::os::unix::fs::{FileExt, FileTypeExt};
+use std::path::Path;
+
+use crate::error::Error;
+
+/// Where the pages of a store begin on a drive, in bytes.
+pub(crate) const FIRST_BYTE: u64 = 1 << 20;
+/// What is written at once, whatever happens.
+const SECTOR: usize = 512;
+const BLOCK: usize = block::BLOCK_BYTES as usize;
+
+/// Whether a path is a drive's.
+pub(crate) fn is_drive(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.file_type().is_block_device())
+}
+
+/// Where the pages of a store begin in the file of a member.
+pub(crate) fn first_byte(path: &Path) -> u64 {
+    if is_drive(path) { FIRST_BYTE } else { 0 }
+}
+
+/// What is said in front of the pages; nothing if that does not begin with `mark`.
+pub(crate) fn read(path: &Path, mark: &str) -> Result<Option<Vec<u8>>, Error> {
+    let block = read_at(path, 0, BLOCK)?;
+    if !block.starts_with(mark.as_bytes()) {
+        return Ok(None);
+    }
+    let end = block.iter().position(|byte| *byte == 0).unwrap_or(BLOCK);
+    Ok(Some(block[..end].to_vec()))
+}
+
+/// Says something in front of the pages, durably.
+pub(crate) fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    assert!(text.len() <= SECTOR, "{} bytes are no sector", text.len());
+    let mut block = vec![0; BLOCK];
+    block[..text.len()].copy_from_slice(text.as_bytes());
+    let file = OpenOptions::new().write(true).open(path)?;
+    file.write_all_at(&block, 0)?;
+    file.sync_all()
+}
+
+/// A store may take the drive: there is nothing on it.
+///
+/// # Errors
+/// [`Error::Invalid`]: something is.
+pub(crate) fn check_is_blank(path: &Path) -> Result<(), Error> {
+    let bytes = FIRST_BYTE.min(bytes(path)?);
+    if read_at(path, 0, bytes as usize)?.iter().all(|byte| *byte == 0) {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!(
+        "{} has something on it, which is no store and would be overwritten: name another drive, or, if nobody needs \
+         that, write zeros over its first MiB",
+        path.display()
+    )))
+}
+
+/// How large it is, in bytes.
+pub(crate) fn bytes(path: &Path) -> Result<u64, Error> {
+    let size = File::open(path).and_then(|mut file| file.seek(SeekFrom::End(0)));
+    size.map_err(|error| failed(path, "measured", &error))
+}
+
+fn read_at(path: &Path, offset: u64, bytes: usize) -> Result<Vec<u8>, Error> {
+    let mut buffer = vec![0; bytes];
+    let read = File::open(path).and_then(|file| file.read_exact_at(&mut buffer, offset));
+    read.map_err(|error| failed(path, "read", &error))?;
+    Ok(buffer)
+}
+
+fn failed(path: &Path, doing: &str, error: &std::io::Error) -> Error {
+    Error::System(format!("{} cannot be {doing}: {error}", path.display()))
+}
