@@ -37,6 +37,8 @@
 //!   Error ...... what went wrong, where, what to do                 (error.rs)
 //!   directory .. the files of a store, and what they have to say    (directory.rs)
 //!   reading .... snapshots and ranges, within the runtime           (reading.rs)
+//!   salvage .... what is left of a store that does not open         (salvage.rs)
+//!   surmise .... what a store was, where its LEVELHEAD is damaged   (surmise.rs)
 //!   root ....... the engine on its files, within the runtime        (root.rs)
 //! ```
 
@@ -51,8 +53,10 @@ mod options;
 mod range;
 mod reading;
 mod root;
+mod salvage;
 mod snapshot;
 mod store;
+mod surmise;
 
 pub use batch::Batch;
 pub use care::{Finding, Report, repair};
@@ -60,5 +64,6 @@ pub use error::Error;
 pub use inside::{Inside, Level};
 pub use options::{Durability, Io, Options};
 pub use range::Range;
+pub use salvage::Salvaged;
 pub use snapshot::Snapshot;
 pub use store::{Statistics, Store};

@@ -19,7 +19,7 @@ pub use versions::{Standing, Versions};
 use crate::format::codec::Reader;
 use crate::format::data_page::{self, tail_part};
 use crate::format::object::{MAX_VALUE_BYTES, ObjectHead};
-use crate::format::page::{self, Identity, Page, PageFault, PageKind, stamp};
+use crate::format::page::{self, Identity, Page, PageFault, PageKind, StoreId, stamp};
 use crate::format::value::Value;
 use crate::journal::groups::{self, GroupId, GroupPage};
 use crate::journal::manifest::RunStart;
@@ -317,6 +317,13 @@ impl<M: Medium> PageStore<M> {
         }
         saved
     }
+}
+
+/// The store whose page this is, if it is whole and lies where it belongs.
+pub fn store_of(bytes: &[u8], page: PageNo) -> Option<StoreId> {
+    let is = stamp(bytes)?;
+    page::check(&PageImage::new(bytes), Identity { page, ..is }).ok()?;
+    Some(is.store)
 }
 
 /// Takes a page of the journal down. Of the log no more than where it is.

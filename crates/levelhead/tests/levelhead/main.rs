@@ -9,5 +9,6 @@ mod kills;
 mod memory;
 mod model;
 mod power;
+mod salvage;
 mod scratch;
 mod threads;
