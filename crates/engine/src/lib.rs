@@ -29,6 +29,7 @@ pub use lsm::accelerator::Accelerator;
 pub use lsm::iterator::{EngineIterator, Step};
 pub use lsm::memory::{dumped_bytes_of_flush, dumped_bytes_of_lists};
 pub use lsm::open::Setup;
+pub use lsm::salvage::{IndexState, Salvage};
 pub use lsm::snapshot::{SnapshotInfo, SnapshotMemory};
 pub use lsm::snapshot_reads::EngineSnapshot;
 pub use options::{Filters, Granularity, IteratorOptions, MergeBy, Options};

@@ -39,6 +39,7 @@ pub(crate) mod publish;
 pub(crate) mod ranges;
 pub(crate) mod reads;
 pub(crate) mod reopen;
+pub(crate) mod salvage;
 pub(crate) mod search;
 pub(crate) mod segment_codec;
 pub(crate) mod segment_reads;

@@ -10,7 +10,13 @@ use crate::directory;
 use crate::error::Error;
 use crate::options::{Durability, Options, Windows};
 use crate::reading::{Beginning, Instant, Limits};
+use crate::salvage::{Salvaged, salvage};
 use crate::store::Store;
+
+/// What a copy of a store is made with. Windows are kept on several directories; a copy has one.
+pub(crate) fn for_copy(options: &Options) -> Options {
+    Options { create_if_missing: true, windows: Windows::Off, ..options.clone() }
+}
 
 /// A place that is damaged, and the keys that may be lost by it.
 #[derive(Clone, Debug)]
@@ -32,8 +38,10 @@ pub struct Report {
     pub pairs: u64,
     /// Bytes of their keys and values.
     pub bytes: u64,
-    /// What is damaged, in key order.
+    /// What is damaged, in key order; in the order of places if [`Self::salvaged`] is there.
     pub findings: Vec<Finding>,
+    /// Of a store that did not open: what cannot be known of what was saved.
+    pub salvaged: Option<Salvaged>,
 }
 
 /// What is done with a pair.
@@ -80,14 +88,8 @@ impl Store {
         options: &Options,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Report, Error> {
-        if directory::read(directory)?.is_some() {
-            let name = directory.display();
-            return Err(Error::Invalid(format!("{name} holds a store; name another directory")));
-        }
-        // Windows are kept on several directories; a copy has one.
-        let (create_if_missing, windows) = (true, Windows::Off);
-        let options = Options { create_if_missing, windows, ..options.clone() };
-        let copy = Self::open(directory, &options)?;
+        check_holds_none(directory)?;
+        let copy = Self::open(directory, &for_copy(options))?;
         let report =
             self.walk(progress, &mut |key, value| copy.put_with(key, value, Durability::None))?;
         copy.close()?;
@@ -146,12 +148,26 @@ impl Store {
     }
 }
 
-/// Saves what can be read of the store in `directories` to a new one in `into`, and says what cannot. The damaged store is opened, but nothing of it
-/// is written over that is still of use; keep it until the report was read.
+/// A new store is made where none is.
+fn check_holds_none(directory: &Path) -> Result<(), Error> {
+    if directory::read(directory)?.is_none() {
+        return Ok(());
+    }
+    let name = directory.display();
+    Err(Error::Invalid(format!("{name} holds a store; name another directory")))
+}
+
+/// Saves what can be read of the store in `directories` to a new one in `into`, and says what cannot.
+///
+/// A store that opens is copied pair by pair as its index leads to them; nothing of it is written over that is still of use. Of one that does not open, because its manifest,
+/// its log or a `LEVELHEAD` is damaged, all pages of its files are read, and of each key the newest version is taken that a whole page has: [`Report::salvaged`]
+/// says so, and what nobody can know then. Nothing is written to it. What of `LEVELHEAD` is not there follows from the pages. Keep the damaged
+/// store until the report was read.
+///
+/// Memory for a store that does not open: its keys, some 120 bytes for each of them, and its manifest. Its files are read three times.
 ///
 /// # Errors
-/// What keeps the damaged store from opening at all (its manifest or its log is damaged): nothing is saved then. What [`Store::checkpoint`] says of the
-/// new one.
+/// [`Error::Damaged`] or [`Error::Missing`] if there is nothing of a store in `directories`; [`Error::InUse`]; what [`Store::checkpoint`] says of the new one.
 pub fn repair(
     directories: &[impl AsRef<Path>],
     into: impl AsRef<Path>,
@@ -160,6 +176,12 @@ pub fn repair(
 ) -> Result<Report, Error> {
     let old = Options { create_if_missing: false, ..options.clone() };
     let paths: Vec<PathBuf> = directories.iter().map(|path| path.as_ref().to_owned()).collect();
-    let store = Store::open_over(&paths, &old)?;
-    store.copy(into.as_ref(), options, &mut progress)
+    check_holds_none(into.as_ref())?;
+    match Store::open_over(&paths, &old) {
+        Ok(store) => store.copy(into.as_ref(), options, &mut progress),
+        Err(why @ (Error::Damaged { .. } | Error::Missing(_))) => {
+            salvage(&paths, into.as_ref(), options, why, &mut progress)
+        }
+        Err(other) => Err(other),
+    }
 }

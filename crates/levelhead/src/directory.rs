@@ -106,7 +106,7 @@ pub(crate) fn check_is_free(directory: &Path, data: &Path) -> Result<(), Error> 
     }
     Err(Error::Invalid(format!(
         "{} is there without the {NAME} that a store has beside it, and making a store would overwrite it: name another \
-         directory, or move it away; if it was a store, put its {NAME} back",
+         directory, or move it away; if it was a store, put its {NAME} back or save it with `levelhead repair`",
         data.display()
     )))
 }

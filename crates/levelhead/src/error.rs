@@ -125,7 +125,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    fn damaged(&self, page: PageNo, fault: &dyn fmt::Display) -> Error {
+    pub(crate) fn damaged(&self, page: PageNo, fault: &dyn fmt::Display) -> Error {
         // Which file of several it is, the volume knows; it has tried the others already.
         let is_one = self.files.len() == 1;
         let first_byte = drive::first_byte(&self.files[0]);

@@ -39,6 +39,8 @@
 //!   directory .. the files of a store, and what they have to say    (directory.rs)
 //!   drive ...... a drive in the place of a directory                (drive.rs)
 //!   reading .... snapshots and ranges, within the runtime           (reading.rs)
+//!   salvage .... what is left of a store that does not open         (salvage.rs)
+//!   surmise .... what a store was, where its LEVELHEAD is damaged   (surmise.rs)
 //!   root ....... the engine on its files, within the runtime        (root.rs)
 //! ```
 
@@ -54,8 +56,10 @@ mod options;
 mod range;
 mod reading;
 mod root;
+mod salvage;
 mod snapshot;
 mod store;
+mod surmise;
 mod windows;
 
 pub use batch::Batch;
@@ -64,6 +68,7 @@ pub use error::Error;
 pub use inside::{Inside, Level};
 pub use options::{Durability, Io, Options, Windows};
 pub use range::Range;
+pub use salvage::Salvaged;
 pub use snapshot::Snapshot;
 pub use store::{Statistics, Store};
 pub use windows::{WindowState, WindowStatistics};

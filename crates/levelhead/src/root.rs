@@ -263,7 +263,7 @@ fn file_options() -> FileOptions {
 
 /// Opens the files of a store. A process that has just been killed may have them a little longer, until the kernel is done with
 /// its I/O.
-async fn open_files(handle: &Handle, files: &[PathBuf]) -> Result<FileDevice, Error> {
+pub(crate) async fn open_files(handle: &Handle, files: &[PathBuf]) -> Result<FileDevice, Error> {
     const PATIENCE: Nanos = Nanos::from_millis(500);
     let begun = handle.now();
     loop {
@@ -314,7 +314,7 @@ fn check_size(device: &FileDevice, identity: &Identity, place: &Place) -> Result
 }
 
 /// The sets of a device as media.
-fn ranges(device: &FileDevice, identity: &Identity, place: &Place) -> Vec<Plain> {
+pub(crate) fn ranges(device: &FileDevice, identity: &Identity, place: &Place) -> Vec<Plain> {
     let range = |set, path| RangeOptions {
         set,
         first_block: drive::first_byte(path) / u64::from(block::BLOCK_BYTES),
@@ -331,7 +331,11 @@ fn ranges(device: &FileDevice, identity: &Identity, place: &Place) -> Vec<Plain>
         .collect()
 }
 
-fn volume_setup(handle: &Handle, members: Vec<Plain>, identity: &Identity) -> volume::Setup<Plain> {
+pub(crate) fn volume_setup<M>(
+    handle: &Handle,
+    members: Vec<M>,
+    identity: &Identity,
+) -> volume::Setup<M> {
     let layout = Layout::Parity { chunk_pages: CHUNK_PAGES };
     volume::Setup {
         handle: handle.clone(),
@@ -347,7 +351,7 @@ fn cores(handle: &Handle) -> Rc<Cores> {
     Rc::new(Cores::new(handle.clone(), 1, Nanos::from_micros(100)))
 }
 
-fn setup<M: Medium>(handle: &Handle, medium: M, options: &Options, id: u32) -> Setup<M> {
+pub(crate) fn setup<M: Medium>(handle: &Handle, medium: M, options: &Options, id: u32) -> Setup<M> {
     let design = Design::load("levelhead").expect("it is built in");
     let IndexOptions::Lsm(mut index) = design.index() else { unreachable!("it is a tree") };
     index.memtable_bytes = options.memtable_bytes;

@@ -84,16 +84,10 @@ impl Store {
     /// As [`Self::open`].
     pub fn open_over(directories: &[impl AsRef<Path>], options: &Options) -> Result<Self, Error> {
         check(directories.len(), options)?;
-        let io = match options.io {
-            Io::Probe => IoChoice::Probe,
-            Io::Ring => IoChoice::Ring,
-            Io::Threads => IoChoice::Threads,
-        };
+        let real = real_options(options);
         let paths: Vec<PathBuf> = directories.iter().map(|path| path.as_ref().to_owned()).collect();
-        let (seed, options) = (seed(), options.clone());
-        let shared = Shared::new(RealOptions { seed, io, ..RealOptions::default() }, |handle| {
-            Root::open(handle.clone(), paths, options)
-        });
+        let options = options.clone();
+        let shared = Shared::new(real, |handle| Root::open(handle.clone(), paths, options));
         let shared = shared.map_err(|error| Error::System(format!("no runtime: {error}")))?;
         let opened = shared.call(|root| {
             let opened = root.as_ref().map(outside).map_err(Clone::clone);
@@ -342,7 +336,7 @@ impl Drop for Inner {
     }
 }
 
-fn check(directories: usize, options: &Options) -> Result<(), Error> {
+pub(crate) fn check(directories: usize, options: &Options) -> Result<(), Error> {
     let invalid = |what: String| Err(Error::Invalid(what));
     if directories == 0 || directories == 2 || directories > 64 {
         return invalid(format!(
@@ -366,8 +360,18 @@ fn check(directories: usize, options: &Options) -> Result<(), Error> {
     Ok(())
 }
 
+/// The runtime that a store lives in.
+pub(crate) fn real_options(options: &Options) -> RealOptions {
+    let io = match options.io {
+        Io::Probe => IoChoice::Probe,
+        Io::Ring => IoChoice::Ring,
+        Io::Threads => IoChoice::Threads,
+    };
+    RealOptions { seed: seed(), io, ..RealOptions::default() }
+}
+
 /// The thread that drives background work.
-fn drive(shared: &Arc<Shared<Result<Root, Error>>>) -> Result<JoinHandle<()>, Error> {
+pub(crate) fn drive<T: 'static>(shared: &Arc<Shared<T>>) -> Result<JoinHandle<()>, Error> {
     let driven = Arc::clone(shared);
     let thread = thread::Builder::new().name("levelhead".to_owned());
     let spawned = thread.spawn(move || driven.drive());

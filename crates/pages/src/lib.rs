@@ -4,6 +4,7 @@
 //!  front, memtable, operations ... who may write and when, writes in memory, what clients ask
 //!  collector ..................... the frame of garbage collection
 //!  journal, records, dump ........ what a power cut leaves: log and manifest, or memory as bytes
+//!  salvage ....................... what every page says by itself, where the journal is damaged
 //!  store ......................... pages and objects on a medium: extents, space, reads, writes
 //!  format ........................ bytes of pages, objects, pointers
 //!  medium ........................ the seam: what pages are stored on
@@ -36,6 +37,7 @@ pub mod operations;
 pub mod options;
 pub mod planted;
 mod records;
+pub mod salvage;
 #[cfg(any(test, feature = "specimens"))]
 pub mod specimens;
 pub mod stats;

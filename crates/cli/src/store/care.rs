@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::Args;
 use indicatif::ProgressBar;
 use lab::{bytes_text, count_text};
-use levelhead::{Error, Finding, Report};
+use levelhead::{Error, Finding, Report, Salvaged};
 use serde_json::{Value, json};
 
 use super::encoding::Encoding;
@@ -69,12 +69,7 @@ pub(crate) fn repair(arguments: &RepairArguments) -> ExitCode {
     let (directories, options) =
         (arguments.place.directories(), arguments.place.options_of_new(&arguments.new));
     let repaired = levelhead::repair(directories, &arguments.out, &options, work.progress());
-    let outcome = repaired.map_err(|error| match error {
-        Error::Damaged { .. } => anyhow::anyhow!(
-            "{error}: the store does not open, so that where its pairs lie is not known, and nothing was saved; keep its files"
-        ),
-        other => other.into(),
-    });
+    let outcome = repaired.map_err(anyhow::Error::from);
     end(&work, outcome, arguments.json, &format!("saved to {}", arguments.out.display()))
 }
 
@@ -178,8 +173,27 @@ fn table(report: &Report, took: &str, what: &str) -> String {
         let more = (report.findings.len() - SHOWN) as u64;
         let _ = writeln!(text, "  and {} more (--json lists all)", count_text(more));
     }
+    if let Some(salvaged) = &report.salvaged {
+        text.push_str(&salvaged_text(salvaged));
+    }
     if !what.is_empty() {
         let _ = writeln!(text, "{what}");
+    }
+    text
+}
+
+/// What is known of a store that did not open, for people.
+fn salvaged_text(salvaged: &Salvaged) -> String {
+    let mut text =
+        "the store does not open; of each key the newest version that a whole page has was taken\n"
+            .to_owned();
+    for doubt in &salvaged.doubts {
+        let _ = writeln!(text, "  {doubt}");
+    }
+    if salvaged.doubts.is_empty() {
+        text.push_str("  index and log are whole: nothing is missing\n");
+    } else if !(salvaged.lost.is_empty() && salvaged.older.is_empty()) {
+        text.push_str("  (--json names the keys)\n");
     }
     text
 }
@@ -198,9 +212,17 @@ fn keys(finding: &Finding) -> String {
 }
 
 fn json(report: &Report) -> Value {
-    let hex = |key: &Option<Box<[u8]>>| {
-        let text = |key: &[u8]| String::from_utf8(Encoding::Hex.encode(key).into_owned()).ok();
-        key.as_deref().and_then(text)
+    let text = |key: &[u8]| String::from_utf8(Encoding::Hex.encode(key).into_owned()).ok();
+    let hex = |key: &Option<Box<[u8]>>| key.as_deref().and_then(text);
+    let all = |keys: &[Box<[u8]>]| keys.iter().map(|key| text(key)).collect::<Vec<_>>();
+    let salvaged = |salvaged: &Salvaged| {
+        json!({
+            "why": salvaged.why.to_string(),
+            "doubts": salvaged.doubts,
+            "unsure": salvaged.unsure,
+            "lost_hex": all(&salvaged.lost),
+            "older_hex": all(&salvaged.older),
+        })
     };
     let finding = |finding: &Finding| {
         let (file, offset) = match &finding.error {
@@ -219,5 +241,6 @@ fn json(report: &Report) -> Value {
         "pairs": report.pairs,
         "bytes": report.bytes,
         "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
+        "salvaged": report.salvaged.as_ref().map(salvaged),
     })
 }

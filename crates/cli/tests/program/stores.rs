@@ -393,9 +393,16 @@ fn a_store_is_verified_backed_up_and_repaired() {
     assert_eq!(run(&saved, "verify", &NONE, b"").status.code(), Some(0));
 
     fs::write(copy.join("LEVELHEAD"), "nonsense").expect("it is ours");
-    let hopeless = run(&copy, "repair", &["--out", &format!("{out}-2")], b"");
-    assert_eq!(hopeless.status.code(), Some(2), "{}", stderr(&hopeless));
-    assert!(stderr(&hopeless).contains("nothing was saved"), "{}", stderr(&hopeless));
+    let out = stand.directory.join("saved-2");
+    let paths = [&["--out", out.to_str().expect("the path is text")], &small[..]].concat();
+    let by_page = run(&copy, "repair", &paths, b"");
+    let table = String::from_utf8_lossy(&by_page.stdout).into_owned();
+    assert_eq!(by_page.status.code(), Some(1), "{table}{}", stderr(&by_page));
+    assert!(table.contains("does not open") && table.contains("LEVELHEAD"), "{table}");
+    let found = run(&out, "scan", &["--keys-only"], b"");
+    assert_eq!(String::from_utf8(found.stdout).expect("keys are text"), left, "the same is left");
+    let none = stand.directory.join("none");
+    assert_eq!(run(&none, "repair", &paths, b"").status.code(), Some(2));
 }
 
 /// Flips a byte of a value that was written long before the last flush, wherever it stands.

@@ -10,6 +10,7 @@ mod kills;
 mod memory;
 mod model;
 mod power;
+mod salvage;
 mod scratch;
 mod threads;
 mod windows;

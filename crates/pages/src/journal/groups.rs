@@ -78,6 +78,34 @@ pub(crate) struct GroupPage {
     part: Vec<u8>,
 }
 
+impl GroupPage {
+    /// Which of the group's pages it is.
+    pub(crate) fn place(&self) -> u32 {
+        self.place
+    }
+
+    /// Pages of the group, and the checksum of what it holds: what tells two groups of one number apart.
+    pub(crate) fn content(&self) -> (u32, u32) {
+        (self.pages, self.checksum)
+    }
+
+    /// Without what it holds: for who wants to know where it is.
+    pub(crate) fn without_part(self) -> Self {
+        Self { part: Vec::new(), ..self }
+    }
+}
+
+/// What a group holds, whose pages these are, in order; `None` if some are missing, or are another's.
+pub(crate) fn joined(pages: &[GroupPage]) -> Option<Vec<u8>> {
+    let first = pages.first()?;
+    let is_one = |(place, page): (u32, &GroupPage)| {
+        page.place == place && page.id == first.id && page.content() == first.content()
+    };
+    let are_all = pages.len() == first.pages as usize && (0..).zip(pages).all(is_one);
+    let bytes: Vec<u8> = pages.iter().flat_map(|page| page.part.iter().copied()).collect();
+    (are_all && crc32c::crc32c(&bytes) == first.checksum).then_some(bytes)
+}
+
 /// The page of a group of `kind` that `bytes` are; `None` if they are none.
 pub(crate) fn decode(bytes: &[u8], kind: PageKind) -> Option<GroupPage> {
     let page = Page::parse(bytes).filter(|page| page.kind == kind)?;

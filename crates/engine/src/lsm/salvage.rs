@@ -1,0 +1,304 @@
+//! Saving what is left of a store that does not open.
+//!
+//! All pages say what they hold ([`pages::salvage`]): objects and groups of the log say which write they are, and the newest of each key
+//! counts. What they do not say is what was deleted, once the log does not have it any more: the index does. So what can be read of
+//! the manifest is replayed, from the newest whole checkpoint up to the first edit that is missing. The index that comes out
+//! was in force once: what it does not lead to was deleted or replaced by then, if it is no later
+//! write. Behind a gap the first level's new segments are believed when they say that a key is deleted. A key in a part of the index
+//! that is damaged is given the benefit of the doubt: it is saved.
+//!
+//! Nothing is written to the medium. Memory: see [`Versions`], and the keys that have to be named.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use pages::error::OpenError;
+use pages::format::page::PageFault;
+use pages::medium::{Medium, PageNo};
+use pages::salvage::{ManifestGroup, Saved, Standing, Survey, Versions};
+
+use crate::format::entry::Mapping;
+use crate::format::meta_segment::MetaSegment;
+use crate::lsm::location::Location;
+use crate::lsm::open::Setup;
+use crate::lsm::version::Version;
+use crate::lsm::{Engine, Inner, dump, edit_codec};
+
+/// How much of the index could be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum IndexState {
+    /// All edits that there are.
+    Whole,
+    /// It is that of an earlier time: later edits are missing.
+    Earlier,
+    /// No checkpoint is whole.
+    #[default]
+    Lost,
+}
+
+/// What is left of a store, until it has been taken out.
+pub struct Salvage<M: Medium> {
+    inner: Rc<Inner<M>>,
+    survey: Survey,
+    versions: Versions,
+    step: usize,
+    /// How much of the index could be read.
+    pub index: IndexState,
+    /// Groups of the log that are missing or damaged; the last one may have been torn by a power cut.
+    pub missing_log_groups: u64,
+    /// Keys that the index has and no readable page has a version of.
+    pub lost: Vec<Box<[u8]>>,
+    /// Keys of which an older version than the index has is saved, because that cannot be read.
+    pub older: Vec<Box<[u8]>>,
+}
+
+/// What the manifest came to.
+#[derive(Default)]
+struct Replayed {
+    state: IndexState,
+    version: Option<Version>,
+    /// Writes that are in it.
+    flushed: u64,
+    log_from: u64,
+    /// New segments of the first level in edits behind a gap, each with the writes that are in the index by then.
+    later: Vec<(Listed, u64)>,
+}
+
+/// A segment as a list has it.
+struct Listed {
+    page: PageNo,
+    first_key: Box<[u8]>,
+    entries: u16,
+}
+
+/// Keys without a version that can be read, and whether the first level that has them says that they have a value.
+type Missing = BTreeMap<Box<[u8]>, bool>;
+
+impl<M: Medium> Engine<M> {
+    /// Looks for what is left of the store that a medium holds, which need not open. `setup` is what it would be opened with, identity
+    /// included. `progress` hears the pages read so far, of those that the medium has.
+    ///
+    /// Cost: all of the medium is read twice, and once more to take out what was found.
+    ///
+    /// # Errors
+    /// [`OpenError`] if no engine can be made with the setup. Damage is none.
+    pub async fn salvage(
+        setup: Setup<M>,
+        mut progress: impl FnMut(u64),
+    ) -> Result<Salvage<M>, OpenError> {
+        let inner = Self::build(setup)?.inner;
+        let survey = inner.store.survey(&mut progress).await;
+        let mut versions = Versions::default();
+        let replayed = inner.replay_what_is_left(&survey.manifest, &mut versions);
+        inner.store.note_runs(&survey, &mut versions).await;
+        inner.store.note_versions(&survey, &mut versions).await;
+        let missing_log_groups = survey.missing_log_groups(replayed.log_from);
+        let (index, step) = (replayed.state, 0);
+        let (lost, older) = inner.ask_index(&replayed, &mut versions).await;
+        Ok(Salvage { inner, survey, versions, step, index, missing_log_groups, lost, older })
+    }
+}
+
+impl<M: Medium> Salvage<M> {
+    /// More of the pairs, in no order; nothing behind the last ones.
+    pub async fn next(&mut self) -> Option<Vec<Saved>> {
+        self.step += 1;
+        self.inner.store.saved(&self.survey, &self.versions, self.step - 1).await
+    }
+
+    /// Pages that are not what was once written there.
+    pub fn damaged(&self) -> &[(PageNo, PageFault)] {
+        &self.survey.damaged
+    }
+
+    /// Whether anything of the store was found.
+    pub fn is_empty(&self) -> bool {
+        self.survey.manifest.is_empty()
+            && self.survey.log_groups() == 0
+            && self.versions.count(|_| true) == 0
+    }
+
+    /// Pairs that the index was not there to be asked for: they may have been deleted.
+    pub fn unsure(&self) -> u64 {
+        let is_unsure = |standing| matches!(standing, Standing::Unasked | Standing::Unknown);
+        self.versions.count(is_unsure)
+    }
+}
+
+impl<M: Medium> Inner<M> {
+    /// The index that can be made of the manifest.
+    fn replay_what_is_left(&self, groups: &[ManifestGroup], versions: &mut Versions) -> Replayed {
+        let mut replayed = Replayed::default();
+        let is_whole = |group: &&ManifestGroup| group.number == 0 && group.bytes.is_some();
+        let newest = groups.iter().rposition(|group| is_whole(&group));
+        let mut rest = groups;
+        if let Some(at) = newest
+            && self.restore_checkpoint(&groups[at], &mut replayed, versions)
+        {
+            rest = &groups[at + 1..];
+            let edits = (1..).zip(rest).take_while(|(number, group)| {
+                group.epoch == groups[at].epoch
+                    && group.number == *number
+                    && self.replay_edit(group, &mut replayed)
+            });
+            rest = &rest[edits.count()..];
+            // The last edit, or a checkpoint that was being written, may be what a power cut tore: nobody can tell.
+            replayed.state = if rest.is_empty() { IndexState::Whole } else { IndexState::Earlier };
+        }
+        self.note_later(rest, &mut replayed);
+        replayed
+    }
+
+    fn restore_checkpoint(
+        &self,
+        group: &ManifestGroup,
+        replayed: &mut Replayed,
+        versions: &mut Versions,
+    ) -> bool {
+        let empty = Rc::clone(&self.version.borrow());
+        let bytes = group.bytes.as_deref().unwrap_or_default();
+        let restored = dump::restore(bytes, &empty, &self.home());
+        // Tables are listed apart, and are not read here.
+        let Some(restored) = restored.filter(|restored| restored.tables.is_none()) else {
+            return false;
+        };
+        if group.run == group.epoch {
+            versions.note_run(group.run, restored.sequence + 1);
+        }
+        replayed.flushed = restored.flushed.sequence;
+        replayed.log_from = restored.flushed.log_from;
+        replayed.version = Some(restored.version);
+        true
+    }
+
+    /// Whether an edit could be replayed.
+    fn replay_edit(&self, group: &ManifestGroup, replayed: &mut Replayed) -> bool {
+        let bytes = group.bytes.as_deref().unwrap_or_default();
+        let edit = edit_codec::decode(bytes, &self.home());
+        let Some((edit, version)) = edit.zip(replayed.version.as_ref()) else { return false };
+        let Some(version) = version.replay(edit.levels) else { return false };
+        replayed.version = Some(version);
+        if let Some(flushed) = edit.flushed {
+            (replayed.flushed, replayed.log_from) = (flushed.sequence, flushed.log_from);
+        }
+        true
+    }
+
+    /// What edits bring into the first level that cannot be replayed.
+    fn note_later(&self, groups: &[ManifestGroup], replayed: &mut Replayed) {
+        let mut flushed = replayed.flushed;
+        let edits = groups.iter().filter(|group| group.number > 0);
+        for bytes in edits.filter_map(|group| group.bytes.as_deref()) {
+            let Some(edit) = edit_codec::decode(bytes, &self.home()) else { continue };
+            flushed = edit.flushed.map_or(flushed, |it| it.sequence.max(flushed));
+            for level in edit.levels.into_iter().filter(|level| level.level == 0) {
+                for named in level.new {
+                    let Location::Stored(page) = named.segment.location else { continue };
+                    let (first_key, entries) = (named.first_key, named.segment.entries);
+                    replayed.later.push((Listed { page, first_key, entries }, flushed));
+                }
+            }
+        }
+    }
+
+    /// Takes out what the index says is deleted. Keys that are lost, and keys of which an older version is left.
+    async fn ask_index(
+        &self,
+        replayed: &Replayed,
+        versions: &mut Versions,
+    ) -> (Vec<Box<[u8]>>, Vec<Box<[u8]>>) {
+        let (mut missing, mut older) = (Missing::new(), Vec::new());
+        if let Some(version) = &replayed.version {
+            for level in version.levels() {
+                let listed: Vec<_> = level.iter().collect();
+                for (index, (first_key, segment)) in listed.iter().enumerate() {
+                    let next = listed.get(index + 1).map(|(key, _)| *key);
+                    let Some(page) = segment.location.pages().next() else { continue };
+                    let (first_key, entries) = ((*first_key).into(), segment.entries);
+                    let listed = Listed { page, first_key, entries };
+                    let asked = Asked { next, flushed: replayed.flushed };
+                    self.ask_segment(&listed, &asked, versions, &mut missing, &mut older).await;
+                }
+            }
+            versions.judge(&[], None, |_| Standing::Dead);
+            versions.drop_dead(replayed.flushed);
+        }
+        for (listed, flushed) in &replayed.later {
+            self.drop_deleted(listed, *flushed, versions).await;
+        }
+        let lost = missing.into_iter().filter(|(key, is_live)| *is_live && !versions.has(key));
+        (lost.map(|(key, _)| key).collect(), older)
+    }
+
+    /// What a segment says of keys that no segment above has.
+    async fn ask_segment(
+        &self,
+        listed: &Listed,
+        asked: &Asked<'_>,
+        versions: &mut Versions,
+        missing: &mut Missing,
+        older: &mut Vec<Box<[u8]>>,
+    ) {
+        let image = self.store.whole_page(listed.page).await;
+        let bytes = image.as_ref().map_or(&[][..], |image| image.bytes());
+        let Some(segment) = self.listed_segment(bytes, listed, asked.next) else {
+            versions.judge(&listed.first_key, asked.next, |_| Standing::Unknown);
+            return;
+        };
+        let mut to_check = Vec::new();
+        versions.judge(&listed.first_key, asked.next, |key| match segment.find(key) {
+            None => Standing::Unasked,
+            Some(Mapping::Deleted) => Standing::Dead,
+            Some(Mapping::Value(_)) => Standing::Live,
+            Some(Mapping::At(pointer)) => {
+                to_check.push((Box::from(key), self.store.format.locate(pointer).0));
+                Standing::Live
+            }
+        });
+        for (key, page) in to_check {
+            let is_it = versions.is_in(&key, page, asked.flushed);
+            if !is_it && !self.store.offer_from(page, &key, versions).await {
+                older.push(key);
+            }
+        }
+        for index in 0..segment.len() {
+            let key = segment.key(index);
+            if !versions.has(key) && !missing.contains_key(key) {
+                missing.insert(key.into(), segment.mapping(index) != Mapping::Deleted);
+            }
+        }
+    }
+
+    fn listed_segment<'a>(
+        &self,
+        bytes: &'a [u8],
+        listed: &Listed,
+        next: Option<&[u8]>,
+    ) -> Option<MetaSegment<'a>> {
+        if !MetaSegment::is_sound(bytes, self.store.format, &self.inlining) {
+            return None;
+        }
+        let segment = MetaSegment::new(bytes, self.store.format)?;
+        segment.is_listed(listed.entries, &listed.first_key, next).then_some(segment)
+    }
+
+    /// Takes out what a segment of the first level says is deleted.
+    async fn drop_deleted(&self, listed: &Listed, flushed: u64, versions: &mut Versions) {
+        let image = self.store.whole_page(listed.page).await;
+        let bytes = image.as_ref().map_or(&[][..], |image| image.bytes());
+        let Some(segment) = self.listed_segment(bytes, listed, None) else { return };
+        for index in 0..segment.len() {
+            if segment.mapping(index) == Mapping::Deleted {
+                versions.drop_deleted(segment.key(index), flushed);
+            }
+        }
+    }
+}
+
+/// What is asked of a segment besides what the list says of it.
+struct Asked<'a> {
+    /// The first key of the next one.
+    next: Option<&'a [u8]>,
+    /// Writes that are in the index.
+    flushed: u64,
+}

@@ -1,0 +1,247 @@
+//! What is left of a store that does not open: read page by page, within a runtime of its own, and written to a new store.
+
+mod read_only;
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use block::BlockDevice;
+use engine::{Engine, IndexState, Salvage};
+use pages::{PageFault, PageNo};
+use runtime::{Handle, Shared};
+use volume::Volume;
+
+use crate::care::{Finding, Report, for_copy};
+use crate::directory::{self, Identity};
+use crate::error::{Error, Place};
+use crate::options::{Durability, Options};
+use crate::reading::Pairs;
+use crate::root::{Plain, open_files, ranges, setup, volume_setup};
+use crate::salvage::read_only::ReadOnly;
+use crate::store::{Store, check, drive, real_options};
+use crate::surmise;
+
+/// What cannot be known of what was saved of a store that did not open.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Salvaged {
+    /// Why it did not open.
+    pub why: Error,
+    /// What may be wrong with what was saved, in words; nothing if it is what the store had.
+    pub doubts: Vec<String>,
+    /// Pairs of which nothing could say whether they were deleted.
+    pub unsure: u64,
+    /// Keys that had a value of which nothing can be read.
+    pub lost: Vec<Box<[u8]>>,
+    /// Keys that were saved with an older value, because the newest one cannot be read.
+    pub older: Vec<Box<[u8]>>,
+}
+
+/// What can be taken out, on one file or several.
+enum AnySalvage {
+    Plain(Salvage<ReadOnly<Plain>>),
+    Parity(Salvage<Volume<ReadOnly<Plain>>>),
+}
+
+macro_rules! on_either {
+    ($self:expr, $salvage:ident => $call:expr) => {
+        match $self {
+            AnySalvage::Plain($salvage) => $call,
+            AnySalvage::Parity($salvage) => $call,
+        }
+    };
+}
+
+/// What is known before anything is taken out.
+struct Found {
+    damaged: Vec<(PageNo, PageFault)>,
+    place: Place,
+    index: IndexState,
+    missing_log_groups: u64,
+    is_empty: bool,
+    unsure: u64,
+    lost: Vec<Box<[u8]>>,
+    older: Vec<Box<[u8]>>,
+}
+
+/// What lives in the runtime: whoever takes pairs out has it meanwhile.
+type Taken = Rc<RefCell<Option<AnySalvage>>>;
+type Reader = Shared<Result<(Taken, Place), Error>>;
+
+/// Saves what is left of the store in `directories`, which does not open because of `why`.
+pub(crate) fn salvage(
+    directories: &[PathBuf],
+    into: &Path,
+    options: &Options,
+    why: Error,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Report, Error> {
+    check(directories.len(), options)?;
+    let identities = surmise::identities(directories)?;
+    let mut best = None;
+    // What has an index is it. Each look has the files to itself, so the first one is taken again if none has.
+    for identity in identities.iter().chain(identities.first().filter(|_| identities.len() > 1)) {
+        drop(best.take());
+        let (reader, found) = look(directories, options, identity)?;
+        let has_index = found.index != IndexState::Lost;
+        best = Some((reader, found));
+        if has_index {
+            break;
+        }
+    }
+    let Some((reader, found)) = best.filter(|(_, found)| !found.is_empty) else { return Err(why) };
+    let taken = take_out(&reader, found, into, options, why, progress);
+    reader.stop();
+    taken
+}
+
+/// A reader of the store, if it is what `identity` says, and what it found.
+fn look(
+    directories: &[PathBuf],
+    options: &Options,
+    identity: &Identity,
+) -> Result<(Arc<Reader>, Found), Error> {
+    let (paths, wanted, identity) = (directories.to_vec(), options.clone(), identity.clone());
+    let shared = Shared::new(real_options(options), |handle| {
+        let handle = handle.clone();
+        async move { begin(handle, paths, wanted, identity).await }
+    });
+    let shared = shared.map_err(|error| Error::System(format!("no runtime: {error}")))?;
+    let found = shared.call(|root| {
+        let found = root.as_ref().map(|(taken, place)| found(taken, place)).map_err(Clone::clone);
+        async move { found }
+    })?;
+    Ok((Arc::new(shared), found))
+}
+
+fn found(taken: &Taken, place: &Place) -> Found {
+    let salvage = taken.borrow();
+    let salvage = salvage.as_ref().expect("nobody takes anything out yet");
+    on_either!(salvage, salvage => Found {
+        damaged: salvage.damaged().to_vec(),
+        place: place.clone(),
+        index: salvage.index,
+        missing_log_groups: salvage.missing_log_groups,
+        is_empty: salvage.is_empty(),
+        unsure: salvage.unsure(),
+        lost: salvage.lost.clone(),
+        older: salvage.older.clone(),
+    })
+}
+
+async fn begin(
+    handle: Handle,
+    directories: Vec<PathBuf>,
+    options: Options,
+    identity: Identity,
+) -> Result<(Taken, Place), Error> {
+    let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
+    let device = open_files(&handle, &files).await?;
+    let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
+    let blocks = device.sets().iter().map(|set| set.blocks).min().unwrap_or(0);
+    let there = blocks * u64::from(block::BLOCK_BYTES) / identity.extent_bytes;
+    // Of a file that was cut what is left.
+    let capacity_bytes = identity.capacity_bytes.min(there * identity.extent_bytes);
+    let identity = Identity { capacity_bytes, ..identity };
+    if identity.extents() == 0 {
+        return Err(Error::Missing("the files are shorter than a part of a store".to_owned()));
+    }
+    let mut media: Vec<_> = ranges(&device, &identity, &place).into_iter().map(ReadOnly).collect();
+    let salvage = if media.len() == 1 {
+        let setup = setup(&handle, media.remove(0), &options, identity.id);
+        Box::pin(Engine::salvage(setup, |_| ())).await.map(AnySalvage::Plain)
+    } else {
+        let volume = Box::pin(Volume::recover(volume_setup(&handle, media, &identity))).await;
+        let volume = volume.map_err(|error| Error::System(error.to_string()))?;
+        let setup = setup(&handle, volume, &options, identity.id);
+        Box::pin(Engine::salvage(setup, |_| ())).await.map(AnySalvage::Parity)
+    };
+    let salvage = salvage.map_err(|error| Error::of_opening(&error, &place))?;
+    Ok((Rc::new(RefCell::new(Some(salvage))), place))
+}
+
+/// Writes what was found to a new store.
+fn take_out(
+    reader: &Arc<Reader>,
+    found: Found,
+    into: &Path,
+    options: &Options,
+    why: Error,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Report, Error> {
+    let driver = drive(reader)?;
+    let copy = Store::open(into, &for_copy(options))?;
+    let mut report = Report::default();
+    while let Some(pairs) = next(reader) {
+        for (key, value) in pairs {
+            copy.put_with(&key, &value, Durability::None)?;
+            report.pairs += 1;
+            report.bytes += (key.len() + value.len()) as u64;
+        }
+        progress(report.pairs);
+    }
+    copy.close()?;
+    reader.stop();
+    let _ = driver.join();
+    let damaged = found.damaged.iter().map(|(page, fault)| found.place.damaged(*page, fault));
+    let errors = std::iter::once(why.clone()).chain(damaged);
+    report.findings = errors.map(|error| Finding { error, after: None, before: None }).collect();
+    report.salvaged = Some(salvaged(why, found));
+    Ok(report)
+}
+
+/// The next pairs, in no order.
+fn next(reader: &Reader) -> Option<Pairs> {
+    reader.call(|root| {
+        let taken = root.as_ref().map(|(taken, _)| Rc::clone(taken)).ok();
+        async move {
+            let taken = taken?;
+            let mut salvage = taken.take()?;
+            let saved = on_either!(&mut salvage, salvage => salvage.next().await);
+            taken.replace(Some(salvage));
+            Some(saved?.into_iter().map(|(key, value)| (key, value.to_bytes().to_vec())).collect())
+        }
+    })
+}
+
+fn salvaged(why: Error, found: Found) -> Salvaged {
+    let doubts = doubts(&found);
+    let Found { unsure, lost, older, .. } = found;
+    Salvaged { why, doubts, unsure, lost, older }
+}
+
+/// What nobody can know, in words.
+fn doubts(found: &Found) -> Vec<String> {
+    let mut doubts = Vec::new();
+    match found.index {
+        IndexState::Whole => {}
+        IndexState::Earlier => doubts.push(
+            "the manifest could be read up to a damaged edit only: keys that were deleted behind it may be back".to_owned(),
+        ),
+        IndexState::Lost => doubts.push(
+            "no checkpoint of the manifest is whole: keys that were deleted may be back, unless the log still had their deletion".to_owned(),
+        ),
+    }
+    if found.missing_log_groups > 0 {
+        let groups = found.missing_log_groups;
+        doubts.push(format!(
+            "{groups} groups of the log are damaged or gone (the last one may be what a power cut left unfinished): what was written in them is not there, \
+             older versions of its keys may stand for it, and what was deleted in them may be back; of a batch parts may be there"
+        ));
+    }
+    if !found.older.is_empty() {
+        let keys = found.older.len();
+        doubts.push(format!("{keys} keys have an older value, because the newest cannot be read"));
+    }
+    if !found.lost.is_empty() {
+        let keys = found.lost.len();
+        doubts.push(format!("{keys} keys had a value of which nothing can be read"));
+    }
+    if found.unsure > 0 {
+        let pairs = found.unsure;
+        doubts.push(format!("of {pairs} pairs nothing says whether they were deleted"));
+    }
+    doubts
+}

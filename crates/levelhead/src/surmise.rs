@@ -1,0 +1,113 @@
+//! What a store was, where its `LEVELHEAD` is damaged or missing: the other directories say it, or the pages do.
+//!
+//! A page of a store on one file has the store's identity; a member's extent begins with a header that has the volume's, and the extent's number. A file is as
+//! long as its store's capacity.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use block::BLOCK_BYTES;
+use pages::PageNo;
+use pages::salvage::store_of;
+use volume::header::{self, Header};
+
+use crate::directory::{self, Identity};
+use crate::error::Error;
+
+/// Whole pages that have to agree on whose they are.
+const WITNESSES: u32 = 256;
+/// Extents of a volume begin at multiples of this.
+const STEP: u64 = 1 << 20;
+
+/// What the store in `directories` may have been, the likelier first; none if nothing there is of a store.
+///
+/// # Errors
+/// [`Error::Invalid`] if the directories are in another order than they were.
+pub(crate) fn identities(directories: &[PathBuf]) -> Result<Vec<Identity>, Error> {
+    let said = directories.iter().filter_map(|directory| directory::read(directory).ok().flatten());
+    let members = directories.len();
+    if let Some(identity) = said.into_iter().find(|said| usize::from(said.members) == members) {
+        return Ok(vec![Identity { member: 0, is_being_made: false, ..identity }]);
+    }
+    if members == 1 {
+        return Ok(of_file(&directory::data_file(&directories[0])).unwrap_or_default());
+    }
+    let files = directories.iter().map(|directory| directory::data_file(directory));
+    let mut found = (0..).zip(files).filter_map(|(member, file)| of_member(&file, member, members));
+    let first = found.next().transpose()?;
+    found.try_for_each(|other| other.map(drop))?;
+    Ok(first.into_iter().collect())
+}
+
+/// A store on one file.
+fn of_file(path: &Path) -> Option<Vec<Identity>> {
+    let file = File::open(path).ok()?;
+    let bytes = file.metadata().ok()?.len();
+    let mut page = vec![0; BLOCK_BYTES as usize];
+    let (mut votes, mut heard) = (BTreeMap::<u32, u32>::new(), 0);
+    for number in 0..u32::try_from(bytes / u64::from(BLOCK_BYTES)).ok()? {
+        let is_read = file.read_exact_at(&mut page, u64::from(number) * u64::from(BLOCK_BYTES));
+        if let Some(id) = is_read.ok().and_then(|()| store_of(&page, PageNo(number))) {
+            *votes.entry(id.0).or_default() += 1;
+            heard += 1;
+        }
+        if heard == WITNESSES {
+            break;
+        }
+    }
+    let (id, _) = votes.into_iter().max_by_key(|(_, votes)| *votes)?;
+    Some(shapes(id, bytes))
+}
+
+/// A file may be a little shorter than what was asked for, so that its extents are those of a longer one.
+fn shapes(id: u32, bytes: u64) -> Vec<Identity> {
+    let likely = Identity::new(id, 1, bytes);
+    let longer = 2 * likely.extent_bytes;
+    let other = Identity { extent_bytes: longer, ..likely.clone() };
+    let fits = bytes.is_multiple_of(longer) && longer <= 16 << 20;
+    std::iter::once(likely).chain(fits.then_some(other)).collect()
+}
+
+/// A store over several files, by the headers of one.
+fn of_member(path: &Path, member: u8, members: usize) -> Option<Result<Identity, Error>> {
+    let file = File::open(path).ok()?;
+    let bytes = file.metadata().ok()?.len();
+    let mut start = [0; header::HEADER_BYTES];
+    let headers = (0..bytes / STEP).filter_map(|step| {
+        file.read_exact_at(&mut start, step * STEP).ok()?;
+        header::decode(&start).map(|header| (step * STEP, header))
+    });
+    let is_ours = |header: &Header| usize::from(header.members) == members;
+    let mut headers = headers.filter(|(_, header)| is_ours(header)).peekable();
+    let (_, first) = *headers.peek()?;
+    if first.member != member {
+        let (path, says) = (path.display(), first.member + 1);
+        return Some(Err(Error::Invalid(format!(
+            "{path} is number {says} of the store's directories: give them in the order in which it was made"
+        ))));
+    }
+    let id = u32::try_from(first.volume).ok()?;
+    let extent = headers.find(|(_, header)| header.extent.0 > 0);
+    let extent_bytes = extent.map(|(at, header)| at / u64::from(header.extent.0));
+    let likely = Identity::new(id, u16::try_from(members).ok()?, bytes);
+    let extent_bytes = extent_bytes.unwrap_or(likely.extent_bytes);
+    let is_sound = extent_bytes >= STEP && bytes >= extent_bytes;
+    let capacity_bytes = bytes / extent_bytes.max(1) * extent_bytes;
+    is_sound.then_some(Ok(Identity { extent_bytes, capacity_bytes, ..likely }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shape_that_a_store_was_made_with_is_among_those_that_its_file_says() {
+        for capacity in (64_u64 << 20..20 << 30).step_by((37 << 20) + 4_096) {
+            let made = Identity::new(7, 1, capacity);
+            let found = shapes(7, made.capacity_bytes);
+            assert!(found.contains(&made), "{made:?}: {found:?}");
+        }
+    }
+}
