@@ -58,11 +58,12 @@ pub enum Windows {
 /// What a store is opened with.
 ///
 /// # Memory
-/// The store itself holds at most `memory_bytes` for index and values, twice `memtable_bytes`, and what a flush copies of a
+/// The store itself holds at most `memory_bytes` for index and values, twice `memtable_bytes` (and as much again where most
+/// writes overwrite what is in the memtable, which keeps the room of both), and the pages of a flush, which are as much as a
 /// memtable. A process needs more, because allocators keep what is freed in pieces: beside a writer that goes
-/// flat out with values of 1 KiB its resident memory was at most 52 MiB with 16 + 2 x 4 MiB, 206 MiB with 56 + 2 x 16 and
-/// 334 MiB with the defaults and 98 MiB of index (glibc's allocator; 50 MiB less with one arena). Give a container
-/// `memory_bytes`, four times `memtable_bytes` and 96 MiB; with [`Windows`] besides once more `memtable_bytes`, and
+/// flat out with values of 1 KiB its resident memory was at most 35 MiB with 16 + 2 x 4 MiB and 7 MiB of index, 97 MiB with
+/// 56 + 2 x 16 and 23 MiB of index, and 229 MiB with 256 + 2 x 32 and 88 MiB of index (glibc's allocator). Give a container
+/// `memory_bytes`, four times `memtable_bytes` and 32 MiB; with [`Windows`] besides once more `memtable_bytes`, and
 /// `plm_cache_bytes`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {

@@ -253,12 +253,18 @@ impl<M: Medium> Front<M> {
         let is_forgotten = entry.is_none() && self.store.planted.has(Fault::DeleteNotLogged);
         let log = self.log.borrow();
         let log = log.as_ref().filter(|_| !is_forgotten);
+        let entry = self.place(entry);
         let ticket = log.map(|log| log.push(key, sequence, &entry, sync));
         if let Some(ticket) = ticket {
             self.memtables.borrow().active.borrow_mut().note_group(ticket.group);
         }
-        self.insert_at(index, key, sequence, entry);
+        self.insert_placed(index, key, sequence, entry);
         ticket
+    }
+
+    /// See [`Memtable::place`](crate::memtable::Memtable::place).
+    fn place(&self, entry: Entry) -> Entry {
+        self.memtables.borrow().active.borrow_mut().place(entry)
     }
 
     /// Puts a write with its sequence number in the active memtable, and freezes that if full.
@@ -269,12 +275,18 @@ impl<M: Medium> Front<M> {
         sequence: Sequence,
         entry: Entry,
     ) {
+        let entry = self.place(entry);
+        self.insert_placed(index, key, sequence, entry);
+    }
+
+    /// [`Self::insert_at`] of an entry that the active memtable has placed.
+    fn insert_placed(&self, index: &impl Index, key: &[u8], sequence: Sequence, entry: Entry) {
         assert!(self.has_memtable_room(), "a write goes into a memtable that is full");
         let newest = self.sequence.get();
         assert!(sequence <= newest, "write {sequence} is newer than the newest, {newest}");
         let active = Rc::clone(&self.memtables.borrow().active);
         self.watched.note(key, entry.is_some());
-        active.borrow_mut().insert(key, sequence, entry, index.newest_snapshot());
+        active.borrow_mut().insert_placed(key, sequence, entry, index.newest_snapshot());
         if self.active_is_full() || index.wants_flush() {
             self.freeze_active();
         }
@@ -287,7 +299,7 @@ impl<M: Medium> Front<M> {
         let mut active = memtables.active.borrow_mut();
         active.insert(key, sequence, entry, None);
         active.note_group(group);
-        let is_full = active.len() >= self.limits.entries || active.bytes() >= self.limits.bytes;
+        let is_full = active.is_full(&self.limits);
         drop(active);
         self.sequence.set(self.sequence.get().max(sequence));
         // As it was frozen before: what each of them holds is bounded.
@@ -297,9 +309,7 @@ impl<M: Medium> Front<M> {
     }
 
     fn active_is_full(&self) -> bool {
-        let memtables = self.memtables.borrow();
-        let active = memtables.active.borrow();
-        active.len() >= self.limits.entries || active.bytes() >= self.limits.bytes
+        self.memtables.borrow().active.borrow().is_full(&self.limits)
     }
 
     /// Whether another memtable may wait for its flush.
@@ -470,7 +480,7 @@ impl<M: Medium> Front<M> {
     pub fn flushed(&self) {
         let gone = self.memtables.borrow_mut().frozen.pop_front();
         let gone = gone.expect("a memtable is flushed once");
-        // Some ten thousand writes are given back one by one. Snapshots may still share it.
+        // Some ten thousand keys are given back one by one. Snapshots may still share it.
         if let Ok(memtable) = Rc::try_unwrap(gone) {
             drop(self.store.handle.compute(move || drop(memtable)));
         }

@@ -3,7 +3,11 @@
 //! A key may have several versions, newest first; older ones are kept only while a snapshot can
 //! see them. Snapshots share a memtable with the writers and read it as of their sequence number;
 //! flushes write the newest versions only. Cost of a lookup or an insert: `O(log n)` comparisons.
+//!
+//! Keys and values lie in chunks (`chunks.rs`), which keep the room of a value that is overwritten. So a memtable is full
+//! as well when as many bytes were overwritten in it as it may hold: its chunks take twice that at most.
 
+mod chunks;
 mod marks;
 
 use std::cell::RefCell;
@@ -11,10 +15,17 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::rc::Rc;
 
+use bytes::Bytes;
+
 use crate::format::data_page::Outgoing;
 use crate::format::object::{Sequence, full_len};
 use crate::format::value::Value;
+use crate::front::MemtableLimits;
+use chunks::Chunks;
 use marks::Marks;
+
+/// A key that shares the memory of its memtable.
+pub type SharedKey = Bytes;
 
 /// What one write left behind. `None` is a tombstone.
 pub type Entry = Option<Value>;
@@ -22,9 +33,12 @@ pub type Entry = Option<Value>;
 /// Writes that are not in any level yet.
 #[derive(Default)]
 pub struct Memtable {
-    keys: BTreeMap<Box<[u8]>, Versions>,
+    keys: BTreeMap<SharedKey, Versions>,
+    chunks: Chunks,
     marks: Marks,
     bytes: u64,
+    /// Bytes of chunks that held values which were overwritten.
+    overwritten: u64,
     /// The first group of the log with a write of this memtable, if there is a log.
     first_group: Option<u64>,
     /// The last one.
@@ -35,9 +49,13 @@ pub struct Memtable {
 
 struct Versions {
     newest: Version,
-    /// Newest first; nearly always empty.
-    older: Vec<Version>,
+    /// Nearly always none, and small then.
+    older: Option<Box<Older>>,
 }
+
+/// Versions that snapshots see, newest first.
+#[derive(Default)]
+struct Older(Vec<Version>);
 
 #[derive(Clone)]
 struct Version {
@@ -48,7 +66,8 @@ struct Version {
 impl Versions {
     /// The newest version at or before `at`.
     fn at(&self, at: Sequence) -> Option<&Version> {
-        std::iter::once(&self.newest).chain(&self.older).find(|version| version.sequence <= at)
+        let older = self.older.iter().flat_map(|older| &older.0);
+        std::iter::once(&self.newest).chain(older).find(|version| version.sequence <= at)
     }
 }
 
@@ -62,7 +81,7 @@ impl Memtable {
     /// The first key in `from` that has a version at or before `at`, and that version.
     pub fn next(&self, from: Bound<&[u8]>, at: Sequence) -> Option<(Box<[u8]>, Entry)> {
         self.keys.range::<[u8], _>((from, Bound::Unbounded)).find_map(|(key, versions)| {
-            versions.at(at).map(|version| (key.clone(), version.entry.clone()))
+            versions.at(at).map(|version| (key[..].into(), version.entry.clone()))
         })
     }
 
@@ -70,7 +89,7 @@ impl Memtable {
     pub fn previous(&self, before: Option<&[u8]>, at: Sequence) -> Option<(Box<[u8]>, Entry)> {
         let end = before.map_or(Bound::Unbounded, Bound::Excluded);
         self.keys.range::<[u8], _>((Bound::Unbounded, end)).rev().find_map(|(key, versions)| {
-            versions.at(at).map(|version| (key.clone(), version.entry.clone()))
+            versions.at(at).map(|version| (key[..].into(), version.entry.clone()))
         })
     }
 
@@ -79,9 +98,31 @@ impl Memtable {
         self.keys.get(key)?.at(at).map(|version| version.entry.clone())
     }
 
+    /// The same entry, with its value where this memtable keeps it: whoever shares that pins no memory besides.
+    pub(crate) fn place(&mut self, entry: Entry) -> Entry {
+        match entry {
+            Some(Value::Bytes(bytes)) if Chunks::takes(bytes.len()) => {
+                Some(Value::Bytes(self.chunks.keep(&bytes)))
+            }
+            entry => entry,
+        }
+    }
+
+    /// [`Self::place`] and [`Self::insert_placed`].
+    pub(crate) fn insert(
+        &mut self,
+        key: &[u8],
+        sequence: Sequence,
+        entry: Entry,
+        newest_snapshot: Option<Sequence>,
+    ) {
+        let entry = self.place(entry);
+        self.insert_placed(key, sequence, entry, newest_snapshot);
+    }
+
     /// Adds a write that is newer than every other of its key. The version it replaces is kept if
     /// a snapshot at or after it, given by `newest_snapshot`, can still see it.
-    pub(crate) fn insert(
+    pub(crate) fn insert_placed(
         &mut self,
         key: &[u8],
         sequence: Sequence,
@@ -95,15 +136,17 @@ impl Memtable {
         let known = if self.marks.may_have(key) { self.keys.get_mut(key) } else { None };
         let Some(versions) = known else {
             self.marks.mark(key, self.keys.keys().map(|key| &key[..]));
-            self.keys.insert(key.into(), Versions { newest: version, older: Vec::new() });
+            let key = self.chunks.keep(key);
+            self.keys.insert(key, Versions { newest: version, older: None });
             return;
         };
         assert!(versions.newest.sequence < sequence, "writes of a key come in order");
         let replaced = std::mem::replace(&mut versions.newest, version);
         if newest_snapshot.is_some_and(|snapshot| replaced.sequence <= snapshot) {
-            versions.older.insert(0, replaced);
+            versions.older.get_or_insert_default().0.insert(0, replaced);
         } else {
             let gone = len(&replaced.entry);
+            self.overwritten += in_chunks(&replaced.entry);
             assert!(self.bytes >= gone, "a memtable counts {} bytes, {gone} go", self.bytes);
             self.bytes -= gone;
         }
@@ -118,8 +161,8 @@ impl Memtable {
 
     /// The newest write of each key, in key order, from a key on and no more than so many: what a flush writes.
     pub(crate) fn writes(&self, from: Bound<&[u8]>, most: usize) -> Vec<Write> {
-        let owned = |key: &[u8], versions: &Versions| Write {
-            key: key.into(),
+        let owned = |key: &SharedKey, versions: &Versions| Write {
+            key: key.clone(),
             sequence: versions.newest.sequence,
             entry: versions.newest.entry.clone(),
         };
@@ -154,6 +197,12 @@ impl Memtable {
         self.bytes
     }
 
+    /// Whether it holds as much as it may.
+    pub(crate) fn is_full(&self, limits: &MemtableLimits) -> bool {
+        let most = self.bytes.max(self.overwritten);
+        self.len() >= limits.entries || most >= limits.bytes
+    }
+
     /// Number of keys.
     #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
     pub fn len(&self) -> usize {
@@ -161,10 +210,18 @@ impl Memtable {
     }
 }
 
-/// The newest write of a key.
+/// Bytes that a value takes in a chunk.
+fn in_chunks(entry: &Entry) -> u64 {
+    match entry {
+        Some(Value::Bytes(bytes)) if Chunks::takes(bytes.len()) => bytes.len() as u64,
+        _ => 0,
+    }
+}
+
+/// The newest write of a key. It shares key and value with its memtable.
 pub struct Write {
     /// Its key.
-    pub key: Box<[u8]>,
+    pub key: SharedKey,
     pub(crate) sequence: Sequence,
     /// What was written.
     pub entry: Entry,
@@ -272,6 +329,52 @@ mod tests {
         assert_eq!(at(4), Some(Some(value("four"))));
         let two = full_len(1, 3) + full_len(1, 4);
         assert_eq!((memtable.bytes(), memtable.len()), (two as u64, 1));
+    }
+
+    #[test]
+    fn what_is_overwritten_makes_a_memtable_full_as_well() {
+        let limits = MemtableLimits {
+            entries: 1000,
+            bytes: 10_000,
+            index_pages: 1,
+            checkpoint_bytes: 0,
+            frozen: 1,
+        };
+        let bytes = Some(Value::from_bytes(&[7; 1000]));
+        let synthetic = Some(Value::Synthetic { seed: 1, len: 1000 });
+        let own = Some(Value::from_bytes(&vec![7; 100_000]));
+        let full_after = |entry: &Entry, limits: &MemtableLimits| {
+            let mut memtable = Memtable::default();
+            (1..100).find(|sequence| {
+                memtable.insert(b"key", *sequence, entry.clone(), None);
+                memtable.is_full(limits)
+            })
+        };
+        assert_eq!(full_after(&bytes, &limits), Some(11), "10,000 bytes lie in chunks for nobody");
+        assert_eq!(full_after(&synthetic, &limits), None);
+        let large = MemtableLimits { bytes: 200_000, ..limits };
+        assert_eq!(full_after(&own, &large), None, "each is given back at once");
+        let mut memtable = Memtable::default();
+        for sequence in 1..100 {
+            memtable.insert(b"key", sequence, bytes.clone(), Some(sequence));
+        }
+        assert_eq!(memtable.bytes(), 99 * full_len(3, 1000) as u64, "snapshots see all of them");
+        assert_eq!(memtable.overwritten, 0);
+    }
+
+    #[test]
+    fn what_is_placed_is_shared_with_flushes_and_readers() {
+        let mut memtable = Memtable::default();
+        let Some(Value::Bytes(placed)) = memtable.place(Some(value("some value"))) else {
+            panic!("a value stays one")
+        };
+        memtable.insert_placed(b"a", 1, Some(Value::Bytes(placed.clone())), None);
+        let Some((1, Some(Value::Bytes(read)))) = memtable.get(b"a") else { panic!("not found") };
+        let writes = memtable.writes(Bound::Unbounded, 9);
+        let Some(Value::Bytes(flushed)) = &writes[0].entry else { panic!("no value") };
+        let places = [read.as_ptr(), flushed.as_ptr()];
+        assert_eq!(places, [placed.as_ptr(); 2]);
+        assert_eq!(writes[0].key.as_ptr(), placed.as_ptr().wrapping_add(placed.len()));
     }
 
     #[test]

@@ -12,6 +12,7 @@
 use pages::Value;
 use pages::format::page::{u16_at, u64_at};
 use pages::format::pointer::{Pointer, PointerFormat};
+use pages::memtable::SharedKey;
 
 /// Where an entry begins in its page, stored in front of all entries.
 pub(crate) const OFFSET_BYTES: usize = 2;
@@ -75,19 +76,19 @@ impl IndexEntry<'_> {
 /// An entry that a flush brings.
 #[derive(Clone, Debug)]
 pub(crate) struct NewEntry {
-    key: Box<[u8]>,
+    key: SharedKey,
     pointer: Pointer,
     tail: Box<[u8]>,
 }
 
 impl NewEntry {
     /// The value is elsewhere, or there is none.
-    pub(crate) fn of_pointer(key: Box<[u8]>, pointer: Pointer) -> Self {
+    pub(crate) fn of_pointer(key: SharedKey, pointer: Pointer) -> Self {
         Self { key, pointer, tail: Box::default() }
     }
 
     /// The value stands beside its key.
-    pub(crate) fn inline(key: Box<[u8]>, value: &Value) -> Self {
+    pub(crate) fn inline(key: SharedKey, value: &Value) -> Self {
         let tail = tail_of(key.len(), value).into();
         Self { key, pointer: Pointer::INLINE, tail }
     }

@@ -16,6 +16,7 @@ use crate::cache::Access;
 use crate::format::entry::Mapping;
 use crate::lsm::Inner;
 use crate::lsm::search::{Step, Told, look_in, search};
+use crate::lsm::version::Version;
 
 /// Where the newest entry of a key is.
 pub(crate) enum Located {
@@ -30,17 +31,30 @@ impl<M: Medium> Inner<M> {
     pub(crate) async fn locate(
         &self,
         key: &[u8],
-        mut work: Nanos,
+        work: Nanos,
         reads: &mut Reads,
     ) -> Result<Located, EngineError> {
-        let mut effort = Effort { memtables: 1, ..Effort::default() };
+        let effort = Effort { memtables: 1, ..Effort::default() };
         let in_memtable = self.front.memtables.borrow().get(key);
         if let Some((_, entry)) = in_memtable {
             self.store.cpu.cores.spend(work + self.store.cpu.costs.of(effort)).await;
             return Ok(Located::Known(entry));
         }
         let version = Rc::clone(&self.version.borrow());
-        let mut step = search(&version, key, 0, None, self.store.format, &mut effort);
+        self.locate_in(&version, key, work, effort, reads).await
+    }
+
+    /// Finds the entry that a version has of `key`, for Gets of the present and of snapshots. `work` and `effort` are what
+    /// came before and is not charged yet.
+    pub(crate) async fn locate_in(
+        &self,
+        version: &Version,
+        key: &[u8],
+        mut work: Nanos,
+        mut effort: Effort,
+        reads: &mut Reads,
+    ) -> Result<Located, EngineError> {
+        let mut step = search(version, key, 0, None, self.store.format, &mut effort);
         loop {
             self.stats.borrow_mut().filter_probes += u64::from(effort.filter_probes);
             self.store.cpu.cores.spend(work + self.store.cpu.costs.of(effort)).await;
@@ -51,7 +65,7 @@ impl<M: Medium> Inner<M> {
                 Step::Read(pending) => pending,
             };
             if self.caches.has_pages()
-                && let Some((next, looked)) = self.search_cached(&version, key, &pending)
+                && let Some((next, looked)) = self.search_cached(version, key, &pending)
             {
                 (step, work, effort) = (next, Nanos::ZERO, looked);
                 continue;
@@ -69,7 +83,7 @@ impl<M: Medium> Inner<M> {
             if matches!(told, Told::Segment(None)) {
                 self.stats.borrow_mut().vain_meta_reads += 1;
             }
-            step = pending.go_on(told, &version, key, self.store.format, &mut effort);
+            step = pending.go_on(told, version, key, self.store.format, &mut effort);
         }
     }
 

@@ -1,7 +1,7 @@
 //! What a client holds of a snapshot: gets and iterators, all of one instant.
 //!
-//! A Get goes the way that a Get of the present goes, through the memtables and the version of its instant, with filters and caches. It is
-//! not counted among the Gets of the store, whose reads are bounded by the present levels.
+//! A Get goes the way that a Get of the present goes, through the memtables and the version of its instant, with filters and caches, by the
+//! same function behind the memtables. It is not counted among the Gets of the store, whose reads are bounded by the present levels.
 
 use std::rc::Rc;
 
@@ -9,14 +9,11 @@ use pages::Value;
 use pages::effort::Effort;
 use pages::error::EngineError;
 use pages::medium::Medium;
-use pages::operations::check_key;
-use runtime::IoClass;
+use pages::operations::{Reads, check_key};
+use runtime::Nanos;
 
-use crate::cache::Access;
-use crate::format::entry::Mapping;
 use crate::lsm::iterator::EngineIterator;
 use crate::lsm::reads::Located;
-use crate::lsm::search::{Step, look_in, search};
 use crate::lsm::snapshot::{Hold, Snapshot};
 use crate::lsm::{Engine, Inner};
 
@@ -77,7 +74,7 @@ impl<M: Medium> EngineSnapshot<M> {
     pub async fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
         check_key(key)?;
         let snapshot = self.hold.get()?;
-        let located = self.inner.locate_in(&snapshot, key).await?;
+        let located = self.inner.locate_at(&snapshot, key).await?;
         let located = if self.inner.caches.has_values() {
             self.inner.look_for_value(key, located).await
         } else {
@@ -102,44 +99,21 @@ impl<M: Medium> EngineSnapshot<M> {
     pub async fn exists(&self, key: &[u8]) -> Result<bool, EngineError> {
         check_key(key)?;
         let snapshot = self.hold.get()?;
-        let located = self.inner.locate_in(&snapshot, key).await?;
+        let located = self.inner.locate_at(&snapshot, key).await?;
         Ok(matches!(located, Located::At(_) | Located::Known(Some(_))))
     }
 }
 
 impl<M: Medium> Inner<M> {
-    /// Finds the entry of `key` that a snapshot sees. As [`Self::locate`], which stays apart: each Get goes through it.
-    async fn locate_in(&self, snapshot: &Snapshot, key: &[u8]) -> Result<Located, EngineError> {
-        let cpu = &self.store.cpu;
-        let mut effort = Effort { memtables: snapshot.memtables.len() as u32, ..Effort::default() };
-        let written = snapshot.memtables.iter().find_map(|m| m.borrow().at(key, snapshot.sequence));
+    /// Finds the entry of `key` that a snapshot sees.
+    async fn locate_at(&self, snapshot: &Snapshot, key: &[u8]) -> Result<Located, EngineError> {
+        let Snapshot { memtables, version, sequence, .. } = snapshot;
+        let effort = Effort { memtables: memtables.len() as u32, ..Effort::default() };
+        let written = memtables.iter().find_map(|memtable| memtable.borrow().at(key, *sequence));
         if let Some(entry) = written {
-            cpu.cores.spend(cpu.costs.of(effort)).await;
+            self.store.cpu.cores.spend(self.store.cpu.costs.of(effort)).await;
             return Ok(Located::Known(entry));
         }
-        let (version, format) = (&snapshot.version, self.store.format);
-        let mut step = search(version, key, 0, None, format, &mut effort);
-        let located = loop {
-            let pending = match step {
-                Step::Absent | Step::Found(Mapping::Deleted) => break Located::Absent,
-                Step::Found(Mapping::Value(value)) => break Located::Known(Some(value)),
-                Step::Found(Mapping::At(pointer)) => break Located::At(pointer),
-                Step::Read(pending) => pending,
-            };
-            let cached = self.cached_page(pending.at.page, Access::Point);
-            effort.hashes += self.caches.looks_for_pages(1);
-            let image = if let Some(image) = cached {
-                image
-            } else {
-                let image = self.read_index(pending.at, IoClass::ClientRead).await?;
-                self.keep_page(pending.at.page, &image, Access::Point);
-                effort.page_reads += 1;
-                image
-            };
-            let told = look_in(pending.at, &image, key, format, &mut effort);
-            step = pending.go_on(told, version, key, format, &mut effort);
-        };
-        cpu.cores.spend(cpu.costs.of(effort)).await;
-        Ok(located)
+        self.locate_in(version, key, Nanos::ZERO, effort, &mut Reads::default()).await
     }
 }

@@ -18,7 +18,7 @@ use crate::tables::tree::tests::table;
 type Run = BTreeMap<u8, Option<u32>>;
 
 fn entry(key: u8, value: Option<u32>) -> NewEntry {
-    let key = [key].into();
+    let key = vec![key].into();
     match value {
         None => NewEntry::of_pointer(key, Pointer::TOMBSTONE),
         Some(len) => NewEntry::inline(key, &Value::Synthetic { seed: 7, len }),

@@ -13,7 +13,7 @@ use pages::error::EngineError;
 use pages::format::data_page::Outgoing;
 use pages::format::pointer::Pointer;
 use pages::medium::Medium;
-use pages::memtable::Write;
+use pages::memtable::{SharedKey, Write};
 use pages::store::changes::Changes;
 use pages::store::writing::Written;
 use runtime::IoClass;
@@ -29,7 +29,7 @@ use crate::hash::table::SlotNo;
 use crate::planted::Fault;
 
 /// What the flush does for a key: the pointer to enter, or `None` to remove it.
-type Change = (Box<[u8]>, Option<Pointer>);
+type Change = (SharedKey, Option<Pointer>);
 
 /// What the index is read and written for when it is not for a client.
 const CLASS: IoClass = IoClass::CompactionRead;

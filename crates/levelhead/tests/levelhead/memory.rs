@@ -51,7 +51,7 @@ fn puts_and_says_what_it_takes() {
 #[test]
 fn a_process_takes_no_more_than_is_said() {
     let [memory_bytes, _, memtable_bytes] = OPTIONS;
-    let allowed = (memory_bytes + 4 * memtable_bytes + (96 << 20)) >> 20;
+    let allowed = (memory_bytes + 4 * memtable_bytes + (32 << 20)) >> 20;
     let taken = killed_while("memory::puts_and_says_what_it_takes", u64::MAX);
     let taken = taken.expect("the other process came to its end");
     println!("{taken} MiB, {allowed} MiB are allowed");

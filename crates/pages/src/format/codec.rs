@@ -28,6 +28,12 @@ impl Writer {
         self.bytes.extend_from_slice(value);
     }
 
+    /// Bytes so far.
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The bytes of all fields.
     pub fn finish(self) -> Vec<u8> {
         self.bytes

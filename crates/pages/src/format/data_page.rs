@@ -87,12 +87,17 @@ impl Outgoing<'_> {
     pub(crate) fn full_len(&self) -> usize {
         object::full_len(self.key.len(), self.value.len())
     }
+
+    fn stored_len(&self) -> usize {
+        object::stored_len(self.key.len(), self.value)
+    }
 }
 
 /// Builds a page of whole objects. Returns it unsealed, with the piece each object begins in.
 pub(crate) fn build(objects: &[Outgoing<'_>]) -> (Vec<u8>, Vec<u32>) {
-    let room = 64 * objects.len();
-    let mut bytes = page::start(PageKind::Data, objects.len() as u16, 0, 0, room);
+    // A flush holds as many pages as a memtable has: none grows, and none takes more than is in it.
+    let stored = objects.iter().map(|object| object.stored_len() + DIRECTORY_ENTRY_BYTES).sum();
+    let mut bytes = page::start(PageKind::Data, objects.len() as u16, 0, 0, stored);
     let mut offset = packed_len(objects.len(), 0);
     let mut pieces = Vec::with_capacity(objects.len());
     for object in objects {
@@ -109,7 +114,7 @@ pub(crate) fn build(objects: &[Outgoing<'_>]) -> (Vec<u8>, Vec<u32>) {
 /// Builds the pages of one large object, unsealed, head first.
 pub(crate) fn build_large(object: &Outgoing<'_>, payload_bytes: u32) -> Vec<Vec<u8>> {
     let count = pages_of_large(payload_bytes, object.key.len(), object.value.len());
-    let mut stored = Vec::new();
+    let mut stored = Vec::with_capacity(object.stored_len());
     object::encode(object.key, object.sequence, object.value, &mut stored);
     let mut parts = stored.chunks(payload_bytes as usize - HEADER_BYTES);
     let page = |number: u32| {
@@ -230,6 +235,7 @@ mod tests {
         let keys: Vec<[u8; 1]> = (0..9).map(|i| [i]).collect();
         let objects: Vec<_> = keys.iter().zip(&values).map(|(k, v)| outgoing(k, v)).collect();
         let (bytes, pieces) = build(&objects);
+        assert_eq!(bytes.len(), bytes.capacity(), "a page takes the room that it needs");
         let mut bytes = finish(bytes);
         assert_eq!(bytes.len(), packed_len(9, 9 * object::full_len(1, 300)));
         bytes.resize(4096, 0); // a medium may give back the whole page

@@ -41,13 +41,24 @@ pub(crate) fn full_len(key_len: usize, value_len: u32) -> usize {
     OBJECT_HEADER_BYTES + key_len + value_len as usize
 }
 
+/// Bytes an object takes as it is stored.
+pub(crate) fn stored_len(key_len: usize, value: &Value) -> usize {
+    let value_len = if seed_of(value).is_some() { SEED_BYTES } else { value.len() as usize };
+    OBJECT_HEADER_BYTES + key_len + value_len
+}
+
+/// What is stored of a value that is stored as its seed.
+fn seed_of(value: &Value) -> Option<u64> {
+    match value {
+        Value::Synthetic { seed, len } if *len as usize >= SEED_BYTES => Some(*seed),
+        Value::Synthetic { .. } | Value::Bytes(_) => None,
+    }
+}
+
 /// Appends the object as it is stored.
 pub(crate) fn encode(key: &[u8], sequence: Sequence, value: &Value, to: &mut Vec<u8>) {
     let start = to.len();
-    let seed = match value {
-        Value::Synthetic { seed, len } if *len as usize >= SEED_BYTES => Some(seed),
-        Value::Synthetic { .. } | Value::Bytes(_) => None,
-    };
+    let seed = seed_of(value);
     let flags = if seed.is_some() { SYNTHETIC } else { 0 };
     to.extend_from_slice(&[0; SEQUENCE_AT]);
     to.extend_from_slice(&sequence.to_le_bytes());
@@ -159,6 +170,7 @@ mod tests {
             let (value, mut bytes) = (Value::Synthetic { seed: 7, len }, Vec::new());
             encode(b"k", 1, &value, &mut bytes);
             assert!(bytes.len() <= full_len(1, len), "{len}: {} bytes", bytes.len());
+            assert_eq!(bytes.len(), stored_len(1, &value));
             let found = ObjectHead::parse(&bytes).and_then(|head| head.value());
             assert_eq!(found.map(|found| found.to_bytes()), Some(value.to_bytes()));
         }

@@ -1,8 +1,8 @@
 //! Values: bytes, or a recipe for bytes.
 
 use std::fmt;
-use std::sync::Arc;
 
+use bytes::Bytes;
 use runtime::mix64;
 
 /// What a key maps to.
@@ -13,8 +13,8 @@ use runtime::mix64;
 /// real media always write [`Value::to_bytes`].
 #[derive(Clone, PartialEq, Eq)]
 pub enum Value {
-    /// The bytes themselves.
-    Bytes(Arc<[u8]>),
+    /// The bytes themselves, which clones share.
+    Bytes(Bytes),
     /// `len` pseudo-random bytes that `seed` determines.
     Synthetic {
         /// Determines every byte.
@@ -25,9 +25,9 @@ pub enum Value {
 }
 
 impl Value {
-    /// A value of these bytes.
+    /// A value of these bytes, which are copied.
     pub fn from_bytes(bytes: &[u8]) -> Self {
-        Self::Bytes(bytes.into())
+        Self::Bytes(Bytes::copy_from_slice(bytes))
     }
 
     /// Full length in bytes, whichever form it is stored in.
@@ -44,9 +44,9 @@ impl Value {
     }
 
     /// The bytes, computed for a synthetic value. Cost: one hash per 8 bytes.
-    pub fn to_bytes(&self) -> Arc<[u8]> {
+    pub fn to_bytes(&self) -> Bytes {
         match self {
-            Self::Bytes(bytes) => Arc::clone(bytes),
+            Self::Bytes(bytes) => bytes.clone(),
             Self::Synthetic { seed, len } => {
                 let words = (0..u64::from(len.div_ceil(8))).map(|i| mix64(seed ^ mix64(i)));
                 words.flat_map(u64::to_le_bytes).take(*len as usize).collect()

@@ -94,7 +94,7 @@ impl<M: Medium> Front<M> {
     fn insert_all(
         &self,
         index: &impl Index,
-        batch: Vec<BatchWrite>,
+        mut batch: Vec<BatchWrite>,
         sync: Option<LogSync>,
     ) -> Option<Ticket> {
         let first = self.sequence.get() + 1;
@@ -104,6 +104,9 @@ impl<M: Medium> Front<M> {
         self.sequence.set(self.sequence.get() + batch.len() as u64);
         self.writes.set(self.writes.get() + batch.len() as u64);
         self.user_bytes.set(self.user_bytes.get() + batch.iter().map(size).sum::<u64>());
+        for (_, entry) in &mut batch {
+            *entry = self.place(entry.take());
+        }
         let log = self.log.borrow();
         let numbered = || (first..).zip(&batch).map(|(n, (key, entry))| (&key[..], n, entry));
         let ticket = log.as_ref().map(|log| log.push_all(numbered(), sync));
@@ -115,7 +118,7 @@ impl<M: Medium> Front<M> {
         let snapshot = index.newest_snapshot();
         for (sequence, (key, entry)) in (first..).zip(batch) {
             self.watched.note(&key, entry.is_some());
-            active.borrow_mut().insert(&key, sequence, entry, snapshot);
+            active.borrow_mut().insert_placed(&key, sequence, entry, snapshot);
         }
         if self.active_is_full() || index.wants_flush() {
             self.freeze_active();

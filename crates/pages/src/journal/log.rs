@@ -17,7 +17,6 @@ use std::rc::Rc;
 use runtime::{Nanos, Notify};
 
 use crate::error::EngineError;
-use crate::format::codec::Writer;
 use crate::format::object::{self, Sequence};
 use crate::format::page::PageKind;
 use crate::format::value::Value;
@@ -27,7 +26,7 @@ use crate::journal::manifest::RunStart;
 use crate::medium::{ExtentId, Medium, Stream};
 use crate::memtable::Entry;
 use crate::planted::Fault;
-use crate::records::write_record;
+use crate::records::Records;
 use crate::store::PageStore;
 
 /// How long writes with [`LogSync::Interval`] stay in memory only.
@@ -66,7 +65,7 @@ pub struct Log<M> {
 /// A group that writes come together in.
 #[derive(Default)]
 struct Pending {
-    records: Writer,
+    records: Records,
     /// Bytes of the records at full length.
     full_bytes: u64,
     /// Nothing else goes in.
@@ -143,7 +142,7 @@ impl<M: Medium> Log<M> {
         for (key, sequence, entry) in writes {
             let before = self.newest.replace(sequence);
             assert!(before < sequence, "write {sequence} comes into the log behind {before}");
-            write_record(&mut last.records, key, sequence, entry);
+            last.records.push(key, sequence, entry);
             last.full_bytes += full_bytes(key, entry);
         }
         let is_full = last.full_bytes >= self.bytes_of_run();

@@ -1,0 +1,72 @@
+//! Where a memtable keeps keys and values: side by side in chunks, each of which is given back as a whole.
+//!
+//! An allocation for each of them would leave holes of a key's or a value's size between what lives longer, page images of
+//! the index above all, and a heap with such holes does not shrink. What is kept is shared, not copied: the log, a flush
+//! and readers hold on to it, and to the chunk around it. Cost: a copy.
+
+use bytes::{Bytes, BytesMut};
+
+/// The first chunk of a memtable, which may stay a small one.
+const FIRST_CHUNK_BYTES: usize = 4 << 10;
+/// Each is twice as large as the one before, up to this.
+const CHUNK_BYTES: usize = 256 << 10;
+/// What is longer has an allocation of its own, so that little is left over at the end of a chunk.
+const LONGEST_BYTES: usize = CHUNK_BYTES / 8;
+
+/// Chunks that are filled one after the other.
+#[derive(Default)]
+pub(super) struct Chunks {
+    /// What is left of the newest.
+    rest: BytesMut,
+    /// How large that was; 0 before there is any.
+    newest_bytes: usize,
+}
+
+impl Chunks {
+    /// Whether something of that length is kept in a chunk.
+    pub(super) fn takes(len: usize) -> bool {
+        len <= LONGEST_BYTES
+    }
+
+    /// A copy of `bytes`, in the newest chunk if it has room, else in another.
+    pub(super) fn keep(&mut self, bytes: &[u8]) -> Bytes {
+        if bytes.is_empty() {
+            return Bytes::new();
+        }
+        if self.rest.capacity() < bytes.len() {
+            let next = (2 * self.newest_bytes).clamp(FIRST_CHUNK_BYTES, CHUNK_BYTES);
+            self.newest_bytes = next.max(bytes.len());
+            self.rest = BytesMut::with_capacity(self.newest_bytes);
+        }
+        self.rest.extend_from_slice(bytes);
+        self.rest.split().freeze()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_lies_side_by_side_and_stays_what_it_is() {
+        let mut chunks = Chunks::default();
+        let kept: Vec<Bytes> = (0..1000_u32).map(|n| chunks.keep(&[n as u8; 100])).collect();
+        assert!(kept.iter().zip(0..).all(|(kept, n)| **kept == [n as u8; 100]));
+        let follows = |pair: &&[Bytes]| pair[1].as_ptr() == pair[0].as_ptr().wrapping_add(100);
+        let apart = 999 - kept.windows(2).filter(follows).count();
+        // Of 4, 8, 16, 32 and 64 KiB.
+        assert_eq!(apart, 4, "100,000 bytes lie in five chunks");
+        assert_eq!(chunks.keep(b""), b""[..]);
+    }
+
+    #[test]
+    fn no_chunk_is_longer_than_another_or_than_what_it_holds() {
+        let mut chunks = Chunks::default();
+        assert_eq!(chunks.keep(&[7; 40_000]).len(), 40_000);
+        assert_eq!(chunks.newest_bytes, 40_000);
+        for _ in 0..100 {
+            chunks.keep(&[7; 32_000]);
+        }
+        assert_eq!(chunks.newest_bytes, CHUNK_BYTES);
+    }
+}
