@@ -1,0 +1,140 @@
+//! Who of the clients waits: for memtables, for what is behind them, for space and for the log, each for as long as it takes.
+
+use runtime::Nanos;
+
+use crate::error::EngineError;
+use crate::front::{Front, Index};
+use crate::medium::Medium;
+
+/// Whether there is room for a client's write behind the memtables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Admission {
+    /// There is.
+    Now,
+    /// Background work is making room.
+    Later,
+    /// Perhaps, when it is known what the memtables hold.
+    AfterFlush,
+    /// There will be none.
+    Never,
+}
+
+/// A client's write waits for background work.
+struct Stall<'a, M: Medium>(&'a Front<M>);
+
+impl<M: Medium> Drop for Stall<'_, M> {
+    fn drop(&mut self) {
+        let Self(front) = self;
+        let stalled = front.stalled_now.get();
+        assert!(stalled > 0, "a write ends its wait twice");
+        front.stalled_now.set(stalled - 1);
+        front.store.medium.set_write_stall(front.stalled_now.get() > 0);
+    }
+}
+
+impl<M: Medium> Front<M> {
+    /// Waits until a client's write may go ahead. First come, first served, puts and deletes apart: a
+    /// put may wait for what only deletes give.
+    pub(super) async fn wait_for_room(
+        &self,
+        index: &impl Index,
+        is_delete: bool,
+        bytes: u64,
+    ) -> Result<(), EngineError> {
+        let started = self.store.handle.now();
+        let queue = &self.queues[usize::from(is_delete)];
+        let (mut stall, mut turn) = (None, None);
+        let mut was_delayed = false;
+        if queue.in_use() > 0 {
+            stall = Some(self.begin_stall());
+            turn = Some(queue.acquire(1).await);
+        }
+        loop {
+            match self.admits(index, is_delete, bytes)? {
+                Admission::Now if was_delayed => break,
+                Admission::Now => {
+                    let delay = index.delay(bytes);
+                    if delay == Nanos::ZERO {
+                        break;
+                    }
+                    was_delayed = true;
+                    stall.get_or_insert_with(|| self.begin_stall());
+                    if turn.is_none() {
+                        turn = Some(queue.acquire(1).await);
+                    }
+                    self.sleep_while_delayed(index, delay).await;
+                    continue;
+                }
+                Admission::Later => {}
+                Admission::AfterFlush => self.freeze_active(),
+                Admission::Never => return Err(EngineError::Full(self.fullness.get().used_up())),
+            }
+            stall.get_or_insert_with(|| self.begin_stall());
+            if turn.is_none() {
+                turn = Some(queue.acquire(1).await);
+                continue; // it may have waited for that
+            }
+            self.store.room.notified().await;
+        }
+        if stall.is_some() {
+            self.stalls.set(self.stalls.get() + 1);
+            self.stalled.set(self.stalled.get() + (self.store.handle.now() - started));
+        }
+        Ok(())
+    }
+
+    /// Waits for `delay`, or until background work is no longer behind: that is looked at as often as
+    /// `RocksDB` does.
+    async fn sleep_while_delayed(&self, index: &impl Index, delay: Nanos) {
+        const STEP: Nanos = Nanos::from_millis(1);
+        let until = self.store.handle.now() + delay;
+        while index.is_delayed() && self.store.is_healthy() && self.store.handle.now() < until {
+            let left = until - self.store.handle.now();
+            self.store.handle.sleep(left.min(STEP)).await;
+        }
+    }
+
+    /// One more client's write waits, until what this returns is dropped.
+    fn begin_stall(&self) -> Stall<'_, M> {
+        self.stalled_now.set(self.stalled_now.get() + 1);
+        self.store.medium.set_write_stall(true);
+        Stall(self)
+    }
+
+    /// Whether a client's write may go ahead now.
+    fn admits(
+        &self,
+        index: &impl Index,
+        is_delete: bool,
+        bytes: u64,
+    ) -> Result<Admission, EngineError> {
+        if let Some(page) = self.store.failure() {
+            return Err(EngineError::ReadOnly(page));
+        }
+        let has_room = self.has_memtable_room();
+        if self.fullness.get().refuses(is_delete, has_room) {
+            return Ok(Admission::Never);
+        }
+        if has_room && self.log.borrow().as_ref().is_some_and(|log| !log.has_room(bytes)) {
+            return Ok(Admission::AfterFlush);
+        }
+        Ok(match (has_room, is_delete) {
+            (false, _) => Admission::Later,
+            (true, true) => index.admits_delete(),
+            (true, false) if self.is_paced() => Admission::Later,
+            (true, false) => index.admits_put(),
+        })
+    }
+
+    /// Whether the memtables take a write. A full one takes one more when there is room in front of
+    /// it, and is frozen with that: none holds more than two objects beyond its limit, so what a
+    /// power cut has to dump is bounded.
+    pub(crate) fn has_memtable_room(&self) -> bool {
+        !self.active_is_full() || self.may_freeze(&self.memtables.borrow())
+    }
+
+    /// Whether clients' puts wait, and for nothing but memtables.
+    pub(crate) fn clients_may_go(&self) -> bool {
+        self.stalled_now.get() > 0 && !self.is_paced() && self.has_space_for_clients()
+    }
+}
