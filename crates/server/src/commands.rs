@@ -10,6 +10,7 @@
 
 mod connection;
 mod hashes;
+mod help;
 mod keyspace;
 mod parse;
 mod server;

@@ -86,7 +86,7 @@ impl Work {
     }
 
     fn bytes(&self) -> usize {
-        self.input.capacity() + self.reply.len()
+        self.input.capacity() + self.decoder.held_bytes() + self.reply.len()
     }
 }
 

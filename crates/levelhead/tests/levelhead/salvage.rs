@@ -276,7 +276,9 @@ fn a_store_over_three_directories_is_saved_too() {
     copied(&whole, &broken);
     // In another byte on each: one that is flipped in two of three pages is right in what they make the third of.
     for (member, path) in (0..).zip(&broken) {
-        places.iter().for_each(|at| flip(path, at + 9 + member));
+        for at in &places {
+            flip(path, at + 9 + member);
+        }
     }
     let (report, back) = save("no manifest");
     let salvaged = report.salvaged.expect("it does not open");

@@ -1,5 +1,6 @@
 //! Commands on the connection that they come by.
 
+use super::help::other_part;
 use super::parse::{self, is};
 use super::{Call, Outcome};
 use crate::fault::Fault;
@@ -182,18 +183,9 @@ pub(super) fn client(call: &mut Call<'_>) -> Outcome {
             call.reply.integer(killed.into());
         }
         (word, [_]) if is(word, "NO-EVICT") || is(word, "NO-TOUCH") => return call.ok(),
-        (word, _) => return Err(unknown_part(word, "CLIENT")),
+        (word, _) => return other_part(call.reply, word, "CLIENT"),
     }
     Ok(())
-}
-
-/// A command within a command that is not there.
-pub(super) fn unknown_part(word: &[u8], command: &str) -> Fault {
-    let word = String::from_utf8_lossy(&word[..word.len().min(128)]);
-    let message = format!(
-        "unknown subcommand or wrong number of arguments for '{word}'. Try {command} HELP."
-    );
-    Fault::error(message)
 }
 
 /// What reads would be for on a replica; there is none.

@@ -2,6 +2,7 @@
 
 use std::ops::Bound;
 
+use super::help::other_part;
 use super::parse::{self, Limit, NameBound, is};
 use super::{Call, Items, Outcome, check_room};
 use crate::data::batch::Batch;
@@ -32,6 +33,23 @@ pub(super) fn exists(call: &mut Call<'_>) -> Outcome {
 pub(super) fn type_of(call: &mut Call<'_>) -> Outcome {
     let kind = call.access.find(call.key())?.map(|entry| entry.kind().name());
     call.reply.simple(kind.unwrap_or("none"));
+    Ok(())
+}
+
+/// Every kind is kept in one way. Nothing counts uses, so that nothing can be said of them.
+pub(super) fn object(call: &mut Call<'_>) -> Outcome {
+    let word = call.argument(1);
+    let &[_, _, key] = call.arguments else { return other_part(call.reply, word, "OBJECT") };
+    let kind = call.access.find(key)?.map(|entry| entry.kind());
+    match (word, kind) {
+        (word, Some(kind)) if is(word, "ENCODING") => call.reply.bulk(kind.encoding().as_bytes()),
+        (word, Some(_)) if is(word, "REFCOUNT") => call.reply.integer(1),
+        (word, None) if is(word, "ENCODING") || is(word, "REFCOUNT") => call.reply.null(),
+        (word, _) if is(word, "FREQ") || is(word, "IDLETIME") => {
+            return Err(Fault::error("nothing counts how often or when keys are used"));
+        }
+        _ => return other_part(call.reply, word, "OBJECT"),
+    }
     Ok(())
 }
 

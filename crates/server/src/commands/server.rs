@@ -1,6 +1,6 @@
 //! Commands on the server itself.
 
-use super::connection::unknown_part;
+use super::help::other_part;
 use super::parse::{self, is};
 use super::table::{COMMANDS, Spec, find};
 use super::{Call, Outcome};
@@ -52,7 +52,7 @@ pub(super) fn config(call: &mut Call<'_>) -> Outcome {
         (word, _) if is(word, "SET") => {
             Err(Fault::error("settings are those that the server was started with"))
         }
-        (word, _) => Err(unknown_part(word, "CONFIG")),
+        (word, _) => other_part(call.reply, word, "CONFIG"),
     }
 }
 
@@ -128,7 +128,7 @@ pub(super) fn command(call: &mut Call<'_>) -> Outcome {
                 reply.bulk(key);
             }
         }
-        [_, word, ..] => return Err(unknown_part(word, "COMMAND")),
+        [_, word, ..] => return other_part(reply, word, "COMMAND"),
         [] => unreachable!("a command has a name"),
     }
     Ok(())
@@ -180,7 +180,7 @@ pub(super) fn slowlog(call: &mut Call<'_>) -> Outcome {
                 call.reply.bulk(b"");
             }
         }
-        (word, _) => return Err(unknown_part(word, "SLOWLOG")),
+        (word, _) => return other_part(call.reply, word, "SLOWLOG"),
     }
     Ok(())
 }
@@ -202,7 +202,7 @@ pub(super) fn cluster(call: &mut Call<'_>) -> Outcome {
         (word, []) if is(word, "INFO") => reply.text(&cluster_info(cluster)),
         (word, []) if is(word, "MYID") => reply.bulk(cluster.nodes[cluster.own].id.as_bytes()),
         (word, [key]) if is(word, "KEYSLOT") => reply.integer(slot_of(key).into()),
-        (word, _) => return Err(unknown_part(word, "CLUSTER")),
+        (word, _) => return other_part(reply, word, "CLUSTER"),
     }
     Ok(())
 }

@@ -118,6 +118,22 @@ pub(super) fn strlen(call: &mut Call<'_>) -> Outcome {
     Ok(())
 }
 
+pub(super) fn getrange(call: &mut Call<'_>) -> Outcome {
+    let (start, end) = (parse::integer(call.argument(2))?, parse::integer(call.argument(3))?);
+    let value = call.access.string(call.key())?.unwrap_or_default();
+    call.reply.bulk(part(&value, start, end));
+    Ok(())
+}
+
+/// From one place to another, the last included; negative ones count from the end.
+fn part(bytes: &[u8], start: i64, end: i64) -> &[u8] {
+    let length = bytes.len() as i64;
+    let from_front = |place: i64| if place < 0 { place.saturating_add(length) } else { place };
+    let from = from_front(start).clamp(0, length);
+    let behind = from_front(end).saturating_add(1).clamp(from, length);
+    &bytes[from as usize..behind as usize]
+}
+
 pub(super) fn append(call: &mut Call<'_>) -> Outcome {
     let tail = call.argument(2);
     let length = call.access.change(call.key(), |value| {

@@ -39,6 +39,8 @@ pub(crate) enum At {
     Nowhere,
     /// The first argument.
     First,
+    /// The second one.
+    Second,
     /// All arguments.
     All,
     /// Every second one.
@@ -73,6 +75,7 @@ impl Spec {
         match self.keys {
             At::Nowhere => (0, 0, 0),
             At::First => (1, 1, 1),
+            At::Second => (2, 2, 1),
             At::All => (1, -1, 1),
             At::Pairs => (1, -1, 2),
         }
@@ -80,13 +83,14 @@ impl Spec {
 
     /// The keys among these arguments.
     pub(crate) fn keys<'a>(&self, arguments: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
-        let (most, step) = match self.keys {
-            At::Nowhere => (0, 1),
-            At::First => (1, 1),
-            At::All => (usize::MAX, 1),
-            At::Pairs => (usize::MAX, 2),
+        let (before, most, step) = match self.keys {
+            At::Nowhere => (1, 0, 1),
+            At::First => (1, 1, 1),
+            At::Second => (2, 1, 1),
+            At::All => (1, usize::MAX, 1),
+            At::Pairs => (1, usize::MAX, 2),
         };
-        arguments[1..].iter().step_by(step).take(most).copied()
+        arguments.iter().skip(before).step_by(step).take(most).copied()
     }
 }
 
@@ -139,6 +143,7 @@ commands! {
     "FLUSHDB" -1 Server write Nowhere keyspace::flush, "Removes everything";
     "GET" 2 String read First strings::get, "Gives a string";
     "GETDEL" 2 String write First strings::getdel, "Gives a string and removes it";
+    "GETRANGE" 4 String read First strings::getrange, "Gives a part of a string";
     "GETSET" 3 String write First strings::getset, "Gives a string and sets another one";
     "HDEL" -3 Hash write First hashes::hdel, "Removes fields of a hash";
     "HELLO" -1 Connection read Nowhere connection::hello, "Chooses the version of the protocol";
@@ -164,6 +169,7 @@ commands! {
     "MSET" -3 String write Pairs strings::mset, "Sets strings";
     "MSETNX" -3 String write Pairs strings::msetnx, "Sets strings if none of the keys is there";
     "MULTI" 1 Transaction read Nowhere transactions::multi, "Has commands wait for EXEC";
+    "OBJECT" -2 Generic read Second keyspace::object, "Says how what a key holds is kept";
     "PERSIST" 2 Generic write First keyspace::persist, "Has a key expire never";
     "PEXPIRE" -3 Generic write First keyspace::pexpire, "Has a key expire in so many milliseconds";
     "PEXPIREAT" -3 Generic write First keyspace::pexpireat, "Has a key expire at a time in milliseconds";
@@ -223,6 +229,8 @@ mod tests {
         assert_eq!(keys(&[b"GET", b"a"]), [b"a"]);
         assert_eq!(keys(&[b"MSET", b"a", b"1", b"b", b"2"]), [b"a", b"b"]);
         assert_eq!(keys(&[b"DEL", b"a", b"b"]), [b"a", b"b"]);
+        assert_eq!(keys(&[b"OBJECT", b"ENCODING", b"a"]), [b"a"]);
+        assert!(keys(&[b"OBJECT", b"HELP"]).is_empty());
         assert!(keys(&[b"SCAN", b"0"]).is_empty());
     }
 }

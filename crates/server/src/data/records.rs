@@ -12,6 +12,15 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// As OBJECT ENCODING says it: the name that comes nearest.
+    pub(crate) fn encoding(self) -> &'static str {
+        match self {
+            Self::String => "raw",
+            Self::Hash => "hashtable",
+            Self::SortedSet => "skiplist",
+        }
+    }
+
     /// As TYPE says it.
     pub(crate) fn name(self) -> &'static str {
         match self {

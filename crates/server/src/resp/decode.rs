@@ -123,6 +123,11 @@ impl Decoder {
         std::mem::take(&mut self.at)
     }
 
+    /// Bytes of memory that it holds for a command that has begun.
+    pub fn held_bytes(&self) -> usize {
+        self.begun.capacity() * size_of::<Range<usize>>()
+    }
+
     /// A line, without its end, if it is there.
     fn line<'a>(
         &mut self,
@@ -254,6 +259,18 @@ mod tests {
         let command = decoder.next(&buffer, &Limits::default()).expect("good").expect("whole");
         assert_eq!(command.arguments(&buffer), [&b"ECHO"[..], b"abc"]);
         assert_eq!(decoder.take_done(), buffer.len());
+    }
+
+    #[test]
+    fn what_it_holds_counts() {
+        let parts = b"$0\r\n\r\n".repeat(1_000);
+        let begun = [&b"*2000\r\n"[..], &parts].concat();
+        let mut decoder = Decoder::default();
+        assert_eq!(decoder.next(&begun, &Limits::default()), Ok(None));
+        assert!(decoder.held_bytes() >= 16_000, "{}", decoder.held_bytes());
+        let whole = [&begun[..], &parts].concat();
+        assert!(decoder.next(&whole, &Limits::default()).expect("good").is_some());
+        assert_eq!(decoder.held_bytes(), 0);
     }
 
     #[test]

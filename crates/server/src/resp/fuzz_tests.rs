@@ -9,6 +9,19 @@ fn bytes(rng: &mut Rng, most: u64) -> Vec<u8> {
     (0..rng.below(most)).map(|_| rng.below(256) as u8).collect()
 }
 
+/// A command as a person types it, with all that may stand in quotes.
+fn typed(rng: &mut Rng) -> Vec<u8> {
+    const WORDS: [&[u8]; 8] =
+        [b"SET", b"'a b'", b"\"c\\x41\\n\"", b"\"\"", b"'it\\'s'", b"a\\x", b"\"\\\"\"", b"\xff\0"];
+    let mut line = Vec::new();
+    for _ in 0..=rng.below(5) {
+        line.extend_from_slice(WORDS[rng.below(WORDS.len() as u64) as usize]);
+        line.extend_from_slice(if rng.chance(0.8) { &b" "[..] } else { b"\t  " });
+    }
+    line.extend_from_slice(if rng.chance(0.5) { &b"\r\n"[..] } else { b"\n" });
+    line
+}
+
 fn commands(rng: &mut Rng) -> Vec<u8> {
     let mut reply = Reply::default();
     for _ in 0..=rng.below(4) {
@@ -17,10 +30,11 @@ fn commands(rng: &mut Rng) -> Vec<u8> {
         (0..count).for_each(|_| reply.bulk(&bytes(rng, 30)));
     }
     let mut encoded = reply.take();
-    if rng.chance(0.3) {
-        encoded.extend_from_slice(b"SET 'a b' \"c\\x41\"\r\n");
+    for _ in 0..rng.below(3) {
+        encoded.extend_from_slice(&typed(rng));
     }
-    encoded
+    // Either kind may come first.
+    if rng.chance(0.3) { [typed(rng), encoded].concat() } else { encoded }
 }
 
 /// Decodes all of it, at once and byte by byte: the same must come out. Arguments lie in the buffer.

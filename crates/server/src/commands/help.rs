@@ -1,0 +1,49 @@
+//! Commands that have parts, and what is said to those who ask for one that is not there.
+
+use super::Outcome;
+use super::parse::is;
+use crate::fault::Fault;
+use crate::resp::Reply;
+
+/// Parts of commands, as one writes them.
+const PARTS: [(&str, &[&str]); 6] = [
+    (
+        "CLIENT",
+        &[
+            "GETNAME",
+            "ID",
+            "INFO",
+            "KILL ID id",
+            "LIST",
+            "NO-EVICT ON|OFF (no effect)",
+            "NO-TOUCH ON|OFF (no effect)",
+            "SETINFO LIB-NAME|LIB-VER value",
+            "SETNAME name",
+        ],
+    ),
+    ("CLUSTER", &["INFO", "KEYSLOT key", "MYID", "NODES", "SHARDS", "SLOTS"]),
+    (
+        "COMMAND",
+        &["COUNT", "DOCS [name ...]", "GETKEYS name argument ...", "INFO name ...", "LIST"],
+    ),
+    ("CONFIG", &["GET pattern ...", "RESETSTAT (no effect)"]),
+    ("OBJECT", &["ENCODING key", "REFCOUNT key"]),
+    ("SLOWLOG", &["GET [count]", "LEN", "RESET"]),
+];
+
+/// HELP, or a part that is not there.
+pub(super) fn other_part(reply: &mut Reply, word: &[u8], command: &str) -> Outcome {
+    let parts = PARTS.iter().find(|(name, _)| *name == command).map_or(&[][..], |(_, parts)| parts);
+    if is(word, "HELP") {
+        reply.array(parts.len());
+        for part in parts {
+            reply.simple(&format!("{command} {part}"));
+        }
+        return Ok(());
+    }
+    let word = String::from_utf8_lossy(&word[..word.len().min(128)]);
+    let message = format!(
+        "unknown subcommand or wrong number of arguments for '{word}'. Try {command} HELP."
+    );
+    Err(Fault::error(message))
+}
