@@ -156,7 +156,9 @@ mod tests {
 
     fn newest(offers: &[(u32, Sequence, Place)], runs: &[(u32, Sequence)]) -> Option<Version> {
         let mut versions = Versions::default();
-        runs.iter().for_each(|(run, first)| versions.note_run(*run, *first));
+        for (run, first) in runs {
+            versions.note_run(*run, *first);
+        }
         for (run, sequence, place) in offers {
             versions.offer(b"key", Version::new(*run, *sequence, *place));
         }
