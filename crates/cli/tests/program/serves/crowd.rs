@@ -22,7 +22,7 @@ fn may_open(files: u64) -> bool {
 }
 
 /// Bytes of memory that a process has.
-fn resident(id: u32) -> u64 {
+pub(super) fn resident(id: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kib = line.and_then(|line| line.trim().strip_suffix(" kB"));

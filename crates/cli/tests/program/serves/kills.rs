@@ -155,3 +155,103 @@ fn being_asked_to_end_loses_nothing() {
         rounds_of("ended", durability, rounds().div_ceil(4), Process::stop);
     }
 }
+
+/// Keys of a writer that each of its transactions changes, all to the same number.
+const PARTS: u64 = 5;
+
+fn part(writer: u64, part: u64) -> Vec<u8> {
+    format!("part:{writer}:{part}").into_bytes()
+}
+
+/// One transaction: a number in some strings, in a field, as a score, and one more member of a set.
+fn transaction(writer: u64, number: u64) -> Vec<Vec<Vec<u8>>> {
+    let own = |kind: &str| format!("{kind}:{writer}").into_bytes();
+    let text = number.to_string().into_bytes();
+    let mut commands = vec![vec![b"MULTI".to_vec()]];
+    let sets = (0..PARTS).map(|n| vec![b"SET".to_vec(), part(writer, n), text.clone()]);
+    commands.extend(sets);
+    commands.push(vec![b"HSET".to_vec(), own("hash"), b"number".to_vec(), text.clone()]);
+    commands.push(vec![b"ZADD".to_vec(), own("sorted"), text.clone(), text]);
+    commands.push(vec![b"EXEC".to_vec()]);
+    commands
+}
+
+/// Transactions, two under way at a time, until the server is gone. The last number that was acknowledged.
+fn transact(mut client: Client, writer: u64, seen: &AtomicU64) -> u64 {
+    let replies = transaction(writer, 0).len();
+    let mut acknowledged = 0;
+    loop {
+        let both = [acknowledged + 1, acknowledged + 2].map(|number| transaction(writer, number));
+        if !client.send(&both.concat()) {
+            return acknowledged;
+        }
+        for _ in 0..both.len() {
+            for _ in 1..replies {
+                if client.receive().is_none() {
+                    return acknowledged;
+                }
+            }
+            match client.receive() {
+                Some(Value::Array(all)) => assert_eq!(all.len(), replies - 2),
+                Some(other) => panic!("{other:?} is no answer to EXEC"),
+                None => return acknowledged,
+            }
+            acknowledged += 1;
+            seen.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What the parts of a writer's transactions say: the same, all of them.
+fn check_transactions(client: &mut Client, writer: u64, acknowledged: u64, what: &str) {
+    let own = |kind: &str| format!("{kind}:{writer}").into_bytes();
+    let number = |value: Value| match value {
+        Value::Bulk(bytes) => String::from_utf8(bytes).expect("a number").parse().expect("one"),
+        Value::Integer(number) => number as u64,
+        Value::Null => 0,
+        other => panic!("{what}: {other:?} is no number"),
+    };
+    let first = number(client.ask(&[b"GET", &part(writer, 0)]));
+    assert!(first >= acknowledged, "{what}: {first} is there, {acknowledged} acknowledged");
+    for n in 1..PARTS {
+        assert_eq!(number(client.ask(&[b"GET", &part(writer, n)])), first, "{what}: part {n}");
+    }
+    let field = number(client.ask(&[b"HGET", &own("hash"), b"number"]));
+    let members = number(client.ask(&[b"ZCARD", &own("sorted")]));
+    assert_eq!((field, members), (first, first), "{what}: the hash and the sorted set");
+}
+
+/// Whatever was under way when it was killed: all of a transaction is there, or nothing.
+#[test]
+fn a_kill_leaves_all_of_a_transaction_or_nothing() {
+    for round in 0..rounds().div_ceil(2) {
+        let scratch = Scratch::new("serves-transactions");
+        let durability = ["group", "none", "interval", "each"][round as usize % 4];
+        let more = ["--durability", durability];
+        let running = Process::start(&scratch.0, &more);
+        let seen = Arc::new(AtomicU64::new(0));
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                let (seen, client) = (Arc::clone(&seen), Client::connect(running.address));
+                let named = thread::Builder::new().name(format!("writer {writer}"));
+                named.spawn(move || transact(client, writer, &seen)).expect("a thread")
+            })
+            .collect();
+        while seen.load(Ordering::Relaxed) == 0 {
+            thread::park_timeout(Duration::from_millis(1));
+        }
+        thread::park_timeout(Duration::from_millis(round * 37 % 90));
+        running.kill();
+        let acknowledged: Vec<u64> =
+            writers.into_iter().map(|writer| writer.join().expect("it ends")).collect();
+        let again = Process::start(&scratch.0, &more);
+        let mut client = Client::connect(again.address);
+        for (writer, &number) in (0..WRITERS).zip(&acknowledged) {
+            // What is acknowledged with these is durable a little later.
+            let least = if matches!(durability, "group" | "each") { number } else { 0 };
+            let what = format!("{durability}, round {round}, writer {writer}");
+            check_transactions(&mut client, writer, least, &what);
+        }
+        println!("{durability}: {} transactions", acknowledged.iter().sum::<u64>());
+    }
+}

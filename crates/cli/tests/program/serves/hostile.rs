@@ -1,0 +1,101 @@
+//! A hundred connections that mean ill, while somebody works.
+
+use std::io::Write;
+use std::net::TcpStream;
+
+use server::resp::Value;
+
+use super::crowd::resident;
+use super::process::{Client, Process, Scratch};
+
+const HOSTILE: usize = 100;
+/// What the server is told that all connections may hold.
+const CLIENTS_MIB: u64 = 48;
+
+fn encode(words: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
+    for word in words {
+        bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+        bytes.extend_from_slice(word);
+        bytes.extend_from_slice(b"\r\n");
+    }
+    bytes
+}
+
+/// What they send; none of them reads what it is told.
+fn attacks() -> [Vec<u8>; 8] {
+    let set = encode(&[b"SET", b"hostile", &vec![b'v'; 10_000]]);
+    [
+        // Lengths that are claimed, with nothing behind them.
+        b"*1048576\r\n$8388608\r\n".to_vec(),
+        b"*2\r\n$3\r\nGET\r\n$99999999999999999999\r\n".to_vec(),
+        // Half a command of a million arguments, each of which is remembered.
+        [&b"*1048576\r\n"[..], &b"$0\r\n\r\n".repeat(1_000_000)].concat(),
+        // Half a command with a long argument.
+        [&b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$8000000\r\n"[..], &vec![b'x'; 6 << 20]].concat(),
+        // Replies that nobody takes.
+        encode(&[b"GET", b"big"]).repeat(20_000),
+        // A transaction that never comes to its end.
+        [encode(&[b"MULTI"]), set.repeat(500)].concat(),
+        // Lines without an end, and bytes that are no protocol.
+        b"GET ".repeat(15_000),
+        (0..100_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect(),
+    ]
+}
+
+/// Sends as much as is taken without waiting long, and keeps the connection.
+fn attack(mut stream: TcpStream, bytes: &[u8]) -> TcpStream {
+    let _ = stream.set_write_timeout(Some(std::time::Duration::from_millis(300)));
+    // It may be hung up on, or be made to wait: both are right.
+    let _ = stream.write_all(bytes);
+    stream
+}
+
+#[test]
+fn a_hundred_hostile_connections_take_bounded_memory_and_stall_nobody() {
+    let scratch = Scratch::new("serves-hostile");
+    let most = format!("{CLIENTS_MIB}MiB");
+    let server = Process::start(&scratch.0, &["--maxmemory-clients", &most]);
+    let address = server.address;
+    let mut client = Client::connect(address);
+    let ok = Value::Simple("OK".to_owned());
+    assert_eq!(client.ask(&[b"SET", b"big", &vec![b'v'; 200_000]]), ok);
+    let before = resident(server.id());
+    let attacks = attacks();
+    let attackers: Vec<_> = (0..4)
+        .map(|first| {
+            let attacks = attacks.clone();
+            let thread = std::thread::Builder::new();
+            let run = move || {
+                let numbers = (first..HOSTILE).step_by(4);
+                let connect = |_: &usize| TcpStream::connect(address).expect("there is room");
+                let begun: Vec<_> = numbers.map(|number| (connect(&number), number)).collect();
+                let attacked = begun.into_iter();
+                let attacked = attacked.map(|(stream, n)| attack(stream, &attacks[n / 4 % 8]));
+                attacked.collect::<Vec<TcpStream>>()
+            };
+            thread.spawn(run).expect("a thread")
+        })
+        .collect();
+    // Whoever behaves is served: a reply that takes ten seconds fails the test.
+    let mut most = 0;
+    let mut rounds = 0;
+    while rounds < 200 || attackers.iter().any(|attacker| !attacker.is_finished()) {
+        rounds += 1;
+        assert_eq!(client.ask(&[b"SET", b"a", b"c"]), ok);
+        assert_eq!(client.ask(&[b"GET", b"a"]), Value::Bulk(b"c".to_vec()));
+        most = most.max(resident(server.id()));
+    }
+    let connections: Vec<_> =
+        attackers.into_iter().flat_map(|attacker| attacker.join().expect("it ends")).collect();
+    let grown = most.saturating_sub(before) >> 20;
+    println!("{grown} MiB for {} connections, {rounds} rounds", connections.len());
+    // Without a bound they take 589 MiB. Above it is what is taken before those that were asked to end have gone: buffers double
+    // side by side, and the allocator keeps what it was given back for a while (docs/todo.md).
+    let bound = 8 * CLIENTS_MIB;
+    assert!(grown < bound, "{grown} MiB for {} connections", connections.len());
+    drop(connections);
+    assert_eq!(client.ask(&[b"GET", b"a"]), Value::Bulk(b"c".to_vec()));
+    assert_eq!(client.ask(&[b"EXISTS", b"hostile"]), Value::Integer(0));
+    server.stop();
+}
