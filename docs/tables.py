@@ -29,11 +29,13 @@ def comparisons(rows):
 
 
 def bars(rows):
-    """A row for each series, a column for each category."""
+    """A row for each series, a column for each category; the unit, which all headings end with, in the corner."""
     over, *series = list(rows[0])
-    lines = [row(["", *(r[over] for r in rows)]), "|" + "---|" * (len(rows) + 1)]
-    for name in series:
-        lines.append(row([name, *(f"{float(r[name]):.0f}" if r[name] else "" for r in rows)]))
+    unit = series[0].rpartition(" (")[2].rstrip(")")
+    lines = [row([unit, *(r[over] for r in rows)]), "|" + "---|" * (len(rows) + 1)]
+    for heading in series:
+        values = (f"{float(r[heading]):.0f}" if r[heading] else "" for r in rows)
+        lines.append(row([heading.removesuffix(f" ({unit})"), *values]))
     return lines
 
 
