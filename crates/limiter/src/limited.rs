@@ -221,6 +221,10 @@ impl<M: Medium> Medium for Limited<M> {
         self.medium.frontier(extent)
     }
 
+    fn knows(&self, extent: ExtentId) -> bool {
+        self.medium.knows(extent)
+    }
+
     fn is_written_anywhere(&self) -> bool {
         self.medium.is_written_anywhere()
     }

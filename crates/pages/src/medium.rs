@@ -247,6 +247,12 @@ pub trait Medium: 'static {
         extent: ExtentId,
     ) -> impl Future<Output = Result<u32, MediumError>> + use<Self>;
 
+    /// Whether an extent that was opened, and not released since, may be appended to after a power cut. A medium that keeps a
+    /// record of its own may have lost what it says of one, by damage: nothing can be appended to that before it is opened anew.
+    fn knows(&self, _extent: ExtentId) -> bool {
+        true
+    }
+
     /// Whether any place can be written at any time, so that [`Self::frontier`] tells nothing; constant.
     /// What an extent held before it was released may show through where it was not written again.
     fn is_written_anywhere(&self) -> bool {

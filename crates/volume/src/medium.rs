@@ -84,6 +84,10 @@ impl<M: Medium> Medium for Volume<M> {
         std::future::ready(Ok(rows * inner.stripes.stripe_pages()))
     }
 
+    fn knows(&self, extent: ExtentId) -> bool {
+        self.inner.extents.borrow().get(extent).is_live
+    }
+
     fn is_written_anywhere(&self) -> bool {
         self.inner.is_anywhere
     }

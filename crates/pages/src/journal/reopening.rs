@@ -88,7 +88,12 @@ impl<M: Medium> PageStore<M> {
                 let resumed = self.extents.borrow_mut().catch_up(id, found.frontier);
                 let what = "pages that the manifest refers to are gone";
                 resumed.ok_or(OpenError::DamagedJournal(what))?;
-                self.extents.borrow_mut().resume(id);
+                if self.medium.knows(id) {
+                    self.extents.borrow_mut().resume(id);
+                } else {
+                    // Who reads what was in it is told that it is lost.
+                    self.extents.borrow_mut().give_up(id);
+                }
             } else if holds_journal {
                 let first = found.first.expect("the scan knows it by its first page");
                 let stream = match first.kind {

@@ -188,8 +188,8 @@ impl Extents {
     /// extent after another.
     pub(crate) fn close_if_unused(&mut self, id: ExtentId) {
         let extent = self.get(id);
-        if self.is_open(id) && extent.live == 0 && extent.cursor > 0 {
-            self.close(extent.stream);
+        if extent.live == 0 && extent.cursor > 0 {
+            self.give_up(id);
         }
     }
 
@@ -226,6 +226,13 @@ impl Extents {
     pub(crate) fn resume(&mut self, id: ExtentId) {
         if self.run > 0 && self.is_open(id) {
             self.all[id.0 as usize].resume(self.run);
+        }
+    }
+
+    /// An extent is not filled further, if it was.
+    pub(crate) fn give_up(&mut self, id: ExtentId) {
+        if self.is_open(id) {
+            self.close(self.get(id).stream);
         }
     }
 
