@@ -62,10 +62,10 @@ mod tests {
     #[test]
     fn no_chunk_is_longer_than_another_or_than_what_it_holds() {
         let mut chunks = Chunks::default();
-        assert_eq!(chunks.keep(&[7; 40_000]).len(), 40_000);
+        assert_eq!(chunks.keep(&vec![7; 40_000]).len(), 40_000);
         assert_eq!(chunks.newest_bytes, 40_000);
         for _ in 0..100 {
-            chunks.keep(&[7; 32_000]);
+            chunks.keep(&vec![7; 32_000]);
         }
         assert_eq!(chunks.newest_bytes, CHUNK_BYTES);
     }
