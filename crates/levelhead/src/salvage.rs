@@ -92,8 +92,10 @@ pub(crate) fn salvage(
         }
     }
     let Some((reader, found)) = best.filter(|(_, found)| !found.is_empty) else { return Err(why) };
+    let driver = drive(&reader)?;
     let taken = take_out(&reader, found, into, options, why, progress);
     reader.stop();
+    let _ = driver.join();
     taken
 }
 
@@ -164,14 +166,13 @@ async fn begin(
 
 /// Writes what was found to a new store.
 fn take_out(
-    reader: &Arc<Reader>,
+    reader: &Reader,
     found: Found,
     into: &Path,
     options: &Options,
     why: Error,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Report, Error> {
-    let driver = drive(reader)?;
     let copy = Store::open(into, &for_copy(options))?;
     let mut report = Report::default();
     while let Some(pairs) = next(reader) {
@@ -183,8 +184,6 @@ fn take_out(
         progress(report.pairs);
     }
     copy.close()?;
-    reader.stop();
-    let _ = driver.join();
     let damaged = found.damaged.iter().map(|(page, fault)| found.place.damaged(*page, fault));
     let errors = std::iter::once(why.clone()).chain(damaged);
     report.findings = errors.map(|error| Finding { error, after: None, before: None }).collect();
