@@ -8,7 +8,7 @@
 //! each page: CRC-32C u32 | magic u32 | epoch u64 | page u32 of u32 | bytes of the dump
 //! ```
 
-use flash::{Flash, Geometry, NandArray, PageAddress, ReadError};
+use flash::{BlockAddress, Flash, Geometry, NandArray, PageAddress, ReadError};
 use runtime::{IoClass, PageImage};
 
 use crate::Superblocks;
@@ -214,10 +214,17 @@ impl Reserve {
         Some(Dump { epoch, bytes })
     }
 
-    /// Makes room for the dump of `epoch`.
+    /// Makes room for the dump of `epoch`. A half has room for the longest dump, and most are short: only blocks
+    /// that hold something are erased, or a flush of a drive without capacitors would wait for all of them.
     pub async fn erase(&self, flash: &Flash, epoch: u64) {
         let blocks = self.half(epoch).flat_map(|superblock| self.layout.blocks(superblock));
-        let erases: Vec<_> = blocks.map(|block| flash.erase(block, IoClass::Journal)).collect();
+        let is_used = |array: &NandArray, block: BlockAddress| {
+            array.programmed_pages(block) > 0 || array.needs_erase(block)
+        };
+        let used: Vec<_> =
+            flash.with_array(|array| blocks.filter(|block| is_used(array, *block)).collect());
+        let erases: Vec<_> =
+            used.into_iter().map(|block| flash.erase(block, IoClass::Journal)).collect();
         for erase in erases {
             erase.await;
         }
@@ -251,3 +258,7 @@ fn decode(bytes: &[u8]) -> Option<DumpPage<'_>> {
 #[cfg(test)]
 #[path = "reserve_fuzz_tests.rs"]
 mod fuzz_tests;
+
+#[cfg(test)]
+#[path = "reserve_tests.rs"]
+mod tests;

@@ -73,9 +73,9 @@ fn seal_each(bytes: &mut Vec<u8>) {
     *bytes = joined(pages.into_iter().map(|page| PageImage::new(&page)));
 }
 
-fn profile() -> FlashProfile {
+pub(super) fn profile(geometry: Geometry) -> FlashProfile {
     FlashProfile {
-        geometry: GEOMETRY,
+        geometry,
         timing: Timing {
             read_us: vec![50.0],
             program_us: vec![300.0],
@@ -106,7 +106,7 @@ fn fuzz_reserved_region() {
             array.program(reserve.page(half, index), vec![PageImage::new(page)]);
         }
         let rt = Runtime::new(0);
-        let flash = Flash::new(rt.handle(), &profile(), array);
+        let flash = Flash::new(rt.handle(), &profile(GEOMETRY), array);
         let reserve = reserve.clone();
         let (dump, found) =
             rt.block_on(

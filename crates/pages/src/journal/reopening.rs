@@ -25,11 +25,22 @@ impl<M: Medium> PageStore<M> {
     pub async fn release_torn(&self) -> Result<(), OpenError> {
         for store in [self].into_iter().chain(self.journal.get().map(|journal| &**journal)) {
             let medium = &store.medium;
+            let mut written = Vec::new();
             for id in (0..store.shape.extents).map(ExtentId) {
                 if medium.is_written_anywhere() || medium.frontier(id).await? > 0 {
-                    medium.release(id).await?;
+                    written.push(id);
                 }
             }
+            store.release_all(written).await?;
+        }
+        Ok(())
+    }
+
+    /// Releases extents of the medium side by side.
+    async fn release_all(&self, ids: Vec<ExtentId>) -> Result<(), MediumError> {
+        let releases: Vec<_> = ids.into_iter().map(|id| self.medium.release(id)).collect();
+        for release in releases {
+            release.await?;
         }
         Ok(())
     }
@@ -109,11 +120,7 @@ impl<M: Medium> PageStore<M> {
             }
         }
         // Now that nothing speaks against opening the store.
-        let releases: Vec<_> = unneeded.into_iter().map(|id| self.medium.release(id)).collect();
-        for release in releases {
-            release.await?;
-        }
-        Ok(())
+        Ok(self.release_all(unneeded).await?)
     }
 }
 
