@@ -147,7 +147,10 @@ impl<M: Medium> Inner<M> {
             let extent = extents.get_mut(id);
             extent.open(verdict.generation, verdict.stream, missing);
             (extent.rows, extent.run) = (rows, verdict.run);
-            (extent.revision, extent.noted) = (verdict.revision, verdict.noted);
+            // Who does not answer may have a newer header, which says that it has all of it: that it was filled. So it counts
+            // as not noted, and is noted again in this run before anything more is synced.
+            let noted = if self.is_anywhere { verdict.noted & !self.gone() } else { verdict.noted };
+            (extent.revision, extent.noted) = (verdict.revision, noted);
             // Who does not answer may have stripes that the others lost when power was cut. Were these
             // written anew, it would bring back the old ones, and its frontier would not tell.
             extent.is_closed = !self.is_anywhere && self.is_any_gone();

@@ -46,7 +46,13 @@ impl<M: Medium> Inner<M> {
 
     /// Whether a member does not answer.
     pub(crate) fn is_any_gone(&self) -> bool {
-        (0..self.stripes.members()).any(|member| self.condition(member) == Condition::Gone)
+        self.gone() != 0
+    }
+
+    /// Members that do not answer.
+    pub(crate) fn gone(&self) -> u64 {
+        let is_gone = |member: &usize| self.condition(*member) == Condition::Gone;
+        bits((0..self.stripes.members()).filter(is_gone))
     }
 
     pub(crate) fn append_stripe(

@@ -66,13 +66,23 @@ impl Cycle {
 /// Opens the extent and writes a stripe of it.
 async fn write(volume: &Volume<MemoryMedium>, generation: u64, stream: Stream, mark: u8) {
     volume.open(EXTENT, generation, stream).expect("enough members are there");
-    let pages = vec![PageImage::new(&[mark; 8]); volume.shape().append_unit as usize];
-    volume.append(PageNo(0), pages, IoClass::Journal).await.expect("it is written");
+    write_row(volume, 0, mark).await;
 }
 
-/// Every page of the stripe is as it was written, whoever is asked.
+async fn write_row(volume: &Volume<MemoryMedium>, row: u32, mark: u8) {
+    let unit = volume.shape().append_unit;
+    let pages = vec![PageImage::new(&[mark; 8]); unit as usize];
+    volume.append(PageNo(row * unit), pages, IoClass::Journal).await.expect("it is written");
+}
+
+/// Every page of the first stripe is as it was written, whoever is asked.
 async fn assert_all_are(volume: &Volume<MemoryMedium>, mark: u8) {
-    for page in (0..volume.shape().append_unit).map(PageNo) {
+    assert_row_is(volume, 0, mark).await;
+}
+
+async fn assert_row_is(volume: &Volume<MemoryMedium>, row: u32, mark: u8) {
+    let unit = volume.shape().append_unit;
+    for page in (row * unit..(row + 1) * unit).map(PageNo) {
         let read = volume.read(page, IoClass::ClientRead).await;
         let read = read.expect("it can be read");
         assert!(read.bytes().starts_with(&[mark; 8]), "page {} is another", page.0);
@@ -126,6 +136,41 @@ fn what_a_member_missed_is_not_told_by_a_generation_that_was_given_twice() {
                     opened_again_without(&cycle, away, openings);
                 }
             }
+        }
+    }
+}
+
+/// A member was filled with an extent, and only it keeps the header that says so: power fails before the others are synced.
+/// They go on without it, and their headers seem to say already that it is missing.
+fn gone_on_without_after_it_was_filled(cycle: &Cycle, away: usize) {
+    cycle.disks[away].borrow_mut().is_gone = true;
+    cycle.run(1, |volume| async move {
+        write(&volume, 1, Stream::Objects, 1).await;
+        volume.sync(Stream::Objects).await.expect("it is synced");
+    });
+    cycle.cut_all_but(away);
+    cycle.disks[away].borrow_mut().come_back();
+    cycle.run(2, |volume| async move { volume.filled().await });
+    cycle.cut_all_but(away);
+    cycle.disks[away].borrow_mut().is_gone = true;
+    cycle.run(3, |volume| async move {
+        write_row(&volume, 1, 2).await;
+        volume.sync(Stream::Objects).await.expect("it is synced");
+    });
+    cycle.cut_all_but(away);
+    cycle.disks[away].borrow_mut().come_back();
+    cycle.run(4, |volume| async move {
+        assert_row_is(&volume, 0, 1).await;
+        assert_row_is(&volume, 1, 2).await;
+    });
+}
+
+#[test]
+fn a_header_that_only_a_member_keeps_that_was_filled_is_not_the_newest_for_ever() {
+    let parity = Layout::Parity { chunk_pages: 2 };
+    for (layout, members) in [(Layout::Mirrored, 2), (Layout::Mirrored, 3), (parity, 3)] {
+        for away in 0..members {
+            gone_on_without_after_it_was_filled(&Cycle::new(layout, members as u64, true), away);
         }
     }
 }
