@@ -86,7 +86,11 @@ impl Block {
     }
 }
 
+/// Words at a time, because each page that is read from a file ends in zeros.
 fn without_zeros(bytes: &[u8]) -> &[u8] {
+    let (_, words) = bytes.as_rchunks::<16>();
+    let zeros = words.iter().rev().take_while(|word| u128::from_le_bytes(**word) == 0).count();
+    let bytes = &bytes[..bytes.len() - zeros * 16];
     let length = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     &bytes[..length]
 }
@@ -117,6 +121,21 @@ mod tests {
         assert_eq!(block.image().expect("it has bytes").bytes(), block.bytes());
         assert!(Block::ZERO.image().is_none());
         assert_eq!(Block::new(&[0; 4096]), Block::ZERO);
+    }
+
+    #[test]
+    fn zeros_at_the_end_are_found_wherever_they_begin() {
+        for stored in 0..70 {
+            for zeros in 0..70 {
+                let mut bytes = vec![9; stored];
+                bytes.resize(stored + zeros, 0);
+                assert_eq!(without_zeros(&bytes), vec![9; stored], "{stored} and {zeros} zeros");
+            }
+        }
+        assert_eq!(
+            without_zeros(&[0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+            [0, 0, 3]
+        );
     }
 
     #[test]

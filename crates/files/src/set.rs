@@ -138,7 +138,8 @@ impl Set {
         let written = self.takes_writes(first, blocks.len() as u64).map(|(file, range)| {
             let bytes = bytes_of(blocks, self.alignment);
             let (set, file) = (Rc::clone(self), Arc::clone(file));
-            self.begin_writing(set, file, range, bytes, force)
+            // In a box: each layer above would be several times as large.
+            Box::pin(self.begin_writing(set, file, range, bytes, force))
         });
         async move { written?.await }
     }

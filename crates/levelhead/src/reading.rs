@@ -85,7 +85,7 @@ impl AnySnapshot {
 
     async fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, EngineError> {
         let value = on_either!(AnySnapshot, self, snapshot => snapshot.get(key).await)?;
-        Ok(value.map(|value| value.to_bytes().to_vec()))
+        Ok(value.map(Vec::from))
     }
 
     async fn exists(&self, key: &[u8]) -> Result<bool, EngineError> {
@@ -170,7 +170,7 @@ impl Reading {
             }
             let ahead = most - pairs.len() - 1;
             match iterator.step(beginning.take(), ahead).await {
-                Ok(Step::Pair(key, value)) => pairs.push((key, value.to_bytes().to_vec())),
+                Ok(Step::Pair(key, value)) => pairs.push((key, value.into())),
                 Ok(Step::Again) => {}
                 Ok(Step::End) => break Ok(pairs),
                 Err(error) => break Err(error),

@@ -200,7 +200,7 @@ fn next(reader: &Reader) -> Option<Pairs> {
             let mut salvage = taken.take()?;
             let saved = on_either!(&mut salvage, salvage => salvage.next().await);
             taken.replace(Some(salvage));
-            Some(saved?.into_iter().map(|(key, value)| (key, value.to_bytes().to_vec())).collect())
+            Some(saved?.into_iter().map(|(key, value)| (key, value.into())).collect())
         }
     })
 }

@@ -108,7 +108,7 @@ impl Store {
             let (engine, key) = (root.engine.clone(), Box::<[u8]>::from(key));
             async move {
                 let value = engine.get(&key).await?;
-                Ok(value.map(|value| value.to_bytes().to_vec()))
+                Ok(value.map(Vec::from))
             }
         });
         found.map_err(|error| self.error(&error))
@@ -140,9 +140,8 @@ impl Store {
                 let engine = root.engine.clone();
                 async move {
                     let gets = some.iter().map(|key| engine.get(key));
-                    let copy = |value: Value| value.to_bytes().to_vec();
                     let found = runtime::join_all(gets).await.into_iter();
-                    found.map(|value| value.map(|value| value.map(copy))).collect::<Vec<_>>()
+                    found.map(|value| value.map(|value| value.map(Vec::from))).collect::<Vec<_>>()
                 }
             });
             for value in found {

@@ -53,8 +53,7 @@ impl PageImage {
     pub fn zeroed(bytes: usize, alignment: usize) -> Self {
         assert!(alignment.is_power_of_two(), "no alignment: {alignment}");
         let length = length(bytes);
-        let zeros = std::iter::repeat_n(0, bytes + alignment - 1);
-        let buffer = Arc::from_header_and_iter(Header::of(length), zeros);
+        let buffer = zeros(Header::of(length), bytes + alignment - 1);
         let start =
             buffer.slice.as_ptr().addr().next_multiple_of(alignment) - buffer.slice.as_ptr().addr();
         Self { buffer, start: start as u32, length }
@@ -120,6 +119,16 @@ impl PageImage {
             is_verified.store(true, Ordering::Relaxed);
         }
         is_verified.load(Ordering::Relaxed)
+    }
+}
+
+/// A buffer of so many zeros. Each read of a page begins with one: they are copied, because what an iterator gives is
+/// written byte by byte.
+fn zeros(header: Header, bytes: usize) -> Arc<HeaderSlice<Header, [u8]>> {
+    static ZEROS: [u8; 16 << 10] = [0; 16 << 10];
+    match ZEROS.get(..bytes) {
+        Some(zeros) => Arc::from_header_and_slice(header, zeros),
+        None => Arc::from_header_and_vec(header, vec![0; bytes]),
     }
 }
 

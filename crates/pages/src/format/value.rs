@@ -45,13 +45,25 @@ impl Value {
 
     /// The bytes, computed for a synthetic value. Cost: one hash per 8 bytes.
     pub fn to_bytes(&self) -> Bytes {
+        self.clone().into_bytes()
+    }
+
+    /// As [`Self::to_bytes`], of a value that nobody needs any more.
+    pub fn into_bytes(self) -> Bytes {
         match self {
-            Self::Bytes(bytes) => bytes.clone(),
+            Self::Bytes(bytes) => bytes,
             Self::Synthetic { seed, len } => {
                 let words = (0..u64::from(len.div_ceil(8))).map(|i| mix64(seed ^ mix64(i)));
-                words.flat_map(u64::to_le_bytes).take(*len as usize).collect()
+                words.flat_map(u64::to_le_bytes).take(len as usize).collect()
             }
         }
+    }
+}
+
+impl From<Value> for Vec<u8> {
+    /// The bytes; copied only if anybody shares them.
+    fn from(value: Value) -> Self {
+        value.into_bytes().into()
     }
 }
 
