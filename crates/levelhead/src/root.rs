@@ -122,6 +122,15 @@ impl AnyEngine {
         });
     }
 
+    pub(crate) async fn compact(&self) -> Result<(), EngineError> {
+        on_either!(self, engine => engine.compact().await)
+    }
+
+    /// Bytes of extents that hold anything.
+    pub(crate) fn used_bytes(&self) -> u64 {
+        on_either!(self, engine => engine.used_bytes())
+    }
+
     pub(crate) fn stats(&self) -> EngineStats {
         on_either!(self, engine => engine.stats())
     }

@@ -13,7 +13,7 @@ use pages::{EngineError, Shape, StoreId, Surroundings, Value, WriteOptions};
 use runtime::{Nanos, Rng, Runtime};
 
 use crate::memory::{Cells, MemoryMedium, SHAPE};
-use crate::setup::cpu;
+use crate::setup::{cpu, seeds};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 type Pair = (Vec<u8>, Vec<u8>);
@@ -222,18 +222,9 @@ async fn trial(engine: Engine<MemoryMedium>, seed: u64) {
     assert!(engine.snapshots().is_empty(), "nothing holds a snapshot any more");
 }
 
-#[expect(clippy::disallowed_methods, reason = "how a person asks for more trials, or for one")]
-fn wanted(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok()?.parse().ok()
-}
-
 #[test]
 fn both_ways_agree_with_an_ordered_map() {
-    let seeds = match wanted("LEVELHEAD_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..wanted("LEVELHEAD_TRIALS").unwrap_or(3),
-    };
-    for seed in seeds {
+    for seed in seeds(3) {
         for (form, options) in forms() {
             println!("LEVELHEAD_SEED={seed} cargo test -p engine --test store backwards ({form})");
             let rt = Runtime::new(seed);

@@ -2,6 +2,7 @@
 
 mod batches;
 mod care;
+mod compact;
 mod damage;
 mod drives;
 mod ends;

@@ -66,7 +66,7 @@ impl Extents {
     }
 
     /// Those of them that are not about to be free.
-    pub(crate) fn kept(&self, stream: Stream) -> usize {
+    pub fn kept(&self, stream: Stream) -> usize {
         self.in_use(stream) - self.tally.releasing[stream as usize]
     }
 
