@@ -67,7 +67,7 @@ pub use care::{Finding, Report, repair};
 pub use error::Error;
 pub use inside::{Inside, Level};
 pub use options::{Durability, Io, Options, Windows};
-pub use range::Range;
+pub use range::{Keys, Range};
 pub use salvage::Salvaged;
 pub use snapshot::Snapshot;
 pub use store::{Statistics, Store};

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::{Bound, RangeBounds};
 
 use crate::error::Error;
-use crate::reading::{Beginning, Instant, Limits};
+use crate::reading::{Beginning, Gives, Instant, Limits};
 use crate::snapshot::Snapshot;
 use crate::store::Store;
 
@@ -49,7 +49,25 @@ pub struct Range {
     front: Side,
     back: Side,
     is_over: bool,
+    gives: Gives,
 }
+
+/// The keys of a [`Range`], from both ends. No value is read: where the index is in memory, nothing is.
+///
+/// ```
+/// # fn main() -> Result<(), levelhead::Error> {
+/// # let directory = std::env::temp_dir().join(format!("levelhead-keys-{}", std::process::id()));
+/// # let store = levelhead::Store::open(&directory, &levelhead::Options::default())?;
+/// store.put(b"apple", b"red")?;
+/// store.put(b"pear", b"green")?;
+/// let keys: Result<Vec<_>, _> = store.range(..).keys().collect();
+/// assert_eq!(keys?, [b"apple"[..].into(), b"pear"[..].into()]);
+/// # store.close()?;
+/// # std::fs::remove_dir_all(&directory).expect("it is ours");
+/// # Ok(())
+/// # }
+/// ```
+pub struct Keys(Range);
 
 enum Source {
     /// The instant at which something is asked for first.
@@ -117,7 +135,14 @@ impl Range {
         let (from, to) = half_open(bounds);
         let is_over = to.as_ref().is_some_and(|to| *to <= from);
         let (front, back) = (Side::default(), Side::default());
-        Self { source, from, to, front, back, is_over }
+        Self { source, from, to, front, back, is_over, gives: Gives::Pairs }
+    }
+
+    /// Its keys alone. An end that was begun to be read before goes on reading values, for nothing.
+    pub fn keys(self) -> Keys {
+        let mut range = self;
+        range.gives = Gives::Keys;
+        Keys(range)
     }
 
     /// Where an end begins to be read.
@@ -133,7 +158,7 @@ impl Range {
     /// Fetches more pairs from one end.
     fn fetch(&mut self, is_back: bool) -> Result<(), Error> {
         let beginning = self.beginning(is_back);
-        let limits = Limits { from: self.from.clone(), to: self.to.clone() };
+        let limits = Limits { from: self.from.clone(), to: self.to.clone(), gives: self.gives };
         let store = self.source.store().clone();
         let (side, other) =
             if is_back { (&mut self.back, &self.front) } else { (&mut self.front, &self.back) };
@@ -212,6 +237,22 @@ impl DoubleEndedIterator for Range {
 }
 
 impl std::iter::FusedIterator for Range {}
+
+impl Iterator for Keys {
+    type Item = Result<Box<[u8]>, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.0.step(false)?.map(|(key, _)| key))
+    }
+}
+
+impl DoubleEndedIterator for Keys {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        Some(self.0.step(true)?.map(|(key, _)| key))
+    }
+}
+
+impl std::iter::FusedIterator for Keys {}
 
 impl Drop for Range {
     fn drop(&mut self) {

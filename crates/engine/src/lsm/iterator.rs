@@ -59,6 +59,8 @@ pub struct EngineIterator<M: Medium> {
     pages: Rc<RefCell<Pages>>,
     /// Length of the longest value so far: what a buffer has to be reckoned with.
     longest: Cell<u32>,
+    /// Whether nobody asks for values: none is read.
+    is_of_keys: bool,
 }
 
 /// Where an iterator stands.
@@ -165,7 +167,16 @@ impl<M: Medium> EngineIterator<M> {
             position: None,
             pages: Rc::new(RefCell::new(Pages::new(most))),
             longest: Cell::new(inner.surroundings.expected_value_bytes),
+            is_of_keys: false,
         }
+    }
+
+    /// The same for keys alone, as `RocksDB` reads them whose blob files are not asked: no value is read, and those of pairs are
+    /// empty.
+    #[must_use]
+    pub fn of_keys(mut self) -> Self {
+        self.is_of_keys = true;
+        self
     }
 
     /// Goes to the first pair at or after `key` and reads it; Nexts go up from there. `work` is processor time that the
@@ -294,6 +305,9 @@ impl<M: Medium> EngineIterator<M> {
         budget: &mut u32,
         effort: &mut Effort,
     ) {
+        if self.is_of_keys {
+            return; // there is nothing to wait for
+        }
         let degree = self.options.degree(position.returned());
         let most = ahead.max(degree).min(self.values_in_buffer()) as usize;
         while position.ring.len() < most && self.under_way() <= most && !position.is_at_end {
@@ -354,13 +368,14 @@ impl<M: Medium> EngineIterator<M> {
             };
             self.prefetch_index(position, snapshot);
             let value = match merged {
-                Mapping::Value(value) => Fetch::Ready(value),
-                Mapping::At(pointer) => Fetch::Demand(pointer),
                 Mapping::Deleted => {
                     *budget -= 1;
                     self.inner.stats.borrow_mut().iterators.skipped += 1;
                     continue;
                 }
+                _ if self.is_of_keys => Fetch::Ready(Value::from_bytes(&[])),
+                Mapping::Value(value) => Fetch::Ready(value),
+                Mapping::At(pointer) => Fetch::Demand(pointer),
             };
             let place = if let Fetch::Demand(pointer) = value { Some(pointer) } else { None };
             let to_cache = place.filter(|_| position.merged < self.options.cached_pairs);
