@@ -246,9 +246,14 @@ impl<M: Medium> Inner<M> {
         worth_it.min_by_key(|(_, extent)| extent.age).map(|(id, _)| id)
     }
 
-    /// The same, which is going to be collected.
+    /// The same, which is going to be collected. Who asked is told when there is none left.
     pub(crate) fn take_asked_victim(&self) -> Option<ExtentId> {
-        let id = self.asked_victim()?;
+        let Some(id) = self.asked_victim() else {
+            if self.manual.is_asked() {
+                self.store.work.notify_all();
+            }
+            return None;
+        };
         let age = self.store.extents.borrow().get(id).age;
         if let Some(Request::Garbage { tried, .. }) = &mut *self.manual.request.borrow_mut() {
             *tried = age;
