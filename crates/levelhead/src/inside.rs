@@ -20,6 +20,8 @@ pub struct Inside {
     pub capacity_bytes: u64,
     /// Bytes of the parts of the files that hold anything, garbage and journal too; parity is not counted.
     pub used_bytes: u64,
+    /// Memory that snapshots and ranges take, buffers included, in bytes.
+    pub snapshot_bytes: u64,
     /// Instants that snapshots and ranges hold.
     pub snapshots: u64,
 }
@@ -53,6 +55,7 @@ impl Inside {
             levels: levels.collect(),
             capacity_bytes: root.capacity_bytes(),
             used_bytes: root.engine.used_bytes(),
+            snapshot_bytes: root.engine.snapshot_bytes(),
             snapshots: root.engine.snapshots(),
         }
     }

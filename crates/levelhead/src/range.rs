@@ -38,8 +38,13 @@ type Pair = (Box<[u8]>, Vec<u8>);
 /// ```
 ///
 /// After an error it ends. The instant is kept as long as it exists; a store that needs the room lets go of the oldest
-/// ([`Error::TooOld`]). Cost: reads for values ahead of the one that is asked for, 2 MiB for each end that is read, out of 64 MiB for all. Down the keys as many reads
-/// as up.
+/// ([`Error::TooOld`]). Down the keys costs as many reads as up.
+///
+/// # Memory
+/// Values are read ahead of the one that is asked for, into a buffer. Each end that is read begins with one of 16 KiB, which is doubled when as much was
+/// read as it holds, up to 2 MiB, as long as all buffers, and what else snapshots and ranges cost, take no more than 48 MiB. An end
+/// that gets no more goes on with what it has. Those that begin have 64 MiB: some thousand ranges may be open of which little was read, and 24 that
+/// were read far. Beyond 64 MiB a range does not begin ([`Error::System`]). Buffers stay with a range until it ends or goes.
 pub struct Range {
     source: Source,
     /// The least key, whatever its length; nothing is below an empty one.
@@ -52,7 +57,7 @@ pub struct Range {
     gives: Gives,
 }
 
-/// The keys of a [`Range`], from both ends. No value is read: where the index is in memory, nothing is.
+/// The keys of a [`Range`], from both ends. No value is read: where the index is in memory, nothing is, and the buffers of its ends stay at a page.
 ///
 /// ```
 /// # fn main() -> Result<(), levelhead::Error> {

@@ -32,6 +32,8 @@ const APPENDS: u32 = 16;
 pub(crate) const LEAST_CAPACITY: u64 = 64 << 20;
 /// Memory for the snapshots and buffers of ranges.
 const ITERATOR_BYTES: u64 = 64 << 20;
+/// What the end of a range has of it to begin with: the first pairs of a range are read side by side.
+const FIRST_BUFFER_BYTES: u64 = 16 << 10;
 
 pub(crate) type Plain = BlockRange<FileDevice>;
 
@@ -142,6 +144,11 @@ impl AnyEngine {
     /// Instants that somebody holds.
     pub(crate) fn snapshots(&self) -> u64 {
         on_either!(self, engine => engine.snapshots().len() as u64)
+    }
+
+    /// Memory that they take, and what reads them.
+    pub(crate) fn snapshot_bytes(&self) -> u64 {
+        on_either!(self, engine => engine.snapshot_memory().total())
     }
 
     /// The sizes of levels in force, and segments and entries of each.
@@ -368,6 +375,7 @@ pub(crate) fn setup<M: Medium>(handle: &Handle, medium: M, options: &Options, id
     index.frozen_memtables = if options.windows == Windows::Off { 1 } else { 2 };
     index.value_cache_bytes = options.value_cache_bytes.min(options.memory_bytes / 2);
     index.log_sync = options.durability.into();
+    index.iterators.first_buffer_bytes = FIRST_BUFFER_BYTES;
     // As many levels as the memory holds; the others are read.
     index.pinned_levels = None;
     Setup {

@@ -11,6 +11,7 @@ mod kills;
 mod memory;
 mod model;
 mod power;
+mod ranges;
 mod salvage;
 mod scratch;
 mod threads;
