@@ -223,7 +223,7 @@ impl Root {
         identity: Identity,
     ) -> Result<Self, Error> {
         let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
-        let device = open_files(&handle, &files).await?;
+        let device = open_files(&handle, &files, false).await?;
         directory::adopt_drives(&directories, &identity)?;
         let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
         check_size(&device, &identity, &place)?;
@@ -277,13 +277,18 @@ fn file_options() -> FileOptions {
     }
 }
 
-/// Opens the files of a store. A process that has just been killed may have them a little longer, until the kernel is done with
+/// Opens the files of a store, to be read only or not. A process that has just been killed may have them a little longer, until the kernel is done with
 /// its I/O.
-pub(crate) async fn open_files(handle: &Handle, files: &[PathBuf]) -> Result<FileDevice, Error> {
+pub(crate) async fn open_files(
+    handle: &Handle,
+    files: &[PathBuf],
+    read_only: bool,
+) -> Result<FileDevice, Error> {
     const PATIENCE: Nanos = Nanos::from_millis(500);
+    let options = FileOptions { read_only, ..file_options() };
     let begun = handle.now();
     loop {
-        match FileDevice::open(handle, files, file_options()).await {
+        match FileDevice::open(handle, files, options).await {
             Err(FileError::InUse(_)) if handle.now() - begun < PATIENCE => {
                 handle.sleep(Nanos::from_millis(10)).await;
             }
