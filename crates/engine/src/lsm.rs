@@ -60,13 +60,13 @@ use pages::front::batch::BatchWrite;
 use pages::front::{Front, Index, MemtableLimits};
 use pages::journal::manifest::Manifest;
 use pages::journal::{Durability, Flushed, LogSync};
-use pages::medium::{Medium, Shape, Stream};
+use pages::medium::{Medium, PageNo, Shape, Stream};
 use pages::operations::{Lookup, Reads, WriteOptions, check_key};
 use pages::stats::{EngineStats, MemoryUse};
 use pages::store::PageStore;
 use pages::store::extent::State;
 use planted::Planted;
-use runtime::{IoClass, Nanos};
+use runtime::{IoClass, Nanos, PageImage};
 
 use crate::format::inlining::Inlining;
 use crate::lsm::accelerator::{Accelerator, MergeUnit};
@@ -407,6 +407,11 @@ impl<M: Medium> Engine<M> {
         version.levels().iter().map(|level| of(level)).collect()
     }
 
+    /// Extents that there are.
+    pub fn extents(&self) -> u32 {
+        self.inner.store.shape.extents
+    }
+
     /// Bytes of the extents that hold anything, garbage too, and are not about to be free.
     pub fn used_bytes(&self) -> u64 {
         let extents = self.inner.store.extents.borrow();
@@ -417,6 +422,14 @@ impl<M: Medium> Engine<M> {
     /// Whether levels are made of tables: then [`Self::levels`] and [`Self::plan`] begin with L0.
     pub fn is_leveled(&self) -> bool {
         self.inner.tables.is_some()
+    }
+
+    /// Whether a page that was read is what was written there; nothing if no index can refer to it.
+    pub fn is_whole(&self, page: PageNo, image: &PageImage) -> Option<bool> {
+        let store = &self.inner.store;
+        // What fills an append unit up is empty.
+        let is_of_use = store.may_be_referred_to(page) && !image.bytes().is_empty();
+        is_of_use.then(|| store.check_page(page, Ok(image.clone())).is_ok())
     }
 
     /// Where background work stands, in a line for a person who wonders why nothing moves.

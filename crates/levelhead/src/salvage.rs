@@ -186,7 +186,9 @@ fn take_out(
     copy.close()?;
     let damaged = found.damaged.iter().map(|(page, fault)| found.place.damaged(*page, fault));
     let errors = std::iter::once(why.clone()).chain(damaged);
-    report.findings = errors.map(|error| Finding { error, after: None, before: None }).collect();
+    report.findings = errors
+        .map(|error| Finding { error, after: None, before: None, is_redundancy: false })
+        .collect();
     report.salvaged = Some(salvaged(why, found));
     Ok(report)
 }

@@ -338,6 +338,10 @@ impl Store {
         self.inner.call(make)
     }
 
+    pub(crate) fn place(&self) -> &Place {
+        &self.inner.place
+    }
+
     pub(crate) fn error(&self, error: &EngineError) -> Error {
         Error::of_engine(error, &self.inner.place)
     }

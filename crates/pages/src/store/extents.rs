@@ -397,6 +397,15 @@ impl Extents {
         (extent.generation, extent.run_at(page.0 % self.shape.pages_per_extent))
     }
 
+    /// Whether an index may refer to `page`.
+    pub(crate) fn may_be_referred_to(&self, page: PageNo) -> bool {
+        let extent = self.get(self.shape.extent_of(page));
+        let is_kept = !matches!(extent.state, State::Free | State::Releasing);
+        let is_handed_out = page.0 % self.shape.pages_per_extent < extent.cursor;
+        let is_hole = || extent.holes.contains(&page);
+        is_kept && !extent.stream.is_journal() && is_handed_out && !is_hole()
+    }
+
     /// Whether `pages` are all that an index refers to, by the counts of what is in use, and each is there
     /// once.
     pub fn count_index_pages(&self, pages: impl Iterator<Item = PageNo>) -> bool {
