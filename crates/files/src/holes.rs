@@ -31,19 +31,20 @@ pub fn data_in(file: &File) -> io::Result<Vec<Range<u64>>> {
     Ok(parts)
 }
 
-/// The data of a file that is not written to while it is open.
-pub(crate) struct Data(Vec<Range<u64>>);
+/// The data of a file that is not written to while it is open: parts in order, or nothing where nobody can tell.
+pub(crate) struct Data(Option<Vec<Range<u64>>>);
 
 impl Data {
-    /// Of a file; where the system does not say, all of it.
+    /// Of a file.
     pub(crate) fn of(file: &File) -> Self {
-        Self(data_in(file).unwrap_or_else(|_| vec![0..u64::MAX]))
+        Self(data_in(file).ok())
     }
 
     /// Whether there is nothing but a hole in `range`.
     pub(crate) fn is_hole(&self, range: &Range<u64>) -> bool {
-        let next = self.0.partition_point(|part| part.end <= range.start);
-        self.0.get(next).is_none_or(|part| part.start >= range.end)
+        let Some(parts) = &self.0 else { return false };
+        let next = parts.partition_point(|part| part.end <= range.start);
+        parts.get(next).is_none_or(|part| part.start >= range.end)
     }
 }
 
@@ -53,7 +54,7 @@ mod tests {
 
     #[test]
     fn a_hole_is_what_no_part_with_data_meets() {
-        let data = Data(vec![10..20, 40..50]);
+        let data = Data(Some(vec![10..20, 40..50]));
         for (range, is_hole) in [
             (0..10, true),
             (5..11, false),
@@ -64,7 +65,7 @@ mod tests {
         ] {
             assert_eq!(data.is_hole(&range), is_hole, "{range:?}");
         }
-        assert!(!Data(vec![0..u64::MAX]).is_hole(&(1 << 40..1 << 41)));
-        assert!(Data(Vec::new()).is_hole(&(0..1)));
+        assert!(!Data(None).is_hole(&(1 << 40..1 << 41)));
+        assert!(Data(Some(Vec::new())).is_hole(&(0..1)));
     }
 }

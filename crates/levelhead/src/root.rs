@@ -125,7 +125,7 @@ impl AnyEngine {
     }
 
     pub(crate) async fn compact(&self) -> Result<(), EngineError> {
-        on_either!(self, engine => engine.compact().await)
+        on_either!(self, engine => Box::pin(engine.compact()).await)
     }
 
     /// Bytes of extents that hold anything.

@@ -426,8 +426,9 @@ fn damage(store: &Path) {
 fn a_compaction_that_is_asked_for_leaves_each_pair_once() {
     let stand = Stand::new("compact");
     for round in 0..3 {
-        let lines: String = (0..2_000).map(|n| format!("key {n:05}\tvalue {round}\n")).collect();
-        let file = stand.file("pairs.tsv", lines);
+        let lines: Vec<String> =
+            (0..2_000).map(|n| format!("key {n:05}\tvalue {round}\n")).collect();
+        let file = stand.file("pairs.tsv", lines.concat());
         stand.well("load", &[&file, "--capacity", "256MiB"]);
     }
     let json = stand.text("compact", &["--json", "--memtable", "1MiB"]);

@@ -165,8 +165,8 @@ fn parity_that_does_not_agree_is_found_and_not_mended() {
     assert!(report.stripes > 5, "{} stripes", report.stripes);
     store.close().expect("it can be made durable");
     let (parity, at) = parity_page(&directories);
-    for member in 0..3 {
-        let path = directories[member].join("data");
+    for (member, directory) in directories.iter().enumerate() {
+        let path = directory.join("data");
         flip_at(&path, at + 1_000);
         let damaged = std::fs::read(&path).expect("it is there")[at as usize..][..4096].to_vec();
         let store = reopen();
