@@ -429,9 +429,9 @@ fn a_compaction_that_is_asked_for_leaves_each_pair_once() {
         let lines: Vec<String> =
             (0..2_000).map(|n| format!("key {n:05}\tvalue {round}\n")).collect();
         let file = stand.file("pairs.tsv", lines.concat());
-        stand.well("load", &[&file, "--capacity", "256MiB"]);
+        stand.well("load", &[&file]);
     }
-    let json = stand.text("compact", &["--json", "--memtable", "1MiB"]);
+    let json = stand.text("compact", &["--json"]);
     let said: Value = serde_json::from_str(&json).expect("it is JSON");
     assert_eq!(said["after"]["entries"], 2_000);
     assert_eq!(said["after"]["entries_above_last"], 0);
