@@ -65,6 +65,8 @@ enum Command {
     Repair(store::RepairArguments),
     /// Copy a store, as it is at one instant, to a store of its own. The exit code is 1 if something is damaged, 2 if it cannot be done
     Backup(store::BackupArguments),
+    /// Flush what a store has in memory, compact all levels into the last one, and collect garbage as far as that pays
+    Compact(store::CompactArguments),
     /// Serve a store to clients of Redis
     Serve(serve::ServeArguments),
     /// List the built-in designs, devices, workloads, block drives and jobs
@@ -87,6 +89,7 @@ fn main() -> ExitCode {
         Command::Verify(arguments) => Ok(store::verify(&arguments)),
         Command::Repair(arguments) => Ok(store::repair(&arguments)),
         Command::Backup(arguments) => Ok(store::backup(&arguments)),
+        Command::Compact(arguments) => store::compact(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::List => output::print(&names::list()).map(|()| ExitCode::SUCCESS),
     };

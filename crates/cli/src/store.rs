@@ -1,9 +1,11 @@
-//! The commands on a store: `put`, `get`, `delete`, `scan`, `load`, `dump`, `stats`, `verify`, `repair`, `backup`.
+//! The commands on a store: `put`, `get`, `delete`, `scan`, `load`, `dump`, `stats`, `verify`, `repair`, `backup`,
+//! `compact`.
 //!
 //! Results go to stdout as they are asked for, everything else to stderr. Only `put` and `load` make a store where none is,
 //! and say so.
 
 mod care;
+mod compact;
 mod encoding;
 mod escapes;
 mod input;
@@ -15,6 +17,7 @@ mod scan;
 mod stats;
 
 pub(crate) use care::{BackupArguments, RepairArguments, VerifyArguments, backup, repair, verify};
+pub(crate) use compact::{CompactArguments, compact};
 pub(crate) use load::{LoadArguments, load};
 pub(crate) use place::{DurabilityArgument, WindowsArguments, say_if_refused};
 pub(crate) use point::{DeleteArguments, GetArguments, PutArguments, delete, get, put};

@@ -12,6 +12,7 @@ use crate::Planted;
 
 /// Which index there is, and its options.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a design is loaded once")]
 pub enum IndexOptions {
     /// An LSM-tree.
     Lsm(Options),

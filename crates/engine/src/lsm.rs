@@ -30,6 +30,7 @@ pub(crate) mod iterator;
 pub(crate) mod key_index;
 pub(crate) mod level;
 pub(crate) mod location;
+pub(crate) mod manual;
 pub(crate) mod memory;
 pub(crate) mod merge;
 pub(crate) mod open;
@@ -59,18 +60,19 @@ use pages::front::batch::BatchWrite;
 use pages::front::{Front, Index, MemtableLimits};
 use pages::journal::manifest::Manifest;
 use pages::journal::{Durability, Flushed, LogSync};
-use pages::medium::{Medium, Shape, Stream};
+use pages::medium::{Medium, PageNo, Shape, Stream};
 use pages::operations::{Lookup, Reads, WriteOptions, check_key};
 use pages::stats::{EngineStats, MemoryUse};
 use pages::store::PageStore;
 use pages::store::extent::State;
 use planted::Planted;
-use runtime::{IoClass, Nanos};
+use runtime::{IoClass, Nanos, PageImage};
 
 use crate::format::inlining::Inlining;
 use crate::lsm::accelerator::{Accelerator, MergeUnit};
 use crate::lsm::caches::Caches;
 use crate::lsm::groups::GroupForm;
+use crate::lsm::manual::Manual;
 use crate::lsm::memory::{checkpoint_growth, index_growth};
 use crate::lsm::pool::Pool;
 use crate::lsm::publish::Uncommitted;
@@ -122,6 +124,8 @@ pub(crate) struct Inner<M> {
     pub cursors: RefCell<Vec<Box<[u8]>>>,
     /// Levels that a background task is changing.
     pub busy: RefCell<Vec<bool>>,
+    /// What somebody asks background work for.
+    pub manual: Manual,
     /// Compact everything down, to find garbage that upper levels hide.
     pub is_squeezing: Cell<bool>,
     /// When background work will be woken because a snapshot's grace ends.
@@ -213,6 +217,7 @@ impl<M: Medium> Engine<M> {
             options,
             surroundings,
             planted,
+            manual: Manual::new(),
             is_squeezing: Cell::new(false),
             wakes_at: Cell::new(Nanos::ZERO),
             short_of: Cell::new(0),
@@ -402,9 +407,29 @@ impl<M: Medium> Engine<M> {
         version.levels().iter().map(|level| of(level)).collect()
     }
 
+    /// Extents that there are.
+    pub fn extents(&self) -> u32 {
+        self.inner.store.shape.extents
+    }
+
+    /// Bytes of the extents that hold anything, garbage too, and are not about to be free.
+    pub fn used_bytes(&self) -> u64 {
+        let extents = self.inner.store.extents.borrow();
+        let kept: usize = Stream::ALL.into_iter().map(|stream| extents.kept(stream)).sum();
+        kept as u64 * self.inner.store.shape.extent_bytes()
+    }
+
     /// Whether levels are made of tables: then [`Self::levels`] and [`Self::plan`] begin with L0.
     pub fn is_leveled(&self) -> bool {
         self.inner.tables.is_some()
+    }
+
+    /// Whether a page that was read is what was written there; nothing if no index can refer to it.
+    pub fn is_whole(&self, page: PageNo, image: &PageImage) -> Option<bool> {
+        let store = &self.inner.store;
+        // What fills an append unit up is empty.
+        let is_of_use = store.may_be_referred_to(page) && !image.bytes().is_empty();
+        is_of_use.then(|| store.check_page(page, Ok(image.clone())).is_ok())
     }
 
     /// Where background work stands, in a line for a person who wonders why nothing moves.

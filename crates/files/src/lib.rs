@@ -4,6 +4,7 @@
 //!   FileDevice .. the seam `BlockDevice` over one file or drive for each set   (device.rs)
 //!   open ........ making and opening: locks, sizes, direct I/O where it goes   (open.rs)
 //!   Set ......... one file: blocks to bytes, offsets, discards                 (set.rs)
+//!   holes ....... where a sparse file has data                                 (holes.rs)
 //!   Rooms ....... which parts of a file have room of their own                 (room.rs)
 //!   Plm ......... windows of an NVM set, by admin commands                     (plm.rs)
 //!   passthrough . the drive below a file, and its admin commands               (passthrough.rs)
@@ -20,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod device;
+mod holes;
 mod open;
 mod passthrough;
 mod plm;
@@ -29,6 +31,7 @@ mod trouble;
 mod windows;
 
 pub use device::FileDevice;
+pub use holes::data_in;
 pub use open::{DirectIo, Discards, FileError, FileOptions, RoomOf, files_in};
 pub use passthrough::Passthrough;
 pub use plm::{Admin, Plm, PlmError};

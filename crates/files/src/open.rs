@@ -15,6 +15,7 @@ use runtime::{Handle, PageImage, Room};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
+use crate::holes::Data;
 use crate::room::Rooms;
 use crate::set::Set;
 use crate::trouble::{Trouble, Troubles};
@@ -66,6 +67,8 @@ pub struct FileOptions {
     pub discards: Discards,
     /// When files that are made get their room.
     pub room: RoomOf,
+    /// It takes no writes. What is a hole of a file when it is opened is read without asking the system, as nobody fills it.
+    pub read_only: bool,
     /// A file that is not there is opened as a set that is lost, as large as the smallest of the others; unless
     /// none is there.
     pub bears_missing: bool,
@@ -279,7 +282,8 @@ pub(crate) async fn open(
             alignment,
             discards: Cell::new(options.discards),
             rooms: None,
-            is_read_only: Cell::new(false),
+            data: None,
+            is_read_only: Cell::new(options.read_only),
             plm: RefCell::default(),
             handle: handle.clone(),
             troubles: Rc::clone(troubles),
@@ -295,6 +299,9 @@ pub(crate) async fn open(
     for set in sets.iter_mut().filter(|set| set.file.is_some() && !is_drive(&set.path)) {
         let bytes = set.blocks * u64::from(BLOCK_BYTES);
         set.rooms = (options.room == RoomOf::Written).then(|| Rooms::of(bytes));
+    }
+    for set in sets.iter_mut().filter(|set| options.read_only && !is_drive(&set.path)) {
+        set.data = set.file.as_deref().map(Data::of);
     }
     Ok(sets.into_iter().map(Rc::new).collect())
 }

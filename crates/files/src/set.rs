@@ -12,6 +12,7 @@ use block::nvme::SetId;
 use block::{BLOCK_BYTES, Block, DeviceError, Force};
 use runtime::{Handle, PageImage, Room};
 
+use crate::holes::Data;
 use crate::open::{Discards, is_unknown};
 use crate::passthrough::Passthrough;
 use crate::plm::Plm;
@@ -38,7 +39,9 @@ pub(crate) struct Set {
     pub(crate) discards: Cell<Discards>,
     /// What of it has room; nothing if all has.
     pub(crate) rooms: Option<Rooms>,
-    /// The system could not make writes durable, and may have forgotten which: no more of them.
+    /// Where it has data, of a file that is not written to; nothing if that is not known.
+    pub(crate) data: Option<Data>,
+    /// It was opened so, or the system could not make writes durable, and may have forgotten which: no more of them.
     pub(crate) is_read_only: Cell<bool>,
     /// Its windows, if it was looked for some, and there are.
     pub(crate) plm: RefCell<Option<Plm<Passthrough>>>,
@@ -116,13 +119,20 @@ impl Set {
         first: u64,
         blocks: u32,
     ) -> impl Future<Output = Result<Vec<Block>, DeviceError>> + use<> {
+        let is_hole =
+            |range: Range| self.data.as_ref().is_some_and(|data| data.is_hole(&range.all()));
         let read = self.check(first, blocks.into()).map(|(file, range)| {
+            if is_hole(range) {
+                return None;
+            }
             let buffer = PageImage::zeroed(range.bytes as usize, self.alignment);
-            (self.handle.read_at(file, range.offset, buffer), range)
+            Some((self.handle.read_at(file, range.offset, buffer), range))
         });
         let set = Rc::clone(self);
         async move {
-            let (read, range) = read?;
+            let Some((read, range)) = read? else {
+                return Ok(vec![Block::ZERO; blocks as usize]);
+            };
             let (result, buffer) = read.await;
             set.whole(result, Doing::Reading, range)?;
             Ok(Block::all_of(&buffer).collect())

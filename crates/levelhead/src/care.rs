@@ -2,7 +2,7 @@
 //!
 //! All three walk over the pairs in key order, by an iterator of one instant: each page of the index and each value is read and
 //! checked against its checksum, and each value against the key that leads to it. Log and manifest are checked when a store is opened. What
-//! nothing leads to (garbage, room) is not looked at, and of several directories no more than is needed to read a pair.
+//! nothing leads to (garbage, room) is not looked at. Of several directories parity is checked besides, where it is of pages that are in use (`parity.rs`).
 
 use std::path::{Path, PathBuf};
 
@@ -28,6 +28,9 @@ pub struct Finding {
     pub after: Option<Box<[u8]>>,
     /// The first key behind it that can be read; nothing if none is.
     pub before: Option<Box<[u8]>>,
+    /// Whether no pair is lost by it, as others have it still: parity that does not agree with the data, or a page that it stands in for. Before another directory is
+    /// lost, it had better be copied.
+    pub is_redundancy: bool,
 }
 
 /// What a walk over all pairs came to.
@@ -38,7 +41,11 @@ pub struct Report {
     pub pairs: u64,
     /// Bytes of their keys and values.
     pub bytes: u64,
-    /// What is damaged, in key order; in the order of places if [`Self::salvaged`] is there.
+    /// Of a store over several directories: stripes of which all chunks were read and compared.
+    pub stripes: u64,
+    /// Stripes of which that could not be done, because a directory has not all of them, or they were being written.
+    pub unchecked_stripes: u64,
+    /// What is damaged, in key order, and then redundancy; in the order of places if [`Self::salvaged`] is there.
     pub findings: Vec<Finding>,
     /// Of a store that did not open: what cannot be known of what was saved.
     pub salvaged: Option<Salvaged>,
@@ -53,12 +60,17 @@ const MOST_IN_A_ROW: u32 = 1_000;
 impl Store {
     /// Reads and checks every pair as the store is now, while it goes on working. `progress` hears the pairs read so far, every thousand.
     ///
+    /// Of a store over three directories and more it reads every stripe that is in use from all of them and says where parity does not agree with the data, in
+    /// which file; it changes nothing. What is in the log and the manifest alone is not compared.
+    ///
     /// What is damaged is in the report; where a page of the index is, all keys behind it count as lost.
     ///
     /// # Errors
     /// What keeps it from going on that is no damage: [`Error::TooOld`] if the store could not keep the instant, say.
     pub fn verify(&self, mut progress: impl FnMut(u64)) -> Result<Report, Error> {
-        self.walk(&mut progress, &mut |_, _| Ok(()))
+        let mut report = self.walk(&mut progress, &mut |_, _| Ok(()))?;
+        self.check_redundancy(&mut report);
+        Ok(report)
     }
 
     /// Copies the store, as it is now, to a store of its own in `directory`, which is made and must not hold one. The copy is durable when this returns.
@@ -136,7 +148,12 @@ impl Store {
                     });
                     if is_new {
                         let (after, before) = (last.clone(), None);
-                        report.findings.push(Finding { error, after, before });
+                        report.findings.push(Finding {
+                            error,
+                            after,
+                            before,
+                            is_redundancy: false,
+                        });
                     }
                 }
                 Err(Error::Damaged { .. }) => break,

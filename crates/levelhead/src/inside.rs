@@ -18,6 +18,10 @@ pub struct Inside {
     pub levels: Vec<Level>,
     /// Bytes of each of the store's files, at most.
     pub capacity_bytes: u64,
+    /// Bytes of the parts of the files that hold anything, garbage and journal too; parity is not counted.
+    pub used_bytes: u64,
+    /// Memory that snapshots and ranges take, buffers included, in bytes.
+    pub snapshot_bytes: u64,
     /// Instants that snapshots and ranges hold.
     pub snapshots: u64,
 }
@@ -50,8 +54,16 @@ impl Inside {
             memory: root.engine.memory(),
             levels: levels.collect(),
             capacity_bytes: root.capacity_bytes(),
+            used_bytes: root.engine.used_bytes(),
+            snapshot_bytes: root.engine.snapshot_bytes(),
             snapshots: root.engine.snapshots(),
         }
+    }
+
+    /// Entries above the last level: what [`Store::compact`] brings down.
+    pub fn entries_above_last(&self) -> u64 {
+        let upper = self.levels.split_last().map_or(&[][..], |(_, upper)| upper);
+        upper.iter().map(|level| level.entries).sum()
     }
 
     /// Entries of all levels: as many keys as the store has when nothing was written twice or deleted, else more.

@@ -39,6 +39,7 @@
 //!   directory .. the files of a store, and what they have to say    (directory.rs)
 //!   drive ...... a drive in the place of a directory                (drive.rs)
 //!   reading .... snapshots and ranges, within the runtime           (reading.rs)
+//!   parity ..... whether what others are rebuilt from agrees     (parity.rs)
 //!   salvage .... what is left of a store that does not open         (salvage.rs)
 //!   surmise .... what a store was, where its LEVELHEAD is damaged   (surmise.rs)
 //!   root ....... the engine on its files, within the runtime        (root.rs)
@@ -53,6 +54,7 @@ mod drive;
 mod error;
 mod inside;
 mod options;
+mod parity;
 mod range;
 mod reading;
 mod root;
@@ -67,7 +69,7 @@ pub use care::{Finding, Report, repair};
 pub use error::Error;
 pub use inside::{Inside, Level};
 pub use options::{Durability, Io, Options, Windows};
-pub use range::Range;
+pub use range::{Keys, Range};
 pub use salvage::Salvaged;
 pub use snapshot::Snapshot;
 pub use store::{Statistics, Store};

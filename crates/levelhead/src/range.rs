@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::{Bound, RangeBounds};
 
 use crate::error::Error;
-use crate::reading::{Beginning, Instant, Limits};
+use crate::reading::{Beginning, Gives, Instant, Limits};
 use crate::snapshot::Snapshot;
 use crate::store::Store;
 
@@ -38,8 +38,13 @@ type Pair = (Box<[u8]>, Vec<u8>);
 /// ```
 ///
 /// After an error it ends. The instant is kept as long as it exists; a store that needs the room lets go of the oldest
-/// ([`Error::TooOld`]). Cost: reads for values ahead of the one that is asked for, 2 MiB for each end that is read, out of 64 MiB for all. Down the keys as many reads
-/// as up.
+/// ([`Error::TooOld`]). Down the keys costs as many reads as up.
+///
+/// # Memory
+/// Values are read ahead of the one that is asked for, into a buffer. Each end that is read begins with one of 16 KiB, which is doubled when as much was
+/// read as it holds, up to 2 MiB, as long as all buffers, and what else snapshots and ranges cost, take no more than 48 MiB. An end
+/// that gets no more goes on with what it has. Those that begin have 64 MiB: some thousand ranges may be open of which little was read, and 24 that
+/// were read far. Beyond 64 MiB a range does not begin ([`Error::System`]). Buffers stay with a range until it ends or goes.
 pub struct Range {
     source: Source,
     /// The least key, whatever its length; nothing is below an empty one.
@@ -49,7 +54,25 @@ pub struct Range {
     front: Side,
     back: Side,
     is_over: bool,
+    gives: Gives,
 }
+
+/// The keys of a [`Range`], from both ends. No value is read: where the index is in memory, nothing is, and the buffers of its ends stay at a page.
+///
+/// ```
+/// # fn main() -> Result<(), levelhead::Error> {
+/// # let directory = std::env::temp_dir().join(format!("levelhead-keys-{}", std::process::id()));
+/// # let store = levelhead::Store::open(&directory, &levelhead::Options::default())?;
+/// store.put(b"apple", b"red")?;
+/// store.put(b"pear", b"green")?;
+/// let keys: Result<Vec<_>, _> = store.range(..).keys().collect();
+/// assert_eq!(keys?, [b"apple"[..].into(), b"pear"[..].into()]);
+/// # store.close()?;
+/// # std::fs::remove_dir_all(&directory).expect("it is ours");
+/// # Ok(())
+/// # }
+/// ```
+pub struct Keys(Range);
 
 enum Source {
     /// The instant at which something is asked for first.
@@ -117,7 +140,14 @@ impl Range {
         let (from, to) = half_open(bounds);
         let is_over = to.as_ref().is_some_and(|to| *to <= from);
         let (front, back) = (Side::default(), Side::default());
-        Self { source, from, to, front, back, is_over }
+        Self { source, from, to, front, back, is_over, gives: Gives::Pairs }
+    }
+
+    /// Its keys alone. An end that was begun to be read before goes on reading values, for nothing.
+    pub fn keys(self) -> Keys {
+        let mut range = self;
+        range.gives = Gives::Keys;
+        Keys(range)
     }
 
     /// Where an end begins to be read.
@@ -133,7 +163,7 @@ impl Range {
     /// Fetches more pairs from one end.
     fn fetch(&mut self, is_back: bool) -> Result<(), Error> {
         let beginning = self.beginning(is_back);
-        let limits = Limits { from: self.from.clone(), to: self.to.clone() };
+        let limits = Limits { from: self.from.clone(), to: self.to.clone(), gives: self.gives };
         let store = self.source.store().clone();
         let (side, other) =
             if is_back { (&mut self.back, &self.front) } else { (&mut self.front, &self.back) };
@@ -212,6 +242,22 @@ impl DoubleEndedIterator for Range {
 }
 
 impl std::iter::FusedIterator for Range {}
+
+impl Iterator for Keys {
+    type Item = Result<Box<[u8]>, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.0.step(false)?.map(|(key, _)| key))
+    }
+}
+
+impl DoubleEndedIterator for Keys {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        Some(self.0.step(true)?.map(|(key, _)| key))
+    }
+}
+
+impl std::iter::FusedIterator for Keys {}
 
 impl Drop for Range {
     fn drop(&mut self) {

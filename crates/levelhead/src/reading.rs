@@ -24,11 +24,21 @@ pub(crate) enum Instant {
     OfRange(u64),
 }
 
-/// The least key of a range, and its end, which is not among its keys.
+/// The least key of a range, its end, which is not among its keys, and what it gives.
 #[derive(Clone, Default)]
 pub(crate) struct Limits {
     pub from: Box<[u8]>,
     pub to: Option<Box<[u8]>>,
+    pub gives: Gives,
+}
+
+/// What a range gives.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum Gives {
+    #[default]
+    Pairs,
+    /// Keys; values are not read, and empty.
+    Keys,
 }
 
 /// Where a range begins to be read, and which way.
@@ -77,10 +87,11 @@ impl AnySnapshot {
 
     fn iterator(&self, limits: &Limits) -> Result<AnyIterator, EngineError> {
         let (from, to) = (Some(&limits.from[..]), limits.to.as_deref());
-        Ok(match self {
+        let iterator = match self {
             Self::Plain(snapshot) => AnyIterator::Plain(snapshot.iterator(from, to)?),
             Self::Parity(snapshot) => AnyIterator::Parity(snapshot.iterator(from, to)?),
-        })
+        };
+        Ok(if limits.gives == Gives::Keys { iterator.of_keys() } else { iterator })
     }
 
     async fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, EngineError> {
@@ -94,6 +105,13 @@ impl AnySnapshot {
 }
 
 impl AnyIterator {
+    fn of_keys(self) -> Self {
+        match self {
+            Self::Plain(iterator) => Self::Plain(iterator.of_keys()),
+            Self::Parity(iterator) => Self::Parity(iterator.of_keys()),
+        }
+    }
+
     fn snapshot(&self) -> AnySnapshot {
         match self {
             Self::Plain(iterator) => AnySnapshot::Plain(iterator.snapshot()),

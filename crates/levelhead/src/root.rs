@@ -32,6 +32,8 @@ const APPENDS: u32 = 16;
 pub(crate) const LEAST_CAPACITY: u64 = 64 << 20;
 /// Memory for the snapshots and buffers of ranges.
 const ITERATOR_BYTES: u64 = 64 << 20;
+/// What the end of a range has of it to begin with: the first pairs of a range are read side by side.
+const FIRST_BUFFER_BYTES: u64 = 16 << 10;
 
 pub(crate) type Plain = BlockRange<FileDevice>;
 
@@ -133,6 +135,15 @@ impl AnyEngine {
         });
     }
 
+    pub(crate) async fn compact(&self) -> Result<(), EngineError> {
+        on_either!(self, engine => Box::pin(engine.compact()).await)
+    }
+
+    /// Bytes of extents that hold anything.
+    pub(crate) fn used_bytes(&self) -> u64 {
+        on_either!(self, engine => engine.used_bytes())
+    }
+
     pub(crate) fn stats(&self) -> EngineStats {
         on_either!(self, engine => engine.stats())
     }
@@ -144,6 +155,11 @@ impl AnyEngine {
     /// Instants that somebody holds.
     pub(crate) fn snapshots(&self) -> u64 {
         on_either!(self, engine => engine.snapshots().len() as u64)
+    }
+
+    /// Memory that they take, and what reads them.
+    pub(crate) fn snapshot_bytes(&self) -> u64 {
+        on_either!(self, engine => engine.snapshot_memory().total())
     }
 
     /// The sizes of levels in force, and segments and entries of each.
@@ -218,7 +234,7 @@ impl Root {
         identity: Identity,
     ) -> Result<Self, Error> {
         let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
-        let device = open_files(&handle, &files).await?;
+        let device = open_files(&handle, &files, false).await?;
         directory::adopt_drives(&directories, &identity)?;
         let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
         check_size(&device, &identity, &place)?;
@@ -272,13 +288,18 @@ fn file_options() -> FileOptions {
     }
 }
 
-/// Opens the files of a store. A process that has just been killed may have them a little longer, until the kernel is done with
+/// Opens the files of a store, to be read only or not. A process that has just been killed may have them a little longer, until the kernel is done with
 /// its I/O.
-pub(crate) async fn open_files(handle: &Handle, files: &[PathBuf]) -> Result<FileDevice, Error> {
+pub(crate) async fn open_files(
+    handle: &Handle,
+    files: &[PathBuf],
+    read_only: bool,
+) -> Result<FileDevice, Error> {
     const PATIENCE: Nanos = Nanos::from_millis(500);
+    let options = FileOptions { read_only, ..file_options() };
     let begun = handle.now();
     loop {
-        match FileDevice::open(handle, files, file_options()).await {
+        match FileDevice::open(handle, files, options).await {
             Err(FileError::InUse(_)) if handle.now() - begun < PATIENCE => {
                 handle.sleep(Nanos::from_millis(10)).await;
             }
@@ -370,6 +391,7 @@ pub(crate) fn setup<M: Medium>(handle: &Handle, medium: M, options: &Options, id
     index.frozen_memtables = if options.windows == Windows::Off { 1 } else { 2 };
     index.value_cache_bytes = options.value_cache_bytes.min(options.memory_bytes / 2);
     index.log_sync = options.durability.into();
+    index.iterators.first_buffer_bytes = FIRST_BUFFER_BYTES;
     // As many levels as the memory holds; the others are read.
     index.pinned_levels = None;
     Setup {

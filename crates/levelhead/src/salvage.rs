@@ -140,7 +140,7 @@ async fn begin(
     identity: Identity,
 ) -> Result<(Taken, Place), Error> {
     let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
-    let device = open_files(&handle, &files).await?;
+    let device = open_files(&handle, &files, true).await?;
     let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
     let blocks = device.sets().iter().map(|set| set.blocks).min().unwrap_or(0);
     let there = blocks * u64::from(block::BLOCK_BYTES) / identity.extent_bytes;
@@ -186,7 +186,9 @@ fn take_out(
     copy.close()?;
     let damaged = found.damaged.iter().map(|(page, fault)| found.place.damaged(*page, fault));
     let errors = std::iter::once(why.clone()).chain(damaged);
-    report.findings = errors.map(|error| Finding { error, after: None, before: None }).collect();
+    report.findings = errors
+        .map(|error| Finding { error, after: None, before: None, is_redundancy: false })
+        .collect();
     report.salvaged = Some(salvaged(why, found));
     Ok(report)
 }

@@ -264,6 +264,40 @@ impl Store {
         });
     }
 
+    /// Brings the store into the shape that it would settle in at last: flushes what is in memory, compacts all levels into the
+    /// last one, so that older versions and deletions are gone, and collects those parts of the files of which at least a
+    /// quarter is garbage, as far as snapshots and ranges let it. It is `RocksDB`'s `CompactRange` without bounds; redb calls it
+    /// `compact`.
+    ///
+    /// It returns when that is done, which takes as long as to write the index once for each level, and what is in use of those parts.
+    /// Other threads go on, readers and writers; what they write meanwhile is left to compactions as they come. A second caller
+    /// waits for the first one, and then does the same. Files do not get shorter: what is free in them is written again.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), levelhead::Error> {
+    /// # let directory = std::env::temp_dir().join(format!("levelhead-compact-{}", std::process::id()));
+    /// # let store = levelhead::Store::open(&directory, &levelhead::Options::default())?;
+    /// for round in 0..3 {
+    ///     store.put(b"apple", format!("red {round}").as_bytes())?;
+    /// }
+    /// store.compact()?;
+    /// assert_eq!(store.inside().entries(), 1);
+    /// # store.close()?;
+    /// # std::fs::remove_dir_all(&directory).expect("it is ours");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Full`] if there is no room for what a compaction writes, and none to be had; [`Error::Damaged`] if the index is; [`Error::ReadOnly`].
+    pub fn compact(&self) -> Result<(), Error> {
+        let compacted = self.call(|root| {
+            let engine = root.engine.clone();
+            async move { engine.compact().await }
+        });
+        compacted.map_err(|error| self.error(&error))
+    }
+
     /// Counters.
     pub fn statistics(&self) -> Statistics {
         self.call(|root| {
@@ -301,6 +335,10 @@ impl Store {
         make: impl FnOnce(&Root) -> F + Send,
     ) -> R {
         self.inner.call(make)
+    }
+
+    pub(crate) fn place(&self) -> &Place {
+        &self.inner.place
     }
 
     pub(crate) fn error(&self, error: &EngineError) -> Error {

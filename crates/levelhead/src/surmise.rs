@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -47,7 +48,11 @@ fn of_file(path: &Path) -> Option<Vec<Identity>> {
     let bytes = file.metadata().ok()?.len();
     let mut page = vec![0; BLOCK_BYTES as usize];
     let (mut votes, mut heard) = (BTreeMap::<u32, u32>::new(), 0);
-    for number in 0..u32::try_from(bytes / u64::from(BLOCK_BYTES)).ok()? {
+    let block = u64::from(BLOCK_BYTES);
+    let pages = |part: Range<u64>| part.start / block..part.end.div_ceil(block).min(bytes / block);
+    // What is a hole has no witnesses, and may be nearly all.
+    for number in files::data_in(&file).ok()?.into_iter().flat_map(pages) {
+        let number = u32::try_from(number).ok()?;
         let is_read = file.read_exact_at(&mut page, u64::from(number) * u64::from(BLOCK_BYTES));
         if let Some(id) = is_read.ok().and_then(|()| store_of(&page, PageNo(number))) {
             *votes.entry(id.0).or_default() += 1;

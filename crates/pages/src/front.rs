@@ -379,10 +379,26 @@ impl<M: Medium> Front<M> {
     }
 
     /// How many flushes there will have been when everything in memtables now is flushed.
-    pub(crate) fn flushes_until_empty(&self) -> u64 {
-        let memtables = self.memtables.borrow();
-        let active = u64::from(memtables.active.borrow().len() > 0);
-        self.flushes.get() + memtables.frozen.len() as u64 + active
+    pub fn flushes_until_empty(&self) -> u64 {
+        let active = u64::from(self.memtables.borrow().active.borrow().len() > 0);
+        self.frozen_so_far() + active
+    }
+
+    /// Memtables frozen so far.
+    fn frozen_so_far(&self) -> u64 {
+        self.flushes.get() + self.memtables.borrow().frozen.len() as u64
+    }
+
+    /// Whether there have been so many flushes.
+    pub fn has_flushed(&self, flushes: u64) -> bool {
+        self.flushes.get() >= flushes
+    }
+
+    /// Hands the active memtable to the flush, if it is one of the first `flushes` and there is room in front of it.
+    pub fn freeze_until(&self, flushes: u64) {
+        if self.frozen_so_far() < flushes {
+            self.freeze_active();
+        }
     }
 
     /// Tells waiting clients how full the store is, if that has changed.

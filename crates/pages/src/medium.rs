@@ -59,9 +59,14 @@ impl Shape {
         pages.div_ceil(self.pages_per_extent) as usize
     }
 
+    /// Nominal bytes of an extent.
+    pub fn extent_bytes(&self) -> u64 {
+        u64::from(self.pages_per_extent) * u64::from(self.page_bytes)
+    }
+
     /// Nominal bytes of all extents.
     pub fn capacity_bytes(&self) -> u64 {
-        u64::from(self.extents) * u64::from(self.pages_per_extent) * u64::from(self.page_bytes)
+        u64::from(self.extents) * self.extent_bytes()
     }
 }
 

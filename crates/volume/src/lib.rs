@@ -42,6 +42,7 @@ mod reading;
 mod recovery;
 mod refill;
 mod run;
+mod scrub;
 mod survey;
 mod syncing;
 mod torn;
@@ -54,6 +55,7 @@ pub use error::VolumeError;
 pub use layout::Layout;
 pub use options::{Options, Progress, VolumeStats};
 pub use planted::{Fault, Planted};
+pub use scrub::{Checked, Mismatch, Seen};
 pub use volume::{Setup, Volume};
 
 /// Members that a volume has at most.

@@ -243,7 +243,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// The number of the page at a spot.
-    fn page_of(&self, spot: Spot) -> PageNo {
+    pub(crate) fn page_of(&self, spot: Spot) -> PageNo {
         let in_stripe = spot.column * self.stripes.chunk_pages() + spot.offset;
         let index = spot.row * self.stripes.stripe_pages() + in_stripe;
         self.stripes.shape().page(spot.extent, index)

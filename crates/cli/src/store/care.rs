@@ -166,6 +166,12 @@ fn table(report: &Report, took: &str, what: &str) -> String {
             places => format!("{} places", count_text(places as u64)),
         }
     );
+    if report.stripes + report.unchecked_stripes > 0 {
+        let (compared, not) = (report.stripes, report.unchecked_stripes);
+        let not =
+            if not == 0 { String::new() } else { format!(", {} could not be", count_text(not)) };
+        let _ = writeln!(text, "stripes      {} compared{not}", count_text(compared));
+    }
     for finding in report.findings.iter().take(SHOWN) {
         let _ = writeln!(text, "  {}\n    {}", finding.error, keys(finding));
     }
@@ -200,6 +206,9 @@ fn salvaged_text(salvaged: &Salvaged) -> String {
 
 /// Which keys may be lost, for people.
 fn keys(finding: &Finding) -> String {
+    if finding.is_redundancy {
+        return "no pair is lost by it, as the other directories have what it is of".to_owned();
+    }
     let shown = |key: &[u8]| String::from_utf8_lossy(key).escape_debug().to_string();
     match (&finding.after, &finding.before) {
         (Some(after), Some(before)) => {
@@ -235,11 +244,14 @@ fn json(report: &Report) -> Value {
             "offset": offset,
             "after_hex": hex(&finding.after),
             "before_hex": hex(&finding.before),
+            "is_redundancy": finding.is_redundancy,
         })
     };
     json!({
         "pairs": report.pairs,
         "bytes": report.bytes,
+        "stripes": report.stripes,
+        "unchecked_stripes": report.unchecked_stripes,
         "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
         "salvaged": report.salvaged.as_ref().map(salvaged),
     })

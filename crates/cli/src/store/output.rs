@@ -29,6 +29,11 @@ impl<W: Write> PairWriter<W> {
         Self { out, format, encoding, has_values, line: Vec::new() }
     }
 
+    /// Whether it writes values.
+    pub(crate) fn has_values(&self) -> bool {
+        self.has_values
+    }
+
     /// What stands before all pairs.
     pub(crate) fn header(&mut self) -> io::Result<()> {
         match (self.format, self.has_values) {

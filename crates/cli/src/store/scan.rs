@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow};
 use clap::Args;
 use lab::count_text;
-use levelhead::Store;
+use levelhead::{Error, Store};
 
 use super::Format;
 use super::encoding::{Encoding, EncodingArguments};
@@ -40,8 +40,8 @@ pub(crate) struct ScanArguments {
     /// From the last key to the first; --limit counts from the last
     #[arg(long)]
     reverse: bool,
-    /// Print keys without their values
-    #[arg(long)]
+    /// Print keys without their values, which are not read then
+    #[arg(long, visible_alias = "keys")]
     keys_only: bool,
     /// How to print pairs
     #[arg(long, default_value = "tsv")]
@@ -61,6 +61,9 @@ pub(crate) struct DumpArguments {
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
+
+/// A key and its value.
+type Pair = (Box<[u8]>, Vec<u8>);
 
 /// Keys to read: from the first, to before the second.
 #[derive(Default)]
@@ -121,9 +124,30 @@ fn write<W: Write>(
     }
     let lower = span.from.as_deref().map_or(Bound::Unbounded, Bound::Included);
     let upper = span.to.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+    let range = store.range((lower, upper));
+    if writer.has_values() {
+        return write_each(in_order(range, span.is_reversed), limit, writer);
+    }
+    let keys = in_order(range.keys(), span.is_reversed);
+    write_each(keys.map(|key| Ok((key?, Vec::new()))), limit, writer)
+}
+
+/// From the first on, or from the last.
+fn in_order<I: DoubleEndedIterator>(
+    mut items: I,
+    is_reversed: bool,
+) -> impl Iterator<Item = I::Item> {
+    std::iter::from_fn(move || if is_reversed { items.next_back() } else { items.next() })
+}
+
+/// Writes pairs, at most so many, and no fewer are read: how many there were.
+fn write_each<W: Write>(
+    pairs: impl Iterator<Item = Result<Pair, Error>>,
+    limit: u64,
+    writer: &mut PairWriter<W>,
+) -> anyhow::Result<u64> {
     let mut count = 0;
-    let mut range = store.range((lower, upper));
-    while let Some(pair) = if span.is_reversed { range.next_back() } else { range.next() } {
+    for pair in pairs {
         let (key, value) = pair?;
         writer.pair(&key, &value)?;
         count += 1;

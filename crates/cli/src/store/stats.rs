@@ -18,7 +18,7 @@ use crate::output;
 pub(crate) struct StatsArguments {
     #[command(flatten)]
     place: Place,
-    /// Count the pairs, which reads all of them. Without it there is only the number of entries: a key that was written again
+    /// Count the pairs, which reads all of the index. Without it there is only the number of entries: a key that was written again
     /// or deleted has several, until compactions have met them
     #[arg(long)]
     count: bool,
@@ -58,7 +58,7 @@ pub(crate) fn stats(arguments: &StatsArguments) -> anyhow::Result<ExitCode> {
 }
 
 fn count(store: &Store) -> anyhow::Result<u64> {
-    store.range(..).try_fold(0, |count, pair| Ok(pair.map(|_| count + 1)?))
+    store.range(..).keys().try_fold(0, |count, key| Ok(key.map(|_| count + 1)?))
 }
 
 fn taken_bytes(directory: &Path) -> Option<u64> {

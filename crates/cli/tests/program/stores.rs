@@ -421,3 +421,21 @@ fn damage(store: &Path) {
     }
     fs::write(&path, bytes).expect("it is ours");
 }
+
+#[test]
+fn a_compaction_that_is_asked_for_leaves_each_pair_once() {
+    let stand = Stand::new("compact");
+    for round in 0..3 {
+        let lines: Vec<String> =
+            (0..2_000).map(|n| format!("key {n:05}\tvalue {round}\n")).collect();
+        let file = stand.file("pairs.tsv", lines.concat());
+        stand.well("load", &[&file]);
+    }
+    let json = stand.text("compact", &["--json"]);
+    let said: Value = serde_json::from_str(&json).expect("it is JSON");
+    assert_eq!(said["after"]["entries"], 2_000);
+    assert_eq!(said["after"]["entries_above_last"], 0);
+    let table = stand.text("compact", &[]);
+    assert!(table.contains("above last") && table.contains("took"), "{table}");
+    assert_eq!(stand.text("get", &["key 01999"]).trim_end(), "value 2");
+}

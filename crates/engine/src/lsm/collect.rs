@@ -36,7 +36,7 @@ const MOST_HELD: usize = 2;
 /// is a choice, meta extents of which more than this share is in use are left alone. Then they hold half as much
 /// garbage as segments at most, which is what clients leave room for (`front/freeing.rs`); with more, they
 /// would stop where free extents end instead of being paced.
-const WORTH_COPYING: f64 = 2.0 / 3.0;
+pub(crate) const WORTH_COPYING: f64 = 2.0 / 3.0;
 
 /// An object of a victim that the index is asked about.
 struct Asked {
@@ -80,8 +80,10 @@ impl<M: Medium> Collected<M> for Inner<M> {
     /// When flushes or compactions lack space, meta extents go first, and any garbage will do:
     /// collecting them waits for nobody, and ends, because each gives units back.
     fn victim(&self) -> Option<ExtentId> {
-        let is_due = self.front.is_short_of_extents(self.options.gc_start);
-        if !is_due || !self.store.is_healthy() {
+        if !self.is_collection_due() {
+            return self.take_asked_victim();
+        }
+        if !self.store.is_healthy() {
             return None;
         }
         if self.is_starved()
@@ -161,6 +163,11 @@ impl<M: Medium> Collected<M> for Inner<M> {
 }
 
 impl<M: Medium> Inner<M> {
+    /// Whether free extents have become few.
+    pub(crate) fn is_collection_due(&self) -> bool {
+        self.front.is_short_of_extents(self.options.gc_start)
+    }
+
     /// The extent with the least in use; but of objects where clients are paced by what those free. Then
     /// extents of the index go at the same time.
     fn victim_among(&self, may_go: impl Fn(ExtentId) -> bool) -> Option<ExtentId> {
@@ -192,12 +199,18 @@ impl<M: Medium> Inner<M> {
         may_go: impl Fn(ExtentId) -> bool,
     ) -> Option<ExtentId> {
         let extents = self.store.extents.borrow();
-        let can_end = |id| match stream {
+        let is_right = |id| extents.get(id).stream == stream && may_go(id);
+        extents.choose_victim(limit, |id| is_right(id) && self.can_be_collected(id))
+    }
+
+    /// Whether the collection of an extent, once begun, comes to its end.
+    pub(crate) fn can_be_collected(&self, id: ExtentId) -> bool {
+        let can_end = match self.store.extents.borrow().get(id).stream {
             Stream::Index => self.can_copy(id),
-            _ => self.front.can_move(id),
+            Stream::Objects => self.front.can_move(id),
+            Stream::Log | Stream::Manifest | Stream::Tables => false,
         };
-        let is_right = |id| extents.get(id).stream == stream && self.store.is_published(id);
-        extents.choose_victim(limit, |id| is_right(id) && may_go(id) && can_end(id))
+        can_end && self.store.is_published(id)
     }
 
     /// What the index says about an object now. No await: true at this instant.

@@ -77,6 +77,7 @@ impl<M: Medium> Inner<M> {
                 self.store.work.notified().await;
                 continue;
             };
+            self.manual.note_turn(level);
             self.claim(&[level, level + 1], || true).await;
             let outcome = match self.options.compaction {
                 Granularity::Partial => self.compact_slice(level, false).await,
@@ -171,7 +172,11 @@ impl<M: Medium> Inner<M> {
     }
 
     fn pick_of(&self, states: &[LevelState]) -> Option<usize> {
-        if self.is_squeezing.get() { picker::pick_to_squeeze(states) } else { picker::pick(states) }
+        match self.manual.level() {
+            _ if self.is_squeezing.get() => picker::pick_to_squeeze(states),
+            Some(asked) => picker::pick_asked(states, asked, self.manual.goes_first()),
+            None => picker::pick(states),
+        }
     }
 
     /// Pages that a slice rewrites: enough to keep every die busy where they go to flash, few
@@ -205,10 +210,13 @@ impl<M: Medium> Inner<M> {
         });
         let Some((slice, places)) = placed else { return Ok(false) };
         self.front.make_progress();
-        let next = slice.end_key.clone().unwrap_or_default();
+        let first = slice.upper.start;
+        let begin = if first == 0 { &[] } else { upper.first_key(first) };
+        let end = slice.end_key.clone();
         let edit = self.merge_slice(level, slice, places).await?;
-        self.cursors.borrow_mut()[level] = next;
         self.install(edit)?;
+        self.manual.went_down(level, begin, end.as_deref());
+        self.cursors.borrow_mut()[level] = end.unwrap_or_default();
         Ok(true)
     }
 
@@ -318,6 +326,9 @@ impl<M: Medium> Inner<M> {
 
     /// Where the next slice of `level` begins.
     fn cursor(&self, level: usize, segments: &Level) -> usize {
+        if let Some(asked) = self.manual.start_in(level, segments) {
+            return asked;
+        }
         segments.first_at_or_after(&self.cursors.borrow()[level])
     }
 

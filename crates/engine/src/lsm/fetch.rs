@@ -42,6 +42,11 @@ impl Pages {
         Self { kept: VecDeque::new(), most }
     }
 
+    /// It may keep so many from now on.
+    pub(crate) fn keep_most(&mut self, most: usize) {
+        self.most = most;
+    }
+
     fn get(&self, page: PageNo) -> Option<PageImage> {
         self.kept.iter().find(|(kept, _)| *kept == page).map(|(_, image)| image.clone())
     }

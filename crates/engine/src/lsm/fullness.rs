@@ -78,7 +78,11 @@ impl<M: Medium> Inner<M> {
             (true, false) => self.store.room.notify_all(), // nothing may be left to compact
             _ => {}
         }
+        let before = self.front.fullness.get();
         self.front.set_fullness(outlook.fullness);
+        if before != outlook.fullness && self.manual.is_asked() {
+            self.store.work.notify_all(); // what is asked for may wait in vain
+        }
         Next::Wait
     }
 

@@ -11,6 +11,7 @@
 //! Invariants: what an iterator returns depends on its snapshot alone, not on degree, prefetch or
 //! what runs beside it; reads under way hold the snapshot, so its extents stay until they end.
 
+mod buffer;
 mod index_reads;
 mod readahead;
 
@@ -34,6 +35,7 @@ use crate::lsm::location::IndexPage;
 use crate::lsm::snapshot::{Hold, Snapshot};
 use crate::lsm::{Engine, Inner};
 use crate::options::IteratorOptions;
+use buffer::Buffer;
 use readahead::Readahead;
 
 /// Where a command left an iterator.
@@ -56,9 +58,12 @@ pub struct EngineIterator<M: Medium> {
     lower_bound: Option<Box<[u8]>>,
     upper_bound: Option<Box<[u8]>>,
     position: Option<Position>,
+    buffer: Buffer,
     pages: Rc<RefCell<Pages>>,
     /// Length of the longest value so far: what a buffer has to be reckoned with.
     longest: Cell<u32>,
+    /// Whether nobody asks for values: none is read.
+    is_of_keys: bool,
 }
 
 /// Where an iterator stands.
@@ -139,7 +144,7 @@ impl<M: Medium> Engine<M> {
         upper_bound: Option<&[u8]>,
     ) -> Result<EngineIterator<M>, EngineError> {
         let options = self.inner.iterator_options.get();
-        let hold = self.inner.take_snapshot(options.buffer_bytes)?;
+        let hold = self.inner.take_snapshot(options.first_buffer())?;
         Ok(EngineIterator::new(&self.inner, hold, options, None, upper_bound))
     }
 }
@@ -154,8 +159,8 @@ impl<M: Medium> EngineIterator<M> {
         upper_bound: Option<&[u8]>,
     ) -> Self {
         inner.stats.borrow_mut().iterators.created += 1;
-        let in_buffer = options.buffer_bytes / u64::from(inner.store.shape.page_bytes);
-        let most = options.pages_kept(in_buffer);
+        let buffer = Buffer::new(&options);
+        let most = options.pages_kept(buffer.pages(&inner.store.shape));
         Self {
             inner: Rc::clone(inner),
             hold,
@@ -163,9 +168,19 @@ impl<M: Medium> EngineIterator<M> {
             lower_bound: lower_bound.map(Into::into),
             upper_bound: upper_bound.map(Into::into),
             position: None,
+            buffer,
             pages: Rc::new(RefCell::new(Pages::new(most))),
             longest: Cell::new(inner.surroundings.expected_value_bytes),
+            is_of_keys: false,
         }
+    }
+
+    /// The same for keys alone, as `RocksDB` reads them whose blob files are not asked: no value is read, and those of pairs are
+    /// empty.
+    #[must_use]
+    pub fn of_keys(mut self) -> Self {
+        self.is_of_keys = true;
+        self
     }
 
     /// Goes to the first pair at or after `key` and reads it; Nexts go up from there. `work` is processor time that the
@@ -281,6 +296,9 @@ impl<M: Medium> EngineIterator<M> {
         let (key, value) = self.finish(item, was_asked_for).await?;
         self.inner.take_in(u32::from(is_apart)).await;
         self.longest.set(self.longest.get().max(value.len()));
+        if is_apart && self.buffer.note_read(self.bytes_of_value(value.len().into())) {
+            self.grow_buffer();
+        }
         Ok(Step::Pair(key, value))
     }
 
@@ -294,6 +312,9 @@ impl<M: Medium> EngineIterator<M> {
         budget: &mut u32,
         effort: &mut Effort,
     ) {
+        if self.is_of_keys {
+            return; // there is nothing to wait for
+        }
         let degree = self.options.degree(position.returned());
         let most = ahead.max(degree).min(self.values_in_buffer()) as usize;
         while position.ring.len() < most && self.under_way() <= most && !position.is_at_end {
@@ -322,8 +343,24 @@ impl<M: Medium> EngineIterator<M> {
         let page = u64::from(self.inner.store.shape.page_bytes);
         let takes = if value < page { value } else { value.next_multiple_of(page) };
         // Pages that are to be kept besides those of the values ahead have their room apart.
-        let kept = u64::from(self.options.kept_pages) * page;
-        (self.options.buffer_bytes.saturating_sub(kept) / takes.max(1)).max(1) as u32
+        let buffer = self.buffer.bytes();
+        let kept = self.options.kept_bytes(buffer, page);
+        (buffer.saturating_sub(kept) / takes.max(1)).max(1) as u32
+    }
+
+    /// Bytes that are read for a value.
+    fn bytes_of_value(&self, len: u64) -> u64 {
+        len.max(1).next_multiple_of(self.inner.store.shape.page_bytes.into())
+    }
+
+    /// As much was read as the buffer holds: it is doubled, if there is memory.
+    fn grow_buffer(&self) {
+        let more = self.buffer.bytes().min(self.options.buffer_bytes - self.buffer.bytes());
+        if more > 0 && self.inner.grow_buffer(&self.hold, more) {
+            self.buffer.add(more);
+            let in_buffer = self.buffer.pages(&self.inner.store.shape);
+            self.pages.borrow_mut().keep_most(self.options.pages_kept(in_buffer));
+        }
     }
 
     /// Merges on to the next key that has a value.
@@ -354,13 +391,14 @@ impl<M: Medium> EngineIterator<M> {
             };
             self.prefetch_index(position, snapshot);
             let value = match merged {
-                Mapping::Value(value) => Fetch::Ready(value),
-                Mapping::At(pointer) => Fetch::Demand(pointer),
                 Mapping::Deleted => {
                     *budget -= 1;
                     self.inner.stats.borrow_mut().iterators.skipped += 1;
                     continue;
                 }
+                _ if self.is_of_keys => Fetch::Ready(Value::from_bytes(&[])),
+                Mapping::Value(value) => Fetch::Ready(value),
+                Mapping::At(pointer) => Fetch::Demand(pointer),
             };
             let place = if let Fetch::Demand(pointer) = value { Some(pointer) } else { None };
             let to_cache = place.filter(|_| position.merged < self.options.cached_pairs);
@@ -485,6 +523,6 @@ impl<M: Medium> EngineIterator<M> {
 impl<M: Medium> Drop for EngineIterator<M> {
     fn drop(&mut self) {
         self.leave();
-        self.hold.give_buffer_back(self.options.buffer_bytes);
+        self.hold.give_buffer_back(self.buffer.bytes());
     }
 }

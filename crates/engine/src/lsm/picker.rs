@@ -36,20 +36,28 @@ fn is_due(level: &LevelState) -> bool {
     level.segments > 0 && level.segments + level.headroom > level.capacity
 }
 
+/// Whether a slice of level `n` could be compacted into the next one now.
+fn can_move(levels: &[LevelState], n: usize) -> bool {
+    let (from, into) = (&levels[n], &levels[n + 1]);
+    let has_room = n + 2 == levels.len() || into.segments == 0 || {
+        into.segments + from.slice.min(from.segments) <= into.capacity
+    };
+    from.segments > 0 && from.has_space && !from.is_busy && !into.is_busy && has_room
+}
+
 /// The level (0 is L1) to compact into the next one, if any is due. The last level never is.
 pub(crate) fn pick(levels: &[LevelState]) -> Option<usize> {
-    let last = levels.len() - 1;
-    let can_move = |n: usize| {
-        let (from, into) = (&levels[n], &levels[n + 1]);
-        let has_room = n + 1 == last || into.segments == 0 || {
-            into.segments + from.slice.min(from.segments) <= into.capacity
-        };
-        from.segments > 0 && from.has_space && !from.is_busy && !into.is_busy && has_room
-    };
-    (0..last)
-        .filter(|n| can_move(*n) && is_due(&levels[*n]))
+    (0..levels.len() - 1)
+        .filter(|n| can_move(levels, *n) && is_due(&levels[*n]))
         // The lower level wins a tie: it makes room for the one above it.
         .max_by(|a, b| score(&levels[*a]).total_cmp(&score(&levels[*b])))
+}
+
+/// The same where somebody asks for `asked` to be compacted, though it may not be due. Where another level is, they take turns:
+/// the one that is asked for is not to wait for ever, nor are writers.
+pub(crate) fn pick_asked(levels: &[LevelState], asked: usize, goes_first: bool) -> Option<usize> {
+    let asked = Some(asked).filter(|n| can_move(levels, *n));
+    if goes_first { asked.or_else(|| pick(levels)) } else { pick(levels).or(asked) }
 }
 
 /// The lowest level above the last that has anything: to get everything down, room is made from
@@ -168,6 +176,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_level_that_is_asked_for_takes_turns_with_those_that_are_due() {
+        let levels = [level(6, 5), level(3, 25), level(7, 100), level(1, 1000)];
+        assert_eq!(pick(&levels), Some(0));
+        assert_eq!(pick_asked(&levels, 2, true), Some(2));
+        assert_eq!(pick_asked(&levels, 2, false), Some(0));
+        let nothing_due = [level(1, 5), level(3, 25), level(7, 100), level(1, 1000)];
+        assert_eq!(pick_asked(&nothing_due, 1, false), Some(1));
+        let busy = LevelState { is_busy: true, ..level(7, 100) };
+        assert_eq!(pick_asked(&[level(1, 5), level(3, 25), busy, level(1, 1000)], 1, true), None);
     }
 
     #[test]

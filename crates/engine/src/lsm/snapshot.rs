@@ -57,6 +57,11 @@ impl Hold {
         self.snapshot.borrow().clone().ok_or(EngineError::SnapshotTooOld)
     }
 
+    /// An iterator that reads it has more.
+    fn take(&self, bytes: u64) {
+        self.buffer_bytes.set(self.buffer_bytes.get() + bytes);
+    }
+
     /// An iterator that reads it goes.
     pub(crate) fn give_buffer_back(&self, bytes: u64) {
         let held = self.buffer_bytes.get();
@@ -202,8 +207,18 @@ impl<M: Medium> Inner<M> {
         if self.snapshot_memory().total() + bytes > self.surroundings.iterator_dram_bytes {
             return Err(EngineError::IteratorMemory);
         }
-        hold.buffer_bytes.set(hold.buffer_bytes.get() + bytes);
+        hold.take(bytes);
         Ok(())
+    }
+
+    /// Gives an iterator that reads the snapshot `bytes` more of buffers, if what is left for those that begin is not touched. Whether it did.
+    pub(crate) fn grow_buffer(&self, hold: &Hold, bytes: u64) -> bool {
+        let for_growth = self.surroundings.iterator_dram_bytes / 4 * 3;
+        let has_room = self.snapshot_memory().total() + bytes <= for_growth;
+        if has_room {
+            hold.take(bytes);
+        }
+        has_room
     }
 
     /// What snapshots cost now.

@@ -62,7 +62,7 @@ impl<M: Medium> EngineSnapshot<M> {
         upper_bound: Option<&[u8]>,
     ) -> Result<EngineIterator<M>, EngineError> {
         let options = self.inner.iterator_options.get();
-        self.inner.take_buffer(&self.hold, options.buffer_bytes)?;
+        self.inner.take_buffer(&self.hold, options.first_buffer())?;
         let hold = Rc::clone(&self.hold);
         Ok(EngineIterator::new(&self.inner, hold, options, lower_bound, upper_bound))
     }

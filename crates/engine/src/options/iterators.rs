@@ -27,6 +27,9 @@ pub struct IteratorOptions {
     pub skip_budget: u32,
     /// Memory of each iterator for pages read and values read ahead, in bytes.
     pub buffer_bytes: u64,
+    /// What of it an iterator has to begin with. It is doubled each time that as much as it holds was read for values, up to `buffer_bytes`, as
+    /// long as three quarters of the memory for all are not taken: the rest is for those that begin. 0: all of it at once.
+    pub first_buffer_bytes: u64,
     /// Pages of values that it keeps at least, as far as the buffer goes: what follows in the order of keys may lie in
     /// one that was read a while ago. At 0 one for each pair ahead.
     pub kept_pages: u32,
@@ -47,6 +50,7 @@ impl Default for IteratorOptions {
             most_value_prefetch: 0,
             skip_budget: 1024,
             buffer_bytes: 64 << 10,
+            first_buffer_bytes: 0,
             kept_pages: 0,
             cached_pairs: 0,
             readahead_bytes: 0,
@@ -65,6 +69,7 @@ impl IteratorOptions {
             of("iterators.skip_budget", self.skip_budget, 1..=u32::MAX),
             of("iterators.kept_pages", self.kept_pages, KEPT_PAGES),
             bytes("iterators.buffer_bytes", self.buffer_bytes),
+            bytes("iterators.first_buffer_bytes", self.first_buffer_bytes),
             bytes("iterators.readahead_bytes", self.readahead_bytes),
         ];
         problems.into_iter().flatten().collect()
@@ -74,6 +79,26 @@ impl IteratorOptions {
     pub(crate) fn degree(&self, pairs: u32) -> u32 {
         let most = self.most_value_prefetch.max(self.value_prefetch);
         self.value_prefetch.max(pairs).min(most)
+    }
+
+    /// Whether buffers begin small and grow.
+    fn buffers_grow(&self) -> bool {
+        self.first_buffer_bytes > 0
+    }
+
+    /// What an iterator has of its buffer to begin with.
+    pub(crate) fn first_buffer(&self) -> u64 {
+        if self.buffers_grow() {
+            self.first_buffer_bytes.min(self.buffer_bytes)
+        } else {
+            self.buffer_bytes
+        }
+    }
+
+    /// What of a buffer is not for values ahead: those of pages that are kept. One that grows is shared evenly.
+    pub(crate) fn kept_bytes(&self, buffer: u64, page_bytes: u64) -> u64 {
+        let kept = u64::from(self.kept_pages) * page_bytes;
+        if self.buffers_grow() { kept.min(buffer / 2) } else { kept }
     }
 
     /// Pages of values that are kept, where the buffer has room for `in_buffer`: one for the pair at hand, one for each
@@ -97,6 +122,23 @@ mod tests {
         assert_eq!([0, 8, 9, 31, 32, 1_000].map(|n| growing.degree(n)), [8, 8, 9, 31, 32, 32]);
         let none = IteratorOptions::default();
         assert_eq!([0, 1_000].map(|pairs| none.degree(pairs)), [0, 0]);
+    }
+
+    #[test]
+    fn a_buffer_that_grows_begins_small_and_is_shared_evenly() {
+        let page = 4 << 10;
+        let fixed = IteratorOptions {
+            buffer_bytes: 2 << 20,
+            kept_pages: 128,
+            ..IteratorOptions::default()
+        };
+        assert_eq!((fixed.first_buffer(), fixed.kept_bytes(16 << 10, page)), (2 << 20, 512 << 10));
+        let growing = IteratorOptions { first_buffer_bytes: 16 << 10, ..fixed };
+        assert_eq!(growing.first_buffer(), 16 << 10);
+        assert_eq!(growing.kept_bytes(16 << 10, page), 8 << 10);
+        assert_eq!(growing.kept_bytes(2 << 20, page), 512 << 10);
+        let large = IteratorOptions { first_buffer_bytes: 4 << 20, ..fixed };
+        assert_eq!(large.first_buffer(), 2 << 20);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The engine on a medium in memory, which does what a test tells it: fail, above all.
 
 mod backwards;
+mod compact;
 mod failing_writes;
 mod full_groups;
 mod groups;

@@ -2,9 +2,9 @@
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use levelhead::{Error, Store, repair};
+use levelhead::{Error, Options, Store, repair};
 
 use crate::scratch::{Scratch, open, small};
 
@@ -118,4 +118,77 @@ fn a_checkpoint_is_of_one_instant_and_a_store_by_itself() {
     }
     let again = store.checkpoint(&new, &small(), |_| ()).map(drop);
     assert!(matches!(again, Err(Error::Invalid(_))), "{again:?}");
+}
+
+/// A stripe of three members at one place: which of them has the parity, and the page there.
+fn parity_page(directories: &[PathBuf]) -> (usize, u64) {
+    let files =
+        directories.iter().map(|path| std::fs::read(path.join("data")).expect("it is there"));
+    let files: Vec<Vec<u8>> = files.collect();
+    let length = files[0].len();
+    // Whole objects; those of the index may have been replaced.
+    let is_data = |page: &[u8]| page[22..24] == [2, 5];
+    for at in (0..length).step_by(4096) {
+        let pages: Vec<&[u8]> = files.iter().map(|file| &file[at..at + 4096]).collect();
+        let parity: Vec<usize> = (0..3).filter(|n| !is_data(pages[*n])).collect();
+        let is_of_both = |n: usize| pages[n][23] == 0 && pages[n].iter().any(|byte| *byte != 0);
+        if let [parity] = parity[..]
+            && is_of_both(parity)
+        {
+            return (parity, at as u64);
+        }
+    }
+    panic!("no stripe is full");
+}
+
+fn flip_at(path: &Path, at: u64) {
+    let file = OpenOptions::new().read(true).write(true).open(path).expect("it is there");
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at).expect("it can be read");
+    file.write_all_at(&[byte[0] ^ 0x10], at).expect("it can be written");
+}
+
+#[test]
+fn parity_that_does_not_agree_is_found_and_not_mended() {
+    let scratch = Scratch::new();
+    let directories = scratch.directories(3);
+    let options = Options { capacity_bytes: 128 << 20, ..small() };
+    let reopen =
+        || Store::open_over(&directories, &options).unwrap_or_else(|error| panic!("{error}"));
+    let store = reopen();
+    for n in 0..PAIRS {
+        store.put(&key(n), &value(n)).expect("there is room");
+    }
+    store.settle();
+    let report = store.verify(|_| ()).expect("it can be read");
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    assert!(report.stripes > 5, "{} stripes", report.stripes);
+    store.close().expect("it can be made durable");
+    let (parity, at) = parity_page(&directories);
+    for (member, directory) in directories.iter().enumerate() {
+        let path = directory.join("data");
+        flip_at(&path, at + 1_000);
+        let damaged = std::fs::read(&path).expect("it is there")[at as usize..][..4096].to_vec();
+        let store = reopen();
+        for _ in 0..2 {
+            let report = store.verify(|_| ()).expect("it can be read");
+            assert_eq!(report.pairs, u64::from(PAIRS), "no pair is lost");
+            let [finding] = &report.findings[..] else { panic!("{:?}", report.findings) };
+            assert!(finding.is_redundancy);
+            let Error::Damaged { path: found, offset, what } = &finding.error else {
+                panic!("{}", finding.error)
+            };
+            assert_eq!((found, *offset), (&path, Some(at)), "{what}");
+            assert_eq!(what.starts_with("parity"), member == parity, "{what}");
+        }
+        store.close().expect("it can be made durable");
+        let now = std::fs::read(&path).expect("it is there")[at as usize..][..4096].to_vec();
+        assert!(now == damaged, "it was changed");
+        flip_at(&path, at + 1_000);
+    }
+    // Without one of them nothing can be compared, and nothing is wrong with the others.
+    std::fs::remove_dir_all(&directories[1]).expect("it is ours");
+    let report = reopen().verify(|_| ()).expect("it can be rebuilt");
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    assert!(report.unchecked_stripes > 5, "{} stripes", report.unchecked_stripes);
 }

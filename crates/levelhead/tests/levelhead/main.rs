@@ -2,6 +2,7 @@
 
 mod batches;
 mod care;
+mod compact;
 mod damage;
 mod drives;
 mod ends;
@@ -10,6 +11,7 @@ mod kills;
 mod memory;
 mod model;
 mod power;
+mod ranges;
 mod salvage;
 mod scratch;
 mod threads;

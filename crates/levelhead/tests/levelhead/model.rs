@@ -77,6 +77,21 @@ fn check_turns(mut range: Range, mut expected: Vec<(&[u8], &[u8])>, rng: &mut Rn
     assert!(borrowed(&back) == owned(&expected[..back.len()]), "other pairs downwards");
 }
 
+/// Keys alone are those of the pairs, from both ends.
+fn check_keys<'a>(
+    make: impl Fn((Bound<&'a [u8]>, Bound<&'a [u8]>)) -> Range,
+    bounds: (Bound<&'a [u8]>, Bound<&'a [u8]>),
+    expected: &[(&[u8], &[u8])],
+) {
+    let of = |keys: &mut dyn Iterator<Item = Result<Box<[u8]>, levelhead::Error>>| {
+        keys.collect::<Result<Vec<_>, _>>().expect("they can be read")
+    };
+    let up: Vec<Box<[u8]>> = expected.iter().map(|(key, _)| Box::from(*key)).collect();
+    assert!(of(&mut make(bounds).keys()) == up, "other keys upwards");
+    let down: Vec<_> = up.into_iter().rev().collect();
+    assert!(of(&mut make(bounds).keys().rev()) == down, "other keys downwards");
+}
+
 fn check_range(make: impl Fn((Bound<&[u8]>, Bound<&[u8]>)) -> Range, map: &Map, rng: &mut Rng) {
     let (lower, upper) = (bound(rng), bound(rng));
     let bounds = (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice));
@@ -96,8 +111,9 @@ fn check_range(make: impl Fn((Bound<&[u8]>, Bound<&[u8]>)) -> Range, map: &Map, 
         above && below
     };
     let expected = map.iter().filter(|(key, _)| is_in(key));
-    let expected = expected.map(|(key, value)| (&key[..], &value[..])).collect();
+    let expected: Vec<_> = expected.map(|(key, value)| (&key[..], &value[..])).collect();
     println!("{lower:?} to {upper:?}, {most}");
+    check_keys(&make, bounds, &expected);
     check_turns(make(bounds), expected, rng, most);
 }
 

@@ -295,3 +295,23 @@ fn a_store_over_three_directories_is_saved_too() {
         assert_eq!((back, salvaged.doubts.as_slice()), (0, &[][..]), "{gone} damaged");
     }
 }
+
+/// Minutes, were its holes read: a store of one pair in a file of 16 GiB.
+#[test]
+fn a_store_in_a_large_file_with_little_in_it_is_saved_at_once() {
+    for directories in [1, 3] {
+        let scratch = Scratch::new();
+        let paths = scratch.directories(directories);
+        let options = Options { capacity_bytes: 16 << 30, ..small() };
+        let store = Store::open_over(&paths, &options).expect("it can be made");
+        store.put(b"key", b"value").expect("there is room");
+        store.close().expect("it can be made durable");
+        for path in &paths {
+            std::fs::remove_file(path.join("LEVELHEAD")).expect("it is there");
+        }
+        let (report, found) = saved(&paths, &scratch.path().join("new"), &small());
+        let salvaged = report.salvaged.expect("it does not open");
+        assert!(salvaged.doubts.is_empty(), "{:?}", salvaged.doubts);
+        assert!(found.into_iter().eq([(b"key".to_vec(), vec![Some(b"value".to_vec())])]));
+    }
+}

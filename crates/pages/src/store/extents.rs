@@ -66,7 +66,7 @@ impl Extents {
     }
 
     /// Those of them that are not about to be free.
-    pub(crate) fn kept(&self, stream: Stream) -> usize {
+    pub fn kept(&self, stream: Stream) -> usize {
         self.in_use(stream) - self.tally.releasing[stream as usize]
     }
 
@@ -395,6 +395,15 @@ impl Extents {
     pub(crate) fn stamp(&self, page: PageNo) -> (u64, u32) {
         let extent = self.get(self.shape.extent_of(page));
         (extent.generation, extent.run_at(page.0 % self.shape.pages_per_extent))
+    }
+
+    /// Whether an index may refer to `page`.
+    pub(crate) fn may_be_referred_to(&self, page: PageNo) -> bool {
+        let extent = self.get(self.shape.extent_of(page));
+        let is_kept = !matches!(extent.state, State::Free | State::Releasing);
+        let is_handed_out = page.0 % self.shape.pages_per_extent < extent.cursor;
+        let is_hole = || extent.holes.contains(&page);
+        is_kept && !extent.stream.is_journal() && is_handed_out && !is_hole()
     }
 
     /// Whether `pages` are all that an index refers to, by the counts of what is in use, and each is there

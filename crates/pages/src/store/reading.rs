@@ -105,6 +105,11 @@ impl<M: Medium> PageStore<M> {
         }
     }
 
+    /// Whether an index may refer to `page`: it was handed out for that in this life of its extent. Pages of the journal it does not.
+    pub fn may_be_referred_to(&self, page: PageNo) -> bool {
+        self.extents.borrow().may_be_referred_to(page)
+    }
+
     /// Whether a planted bug takes a page in spite of what is wrong with it.
     fn believes(&self, fault: PageFault) -> bool {
         let is_whole = matches!(

@@ -130,7 +130,7 @@ impl<M: Medium> EngineIterator<M> {
         let shape = self.inner.store.shape;
         let page_bytes = u64::from(shape.page_bytes);
         let kept: usize = position.along.iter().map(Readahead::kept).sum();
-        let room = self.options.buffer_bytes.saturating_sub(kept as u64 * page_bytes);
+        let room = self.buffer.bytes().saturating_sub(kept as u64 * page_bytes);
         let most = self.options.readahead_bytes.min(room);
         let (first, extent) = (needed.at.page, shape.extent_of(needed.at.page));
         let wanted = position.along[needed.level].along(first, page_bytes, most);

@@ -1,0 +1,61 @@
+//! How much memory an iterator has for pages and values, and when it is time for more.
+
+use std::cell::Cell;
+
+use pages::medium::Shape;
+
+use crate::options::IteratorOptions;
+
+/// The buffer of an iterator: what it may hold, not what it does.
+pub(super) struct Buffer {
+    bytes: Cell<u64>,
+    /// Bytes that were read for values since it grew, or was to.
+    read: Cell<u64>,
+}
+
+impl Buffer {
+    pub(super) fn new(options: &IteratorOptions) -> Self {
+        Self { bytes: Cell::new(options.first_buffer()), read: Cell::new(0) }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.get()
+    }
+
+    /// Pages that it holds.
+    pub(super) fn pages(&self, shape: &Shape) -> u64 {
+        self.bytes.get() / u64::from(shape.page_bytes)
+    }
+
+    /// So many bytes were read for a value. Whether as many were as it holds, so that it is worth more.
+    pub(super) fn note_read(&self, bytes: u64) -> bool {
+        let read = self.read.get() + bytes;
+        let is_enough = read >= self.bytes.get();
+        self.read.set(if is_enough { 0 } else { read });
+        is_enough
+    }
+
+    pub(super) fn add(&self, bytes: u64) {
+        self.bytes.set(self.bytes.get() + bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_worth_more_when_as_much_was_read_as_it_holds() {
+        let options = IteratorOptions {
+            buffer_bytes: 64,
+            first_buffer_bytes: 8,
+            ..IteratorOptions::default()
+        };
+        let buffer = Buffer::new(&options);
+        let worth: Vec<bool> = (0..4).map(|_| buffer.note_read(4)).collect();
+        assert_eq!(worth, [false, true, false, true]);
+        buffer.add(8);
+        let worth: Vec<bool> = (0..4).map(|_| buffer.note_read(4)).collect();
+        assert_eq!(worth, [false, false, false, true]);
+    }
+}

@@ -1,0 +1,71 @@
+//! Where a sparse file has data, and where holes, which read as zeros.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
+
+/// The parts of a file that may hold data, in order: behind the last one, and between them, are holes. Where the file system cannot tell, that is all
+/// of it. Room that was given and not written counts as a hole where the file system knows.
+///
+/// # Errors
+/// What the system says of the file.
+pub fn data_in(file: &File) -> io::Result<Vec<Range<u64>>> {
+    let end = rustix::fs::seek(file, SeekFrom::End(0))?;
+    let mut parts = Vec::new();
+    let mut at = 0;
+    while at < end {
+        let start = match rustix::fs::seek(file, SeekFrom::Data(at)) {
+            Ok(start) => start,
+            Err(Errno::NXIO) => break, // nothing but a hole to the end
+            // Nobody can tell.
+            Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => at,
+            Err(error) => return Err(error.into()),
+        };
+        let next = rustix::fs::seek(file, SeekFrom::Hole(start)).unwrap_or(end);
+        parts.push(start..next.clamp(start + 1, end));
+        at = next.max(start + 1);
+    }
+    Ok(parts)
+}
+
+/// The data of a file that is not written to while it is open: parts in order, or nothing where nobody can tell.
+pub(crate) struct Data(Option<Vec<Range<u64>>>);
+
+impl Data {
+    /// Of a file.
+    pub(crate) fn of(file: &File) -> Self {
+        Self(data_in(file).ok())
+    }
+
+    /// Whether there is nothing but a hole in `range`.
+    pub(crate) fn is_hole(&self, range: &Range<u64>) -> bool {
+        let Some(parts) = &self.0 else { return false };
+        let next = parts.partition_point(|part| part.end <= range.start);
+        parts.get(next).is_none_or(|part| part.start >= range.end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hole_is_what_no_part_with_data_meets() {
+        let data = Data(Some(vec![10..20, 40..50]));
+        for (range, is_hole) in [
+            (0..10, true),
+            (5..11, false),
+            (19..21, false),
+            (20..40, true),
+            (39..41, false),
+            (50..99, true),
+        ] {
+            assert_eq!(data.is_hole(&range), is_hole, "{range:?}");
+        }
+        assert!(!Data(None).is_hole(&(1 << 40..1 << 41)));
+        assert!(Data(Some(Vec::new())).is_hole(&(0..1)));
+    }
+}

@@ -1,0 +1,71 @@
+//! Whether what several directories hold beside the pairs themselves agrees with them: of each stripe that is in use all chunks are read, the parity among them.
+
+use pages::ExtentId;
+use volume::{Checked, Mismatch, Seen};
+
+use crate::care::{Finding, Report};
+use crate::drive;
+use crate::error::{Error, Place};
+use crate::root::AnyEngine;
+use crate::store::Store;
+
+/// What checking the stripes of an extent came to.
+type Stripes = Vec<Checked>;
+
+impl Store {
+    /// Adds to `report` what of the store's redundancy does not agree with its pages. Nothing is written.
+    pub(crate) fn check_redundancy(&self, report: &mut Report) {
+        let mut extent = 0;
+        while let Some(stripes) = self.check_stripes(ExtentId(extent)) {
+            for checked in stripes {
+                match checked {
+                    Checked::Nothing => {}
+                    Checked::Not => report.unchecked_stripes += 1,
+                    Checked::Done(mismatches) => {
+                        report.stripes += 1;
+                        let found = mismatches.iter().map(|it| finding(self.place(), it));
+                        report.findings.extend(found);
+                    }
+                }
+            }
+            extent += 1;
+        }
+    }
+
+    /// Checks the stripes of one extent; nothing behind the last one, and of a store in one directory.
+    fn check_stripes(&self, extent: ExtentId) -> Option<Stripes> {
+        self.call(|root| {
+            let (volume, engine) = (root.volume.clone(), root.engine.clone());
+            async move {
+                let (Some(volume), AnyEngine::Parity(engine)) = (volume, engine) else {
+                    return None;
+                };
+                if extent.0 >= engine.extents() {
+                    return None;
+                }
+                let see = |page, image: &_| match engine.is_whole(page, image) {
+                    None => Seen::Unused,
+                    Some(true) => Seen::Whole,
+                    Some(false) => Seen::Damaged,
+                };
+                let mut stripes = Stripes::new();
+                for row in 0..volume.rows() {
+                    stripes.push(volume.check_stripe(extent, row, see).await);
+                }
+                Some(stripes)
+            }
+        })
+    }
+}
+
+fn finding(place: &Place, mismatch: &Mismatch) -> Finding {
+    let Mismatch { member, place: at, page } = *mismatch;
+    let path = place.files[member].clone();
+    let offset = Some(drive::first_byte(&path) + u64::from(at.0) * place.page_bytes);
+    let what = match page {
+        Some(page) => format!("page {} of the store is not what was written there", page.0),
+        None => "parity does not agree with the pages that it is of, which are whole".to_owned(),
+    };
+    let error = Error::Damaged { path, offset, what };
+    Finding { error, after: None, before: None, is_redundancy: true }
+}
