@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod allocator;
 mod bench;
 mod bench_spec;
 mod device;
@@ -21,10 +22,6 @@ mod values;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-
-/// Simulation makes and drops millions of small objects; this allocator keeps them close together.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// A level-headed key-value store for flash, and a laboratory for drives that do not exist yet.
 #[derive(Parser)]

@@ -10,8 +10,8 @@ use clap::{Args, ValueEnum};
 use levelhead::Store;
 use server::{Clock, OpenFiles, Server, Tls};
 
-use crate::output;
 use crate::store::{WindowsArguments, say_if_refused};
+use crate::{allocator, output};
 use lab::parse_bytes;
 
 /// The environment's word for the password, which others cannot see as they can see arguments.
@@ -109,6 +109,7 @@ impl From<Durability> for levelhead::Durability {
 }
 
 pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
+    allocator::keep_nothing_back();
     let options = options(arguments, allow_files(arguments.max_clients))?;
     let store_options = arguments.windows.added_to(levelhead::Options {
         capacity_bytes: arguments.capacity,

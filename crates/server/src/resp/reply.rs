@@ -34,6 +34,11 @@ impl Reply {
         self.bytes.len()
     }
 
+    /// Bytes of memory that it holds.
+    pub fn held_bytes(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// Whether nothing has been said.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
