@@ -9,10 +9,13 @@
 )]
 
 mod connection;
+mod decimal;
 mod hashes;
 mod help;
 mod keyspace;
 mod parse;
+mod ranges;
+mod scans;
 mod server;
 mod sorted_sets;
 mod strings;

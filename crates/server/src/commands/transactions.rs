@@ -51,7 +51,10 @@ impl Transaction {
 
 /// Whether a command of a transaction runs at once.
 pub(super) fn runs_at_once(spec: &Spec) -> bool {
-    spec.group == Group::Transaction || matches!(spec.name, "QUIT" | "RESET")
+    match spec.group {
+        Group::Transaction => spec.name != "UNWATCH",
+        _ => matches!(spec.name, "QUIT" | "RESET"),
+    }
 }
 
 /// Why a command cannot be part of a transaction.

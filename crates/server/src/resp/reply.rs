@@ -143,6 +143,11 @@ impl Reply {
         }
     }
 
+    /// A number with a fraction, as it is written.
+    pub(crate) fn double_text(number: f64) -> String {
+        format_double(number)
+    }
+
     /// A number with a fraction.
     pub fn double(&mut self, number: f64) {
         let text = format_double(number);
