@@ -128,7 +128,7 @@ COMMANDS = {
     b"ZRANK": lambda d: [d.key(), d.field()], b"ZREVRANK": lambda d: [d.key(), d.field()],
     b"ZCOUNT": lambda d: [d.key(), d.bound(), d.bound()], b"ZLEXCOUNT": lambda d: [d.key(), d.name_bound(), d.name_bound()],
     b"ZRANGE": lambda d: d.pick(
-        [d.key(), d.integer(), d.integer()] + d.words(),
+        [d.key(), d.integer(), d.integer()] + [word for word in d.words() if word != b"BYSCORE"],
         [d.key(), d.bound(), d.bound(), b"BYSCORE"] + d.pick([], [b"REV"]) + d.limit() + d.pick([], [b"WITHSCORES"]),
         [d.key(), d.name_bound(), d.name_bound(), b"BYLEX"] + d.pick([], [b"REV"]) + d.limit() + d.words()),
     b"ZREVRANGE": lambda d: [d.key(), d.integer(), d.integer()] + d.pick([], [b"WITHSCORES"], d.words()),
@@ -162,10 +162,12 @@ def draw(d):
     if name in (b"MULTI", b"DISCARD", b"WATCH", b"NOSUCH") and d.random.random() < 0.7:
         name = b"EXEC"
     words = [name] + COMMANDS[name](d)
+    if not d.shared_score and (b"LEX" in name or b"BYLEX" in words):
+        return draw(d)  # which members lie within is open where scores differ
     chance = d.random.random()
     if chance < 0.01 and len(words) > 1:
         words.pop()
-    elif chance < 0.02 and name not in (b"ZRANK", b"ZREVRANK"):  # they take one more since 7.2
+    elif chance < 0.02 and name not in (b"ZRANK", b"ZREVRANK", b"EXEC"):  # ranks take one more since 7.2
         words.append(b"more")
     return words
 
@@ -193,7 +195,7 @@ def run(ours, theirs, commands, protocol):
         server.ask([b"FLUSHALL"])
         if protocol == 3:
             server.ask([b"HELLO", b"3"])
-    kept, is_kept = [], False
+    kept = []
     for number, words in enumerate(commands):
         a, b = ours.ask(words), theirs.ask(words)
         left, right = normal(words, a), normal(words, b)
@@ -202,7 +204,7 @@ def run(ours, theirs, commands, protocol):
             left, right = (left, left) if not differ else differ[0]
         if b[0] == b"+QUEUED\r\n":
             kept.append(words)
-        elif words[0] in (b"MULTI", b"EXEC", b"DISCARD"):
+        elif words[0] in (b"EXEC", b"DISCARD"):
             kept = []
         if left != right and not is_open(words, left, right):
             return number, left, right

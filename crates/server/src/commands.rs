@@ -158,6 +158,11 @@ fn is_kept(session: &Session, spec: &Spec) -> bool {
     session.transaction.is_some() && !transactions::runs_at_once(spec)
 }
 
+/// Whether a command may wait for the store when it is run now.
+pub(crate) fn needs_store(session: &Session, name: &[u8]) -> bool {
+    find(name).is_some_and(|spec| spec.needs_store() && !is_kept(session, spec))
+}
+
 fn keep(
     state: &State,
     session: &mut Session,

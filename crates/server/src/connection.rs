@@ -13,7 +13,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::sync::watch;
+use tokio::sync::{SemaphorePermit, watch};
 
 use crate::clock::Stopwatch;
 use crate::commands::{self, Session};
@@ -67,8 +67,10 @@ struct Connection<'a, S> {
 struct Work {
     input: Vec<u8>,
     decoder: Decoder,
-    /// A command that waits for the memory that it will take.
+    /// A command that waits for the memory that it will take, or for its turn in the store.
     next: Option<Command>,
+    /// Whether it waits for its turn.
+    needs_store: bool,
     reply: Reply,
     /// Replies to commands that wrote something.
     written: Vec<Range<usize>>,
@@ -83,6 +85,7 @@ impl Work {
             input: Vec::new(),
             decoder: Decoder::default(),
             next: None,
+            needs_store: false,
             reply: Reply::new(protocol),
             written: Vec::new(),
             pending: Vec::new(),
@@ -213,8 +216,12 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         if !self.state.clients.room(&client, bytes, allowance).await {
             return Ok(Next::End);
         }
+        let turn = match std::mem::take(&mut work.needs_store) {
+            true => self.state.in_store.acquire().await.ok(),
+            false => None,
+        };
         // Here, on the thread that serves: another one would cost more than the read that may be in it (decision 41).
-        let mut next = carry_out(self.state, &mut self.session, &mut work);
+        let mut next = carry_out(self.state, &mut self.session, &mut work, turn);
         self.state.clients.holds(&client, work.bytes() + self.session.bytes());
         if !work.written.is_empty() {
             let committed = self.state.commits.wait().await;
@@ -294,7 +301,15 @@ fn taken_by(command: &Command) -> usize {
 }
 
 /// Carries out commands until there are enough of them for one batch.
-fn carry_out(state: &State, session: &mut Session, work: &mut Work) -> Next {
+///
+/// As long as nothing needs the store it has no turn there. If all turns are taken a command waits for one without holding the thread, so that there
+/// is a thread for what needs none.
+fn carry_out<'a>(
+    state: &'a State,
+    session: &mut Session,
+    work: &mut Work,
+    mut turn: Option<SemaphorePermit<'a>>,
+) -> Next {
     let access = state.database.access();
     session.client.has_spoken(access.now);
     let mut next = Next::Batch;
@@ -328,6 +343,13 @@ fn carry_out(state: &State, session: &mut Session, work: &mut Work) -> Next {
                 }
             };
         let arguments = command.arguments(&work.input);
+        if turn.is_none() && commands::needs_store(session, arguments[0]) {
+            turn = state.in_store.try_acquire().ok();
+            if turn.is_none() {
+                (work.next, work.needs_store) = (Some(command), true);
+                return Next::Batch;
+            }
+        }
         let (begin, watch) = (work.reply.len(), Stopwatch::start());
         access.has_written.set(false);
         let spec = commands::run(state, session, &access, &arguments, &mut work.reply);

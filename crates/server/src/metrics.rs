@@ -103,7 +103,8 @@ fn of_windows(windows: &levelhead::WindowStatistics, count: &mut dyn FnMut(&str,
 
 /// Prometheus's text format.
 fn prometheus(state: &State) -> String {
-    let (statistics, store) = (&state.statistics, state.database.store.statistics());
+    let (statistics, observed) = (&state.statistics, state.observer.last());
+    let store = &observed.statistics;
     let mut text = String::new();
     let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     let mut metric = |name: &str, kind: &str, help: &str, value: u64| {
@@ -214,7 +215,7 @@ fn data(state: &State) -> String {
         text.push('}');
     }
     text.push_str("],\"levels\":[");
-    for (number, level) in state.database.store.inside().levels.iter().enumerate() {
+    for (number, level) in state.observer.last().inside.levels.iter().enumerate() {
         let comma = if number == 0 { "" } else { "," };
         let _ = write!(
             text,

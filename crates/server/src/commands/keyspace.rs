@@ -107,7 +107,11 @@ fn expire_at(call: &mut Call<'_>, unit: i64, from: u64, command: &str) -> Outcom
         let wrong = || Fault::error(format!("Unsupported option {}", word.escape_ascii()));
         *known.ok_or_else(wrong)?.1 = true;
     }
-    if nx && (xx || gt || lt) || gt && lt {
+    if gt && lt && !nx {
+        let message = "GT and LT options at the same time are not compatible";
+        return Err(Fault::error(message));
+    }
+    if nx && (xx || gt || lt) {
         let message = "NX and XX, GT or LT options at the same time are not compatible";
         return Err(Fault::error(message));
     }

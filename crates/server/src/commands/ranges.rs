@@ -71,7 +71,9 @@ fn asked<'a>(
         rest = behind;
         match word {
             word if is(word, "WITHSCORES") => with_scores = true,
-            word if is(word, "REV") && is_zrange => direction = Direction::Down,
+            word if is(word, "REV") && is_zrange && direction == Direction::Up => {
+                direction = Direction::Down
+            }
             word if is(word, "BYSCORE") && is_zrange && by == By::Rank => by = By::Score,
             word if is(word, "BYLEX") && is_zrange && by == By::Rank => by = By::Name,
             word if is(word, "LIMIT") => {

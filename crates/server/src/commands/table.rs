@@ -73,6 +73,11 @@ impl Spec {
         matches!(self.name, "AUTH" | "HELLO" | "QUIT" | "RESET")
     }
 
+    /// Whether it may wait for the store, or for others who do.
+    pub(crate) fn needs_store(&self) -> bool {
+        self.is_write || self.keys != At::Nowhere || self.group == Group::Generic
+    }
+
     /// The first key's place, the last one's (from the end, if negative), and from each to the next.
     pub(crate) fn key_places(&self) -> (i64, i64, i64) {
         match self.keys {
@@ -244,6 +249,18 @@ mod tests {
         assert!(COMMANDS.windows(2).all(|pair| pair[0].name < pair[1].name));
         assert_eq!(find(b"gEt").map(|spec| spec.name), Some("GET"));
         assert!(find(b"GETS").is_none() && find(&[b'a'; 100]).is_none() && find(b"").is_none());
+    }
+
+    #[test]
+    fn some_need_no_store() {
+        for name in
+            ["PING", "INFO", "ECHO", "AUTH", "CLIENT", "HELLO", "COMMAND", "MULTI", "DBSIZE"]
+        {
+            assert!(!find(name.as_bytes()).expect("it is there").needs_store(), "{name}");
+        }
+        for name in ["GET", "SET", "EXEC", "WATCH", "SCAN", "FLUSHALL", "RANDOMKEY", "ZRANK"] {
+            assert!(find(name.as_bytes()).expect("it is there").needs_store(), "{name}");
+        }
     }
 
     #[test]
