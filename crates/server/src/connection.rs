@@ -216,9 +216,10 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         if !self.state.clients.room(&client, bytes, allowance).await {
             return Ok(Next::End);
         }
-        let turn = match std::mem::take(&mut work.needs_store) {
-            true => self.state.in_store.acquire().await.ok(),
-            false => None,
+        let turn = if std::mem::take(&mut work.needs_store) {
+            self.state.in_store.acquire().await.ok()
+        } else {
+            None
         };
         // Here, on the thread that serves: another one would cost more than the read that may be in it (decision 41).
         let mut next = carry_out(self.state, &mut self.session, &mut work, turn);

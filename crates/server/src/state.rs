@@ -4,6 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use levelhead::WindowStatistics;
 use tokio::sync::Semaphore;
 
 use crate::client::Clients;
@@ -45,6 +46,8 @@ impl State {
     pub(crate) fn gauges(&self) -> [u64; GAUGES.len()] {
         let observed = self.observer.last();
         let (store, memory) = (&observed.inside.stats, &observed.inside.memory);
+        let windows = observed.statistics.windows.as_ref();
+        let of_windows = |value: fn(&WindowStatistics) -> u64| windows.map_or(0, value);
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         [
             self.clients.count() as u64,
@@ -62,6 +65,11 @@ impl State {
             store.caches.value_misses,
             count(&self.statistics.commits),
             count(&self.statistics.committed),
+            of_windows(|windows| windows.direct_reads),
+            of_windows(|windows| windows.rebuilt_reads),
+            of_windows(|windows| windows.cached_reads),
+            of_windows(|windows| windows.cached_bytes),
+            of_windows(|windows| windows.waits_for_room),
         ]
     }
 }

@@ -72,7 +72,7 @@ fn asked<'a>(
         match word {
             word if is(word, "WITHSCORES") => with_scores = true,
             word if is(word, "REV") && is_zrange && direction == Direction::Up => {
-                direction = Direction::Down
+                direction = Direction::Down;
             }
             word if is(word, "BYSCORE") && is_zrange && by == By::Rank => by = By::Score,
             word if is(word, "BYLEX") && is_zrange && by == By::Rank => by = By::Name,

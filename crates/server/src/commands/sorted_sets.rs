@@ -78,7 +78,9 @@ pub(super) fn zscore(call: &mut Call<'_>) -> Outcome {
 pub(super) fn zmscore(call: &mut Call<'_>) -> Outcome {
     let scores = call.access.scores(call.key(), &call.arguments[2..])?;
     call.reply.array(scores.len());
-    scores.into_iter().for_each(|score| maybe_double(call.reply, score));
+    for score in scores {
+        maybe_double(call.reply, score);
+    }
     Ok(())
 }
 
