@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use levelhead::Store;
 use server::{Clock, OpenFiles, Server, Tls};
 
-use crate::store::{WindowsArguments, say_if_refused};
+use crate::store::{WindowsArguments, check_directories, say_if_refused, say_what_is_lost};
 use crate::{allocator, output};
 use lab::parse_bytes;
 
@@ -118,7 +118,9 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         durability: options.durability,
         ..levelhead::Options::default()
     });
+    check_directories(&arguments.directories)?;
     let store = Store::open_over(&arguments.directories, &store_options)?;
+    say_what_is_lost(&arguments.directories);
     say_if_refused(&store, store_options.windows);
     let server = Server::start(store, options, Clock::system())?;
     let said = std::cell::Cell::new(Ok(()));
