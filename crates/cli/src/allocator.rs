@@ -13,7 +13,6 @@ const FRUGAL: [(&str, &str); 2] = [("MIMALLOC_PURGE_DELAY", "0"), ("MIMALLOC_ALL
 
 /// Begins this program anew with an allocator that keeps nothing back, unless it has such a one, or was told otherwise. The allocator reads
 /// its settings before `main`, from the environment only.
-#[expect(clippy::disallowed_methods, reason = "the command line reads the environment")]
 pub(crate) fn keep_nothing_back() {
     let missing: Vec<_> =
         FRUGAL.into_iter().filter(|(name, _)| std::env::var_os(name).is_none()).collect();
