@@ -15,6 +15,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::sync::{SemaphorePermit, watch};
 
+use crate::client::Client;
 use crate::clock::Stopwatch;
 use crate::commands::{self, Session};
 use crate::fault::Fault;
@@ -211,16 +212,21 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
     async fn batch(&mut self) -> Result<Next, io::Error> {
         let Some(mut work) = self.work.take() else { return Ok(Next::Read) };
         let client = Arc::clone(&self.session.client);
+        // The turn comes first: who waits for one has no room set aside. Whoever waits for either can be asked to end.
+        let turn = if std::mem::take(&mut work.needs_store) {
+            let turn = turn_in_store(self.state, &client).await;
+            if turn.is_none() {
+                return Ok(Next::End);
+            }
+            turn
+        } else {
+            None
+        };
         let bytes = work.bytes() + self.session.bytes() + work.next.as_ref().map_or(0, taken_by);
         let allowance = self.state.clients.allowance(2 * BATCH_BYTES);
         if !self.state.clients.room(&client, bytes, allowance).await {
             return Ok(Next::End);
         }
-        let turn = if std::mem::take(&mut work.needs_store) {
-            self.state.in_store.acquire().await.ok()
-        } else {
-            None
-        };
         // Here, on the thread that serves: another one would cost more than the read that may be in it (decision 41).
         let mut next = carry_out(self.state, &mut self.session, &mut work, turn);
         self.state.clients.holds(&client, work.bytes() + self.session.bytes());
@@ -293,6 +299,17 @@ impl Work {
         }
         self.written.clear();
     }
+}
+
+/// Waits for a turn in the store; none for a client that is asked to end.
+async fn turn_in_store<'a>(state: &'a State, client: &Client) -> Option<SemaphorePermit<'a>> {
+    let mut turn = pin!(state.in_store.acquire());
+    let mut asked_to_end = pin!(client.end.notified());
+    poll_fn(|context| match turn.as_mut().poll(context) {
+        Poll::Ready(turn) => Poll::Ready(turn.ok()),
+        Poll::Pending => asked_to_end.as_mut().poll(context).map(|()| None),
+    })
+    .await
 }
 
 /// Bytes that a command takes while it runs: its arguments in a list, and what becomes of them.
