@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod allocator;
 mod bench;
 mod bench_spec;
 mod device;
@@ -21,10 +22,6 @@ mod values;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-
-/// Simulation makes and drops millions of small objects; this allocator keeps them close together.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// A level-headed key-value store for flash, and a laboratory for drives that do not exist yet.
 #[derive(Parser)]
@@ -79,13 +76,13 @@ fn main() -> ExitCode {
         Command::Device(arguments) => device::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
-        Command::Put(arguments) => store::put(&arguments),
+        Command::Put(arguments) => Ok(store::or_trouble(store::put(&arguments))),
         Command::Get(arguments) => Ok(store::get(&arguments)),
-        Command::Delete(arguments) => store::delete(&arguments),
-        Command::Scan(arguments) => store::scan(&arguments),
+        Command::Delete(arguments) => Ok(store::or_trouble(store::delete(&arguments))),
+        Command::Scan(arguments) => Ok(store::or_trouble(store::scan(&arguments))),
         Command::Load(arguments) => store::load(&arguments),
-        Command::Dump(arguments) => store::dump(&arguments),
-        Command::Stats(arguments) => store::stats(&arguments),
+        Command::Dump(arguments) => Ok(store::or_trouble(store::dump(&arguments))),
+        Command::Stats(arguments) => Ok(store::or_trouble(store::stats(&arguments))),
         Command::Verify(arguments) => Ok(store::verify(&arguments)),
         Command::Repair(arguments) => Ok(store::repair(&arguments)),
         Command::Backup(arguments) => Ok(store::backup(&arguments)),

@@ -10,8 +10,8 @@ use clap::{Args, ValueEnum};
 use levelhead::Store;
 use server::{Clock, OpenFiles, Server, Tls};
 
-use crate::output;
-use crate::store::{WindowsArguments, say_if_refused};
+use crate::store::{WindowsArguments, check_directories, say_if_refused, say_what_is_lost};
+use crate::{allocator, output};
 use lab::parse_bytes;
 
 /// The environment's word for the password, which others cannot see as they can see arguments.
@@ -109,6 +109,7 @@ impl From<Durability> for levelhead::Durability {
 }
 
 pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
+    allocator::keep_nothing_back();
     let options = options(arguments, allow_files(arguments.max_clients))?;
     let store_options = arguments.windows.added_to(levelhead::Options {
         capacity_bytes: arguments.capacity,
@@ -117,7 +118,9 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         durability: options.durability,
         ..levelhead::Options::default()
     });
+    check_directories(&arguments.directories)?;
     let store = Store::open_over(&arguments.directories, &store_options)?;
+    say_what_is_lost(&arguments.directories);
     say_if_refused(&store, store_options.windows);
     let server = Server::start(store, options, Clock::system())?;
     let said = std::cell::Cell::new(Ok(()));

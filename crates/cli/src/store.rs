@@ -19,8 +19,10 @@ mod stats;
 pub(crate) use care::{BackupArguments, RepairArguments, VerifyArguments, backup, repair, verify};
 pub(crate) use compact::{CompactArguments, compact};
 pub(crate) use load::{LoadArguments, load};
-pub(crate) use place::{DurabilityArgument, WindowsArguments, say_if_refused};
-pub(crate) use point::{DeleteArguments, GetArguments, PutArguments, delete, get, put};
+pub(crate) use place::{
+    DurabilityArgument, WindowsArguments, check_directories, say_if_refused, say_what_is_lost,
+};
+pub(crate) use point::{DeleteArguments, GetArguments, PutArguments, delete, get, or_trouble, put};
 pub(crate) use scan::{DumpArguments, ScanArguments, dump, scan};
 pub(crate) use stats::{StatsArguments, stats, windows_text};
 

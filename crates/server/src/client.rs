@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 
 use tokio::sync::Notify;
 
@@ -82,12 +85,31 @@ pub(crate) struct Clients {
     last: AtomicU64,
     bytes: AtomicUsize,
     most_bytes: usize,
+    /// Wakes those who wait for room.
+    freed: Notify,
+    waiting: AtomicUsize,
+}
+
+/// What becomes of a wish for memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Room {
+    Given,
+    /// Somebody who holds more was asked to end.
+    Later,
+    /// Nobody holds more than who asks.
+    Never,
 }
 
 impl Clients {
     pub(crate) fn new(most_bytes: usize) -> Self {
-        let all = Mutex::default();
-        Self { all, last: AtomicU64::new(0), bytes: AtomicUsize::new(0), most_bytes }
+        Self {
+            all: Mutex::default(),
+            last: AtomicU64::new(0),
+            bytes: AtomicUsize::new(0),
+            most_bytes,
+            freed: Notify::new(),
+            waiting: AtomicUsize::new(0),
+        }
     }
 
     fn all(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Arc<Client>>> {
@@ -134,20 +156,94 @@ impl Clients {
     }
 
     /// A connection's buffers hold so many bytes now. If all together hold too many, the one that holds the most is asked to end.
+    ///
+    /// For little: whoever is about to take much asks for [room](Self::room) first.
     pub(crate) fn holds(&self, client: &Client, bytes: usize) {
-        let before = client.bytes.swap(bytes, Ordering::Relaxed);
+        let before = client.bytes.swap(bytes, Ordering::SeqCst);
         if before == bytes {
             return;
         }
         // What wraps here comes back with the other half.
         let change = bytes.wrapping_sub(before);
-        let all = self.bytes.fetch_add(change, Ordering::Relaxed).wrapping_add(change);
-        if bytes > before && all > self.most_bytes {
-            let largest =
-                self.all().values().max_by_key(|c| c.bytes.load(Ordering::Relaxed)).cloned();
-            if let Some(largest) = largest {
-                largest.end.notify_one();
+        let all = self.bytes.fetch_add(change, Ordering::SeqCst).wrapping_add(change);
+        if bytes < before {
+            self.wake();
+        } else if all > self.most_bytes
+            && let Some(largest) = self.largest()
+        {
+            largest.end.notify_one();
+        }
+    }
+
+    /// Whether there is room for so much now.
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        self.bytes().saturating_add(bytes) <= self.most_bytes
+    }
+
+    fn wake(&self) {
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            self.freed.notify_waiters();
+        }
+    }
+
+    fn largest(&self) -> Option<Arc<Client>> {
+        self.all().values().max_by_key(|client| client.bytes.load(Ordering::SeqCst)).cloned()
+    }
+
+    /// Sets aside what a connection is going to hold, all together, before it takes the memory; waits until those have gone who hold more.
+    /// False if it is to end: it was asked to, or nobody holds more. What it may take `besides` is not held against it.
+    pub(crate) async fn room(&self, client: &Client, bytes: usize, besides: usize) -> bool {
+        if self.try_room(client, bytes, besides) == Room::Given {
+            return true;
+        }
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let is_given = self.wait_for_room(client, bytes, besides).await;
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        is_given
+    }
+
+    async fn wait_for_room(&self, client: &Client, bytes: usize, besides: usize) -> bool {
+        let mut asked_to_end = pin!(client.end.notified());
+        loop {
+            // It hears of what is freed from here on.
+            let mut freed = pin!(self.freed.notified());
+            match self.try_room(client, bytes, besides) {
+                Room::Given => return true,
+                Room::Never => return false,
+                Room::Later => {}
             }
+            let is_to_end = poll_fn(|context| match asked_to_end.as_mut().poll(context) {
+                Poll::Ready(()) => Poll::Ready(true),
+                Poll::Pending => freed.as_mut().poll(context).map(|()| false),
+            });
+            if is_to_end.await {
+                return false;
+            }
+        }
+    }
+
+    /// Room for the reply to a usual batch of commands, which is made before it is known how long it is.
+    pub(crate) fn allowance(&self, bytes: usize) -> usize {
+        bytes.min(self.most_bytes / 64)
+    }
+
+    fn try_room(&self, client: &Client, bytes: usize, besides: usize) -> Room {
+        let before = client.bytes.load(Ordering::SeqCst);
+        let more = (bytes + besides).saturating_sub(before);
+        let fits = |all: usize| all.checked_add(more).filter(|all| *all <= self.most_bytes);
+        if self.bytes.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fits).is_ok() {
+            // Nobody else changes what this one holds.
+            client.bytes.store(before + more, Ordering::SeqCst);
+            return Room::Given;
+        }
+        match self.largest() {
+            Some(largest)
+                if largest.id != client.id && largest.bytes.load(Ordering::SeqCst) > bytes =>
+            {
+                largest.end.notify_one();
+                Room::Later
+            }
+            _ => Room::Never,
         }
     }
 
@@ -185,5 +281,28 @@ mod tests {
         let mut ends = std::pin::pin!(large.end.notified());
         let waker = std::task::Waker::noop();
         assert!(ends.as_mut().poll(&mut std::task::Context::from_waker(waker)).is_ready());
+    }
+
+    #[test]
+    fn room_is_set_aside_or_waited_for() {
+        let clients = Clients::new(1_000);
+        let join = || clients.join(String::new(), 0, 3).expect("there is room");
+        let (small, large) = (join(), join());
+        let waker = std::task::Waker::noop();
+        let mut context = std::task::Context::from_waker(waker);
+        let now = |room: &mut std::pin::Pin<&mut dyn Future<Output = bool>>, context: &mut _| {
+            room.as_mut().poll(context)
+        };
+        assert_eq!(clients.try_room(&large, 700, 0), Room::Given);
+        let mut waits: std::pin::Pin<&mut dyn Future<Output = bool>> =
+            pin!(clients.room(&small, 300, 100));
+        assert_eq!(now(&mut waits, &mut context), Poll::Pending);
+        assert_eq!(clients.bytes(), 700, "nothing is held that was not given");
+        assert!(pin!(large.end.notified()).poll(&mut context).is_ready(), "the larger one goes");
+        clients.leave(&large);
+        assert_eq!(now(&mut waits, &mut context), Poll::Ready(true));
+        assert_eq!(clients.bytes(), 400);
+        // Who would hold the most itself gets none.
+        assert_eq!(clients.try_room(&small, 1_001, 0), Room::Never);
     }
 }

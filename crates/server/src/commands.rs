@@ -9,10 +9,13 @@
 )]
 
 mod connection;
+mod decimal;
 mod hashes;
 mod help;
 mod keyspace;
 mod parse;
+mod ranges;
+mod scans;
 mod server;
 mod sorted_sets;
 mod strings;
@@ -31,6 +34,9 @@ use crate::state::State;
 
 pub(crate) use table::{Group, Spec, find};
 pub(crate) use transactions::Transaction;
+
+/// Bytes of a reply that need not ask whether all connections together have room for it.
+const FREE_REPLY: usize = 1 << 20;
 
 /// What a command comes to.
 pub(crate) type Outcome = Result<(), Fault>;
@@ -88,10 +94,17 @@ impl<'a> Call<'a> {
 
 pub(crate) fn check_room(state: &State, reply: &Reply) -> Outcome {
     let most = state.options.reply_bytes;
-    if reply.len() <= most {
-        return Ok(());
+    if reply.len() > most {
+        let message = format!("the reply would have more than {most} bytes; ask for parts of it");
+        return Err(Fault::error(message));
     }
-    Err(Fault::error(format!("the reply would have more than {most} bytes; ask for parts of it")))
+    // It grows by doubling, and may be put together of others.
+    if reply.len() > FREE_REPLY && !state.clients.has_room(2 * reply.len()) {
+        let message =
+            "there is no room for so long a reply beside those of others; ask for parts of it";
+        return Err(Fault::error(message));
+    }
+    Ok(())
 }
 
 /// Runs a command, or keeps it for EXEC, and says what came of it. The one it was, if there is such a one.
@@ -143,6 +156,11 @@ fn allowed(state: &State, session: &Session, spec: Option<&Spec>, arguments: &[&
 /// Whether a command waits for EXEC.
 fn is_kept(session: &Session, spec: &Spec) -> bool {
     session.transaction.is_some() && !transactions::runs_at_once(spec)
+}
+
+/// Whether a command may wait for the store when it is run now.
+pub(crate) fn needs_store(session: &Session, name: &[u8]) -> bool {
+    find(name).is_some_and(|spec| spec.needs_store() && !is_kept(session, spec))
 }
 
 fn keep(

@@ -13,12 +13,13 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::sync::watch;
+use tokio::sync::{SemaphorePermit, watch};
 
+use crate::client::Client;
 use crate::clock::Stopwatch;
 use crate::commands::{self, Session};
 use crate::fault::Fault;
-use crate::resp::{Decoder, Limits, Protocol, Reply};
+use crate::resp::{Command, Decoder, Limits, Protocol, Reply};
 use crate::state::State;
 use crate::statistics::{Class, class_of};
 
@@ -50,6 +51,8 @@ pub(crate) async fn serve<S>(
     let mut connection = Connection::new(state, session, stream);
     // How it ended, the client knows best.
     let _: Ended = connection.run(stop).await;
+    // Nobody gets its memory before it has given it back.
+    drop(connection);
     state.clients.leave(&client);
 }
 
@@ -65,6 +68,10 @@ struct Connection<'a, S> {
 struct Work {
     input: Vec<u8>,
     decoder: Decoder,
+    /// A command that waits for the memory that it will take, or for its turn in the store.
+    next: Option<Command>,
+    /// Whether it waits for its turn.
+    needs_store: bool,
     reply: Reply,
     /// Replies to commands that wrote something.
     written: Vec<Range<usize>>,
@@ -78,6 +85,8 @@ impl Work {
         Self {
             input: Vec::new(),
             decoder: Decoder::default(),
+            next: None,
+            needs_store: false,
             reply: Reply::new(protocol),
             written: Vec::new(),
             pending: Vec::new(),
@@ -86,14 +95,35 @@ impl Work {
     }
 
     fn bytes(&self) -> usize {
-        self.input.capacity() + self.decoder.held_bytes() + self.reply.len()
+        let next = self.next.as_ref().map_or(0, Command::held_bytes);
+        self.input.capacity() + self.decoder.held_bytes() + next + self.reply.held_bytes()
+    }
+
+    /// Bytes that it will hold at most while it makes room for what is read next; none if there is room.
+    fn growth(&self) -> usize {
+        let (input, decoder) = (self.input_wanted(), self.decoder.growth(READ));
+        let input = if self.input.capacity() >= input { 0 } else { input };
+        if input + decoder == 0 { 0 } else { self.bytes() + input + decoder }
+    }
+
+    /// Makes that room. Little by little: beside it stands what it had.
+    fn grow(&mut self) {
+        let wanted = self.input_wanted();
+        self.input.reserve_exact(wanted - self.input.len());
+        self.decoder.grow(READ);
+    }
+
+    fn input_wanted(&self) -> usize {
+        let len = self.input.len();
+        let has_room = self.input.capacity() >= len + READ;
+        if has_room { self.input.capacity() } else { len + READ.max(len / 4) }
     }
 }
 
 /// What is to come after a batch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// There may be more commands in what was read.
+    /// There may be more commands in what was read, or one waits.
     Batch,
     Read,
     End,
@@ -127,6 +157,9 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
     /// Reads something. False if nothing more is to come.
     async fn read(&mut self, stop: &mut watch::Receiver<bool>) -> Result<bool, io::Error> {
         let client = Arc::clone(&self.session.client);
+        if !self.grow().await {
+            return Ok(false);
+        }
         let mut asked_to_end = pin!(client.end.notified());
         let mut stopped = pin!(stop.wait_for(|is_over| *is_over));
         poll_fn(|context| {
@@ -150,6 +183,22 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
         .await
     }
 
+    /// Makes room for what is read next, if a command has begun: what begins one is little.
+    async fn grow(&mut self) -> bool {
+        let Some(work) = &mut self.work else { return true };
+        let growth = work.growth();
+        if growth == 0 {
+            return true;
+        }
+        let besides = self.session.bytes();
+        let is_given = self.state.clients.room(&self.session.client, growth + besides, 0).await;
+        if is_given {
+            work.grow();
+            self.state.clients.holds(&self.session.client, work.bytes() + besides);
+        }
+        is_given
+    }
+
     fn take_in(&mut self, bytes: &[u8]) {
         let protocol = self.protocol;
         let work = self.work.get_or_insert_with(|| Box::new(Work::new(protocol)));
@@ -162,14 +211,29 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
     /// Carries out some commands, waits until what they wrote is durable, and sends the replies.
     async fn batch(&mut self) -> Result<Next, io::Error> {
         let Some(mut work) = self.work.take() else { return Ok(Next::Read) };
+        let client = Arc::clone(&self.session.client);
+        // The turn comes first: who waits for one has no room set aside. Whoever waits for either can be asked to end.
+        let turn = if std::mem::take(&mut work.needs_store) {
+            let turn = turn_in_store(self.state, &client).await;
+            if turn.is_none() {
+                return Ok(Next::End);
+            }
+            turn
+        } else {
+            None
+        };
+        let bytes = work.bytes() + self.session.bytes() + work.next.as_ref().map_or(0, taken_by);
+        let allowance = self.state.clients.allowance(2 * BATCH_BYTES);
+        if !self.state.clients.room(&client, bytes, allowance).await {
+            return Ok(Next::End);
+        }
         // Here, on the thread that serves: another one would cost more than the read that may be in it (decision 41).
-        let mut next = carry_out(self.state, &mut self.session, &mut work);
+        let mut next = carry_out(self.state, &mut self.session, &mut work, turn);
+        self.state.clients.holds(&client, work.bytes() + self.session.bytes());
         if !work.written.is_empty() {
             let committed = self.state.commits.wait().await;
             work.commit(self.state, committed);
         }
-        let client = Arc::clone(&self.session.client);
-        self.state.clients.holds(&client, work.bytes() + self.session.bytes());
         self.protocol = work.reply.protocol;
         if !work.reply.is_empty() {
             self.state.statistics.bytes_out.fetch_add(work.reply.len() as u64, Ordering::Relaxed);
@@ -208,6 +272,8 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
 
     /// Sends what the stream still holds, and says that nothing more comes; nobody waits for that for long.
     async fn farewell(&mut self) -> Ended {
+        self.work = None;
+        self.session.transaction = None;
         let closed = self.stream.shutdown();
         tokio::time::timeout(Duration::from_secs(1), closed).await.unwrap_or(Ok(()))
     }
@@ -235,8 +301,33 @@ impl Work {
     }
 }
 
+/// Waits for a turn in the store; none for a client that is asked to end.
+async fn turn_in_store<'a>(state: &'a State, client: &Client) -> Option<SemaphorePermit<'a>> {
+    let mut turn = pin!(state.in_store.acquire());
+    let mut asked_to_end = pin!(client.end.notified());
+    poll_fn(|context| match turn.as_mut().poll(context) {
+        Poll::Ready(turn) => Poll::Ready(turn.ok()),
+        Poll::Pending => asked_to_end.as_mut().poll(context).map(|()| None),
+    })
+    .await
+}
+
+/// Bytes that a command takes while it runs: its arguments in a list, and what becomes of them.
+fn taken_by(command: &Command) -> usize {
+    let (count, bytes) = command.size();
+    count * size_of::<&[u8]>() + bytes
+}
+
 /// Carries out commands until there are enough of them for one batch.
-fn carry_out(state: &State, session: &mut Session, work: &mut Work) -> Next {
+///
+/// As long as nothing needs the store it has no turn there. If all turns are taken a command waits for one without holding the thread, so that there
+/// is a thread for what needs none.
+fn carry_out<'a>(
+    state: &'a State,
+    session: &mut Session,
+    work: &mut Work,
+    mut turn: Option<SemaphorePermit<'a>>,
+) -> Next {
     let access = state.database.access();
     session.client.has_spoken(access.now);
     let mut next = Next::Batch;
@@ -249,19 +340,34 @@ fn carry_out(state: &State, session: &mut Session, work: &mut Work) -> Next {
         } else {
             Limits::STRANGER
         };
-        let command = match work.decoder.next(&work.input, &limits) {
-            Ok(Some(command)) => command,
-            Ok(None) => {
-                next = Next::Read;
-                break;
-            }
-            Err(error) => {
-                work.reply.error(Fault::error(error).message());
-                next = Next::End;
-                break;
-            }
-        };
+        let waited = work.next.take();
+        let has_room = waited.is_some();
+        let command =
+            match waited.map_or_else(|| work.decoder.next(&work.input, &limits), |c| Ok(Some(c))) {
+                Ok(Some(command)) if !has_room && taken_by(&command) > KEPT => {
+                    // It runs when there is room for what it takes; not now, with others in front of it that want their replies.
+                    work.next = Some(command);
+                    return Next::Batch;
+                }
+                Ok(Some(command)) => command,
+                Ok(None) => {
+                    next = Next::Read;
+                    break;
+                }
+                Err(error) => {
+                    work.reply.error(Fault::error(error).message());
+                    next = Next::End;
+                    break;
+                }
+            };
         let arguments = command.arguments(&work.input);
+        if turn.is_none() && commands::needs_store(session, arguments[0]) {
+            turn = state.in_store.try_acquire().ok();
+            if turn.is_none() {
+                (work.next, work.needs_store) = (Some(command), true);
+                return Next::Batch;
+            }
+        }
         let (begin, watch) = (work.reply.len(), Stopwatch::start());
         access.has_written.set(false);
         let spec = commands::run(state, session, &access, &arguments, &mut work.reply);

@@ -1,4 +1,4 @@
-//! Cursors of SCAN.
+//! Cursors of SCAN, HSCAN and ZSCAN.
 //!
 //! Clients take a cursor for a number of 64 bits, and a key does not fit in one. So the server keeps where each cursor
 //! stands, and forgets the oldest: one that is forgotten is refused, and never taken for another.
@@ -11,11 +11,20 @@ const KEPT: u64 = 16_384;
 
 pub(crate) struct Cursors(Mutex<Inner>);
 
+/// Where a cursor stands.
+#[derive(Clone)]
+struct Kept {
+    number: u64,
+    /// Among what: names of another kind are others.
+    space: u8,
+    name: Box<[u8]>,
+}
+
 struct Inner {
     /// The number that was given last.
     last: u64,
     /// Each at its number, modulo how many there are.
-    kept: Vec<Option<(u64, Box<[u8]>)>>,
+    kept: Vec<Option<Kept>>,
 }
 
 impl Cursors {
@@ -25,23 +34,24 @@ impl Cursors {
         Self(Mutex::new(Inner { last, kept: Vec::new() }))
     }
 
-    /// A cursor that stands behind this key.
-    pub(crate) fn keep(&self, key: &[u8]) -> u64 {
+    /// A cursor that stands behind this name.
+    pub(crate) fn keep(&self, space: u8, name: &[u8]) -> u64 {
         let mut inner = self.0.lock().expect("nothing panics with it locked");
         if inner.kept.is_empty() {
             inner.kept = vec![None; KEPT as usize];
         }
         inner.last += 1;
         let number = inner.last;
-        inner.kept[(number % KEPT) as usize] = Some((number, key.into()));
+        inner.kept[(number % KEPT) as usize] = Some(Kept { number, space, name: name.into() });
         number
     }
 
-    /// The key behind which a cursor stands.
-    pub(crate) fn find(&self, cursor: u64) -> Option<Box<[u8]>> {
+    /// The name behind which a cursor stands.
+    pub(crate) fn find(&self, space: u8, cursor: u64) -> Option<Box<[u8]>> {
         let inner = self.0.lock().expect("nothing panics with it locked");
         let kept = inner.kept.get((cursor % KEPT) as usize)?.as_ref();
-        kept.filter(|(number, _)| *number == cursor).map(|(_, key)| key.clone())
+        kept.filter(|kept| kept.number == cursor && kept.space == space)
+            .map(|kept| kept.name.clone())
     }
 }
 
@@ -52,12 +62,13 @@ mod tests {
     #[test]
     fn the_oldest_is_forgotten() {
         let cursors = Cursors::new();
-        assert_eq!(cursors.find(5), None);
-        let first = cursors.keep(b"a");
-        let second = cursors.keep(b"b");
-        assert_eq!(cursors.find(first).as_deref(), Some(&b"a"[..]));
-        (0..KEPT - 1).for_each(|_| assert_ne!(cursors.keep(b"c"), first));
-        assert_eq!(cursors.find(first), None);
-        assert_eq!(cursors.find(second).as_deref(), Some(&b"b"[..]));
+        assert_eq!(cursors.find(0, 5), None);
+        let first = cursors.keep(0, b"a");
+        let second = cursors.keep(0, b"b");
+        assert_eq!(cursors.find(0, first).as_deref(), Some(&b"a"[..]));
+        assert_eq!(cursors.find(1, first), None, "it is of another kind");
+        (0..KEPT - 1).for_each(|_| assert_ne!(cursors.keep(0, b"c"), first));
+        assert_eq!(cursors.find(0, first), None);
+        assert_eq!(cursors.find(0, second).as_deref(), Some(&b"b"[..]));
     }
 }

@@ -19,6 +19,9 @@ pub(crate) mod keys;
 pub(crate) mod locks;
 pub(crate) mod overlay;
 pub(crate) mod records;
+pub(crate) mod rename;
+pub(crate) mod selection;
+pub(crate) mod sorted_sets;
 pub(crate) mod strings;
 pub(crate) mod sweep;
 #[cfg(test)]

@@ -71,7 +71,7 @@ fn clients(state: &State, _: u64) -> Vec<(String, String)> {
 }
 
 fn memory(state: &State, _: u64) -> Vec<(String, String)> {
-    let store = state.database.store.statistics();
+    let store = &state.observer.last().statistics;
     let used = store.index_bytes + store.memtable_bytes + state.clients.bytes() as u64;
     vec![
         line("used_memory", used),
@@ -84,7 +84,7 @@ fn memory(state: &State, _: u64) -> Vec<(String, String)> {
 }
 
 fn persistence(state: &State, _: u64) -> Vec<(String, String)> {
-    let store = state.database.store.statistics();
+    let store = &state.observer.last().statistics;
     let durability = format!("{:?}", state.options.durability).to_lowercase();
     let statistics = &state.statistics;
     vec![
@@ -104,7 +104,8 @@ fn read(counter: &AtomicU64) -> u64 {
 }
 
 fn stats(state: &State, _: u64) -> Vec<(String, String)> {
-    let (statistics, store) = (&state.statistics, state.database.store.statistics());
+    let (statistics, observed) = (&state.statistics, state.observer.last());
+    let store = &observed.statistics;
     let last = statistics.windows().last().cloned();
     let last = last.map_or(0, |window| window.classes.iter().map(|class| class.count).sum());
     let mut lines = vec![
@@ -133,7 +134,8 @@ fn stats(state: &State, _: u64) -> Vec<(String, String)> {
 }
 
 fn windows(state: &State, _: u64) -> Vec<(String, String)> {
-    let Some(windows) = state.database.store.statistics().windows else {
+    let observed = state.observer.last();
+    let Some(windows) = &observed.statistics.windows else {
         return vec![line("windows", "off")];
     };
     let members = windows.members.iter().map(ToString::to_string).collect::<Vec<_>>();

@@ -10,11 +10,13 @@
 //!   resp ....... the protocol, as functions of bytes                 (resp/)
 //!   cluster .... one of several servers, by a map that is given      (cluster.rs)
 //!   metrics .... for Prometheus, and a page to look at               (metrics.rs)
+//!   observed ... the store's counters, a moment ago                  (observed.rs)
 //!   clock ...... where time comes in                                 (clock.rs)
 //! ```
 //!
 //! Commands run on the threads that serve connections, a read of the drive included; nobody holds a thread while it
-//! waits for its write to be durable, for room in a socket, or for a client to say something. docs/serve.md says what clients may
+//! waits for its write to be durable, for room in a socket, or for a client to say something. One of those threads is kept out of the store, for
+//! commands that need none. docs/serve.md says what clients may
 //! count on.
 
 #![forbid(unsafe_code)]
@@ -33,6 +35,7 @@ mod info;
 mod limits;
 mod listen;
 mod metrics;
+mod observed;
 mod options;
 pub mod resp;
 mod server;

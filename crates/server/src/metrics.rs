@@ -103,7 +103,8 @@ fn of_windows(windows: &levelhead::WindowStatistics, count: &mut dyn FnMut(&str,
 
 /// Prometheus's text format.
 fn prometheus(state: &State) -> String {
-    let (statistics, store) = (&state.statistics, state.database.store.statistics());
+    let (statistics, observed) = (&state.statistics, state.observer.last());
+    let store = &observed.statistics;
     let mut text = String::new();
     let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     let mut metric = |name: &str, kind: &str, help: &str, value: u64| {
@@ -214,7 +215,7 @@ fn data(state: &State) -> String {
         text.push('}');
     }
     text.push_str("],\"levels\":[");
-    for (number, level) in state.database.store.inside().levels.iter().enumerate() {
+    for (number, level) in state.observer.last().inside.levels.iter().enumerate() {
         let comma = if number == 0 { "" } else { "," };
         let _ = write!(
             text,
@@ -222,11 +223,33 @@ fn data(state: &State) -> String {
             level.segments, level.capacity_segments, level.entries, level.is_pinned
         );
     }
+    text.push(']');
+    if let Some(windows) = &state.observer.last().statistics.windows {
+        windows_data(windows, &mut text);
+    }
     let durability = format!("{:?}", state.options.durability).to_lowercase();
     let _ = write!(
         text,
-        "],\"durability\":\"{durability}\",\"version\":\"{}\"}}",
+        ",\"durability\":\"{durability}\",\"version\":\"{}\"}}",
         env!("CARGO_PKG_VERSION")
     );
     text
+}
+
+/// What windows are like now; figures that change by the second are gauges.
+fn windows_data(windows: &levelhead::WindowStatistics, text: &mut String) {
+    let members = windows.members.iter().map(|member| format!("\"{member}\""));
+    let members = members.collect::<Vec<_>>().join(",");
+    let _ = write!(
+        text,
+        ",\"windows\":{{\"members\":[{members}],\"slots\":{},\"unfinished\":{},\"most_bytes\":{},\"waited_us\":{},\
+         \"journal_writes\":{},\"other_writes\":{},\"lost\":{}}}",
+        windows.slots,
+        windows.unfinished_slots,
+        windows.most_cached_bytes,
+        windows.waited.as_micros(),
+        windows.journal_writes,
+        windows.writes_in_dtwin,
+        windows.lost_windows,
+    );
 }

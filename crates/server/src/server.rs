@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use levelhead::Store;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::client::Clients;
 use crate::clock::Clock;
@@ -23,6 +23,7 @@ use crate::data::database::{Count, Database};
 use crate::fault::Fault;
 use crate::listen::{self, Doors};
 use crate::metrics;
+use crate::observed::{AGE, Observer};
 use crate::options::Options;
 use crate::slowlog::Slowlog;
 use crate::state::State;
@@ -127,6 +128,8 @@ impl Server {
             begun_ms: database.clock.now_ms(),
             port: addresses.tcp.map_or(0, |address| address.port()),
             drawn: AtomicU64::new(0),
+            observer: Observer::new(&database.store),
+            in_store: Semaphore::new(options.workers.saturating_sub(1).max(1)),
             options,
             database,
             commits,
@@ -213,7 +216,7 @@ impl Drop for Server {
 /// What a thread does until the server is over.
 type Work = Box<dyn FnOnce(&State, &AtomicBool) + Send>;
 
-/// Threads that sweep, and count keys if they have to be counted.
+/// Threads that sweep, that ask the store for its counters, and count keys if they have to be counted.
 fn background(
     state: &Arc<State>,
     is_over: &Arc<AtomicBool>,
@@ -225,7 +228,7 @@ fn background(
         let started = thread.spawn(move || run(&state, &is_over));
         started.map_err(|error| ServeError(format!("no thread to {name} with: {error}")))
     };
-    let mut threads = vec![start("sweep", Box::new(sweep))?];
+    let mut threads = vec![start("sweep", Box::new(sweep))?, start("observe", Box::new(observe))?];
     if let Some(count) = count {
         threads.push(start(
             "count",
@@ -237,6 +240,13 @@ fn background(
     Ok(threads)
 }
 
+fn observe(state: &State, is_over: &AtomicBool) {
+    while !is_over.load(Ordering::SeqCst) {
+        state.observer.ask(&state.database.store);
+        thread::park_timeout(AGE);
+    }
+}
+
 fn sweep(state: &State, is_over: &AtomicBool) {
     while !is_over.load(Ordering::SeqCst) {
         // What cannot be swept now is tried again: clients are told by their own commands if the store is beyond use.
@@ -246,5 +256,63 @@ fn sweep(state: &State, is_over: &AtomicBool) {
         if !swept.is_unfinished {
             thread::park_timeout(SWEEP);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{ErrorKind, Read, Write};
+    use std::net::TcpStream;
+
+    use super::*;
+
+    fn receive(stream: &mut TcpStream, expected: &str) {
+        let mut bytes = vec![0; expected.len()];
+        stream.read_exact(&mut bytes).expect("an answer");
+        assert_eq!(String::from_utf8_lossy(&bytes), expected);
+    }
+
+    /// While all turns in the store are taken, what needs none is answered, and the rest of a pipeline in its order when there is one.
+    #[test]
+    fn what_needs_no_store_waits_for_nobody() {
+        let directory =
+            std::env::temp_dir().join(format!("levelhead-turns-{}", std::process::id()));
+        let store_options = levelhead::Options {
+            capacity_bytes: 512 << 20,
+            memtable_bytes: 1 << 20,
+            ..levelhead::Options::default()
+        };
+        let store = Store::open(&directory, &store_options).expect("a directory of our own");
+        let listen = Some(([127, 0, 0, 1], 0).into());
+        let options = Options { listen, workers: 2, ..Options::default() };
+        let server = Server::start(store, options, Clock::system()).expect("a new store");
+        let address = server.addresses().tcp.expect("it listens");
+        let turn = server.state.in_store.try_acquire().expect("nobody has it");
+        assert!(server.state.in_store.try_acquire().is_err(), "the other thread is kept out");
+        let connect = || {
+            let stream = TcpStream::connect(address).expect("it listens");
+            stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a socket takes that");
+            stream
+        };
+        let mut waiting: Vec<TcpStream> = (0..8).map(|_| connect()).collect();
+        for stream in &mut waiting {
+            stream.write_all(b"PING\r\nSET a b\r\nECHO hi\r\nGET a\r\n").expect("it reads");
+            receive(stream, "+PONG\r\n");
+        }
+        let mut other = connect();
+        other
+            .write_all(b"MULTI\r\nGET a\r\nDISCARD\r\nDBSIZE\r\nINFO memory\r\n")
+            .expect("it reads");
+        receive(&mut other, "+OK\r\n+QUEUED\r\n+OK\r\n:0\r\n$");
+        waiting[0].set_nonblocking(true).expect("a socket takes that");
+        let early = waiting[0].read(&mut [0]);
+        assert_eq!(early.expect_err("it waits").kind(), ErrorKind::WouldBlock);
+        waiting[0].set_nonblocking(false).expect("a socket takes that");
+        drop(turn);
+        for stream in &mut waiting {
+            receive(stream, "+OK\r\n$2\r\nhi\r\n$1\r\nb\r\n");
+        }
+        server.stop().expect("nothing is in the way");
+        let _ = std::fs::remove_dir_all(&directory);
     }
 }

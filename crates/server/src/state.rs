@@ -4,11 +4,15 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use levelhead::WindowStatistics;
+use tokio::sync::Semaphore;
+
 use crate::client::Clients;
 use crate::cluster::Cluster;
 use crate::commits::Commits;
 use crate::cursors::Cursors;
 use crate::data::database::Database;
+use crate::observed::Observer;
 use crate::options::Options;
 use crate::slowlog::Slowlog;
 use crate::statistics::{GAUGES, Statistics};
@@ -27,6 +31,9 @@ pub(crate) struct State {
     /// The port for TCP, as it turned out.
     pub port: u16,
     pub drawn: AtomicU64,
+    pub observer: Observer,
+    /// Threads that may be in the store at a time: one of those that serve is always free for what needs no store.
+    pub in_store: Semaphore,
 }
 
 impl State {
@@ -37,8 +44,10 @@ impl State {
 
     /// What the dashboard shows besides latencies.
     pub(crate) fn gauges(&self) -> [u64; GAUGES.len()] {
-        let inside = self.database.store.inside();
-        let (store, memory) = (inside.stats, inside.memory);
+        let observed = self.observer.last();
+        let (store, memory) = (&observed.inside.stats, &observed.inside.memory);
+        let windows = observed.statistics.windows.as_ref();
+        let of_windows = |value: fn(&WindowStatistics) -> u64| windows.map_or(0, value);
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         [
             self.clients.count() as u64,
@@ -56,6 +65,11 @@ impl State {
             store.caches.value_misses,
             count(&self.statistics.commits),
             count(&self.statistics.committed),
+            of_windows(|windows| windows.direct_reads),
+            of_windows(|windows| windows.rebuilt_reads),
+            of_windows(|windows| windows.cached_reads),
+            of_windows(|windows| windows.cached_bytes),
+            of_windows(|windows| windows.waits_for_room),
         ]
     }
 }

@@ -86,7 +86,7 @@ pub(crate) struct Window {
 }
 
 /// See [`Window::gauges`].
-pub(crate) const GAUGES: [&str; 15] = [
+pub(crate) const GAUGES: [&str; 20] = [
     "clients",
     "keys",
     "client_bytes",
@@ -102,6 +102,11 @@ pub(crate) const GAUGES: [&str; 15] = [
     "value_cache_misses",
     "commits",
     "committed",
+    "direct_reads",
+    "rebuilt_reads",
+    "plm_cache_reads",
+    "plm_cache_bytes",
+    "plm_cache_waits",
 ];
 
 /// See the module's documentation.

@@ -78,6 +78,37 @@ pub(crate) fn say_if_refused(store: &Store, windows: Windows) {
     }
 }
 
+/// Why these cannot be the directories of a store.
+pub(crate) fn check_directories(directories: &[PathBuf]) -> anyhow::Result<()> {
+    let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+    for (number, path) in directories.iter().enumerate() {
+        if directories[..number].iter().any(|other| real(other) == real(path)) {
+            return Err(anyhow!("{} is named twice", path.display()));
+        }
+    }
+    if let [first, second] = directories {
+        let (first, second) = (first.display(), second.display());
+        return Err(anyhow!(
+            "a store is over one directory, or three and more, of which one may be lost; {first} and {second} are two"
+        ));
+    }
+    Ok(())
+}
+
+/// Says which directories of a store are lost, which goes on without one of them.
+pub(crate) fn say_what_is_lost(directories: &[PathBuf]) {
+    for directory in directories {
+        let is_drive = directory.exists() && !directory.is_dir();
+        let has_files = ["LEVELHEAD", "data"].iter().all(|name| directory.join(name).exists());
+        if !is_drive && !has_files {
+            let directory = directory.display();
+            output::say(&format!(
+                "{directory} is lost: the store goes on without it, and bears no other loss"
+            ));
+        }
+    }
+}
+
 /// What a store that is made anew is like.
 #[derive(Args)]
 pub(crate) struct NewStore {
@@ -111,12 +142,14 @@ impl Place {
 
     /// The store, which has to be there.
     pub(crate) fn open(&self) -> anyhow::Result<Store> {
+        check_directories(&self.store)?;
         match Store::open_over(&self.store, &self.options()) {
             Err(Error::Missing(_)) if matches!(Store::is_in(&self.store), Ok(false)) => {
                 Err(anyhow!("{self} has no store: `levelhead put` and `levelhead load` make one"))
             }
             opened => {
                 let store = opened?;
+                say_what_is_lost(&self.store);
                 say_if_refused(&store, self.windows.windows.into());
                 Ok(store)
             }
@@ -125,6 +158,7 @@ impl Place {
 
     /// The store; if there is none, a new one, which is said.
     pub(crate) fn open_or_make(&self, new: &NewStore) -> anyhow::Result<Store> {
+        check_directories(&self.store)?;
         let is_new = !Store::is_in(&self.store)?;
         let options =
             Options { create_if_missing: is_new, capacity_bytes: new.capacity, ..self.options() };
@@ -132,6 +166,7 @@ impl Place {
         if is_new {
             output::say(&format!("made a new store in {self}"));
         }
+        say_what_is_lost(&self.store);
         say_if_refused(&store, self.windows.windows.into());
         Ok(store)
     }

@@ -55,7 +55,7 @@ pub(crate) struct DeleteArguments {
     keys: Vec<OsString>,
 }
 
-/// Exit codes of `get`, as `grep` has them.
+/// Exit codes of commands on a store, as `grep` has them: what is asked for is not there, and it cannot be done.
 const NO_SUCH_KEY: u8 = 1;
 const TROUBLE: u8 = 2;
 
@@ -90,14 +90,21 @@ fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
 
 /// A missing key is told by the exit code; so that scripts can tell it from trouble, that has a code of its own.
 pub(crate) fn get(arguments: &GetArguments) -> ExitCode {
-    match show(arguments) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(NO_SUCH_KEY),
-        Err(error) => {
-            output::say(&format!("{error:#}"));
-            ExitCode::from(TROUBLE)
-        }
-    }
+    or_trouble(
+        show(arguments).map(
+            |is_there| {
+                if is_there { ExitCode::SUCCESS } else { ExitCode::from(NO_SUCH_KEY) }
+            },
+        ),
+    )
+}
+
+/// Says why a command could not be carried out, with the exit code of that.
+pub(crate) fn or_trouble(outcome: anyhow::Result<ExitCode>) -> ExitCode {
+    outcome.unwrap_or_else(|error| {
+        output::say(&format!("{error:#}"));
+        ExitCode::from(TROUBLE)
+    })
 }
 
 /// Prints the value, if there is one.

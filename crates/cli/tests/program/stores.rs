@@ -236,10 +236,10 @@ fn nothing_but_put_and_load_makes_a_store() {
     let fine = stand.file("fine.tsv", "a\t1\n");
     for (command, arguments, code) in [
         ("get", &["key"][..], 2),
-        ("delete", &["key"], 1),
-        ("scan", &[], 1),
-        ("dump", &[], 1),
-        ("stats", &[], 1),
+        ("delete", &["key"], 2),
+        ("scan", &[], 2),
+        ("dump", &[], 2),
+        ("stats", &[], 2),
     ] {
         let output = stand.run(command, arguments);
         let said = stderr(&output);
@@ -318,11 +318,40 @@ fn a_store_over_three_directories_bears_the_loss_of_one() {
     fs::remove_dir_all(&places[1]).expect("it is ours");
     let got = over("get", &["--windows", "rails", "--memtable", "8MiB", "a"]);
     assert_eq!(got.stdout, b"1\n", "{}", stderr(&got));
+    // Every command says so, to whoever looks.
+    for (command, arguments) in
+        [("put", &["a", "1"][..]), ("get", &["a"]), ("scan", &[]), ("stats", &[])]
+    {
+        let output = over(command, arguments);
+        assert!(output.status.success(), "{command}: {}", stderr(&output));
+        assert!(stderr(&output).contains("two is lost: "), "{command}: {}", stderr(&output));
+    }
     let stats = over("stats", &[]);
     assert!(String::from_utf8_lossy(&stats.stdout).contains("two: lost"), "{}", stderr(&stats));
     fs::remove_dir_all(&places[0]).expect("it is ours");
     let lost = over("put", &["b", "2"]);
     assert!(stderr(&lost).contains("2 of 3 directories are lost or empty"), "{}", stderr(&lost));
+}
+
+#[test]
+fn directories_that_make_no_store_are_told() {
+    let stand = Stand::new("directories");
+    stand.well("put", &["a", "1"]);
+    let (own, other) = (stand.store(), stand.directory.join("other"));
+    let (own, other) = (own.to_str().expect("text"), other.to_str().expect("text"));
+    let again = format!("{own}/.");
+    for command in ["put", "get", "delete"] {
+        let key: &[&str] = if command == "put" { &["a", "2"] } else { &["a"] };
+        let two = stand.run(command, &[&["--store", other], key].concat());
+        assert_eq!(two.status.code(), Some(2), "{}", stderr(&two));
+        assert!(stderr(&two).contains("one directory, or three and more"), "{}", stderr(&two));
+        for twice in [&["--store", &again][..], &["--store", other, "--store", own]] {
+            let twice = stand.run(command, &[twice, key].concat());
+            assert_eq!(twice.status.code(), Some(2), "{}", stderr(&twice));
+            assert!(stderr(&twice).contains(" is named twice"), "{}", stderr(&twice));
+        }
+    }
+    assert_eq!(stand.text("get", &["a"]), "1\n");
 }
 
 #[test]

@@ -25,6 +25,7 @@ pub(crate) const PLAIN: IteratorOptions = IteratorOptions {
     most_value_prefetch: 0,
     skip_budget: 1024,
     buffer_bytes: 16 << 10,
+    first_buffer_bytes: 0,
     kept_pages: 0,
     cached_pairs: 0,
     readahead_bytes: 0,

@@ -36,10 +36,9 @@ pub(super) fn reset(call: &mut Call<'_>) -> Outcome {
 }
 
 pub(super) fn select(call: &mut Call<'_>) -> Outcome {
-    match parse::integer(call.argument(1)) {
-        Ok(0) => call.ok(),
-        Ok(_) => Err(Fault::error("DB index is out of range")),
-        Err(_) => Err(Fault::error("invalid DB index")),
+    match parse::integer(call.argument(1))? {
+        0 => call.ok(),
+        _ => Err(Fault::error("DB index is out of range")),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Commands on hashes.
 
+use super::decimal::{self, Number};
 use super::parse;
 use super::strings::{added, check_length};
 use super::{Call, Items, Outcome, check_room};
@@ -48,6 +49,19 @@ pub(super) fn hincrby(call: &mut Call<'_>) -> Outcome {
         })
     })?;
     call.reply.integer(sum);
+    Ok(())
+}
+
+pub(super) fn hincrbyfloat(call: &mut Call<'_>) -> Outcome {
+    let by = decimal::parse(call.argument(3)).ok_or_else(Fault::not_a_float)?;
+    if by == Number::Infinite {
+        return Err(Fault::error("value is NaN or Infinity"));
+    }
+    let not_a_float = || Fault::error("hash value is not a float");
+    let sum = call.access.change_field(call.key(), call.argument(2), |before| {
+        decimal::increased(before, by, not_a_float).map(|sum| (sum.clone(), sum))
+    })?;
+    call.reply.bulk(&sum);
     Ok(())
 }
 
@@ -111,14 +125,14 @@ pub(super) fn hvals(call: &mut Call<'_>) -> Outcome {
 
 fn gather(call: &Call<'_>, fields: bool, values: bool) -> Result<Items, Fault> {
     let mut items = Items::new(call.reply.protocol);
-    call.access.each_field(call.key(), |field, value| {
+    call.access.each_part(call.key(), Kind::Hash, None, |field, value| {
         if fields {
             items.bulk(field);
         }
         if values {
             items.bulk(value);
         }
-        check_room(call.state, &items.reply)
+        check_room(call.state, &items.reply).map(|()| true)
     })?;
     Ok(items)
 }

@@ -3,11 +3,13 @@
 use std::ops::Bound;
 
 use super::help::other_part;
-use super::parse::{self, Limit, NameBound, is};
+use super::parse::{self, NameBound, is};
 use super::{Call, Items, Outcome, check_room};
 use crate::data::batch::Batch;
 use crate::data::database::{Access, Entry};
 use crate::data::keys::{self, Space};
+use crate::data::rename::{Moved, Replace};
+use crate::data::selection::Limit;
 use crate::fault::Fault;
 use crate::glob;
 use crate::resp::Protocol;
@@ -98,7 +100,6 @@ pub(super) fn pexpireat(call: &mut Call<'_>) -> Outcome {
 }
 
 fn expire_at(call: &mut Call<'_>, unit: i64, from: u64, command: &str) -> Outcome {
-    let at = parse::time(call.argument(2), unit, from, command)?.max(0) as u64;
     let [mut nx, mut xx, mut gt, mut lt] = [false; 4];
     for word in &call.arguments[3..] {
         let words = [("NX", &mut nx), ("XX", &mut xx), ("GT", &mut gt), ("LT", &mut lt)];
@@ -106,10 +107,15 @@ fn expire_at(call: &mut Call<'_>, unit: i64, from: u64, command: &str) -> Outcom
         let wrong = || Fault::error(format!("Unsupported option {}", word.escape_ascii()));
         *known.ok_or_else(wrong)?.1 = true;
     }
-    if nx && (xx || gt || lt) || gt && lt {
+    if gt && lt && !nx {
+        let message = "GT and LT options at the same time are not compatible";
+        return Err(Fault::error(message));
+    }
+    if nx && (xx || gt || lt) {
         let message = "NX and XX, GT or LT options at the same time are not compatible";
         return Err(Fault::error(message));
     }
+    let at = parse::time(call.argument(2), unit, from, command)?.max(0) as u64;
     let is_set = call.access.expire(call.key(), |before| {
         // A key that never expires counts as one that expires last.
         let is_wanted = (!nx || before.is_none())
@@ -129,79 +135,49 @@ pub(super) fn persist(call: &mut Call<'_>) -> Outcome {
 }
 
 pub(super) fn dbsize(call: &mut Call<'_>) -> Outcome {
-    call.reply.count(call.access.database.count() as usize);
+    call.reply.count(call.access.count() as usize);
     Ok(())
 }
 
-/// What SCAN is asked for.
-struct Scan<'a> {
-    pattern: Option<&'a [u8]>,
-    count: usize,
-    kind: Option<&'a [u8]>,
+pub(super) fn rename(call: &mut Call<'_>) -> Outcome {
+    match call.access.rename(call.key(), call.argument(2), Replace::Always)? {
+        Moved::Missing => Err(Fault::error("no such key")),
+        Moved::Refused | Moved::Done => call.ok(),
+    }
 }
 
-pub(super) fn scan(call: &mut Call<'_>) -> Outcome {
-    let (after, asked) = (cursor(call)?, scan_options(&call.arguments[2..])?);
-    let prefix = asked.pattern.map(glob::prefix).unwrap_or_default();
-    let lower = match &after {
-        // A cursor of another pattern may stand before this one's first key.
-        Some(key) if key[..] >= prefix[..] => Bound::Excluded(&key[..]),
-        _ => Bound::Included(&prefix[..]),
-    };
-    let (mut items, mut seen, mut last) = (Items::new(call.reply.protocol), 0, None);
-    for found in call.access.keys(lower, Bound::Unbounded) {
-        let found = found?;
-        if !found.key.starts_with(&prefix) {
-            last = None;
-            break;
-        }
-        let is_wanted = asked.pattern.is_none_or(|pattern| glob::matches(pattern, &found.key))
-            && asked.kind.is_none_or(|kind| is(kind, found.entry.kind().name()));
-        if is_wanted {
-            items.bulk(&found.key);
-        }
-        seen += 1;
-        last = None;
-        if seen >= asked.count || items.reply.len() > call.state.options.reply_bytes / 2 {
-            last = Some(found.key);
-            break;
-        }
+pub(super) fn renamenx(call: &mut Call<'_>) -> Outcome {
+    match call.access.rename(call.key(), call.argument(2), Replace::Never)? {
+        Moved::Missing => return Err(Fault::error("no such key")),
+        moved => call.reply.integer((moved == Moved::Done).into()),
     }
-    let cursor = last.map_or(0, |key| call.state.cursors.keep(&key));
-    call.reply.array(2);
-    call.reply.bulk(cursor.to_string().as_bytes());
-    items.end(call.reply);
     Ok(())
 }
 
-/// The key behind which to go on.
-fn cursor(call: &Call<'_>) -> Result<Option<Box<[u8]>>, Fault> {
-    let text = std::str::from_utf8(call.argument(1)).ok();
-    let cursor: Option<u64> = text.and_then(|text| text.parse().ok());
-    let wrong = || Fault::error("invalid cursor");
-    match cursor.ok_or_else(wrong)? {
-        0 => Ok(None),
-        cursor => call.state.cursors.find(cursor).map(Some).ok_or_else(wrong),
-    }
-}
-
-fn scan_options<'a>(arguments: &[&'a [u8]]) -> Result<Scan<'a>, Fault> {
-    let mut asked = Scan { pattern: None, count: 10, kind: None };
-    for pair in arguments.chunks(2) {
-        let &[word, argument] = pair else { return Err(Fault::syntax()) };
-        match word {
-            word if is(word, "MATCH") => asked.pattern = Some(argument),
-            word if is(word, "TYPE") => asked.kind = Some(argument),
-            word if is(word, "COUNT") => {
-                asked.count = parse::count(argument)
-                    .ok()
-                    .filter(|count| *count > 0)
-                    .ok_or_else(Fault::syntax)?;
+pub(super) fn copy(call: &mut Call<'_>) -> Outcome {
+    let mut replace = Replace::Never;
+    let mut rest = &call.arguments[3..];
+    while let [word, behind @ ..] = rest {
+        rest = match behind {
+            _ if is(word, "REPLACE") => {
+                replace = Replace::Always;
+                behind
+            }
+            [number, behind @ ..] if is(word, "DB") => {
+                if parse::integer(number)? != 0 {
+                    return Err(Fault::error("DB index is out of range"));
+                }
+                behind
             }
             _ => return Err(Fault::syntax()),
-        }
+        };
     }
-    Ok(asked)
+    if call.key() == call.argument(2) {
+        return Err(Fault::error("source and destination objects are the same"));
+    }
+    let moved = call.access.copy(call.key(), call.argument(2), replace)?;
+    call.reply.integer((moved == Moved::Done).into());
+    Ok(())
 }
 
 pub(super) fn keys(call: &mut Call<'_>) -> Outcome {
@@ -244,7 +220,7 @@ pub(super) fn keyrange(call: &mut Call<'_>) -> Outcome {
             word if is(word, "WITHVALUES") => with_values = true,
             word if is(word, "LIMIT") => {
                 let [offset, count, behind @ ..] = rest else { return Err(Fault::syntax()) };
-                (limit, rest) = (Limit::parse(offset, count)?, behind);
+                (limit, rest) = (parse::limit(offset, count)?, behind);
             }
             _ => return Err(Fault::syntax()),
         }

@@ -2,6 +2,7 @@
 
 use std::ops::Bound;
 
+use crate::data::selection::Limit;
 use crate::fault::Fault;
 
 /// Whether an argument is this word, in whatever case.
@@ -21,8 +22,8 @@ pub(crate) fn integer(argument: &[u8]) -> Result<i64, Fault> {
 
 /// A number that counts something.
 pub(super) fn count(argument: &[u8]) -> Result<usize, Fault> {
-    let number = integer(argument)?;
-    usize::try_from(number).map_err(|_| Fault::error("value is out of range, must be positive"))
+    let number = integer(argument).ok().and_then(|number| usize::try_from(number).ok());
+    number.ok_or_else(|| Fault::error("value is out of range, must be positive"))
 }
 
 pub(super) fn float(argument: &[u8]) -> Result<f64, Fault> {
@@ -60,38 +61,13 @@ pub(super) enum NameBound<'a> {
     Nothing,
 }
 
-/// `LIMIT offset count`: how many to pass over, and how many to give at most.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Limit {
-    pub offset: usize,
-    pub count: usize,
-}
-
-impl Limit {
-    pub(super) const NONE: Self = Self { offset: 0, count: usize::MAX };
-
-    /// As the two arguments say. A negative count is no bound; a negative offset passes over all.
-    pub(super) fn parse(offset: &[u8], count: &[u8]) -> Result<Self, Fault> {
-        let (offset, count) = (integer(offset)?, integer(count)?);
-        Ok(match usize::try_from(offset) {
-            Ok(offset) => Self { offset, count: usize::try_from(count).unwrap_or(usize::MAX) },
-            Err(_) => Self { offset: 0, count: 0 },
-        })
-    }
-
-    /// Whether one more is to be given; counts it.
-    pub(super) fn takes(&mut self) -> bool {
-        if self.offset > 0 {
-            self.offset -= 1;
-            return false;
-        }
-        self.count = self.count.saturating_sub(1);
-        true
-    }
-
-    pub(super) fn is_used_up(self) -> bool {
-        self.count == 0
-    }
+/// `LIMIT offset count`. A negative count is no bound; a negative offset passes over all.
+pub(super) fn limit(offset: &[u8], count: &[u8]) -> Result<Limit, Fault> {
+    let (offset, count) = (integer(offset)?, integer(count)?);
+    Ok(match usize::try_from(offset) {
+        Ok(offset) => Limit { offset, count: usize::try_from(count).unwrap_or(usize::MAX) },
+        Err(_) => Limit { offset: 0, count: 0 },
+    })
 }
 
 /// A time from now on or since 1970, in milliseconds since 1970; `unit` is a second or a millisecond in milliseconds.
@@ -134,10 +110,10 @@ mod tests {
 
     #[test]
     fn limits() {
-        let mut limit = Limit::parse(b"1", b"2").expect("good");
-        assert_eq!([limit.takes(), limit.takes(), limit.takes()], [false, true, true]);
-        assert!(limit.is_used_up());
-        assert!(Limit::parse(b"-1", b"2").expect("good").is_used_up());
-        assert!(!Limit::parse(b"0", b"-1").expect("good").is_used_up());
+        let mut first = limit(b"1", b"2").expect("good");
+        assert_eq!([first.takes(), first.takes(), first.takes()], [false, true, true]);
+        assert!(first.is_used_up());
+        assert!(limit(b"-1", b"2").expect("good").is_used_up());
+        assert!(!limit(b"0", b"-1").expect("good").is_used_up());
     }
 }

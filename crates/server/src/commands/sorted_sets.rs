@@ -1,13 +1,12 @@
-//! Commands on sorted sets.
+//! Commands on members of sorted sets, by name.
 
-use std::ops::Bound;
-
-use super::parse::{self, Limit, NameBound, is};
+use super::parse::{self, is};
 use super::{Call, Outcome};
-use crate::data::collections::{AddOptions, Scored};
+use crate::data::overlay::Direction;
 use crate::data::records::Kind;
+use crate::data::sorted_sets::AddOptions;
 use crate::fault::Fault;
-use crate::resp::{Protocol, Reply};
+use crate::resp::Reply;
 
 pub(super) fn zadd(call: &mut Call<'_>) -> Outcome {
     let (mut options, mut counts_changed) = (AddOptions::default(), false);
@@ -31,10 +30,7 @@ pub(super) fn zadd(call: &mut Call<'_>) -> Outcome {
     }
     let added = call.access.add(call.key(), &pairs, options)?;
     if options.increments {
-        match added.score {
-            Some(score) => call.reply.double(score),
-            None => call.reply.null(),
-        }
+        maybe_double(call.reply, added.score);
     } else {
         call.reply.count(added.new + if counts_changed { added.changed } else { 0 });
     }
@@ -74,8 +70,53 @@ pub(super) fn zrem(call: &mut Call<'_>) -> Outcome {
 }
 
 pub(super) fn zscore(call: &mut Call<'_>) -> Outcome {
-    match call.access.score(call.key(), call.argument(2))? {
-        Some(score) => call.reply.double(score),
+    let scores = call.access.scores(call.key(), &call.arguments[2..])?;
+    maybe_double(call.reply, scores[0]);
+    Ok(())
+}
+
+pub(super) fn zmscore(call: &mut Call<'_>) -> Outcome {
+    let scores = call.access.scores(call.key(), &call.arguments[2..])?;
+    call.reply.array(scores.len());
+    for score in scores {
+        maybe_double(call.reply, score);
+    }
+    Ok(())
+}
+
+fn maybe_double(reply: &mut Reply, score: Option<f64>) {
+    match score {
+        Some(score) => reply.double(score),
+        None => reply.null(),
+    }
+}
+
+pub(super) fn zrank(call: &mut Call<'_>) -> Outcome {
+    rank(call, Direction::Up, "zrank")
+}
+
+pub(super) fn zrevrank(call: &mut Call<'_>) -> Outcome {
+    rank(call, Direction::Down, "zrevrank")
+}
+
+fn rank(call: &mut Call<'_>, direction: Direction, command: &str) -> Outcome {
+    let with_score = match &call.arguments[3..] {
+        [] => false,
+        [word] if is(word, "WITHSCORE") => true,
+        [_] => return Err(Fault::syntax()),
+        _ => {
+            let message = format!("wrong number of arguments for '{command}' command");
+            return Err(Fault::error(message));
+        }
+    };
+    match call.access.rank(call.key(), call.argument(2), direction)? {
+        Some((rank, score)) if with_score => {
+            call.reply.array(2);
+            call.reply.count(rank);
+            call.reply.double(score);
+        }
+        Some((rank, _)) => call.reply.count(rank),
+        None if with_score => call.reply.null_array(),
         None => call.reply.null(),
     }
     Ok(())
@@ -85,197 +126,4 @@ pub(super) fn zcard(call: &mut Call<'_>) -> Outcome {
     let length = call.access.length(call.key(), Kind::SortedSet)?;
     call.reply.count(length as usize);
     Ok(())
-}
-
-pub(super) fn zcount(call: &mut Call<'_>) -> Outcome {
-    let (min, max) = (parse::score_bound(call.argument(2))?, parse::score_bound(call.argument(3))?);
-    let mut count = 0;
-    call.access.each_scored(call.key(), min, max, |_, _| {
-        count += 1;
-        Ok(true)
-    })?;
-    call.reply.count(count);
-    Ok(())
-}
-
-/// What a range is of.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum By {
-    Rank,
-    Score,
-    Name,
-}
-
-/// What a range command asks for.
-struct Asked {
-    by: By,
-    is_reversed: bool,
-    with_scores: bool,
-    limit: Limit,
-}
-
-pub(super) fn zrange(call: &mut Call<'_>) -> Outcome {
-    range(call, By::Rank, false)
-}
-
-pub(super) fn zrevrange(call: &mut Call<'_>) -> Outcome {
-    range(call, By::Rank, true)
-}
-
-pub(super) fn zrangebyscore(call: &mut Call<'_>) -> Outcome {
-    range(call, By::Score, false)
-}
-
-pub(super) fn zrevrangebyscore(call: &mut Call<'_>) -> Outcome {
-    range(call, By::Score, true)
-}
-
-pub(super) fn zrangebylex(call: &mut Call<'_>) -> Outcome {
-    range(call, By::Name, false)
-}
-
-fn range(call: &mut Call<'_>, by: By, is_reversed: bool) -> Outcome {
-    let asked = asked(call, by, is_reversed)?;
-    let found = match asked.by {
-        By::Rank => by_rank(call, &asked)?,
-        By::Score => by_score(call, &asked)?,
-        By::Name => by_name(call, &asked)?,
-    };
-    say(call.reply, &found, asked.with_scores);
-    call.check_room()
-}
-
-fn asked(call: &Call<'_>, by: By, is_reversed: bool) -> Result<Asked, Fault> {
-    let is_zrange = is(call.argument(0), "ZRANGE");
-    let mut asked = Asked { by, is_reversed, with_scores: false, limit: Limit::NONE };
-    let (mut rest, mut has_limit) = (&call.arguments[4..], false);
-    while let [word, behind @ ..] = rest {
-        rest = behind;
-        match word {
-            word if is(word, "WITHSCORES") && asked.by != By::Name => asked.with_scores = true,
-            word if is(word, "REV") && is_zrange => asked.is_reversed = true,
-            word if is(word, "BYSCORE") && is_zrange => asked.by = By::Score,
-            word if is(word, "BYLEX") && is_zrange => asked.by = By::Name,
-            word if is(word, "LIMIT") => {
-                let [offset, count, behind @ ..] = rest else { return Err(Fault::syntax()) };
-                (asked.limit, has_limit, rest) = (Limit::parse(offset, count)?, true, behind);
-            }
-            _ => return Err(Fault::syntax()),
-        }
-    }
-    if has_limit && asked.by == By::Rank {
-        let message =
-            "syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX";
-        return Err(Fault::error(message));
-    }
-    Ok(asked)
-}
-
-/// Ranks count from the end where they are negative. Members before the first one are passed over one by one.
-fn by_rank(call: &Call<'_>, asked: &Asked) -> Result<Vec<Scored>, Fault> {
-    let (start, stop) = (parse::integer(call.argument(2))?, parse::integer(call.argument(3))?);
-    let length = call.access.length(call.key(), Kind::SortedSet)? as i64;
-    let from_front = |rank: i64| if rank < 0 { rank + length } else { rank };
-    let (start, stop) = (from_front(start).max(0), from_front(stop).min(length - 1));
-    if start > stop {
-        return Ok(Vec::new());
-    }
-    let (first, last) =
-        if asked.is_reversed { (length - 1 - stop, length - 1 - start) } else { (start, stop) };
-    let limit = Limit { offset: first as usize, count: (last - first + 1) as usize };
-    let mut found = gather(call, Bound::Unbounded, Bound::Unbounded, limit, |_| true)?;
-    if asked.is_reversed {
-        found.reverse();
-    }
-    Ok(found)
-}
-
-fn by_score(call: &Call<'_>, asked: &Asked) -> Result<Vec<Scored>, Fault> {
-    let (min, max) = ends(call, asked);
-    let (min, max) = (parse::score_bound(min)?, parse::score_bound(max)?);
-    limited(call, asked, min, max, |_| true)
-}
-
-/// Of members that all have one score; those with others are in the order of scores first, as in Redis.
-fn by_name(call: &Call<'_>, asked: &Asked) -> Result<Vec<Scored>, Fault> {
-    let (min, max) = ends(call, asked);
-    let (min, max) = (parse::name_bound(min, false)?, parse::name_bound(max, true)?);
-    let (NameBound::At(min), NameBound::At(max)) = (min, max) else { return Ok(Vec::new()) };
-    let is_within = |member: &[u8]| {
-        let is_above = match min {
-            Bound::Included(min) => member >= min,
-            Bound::Excluded(min) => member > min,
-            Bound::Unbounded => true,
-        };
-        let is_below = match max {
-            Bound::Included(max) => member <= max,
-            Bound::Excluded(max) => member < max,
-            Bound::Unbounded => true,
-        };
-        is_above && is_below
-    };
-    limited(call, asked, Bound::Unbounded, Bound::Unbounded, is_within)
-}
-
-/// The lower and the upper one, which come the other way round where the order is reversed.
-fn ends<'a>(call: &Call<'a>, asked: &Asked) -> (&'a [u8], &'a [u8]) {
-    let (first, second) = (call.argument(2), call.argument(3));
-    if asked.is_reversed { (second, first) } else { (first, second) }
-}
-
-fn limited(
-    call: &Call<'_>,
-    asked: &Asked,
-    min: Bound<f64>,
-    max: Bound<f64>,
-    is_within: impl Fn(&[u8]) -> bool,
-) -> Result<Vec<Scored>, Fault> {
-    if !asked.is_reversed {
-        return gather(call, min, max, asked.limit, is_within);
-    }
-    let mut found = gather(call, min, max, Limit::NONE, is_within)?;
-    found.reverse();
-    let Limit { offset, count } = asked.limit;
-    Ok(found.into_iter().skip(offset).take(count).collect())
-}
-
-fn gather(
-    call: &Call<'_>,
-    min: Bound<f64>,
-    max: Bound<f64>,
-    mut limit: Limit,
-    is_within: impl Fn(&[u8]) -> bool,
-) -> Result<Vec<Scored>, Fault> {
-    let (mut found, mut bytes) = (Vec::new(), 0);
-    if limit.is_used_up() {
-        call.access.collection(call.key(), Kind::SortedSet)?;
-        return Ok(found);
-    }
-    call.access.each_scored(call.key(), min, max, |member, score| {
-        if is_within(member) && limit.takes() {
-            bytes += member.len() + 32;
-            found.push((member.to_vec(), score));
-            if bytes > call.state.options.reply_bytes {
-                return Err(Fault::error("the reply would be too long; ask for parts of it"));
-            }
-        }
-        Ok(!limit.is_used_up())
-    })?;
-    Ok(found)
-}
-
-fn say(reply: &mut Reply, found: &[Scored], with_scores: bool) {
-    // Version 3 has pairs, version 2 a flat list.
-    let has_pairs = with_scores && reply.protocol == Protocol::Resp3;
-    let is_flat = with_scores && !has_pairs;
-    reply.array(if is_flat { 2 * found.len() } else { found.len() });
-    for (member, score) in found {
-        if has_pairs {
-            reply.array(2);
-        }
-        reply.bulk(member);
-        if with_scores {
-            reply.double(*score);
-        }
-    }
 }

@@ -1,5 +1,6 @@
 //! Commands on strings.
 
+use super::decimal;
 use super::parse::{self, is};
 use super::{Call, Outcome};
 use crate::data::strings::{Lifetime, SetOptions, When};
@@ -37,12 +38,12 @@ pub(super) fn set(call: &mut Call<'_>) -> Outcome {
 }
 
 fn set_options(call: &Call<'_>) -> Result<SetOptions, Fault> {
-    let mut options = SetOptions::default();
+    let (mut options, mut time) = (SetOptions::default(), None);
     let mut rest = &call.arguments[3..];
     while let [word, behind @ ..] = rest {
         rest = behind;
         let is_first = options.when == When::Always;
-        let is_timeless = options.lifetime == Lifetime::None;
+        let is_timeless = options.lifetime == Lifetime::None && time.is_none();
         match word {
             word if is(word, "NX") && is_first => options.when = When::Missing,
             word if is(word, "XX") && is_first => options.when = When::Present,
@@ -50,12 +51,14 @@ fn set_options(call: &Call<'_>) -> Result<SetOptions, Fault> {
             word if is(word, "KEEPTTL") && is_timeless => options.lifetime = Lifetime::Keep,
             word if is_timeless => {
                 let (unit, from) = time_unit(word, call.access.now).ok_or_else(Fault::syntax)?;
-                let [time, behind @ ..] = rest else { return Err(Fault::syntax()) };
-                rest = behind;
-                options.lifetime = Lifetime::At(positive_time(time, unit, from, "set")?);
+                let [argument, behind @ ..] = rest else { return Err(Fault::syntax()) };
+                (time, rest) = (Some((argument, unit, from)), behind);
             }
             _ => return Err(Fault::syntax()),
         }
+    }
+    if let Some((argument, unit, from)) = time {
+        options.lifetime = Lifetime::At(positive_time(argument, unit, from, "set")?);
     }
     Ok(options)
 }
@@ -112,6 +115,26 @@ pub(super) fn getdel(call: &mut Call<'_>) -> Outcome {
     Ok(())
 }
 
+pub(super) fn getex(call: &mut Call<'_>) -> Outcome {
+    let now = call.access.now;
+    // An option that is none is told first, a time that is none only to whom has the string.
+    let asked = match &call.arguments[2..] {
+        [] => None,
+        [word] if is(word, "PERSIST") => Some(None),
+        [word, time] => Some(Some((time, time_unit(word, now).ok_or_else(Fault::syntax)?))),
+        _ => return Err(Fault::syntax()),
+    };
+    let value = call.access.get_and_expire(call.key(), || match asked {
+        None => Ok(None),
+        Some(None) => Ok(Some(None)),
+        Some(Some((time, (unit, from)))) => {
+            positive_time(time, unit, from, "getex").map(|at| Some(Some(at)))
+        }
+    })?;
+    call.reply.maybe_bulk(value.as_deref());
+    Ok(())
+}
+
 pub(super) fn strlen(call: &mut Call<'_>) -> Outcome {
     let length = call.access.string(call.key())?.map_or(0, |value| value.len());
     call.reply.count(length);
@@ -125,12 +148,14 @@ pub(super) fn getrange(call: &mut Call<'_>) -> Outcome {
     Ok(())
 }
 
-/// From one place to another, the last included; negative ones count from the end.
+/// From one place to another, the last included; negative ones count from the end, and those before the first stand for it, as in Redis.
 fn part(bytes: &[u8], start: i64, end: i64) -> &[u8] {
     let length = bytes.len() as i64;
     let from_front = |place: i64| if place < 0 { place.saturating_add(length) } else { place };
+    let is_nothing = start < 0 && end < 0 && start > end;
     let from = from_front(start).clamp(0, length);
-    let behind = from_front(end).saturating_add(1).clamp(from, length);
+    let behind = from_front(end).max(0).saturating_add(1).clamp(from, length);
+    let behind = if is_nothing { from } else { behind };
     &bytes[from as usize..behind as usize]
 }
 
@@ -144,6 +169,38 @@ pub(super) fn append(call: &mut Call<'_>) -> Outcome {
         Ok((value, length))
     })?;
     call.reply.count(length);
+    Ok(())
+}
+
+pub(super) fn setrange(call: &mut Call<'_>) -> Outcome {
+    let (offset, part) = (parse::integer(call.argument(2))?, call.argument(3));
+    let offset = usize::try_from(offset).map_err(|_| Fault::error("offset is out of range"))?;
+    if part.is_empty() {
+        // Nothing is written, and no string made.
+        return strlen(call);
+    }
+    let length = call.access.change(call.key(), |value| {
+        let mut value = value.unwrap_or_default();
+        let end = offset.saturating_add(part.len());
+        check_length(call, end.max(value.len()))?;
+        if value.len() < end {
+            value.resize(end, 0);
+        }
+        value[offset..end].copy_from_slice(part);
+        let length = value.len();
+        Ok((value, length))
+    })?;
+    call.reply.count(length);
+    Ok(())
+}
+
+pub(super) fn incrbyfloat(call: &mut Call<'_>) -> Outcome {
+    let by = decimal::parse(call.argument(2));
+    let sum = call.access.change(call.key(), |value| {
+        let by = by.ok_or_else(Fault::not_a_float)?;
+        decimal::increased(value, by, Fault::not_a_float).map(|sum| (sum.clone(), sum))
+    })?;
+    call.reply.bulk(&sum);
     Ok(())
 }
 

@@ -1,7 +1,8 @@
 //! All commands there are.
 
 use super::{
-    Call, Outcome, connection, hashes, keyspace, server, sorted_sets, strings, transactions,
+    Call, Outcome, connection, hashes, keyspace, ranges, scans, server, sorted_sets, strings,
+    transactions,
 };
 
 /// What a command is about.
@@ -41,6 +42,8 @@ pub(crate) enum At {
     First,
     /// The second one.
     Second,
+    /// The first two.
+    Two,
     /// All arguments.
     All,
     /// Every second one.
@@ -70,12 +73,18 @@ impl Spec {
         matches!(self.name, "AUTH" | "HELLO" | "QUIT" | "RESET")
     }
 
+    /// Whether it may wait for the store, or for others who do.
+    pub(crate) fn needs_store(&self) -> bool {
+        self.is_write || self.keys != At::Nowhere || self.group == Group::Generic
+    }
+
     /// The first key's place, the last one's (from the end, if negative), and from each to the next.
     pub(crate) fn key_places(&self) -> (i64, i64, i64) {
         match self.keys {
             At::Nowhere => (0, 0, 0),
             At::First => (1, 1, 1),
             At::Second => (2, 2, 1),
+            At::Two => (1, 2, 1),
             At::All => (1, -1, 1),
             At::Pairs => (1, -1, 2),
         }
@@ -87,6 +96,7 @@ impl Spec {
             At::Nowhere => (1, 0, 1),
             At::First => (1, 1, 1),
             At::Second => (2, 1, 1),
+            At::Two => (1, 2, 1),
             At::All => (1, usize::MAX, 1),
             At::Pairs => (1, usize::MAX, 2),
         };
@@ -128,6 +138,7 @@ commands! {
     "CLUSTER" -2 Cluster read Nowhere server::cluster, "Says which server has which slots";
     "COMMAND" -1 Server read Nowhere server::command, "Says which commands there are";
     "CONFIG" -2 Server read Nowhere server::config, "Says how the server is set up";
+    "COPY" -3 Generic write Two keyspace::copy, "Copies what a key holds to another one";
     "DBSIZE" 1 Server read Nowhere keyspace::dbsize, "Says how many keys there are";
     "DECR" 2 String write First strings::decr, "Takes one off a number";
     "DECRBY" 3 String write First strings::decrby, "Takes something off a number";
@@ -143,6 +154,7 @@ commands! {
     "FLUSHDB" -1 Server write Nowhere keyspace::flush, "Removes everything";
     "GET" 2 String read First strings::get, "Gives a string";
     "GETDEL" 2 String write First strings::getdel, "Gives a string and removes it";
+    "GETEX" -2 String write First strings::getex, "Gives a string and changes when it expires";
     "GETRANGE" 4 String read First strings::getrange, "Gives a part of a string";
     "GETSET" 3 String write First strings::getset, "Gives a string and sets another one";
     "HDEL" -3 Hash write First hashes::hdel, "Removes fields of a hash";
@@ -151,16 +163,20 @@ commands! {
     "HGET" 3 Hash read First hashes::hget, "Gives a field of a hash";
     "HGETALL" 2 Hash read First hashes::hgetall, "Gives all fields of a hash and their values";
     "HINCRBY" 4 Hash write First hashes::hincrby, "Adds to a number in a field of a hash";
+    "HINCRBYFLOAT" 4 Hash write First hashes::hincrbyfloat, "Adds to a number with a fraction in a field of a hash";
     "HKEYS" 2 Hash read First hashes::hkeys, "Gives the names of all fields of a hash";
     "HLEN" 2 Hash read First hashes::hlen, "Says how many fields a hash has";
     "HMGET" -3 Hash read First hashes::hmget, "Gives fields of a hash";
     "HMSET" -4 Hash write First hashes::hmset, "Sets fields of a hash";
+    "HRANDFIELD" -2 Hash read First scans::hrandfield, "Gives fields of a hash, drawn at random";
+    "HSCAN" -3 Hash read First scans::hscan, "Gives fields of a hash and their values, some at a time";
     "HSET" -4 Hash write First hashes::hset, "Sets fields of a hash, and says how many are new";
     "HSETNX" 4 Hash write First hashes::hsetnx, "Sets a field of a hash if it is not there";
     "HSTRLEN" 3 Hash read First hashes::hstrlen, "Says how long a field of a hash is";
     "HVALS" 2 Hash read First hashes::hvals, "Gives the values of all fields of a hash";
     "INCR" 2 String write First strings::incr, "Adds one to a number";
     "INCRBY" 3 String write First strings::incrby, "Adds something to a number";
+    "INCRBYFLOAT" 3 String write First strings::incrbyfloat, "Adds to a number with a fraction";
     "INFO" -1 Server read Nowhere server::info, "Says how the server is";
     "KEYRANGE" -3 Generic read Nowhere keyspace::keyrange, "Gives keys in order, between two";
     "KEYS" 2 Generic read Nowhere keyspace::keys, "Gives all keys that match a pattern";
@@ -181,12 +197,15 @@ commands! {
     "RANDOMKEY" 1 Generic read Nowhere keyspace::randomkey, "Gives some key";
     "READONLY" 1 Cluster read Nowhere connection::readonly, "Has no effect: there are no replicas";
     "READWRITE" 1 Cluster read Nowhere connection::readonly, "Has no effect: there are no replicas";
+    "RENAME" 3 Generic write Two keyspace::rename, "Gives what a key holds another key";
+    "RENAMENX" 3 Generic write Two keyspace::renamenx, "Gives what a key holds another key, if that one is not there";
     "RESET" 1 Connection read Nowhere connection::reset, "Makes the connection as it was in the beginning";
-    "SCAN" -2 Generic read Nowhere keyspace::scan, "Gives keys, some at a time";
+    "SCAN" -2 Generic read Nowhere scans::scan, "Gives keys, some at a time";
     "SELECT" 2 Connection read Nowhere connection::select, "Chooses a database, of which there is one";
     "SET" -3 String write First strings::set, "Sets a string";
     "SETEX" 4 String write First strings::setex, "Sets a string that expires in seconds";
     "SETNX" 3 String write First strings::setnx, "Sets a string if the key is not there";
+    "SETRANGE" 4 String write First strings::setrange, "Writes over a part of a string";
     "SLOWLOG" -2 Server read Nowhere server::slowlog, "Gives commands that took long";
     "STRLEN" 2 String read First strings::strlen, "Says how long a string is";
     "TIME" 1 Server read Nowhere server::time, "Says what time it is";
@@ -198,14 +217,26 @@ commands! {
     "WATCH" -2 Transaction read All transactions::watch, "Has EXEC do nothing if a key has changed";
     "ZADD" -4 SortedSet write First sorted_sets::zadd, "Gives members of a sorted set scores";
     "ZCARD" 2 SortedSet read First sorted_sets::zcard, "Says how many members a sorted set has";
-    "ZCOUNT" 4 SortedSet read First sorted_sets::zcount, "Says how many members have scores between two";
+    "ZCOUNT" 4 SortedSet read First ranges::zcount, "Says how many members have scores between two";
     "ZINCRBY" 4 SortedSet write First sorted_sets::zincrby, "Adds to the score of a member";
-    "ZRANGE" -4 SortedSet read First sorted_sets::zrange, "Gives members in order";
-    "ZRANGEBYLEX" -4 SortedSet read First sorted_sets::zrangebylex, "Gives members between two names";
-    "ZRANGEBYSCORE" -4 SortedSet read First sorted_sets::zrangebyscore, "Gives members with scores between two";
+    "ZLEXCOUNT" 4 SortedSet read First ranges::zlexcount, "Says how many members have names between two";
+    "ZMSCORE" -3 SortedSet read First sorted_sets::zmscore, "Says the scores of members";
+    "ZPOPMAX" -2 SortedSet write First ranges::zpopmax, "Gives the members with the highest scores and removes them";
+    "ZPOPMIN" -2 SortedSet write First ranges::zpopmin, "Gives the members with the lowest scores and removes them";
+    "ZRANDMEMBER" -2 SortedSet read First scans::zrandmember, "Gives members, drawn at random";
+    "ZRANGE" -4 SortedSet read First ranges::zrange, "Gives members in order";
+    "ZRANGEBYLEX" -4 SortedSet read First ranges::zrangebylex, "Gives members between two names";
+    "ZRANGEBYSCORE" -4 SortedSet read First ranges::zrangebyscore, "Gives members with scores between two";
+    "ZRANK" -3 SortedSet read First sorted_sets::zrank, "Says how many members come before one";
     "ZREM" -3 SortedSet write First sorted_sets::zrem, "Removes members of a sorted set";
-    "ZREVRANGE" -4 SortedSet read First sorted_sets::zrevrange, "Gives members, the last ones first";
-    "ZREVRANGEBYSCORE" -4 SortedSet read First sorted_sets::zrevrangebyscore, "Gives members with scores between two, the last ones first";
+    "ZREMRANGEBYLEX" 4 SortedSet write First ranges::zremrangebylex, "Removes members between two names";
+    "ZREMRANGEBYRANK" 4 SortedSet write First ranges::zremrangebyrank, "Removes members between two places";
+    "ZREMRANGEBYSCORE" 4 SortedSet write First ranges::zremrangebyscore, "Removes members with scores between two";
+    "ZREVRANGE" -4 SortedSet read First ranges::zrevrange, "Gives members, the last ones first";
+    "ZREVRANGEBYLEX" -4 SortedSet read First ranges::zrevrangebylex, "Gives members between two names, the last ones first";
+    "ZREVRANGEBYSCORE" -4 SortedSet read First ranges::zrevrangebyscore, "Gives members with scores between two, the last ones first";
+    "ZREVRANK" -3 SortedSet read First sorted_sets::zrevrank, "Says how many members come behind one";
+    "ZSCAN" -3 SortedSet read First scans::zscan, "Gives members and their scores, some at a time";
     "ZSCORE" 3 SortedSet read First sorted_sets::zscore, "Says the score of a member";
 }
 
@@ -221,6 +252,18 @@ mod tests {
     }
 
     #[test]
+    fn some_need_no_store() {
+        for name in
+            ["PING", "INFO", "ECHO", "AUTH", "CLIENT", "HELLO", "COMMAND", "MULTI", "DBSIZE"]
+        {
+            assert!(!find(name.as_bytes()).expect("it is there").needs_store(), "{name}");
+        }
+        for name in ["GET", "SET", "EXEC", "WATCH", "SCAN", "FLUSHALL", "RANDOMKEY", "ZRANK"] {
+            assert!(find(name.as_bytes()).expect("it is there").needs_store(), "{name}");
+        }
+    }
+
+    #[test]
     fn keys_among_arguments() {
         let keys = |words: &[&'static [u8]]| {
             let spec = find(words[0]).expect("it is there");
@@ -230,6 +273,7 @@ mod tests {
         assert_eq!(keys(&[b"MSET", b"a", b"1", b"b", b"2"]), [b"a", b"b"]);
         assert_eq!(keys(&[b"DEL", b"a", b"b"]), [b"a", b"b"]);
         assert_eq!(keys(&[b"OBJECT", b"ENCODING", b"a"]), [b"a"]);
+        assert_eq!(keys(&[b"COPY", b"a", b"b", b"REPLACE"]), [b"a", b"b"]);
         assert!(keys(&[b"OBJECT", b"HELP"]).is_empty());
         assert!(keys(&[b"SCAN", b"0"]).is_empty());
     }

@@ -27,7 +27,7 @@ impl Transaction {
 
     /// Bytes that it holds.
     pub(crate) fn bytes(&self) -> usize {
-        self.bytes
+        self.bytes + self.commands.capacity() * size_of::<Vec<Vec<u8>>>()
     }
 
     /// Keeps a command for later.
@@ -35,11 +35,14 @@ impl Transaction {
         if self.is_broken {
             return Ok(());
         }
-        // With what a vector takes besides.
-        self.bytes += arguments.iter().map(|argument| argument.len() + 24).sum::<usize>() + 24;
-        if self.bytes > most_bytes {
+        // With what a vector takes besides, and an allocator.
+        self.bytes += arguments.iter().map(|argument| argument.len() + 40).sum::<usize>() + 16;
+        if self.bytes() > most_bytes {
             let message = format!("a transaction has at most {most_bytes} bytes");
             return Err(Fault::error(message));
+        }
+        if self.commands.len() == self.commands.capacity() {
+            self.commands.reserve_exact(self.commands.len() / 4 + 4);
         }
         self.commands.push(arguments.iter().map(|argument| argument.to_vec()).collect());
         Ok(())
@@ -48,7 +51,10 @@ impl Transaction {
 
 /// Whether a command of a transaction runs at once.
 pub(super) fn runs_at_once(spec: &Spec) -> bool {
-    spec.group == Group::Transaction || matches!(spec.name, "QUIT" | "RESET")
+    match spec.group {
+        Group::Transaction => spec.name != "UNWATCH",
+        _ => matches!(spec.name, "QUIT" | "RESET"),
+    }
 }
 
 /// Why a command cannot be part of a transaction.

@@ -1,44 +1,12 @@
-//! What commands do to hashes and sorted sets.
+//! What commands do to hashes, and to the parts of any collection.
 
 use std::collections::BTreeMap;
-use std::ops::Bound;
 
 use super::batch::Batch;
 use super::database::{Access, Entry};
-use super::keys::{self, CollectionId, Space};
-use super::records::{self, Head, Kind};
+use super::keys::{self, Space};
+use super::records::{Head, Kind};
 use crate::fault::Fault;
-
-/// Where a part of a sorted set begins or ends, by score.
-pub(crate) type ScoreBound = Bound<f64>;
-
-/// Whether ZADD adds, and what.
-#[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "they are the words that ZADD has")]
-pub(crate) struct AddOptions {
-    /// Only members that are there.
-    pub only_present: bool,
-    /// Only members that are not.
-    pub only_missing: bool,
-    /// Only to a greater score.
-    pub greater: bool,
-    /// Only to a lesser one.
-    pub less: bool,
-    /// Scores are added to those that are there.
-    pub increments: bool,
-}
-
-/// What ZADD has done.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Added {
-    pub new: usize,
-    pub changed: usize,
-    /// The score of the last member, if it was to be added.
-    pub score: Option<f64>,
-}
-
-/// A member and its score.
-pub(crate) type Scored = (Vec<u8>, f64);
 
 impl Access<'_> {
     /// Gives fields of a hash values; how many are new.
@@ -88,22 +56,6 @@ impl Access<'_> {
         fields.iter().map(value).collect()
     }
 
-    /// Shows all fields of a hash and their values, in the order of fields.
-    pub(crate) fn each_field(
-        &self,
-        key: &[u8],
-        mut show: impl FnMut(&[u8], &[u8]) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
-        let _lock = self.lock_to_read(key);
-        let Some(head) = self.collection(key, Kind::Hash)? else { return Ok(()) };
-        let (from, to) = keys::parts(Space::Field, head.id);
-        for pair in self.between(&from, &to) {
-            let (at, value) = pair?;
-            show(keys::behind_id(&at).unwrap_or_default(), &value)?;
-        }
-        Ok(())
-    }
-
     pub(crate) fn remove_fields(&self, key: &[u8], fields: &[&[u8]]) -> Result<usize, Fault> {
         let _lock = self.lock(key);
         let Some(head) = self.collection(key, Kind::Hash)? else { return Ok(0) };
@@ -125,7 +77,7 @@ impl Access<'_> {
     }
 
     /// Takes `removed` parts off a collection; one without any is none.
-    fn shrink(
+    pub(super) fn shrink(
         &self,
         key: &[u8],
         mut head: Head,
@@ -179,127 +131,46 @@ impl Access<'_> {
         Ok(result)
     }
 
-    /// Gives members of a sorted set scores.
-    pub(crate) fn add(
+    /// Shows parts of a collection and their records in the order of their names, those behind `after`, until `show` says that it is
+    /// enough.
+    pub(crate) fn each_part(
         &self,
         key: &[u8],
-        pairs: &[(f64, &[u8])],
-        options: AddOptions,
-    ) -> Result<Added, Fault> {
-        pairs.iter().try_for_each(|(_, member)| keys::check_member(member))?;
-        let _lock = self.lock(key);
-        let found = self.collection(key, Kind::SortedSet)?;
-        if found.is_none() && options.only_present {
-            return Ok(Added::default());
-        }
-        let mut batch = Batch::default();
-        let mut head = match found {
-            Some(head) => head,
-            None => self.begin_collection(&mut batch, key, Kind::SortedSet)?,
-        };
-        let mut added = Added::default();
-        // What this command gives a member counts for it when it comes again.
-        let mut given: BTreeMap<&[u8], f64> = BTreeMap::new();
-        for (score, member) in pairs {
-            let stored = if found.is_some() { self.stored_score(head.id, member)? } else { None };
-            let before = given.get(member).copied().or(stored);
-            let Some(score) = new_score(before, *score, options)? else {
-                added.score = None;
-                continue;
-            };
-            added.score = Some(score);
-            added.new += usize::from(before.is_none());
-            added.changed += usize::from(
-                before.is_some_and(|before| keys::ordered(before) != keys::ordered(score)),
-            );
-            if let Some(before) = before {
-                if keys::ordered(before) == keys::ordered(score) {
-                    continue;
-                }
-                batch.delete(&keys::score(head.id, before, member));
-            }
-            given.insert(member, score);
-            batch.put(&keys::member(head.id, member), score.to_bits().to_le_bytes());
-            batch.put(&keys::score(head.id, score, member), []);
-        }
-        if given.is_empty() {
-            return Ok(added); // also of a set that would have begun
-        }
-        if added.new > 0 {
-            head.count += added.new as u64;
-            Self::put_head(&mut batch, key, &head);
-        }
-        self.write(batch)?;
-        Ok(added)
-    }
-
-    fn stored_score(&self, id: CollectionId, member: &[u8]) -> Result<Option<f64>, Fault> {
-        let record = self.get(&keys::member(id, member))?;
-        record.map(|record| records::decode_score(&record)).transpose()
-    }
-
-    pub(crate) fn score(&self, key: &[u8], member: &[u8]) -> Result<Option<f64>, Fault> {
-        let _lock = self.lock_to_read(key);
-        match self.collection(key, Kind::SortedSet)? {
-            Some(head) if member.len() <= keys::MAX_MEMBER_BYTES => {
-                self.stored_score(head.id, member)
-            }
-            _ => Ok(None),
-        }
-    }
-
-    pub(crate) fn remove_members(&self, key: &[u8], members: &[&[u8]]) -> Result<usize, Fault> {
-        let _lock = self.lock(key);
-        let Some(head) = self.collection(key, Kind::SortedSet)? else { return Ok(0) };
-        let mut sorted: Vec<&[u8]> =
-            members.iter().copied().filter(|m| m.len() <= keys::MAX_MEMBER_BYTES).collect();
-        sorted.sort_unstable();
-        sorted.dedup();
-        let (mut batch, mut removed) = (Batch::default(), 0);
-        for member in sorted {
-            if let Some(score) = self.stored_score(head.id, member)? {
-                batch.delete(&keys::score(head.id, score, member));
-                batch.delete(&keys::member(head.id, member));
-                removed += 1;
-            }
-        }
-        self.shrink(key, head, removed, batch)?;
-        Ok(removed)
-    }
-
-    /// Shows members with scores within bounds, in order, until `show` says that it is enough.
-    pub(crate) fn each_scored(
-        &self,
-        key: &[u8],
-        min: ScoreBound,
-        max: ScoreBound,
-        mut show: impl FnMut(&[u8], f64) -> Result<bool, Fault>,
+        kind: Kind,
+        after: Option<&[u8]>,
+        mut show: impl FnMut(&[u8], &[u8]) -> Result<bool, Fault>,
     ) -> Result<(), Fault> {
         let _lock = self.lock_to_read(key);
-        let Some(head) = self.collection(key, Kind::SortedSet)? else { return Ok(()) };
-        let (first, end) = keys::parts(Space::Score, head.id);
-        let from = match min {
-            Bound::Included(score) => keys::score(head.id, score, b""),
-            // Behind all members of that score.
-            Bound::Excluded(score) => match keys::ordered(score).checked_add(1) {
-                Some(next) => [&first[..], &next.to_be_bytes()].concat(),
-                None => return Ok(()),
-            },
-            Bound::Unbounded => first,
-        };
-        if from >= end {
-            return Ok(());
-        }
+        let Some(head) = self.collection(key, kind)? else { return Ok(()) };
+        let (first, end) = keys::parts(space_of(kind), head.id);
+        let from = after.map_or(first.clone(), |name| [&first[..], name, b"\0"].concat());
         for pair in self.between(&from, &end) {
-            let (at, _) = pair?;
-            let split = keys::split_score(&at);
-            let (score, member) = split.ok_or_else(|| Fault::error("damaged: a member"))?;
-            let is_within = match max {
-                Bound::Included(max) => score <= max,
-                Bound::Excluded(max) => score < max,
-                Bound::Unbounded => true,
-            };
-            if !is_within || !show(member, score)? {
+            let (at, record) = pair?;
+            if !show(keys::behind_id(&at).unwrap_or_default(), &record)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows parts of a collection at places in the order of their names, which `choose` gives in that order, knowing how many there are.
+    pub(crate) fn chosen_parts(
+        &self,
+        key: &[u8],
+        kind: Kind,
+        choose: impl FnOnce(u64) -> Result<Vec<u64>, Fault>,
+        mut show: impl FnMut(&[u8], &[u8]) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let _lock = self.lock_to_read(key);
+        let Some(head) = self.collection(key, kind)? else { return Ok(()) };
+        let mut chosen = choose(head.count)?.into_iter().peekable();
+        let (first, end) = keys::parts(space_of(kind), head.id);
+        for (place, pair) in (0..).zip(self.between(&first, &end)) {
+            let (at, record) = pair?;
+            while chosen.next_if_eq(&place).is_some() {
+                show(keys::behind_id(&at).unwrap_or_default(), &record)?;
+            }
+            if chosen.peek().is_none() {
                 break;
             }
         }
@@ -307,18 +178,11 @@ impl Access<'_> {
     }
 }
 
-/// The score that a member gets; `None` if it stays as it is.
-fn new_score(before: Option<f64>, score: f64, options: AddOptions) -> Result<Option<f64>, Fault> {
-    let Some(before) = before else {
-        return Ok((!options.only_present).then_some(score));
-    };
-    if options.only_missing {
-        return Ok(None);
+/// Where the parts of such a collection stand by name.
+pub(super) fn space_of(kind: Kind) -> Space {
+    match kind {
+        Kind::Hash => Space::Field,
+        Kind::SortedSet => Space::Member,
+        Kind::String => unreachable!("a string has no parts"),
     }
-    let score = if options.increments { before + score } else { score };
-    if score.is_nan() {
-        return Err(Fault::error("resulting score is not a number (NaN)"));
-    }
-    let is_refused = options.greater && score <= before || options.less && score >= before;
-    Ok((!is_refused).then_some(score))
 }

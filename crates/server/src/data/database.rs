@@ -11,7 +11,7 @@ use levelhead::{Durability, Range, Store};
 use super::batch::Batch;
 use super::keys::{self, CollectionId, Space};
 use super::locks::{Locks, Writing};
-use super::overlay::{Overlay, Pair, Pairs};
+use super::overlay::{Direction, Overlay, Pair, Pairs};
 use super::records::{self, Expiry, Head, Kind};
 use crate::clock::Clock;
 use crate::fault::Fault;
@@ -215,13 +215,23 @@ impl Access<'_> {
 
     /// Pairs of the store in order.
     pub(crate) fn range(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Pairs {
-        let range = self.database.store.range((lower, upper));
-        Pairs::new(range, self.overlay.as_ref(), (lower, upper))
+        self.walk((lower, upper), Direction::Up)
+    }
+
+    /// The same from either end.
+    fn walk(&self, bounds: (Bound<&[u8]>, Bound<&[u8]>), direction: Direction) -> Pairs {
+        let range = self.database.store.range(bounds);
+        Pairs::new(range, self.overlay.as_ref(), bounds, direction)
     }
 
     /// Pairs of the store from a key on, up to another.
     pub(crate) fn between(&self, from: &[u8], to: &[u8]) -> Pairs {
         self.range(Bound::Included(from), Bound::Excluded(to))
+    }
+
+    /// The same from either end.
+    pub(crate) fn walk_between(&self, from: &[u8], to: &[u8], direction: Direction) -> Pairs {
+        self.walk((Bound::Included(from), Bound::Excluded(to)), direction)
     }
 
     /// Locks a key that is to be changed. A transaction has locked its keys already, here as below.
@@ -345,7 +355,7 @@ impl Access<'_> {
         self.database.has_dropped.store(true, Ordering::SeqCst);
     }
 
-    fn next_number(&self) -> Result<CollectionId, Fault> {
+    pub(super) fn next_number(&self) -> Result<CollectionId, Fault> {
         let mut numbers = self.database.numbers.lock().expect("nothing panics with it locked");
         if numbers.next == numbers.end {
             let end = numbers.end + NUMBERS_AT_A_TIME;
@@ -382,6 +392,12 @@ impl Access<'_> {
         batch.write(&self.database.store, self.durability)?;
         self.database.keys.fetch_add(keys, Ordering::SeqCst);
         Ok(())
+    }
+
+    /// Keys, those that a transaction has added or removed among them.
+    pub(crate) fn count(&self) -> u64 {
+        let changed = self.overlay.as_ref().map_or(0, Overlay::keys);
+        self.database.count().saturating_add_signed(changed)
     }
 
     /// Keys in order, within bounds, which have not expired.

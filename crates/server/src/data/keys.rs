@@ -97,6 +97,11 @@ pub(crate) fn score(id: CollectionId, score: f64, member: &[u8]) -> Vec<u8> {
     joined(Space::Score, &[&id.0.to_be_bytes(), &ordered(score).to_be_bytes(), member])
 }
 
+/// Where members begin whose score has at least this number in the order of scores.
+pub(crate) fn scores_from(id: CollectionId, number: u64) -> Vec<u8> {
+    joined(Space::Score, &[&id.0.to_be_bytes(), &number.to_be_bytes()])
+}
+
 pub(crate) fn expiry(at_ms: u64, key: &[u8]) -> Vec<u8> {
     joined(Space::Expiry, &[&at_ms.to_be_bytes(), key])
 }

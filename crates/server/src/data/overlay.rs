@@ -1,8 +1,9 @@
 //! What a transaction has changed and not written yet: its own commands see it, nobody else does.
 
 use std::cell::{Cell, RefCell};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::iter::Peekable;
+use std::iter::{Peekable, Rev};
 use std::ops::Bound;
 use std::vec;
 
@@ -46,6 +47,11 @@ impl Overlay {
         self.changes.borrow_mut().extend(batch.into_changes());
     }
 
+    /// How many keys of users there are more, or less, for it.
+    pub(crate) fn keys(&self) -> i64 {
+        self.keys.get()
+    }
+
     /// All of it as one batch.
     pub(crate) fn take(&self) -> Batch {
         Batch::of(self.changes.take(), self.keys.take())
@@ -64,10 +70,45 @@ impl Overlay {
     }
 }
 
-/// Pairs of a range in key order: the store's, with what a transaction has changed.
+/// Which way a range is walked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Direction {
+    Up,
+    Down,
+}
+
+impl Direction {
+    /// How two keys follow each other.
+    fn order(self, a: &[u8], b: &[u8]) -> Ordering {
+        match self {
+            Self::Up => a.cmp(b),
+            Self::Down => b.cmp(a),
+        }
+    }
+}
+
+/// A range of the store from one of its ends.
+enum Walk {
+    Up(Range),
+    Down(Rev<Range>),
+}
+
+impl Iterator for Walk {
+    type Item = Pair;
+
+    fn next(&mut self) -> Option<Pair> {
+        match self {
+            Self::Up(range) => range.next(),
+            Self::Down(range) => range.next(),
+        }
+    }
+}
+
+/// Pairs of a range in key order, up or down: the store's, with what a transaction has changed.
 pub(crate) struct Pairs {
-    store: Peekable<Range>,
+    store: Peekable<Walk>,
     changes: Peekable<vec::IntoIter<Change>>,
+    direction: Direction,
 }
 
 impl Pairs {
@@ -75,9 +116,17 @@ impl Pairs {
         store: Range,
         overlay: Option<&Overlay>,
         (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+        direction: Direction,
     ) -> Self {
-        let changes = overlay.map(|overlay| overlay.within(lower, upper)).unwrap_or_default();
-        Self { store: store.peekable(), changes: changes.into_iter().peekable() }
+        let mut changes = overlay.map(|overlay| overlay.within(lower, upper)).unwrap_or_default();
+        let walk = match direction {
+            Direction::Up => Walk::Up(store),
+            Direction::Down => {
+                changes.reverse();
+                Walk::Down(store.rev())
+            }
+        };
+        Self { store: walk.peekable(), changes: changes.into_iter().peekable(), direction }
     }
 }
 
@@ -89,9 +138,12 @@ impl Iterator for Pairs {
             let Some((changed, _)) = self.changes.peek() else { return self.store.next() };
             match self.store.peek() {
                 Some(Err(_)) => return self.store.next(),
-                Some(Ok((key, _))) if key < changed => return self.store.next(),
-                Some(Ok((key, _))) if key == changed => drop(self.store.next()),
-                _ => {}
+                Some(Ok((key, _))) => match self.direction.order(key, changed) {
+                    Ordering::Less => return self.store.next(),
+                    Ordering::Equal => drop(self.store.next()),
+                    Ordering::Greater => {}
+                },
+                None => {}
             }
             if let Some((key, Some(value))) = self.changes.next() {
                 return Some(Ok((key, value)));

@@ -139,6 +139,27 @@ impl Access<'_> {
         Ok(Some(value))
     }
 
+    /// Gives a string, and another time at which it expires, or none, if `decide` says so.
+    pub(crate) fn get_and_expire(
+        &self,
+        key: &[u8],
+        decide: impl FnOnce() -> Result<Option<Expiry>, Fault>,
+    ) -> Result<Option<Vec<u8>>, Fault> {
+        let _lock = self.lock(key);
+        let Some((value, before)) = self.string_and_expiry(key)? else { return Ok(None) };
+        let Some(expiry) = decide()?.filter(|expiry| *expiry != before) else {
+            return Ok(Some(value));
+        };
+        let mut batch = Batch::default();
+        if self.has_expired(expiry) {
+            self.remove(&mut batch, key, &Entry::String { value: Vec::new(), expiry });
+        } else {
+            self.put_string(&mut batch, key, &value, expiry)?;
+        }
+        self.write(batch)?;
+        Ok(Some(value))
+    }
+
     /// Removes keys, whatever they hold; how many there were.
     pub(crate) fn delete(&self, keys: &[&[u8]]) -> Result<usize, Fault> {
         let _locks = self.lock_several(keys);

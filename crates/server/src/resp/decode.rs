@@ -8,6 +8,9 @@ use std::ops::Range;
 
 use super::inline;
 
+/// Bytes that an argument takes at least: `$0`, its end, and that of its bytes.
+const ARGUMENT: usize = 6;
+
 /// What a client may send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
@@ -58,6 +61,22 @@ impl Command {
         match self {
             Self::Framed(ranges) => ranges.iter().map(|range| &buffer[range.clone()]).collect(),
             Self::Inline(words) => words.iter().map(Vec::as_slice).collect(),
+        }
+    }
+
+    /// How many arguments there are, and bytes in them.
+    pub fn size(&self) -> (usize, usize) {
+        match self {
+            Self::Framed(ranges) => (ranges.len(), ranges.iter().map(ExactSizeIterator::len).sum()),
+            Self::Inline(words) => (words.len(), words.iter().map(Vec::len).sum()),
+        }
+    }
+
+    /// Bytes of memory that it holds besides the buffer.
+    pub fn held_bytes(&self) -> usize {
+        match self {
+            Self::Framed(ranges) => ranges.capacity() * size_of::<Range<usize>>(),
+            Self::Inline(words) => words.iter().map(|word| word.capacity() + 24).sum(),
         }
     }
 }
@@ -126,6 +145,28 @@ impl Decoder {
     /// Bytes of memory that it holds for a command that has begun.
     pub fn held_bytes(&self) -> usize {
         self.begun.capacity() * size_of::<Range<usize>>()
+    }
+
+    /// Bytes of memory that it would hold at most, while it makes room for what `more` bytes of the buffer may bring of the command that
+    /// has begun; none if it has that room.
+    pub fn growth(&self, more: usize) -> usize {
+        let wanted = self.wanted(more);
+        let has_room = self.begun.capacity() >= wanted;
+        if has_room { 0 } else { (self.begun.capacity() + wanted) * size_of::<Range<usize>>() }
+    }
+
+    /// Makes that room.
+    pub fn grow(&mut self, more: usize) {
+        let wanted = self.wanted(more);
+        self.begun.reserve_exact(wanted - self.begun.len());
+    }
+
+    /// Arguments to have room for: what may come, or a quarter more than there are, if they are not the last.
+    fn wanted(&self, more: usize) -> usize {
+        let may_come = self.missing.min(more / ARGUMENT + 1);
+        let quarter = self.missing.min(self.begun.len() / 4);
+        let has_room = self.begun.capacity() >= self.begun.len() + may_come;
+        if has_room { self.begun.capacity() } else { self.begun.len() + may_come.max(quarter) }
     }
 
     /// A line, without its end, if it is there.
@@ -271,6 +312,23 @@ mod tests {
         let whole = [&begun[..], &parts].concat();
         assert!(decoder.next(&whole, &Limits::default()).expect("good").is_some());
         assert_eq!(decoder.held_bytes(), 0);
+    }
+
+    /// What is made room for is all that may come: nothing grows by itself.
+    #[test]
+    fn room_is_made_before_it_is_needed() {
+        let (mut decoder, mut buffer) = (Decoder::default(), b"*50000\r\n".to_vec());
+        assert_eq!(decoder.next(&buffer, &Limits::default()), Ok(None));
+        for _ in 0..40 {
+            let at_most = decoder.growth(6_000);
+            decoder.grow(6_000);
+            let held = decoder.held_bytes();
+            assert!(at_most == 0 || at_most >= held, "{at_most} and {held}");
+            buffer.extend_from_slice(&b"$0\r\n\r\n".repeat(1_000));
+            assert_eq!(decoder.next(&buffer, &Limits::default()), Ok(None));
+            assert_eq!(decoder.held_bytes(), held);
+            assert!(held <= 40_000 * 16 * 5 / 4 + 16_016, "{held}");
+        }
     }
 
     #[test]

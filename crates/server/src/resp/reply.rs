@@ -34,6 +34,11 @@ impl Reply {
         self.bytes.len()
     }
 
+    /// Bytes of memory that it holds.
+    pub fn held_bytes(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// Whether nothing has been said.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
@@ -136,6 +141,11 @@ impl Reply {
             Some(bytes) => self.bulk(bytes),
             None => self.null(),
         }
+    }
+
+    /// A number with a fraction, as it is written.
+    pub(crate) fn double_text(number: f64) -> String {
+        format_double(number)
     }
 
     /// A number with a fraction.

@@ -90,7 +90,7 @@ fn memory_of_clients_is_bounded() {
     let info = client.say("INFO clients");
     let held = info.lines().find_map(|line| line.strip_prefix("client_buffer_bytes:"));
     let held: usize = held.expect("a line").parse().expect("a number");
-    assert!(held <= 5 << 20, "{held} bytes are held");
+    assert!(held <= 4 << 20, "{held} bytes are held");
 }
 
 /// Idle connections, and a hundred that send nonsense or parts of things, while somebody works.

@@ -70,19 +70,53 @@ fn the_page_is_drawn() {
     assert!(!elsewhere.contains("http://") && !elsewhere.contains("https://"), "it asks elsewhere");
     // A few of the seconds that it shows.
     std::thread::park_timeout(Duration::from_secs(3));
-    let shown = drawn(&browser, address);
+    let shown = drawn(&browser, address, "page-browser");
     assert!(shown.contains("data-drawn=\""), "nothing is drawn: {shown}");
     assert_eq!(shown.matches("role=\"img\"").count(), 7, "{shown}");
     assert!(shown.matches("<polyline").count() >= 7, "lines are missing: {shown}");
     assert!(shown.contains("<b>200</b>keys"), "{shown}");
     assert!(shown.contains("<td class=\"\">L1</td>"), "levels are missing: {shown}");
     assert!(shown.contains("durability group"), "{shown}");
+    assert!(shown.contains("<section id=\"windows\" hidden"), "it has no windows: {shown}");
+    assert!(shown.contains("<span id=\"trouble\" role=\"status\"></span>"), "{shown}");
+}
+
+/// Of a store over three directories with windows it shows those too.
+#[test]
+fn the_page_shows_windows() {
+    let Some(browser) = browser() else { return };
+    let directories = ["a", "b", "c"].map(|name| directory("page-windows").join(name));
+    let store_options = levelhead::Options {
+        capacity_bytes: 512 << 20,
+        memtable_bytes: 1 << 20,
+        windows: levelhead::Windows::Rails,
+        ..levelhead::Options::default()
+    };
+    let store =
+        levelhead::Store::open_over(&directories, &store_options).expect("directories of our own");
+    let any = Some(([127, 0, 0, 1], 0).into());
+    let options = Options { listen: any, metrics: any, ..Options::default() };
+    let server = Server::start(store, options, Clock::system()).expect("a new store");
+    let mut client = Client::of(&server);
+    for number in 0..3_000 {
+        client.say(&format!("SET key:{number} {}", "v".repeat(1_000)));
+    }
+    std::thread::park_timeout(Duration::from_secs(2));
+    let address = server.addresses().metrics.expect("it was asked for");
+    let shown = drawn(&browser, address, "page-windows-browser");
+    assert!(shown.contains("<section id=\"windows\">"), "{shown}");
+    assert_eq!(shown.matches("<td>set ").count(), 3, "{shown}");
+    assert!(shown.contains("<td>ADT</td><td>reads, and the log</td>"), "{shown}");
+    let slots = shown.split_once("<p id=\"slots\">").expect("a line").1;
+    let slots = slots.split_once(" slots").expect("a number").0;
+    assert!(slots.replace(',', "").parse::<u64>().is_ok_and(|slots| slots > 0), "{slots}");
+    assert_eq!(shown.matches("role=\"img\"").count(), 9, "{shown}");
     assert!(shown.contains("<span id=\"trouble\" role=\"status\"></span>"), "{shown}");
 }
 
 /// The page in a browser, as text. Without `?once` it would ask every second, and a headless browser wait for its end.
-fn drawn(browser: &Path, address: SocketAddr) -> String {
-    let profile = directory("page-browser");
+fn drawn(browser: &Path, address: SocketAddr, name: &str) -> String {
+    let profile = directory(name);
     std::fs::create_dir_all(&profile).expect("a directory of our own");
     let (out, log) = (profile.join("dom.html"), profile.join("log.txt"));
     let file = |path| Stdio::from(File::create(path).expect("a directory of our own"));

@@ -223,7 +223,7 @@ fn the_server_itself() {
             ("CLIENT ID", "1"),
             ("CONFIG GET max*clients", "[maxclients 10000 maxmemory-clients 268435456]"),
             ("CONFIG GET nothing", "[]"),
-            ("COMMAND COUNT", "85"),
+            ("COMMAND COUNT", "106"),
             ("COMMAND GETKEYS MSET a 1 b 2", "[a b]"),
             ("SLOWLOG LEN", "0"),
             ("SLOWLOG GET", "[]"),
@@ -234,6 +234,192 @@ fn the_server_itself() {
             ("QUIT", "OK"),
         ],
     );
+}
+
+#[test]
+fn more_of_strings() {
+    talk(
+        "more-strings",
+        &[
+            ("SET a hello", "OK"),
+            ("GETEX a", "hello"),
+            ("TTL a", "-1"),
+            ("GETEX a EX 10", "hello"),
+            ("TTL a", "10"),
+            ("GETEX a PERSIST", "hello"),
+            ("TTL a", "-1"),
+            ("GETEX a EX 0", "-ERR invalid expire time in 'getex' command"),
+            ("GETEX a EX 1 PERSIST", "-ERR syntax error"),
+            ("GETEX nothing EX 0", "(nil)"),
+            ("GETEX a PXAT 1", "hello"),
+            ("EXISTS a", "0"),
+            ("DBSIZE", "0"),
+            ("SETRANGE a 2 xy", "4"),
+            ("GET a", "\0\0xy"),
+            ("SETRANGE a 0 abcdef", "6"),
+            ("SETRANGE a 1 __", "6"),
+            ("GET a", "a__def"),
+            ("SETRANGE a 1 ", "6"),
+            ("SETRANGE nothing 5 ", "0"),
+            ("EXISTS nothing", "0"),
+            ("SETRANGE a -1 x", "-ERR offset is out of range"),
+            ("SET f 10.50", "OK"),
+            ("INCRBYFLOAT f 0.1", "10.6"),
+            ("INCRBYFLOAT f -5", "5.6"),
+            ("INCRBYFLOAT new 3.0e3", "3000"),
+            ("INCRBYFLOAT a 1", "-ERR value is not a valid float"),
+            ("INCRBYFLOAT f x", "-ERR value is not a valid float"),
+            ("INCRBYFLOAT f inf", "-ERR increment would produce NaN or Infinity"),
+            ("HSET h a 1 b 2 c 3", "3"),
+            ("HINCRBYFLOAT h a 0.5", "1.5"),
+            ("HINCRBYFLOAT h x 2", "2"),
+            ("HINCRBYFLOAT h a x", "-ERR value is not a valid float"),
+            ("HSCAN h 0", "[0 [a 1.5 b 2 c 3 x 2]]"),
+            ("HSCAN h 0 MATCH [bx]", "[0 [b 2 x 2]]"),
+            ("HSCAN h 0 COUNT 0", "-ERR syntax error"),
+            ("HSCAN nothing 0", "[0 []]"),
+            ("HSCAN h x", "-ERR invalid cursor"),
+            ("HSCAN a 0", WRONGTYPE),
+            ("HSET one a 1", "1"),
+            ("HRANDFIELD one", "a"),
+            ("HRANDFIELD one 5", "[a]"),
+            ("HRANDFIELD one -3 WITHVALUES", "[a 1 a 1 a 1]"),
+            ("HRANDFIELD nothing", "(nil)"),
+            ("HRANDFIELD nothing 2", "[]"),
+        ],
+    );
+}
+
+#[test]
+fn more_of_sorted_sets() {
+    talk(
+        "more-sorted-sets",
+        &[
+            ("ZADD z 1 a 2 b 2 c 3 d", "4"),
+            ("ZRANK z a", "0"),
+            ("ZRANK z d", "3"),
+            ("ZREVRANK z d", "0"),
+            ("ZREVRANK z b WITHSCORE", "[2 2]"),
+            ("ZRANK z x", "(nil)"),
+            ("ZRANK z x WITHSCORE", "(nil)"),
+            ("ZMSCORE z a x d", "[1 (nil) 3]"),
+            ("ZRANGE z 0 -2 REV", "[d c b]"),
+            ("ZRANGE z (3 1 BYSCORE REV LIMIT 0 2 WITHSCORES", "[c 2 b 2]"),
+            (
+                "ZRANGE z - + BYLEX WITHSCORES",
+                "-ERR syntax error, WITHSCORES not supported in combination with BYLEX",
+            ),
+            ("ZSCAN z 0", "[0 [a 1 b 2 c 2 d 3]]"),
+            ("ZPOPMIN z", "[a 1]"),
+            ("ZPOPMAX z 2", "[d 3 c 2]"),
+            ("ZPOPMAX z 0", "[]"),
+            ("ZPOPMAX z -1", "-ERR value is out of range, must be positive"),
+            ("ZPOPMIN z 5", "[b 2]"),
+            ("EXISTS z", "0"),
+            ("ZPOPMIN z", "[]"),
+            ("ZADD l 0 a 0 b 0 c 0 d 0 e", "5"),
+            ("ZLEXCOUNT l (a [d", "3"),
+            ("ZREVRANGEBYLEX l + [c", "[e d c]"),
+            ("ZRANGE l (e [b BYLEX REV LIMIT 1 2", "[c b]"),
+            ("ZREMRANGEBYLEX l [b (d", "2"),
+            ("ZREMRANGEBYRANK l -1 -1", "1"),
+            ("ZRANGE l 0 -1", "[a d]"),
+            ("ZREMRANGEBYSCORE l -inf (0", "0"),
+            ("ZREMRANGEBYSCORE l 0 0", "2"),
+            ("TYPE l", "none"),
+            ("ZADD one 5 m", "1"),
+            ("ZRANDMEMBER one -2 WITHSCORES", "[m 5 m 5]"),
+            (
+                "HELLO 3",
+                "{server:redis version:7.0.15 mode:standalone role:master proto:3 id:1 modules:[]}",
+            ),
+            ("ZRANDMEMBER one 1 WITHSCORES", "[[m ,5]]"),
+            ("ZRANK one m WITHSCORE", "[0 ,5]"),
+            ("ZPOPMIN one", "[m ,5]"),
+            ("ZADD one 5 m", "1"),
+            ("ZPOPMIN one 1", "[[m ,5]]"),
+        ],
+    );
+}
+
+#[test]
+fn keys_are_renamed_and_copied() {
+    talk(
+        "renamed",
+        &[
+            ("SET a 1 EX 100", "OK"),
+            ("RENAME a b", "OK"),
+            ("TTL b", "100"),
+            ("GET a", "(nil)"),
+            ("RENAME a b", "-ERR no such key"),
+            ("RENAME b b", "OK"),
+            ("RENAMENX b b", "0"),
+            ("HSET h x 1 y 2", "2"),
+            ("RENAME h b", "OK"),
+            ("HGETALL b", "[x 1 y 2]"),
+            ("TTL b", "-1"),
+            ("DBSIZE", "1"),
+            ("SET s v", "OK"),
+            ("RENAMENX s b", "0"),
+            ("RENAMENX s t", "1"),
+            ("COPY b c", "1"),
+            ("HSET b x 9", "0"),
+            ("HGETALL c", "[x 1 y 2]"),
+            ("COPY t c", "0"),
+            ("COPY t c REPLACE", "1"),
+            ("GET c", "v"),
+            ("COPY t c DB 1", "-ERR DB index is out of range"),
+            ("COPY t t", "-ERR source and destination objects are the same"),
+            ("ZADD z 1 a 2 b", "2"),
+            ("EXPIRE z 50", "1"),
+            ("COPY z z2", "1"),
+            ("TTL z2", "50"),
+            ("ZREM z2 a", "1"),
+            ("ZRANGE z 0 -1", "[a b]"),
+            ("RENAME c z2", "OK"),
+            ("TYPE z2", "string"),
+            ("DBSIZE", "4"),
+            ("COMMAND GETKEYS RENAME a b", "[a b]"),
+            ("MULTI", "OK"),
+            ("RENAME z q", "QUEUED"),
+            ("ZRANK q b", "QUEUED"),
+            ("ZPOPMAX q", "QUEUED"),
+            ("COPY q z", "QUEUED"),
+            ("ZRANGE z 0 -1 REV", "QUEUED"),
+            ("ZADD z 0 n 5 m", "QUEUED"),
+            ("ZREVRANGEBYSCORE z +inf -inf", "QUEUED"),
+            ("EXEC", "[OK 1 [b 2] 1 [a] 2 [m a n]]"),
+            ("DBSIZE", "5"),
+        ],
+    );
+}
+
+/// Fields and members come once each, while others come and go; a cursor is one of its kind.
+#[test]
+fn parts_are_scanned_once() {
+    let server = start(&directory("scan-parts"), Options::default(), Clock::system());
+    let mut client = Client::of(&server);
+    for number in 0..200 {
+        client.say(&format!("HSET h f{number:03} {number}"));
+        client.say(&format!("ZADD z {} m{number:03}", number % 7));
+    }
+    for (command, name) in [("HSCAN h", 'f'), ("ZSCAN z", 'm')] {
+        let (mut cursor, mut seen) = ("0".to_owned(), Vec::new());
+        loop {
+            let text = client.say(&format!("{command} {cursor} COUNT 9"));
+            let (next, parts) = text[1..text.len() - 2].split_once(" [").expect("a cursor, parts");
+            seen.extend(parts.split_whitespace().step_by(2).map(ToOwned::to_owned));
+            next.clone_into(&mut cursor);
+            if cursor == "0" {
+                break;
+            }
+            client.say(&format!("HSET h g{} x", seen.len()));
+            client.say(&format!("ZINCRBY z 100 m{:03}", seen.len() % 200));
+            assert_eq!(client.say(&format!("SCAN {cursor}")), "-ERR invalid cursor");
+        }
+        seen.retain(|part| part.starts_with(name));
+        assert!(seen.into_iter().eq((0..200).map(|number| format!("{name}{number:03}"))));
+    }
 }
 
 /// Every key that is there all the time is given once, whatever comes and goes.

@@ -51,6 +51,14 @@ fn attack(mut stream: TcpStream, bytes: &[u8]) -> TcpStream {
     stream
 }
 
+/// Bytes in buffers of connections, as the server accounts for them.
+fn held(client: &mut Client) -> u64 {
+    let Value::Bulk(info) = client.ask(&[b"INFO", b"clients"]) else { panic!("no text") };
+    let text = String::from_utf8(info).expect("text");
+    let line = text.lines().find_map(|line| line.strip_prefix("client_buffer_bytes:"));
+    line.and_then(|bytes| bytes.parse().ok()).expect("a number")
+}
+
 #[test]
 fn a_hundred_hostile_connections_take_bounded_memory_and_stall_nobody() {
     let scratch = Scratch::new("serves-hostile");
@@ -78,22 +86,29 @@ fn a_hundred_hostile_connections_take_bounded_memory_and_stall_nobody() {
         })
         .collect();
     // Whoever behaves is served: a reply that takes ten seconds fails the test.
-    let mut most = 0;
+    let (mut most, mut most_held) = (0, 0);
     let mut rounds = 0;
     while rounds < 200 || attackers.iter().any(|attacker| !attacker.is_finished()) {
         rounds += 1;
         assert_eq!(client.ask(&[b"SET", b"a", b"c"]), ok);
         assert_eq!(client.ask(&[b"GET", b"a"]), Value::Bulk(b"c".to_vec()));
         most = most.max(resident(server.id()));
+        most_held = most_held.max(held(&mut client));
     }
     let connections: Vec<_> =
         attackers.into_iter().flat_map(|attacker| attacker.join().expect("it ends")).collect();
     let grown = most.saturating_sub(before) >> 20;
-    println!("{grown} MiB for {} connections, {rounds} rounds", connections.len());
-    // Without a bound they take 589 MiB. Above it is what is taken before those that were asked to end have gone: buffers double
-    // side by side, and the allocator keeps what it was given back for a while (docs/todo.md).
-    let bound = 8 * CLIENTS_MIB;
-    assert!(grown < bound, "{grown} MiB for {} connections", connections.len());
+    println!(
+        "{grown} MiB for {} connections, {} MiB accounted for, {rounds} rounds",
+        connections.len(),
+        most_held >> 20
+    );
+    // What a connection has just read, or was just told, may be above it until somebody has gone.
+    assert!(most_held <= (CLIENTS_MIB + 4) << 20, "{most_held} bytes are held");
+    // Without a bound they take 589 MiB. Half of it beside is the margin that docs/serve.md states: what is under way on eight threads, and
+    // what the allocator has around it. 45 to 59 were measured.
+    let bound = CLIENTS_MIB * 3 / 2;
+    assert!(grown <= bound, "{grown} MiB for {} connections", connections.len());
     drop(connections);
     assert_eq!(client.ask(&[b"GET", b"a"]), Value::Bulk(b"c".to_vec()));
     assert_eq!(client.ask(&[b"EXISTS", b"hostile"]), Value::Integer(0));

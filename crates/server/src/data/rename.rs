@@ -1,0 +1,106 @@
+//! What stands under a key, put under another one.
+
+use super::batch::Batch;
+use super::database::{Access, Entry};
+use super::keys::{self, Space};
+use super::records::{Head, Kind};
+use crate::fault::Fault;
+
+/// Bytes of a collection that can be copied: more than a batch of the store takes unless its memtables are larger than usual.
+const MOST_BYTES: usize = 64 << 20;
+
+/// Whether what stands under the other key may go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Replace {
+    Always,
+    /// Only if nothing stands there.
+    Never,
+}
+
+/// What has come of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Moved {
+    /// There is no such key.
+    Missing,
+    /// Something stands under the other one.
+    Refused,
+    Done,
+}
+
+impl Access<'_> {
+    /// Gives what stands under a key another one. The parts of a collection stay where they are: they are under its number.
+    pub(crate) fn rename(&self, from: &[u8], to: &[u8], replace: Replace) -> Result<Moved, Fault> {
+        let _locks = self.lock_several(&[from, to]);
+        let Some(entry) = self.find(from)? else { return Ok(Moved::Missing) };
+        if replace == Replace::Never && self.find(to)?.is_some() {
+            return Ok(Moved::Refused);
+        }
+        if from == to {
+            return Ok(Moved::Done);
+        }
+        let mut batch = Batch::default();
+        batch.keys -= 1;
+        match &entry {
+            Entry::String { value, expiry } => {
+                batch.delete(&keys::string(from));
+                self.put_string(&mut batch, to, value, *expiry)?;
+            }
+            Entry::Head(head) => {
+                batch.delete(&keys::head(from));
+                self.place_head(&mut batch, to, head)?;
+            }
+        }
+        self.write(batch)?;
+        Ok(Moved::Done)
+    }
+
+    /// Puts a copy of what stands under a key under another one.
+    pub(crate) fn copy(&self, from: &[u8], to: &[u8], replace: Replace) -> Result<Moved, Fault> {
+        let _locks = self.lock_several(&[from, to]);
+        let Some(entry) = self.find(from)? else { return Ok(Moved::Missing) };
+        if replace == Replace::Never && self.find(to)?.is_some() {
+            return Ok(Moved::Refused);
+        }
+        let mut batch = Batch::default();
+        match &entry {
+            Entry::String { value, expiry } => self.put_string(&mut batch, to, value, *expiry)?,
+            Entry::Head(head) => self.copy_collection(&mut batch, head, to)?,
+        }
+        self.write(batch)?;
+        Ok(Moved::Done)
+    }
+
+    /// All parts of a collection, under a number of their own.
+    fn copy_collection(&self, batch: &mut Batch, head: &Head, to: &[u8]) -> Result<(), Fault> {
+        let id = self.next_number()?;
+        let spaces: &[Space] = match head.kind {
+            Kind::Hash => &[Space::Field],
+            Kind::SortedSet => &[Space::Member, Space::Score],
+            Kind::String => unreachable!("a string has no parts"),
+        };
+        let mut bytes = 0;
+        for space in spaces {
+            let ((first, end), (own, _)) = (keys::parts(*space, head.id), keys::parts(*space, id));
+            for pair in self.between(&first, &end) {
+                let (at, record) = pair?;
+                bytes += at.len() + record.len();
+                batch.put(&[&own[..], &at[own.len()..]].concat(), record);
+                if bytes > MOST_BYTES {
+                    return Err(Fault::error("what the key holds is too large to be copied"));
+                }
+            }
+        }
+        self.place_head(batch, to, &Head { id, ..*head })
+    }
+
+    /// Puts the head of a collection under another key than it had, in place of whatever stands there.
+    fn place_head(&self, batch: &mut Batch, key: &[u8], head: &Head) -> Result<(), Fault> {
+        keys::check(key)?;
+        if let Some(before) = self.find_any(key)? {
+            self.remove(batch, key, &before);
+        }
+        batch.keys += 1;
+        Self::put_head(batch, key, head);
+        Ok(())
+    }
+}

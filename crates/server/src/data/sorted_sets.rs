@@ -1,0 +1,209 @@
+//! What commands do to sorted sets.
+
+use std::collections::BTreeMap;
+
+use super::batch::Batch;
+use super::database::Access;
+use super::keys::{self, CollectionId, Space};
+use super::overlay::Direction;
+use super::records::{self, Head, Kind};
+use super::selection::Selection;
+use crate::fault::Fault;
+
+/// Whether ZADD adds, and what.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "they are the words that ZADD has")]
+pub(crate) struct AddOptions {
+    /// Only members that are there.
+    pub only_present: bool,
+    /// Only members that are not.
+    pub only_missing: bool,
+    /// Only to a greater score.
+    pub greater: bool,
+    /// Only to a lesser one.
+    pub less: bool,
+    /// Scores are added to those that are there.
+    pub increments: bool,
+}
+
+/// What ZADD has done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Added {
+    pub new: usize,
+    pub changed: usize,
+    /// The score of the last member, if it was to be added.
+    pub score: Option<f64>,
+}
+
+/// A member and its score.
+pub(crate) type Scored = (Vec<u8>, f64);
+
+impl Access<'_> {
+    /// Gives members of a sorted set scores.
+    pub(crate) fn add(
+        &self,
+        key: &[u8],
+        pairs: &[(f64, &[u8])],
+        options: AddOptions,
+    ) -> Result<Added, Fault> {
+        pairs.iter().try_for_each(|(_, member)| keys::check_member(member))?;
+        let _lock = self.lock(key);
+        let found = self.collection(key, Kind::SortedSet)?;
+        if found.is_none() && options.only_present {
+            return Ok(Added::default());
+        }
+        let mut batch = Batch::default();
+        let mut head = match found {
+            Some(head) => head,
+            None => self.begin_collection(&mut batch, key, Kind::SortedSet)?,
+        };
+        let mut added = Added::default();
+        // What this command gives a member counts for it when it comes again.
+        let mut given: BTreeMap<&[u8], f64> = BTreeMap::new();
+        for (score, member) in pairs {
+            let stored = if found.is_some() { self.stored_score(head.id, member)? } else { None };
+            let before = given.get(member).copied().or(stored);
+            let Some(score) = new_score(before, *score, options)? else {
+                added.score = None;
+                continue;
+            };
+            added.score = Some(score);
+            added.new += usize::from(before.is_none());
+            added.changed += usize::from(
+                before.is_some_and(|before| keys::ordered(before) != keys::ordered(score)),
+            );
+            if let Some(before) = before {
+                if keys::ordered(before) == keys::ordered(score) {
+                    continue;
+                }
+                batch.delete(&keys::score(head.id, before, member));
+            }
+            given.insert(member, score);
+            batch.put(&keys::member(head.id, member), score.to_bits().to_le_bytes());
+            batch.put(&keys::score(head.id, score, member), []);
+        }
+        if given.is_empty() {
+            return Ok(added); // also of a set that would have begun
+        }
+        if added.new > 0 {
+            head.count += added.new as u64;
+            Self::put_head(&mut batch, key, &head);
+        }
+        self.write(batch)?;
+        Ok(added)
+    }
+
+    fn stored_score(&self, id: CollectionId, member: &[u8]) -> Result<Option<f64>, Fault> {
+        let record = self.get(&keys::member(id, member))?;
+        record.map(|record| records::decode_score(&record)).transpose()
+    }
+
+    pub(crate) fn remove_members(&self, key: &[u8], members: &[&[u8]]) -> Result<usize, Fault> {
+        let _lock = self.lock(key);
+        let Some(head) = self.collection(key, Kind::SortedSet)? else { return Ok(0) };
+        let mut sorted: Vec<&[u8]> =
+            members.iter().copied().filter(|m| m.len() <= keys::MAX_MEMBER_BYTES).collect();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let (mut batch, mut removed) = (Batch::default(), 0);
+        for member in sorted {
+            if let Some(score) = self.stored_score(head.id, member)? {
+                batch.delete(&keys::score(head.id, score, member));
+                batch.delete(&keys::member(head.id, member));
+                removed += 1;
+            }
+        }
+        self.shrink(key, head, removed, batch)?;
+        Ok(removed)
+    }
+
+    /// Scores of members, as they are together.
+    pub(crate) fn scores(&self, key: &[u8], members: &[&[u8]]) -> Result<Vec<Option<f64>>, Fault> {
+        let _lock = self.lock_to_read(key);
+        let Some(head) = self.collection(key, Kind::SortedSet)? else {
+            return Ok(vec![None; members.len()]);
+        };
+        members.iter().map(|member| self.score_of(&head, member)).collect()
+    }
+
+    fn score_of(&self, head: &Head, member: &[u8]) -> Result<Option<f64>, Fault> {
+        if member.len() > keys::MAX_MEMBER_BYTES {
+            return Ok(None);
+        }
+        self.stored_score(head.id, member)
+    }
+
+    /// The rank of a member, from one end, and its score. Those before it are walked over one by one.
+    pub(crate) fn rank(
+        &self,
+        key: &[u8],
+        member: &[u8],
+        direction: Direction,
+    ) -> Result<Option<(usize, f64)>, Fault> {
+        let _lock = self.lock_to_read(key);
+        let Some(head) = self.collection(key, Kind::SortedSet)? else { return Ok(None) };
+        let Some(score) = self.score_of(&head, member)? else { return Ok(None) };
+        let (first, end) = keys::parts(Space::Score, head.id);
+        let own = keys::score(head.id, score, member);
+        let (from, to) = match direction {
+            Direction::Up => (first, own),
+            Direction::Down => (own, end),
+        };
+        let mut before = 0;
+        for pair in self.between(&from, &to) {
+            pair?;
+            before += 1;
+        }
+        // From the end the walk has met the member itself.
+        Ok(Some((before - usize::from(direction == Direction::Down), score)))
+    }
+
+    /// Shows the members of a selection and their scores, in its order.
+    pub(crate) fn each_selected(
+        &self,
+        key: &[u8],
+        selection: &Selection<'_>,
+        show: impl FnMut(&[u8], f64) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let _lock = self.lock_to_read(key);
+        match self.collection(key, Kind::SortedSet)? {
+            Some(head) => self.walk_selection(&head, selection, show),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes the members of a selection away, and gives them.
+    pub(crate) fn take_selected(
+        &self,
+        key: &[u8],
+        selection: &Selection<'_>,
+    ) -> Result<Vec<Scored>, Fault> {
+        let _lock = self.lock(key);
+        let Some(head) = self.collection(key, Kind::SortedSet)? else { return Ok(Vec::new()) };
+        let (mut batch, mut taken) = (Batch::default(), Vec::new());
+        self.walk_selection(&head, selection, |member, score| {
+            batch.delete(&keys::score(head.id, score, member));
+            batch.delete(&keys::member(head.id, member));
+            taken.push((member.to_vec(), score));
+            Ok(())
+        })?;
+        self.shrink(key, head, taken.len(), batch)?;
+        Ok(taken)
+    }
+}
+
+/// The score that a member gets; `None` if it stays as it is.
+fn new_score(before: Option<f64>, score: f64, options: AddOptions) -> Result<Option<f64>, Fault> {
+    let Some(before) = before else {
+        return Ok((!options.only_present).then_some(score));
+    };
+    if options.only_missing {
+        return Ok(None);
+    }
+    let score = if options.increments { before + score } else { score };
+    if score.is_nan() {
+        return Err(Fault::error("resulting score is not a number (NaN)"));
+    }
+    let is_refused = options.greater && score <= before || options.less && score >= before;
+    Ok((!is_refused).then_some(score))
+}
