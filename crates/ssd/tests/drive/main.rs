@@ -6,6 +6,7 @@
 //! them than the default.
 
 mod admin;
+mod agreement;
 mod amplification;
 mod arithmetic;
 mod client;
@@ -21,6 +22,7 @@ mod isolation;
 mod load;
 mod model;
 mod planted;
+mod referee;
 mod starvation;
 mod tally;
 mod trial;
