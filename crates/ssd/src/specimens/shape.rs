@@ -3,7 +3,7 @@
 
 use block::BLOCK_BYTES;
 use catalogue::Entry;
-use flash::{ErrorModel, FlashProfile, Geometry, ReadDisturb, Suspend, Timing};
+use flash::{ErrorModel, FlashProfile, Geometry, ReadDisturb, ReadOverlap, Suspend, Timing};
 use runtime::{Nanos, Rng};
 
 use super::small;
@@ -64,6 +64,7 @@ impl Shape {
             session: Nanos::from_millis(if is_hammered { 800 } else { 1_200 }),
         };
         erases(rng, &mut shape.profile);
+        overlap(&mut Rng::derive(seed, "overlap"), &mut shape.profile.flash);
         shape
     }
 
@@ -73,6 +74,7 @@ impl Shape {
         let mut shape = Self::of_seed(seed);
         let profile = &mut shape.profile;
         profile.flash = flash(rng, profile.sets, false);
+        overlap(&mut Rng::derive(seed, "overlap"), &mut profile.flash);
         let geometry = &mut profile.flash.geometry;
         geometry.pages_per_block = if geometry.one_shot { 12 } else { pick(rng, &[8, 12]) };
         geometry.blocks_per_plane = pick(rng, &[12, 16]);
@@ -133,6 +135,7 @@ fn flash(rng: &mut Rng, sets: u32, is_hammered: bool) -> FlashProfile {
             ..base.timing
         },
         suspend: rng.chance(0.5).then_some(SUSPEND),
+        overlap: None,
         errors: errors(rng),
         read_disturb: is_hammered.then_some(ReadDisturb { limit_reads: LIMIT_READS }),
     }
@@ -190,6 +193,14 @@ fn erases(rng: &mut Rng, profile: &mut SsdProfile) {
         suspend.erase_us = suspend.erase_us.filter(|_| programs.is_none() || rng.chance(0.7));
         suspend.program_us = programs;
     }
+}
+
+/// Which reads of a die run side by side.
+fn overlap(rng: &mut Rng, flash: &mut FlashProfile) {
+    let independent_planes = flash.geometry.planes_per_die > 1 && rng.chance(0.4);
+    let cache_us = rng.chance(0.3).then_some(3.0);
+    let is_any = independent_planes || cache_us.is_some();
+    flash.overlap = is_any.then_some(ReadOverlap { independent_planes, cache_us });
 }
 
 fn windows(rng: &mut Rng) -> PlmProfile {
