@@ -7,7 +7,7 @@ use flash::{ErrorModel, FlashProfile, Geometry, ReadDisturb, ReadOverlap, Suspen
 use runtime::{Nanos, Rng};
 
 use super::small;
-use crate::{PlmProfile, PlmRules, Precondition, SsdProfile};
+use crate::{PagedMapping, PlmProfile, PlmRules, Precondition, SsdProfile};
 
 /// Reads that a block of a hammered drive bears.
 const LIMIT_READS: u64 = 5_000;
@@ -65,6 +65,8 @@ impl Shape {
         };
         erases(rng, &mut shape.profile);
         overlap(&mut Rng::derive(seed, "overlap"), &mut shape.profile.flash);
+        paging(&mut Rng::derive(seed, "paging"), &mut shape.profile);
+        shape.profile.background.keeps_pace = Rng::derive(seed, "pace").chance(0.3);
         shape
     }
 
@@ -81,7 +83,9 @@ impl Shape {
         geometry.page_bytes = pick(rng, &[4_096, 4_096, 16_384]);
         profile.flash.timing.background_deadline_us = 100.0;
         memory(rng, profile);
+        profile.mapping = None;
         capacity(rng, profile);
+        paging(&mut Rng::derive(seed, "paging"), profile);
         shape.hammers = 0;
         shape.sessions = 25;
         shape.session = Nanos::from_millis(40);
@@ -193,6 +197,22 @@ fn erases(rng: &mut Rng, profile: &mut SsdProfile) {
         suspend.erase_us = suspend.erase_us.filter(|_| programs.is_none() || rng.chance(0.7));
         suspend.program_us = programs;
     }
+}
+
+/// A mapping on flash, of which memory holds a page or two.
+fn paging(rng: &mut Rng, profile: &mut SsdProfile) {
+    let cached_bytes = u64::from(profile.sets * BLOCK_BYTES) * pick(rng, &[1, 1, 2]);
+    let mapping = rng.chance(0.3).then_some(PagedMapping { cached_bytes });
+    let whole = profile.blocks_per_set() * u64::from(profile.sets) * 4;
+    profile.mapping = mapping.filter(|_| cached_bytes < whole);
+    // The pages take room that blocks had.
+    let most = most_blocks(profile);
+    if most < 64 {
+        profile.mapping = None;
+    } else {
+        set_blocks(profile, profile.blocks_per_set().min(most));
+    }
+    assert_eq!(profile.problems(), [] as [&str; 0]);
 }
 
 /// Which reads of a die run side by side.
