@@ -23,6 +23,7 @@ mod load;
 mod model;
 mod paging;
 mod planted;
+mod real;
 mod referee;
 mod starvation;
 mod tally;
