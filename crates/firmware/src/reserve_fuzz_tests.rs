@@ -86,6 +86,7 @@ pub(super) fn profile(geometry: Geometry) -> FlashProfile {
             background_deadline_us: 1_000.0,
         },
         suspend: None,
+        overlap: None,
         errors: None,
         read_disturb: None,
     }

@@ -7,12 +7,21 @@ use std::collections::VecDeque;
 use runtime::{Nanos, Priority};
 
 use crate::DieIndex;
+use crate::operation::OperationId;
 use crate::queue::PriorityQueue;
 
+/// What the channel carries for an operation of a die, and how long.
+#[derive(Clone, Copy)]
+pub(crate) struct Transfer {
+    pub die: DieIndex,
+    pub id: OperationId,
+    pub span: Nanos,
+}
+
 pub(crate) struct Channel {
-    carrying: Option<DieIndex>,
-    commands: VecDeque<(DieIndex, Nanos)>,
-    waiting: PriorityQueue<(DieIndex, Nanos)>,
+    carrying: Option<Transfer>,
+    commands: VecDeque<Transfer>,
+    waiting: PriorityQueue<Transfer>,
     /// Transfers that may go ahead of waiting background ones in a row. A die that waits for the
     /// bus is occupied, so whoever wants it waits as well, however urgent: nobody may wait here
     /// for ever.
@@ -32,45 +41,49 @@ impl Channel {
         }
     }
 
-    /// Asks for the bus for the `span` of a command. True if it starts now.
-    pub(crate) fn request_command(&mut self, die: DieIndex, span: Nanos) -> bool {
+    /// Asks for the bus for a command. True if it starts now.
+    pub(crate) fn request_command(&mut self, transfer: Transfer) -> bool {
         if self.carrying.is_some() {
-            self.commands.push_back((die, span));
+            self.commands.push_back(transfer);
             return false;
         }
-        self.carrying = Some(die);
+        self.carrying = Some(transfer);
         true
     }
 
-    /// Asks for the bus for `span`. True if the transfer starts now.
-    pub(crate) fn request(&mut self, die: DieIndex, span: Nanos, priority: Priority) -> bool {
+    /// Asks for the bus for data. True if the transfer starts now.
+    pub(crate) fn request(&mut self, transfer: Transfer, priority: Priority) -> bool {
         if self.carrying.is_some() {
-            self.waiting.push(priority, (die, span));
+            self.waiting.push(priority, transfer);
             return false;
         }
-        self.carrying = Some(die);
+        self.carrying = Some(transfer);
         true
     }
 
-    /// Somebody on demand waits for what `die` reads, or for `die`.
-    pub(crate) fn promote(&mut self, die: DieIndex) {
-        self.waiting.promote(|(waiting, _)| *waiting == die);
+    /// Somebody on demand waits for `die`: none of what it has read is passed over.
+    pub(crate) fn promote_die(&mut self, die: DieIndex) {
+        while self.waiting.promote(|transfer| transfer.die == die).is_some() {}
     }
 
-    /// Whose transfer has come to its end. The bus stays taken until [`Self::go_on`].
-    pub(crate) fn ended(&self) -> DieIndex {
+    /// Somebody on demand waits for what the operation reads.
+    pub(crate) fn promote(&mut self, id: OperationId) {
+        self.waiting.promote(|transfer| transfer.id == id);
+    }
+
+    /// What has come to its end. The bus stays taken until [`Self::go_on`].
+    pub(crate) fn ended(&self) -> Transfer {
         self.carrying.expect("a transfer ends once")
     }
 
     /// The next transfer, which starts now: how long it takes, if there is one.
     pub(crate) fn go_on(&mut self) -> Option<Nanos> {
-        let next = self.choose_next();
-        self.carrying = next.map(|(die, _)| die);
-        next.map(|(_, span)| span)
+        self.carrying = self.choose_next();
+        self.carrying.map(|transfer| transfer.span)
     }
 
-    fn choose_next(&mut self) -> Option<(DieIndex, Nanos)> {
-        // Each die has one at most: data wait for as many as there are dies.
+    fn choose_next(&mut self) -> Option<Transfer> {
+        // Each sensor has one at most: data wait for as many as there are.
         if let Some(command) = self.commands.pop_front() {
             return Some(command);
         }

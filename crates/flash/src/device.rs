@@ -10,8 +10,9 @@ use std::task::{Context, Poll};
 use runtime::{Event, Handle, IoClass, Nanos, PageImage, Priority, Rng};
 
 use crate::array::NandArray;
-use crate::channel::Channel;
-use crate::die::{Carries, Die, GiveWay, Next, Phase, Running, Sensed, Suspended, Waiting};
+use crate::channel::{Channel, Transfer};
+use crate::die::{Carries, Die, GiveWay, Needs, Next, Phase, Reading, Running, Sensed, Stage};
+use crate::die::{Suspended, Waiting};
 use crate::operation::{Operation, OperationId, OperationTable, Outcome, Request};
 use crate::profile::{Durations, ErrorModel};
 use crate::stats::FlashStats;
@@ -54,8 +55,10 @@ pub enum Lane {
     Apart,
 }
 
-/// Timer tokens: a channel's number with this bit, or a die's number and its generation.
+/// Timer tokens: a channel's number with this bit.
 const CHANNEL_TOKEN: u64 = 1 << 63;
+/// A die's number and a read's with this bit; without either a die's number and its generation.
+const READ_TOKEN: u64 = 1 << 62;
 
 impl Flash {
     /// Powers up `array`, which must have the geometry of `profile`.
@@ -71,10 +74,11 @@ impl Flash {
 
     fn with_lanes(handle: Handle, profile: &FlashProfile, array: NandArray, lanes: u32) -> Self {
         let geometry = profile.geometry.clone();
+        let durations = Durations::new(profile);
         assert_eq!(&geometry, array.geometry(), "the array was made with another geometry");
         let state = State {
             array,
-            dies: (0..lanes * geometry.dies()).map(|_| Die::default()).collect(),
+            dies: (0..lanes * geometry.dies()).map(|_| Die::new(durations.overlap)).collect(),
             channels: (0..lanes * geometry.channels)
                 .map(|_| Channel::new(geometry.dies_per_channel))
                 .collect(),
@@ -89,7 +93,7 @@ impl Flash {
             me: me.clone(),
             handle,
             geometry,
-            durations: Durations::new(profile),
+            durations,
             errors: profile.errors.clone(),
             state: RefCell::new(state),
         });
@@ -275,6 +279,9 @@ impl Event for Inner {
         }
         if token & CHANNEL_TOKEN != 0 {
             self.transfer_ended(state, (token & !CHANNEL_TOKEN) as u32);
+        } else if token & READ_TOKEN != 0 {
+            let die = DieIndex(((token & !READ_TOKEN) >> 32) as u32);
+            self.sensed(state, die, OperationId(token as u32));
         } else {
             let (die, generation) = (DieIndex((token >> 32) as u32), token as u32);
             if state.dies[die.0 as usize].generation == generation {
@@ -306,29 +313,38 @@ impl Inner {
         if let Request::Read(page, _) = &request {
             state.array.prefetch_place(*page);
         }
-        let (block, _) = match &request {
-            Request::Read(page, _) | Request::Program(page, _) => self.geometry.locate(*page),
-            Request::Erase(block) => (*block, 0),
-        };
+        let (block, needs) = self.needs(&request);
         let die = self.die_in(lane, block);
         let now = self.handle.now();
-        let is_read = matches!(request, Request::Read(..));
         let target = &mut state.dies[die.0 as usize];
         let operation = Operation {
             request,
             class,
             priority: class.priority(),
             submitted: now,
-            blocked_by: target.blocker(),
+            blocked_by: target.blocker(needs),
             waker: None,
             outcome: None,
             is_abandoned: false,
         };
         let id = state.operations.insert(operation);
-        target.waiting.push(class.priority(), Waiting { id, is_read });
+        target.waiting.push(class.priority(), Waiting { id, needs });
         self.let_read_end(state, die);
         self.attend(state, die);
         id
+    }
+
+    /// The block that an operation is for, and what it takes of its die.
+    fn needs(&self, request: &Request) -> (BlockAddress, Needs) {
+        match request {
+            Request::Read(page, _) => {
+                let (block, index) = self.geometry.locate(*page);
+                let sensor = self.geometry.plane(index) % self.durations.overlap.sensors;
+                (block, Needs::Sensor(sensor))
+            }
+            Request::Program(page, _) => (self.geometry.locate(*page).0, Needs::All),
+            Request::Erase(block) => (*block, Needs::All),
+        }
     }
 
     fn promote(&self, state: &mut State, die: DieIndex, page: PageAddress) {
@@ -336,11 +352,12 @@ impl Inner {
         let this = &mut dies[die.0 as usize];
         let promoted = this.waiting.promote(|w| operations.get(w.id).is_read_of(page));
         let waiting = promoted.map(|w| w.id);
-        let reading = this.reading().filter(|id| operations.get(*id).is_read_of(page));
+        let mut under_way = this.readings.iter().map(|reading| reading.id);
+        let reading = under_way.find(|id| operations.get(*id).is_read_of(page));
         let Some(id) = waiting.or(reading) else { return };
         operations.get(id).priority = Priority::Demand;
         if reading == Some(id) {
-            state.channels[self.channel_of(die) as usize].promote(die);
+            state.channels[self.channel_of(die) as usize].promote(id);
         }
         self.let_read_end(state, die);
         self.attend(state, die);
@@ -350,8 +367,9 @@ impl Inner {
     /// is not passed over there, or both would wait for as long as others keep the bus busy.
     fn let_read_end(&self, state: &mut State, die: DieIndex) {
         let this = &state.dies[die.0 as usize];
-        if this.demand_read_waits() && matches!(this.phase, Phase::OnBus { .. }) {
-            state.channels[self.channel_of(die) as usize].promote(die);
+        let is_sending = |reading: &Reading| matches!(reading.stage, Stage::DataOut(_));
+        if this.demand_read_waits() && this.readings.iter().any(is_sending) {
+            state.channels[self.channel_of(die) as usize].promote_die(die);
         }
     }
 
@@ -363,15 +381,8 @@ impl Inner {
         let now = self.handle.now();
         let suspend = self.durations.suspend.as_ref();
         let this = &mut state.dies[die.0 as usize];
-        match &mut this.phase {
-            Phase::Idle => {
-                let deadline = self.durations.background_deadline;
-                match this.choose_next(now, deadline, suspend, state.is_write_stall) {
-                    Next::Start(id) => self.start(state, die, id),
-                    Next::Resume(suspended) => self.resume(state, die, suspended),
-                    Next::Nothing => self.rest(state, die),
-                }
-            }
+        match this.phase {
+            Phase::Idle => self.attend_idle(state, die),
             Phase::Running(_) => match this.give_way(now, suspend) {
                 GiveWay::No => {}
                 GiveWay::Now => self.suspend(state, die),
@@ -383,7 +394,25 @@ impl Inner {
                     self.arm(instant, token);
                 }
             },
-            Phase::Sensing { .. } | Phase::OnBus { .. } | Phase::Suspending(_) => {}
+            Phase::OnBus(_) | Phase::Suspending(_) => {}
+        }
+    }
+
+    /// Starts what there is room for beside the reads that are under way.
+    fn attend_idle(&self, state: &mut State, die: DieIndex) {
+        let (now, deadline) = (self.handle.now(), self.durations.background_deadline);
+        let suspend = self.durations.suspend.as_ref();
+        loop {
+            let this = &mut state.dies[die.0 as usize];
+            if !matches!(this.phase, Phase::Idle) || !this.has_room() {
+                return;
+            }
+            match this.choose_next(now, deadline, suspend, state.is_write_stall) {
+                Next::Start(id) => self.start(state, die, id),
+                Next::Resume(suspended) => return self.resume(state, die, suspended),
+                Next::Nothing if this.readings.is_empty() => return self.rest(state, die),
+                Next::Nothing => return,
+            }
         }
     }
 
@@ -396,8 +425,12 @@ impl Inner {
                 if operation.class == IoClass::ClientRead {
                     state.stats.count_wait(operation.blocked_by, now - operation.submitted);
                 }
+                let (_, needs) = self.needs(&operation.request);
+                let Needs::Sensor(sensor) = needs else { unreachable!("it is a read") };
+                let reading = Reading { id, sensor, stage: Stage::Command };
+                state.dies[die.0 as usize].readings.push(reading);
                 match self.durations.command_on_channel {
-                    Some(span) => self.command(state, die, id, Carries::ReadCommand, span),
+                    Some(span) => self.command(state, die, id, span),
                     None => self.sense(state, die, id),
                 }
             }
@@ -405,28 +438,23 @@ impl Inner {
                 state.array.assert_programmable(*first, images.len());
                 let data = self.durations.transfer_page * images.len() as u64;
                 let command = self.durations.command_on_channel.unwrap_or(Nanos::ZERO);
-                self.enter(state, die, Phase::OnBus { id, carries: Carries::DataIn }, None);
+                self.enter(state, die, Phase::OnBus(Carries::DataIn), None);
                 self.ask_for_bus(state, die, id, command + data);
             }
             Request::Erase(_) => match self.durations.command_on_channel {
-                Some(span) => self.command(state, die, id, Carries::EraseCommand, span),
+                Some(span) => {
+                    self.enter(state, die, Phase::OnBus(Carries::EraseCommand), None);
+                    self.command(state, die, id, span);
+                }
                 None => self.run_erase(state, die, id),
             },
         }
     }
 
     /// Has the channel carry a command for `span`.
-    fn command(
-        &self,
-        state: &mut State,
-        die: DieIndex,
-        id: OperationId,
-        carries: Carries,
-        span: Nanos,
-    ) {
-        self.enter(state, die, Phase::OnBus { id, carries }, None);
+    fn command(&self, state: &mut State, die: DieIndex, id: OperationId, span: Nanos) {
         let channel = self.channel_of(die);
-        if state.channels[channel as usize].request_command(die, span) {
+        if state.channels[channel as usize].request_command(Transfer { die, id, span }) {
             self.occupy(state, channel, span);
         }
     }
@@ -441,8 +469,13 @@ impl Inner {
         let (retries, is_readable) = self.draw_retries(state);
         let is_readable = is_readable && !is_disturbed;
         let sense = self.durations.read[page_type as usize];
+        let this = &mut state.dies[die.0 as usize];
+        let sensor = this.reading(id).sensor;
+        let moving = self.durations.overlap.cache.filter(|_| this.is_sending(sensor));
         let span = self.durations.command + sense + self.durations.retry * retries;
-        self.enter(state, die, Phase::Sensing { id, is_readable }, Some(span));
+        this.reading(id).stage = Stage::Sensing(Sensed { is_readable });
+        let token = READ_TOKEN | die_token(die, id.0);
+        self.arm(self.handle.now() + span + moving.unwrap_or(Nanos::ZERO), token);
     }
 
     fn run_erase(&self, state: &mut State, die: DieIndex, id: OperationId) {
@@ -535,7 +568,7 @@ impl Inner {
     fn ask_for_bus(&self, state: &mut State, die: DieIndex, id: OperationId, span: Nanos) {
         let channel = self.channel_of(die);
         let priority = state.operations.get(id).priority;
-        if state.channels[channel as usize].request(die, span, priority) {
+        if state.channels[channel as usize].request(Transfer { die, id, span }, priority) {
             self.occupy(state, channel, span);
         }
         self.let_read_end(state, die);
@@ -547,13 +580,13 @@ impl Inner {
     }
 
     fn transfer_ended(&self, state: &mut State, channel: u32) {
-        let die = state.channels[channel as usize].ended();
+        let Transfer { die, id, .. } = state.channels[channel as usize].ended();
         // The die that is free now has its next command carried before others' data, if it has one.
         let has_commands = self.durations.command_on_channel.is_some();
         if !has_commands {
             self.carry_next(state, channel);
         }
-        self.carried(state, die);
+        self.carried(state, die, id);
         if has_commands {
             self.carry_next(state, channel);
         }
@@ -566,25 +599,17 @@ impl Inner {
     }
 
     /// The die goes on with what the channel has carried for it.
-    fn carried(&self, state: &mut State, die: DieIndex) {
-        let this = &mut state.dies[die.0 as usize];
-        let Phase::OnBus { id, carries } = std::mem::replace(&mut this.phase, Phase::Idle) else {
-            unreachable!("a transfer belongs to a die that is on the bus")
-        };
-        match carries {
-            Carries::ReadCommand => self.sense(state, die, id),
-            Carries::EraseCommand => self.run_erase(state, die, id),
-            Carries::DataOut(sensed) => {
-                let outcome = bring(state, id, sensed);
-                let class = state.operations.get(id).class;
-                state.stats.of_mut(class).pages_read += 1;
-                state.operations.finish(id, outcome, &self.handle);
-                self.attend(state, die);
-            }
-            Carries::DataIn => {
-                let Request::Program(first, _) = &state.operations.get(id).request else {
-                    unreachable!("only programs fetch data")
-                };
+    fn carried(&self, state: &mut State, die: DieIndex, id: OperationId) {
+        match &state.operations.get(id).request {
+            Request::Read(..) => match state.dies[die.0 as usize].reading(id).stage {
+                Stage::Command => self.sense(state, die, id),
+                Stage::DataOut(sensed) => self.sent(state, die, id, sensed),
+                Stage::Sensing(_) | Stage::Waiting(_) => {
+                    unreachable!("a transfer belongs to a read that is on the bus")
+                }
+            },
+            Request::Erase(_) => self.run_erase(state, die, id),
+            Request::Program(first, _) => {
                 let (_, index) = self.geometry.locate(*first);
                 let program = self.durations.program_of(self.geometry.page_type(index));
                 self.run(state, die, id, self.durations.command + program, false);
@@ -592,21 +617,55 @@ impl Inner {
         }
     }
 
+    /// The page of a read has crossed the channel.
+    fn sent(&self, state: &mut State, die: DieIndex, id: OperationId, sensed: Sensed) {
+        let this = &mut state.dies[die.0 as usize];
+        let sensor = this.reading(id).sensor;
+        this.readings.retain(|reading| reading.id != id);
+        let next = this.readings.iter_mut().find_map(|reading| match reading.stage {
+            Stage::Waiting(sensed) if reading.sensor == sensor => Some((reading.id, sensed)),
+            _ => None,
+        });
+        if let Some((next, sensed)) = next {
+            self.send(state, die, next, sensed);
+        }
+        let outcome = bring(state, id, sensed);
+        let class = state.operations.get(id).class;
+        state.stats.of_mut(class).pages_read += 1;
+        state.operations.finish(id, outcome, &self.handle);
+        self.attend(state, die);
+    }
+
+    /// A page has been sensed.
+    fn sensed(&self, state: &mut State, die: DieIndex, id: OperationId) {
+        state.array.prefetch_image(read_page(state.operations.get(id)));
+        let this = &mut state.dies[die.0 as usize];
+        let Reading { sensor, stage: Stage::Sensing(sensed), .. } = *this.reading(id) else {
+            unreachable!("a sense ends once")
+        };
+        if this.is_sending(sensor) {
+            this.reading(id).stage = Stage::Waiting(sensed);
+        } else {
+            self.send(state, die, id, sensed);
+        }
+    }
+
+    /// A page asks for the channel. With cache read its sensor is free for the next.
+    fn send(&self, state: &mut State, die: DieIndex, id: OperationId, sensed: Sensed) {
+        state.dies[die.0 as usize].reading(id).stage = Stage::DataOut(sensed);
+        let Request::Read(_, bytes) = state.operations.get(id).request else {
+            unreachable!("only reads sense")
+        };
+        self.ask_for_bus(state, die, id, self.durations.transfer_of(bytes));
+        if self.durations.overlap.cache.is_some() {
+            self.attend(state, die);
+        }
+    }
+
     fn array_step_ended(&self, state: &mut State, die: DieIndex) {
         let now = self.handle.now();
         let this = &mut state.dies[die.0 as usize];
         match &this.phase {
-            Phase::Sensing { id, is_readable } => {
-                let (id, is_readable) = (*id, *is_readable);
-                state.array.prefetch_image(read_page(state.operations.get(id)));
-                let carries = Carries::DataOut(Sensed { is_readable });
-                let on_bus = Phase::OnBus { id, carries };
-                self.enter(state, die, on_bus, None);
-                let Request::Read(_, bytes) = state.operations.get(id).request else {
-                    unreachable!("only reads sense")
-                };
-                self.ask_for_bus(state, die, id, self.durations.transfer_of(bytes));
-            }
             Phase::Running(running) if now < running.ends => self.attend(state, die),
             Phase::Running(running) => {
                 let id = running.id;
@@ -619,7 +678,7 @@ impl Inner {
                 this.phase = Phase::Idle;
                 self.attend(state, die);
             }
-            Phase::Idle | Phase::OnBus { .. } => unreachable!("no timer is armed in this phase"),
+            Phase::Idle | Phase::OnBus(_) => unreachable!("no timer is armed in this phase"),
         }
     }
 }

@@ -5,42 +5,52 @@ use runtime::{Nanos, Priority};
 
 use crate::Blocker;
 use crate::operation::OperationId;
-use crate::profile::SuspendDurations;
+use crate::profile::{Overlap, SuspendDurations};
 use crate::queue::PriorityQueue;
 
-/// What a die is doing.
+/// What a die does as a whole. Its reads are in [`Die::readings`].
 pub(crate) enum Phase {
+    /// Nothing, so that it may read.
     Idle,
-    /// Reading the array into the page register.
-    Sensing {
-        id: OperationId,
-        is_readable: bool,
-    },
     /// Waiting for the channel or using it.
-    OnBus {
-        id: OperationId,
-        carries: Carries,
-    },
+    OnBus(Carries),
     /// Programming or erasing the array.
     Running(Running),
     /// On the way from running to suspended.
     Suspending(Suspended),
 }
 
-/// What an operation has the channel carry.
+/// What an operation of the whole die has the channel carry.
 #[derive(Clone, Copy)]
 pub(crate) enum Carries {
-    /// Command and address of a read.
-    ReadCommand,
     /// Command and address of an erase.
     EraseCommand,
     /// What is to be programmed, behind its command.
     DataIn,
-    /// What was read.
+}
+
+/// A read that has begun.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading {
+    pub id: OperationId,
+    pub sensor: u32,
+    pub stage: Stage,
+}
+
+/// How far a read is.
+#[derive(Clone, Copy)]
+pub(crate) enum Stage {
+    /// Its command waits for the channel or crosses it.
+    Command,
+    /// The array is read into the page register.
+    Sensing(Sensed),
+    /// The page stands in the page register; the cache register holds the one before it.
+    Waiting(Sensed),
+    /// The page waits for the channel or crosses it.
     DataOut(Sensed),
 }
 
-/// A page stands in the page register.
+/// What a sense brings.
 #[derive(Clone, Copy)]
 pub(crate) struct Sensed {
     /// Whether its bit errors were within what the code corrects.
@@ -74,7 +84,16 @@ pub(crate) struct Suspended {
 #[derive(Clone, Copy)]
 pub(crate) struct Waiting {
     pub id: OperationId,
-    pub is_read: bool,
+    pub needs: Needs,
+}
+
+/// What an operation takes of its die.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// A read: one of the parts that sense for themselves.
+    Sensor(u32),
+    /// A program or an erase.
+    All,
 }
 
 /// What an idle die does next.
@@ -94,6 +113,9 @@ pub(crate) enum GiveWay {
 
 pub(crate) struct Die {
     pub phase: Phase,
+    /// Reads that have begun: one, unless they overlap.
+    pub readings: Vec<Reading>,
+    overlap: Overlap,
     /// Timers of an earlier generation are void.
     pub generation: u32,
     pub waiting: PriorityQueue<Waiting>,
@@ -128,10 +150,12 @@ impl Share {
     }
 }
 
-impl Default for Die {
-    fn default() -> Self {
+impl Die {
+    pub(crate) fn new(overlap: Overlap) -> Self {
         Self {
             phase: Phase::Idle,
+            readings: Vec::new(),
+            overlap,
             generation: 0,
             waiting: PriorityQueue::default(),
             suspended: None,
@@ -140,25 +164,37 @@ impl Default for Die {
             busy_since: None,
         }
     }
-}
 
-impl Die {
     /// What a newly arrived read would have to wait for.
-    pub(crate) fn blocker(&self) -> Blocker {
+    pub(crate) fn blocker(&self, needs: Needs) -> Blocker {
         let by_kind = |is_erase| {
             if is_erase { Blocker::Erase } else { Blocker::Program }
         };
         match &self.phase {
+            Phase::Idle if !has_room_for(needs, &self.readings, self.overlap) => Blocker::Read,
             Phase::Idle => self.suspended.map_or(Blocker::None, |s| by_kind(s.is_erase)),
-            Phase::Sensing { .. } => Blocker::Read,
-            Phase::OnBus { carries, .. } => match carries {
-                Carries::ReadCommand | Carries::DataOut(_) => Blocker::Read,
-                Carries::EraseCommand => Blocker::Erase,
-                Carries::DataIn => Blocker::Program,
-            },
+            Phase::OnBus(Carries::EraseCommand) => Blocker::Erase,
+            Phase::OnBus(Carries::DataIn) => Blocker::Program,
             Phase::Running(running) => by_kind(running.is_erase),
             Phase::Suspending(suspended) => by_kind(suspended.is_erase),
         }
+    }
+
+    /// Whether something could begin beside the reads that are under way.
+    pub(crate) fn has_room(&self) -> bool {
+        self.readings.is_empty() || self.overlap.is_any()
+    }
+
+    /// Whether a sensor has a page on its way out, so that the next sense waits until that is moved.
+    pub(crate) fn is_sending(&self, sensor: u32) -> bool {
+        let is_sending = |r: &Reading| r.sensor == sensor && matches!(r.stage, Stage::DataOut(_));
+        self.readings.iter().any(is_sending)
+    }
+
+    /// A read that is under way.
+    pub(crate) fn reading(&mut self, id: OperationId) -> &mut Reading {
+        let reading = self.readings.iter_mut().find(|reading| reading.id == id);
+        reading.expect("a read is under way until its end")
     }
 
     /// Demand reads first, then prefetches, then background work in order of arrival; but
@@ -166,7 +202,8 @@ impl Die {
     /// others are owed no more time than the background work before took: both have half.
     ///
     /// With an operation suspended, only demand reads may run, and not for longer than the
-    /// profile's span.
+    /// profile's span. What takes all of the die waits until its reads have ended; once it is its turn,
+    /// none begins.
     pub(crate) fn choose_next(
         &mut self,
         now: Nanos,
@@ -180,48 +217,58 @@ impl Die {
             if may_read && self.demand_read_waits() {
                 return self.start(Priority::Demand);
             }
+            if !self.readings.is_empty() {
+                return Next::Nothing;
+            }
             self.suspended = None;
             self.share.given += now - suspended.since;
             return Next::Resume(suspended);
         }
-        self.share.end(now);
+        if self.readings.is_empty() {
+            self.share.end(now);
+        }
         let deadline = if is_write_stall { deadline.min(self.share.owed) } else { deadline };
         let has_background = self.waiting.peek_of(Priority::Background).is_some();
         let is_overdue = self.passed_over_since.is_some_and(|since| since + deadline <= now);
         if has_background && is_overdue {
+            return self.start_background(now);
+        }
+        for priority in [Priority::Demand, Priority::Prefetch] {
+            let Some(first) = self.waiting.peek_of(priority) else { continue };
+            let takes_all = first.needs == Needs::All;
+            if has_background {
+                self.passed_over_since.get_or_insert(now);
+            }
+            let next = self.start(priority);
+            if takes_all || matches!(next, Next::Start(_)) {
+                return next;
+            }
+        }
+        if has_background { self.start_background(now) } else { Next::Nothing }
+    }
+
+    fn start_background(&mut self, now: Nanos) -> Next {
+        let next = self.start(Priority::Background);
+        if matches!(next, Next::Start(_)) {
             self.passed_over_since = None;
             self.share.begin(now);
-            return self.start(Priority::Background);
+        } else {
+            self.passed_over_since.get_or_insert(now);
         }
-        let has_urgent = [Priority::Demand, Priority::Prefetch]
-            .into_iter()
-            .any(|priority| self.waiting.peek_of(priority).is_some());
-        match (has_background, has_urgent) {
-            (true, true) => _ = self.passed_over_since.get_or_insert(now),
-            (true, false) => self.passed_over_since = None,
-            (false, _) => {}
-        }
-        if has_background && !has_urgent {
-            self.share.begin(now);
-        }
-        self.waiting.pop().map_or(Next::Nothing, |w| Next::Start(w.id))
+        next
     }
 
-    /// The read that occupies it, if it is one.
-    pub(crate) fn reading(&self) -> Option<OperationId> {
-        match self.phase {
-            Phase::Sensing { id, .. }
-            | Phase::OnBus { id, carries: Carries::ReadCommand | Carries::DataOut(_) } => Some(id),
-            _ => None,
-        }
-    }
-
+    /// The first of a priority for which there is room. Reads pass each other, if their sensors differ, and
+    /// nothing else.
     fn start(&mut self, priority: Priority) -> Next {
-        self.waiting.pop_of(priority).map_or(Next::Nothing, |w| Next::Start(w.id))
+        let Self { waiting, readings, overlap, .. } = self;
+        let may_go = |w: &Waiting| has_room_for(w.needs, readings, *overlap);
+        let next = waiting.pop_first(priority, may_go, |w| w.needs == Needs::All);
+        next.map_or(Next::Nothing, |w| Next::Start(w.id))
     }
 
     pub(crate) fn demand_read_waits(&self) -> bool {
-        self.waiting.peek_of(Priority::Demand).is_some_and(|w| w.is_read)
+        self.waiting.peek_of(Priority::Demand).is_some_and(|w| w.needs != Needs::All)
     }
 
     /// Whether the program or erase that is running should be suspended.
@@ -246,4 +293,14 @@ impl Die {
             true => GiveWay::At(earliest),
         }
     }
+}
+
+/// Whether the reads that are under way leave room for an operation.
+fn has_room_for(needs: Needs, readings: &[Reading], overlap: Overlap) -> bool {
+    let Needs::Sensor(sensor) = needs else { return readings.is_empty() };
+    let leaves = |reading: &Reading| {
+        reading.sensor != sensor
+            || overlap.cache.is_some() && matches!(reading.stage, Stage::DataOut(_))
+    };
+    readings.iter().all(leaves)
 }

@@ -147,6 +147,11 @@ impl Geometry {
         (BlockAddress(page.0 / pages), page.0 % pages)
     }
 
+    /// The plane of the page at `index` of its block.
+    pub fn plane(&self, index: u32) -> u32 {
+        index % self.planes_per_die
+    }
+
     /// The page type (0 = the fastest, "LSB") of the page at `index` of its block.
     pub fn page_type(&self, index: u32) -> u32 {
         (index / self.planes_per_die) % self.bits_per_cell

@@ -28,5 +28,5 @@ pub use array::{NandArray, PageSource, ReadError};
 pub use device::{Flash, Lane, PageReading};
 pub use geometry::{BlockAddress, DieIndex, Geometry, PageAddress};
 pub use power_cut::CutReport;
-pub use profile::{ErrorModel, FlashProfile, ReadDisturb, Suspend, Timing};
+pub use profile::{ErrorModel, FlashProfile, ReadDisturb, ReadOverlap, Suspend, Timing};
 pub use stats::{Blocker, FlashStats, OperationCounts, WaitStats};

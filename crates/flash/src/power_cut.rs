@@ -47,7 +47,7 @@ fn in_array(state: &State, die: usize) -> Option<OperationId> {
     match &die.phase {
         Phase::Running(running) => Some(running.id),
         Phase::Suspending(suspended) => Some(suspended.id),
-        Phase::Idle | Phase::Sensing { .. } | Phase::OnBus { .. } => die.suspended.map(|s| s.id),
+        Phase::Idle | Phase::OnBus(_) => die.suspended.map(|s| s.id),
     }
 }
 

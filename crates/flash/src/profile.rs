@@ -17,6 +17,8 @@ pub struct FlashProfile {
     pub timing: Timing,
     /// Suspension of programs, erases or both; absent if the parts or the firmware do not have it.
     pub suspend: Option<Suspend>,
+    /// Reads of a die side by side; absent if a read holds its die until its page is transferred.
+    pub overlap: Option<ReadOverlap>,
     /// Bit errors; absent for a drive without.
     pub errors: Option<ErrorModel>,
     /// Read disturb; absent where it is not looked at.
@@ -63,6 +65,19 @@ pub struct Suspend {
     pub max_per_operation: u32,
 }
 
+/// Reads that one die has under way at a time. A program or an erase still takes all of it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadOverlap {
+    /// Whether each plane senses for itself, any page at any time, or the die one page at a time.
+    #[serde(default)]
+    pub independent_planes: bool,
+    /// Cache read: the next page is sensed while the one before it waits for the channel or crosses it. This
+    /// is what it takes to move that out of the way, which the next sense waits for. Absent if the parts
+    /// or the firmware do not have it.
+    pub cache_us: Option<f64>,
+}
+
 /// Bit errors, as their effect: reads that need more sensing, and reads that fail.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -99,8 +114,26 @@ impl FlashProfile {
         }
         problems.extend(timing.problems());
         problems.extend(self.suspend.iter().flat_map(Suspend::problems));
+        let planes = self.geometry.planes_per_die;
+        problems.extend(self.overlap.iter().flat_map(|overlap| overlap.problems(planes)));
         problems.extend(self.errors.iter().flat_map(ErrorModel::problems));
         problems
+    }
+}
+
+impl ReadOverlap {
+    fn problems(&self, planes: u32) -> Vec<String> {
+        let is_idle = !self.independent_planes && self.cache_us.is_none();
+        let idle = is_idle.then(|| {
+            "overlap needs independent_planes = true, cache_us or both: without either leave the section \
+             out"
+                .to_owned()
+        });
+        let lone = (self.independent_planes && planes < 2).then(|| {
+            format!("overlap.independent_planes needs two planes_per_die or more, not {planes}")
+        });
+        let cache = self.cache_us.and_then(|us| bounds::time_us("overlap.cache_us", us));
+        idle.into_iter().chain(lone).chain(cache).collect()
     }
 }
 
@@ -169,9 +202,36 @@ pub(crate) struct Durations {
     pub transfer_page: Nanos,
     pub background_deadline: Nanos,
     pub suspend: Option<SuspendDurations>,
+    pub overlap: Overlap,
     pub retry: Nanos,
     pub disturb_limit: Option<u64>,
     page_bytes: u64,
+}
+
+/// Which reads of a die may be under way at a time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Overlap {
+    /// Parts of a die that sense each for itself: its planes, or 1.
+    pub sensors: u32,
+    /// Whether a sensor may read on while its last page waits for the channel, and how long it takes to
+    /// move that out of the way.
+    pub cache: Option<Nanos>,
+}
+
+impl Overlap {
+    fn new(profile: &FlashProfile) -> Self {
+        let overlap = profile.overlap.as_ref();
+        let is_independent = overlap.is_some_and(|overlap| overlap.independent_planes);
+        Self {
+            sensors: if is_independent { profile.geometry.planes_per_die } else { 1 },
+            cache: overlap.and_then(|o| o.cache_us).map(Nanos::from_micros_f64),
+        }
+    }
+
+    /// Whether a die may have more than one read at a time.
+    pub(crate) fn is_any(self) -> bool {
+        self.sensors > 1 || self.cache.is_some()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -212,6 +272,7 @@ impl Durations {
                 max_span: us(s.max_span_us),
                 max_per_operation: s.max_per_operation,
             }),
+            overlap: Overlap::new(profile),
             retry: profile.errors.as_ref().map_or(Nanos::ZERO, |e| us(e.retry_us)),
             disturb_limit: profile.read_disturb.as_ref().map(|d| d.limit_reads),
             page_bytes: u64::from(profile.geometry.page_bytes),

@@ -29,6 +29,18 @@ impl<T> PriorityQueue<T> {
         self.lanes[priority as usize].pop_front()
     }
 
+    /// The oldest item of `priority` that `may_go`, of those up to the first that `blocks`, itself included.
+    pub(crate) fn pop_first(
+        &mut self,
+        priority: Priority,
+        may_go: impl Fn(&T) -> bool,
+        blocks: impl Fn(&T) -> bool,
+    ) -> Option<T> {
+        let lane = &mut self.lanes[priority as usize];
+        let place = lane.iter().position(|item| may_go(item) || blocks(item))?;
+        if may_go(&lane[place]) { lane.remove(place) } else { None }
+    }
+
     /// Moves an item that waits as a prefetch behind those on demand. The item, if there is one.
     pub(crate) fn promote(&mut self, is_it: impl FnMut(&T) -> bool) -> Option<&T> {
         let place = self.lanes[Priority::Prefetch as usize].iter().position(is_it)?;

@@ -5,7 +5,7 @@
 //!    `- Set ...... one NVM set: a firmware with resources of its own  (set.rs, set/)
 //!        |- Windows .. NDWIN, lockdown, DTWIN: decisions              (windows.rs)
 //!        |- Buffer ... newest versions not on flash yet               (buffer.rs)
-//!        |- Mapping .. where the newest version on flash is           (mapping.rs)
+//!        |- Mapping .. where the newest version on flash is           (mapping.rs, map_cache.rs)
 //!        |- Table .... superblocks: free, open, full; valid slots     (table.rs)
 //!        `- Flash .... its dies and channels                          (crate flash)
 //! ```
@@ -26,6 +26,7 @@ mod failure;
 mod fuzz_tests;
 mod gate;
 mod layout;
+mod map_cache;
 mod mapping;
 mod page;
 mod permutation;
@@ -46,5 +47,7 @@ pub use drive::{Recovery, SetReport, Ssd, SsdImage};
 pub use failure::SetFailure;
 pub use planted::{Fault, Planted};
 pub use prefill::Precondition;
-pub use profile::{Background, Controller, Dram, PlmProfile, PlmRules, SsdProfile, WriteBuffer};
+pub use profile::{
+    Background, Controller, Dram, PagedMapping, PlmProfile, PlmRules, SsdProfile, WriteBuffer,
+};
 pub use stats::SetStats;

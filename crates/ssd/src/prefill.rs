@@ -36,9 +36,30 @@ pub(crate) struct Prefill {
     first: u32,
     /// Blocks in each superblock and those before it.
     ends: Vec<u32>,
-    /// Blocks `0..mapped` were written.
+    /// Numbers `0..mapped` were written; what block each is, [`MappingPages`] says.
     mapped: u32,
+    pages: MappingPages,
     scattered: Option<Scatter>,
+}
+
+/// The mapping pages of a drive that keeps its mapping on flash: blocks from `first` on, so many of them, which come
+/// first of what was written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct MappingPages {
+    pub first: u32,
+    pub count: u32,
+}
+
+impl MappingPages {
+    /// When a block was written, counted in blocks.
+    fn number(self, lpn: Lpn) -> u32 {
+        let page = lpn.0.checked_sub(self.first).filter(|page| *page < self.count);
+        page.unwrap_or(lpn.0 + self.count)
+    }
+
+    fn lpn(self, number: u32) -> Lpn {
+        Lpn(if number < self.count { self.first + number } else { number - self.count })
+    }
 }
 
 #[derive(Debug)]
@@ -53,7 +74,8 @@ impl Prefill {
     pub(crate) fn sequential(layout: &Layout, first: u32, mapped: u32) -> Self {
         let slots = layout.data_slots();
         let ends = (1..=mapped.div_ceil(slots)).map(|i| (i * slots).min(mapped)).collect();
-        Self { layout: layout.clone(), first, ends, mapped, scattered: None }
+        let pages = MappingPages::default();
+        Self { layout: layout.clone(), first, ends, mapped, pages, scattered: None }
     }
 
     /// `count` superblocks from `first` on hold `mapped` blocks as long overwriting leaves them.
@@ -72,8 +94,14 @@ impl Prefill {
             first,
             ends: ends.collect(),
             mapped,
+            pages: MappingPages::default(),
             scattered: Some(scattered),
         }
+    }
+
+    /// The same with mapping pages, which count in `mapped`.
+    pub(crate) fn with_mapping_pages(self, pages: MappingPages) -> Self {
+        Self { pages, ..self }
     }
 
     /// The superblocks that are filled.
@@ -93,10 +121,11 @@ impl Prefill {
 
     /// Where a block is, if it was written.
     pub(crate) fn slot_of(&self, lpn: Lpn) -> Option<Slot> {
-        if lpn.0 >= self.mapped {
+        let number = self.pages.number(lpn);
+        if number >= self.mapped {
             return None;
         }
-        let order = self.scattered.as_ref().map_or(lpn.0, |s| s.blocks.forward(lpn.0));
+        let order = self.scattered.as_ref().map_or(number, |s| s.blocks.forward(number));
         let index = self.ends.partition_point(|end| *end <= order);
         let nth = order - self.start(index);
         let place = self.scattered.as_ref().map_or(nth, |s| s.places[index].forward(nth));
@@ -113,7 +142,8 @@ impl Prefill {
         let nth = self.scattered.as_ref().map_or(place, |s| s.places[index].backward(place));
         let order = self.start(index) + nth;
         let is_valid = order < self.ends[index];
-        is_valid.then(|| Lpn(self.scattered.as_ref().map_or(order, |s| s.blocks.backward(order))))
+        let number = || self.scattered.as_ref().map_or(order, |s| s.blocks.backward(order));
+        is_valid.then(|| self.pages.lpn(number()))
     }
 
     /// Puts it on flash.
@@ -227,6 +257,19 @@ mod tests {
         check(&Prefill::sequential(&layout, 2, slots * 5 + 7), slots * 5 + 7);
         check(&Prefill::random(&layout, 2, 17, slots * 13 + 1, 5), slots * 13 + 1);
         check(&Prefill::random(&layout, 1, 19, slots * 19 - 1, 5), slots * 19 - 1);
+    }
+
+    #[test]
+    fn mapping_pages_come_first_of_what_was_written() {
+        let layout = layout();
+        let pages = MappingPages { first: 10_000, count: 7 };
+        let prefill = Prefill::random(&layout, 2, 17, 1_007, 5).with_mapping_pages(pages);
+        for lpn in (0..1_000).chain(10_000..10_007) {
+            let slot = prefill.slot_of(Lpn(lpn)).expect("it was written");
+            assert_eq!(prefill.lpn_of(slot), Some(Lpn(lpn)));
+        }
+        assert_eq!(prefill.slot_of(Lpn(1_000)), None);
+        assert_eq!(prefill.slot_of(Lpn(10_007)), None);
     }
 
     #[test]

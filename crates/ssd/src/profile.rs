@@ -9,6 +9,7 @@ use flash::{FlashProfile, Geometry};
 use serde::Deserialize;
 
 use crate::layout::Layout;
+use crate::map_cache::BLOCKS_PER_PAGE;
 use crate::page;
 
 /// A block drive. Numbers are of the whole drive; each of its sets has its share.
@@ -29,6 +30,8 @@ pub struct SsdProfile {
     pub controller: Controller,
     /// Its memory.
     pub dram: Dram,
+    /// How much of its mapping is in memory; absent if all of it is.
+    pub mapping: Option<PagedMapping>,
     /// Its write buffer.
     pub buffer: WriteBuffer,
     /// Its background work.
@@ -81,6 +84,14 @@ pub struct Dram {
     pub read_ahead_bytes: u64,
 }
 
+/// A mapping that is on flash, in pages of 1,024 blocks, and of which memory holds what was used last.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PagedMapping {
+    /// Memory for mapping pages, in bytes.
+    pub cached_bytes: u64,
+}
+
 /// The write buffer and how it is emptied.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -111,6 +122,10 @@ pub struct Background {
     /// Dies of the drive that erase at a time, for one superblock of each set; absent for all at once. Fewer
     /// make the longest waits of writes shorter, and more reads meet an erase: it takes longer in all.
     pub erases_at_once: Option<u32>,
+    /// Whether collection goes on only as fast as clients write, instead of as fast as it can until there is
+    /// enough free.
+    #[serde(default)]
+    pub keeps_pace: bool,
     /// Reads of a block since its last erase after which its data move elsewhere.
     pub reclaim_reads: u64,
     /// Reads of a block at which that cannot wait for any window.
@@ -171,6 +186,18 @@ impl SsdProfile {
     /// Logical blocks of each set.
     pub fn blocks_per_set(&self) -> u64 {
         self.user_bytes / u64::from(self.sets) / u64::from(BLOCK_BYTES)
+    }
+
+    /// Mapping pages of each set that are blocks on flash like others: none if the mapping is in memory.
+    pub(crate) fn mapping_pages_on_flash(&self) -> u64 {
+        let pages = self.blocks_per_set().div_ceil(u64::from(BLOCKS_PER_PAGE));
+        self.mapping.as_ref().map_or(0, |_| pages)
+    }
+
+    /// Mapping pages of each set that memory holds, if it does not hold all.
+    pub(crate) fn cached_mapping_pages(&self) -> Option<usize> {
+        let of_set = |paged: &PagedMapping| paged.cached_bytes / u64::from(self.sets);
+        self.mapping.as_ref().map(|paged| (of_set(paged) / u64::from(BLOCK_BYTES)) as usize)
     }
 
     /// The flash of one set: its share of the channels.
@@ -286,15 +313,30 @@ impl SsdProfile {
         if self.buffer.bytes < u64::from(self.sets) * unit {
             problems.push(format!("buffer.bytes must hold a program of {unit} bytes for each set"));
         }
-        let mapping = self.user_bytes / u64::from(BLOCK_BYTES) * 4;
+        let whole = self.user_bytes / u64::from(BLOCK_BYTES) * 4;
+        let mapping = self.mapping.as_ref().map_or(whole, |paged| paged.cached_bytes);
+        if self.mapping.is_some() && mapping >= whole {
+            problems.push(format!(
+                "mapping.cached_bytes is {mapping}, but the whole mapping takes {whole}: leave the \
+                 section out"
+            ));
+        }
+        let least = u64::from(self.sets * BLOCK_BYTES);
+        if self.mapping.is_some() && mapping < least {
+            problems.push(format!(
+                "mapping.cached_bytes must hold a mapping page of each set, {least} bytes"
+            ));
+        }
         let needed = mapping + self.buffer.bytes + self.dram.read_cache_bytes;
         if needed > self.dram.bytes {
             problems.push(format!(
-                "dram.bytes is {}, but mapping (4 bytes a block), buffer and read cache need {needed}",
+                "dram.bytes is {}, but mapping (4 bytes a block, or its cached_bytes), buffer and read cache \
+                 need {needed}",
                 self.dram.bytes
             ));
         }
-        let (blocks, usable) = (self.blocks_per_set(), self.usable_blocks(&layout));
+        let (blocks, on_flash) = (self.blocks_per_set(), self.mapping_pages_on_flash());
+        let usable = self.usable_blocks(&layout).saturating_sub(on_flash);
         if usable == 0 {
             problems.push(self.words_for_no_room(&layout));
         } else if !(1..=usable).contains(&blocks) {
@@ -321,6 +363,7 @@ impl Entry for SsdProfile {
         ("baseline-1.92tb", include_str!("../profiles/baseline-1.92tb.toml")),
         ("vigil-15gb", include_str!("../profiles/vigil-15gb.toml")),
         ("baseline-15gb", include_str!("../profiles/baseline-15gb.toml")),
+        ("pm9a3-960gb", include_str!("../profiles/pm9a3-960gb.toml")),
     ];
 
     fn problems(&self) -> Vec<String> {
@@ -413,6 +456,23 @@ mod tests {
         assert_eq!(profile.problems(), [] as [&str; 0]);
         profile.buffer.bytes -= 1;
         assert!(profile.problems()[0].starts_with("buffer.bytes must hold"));
+    }
+
+    #[test]
+    fn a_part_of_the_mapping_is_a_part() {
+        let mut profile = SsdProfile::load("vigil-15gb").expect("built in");
+        let mut with = |cached_bytes: u64| {
+            profile.mapping = Some(PagedMapping { cached_bytes });
+            profile.problems().join("; ")
+        };
+        assert_eq!(with(1 << 20), "");
+        assert!(
+            with(1 << 24).contains("but the whole mapping takes 14651360: leave the section out")
+        );
+        assert_eq!(
+            with(4 * 4_096 - 1),
+            "mapping.cached_bytes must hold a mapping page of each set, 16384 bytes"
+        );
     }
 
     #[test]

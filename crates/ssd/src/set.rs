@@ -14,6 +14,7 @@
 mod collect;
 mod flush;
 mod jobs;
+mod paging;
 mod place;
 mod power;
 mod read;
@@ -43,11 +44,12 @@ use crate::layout::Layout;
 use crate::mapping::Mapping;
 use crate::page::Sequence;
 use crate::planted::Planted;
-use crate::prefill::{Precondition, Prefill};
+use crate::prefill::{MappingPages, Precondition, Prefill};
 use crate::profile::SsdProfile;
 use crate::read_cache::ReadCache;
 use crate::set::flush::Flusher;
 use crate::set::jobs::Jobs;
+use crate::set::paging::Paging;
 use crate::set::place::Streams;
 use crate::stale_pages::StalePages;
 use crate::stats::SetStats;
@@ -72,6 +74,8 @@ pub(crate) struct Set {
     /// That of [`Lane::Apart`], for a drive that has such.
     path_apart: Option<Path>,
     mapping: RefCell<Mapping>,
+    /// What of the mapping is in memory, if not all of it is.
+    paging: Option<Paging>,
     table: RefCell<Table>,
     prefill: Option<Rc<Prefill>>,
     buffer: RefCell<Buffer>,
@@ -185,6 +189,7 @@ impl Set {
         let quantum = Nanos::from_micros_f64(controller.quantum_us);
         let cores = (controller.cores / profile.sets) as usize;
         let blocks = profile.blocks_per_set() as u32;
+        let mapping_pages = profile.mapping_pages_on_flash() as u32;
         let in_blocks = |bytes: u64| (bytes / sets / u64::from(BLOCK_BYTES)) as usize;
         let window = profile.dram.read_ahead_bytes / u64::from(BLOCK_BYTES);
         let optimal_write = u64::from(layout.slots_per_unit * BLOCK_BYTES);
@@ -201,7 +206,8 @@ impl Set {
             flash,
             path: path(),
             path_apart: profile.undisturbed_clients.then(path),
-            mapping: RefCell::new(Mapping::new(blocks, prefill.clone())),
+            mapping: RefCell::new(Mapping::new(blocks + mapping_pages, prefill.clone())),
+            paging: profile.cached_mapping_pages().map(Paging::new),
             table: RefCell::new(Table::new(&layout, 2 * per_half, prefill.as_ref())),
             prefill,
             buffer: RefCell::default(),
@@ -352,8 +358,13 @@ impl Parts {
         let first = 2 * self.profile.reserved_per_half(&layout);
         let all = layout.superblocks.count() - first;
         let blocks = self.profile.blocks_per_set() as f64;
-        let share = |share: f64| (blocks * share.clamp(0.0, 1.0)) as u32;
-        match precondition {
+        let count = self.profile.mapping_pages_on_flash() as u32;
+        let pages = MappingPages { first: blocks as u32, count };
+        let share = |share: f64| match (blocks * share.clamp(0.0, 1.0)) as u32 {
+            0 => 0,
+            blocks => blocks + count,
+        };
+        let prefill = match precondition {
             Precondition::Empty => None,
             Precondition::Sequential(part) => {
                 Some(Prefill::sequential(&layout, first, share(part)))
@@ -368,6 +379,7 @@ impl Parts {
                 let mapped = share(part);
                 (mapped > 0).then(|| Prefill::random(&layout, first, count, mapped, seed))
             }
-        }
+        };
+        prefill.map(|prefill| prefill.with_mapping_pages(pages))
     }
 }

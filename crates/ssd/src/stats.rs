@@ -31,6 +31,10 @@ pub struct SetStats {
     pub blocks_lost: u64,
     /// Discards that were ignored for want of room to remember them.
     pub discards_ignored: u64,
+    /// Mapping pages read, because they were not in memory.
+    pub mapping_reads: u64,
+    /// Mapping pages programmed, because they were changed and left memory.
+    pub mapping_writes: u64,
     /// Deterministic windows entered.
     pub windows_entered: u64,
     /// Of them, left by the drive and not by the host.
@@ -52,6 +56,8 @@ impl AddAssign for SetStats {
         self.starvations += more.starvations;
         self.blocks_lost += more.blocks_lost;
         self.discards_ignored += more.discards_ignored;
+        self.mapping_reads += more.mapping_reads;
+        self.mapping_writes += more.mapping_writes;
         self.windows_entered += more.windows_entered;
         self.windows_broken += more.windows_broken;
     }

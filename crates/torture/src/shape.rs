@@ -273,6 +273,8 @@ fn windows_of_drives(rng: &mut Rng) -> PlmProfile {
 /// A small drive of so many sets.
 fn drive(seed: u64, sets: u32) -> SsdProfile {
     let mut profile = drives::Shape::of_restless_seed(seed).profile;
+    // Sets are cut to size later, and may be too small for a mapping in parts.
+    profile.mapping = None;
     let before = profile.sets;
     let scaled = |bytes: u64| bytes / u64::from(before) * u64::from(sets);
     profile.sets = sets;

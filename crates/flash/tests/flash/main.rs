@@ -3,6 +3,7 @@
 mod cells;
 mod faults;
 mod latency;
+mod overlap;
 mod power_cut;
 mod priority;
 mod problems;

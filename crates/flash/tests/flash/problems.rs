@@ -1,6 +1,6 @@
 //! Profiles are written by hand: wrong numbers are named before they are used.
 
-use flash::{ErrorModel, FlashProfile, Geometry};
+use flash::{ErrorModel, FlashProfile, Geometry, ReadOverlap};
 use serde::Deserialize;
 use serde::de::value::{Error, MapDeserializer};
 
@@ -121,4 +121,21 @@ fn a_misspelt_key_is_refused() {
     let keys = MapDeserializer::<_, Error>::new([("chanels", 8_u32)].into_iter());
     let error = Geometry::deserialize(keys).unwrap_err();
     assert!(error.to_string().contains("unknown field `chanels`"), "{error}");
+}
+
+#[test]
+fn overlap_of_nothing_and_planes_that_are_not_there_are_refused() {
+    let of = |planes: u32, independent_planes: bool, cache_us: Option<f64>| {
+        with(|p| {
+            p.geometry.planes_per_die = planes;
+            p.overlap = Some(ReadOverlap { independent_planes, cache_us });
+        })
+    };
+    assert!(of(2, false, None).starts_with("overlap needs independent_planes"));
+    let words = of(1, true, None);
+    assert_eq!(words, "overlap.independent_planes needs two planes_per_die or more, not 1");
+    let words = of(2, true, Some(-1.0));
+    assert_eq!(words, "overlap.cache_us is -1, must be 0 to 60000000 (a minute)");
+    assert_eq!(of(2, true, Some(3.0)), "");
+    assert_eq!(of(1, false, Some(3.0)), "");
 }

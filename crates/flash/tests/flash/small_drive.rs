@@ -34,6 +34,7 @@ pub(crate) fn profile() -> FlashProfile {
             background_deadline_us: 100_000.0,
         },
         suspend: None,
+        overlap: None,
         errors: None,
         read_disturb: None,
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use block::Block;
-use flash::{BlockAddress, PageAddress};
+use flash::{BlockAddress, Lane, PageAddress};
 use runtime::{IoClass, JoinHandle};
 
 use super::Set;
@@ -186,6 +186,9 @@ impl Set {
             while reading.len() < BATCHES_AHEAD
                 && let Some(pages) = chunks.next()
             {
+                if gain > 0 {
+                    self.keep_pace_with_clients().await;
+                }
                 reading.push_back((pages.len(), self.start_reading(pages).await));
             }
             let Some((count, batch)) = reading.pop_front() else { break };
@@ -260,7 +263,31 @@ impl Set {
         self.space_changed.wait_until(may_go).await;
         if self.jobs.is_collecting.get() {
             self.jobs.credit.set(self.jobs.credit.get() - i64::from(slots));
+            self.pace_may_change();
         }
+    }
+
+    /// Has collecting that waits for clients look again whether it is to go on.
+    pub(super) fn pace_may_change(&self) {
+        if self.profile.background.keeps_pace {
+            self.space_changed.notify_all();
+        }
+    }
+
+    /// The other way round, where the profile says so: collecting waits until clients have written what it has made
+    /// room for. Not so if somebody needs a whole superblock, or another job is due.
+    async fn keep_pace_with_clients(&self) {
+        if !self.profile.background.keeps_pace {
+            return;
+        }
+        // A program of each die: without that, clients and collecting would take turns.
+        let ahead = i64::from(self.flash.geometry().dies() * self.layout.slots_per_unit);
+        let may_go = || {
+            let is_wanted = self.jobs.wants_room.get() || !self.jobs.reclaims.borrow().is_empty();
+            let is_paced = self.jobs.is_collecting.get() && !is_wanted;
+            !is_paced || self.jobs.credit.get() <= ahead || self.table.borrow().free() <= RESERVE
+        };
+        self.space_changed.wait_until(may_go).await;
     }
 
     async fn enter_jobs_gate(&self) -> Inside {
@@ -332,6 +359,8 @@ impl Set {
         self.handle.spawn("copy", async move {
             placed.program.await;
             set.path.cores.spend_in_background(set.times.map * moving.len() as u64).await;
+            let blocks = moving.iter().map(|moving| moving.version.lpn);
+            set.have_places(blocks, IoClass::GcRead, Lane::Shared).await;
             for (slot, moving) in (placed.first.0..).map(Slot).zip(&moving) {
                 set.enter_moved(moving, slot);
             }
@@ -357,6 +386,7 @@ impl Set {
             table.remove_copied(from);
         }
         table.add_valid(to);
+        self.place_changed(version.lpn);
     }
 
     fn room(&self, table: &Table) -> Room {

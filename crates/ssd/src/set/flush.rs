@@ -3,7 +3,8 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use runtime::Notify;
+use flash::Lane;
+use runtime::{IoClass, Notify};
 
 use super::Set;
 use super::place::{Placed, Stream};
@@ -76,15 +77,16 @@ impl Set {
         let unit = self.layout.slots_per_unit;
         loop {
             let waiting = self.buffer.borrow().waiting();
+            let of_mapping = self.mapping_pages_waiting().min(unit);
             let count = self.flusher.decide(waiting, unit);
-            if count == 0 {
+            if count == 0 && of_mapping < unit {
                 if waiting >= unit {
                     self.arm_burst();
                 }
                 self.flusher.wanted.notified().await;
                 continue;
             }
-            self.keep_pace(count).await;
+            self.keep_pace(count.max(of_mapping)).await;
             self.open_superblock(Stream::Host).await;
             let bound = self.streams.bounds[Stream::Host as usize].acquire(1).await;
             let inside = self.gates.flush.enter().await;
@@ -92,7 +94,9 @@ impl Set {
                 self.skip_unit(Stream::Host, (inside, bound));
                 continue;
             }
-            let versions = self.buffer.borrow_mut().take(count);
+            let mut versions = self.take_mapping_pages(unit);
+            let left = count.min(unit - versions.len() as u32);
+            versions.extend(self.buffer.borrow_mut().take(left));
             if versions.is_empty() {
                 drop((inside, bound));
                 if self.buffer.borrow().is_programming() {
@@ -122,6 +126,8 @@ impl Set {
         }
         placed.program.await;
         self.path.cores.spend_in_background(self.times.map * versions.len() as u64).await;
+        let blocks = versions.iter().map(|version| version.lpn);
+        self.have_places(blocks, IoClass::GcRead, Lane::Shared).await;
         if !is_early {
             self.enter_landed(placed.first, &versions);
         }
@@ -132,10 +138,12 @@ impl Set {
 
     fn enter_landed(&self, first: Slot, versions: &[Versioned]) {
         for (slot, version) in (first.0..).map(Slot).zip(versions) {
-            let is_wanted = self.buffer.borrow_mut().landed(version.lpn);
-            if !is_wanted {
+            if self.is_mapping(version.lpn) {
+                self.mapping_page_landed(version.lpn);
+            } else if !self.buffer.borrow_mut().landed(version.lpn) {
                 continue;
             }
+            self.place_changed(version.lpn);
             let was = self.mapping.borrow_mut().set(version.lpn, Some(slot));
             self.table.borrow_mut().add_valid(slot);
             if let Some(slot) = was {

@@ -48,7 +48,7 @@ impl Drop for Reader {
 }
 
 /// Blocks that lie side by side in a page.
-struct Piece {
+pub(super) struct Piece {
     page: PageAddress,
     superblock: u32,
     place: u32,
@@ -118,6 +118,10 @@ impl Set {
     }
 
     async fn read_one(self: &Rc<Self>, block: u32, lane: Lane) -> Result<Block, Unreadable> {
+        if !self.is_in_memory(Lpn(block)) {
+            let blocks = std::iter::once(Lpn(block));
+            self.have_places(blocks, IoClass::ClientRead, lane).await;
+        }
         loop {
             match self.find(Lpn(block), lane) {
                 Found::Here(found) => return Ok(found),
@@ -150,6 +154,8 @@ impl Set {
         blocks: Range<u32>,
         lane: Lane,
     ) -> Result<Vec<Block>, Unreadable> {
+        let elsewhere = blocks.clone().map(Lpn).filter(|lpn| !self.is_in_memory(*lpn));
+        self.have_places(elsewhere, IoClass::ClientRead, lane).await;
         let mut found: Vec<Option<Block>> = Vec::with_capacity(blocks.len());
         let mut pieces: Vec<Piece> = Vec::new();
         for block in blocks.clone() {
@@ -181,7 +187,7 @@ impl Set {
         Ok(all)
     }
 
-    fn piece(&self, block: u32, slot: Slot) -> Piece {
+    pub(super) fn piece(&self, block: u32, slot: Slot) -> Piece {
         let (page, place) = self.layout.page(slot);
         let (superblock, _) = self.layout.locate(slot);
         Piece { page, superblock, place, blocks: block..block + 1 }
@@ -211,7 +217,7 @@ impl Set {
     ///
     /// What is read ahead may be erased before: nobody waits for it, so it may be passed over for
     /// ever, and collecting would wait for it. A client that waits by then looks anew.
-    fn read_page(
+    pub(super) fn read_page(
         self: &Rc<Self>,
         piece: &Piece,
         class: IoClass,
@@ -240,6 +246,7 @@ impl Set {
             return;
         }
         self.jobs.ask_for_reclaim(block);
+        self.pace_may_change();
         if reads >= background.critical_reads && self.plm.windows.borrow().is_deterministic() {
             self.leave_dtwin(Some(Event::Excursion));
         }
@@ -276,11 +283,14 @@ impl Set {
         }
     }
 
-    /// As [`Self::find`], for nobody: nothing is counted.
+    fn is_in_memory(&self, lpn: Lpn) -> bool {
+        self.buffer.borrow().get(lpn).is_some() || self.cache.borrow().get(lpn).is_some()
+    }
+
+    /// As [`Self::find`], for nobody: nothing is counted, and no mapping page is read.
     fn find_quietly(&self, lpn: Lpn) -> Found {
-        let is_here =
-            self.buffer.borrow().get(lpn).is_some() || self.cache.borrow().get(lpn).is_some();
-        let slot = self.mapping.borrow().get(lpn).filter(|_| !is_here);
+        let is_to_be_read = !self.is_in_memory(lpn) && self.has_place(lpn);
+        let slot = self.mapping.borrow().get(lpn).filter(|_| is_to_be_read);
         slot.map_or(Found::Here(Block::ZERO), Found::At)
     }
 }

@@ -211,10 +211,11 @@ impl Set {
     /// Of each block the newest version counts.
     async fn build_mapping(&self, found: &[Found], saved: Saved) {
         let mut newest = Vec::new();
+        let end = self.blocks + self.profile.mapping_pages_on_flash() as u32;
         for superblock in found {
             let first = self.layout.first(superblock.number).0;
             let slots = (first..).zip(&superblock.contents);
-            let named = slots.filter(|(_, (lpn, _))| lpn.0 < self.blocks);
+            let named = slots.filter(|(_, (lpn, _))| lpn.0 < end);
             newest.extend(named.map(|(slot, (lpn, sequence))| (*lpn, *sequence, Slot(slot))));
         }
         newest.sort_unstable();

@@ -62,6 +62,7 @@ impl Set {
         let has_room = self.has_room_for_buffer(&self.table.borrow());
         if !has_room && !self.planted.has(Fault::LockdownWithoutRoom) {
             self.jobs.wants_room.set(true);
+            self.pace_may_change();
             self.jobs.wake();
             self.space_changed.wait_until(|| !self.jobs.wants_room.get()).await;
         }

@@ -3,11 +3,11 @@
 
 use block::BLOCK_BYTES;
 use catalogue::Entry;
-use flash::{ErrorModel, FlashProfile, Geometry, ReadDisturb, Suspend, Timing};
+use flash::{ErrorModel, FlashProfile, Geometry, ReadDisturb, ReadOverlap, Suspend, Timing};
 use runtime::{Nanos, Rng};
 
 use super::small;
-use crate::{PlmProfile, PlmRules, Precondition, SsdProfile};
+use crate::{PagedMapping, PlmProfile, PlmRules, Precondition, SsdProfile};
 
 /// Reads that a block of a hammered drive bears.
 const LIMIT_READS: u64 = 5_000;
@@ -64,6 +64,9 @@ impl Shape {
             session: Nanos::from_millis(if is_hammered { 800 } else { 1_200 }),
         };
         erases(rng, &mut shape.profile);
+        overlap(&mut Rng::derive(seed, "overlap"), &mut shape.profile.flash);
+        paging(&mut Rng::derive(seed, "paging"), &mut shape.profile);
+        shape.profile.background.keeps_pace = Rng::derive(seed, "pace").chance(0.3);
         shape
     }
 
@@ -73,13 +76,16 @@ impl Shape {
         let mut shape = Self::of_seed(seed);
         let profile = &mut shape.profile;
         profile.flash = flash(rng, profile.sets, false);
+        overlap(&mut Rng::derive(seed, "overlap"), &mut profile.flash);
         let geometry = &mut profile.flash.geometry;
         geometry.pages_per_block = if geometry.one_shot { 12 } else { pick(rng, &[8, 12]) };
         geometry.blocks_per_plane = pick(rng, &[12, 16]);
         geometry.page_bytes = pick(rng, &[4_096, 4_096, 16_384]);
         profile.flash.timing.background_deadline_us = 100.0;
         memory(rng, profile);
+        profile.mapping = None;
         capacity(rng, profile);
+        paging(&mut Rng::derive(seed, "paging"), profile);
         shape.hammers = 0;
         shape.sessions = 25;
         shape.session = Nanos::from_millis(40);
@@ -133,6 +139,7 @@ fn flash(rng: &mut Rng, sets: u32, is_hammered: bool) -> FlashProfile {
             ..base.timing
         },
         suspend: rng.chance(0.5).then_some(SUSPEND),
+        overlap: None,
         errors: errors(rng),
         read_disturb: is_hammered.then_some(ReadDisturb { limit_reads: LIMIT_READS }),
     }
@@ -190,6 +197,30 @@ fn erases(rng: &mut Rng, profile: &mut SsdProfile) {
         suspend.erase_us = suspend.erase_us.filter(|_| programs.is_none() || rng.chance(0.7));
         suspend.program_us = programs;
     }
+}
+
+/// A mapping on flash, of which memory holds a page or two.
+fn paging(rng: &mut Rng, profile: &mut SsdProfile) {
+    let cached_bytes = u64::from(profile.sets * BLOCK_BYTES) * pick(rng, &[1, 1, 2]);
+    let mapping = rng.chance(0.3).then_some(PagedMapping { cached_bytes });
+    let whole = profile.blocks_per_set() * u64::from(profile.sets) * 4;
+    profile.mapping = mapping.filter(|_| cached_bytes < whole);
+    // The pages take room that blocks had.
+    let most = most_blocks(profile);
+    if most < 64 {
+        profile.mapping = None;
+    } else {
+        set_blocks(profile, profile.blocks_per_set().min(most));
+    }
+    assert_eq!(profile.problems(), [] as [&str; 0]);
+}
+
+/// Which reads of a die run side by side.
+fn overlap(rng: &mut Rng, flash: &mut FlashProfile) {
+    let independent_planes = flash.geometry.planes_per_die > 1 && rng.chance(0.4);
+    let cache_us = rng.chance(0.3).then_some(3.0);
+    let is_any = independent_planes || cache_us.is_some();
+    flash.overlap = is_any.then_some(ReadOverlap { independent_planes, cache_us });
 }
 
 fn windows(rng: &mut Rng) -> PlmProfile {

@@ -20,7 +20,7 @@ use crate::harness::ClientIo;
 use crate::load::set;
 
 /// Four dies with 300 superblocks: enough that one more or less makes no difference.
-fn profile() -> SsdProfile {
+pub(crate) fn profile() -> SsdProfile {
     let mut profile = SsdProfile::load("baseline-15gb").expect("built in");
     profile.flash = FlashProfile {
         geometry: Geometry {
@@ -40,7 +40,7 @@ fn profile() -> SsdProfile {
 }
 
 /// Slots of a superblock that hold blocks; the rest is its summary.
-fn data_slots(geometry: &Geometry) -> u32 {
+pub(crate) fn data_slots(geometry: &Geometry) -> u32 {
     let in_page = geometry.page_bytes / BLOCK_BYTES;
     let pages = geometry.dies() * geometry.pages_per_die_block();
     let summary = (pages * in_page).div_ceil(geometry.page_bytes / 12);
@@ -48,7 +48,7 @@ fn data_slots(geometry: &Geometry) -> u32 {
 }
 
 /// What each write costs when a share `in_use` of all slots is in use.
-fn formula(in_use: f64) -> f64 {
+pub(crate) fn formula(in_use: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..60 {
         let u = f64::midpoint(low, high);
@@ -57,7 +57,7 @@ fn formula(in_use: f64) -> f64 {
     1.0 / (1.0 - low)
 }
 
-struct Part {
+pub(crate) struct Part {
     written: u64,
     programmed: u64,
     wasted: u64,
@@ -66,6 +66,11 @@ struct Part {
 impl Part {
     fn amplification(&self) -> f64 {
         self.programmed as f64 / self.written as f64
+    }
+
+    /// The same with the slots that were filled up with nothing.
+    pub(crate) fn with_wasted(&self) -> f64 {
+        (self.programmed + self.wasted) as f64 / self.written as f64
     }
 }
 
@@ -90,7 +95,7 @@ fn expected(profile: &SsdProfile) -> f64 {
 }
 
 /// Overwrites a full drive at random, a write each `interval`, and reports about each tenth of it.
-fn overwrite(profile: &SsdProfile, interval: Nanos, tenths: usize) -> Vec<Part> {
+pub(crate) fn overwrite(profile: &SsdProfile, interval: Nanos, tenths: usize) -> Vec<Part> {
     let rt = Runtime::new(7);
     let ssd = Ssd::new(&rt.handle(), profile, Precondition::Random(1.0));
     let (handle, blocks) = (rt.handle(), profile.blocks_per_set());
@@ -117,7 +122,7 @@ fn overwrite(profile: &SsdProfile, interval: Nanos, tenths: usize) -> Vec<Part> 
     })
 }
 
-fn mean(parts: &[Part], of: impl Fn(&Part) -> f64) -> f64 {
+pub(crate) fn mean(parts: &[Part], of: impl Fn(&Part) -> f64) -> f64 {
     parts.iter().map(of).sum::<f64>() / parts.len() as f64
 }
 

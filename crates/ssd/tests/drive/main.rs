@@ -6,6 +6,7 @@
 //! them than the default.
 
 mod admin;
+mod agreement;
 mod amplification;
 mod arithmetic;
 mod client;
@@ -20,7 +21,10 @@ mod harness;
 mod isolation;
 mod load;
 mod model;
+mod paging;
 mod planted;
+mod real;
+mod referee;
 mod starvation;
 mod tally;
 mod trial;

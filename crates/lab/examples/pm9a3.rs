@@ -1,0 +1,164 @@
+//! A drive that one can buy, as it was measured, beside our model of it: docs/model.md.
+//!
+//! ```text
+//! cargo run --release -p lab --example pm9a3 -- [PROFILE [SECONDS [RATES]]]
+//! ```
+//!
+//! SSD-iq (Haas et al., PVLDB) wrote a Samsung PM9A3 of 960 GB once in order, three times over at random, and then at offered rates, 4 KiB
+//! at a time: six writers (99 % writes, Poisson, up to 64 outstanding each) and a probe of 10 thousand operations a second, half of them
+//! reads. The percentiles are the probe's. Ours begins in the steady state that the overwriting leads to (decision 34); each rate is run
+//! for SECONDS of virtual time, of which the first fifth is not measured. RATES are thousands a second, with commas.
+
+use lab::device::{self, Arrivals, Before, DeviceSpec, Direction, Job, JobReport, Rw, StreamSpec};
+use ssd::SsdProfile;
+
+/// What was measured of reads and writes at an offered rate, in microseconds: p50, p99, p99.9, p99.99.
+struct Published {
+    thousands: u32,
+    read: [f64; 4],
+    write: [f64; 4],
+}
+
+/// More than the drive takes.
+const SATURATED: u32 = 100;
+const PERCENTILES: [&str; 4] = ["p50", "p99", "p99.9", "p99.99"];
+/// By how much each percentile may deviate.
+const ALLOWED: [f64; 4] = [0.15, 0.15, 0.3, 0.3];
+
+#[rustfmt::skip]
+const PUBLISHED: [Published; 8] = [
+    Published { thousands: 10, read: [64.0, 237.0, 394.0, 526.0], write: [11.0, 14.0, 17.0, 20.0] },
+    Published { thousands: 20, read: [71.0, 276.0, 428.0, 852.0], write: [11.0, 14.0, 17.0, 20.0] },
+    Published { thousands: 30, read: [73.0, 318.0, 472.0, 876.0], write: [11.0, 14.0, 18.0, 20.0] },
+    Published { thousands: 40, read: [89.0, 349.0, 505.0, 881.0], write: [11.0, 14.0, 17.0, 20.0] },
+    Published { thousands: 50, read: [104.0, 372.0, 530.0, 890.0], write: [12.0, 43.0, 71.0, 102.0] },
+    Published { thousands: 60, read: [108.0, 388.0, 545.0, 899.0], write: [14.0, 81.0, 138.0, 214.0] },
+    Published { thousands: 70, read: [114.0, 381.0, 603.0, 1513.0], write: [23.0, 308.0, 1627.0, 2446.0] },
+    Published { thousands: SATURATED, read: [900.0, 2205.0, 3045.0, 4190.0], write: [3380.0, 4038.0, 5940.0, 6560.0] },
+];
+
+/// How many figures there are that nothing was fitted to, and how many of them are near enough.
+#[derive(Default)]
+struct Score {
+    near: u32,
+    all: u32,
+}
+
+impl Score {
+    /// A line of the table.
+    fn line(&mut self, what: &str, published: f64, ours: f64, allowed: Option<f64>) {
+        let deviation = ours / published - 1.0;
+        let verdict = match allowed {
+            None => "fitted, or not scored",
+            Some(allowed) => {
+                self.all += 1;
+                let is_near = deviation.abs() <= allowed;
+                self.near += u32::from(is_near);
+                if is_near { "near" } else { "misses" }
+            }
+        };
+        println!("| {what} | {published} | {ours:.1} | {:+.0} % | {verdict} |", deviation * 100.0);
+    }
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let name = arguments.next().unwrap_or_else(|| "pm9a3-960gb".to_owned());
+    let profile = SsdProfile::load(&name).unwrap_or_else(|error| panic!("{error}"));
+    let seconds = arguments.next().map_or(20.0, |text| text.parse().expect("seconds"));
+    let rates = arguments.next().map_or_else(
+        || PUBLISHED.iter().map(|published| published.thousands).collect(),
+        |text| text.split(',').map(|rate| rate.parse().expect("a rate")).collect::<Vec<u32>>(),
+    );
+    let mut score = Score::default();
+    println!(
+        "{name}, {seconds} s a rate\n\n| what | measured | ours | deviation | |\n|---|---|---|---|---|"
+    );
+    alone(&profile, &mut score);
+    for published in PUBLISHED.iter().filter(|published| rates.contains(&published.thousands)) {
+        at_rate(&profile, published, seconds, &mut score);
+    }
+    println!("\n{} of {} unfitted figures are near enough", score.near, score.all);
+}
+
+fn run(profile: &SsdProfile, job: Job) -> JobReport {
+    let spec = DeviceSpec { profile: profile.clone(), job: Job { verify: false, ..job }, seed: 1 };
+    device::run(&spec, |_| ()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What the maker specifies of one kind of operation.
+fn alone(profile: &SsdProfile, score: &mut Score) {
+    let of = |rw: Rw, before: Before, kib: u64, depth: u32, gib: u64| {
+        let stream = StreamSpec {
+            depth: Some(depth),
+            block_bytes: kib << 10,
+            bytes: Some(gib << 30),
+            ..StreamSpec::new(rw)
+        };
+        let job = Job { precondition: before, ..Job::new("alone", vec![stream]) };
+        let report = run(profile, job);
+        let direction = if rw == Rw::Write { Direction::Write } else { Direction::Read };
+        let stream = &report.streams[0];
+        let operations = stream.direction(direction).expect("there were some").operations;
+        operations as f64 / stream.elapsed().as_secs_f64()
+    };
+    let in_order = |rw, before| of(rw, before, 128, 32, 4) * 0.131_072;
+    score.line("reads in order, MB/s", 6500.0, in_order(Rw::Read, Before::Sequential), None);
+    score.line("writes in order, MB/s", 1500.0, in_order(Rw::Write, Before::Empty), None);
+    let random = of(Rw::RandRead, Before::Sequential, 4, 512, 2) / 1e3;
+    score.line("random reads, thousands a second", 580.0, random, None);
+}
+
+fn at_rate(profile: &SsdProfile, published: &Published, seconds: f64, score: &mut Score) {
+    let open = |name: &str, rate: f64, reads: f64, depth: u32, start: f64| StreamSpec {
+        name: name.to_owned(),
+        read_percent: Some(reads),
+        depth: Some(depth),
+        rate: Some(rate),
+        arrivals: Some(Arrivals::Poisson),
+        start_s: start,
+        duration_s: Some(seconds - start),
+        ..StreamSpec::new(Rw::RandRw)
+    };
+    let warm_up = seconds / 5.0;
+    // The writers go on beneath the probe, and are counted beside it only.
+    let mut before = open("writers, before", f64::from(published.thousands) * 1e3, 1.0, 384, 0.0);
+    before.duration_s = Some(warm_up);
+    let beside = open("writers", f64::from(published.thousands) * 1e3, 1.0, 384, warm_up);
+    let probe = open("probe", 1e4, 50.0, 64, warm_up);
+    let report = run(profile, Job::new("offered", vec![before, beside, probe]));
+    let rate = published.thousands;
+    let at = if rate == SATURATED { "saturated".to_owned() } else { format!("{rate} k/s") };
+    let writes = |stream: usize| {
+        let stream = &report.streams[stream];
+        let part = stream.direction(Direction::Write).expect("there were some");
+        part.operations as f64 / stream.elapsed().as_secs_f64() / 1e3
+    };
+    let set = &report.sets[0];
+    let (was, is) = (&set.before.firmware, &set.after.firmware);
+    let programmed = |s: &ssd::SetStats| s.slots_flushed + s.slots_moved + s.slots_wasted;
+    let amplification =
+        (programmed(is) - programmed(was)) as f64 / (is.blocks_written - was.blocks_written) as f64;
+    if rate == SATURATED {
+        score.line("saturated: writes, thousands a second", 76.5, writes(1) + writes(2), None);
+        score.line("saturated: slots programmed a write", 4.1, amplification, Some(0.1));
+    }
+    for (direction, figures) in
+        [(Direction::Read, &published.read), (Direction::Write, &published.write)]
+    {
+        let measured = report.streams[2].direction(direction).expect("there were some").summary();
+        let ours = [measured.p50_us, measured.p99_us, measured.p999_us, measured.p9999_us];
+        for (i, (published, ours)) in figures.iter().zip(ours).enumerate() {
+            let is_fitted = matches!((rate, direction, i), (10, _, 0) | (30, Direction::Read, 1));
+            let is_noise = rate == 70 && i == 3;
+            let allowed = (!is_fitted && !is_noise).then_some(ALLOWED[i]);
+            let what = format!("{at}: {} {}", direction.name(), PERCENTILES[i]);
+            score.line(&what, *published, ours, allowed);
+        }
+    }
+    eprintln!(
+        "{at}: {:.1} thousand writes a second, {amplification:.2} slots a write, {} collections",
+        writes(1) + writes(2),
+        is.collections - was.collections
+    );
+}

@@ -1,0 +1,126 @@
+//! Uniform random overwriting of a full drive under greedy collection.
+//!
+//! Superblocks of slots. What clients write goes to one that is open, what is moved to another. When fewer than
+//! `mark` superblocks are free, the one with the fewest valid slots is emptied and erased, at once: here
+//! collection takes no time. What is left of a victim is filled up to a whole program.
+
+use super::Dice;
+
+/// The drive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub superblocks: usize,
+    /// Of a superblock.
+    pub slots: usize,
+    /// Of a program.
+    pub unit: usize,
+    /// Logical blocks, all of which were written.
+    pub blocks: usize,
+    /// Free superblocks below which collection begins.
+    pub mark: f64,
+}
+
+const NOWHERE: usize = usize::MAX;
+
+struct Model {
+    shape: Shape,
+    /// Which superblock each block is in.
+    home: Vec<usize>,
+    /// What was written to each superblock, in order; some of it is elsewhere since.
+    contents: Vec<Vec<usize>>,
+    valid: Vec<usize>,
+    is_full: Vec<bool>,
+    free: Vec<usize>,
+    open: [Option<usize>; 2],
+    written: [u64; 2],
+    wasted: u64,
+}
+
+const HOST: usize = 0;
+const MOVED: usize = 1;
+
+/// Slots programmed for each block that was written, in the last of `times` overwritings. The ones before it
+/// bring the drive, which begins written in order, to its steady state.
+pub(crate) fn write_amplification(shape: Shape, times: usize, seed: u64) -> f64 {
+    let mut model = Model::new(shape);
+    let mut dice = Dice::new(seed);
+    for time in 0..times {
+        if time + 1 == times {
+            (model.written, model.wasted) = ([0; 2], 0);
+        }
+        for _ in 0..shape.blocks {
+            model.write(dice.below(shape.blocks), HOST);
+            model.collect();
+        }
+    }
+    (model.written[HOST] + model.written[MOVED] + model.wasted) as f64 / model.written[HOST] as f64
+}
+
+impl Model {
+    fn new(shape: Shape) -> Self {
+        let mut model = Self {
+            shape,
+            home: vec![NOWHERE; shape.blocks],
+            contents: vec![Vec::new(); shape.superblocks],
+            valid: vec![0; shape.superblocks],
+            is_full: vec![false; shape.superblocks],
+            free: (0..shape.superblocks).rev().collect(),
+            open: [None; 2],
+            written: [0; 2],
+            wasted: 0,
+        };
+        (0..shape.blocks).for_each(|block| model.write(block, HOST));
+        model
+    }
+
+    /// Takes up the next slot of a stream: the superblock it is in.
+    fn slot(&mut self, stream: usize, content: usize) -> usize {
+        let to = *self.open[stream]
+            .get_or_insert_with(|| self.free.pop().expect("a superblock is free"));
+        self.contents[to].push(content);
+        if self.contents[to].len() == self.shape.slots {
+            self.is_full[to] = true;
+            self.open[stream] = None;
+        }
+        to
+    }
+
+    fn write(&mut self, block: usize, stream: usize) {
+        let to = self.slot(stream, block);
+        let from = std::mem::replace(&mut self.home[block], to);
+        if from != NOWHERE {
+            self.valid[from] -= 1;
+        }
+        self.valid[to] += 1;
+        self.written[stream] += 1;
+    }
+
+    fn collect(&mut self) {
+        while (self.free.len() as f64) < self.shape.mark {
+            let full = (0..self.shape.superblocks).filter(|superblock| self.is_full[*superblock]);
+            let Some(victim) = full.min_by_key(|superblock| self.valid[*superblock]) else {
+                return;
+            };
+            self.empty(victim);
+        }
+    }
+
+    fn empty(&mut self, victim: usize) {
+        self.is_full[victim] = false;
+        let mut moved = 0;
+        // A block that was written twice to the same superblock stands there twice, and moves once.
+        for block in std::mem::take(&mut self.contents[victim]) {
+            if block != NOWHERE && self.home[block] == victim {
+                self.write(block, MOVED);
+                moved += 1;
+            }
+        }
+        while moved % self.shape.unit != 0 {
+            self.slot(MOVED, NOWHERE);
+            self.wasted += 1;
+            moved += 1;
+        }
+        assert_eq!(self.valid[victim], 0, "all of it is elsewhere");
+        self.free.insert(0, victim);
+    }
+}

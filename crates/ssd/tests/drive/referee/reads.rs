@@ -1,0 +1,229 @@
+//! Random reads in a closed loop, through queues.
+//!
+//! ```text
+//! client -> core -> die: command on the channel, sense, data on the channel -> memory -> link -> client
+//! ```
+//!
+//! Each station serves first come, first served. A read holds its die from the command until its data
+//! have crossed the channel. A channel that falls free carries waiting commands before waiting data; a die that
+//! has given its data away asks for its next command in the same instant, so that this goes first too.
+
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, VecDeque};
+
+use super::Dice;
+
+/// What there is of the drive, and how long each step takes. Times in microseconds.
+#[derive(Clone, Debug)]
+pub(crate) struct Stations {
+    pub cores: usize,
+    pub core: f64,
+    /// Time that nothing waits for: the stages of the firmware that overlap, memory access, the host.
+    pub delay: f64,
+    pub channels: usize,
+    pub dies_per_channel: usize,
+    pub command: f64,
+    /// By page type; each is as likely.
+    pub sense: Vec<f64>,
+    pub data: f64,
+    pub memory: f64,
+    pub link: f64,
+}
+
+/// What came out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outcome {
+    pub per_second: f64,
+    pub mean: f64,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Step {
+    /// A client asks.
+    Asked(usize),
+    /// Its command has been worked on.
+    Decoded(usize),
+    /// The array of a die has given a page to its register.
+    Sensed(usize),
+    /// A channel has carried something for a die.
+    Carried { die: usize, is_data: bool },
+    /// A client has its data.
+    Answered(usize),
+}
+
+#[derive(PartialEq)]
+struct Due {
+    at: f64,
+    /// What was scheduled first goes first among equals.
+    order: u64,
+    step: Step,
+}
+
+impl Eq for Due {}
+
+impl Ord for Due {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.at.total_cmp(&self.at).then(other.order.cmp(&self.order))
+    }
+}
+
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+#[derive(Default)]
+struct Die {
+    reading: Option<usize>,
+    waiting: VecDeque<usize>,
+}
+
+#[derive(Default)]
+struct Channel {
+    is_busy: bool,
+    commands: VecDeque<usize>,
+    data: VecDeque<usize>,
+}
+
+struct Model {
+    stations: Stations,
+    dice: Dice,
+    now: f64,
+    scheduled: u64,
+    due: BinaryHeap<Due>,
+    cores_free: Vec<f64>,
+    memory_free: f64,
+    link_free: f64,
+    dies: Vec<Die>,
+    channels: Vec<Channel>,
+    asked: Vec<f64>,
+}
+
+/// `clients` clients, one read each at a time. What ends before `warm_up` is not counted; then `span` is.
+pub(crate) fn closed_loop(
+    stations: &Stations,
+    clients: usize,
+    (warm_up, span): (f64, f64),
+    seed: u64,
+) -> Outcome {
+    let mut model = Model::new(stations.clone(), clients, seed);
+    (0..clients).for_each(|client| model.after(0.0, Step::Asked(client)));
+    let (mut ended, mut sum) = (0_u64, 0.0);
+    while let Some(Due { at, step, .. }) = model.due.pop() {
+        if at >= warm_up + span {
+            break;
+        }
+        model.now = at;
+        if let Step::Answered(client) = step
+            && at >= warm_up
+        {
+            ended += 1;
+            sum += at - model.asked[client];
+        }
+        model.step(step);
+    }
+    Outcome { per_second: ended as f64 / span * 1e6, mean: sum / ended as f64 }
+}
+
+impl Model {
+    fn new(stations: Stations, clients: usize, seed: u64) -> Self {
+        let dies = stations.channels * stations.dies_per_channel;
+        Self {
+            dice: Dice::new(seed),
+            now: 0.0,
+            scheduled: 0,
+            due: BinaryHeap::new(),
+            cores_free: vec![0.0; stations.cores],
+            memory_free: 0.0,
+            link_free: 0.0,
+            dies: (0..dies).map(|_| Die::default()).collect(),
+            channels: (0..stations.channels).map(|_| Channel::default()).collect(),
+            asked: vec![0.0; clients],
+            stations,
+        }
+    }
+
+    fn after(&mut self, time: f64, step: Step) {
+        self.scheduled += 1;
+        self.due.push(Due { at: self.now + time, order: self.scheduled, step });
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Asked(client) => {
+                self.asked[client] = self.now;
+                let first = self.cores_free.iter_mut().min_by(|a, b| a.total_cmp(b));
+                let core = first.expect("there is a core");
+                *core = self.now.max(*core) + self.stations.core;
+                let wait = *core - self.now;
+                self.after(wait + self.stations.delay, Step::Decoded(client));
+            }
+            Step::Decoded(client) => {
+                let die = self.dice.below(self.dies.len());
+                self.dies[die].waiting.push_back(client);
+                self.begin(die);
+            }
+            Step::Sensed(die) => {
+                let channel = self.channel(die);
+                self.channels[channel].data.push_back(die);
+                self.carry(channel);
+            }
+            Step::Carried { die, is_data } => self.carried(die, is_data),
+            Step::Answered(client) => self.after(0.0, Step::Asked(client)),
+        }
+    }
+
+    fn channel(&self, die: usize) -> usize {
+        die / self.stations.dies_per_channel
+    }
+
+    /// A die takes the next read, if it has none.
+    fn begin(&mut self, die: usize) {
+        let this = &mut self.dies[die];
+        if this.reading.is_none()
+            && let Some(client) = this.waiting.pop_front()
+        {
+            this.reading = Some(client);
+            let channel = self.channel(die);
+            self.channels[channel].commands.push_back(die);
+            self.carry(channel);
+        }
+    }
+
+    /// A channel takes up what waits, if it is free.
+    fn carry(&mut self, channel: usize) {
+        let this = &mut self.channels[channel];
+        if this.is_busy {
+            return;
+        }
+        let next = if let Some(die) = this.commands.pop_front() {
+            Some((die, false))
+        } else {
+            this.data.pop_front().map(|die| (die, true))
+        };
+        let Some((die, is_data)) = next else { return };
+        this.is_busy = true;
+        let time = if is_data { self.stations.data } else { self.stations.command };
+        self.after(time, Step::Carried { die, is_data });
+    }
+
+    fn carried(&mut self, die: usize, is_data: bool) {
+        if is_data {
+            let client = self.dies[die].reading.take().expect("its data were carried");
+            let in_memory = self.memory_free.max(self.now) + self.stations.memory;
+            self.memory_free = in_memory;
+            let at_host = self.link_free.max(in_memory) + self.stations.link;
+            self.link_free = at_host;
+            self.after(at_host - self.now, Step::Answered(client));
+            self.begin(die);
+        } else {
+            let types = self.stations.sense.len();
+            let sense = self.stations.sense[self.dice.below(types)];
+            self.after(sense, Step::Sensed(die));
+        }
+        let channel = self.channel(die);
+        self.channels[channel].is_busy = false;
+        self.carry(channel);
+    }
+}
