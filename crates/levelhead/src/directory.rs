@@ -36,6 +36,9 @@ pub(crate) struct Identity {
     pub page_bytes: u32,
     pub extent_bytes: u64,
     pub capacity_bytes: u64,
+    /// Values up to this length stand beside their keys.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub inline_up_to: u32,
     /// Not all of the store is there yet, as far as this directory knows.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_being_made: bool,
@@ -44,6 +47,11 @@ pub(crate) struct Identity {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
 fn is_false(flag: &bool) -> bool {
     !flag
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Identity {
@@ -64,6 +72,7 @@ impl Identity {
             page_bytes,
             extent_bytes,
             capacity_bytes,
+            inline_up_to: 0,
             is_being_made,
         }
     }

@@ -72,6 +72,13 @@ pub struct Options {
     /// How large each of its files is, in bytes; counts when it is made. Room is taken as it is
     /// needed; what the store gives up it writes again, and keeps.
     pub capacity_bytes: u64,
+    /// Values up to this length, in bytes, stand beside their keys in the index; counts when a store is made. 0: none do, so that the index
+    /// is small and a Get whose index is in memory reads its value and nothing else. Values beside their keys cost no read of their own, so a range
+    /// of short ones is several times as fast, and a Get may need none; but the index has them in it, in memory as far as it is
+    /// there, and compactions write them again. A value stands there only if it takes, with its key, a quarter of a page (4 KiB) at most.
+    /// [`Self::expected_value_bytes`] should say what values are like then. If a store like this one is so damaged that it does not open, and its
+    /// index cannot be read, such values come back only as far as the log has them.
+    pub inline_up_to: u32,
     /// Memory for the index, in bytes. An index that fits makes a Get one read; beyond it parts are read as well.
     pub memory_bytes: u64,
     /// Memory for values that were read last, in bytes, out of `memory_bytes`.
@@ -100,6 +107,7 @@ impl Default for Options {
         Self {
             create_if_missing: true,
             capacity_bytes: 16 << 30,
+            inline_up_to: 0,
             memory_bytes: 256 << 20,
             value_cache_bytes: 64 << 20,
             memtable_bytes: 32 << 20,

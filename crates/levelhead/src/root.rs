@@ -192,7 +192,9 @@ impl Root {
     ) -> Result<Self, Error> {
         let id = handle.rng("store identity").next_u64() as u32;
         let capacity = capacity_of(&directories, options.capacity_bytes)?;
+        let inline_up_to = options.inline_up_to;
         let identity = Identity::new(id, directories.len() as u16, capacity);
+        let identity = Identity { inline_up_to, ..identity };
         let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
         for (directory, file) in directories.iter().zip(&files) {
             directory::make(directory)?;
@@ -213,11 +215,14 @@ impl Root {
         let mut media = ranges(&device, &identity, &place);
         let (engine, volume) = if media.len() == 1 {
             let medium = media.swap_remove(0);
-            (Engine::create(setup(&handle, medium, &options, id)).map(AnyEngine::Plain), None)
+            (
+                Engine::create(setup(&handle, medium, &options, &identity)).map(AnyEngine::Plain),
+                None,
+            )
         } else {
             let volume = Volume::create(volume_setup(&handle, media, &identity));
             let volume = volume.map_err(|error| Error::System(error.to_string()))?;
-            let engine = Engine::create(setup(&handle, volume.clone(), &options, id));
+            let engine = Engine::create(setup(&handle, volume.clone(), &options, &identity));
             (engine.map(AnyEngine::Parity), Some(volume))
         };
         let engine = engine.map_err(|error| Error::of_opening(&error, &place))?;
@@ -240,12 +245,12 @@ impl Root {
         check_size(&device, &identity, &place)?;
         let mut media = ranges(&device, &identity, &place);
         let (engine, volume) = if media.len() == 1 {
-            let setup = setup(&handle, media.swap_remove(0), &options, identity.id);
+            let setup = setup(&handle, media.swap_remove(0), &options, &identity);
             (Box::pin(Engine::open(setup)).await.map(AnyEngine::Plain), None)
         } else {
             let volume = Box::pin(Volume::recover(volume_setup(&handle, media, &identity))).await;
             let volume = volume.map_err(|error| Error::System(error.to_string()))?;
-            let setup = setup(&handle, volume.clone(), &options, identity.id);
+            let setup = setup(&handle, volume.clone(), &options, &identity);
             (Box::pin(Engine::open(setup)).await.map(AnyEngine::Parity), Some(volume))
         };
         let engine = engine.map_err(|error| Error::of_opening(&error, &place))?;
@@ -383,10 +388,16 @@ fn cores(handle: &Handle) -> Rc<Cores> {
     Rc::new(Cores::new(handle.clone(), 1, Nanos::from_micros(100)))
 }
 
-pub(crate) fn setup<M: Medium>(handle: &Handle, medium: M, options: &Options, id: u32) -> Setup<M> {
+pub(crate) fn setup<M: Medium>(
+    handle: &Handle,
+    medium: M,
+    options: &Options,
+    identity: &Identity,
+) -> Setup<M> {
     let design = Design::load("levelhead").expect("it is built in");
     let IndexOptions::Lsm(mut index) = design.index() else { unreachable!("it is a tree") };
     index.memtable_bytes = options.memtable_bytes;
+    index.inline_up_to = identity.inline_up_to;
     // With windows a flush waits for a slot of each member: the next memtable may fill meanwhile.
     index.frozen_memtables = if options.windows == Windows::Off { 1 } else { 2 };
     index.value_cache_bytes = options.value_cache_bytes.min(options.memory_bytes / 2);
@@ -407,7 +418,7 @@ pub(crate) fn setup<M: Medium>(handle: &Handle, medium: M, options: &Options, id
         cpu: Cpu { cores: cores(handle), costs: CpuCosts::FREE },
         accelerator: None,
         planted: engine::Planted::default(),
-        id: StoreId(id),
+        id: StoreId(identity.id),
     }
 }
 

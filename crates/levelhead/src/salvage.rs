@@ -152,12 +152,12 @@ async fn begin(
     }
     let mut media: Vec<_> = ranges(&device, &identity, &place).into_iter().map(ReadOnly).collect();
     let salvage = if media.len() == 1 {
-        let setup = setup(&handle, media.remove(0), &options, identity.id);
+        let setup = setup(&handle, media.remove(0), &options, &identity);
         Box::pin(Engine::salvage(setup, |_| ())).await.map(AnySalvage::Plain)
     } else {
         let volume = Box::pin(Volume::recover(volume_setup(&handle, media, &identity))).await;
         let volume = volume.map_err(|error| Error::System(error.to_string()))?;
-        let setup = setup(&handle, volume, &options, identity.id);
+        let setup = setup(&handle, volume, &options, &identity);
         Box::pin(Engine::salvage(setup, |_| ())).await.map(AnySalvage::Parity)
     };
     let salvage = salvage.map_err(|error| Error::of_opening(&error, &place))?;

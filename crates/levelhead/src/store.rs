@@ -18,6 +18,9 @@ use crate::windows::WindowStatistics;
 /// Keys that a multi-get looks for at a time: what a drive has use for, and few enough that the lock is not held long.
 const GETS_AT_A_TIME: usize = 16;
 
+/// No longer value stands beside its key, short as that may be.
+const MOST_INLINE: u32 = 1000;
+
 /// A store. Clones are handles to the same one, for any thread.
 ///
 /// When the last handle is dropped, what was acknowledged is made durable and the store is closed; [`Self::close`] does the same and
@@ -389,6 +392,12 @@ pub(crate) fn check(directories: usize, options: &Options) -> Result<(), Error> 
     if options.capacity_bytes < LEAST_CAPACITY {
         let given = options.capacity_bytes;
         return invalid(format!("capacity_bytes is {given}, must be {LEAST_CAPACITY} at least"));
+    }
+    if options.inline_up_to > MOST_INLINE {
+        let given = options.inline_up_to;
+        return invalid(format!(
+            "inline_up_to is {given}, must be {MOST_INLINE} at most: a value that stands beside its key takes a quarter of a page of 4 KiB with it"
+        ));
     }
     if !(1 << 20..=1 << 30).contains(&options.memtable_bytes) {
         let given = options.memtable_bytes;

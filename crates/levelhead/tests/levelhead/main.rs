@@ -7,6 +7,7 @@ mod damage;
 mod drives;
 mod ends;
 mod failures;
+mod inline;
 mod kills;
 mod memory;
 mod model;

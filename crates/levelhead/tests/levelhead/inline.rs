@@ -1,0 +1,117 @@
+//! Stores with values beside their keys.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use levelhead::{Error, Options, Store};
+use runtime::Rng;
+
+use crate::scratch::{Scratch, small};
+
+const INLINE: u32 = 700;
+
+type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn options() -> Options {
+    Options { capacity_bytes: 128 << 20, inline_up_to: INLINE, ..small() }
+}
+
+/// Some thousand pairs, overwritten and deleted: keys of up to 255 bytes, values on both sides of what stands beside them.
+fn fill(store: &Store, seed: u64) -> Pairs {
+    let (mut rng, mut pairs) = (Rng::new(seed), Pairs::new());
+    for round in 0..9_000_u32 {
+        let n = rng.below(3_000);
+        let mut key = format!("key {n:05}").into_bytes();
+        if n.is_multiple_of(7) {
+            key.resize(255, b'x');
+        }
+        if rng.chance(0.1) {
+            store.delete(&key).expect("there is room");
+            pairs.remove(&key);
+            continue;
+        }
+        let lengths = [0, 1, 100, INLINE - 1, INLINE, INLINE + 1, 1_100, 5_000];
+        let value = vec![round as u8; lengths[rng.below(lengths.len() as u64) as usize] as usize];
+        store.put(&key, &value).expect("there is room");
+        pairs.insert(key, value);
+    }
+    pairs
+}
+
+fn check(store: &Store, pairs: &Pairs) {
+    for (key, value) in pairs {
+        assert_eq!(store.get(key).expect("it can be read").as_ref(), Some(value));
+    }
+    let all = |(key, value): (&Vec<u8>, &Vec<u8>)| (key.clone(), value.clone());
+    let up: Result<Vec<_>, Error> = store.range(..).collect();
+    assert_eq!(up.expect("it can be read"), pairs.iter().map(all).collect::<Vec<_>>());
+    let down: Result<Vec<_>, Error> = store.range(..).rev().collect();
+    assert_eq!(down.expect("it can be read"), pairs.iter().rev().map(all).collect::<Vec<_>>());
+    let keys: Result<Vec<_>, Error> = store.range(..).keys().collect();
+    assert_eq!(keys.expect("it can be read"), pairs.keys().cloned().collect::<Vec<_>>());
+}
+
+fn goes_through_its_life(directories: &[PathBuf], beside: &Path, seed: u64) {
+    let store = Store::open_over(directories, &options()).expect("it is made");
+    let pairs = fill(&store, seed);
+    check(&store, &pairs);
+    store.settle();
+    check(&store, &pairs);
+    store.close().expect("it is made durable");
+    // It says itself which values stand beside their keys.
+    let store = Store::open_over(directories, &small()).expect("it is there");
+    check(&store, &pairs);
+    store.compact().expect("there is room");
+    check(&store, &pairs);
+    let report = store.verify(|_| ()).expect("it can be read");
+    assert!(report.findings.is_empty(), "{report:?}");
+    assert_eq!(report.pairs, pairs.len() as u64);
+    store.checkpoint(beside, &options(), |_| ()).expect("there is room");
+    drop(store);
+    check(&Store::open(beside, &small()).expect("it is there"), &pairs);
+}
+
+#[test]
+fn values_beside_their_keys_are_as_others() {
+    for seed in 0..3 {
+        let scratch = Scratch::new();
+        let one = [scratch.path().join("one")];
+        goes_through_its_life(&one, &scratch.path().join("beside"), seed);
+    }
+}
+
+#[test]
+fn over_several_directories_as_well() {
+    let scratch = Scratch::new();
+    goes_through_its_life(&scratch.directories(3), &scratch.path().join("beside"), 7);
+}
+
+#[test]
+fn a_get_of_a_value_beside_its_key_reads_no_page_of_values() {
+    let scratch = Scratch::new();
+    let store = Store::open(scratch.path(), &options()).expect("it is made");
+    for n in 0..5_000_u32 {
+        store.put(format!("key {n:05}").as_bytes(), &[7; 100]).expect("there is room");
+    }
+    store.settle();
+    let before = store.statistics().reads_per_get;
+    for n in 0..5_000_u32 {
+        let found = store.get(format!("key {n:05}").as_bytes()).expect("it can be read");
+        assert_eq!(found, Some(vec![7; 100]));
+    }
+    let after = store.statistics().reads_per_get;
+    let none = |reads: &[u64]| reads.first().copied().unwrap_or(0);
+    // Its index is in memory, and has the values.
+    assert_eq!(none(&after) - none(&before), 5_000, "{before:?}, then {after:?}");
+}
+
+#[test]
+fn what_a_page_has_no_room_for_is_refused() {
+    let scratch = Scratch::new();
+    let options = Options { inline_up_to: 1_001, ..small() };
+    let refused = Store::open(scratch.path(), &options).map(drop);
+    assert!(
+        matches!(&refused, Err(Error::Invalid(what)) if what.contains("inline_up_to is 1001")),
+        "{refused:?}"
+    );
+}
