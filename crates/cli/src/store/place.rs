@@ -122,11 +122,12 @@ pub(crate) struct NewStore {
 }
 
 impl NewStore {
-    fn added_to(&self, options: Options) -> Options {
-        let NewStore { capacity, inline_up_to } = *self;
-        let expected_value_bytes =
-            if inline_up_to > 0 { inline_up_to } else { options.expected_value_bytes };
-        Options { capacity_bytes: capacity, inline_up_to, expected_value_bytes, ..options }
+    fn added_to(&self, mut options: Options) -> Options {
+        (options.capacity_bytes, options.inline_up_to) = (self.capacity, self.inline_up_to);
+        if self.inline_up_to > 0 {
+            options.expected_value_bytes = self.inline_up_to;
+        }
+        options
     }
 }
 

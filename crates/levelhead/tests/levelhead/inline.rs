@@ -10,7 +10,7 @@ use crate::scratch::{Scratch, small};
 
 const INLINE: u32 = 700;
 
-type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
+type Pairs = BTreeMap<Box<[u8]>, Vec<u8>>;
 
 fn options() -> Options {
     Options { capacity_bytes: 128 << 20, inline_up_to: INLINE, ..small() }
@@ -27,13 +27,13 @@ fn fill(store: &Store, seed: u64) -> Pairs {
         }
         if rng.chance(0.1) {
             store.delete(&key).expect("there is room");
-            pairs.remove(&key);
+            pairs.remove(key.as_slice());
             continue;
         }
         let lengths = [0, 1, 100, INLINE - 1, INLINE, INLINE + 1, 1_100, 5_000];
         let value = vec![round as u8; lengths[rng.below(lengths.len() as u64) as usize] as usize];
         store.put(&key, &value).expect("there is room");
-        pairs.insert(key, value);
+        pairs.insert(key.into(), value);
     }
     pairs
 }
@@ -42,7 +42,7 @@ fn check(store: &Store, pairs: &Pairs) {
     for (key, value) in pairs {
         assert_eq!(store.get(key).expect("it can be read").as_ref(), Some(value));
     }
-    let all = |(key, value): (&Vec<u8>, &Vec<u8>)| (key.clone(), value.clone());
+    let all = |(key, value): (&Box<[u8]>, &Vec<u8>)| (key.clone(), value.clone());
     let up: Result<Vec<_>, Error> = store.range(..).collect();
     assert_eq!(up.expect("it can be read"), pairs.iter().map(all).collect::<Vec<_>>());
     let down: Result<Vec<_>, Error> = store.range(..).rev().collect();
