@@ -281,14 +281,43 @@ pub(super) fn flush(call: &mut Call<'_>) -> Outcome {
 }
 
 fn remove_all(access: &Access<'_>, space: Space, keys_each: i64) -> Outcome {
+    // A store that is full lets go of an instant soon, and may before the first pair is read.
+    const TRIES: u32 = 100;
+    let mut in_vain = 0;
+    loop {
+        let mut removes = false;
+        match remove_at_one_instant(access, space, keys_each, &mut removes)? {
+            Ok(()) => return Ok(()),
+            Err(too_old) if !removes && in_vain == TRIES => return Err(too_old.into()),
+            Err(_) => in_vain = if removes { 0 } else { in_vain + 1 },
+        }
+    }
+}
+
+/// The inner error is that the store let go of the instant that was read: what came before was removed.
+fn remove_at_one_instant(
+    access: &Access<'_>,
+    space: Space,
+    keys_each: i64,
+    removes: &mut bool,
+) -> Result<Result<(), levelhead::Error>, Fault> {
     let (from, to) = keys::all(space);
     let mut batch = Batch::default();
     for pair in access.between(&from, &to) {
-        batch.delete(&pair?.0);
+        let at = match pair {
+            Err(too_old @ levelhead::Error::TooOld) => {
+                access.write(batch)?;
+                return Ok(Err(too_old));
+            }
+            pair => pair?.0,
+        };
+        *removes = true;
+        batch.delete(&at);
         batch.keys -= keys_each;
         if batch.len() == PAIRS {
             access.write(std::mem::take(&mut batch))?;
         }
     }
-    access.write(batch)
+    access.write(batch)?;
+    Ok(Ok(()))
 }

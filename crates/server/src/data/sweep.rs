@@ -27,11 +27,12 @@ impl Database {
         let access = Access { durability: Durability::None, ..self.access() };
         let mut swept = Swept::default();
         sweep_expired(&access, most, &mut swept)?;
-        if self.has_dropped.swap(false, Ordering::SeqCst)
-            && !sweep_dropped(&access, most, &mut swept)?
-        {
-            self.has_dropped.store(true, Ordering::SeqCst);
-            swept.is_unfinished = true;
+        if self.has_dropped.swap(false, Ordering::SeqCst) {
+            let outcome = sweep_dropped(&access, most, &mut swept);
+            // Also after an error: a store that is full may have let go of the instant that is read.
+            swept.is_unfinished |= outcome != Ok(true);
+            self.has_dropped.fetch_or(outcome != Ok(true), Ordering::SeqCst);
+            outcome?;
         }
         Ok(swept)
     }

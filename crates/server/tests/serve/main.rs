@@ -213,3 +213,28 @@ fn keys_of_others_are_elsewhere() {
     assert_eq!(client.say("CLUSTER MYID").len(), 40);
     assert!(client.say("CLUSTER SHARDS").contains("endpoint"));
 }
+
+/// A store that is full lets go of an instant soon: everything can be removed all the same.
+#[test]
+fn a_full_store_is_flushed() {
+    let options = levelhead::Options {
+        capacity_bytes: 64 << 20,
+        memtable_bytes: 1 << 20,
+        ..levelhead::Options::default()
+    };
+    let store = levelhead::Store::open(directory("full"), &options).expect("it is ours");
+    let options = Options { listen: Some(([127, 0, 0, 1], 0).into()), ..Options::default() };
+    let server = server::Server::start(store, options, Clock::system()).expect("a new store");
+    let mut client = Client::of(&server);
+    let mut fills = (0..).map(|batch| {
+        let member = |n: u32| format!(" {n} {:0100}", batch * 500 + n);
+        let members: String = (0..500).map(member).collect();
+        client.say(&format!("ZADD z{members}"))
+    });
+    let refused = fills.find(|said| said != "500").expect("it is full some time");
+    assert!(refused.starts_with("-OOM"), "{refused}");
+    drop(fills);
+    assert_eq!(client.say("FLUSHALL"), "OK");
+    assert_eq!(client.say("DBSIZE"), "0");
+    server.stop().expect("nothing is in the way");
+}
