@@ -163,7 +163,7 @@ impl Scenario {
         let shape = &self.shape;
         let machine = Machine::format(11, shape, None);
         let world = World::new(shape.load.keys, shape.load.names);
-        world.expect_log_behind(shape.log_may_be_behind());
+        world.expect_log_behind(shape.log_may_be_behind(), shape.log_behind_per_kib());
         self.clients(&machine, &world).start(&mut Rng::new(12));
         let handle = machine.rt.handle();
         let is_there = || machine.rack.submitted() >= commands;

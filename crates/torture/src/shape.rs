@@ -216,10 +216,22 @@ impl Shape {
         }
     }
 
-    /// How far the log may be behind: each client may wait for groups of others, and those for programs.
-    pub fn log_may_be_behind(&self) -> Nanos {
+    /// Microseconds of the slowest program.
+    fn program_us(&self) -> f64 {
         let timing = &self.storage.drive.flash.timing;
-        let program = timing.program_us.iter().fold(0.0, |most: f64, us| most.max(*us));
+        timing.program_us.iter().fold(0.0, |most: f64, us| most.max(*us))
+    }
+
+    /// How much longer the log may be behind for each KiB that clients write: all is on one die, a block a program, beside a flush of the same.
+    pub fn log_behind_per_kib(&self) -> Nanos {
+        Nanos(
+            2 * Nanos::from_micros_f64(self.program_us()).0 * 1024 / u64::from(block::BLOCK_BYTES),
+        )
+    }
+
+    /// How far the log may be behind besides: each client may wait for groups of others, and those for programs.
+    pub fn log_may_be_behind(&self) -> Nanos {
+        let (timing, program) = (&self.storage.drive.flash.timing, self.program_us());
         let us = program + timing.erase_us + timing.background_deadline_us;
         Nanos(Nanos::from_micros_f64(us).0 * self.load.clients as u64 * 20)
     }

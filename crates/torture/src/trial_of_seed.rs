@@ -35,7 +35,7 @@ const GRACE: Nanos = Nanos::from_millis(30_000);
 pub fn run_trial(seed: u64, shape: Shape, fault: Option<Fault>) -> Result<Tally, Complaint> {
     let mut rng = Rng::derive(seed, "trial");
     let world = World::new(shape.load.keys, shape.load.names);
-    world.expect_log_behind(shape.log_may_be_behind());
+    world.expect_log_behind(shape.log_may_be_behind(), shape.log_behind_per_kib());
     let mut trial = Trial {
         seed,
         shape: Rc::new(shape),

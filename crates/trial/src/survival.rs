@@ -37,11 +37,21 @@ pub(crate) struct Session {
     events: Cell<u64>,
     /// See [`LATEST`].
     latest: Cell<Nanos>,
+    /// And so much longer for each KiB that clients wrote: what a group holds is programmed before it is durable.
+    per_kib: Cell<Nanos>,
+    /// Bytes that clients asked to have written.
+    bytes: Cell<u64>,
 }
 
 impl Default for Session {
     fn default() -> Self {
-        Self { number: Cell::new(0), events: Cell::new(0), latest: Cell::new(LATEST) }
+        Self {
+            number: Cell::new(0),
+            events: Cell::new(0),
+            latest: Cell::new(LATEST),
+            per_kib: Cell::default(),
+            bytes: Cell::default(),
+        }
     }
 }
 
@@ -51,9 +61,20 @@ impl Session {
         self.events.get()
     }
 
-    /// The log may be so far behind.
-    pub(crate) fn expect_log_behind(&self, time: Nanos) {
+    /// The log may be so far behind, and so much further for each KiB of writes.
+    pub(crate) fn expect_log_behind(&self, time: Nanos, per_kib: Nanos) {
         self.latest.set(time.max(LATEST));
+        self.per_kib.set(per_kib);
+    }
+
+    /// How far the log may be behind at the end of the session.
+    fn behind(&self) -> Nanos {
+        self.latest.get() + self.per_kib.get() * self.bytes.get().div_ceil(1024)
+    }
+
+    /// A client asks for a write of so many bytes.
+    pub(crate) fn count_bytes(&self, bytes: u64) {
+        self.bytes.set(self.bytes.get() + bytes);
     }
 
     pub(crate) fn ask(&self) -> Mark {
@@ -78,7 +99,7 @@ impl Session {
         now: Nanos,
     ) -> u64 {
         let is_durable = |mark: &&Mark| {
-            let is_late = |at: Nanos| at + self.latest.get() <= now;
+            let is_late = |at: Nanos| at + self.behind() <= now;
             mark.session == self.number.get()
                 && mark.acknowledged.as_ref().is_some_and(|acknowledged| match acknowledged.sync {
                     LogSync::Group | LogSync::Each => true,
@@ -103,6 +124,7 @@ impl Session {
 
     pub(crate) fn end(&self) {
         self.number.set(self.number.get() + 1);
+        self.bytes.set(0);
     }
 }
 
@@ -193,6 +215,18 @@ mod tests {
         assert_eq!(before(Nanos(1)), 0);
         assert!(session.is_durable(&marks[0][0], before(LATEST)));
         assert!(!session.is_durable(&marks[2][0], before(LATEST)));
+    }
+
+    #[test]
+    fn a_log_of_many_bytes_is_further_behind() {
+        let (session, marks) = session(&[LogSync::None, LogSync::Interval]);
+        session.expect_log_behind(LATEST, Nanos(1_000));
+        session.count_bytes(1_500);
+        let before = |now| session.durable_before(marks.iter().flatten(), now);
+        assert_eq!(before(LATEST + Nanos(1_999)), 0);
+        assert!(session.is_durable(&marks[0][0], before(LATEST + Nanos(2_000))));
+        session.end();
+        assert_eq!(session.behind(), LATEST);
     }
 
     #[test]

@@ -93,9 +93,9 @@ impl World {
         })
     }
 
-    /// Writes with `interval` may take that long until they are durable.
-    pub fn expect_log_behind(&self, time: Nanos) {
-        self.session.expect_log_behind(time);
+    /// Writes with `interval` may take that long until they are durable, and so much longer for each KiB that is written.
+    pub fn expect_log_behind(&self, time: Nanos, per_kib: Nanos) {
+        self.session.expect_log_behind(time, per_kib);
     }
 
     /// How many keys there are.
@@ -189,6 +189,8 @@ impl World {
     /// What the next write of `key` puts there; it may take effect from now on.
     pub fn ask(&self, key: usize, value: Option<Value>) -> usize {
         let history = &mut self.histories.borrow_mut()[key];
+        let bytes = self.names.of(key).len() as u64 + value.as_ref().map_or(0, Value::len) as u64;
+        self.session.count_bytes(bytes);
         history.values.push(value);
         history.marks.push(self.session.ask());
         history.values.len()

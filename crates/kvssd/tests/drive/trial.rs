@@ -33,7 +33,7 @@ pub(crate) fn run_trial(
     let planted = Fault::planted(fault);
     let options = DriveOptions { planted, ..shape.options() };
     let world = World::new(shape.keys, shape.names);
-    world.expect_log_behind(shape.log_may_be_behind());
+    world.expect_log_behind(shape.log_may_be_behind(), Nanos::ZERO);
     let mut trial = Trial { seed, shape, options, world, tally: Tally::default() };
     let mut machine = Machine::format(seed, &shape.device, trial.options.clone());
     for session in 0..shape.sessions {
