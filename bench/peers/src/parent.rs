@@ -102,6 +102,17 @@ impl Running {
     }
 }
 
+impl Running {
+    /// Does a workload, with an empty page cache. What it leaves to be done is its own, and is over before the next peer begins.
+    fn work(&mut self, task: &Task) -> anyhow::Result<Outcome> {
+        drop_page_cache();
+        let mut outcome = self.ask(task)?;
+        let settled = self.ask(&Task::Settle)?;
+        outcome.written_bytes += settled.written_bytes;
+        Ok(outcome)
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
         // It closes its store, says nothing, and ends.
@@ -156,14 +167,17 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<()> {
     for round in 1..=arguments.rounds {
         for (name, task) in tasks.iter().filter(|(name, _)| name.contains(&arguments.only)) {
             eprintln!("round {round}: {name}");
-            for peer in &mut running {
-                drop_page_cache();
-                let mut outcome = peer.ask(task)?;
-                // What a workload leaves to be done is its own, and is over before the next peer begins.
-                let settled = peer.ask(&Task::Settle)?;
-                outcome.written_bytes += settled.written_bytes;
-                add(&mut outcomes, name, &peer.name, outcome);
-            }
+            running.retain_mut(|peer| match peer.work(task) {
+                Ok(outcome) => {
+                    add(&mut outcomes, name, &peer.name, outcome);
+                    true
+                }
+                // Killed for want of memory, say: what the others do is still of use.
+                Err(error) => {
+                    eprintln!("{error:#}; it is left out from here on");
+                    false
+                }
+            });
         }
     }
     drop(running);
@@ -185,10 +199,7 @@ fn load(running: &mut [Running]) -> anyhow::Result<Outcomes> {
     let mut outcomes = Outcomes::new();
     for peer in running {
         eprintln!("load: {}", peer.name);
-        drop_page_cache();
-        let mut outcome = peer.ask(&Task::Load)?;
-        let settled = peer.ask(&Task::Settle)?;
-        outcome.written_bytes += settled.written_bytes;
+        let outcome = peer.work(&Task::Load)?;
         if let Some(error) = &outcome.error {
             bail!("{} cannot be loaded: {error}", peer.name);
         }

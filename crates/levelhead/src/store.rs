@@ -274,7 +274,8 @@ impl Store {
     ///
     /// It returns when that is done, which takes as long as to write the index once for each level, and what is in use of those parts.
     /// Other threads go on, readers and writers; what they write meanwhile is left to compactions as they come. A second caller
-    /// waits for the first one, and then does the same. Files do not get shorter: what is free in them is written again.
+    /// waits for the first one, and then does the same. Files do not get shorter: what is free in them is written again. A store that is short of
+    /// room collects by its own rules instead, which may still be under way when this returns.
     ///
     /// ```
     /// # fn main() -> Result<(), levelhead::Error> {

@@ -141,7 +141,8 @@ impl Drop for Asked<'_> {
 
 impl<M: Medium> Engine<M> {
     /// Flushes what is in memtables, compacts all levels into the last one and collects extents of which at least a quarter is
-    /// garbage. Others go on meanwhile; what they write may stay above the last level. Levels of tables are left to their own rules.
+    /// garbage. Others go on meanwhile; what they write may stay above the last level. Levels of tables are left to their own rules. Where space is
+    /// short, collection is due anyway and goes by its own rules: it may go on behind this.
     ///
     /// Who calls it while another call is under way waits for that. If the future is dropped, background work leaves it at
     /// what has been done.
