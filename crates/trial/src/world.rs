@@ -189,7 +189,8 @@ impl World {
     /// What the next write of `key` puts there; it may take effect from now on.
     pub fn ask(&self, key: usize, value: Option<Value>) -> usize {
         let history = &mut self.histories.borrow_mut()[key];
-        let bytes = self.names.of(key).len() as u64 + value.as_ref().map_or(0, Value::len) as u64;
+        let bytes =
+            self.names.of(key).len() as u64 + u64::from(value.as_ref().map_or(0, Value::len));
         self.session.count_bytes(bytes);
         history.values.push(value);
         history.marks.push(self.session.ask());

@@ -6,14 +6,13 @@
 use std::collections::BTreeMap;
 
 use engine::{
-    Engine, EngineIterator, EngineSnapshot, IteratorOptions, Options, Planted, Setup, Step,
-    TableOptions,
+    Engine, EngineIterator, EngineSnapshot, IteratorOptions, Options, Step, TableOptions,
 };
-use pages::{EngineError, Shape, StoreId, Surroundings, Value, WriteOptions};
+use pages::{EngineError, Shape, Value, WriteOptions};
 use runtime::{Nanos, Rng, Runtime};
 
 use crate::memory::{Cells, MemoryMedium, SHAPE};
-use crate::setup::{cpu, seeds};
+use crate::setup::{create, seeds};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 type Pair = (Vec<u8>, Vec<u8>);
@@ -53,25 +52,6 @@ fn forms() -> Vec<(&'static str, Options)> {
         ),
         ("tables", Options { memtable_bytes: 16 << 10, tables, ..Options::rocksdb() }),
     ]
-}
-
-fn create(rt: &Runtime, medium: &MemoryMedium, options: &Options) -> Engine<MemoryMedium> {
-    let setup = Setup {
-        handle: rt.handle(),
-        medium: medium.clone(),
-        options: Options { page_cache_bytes: 0, ..options.clone() },
-        surroundings: Surroundings {
-            index_dram_bytes: 1 << 20,
-            iterator_dram_bytes: 8 << 20,
-            expected_key_bytes: 24,
-            expected_value_bytes: 80,
-        },
-        cpu: cpu(rt),
-        accelerator: None,
-        planted: Planted::default(),
-        id: StoreId(7),
-    };
-    Engine::create(setup).expect("it fits")
 }
 
 fn key(rng: &mut Rng) -> Vec<u8> {

@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::task::{Context, Waker};
 
-use engine::{Engine, Granularity, Options, Planted, Setup};
-use pages::{Durability, EngineError, Shape, StoreId, Surroundings, UsedUp, Value, WriteOptions};
+use engine::{Engine, Granularity, Options};
+use pages::{Durability, EngineError, Shape, UsedUp, Value, WriteOptions};
 use runtime::{Nanos, Rng, Runtime};
 
 use crate::memory::{Cells, MemoryMedium, SHAPE};
-use crate::setup::{cpu, seeds};
+use crate::setup::seeds;
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -33,22 +33,7 @@ fn forms() -> Vec<(&'static str, Options)> {
 fn create(rt: &Runtime, extents: u32, options: &Options) -> Engine<MemoryMedium> {
     let shape = Shape { extents, ..SHAPE };
     let medium = MemoryMedium::new(&rt.handle(), &Cells::new(shape), None);
-    let setup = Setup {
-        handle: rt.handle(),
-        medium,
-        options: Options { page_cache_bytes: 0, ..options.clone() },
-        surroundings: Surroundings {
-            index_dram_bytes: 1 << 20,
-            iterator_dram_bytes: 8 << 20,
-            expected_key_bytes: 24,
-            expected_value_bytes: 80,
-        },
-        cpu: cpu(rt),
-        accelerator: None,
-        planted: Planted::default(),
-        id: StoreId(7),
-    };
-    Engine::create(setup).expect("it fits")
+    crate::setup::create(rt, &medium, options)
 }
 
 /// Writes some of 700 keys, and notes it.

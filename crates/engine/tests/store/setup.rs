@@ -3,12 +3,39 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use pages::{Cpu, CpuCosts};
+use engine::{Engine, Options, Planted, Setup};
+use pages::{Cpu, CpuCosts, StoreId, Surroundings};
 use runtime::{Cores, Nanos, Runtime};
+
+use crate::memory::MemoryMedium;
 
 /// A processor that takes no time.
 pub(crate) fn cpu(rt: &Runtime) -> Cpu {
     Cpu { cores: Rc::new(Cores::new(rt.handle(), 1, Nanos(10_000))), costs: CpuCosts::FREE }
+}
+
+/// A new store of small pairs.
+pub(crate) fn create(
+    rt: &Runtime,
+    medium: &MemoryMedium,
+    options: &Options,
+) -> Engine<MemoryMedium> {
+    let setup = Setup {
+        handle: rt.handle(),
+        medium: medium.clone(),
+        options: Options { page_cache_bytes: 0, ..options.clone() },
+        surroundings: Surroundings {
+            index_dram_bytes: 1 << 20,
+            iterator_dram_bytes: 8 << 20,
+            expected_key_bytes: 24,
+            expected_value_bytes: 80,
+        },
+        cpu: cpu(rt),
+        accelerator: None,
+        planted: Planted::default(),
+        id: StoreId(7),
+    };
+    Engine::create(setup).expect("it fits")
 }
 
 #[expect(clippy::disallowed_methods, reason = "how a person asks for more trials, or for one")]

@@ -42,11 +42,11 @@ fn check(store: &Store, pairs: &Pairs) {
     for (key, value) in pairs {
         assert_eq!(store.get(key).expect("it can be read").as_ref(), Some(value));
     }
-    let all = |(key, value): (&Box<[u8]>, &Vec<u8>)| (key.clone(), value.clone());
+    let all: Vec<_> = pairs.clone().into_iter().collect();
     let up: Result<Vec<_>, Error> = store.range(..).collect();
-    assert_eq!(up.expect("it can be read"), pairs.iter().map(all).collect::<Vec<_>>());
+    assert_eq!(up.expect("it can be read"), all);
     let down: Result<Vec<_>, Error> = store.range(..).rev().collect();
-    assert_eq!(down.expect("it can be read"), pairs.iter().rev().map(all).collect::<Vec<_>>());
+    assert_eq!(down.expect("it can be read"), all.into_iter().rev().collect::<Vec<_>>());
     let keys: Result<Vec<_>, Error> = store.range(..).keys().collect();
     assert_eq!(keys.expect("it can be read"), pairs.keys().cloned().collect::<Vec<_>>());
 }
