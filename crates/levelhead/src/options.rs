@@ -73,8 +73,8 @@ pub struct Options {
     /// needed; what the store gives up it writes again, and keeps.
     pub capacity_bytes: u64,
     /// Values up to this length, in bytes, stand beside their keys in the index; counts when a store is made. 0: none do, so that the index
-    /// is small and a Get whose index is in memory reads its value and nothing else. Values beside their keys cost no read of their own, so a range
-    /// of short ones is several times as fast, and a Get may need none; but the index has them in it, in memory as far as it is
+    /// is small and a Get whose index is in memory reads its value and nothing else. Values beside their keys cost no read of their own, neither in
+    /// a range nor in a Get; but the index has them in it, in memory as far as it is
     /// there, and compactions write them again. A value stands there only if it takes, with its key, a quarter of a page (4 KiB) at most.
     /// [`Self::expected_value_bytes`] should say what values are like then. If a store like this one is so damaged that it does not open, and its
     /// index cannot be read, such values come back only as far as the log has them.

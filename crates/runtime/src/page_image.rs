@@ -122,8 +122,8 @@ impl PageImage {
     }
 }
 
-/// A buffer of so many zeros. Each read of a page begins with one: they are copied, because what an iterator gives is
-/// written byte by byte.
+/// A buffer of so many zeros. Each read of a page from a file begins with one; to copy them takes fewer instructions than to
+/// take them from an iterator.
 fn zeros(header: Header, bytes: usize) -> Arc<HeaderSlice<Header, [u8]>> {
     static ZEROS: [u8; 16 << 10] = [0; 16 << 10];
     match ZEROS.get(..bytes) {

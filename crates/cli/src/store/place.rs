@@ -115,8 +115,8 @@ pub(crate) struct NewStore {
     /// Size of each of the store's files, at most, if the store is made: room is taken as it is needed
     #[arg(long, default_value = "16GiB", value_parser = values::bytes(64 << 20..=1 << 50))]
     capacity: u64,
-    /// Values up to so many bytes stand beside their keys, if the store is made: ranges of short values are several times as fast then, and
-    /// the index has them in it
+    /// Values up to so many bytes stand beside their keys, if the store is made: ranges and gets of them read nothing besides the
+    /// index then, and the index has them in it
     #[arg(long, value_name = "BYTES", default_value = "0", value_parser = clap::value_parser!(u32).range(0..=1000))]
     inline_up_to: u32,
 }
