@@ -61,6 +61,7 @@ pub fn serve<P: Peer>(peer: P, setup: &Setup) -> anyhow::Result<()> {
                 Outcome { seconds: begun.elapsed().as_secs_f64(), ..Outcome::default() }
             }
             Task::Run(run) => do_run(&mut session, &peer, setup, &run)?,
+            Task::Durable { .. } if peer.reads_only() => only_reads(),
             Task::Durable { batch, seconds } => {
                 puts(&peer, batch, seconds, setup.value_bytes, &mut durable)
             }
@@ -83,7 +84,7 @@ fn do_run<P: Peer>(
     run: &Run,
 ) -> anyhow::Result<Outcome> {
     if peer.reads_only() && (run.writer.is_some() || run.workload != "c") {
-        return Ok(Outcome { error: Some("it only reads".to_owned()), ..Outcome::default() });
+        return Ok(only_reads());
     }
     let main = workload(setup, &run.workload, &run.distribution)?;
     let mut writes = workload(setup, "a", "uniform")?;
@@ -107,6 +108,10 @@ fn do_run<P: Peer>(
         outcome.user_bytes += beside.count(OpKind::Put);
     }
     Ok(outcome)
+}
+
+fn only_reads() -> Outcome {
+    Outcome { error: Some("it only reads".to_owned()), ..Outcome::default() }
 }
 
 /// `user_bytes` are pairs here, which [`serve`] makes bytes.

@@ -8,6 +8,7 @@
 //!  task ....... what a peer may be told, and what it answers                                 (task.rs)
 //!  peer ....... what a store has to be able to do                                            (peer.rs)
 //!  peers ...... the stores, and the bound                                                    (peers/)
+//!  warm ....... what is stored comes into the cache of the drive                             (warm.rs)
 //!  report ..... tables and ratios                                                            (report.rs)
 //! ```
 
@@ -18,6 +19,7 @@ mod peer;
 mod peers;
 mod report;
 mod task;
+mod warm;
 
 use std::path::PathBuf;
 

@@ -15,6 +15,7 @@ use crate::jail::{Jail, drop_page_cache};
 use crate::peers::NAMES;
 use crate::report;
 use crate::task::{Outcome, Run, Task, Writer};
+use crate::warm;
 
 #[derive(Args)]
 pub struct RunArguments {
@@ -39,6 +40,10 @@ pub struct RunArguments {
     /// Peers, with commas between them [default: all]
     #[arg(long, value_delimiter = ',')]
     peers: Vec<String>,
+    /// Read all that a store has stored before each of its workloads, as virtual drives have it that are cached by their host: what was
+    /// stored last would be nearer than the rest. The page cache is emptied behind that
+    #[arg(long)]
+    warm: bool,
     /// Only workloads whose name has this in it
     #[arg(long, default_value = "")]
     only: String,
@@ -103,8 +108,12 @@ impl Running {
 }
 
 impl Running {
-    /// Does a workload, with an empty page cache. What it leaves to be done is its own, and is over before the next peer begins.
-    fn work(&mut self, task: &Task) -> anyhow::Result<Outcome> {
+    /// Does a workload, with an empty page cache, and with what it has stored as near to the drive's own cache as that of others, if
+    /// `warms` says so. What it leaves to be done is its own, and is over before the next peer begins.
+    fn work(&mut self, task: &Task, warms: bool) -> anyhow::Result<Outcome> {
+        if warms {
+            warm::read_all(&self.directory)?;
+        }
         drop_page_cache();
         let mut outcome = self.ask(task)?;
         let settled = self.ask(&Task::Settle)?;
@@ -167,7 +176,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<()> {
     for round in 1..=arguments.rounds {
         for (name, task) in tasks.iter().filter(|(name, _)| name.contains(&arguments.only)) {
             eprintln!("round {round}: {name}");
-            running.retain_mut(|peer| match peer.work(task) {
+            running.retain_mut(|peer| match peer.work(task, arguments.warm) {
                 Ok(outcome) => {
                     add(&mut outcomes, name, &peer.name, outcome);
                     true
@@ -199,7 +208,7 @@ fn load(running: &mut [Running]) -> anyhow::Result<Outcomes> {
     let mut outcomes = Outcomes::new();
     for peer in running {
         eprintln!("load: {}", peer.name);
-        let outcome = peer.work(&Task::Load)?;
+        let outcome = peer.work(&Task::Load, false)?;
         if let Some(error) = &outcome.error {
             bail!("{} cannot be loaded: {error}", peer.name);
         }

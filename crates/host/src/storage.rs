@@ -393,6 +393,7 @@ impl Storage {
             parallelism: files.appends,
             run_pages: 1,
             reuse: Reuse::LeastWorn,
+            forces_journal: false,
         };
         Ok(BlockRange::new(device.clone(), options).expect("the set was measured"))
     }

@@ -215,7 +215,7 @@ impl Medium for RawFlash {
         }
     }
 
-    fn wear(&self, extent: ExtentId) -> u32 {
+    fn wear(&self, extent: ExtentId, _: Stream) -> u32 {
         let block = self.flash.geometry().block(DieIndex(0), self.superblock(extent));
         self.flash.with_array(|array| array.erase_count(block))
     }

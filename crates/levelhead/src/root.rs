@@ -361,6 +361,7 @@ pub(crate) fn ranges(device: &FileDevice, identity: &Identity, place: &Place) ->
         parallelism: APPENDS,
         run_pages: RUN_PAGES,
         reuse: Reuse::First,
+        forces_journal: true,
     };
     let sets = device.sets().into_iter().zip(place.files.iter());
     let sets = sets.map(|(shape, path)| range(shape.id, path));

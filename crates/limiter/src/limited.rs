@@ -233,7 +233,7 @@ impl<M: Medium> Medium for Limited<M> {
         self.medium.release(extent)
     }
 
-    fn wear(&self, extent: ExtentId) -> u32 {
-        self.medium.wear(extent)
+    fn wear(&self, extent: ExtentId, stream: Stream) -> u32 {
+        self.medium.wear(extent, stream)
     }
 }

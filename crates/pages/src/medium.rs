@@ -193,6 +193,25 @@ pub trait Medium: 'static {
     /// As [`Self::append`]. Nothing that was not durable before can be relied on then.
     fn sync(&self, stream: Stream) -> impl Future<Output = Result<(), MediumError>> + use<Self>;
 
+    /// [`Self::append_run`] of pages of `stream`, and the [`Self::sync`] that makes them durable. One operation where the medium
+    /// has such.
+    ///
+    /// # Errors
+    /// As [`Self::append`].
+    fn append_durably(
+        &self,
+        stream: Stream,
+        first: PageNo,
+        pages: Vec<PageImage>,
+        class: IoClass,
+    ) -> impl Future<Output = Result<(), MediumError>> {
+        let append = self.append_run(first, pages, class);
+        async move {
+            append.await?;
+            self.sync(stream).await
+        }
+    }
+
     /// Reads one page.
     ///
     /// # Errors
@@ -278,6 +297,7 @@ pub trait Medium: 'static {
         extent: ExtentId,
     ) -> impl Future<Output = Result<(), MediumError>> + use<Self>;
 
-    /// How worn an extent is; the store opens the least worn one.
-    fn wear(&self, extent: ExtentId) -> u32;
+    /// How worn an extent is, which is to be opened for `stream`; the store opens the least worn one. Where nothing wears, how ill
+    /// it suits that stream.
+    fn wear(&self, extent: ExtentId, stream: Stream) -> u32;
 }

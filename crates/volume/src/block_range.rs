@@ -38,6 +38,9 @@ pub struct RangeOptions {
     pub run_pages: u32,
     /// Which free extent is written to next.
     pub reuse: Reuse,
+    /// Whether a run of a journal that is to be durable at once is written with Force Unit Access, and not flushed behind it. For files and
+    /// real drives, where that is one operation in place of two.
+    pub forces_journal: bool,
 }
 
 /// Which of the free extents is written to next.
@@ -47,8 +50,18 @@ pub enum Reuse {
     #[default]
     LeastWorn,
     /// The first of them: for files. One stays as short as what is stored in it, and room that was written before takes writes
-    /// faster than new room does.
+    /// faster than new room does. A file system has to note of each write into new room that it is written now, before
+    /// the write is durable; so what held a journal is left to the journal, as long as there is something else for
+    /// the others.
     First,
+}
+
+/// What an extent was opened for.
+#[derive(Default)]
+struct Opened {
+    times: Cell<u32>,
+    /// Whether it holds a journal, or held one last.
+    for_journal: Cell<bool>,
 }
 
 /// A range of blocks as a medium. Clones are handles to the same.
@@ -56,8 +69,8 @@ pub enum Reuse {
 pub struct BlockRange<D> {
     device: D,
     options: RangeOptions,
-    /// How often each extent was opened in this life; nothing where the first one is taken.
-    opened: Rc<[Cell<u32>]>,
+    /// What each extent was opened for in this life.
+    opened: Rc<[Opened]>,
 }
 
 impl<D: BlockDevice> BlockRange<D> {
@@ -80,7 +93,7 @@ impl<D: BlockDevice> BlockRange<D> {
             let capacity = shape.blocks;
             return Err(DeviceError::OutOfRange { set, first: first_block, blocks, capacity });
         }
-        let opened = (0..extents).map(|_| Cell::new(0)).collect();
+        let opened = (0..extents).map(|_| Opened::default()).collect();
         Ok(Self { device, options, opened })
     }
 
@@ -107,6 +120,19 @@ impl<D: BlockDevice> BlockRange<D> {
         assert!(page.bytes().len() <= self.page_bytes() as usize, "a page does not fit its blocks");
         let missing = std::iter::repeat(Block::ZERO);
         Block::all_of(page).chain(missing).take(self.options.page_blocks as usize)
+    }
+
+    fn write(
+        &self,
+        first: PageNo,
+        pages: &[PageImage],
+        class: IoClass,
+        force: Force,
+    ) -> impl Future<Output = Result<(), MediumError>> + use<D> {
+        let blocks: Vec<_> = pages.iter().flat_map(|page| self.blocks_of(page)).collect();
+        let (set, at) = (self.options.set, self.block_of(first));
+        let write = self.device.write(set, at, blocks, class, force);
+        async move { write.await.map_err(|error| as_medium_error(&error, first)) }
     }
 
     fn read_blocks(
@@ -170,11 +196,10 @@ impl<D: BlockDevice + Clone> Medium for BlockRange<D> {
         }
     }
 
-    fn open(&self, extent: ExtentId, _: u64, _: Stream) -> Result<(), MediumError> {
-        if self.options.reuse == Reuse::LeastWorn {
-            let opened = &self.opened[extent.0 as usize];
-            opened.set(opened.get() + 1);
-        }
+    fn open(&self, extent: ExtentId, _: u64, stream: Stream) -> Result<(), MediumError> {
+        let opened = &self.opened[extent.0 as usize];
+        opened.times.set(opened.times.get() + 1);
+        opened.for_journal.set(stream.is_journal());
         Ok(())
     }
 
@@ -184,10 +209,21 @@ impl<D: BlockDevice + Clone> Medium for BlockRange<D> {
         pages: Vec<PageImage>,
         class: IoClass,
     ) -> impl Future<Output = Result<(), MediumError>> + use<D> {
-        let blocks: Vec<_> = pages.iter().flat_map(|page| self.blocks_of(page)).collect();
-        let (set, at) = (self.options.set, self.block_of(first));
-        let write = self.device.write(set, at, blocks, class, Force::No);
-        async move { write.await.map_err(|error| as_medium_error(&error, first)) }
+        self.write(first, &pages, class, Force::No)
+    }
+
+    async fn append_durably(
+        &self,
+        stream: Stream,
+        first: PageNo,
+        pages: Vec<PageImage>,
+        class: IoClass,
+    ) -> Result<(), MediumError> {
+        if self.options.forces_journal {
+            return self.write(first, &pages, class, Force::Unit).await;
+        }
+        self.append_run(first, pages, class).await?;
+        self.sync(stream).await
     }
 
     fn run_pages(&self) -> u32 {
@@ -264,8 +300,12 @@ impl<D: BlockDevice + Clone> Medium for BlockRange<D> {
         async move { discard.await.map_err(|error| as_medium_error(&error, first)) }
     }
 
-    fn wear(&self, extent: ExtentId) -> u32 {
-        self.opened[extent.0 as usize].get()
+    fn wear(&self, extent: ExtentId, stream: Stream) -> u32 {
+        let opened = &self.opened[extent.0 as usize];
+        match self.options.reuse {
+            Reuse::LeastWorn => opened.times.get(),
+            Reuse::First => u32::from(opened.for_journal.get() != stream.is_journal()),
+        }
     }
 }
 

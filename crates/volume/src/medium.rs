@@ -96,8 +96,8 @@ impl<M: Medium> Medium for Volume<M> {
         self.inner.release_extent(extent)
     }
 
-    fn wear(&self, extent: ExtentId) -> u32 {
-        let wear = |taker: &crate::volume::Taker<M>| taker.medium.wear(extent);
+    fn wear(&self, extent: ExtentId, stream: Stream) -> u32 {
+        let wear = |taker: &crate::volume::Taker<M>| taker.medium.wear(extent, stream);
         self.inner.takers().iter().map(wear).max().unwrap_or(0)
     }
 }

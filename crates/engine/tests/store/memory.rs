@@ -198,7 +198,7 @@ impl Medium for MemoryMedium {
         }
     }
 
-    fn wear(&self, extent: ExtentId) -> u32 {
+    fn wear(&self, extent: ExtentId, _: Stream) -> u32 {
         extent.0
     }
 }

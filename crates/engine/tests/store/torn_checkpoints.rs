@@ -203,7 +203,7 @@ impl Medium for Anywhere {
         }
     }
 
-    fn wear(&self, _: ExtentId) -> u32 {
+    fn wear(&self, _: ExtentId, _: Stream) -> u32 {
         0
     }
 }

@@ -10,8 +10,10 @@ use block::BlockDevice;
 use design::Design;
 use files::{FileDevice, FileOptions};
 use host::{HostProfile, HostStore, Media, StoreOptions};
-use pages::{LogSync, Medium, StoreId, Value};
-use runtime::{Cores, Handle, IoChoice, Nanos, RealOptions, Rng, Runtime, Shared};
+use pages::{ExtentId, LogSync, Medium, PageNo, StoreId, Stream, Value};
+use runtime::{
+    Cores, Handle, IoChoice, IoClass, Nanos, PageImage, RealOptions, Rng, Runtime, Shared,
+};
 use volume::{BlockRange, Layout, RangeOptions, Reuse, Volume};
 
 use crate::scratch::{Scratch, runtime, ways};
@@ -64,6 +66,7 @@ fn ranges(device: &FileDevice) -> Vec<BlockRange<FileDevice>> {
         parallelism: 16,
         run_pages: 16,
         reuse: Reuse::First,
+        forces_journal: true,
     };
     let sets = device.sets().into_iter().map(|shape| range(shape.id));
     sets.map(|options| BlockRange::new(device.clone(), options).expect("it fits")).collect()
@@ -152,6 +155,59 @@ fn a_store_on_three_files_bears_the_loss_of_one() {
     with_parity(&paths, true);
     std::fs::remove_file(&paths[1]).expect("it is ours");
     with_parity(&paths, false);
+}
+
+/// A file system notes of a first write that there is one, before it is durable, so the log goes round in extents of its own.
+#[test]
+fn what_held_a_journal_is_left_to_the_journal() {
+    let scratch = Scratch::new();
+    let paths = files::files_in(&scratch.path, 1);
+    let rt = runtime(IoChoice::Probe);
+    let handle = rt.handle();
+    rt.block_on(async move {
+        let device = device(&handle, &paths, true, FileOptions::default()).await;
+        let range = ranges(&device).swap_remove(0);
+        let suits = |extent, stream| range.wear(ExtentId(extent), stream);
+        for (extent, stream) in [(3, Stream::Log), (4, Stream::Objects), (5, Stream::Manifest)] {
+            range.open(ExtentId(extent), 1, stream).expect("it is free");
+        }
+        for journal in [Stream::Log, Stream::Manifest] {
+            assert!(suits(3, journal) < suits(4, journal), "{journal:?}");
+            assert!(suits(5, journal) < suits(6, journal), "{journal:?}");
+        }
+        for data in [Stream::Objects, Stream::Index, Stream::Tables] {
+            assert!(suits(4, data) < suits(3, data), "{data:?}");
+            assert_eq!(suits(4, data), suits(6, data), "{data:?}");
+        }
+    });
+}
+
+/// A run of a journal that is written and made durable at one go can be read as any other.
+#[test]
+fn a_run_that_is_durable_at_once_is_there() {
+    for (io, files) in ways() {
+        let scratch = Scratch::new();
+        let paths = files::files_in(&scratch.path, 1);
+        let rt = runtime(io);
+        let handle = rt.handle();
+        rt.block_on(async move {
+            let device = device(&handle, &paths, true, files).await;
+            let range = ranges(&device).swap_remove(0);
+            range.open(ExtentId(0), 1, Stream::Log).expect("it is free");
+            let pages: Vec<_> = (1..=3).map(|n| PageImage::new(&[n; 100])).collect();
+            let append =
+                range.append_durably(Stream::Log, PageNo(0), pages.clone(), IoClass::Journal);
+            append.await.expect("it can be written");
+            for (n, page) in (0..).zip(&pages) {
+                let read = range.read(PageNo(n), IoClass::Journal).await.expect("it is there");
+                assert_eq!(
+                    read.bytes()[..100],
+                    *page.bytes(),
+                    "a page comes back up to its last byte, and some zeros"
+                );
+            }
+        });
+    }
 }
 
 /// Puts all pairs in a new store with parity, or opens the one that is there; then gets them.

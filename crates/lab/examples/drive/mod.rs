@@ -39,6 +39,7 @@ pub(crate) fn limited(
         parallelism: 64,
         run_pages: 1,
         reuse: Reuse::LeastWorn,
+        forces_journal: false,
     };
     let range = BlockRange::new(ssd.clone(), range).expect("the drive has a set");
     Limited::new(handle, range, limits)

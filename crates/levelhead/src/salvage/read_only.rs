@@ -80,7 +80,7 @@ impl<M: Medium> Medium for ReadOnly<M> {
         ready(Err(MediumError::ReadOnly))
     }
 
-    fn wear(&self, extent: ExtentId) -> u32 {
-        self.0.wear(extent)
+    fn wear(&self, extent: ExtentId, stream: Stream) -> u32 {
+        self.0.wear(extent, stream)
     }
 }

@@ -125,7 +125,7 @@ impl Medium for MemoryMedium {
         ready(Ok(()))
     }
 
-    fn wear(&self, _: ExtentId) -> u32 {
+    fn wear(&self, _: ExtentId, _: Stream) -> u32 {
         0
     }
 }

@@ -103,8 +103,9 @@ impl<'a, M: Medium> Apart<'a, M> {
         let store = self.store;
         self.promise.take(store.shape.pages_per_extent);
         let mut extents = store.extents.borrow_mut();
-        let id =
-            extents.take(stream, |id| store.medium.wear(id)).expect("what is promised is there");
+        let id = extents
+            .take(stream, |id| store.medium.wear(id, stream))
+            .expect("what is promised is there");
         store.medium.open(id, extents.get(id).generation, stream)?;
         self.extents.push(id);
         store.work.notify_all(); // free space has shrunk: garbage collection may be due

@@ -84,23 +84,39 @@ impl<M: Medium> PageStore<M> {
         pages: Vec<Vec<u8>>,
         note: impl Fn(ExtentId),
     ) -> Result<(), EngineError> {
-        let (mut runs, mut under_way) = (Runs::of(self), Vec::new());
-        let append = |run: Unit| self.append_run(run, IoClass::Journal);
+        let (class, mut under_way) = (IoClass::Journal, Vec::new());
         let mut pages = pages.into_iter().peekable();
         while pages.peek().is_some() {
-            let run = pages.by_ref().take(self.run_pages as usize).collect();
-            let units = self.journal_units(stream, run)?;
-            for unit in units {
-                note(self.shape.extent_of(unit.first));
-                runs.add(unit, |run| under_way.push(append(run)));
+            let some = pages.by_ref().take(self.run_pages as usize).collect();
+            let mut runs = self.journal_runs(stream, some, &note)?;
+            let is_one = under_way.is_empty() && runs.len() == 1 && pages.peek().is_none();
+            if is_one && let Some(Unit { first, pages }) = runs.pop() {
+                // Whoever made a write durable by itself waits for this.
+                return Ok(self.medium.append_durably(stream, first, pages, class).await?);
             }
-            under_way.extend(runs.rest().map(append));
+            under_way.extend(runs.into_iter().map(|run| self.append_run(run, class)));
             self.handle.give_way().await;
         }
         for append in under_way {
             append.await?;
         }
         Ok(self.medium.sync(stream).await?)
+    }
+
+    /// Gives pages of the journal their places, in as few runs as there may be; notes each extent that they come to.
+    fn journal_runs(
+        &self,
+        stream: Stream,
+        pages: Vec<Vec<u8>>,
+        note: impl Fn(ExtentId),
+    ) -> Result<Vec<Unit>, EngineError> {
+        let (mut runs, mut out) = (Runs::of(self), Vec::new());
+        for unit in self.journal_units(stream, pages)? {
+            note(self.shape.extent_of(unit.first));
+            runs.add(unit, |run| out.push(run));
+        }
+        out.extend(runs.rest());
+        Ok(out)
     }
 
     /// An extent of the journal counts as one item.

@@ -174,7 +174,7 @@ impl<M: Medium> PageStore<M> {
         let mut extents = self.extents.borrow_mut();
         if extents.room(stream) == 0 {
             extents.close(stream);
-            let Some(id) = extents.open(stream, |id| self.medium.wear(id)) else {
+            let Some(id) = extents.open(stream, |id| self.medium.wear(id, stream)) else {
                 assert!(stream.is_journal(), "what is promised is there");
                 return Err(MediumError::NoSpace.into());
             };

@@ -292,7 +292,7 @@ impl<M: Medium> Medium for Gate<M> {
         self.release_by(Pass::InSlot, extent)
     }
 
-    fn wear(&self, extent: ExtentId) -> u32 {
-        self.medium.wear(extent)
+    fn wear(&self, extent: ExtentId, stream: Stream) -> u32 {
+        self.medium.wear(extent, stream)
     }
 }

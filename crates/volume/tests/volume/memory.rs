@@ -355,7 +355,7 @@ impl Medium for MemoryMedium {
         self.write(cells)
     }
 
-    fn wear(&self, _: ExtentId) -> u32 {
+    fn wear(&self, _: ExtentId, _: Stream) -> u32 {
         0
     }
 }

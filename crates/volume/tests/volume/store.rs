@@ -56,6 +56,7 @@ pub(crate) fn volume_setup(
         parallelism: 4,
         run_pages: 1,
         reuse: Reuse::LeastWorn,
+        forces_journal: false,
     };
     let members = (0..SETS).map(|set| BlockRange::new(ssd.clone(), range(set)).expect("it fits"));
     Setup {

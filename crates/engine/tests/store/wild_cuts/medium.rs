@@ -326,7 +326,7 @@ impl Medium for Wild {
         self.end(number, 60_000)
     }
 
-    fn wear(&self, _: ExtentId) -> u32 {
+    fn wear(&self, _: ExtentId, _: Stream) -> u32 {
         0
     }
 }
