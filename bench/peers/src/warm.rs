@@ -5,8 +5,6 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use rustix::fs::SeekFrom;
-
 const PIECE: usize = 1 << 20;
 
 /// Reads every file in `directory`, but for the holes in them.
@@ -25,11 +23,9 @@ pub fn read_all(directory: &Path) -> io::Result<()> {
 
 fn read(file: &File) -> io::Result<()> {
     let mut piece = vec![0; PIECE];
-    let mut at = 0;
-    while let Ok(data) = rustix::fs::seek(file, SeekFrom::Data(at)) {
-        let end = rustix::fs::seek(file, SeekFrom::Hole(data))?;
-        at = data;
-        while at < end {
+    for part in files::data_in(file)? {
+        let mut at = part.start;
+        while at < part.end {
             match file.read_at(&mut piece, at)? {
                 0 => return Ok(()),
                 bytes => at += bytes as u64,

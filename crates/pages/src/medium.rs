@@ -194,7 +194,7 @@ pub trait Medium: 'static {
     fn sync(&self, stream: Stream) -> impl Future<Output = Result<(), MediumError>> + use<Self>;
 
     /// [`Self::append_run`] of pages of `stream`, and the [`Self::sync`] that makes them durable. One operation where the medium
-    /// has such.
+    /// has such. Whoever calls waits: it may be submitted no sooner than the future is polled.
     ///
     /// # Errors
     /// As [`Self::append`].
