@@ -199,13 +199,14 @@ impl Walk<'_> {
         let Some((error, part)) = ended? else { return Ok(()) };
         // What is between here and the damaged part other levels may have.
         let here = self.last.as_deref().map_or_else(Box::default, successor).max(from);
-        if let Some(end) = part.end.clone().filter(|end| to.as_ref().is_none_or(|to| end < to)) {
-            ahead.push(Ahead::Keys { from: end, to: to.clone() });
+        let is_before_end = |key: &[u8]| to.as_deref().is_none_or(|to| key < to);
+        let (first, end) = (part.first.clone(), part.end.clone());
+        let has_before = here < first && is_before_end(&first);
+        if let Some(end) = end.filter(|end| is_before_end(end)) {
+            ahead.push(Ahead::Keys { from: end, to });
         }
-        let first = part.first.clone();
-        let is_before_end = to.as_ref().is_none_or(|to| first < *to);
         ahead.push(Ahead::Gap(error, part));
-        if here < first && is_before_end {
+        if has_before {
             ahead.push(Ahead::Keys { from: here, to: Some(first) });
         }
         Ok(())
@@ -238,11 +239,13 @@ impl Walk<'_> {
                 Err((error @ Error::Damaged { .. }, Some(part))) if self.is_ahead(&part, from) => {
                     return Ok(Some((error, part)));
                 }
-                Err((error @ Error::Damaged { .. }, _)) if in_a_row < MOST_IN_A_ROW => {
+                Err((error @ Error::Damaged { .. }, _)) => {
                     in_a_row += 1;
+                    if in_a_row > MOST_IN_A_ROW {
+                        return Ok(None);
+                    }
                     self.find(error);
                 }
-                Err((Error::Damaged { .. }, _)) => return Ok(None),
                 Err((error, _)) => return Err(error),
             }
         }

@@ -118,11 +118,7 @@ pub(crate) fn rescue(
     let identity = identity.ok_or_else(|| Error::Missing("the store is gone".to_owned()))?;
     let (reader, _) = look(directories, options, &identity)?;
     let parts = std::mem::take(&mut report.unreadable);
-    let is_wanted = |key: &[u8]| {
-        parts
-            .iter()
-            .any(|part| *part.first <= *key && part.end.as_deref().is_none_or(|end| key < end))
-    };
+    let is_wanted = |key: &[u8]| parts.iter().any(|part| part.covers(key));
     let copy = Store::open(into, &for_copy(options))?;
     let before = report.pairs;
     take_out(&reader, &copy, &is_wanted, report, progress)?;

@@ -28,6 +28,7 @@ use crate::format::entry::Mapping;
 use crate::format::meta_segment::MetaSegment;
 use crate::lsm::location::Location;
 use crate::lsm::open::Setup;
+use crate::lsm::snapshot_reads::IndexPart;
 use crate::lsm::version::Version;
 use crate::lsm::{Engine, Inner, dump, edit_codec};
 
@@ -89,8 +90,8 @@ struct Asking {
     missing: BTreeMap<Box<[u8]>, Said>,
     /// Keys of which an older version is left.
     older: Vec<Box<[u8]>>,
-    /// Parts that are damaged in levels that were asked: a first key, and the first one behind.
-    unknown: Vec<(Box<[u8]>, Option<Box<[u8]>>)>,
+    /// Parts that are damaged in levels that were asked.
+    unknown: Vec<IndexPart>,
 }
 
 /// What a level says of a key.
@@ -104,10 +105,7 @@ struct Said {
 impl Asking {
     /// Whether a level that was asked may have had the key, and cannot be read there.
     fn is_unknown(&self, key: &[u8]) -> bool {
-        let is_within = |(first, end): &(Box<[u8]>, Option<Box<[u8]>>)| {
-            **first <= *key && end.as_deref().is_none_or(|end| key < end)
-        };
-        self.unknown.iter().any(is_within)
+        self.unknown.iter().any(|part| part.covers(key))
     }
 }
 
@@ -275,7 +273,7 @@ impl<M: Medium> Inner<M> {
     ) -> (Vec<Box<[u8]>>, Vec<Box<[u8]>>) {
         let mut asking = Asking::default();
         if replayed.version.is_none() {
-            asking.unknown.push((Box::default(), None));
+            asking.unknown.push(IndexPart { first: Box::default(), end: None });
         }
         if let Some(version) = &replayed.version {
             for level in version.levels() {
@@ -343,7 +341,8 @@ impl<M: Medium> Inner<M> {
         let bytes = image.as_ref().map_or(&[][..], |image| image.bytes());
         let Some(segment) = self.listed_segment(bytes, listed, asked.next) else {
             versions.judge(&listed.first_key, asked.next, |_| Standing::Unknown);
-            asking.unknown.push((listed.first_key.clone(), asked.next.map(Box::from)));
+            let (first, end) = (listed.first_key.clone(), asked.next.map(Box::from));
+            asking.unknown.push(IndexPart { first, end });
             return;
         };
         let (mut to_check, mut beside) = (Vec::new(), Vec::new());

@@ -26,6 +26,13 @@ pub struct IndexPart {
     pub end: Option<Box<[u8]>>,
 }
 
+impl IndexPart {
+    /// Whether a key would be in it.
+    pub fn covers(&self, key: &[u8]) -> bool {
+        *self.first <= *key && self.end.as_deref().is_none_or(|end| key < end)
+    }
+}
+
 /// The store as it was at one instant. Dropping it, and its iterators, gives back what it holds: extents that were in use then, older
 /// versions of keys in memtables, memtables and segments that are in no level any more.
 pub struct EngineSnapshot<M: Medium> {

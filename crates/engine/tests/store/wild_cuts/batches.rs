@@ -42,7 +42,7 @@ impl Batches {
             let sync = case.any_sync(&mut rng);
             let write = |n| (key(n).into(), Some(value(number, rng.below(100))));
             let batch = (0..KEYS).map(write).collect();
-            let options = BatchOptions { sync, makes_room: false };
+            let options = BatchOptions { sync, makes_room: number.is_multiple_of(2) };
             match engine.write_batch(batch, options, Nanos::ZERO).await {
                 Ok(()) => {}
                 Err(EngineError::Full(_)) => return,
