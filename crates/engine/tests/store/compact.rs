@@ -14,7 +14,7 @@ use pages::{Durability, EngineError, Shape, UsedUp, Value, WriteOptions};
 use runtime::{Handle, Nanos, Rng, Runtime};
 
 use crate::memory::{Cells, MemoryMedium, SHAPE};
-use crate::setup::seeds;
+use crate::setup::{fill, seeds};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -170,19 +170,6 @@ fn a_store_without_room_says_so_and_does_not_hang() {
             Err(error) => panic!("{error}"),
         }
     });
-}
-
-/// Puts new keys until the store is full; how many.
-async fn fill(engine: &Engine<MemoryMedium>, rng: &mut Rng) -> u64 {
-    for n in 0..1_000_000_u64 {
-        let value = Value::Synthetic { seed: n, len: 60 + rng.below(200) as u32 };
-        match engine.put(&n.to_be_bytes(), value, WriteOptions::default(), Nanos::ZERO).await {
-            Ok(_) => {}
-            Err(EngineError::Full(UsedUp::Space)) => return n,
-            Err(error) => panic!("{error}"),
-        }
-    }
-    panic!("it takes everything");
 }
 
 /// Deletes and puts keys of which nobody else knows, whether they are taken or not, until it is over.

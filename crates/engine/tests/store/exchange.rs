@@ -9,7 +9,7 @@ use pages::{
 use runtime::{Nanos, Rng, Runtime};
 
 use crate::memory::{Cells, MemoryMedium, SHAPE};
-use crate::setup::{create, seeds};
+use crate::setup::{create, fill, put_number, seeds};
 
 const MAKES_ROOM: BatchOptions = BatchOptions { sync: None, makes_room: true };
 
@@ -26,26 +26,6 @@ fn forms() -> Vec<(&'static str, Options)> {
 fn engine(rt: &Runtime, extents: u32, options: &Options) -> Engine<MemoryMedium> {
     let medium = MemoryMedium::new(&rt.handle(), &Cells::new(Shape { extents, ..SHAPE }), None);
     create(rt, &medium, options)
-}
-
-fn value(rng: &mut Rng) -> Value {
-    Value::Synthetic { seed: rng.next_u64(), len: 60 + rng.below(200) as u32 }
-}
-
-async fn put(engine: &Engine<MemoryMedium>, n: u64, value: Value) -> Result<bool, EngineError> {
-    engine.put(&n.to_be_bytes(), value, WriteOptions::default(), Nanos::ZERO).await
-}
-
-/// Puts new keys until the store is full; how many.
-async fn fill(engine: &Engine<MemoryMedium>, rng: &mut Rng) -> u64 {
-    for n in 0..1_000_000 {
-        match put(engine, n, value(rng)).await {
-            Ok(_) => {}
-            Err(EngineError::Full(UsedUp::Space)) => return n,
-            Err(error) => panic!("{error}"),
-        }
-    }
-    panic!("it takes everything");
 }
 
 fn note(n: u64) -> BatchWrite {
@@ -75,7 +55,7 @@ fn a_full_store_exchanges_every_pair_for_a_shorter_one() {
                     });
                 }
                 engine.compact().await.unwrap_or_else(|error| panic!("{what}: {error}"));
-                let put = put(&engine, 1, value(rng)).await;
+                let put = put_number(&engine, 1, rng).await;
                 put.unwrap_or_else(|error| panic!("{what}: {error}, {}", engine.background()));
                 for n in keys.iter().step_by(7) {
                     let found = engine.get(&note(*n).0, Nanos::ZERO).await.expect("it can be read");
@@ -113,7 +93,7 @@ fn what_makes_no_room_is_refused_when_the_room_for_it_is_used_up() {
                     deleted.unwrap_or_else(|error| panic!("{what}: delete of {n}: {error}"));
                 }
                 engine.compact().await.unwrap_or_else(|error| panic!("{what}: {error}"));
-                let again = put(&engine, 1, value(rng)).await;
+                let again = put_number(&engine, 1, rng).await;
                 again.unwrap_or_else(|error| panic!("{what}: {error}, {}", engine.background()));
             });
         }
