@@ -120,7 +120,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     });
     check_directories(&arguments.directories)?;
     let store = Store::open_over(&arguments.directories, &store_options)?;
-    say_what_is_lost(&arguments.directories);
+    say_what_is_lost(&store);
     say_if_refused(&store, store_options.windows);
     let server = Server::start(store, options, Clock::system())?;
     let said = std::cell::Cell::new(Ok(()));

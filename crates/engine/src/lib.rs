@@ -31,7 +31,7 @@ pub use lsm::memory::{dumped_bytes_of_flush, dumped_bytes_of_lists};
 pub use lsm::open::Setup;
 pub use lsm::salvage::{IndexState, Salvage};
 pub use lsm::snapshot::{SnapshotInfo, SnapshotMemory};
-pub use lsm::snapshot_reads::EngineSnapshot;
+pub use lsm::snapshot_reads::{EngineSnapshot, IndexPart};
 pub use options::{Filters, Granularity, IteratorOptions, MergeBy, Options};
 pub use planted::{Fault, Planted};
 pub use tables::options::{Preemption, TableOptions};

@@ -59,9 +59,9 @@ use pages::format::pointer::PointerFormat;
 use pages::front::batch::BatchWrite;
 use pages::front::{Front, Index, MemtableLimits};
 use pages::journal::manifest::Manifest;
-use pages::journal::{Durability, Flushed, LogSync};
+use pages::journal::{Durability, Flushed};
 use pages::medium::{Medium, PageNo, Shape, Stream};
-use pages::operations::{Lookup, Reads, WriteOptions, check_key};
+use pages::operations::{BatchOptions, Lookup, Reads, WriteOptions, check_key};
 use pages::stats::{EngineStats, MemoryUse};
 use pages::store::PageStore;
 use pages::store::extent::State;
@@ -128,6 +128,10 @@ pub(crate) struct Inner<M> {
     pub manual: Manual,
     /// Compact everything down, to find garbage that upper levels hide.
     pub is_squeezing: Cell<bool>,
+    /// Whether extents of objects would be collected if writes did not take the space for that.
+    pub is_crowded_out: Cell<bool>,
+    /// How many writes there were when background work last came to its end.
+    pub rested_after: Cell<u64>,
     /// When background work will be woken because a snapshot's grace ends.
     pub wakes_at: Cell<Nanos>,
     /// Pages of the slice that there was no space for last; 0 if there was.
@@ -188,6 +192,7 @@ impl<M: Medium> Engine<M> {
             index_pages: index_growth(&options, &inlining, &store.shape),
             checkpoint_bytes: if has_log { growth() } else { 0 },
             frozen: options.frozen_memtables,
+            leaves_room: options.leaves_room,
         };
         let input = sizing_input(&options, &surroundings, &store.shape, store.format);
         let writes_groups = input.group_segments > 1;
@@ -219,6 +224,8 @@ impl<M: Medium> Engine<M> {
             planted,
             manual: Manual::new(),
             is_squeezing: Cell::new(false),
+            is_crowded_out: Cell::new(false),
+            rested_after: Cell::new(u64::MAX),
             wakes_at: Cell::new(Nanos::ZERO),
             short_of: Cell::new(0),
             compaction_buffers: Cell::new(0),
@@ -324,14 +331,14 @@ impl<M: Medium> Engine<M> {
     pub async fn write_batch(
         &self,
         batch: Vec<BatchWrite>,
-        sync: Option<LogSync>,
+        options: BatchOptions,
         work: Nanos,
     ) -> Result<(), EngineError> {
         for (key, entry) in &batch {
             check_key(key)?;
             entry.iter().try_for_each(|value| self.inner.store.check_value(key, value))?;
         }
-        self.inner.front.write_batch(&*self.inner, batch, sync, work).await
+        self.inner.front.write_batch(&*self.inner, batch, options, work).await
     }
 
     /// The longest value this store takes, in bytes.

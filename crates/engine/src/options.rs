@@ -115,6 +115,10 @@ pub struct Options {
     /// Sizes and triggers of tables, where `compaction` is "leveled".
     #[serde(default)]
     pub tables: TableOptions,
+    /// Whether puts leave some extents for batches that make room
+    /// ([`BatchOptions::makes_room`](pages::BatchOptions::makes_room)), so that a full store takes these as well.
+    #[serde(default)]
+    pub leaves_room: bool,
     /// Share of the medium that user data is laid out to fill.
     pub fill: f64,
     /// Garbage collection starts when fewer extents than this share of all are free.
@@ -172,6 +176,7 @@ impl Options {
             merge: MergeBy::Cpu,
             compaction_workers: 2,
             tables: TableOptions::default(),
+            leaves_room: false,
             fill: 0.7,
             gc_start: 0.05,
             iterators: IteratorOptions::default(),

@@ -2,15 +2,18 @@
 //!
 //! All three walk over the pairs in key order, by an iterator of one instant: each page of the index and each value is read and
 //! checked against its checksum, and each value against the key that leads to it. Log and manifest are checked when a store is opened. What
-//! nothing leads to (garbage, room) is not looked at. Of several directories parity is checked besides, where it is of pages that are in use (`parity.rs`).
+//! nothing leads to (garbage, room) is not looked at. A part of the index that cannot be read is walked around: keys before and behind it are read. Of several directories parity is checked besides, where it is of pages that are in use (`parity.rs`).
 
 use std::path::{Path, PathBuf};
+
+use engine::IndexPart;
 
 use crate::directory;
 use crate::error::Error;
 use crate::options::{Durability, Options, Windows};
+use crate::range::{LONGEST, successor};
 use crate::reading::{Beginning, Instant, Limits};
-use crate::salvage::{Salvaged, salvage};
+use crate::salvage::{Salvaged, rescue, salvage};
 use crate::store::Store;
 
 /// What a copy of a store is made with. Windows are kept on several directories; a copy has one.
@@ -47,6 +50,11 @@ pub struct Report {
     pub unchecked_stripes: u64,
     /// What is damaged, in key order, and then redundancy; in the order of places if [`Self::salvaged`] is there.
     pub findings: Vec<Finding>,
+    /// Of a repair: pairs among them whose part of the index is damaged. They were taken from the pages with their values: keys that were deleted may be back among them,
+    /// and older values may stand for newer ones.
+    pub rescued: u64,
+    /// Parts of the index that cannot be read.
+    pub(crate) unreadable: Vec<IndexPart>,
     /// Of a store that did not open: what cannot be known of what was saved.
     pub salvaged: Option<Salvaged>,
 }
@@ -54,22 +62,39 @@ pub struct Report {
 /// What is done with a pair.
 type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(), Error> + 'a;
 
-/// Damage in a row, with no pair between, after which a walk gives up: it does not come past a page of the index.
+/// How far [`Store::verify`] has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Verified {
+    /// So many pairs were read.
+    Pairs(u64),
+    /// All pairs were, and of so many parts of the files, of all that there are, stripes were compared.
+    Stripes {
+        /// Parts so far.
+        parts: u64,
+        /// All of them.
+        all: u64,
+    },
+}
+
+/// Damage in a row, with no pair between, after which a walk gives up: it does not come past what it cannot place.
 const MOST_IN_A_ROW: u32 = 1_000;
 
 impl Store {
-    /// Reads and checks every pair as the store is now, while it goes on working. `progress` hears the pairs read so far, every thousand.
+    /// Reads and checks every pair as the store is now, while it goes on working. `progress` hears how far it is, every thousand pairs and, of several directories, at
+    /// each part of the files whose stripes are compared.
     ///
     /// Of a store over three directories and more it reads every stripe that is in use from all of them and says where parity does not agree with the data, in
     /// which file; it changes nothing. What is in the log and the manifest alone is not compared.
     ///
-    /// What is damaged is in the report; where a page of the index is, all keys behind it count as lost.
+    /// What is damaged is in the report; of a part of the index that cannot be read, its keys.
     ///
     /// # Errors
     /// What keeps it from going on that is no damage: [`Error::TooOld`] if the store could not keep the instant, say.
-    pub fn verify(&self, mut progress: impl FnMut(u64)) -> Result<Report, Error> {
-        let mut report = self.walk(&mut progress, &mut |_, _| Ok(()))?;
-        self.check_redundancy(&mut report);
+    pub fn verify(&self, mut progress: impl FnMut(Verified)) -> Result<Report, Error> {
+        let of_pairs = &mut |pairs| progress(Verified::Pairs(pairs));
+        let mut report = self.walk(of_pairs, &mut |_, _| Ok(()))?;
+        self.check_redundancy(&mut report, &mut progress);
         Ok(report)
     }
 
@@ -110,58 +135,149 @@ impl Store {
 
     /// Hands every pair that can be read to `visit`.
     fn walk(&self, progress: &mut dyn FnMut(u64), visit: &mut Visit<'_>) -> Result<Report, Error> {
-        let number = self.begin_range(Instant::Present, &Limits::default())?;
-        let walked = self.walk_on(number, progress, visit);
-        self.end_ranges(&[number]);
-        walked
+        let instant = self.begin_range(Instant::Present, &Limits::default())?;
+        let mut walk =
+            Walk { store: self, instant, report: Report::default(), last: None, open: 0 };
+        let mut ahead = vec![Ahead::Keys { from: Box::default(), to: None }];
+        let walked = loop {
+            let next = match ahead.pop() {
+                None => break Ok(()),
+                Some(Ahead::Keys { from, to }) => {
+                    walk.walk_keys(from, to, &mut ahead, progress, visit)
+                }
+                Some(Ahead::Gap(error, part)) => {
+                    walk.find(error);
+                    walk.report.unreadable.push(part);
+                    Ok(())
+                }
+            };
+            if next.is_err() {
+                break next;
+            }
+        };
+        self.end_ranges(&[instant]);
+        walked?;
+        progress(walk.report.pairs);
+        Ok(walk.report)
     }
+}
 
-    fn walk_on(
-        &self,
-        number: u64,
+/// What a walk has before it, the next last.
+enum Ahead {
+    /// Keys from one on, up to another.
+    Keys { from: Box<[u8]>, to: Option<Box<[u8]>> },
+    /// A part of the index that cannot be read.
+    Gap(Error, IndexPart),
+}
+
+/// A walk over all pairs of one instant, through damage.
+struct Walk<'a> {
+    store: &'a Store,
+    /// The range of whose instant all ranges are that it reads.
+    instant: u64,
+    report: Report,
+    /// The last key that could be read.
+    last: Option<Box<[u8]>>,
+    /// Findings before this one have the key behind them.
+    open: usize,
+}
+
+impl Walk<'_> {
+    /// Walks over some keys, as far as the index can be read; what is behind that is left ahead.
+    fn walk_keys(
+        &mut self,
+        from: Box<[u8]>,
+        to: Option<Box<[u8]>>,
+        ahead: &mut Vec<Ahead>,
         progress: &mut dyn FnMut(u64),
         visit: &mut Visit<'_>,
-    ) -> Result<Report, Error> {
-        let mut report = Report::default();
-        let (mut last, mut open, mut in_a_row) = (None::<Box<[u8]>>, 0, 0);
-        let mut from = Some(Beginning::Key(Box::from(&[0][..])));
+    ) -> Result<(), Error> {
+        let limits = Limits { from: from.clone(), to: to.clone(), ..Limits::default() };
+        let number = self.store.begin_range(Instant::OfRange(self.instant), &limits)?;
+        let ended = self.walk_range(number, &from, progress, visit);
+        self.store.end_ranges(&[number]);
+        let Some((error, part)) = ended? else { return Ok(()) };
+        // What is between here and the damaged part other levels may have.
+        let here = self.last.as_deref().map_or_else(Box::default, successor).max(from);
+        let is_before_end = |key: &[u8]| to.as_deref().is_none_or(|to| key < to);
+        let (first, end) = (part.first.clone(), part.end.clone());
+        let has_before = here < first && is_before_end(&first);
+        if let Some(end) = end.filter(|end| is_before_end(end)) {
+            ahead.push(Ahead::Keys { from: end, to });
+        }
+        ahead.push(Ahead::Gap(error, part));
+        if has_before {
+            ahead.push(Ahead::Keys { from: here, to: Some(first) });
+        }
+        Ok(())
+    }
+
+    /// Walks over a range, to its end or up to a part of the index that cannot be read.
+    fn walk_range(
+        &mut self,
+        number: u64,
+        from: &[u8],
+        progress: &mut dyn FnMut(u64),
+        visit: &mut Visit<'_>,
+    ) -> Result<Option<(Error, IndexPart)>, Error> {
+        let first = if from.is_empty() { &[0][..] } else { &from[..from.len().min(LONGEST)] };
+        let (mut beginning, mut in_a_row) = (Some(Beginning::Key(first.into())), 0);
         loop {
             // One at a time: an error is then of the pair behind the last one.
-            match self.next_of_range(number, from.take(), 1) {
-                Ok(pairs) => {
-                    let Some((key, value)) = pairs.into_iter().next() else { break };
-                    let of_gap = report.findings.iter_mut().skip(open);
-                    of_gap.for_each(|finding| finding.before = Some(key.clone()));
-                    (open, in_a_row) = (report.findings.len(), 0);
+            match self.store.next_of_walk(number, beginning.take()) {
+                Ok(None) => return Ok(None),
+                // A key of the greatest length has no next one to begin at.
+                Ok(Some((key, _))) if *key < *from => {}
+                Ok(Some((key, value))) => {
                     visit(&key, &value)?;
-                    report.pairs += 1;
-                    report.bytes += (key.len() + value.len()) as u64;
-                    if report.pairs.is_multiple_of(1_000) {
-                        progress(report.pairs);
+                    self.note(key, value.len());
+                    in_a_row = 0;
+                    if self.report.pairs.is_multiple_of(1_000) {
+                        progress(self.report.pairs);
                     }
-                    last = Some(key);
                 }
-                Err(error @ Error::Damaged { .. }) if in_a_row < MOST_IN_A_ROW => {
+                Err((error @ Error::Damaged { .. }, Some(part))) if self.is_ahead(&part, from) => {
+                    return Ok(Some((error, part)));
+                }
+                Err((error @ Error::Damaged { .. }, _)) => {
                     in_a_row += 1;
-                    let is_new = report.findings.last().is_none_or(|finding| {
-                        finding.after != last || finding.error.to_string() != error.to_string()
-                    });
-                    if is_new {
-                        let (after, before) = (last.clone(), None);
-                        report.findings.push(Finding {
-                            error,
-                            after,
-                            before,
-                            is_redundancy: false,
-                        });
+                    if in_a_row > MOST_IN_A_ROW {
+                        return Ok(None);
                     }
+                    self.find(error);
                 }
-                Err(Error::Damaged { .. }) => break,
-                Err(error) => return Err(error),
+                Err((error, _)) => return Err(error),
             }
         }
-        progress(report.pairs);
-        Ok(report)
+    }
+
+    /// Whether there is no key of a part of the index before what was read: to walk around it leads on.
+    fn is_ahead(&self, part: &IndexPart, from: &[u8]) -> bool {
+        let is_behind =
+            |end: &[u8]| end > from && self.last.as_deref().is_none_or(|last| end > last);
+        part.end.as_deref().is_none_or(is_behind)
+    }
+
+    /// A pair could be read.
+    fn note(&mut self, key: Box<[u8]>, value_bytes: usize) {
+        let report = &mut self.report;
+        let of_gap = report.findings.iter_mut().skip(self.open);
+        of_gap.for_each(|finding| finding.before = Some(key.clone()));
+        self.open = report.findings.len();
+        report.pairs += 1;
+        report.bytes += (key.len() + value_bytes) as u64;
+        self.last = Some(key);
+    }
+
+    /// Something is damaged behind the last pair. It may come up again for the next one.
+    fn find(&mut self, error: Error) {
+        let after = self.last.clone();
+        let is_new = self.report.findings.last().is_none_or(|finding| {
+            finding.after != after || finding.error.to_string() != error.to_string()
+        });
+        if is_new {
+            self.report.findings.push(Finding { error, after, before: None, is_redundancy: false });
+        }
     }
 }
 
@@ -176,7 +292,8 @@ fn check_holds_none(directory: &Path) -> Result<(), Error> {
 
 /// Saves what can be read of the store in `directories` to a new one in `into`, and says what cannot.
 ///
-/// A store that opens is copied pair by pair as its index leads to them; nothing of it is written over that is still of use. Of one that does not open, because its manifest,
+/// A store that opens is copied pair by pair as its index leads to them; nothing of it is written over that is still of use. Where a part of the index cannot be read,
+/// the pairs that it may have led to are taken from all pages that hold values ([`Report::rescued`]). Of one that does not open, because its manifest,
 /// its log or a `LEVELHEAD` is damaged, all pages of its files are read, and of each key the newest version is taken that a whole page has: [`Report::salvaged`]
 /// says so, and what nobody can know then. Nothing is written to it. What of `LEVELHEAD` is not there follows from the pages. Keep the damaged
 /// store until the report was read.
@@ -195,7 +312,14 @@ pub fn repair(
     let paths: Vec<PathBuf> = directories.iter().map(|path| path.as_ref().to_owned()).collect();
     check_holds_none(into.as_ref())?;
     match Store::open_over(&paths, &old) {
-        Ok(store) => store.copy(into.as_ref(), options, &mut progress),
+        Ok(store) => {
+            let mut report = store.copy(into.as_ref(), options, &mut progress)?;
+            drop(store);
+            if !report.unreadable.is_empty() {
+                rescue(&paths, into.as_ref(), options, &mut report, &mut progress)?;
+            }
+            Ok(report)
+        }
         Err(why @ (Error::Damaged { .. } | Error::Missing(_))) => {
             salvage(&paths, into.as_ref(), options, why, &mut progress)
         }

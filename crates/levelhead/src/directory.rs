@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::drive;
 use crate::error::Error;
+use crate::options::{MEMTABLE_BYTES, Options};
 use crate::store::Store;
 
 /// The version of the directory's form. What is in pages has one of its own.
@@ -83,6 +84,18 @@ impl Identity {
 
     pub(crate) fn pages_per_extent(&self) -> u32 {
         (self.extent_bytes / u64::from(self.page_bytes)) as u32
+    }
+
+    /// Bytes of a memtable: what was asked for, or a 128th of what the files hold together beside parity. Then the room that is left for memtables,
+    /// and the log, take a twentieth of a small store.
+    pub(crate) fn memtable_bytes(&self, options: &Options) -> u64 {
+        const PART: u64 = 128;
+        const MOST: u64 = 32 << 20;
+        let files_of_data = u64::from(self.members.saturating_sub(1).max(1));
+        match options.memtable_bytes {
+            0 => (files_of_data * self.capacity_bytes / PART).clamp(*MEMTABLE_BYTES.start(), MOST),
+            given => given,
+        }
     }
 
     /// Whether the two are of one store.
@@ -216,6 +229,16 @@ pub(crate) fn adopt_drives(directories: &[PathBuf], identity: &Identity) -> Resu
     Ok(())
 }
 
+/// Directories of a store that are lost: they have not both of its files. The store goes on without one of them. What is on a drive, it says
+/// itself.
+pub(crate) fn lost(directories: &[PathBuf]) -> Vec<PathBuf> {
+    let is_lost = |directory: &&PathBuf| {
+        let has_files = [NAME, DATA].iter().all(|name| directory.join(name).exists());
+        !drive::is_drive(directory) && !has_files
+    };
+    directories.iter().filter(is_lost).cloned().collect()
+}
+
 impl Store {
     /// Whether there is a store in these directories, or what was left of one.
     ///
@@ -292,6 +315,17 @@ mod tests {
         let text = toml::to_string(&identity).expect("numbers can be written");
         let body = format!("{MARK} Do not edit.\n{text}");
         assert!(body.len() + checksum_of(&body).len() <= 512, "{body}");
+    }
+
+    #[test]
+    fn memtables_are_small_in_small_stores_unless_somebody_says_otherwise() {
+        let of = |members, capacity, memtable_bytes| {
+            let options = Options { memtable_bytes, ..Options::default() };
+            Identity::new(1, members, capacity).memtable_bytes(&options) >> 20
+        };
+        assert_eq!((of(1, 64 << 20, 0), of(1, 1 << 30, 0), of(3, 1 << 30, 0)), (1, 8, 16));
+        assert_eq!((of(1, 16 << 30, 0), of(1, 1 << 40, 0)), (32, 32));
+        assert_eq!((of(1, 64 << 20, 7 << 20), of(1, 1 << 40, 1 << 30)), (7, 1024));
     }
 
     #[test]

@@ -65,7 +65,7 @@ mod surmise;
 mod windows;
 
 pub use batch::Batch;
-pub use care::{Finding, Report, repair};
+pub use care::{Finding, Report, Verified, repair};
 pub use error::Error;
 pub use inside::{Inside, Level};
 pub use options::{Durability, Io, Options, Windows};

@@ -1,6 +1,11 @@
 //! What a store is opened with.
 
+use std::ops::RangeInclusive;
+
 use pages::LogSync;
+
+/// What a memtable may have, in bytes.
+pub(crate) const MEMTABLE_BYTES: RangeInclusive<u64> = 1 << 20..=1 << 30;
 
 /// When a write is acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -77,13 +82,15 @@ pub struct Options {
     /// a range nor in a Get; but the index has them in it, in memory as far as it is
     /// there, and compactions write them again. A value stands there only if it takes, with its key, a quarter of a page (4 KiB) at most.
     /// [`Self::expected_value_bytes`] should say what values are like then. If a store like this one is so damaged that it does not open, and its
-    /// index cannot be read, such values come back only as far as the log has them.
+    /// index cannot be read, older ones of such values may stand for newer ones.
     pub inline_up_to: u32,
     /// Memory for the index, in bytes. An index that fits makes a Get one read; beyond it parts are read as well.
     pub memory_bytes: u64,
     /// Memory for values that were read last, in bytes, out of `memory_bytes`.
     pub value_cache_bytes: u64,
-    /// Memory for writes before they are flushed, in bytes: twice that at most.
+    /// Memory for writes before they are flushed, in bytes: twice that at most. A store leaves room for some memtables in its files that it fills
+    /// with nothing else, so that a small one with large memtables is full early. 0, the default: a 128th of what its files hold together, 32 MiB at
+    /// most, 1 MiB at least. A batch holds half of it.
     pub memtable_bytes: u64,
     /// When writes are acknowledged that do not say it.
     pub durability: Durability,
@@ -101,7 +108,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// A store without windows, of up to 16 GiB in each file, with 256 MiB of memory for its index and 2 x 32 MiB for writes, in which a
+    /// A store without windows, of up to 16 GiB in each file, with 256 MiB of memory for its index and 2 x 32 MiB for writes (less in smaller files), in which a
     /// write that is acknowledged is durable.
     fn default() -> Self {
         Self {
@@ -110,7 +117,7 @@ impl Default for Options {
             inline_up_to: 0,
             memory_bytes: 256 << 20,
             value_cache_bytes: 64 << 20,
-            memtable_bytes: 32 << 20,
+            memtable_bytes: 0,
             durability: Durability::default(),
             io: Io::default(),
             windows: Windows::default(),

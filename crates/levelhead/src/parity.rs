@@ -3,7 +3,7 @@
 use pages::ExtentId;
 use volume::{Checked, Mismatch, Seen};
 
-use crate::care::{Finding, Report};
+use crate::care::{Finding, Report, Verified};
 use crate::drive;
 use crate::error::{Error, Place};
 use crate::root::AnyEngine;
@@ -14,7 +14,8 @@ type Stripes = Vec<Checked>;
 
 impl Store {
     /// Adds to `report` what of the store's redundancy does not agree with its pages. Nothing is written.
-    pub(crate) fn check_redundancy(&self, report: &mut Report) {
+    pub(crate) fn check_redundancy(&self, report: &mut Report, progress: &mut dyn FnMut(Verified)) {
+        let all = self.parts_with_stripes();
         let mut extent = 0;
         while let Some(stripes) = self.check_stripes(ExtentId(extent)) {
             for checked in stripes {
@@ -29,7 +30,19 @@ impl Store {
                 }
             }
             extent += 1;
+            progress(Verified::Stripes { parts: u64::from(extent), all: u64::from(all) });
         }
+    }
+
+    /// Extents whose stripes can be compared: none of a store in one directory.
+    fn parts_with_stripes(&self) -> u32 {
+        self.call(|root| {
+            let parts = match &root.engine {
+                AnyEngine::Parity(engine) => engine.extents(),
+                AnyEngine::Plain(_) => 0,
+            };
+            async move { parts }
+        })
     }
 
     /// Checks the stripes of one extent; nothing behind the last one, and of a store in one directory.

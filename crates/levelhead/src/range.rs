@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::{Bound, RangeBounds};
 
 use crate::error::Error;
-use crate::reading::{Beginning, Gives, Instant, Limits};
+use crate::reading::{Beginning, Gives, Instant, Limits, MOST_BYTES, Pair};
 use crate::snapshot::Snapshot;
 use crate::store::Store;
 
@@ -12,10 +12,7 @@ use crate::store::Store;
 const FIRST: usize = 4;
 const MOST: usize = 256;
 /// Bytes of the longest key.
-const LONGEST: usize = 255;
-
-/// A key and its value.
-type Pair = (Box<[u8]>, Vec<u8>);
+pub(crate) const LONGEST: usize = 255;
 
 /// Pairs in key order, as they were at the instant at which the first of them was asked for (or that of the [`Snapshot`] that it was made of), whatever is
 /// written meanwhile. It is read from both ends: [`rev`](Iterator::rev) goes down the keys, and `next` and `next_back` may take turns until they
@@ -44,7 +41,8 @@ type Pair = (Box<[u8]>, Vec<u8>);
 /// Values are read ahead of the one that is asked for, into a buffer. Each end that is read begins with one of 16 KiB, which is doubled when as much was
 /// read as it holds, up to 2 MiB, as long as all buffers, and what else snapshots and ranges cost, take no more than 48 MiB. An end
 /// that gets no more goes on with what it has. Those that begin have 64 MiB: some thousand ranges may be open of which little was read, and 24 that
-/// were read far. Beyond 64 MiB a range does not begin ([`Error::System`]). Buffers stay with a range until it ends or goes.
+/// were read far. Beyond 64 MiB a range does not begin ([`Error::System`]). Buffers stay with a range until it ends or goes. Besides, each end that is
+/// read holds pairs that were fetched and not given yet: 256 at most, and of long ones as many as have [`Self::MOST_FETCHED_BYTES`], and one more.
 pub struct Range {
     source: Source,
     /// The least key, whatever its length; nothing is below an empty one.
@@ -103,7 +101,7 @@ struct Side {
 }
 
 /// The first key behind `key`, where keys are no longer than keys can be: of those that are longer, the first that is one.
-fn successor(key: &[u8]) -> Box<[u8]> {
+pub(crate) fn successor(key: &[u8]) -> Box<[u8]> {
     let begins = &key[..key.len().min(LONGEST)];
     [begins, &[0]].concat().into()
 }
@@ -125,6 +123,9 @@ fn half_open<'a>(bounds: &impl RangeBounds<&'a [u8]>) -> (Box<[u8]>, Option<Box<
 }
 
 impl Range {
+    /// Bytes of the pairs that an end holds which were fetched and not given yet; one more may be beside them.
+    pub const MOST_FETCHED_BYTES: usize = MOST_BYTES;
+
     pub(crate) fn new<'a>(store: &Store, bounds: &impl RangeBounds<&'a [u8]>) -> Self {
         Self::of(Source::Store(store.clone()), bounds)
     }
@@ -180,8 +181,8 @@ impl Range {
             side.number = Some(number);
             pairs
         };
-        side.has_come_to_its_end = pairs.len() < side.batch;
-        side.fetched.extend(pairs.into_iter().filter(|(key, _)| *key >= self.from));
+        side.has_come_to_its_end = pairs.is_end;
+        side.fetched.extend(pairs.pairs.into_iter().filter(|(key, _)| *key >= self.from));
         Ok(())
     }
 
@@ -268,6 +269,28 @@ impl Drop for Range {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_long_pairs_few_are_fetched_ahead() {
+        let directory = std::env::temp_dir().join(format!("levelhead-long-{}", std::process::id()));
+        let options = crate::Options { capacity_bytes: 256 << 20, ..crate::Options::default() };
+        let store = Store::open(&directory, &options).expect("it is ours");
+        let value = vec![7; 100 << 10];
+        for n in 0..60_u8 {
+            store.put_with(&[n], &value, crate::Durability::None).expect("there is room");
+        }
+        let mut range = store.range(..);
+        let mut most = 0;
+        for n in 0..60_u8 {
+            let pair = range.next().expect("there are 60").expect("it can be read");
+            assert_eq!((&pair.0[..], pair.1.len()), (&[n][..], value.len()));
+            most = most.max(range.front.fetched.len());
+        }
+        assert!(range.next().is_none());
+        assert!((1..=3).contains(&most), "{most} were fetched ahead");
+        drop((range, store));
+        let _ = std::fs::remove_dir_all(&directory);
+    }
 
     #[test]
     fn bounds_longer_than_keys_lie_behind_the_keys_that_they_begin_with() {

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use engine::{EngineIterator, EngineSnapshot, Step};
+use engine::{EngineIterator, EngineSnapshot, IndexPart, Step};
 use pages::EngineError;
 use runtime::Nanos;
 use volume::Volume;
@@ -12,8 +12,19 @@ use crate::error::Error;
 use crate::root::{AnyEngine, Plain};
 use crate::store::Store;
 
-/// Pairs that a range gives at a time.
-pub(crate) type Pairs = Vec<(Box<[u8]>, Vec<u8>)>;
+/// Bytes of keys and values that a range gives at a time, but for the last pair.
+pub(crate) const MOST_BYTES: usize = 256 << 10;
+
+/// A key and its value.
+pub(crate) type Pair = (Box<[u8]>, Vec<u8>);
+
+/// What a range gives at a time.
+#[derive(Default)]
+pub(crate) struct Pairs {
+    pub pairs: Vec<Pair>,
+    /// Whether there are no more.
+    pub is_end: bool,
+}
 
 /// Of which instant a range is.
 #[derive(Clone, Copy)]
@@ -171,7 +182,7 @@ impl Reading {
         Ok(number)
     }
 
-    /// The next pairs of a range, from its beginning on if that is given; fewer than `most` at the end only.
+    /// The next pairs of a range, from its beginning on if that is given: as many as `most`, or as take [`MOST_BYTES`].
     async fn next(
         &self,
         number: u64,
@@ -181,21 +192,33 @@ impl Reading {
         // Whoever reads it is alone with it: it is taken out meanwhile.
         let taken = self.ranges.borrow_mut().remove(&number);
         let mut iterator = taken.expect("a range that is read has begun and not ended");
-        let (mut pairs, mut beginning) = (Pairs::new(), beginning);
+        let (mut pairs, mut bytes, mut beginning) = (Vec::new(), 0, beginning);
         let outcome = loop {
-            if pairs.len() == most {
-                break Ok(pairs);
+            if pairs.len() == most || bytes >= MOST_BYTES {
+                break Ok(Pairs { pairs, is_end: false });
             }
             let ahead = most - pairs.len() - 1;
             match iterator.step(beginning.take(), ahead).await {
-                Ok(Step::Pair(key, value)) => pairs.push((key, value.into())),
+                Ok(Step::Pair(key, value)) => {
+                    let value = Vec::from(value);
+                    bytes += key.len() + value.len();
+                    pairs.push((key, value));
+                }
                 Ok(Step::Again) => {}
-                Ok(Step::End) => break Ok(pairs),
+                Ok(Step::End) => break Ok(Pairs { pairs, is_end: true }),
                 Err(error) => break Err(error),
             }
         };
         self.ranges.borrow_mut().insert(number, iterator);
         outcome
+    }
+
+    /// The part of the index that cannot be read, if that is what is wrong with a range.
+    fn damaged_part(&self, number: u64, error: &EngineError) -> Option<IndexPart> {
+        let EngineError::Corrupt(page, _) = error else { return None };
+        let ranges = self.ranges.borrow();
+        let iterator = ranges.get(&number).expect("a range that is read has not ended");
+        on_either!(AnyIterator, iterator, iterator => iterator.part_in(*page)).ok().flatten()
     }
 
     fn end(&self, number: u64) {
@@ -283,6 +306,26 @@ impl Store {
             async move { reading.next(number, beginning, most).await }
         });
         pairs.map_err(|error| self.error(&error))
+    }
+
+    /// The next pair of a range that is walked through damage, or what is wrong, and the part of the index that cannot be read, if it is that.
+    pub(crate) fn next_of_walk(
+        &self,
+        number: u64,
+        beginning: Option<Beginning>,
+    ) -> Result<Option<Pair>, (Error, Option<IndexPart>)> {
+        let pairs = self.call(|root| {
+            let reading = root.reading.clone();
+            async move {
+                let pairs = reading.next(number, beginning, 1).await;
+                pairs.map_err(|error| {
+                    let part = reading.damaged_part(number, &error);
+                    (error, part)
+                })
+            }
+        });
+        let pairs = pairs.map_err(|(error, part)| (self.error(&error), part))?;
+        Ok(pairs.pairs.into_iter().next())
     }
 
     pub(crate) fn end_ranges(&self, numbers: &[u64]) {

@@ -10,8 +10,8 @@ use engine::sizing::LevelPlan;
 use engine::{Engine, Setup};
 use files::{Discards, FileDevice, FileError, FileOptions, RoomOf};
 use pages::{
-    BatchWrite, Cpu, CpuCosts, EngineError, EngineStats, LogSync, Medium, MemoryUse, StoreId,
-    Surroundings, Value, WriteOptions,
+    BatchOptions, BatchWrite, Cpu, CpuCosts, EngineError, EngineStats, LogSync, Medium, MemoryUse,
+    StoreId, Surroundings, Value, WriteOptions,
 };
 use runtime::{Cores, Handle, Nanos};
 use volume::{BlockRange, Layout, RangeOptions, Reuse, Volume};
@@ -46,6 +46,8 @@ pub(crate) struct Root {
     /// What the engine is on, if that is several files.
     pub volume: Option<Volume<Plain>>,
     pub device: FileDevice,
+    /// Directories that were lost when it was opened.
+    pub lost: Vec<PathBuf>,
     /// Why it has no windows, though they were asked for; until somebody is told.
     pub no_windows: Cell<Option<String>>,
 }
@@ -109,9 +111,9 @@ impl AnyEngine {
     pub(crate) async fn write_batch(
         &self,
         batch: Vec<BatchWrite>,
-        sync: LogSync,
+        options: BatchOptions,
     ) -> Result<(), EngineError> {
-        on_either!(self, engine => engine.write_batch(batch, Some(sync), Nanos::ZERO).await)
+        on_either!(self, engine => engine.write_batch(batch, options, Nanos::ZERO).await)
     }
 
     pub(crate) async fn sync(&self) -> Result<(), EngineError> {
@@ -229,7 +231,7 @@ impl Root {
         // A store is there once its first checkpoint is, and then it says so.
         engine.sync().await.map_err(|error| Error::of_engine(&error, &place))?;
         directory::write_all(&directories, &identity)?;
-        Ok(Self::of(engine, volume, device, place, &options).await)
+        Ok(Self::of(engine, volume, device, place, Vec::new(), &options).await)
     }
 
     async fn reopen(
@@ -239,6 +241,7 @@ impl Root {
         identity: Identity,
     ) -> Result<Self, Error> {
         let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
+        let lost = directory::lost(&directories);
         let device = open_files(&handle, &files, false).await?;
         directory::adopt_drives(&directories, &identity)?;
         let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
@@ -254,7 +257,7 @@ impl Root {
             (Box::pin(Engine::open(setup)).await.map(AnyEngine::Parity), Some(volume))
         };
         let engine = engine.map_err(|error| Error::of_opening(&error, &place))?;
-        Ok(Self::of(engine, volume, device, place, &options).await)
+        Ok(Self::of(engine, volume, device, place, lost, &options).await)
     }
 
     async fn of(
@@ -262,11 +265,12 @@ impl Root {
         volume: Option<Volume<Plain>>,
         device: FileDevice,
         place: Place,
+        lost: Vec<PathBuf>,
         options: &Options,
     ) -> Self {
         let default_sync = options.durability.into();
         let (reading, no_windows) = (Rc::default(), Cell::default());
-        let root = Self { engine, reading, place, default_sync, volume, device, no_windows };
+        let root = Self { engine, reading, place, default_sync, volume, device, lost, no_windows };
         root.start_windows(options).await;
         root
     }
@@ -397,12 +401,13 @@ pub(crate) fn setup<M: Medium>(
 ) -> Setup<M> {
     let design = Design::load("levelhead").expect("it is built in");
     let IndexOptions::Lsm(mut index) = design.index() else { unreachable!("it is a tree") };
-    index.memtable_bytes = options.memtable_bytes;
+    index.memtable_bytes = identity.memtable_bytes(options);
     index.inline_up_to = identity.inline_up_to;
     // With windows a flush waits for a slot of each member: the next memtable may fill meanwhile.
     index.frozen_memtables = if options.windows == Windows::Off { 1 } else { 2 };
     index.value_cache_bytes = options.value_cache_bytes.min(options.memory_bytes / 2);
     index.log_sync = options.durability.into();
+    index.leaves_room = true;
     index.iterators.first_buffer_bytes = FIRST_BUFFER_BYTES;
     // As many levels as the memory holds; the others are read.
     index.pinned_levels = None;

@@ -17,7 +17,7 @@ use crate::care::{Finding, Report, for_copy};
 use crate::directory::{self, Identity};
 use crate::error::{Error, Place};
 use crate::options::{Durability, Options};
-use crate::reading::Pairs;
+use crate::reading::Pair;
 use crate::root::{Plain, open_files, ranges, setup, volume_setup};
 use crate::salvage::read_only::ReadOnly;
 use crate::store::{Store, check, drive, real_options};
@@ -62,6 +62,7 @@ struct Found {
     missing_log_groups: u64,
     is_empty: bool,
     unsure: u64,
+    unordered: u64,
     lost: Vec<Box<[u8]>>,
     older: Vec<Box<[u8]>>,
 }
@@ -92,11 +93,38 @@ pub(crate) fn salvage(
         }
     }
     let Some((reader, found)) = best.filter(|(_, found)| !found.is_empty) else { return Err(why) };
-    let driver = drive(&reader)?;
-    let taken = take_out(&reader, found, into, options, why, progress);
-    reader.stop();
-    let _ = driver.join();
-    taken
+    let copy = Store::open(into, &for_copy(options))?;
+    let mut report = Report::default();
+    take_out(&reader, &copy, &|_| true, &mut report, progress)?;
+    copy.close()?;
+    let damaged = found.damaged.iter().map(|(page, fault)| found.place.damaged(*page, fault));
+    let errors = std::iter::once(why.clone()).chain(damaged);
+    report.findings = errors
+        .map(|error| Finding { error, after: None, before: None, is_redundancy: false })
+        .collect();
+    report.salvaged = Some(salvaged(why, found));
+    Ok(report)
+}
+
+/// Adds to the copy in `into` of a store that opens the pairs that its pages have of the parts of the index which cannot be read.
+pub(crate) fn rescue(
+    directories: &[PathBuf],
+    into: &Path,
+    options: &Options,
+    report: &mut Report,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), Error> {
+    let identity = directory::read_all(directories)?;
+    let identity = identity.ok_or_else(|| Error::Missing("the store is gone".to_owned()))?;
+    let (reader, _) = look(directories, options, &identity)?;
+    let parts = std::mem::take(&mut report.unreadable);
+    let is_wanted = |key: &[u8]| parts.iter().any(|part| part.covers(key));
+    let copy = Store::open(into, &for_copy(options))?;
+    let before = report.pairs;
+    take_out(&reader, &copy, &is_wanted, report, progress)?;
+    report.rescued = report.pairs - before;
+    report.unreadable = parts;
+    copy.close()
 }
 
 /// A reader of the store, if it is what `identity` says, and what it found.
@@ -128,6 +156,7 @@ fn found(taken: &Taken, place: &Place) -> Found {
         missing_log_groups: salvage.missing_log_groups,
         is_empty: salvage.is_empty(),
         unsure: salvage.unsure(),
+        unordered: salvage.unordered,
         lost: salvage.lost.clone(),
         older: salvage.older.clone(),
     })
@@ -164,37 +193,41 @@ async fn begin(
     Ok((Rc::new(RefCell::new(Some(salvage))), place))
 }
 
-/// Writes what was found to a new store.
+/// Writes those pairs of a reader to a new store that are wanted.
 fn take_out(
-    reader: &Reader,
-    found: Found,
-    into: &Path,
-    options: &Options,
-    why: Error,
+    reader: &Arc<Reader>,
+    copy: &Store,
+    is_wanted: &dyn Fn(&[u8]) -> bool,
+    report: &mut Report,
     progress: &mut dyn FnMut(u64),
-) -> Result<Report, Error> {
-    let copy = Store::open(into, &for_copy(options))?;
-    let mut report = Report::default();
+) -> Result<(), Error> {
+    let driver = drive(reader)?;
+    let taken = pour(reader, copy, is_wanted, report, progress);
+    reader.stop();
+    let _ = driver.join();
+    taken
+}
+
+fn pour(
+    reader: &Reader,
+    copy: &Store,
+    is_wanted: &dyn Fn(&[u8]) -> bool,
+    report: &mut Report,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), Error> {
     while let Some(pairs) = next(reader) {
-        for (key, value) in pairs {
+        for (key, value) in pairs.into_iter().filter(|(key, _)| is_wanted(key)) {
             copy.put_with(&key, &value, Durability::None)?;
             report.pairs += 1;
             report.bytes += (key.len() + value.len()) as u64;
         }
         progress(report.pairs);
     }
-    copy.close()?;
-    let damaged = found.damaged.iter().map(|(page, fault)| found.place.damaged(*page, fault));
-    let errors = std::iter::once(why.clone()).chain(damaged);
-    report.findings = errors
-        .map(|error| Finding { error, after: None, before: None, is_redundancy: false })
-        .collect();
-    report.salvaged = Some(salvaged(why, found));
-    Ok(report)
+    Ok(())
 }
 
 /// The next pairs, in no order.
-fn next(reader: &Reader) -> Option<Pairs> {
+fn next(reader: &Reader) -> Option<Vec<Pair>> {
     reader.call(|root| {
         let taken = root.as_ref().map(|(taken, _)| Rc::clone(taken)).ok();
         async move {
@@ -239,6 +272,12 @@ fn doubts(found: &Found) -> Vec<String> {
     if !found.lost.is_empty() {
         let keys = found.lost.len();
         doubts.push(format!("{keys} keys had a value of which nothing can be read"));
+    }
+    if found.unordered > 0 {
+        let keys = found.unordered;
+        doubts.push(format!(
+            "{keys} keys have a value that stood beside them in a page of the index, of which nothing says whether it is the newest"
+        ));
     }
     if found.unsure > 0 {
         let pairs = found.unsure;

@@ -10,7 +10,7 @@ use runtime::{IoChoice, RealOptions, Shared};
 
 use crate::batch::Batch;
 use crate::error::{Error, Place};
-use crate::options::{Durability, Io, Options, Windows};
+use crate::options::{Durability, Io, MEMTABLE_BYTES, Options, Windows};
 use crate::range::Range;
 use crate::root::{LEAST_CAPACITY, Root, outside};
 use crate::windows::WindowStatistics;
@@ -19,7 +19,7 @@ use crate::windows::WindowStatistics;
 const GETS_AT_A_TIME: usize = 16;
 
 /// No longer value stands beside its key, short as that may be.
-const MOST_INLINE: u32 = 1000;
+pub(crate) const MOST_INLINE: u32 = 1000;
 
 /// A store. Clones are handles to the same one, for any thread.
 ///
@@ -227,8 +227,9 @@ impl Store {
 
     fn write_all(&self, batch: &Batch, sync: LogSync) -> Result<(), Error> {
         let written = self.call(|root| {
-            let (engine, batch) = (root.engine.clone(), batch.to_writes());
-            async move { engine.write_batch(batch, sync).await }
+            let (engine, options) = (root.engine.clone(), batch.options(sync));
+            let batch = batch.to_writes();
+            async move { engine.write_batch(batch, options).await }
         });
         written.map_err(|error| self.error(&error))
     }
@@ -275,7 +276,8 @@ impl Store {
     /// It returns when that is done, which takes as long as to write the index once for each level, and what is in use of those parts.
     /// Other threads go on, readers and writers; what they write meanwhile is left to compactions as they come. A second caller
     /// waits for the first one, and then does the same. Files do not get shorter: what is free in them is written again. A store that is short of
-    /// room collects by its own rules instead, which may still be under way when this returns.
+    /// room collects also what has less garbage, until it is short no more; if it was full, and garbage was there, it takes puts again when this
+    /// returns. While it lacks the room to collect, deletes of others wait.
     ///
     /// ```
     /// # fn main() -> Result<(), levelhead::Error> {
@@ -300,6 +302,14 @@ impl Store {
             async move { engine.compact().await }
         });
         compacted.map_err(|error| self.error(&error))
+    }
+
+    /// Of a store over several directories, those that were lost when it was opened, one at most: it goes on without, and bears no other loss.
+    pub fn lost(&self) -> Vec<PathBuf> {
+        self.call(|root| {
+            let lost = root.lost.clone();
+            async move { lost }
+        })
     }
 
     /// Counters.
@@ -400,9 +410,10 @@ pub(crate) fn check(directories: usize, options: &Options) -> Result<(), Error> 
             "inline_up_to is {given}, must be {MOST_INLINE} at most: a value that stands beside its key takes a quarter of a page of 4 KiB with it"
         ));
     }
-    if !(1 << 20..=1 << 30).contains(&options.memtable_bytes) {
-        let given = options.memtable_bytes;
-        return invalid(format!("memtable_bytes is {given}, must be 1 MiB to 1 GiB"));
+    let given = options.memtable_bytes;
+    if given != 0 && !MEMTABLE_BYTES.contains(&given) {
+        let what = "must be 1 MiB to 1 GiB, or 0 for what suits the store's size";
+        return invalid(format!("memtable_bytes is {given}, {what}"));
     }
     Ok(())
 }

@@ -16,6 +16,7 @@ use volume::header::{self, Header};
 
 use crate::directory::{self, Identity};
 use crate::error::Error;
+use crate::store::MOST_INLINE;
 
 /// Whole pages that have to agree on whose they are.
 const WITNESSES: u32 = 256;
@@ -32,14 +33,17 @@ pub(crate) fn identities(directories: &[PathBuf]) -> Result<Vec<Identity>, Error
     if let Some(identity) = said.into_iter().find(|said| usize::from(said.members) == members) {
         return Ok(vec![Identity { member: 0, is_being_made: false, ..identity }]);
     }
+    // Pages do not say which values may stand beside keys: as long ones as any may, to read them.
+    let read = |identity| Identity { inline_up_to: MOST_INLINE, ..identity };
     if members == 1 {
-        return Ok(of_file(&directory::data_file(&directories[0])).unwrap_or_default());
+        let found = of_file(&directory::data_file(&directories[0])).unwrap_or_default();
+        return Ok(found.into_iter().map(read).collect());
     }
     let files = directories.iter().map(|directory| directory::data_file(directory));
     let mut found = (0..).zip(files).filter_map(|(member, file)| of_member(&file, member, members));
     let first = found.next().transpose()?;
     found.try_for_each(|other| other.map(drop))?;
-    Ok(first.into_iter().collect())
+    Ok(first.into_iter().map(read).collect())
 }
 
 /// A store on one file.

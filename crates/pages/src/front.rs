@@ -28,7 +28,7 @@ use crate::journal::log::{self, Log, Ticket};
 use crate::journal::{Flushed, LogSync};
 use crate::medium::{Medium, Stream};
 use crate::memtable::{Entry, Memtables};
-use crate::operations::{Condition, Fullness, UsedUp, WriteOptions};
+use crate::operations::{Condition, Fullness, Kind, UsedUp, WriteOptions};
 use crate::planted::Fault;
 use crate::records::Record;
 use crate::stats::EngineStats;
@@ -60,6 +60,11 @@ pub trait Index {
         false
     }
 
+    /// Whether background work has come to its end since the last write, so that it gives no more room.
+    fn has_rested(&self) -> bool {
+        true
+    }
+
     /// Whether what is written is to be flushed at once, because only that can make room.
     fn wants_flush(&self) -> bool;
 
@@ -80,6 +85,8 @@ pub struct MemtableLimits {
     pub checkpoint_bytes: u64,
     /// Full memtables that may wait for their flush.
     pub frozen: usize,
+    /// Whether puts leave room for batches that make room: some extents, for a sixteenth of a memtable.
+    pub leaves_room: bool,
 }
 
 /// The front of a store.
@@ -88,6 +95,8 @@ pub struct Front<M> {
     pub(crate) limits: MemtableLimits,
     /// What [`reserve::extents_of_memtables`] gives, which each write asks for.
     extents_of_memtables: usize,
+    /// Extents that puts leave for batches that make room.
+    left_for_exchange: usize,
     /// What was written and is not in the index yet.
     pub memtables: RefCell<Memtables>,
     /// The number of the newest write.
@@ -117,8 +126,8 @@ pub struct Front<M> {
     stalled: Cell<Nanos>,
     /// Clients' writes that wait now.
     stalled_now: Cell<u32>,
-    /// Puts, and deletes, that wait for room; the first of each waits for the room itself.
-    queues: [Semaphore; 2],
+    /// Writes of each kind that wait for room; the first of each waits for the room itself.
+    queues: [Semaphore; 3],
 }
 
 impl<M: Medium> Front<M> {
@@ -126,6 +135,7 @@ impl<M: Medium> Front<M> {
     pub fn new(store: Rc<PageStore<M>>, limits: MemtableLimits) -> Self {
         Self {
             extents_of_memtables: reserve::extents_of_memtables(&store, &limits),
+            left_for_exchange: reserve::extents_for_exchange(&store, &limits),
             store,
             limits,
             memtables: RefCell::default(),
@@ -145,7 +155,7 @@ impl<M: Medium> Front<M> {
             stalls: Cell::new(0),
             stalled: Cell::new(Nanos::ZERO),
             stalled_now: Cell::new(0),
-            queues: [(); 2].map(|()| Semaphore::new(1)),
+            queues: [(); 3].map(|()| Semaphore::new(1)),
         }
     }
 
@@ -175,12 +185,12 @@ impl<M: Medium> Front<M> {
         work: Nanos,
     ) -> Result<bool, EngineError> {
         let WriteOptions { condition, sync } = options;
-        let (is_delete, bytes) = (entry.is_none(), log::full_bytes(key, &entry));
+        let (kind, bytes) = (Kind::of(entry.is_none()), log::full_bytes(key, &entry));
         let cost = self.store.cpu.costs.of(Effort { memtables: 1, ..Effort::default() });
         if condition == Condition::Always {
             self.store.cpu.cores.spend(work + cost).await;
             // Last, so that what it found still holds at the insert.
-            self.wait_for_room(index, is_delete, bytes).await?;
+            self.wait_for_room(index, kind, bytes).await?;
             let ticket = self.insert(index, key, entry, sync);
             self.acknowledge(ticket).await?;
             return Ok(true);
@@ -189,7 +199,7 @@ impl<M: Medium> Front<M> {
         // one waits and wherever flushes take what the search found.
         let watch = self.watched.watch(key);
         let existed = index.exists(key, work + cost).await?;
-        self.wait_for_room(index, is_delete, bytes).await?;
+        self.wait_for_room(index, kind, bytes).await?;
         // No await from here to the insert: nothing can come in between.
         let exists = watch.newest().unwrap_or(existed);
         drop(watch);
@@ -302,7 +312,7 @@ impl<M: Medium> Front<M> {
     }
 
     /// Clients' writes so far.
-    pub(crate) fn writes(&self) -> u64 {
+    pub fn writes(&self) -> u64 {
         self.writes.get()
     }
 

@@ -51,7 +51,7 @@ pub use format::value::Value;
 pub use front::batch::{BatchSize, BatchWrite};
 pub use journal::{Durability, LogSync};
 pub use medium::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
-pub use operations::{Condition, Lookup, UsedUp, WriteOptions};
+pub use operations::{BatchOptions, Condition, Lookup, UsedUp, WriteOptions};
 pub use options::Surroundings;
 pub use planted::{Fault, Planted};
 pub use stats::{

@@ -339,6 +339,7 @@ mod tests {
             index_pages: 1,
             checkpoint_bytes: 0,
             frozen: 1,
+            leaves_room: false,
         };
         let bytes = Some(Value::from_bytes(&[7; 1000]));
         let synthetic = Some(Value::Synthetic { seed: 1, len: 1000 });

@@ -36,6 +36,16 @@ pub struct WriteOptions {
     pub sync: Option<LogSync>,
 }
 
+/// How a batch is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BatchOptions {
+    /// See [`WriteOptions::sync`].
+    pub sync: Option<LogSync>,
+    /// The batch deletes more than it puts, its writer says: a full store takes it as it takes deletes, as long as the room lasts that
+    /// puts leave for such batches ([`MemtableLimits::leaves_room`](crate::front::MemtableLimits::leaves_room)). Where none is left for them it is a put.
+    pub makes_room: bool,
+}
+
 impl From<Condition> for WriteOptions {
     fn from(condition: Condition) -> Self {
         Self { condition, sync: None }
@@ -52,6 +62,23 @@ pub enum Condition {
     MustExist,
     /// Only where there is no value.
     MustNotExist,
+}
+
+/// What a client's write does to the room that there is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// It takes some.
+    Put,
+    /// It makes some.
+    Delete,
+    /// It takes some, and makes more ([`BatchOptions::makes_room`]).
+    Exchange,
+}
+
+impl Kind {
+    pub(crate) fn of(is_delete: bool) -> Self {
+        if is_delete { Self::Delete } else { Self::Put }
+    }
 }
 
 /// Whether clients may write.
@@ -84,12 +111,12 @@ impl Fullness {
     }
 
     /// Whether a write is refused, where memtables have room for it or not.
-    pub(crate) fn refuses(self, is_delete: bool, has_room: bool) -> bool {
+    pub(crate) fn refuses(self, kind: Kind, has_room: bool) -> bool {
         match self {
             Self::Room => false,
             // Deletes make room: they go ahead as soon as the memtable takes them.
-            Self::Full(_) => !is_delete,
-            Self::Stuck => !(is_delete && has_room),
+            Self::Full(_) => kind == Kind::Put,
+            Self::Stuck => kind != Kind::Delete || !has_room,
         }
     }
 }

@@ -165,6 +165,24 @@ impl<M: Medium> PageStore<M> {
         }
     }
 
+    /// The pages of the `step`th part of the medium that are whole and of the store, each with the run that wrote it; nothing behind the last part.
+    pub async fn whole_pages(&self, step: u32) -> Option<Vec<(PageNo, u32, PageImage)>> {
+        let (id, from) = self.part(step)?;
+        let seen = self.see_batch(id, from).await.into_iter();
+        let whole = |(page, seen)| match seen {
+            Seen::Whole(is, image) => Some((page, is.run, image)),
+            Seen::Nothing | Seen::Damaged(_) => None,
+        };
+        Some(seen.filter_map(whole).collect())
+    }
+
+    /// Where the `step`th part of the medium begins that is read at a time.
+    fn part(&self, step: u32) -> Option<(ExtentId, u32)> {
+        let batches = self.shape.pages_per_extent.div_ceil(BATCH);
+        let id = ExtentId(step / batches);
+        (id.0 < self.shape.extents).then_some((id, step % batches * BATCH))
+    }
+
     /// Notes where each run began, as its log tells.
     pub async fn note_runs(&self, survey: &Survey, versions: &mut Versions) {
         for (id, pages) in &survey.log {
@@ -279,13 +297,9 @@ impl<M: Medium> PageStore<M> {
             return Some(self.saved_from_log(id.epoch, pages, versions).await);
         }
         let step = u32::try_from(step - survey.log.len()).ok()?;
-        let batches = self.shape.pages_per_extent.div_ceil(BATCH);
-        let id = ExtentId(step / batches);
-        if id.0 >= self.shape.extents {
-            return None;
-        }
+        let (id, from) = self.part(step)?;
         let mut saved = Vec::new();
-        for (page, seen) in self.see_batch(id, step % batches * BATCH).await {
+        for (page, seen) in self.see_batch(id, from).await {
             let Seen::Whole(is, image) = seen else { continue };
             for (_, head) in data_page::objects(image.bytes()).unwrap_or_default() {
                 let version = Version::new(is.run, head.sequence, Place::Object(page));

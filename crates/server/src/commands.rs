@@ -122,6 +122,7 @@ pub(crate) fn run(
             keep(state, session, spec, arguments, reply)
         }
         (Some(spec), Ok(())) => (spec.run)(&mut Call { arguments, access, state, session, reply }),
+        (Some(spec), refused) if spec.name == "EXEC" => transactions::abort(session, refused),
         (_, refused) => {
             session.give_up_transaction();
             refused

@@ -30,6 +30,8 @@ pub(crate) const MAX_ARGUMENT_BYTES: usize = 8 << 20;
 const BATCH: usize = 256;
 /// Bytes of replies, likewise.
 const BATCH_BYTES: usize = 256 << 10;
+/// Bytes of pairs that a command has fetched ahead while it runs: of strings and of collections, a range of each.
+const RANGES_BYTES: usize = 2 * levelhead::Range::MOST_FETCHED_BYTES;
 /// Bytes that are read at a time.
 const READ: usize = 16 << 10;
 /// A buffer that was longer once is given back when it is empty.
@@ -223,7 +225,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
             None
         };
         let bytes = work.bytes() + self.session.bytes() + work.next.as_ref().map_or(0, taken_by);
-        let allowance = self.state.clients.allowance(2 * BATCH_BYTES);
+        let allowance = self.state.clients.allowance(2 * BATCH_BYTES + RANGES_BYTES);
         if !self.state.clients.room(&client, bytes, allowance).await {
             return Ok(Next::End);
         }
@@ -274,6 +276,8 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> Connection<'a, S> {
     async fn farewell(&mut self) -> Ended {
         self.work = None;
         self.session.transaction = None;
+        // What it gave back others may have now, not when it has gone.
+        self.state.clients.holds(&self.session.client, self.session.bytes());
         let closed = self.stream.shutdown();
         tokio::time::timeout(Duration::from_secs(1), closed).await.unwrap_or(Ok(()))
     }

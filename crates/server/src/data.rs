@@ -7,6 +7,7 @@
 //!   locks ..... one command at a time on a key          (data/locks.rs)
 //!   overlay ... what a transaction has changed so far   (data/overlay.rs)
 //!   Database .. all that, on a store                    (data/database.rs)
+//!   names ..... keys of users in order                  (data/names.rs)
 //!   sweep ..... what has expired or was dropped goes    (data/sweep.rs)
 //! ```
 //!
@@ -17,6 +18,7 @@ pub(crate) mod collections;
 pub(crate) mod database;
 pub(crate) mod keys;
 pub(crate) mod locks;
+pub(crate) mod names;
 pub(crate) mod overlay;
 pub(crate) mod records;
 pub(crate) mod rename;

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::Args;
 use indicatif::ProgressBar;
 use lab::{bytes_text, count_text};
-use levelhead::{Error, Finding, Report, Salvaged};
+use levelhead::{Error, Finding, Report, Salvaged, Verified};
 use serde_json::{Value, json};
 
 use super::encoding::Encoding;
@@ -60,7 +60,7 @@ const CANNOT: u8 = 2;
 
 pub(crate) fn verify(arguments: &VerifyArguments) -> ExitCode {
     let work = Work::begin("verify");
-    let outcome = arguments.place.open().and_then(|store| Ok(store.verify(work.progress())?));
+    let outcome = arguments.place.open().and_then(|store| Ok(store.verify(work.verified())?));
     end(&work, outcome, arguments.json, "")
 }
 
@@ -122,9 +122,22 @@ struct Work {
 
 impl Work {
     fn begin(name: &str) -> Self {
-        let bar = progress::bar(&format!("{name} {{spinner}} {{human_pos}} pairs {{per_sec}}"), 0);
+        let bar =
+            progress::bar(&format!("{name} {{spinner}} {{human_pos}} pairs {{per_sec}}{{msg}}"), 0);
         progress::line_without(&bar, &format!("{name} ..."));
         Self { bar, stopwatch: Stopwatch::start() }
+    }
+
+    /// Pairs, and then stripes.
+    fn verified(&self) -> impl FnMut(Verified) + use<> {
+        let bar = self.bar.clone();
+        move |verified| match verified {
+            Verified::Pairs(pairs) => bar.set_position(pairs),
+            Verified::Stripes { parts, all } => {
+                bar.set_message(format!("; stripes compared in {parts} of {all} parts"));
+            }
+            _ => {}
+        }
     }
 
     fn progress(&self) -> impl FnMut(u64) + use<> {
@@ -171,6 +184,14 @@ fn table(report: &Report, took: &str, what: &str) -> String {
         let not =
             if not == 0 { String::new() } else { format!(", {} could not be", count_text(not)) };
         let _ = writeln!(text, "stripes      {} compared{not}", count_text(compared));
+    }
+    if report.rescued > 0 {
+        let _ = writeln!(
+            text,
+            "rescued      {} of the pairs, whose part of the index is damaged, from the pages with their values: keys that were deleted may be back among \
+             them, and older values may stand for newer ones",
+            count_text(report.rescued)
+        );
     }
     for finding in report.findings.iter().take(SHOWN) {
         let _ = writeln!(text, "  {}\n    {}", finding.error, keys(finding));
@@ -252,6 +273,7 @@ fn json(report: &Report) -> Value {
         "bytes": report.bytes,
         "stripes": report.stripes,
         "unchecked_stripes": report.unchecked_stripes,
+        "rescued": report.rescued,
         "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
         "salvaged": report.salvaged.as_ref().map(salvaged),
     })

@@ -17,10 +17,10 @@ pub(crate) struct Place {
     /// Memory for the store's index and caches
     #[arg(long, default_value = "256MiB", value_parser = values::bytes(1 << 20..=1 << 45))]
     memory: u64,
-    /// Memory for writes before they are flushed; twice that at most. A small store over several directories has room for
-    /// a small one only
-    #[arg(long, default_value = "32MiB", value_parser = values::bytes(1 << 20..=1 << 30))]
-    memtable: u64,
+    /// Memory for writes before they are flushed; twice that at most. Room for some of it is left in the store's files, so that a small store
+    /// with much of it is full early [default: a 128th of the files, 32MiB at most]
+    #[arg(long, value_name = "BYTES", value_parser = values::bytes(1 << 20..=1 << 30))]
+    memtable: Option<u64>,
     #[command(flatten)]
     windows: WindowsArguments,
 }
@@ -96,16 +96,12 @@ pub(crate) fn check_directories(directories: &[PathBuf]) -> anyhow::Result<()> {
 }
 
 /// Says which directories of a store are lost, which goes on without one of them.
-pub(crate) fn say_what_is_lost(directories: &[PathBuf]) {
-    for directory in directories {
-        let is_drive = directory.exists() && !directory.is_dir();
-        let has_files = ["LEVELHEAD", "data"].iter().all(|name| directory.join(name).exists());
-        if !is_drive && !has_files {
-            let directory = directory.display();
-            output::say(&format!(
-                "{directory} is lost: the store goes on without it, and bears no other loss"
-            ));
-        }
+pub(crate) fn say_what_is_lost(store: &Store) {
+    for directory in store.lost() {
+        let directory = directory.display();
+        output::say(&format!(
+            "{directory} is lost: the store goes on without it, and bears no other loss"
+        ));
     }
 }
 
@@ -141,7 +137,7 @@ impl Place {
         self.windows.added_to(Options {
             create_if_missing: false,
             memory_bytes: self.memory,
-            memtable_bytes: self.memtable,
+            memtable_bytes: self.memtable.unwrap_or(Options::default().memtable_bytes),
             ..Options::default()
         })
     }
@@ -163,7 +159,7 @@ impl Place {
             }
             opened => {
                 let store = opened?;
-                say_what_is_lost(&self.store);
+                say_what_is_lost(&store);
                 say_if_refused(&store, self.windows.windows.into());
                 Ok(store)
             }
@@ -179,7 +175,7 @@ impl Place {
         if is_new {
             output::say(&format!("made a new store in {self}"));
         }
-        say_what_is_lost(&self.store);
+        say_what_is_lost(&store);
         say_if_refused(&store, self.windows.windows.into());
         Ok(store)
     }

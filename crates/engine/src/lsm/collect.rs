@@ -81,6 +81,7 @@ impl<M: Medium> Collected<M> for Inner<M> {
     /// collecting them waits for nobody, and ends, because each gives units back.
     fn victim(&self) -> Option<ExtentId> {
         if !self.is_collection_due() {
+            self.set_crowded_out(false);
             return self.take_asked_victim();
         }
         if !self.store.is_healthy() {
@@ -91,16 +92,9 @@ impl<M: Medium> Collected<M> for Inner<M> {
         {
             return Some(id);
         }
-        if self.front.has_given_up() {
-            // Merges leave garbage of the index when the last write is long past, and to collect that ends.
-            return self.meta_victim(WORTH_COLLECTING);
-        }
-        // A pinned extent is released only when its snapshots are gone. Most are gone soon, so such
-        // extents go as well when there are no others, as long as few already wait.
-        self.victim_among(|id| !self.store.is_pinned(id)).or_else(|| {
-            let few_wait = self.store.held() < MOST_HELD;
-            if few_wait { self.victim_among(|_| true) } else { None }
-        })
+        self.note_crowding();
+        let asked = if self.manual.garbage_goes_first() { self.take_asked_victim() } else { None };
+        asked.or_else(|| self.due_victim()).or_else(|| self.take_asked_victim())
     }
 
     fn index_victim(&self) -> Option<ExtentId> {
@@ -158,7 +152,11 @@ impl<M: Medium> Collected<M> for Inner<M> {
     }
 
     fn rest(&self) -> Next {
-        self.consider_being_full()
+        let next = self.consider_being_full();
+        if next == Next::Wait && !self.is_giving_space() {
+            self.note_rest();
+        }
+        next
     }
 }
 
@@ -166,6 +164,55 @@ impl<M: Medium> Inner<M> {
     /// Whether free extents have become few.
     pub(crate) fn is_collection_due(&self) -> bool {
         self.front.is_short_of_extents(self.options.gc_start)
+    }
+
+    /// Notes whether objects cannot be collected, though there is garbage, because there is no space to move them to: what deletes bring into the
+    /// index takes it again and again. They wait then. Only where somebody asked for collection, or puts leave room.
+    fn note_crowding(&self) {
+        let matters = self.manual.asks_for_garbage()
+            || self.options.leaves_room && !self.front.has_given_up();
+        let is_crowded_out = matters && {
+            let is_one = |id: &ExtentId| !self.store.is_pinned(*id);
+            let extents = self.store.extents.borrow();
+            let find = |may_go: &dyn Fn(ExtentId) -> bool| {
+                extents.choose_victim(WORTH_COLLECTING, |id| {
+                    extents.get(id).stream == Stream::Objects && is_one(&id) && may_go(id)
+                })
+            };
+            find(&|_| true).is_some() && find(&|id| self.can_be_collected(id)).is_none()
+        };
+        self.set_crowded_out(is_crowded_out);
+    }
+
+    fn set_crowded_out(&self, is_crowded_out: bool) {
+        if self.is_crowded_out.replace(is_crowded_out) && !is_crowded_out {
+            self.store.room.notify_all();
+        }
+    }
+
+    /// The collector has nothing to do, and nothing is under way that could change that but writes.
+    fn note_rest(&self) {
+        self.set_crowded_out(false);
+        self.manual.note_rest(&self.store.work);
+        if self.rested_after.replace(self.front.writes()) != self.front.writes()
+            && self.options.leaves_room
+        {
+            self.store.room.notify_all(); // a batch that makes room may wait for this
+        }
+    }
+
+    /// The extent to collect next, where free ones are few and nobody is starved.
+    fn due_victim(&self) -> Option<ExtentId> {
+        if self.front.has_given_up() {
+            // Merges leave garbage of the index when the last write is long past, and to collect that ends.
+            return self.meta_victim(WORTH_COLLECTING);
+        }
+        // A pinned extent is released only when its snapshots are gone. Most are gone soon, so such
+        // extents go as well when there are no others, as long as few already wait.
+        self.victim_among(|id| !self.store.is_pinned(id)).or_else(|| {
+            let few_wait = self.store.held() < MOST_HELD;
+            if few_wait { self.victim_among(|_| true) } else { None }
+        })
     }
 
     /// The extent with the least in use; but of objects where clients are paced by what those free. Then

@@ -78,12 +78,15 @@ impl<M: Medium> Inner<M> {
             (true, false) => self.store.room.notify_all(), // nothing may be left to compact
             _ => {}
         }
-        let before = self.front.fullness.get();
         self.front.set_fullness(outlook.fullness);
-        if before != outlook.fullness && self.manual.is_asked() {
-            self.store.work.notify_all(); // what is asked for may wait in vain
-        }
         Next::Wait
+    }
+
+    /// Lets clients put again where there is room for that. Whether there is none, nobody knows before collection has come to its end.
+    pub(crate) fn take_puts_again(&self) {
+        if !self.is_short() {
+            self.front.set_fullness(self.situation().outlook().fullness);
+        }
     }
 
     /// The facts of this instant.
@@ -134,6 +137,15 @@ impl<M: Medium> Inner<M> {
             && self.store.moved.borrow().is_empty();
         let compacts_tables = self.tables.as_ref().is_some_and(|tables| !tables.is_idle());
         gives_nothing && !compacts_tables && self.busy.borrow().iter().all(|busy| !busy)
+    }
+
+    /// Whether something is under way that gives space, or garbage, and will wake the collector.
+    pub(crate) fn is_giving_space(&self) -> bool {
+        let are_moved = !self.store.moved.borrow().is_empty();
+        self.store.releasing() > 0
+            || are_moved && !self.front.has_space_for_clients()
+            || self.busy.borrow().iter().any(|busy| *busy)
+            || self.is_squeezing.get() && !self.is_at_rest()
     }
 
     /// Whether the index is over its budget and no compaction is left that could shrink it.

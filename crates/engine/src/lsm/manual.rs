@@ -4,25 +4,30 @@
 //! or to collect extents that are worth it. Each is bounded when it is asked for (by the last key of the level, by the newest extent), so
 //! that it ends however much is written meanwhile.
 //!
+//! A store that is short of extents collects anyway, by what writers need: they and the request take turns then. How full the store is was said
+//! before; it is said anew once the collector has found nothing more to do, or has looked as often as there are extents.
+//!
 //! Levels go down from the first on, so each is rewritten once. What was written, or moved by the collection of garbage, after
 //! a level was asked for may stay above the last one.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 
 use pages::effort::Effort;
 use pages::error::EngineError;
 use pages::medium::{ExtentId, Medium, Stream};
 use pages::operations::{Fullness, UsedUp};
 use pages::store::extent::{Extent, State};
-use runtime::Semaphore;
+use pages::store::sweep::WORTH_COLLECTING;
+use runtime::{Notify, Semaphore};
 
 use crate::format::meta_segment::MetaSegment;
 use crate::lsm::collect::WORTH_COPYING;
 use crate::lsm::level::Level;
 use crate::lsm::{Engine, Inner};
 
-/// Extents of objects with more than this share in use are left alone by a compaction that is asked for: to gain a byte it moves
-/// no more than three.
+/// Extents of objects with more than this share in use are left alone by a compaction that is asked for, as long as there is room: to gain a
+/// byte it moves no more than three.
 const WORTH_ASKING: f64 = 0.75;
 
 /// What background work is asked for.
@@ -39,8 +44,32 @@ pub(crate) struct Manual {
 enum Request {
     /// A level is to go down.
     Level(Descent),
-    /// Extents that were opened after `tried`, up to `newest`, are to be collected. Each is tried once, the oldest first.
-    Garbage { tried: u64, newest: u64 },
+    /// Extents are to be collected.
+    Garbage(Garbage),
+}
+
+/// Extents of now that are worth it are to be collected, and what collection is due is to come to its end.
+#[derive(Debug, PartialEq, Eq)]
+struct Garbage {
+    /// The age of the newest extent that is asked for.
+    newest: u64,
+    /// Ages of those that have had their turn: each has one.
+    tried: BTreeSet<u64>,
+    /// Whether one of them was collected last: then one goes first that writers need, where collection is due.
+    went_last: bool,
+    /// How often the collector has looked since for something to do where none was left of what is asked for.
+    looks: u32,
+}
+
+impl Garbage {
+    fn up_to(newest: u64) -> Request {
+        let tried = BTreeSet::new();
+        Request::Garbage(Self { newest, tried, went_last: false, looks: 0 })
+    }
+
+    fn asks_for(&self, extent: &Extent) -> bool {
+        extent.age <= self.newest && !self.tried.contains(&extent.age)
+    }
 }
 
 /// How far a level has come down.
@@ -102,6 +131,29 @@ impl Manual {
         self.went_last.set(self.level() == Some(level));
     }
 
+    /// Whether an extent that is asked for goes first now, where collection is due.
+    pub(crate) fn garbage_goes_first(&self) -> bool {
+        match &mut *self.request.borrow_mut() {
+            Some(Request::Garbage(garbage)) => !std::mem::take(&mut garbage.went_last),
+            _ => false,
+        }
+    }
+
+    /// Whether extents are asked for that were not tried yet.
+    pub(crate) fn asks_for_garbage(&self) -> bool {
+        matches!(&*self.request.borrow(), Some(Request::Garbage(garbage)) if garbage.newest > 0)
+    }
+
+    /// The collector has found nothing to do. Who asked is told.
+    pub(crate) fn note_rest(&self, work: &Notify) {
+        if let Some(Request::Garbage(garbage)) = &mut *self.request.borrow_mut() {
+            garbage.looks = u32::MAX;
+        }
+        if self.is_asked() {
+            work.notify_all();
+        }
+    }
+
     /// The segment at which a slice of `level` begins, if it is asked for.
     pub(crate) fn start_in(&self, level: usize, segments: &Level) -> Option<usize> {
         let (_, next) = self.descending().filter(|(asked, _)| *asked == level)?;
@@ -123,26 +175,32 @@ impl Manual {
         self.request.borrow().is_some()
     }
 
-    fn ask(&self, request: Request) -> Asked<'_> {
+    /// Asks for something; `work` is told when that is over.
+    fn ask<'a>(&'a self, request: Request, work: &'a Notify) -> Asked<'a> {
         let before = self.request.replace(Some(request));
         assert_eq!(before, None, "one thing is asked for at a time");
-        Asked(self)
+        Asked { manual: self, work }
     }
 }
 
 /// Something is asked for until this is dropped.
-struct Asked<'a>(&'a Manual);
+struct Asked<'a> {
+    manual: &'a Manual,
+    work: &'a Notify,
+}
 
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
-        self.0.request.take();
+        if let Some(Request::Garbage(_)) = self.manual.request.take() {
+            self.work.notify_all(); // deletes may wait for it
+        }
     }
 }
 
 impl<M: Medium> Engine<M> {
     /// Flushes what is in memtables, compacts all levels into the last one and collects extents of which at least a quarter is
-    /// garbage. Others go on meanwhile; what they write may stay above the last level. Levels of tables are left to their own rules. Where space is
-    /// short, collection is due anyway and goes by its own rules: it may go on behind this.
+    /// garbage; where space is short, of which a twentieth is, until it is short no more. Others go on meanwhile; what they write may stay above the
+    /// last level. Levels of tables are left to their own rules. Of a store that was full puts are taken again when this returns, if there was garbage.
     ///
     /// Who calls it while another call is under way waits for that. If the future is dropped, background work leaves it at
     /// what has been done.
@@ -154,8 +212,14 @@ impl<M: Medium> Engine<M> {
         let inner = &*self.inner;
         let _turn = inner.manual.turn.acquire(1).await;
         inner.bring_all_down().await?;
-        if inner.collect_what_pays().await? {
+        let newest = inner.store.extents.borrow().opened();
+        if inner.collect_garbage(newest).await? {
             inner.bring_all_down().await?;
+        }
+        if inner.front.fullness.get() != Fullness::Room {
+            // What was moved is flushed, and its extents can go: that is the collector's.
+            inner.collect_garbage(0).await?;
+            inner.take_puts_again();
         }
         Ok(())
     }
@@ -183,7 +247,7 @@ impl<M: Medium> Inner<M> {
     async fn bring_down(&self, level: usize) -> Result<(), EngineError> {
         let Some(last) = self.last_key(level).await? else { return Ok(()) };
         let descent = Descent { level, next: Box::default(), last, is_done: false };
-        let _asked = self.manual.ask(Request::Level(descent));
+        let _asked = self.manual.ask(Request::Level(descent), &self.store.work);
         self.store.work.notify_all();
         let is_down =
             || self.manual.level().is_none() || self.version.borrow().level(level).len() == 0;
@@ -203,12 +267,11 @@ impl<M: Medium> Inner<M> {
         Ok(segment.len().checked_sub(1).map(|last| segment.key(last).into()))
     }
 
-    /// Has extents collected that are worth it, of those that there are now. Whether objects were moved.
-    async fn collect_what_pays(&self) -> Result<bool, EngineError> {
+    /// Has extents collected that are worth it, of those up to an age, and lets collection that is due come to its end. Whether objects were moved.
+    async fn collect_garbage(&self, newest: u64) -> Result<bool, EngineError> {
         let moved = || self.stats.borrow().gc_objects_moved;
         let before = moved();
-        let newest = self.store.extents.borrow().opened();
-        let _asked = self.manual.ask(Request::Garbage { tried: 0, newest });
+        let _asked = self.manual.ask(Garbage::up_to(newest), &self.store.work);
         self.store.work.notify_all();
         let is_collecting = || {
             let extents = self.store.extents.borrow();
@@ -219,47 +282,65 @@ impl<M: Medium> Inner<M> {
             };
             extents.iter().any(is_one)
         };
-        // A store that is short of extents collects what it can in any case.
-        let is_over =
-            || self.is_collection_due() || self.asked_victim().is_none() && !is_collecting();
+        let is_over = || {
+            let is_due = self.is_collection_due() && !self.has_looked_enough();
+            !is_due && self.asked_victim().is_none() && !is_collecting()
+        };
         self.wait_for_background(is_over).await?;
         Ok(moved() > before)
     }
 
-    /// The extent that a compaction that is asked for has collected next.
-    pub(crate) fn asked_victim(&self) -> Option<ExtentId> {
-        let Some(Request::Garbage { tried, newest }) = *self.manual.request.borrow() else {
-            return None;
-        };
+    /// Whether the collector, while nothing was left of what is asked for, has found nothing to do, or has had as many turns as there are extents:
+    /// beside writers it may never find nothing.
+    fn has_looked_enough(&self) -> bool {
+        match &*self.manual.request.borrow() {
+            Some(Request::Garbage(garbage)) => garbage.looks > self.store.shape.extents,
+            _ => true,
+        }
+    }
+
+    /// The extent that a compaction that is asked for has collected next: the one with the least in use.
+    fn asked_victim(&self) -> Option<ExtentId> {
+        let request = self.manual.request.borrow();
+        let Some(Request::Garbage(garbage)) = &*request else { return None };
         if !self.store.is_healthy() {
             return None;
         }
         let extents = self.store.extents.borrow();
-        let is_worth_it = |id: ExtentId| {
-            let extent = extents.get(id);
-            let most = if extent.stream == Stream::Objects { WORTH_ASKING } else { WORTH_COPYING };
-            let is_asked_for = extent.age > tried && extent.age <= newest;
-            let is_of_use = || extents.utilisation(extent) < most && !self.store.is_pinned(id);
-            let is_closed = extent.state == State::Closed;
-            is_closed && is_asked_for && is_of_use() && self.can_be_collected(id)
+        let is_short = self.is_collection_due();
+        let most = |extent: &Extent| match extent.stream {
+            _ if is_short => WORTH_COLLECTING,
+            Stream::Objects => WORTH_ASKING,
+            _ => WORTH_COPYING,
         };
-        let worth_it = extents.iter().filter(|(id, _)| is_worth_it(*id));
-        worth_it.min_by_key(|(_, extent)| extent.age).map(|(id, _)| id)
+        extents.choose_victim(WORTH_COLLECTING, |id| {
+            let extent = extents.get(id);
+            let is_worth_it = || extents.utilisation(extent) < most(extent);
+            let may_go = || !self.store.is_pinned(id) && self.can_be_collected(id);
+            garbage.asks_for(extent) && is_worth_it() && may_go()
+        })
     }
 
-    /// The same, which is going to be collected. Who asked is told when there is none left.
+    /// The same, which is going to be collected. Where collection is due, it is asked for every other time. Who asked is told when there is none left.
     pub(crate) fn take_asked_victim(&self) -> Option<ExtentId> {
-        let Some(id) = self.asked_victim() else {
-            if self.manual.is_asked() {
-                self.store.work.notify_all();
-            }
+        if !self.manual.is_asked() {
             return None;
-        };
-        let age = self.store.extents.borrow().get(id).age;
-        if let Some(Request::Garbage { tried, .. }) = &mut *self.manual.request.borrow_mut() {
-            *tried = age;
         }
-        Some(id)
+        let victim = self.asked_victim();
+        let age = victim.map(|id| self.store.extents.borrow().get(id).age);
+        if let Some(Request::Garbage(garbage)) = &mut *self.manual.request.borrow_mut() {
+            match age {
+                Some(age) => {
+                    garbage.tried.insert(age);
+                    garbage.went_last = true;
+                }
+                None => garbage.looks = garbage.looks.saturating_add(1),
+            }
+        }
+        if victim.is_none() {
+            self.store.work.notify_all();
+        }
+        victim
     }
 
     /// Waits for what background work is asked for.

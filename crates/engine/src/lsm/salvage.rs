@@ -7,20 +7,28 @@
 //! write. Behind a gap the first level's new segments are believed when they say that a key is deleted. A key in a part of the index
 //! that is damaged is given the benefit of the doubt: it is saved.
 //!
+//! Values that stand beside their keys are in the index alone, once the log does not have them any more. Where it can be read it says which of them count. For
+//! parts that cannot, all pages that look like a part of an index are asked, also those that were replaced long ago: of such values nobody knows when they were
+//! written, but in which run at the latest.
+//!
 //! Nothing is written to the medium. Memory: see [`Versions`], and the keys that have to be named.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::vec;
 
+use pages::Value;
 use pages::error::OpenError;
 use pages::format::page::PageFault;
 use pages::medium::{Medium, PageNo};
 use pages::salvage::{ManifestGroup, Saved, Standing, Survey, Versions};
+use runtime::PageImage;
 
 use crate::format::entry::Mapping;
 use crate::format::meta_segment::MetaSegment;
 use crate::lsm::location::Location;
 use crate::lsm::open::Setup;
+use crate::lsm::snapshot_reads::IndexPart;
 use crate::lsm::version::Version;
 use crate::lsm::{Engine, Inner, dump, edit_codec};
 
@@ -42,6 +50,10 @@ pub struct Salvage<M: Medium> {
     survey: Survey,
     versions: Versions,
     step: usize,
+    /// Pages of the index that have values beside keys and were not taken out yet.
+    beside: vec::IntoIter<PageNo>,
+    /// Keys with a value that stood beside them in a page of the index of which nobody knows whether it is the newest.
+    pub unordered: u64,
     /// How much of the index could be read.
     pub index: IndexState,
     /// Groups of the log that are missing or damaged; the last one may have been torn by a power cut.
@@ -71,8 +83,31 @@ struct Listed {
     entries: u16,
 }
 
-/// Keys without a version that can be read, and whether the first level that has them says that they have a value.
-type Missing = BTreeMap<Box<[u8]>, bool>;
+/// What an index comes to that is asked from the top.
+#[derive(Default)]
+struct Asking {
+    /// Keys without a version that can be read, and what the first level says that has them.
+    missing: BTreeMap<Box<[u8]>, Said>,
+    /// Keys of which an older version is left.
+    older: Vec<Box<[u8]>>,
+    /// Parts that are damaged in levels that were asked.
+    unknown: Vec<IndexPart>,
+}
+
+/// What a level says of a key.
+#[derive(Clone, Copy)]
+struct Said {
+    is_live: bool,
+    /// Whether all levels above were asked.
+    is_certain: bool,
+}
+
+impl Asking {
+    /// Whether a level that was asked may have had the key, and cannot be read there.
+    fn is_unknown(&self, key: &[u8]) -> bool {
+        self.unknown.iter().any(|part| part.covers(key))
+    }
+}
 
 impl<M: Medium> Engine<M> {
     /// Looks for what is left of the store that a medium holds, which need not open. `setup` is what it would be opened with, identity
@@ -95,7 +130,20 @@ impl<M: Medium> Engine<M> {
         let missing_log_groups = survey.missing_log_groups(replayed.log_from);
         let (index, step) = (replayed.state, 0);
         let (lost, older) = inner.ask_index(&replayed, &mut versions).await;
-        Ok(Salvage { inner, survey, versions, step, index, missing_log_groups, lost, older })
+        let (beside, unordered) = versions.in_index();
+        let beside = Vec::from_iter(beside).into_iter();
+        Ok(Salvage {
+            inner,
+            survey,
+            versions,
+            step,
+            beside,
+            unordered,
+            index,
+            missing_log_groups,
+            lost,
+            older,
+        })
     }
 }
 
@@ -103,7 +151,23 @@ impl<M: Medium> Salvage<M> {
     /// More of the pairs, in no order; nothing behind the last ones.
     pub async fn next(&mut self) -> Option<Vec<Saved>> {
         self.step += 1;
-        self.inner.store.saved(&self.survey, &self.versions, self.step - 1).await
+        match self.inner.store.saved(&self.survey, &self.versions, self.step - 1).await {
+            Some(saved) => Some(saved),
+            None => self.next_beside().await,
+        }
+    }
+
+    /// What counts of the values that the next page of the index has beside keys.
+    async fn next_beside(&mut self) -> Option<Vec<Saved>> {
+        let (inner, page) = (&self.inner, self.beside.next()?);
+        let image = inner.store.whole_page(page).await;
+        let mut saved = Vec::new();
+        inner.each_beside(image.as_ref().map_or(&[], PageImage::bytes), |key, value| {
+            if self.versions.is_in_index(key, page) {
+                saved.push((key.into(), value));
+            }
+        });
+        Some(saved)
     }
 
     /// Pages that are not what was once written there.
@@ -207,7 +271,10 @@ impl<M: Medium> Inner<M> {
         replayed: &Replayed,
         versions: &mut Versions,
     ) -> (Vec<Box<[u8]>>, Vec<Box<[u8]>>) {
-        let (mut missing, mut older) = (Missing::new(), Vec::new());
+        let mut asking = Asking::default();
+        if replayed.version.is_none() {
+            asking.unknown.push(IndexPart { first: Box::default(), end: None });
+        }
         if let Some(version) = &replayed.version {
             for level in version.levels() {
                 let listed: Vec<_> = level.iter().collect();
@@ -217,17 +284,49 @@ impl<M: Medium> Inner<M> {
                     let (first_key, entries) = ((*first_key).into(), segment.entries);
                     let listed = Listed { page, first_key, entries };
                     let asked = Asked { next, flushed: replayed.flushed };
-                    self.ask_segment(&listed, &asked, versions, &mut missing, &mut older).await;
+                    self.ask_segment(&listed, &asked, versions, &mut asking).await;
                 }
             }
             versions.judge(&[], None, |_| Standing::Dead);
             versions.drop_dead(replayed.flushed);
         }
         for (listed, flushed) in &replayed.later {
-            self.drop_deleted(listed, *flushed, versions).await;
+            self.take_later(listed, *flushed, versions).await;
         }
-        let lost = missing.into_iter().filter(|(key, is_live)| *is_live && !versions.has(key));
+        if self.inlining.is_on() && !asking.unknown.is_empty() {
+            self.ask_all_pages(&asking, versions).await;
+        }
+        let Asking { missing, older, .. } = asking;
+        let lost = missing.into_iter().filter(|(key, said)| said.is_live && !versions.has(key));
         (lost.map(|(key, _)| key).collect(), older)
+    }
+
+    /// Takes down what any page of an index has beside keys that the index may have in a part that is damaged.
+    async fn ask_all_pages(&self, asking: &Asking, versions: &mut Versions) {
+        for step in 0.. {
+            let Some(pages) = self.store.whole_pages(step).await else { return };
+            for (page, run, image) in pages {
+                self.each_beside(image.bytes(), |key, _| {
+                    let is_known = || asking.missing.get(key).is_some_and(|said| said.is_certain);
+                    if asking.is_unknown(key) && !is_known() {
+                        versions.offer_from_index(key, run, page);
+                    }
+                });
+            }
+        }
+    }
+
+    /// Shows the values that a page has beside keys, if it is a segment.
+    fn each_beside(&self, bytes: &[u8], mut show: impl FnMut(&[u8], Value)) {
+        if !MetaSegment::is_sound(bytes, self.store.format, &self.inlining) {
+            return;
+        }
+        let Some(segment) = MetaSegment::new(bytes, self.store.format) else { return };
+        for index in 0..segment.len() {
+            if let Mapping::Value(value) = segment.mapping(index) {
+                show(segment.key(index), value);
+            }
+        }
     }
 
     /// What a segment says of keys that no segment above has.
@@ -236,20 +335,24 @@ impl<M: Medium> Inner<M> {
         listed: &Listed,
         asked: &Asked<'_>,
         versions: &mut Versions,
-        missing: &mut Missing,
-        older: &mut Vec<Box<[u8]>>,
+        asking: &mut Asking,
     ) {
         let image = self.store.whole_page(listed.page).await;
         let bytes = image.as_ref().map_or(&[][..], |image| image.bytes());
         let Some(segment) = self.listed_segment(bytes, listed, asked.next) else {
             versions.judge(&listed.first_key, asked.next, |_| Standing::Unknown);
+            let (first, end) = (listed.first_key.clone(), asked.next.map(Box::from));
+            asking.unknown.push(IndexPart { first, end });
             return;
         };
-        let mut to_check = Vec::new();
+        let (mut to_check, mut beside) = (Vec::new(), Vec::new());
         versions.judge(&listed.first_key, asked.next, |key| match segment.find(key) {
             None => Standing::Unasked,
             Some(Mapping::Deleted) => Standing::Dead,
-            Some(Mapping::Value(_)) => Standing::Live,
+            Some(Mapping::Value(_)) => {
+                beside.push(Box::from(key));
+                Standing::Live
+            }
             Some(Mapping::At(pointer)) => {
                 to_check.push((Box::from(key), self.store.format.locate(pointer).0));
                 Standing::Live
@@ -258,13 +361,27 @@ impl<M: Medium> Inner<M> {
         for (key, page) in to_check {
             let is_it = versions.is_in(&key, page, asked.flushed);
             if !is_it && !self.store.offer_from(page, &key, versions).await {
-                older.push(key);
+                asking.older.push(key);
             }
+        }
+        for key in beside {
+            versions.take_from_index(&key, listed.page, asked.flushed, Standing::Live);
         }
         for index in 0..segment.len() {
             let key = segment.key(index);
-            if !versions.has(key) && !missing.contains_key(key) {
-                missing.insert(key.into(), segment.mapping(index) != Mapping::Deleted);
+            if versions.has(key) || asking.missing.contains_key(key) {
+                continue;
+            }
+            let is_certain = !asking.is_unknown(key);
+            match segment.mapping(index) {
+                Mapping::Value(_) => {
+                    let standing = if is_certain { Standing::Live } else { Standing::Unknown };
+                    versions.take_from_index(key, listed.page, asked.flushed, standing);
+                }
+                mapping => {
+                    let is_live = mapping != Mapping::Deleted;
+                    asking.missing.insert(key.into(), Said { is_live, is_certain });
+                }
             }
         }
     }
@@ -282,14 +399,19 @@ impl<M: Medium> Inner<M> {
         segment.is_listed(listed.entries, &listed.first_key, next).then_some(segment)
     }
 
-    /// Takes out what a segment of the first level says is deleted.
-    async fn drop_deleted(&self, listed: &Listed, flushed: u64, versions: &mut Versions) {
+    /// Takes out what a segment of the first level says is deleted, and takes what stands beside its keys.
+    async fn take_later(&self, listed: &Listed, flushed: u64, versions: &mut Versions) {
         let image = self.store.whole_page(listed.page).await;
         let bytes = image.as_ref().map_or(&[][..], |image| image.bytes());
         let Some(segment) = self.listed_segment(bytes, listed, None) else { return };
         for index in 0..segment.len() {
-            if segment.mapping(index) == Mapping::Deleted {
-                versions.drop_deleted(segment.key(index), flushed);
+            let key = segment.key(index);
+            match segment.mapping(index) {
+                Mapping::Deleted => versions.drop_deleted(key, flushed),
+                Mapping::Value(_) => {
+                    versions.take_from_index(key, listed.page, flushed, Standing::Live);
+                }
+                Mapping::At(_) => {}
             }
         }
     }

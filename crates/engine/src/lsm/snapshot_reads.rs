@@ -8,7 +8,7 @@ use std::rc::Rc;
 use pages::Value;
 use pages::effort::Effort;
 use pages::error::EngineError;
-use pages::medium::Medium;
+use pages::medium::{Medium, PageNo};
 use pages::operations::{Reads, check_key};
 use runtime::Nanos;
 
@@ -16,6 +16,22 @@ use crate::lsm::iterator::EngineIterator;
 use crate::lsm::reads::Located;
 use crate::lsm::snapshot::{Hold, Snapshot};
 use crate::lsm::{Engine, Inner};
+
+/// A part of an index: a level has these keys in pages that are read as one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexPart {
+    /// Its first key.
+    pub first: Box<[u8]>,
+    /// The first key of the part behind it; nothing if there is none.
+    pub end: Option<Box<[u8]>>,
+}
+
+impl IndexPart {
+    /// Whether a key would be in it.
+    pub fn covers(&self, key: &[u8]) -> bool {
+        *self.first <= *key && self.end.as_deref().is_none_or(|end| key < end)
+    }
+}
 
 /// The store as it was at one instant. Dropping it, and its iterators, gives back what it holds: extents that were in use then, older
 /// versions of keys in memtables, memtables and segments that are in no level any more.
@@ -41,6 +57,25 @@ impl<M: Medium> Engine<M> {
 }
 
 impl<M: Medium> EngineIterator<M> {
+    /// The part of the index that a page is of, as far as it is not in memory: if the page cannot be read nobody knows what is in it. Looks at all
+    /// parts that there are.
+    ///
+    /// # Errors
+    /// [`EngineError::SnapshotTooOld`].
+    pub fn part_in(&self, page: PageNo) -> Result<Option<IndexPart>, EngineError> {
+        let snapshot = self.hold.get()?;
+        for level in snapshot.version.levels() {
+            let mut parts = level.iter().peekable();
+            while let Some((first, segment)) = parts.next() {
+                if segment.location.pages().any(|other| other == page) {
+                    let end = parts.peek().map(|(end, _)| Box::from(*end));
+                    return Ok(Some(IndexPart { first: first.into(), end }));
+                }
+            }
+        }
+        Ok(None)
+    }
+
     /// The snapshot that it reads.
     pub fn snapshot(&self) -> EngineSnapshot<M> {
         EngineSnapshot::new(&self.inner, &self.hold)

@@ -30,9 +30,13 @@ impl<M: Medium> Index for Inner<M> {
         if has_space && !self.is_stopped() { Admission::Now } else { Admission::Later }
     }
 
-    /// Deletes of long keys that are not there would let upper levels grow without bound.
+    /// Deletes of long keys that are not there would let upper levels grow without bound. And what they bring into the index of a full store
+    /// takes the space in which objects would be collected.
     fn admits_delete(&self) -> Admission {
-        let is_behind = || self.is_over_budget() && !self.is_settled() || self.is_stopped();
+        let is_behind = || {
+            let is_over = self.is_over_budget() && !self.is_settled() || self.is_stopped();
+            is_over || self.is_crowded_out.get()
+        };
         if is_behind() && !self.is_at_rest() { Admission::Later } else { Admission::Now }
     }
 
@@ -43,6 +47,10 @@ impl<M: Medium> Index for Inner<M> {
 
     fn is_delayed(&self) -> bool {
         self.tables.as_ref().is_some_and(Tables::delays_writes)
+    }
+
+    fn has_rested(&self) -> bool {
+        self.rested_after.get() == self.front.writes()
     }
 
     fn wants_flush(&self) -> bool {

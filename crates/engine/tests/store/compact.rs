@@ -11,10 +11,10 @@ use std::task::{Context, Waker};
 
 use engine::{Engine, Granularity, Options};
 use pages::{Durability, EngineError, Shape, UsedUp, Value, WriteOptions};
-use runtime::{Nanos, Rng, Runtime};
+use runtime::{Handle, Nanos, Rng, Runtime};
 
 use crate::memory::{Cells, MemoryMedium, SHAPE};
-use crate::setup::seeds;
+use crate::setup::{fill, seeds};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -170,4 +170,63 @@ fn a_store_without_room_says_so_and_does_not_hang() {
             Err(error) => panic!("{error}"),
         }
     });
+}
+
+/// Deletes and puts keys of which nobody else knows, whether they are taken or not, until it is over.
+async fn write_beside(handle: Handle, engine: Engine<MemoryMedium>, is_over: Rc<Cell<bool>>) {
+    let mut n = 0_u64;
+    while !is_over.get() && n < 2_000_000 {
+        // What is refused, or over something in a memtable, takes no time by itself.
+        handle.sleep(Nanos(1_000)).await;
+        let key = format!("z{:03}", n % 400).into_bytes();
+        let options = WriteOptions::default();
+        let value = Value::Synthetic { seed: n, len: 60 };
+        let _ = engine.delete(&key, options, Nanos::ZERO).await.expect("deletes are taken");
+        match engine.put(&key, value, options, Nanos::ZERO).await {
+            Ok(_) | Err(EngineError::Full(UsedUp::Space)) => {}
+            Err(error) => panic!("{error}"),
+        }
+        n += 1;
+    }
+    assert!(n < 2_000_000, "the compaction does not end: {}", engine.background());
+}
+
+/// What was deleted at random is room when it returns, though collection was due all the time, and a writer was there or not.
+#[test]
+fn a_store_that_was_full_takes_puts_again_when_it_returns() {
+    for seed in seeds(4) {
+        for (name, options) in forms() {
+            for has_writer in [false, true] {
+                let rt = Runtime::new(seed);
+                let engine = create(&rt, 90, &options);
+                let handle = rt.handle();
+                let what = format!("{name}, writer {has_writer}, LEVELHEAD_SEED={seed}");
+                rt.block_on(async move {
+                    let mut rng = Rng::new(seed);
+                    let there = fill(&engine, &mut rng).await;
+                    let is_over = Rc::new(Cell::new(false));
+                    let writer = has_writer.then(|| {
+                        let work =
+                            write_beside(handle.clone(), engine.clone(), Rc::clone(&is_over));
+                        handle.spawn("writer", work)
+                    });
+                    for n in (0..there).filter(|_| rng.below(3) == 0) {
+                        let (key, options) = (n.to_be_bytes(), WriteOptions::default());
+                        let deleted = engine.delete(&key, options, Nanos::ZERO).await;
+                        deleted.unwrap_or_else(|error| panic!("{what}: {error}"));
+                    }
+                    let compacted = engine.compact().await;
+                    let stands = || engine.background();
+                    compacted.unwrap_or_else(|error| panic!("{what}: {error}, {}", stands()));
+                    let value = Value::Synthetic { seed: 1, len: 200 };
+                    let put = engine.put(b"new", value, WriteOptions::default(), Nanos::ZERO);
+                    put.await.unwrap_or_else(|error| panic!("{what}: {error}, {}", stands()));
+                    is_over.set(true);
+                    if let Some(writer) = writer {
+                        writer.await;
+                    }
+                });
+            }
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 mod backwards;
 mod compact;
+mod exchange;
 mod failing_writes;
 mod full_groups;
 mod groups;

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use engine::{Engine, Options, Planted, Setup};
-use pages::{Cpu, CpuCosts, StoreId, Surroundings};
-use runtime::{Cores, Nanos, Runtime};
+use pages::{Cpu, CpuCosts, EngineError, StoreId, Surroundings, UsedUp, Value, WriteOptions};
+use runtime::{Cores, Nanos, Rng, Runtime};
 
 use crate::memory::MemoryMedium;
 
@@ -36,6 +36,28 @@ pub(crate) fn create(
         id: StoreId(7),
     };
     Engine::create(setup).expect("it fits")
+}
+
+/// Puts a value of some length under a number.
+pub(crate) async fn put_number(
+    engine: &Engine<MemoryMedium>,
+    n: u64,
+    rng: &mut Rng,
+) -> Result<bool, EngineError> {
+    let value = Value::Synthetic { seed: rng.next_u64(), len: 60 + rng.below(200) as u32 };
+    engine.put(&n.to_be_bytes(), value, WriteOptions::default(), Nanos::ZERO).await
+}
+
+/// Puts values under numbers until the store is full; under how many.
+pub(crate) async fn fill(engine: &Engine<MemoryMedium>, rng: &mut Rng) -> u64 {
+    for n in 0..1_000_000 {
+        match put_number(engine, n, rng).await {
+            Ok(_) => {}
+            Err(EngineError::Full(UsedUp::Space)) => return n,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    panic!("it takes everything");
 }
 
 #[expect(clippy::disallowed_methods, reason = "how a person asks for more trials, or for one")]

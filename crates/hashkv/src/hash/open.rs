@@ -137,6 +137,7 @@ impl<M: Medium> HashEngine<M> {
             index_pages: 0,
             checkpoint_bytes: 0,
             frozen: options.frozen_buffers,
+            leaves_room: false,
         };
         let has_log = options.durability == Durability::Log;
         let mut inner = Inner {

@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use levelhead::{Error, Options, Store, repair};
+use levelhead::{Durability, Error, Options, Store, Verified, repair};
 
 use crate::scratch::{Scratch, open, small};
 
@@ -53,7 +53,8 @@ fn a_store_that_is_whole_is_verified() {
     let report = store.verify(|pairs| heard.push(pairs)).expect("it can be read");
     assert_eq!((report.pairs, report.bytes), (5_999, 5_999 * 306));
     assert!(report.findings.is_empty(), "{:?}", report.findings);
-    assert_eq!(heard, [1_000, 2_000, 3_000, 4_000, 5_000, 5_999]);
+    let pairs = [1_000, 2_000, 3_000, 4_000, 5_000, 5_999];
+    assert_eq!(heard, pairs.map(Verified::Pairs));
 }
 
 #[test]
@@ -160,9 +161,12 @@ fn parity_that_does_not_agree_is_found_and_not_mended() {
         store.put(&key(n), &value(n)).expect("there is room");
     }
     store.settle();
-    let report = store.verify(|_| ()).expect("it can be read");
+    let mut heard = None;
+    let report = store.verify(|verified| heard = Some(verified)).expect("it can be read");
     assert!(report.findings.is_empty(), "{:?}", report.findings);
     assert!(report.stripes > 5, "{} stripes", report.stripes);
+    let is_last = |parts, all| parts == all && all > 0;
+    assert!(matches!(heard, Some(Verified::Stripes { parts, all }) if is_last(parts, all)));
     store.close().expect("it can be made durable");
     let (parity, at) = parity_page(&directories);
     for (member, directory) in directories.iter().enumerate() {
@@ -191,4 +195,83 @@ fn parity_that_does_not_agree_is_found_and_not_mended() {
     let report = reopen().verify(|_| ()).expect("it can be rebuilt");
     assert!(report.findings.is_empty(), "{:?}", report.findings);
     assert!(report.unchecked_stripes > 5, "{} stripes", report.unchecked_stripes);
+}
+
+/// Keys of a length with which the index of some thousand does not fit the smallest memory.
+fn long_key(n: u32) -> Vec<u8> {
+    format!("{n:06}{}", "x".repeat(200)).into_bytes()
+}
+
+/// Pages of the index in a file: not those in memory are read by a walk.
+fn index_pages(path: &Path) -> Vec<u64> {
+    let bytes = std::fs::read(path.join("data")).expect("it is there");
+    let is_one = |at: &usize| bytes[at + 22..at + 24] == [1, 5];
+    (0..bytes.len()).step_by(4096).filter(is_one).map(|at| at as u64).collect()
+}
+
+#[test]
+fn a_damaged_part_of_the_index_costs_its_own_keys_and_a_repair_finds_those_too() {
+    const KEYS: u32 = 30_000;
+    let scratch = Scratch::new();
+    let [old, new] = ["old", "new"].map(|name| scratch.path().join(name));
+    let options = Options {
+        memory_bytes: 1 << 20,
+        value_cache_bytes: 0,
+        expected_key_bytes: 206,
+        expected_value_bytes: 20,
+        ..small()
+    };
+    let store = open(&old, &options);
+    for n in 0..KEYS {
+        store.put_with(&long_key(n), &n.to_le_bytes(), Durability::None).expect("there is room");
+    }
+    store.compact().expect("there is room");
+    // In a level above, so that others have keys within the damaged part.
+    for n in (0..KEYS).step_by(100) {
+        store.put_with(&long_key(n), &n.to_le_bytes(), Durability::None).expect("there is room");
+    }
+    store.settle();
+    store.close().expect("it can be made durable");
+    let pages = index_pages(&old);
+    let mut damaged = 0;
+    for at in pages.iter().rev().step_by(pages.len() / 40) {
+        flip_at(&old.join("data"), at + 500);
+        let store = match Store::open(&old, &options) {
+            Ok(store) => store,
+            // It is of a part that is in memory, so that the store does not open.
+            Err(error) => {
+                assert!(matches!(error, Error::Damaged { .. }), "{error}");
+                flip_at(&old.join("data"), at + 500);
+                continue;
+            }
+        };
+        let report = store.verify(|_| ()).expect("it goes on");
+        drop(store);
+        if !report.findings.is_empty() {
+            damaged += 1;
+            let lost = u64::from(KEYS) - report.pairs;
+            assert!((1..100).contains(&lost), "{lost} keys for a page");
+            let [finding] = &report.findings[..] else { panic!("{:?}", report.findings) };
+            let key = |key: &Option<Box<[u8]>>| {
+                key.as_ref()
+                    .map(|key| String::from_utf8_lossy(&key[..6]).parse::<u64>().expect("a number"))
+            };
+            let (after, before) = (key(&finding.after), key(&finding.before));
+            let between = before.unwrap_or(KEYS.into()) - after.map_or(0, |after| after + 1);
+            assert_eq!(between, lost, "{after:?} to {before:?}");
+            let _ = std::fs::remove_dir_all(&new);
+            let saved = repair(&[&old], &new, &options, |_| ()).expect("it goes on");
+            assert_eq!((saved.pairs, saved.rescued), (u64::from(KEYS), lost));
+            let copy = open(&new, &options);
+            for n in 0..KEYS {
+                let found = copy.get(&long_key(n)).expect("it is whole");
+                assert_eq!(found, Some(n.to_le_bytes().to_vec()), "key {n}");
+            }
+        }
+        flip_at(&old.join("data"), at + 500);
+        if damaged == 3 {
+            return;
+        }
+    }
+    panic!("{damaged} of {} pages of the index were in use and not in memory", pages.len());
 }

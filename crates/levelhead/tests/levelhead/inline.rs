@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use levelhead::{Error, Options, Store};
+use levelhead::{Durability, Error, Options, Store, repair};
 use runtime::Rng;
 
 use crate::scratch::{Scratch, small};
@@ -114,4 +114,67 @@ fn what_a_page_has_no_room_for_is_refused() {
         matches!(&refused, Err(Error::Invalid(what)) if what.contains("inline_up_to is 1001")),
         "{refused:?}"
     );
+}
+
+/// Flips a byte in every page of a kind.
+fn damage_all(directory: &Path, kind: u8) {
+    let path = directory.join("data");
+    let mut bytes = std::fs::read(&path).expect("it is there");
+    let mut pages = 0;
+    for page in bytes.chunks_mut(4096).filter(|page| page[22..24] == [kind, 5]) {
+        page[1_000] ^= 0x11;
+        pages += 1;
+    }
+    assert!(pages > 0, "no page of kind {kind}");
+    std::fs::write(&path, bytes).expect("it can be written");
+}
+
+/// What was deleted or replaced, and what is there, of a store that was flushed and does not open any more.
+#[test]
+fn values_beside_their_keys_are_saved_of_a_store_that_does_not_open() {
+    const LOG: u8 = 7;
+    const MANIFEST: u8 = 8;
+    let scratch = Scratch::new();
+    let [old, new] = ["old", "new"].map(|name| scratch.path().join(name));
+    let store = Store::open(&old, &options()).expect("it is made");
+    let key = |n: u32| format!("key {n:05}").into_bytes();
+    for round in 0..3_u8 {
+        for n in 0..4_000 {
+            let value = [round; 300];
+            store.put_with(&key(n), &value, Durability::None).expect("there is room");
+        }
+    }
+    for n in (0..4_000).step_by(4) {
+        store.delete_with(&key(n), Durability::None).expect("there is room");
+    }
+    store.settle();
+    store.close().expect("it is made durable");
+    let expected = |n: u32| (!n.is_multiple_of(4)).then(|| vec![2; 300]);
+    let saved = |what: &str| {
+        let _ = std::fs::remove_dir_all(&new);
+        let report = repair(&[&old], &new, &options(), |_| ());
+        let report = report.unwrap_or_else(|error| panic!("{what}: {error}"));
+        (
+            report.salvaged.expect("it does not open"),
+            Store::open(&new, &options()).expect("it is whole"),
+        )
+    };
+    // Without its words the index says all.
+    std::fs::write(old.join("LEVELHEAD"), "nothing").expect("it can be written");
+    let (salvaged, copy) = saved("no words");
+    assert!(salvaged.doubts.is_empty() && salvaged.lost.is_empty(), "{salvaged:?}");
+    for n in 0..4_000 {
+        assert_eq!(copy.get(&key(n)).expect("it is whole"), expected(n), "key {n}");
+    }
+    drop(copy);
+    // Without the index no key is lost, and nobody made values up. Old groups of the log would tell the newest.
+    damage_all(&old, MANIFEST);
+    damage_all(&old, LOG);
+    let (salvaged, copy) = saved("no manifest and no log");
+    assert!(salvaged.doubts.iter().any(|doubt| doubt.contains("beside them")), "{salvaged:?}");
+    for n in 0..4_000 {
+        let found = copy.get(&key(n)).expect("it is whole");
+        let is_one = |value: &Vec<u8>| (0..3).any(|round| *value == [round; 300]);
+        assert!(found.as_ref().is_some_and(is_one) || n.is_multiple_of(4), "key {n}: {found:?}");
+    }
 }

@@ -5,6 +5,7 @@ use runtime::Nanos;
 use crate::error::EngineError;
 use crate::front::{Front, Index};
 use crate::medium::Medium;
+use crate::operations::{Fullness, Kind};
 
 /// Whether there is room for a client's write behind the memtables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,16 +34,16 @@ impl<M: Medium> Drop for Stall<'_, M> {
 }
 
 impl<M: Medium> Front<M> {
-    /// Waits until a client's write may go ahead. First come, first served, puts and deletes apart: a
+    /// Waits until a client's write may go ahead. First come, first served, each kind apart: a
     /// put may wait for what only deletes give.
     pub(super) async fn wait_for_room(
         &self,
         index: &impl Index,
-        is_delete: bool,
+        kind: Kind,
         bytes: u64,
     ) -> Result<(), EngineError> {
         let started = self.store.handle.now();
-        let queue = &self.queues[usize::from(is_delete)];
+        let queue = &self.queues[kind as usize];
         let (mut stall, mut turn) = (None, None);
         let mut was_delayed = false;
         if queue.in_use() > 0 {
@@ -50,7 +51,7 @@ impl<M: Medium> Front<M> {
             turn = Some(queue.acquire(1).await);
         }
         loop {
-            match self.admits(index, is_delete, bytes)? {
+            match self.admits(index, kind, bytes)? {
                 Admission::Now if was_delayed => break,
                 Admission::Now => {
                     let delay = index.delay(bytes);
@@ -102,28 +103,34 @@ impl<M: Medium> Front<M> {
     }
 
     /// Whether a client's write may go ahead now.
-    fn admits(
-        &self,
-        index: &impl Index,
-        is_delete: bool,
-        bytes: u64,
-    ) -> Result<Admission, EngineError> {
+    fn admits(&self, index: &impl Index, kind: Kind, bytes: u64) -> Result<Admission, EngineError> {
         if let Some(page) = self.store.failure() {
             return Err(EngineError::ReadOnly(page));
         }
         let has_room = self.has_memtable_room();
-        if self.fullness.get().refuses(is_delete, has_room) {
+        if self.fullness.get().refuses(kind, has_room) {
             return Ok(Admission::Never);
         }
         if has_room && self.log.borrow().as_ref().is_some_and(|log| !log.has_room(bytes)) {
             return Ok(Admission::AfterFlush);
         }
-        Ok(match (has_room, is_delete) {
+        Ok(match (has_room, kind) {
             (false, _) => Admission::Later,
-            (true, true) => index.admits_delete(),
-            (true, false) if self.is_paced() => Admission::Later,
-            (true, false) => index.admits_put(),
+            (true, Kind::Delete) => index.admits_delete(),
+            (true, Kind::Exchange) if self.has_space_for_exchange(bytes) => index.admits_delete(),
+            (true, Kind::Exchange) => self.admits_exchange_later(index),
+            (true, Kind::Put) if self.is_paced() => Admission::Later,
+            (true, Kind::Put) => index.admits_put(),
         })
+    }
+
+    /// When a batch that makes room may go ahead, for which there is no space beside what memtables hold.
+    fn admits_exchange_later(&self, index: &impl Index) -> Admission {
+        match self.fullness.get() {
+            _ if !self.memtables.borrow().is_empty() => Admission::AfterFlush,
+            Fullness::Full(_) | Fullness::Stuck if index.has_rested() => Admission::Never,
+            _ => Admission::Later,
+        }
     }
 
     /// Whether the memtables take a write. A full one takes one more when there is room in front of

@@ -14,6 +14,7 @@ use crate::journal::LogSync;
 use crate::journal::log::{Ticket, full_bytes};
 use crate::medium::Medium;
 use crate::memtable::Entry;
+use crate::operations::{BatchOptions, Kind};
 
 /// A write of a batch: its key, and the value or a delete.
 pub type BatchWrite = (Box<[u8]>, Entry);
@@ -53,7 +54,7 @@ impl<M: Medium> Front<M> {
         &self,
         index: &impl Index,
         batch: Vec<BatchWrite>,
-        sync: Option<LogSync>,
+        options: BatchOptions,
         work: Nanos,
     ) -> Result<(), EngineError> {
         let (size, max) = (BatchSize::of(&batch), self.max_batch());
@@ -65,9 +66,12 @@ impl<M: Medium> Front<M> {
         }
         let effort = Effort { memtables: size.writes as u32, ..Effort::default() };
         self.store.cpu.cores.spend(work + self.store.cpu.costs.of(effort)).await;
-        let only_deletes = batch.iter().all(|(_, entry)| entry.is_none());
+        let kind = match Kind::of(batch.iter().all(|(_, entry)| entry.is_none())) {
+            Kind::Put if options.makes_room && self.left_for_exchange > 0 => Kind::Exchange,
+            kind => kind,
+        };
         loop {
-            self.wait_for_room(index, only_deletes, size.bytes).await?;
+            self.wait_for_room(index, kind, size.bytes).await?;
             if self.active_takes(size) {
                 break;
             }
@@ -78,7 +82,7 @@ impl<M: Medium> Front<M> {
             self.store.room.notified().await;
         }
         // No await from there to here, and none before all are in.
-        let ticket = self.insert_all(index, batch, sync);
+        let ticket = self.insert_all(index, batch, options.sync);
         self.acknowledge(ticket).await
     }
 

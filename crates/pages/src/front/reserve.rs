@@ -16,16 +16,35 @@ pub(super) fn extents_of_memtables<M: Medium>(
 ) -> usize {
     // The active one, those in front of it, and one more for what collections move.
     let memtables = limits.frozen as u32 + 2;
-    let accepted = memtables * (store.pages_of_memtable(limits.bytes) + limits.index_pages);
+    let accepted = memtables * pages_of(store, limits, limits.bytes);
     let growth = u64::from(memtables) * limits.checkpoint_bytes;
     let of_journal = manifest::extents_for_growth(&store.shape, growth);
     store.extents_of(accepted) + if store.has_journal_apart() { 0 } else { of_journal }
 }
 
+/// A memtable has so many times what puts leave for batches that make room.
+const PART_FOR_EXCHANGE: u64 = 16;
+
+/// Extents that puts leave for batches that make room. What these delete is given back later, by merges and collection.
+pub(super) fn extents_for_exchange<M: Medium>(
+    store: &PageStore<M>,
+    limits: &MemtableLimits,
+) -> usize {
+    let bytes = limits.bytes / PART_FOR_EXCHANGE;
+    // One more is being filled.
+    if limits.leaves_room { store.extents_of(pages_of(store, limits, bytes)) + 1 } else { 0 }
+}
+
+/// Pages that a flush of `bytes` takes at most, its part of the index with it.
+fn pages_of<M: Medium>(store: &PageStore<M>, limits: &MemtableLimits, bytes: u64) -> u32 {
+    let of_index = u128::from(limits.index_pages) * u128::from(bytes);
+    store.pages_of_memtable(bytes) + of_index.div_ceil(limits.bytes.into()) as u32
+}
+
 impl<M: Medium> Front<M> {
     /// Free extents that clients may not use: those that flushes leave to others, one for the
-    /// index and one for the data of a collection, what memtables that were accepted take, and what
-    /// index and journal have not taken of their own.
+    /// index and one for the data of a collection, what memtables that were accepted take, what is left for batches
+    /// that make room, and what index and journal have not taken of their own.
     pub fn client_reserve(&self, extents: &Extents) -> usize {
         self.reserve_with(|stream| self.store.left_of_due(stream, extents))
     }
@@ -73,7 +92,16 @@ impl<M: Medium> Front<M> {
 
     fn reserve_of_flushes(&self) -> usize {
         let of_flushes = Claimant::Flush.leaves_free(self.store.step_extents.get());
-        of_flushes + 2 + self.extents_of_memtables
+        of_flushes + 2 + self.extents_of_memtables + self.left_for_exchange
+    }
+
+    /// Whether there is space for a batch that makes room: it can be flushed with what memtables hold (not what they may hold), and a memtable of
+    /// what a collection moves behind it.
+    pub(super) fn has_space_for_exchange(&self, bytes: u64) -> bool {
+        let (store, limits) = (&self.store, &self.limits);
+        let held = self.memtables.borrow().bytes() + bytes;
+        let pages = pages_of(store, limits, held) + pages_of(store, limits, limits.bytes);
+        store.can_promise(Stream::Objects, pages, Claimant::Flush)
     }
 
     /// Whether clients leave enough extents to the background work that makes room again.

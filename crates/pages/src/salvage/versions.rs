@@ -5,7 +5,7 @@
 //! in use is moved. A sequence number alone does not tell: a power cut takes writes that nobody was told of, and the next run gives their numbers
 //! again. Such a write that lies about is known by its number: it is not below the first one of a later run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::format::object::Sequence;
 use crate::medium::PageNo;
@@ -19,6 +19,8 @@ pub(super) enum Place {
     Log,
     /// In this page of the data.
     Object(PageNo),
+    /// Beside the key, in this page of the index.
+    Index(PageNo),
 }
 
 /// A version of a key. The order is that in which they count.
@@ -86,6 +88,44 @@ impl Versions {
             Some(newest) => newest.0 = version,
             None => drop(self.newest.insert(key.into(), (version, Standing::default()))),
         }
+    }
+
+    /// Takes the value that an index with all writes up to `flushed` has beside a key in this page, unless a later write is of it.
+    pub fn take_from_index(
+        &mut self,
+        key: &[u8],
+        page: PageNo,
+        flushed: Sequence,
+        standing: Standing,
+    ) {
+        if self.newest.get(key).is_none_or(|(newest, _)| newest.sequence <= flushed) {
+            // An index has it of whatever run.
+            let version = Version::new(0, flushed, Place::Index(page));
+            self.newest.insert(key.into(), (version, standing));
+        }
+    }
+
+    /// Takes down a value that a page of an index has beside a key, of which nobody knows when it was written but in which run at the latest: what says more of
+    /// itself goes before it.
+    pub fn offer_from_index(&mut self, key: &[u8], run: u32, page: PageNo) {
+        self.offer(key, Version::new(run, 0, Place::Index(page)));
+    }
+
+    /// Whether the version that counts stands beside its key in this page.
+    pub fn is_in_index(&self, key: &[u8], page: PageNo) -> bool {
+        self.newest.get(key).is_some_and(|(newest, _)| newest.place == Place::Index(page))
+    }
+
+    /// The pages of an index that have a value that counts, and how many such values there are of which nobody knows when they were written.
+    pub fn in_index(&self) -> (BTreeSet<PageNo>, u64) {
+        let (mut pages, mut unordered) = (BTreeSet::new(), 0);
+        for (newest, _) in self.newest.values() {
+            if let Place::Index(page) = newest.place {
+                pages.insert(page);
+                unordered += u64::from(newest.sequence == 0);
+            }
+        }
+        (pages, unordered)
     }
 
     /// Whether this is the version that counts.
@@ -181,6 +221,25 @@ mod tests {
         assert_eq!(found.place, AT(1));
         assert_eq!(newest(&[(1, 101, AT(2))], &[(2, 101)]), None);
         assert!(newest(&[(2, 120, AT(2))], &[(2, 101)]).is_some(), "it is of that run");
+    }
+
+    #[test]
+    fn a_value_beside_its_key_counts_unless_a_later_write_does() {
+        let mut versions = Versions::default();
+        versions.offer(b"log", Version::new(1, 7, Place::Log));
+        versions.offer(b"later", Version::new(1, 9, Place::Log));
+        for key in [&b"log"[..], b"later", b"index"] {
+            versions.take_from_index(key, PageNo(3), 8, Standing::Live);
+        }
+        assert!(
+            versions.is_in_index(b"log", PageNo(3)) && versions.is_in_index(b"index", PageNo(3))
+        );
+        assert!(!versions.is_in_index(b"later", PageNo(3)));
+        versions.offer_from_index(b"index", 4, PageNo(9));
+        assert!(versions.is_in_index(b"index", PageNo(9)), "of a later run");
+        versions.offer_from_index(b"later", 1, PageNo(9));
+        assert!(!versions.is_in_index(b"later", PageNo(9)), "nobody knows when it was written");
+        assert_eq!(versions.in_index(), (BTreeSet::from([PageNo(3), PageNo(9)]), 1));
     }
 
     #[test]

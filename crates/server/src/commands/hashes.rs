@@ -4,6 +4,7 @@ use super::decimal::{self, Number};
 use super::parse;
 use super::strings::{added, check_length};
 use super::{Call, Items, Outcome, check_room};
+use crate::data::overlay::Gives;
 use crate::data::records::Kind;
 use crate::fault::Fault;
 
@@ -125,7 +126,8 @@ pub(super) fn hvals(call: &mut Call<'_>) -> Outcome {
 
 fn gather(call: &Call<'_>, fields: bool, values: bool) -> Result<Items, Fault> {
     let mut items = Items::new(call.reply.protocol);
-    call.access.each_part(call.key(), Kind::Hash, None, |field, value| {
+    let gives = if values { Gives::Pairs } else { Gives::Keys };
+    call.access.each_part(call.key(), (Kind::Hash, gives), None, |field, value| {
         if fields {
             items.bulk(field);
         }

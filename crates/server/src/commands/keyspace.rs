@@ -8,11 +8,13 @@ use super::{Call, Items, Outcome, check_room};
 use crate::data::batch::Batch;
 use crate::data::database::{Access, Entry};
 use crate::data::keys::{self, Space};
+use crate::data::names::{Found, Name};
 use crate::data::rename::{Moved, Replace};
 use crate::data::selection::Limit;
 use crate::fault::Fault;
 use crate::glob;
 use crate::resp::Protocol;
+use crate::state::State;
 
 /// Pairs that FLUSHALL removes with one write.
 const PAIRS: usize = 256;
@@ -184,13 +186,13 @@ pub(super) fn keys(call: &mut Call<'_>) -> Outcome {
     let pattern = call.key();
     let prefix = glob::prefix(pattern);
     let mut items = Items::new(call.reply.protocol);
-    for found in call.access.keys(Bound::Included(&prefix), Bound::Unbounded) {
-        let found = found?;
-        if !found.key.starts_with(&prefix) {
+    for name in call.access.names((Bound::Included(&prefix), Bound::Unbounded))? {
+        let Name { key, .. } = name?;
+        if !key.starts_with(&prefix) {
             break;
         }
-        if glob::matches(pattern, &found.key) {
-            items.bulk(&found.key);
+        if glob::matches(pattern, &key) {
+            items.bulk(&key);
             check_room(call.state, &items.reply)?;
         }
     }
@@ -201,11 +203,11 @@ pub(super) fn keys(call: &mut Call<'_>) -> Outcome {
 pub(super) fn randomkey(call: &mut Call<'_>) -> Outcome {
     // A place between all keys, which does not make all of them equally likely.
     let place = call.state.random().to_be_bytes();
-    let mut found = call.access.keys(Bound::Included(&place), Bound::Unbounded).next();
+    let mut found = call.access.names((Bound::Included(&place), Bound::Unbounded))?.next();
     if found.is_none() {
-        found = call.access.keys(Bound::Unbounded, Bound::Unbounded).next();
+        found = call.access.names((Bound::Unbounded, Bound::Unbounded))?.next();
     }
-    let key = found.transpose()?.map(|found| found.key);
+    let key = found.transpose()?.map(|name| name.key);
     call.reply.maybe_bulk(key.as_deref());
     Ok(())
 }
@@ -232,35 +234,52 @@ pub(super) fn keyrange(call: &mut Call<'_>) -> Outcome {
     if let (NameBound::At(min), NameBound::At(max)) = (min, max)
         && !limit.is_used_up()
     {
-        for found in call.access.keys(min, max) {
-            let found = found?;
-            if limit.takes() {
-                say_pair(&mut items, &found.key, &found.entry, with_values, has_pairs);
-                check_room(call.state, &items.reply)?;
-            }
-            if limit.is_used_up() {
-                break;
-            }
+        let bounds = (min, max);
+        if with_values {
+            let pairs = call.access.keys(bounds);
+            let say = |items: &mut Items, found: Found| say_pair(items, &found, has_pairs);
+            gather(call.state, pairs, limit, &mut items, say)?;
+        } else {
+            let names = call.access.names(bounds)?;
+            gather(call.state, names, limit, &mut items, |items, name| items.bulk(&name.key))?;
         }
     }
     items.end(call.reply);
     Ok(())
 }
 
-fn say_pair(items: &mut Items, key: &[u8], entry: &Entry, with_value: bool, is_pair: bool) {
+/// Says those that a limit lets through.
+fn gather<T>(
+    state: &State,
+    all: impl Iterator<Item = Result<T, Fault>>,
+    mut limit: Limit,
+    items: &mut Items,
+    say: impl Fn(&mut Items, T),
+) -> Outcome {
+    for one in all {
+        let one = one?;
+        if limit.takes() {
+            say(items, one);
+            check_room(state, &items.reply)?;
+        }
+        if limit.is_used_up() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn say_pair(items: &mut Items, found: &Found, is_pair: bool) {
     if is_pair {
         items.reply.array(2);
     }
-    items.reply.bulk(key);
-    items.count += 1;
-    if with_value {
-        // What is no string has no value of its own.
-        match entry {
-            Entry::String { value, .. } => items.reply.bulk(value),
-            Entry::Head(_) => items.reply.null(),
-        }
-        items.count += usize::from(!is_pair);
+    items.reply.bulk(&found.key);
+    // What is no string has no value of its own.
+    match &found.entry {
+        Entry::String { value, .. } => items.reply.bulk(value),
+        Entry::Head(_) => items.reply.null(),
     }
+    items.count += if is_pair { 1 } else { 2 };
 }
 
 /// Removes everything, with every key locked. Takes as long as there are pairs.
@@ -303,7 +322,7 @@ fn remove_at_one_instant(
 ) -> Result<Result<(), levelhead::Error>, Fault> {
     let (from, to) = keys::all(space);
     let mut batch = Batch::default();
-    for pair in access.between(&from, &to) {
+    for pair in access.names_between(&from, &to) {
         let at = match pair {
             Err(too_old @ levelhead::Error::TooOld) => {
                 access.write(batch)?;

@@ -4,6 +4,9 @@ use std::ops::Bound;
 
 use super::parse::{self, is};
 use super::{Call, Items, Outcome, check_room};
+use crate::data::database::Access;
+use crate::data::names::Name;
+use crate::data::overlay::Gives;
 use crate::data::records::{self, Kind};
 use crate::fault::Fault;
 use crate::glob;
@@ -30,26 +33,34 @@ pub(super) fn scan(call: &mut Call<'_>) -> Outcome {
         _ => Bound::Included(&prefix[..]),
     };
     let (mut items, mut seen, mut last) = (Items::new(call.reply.protocol), 0, None);
-    for found in call.access.keys(lower, Bound::Unbounded) {
-        let found = found?;
-        if !found.key.starts_with(&prefix) {
+    for name in call.access.names((lower, Bound::Unbounded))? {
+        let name = name?;
+        if !name.key.starts_with(&prefix) {
             last = None;
             break;
         }
-        let is_wanted = asked.pattern.is_none_or(|pattern| glob::matches(pattern, &found.key))
-            && asked.kind.is_none_or(|kind| is(kind, found.entry.kind().name()));
+        let is_wanted = asked.pattern.is_none_or(|pattern| glob::matches(pattern, &name.key))
+            && asked.kind.map_or(Ok(true), |kind| is_of_kind(call.access, &name, kind))?;
         if is_wanted {
-            items.bulk(&found.key);
+            items.bulk(&name.key);
         }
         seen += 1;
         last = None;
         if seen >= asked.count || items.reply.len() > call.state.options.reply_bytes / 2 {
-            last = Some(found.key);
+            last = Some(name.key);
             break;
         }
     }
     say(call, KEYS, last.as_deref(), items);
     Ok(())
+}
+
+/// Whether a key is of the kind with a name. That of a string is known; of a collection its head is read.
+fn is_of_kind(access: &Access<'_>, name: &Name, kind: &[u8]) -> Result<bool, Fault> {
+    if name.is_string {
+        return Ok(is(kind, Kind::String.name()));
+    }
+    Ok(access.find(&name.key)?.is_some_and(|entry| is(kind, entry.kind().name())))
 }
 
 pub(super) fn hscan(call: &mut Call<'_>) -> Outcome {
@@ -83,7 +94,7 @@ fn scan_parts(
     let asked = options(&call.arguments[3..], false)?;
     let most = call.state.options.reply_bytes / 2;
     let (mut seen, mut last, mut has_more) = (0, Vec::new(), false);
-    call.access.each_part(call.key(), kind, after.as_deref(), |name, record| {
+    call.access.each_part(call.key(), (kind, Gives::Pairs), after.as_deref(), |name, record| {
         if seen >= asked.count || items.reply.len() > most {
             has_more = true;
             return Ok(false);
@@ -175,7 +186,8 @@ fn random(
         let most = state.options.reply_bytes as u64 / 8;
         chosen(count, there, most, || state.random())
     };
-    call.access.chosen_parts(call.key(), kind, choose, |name, record| {
+    let gives = if with_records { Gives::Pairs } else { Gives::Keys };
+    call.access.chosen_parts(call.key(), (kind, gives), choose, |name, record| {
         if are_pairs {
             items.reply.array(2);
         }

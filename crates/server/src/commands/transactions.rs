@@ -121,6 +121,19 @@ pub(super) fn exec(call: &mut Call<'_>) -> Outcome {
     run_all(call, &commands, &keys, &watched)
 }
 
+/// EXEC itself was refused: the transaction is over all the same, and the client is told so.
+pub(super) fn abort(session: &mut Session, refused: Outcome) -> Outcome {
+    session.transaction = None;
+    session.watched.clear();
+    refused.map_err(|fault| discarded(&fault))
+}
+
+fn discarded(fault: &Fault) -> Fault {
+    let message = fault.message();
+    let why = message.strip_prefix("ERR ").unwrap_or(message);
+    Fault::of_kind(format!("EXECABORT Transaction discarded because of: {why}"))
+}
+
 /// Carries all of them out with their keys locked, unless something that was watched has changed.
 fn run_all(
     call: &mut Call<'_>,
@@ -148,9 +161,7 @@ fn run_all(
     }
     let has_written = access.commit();
     call.access.has_written.set(access.has_written.get());
-    has_written.map_err(|fault| {
-        Fault::of_kind(format!("EXECABORT Transaction discarded because of: {}", fault.message()))
-    })
+    has_written.map_err(|fault| discarded(&fault))
 }
 
 impl Session {

@@ -11,11 +11,22 @@ pub(crate) struct Batch {
     changes: Vec<Change>,
     /// How many keys of users there are more, or less, for it.
     pub keys: i64,
+    /// Whether it leads to less being there, now or when it has been swept: then a store that is full takes it as well.
+    pub makes_room: bool,
 }
 
 impl Batch {
-    pub(crate) fn of(changes: impl IntoIterator<Item = Change>, keys: i64) -> Self {
-        Self { changes: changes.into_iter().collect(), keys }
+    /// An empty one, of a command that takes something away.
+    pub(crate) fn that_makes_room() -> Self {
+        Self { makes_room: true, ..Self::default() }
+    }
+
+    pub(crate) fn of(
+        changes: impl IntoIterator<Item = Change>,
+        keys: i64,
+        makes_room: bool,
+    ) -> Self {
+        Self { changes: changes.into_iter().collect(), keys, makes_room }
     }
 
     pub(crate) fn put(&mut self, key: &[u8], value: impl Into<Vec<u8>>) {
@@ -42,7 +53,7 @@ impl Batch {
     pub(crate) fn write(&self, store: &Store, durability: Durability) -> Result<(), Error> {
         match &self.changes[..] {
             // What is alone needs no batch around it.
-            [(key, Some(value))] => store.put_with(key, value, durability),
+            [(key, Some(value))] if !self.makes_room => store.put_with(key, value, durability),
             [(key, None)] => store.delete_with(key, durability),
             changes => {
                 let mut batch = levelhead::Batch::new();
@@ -51,6 +62,9 @@ impl Batch {
                         Some(value) => batch.put(key, value),
                         None => batch.delete(key),
                     }
+                }
+                if self.makes_room {
+                    batch.makes_room();
                 }
                 store.write_with(&batch, durability)
             }

@@ -1,10 +1,12 @@
 //! What commands do to hashes, and to the parts of any collection.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use super::batch::Batch;
 use super::database::{Access, Entry};
 use super::keys::{self, Space};
+use super::overlay::Gives;
 use super::records::{Head, Kind};
 use crate::fault::Fault;
 
@@ -59,7 +61,7 @@ impl Access<'_> {
     pub(crate) fn remove_fields(&self, key: &[u8], fields: &[&[u8]]) -> Result<usize, Fault> {
         let _lock = self.lock(key);
         let Some(head) = self.collection(key, Kind::Hash)? else { return Ok(0) };
-        let mut batch = Batch::default();
+        let mut batch = Batch::that_makes_room();
         let mut sorted: Vec<&[u8]> =
             fields.iter().copied().filter(|field| field.len() <= keys::MAX_KEY_BYTES).collect();
         sorted.sort_unstable();
@@ -131,12 +133,12 @@ impl Access<'_> {
         Ok(result)
     }
 
-    /// Shows parts of a collection and their records in the order of their names, those behind `after`, until `show` says that it is
-    /// enough.
+    /// Shows parts of a collection and their records, or nothing beside them, in the order of their names, those behind `after`, until `show` says
+    /// that it is enough.
     pub(crate) fn each_part(
         &self,
         key: &[u8],
-        kind: Kind,
+        (kind, gives): (Kind, Gives),
         after: Option<&[u8]>,
         mut show: impl FnMut(&[u8], &[u8]) -> Result<bool, Fault>,
     ) -> Result<(), Fault> {
@@ -144,7 +146,8 @@ impl Access<'_> {
         let Some(head) = self.collection(key, kind)? else { return Ok(()) };
         let (first, end) = keys::parts(space_of(kind), head.id);
         let from = after.map_or(first.clone(), |name| [&first[..], name, b"\0"].concat());
-        for pair in self.between(&from, &end) {
+        let bounds = (Bound::Included(&from[..]), Bound::Excluded(&end[..]));
+        for pair in self.range(bounds, gives) {
             let (at, record) = pair?;
             if !show(keys::behind_id(&at).unwrap_or_default(), &record)? {
                 break;
@@ -157,7 +160,7 @@ impl Access<'_> {
     pub(crate) fn chosen_parts(
         &self,
         key: &[u8],
-        kind: Kind,
+        (kind, gives): (Kind, Gives),
         choose: impl FnOnce(u64) -> Result<Vec<u64>, Fault>,
         mut show: impl FnMut(&[u8], &[u8]) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
@@ -165,7 +168,8 @@ impl Access<'_> {
         let Some(head) = self.collection(key, kind)? else { return Ok(()) };
         let mut chosen = choose(head.count)?.into_iter().peekable();
         let (first, end) = keys::parts(space_of(kind), head.id);
-        for (place, pair) in (0..).zip(self.between(&first, &end)) {
+        let bounds = (Bound::Included(&first[..]), Bound::Excluded(&end[..]));
+        for (place, pair) in (0..).zip(self.range(bounds, gives)) {
             let (at, record) = pair?;
             while chosen.next_if_eq(&place).is_some() {
                 show(keys::behind_id(&at).unwrap_or_default(), &record)?;

@@ -6,12 +6,13 @@ use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, RwLockReadGuard, RwLockWriteGuard};
 
-use levelhead::{Durability, Range, Store};
+use levelhead::{Durability, Store};
 
 use super::batch::Batch;
 use super::keys::{self, CollectionId, Space};
 use super::locks::{Locks, Writing};
-use super::overlay::{Direction, Overlay, Pair, Pairs};
+use super::names::Bounds;
+use super::overlay::{Direction, Gives, Overlay, Pairs};
 use super::records::{self, Expiry, Head, Kind};
 use crate::clock::Clock;
 use crate::fault::Fault;
@@ -33,7 +34,7 @@ pub(crate) struct Database {
     /// Whether keys are still being counted, because the server was not stopped properly.
     pub is_counting: AtomicBool,
     /// Whether there may be a key that is not a string. Without any, nobody needs to look.
-    has_heads: AtomicBool,
+    pub(super) has_heads: AtomicBool,
     numbers: Mutex<Numbers>,
     /// Tells the sweeper that a collection was dropped.
     pub has_dropped: AtomicBool,
@@ -59,7 +60,7 @@ impl Database {
                 ));
             }
             Some(_) => {}
-            None if store.range(..).next().is_none() => {
+            None if store.range(..).keys().next().is_none() => {
                 store.put(&keys::VERSION, &VERSION.to_le_bytes())?;
             }
             None => {
@@ -72,7 +73,7 @@ impl Database {
         let counted = store.get(&keys::COUNT)?.map(|count| records::decode_number(&count));
         let counted = counted.transpose()?;
         let (from, to) = keys::all(Space::Head);
-        let has_heads = store.range(&from[..]..&to[..]).next().transpose()?.is_some();
+        let has_heads = store.range(&from[..]..&to[..]).keys().next().transpose()?.is_some();
         // Whoever finds it there was preceded by somebody who stopped properly.
         store.delete(&keys::COUNT)?;
         let database = Self {
@@ -91,11 +92,15 @@ impl Database {
         Ok((database, count))
     }
 
-    /// Leaves word of how many keys there are, and closes the store.
+    /// Leaves word of how many keys there are, and closes the store. In a full store with no room even for that they will be counted.
     pub(crate) fn close(&self) -> Result<(), Fault> {
         if !self.is_counting.load(Ordering::SeqCst) {
-            let count = self.count();
-            self.store.put(&keys::COUNT, &count.to_le_bytes())?;
+            let mut batch = Batch::that_makes_room();
+            batch.put(&keys::COUNT, self.count().to_le_bytes());
+            match batch.write(&self.store, Durability::None) {
+                Ok(()) | Err(levelhead::Error::Full(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         Ok(self.store.sync()?)
     }
@@ -128,7 +133,7 @@ impl Database {
 
 /// Counts keys, as they were when it began.
 pub(crate) struct Count {
-    walk: Vec<Peekable<Range>>,
+    walk: Vec<Peekable<levelhead::Keys>>,
 }
 
 impl Count {
@@ -136,7 +141,7 @@ impl Count {
     fn begin(database: &Database) -> Self {
         let walk = [Space::String, Space::Head].map(|space| {
             let (from, to) = keys::all(space);
-            let mut range = database.store.range(&from[..]..&to[..]).peekable();
+            let mut range = database.store.range(&from[..]..&to[..]).keys().peekable();
             // The instant that it shows is the one at which it is first asked.
             range.peek();
             range
@@ -147,9 +152,9 @@ impl Count {
     /// Counts to the end; what is written meanwhile has been counted by whoever wrote it. False if the store could not keep the
     /// instant: then the number stays one of a part.
     pub(crate) fn run(self, database: &Database, is_over: &dyn Fn() -> bool) -> bool {
-        for pairs in self.walk {
-            for pair in pairs {
-                if pair.is_err() || is_over() {
+        for keys in self.walk {
+            for key in keys {
+                if key.is_err() || is_over() {
                     return false;
                 }
                 database.keys.fetch_add(1, Ordering::SeqCst);
@@ -213,25 +218,30 @@ impl Access<'_> {
         }
     }
 
-    /// Pairs of the store in order.
-    pub(crate) fn range(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Pairs {
-        self.walk((lower, upper), Direction::Up)
+    /// What the store has in order: pairs, or keys alone.
+    pub(crate) fn range(&self, bounds: Bounds<'_>, gives: Gives) -> Pairs {
+        self.walk(bounds, Direction::Up, gives)
     }
 
     /// The same from either end.
-    fn walk(&self, bounds: (Bound<&[u8]>, Bound<&[u8]>), direction: Direction) -> Pairs {
+    fn walk(&self, bounds: Bounds<'_>, direction: Direction, gives: Gives) -> Pairs {
         let range = self.database.store.range(bounds);
-        Pairs::new(range, self.overlay.as_ref(), bounds, direction)
+        Pairs::new(range, self.overlay.as_ref(), bounds, direction, gives)
     }
 
     /// Pairs of the store from a key on, up to another.
     pub(crate) fn between(&self, from: &[u8], to: &[u8]) -> Pairs {
-        self.range(Bound::Included(from), Bound::Excluded(to))
+        self.range((Bound::Included(from), Bound::Excluded(to)), Gives::Pairs)
+    }
+
+    /// Keys of the store likewise, with nothing beside them.
+    pub(crate) fn names_between(&self, from: &[u8], to: &[u8]) -> Pairs {
+        self.walk_names_between(from, to, Direction::Up)
     }
 
     /// The same from either end.
-    pub(crate) fn walk_between(&self, from: &[u8], to: &[u8], direction: Direction) -> Pairs {
-        self.walk((Bound::Included(from), Bound::Excluded(to)), direction)
+    pub(crate) fn walk_names_between(&self, from: &[u8], to: &[u8], direction: Direction) -> Pairs {
+        self.walk((Bound::Included(from), Bound::Excluded(to)), direction, Gives::Keys)
     }
 
     /// Locks a key that is to be changed. A transaction has locked its keys already, here as below.
@@ -399,79 +409,4 @@ impl Access<'_> {
         let changed = self.overlay.as_ref().map_or(0, Overlay::keys);
         self.database.count().saturating_add_signed(changed)
     }
-
-    /// Keys in order, within bounds, which have not expired.
-    pub(crate) fn keys(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Keys<'_> {
-        let of = |space: Space| {
-            let (first, end) = keys::all(space);
-            let prefixed = |key: &[u8]| [&first[..], key].concat();
-            let lower = match lower {
-                Bound::Included(key) => Bound::Included(prefixed(key)),
-                Bound::Excluded(key) => Bound::Excluded(prefixed(key)),
-                Bound::Unbounded => Bound::Included(first.clone()),
-            };
-            let upper = match upper {
-                Bound::Included(key) => Bound::Included(prefixed(key)),
-                Bound::Excluded(key) => Bound::Excluded(prefixed(key)),
-                Bound::Unbounded => Bound::Excluded(end),
-            };
-            let bounds = (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice));
-            self.range(bounds.0, bounds.1).peekable()
-        };
-        let has_heads = self.database.has_heads.load(Ordering::SeqCst);
-        Keys { access: self, strings: of(Space::String), heads: has_heads.then(|| of(Space::Head)) }
-    }
-}
-
-/// A key, and what it holds.
-pub(crate) struct Found {
-    pub key: Vec<u8>,
-    pub entry: Entry,
-}
-
-/// Keys in order.
-pub(crate) struct Keys<'a> {
-    access: &'a Access<'a>,
-    strings: Peekable<Pairs>,
-    heads: Option<Peekable<Pairs>>,
-}
-
-impl Iterator for Keys<'_> {
-    type Item = Result<Found, Fault>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let key = |next: Option<&Pair>| {
-                next.map(|pair| pair.as_ref().map_or(Vec::new(), |(key, _)| key[1..].to_vec()))
-            };
-            let string = key(self.strings.peek());
-            let head = self.heads.as_mut().and_then(|heads| key(heads.peek()));
-            let is_string = match (&string, &head) {
-                (None, None) => return None,
-                (Some(string), Some(head)) => string <= head,
-                (string, _) => string.is_some(),
-            };
-            let pair = if is_string {
-                self.strings.next()
-            } else {
-                self.heads.as_mut().and_then(Iterator::next)
-            };
-            match found(pair?, is_string) {
-                Ok(found) if self.access.has_expired(found.entry.expiry()) => {}
-                found => return Some(found),
-            }
-        }
-    }
-}
-
-fn found(pair: Pair, is_string: bool) -> Result<Found, Fault> {
-    let (key, mut record) = pair?;
-    let entry = if is_string {
-        let (expiry, from) = records::decode_string(&record)?;
-        record.drain(..from);
-        Entry::String { value: record, expiry }
-    } else {
-        Entry::Head(Head::decode(&record)?)
-    };
-    Ok(Found { key: key[1..].to_vec(), entry })
 }

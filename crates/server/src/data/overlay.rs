@@ -7,7 +7,7 @@ use std::iter::{Peekable, Rev};
 use std::ops::Bound;
 use std::vec;
 
-use levelhead::Range;
+use levelhead::{Keys, Range};
 
 use super::batch::{Batch, Change};
 
@@ -22,6 +22,8 @@ type Changes = BTreeMap<Box<[u8]>, Option<Vec<u8>>>;
 pub(crate) struct Overlay {
     changes: RefCell<Changes>,
     keys: Cell<i64>,
+    /// Whether something of it does not make room.
+    takes_room: Cell<bool>,
 }
 
 impl Overlay {
@@ -44,6 +46,7 @@ impl Overlay {
 
     pub(crate) fn add(&self, batch: Batch) {
         self.keys.set(self.keys.get() + batch.keys);
+        self.takes_room.set(self.takes_room.get() || !batch.makes_room && !batch.is_empty());
         self.changes.borrow_mut().extend(batch.into_changes());
     }
 
@@ -54,7 +57,7 @@ impl Overlay {
 
     /// All of it as one batch.
     pub(crate) fn take(&self) -> Batch {
-        Batch::of(self.changes.take(), self.keys.take())
+        Batch::of(self.changes.take(), self.keys.take(), !self.takes_room.take())
     }
 
     fn within(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Vec<Change> {
@@ -87,19 +90,32 @@ impl Direction {
     }
 }
 
+/// What a range gives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Gives {
+    Pairs,
+    /// Keys; what stands there is not read, and nothing is beside them.
+    Keys,
+}
+
 /// A range of the store from one of its ends.
 enum Walk {
     Up(Range),
     Down(Rev<Range>),
+    KeysUp(Keys),
+    KeysDown(Rev<Keys>),
 }
 
 impl Iterator for Walk {
     type Item = Pair;
 
     fn next(&mut self) -> Option<Pair> {
+        let alone = |key: Result<Box<[u8]>, _>| key.map(|key| (key, Vec::new()));
         match self {
             Self::Up(range) => range.next(),
             Self::Down(range) => range.next(),
+            Self::KeysUp(keys) => keys.next().map(alone),
+            Self::KeysDown(keys) => keys.next().map(alone),
         }
     }
 }
@@ -117,14 +133,17 @@ impl Pairs {
         overlay: Option<&Overlay>,
         (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
         direction: Direction,
+        gives: Gives,
     ) -> Self {
         let mut changes = overlay.map(|overlay| overlay.within(lower, upper)).unwrap_or_default();
-        let walk = match direction {
-            Direction::Up => Walk::Up(store),
-            Direction::Down => {
-                changes.reverse();
-                Walk::Down(store.rev())
-            }
+        if direction == Direction::Down {
+            changes.reverse();
+        }
+        let walk = match (direction, gives) {
+            (Direction::Up, Gives::Pairs) => Walk::Up(store),
+            (Direction::Up, Gives::Keys) => Walk::KeysUp(store.keys()),
+            (Direction::Down, Gives::Pairs) => Walk::Down(store.rev()),
+            (Direction::Down, Gives::Keys) => Walk::KeysDown(store.keys().rev()),
         };
         Self { store: walk.peekable(), changes: changes.into_iter().peekable(), direction }
     }

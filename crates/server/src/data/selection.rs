@@ -89,7 +89,7 @@ impl Access<'_> {
         if from >= to || limit.is_used_up() {
             return Ok(());
         }
-        for pair in self.walk_between(from, to, selection.direction) {
+        for pair in self.walk_names_between(from, to, selection.direction) {
             let (at, _) = pair?;
             let (score, member) = split(&at)?;
             if is_within(member, *names) && limit.takes() {
@@ -139,7 +139,7 @@ impl Access<'_> {
     /// The score of all members, if they have one and the same.
     fn only_score(&self, all: &Stretch<'_>) -> Result<Option<f64>, Fault> {
         let end = |direction| -> Result<Option<f64>, Fault> {
-            let end = self.walk_between(&all.from, &all.to, direction).next();
+            let end = self.walk_names_between(&all.from, &all.to, direction).next();
             end.map(|pair| Ok(split(&pair?.0)?.0)).transpose()
         };
         let (first, last) = (end(Direction::Up)?, end(Direction::Down)?);

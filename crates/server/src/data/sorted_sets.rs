@@ -105,7 +105,7 @@ impl Access<'_> {
             members.iter().copied().filter(|m| m.len() <= keys::MAX_MEMBER_BYTES).collect();
         sorted.sort_unstable();
         sorted.dedup();
-        let (mut batch, mut removed) = (Batch::default(), 0);
+        let (mut batch, mut removed) = (Batch::that_makes_room(), 0);
         for member in sorted {
             if let Some(score) = self.stored_score(head.id, member)? {
                 batch.delete(&keys::score(head.id, score, member));
@@ -150,8 +150,8 @@ impl Access<'_> {
             Direction::Down => (own, end),
         };
         let mut before = 0;
-        for pair in self.between(&from, &to) {
-            pair?;
+        for name in self.names_between(&from, &to) {
+            name?;
             before += 1;
         }
         // From the end the walk has met the member itself.
@@ -180,7 +180,7 @@ impl Access<'_> {
     ) -> Result<Vec<Scored>, Fault> {
         let _lock = self.lock(key);
         let Some(head) = self.collection(key, Kind::SortedSet)? else { return Ok(Vec::new()) };
-        let (mut batch, mut taken) = (Batch::default(), Vec::new());
+        let (mut batch, mut taken) = (Batch::that_makes_room(), Vec::new());
         self.walk_selection(&head, selection, |member, score| {
             batch.delete(&keys::score(head.id, score, member));
             batch.delete(&keys::member(head.id, member));

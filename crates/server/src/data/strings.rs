@@ -80,6 +80,7 @@ impl Access<'_> {
         if is_set {
             if self.has_expired(expiry) {
                 // A time that has passed: as if it had been set and had expired.
+                batch.makes_room = true;
                 if let Some(entry) = self.find_any(key)? {
                     self.remove(&mut batch, key, &entry);
                 }
@@ -132,7 +133,7 @@ impl Access<'_> {
         let _lock = self.lock(key);
         let Some((value, expiry)) = self.string_and_expiry(key)? else { return Ok(None) };
         let entry = Entry::String { value, expiry };
-        let mut batch = Batch::default();
+        let mut batch = Batch::that_makes_room();
         self.remove(&mut batch, key, &entry);
         self.write(batch)?;
         let Entry::String { value, .. } = entry else { unreachable!("it is one") };
@@ -152,6 +153,7 @@ impl Access<'_> {
         };
         let mut batch = Batch::default();
         if self.has_expired(expiry) {
+            batch.makes_room = true;
             self.remove(&mut batch, key, &Entry::String { value: Vec::new(), expiry });
         } else {
             self.put_string(&mut batch, key, &value, expiry)?;
@@ -163,7 +165,7 @@ impl Access<'_> {
     /// Removes keys, whatever they hold; how many there were.
     pub(crate) fn delete(&self, keys: &[&[u8]]) -> Result<usize, Fault> {
         let _locks = self.lock_several(keys);
-        let (mut batch, mut removed) = (Batch::default(), 0);
+        let (mut batch, mut removed) = (Batch::that_makes_room(), 0);
         let mut sorted = keys.to_vec();
         sorted.sort_unstable();
         sorted.dedup();
@@ -188,6 +190,7 @@ impl Access<'_> {
         let Some(expiry) = decide(entry.expiry()) else { return Ok(false) };
         let mut batch = Batch::default();
         if self.has_expired(expiry) {
+            batch.makes_room = true;
             self.remove(&mut batch, key, &entry);
         } else {
             match &mut entry {

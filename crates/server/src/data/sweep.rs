@@ -41,7 +41,7 @@ impl Database {
 fn sweep_expired(access: &Access<'_>, most: u64, swept: &mut Swept) -> Result<(), Fault> {
     let (from, _) = keys::all(Space::Expiry);
     let to = keys::expiry(access.now.saturating_add(1), b"");
-    for pair in access.between(&from, &to) {
+    for pair in access.names_between(&from, &to) {
         let (note, _) = pair?;
         if swept.expired == most {
             swept.is_unfinished = true;
@@ -49,7 +49,7 @@ fn sweep_expired(access: &Access<'_>, most: u64, swept: &mut Swept) -> Result<()
         }
         let (at, key) = keys::split_expiry(&note).ok_or_else(|| Fault::error("damaged: a time"))?;
         let _lock = access.lock(key);
-        let mut batch = Batch::default();
+        let mut batch = Batch::that_makes_room();
         // The key may have been given another time, or none: then only the note is old.
         if let Some(entry) = access.find_any(key)?
             && entry.expiry() == Some(at)
@@ -66,7 +66,7 @@ fn sweep_expired(access: &Access<'_>, most: u64, swept: &mut Swept) -> Result<()
 /// False if there is more to do.
 fn sweep_dropped(access: &Access<'_>, most: u64, swept: &mut Swept) -> Result<bool, Fault> {
     let (from, to) = keys::all(Space::Dropped);
-    for pair in access.between(&from, &to) {
+    for pair in access.names_between(&from, &to) {
         let (note, _) = pair?;
         let id = keys::split_dropped(&note).ok_or_else(|| Fault::error("damaged: a note"))?;
         if !sweep_parts(access, id, most, swept)? {
@@ -88,7 +88,7 @@ fn sweep_parts(
     for space in [Space::Field, Space::Member, Space::Score] {
         let (from, to) = keys::parts(space, id);
         let mut batch = Batch::default();
-        for pair in access.between(&from, &to) {
+        for pair in access.names_between(&from, &to) {
             batch.delete(&pair?.0);
             swept.parts += 1;
             if swept.parts >= most {

@@ -2,6 +2,7 @@
 
 mod client;
 mod crowds;
+mod full;
 mod pages;
 mod secret;
 mod transactions;
@@ -161,6 +162,32 @@ fn time_may_jump() {
     panic!("what has expired is not swept: {}", client.say("DBSIZE"));
 }
 
+/// Whether they were swept or not, few or many.
+#[test]
+fn keys_that_have_expired_are_in_no_list() {
+    let (clock, hand) = Clock::by_hand(1_000_000);
+    let server = start(&directory("expired"), Options::default(), clock);
+    let mut client = Client::of(&server);
+    for keys in [7, 1_500] {
+        for number in 0..keys {
+            client.say(&format!("SET {number} x PX 500"));
+        }
+        client.say("SET stays x PX 400");
+        client.say("PERSIST stays");
+        client.say("HSET h f 1");
+        client.say("PEXPIRE h 400");
+        client.say("SET moved x PX 450");
+        client.say("PEXPIRE moved 1000000");
+        hand.advance_ms(500);
+        assert_eq!(client.say("KEYS *"), "[moved stays]");
+        assert_eq!(client.say("SCAN 0 COUNT 10000"), "[0 [moved stays]]");
+        assert_eq!(client.say("SCAN 0 COUNT 10000 TYPE string"), "[0 [moved stays]]");
+        assert_eq!(client.say("SCAN 0 COUNT 10000 TYPE hash"), "[0 []]");
+        assert_eq!(client.say("KEYRANGE - +"), "[moved stays]");
+        assert_eq!(client.say("KEYRANGE - + WITHVALUES"), "[moved x stays x]");
+    }
+}
+
 #[test]
 fn strangers_are_kept_out() {
     let options = Options { password: Some("secret".to_owned()), ..Options::default() };
@@ -212,29 +239,4 @@ fn keys_of_others_are_elsewhere() {
     assert!(client.say("CLUSTER NODES").contains("myself,master"));
     assert_eq!(client.say("CLUSTER MYID").len(), 40);
     assert!(client.say("CLUSTER SHARDS").contains("endpoint"));
-}
-
-/// A store that is full lets go of an instant soon: everything can be removed all the same.
-#[test]
-fn a_full_store_is_flushed() {
-    let options = levelhead::Options {
-        capacity_bytes: 64 << 20,
-        memtable_bytes: 1 << 20,
-        ..levelhead::Options::default()
-    };
-    let store = levelhead::Store::open(directory("full"), &options).expect("it is ours");
-    let options = Options { listen: Some(([127, 0, 0, 1], 0).into()), ..Options::default() };
-    let server = server::Server::start(store, options, Clock::system()).expect("a new store");
-    let mut client = Client::of(&server);
-    let mut fills = (0..).map(|batch| {
-        let member = |n: u32| format!(" {n} {:0100}", batch * 500 + n);
-        let members: String = (0..500).map(member).collect();
-        client.say(&format!("ZADD z{members}"))
-    });
-    let refused = fills.find(|said| said != "500").expect("it is full some time");
-    assert!(refused.starts_with("-OOM"), "{refused}");
-    drop(fills);
-    assert_eq!(client.say("FLUSHALL"), "OK");
-    assert_eq!(client.say("DBSIZE"), "0");
-    server.stop().expect("nothing is in the way");
 }

@@ -50,6 +50,21 @@ fn what_cannot_be_kept_ends_it() {
     }
 }
 
+/// EXEC with words behind it ends the transaction, and says so, as Redis does.
+#[test]
+fn exec_that_is_refused_discards() {
+    let server = start(&directory("multi-exec"), Options::default(), Clock::system());
+    let mut client = Client::of(&server);
+    let aborted =
+        "-EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command";
+    assert_eq!(client.say("MULTI"), "OK");
+    assert_eq!(client.say("SET a 1"), "QUEUED");
+    assert_eq!(client.say("EXEC now"), aborted);
+    assert_eq!(client.say("EXISTS a"), "0");
+    assert_eq!(client.say("EXEC"), "-ERR EXEC without MULTI");
+    assert_eq!(client.say("EXEC now"), aborted);
+}
+
 /// More than the store takes as one batch: nothing of it is there.
 #[test]
 fn too_much_is_nothing() {

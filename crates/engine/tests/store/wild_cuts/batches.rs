@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use engine::Engine;
-use pages::{EngineError, LogSync};
+use pages::{BatchOptions, EngineError, LogSync};
 use runtime::{Nanos, Rng};
 
 use super::medium::Wild;
@@ -42,7 +42,8 @@ impl Batches {
             let sync = case.any_sync(&mut rng);
             let write = |n| (key(n).into(), Some(value(number, rng.below(100))));
             let batch = (0..KEYS).map(write).collect();
-            match engine.write_batch(batch, sync, Nanos::ZERO).await {
+            let options = BatchOptions { sync, makes_room: number.is_multiple_of(2) };
+            match engine.write_batch(batch, options, Nanos::ZERO).await {
                 Ok(()) => {}
                 Err(EngineError::Full(_)) => return,
                 Err(error) => {

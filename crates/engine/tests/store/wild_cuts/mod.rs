@@ -125,7 +125,8 @@ type Complaint = String;
 impl Trial {
     fn new(seed: u64, is_redundant: bool) -> Self {
         let mut rng = Rng::derive(seed, "wild cuts");
-        let case = Case::draw(&mut rng);
+        let mut case = Case::draw(&mut rng);
+        case.options.leaves_room = !seed.is_multiple_of(2);
         let discards = pick(&mut rng, &[Discards::Kept, Discards::Forgotten, Discards::Forgotten]);
         let cells = Cells::new(case.shape, discards, rng.chance(0.4), is_redundant);
         Self { seed, case: Rc::new(case), cells, model: Rc::default(), batches: None, rng }

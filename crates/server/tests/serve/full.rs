@@ -1,0 +1,102 @@
+//! Stores that are full: what takes something away is taken all the same.
+
+use std::path::Path;
+use std::time::Duration;
+
+use server::{Clock, Options, Server};
+
+use crate::client::{Client, directory};
+
+fn start(directory: &Path) -> Server {
+    let options = levelhead::Options {
+        capacity_bytes: 64 << 20,
+        memtable_bytes: 1 << 20,
+        ..levelhead::Options::default()
+    };
+    let store = levelhead::Store::open(directory, &options).expect("it is ours");
+    let options = Options { listen: Some(([127, 0, 0, 1], 0).into()), ..Options::default() };
+    Server::start(store, options, Clock::system()).expect("a store of our own")
+}
+
+/// Fills it with sorted sets and hashes of 250 members and fields, by number; how many.
+fn fill(client: &mut Client, kinds: &str) -> u32 {
+    for number in 0_u32.. {
+        let member = |n: u32| format!(" {n} {:0100}", number * 250 + n);
+        let members: String = (0..250).map(member).collect();
+        let said = client.say(&format!("ZADD {kinds}z{number}{members}"));
+        if said != "250" {
+            assert!(said.starts_with("-OOM"), "{said}");
+            return number;
+        }
+        let said = client.say(&format!("HSET {kinds}h{number}{members}"));
+        if said != "250" {
+            assert!(said.starts_with("-OOM"), "{said}");
+            client.say(&format!("DEL {kinds}z{number}"));
+            return number;
+        }
+    }
+    unreachable!("numbers do not run out")
+}
+
+/// A store that is full lets go of an instant soon: everything can be removed all the same.
+#[test]
+fn it_is_flushed() {
+    let server = start(&directory("full"));
+    let mut client = Client::of(&server);
+    fill(&mut client, "");
+    assert_eq!(client.say("FLUSHALL"), "OK");
+    assert_eq!(client.say("DBSIZE"), "0");
+    server.stop().expect("nothing is in the way");
+}
+
+#[test]
+fn what_takes_something_away_is_taken_and_the_server_stops_properly() {
+    let directory = directory("full-deletes");
+    let server = start(&directory);
+    let mut client = Client::of(&server);
+    let there = fill(&mut client, "");
+    assert!(there > 20, "{there} of each");
+    for number in 0..there {
+        let [z, h] = ["z", "h"].map(|kind| format!("{kind}{number}"));
+        match number % 4 {
+            0 => {
+                assert_eq!(client.say(&format!("DEL {z} {h}")), "2", "{number}");
+            }
+            1 => {
+                assert_eq!(client.say(&format!("EXPIRE {z} -1")), "1", "{number}");
+                assert_eq!(client.say(&format!("HDEL {h} 1 2 3")), "3", "{number}");
+            }
+            2 => {
+                let first = format!("{:0100}", number * 250);
+                assert_eq!(client.say(&format!("ZREM {z} {first}")), "1", "{number}");
+                assert_eq!(client.say(&format!("ZREMRANGEBYRANK {z} 0 99")), "100", "{number}");
+                assert_eq!(client.say("MULTI"), "OK");
+                assert_eq!(client.say(&format!("DEL {h}")), "QUEUED");
+                assert_eq!(client.say("EXEC"), "[1]", "{number}");
+            }
+            _ => assert_eq!(
+                client.say(&format!("ZPOPMIN {z} 1")),
+                format!("[{:0100} 0]", number * 250)
+            ),
+        }
+    }
+    // What was dropped is swept, and its room taken again.
+    let is_taken = |client: &mut Client| {
+        (0..4_000).any(|_| {
+            std::thread::park_timeout(Duration::from_millis(5));
+            client.say("SET a b") == "OK"
+        })
+    };
+    assert!(is_taken(&mut client), "{}", client.say("SET a b"));
+    fill(&mut client, "more");
+    let count = client.say("DBSIZE");
+    server.stop().expect("a full store is closed as well");
+    let server = start(&directory);
+    let mut client = Client::of(&server);
+    for _ in 0..4_000 {
+        if client.say("INFO keyspace").contains("keys_being_counted:0") {
+            break;
+        }
+    }
+    assert_eq!(client.say("DBSIZE"), count);
+}
