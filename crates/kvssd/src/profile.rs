@@ -79,6 +79,7 @@ impl Entry for DeviceProfile {
     const KIND: &'static str = "device";
     const BUILT_IN: &'static [(&'static str, &'static str)] = &[
         ("pink-zcu102", include_str!("../devices/pink-zcu102.toml")),
+        ("pink-zcu102-2gib", include_str!("../devices/pink-zcu102-2gib.toml")),
         ("cosmos-plus", include_str!("../devices/cosmos-plus.toml")),
         ("cosmos-plus-4ch", include_str!("../devices/cosmos-plus-4ch.toml")),
         ("datacenter-tlc-1.92tb", include_str!("../devices/datacenter-tlc-1.92tb.toml")),
