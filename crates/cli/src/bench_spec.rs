@@ -6,9 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use catalogue::Loaded;
 use clap::Args;
-use design::Design;
+use design::{Design, IndexOptions};
 use host::{Arrangement, HostProfile, JournalPlace};
 use lab::bench::BenchSpec;
 use lab::device::Before;
@@ -229,16 +228,20 @@ pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Inp
         Some(loaded) => (Some(loaded.entry), vec![("configuration", loaded.table)]),
     };
     let named = configuration.as_ref();
-    let (design, LoadedPlatform { platform, files: others }) =
-        design_and_platform(arguments, named, &settings)?;
+    let design = arguments.design.first().or(named.map(|named| &named.design));
+    let design =
+        names::design(design.map_or(DEFAULT_DESIGN, String::as_str), &settings.of("design"))?;
     files.push(("design", design.table));
-    files.extend(others);
     let design = match named {
         Some(configuration) => configuration.equip(design.entry),
         None => design.entry,
     };
+    let is_usual = is_usual(arguments, &settings) && fits_usual(&design);
+    let LoadedPlatform { platform, files: others } =
+        platform(arguments, named, &settings, is_usual)?;
+    files.extend(others);
     let mut properties = properties(arguments, &settings)?;
-    let fill = arguments.fill.or(is_usual(arguments, &settings).then_some(USUAL_FILL));
+    let fill = arguments.fill.or(is_usual.then_some(USUAL_FILL));
     if fill.is_some() {
         // Any number, until the room is known.
         properties.set_by_flag("--fill", "recordcount", "1000000");
@@ -259,7 +262,7 @@ pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Inp
         clients,
         seed: seed(arguments),
         precondition,
-        ages: arguments.age || is_usual(arguments, &settings),
+        ages: arguments.age || is_usual,
         sample_every: None,
     };
     if let Some(fill) = fill {
@@ -304,6 +307,14 @@ fn is_usual(arguments: &BenchArguments, settings: &Sorted) -> bool {
     let is_ycsb =
         YCSB.iter().any(|name| workload == *name || workload == format!("workload{name}"));
     !is_given && !is_sized && is_ycsb
+}
+
+/// Whether a design asks for no more memory than the usual drive has: those of hosts have caches.
+fn fits_usual(design: &Design) -> bool {
+    match design.index() {
+        IndexOptions::Lsm(options) => options.cache_bytes() == 0,
+        IndexOptions::Hash(_) => true,
+    }
 }
 
 fn seed(arguments: &BenchArguments) -> u64 {
@@ -387,12 +398,13 @@ pub(crate) fn live_spec(
     Ok((spec, Inputs::default().with_properties(&properties)))
 }
 
-/// What the flags say, and where they are silent a configuration, if one is named.
-fn design_and_platform(
+/// What the flags say, and where they are silent a configuration, if one is named; the drive is the usual one if `is_usual`.
+fn platform(
     arguments: &BenchArguments,
     named: Option<&Configuration>,
     settings: &Sorted,
-) -> anyhow::Result<(Loaded<Design>, LoadedPlatform)> {
+    is_usual: bool,
+) -> anyhow::Result<LoadedPlatform> {
     let usual = named.map(Configuration::choice).unwrap_or_default();
     let windows = match arguments.windows.first() {
         None => usual.windows,
@@ -411,14 +423,10 @@ fn design_and_platform(
         hedge_after_us: arguments.hedge_after.or(usual.hedge_after_us),
         undisturbed_clients: usual.undisturbed_clients,
     };
-    let design = arguments.design.first().or(named.map(|named| &named.design));
-    let design =
-        names::design(design.map_or(DEFAULT_DESIGN, String::as_str), &settings.of("design"))?;
     let (of_device, of_host) = (settings.of("device"), settings.of("host"));
     let overrides = PlatformOverrides { device: &of_device, host: &of_host };
-    let usual = if is_usual(arguments, settings) { USUAL_DEVICE } else { DEFAULT_DEVICE };
-    let platform = names::platform(device(arguments, named).unwrap_or(usual), choice, overrides)?;
-    Ok((design, platform))
+    let device_of_none = if is_usual { USUAL_DEVICE } else { DEFAULT_DEVICE };
+    names::platform(device(arguments, named).unwrap_or(device_of_none), choice, overrides)
 }
 
 fn properties(arguments: &BenchArguments, settings: &Sorted) -> anyhow::Result<Properties> {

@@ -165,12 +165,13 @@ impl SideBySide {
     }
 }
 
-/// ` (+12 %)`, if that can be said.
+/// ` (+12 %)`, or ` (17x)` from ten times on, if that can be said.
 fn change(first: Option<f64>, value: f64) -> String {
     let Some(first) = first.filter(|first| *first != 0.0) else { return String::new() };
     let percent = (value / first - 1.0) * 100.0;
     match percent {
         percent if percent.abs() < 0.05 => " (=)".to_owned(),
+        percent if percent >= 900.0 => format!(" ({:.0}x)", value / first),
         percent if percent.abs() < 9.95 => format!(" ({percent:+.1} %)"),
         percent => format!(" ({percent:+.0} %)"),
     }
@@ -187,7 +188,8 @@ fn as_text(of: &Table) -> String {
 
 /// A number for people.
 fn number_text(value: f64) -> String {
-    if value.abs() >= 1000.0 { count_text(value.abs().round() as u64) } else { three_digits(value) }
+    let is_count = value >= 0.0 && (value.fract() == 0.0 || value >= 1000.0);
+    if is_count { count_text(value.round() as u64) } else { three_digits(value) }
 }
 
 #[cfg(test)]

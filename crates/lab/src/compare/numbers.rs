@@ -69,7 +69,8 @@ pub(super) fn of_bench(json: &Value) -> Vec<Number> {
     numbers.latencies("load: put", &load["put"]);
     let flash = &json["flash"];
     let sum = |list: &Value| -> Option<f64> {
-        Some(list.as_array()?.iter().filter_map(Value::as_f64).sum())
+        // A sum of nothing would be -0.
+        Some(list.as_array()?.iter().filter_map(Value::as_f64).fold(0.0, |sum, one| sum + one))
     };
     for (name, value) in [
         ("flushes", flash["flushes"].as_f64()),

@@ -24,12 +24,32 @@ fn what_differs_is_named_and_what_follows_from_it_is_not() {
     assert_eq!(names, ["design", "queue_depth"]);
     let table = both.table();
     assert!(table.contains("| a   |   pink |"), "{table}");
-    assert!(table.contains("150 (+50 %)") && table.contains("20.0 (=)"), "{table}");
+    assert!(table.contains("150 (+50 %)") && table.contains("20 (=)"), "{table}");
     assert!(
         both.csv().starts_with("run,design,queue_depth,operations/s,\"get p50, us\""),
         "{}",
         both.csv()
     );
+}
+
+#[test]
+fn numbers_and_changes_are_written_for_people() {
+    for (value, text) in
+        [(2.0, "2"), (0.0, "0"), (2.5, "2.50"), (17_249.4, "17 249"), (1.666, "1.67")]
+    {
+        assert_eq!(number_text(value), text);
+    }
+    let changes = [
+        (100.0, " (=)"),
+        (50.0, " (+100 %)"),
+        (97.0, " (+3.1 %)"),
+        (4.0, " (25x)"),
+        (200.0, " (-50 %)"),
+    ];
+    for (first, text) in &changes {
+        assert_eq!(change(Some(*first), 100.0), *text);
+    }
+    assert_eq!((change(Some(0.0), 1.0), change(None, 1.0)), (String::new(), String::new()));
 }
 
 #[test]
