@@ -37,7 +37,7 @@ pub(crate) struct BenchArguments {
     #[arg(long, value_delimiter = ',')]
     pub(crate) design: Vec<String>,
     /// Device: a built-in name or a TOML file, of a KV drive or of a block drive [default: pink-zcu102; if there is neither
-    /// --records nor --fill, pink-zcu102-2gib, filled to 70 % and overwritten to its steady state]
+    /// --records nor --fill, pink-zcu102-1gib, filled to 70 % and overwritten to its steady state]
     #[arg(long, value_delimiter = ',')]
     pub(crate) device: Vec<String>,
     /// Host of a block drive: a built-in name or a TOML file [default: desktop-12-core]
@@ -150,7 +150,7 @@ pub(crate) struct BenchArguments {
 const DEFAULT_DESIGN: &str = "pink";
 const DEFAULT_DEVICE: &str = "pink-zcu102";
 /// The drive that is filled so far and brought to its steady state where nothing says how large a bench is to be.
-const USUAL_DEVICE: &str = "pink-zcu102-2gib";
+const USUAL_DEVICE: &str = "pink-zcu102-1gib";
 const USUAL_FILL: f64 = 0.7;
 /// YCSB's workloads, all of them with pairs of 32 + 1024 bytes.
 const YCSB: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
