@@ -108,8 +108,8 @@ pub(crate) struct BenchArguments {
     /// refused
     #[arg(short = 'p', value_name = "NAME=VALUE", value_parser = values::assignment)]
     pub(crate) property: Vec<(String, String)>,
-    /// Set a key of the design's, device's, host's or configuration's file, or a property of the workload: gc_start=0.1,
-    /// timing.read_us=[60.0, 60.0]. It is checked as if it stood in the file
+    /// Set a key of the design's, device's, host's or configuration's file, or a property of the workload: `gc_start=0.1`,
+    /// `timing.read_us=[60.0, 60.0]`. It is checked as if it stood in the file
     #[arg(long, value_name = "KEY=VALUE", value_parser = Setting::parse)]
     pub(crate) set: Vec<Setting>,
     /// Run on a store on files in this directory, in real time, with threads for clients: the store is made for it and stays there.
@@ -445,7 +445,7 @@ fn properties(arguments: &BenchArguments, settings: &Sorted) -> anyhow::Result<P
     }
     for Flag { name, property, value } in flags(arguments) {
         let Some(value) = value else { continue };
-        let same = given().filter(|(name, _)| name.trim() == property).last();
+        let same = given().rfind(|(name, _)| name.trim() == property);
         if let Some((_, other)) = same
             && !is_same_number(other.trim(), &value)
         {

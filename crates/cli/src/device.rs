@@ -69,7 +69,7 @@ pub(crate) struct DeviceArguments {
     /// The share of each set that was written before [default: all of it]
     #[arg(long, value_delimiter = ',')]
     fill: Vec<String>,
-    /// Set a key of the job's or the device's file: stream.2.set=3, read_us=[60.0, 60.0, 60.0]. It is checked as if it stood in
+    /// Set a key of the job's or the device's file: `stream.2.set=3`, `read_us=[60.0, 60.0, 60.0]`. It is checked as if it stood in
     /// the file
     #[arg(long, value_name = "KEY=VALUE", value_parser = Setting::parse)]
     set: Vec<Setting>,
@@ -206,7 +206,9 @@ pub(crate) fn run(arguments: &DeviceArguments) -> anyhow::Result<ExitCode> {
     let runs = runs.collect::<anyhow::Result<Vec<_>>>()?;
     let mut warnings: Vec<String> = runs.iter().flat_map(|run| run.spec.warnings()).collect();
     warnings.dedup();
-    warnings.iter().for_each(|warning| output::say(warning));
+    for warning in &warnings {
+        output::say(warning);
+    }
     if let Some(directory) = &arguments.out {
         files::check_results(directory, arguments.force)?;
     }

@@ -10,12 +10,14 @@ with one table and one page: --design pink,hash --queue-depth 1,4,16,64, or --se
 /// More runs than this at once are no sweep that anyone looks at.
 const MOST_RUNS: usize = 256;
 
+type Keep<A> = Box<dyn Fn(&mut A, usize)>;
+
 /// A flag that takes several values.
 pub(crate) struct Axis<A> {
     /// The values as they were given.
     labels: Vec<String>,
     /// Leaves only the value of that number.
-    keep: Box<dyn Fn(&mut A, usize)>,
+    keep: Keep<A>,
 }
 
 impl<A: 'static> Axis<A> {

@@ -148,13 +148,11 @@ impl SideBySide {
         for run in &self.runs {
             let mut at = 0;
             for number in &run.numbers {
-                match names.iter().position(|name| *name == number.name) {
-                    Some(place) => at = place + 1,
-                    None => {
-                        names.insert(at, number.name.clone());
-                        at += 1;
-                    }
+                let place = names.iter().position(|name| *name == number.name);
+                if place.is_none() {
+                    names.insert(at, number.name.clone());
                 }
+                at = place.unwrap_or(at) + 1;
             }
         }
         names

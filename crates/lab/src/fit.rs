@@ -96,7 +96,7 @@ pub fn warnings(spec: &BenchSpec) -> Vec<String> {
     };
     let cached = matches!(spec.design.index(), IndexOptions::Lsm(options)
         if options.value_cache_bytes > 0
-            && options.inline_up_to as u64 >= u64::from(spec.workload.values.longest_bytes()));
+            && options.inline_up_to >= spec.workload.values.longest_bytes());
     let idle_cache = || {
         "value_cache_bytes has no effect: all values stand beside their keys (inline_up_to)"
             .to_owned()

@@ -19,7 +19,9 @@ pub(super) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
     let mut options = options(arguments)?;
     let (spec, inputs) = bench_spec::live_spec(arguments, &options, cores())?;
     lab::live::check(&spec)?;
-    spec.workload.warnings.iter().for_each(|warning| output::say(warning));
+    for warning in &spec.workload.warnings {
+        output::say(warning);
+    }
     let (key_bytes, value_bytes) = (spec.workload.keys.key_bytes(), &spec.workload.values);
     options.expected_key_bytes = key_bytes as u32;
     options.expected_value_bytes = value_bytes.typical_bytes();

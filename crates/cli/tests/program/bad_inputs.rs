@@ -78,8 +78,7 @@ fn made(braced: &str, line: usize) -> String {
     path.to_str().expect("the path is text").to_owned()
 }
 
-/// A built-in file in which the line of a key is another, or is left out; a key that it does not have stands in the place
-/// of the one that is most like it by being the first.
+/// A built-in file in which the line of a key is another, or is left out. A key that it does not have comes last.
 fn changed(name: &str, change: &str, line: usize) -> String {
     let shown = levelhead(&["show", name]);
     assert_eq!(shown.code, Some(0), "line {line}: {}", shown.stderr);
@@ -87,9 +86,8 @@ fn changed(name: &str, change: &str, line: usize) -> String {
     let new = if change.starts_with('-') { "" } else { change };
     let of_key = |text: &&str| text.split([' ', '=']).next() == Some(key);
     let mut lines: Vec<&str> = shown.stdout.lines().collect();
-    match lines.iter().position(|text| of_key(&text)) {
+    match lines.iter().position(|text| of_key(text)) {
         Some(at) => lines[at] = new,
-        // Behind the first key of the last section.
         None => lines.push(new),
     }
     lines.join("\n")
