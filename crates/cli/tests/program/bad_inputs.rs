@@ -86,7 +86,7 @@ fn changed(name: &str, change: &str, line: usize) -> String {
     let new = if change.starts_with('-') { "" } else { change };
     let of_key = |text: &&str| text.split([' ', '=']).next() == Some(key);
     let mut lines: Vec<&str> = shown.stdout.lines().collect();
-    match lines.iter().position(|text| of_key(text)) {
+    match lines.iter().position(of_key) {
         Some(at) => lines[at] = new,
         None => lines.push(new),
     }
