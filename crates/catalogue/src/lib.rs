@@ -3,7 +3,10 @@
 #![forbid(unsafe_code)]
 
 pub mod bounds;
+mod keys;
 mod lines;
+mod nearest;
+mod overrides;
 
 use std::fmt;
 use std::fs::File;
@@ -11,6 +14,11 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
+
+pub use keys::{Holds, Key, keys};
+pub use nearest::{did_you_mean, nearest};
+pub use overrides::Override;
+pub use toml::Table;
 
 /// Why an entry could not be had: what is wrong and what is allowed, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +48,9 @@ pub trait Entry: DeserializeOwned {
     /// Built-in names and their TOML.
     const BUILT_IN: &'static [(&'static str, &'static str)];
 
+    /// Other names of keys, and the key that each stands for.
+    const ALIASES: &'static [(&'static str, &'static str)] = &[];
+
     /// Everything that is wrong with it, in words. Each begins with the key it is about, as
     /// `timing.read_us is ...` does, so that the line can be told.
     fn problems(&self) -> Vec<String>;
@@ -65,6 +76,9 @@ pub fn read_text(path: &Path) -> io::Result<String> {
 
 /// What is wrong with a name or description: control characters would reach terminals and pictures.
 pub fn unprintable(key: &str, text: &str) -> Option<String> {
+    if key == "name" && text.trim().is_empty() {
+        return Some("name is empty: give one".to_owned());
+    }
     let control = text.chars().find(|c| c.is_control())?;
     let code = u32::from(control);
     Some(format!("{key} has the control character U+{code:04X}: leave it out"))
@@ -81,20 +95,126 @@ pub fn has_key(path: &str, key: &str) -> bool {
 /// # Errors
 /// [`CatalogueError`]: there is no such entry, or something in it is wrong.
 pub fn load<T: Entry>(name_or_path: &str) -> Result<T, CatalogueError> {
+    parse(name_or_path, &text_of::<T>(name_or_path)?)
+}
+
+/// The text of the built-in entry of that name, or of the file at that path.
+///
+/// # Errors
+/// [`CatalogueError`]: there is no such entry, or the file cannot be read.
+pub fn text_of<T: Entry>(name_or_path: &str) -> Result<String, CatalogueError> {
     if let Some((_, text)) = T::BUILT_IN.iter().find(|(name, _)| *name == name_or_path) {
-        return parse(name_or_path, text);
+        return Ok((*text).to_owned());
     }
-    if !Path::new(name_or_path).exists() {
-        let names: Vec<&str> = T::BUILT_IN.iter().map(|(name, _)| *name).collect();
-        let names = names.join(", ");
-        let kind = T::KIND;
-        return Err(CatalogueError::new(format!(
-            "there is no {kind} `{name_or_path}`: give one of {names}, or the path of a TOML file"
-        )));
+    if Path::new(name_or_path).exists() {
+        return read_text(Path::new(name_or_path))
+            .map_err(|error| CatalogueError::new(format!("cannot read {name_or_path}: {error}")));
     }
-    let text = read_text(Path::new(name_or_path))
-        .map_err(|error| CatalogueError::new(format!("cannot read {name_or_path}: {error}")))?;
-    parse(name_or_path, &text)
+    let names = || T::BUILT_IN.iter().map(|(name, _)| *name);
+    let (kind, all) = (T::KIND, names().collect::<Vec<_>>().join(", "));
+    Err(CatalogueError::new(format!(
+        "there is no {kind} `{name_or_path}`{}: give one of {all}, or the path of a TOML file",
+        did_you_mean(name_or_path, names())
+    )))
+}
+
+/// What a file says once keys of it are overridden.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded<T> {
+    /// It.
+    pub entry: T,
+    /// All that went into it, key by key.
+    pub table: Table,
+}
+
+/// The same as [`load`] with keys of the file overridden: they are checked as if they stood in it.
+///
+/// # Errors
+/// [`CatalogueError`], as [`load`]; also that there is no such key.
+pub fn load_with<T: Entry>(
+    name_or_path: &str,
+    overrides: &[Override],
+) -> Result<Loaded<T>, CatalogueError> {
+    parse_with(name_or_path, &text_of::<T>(name_or_path)?, overrides)
+}
+
+/// The same of a text; `origin` says in messages where it came from.
+///
+/// # Errors
+/// [`CatalogueError`], as [`load_with`].
+pub fn parse_with<T: Entry>(
+    origin: &str,
+    text: &str,
+    overrides: &[Override],
+) -> Result<Loaded<T>, CatalogueError> {
+    let say = |words: String| CatalogueError::new(format!("{} {origin}{words}", T::KIND));
+    if overrides.is_empty() {
+        let entry = parse(origin, text)?;
+        let table = text.parse().expect("it was parsed");
+        return Ok(Loaded { entry, table });
+    }
+    let mut table: Table = text.parse().map_err(|error| say(format!(": {error}")))?;
+    let keys = keys::<T>();
+    for one in overrides {
+        let wrong = |words| say(format!(": {}: {words}", one.given()));
+        let path = path_of(one, &keys, &table).map_err(wrong)?;
+        one.apply(&mut table, path, T::ALIASES).map_err(wrong)?;
+    }
+    let given = overrides.iter().map(Override::given).filter(|given| !given.is_empty());
+    let given: Vec<&str> = given.collect();
+    let with = format!(" with {}", given.join(" "));
+    let entry: T = table.clone().try_into().map_err(|error: toml::de::Error| {
+        // It is in lines: what is wrong, and in which section.
+        let words = error.to_string().trim().replace('\n', " ");
+        say(format!("{with}: {}", meant(&words)))
+    })?;
+    match entry.problems() {
+        problems if problems.is_empty() => Ok(Loaded { entry, table }),
+        problems => Err(say(format!("{with}: {}", problems.join("; ")))),
+    }
+}
+
+/// The one key of a file that is meant: of several with such a name the one in a section that the file has.
+fn path_of<'a>(one: &Override, keys: &'a [Key], file: &Table) -> Result<&'a str, String> {
+    let mut matches = one.matches(keys);
+    if matches.len() > 1 {
+        let has_section = |key: &&Key| has_section(file, &key.path);
+        if matches.iter().any(has_section) {
+            matches.retain(has_section);
+        }
+    }
+    match matches[..] {
+        [key] => Ok(&key.path),
+        [] => {
+            let last = |path: &'a str| path.rsplit('.').next().unwrap_or(path);
+            let names = keys.iter().flat_map(|key| [key.path.as_str(), last(&key.path)]);
+            Err(format!("there is no key {}{}", one.key, did_you_mean(&one.key, names)))
+        }
+        ref several => {
+            let paths: Vec<&str> = several.iter().map(|key| key.path.as_str()).collect();
+            Err(format!(
+                "{} may be each of {}: give the one that is meant",
+                one.key,
+                paths.join(", ")
+            ))
+        }
+    }
+}
+
+/// Whether a file has the section that a key stands in.
+fn has_section(file: &Table, path: &str) -> bool {
+    let mut sections: Vec<&str> = path.split('.').collect();
+    sections.pop();
+    let mut table = Some(file);
+    for section in sections {
+        table = match table.and_then(|table| table.get(section)) {
+            Some(toml::Value::Table(inner)) => Some(inner),
+            // Of an array its elements are sections.
+            Some(toml::Value::Array(elements)) => elements.first().and_then(toml::Value::as_table),
+            _ => None,
+        };
+    }
+    table.is_some()
 }
 
 /// Parses and checks TOML; `origin` says in messages where it came from.
@@ -103,8 +223,9 @@ pub fn load<T: Entry>(name_or_path: &str) -> Result<T, CatalogueError> {
 /// [`CatalogueError`]: something in it is wrong.
 pub fn parse<T: Entry>(origin: &str, text: &str) -> Result<T, CatalogueError> {
     let kind = T::KIND;
-    let entry: T = toml::from_str(text)
-        .map_err(|error| CatalogueError::new(format!("{kind} {origin}: {error}")))?;
+    let entry: T = toml::from_str(text).map_err(|error| {
+        CatalogueError::new(format!("{kind} {origin}: {}", meant(&error.to_string())))
+    })?;
     let problems = entry.problems();
     if problems.is_empty() {
         return Ok(entry);
@@ -115,6 +236,17 @@ pub fn parse<T: Entry>(origin: &str, text: &str) -> Result<T, CatalogueError> {
     };
     let problems: Vec<String> = problems.into_iter().map(place).collect();
     Err(CatalogueError::new(format!("{kind} {}", problems.join("; "))))
+}
+
+/// An error of serde's, and which of the names that it lists was meant by the one that is not known.
+fn meant(error: &str) -> String {
+    let quoted: Vec<&str> = ["unknown field `", "unknown variant `"]
+        .iter()
+        .find_map(|start| error.split_once(start))
+        .map(|(_, rest)| rest.split('`').step_by(2).collect())
+        .unwrap_or_default();
+    let Some((word, names)) = quoted.split_first() else { return error.to_owned() };
+    format!("{}{}", error.trim_end(), did_you_mean(word, names.iter().copied()))
 }
 
 /// Lines of a profile that give a number without a source, or the word "assumed", beside it.
@@ -135,7 +267,70 @@ pub fn numbers_without_source(text: &str) -> Vec<&str> {
 mod tests {
     use std::path::Path;
 
-    use super::{numbers_without_source, read_text, unprintable};
+    use serde::Deserialize;
+
+    use super::{
+        Entry, Override, load, load_with, numbers_without_source, parse_with, read_text,
+        unprintable,
+    };
+
+    #[derive(Deserialize, Debug)]
+    #[serde(deny_unknown_fields)]
+    struct Tree {
+        engine: Engine,
+        #[expect(dead_code, reason = "its keys are asked for")]
+        other: Option<Engine>,
+    }
+
+    #[derive(Deserialize, Debug)]
+    #[serde(deny_unknown_fields)]
+    struct Engine {
+        gc_start: f64,
+        #[serde(default)]
+        #[expect(dead_code, reason = "as above")]
+        levels: u32,
+    }
+
+    impl Entry for Tree {
+        const KIND: &'static str = "tree";
+        const BUILT_IN: &'static [(&'static str, &'static str)] =
+            &[("oak", "[engine]\ngc_start = 0.05\n"), ("typo", "[engine]\ngc_strat = 0.05\n")];
+
+        fn problems(&self) -> Vec<String> {
+            let gc_start = super::bounds::range("gc_start", self.engine.gc_start, 0.0..=1.0);
+            gc_start.into_iter().collect()
+        }
+    }
+
+    #[test]
+    fn keys_are_overridden_and_checked_as_in_the_file() {
+        let with = |key, text| load_with::<Tree>("oak", &[Override::new(key, text)]);
+        let loaded = with("engine.gc_start", "0.1").expect("it is allowed");
+        assert!((loaded.entry.engine.gc_start - 0.1).abs() < 1e-9);
+        assert_eq!(loaded.table["engine"]["gc_start"].as_float(), Some(0.1));
+        let words = |key, text| with(key, text).expect_err("it is wrong").to_string();
+        assert_eq!(
+            words("engine.gc_start", "2"),
+            "tree oak with --set engine.gc_start=2: gc_start is 2, must be 0 to 1"
+        );
+        assert!(words("engine.gc_start", "much").contains("invalid type: string"));
+        assert!(words("gc_strat", "1").ends_with("no key gc_strat (did you mean gc_start?)"));
+        let levels = with("levels", "7").expect("only [engine] is there");
+        assert_eq!(levels.table["engine"]["levels"].as_integer(), Some(7));
+        let text = "[engine]\ngc_start = 0.1\n[other]\ngc_start = 0.1\n";
+        let both = parse_with::<Tree>("x", text, &[Override::new("levels", "1")]);
+        let both = both.expect_err("both are there").to_string();
+        assert!(both.contains("each of engine.levels, other.levels"), "{both}");
+        assert!(words("other.levels", "1").contains("missing field `gc_start`"));
+    }
+
+    #[test]
+    fn slips_in_names_and_keys_are_told() {
+        let words = |name| load::<Tree>(name).expect_err("it is wrong").to_string();
+        assert!(words("aok").contains("no tree `aok` (did you mean oak?): give one of oak, typo"));
+        let typo = words("typo");
+        assert!(typo.contains("gc_strat") && typo.ends_with("(did you mean gc_start?)"), "{typo}");
+    }
 
     #[test]
     fn endless_files_are_read_no_further_than_settings_go() {

@@ -3,54 +3,136 @@
 mod on_files;
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
+use anyhow::bail;
 use indicatif::ProgressBar;
 use lab::bench::{BenchError, BenchOutcome, BenchSpec, Observer};
 use lab::fit::{MemoryVerdict, judge_memory};
-use lab::{Host, count_text, picture, table};
+use lab::{Host, Inputs, count_text, picture, table};
+use serde_json::json;
+use workload::Stop;
 
 use crate::bench_spec::BenchArguments;
 use crate::host::{Stopwatch, available_memory_bytes, peak_rss_bytes};
-use crate::{bench_spec, files, interrupt, output, progress};
+use crate::progress::ProgressForm;
+use crate::sweep::Cell;
+use crate::{bench_spec, files, interrupt, output, progress, side_by_side};
 
 pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
+    let cells = bench_spec::runs(arguments)?;
     if !arguments.store.is_empty() {
-        return on_files::run(arguments);
+        let [cell] = &cells[..] else {
+            bail!(
+                "a store on files runs in real time, one run at a time: give each flag one value"
+            );
+        };
+        return on_files::run(&cell.arguments);
     }
-    let spec = bench_spec::spec(arguments)?;
-    lab::bench::check(&spec)?;
-    for warning in lab::fit::warnings(&spec) {
-        output::say(&warning);
-    }
-    check_memory(&spec)?;
+    let runs = planned(cells)?;
     if let Some(directory) = &arguments.out {
-        files::check_directory(directory)?;
+        files::check_results(directory, arguments.force)?;
     }
-    let progress = Rc::new(RefCell::new(Progress::new()));
-    let observer: Rc<RefCell<dyn Observer>> = progress.clone();
+    match &runs[..] {
+        [run] => one(arguments, run),
+        runs => several(arguments, runs),
+    }
+}
+
+/// A run that can be begun.
+struct Planned {
+    name: String,
+    spec: BenchSpec,
+    inputs: Inputs,
+}
+
+/// Finds out of each run, before the first begins, whether it can come to its end.
+fn planned(cells: Vec<Cell<BenchArguments>>) -> anyhow::Result<Vec<Planned>> {
+    let mut warned = BTreeSet::new();
+    let plan = |cell: Cell<BenchArguments>| {
+        let (spec, inputs) = checked_spec(&cell.arguments).map_err(|error| cell.named(error))?;
+        let warnings = spec.workload.warnings.iter().cloned().chain(lab::fit::warnings(&spec));
+        for warning in warnings.filter(|warning| warned.insert(warning.clone())) {
+            output::say(&warning);
+        }
+        Ok(Planned { name: cell.name, spec, inputs })
+    };
+    cells.into_iter().map(plan).collect()
+}
+
+fn checked_spec(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Inputs)> {
+    let (spec, inputs) = bench_spec::spec(arguments)?;
+    lab::bench::check(&spec)?;
+    Ok((spec, inputs))
+}
+
+/// The only run: with a bar, and all that came out in words.
+fn one(arguments: &BenchArguments, run: &Planned) -> anyhow::Result<ExitCode> {
+    check_memory(&run.spec)?;
     let stop = interrupt::stop_on_interrupt();
-    let outcome = lab::bench::run(&spec, &observer, &stop);
-    if let Err(error @ BenchError::Interrupted { .. }) = &outcome {
-        output::say(&error.to_string());
-        return Ok(interrupt::exit_code());
+    match bench(run, Progress::new(arguments.progress), &stop) {
+        Err(error @ BenchError::Interrupted { .. }) => {
+            output::say(&error.to_string());
+            Ok(interrupt::exit_code())
+        }
+        outcome => end(arguments, &outcome?),
     }
-    let mut outcome = outcome?;
+}
+
+/// Several runs, side by side.
+fn several(arguments: &BenchArguments, runs: &[Planned]) -> anyhow::Result<ExitCode> {
+    let need = runs.iter().map(|run| lab::fit::memory_bytes(&run.spec)).max().unwrap_or(0);
+    let jobs = runs.iter().map(|run| {
+        side_by_side::Run::new(&run.name, move |stop| {
+            let outcome = bench(run, Progress::new(ProgressForm::None), stop)
+                .map_err(|error| error.to_string())?;
+            let (json, text) = texts(&outcome).map_err(|error| error.to_string())?;
+            Ok(side_by_side::Done {
+                files: files_of(&outcome, &json, &text).into(),
+                trouble: trouble(&outcome),
+                is_interrupted: outcome.result.interrupted.is_some(),
+            })
+        })
+    });
+    let how = side_by_side::How {
+        title: "Benches side by side",
+        threads: arguments.threads,
+        bytes_per_run: need,
+        out: arguments.out.as_deref(),
+        as_json: arguments.json,
+        progress: arguments.progress,
+    };
+    side_by_side::run(jobs.collect(), &how)
+}
+
+/// Runs one, and says what it was made of.
+fn bench(run: &Planned, progress: Progress, stop: &Stop) -> Result<BenchOutcome, BenchError> {
+    let progress = Rc::new(RefCell::new(progress));
+    let observer: Rc<RefCell<dyn Observer>> = progress.clone();
+    let mut outcome = lab::bench::run(&run.spec, &observer, stop)?;
+    outcome.result.inputs = Some(run.inputs.clone());
     outcome.result.host = Some(progress.borrow().host(&outcome));
-    end(arguments, &outcome)
+    Ok(outcome)
+}
+
+/// What is wrong with an outcome, if anything is.
+fn trouble(outcome: &BenchOutcome) -> Option<String> {
+    let verification = &outcome.result.verification;
+    if verification.mismatches > 0 {
+        return Some(format!("{} answers were wrong data: this is a bug", verification.mismatches));
+    }
+    let error = verification.first_error.as_ref();
+    error.map(|error| format!("the run ended early: {error}"))
 }
 
 /// Shows what came out; the exit code that follows from it.
 fn end(arguments: &BenchArguments, outcome: &BenchOutcome) -> anyhow::Result<ExitCode> {
     show(arguments, outcome)?;
-    let verification = &outcome.result.verification;
-    if verification.mismatches > 0 {
-        anyhow::bail!("{} answers were wrong data: this is a bug", verification.mismatches);
-    }
-    if let Some(error) = &verification.first_error {
-        anyhow::bail!("the run ended early: {error}");
+    if let Some(trouble) = trouble(outcome) {
+        bail!(trouble);
     }
     let is_interrupted = outcome.result.interrupted.is_some();
     Ok(if is_interrupted { interrupt::exit_code() } else { ExitCode::SUCCESS })
@@ -58,13 +140,17 @@ fn end(arguments: &BenchArguments, outcome: &BenchOutcome) -> anyhow::Result<Exi
 
 /// Prints the result, then writes its files: a directory that is full does not cost the result.
 fn show(arguments: &BenchArguments, outcome: &BenchOutcome) -> anyhow::Result<()> {
-    let json = serde_json::to_string_pretty(&outcome.result)?;
-    let text = table::render(&outcome.result);
+    let (json, text) = texts(outcome)?;
     let printed = output::print(if arguments.json { &json } else { &text });
     if let Some(directory) = &arguments.out {
-        files::write(directory, files_of(outcome, &json, &text))?;
+        files::write_results(directory, files_of(outcome, &json, &text))?;
     }
     printed
+}
+
+/// The result for programs and for eyes.
+fn texts(outcome: &BenchOutcome) -> serde_json::Result<(String, String)> {
+    Ok((serde_json::to_string_pretty(&outcome.result)?, table::render(&outcome.result)))
 }
 
 /// Finds out whether this machine has the memory.
@@ -73,7 +159,7 @@ fn check_memory(spec: &BenchSpec) -> anyhow::Result<()> {
     match judge_memory(lab::fit::memory_bytes(spec), available) {
         MemoryVerdict::Fits => {}
         MemoryVerdict::Tight(words) => output::say(&words),
-        MemoryVerdict::TooLittle(words) => anyhow::bail!(words),
+        MemoryVerdict::TooLittle(words) => bail!(words),
     }
     Ok(())
 }
@@ -90,33 +176,57 @@ fn files_of(outcome: &BenchOutcome, json: &str, text: &str) -> [(&'static str, S
     ]
 }
 
-const BAR: &str = "{msg:5} {wide_bar} {human_pos}/{human_len} {per_sec} eta {eta}";
+/// How often a line says how far it is, where no bar shows.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+const BAR: &str = "{msg:5} {wide_bar} {done}/{all} {rate} eta {eta}";
 
 /// Draws a bar for each phase, or says lines where it does not show, and times the phases.
 struct Progress {
     bar: ProgressBar,
-    /// What a line begins with.
-    line: String,
+    form: ProgressForm,
+    phase: Phase,
     stopwatch: Stopwatch,
+    /// When a line is due again, where no bar shows.
+    next_line: Duration,
     phases: Vec<Duration>,
 }
 
+/// The phase under way.
+#[derive(Default)]
+struct Phase {
+    name: &'static str,
+    done: u64,
+    total: u64,
+}
+
+impl Phase {
+    /// What a line begins with.
+    fn line(&self) -> String {
+        format!("{}: {} operations ...", self.name, count_text(self.total))
+    }
+}
+
 impl Progress {
-    fn new() -> Self {
+    fn new(form: ProgressForm) -> Self {
         Self {
             bar: ProgressBar::hidden(),
-            line: String::new(),
+            form,
+            phase: Phase::default(),
             stopwatch: Stopwatch::start(),
+            next_line: Duration::ZERO,
             phases: Vec::new(),
         }
     }
 
     fn host(&self, outcome: &BenchOutcome) -> Host {
-        let seconds = |phase: usize| self.phases.get(phase).map_or(0.0, Duration::as_secs_f64);
-        let (load, run) = (seconds(0), seconds(1));
+        let seconds = |phase: Option<&Duration>| phase.map_or(0.0, Duration::as_secs_f64);
+        // Between them there may be ageing.
+        let load = seconds(self.phases.first());
+        let run = seconds(self.phases.get(1..).and_then(<[_]>::last));
         let rate = |operations: u64, seconds: f64| operations as f64 / seconds.max(1e-9);
         Host {
-            wall_seconds: load + run,
+            wall_seconds: self.phases.iter().map(Duration::as_secs_f64).sum(),
             load_wall_seconds: load,
             run_wall_seconds: run,
             simulated_ops_per_wall_second: rate(outcome.run.operations, run),
@@ -124,26 +234,68 @@ impl Progress {
             peak_rss_bytes: peak_rss_bytes(),
         }
     }
+
+    fn say_json(&self, event: &str, took: Duration) {
+        let Phase { name, done, total } = self.phase;
+        progress::json_line(&json!({
+            "phase": name, "event": event, "done": done, "total": total, "seconds": took.as_secs_f64()
+        }));
+    }
 }
 
 impl Observer for Progress {
     fn begin(&mut self, phase: &'static str, total: u64) {
         self.stopwatch = Stopwatch::start();
-        self.bar = progress::bar(BAR, total).with_message(phase);
-        self.line = format!("{phase}: {} operations ...", count_text(total));
-        progress::line_without(&self.bar, &self.line);
+        self.phase = Phase { name: phase, done: 0, total };
+        match self.form {
+            ProgressForm::None => {}
+            ProgressForm::Json => {
+                self.next_line = progress::JSON_EVERY;
+                self.say_json("begins", Duration::ZERO);
+            }
+            ProgressForm::Auto => {
+                self.next_line = LINE_EVERY;
+                self.bar = progress::bar(BAR, total).with_message(phase);
+                progress::line_without(&self.bar, &self.phase.line());
+            }
+        }
     }
 
     fn progress(&mut self, done: u64) {
-        self.bar.set_position(done);
+        self.phase.done = done;
+        let took = self.stopwatch.elapsed();
+        let is_due = took >= self.next_line;
+        match self.form {
+            ProgressForm::Json if is_due => {
+                self.next_line = took + progress::JSON_EVERY;
+                self.say_json("goes on", took);
+            }
+            ProgressForm::None | ProgressForm::Json => {}
+            ProgressForm::Auto => {
+                self.bar.set_position(done);
+                if is_due && self.bar.is_hidden() {
+                    self.next_line = took + LINE_EVERY;
+                    let (done, took) = (count_text(done), progress::time_text(took));
+                    let line = format!("{} {done} after {took}", self.phase.line());
+                    progress::line_without(&self.bar, &line);
+                }
+            }
+        }
     }
 
     fn end(&mut self, is_done: bool) {
-        self.bar.finish_and_clear();
         let took = self.stopwatch.elapsed();
-        let how = if is_done { "done" } else { "cut short" };
-        let line = format!("{} {how} after {}", self.line, progress::time_text(took));
-        progress::line_without(&self.bar, &line);
+        match self.form {
+            ProgressForm::None => {}
+            ProgressForm::Json => self.say_json(if is_done { "done" } else { "cut short" }, took),
+            ProgressForm::Auto => {
+                self.bar.finish_and_clear();
+                let how = if is_done { "done" } else { "cut short" };
+                let line =
+                    format!("{} {how} after {}", self.phase.line(), progress::time_text(took));
+                progress::line_without(&self.bar, &line);
+            }
+        }
         self.phases.push(took);
     }
 }

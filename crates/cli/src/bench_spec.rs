@@ -7,33 +7,39 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::Args;
-use design::Design;
-use host::{Arrangement, JournalPlace};
+use design::{Design, IndexOptions};
+use host::{Arrangement, HostProfile, JournalPlace};
 use lab::bench::BenchSpec;
 use lab::device::Before;
 use lab::live::LiveSpec;
-use lab::{Configuration, HostChoice, Platform, printable};
+use lab::{
+    Configuration, HostChoice, Inputs, LoadedPlatform, Platform, PlatformOverrides, printable,
+};
 use levelhead::Options;
+use ssd::SsdProfile;
 use workload::{ClientOptions, CoreWorkload, Properties};
 
-use crate::output::say;
+use crate::overrides::{self, Kind, Setting, Sorted};
+use crate::progress::ProgressForm;
 use crate::store::DurabilityArgument;
+use crate::sweep::{Axis, Cell, cells};
 use crate::values::BenchWindows;
 use crate::{names, values};
 
-#[derive(Args)]
-#[command(allow_negative_numbers = true)]
+#[derive(Args, Clone)]
+#[command(allow_negative_numbers = true, after_help = crate::sweep::HELP)]
 pub(crate) struct BenchArguments {
     /// Configuration of a host's store: a built-in name or a TOML file, which says all of the flags up to --plm-cache.
     /// Each of those that is given as well wins over it
-    #[arg(long)]
-    pub(crate) configuration: Option<String>,
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) configuration: Vec<String>,
     /// Design: a built-in name or a TOML file [default: pink]
-    #[arg(long)]
-    pub(crate) design: Option<String>,
-    /// Device: a built-in name or a TOML file, of a KV drive or of a block drive [default: pink-zcu102]
-    #[arg(long)]
-    pub(crate) device: Option<String>,
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) design: Vec<String>,
+    /// Device: a built-in name or a TOML file, of a KV drive or of a block drive [default: pink-zcu102; if there is neither
+    /// --records nor --fill, pink-zcu102-1gib, filled to 70 % and overwritten to its steady state]
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) device: Vec<String>,
     /// Host of a block drive: a built-in name or a TOML file [default: desktop-12-core]
     #[arg(long)]
     pub(crate) host: Option<String>,
@@ -45,8 +51,8 @@ pub(crate) struct BenchArguments {
     /// How a host's store lies on the sets of a block drive: plain (one set), striped, parity (any one set may be lost)
     /// or mirrored (a copy on each set)
     /// [default: plain on one set, striped on several]
-    #[arg(long, value_parser = values::arrangement)]
-    pub(crate) layout: Option<Arrangement>,
+    #[arg(long, value_delimiter = ',', value_parser = values::arrangement)]
+    pub(crate) layout: Vec<Arrangement>,
     /// Where such a store's log and manifest lie: beside its data, or own-set, alone on the drive's last set
     /// [default: beside]
     #[arg(long, value_parser = values::journal)]
@@ -57,8 +63,8 @@ pub(crate) struct BenchArguments {
     /// A flush waits for the slots of all sets, about 12 s, so that many writes a second wait for memtables. On a
     /// store over several directories: off, rails (kept by the store), plm (by the drives, which have to have them)
     /// [default: off]
-    #[arg(long, value_parser = values::windows)]
-    pub(crate) windows: Option<BenchWindows>,
+    #[arg(long, value_delimiter = ',', value_parser = values::windows)]
+    pub(crate) windows: Vec<BenchWindows>,
     /// Bytes that may wait in memory for the slots of their sets, parity included (`plm_cache`). Writes wait beyond it, reads
     /// never do [default: 2 GB, with --store 128MiB]
     #[arg(long, value_parser = values::bytes(1..=1 << 40))]
@@ -72,29 +78,40 @@ pub(crate) struct BenchArguments {
     /// [default: empty]
     #[arg(long, value_parser = values::precondition)]
     pub(crate) precondition: Option<Before>,
+    /// Load so many pairs that they are this share of what the drive has room for, about: 70%. In the place of --records
+    #[arg(long, value_parser = lab::parse_share, conflicts_with_all = ["records", "store"])]
+    pub(crate) fill: Option<f64>,
+    /// Overwrite the pairs at random after the load, until the free room is used up and write amplification stays within 2 %:
+    /// the steady state
+    #[arg(long, conflicts_with = "store")]
+    pub(crate) age: bool,
     /// Workload: a built-in name or a YCSB property file; `levelhead list` has the names
-    #[arg(long, default_value = "a")]
-    pub(crate) workload: String,
-    /// Pairs to load: recordcount [default: 4M, with --store 1M; a file's own]
-    #[arg(long, value_parser = values::records)]
-    pub(crate) records: Option<u64>,
+    #[arg(long, default_value = "a", value_delimiter = ',')]
+    pub(crate) workload: Vec<String>,
+    /// Pairs to load: recordcount [default: 4M, with --store 1M; a file's own; see --device]
+    #[arg(long, value_delimiter = ',', value_parser = values::records)]
+    pub(crate) records: Vec<u64>,
     /// Operations to run: operationcount [default: 1M, for e and mixgraph 100k, for seekrandom 2k; a file's own]
-    #[arg(long, value_parser = values::operations)]
-    pub(crate) operations: Option<u64>,
+    #[arg(long, value_delimiter = ',', value_parser = values::operations)]
+    pub(crate) operations: Vec<u64>,
     /// Seed of all randomness: the same seed gives the same result
-    #[arg(long, default_value_t = 1, value_parser = values::seed)]
-    pub(crate) seed: u64,
+    #[arg(long, default_value = "1", value_delimiter = ',', value_parser = values::seed)]
+    pub(crate) seed: Vec<u64>,
     /// Operations outstanding at a time: threadcount [default: 64, with --store, where they are threads, one a core; a file's own]
-    #[arg(long, value_parser = values::queue_depth)]
-    pub(crate) queue_depth: Option<u64>,
+    #[arg(long, value_delimiter = ',', value_parser = values::queue_depth)]
+    pub(crate) queue_depth: Vec<u64>,
     /// Operations per second: target. An open loop with Poisson arrivals, in which
     /// waiting counts. Without it a closed loop of --queue-depth clients runs
-    #[arg(long, value_parser = values::rate)]
-    pub(crate) rate: Option<f64>,
+    #[arg(long, value_delimiter = ',', value_parser = values::rate)]
+    pub(crate) rate: Vec<f64>,
     /// Set a workload property, as in YCSB. It wins over a file; a flag above that says otherwise is
     /// refused
     #[arg(short = 'p', value_name = "NAME=VALUE", value_parser = values::assignment)]
     pub(crate) property: Vec<(String, String)>,
+    /// Set a key of the design's, device's, host's or configuration's file, or a property of the workload: `gc_start=0.1`,
+    /// `timing.read_us=[60.0, 60.0]`. It is checked as if it stood in the file
+    #[arg(long, value_name = "KEY=VALUE", value_parser = Setting::parse)]
+    pub(crate) set: Vec<Setting>,
     /// Run on a store on files in this directory, in real time, with threads for clients: the store is made for it and stays there.
     /// Given three times or more, it is over these directories. In the place of design and device
     #[arg(long, value_name = "DIR", conflicts_with_all = ["configuration", "design", "device", "host", "partitions", "layout",
@@ -112,9 +129,19 @@ pub(crate) struct BenchArguments {
     /// How long writes of the run are waited for [default: group]
     #[arg(long, requires = "store")]
     pub(crate) durability: Option<DurabilityArgument>,
-    /// Directory for the result as JSON, text, CSV and pictures
+    /// Runs at a time, if several values make several; the results do not depend on it [default: one a core, as long as there
+    /// is memory for them]
+    #[arg(long, value_parser = values::threads)]
+    pub(crate) threads: Option<u64>,
+    /// Directory for the result as JSON, text, CSV and pictures; of several runs, one in it for each, and a page
     #[arg(long)]
     pub(crate) out: Option<PathBuf>,
+    /// Write over results that are in that directory
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// How it is shown how far the work is
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) progress: ProgressForm,
     /// Print the result as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -122,6 +149,11 @@ pub(crate) struct BenchArguments {
 
 const DEFAULT_DESIGN: &str = "pink";
 const DEFAULT_DEVICE: &str = "pink-zcu102";
+/// The drive that is filled so far and brought to its steady state where nothing says how large a bench is to be.
+const USUAL_DEVICE: &str = "pink-zcu102-1gib";
+const USUAL_FILL: f64 = 0.7;
+/// YCSB's workloads, all of them with pairs of 32 + 1024 bytes.
+const YCSB: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 const DEFAULT_RECORDS: u64 = 4_000_000;
 /// Of a store on files, which is loaded in real time.
 const DEFAULT_RECORDS_ON_FILES: u64 = 1_000_000;
@@ -147,58 +179,196 @@ struct Flag {
 }
 
 fn flags(arguments: &BenchArguments) -> [Flag; 4] {
-    let flag = |name, property, value| Flag { name, property, value };
+    fn flag<T: ToString>(name: &'static str, property: &'static str, values: &[T]) -> Flag {
+        Flag { name, property, value: values.first().map(ToString::to_string) }
+    }
     [
-        flag("--records", "recordcount", arguments.records.map(|n| n.to_string())),
-        flag("--operations", "operationcount", arguments.operations.map(|n| n.to_string())),
-        flag("--queue-depth", "threadcount", arguments.queue_depth.map(|n| n.to_string())),
-        flag("--rate", "target", arguments.rate.map(|n| n.to_string())),
+        flag("--records", "recordcount", &arguments.records),
+        flag("--operations", "operationcount", &arguments.operations),
+        flag("--queue-depth", "threadcount", &arguments.queue_depth),
+        flag("--rate", "target", &arguments.rate),
     ]
 }
 
-/// What to run; says aloud what has no effect.
-pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<BenchSpec> {
-    let configuration = arguments.configuration.as_deref().map(names::configuration).transpose()?;
-    let (design, platform) = design_and_platform(arguments, configuration.as_ref())?;
-    let (workload, clients) = workload_and_clients(arguments, DEFAULT_QUEUE_DEPTH)?;
+/// The runs that these arguments ask for: one, unless flags have several values.
+pub(crate) fn runs(arguments: &BenchArguments) -> anyhow::Result<Vec<Cell<BenchArguments>>> {
+    let text = String::clone;
+    let mut axes = vec![
+        Axis::list(arguments, |a| &mut a.configuration, text),
+        Axis::list(arguments, |a| &mut a.design, text),
+        Axis::list(arguments, |a| &mut a.device, text),
+        Axis::list(arguments, |a| &mut a.layout, |layout| layout.name().to_owned()),
+        Axis::list(arguments, |a| &mut a.windows, |windows| format!("windows {}", windows.name())),
+        Axis::list(arguments, |a| &mut a.workload, text),
+        Axis::list(arguments, |a| &mut a.records, |n| format!("{} pairs", lab::count_text(*n))),
+        Axis::list(
+            arguments,
+            |a| &mut a.operations,
+            |n| format!("{} operations", lab::count_text(*n)),
+        ),
+        Axis::list(arguments, |a| &mut a.rate, |rate| format!("{rate}/s")),
+        Axis::list(arguments, |a| &mut a.queue_depth, |depth| format!("{depth} deep")),
+    ];
+    axes.extend(arguments.set.iter().enumerate().map(|(at, setting)| {
+        let keep = move |arguments: &mut BenchArguments, number| arguments.set[at].keep(number);
+        Axis::new(setting.labels(), keep)
+    }));
+    axes.push(Axis::list(arguments, |a| &mut a.seed, |seed| format!("seed {seed}")));
+    cells(arguments, &axes)
+}
+
+/// What to run, and all that went into it.
+pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Inputs)> {
+    let settings = sorted_settings(arguments)?;
+    let configuration = arguments.configuration.first();
+    let configuration =
+        configuration.map(|name| names::configuration(name, &settings.of("configuration")));
+    let (configuration, mut files) = match configuration.transpose()? {
+        None => (None, Vec::new()),
+        Some(loaded) => (Some(loaded.entry), vec![("configuration", loaded.table)]),
+    };
+    let named = configuration.as_ref();
+    let design = arguments.design.first().or(named.map(|named| &named.design));
+    let design =
+        names::design(design.map_or(DEFAULT_DESIGN, String::as_str), &settings.of("design"))?;
+    files.push(("design", design.table));
+    let design = match named {
+        Some(configuration) => configuration.equip(design.entry),
+        None => design.entry,
+    };
+    let is_usual = is_usual(arguments, &settings) && fits_usual(&design);
+    let LoadedPlatform { platform, files: others } =
+        platform(arguments, named, &settings, is_usual)?;
+    files.extend(others);
+    let mut properties = properties(arguments, &settings)?;
+    let fill = arguments.fill.or(is_usual.then_some(USUAL_FILL));
+    if fill.is_some() {
+        // Any number, until the room is known.
+        properties.set_by_flag("--fill", "recordcount", "1000000");
+    }
+    let (workload, clients) = workload_and_clients(&properties, DEFAULT_QUEUE_DEPTH)?;
     let workload_name = workload_name(arguments);
     let precondition = arguments.precondition.unwrap_or(Before::Empty);
     if precondition != Before::Empty && matches!(platform, Platform::KvDrive(_)) {
         bail!("--precondition is for block drives: a KV drive begins empty");
     }
-    Ok(BenchSpec {
-        configuration: configuration.map(|configuration| configuration.name),
+    let mut spec = BenchSpec {
+        configuration: configuration
+            .map(|configuration| shown_configuration(configuration.name, arguments)),
         design,
         platform,
         workload_name,
         workload,
         clients,
-        seed: arguments.seed,
+        seed: seed(arguments),
         precondition,
+        ages: arguments.age || is_usual,
         sample_every: None,
-    })
+    };
+    if let Some(fill) = fill {
+        let records = (lab::fit::pairs_held(&spec) as f64 * fill) as u64;
+        properties.set_by_flag("--fill", "recordcount", &records.to_string());
+        (spec.workload, spec.clients) = workload_and_clients(&properties, DEFAULT_QUEUE_DEPTH)?;
+    }
+    let inputs = Inputs::of_files(files).with_properties(&properties).with_options_of(&spec);
+    Ok((spec, inputs))
 }
 
-/// The workload, and how its operations are issued; says aloud what has no effect.
+/// The name of a configuration, and that flags have changed it, if they have.
+fn shown_configuration(name: String, arguments: &BenchArguments) -> String {
+    let is_changed = !arguments.design.is_empty()
+        || !arguments.device.is_empty()
+        || !arguments.layout.is_empty()
+        || !arguments.windows.is_empty()
+        || !arguments.set.is_empty()
+        || arguments.host.is_some()
+        || arguments.partitions.is_some()
+        || arguments.journal.is_some()
+        || arguments.plm_cache.is_some()
+        || arguments.hedge_after.is_some();
+    if is_changed { format!("{name}, changed") } else { name }
+}
+
+/// Whether nothing says on what or how many pairs YCSB's workload is to run: then it is a small drive in its steady state.
+fn is_usual(arguments: &BenchArguments, settings: &Sorted) -> bool {
+    let BenchArguments { device, configuration, records, fill, store, property, .. } = arguments;
+    let is_given = !device.is_empty()
+        || !configuration.is_empty()
+        || !records.is_empty()
+        || !store.is_empty()
+        || fill.is_some();
+    let sizes = |(name, _): &(String, String)| {
+        let name = name.trim();
+        ["recordcount", "insertcount", "insertstart", "fieldcount", "fieldlength"].contains(&name)
+            || name.starts_with("levelhead.")
+    };
+    let is_sized = property.iter().chain(&settings.properties).any(sizes);
+    let workload = workload_argument(arguments).to_ascii_lowercase();
+    let is_ycsb =
+        YCSB.iter().any(|name| workload == *name || workload == format!("workload{name}"));
+    !is_given && !is_sized && is_ycsb
+}
+
+/// Whether a design asks for no more memory than the usual drive has: those of hosts have caches.
+fn fits_usual(design: &Design) -> bool {
+    match design.index() {
+        IndexOptions::Lsm(options) => options.cache_bytes() == 0,
+        IndexOptions::Hash(_) => true,
+    }
+}
+
+fn seed(arguments: &BenchArguments) -> u64 {
+    arguments.seed.first().copied().unwrap_or(1)
+}
+
+/// What each `--set` is for.
+fn sorted_settings(arguments: &BenchArguments) -> anyhow::Result<Sorted> {
+    let properties: Vec<&str> = workload::property_names().collect();
+    if arguments.set.is_empty() {
+        return Ok(Sorted::default());
+    }
+    let mut kinds = Vec::new();
+    if arguments.store.is_empty() {
+        kinds.push(Kind::of::<Design>("design"));
+        kinds.extend(names::kinds_of_device(device(arguments, None).unwrap_or(DEFAULT_DEVICE)));
+    }
+    if !arguments.configuration.is_empty() {
+        kinds = vec![
+            Kind::of::<Design>("design"),
+            Kind::of::<SsdProfile>("device"),
+            Kind::of::<HostProfile>("host"),
+            Kind::of::<Configuration>("configuration"),
+        ];
+    }
+    overrides::sort(&arguments.set, &kinds, &properties)
+}
+
+fn device<'a>(arguments: &'a BenchArguments, named: Option<&'a Configuration>) -> Option<&'a str> {
+    let device = arguments.device.first().or(named.map(|named| &named.device));
+    device.map(String::as_str)
+}
+
+/// The workload, and how its operations are issued.
 fn workload_and_clients(
-    arguments: &BenchArguments,
+    properties: &Properties,
     depth: u64,
 ) -> anyhow::Result<(CoreWorkload, ClientOptions)> {
-    let workload = CoreWorkload::from_properties(&properties(arguments)?)?;
-    for warning in &workload.warnings {
-        say(warning);
-    }
+    let workload = CoreWorkload::from_properties(properties)?;
     let depth = workload.thread_count.unwrap_or(depth) as usize;
     let clients = match workload.target_rate {
         None => ClientOptions::closed(depth),
         Some(rate) => ClientOptions::open(rate, depth),
     };
-    Ok((workload, clients))
+    Ok((workload, clients.with_fine_timeline()))
 }
 
 fn workload_name(arguments: &BenchArguments) -> String {
-    let stem = Path::new(&arguments.workload).file_stem();
+    let stem = Path::new(workload_argument(arguments)).file_stem();
     stem.map_or("?".to_owned(), |name| printable(&name.to_string_lossy()))
+}
+
+fn workload_argument(arguments: &BenchArguments) -> &str {
+    arguments.workload.first().map_or("a", String::as_str)
 }
 
 /// What to run on a store on files that is opened with these options.
@@ -206,35 +376,39 @@ pub(crate) fn live_spec(
     arguments: &BenchArguments,
     options: &Options,
     cores: usize,
-) -> anyhow::Result<LiveSpec> {
-    let (workload, clients) = workload_and_clients(arguments, cores as u64)?;
+) -> anyhow::Result<(LiveSpec, Inputs)> {
+    let properties = properties(arguments, &sorted_settings(arguments)?)?;
+    let (workload, clients) = workload_and_clients(&properties, cores as u64)?;
     let most = MOST_THREADS;
     if clients.pace.outstanding() > most {
         bail!("clients of a store on files are threads: --queue-depth may be {most} at most");
     }
     let paths: Vec<String> =
         arguments.store.iter().map(|path| printable(&path.display().to_string())).collect();
-    Ok(LiveSpec {
+    let spec = LiveSpec {
         workload_name: workload_name(arguments),
         workload,
         clients,
-        seed: arguments.seed,
+        seed: seed(arguments),
         durability: options.durability,
         place: paths.join(", "),
         directories: arguments.store.len() as u64,
         memory_bytes: options.memory_bytes,
-    })
+    };
+    Ok((spec, Inputs::default().with_properties(&properties)))
 }
 
-/// What the flags say, and where they are silent a configuration, if one is named.
-fn design_and_platform(
+/// What the flags say, and where they are silent a configuration, if one is named; the drive is the usual one if `is_usual`.
+fn platform(
     arguments: &BenchArguments,
     named: Option<&Configuration>,
-) -> anyhow::Result<(Design, Platform)> {
+    settings: &Sorted,
+    is_usual: bool,
+) -> anyhow::Result<LoadedPlatform> {
     let usual = named.map(Configuration::choice).unwrap_or_default();
-    let windows = match arguments.windows {
+    let windows = match arguments.windows.first() {
         None => usual.windows,
-        Some(BenchWindows::Policy(policy)) => Some(policy),
+        Some(BenchWindows::Policy(policy)) => Some(*policy),
         Some(BenchWindows::Plm) => bail!(
             "--windows plm is for a store on drives (--store); a simulated drive's are simple, constant or dynamic"
         ),
@@ -242,26 +416,21 @@ fn design_and_platform(
     let choice = HostChoice {
         host: arguments.host.as_deref().or(usual.host),
         partitions: arguments.partitions.or(usual.partitions),
-        arrangement: arguments.layout.or(usual.arrangement),
+        arrangement: arguments.layout.first().copied().or(usual.arrangement),
         journal: arguments.journal.or(usual.journal),
         windows,
         plm_cache_bytes: arguments.plm_cache.or(usual.plm_cache_bytes),
         hedge_after_us: arguments.hedge_after.or(usual.hedge_after_us),
         undisturbed_clients: usual.undisturbed_clients,
     };
-    let design = arguments.design.as_ref().or(named.map(|named| &named.design));
-    let device = arguments.device.as_ref().or(named.map(|named| &named.device));
-    let design = names::design(design.map_or(DEFAULT_DESIGN, String::as_str))?;
-    let platform = names::platform(device.map_or(DEFAULT_DEVICE, String::as_str), choice)?;
-    let design = match named {
-        Some(configuration) => configuration.equip(design),
-        None => design,
-    };
-    Ok((design, platform))
+    let (of_device, of_host) = (settings.of("device"), settings.of("host"));
+    let overrides = PlatformOverrides { device: &of_device, host: &of_host };
+    let device_of_none = if is_usual { USUAL_DEVICE } else { DEFAULT_DEVICE };
+    names::platform(device(arguments, named).unwrap_or(device_of_none), choice, overrides)
 }
 
-fn properties(arguments: &BenchArguments) -> anyhow::Result<Properties> {
-    let name = &arguments.workload;
+fn properties(arguments: &BenchArguments, settings: &Sorted) -> anyhow::Result<Properties> {
+    let name = workload_argument(arguments);
     let mut properties = names::workload(name)?;
     if workload::builtin(name).is_some() {
         let is_on_files = !arguments.store.is_empty();
@@ -270,13 +439,13 @@ fn properties(arguments: &BenchArguments) -> anyhow::Result<Properties> {
         properties.set_by_flag("--records (default)", "recordcount", &records.to_string());
         properties.set_by_flag("--operations (default)", "operationcount", &operations.to_string());
     }
-    for (name, value) in &arguments.property {
+    let given = || arguments.property.iter().chain(&settings.properties);
+    for (name, value) in given() {
         properties.set(name.trim(), value.trim());
     }
     for Flag { name, property, value } in flags(arguments) {
         let Some(value) = value else { continue };
-        let assignments = arguments.property.iter().rev();
-        let same = assignments.into_iter().find(|(name, _)| name.trim() == property);
+        let same = given().rfind(|(name, _)| name.trim() == property);
         if let Some((_, other)) = same
             && !is_same_number(other.trim(), &value)
         {

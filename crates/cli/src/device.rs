@@ -1,111 +1,309 @@
 //! `levelhead device`.
 
 use std::cell::{Cell, RefCell};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
+use catalogue::{Loaded, Override};
 use clap::Args;
 use indicatif::ProgressBar;
-use lab::device::{self, DeviceHost, DeviceResult, DeviceSpec, JobReport, picture, table};
+use lab::Inputs;
+use lab::device::{self, DeviceHost, DeviceResult, DeviceSpec, Job, JobReport, picture, table};
+use serde_json::json;
+use ssd::SsdProfile;
+use workload::Stop;
 
 use crate::host::{Stopwatch, peak_rss_bytes};
-use crate::{files, interrupt, names, output, progress, values};
+use crate::overrides::{self, Kind, Setting, Sorted};
+use crate::progress::ProgressForm;
+use crate::sweep::{self, Axis, cells};
+use crate::{files, interrupt, names, output, progress, side_by_side, values};
 
-#[derive(Args)]
-#[command(allow_negative_numbers = true)]
+#[derive(Args, Clone)]
+#[command(allow_negative_numbers = true, after_help = crate::sweep::HELP)]
 pub(crate) struct DeviceArguments {
     /// Block drive: a built-in name or a TOML file
-    #[arg(long, default_value = "vigil-15gb")]
-    profile: String,
-    /// Job: a built-in name or a TOML file in fio's words; `levelhead list` has the names
-    #[arg(long, default_value = "mixed-70-30")]
-    job: String,
+    #[arg(long, alias = "profile", default_value = "vigil-15gb", value_delimiter = ',')]
+    device: Vec<String>,
+    /// Job: a built-in name or a TOML file in fio's words; `levelhead list` has the names [default: mixed-70-30]
+    #[arg(long, value_delimiter = ',')]
+    job: Vec<String>,
+    /// In place of a job's file one stream, which does randread, read, randwrite, write, randrw or rw; the flags that follow say
+    /// how. With --job they change each of its streams
+    #[arg(long, value_delimiter = ',', conflicts_with = "job")]
+    rw: Vec<String>,
+    /// Bytes of an operation: 4k, 128KiB [default: 4KiB]
+    #[arg(long, value_delimiter = ',')]
+    bs: Vec<String>,
+    /// Operations outstanding [default: 1; with --rate up to 256]
+    #[arg(long, value_delimiter = ',')]
+    iodepth: Vec<String>,
+    /// Seconds of virtual time for which operations begin
+    #[arg(long, value_delimiter = ',')]
+    runtime: Vec<String>,
+    /// Operations, at most
+    #[arg(long, value_delimiter = ',')]
+    operations: Vec<String>,
+    /// Operations per second, in an open loop, in which waiting counts
+    #[arg(long, alias = "rate_iops", value_delimiter = ',')]
+    rate: Vec<String>,
+    /// Reads among the operations of rw and randrw, in percent [default: 50]
+    #[arg(long, value_delimiter = ',')]
+    rwmixread: Vec<String>,
+    /// How long the part of the set is that is read and written: 1GiB, 25% [default: to the end]
+    #[arg(long, value_delimiter = ',')]
+    size: Vec<String>,
+    /// Where that part begins
+    #[arg(long, value_delimiter = ',')]
+    offset: Vec<String>,
+    /// So many writes are followed by a flush
+    #[arg(long, value_delimiter = ',')]
+    fsync: Vec<String>,
+    /// What happened to the drive before: empty, sequential (written once), random (then overwritten to a steady state)
+    /// [default: random]
+    #[arg(long, value_delimiter = ',')]
+    precondition: Vec<String>,
+    /// The share of each set that was written before [default: all of it]
+    #[arg(long, value_delimiter = ',')]
+    fill: Vec<String>,
+    /// Set a key of the job's or the device's file: `stream.2.set=3`, `read_us=[60.0, 60.0, 60.0]`. It is checked as if it stood in
+    /// the file
+    #[arg(long, value_name = "KEY=VALUE", value_parser = Setting::parse)]
+    set: Vec<Setting>,
     /// Seed of all randomness: the same seed gives the same result
-    #[arg(long, default_value_t = 1, value_parser = values::seed)]
-    seed: u64,
-    /// Directory for the result as JSON, text, CSV and pictures
+    #[arg(long, default_value = "1", value_delimiter = ',', value_parser = values::seed)]
+    seed: Vec<u64>,
+    /// Runs at a time, if several values make several; the results do not depend on it [default: one a core, as long as there
+    /// is memory for them]
+    #[arg(long, value_parser = values::threads)]
+    threads: Option<u64>,
+    /// Directory for the result as JSON, text, CSV and pictures; of several runs, one in it for each, and a page
     #[arg(long)]
     out: Option<PathBuf>,
-    /// File for the result as one JSON object; `-` prints it in place of the table
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    /// Write over results that are in that directory
+    #[arg(long)]
+    force: bool,
+    /// How it is shown how far the work is
+    #[arg(long, value_enum, default_value_t)]
+    progress: ProgressForm,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+const DEFAULT_JOB: &str = "mixed-70-30";
+
+/// The job that --rw and the flags after it change.
+const ONE_STREAM: &str = "name = \"job\"\n[[stream]]\nrw = \"randread\"\n";
+
+/// A flag that stands for a key of a job.
+struct Flag {
+    name: &'static str,
+    key: &'static str,
+    values: fn(&mut DeviceArguments) -> &mut Vec<String>,
+}
+
+const fn flag(
+    name: &'static str,
+    key: &'static str,
+    values: fn(&mut DeviceArguments) -> &mut Vec<String>,
+) -> Flag {
+    Flag { name, key, values }
+}
+
+const FLAGS: [Flag; 11] = [
+    flag("bs", "stream.block_bytes", |a| &mut a.bs),
+    flag("iodepth", "stream.depth", |a| &mut a.iodepth),
+    flag("runtime", "stream.duration_s", |a| &mut a.runtime),
+    flag("operations", "stream.operations", |a| &mut a.operations),
+    flag("rate", "stream.rate", |a| &mut a.rate),
+    flag("rwmixread", "stream.read_percent", |a| &mut a.rwmixread),
+    flag("size", "stream.size", |a| &mut a.size),
+    flag("offset", "stream.offset", |a| &mut a.offset),
+    flag("fsync", "stream.flush_every", |a| &mut a.fsync),
+    flag("precondition", "precondition", |a| &mut a.precondition),
+    flag("fill", "fill", |a| &mut a.fill),
+];
+
+/// The runs that these arguments ask for: one, unless flags have several values.
+fn runs(arguments: &DeviceArguments) -> anyhow::Result<Vec<sweep::Cell<DeviceArguments>>> {
+    let text = String::clone;
+    let mut axes = vec![
+        Axis::list(arguments, |a| &mut a.device, text),
+        Axis::list(arguments, |a| &mut a.job, text),
+        Axis::list(arguments, |a| &mut a.rw, text),
+    ];
+    axes.extend(FLAGS.map(|Flag { name, values, .. }| {
+        let given = values(&mut arguments.clone()).clone();
+        let labels = given.iter().map(|value| format!("{name}={value}")).collect();
+        Axis::new(labels, move |arguments, number| {
+            let list = values(arguments);
+            *list = vec![list[number].clone()];
+        })
+    }));
+    axes.extend(arguments.set.iter().enumerate().map(|(at, setting)| {
+        let keep = move |arguments: &mut DeviceArguments, number| arguments.set[at].keep(number);
+        Axis::new(setting.labels(), keep)
+    }));
+    axes.push(Axis::list(arguments, |a| &mut a.seed, |seed| format!("seed {seed}")));
+    cells(arguments, &axes)
+}
+
+/// A run that can be begun.
+struct Planned {
+    name: String,
+    spec: DeviceSpec,
+    inputs: Inputs,
+}
+
+fn planned(cell: &sweep::Cell<DeviceArguments>) -> anyhow::Result<Planned> {
+    let arguments = &cell.arguments;
+    let kinds = [Kind::of::<Job>("job"), Kind::of::<SsdProfile>("device")];
+    let settings = overrides::sort(&arguments.set, &kinds, &[])?;
+    let device = arguments.device.first().map_or("", String::as_str);
+    let profile = names::profile(device, &settings.of("device"))?;
+    let job = job(arguments, &settings)?;
+    let inputs = Inputs::of_files([("device", profile.table), ("job", job.table)]);
+    let seed = arguments.seed.first().copied().unwrap_or(1);
+    let spec = DeviceSpec { profile: profile.entry, job: job.entry, seed };
+    device::check(&spec)
+        .with_context(|| format!("job {} on {}", spec.job.name, spec.profile.name))?;
+    Ok(Planned { name: cell.name.clone(), spec, inputs })
+}
+
+fn job(arguments: &DeviceArguments, settings: &Sorted) -> anyhow::Result<Loaded<Job>> {
+    let mut arguments = arguments.clone();
+    let flags = FLAGS.iter().filter_map(|Flag { name, key, values }| {
+        let value = values(&mut arguments).first()?.clone();
+        // 20k and 1e6 are numbers as well.
+        let is_count = ["iodepth", "operations", "rate"].contains(name);
+        let count = lab::parse_count_in(&value, 0..=u64::MAX).ok().filter(|_| is_count);
+        let text = count.map_or_else(|| value.clone(), |count| count.to_string());
+        Some(Override::by_flag(key, &text, format!("--{name} {value}")))
+    });
+    let mut changes: Vec<Override> = flags.collect();
+    changes.extend(settings.of("job"));
+    let Some(rw) = arguments.rw.first() else {
+        return names::job(arguments.job.first().map_or(DEFAULT_JOB, String::as_str), &changes);
+    };
+    let given = format!("--rw {rw}");
+    changes.insert(0, Override::by_flag("stream.rw", rw, given.clone()));
+    changes.insert(1, Override::by_flag("name", rw, String::new()));
+    let loaded = catalogue::parse_with("of the command line", ONE_STREAM, &changes);
+    loaded.map_err(|error| {
+        let is_word = Job::names().contains(&rw.as_str());
+        let hint = if is_word { format!(" ({rw} is for --job)") } else { String::new() };
+        anyhow::anyhow!("{error}{hint}")
+    })
 }
 
 pub(crate) fn run(arguments: &DeviceArguments) -> anyhow::Result<ExitCode> {
-    let spec = DeviceSpec {
-        profile: names::profile(&arguments.profile)?,
-        job: names::job(&arguments.job)?,
-        seed: arguments.seed,
-    };
-    for warning in spec.warnings() {
-        output::say(&warning);
+    let cells = runs(arguments)?;
+    let runs = cells.iter().map(|cell| planned(cell).map_err(|error| cell.named(error)));
+    let runs = runs.collect::<anyhow::Result<Vec<_>>>()?;
+    let mut warnings: Vec<String> = runs.iter().flat_map(|run| run.spec.warnings()).collect();
+    warnings.dedup();
+    for warning in &warnings {
+        output::say(warning);
     }
     if let Some(directory) = &arguments.out {
-        files::check_directory(directory)?;
+        files::check_results(directory, arguments.force)?;
     }
-    if let Some(file) = json_file(arguments) {
-        files::check(file)?;
+    match &runs[..] {
+        [run] => one(arguments, run),
+        runs => several(arguments, runs),
     }
-    let (report, host) = simulate(&spec)?;
-    let mut result = DeviceResult::new(&spec, &report);
-    result.host = Some(host);
-    show(arguments, &spec, &report, &result)?;
-    let checks = &report.checks;
-    if checks.mismatches > 0 {
-        anyhow::bail!("{} reads returned wrong data: this is a bug", checks.mismatches);
-    }
-    if let Some(error) = &report.first_error {
-        anyhow::bail!("the job ended early: {error}");
-    }
-    Ok(if report.is_interrupted { interrupt::exit_code() } else { ExitCode::SUCCESS })
 }
 
-/// The file for JSON, unless it is to be printed.
-fn json_file(arguments: &DeviceArguments) -> Option<&Path> {
-    arguments.json.as_deref().filter(|file| *file != Path::new("-"))
+/// The only run: with a bar, and all that came out in words.
+fn one(arguments: &DeviceArguments, run: &Planned) -> anyhow::Result<ExitCode> {
+    let stop = interrupt::stop_on_interrupt();
+    let done = simulate(run, &Rc::new(Progress::new(&run.spec, arguments.progress)), &stop)?;
+    show(arguments, run, &done)?;
+    if let Some(trouble) = trouble(&done.report) {
+        bail!(trouble);
+    }
+    Ok(if done.report.is_interrupted { interrupt::exit_code() } else { ExitCode::SUCCESS })
+}
+
+/// Several runs, side by side.
+fn several(arguments: &DeviceArguments, runs: &[Planned]) -> anyhow::Result<ExitCode> {
+    let need = runs.iter().map(|run| device::memory_bytes(&run.spec)).max().unwrap_or(0);
+    let jobs = runs.iter().map(|run| {
+        side_by_side::Run::new(&run.name, move |stop| {
+            let progress = Rc::new(Progress::new(&run.spec, ProgressForm::None));
+            let done = simulate(run, &progress, stop).map_err(|error| format!("{error:#}"))?;
+            let (json, text) = done.texts().map_err(|error| error.to_string())?;
+            Ok(side_by_side::Done {
+                files: files_of(&run.spec, &done.report, &json, &text),
+                trouble: trouble(&done.report),
+                is_interrupted: done.report.is_interrupted,
+            })
+        })
+    });
+    let how = side_by_side::How {
+        title: "Jobs side by side",
+        threads: arguments.threads,
+        bytes_per_run: need,
+        out: arguments.out.as_deref(),
+        as_json: arguments.json,
+        progress: arguments.progress,
+    };
+    side_by_side::run(jobs.collect(), &how)
+}
+
+/// What a run gave.
+struct Done {
+    report: JobReport,
+    result: DeviceResult,
+}
+
+impl Done {
+    /// The result for programs and for eyes.
+    fn texts(&self) -> serde_json::Result<(String, String)> {
+        Ok((serde_json::to_string_pretty(&self.result)?, table::render(&self.result)))
+    }
+}
+
+/// What is wrong with a report, if anything is.
+fn trouble(report: &JobReport) -> Option<String> {
+    let mismatches = report.checks.mismatches;
+    if mismatches > 0 {
+        return Some(format!("{mismatches} reads returned wrong data: this is a bug"));
+    }
+    report.first_error.as_ref().map(|error| format!("the job ended early: {error}"))
 }
 
 /// Prints the result, then writes its files: a directory that is full does not cost the result.
-fn show(
-    arguments: &DeviceArguments,
-    spec: &DeviceSpec,
-    report: &JobReport,
-    result: &DeviceResult,
-) -> anyhow::Result<()> {
-    let json = serde_json::to_string_pretty(result)?;
-    let text = table::render(result);
-    let json_file = json_file(arguments);
-    let is_for_programs = arguments.json.is_some() && json_file.is_none();
-    let printed = output::print(if is_for_programs { &json } else { &text });
+fn show(arguments: &DeviceArguments, run: &Planned, done: &Done) -> anyhow::Result<()> {
+    let (json, text) = done.texts()?;
+    let printed = output::print(if arguments.json { &json } else { &text });
     if let Some(directory) = &arguments.out {
-        files::write(directory, files_of(spec, report, &json, &text))?;
-    }
-    if let Some(file) = json_file {
-        let json = format!("{json}\n");
-        std::fs::write(file, json).with_context(|| format!("cannot write {}", file.display()))?;
+        files::write_results(directory, files_of(&run.spec, &done.report, &json, &text))?;
     }
     printed
 }
 
 /// Does the job, and measures what that takes here.
-fn simulate(spec: &DeviceSpec) -> anyhow::Result<(JobReport, DeviceHost)> {
-    let stop = interrupt::stop_on_interrupt();
-    let progress = Rc::new(Progress::new(spec));
-    let observer = Rc::clone(&progress);
-    let report = device::run_until(spec, &stop, move |share| observer.tell(share));
+fn simulate(run: &Planned, progress: &Rc<Progress>, stop: &Stop) -> anyhow::Result<Done> {
+    let spec = &run.spec;
+    let observer = Rc::clone(progress);
+    let report = device::run_until(spec, stop, move |share| observer.tell(share));
     let report =
         report.with_context(|| format!("job {} on {}", spec.job.name, spec.profile.name))?;
-    let seconds = progress.job.get().as_secs_f64();
-    let host = DeviceHost {
-        setup_wall_seconds: progress.setup.get().as_secs_f64(),
-        wall_seconds: seconds,
-        simulated_ops_per_wall_second: report.operations() as f64 / seconds.max(1e-9),
+    let (setup, job) = *progress.took.borrow();
+    let mut result = DeviceResult::new(spec, &report);
+    result.inputs = Some(run.inputs.clone());
+    result.host = Some(DeviceHost {
+        setup_wall_seconds: setup.as_secs_f64(),
+        wall_seconds: job.as_secs_f64(),
+        simulated_ops_per_wall_second: report.operations() as f64 / job.as_secs_f64().max(1e-9),
         peak_rss_bytes: peak_rss_bytes(),
-    };
-    Ok((report, host))
+    });
+    Ok(Done { report, result })
 }
 
 /// The result as files: names and contents.
@@ -133,41 +331,70 @@ const STEPS: u64 = 1_000;
 /// Draws a bar, or says lines where it does not show, and measures wall time.
 struct Progress {
     bar: ProgressBar,
-    line: String,
+    form: ProgressForm,
+    /// The job and its drive.
+    name: String,
     stopwatch: RefCell<Stopwatch>,
-    setup: Cell<Duration>,
-    job: Cell<Duration>,
+    /// When a line is due again.
+    next_line: Cell<Duration>,
+    /// How long making the drive took, and the job.
+    took: RefCell<(Duration, Duration)>,
 }
 
 impl Progress {
-    fn new(spec: &DeviceSpec) -> Self {
+    fn new(spec: &DeviceSpec, form: ProgressForm) -> Self {
         let name = format!("{} on {}", spec.job.name, spec.profile.name);
-        let bar = progress::bar(BAR, STEPS).with_message(name.clone());
-        let line = format!("{name} ...");
-        progress::line_without(&bar, &line);
+        let bar = match form {
+            ProgressForm::Auto => progress::bar(BAR, STEPS).with_message(name.clone()),
+            ProgressForm::Json | ProgressForm::None => ProgressBar::hidden(),
+        };
+        if form == ProgressForm::Auto {
+            progress::line_without(&bar, &format!("{name} ..."));
+        }
         Self {
             bar,
-            line,
+            form,
+            name,
             stopwatch: RefCell::new(Stopwatch::start()),
-            setup: Cell::default(),
-            job: Cell::default(),
+            next_line: Cell::default(),
+            took: RefCell::default(),
         }
     }
 
     /// The job is so far, from 0 to 1.
     fn tell(&self, share: f64) {
         let took = self.stopwatch.borrow().elapsed();
+        let (setup, job) = &mut *self.took.borrow_mut();
         if share <= 0.0 {
-            self.setup.set(took);
+            *setup = took;
             *self.stopwatch.borrow_mut() = Stopwatch::start();
         }
-        self.bar.set_position((share * STEPS as f64) as u64);
-        if share >= 1.0 {
-            self.job.set(took);
-            self.bar.finish_and_clear();
-            let took = took + self.setup.get();
-            let line = format!("{} done after {}", self.line, progress::time_text(took));
-            progress::line_without(&self.bar, &line);
+        let is_over = share >= 1.0;
+        if is_over {
+            *job = took;
+        }
+        match self.form {
+            ProgressForm::None => {}
+            ProgressForm::Json => self.say_json(share, took),
+            ProgressForm::Auto => {
+                self.bar.set_position((share * STEPS as f64) as u64);
+                if is_over {
+                    self.bar.finish_and_clear();
+                    let took = progress::time_text(took + *setup);
+                    let line = format!("{} ... done after {took}", self.name);
+                    progress::line_without(&self.bar, &line);
+                }
+            }
+        }
+    }
+
+    fn say_json(&self, share: f64, took: Duration) {
+        let is_end = share <= 0.0 || share >= 1.0;
+        if is_end || took >= self.next_line.get() {
+            self.next_line.set(took + progress::JSON_EVERY);
+            progress::json_line(
+                &json!({ "job": self.name, "share": share, "seconds": took.as_secs_f64() }),
+            );
         }
     }
 }

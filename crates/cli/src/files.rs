@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
+
+use crate::output;
 
 /// Finds out whether files can be written into `directory`, before work that takes long, and leaves
 /// everything as it was: work that is ended half way leaves no empty directory.
@@ -24,6 +26,21 @@ pub(crate) fn check_directory(directory: &Path) -> anyhow::Result<()> {
     made
 }
 
+/// Files by which a directory is known to have results.
+const RESULTS: [&str; 3] = ["result.json", "report.json", "index.html"];
+
+/// The same for results, which are not written over unless that is wanted.
+pub(crate) fn check_results(directory: &Path, may_write_over: bool) -> anyhow::Result<()> {
+    let there = RESULTS.into_iter().find(|name| directory.join(name).exists());
+    if let (Some(name), false) = (there, may_write_over) {
+        bail!(
+            "{} has results already ({name}): give another directory, or --force to write over them",
+            directory.display()
+        );
+    }
+    check_directory(directory)
+}
+
 /// Finds out whether `file` can be written, before work that takes long. Leaves what is in it, and
 /// nothing where nothing was.
 pub(crate) fn check(file: &Path) -> anyhow::Result<()> {
@@ -33,6 +50,19 @@ pub(crate) fn check(file: &Path) -> anyhow::Result<()> {
     if !is_there {
         let _ = fs::remove_file(file);
     }
+    Ok(())
+}
+
+/// Writes results, given as names and contents, into `directory`, and says so.
+pub(crate) fn write_results(
+    directory: &Path,
+    files: impl IntoIterator<Item = (impl AsRef<Path>, String)>,
+) -> anyhow::Result<()> {
+    let files: Vec<_> = files.into_iter().collect();
+    let names: Vec<String> =
+        files.iter().map(|(name, _)| name.as_ref().display().to_string()).collect();
+    write(directory, files)?;
+    output::say(&format!("wrote {} into {}", names.join(", "), directory.display()));
     Ok(())
 }
 

@@ -5,18 +5,23 @@
 mod allocator;
 mod bench;
 mod bench_spec;
+mod compare;
 mod device;
 mod files;
 mod host;
 mod interrupt;
 mod names;
 mod output;
+mod overrides;
 mod plan;
 mod progress;
 mod reproduce;
 mod serve;
+mod show;
+mod side_by_side;
 mod simulations;
 mod store;
+mod sweep;
 mod values;
 
 use std::process::ExitCode;
@@ -36,7 +41,9 @@ enum Command {
     /// Run a workload on a design on a device, in virtual time
     Bench(Box<bench_spec::BenchArguments>),
     /// Run a job of reads and writes on a block drive, in virtual time
-    Device(device::DeviceArguments),
+    Device(Box<device::DeviceArguments>),
+    /// Set finished results side by side, as a table and a page
+    Compare(compare::CompareArguments),
     /// Say by arithmetic what a design needs on a drive
     Plan(plan::PlanArguments),
     /// Run a paper's experiments and set what it says beside what comes out
@@ -68,12 +75,15 @@ enum Command {
     Serve(serve::ServeArguments),
     /// List the built-in designs, devices, workloads, block drives and jobs
     List,
+    /// Print a built-in file, to copy and change
+    Show(show::ShowArguments),
 }
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Device(arguments) => device::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Put(arguments) => Ok(store::or_trouble(store::put(&arguments))),
@@ -88,6 +98,7 @@ fn main() -> ExitCode {
         Command::Backup(arguments) => Ok(store::backup(&arguments)),
         Command::Compact(arguments) => store::compact(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Show(arguments) => show::run(&arguments),
         Command::List => output::print(&names::list()).map(|()| ExitCode::SUCCESS),
     };
     outcome.unwrap_or_else(|error| {

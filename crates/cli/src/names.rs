@@ -4,14 +4,19 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
-use catalogue::CatalogueError;
+use catalogue::{CatalogueError, Entry, Loaded, Override, load_with};
 use design::Design;
 use host::{Arrangement, HostProfile, JournalPlace, WindowPolicy};
 use kvssd::DeviceProfile;
 use lab::device::Job;
-use lab::{Configuration, HostChoice, Platform, designs_for_hosts};
+use lab::{
+    Configuration, HostChoice, LoadedPlatform, Platform, PlatformOverrides, designs_for_hosts,
+    is_block_drive,
+};
 use ssd::SsdProfile;
 use workload::{BUILTIN_NAMES, Properties};
+
+use crate::overrides::Kind;
 
 /// Every built-in name with what it stands for.
 pub(crate) fn list() -> String {
@@ -40,11 +45,13 @@ pub(crate) fn list() -> String {
     line(&mut text, &format!("ways to keep windows on them (--windows): {policies}"));
     line(&mut text, &format!("workloads (--workload): {}", BUILTIN_NAMES.join(", ")));
     line(&mut text, "levelhead device");
-    line(&mut text, "block drives (--profile): those above");
+    line(&mut text, "block drives (--device): those above");
     section(&mut text, "jobs (--job)", &Job::names(), |name| {
         Job::load(name).map(|job| job.description)
     });
-    text.push_str("each of these but layouts, places and ways also takes the path of a file");
+    text.push_str(
+        "each of these but layouts, places and ways also takes the path of a file; `levelhead show NAME` prints one to copy",
+    );
     text
 }
 
@@ -66,27 +73,63 @@ fn line(text: &mut String, line: &str) {
     writeln!(text, "{line}").expect("a string takes any text");
 }
 
-pub(crate) fn design(name: &str) -> anyhow::Result<Design> {
-    hinted(name, Design::load(name))
+pub(crate) fn design(name: &str, overrides: &[Override]) -> anyhow::Result<Loaded<Design>> {
+    hinted(name, load_with(name, overrides))
 }
 
-pub(crate) fn configuration(name: &str) -> anyhow::Result<Configuration> {
-    hinted(name, Configuration::load(name))
+pub(crate) fn configuration(
+    name: &str,
+    overrides: &[Override],
+) -> anyhow::Result<Loaded<Configuration>> {
+    hinted(name, load_with(name, overrides))
+}
+
+/// Kinds of files that a device brings with it.
+pub(crate) fn kinds_of_device(device: &str) -> Vec<Kind> {
+    if is_block_drive(device) {
+        vec![Kind::of::<SsdProfile>("device"), Kind::of::<HostProfile>("host")]
+    } else {
+        vec![Kind::of::<DeviceProfile>("device")]
+    }
 }
 
 /// What the design runs on.
-pub(crate) fn platform(device: &str, choice: HostChoice<'_>) -> anyhow::Result<Platform> {
-    let loaded = Platform::load(device, choice);
+pub(crate) fn platform(
+    device: &str,
+    choice: HostChoice<'_>,
+    overrides: PlatformOverrides<'_>,
+) -> anyhow::Result<LoadedPlatform> {
+    let loaded = Platform::load_with(device, choice, overrides);
     let is_known = [DeviceProfile::names(), SsdProfile::names()].concat().contains(&device);
     if is_known { Ok(loaded?) } else { hinted(device, loaded) }
 }
 
-pub(crate) fn profile(name: &str) -> anyhow::Result<SsdProfile> {
-    hinted(name, SsdProfile::load(name))
+pub(crate) fn profile(name: &str, overrides: &[Override]) -> anyhow::Result<Loaded<SsdProfile>> {
+    hinted(name, load_with(name, overrides))
 }
 
-pub(crate) fn job(name: &str) -> anyhow::Result<Job> {
-    hinted(name, Job::load(name))
+pub(crate) fn job(name: &str, overrides: &[Override]) -> anyhow::Result<Loaded<Job>> {
+    hinted(name, load_with(name, overrides))
+}
+
+/// Built-in files by kind and name, with their texts.
+pub(crate) fn built_in() -> Vec<(&'static str, &'static str, &'static str)> {
+    fn of<T: Entry>(
+        kind: &'static str,
+    ) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+        T::BUILT_IN.iter().map(move |(name, text)| (kind, *name, *text))
+    }
+    let workloads = BUILTIN_NAMES
+        .into_iter()
+        .filter_map(|name| Some(("workload", name, workload::builtin_text(name)?)));
+    of::<Design>("design")
+        .chain(of::<DeviceProfile>("device"))
+        .chain(of::<SsdProfile>("device"))
+        .chain(of::<HostProfile>("host"))
+        .chain(of::<Configuration>("configuration"))
+        .chain(workloads)
+        .chain(of::<Job>("job"))
+        .collect()
 }
 
 /// Adds to an error where the name that was given does mean something.
@@ -106,7 +149,7 @@ fn place_of(name: &str) -> Option<&'static str> {
         (workload::builtin(name).is_some(), "levelhead bench --workload"),
         (
             SsdProfile::names().contains(&name),
-            "levelhead device --profile or levelhead bench --device",
+            "levelhead device --device or levelhead bench --device",
         ),
         (HostProfile::names().contains(&name), "levelhead bench --host"),
         (Job::names().contains(&name), "levelhead device --job"),
@@ -127,7 +170,8 @@ pub(crate) fn workload(name: &str) -> anyhow::Result<Properties> {
     }
     let hint = place_of(name).map_or(String::new(), |place| format!(" ({name} is for {place})"));
     bail!(
-        "there is no workload `{name}`: give one of {}, or the path of a YCSB property file{hint}",
+        "there is no workload `{name}`{}: give one of {}, or the path of a YCSB property file{hint}",
+        catalogue::did_you_mean(name, BUILTIN_NAMES),
         BUILTIN_NAMES.join(", ")
     )
 }

@@ -45,7 +45,7 @@ fn levels(text: &str) -> Result<u32, String> {
 
 pub(crate) fn run(arguments: &PlanArguments) -> anyhow::Result<ExitCode> {
     let small = |bytes: u64| u32::try_from(bytes).expect("the argument's range was checked");
-    let IndexOptions::Lsm(mut design) = names::design(&arguments.design)?.index() else {
+    let IndexOptions::Lsm(mut design) = names::design(&arguments.design, &[])?.entry.index() else {
         bail!(
             "{} has a hash table: what is planned here are the levels of LSM-trees",
             arguments.design

@@ -1,14 +1,49 @@
 //! What is shown of work under way, on stderr: a bar on a terminal; elsewhere, where a bar does not
 //! show, a plain line when something begins and one when it ends.
 
+use std::fmt;
 use std::io::Write;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use clap::ValueEnum;
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use lab::count_text;
+use serde_json::Value;
 
-/// A bar from 0 to `length`, in a template of indicatif.
+/// How it is shown how far work is.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, ValueEnum)]
+pub(crate) enum ProgressForm {
+    /// A bar on a terminal, lines elsewhere
+    #[default]
+    Auto,
+    /// Lines of JSON on stderr, one a second and at each end
+    Json,
+    /// Nothing
+    None,
+}
+
+/// How often work under way says how far it is, as JSON.
+pub(crate) const JSON_EVERY: Duration = Duration::from_secs(1);
+
+/// Says a line of JSON.
+pub(crate) fn json_line(line: &Value) {
+    // That nobody listens does not end the work.
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// A bar from 0 to `length`, in a template of indicatif, in which `done`, `all` and `rate` are counts as in our tables.
 pub(crate) fn bar(template: &str, length: u64) -> ProgressBar {
     let style = ProgressStyle::with_template(template).expect("the template is right");
+    let style = style
+        .with_key("done", |state: &ProgressState, text: &mut dyn fmt::Write| {
+            let _ = text.write_str(&count_text(state.pos()));
+        })
+        .with_key("all", |state: &ProgressState, text: &mut dyn fmt::Write| {
+            let _ = text.write_str(&count_text(state.len().unwrap_or(0)));
+        })
+        .with_key("rate", |state: &ProgressState, text: &mut dyn fmt::Write| {
+            let _ = write!(text, "{}/s", count_text(state.per_sec().max(0.0) as u64));
+        });
     ProgressBar::new(length).with_style(style)
 }
 

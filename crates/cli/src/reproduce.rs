@@ -35,6 +35,9 @@ pub(crate) struct ReproduceArguments {
     /// the others
     #[arg(long)]
     resume: bool,
+    /// Write over a report that is in that directory
+    #[arg(long)]
+    force: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -96,7 +99,12 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<ExitCode> {
     let scale = Scale::from(arguments.scale);
     let usual = || PathBuf::from(format!("reproduce-{}-{}", arguments.paper.name(), scale.name()));
     let directory = arguments.out.clone().unwrap_or_else(usual);
-    files::check_directory(&directory)?;
+    let may_write_over = arguments.force || arguments.resume;
+    for paper in arguments.paper.papers() {
+        let of_one = arguments.paper.papers().len() == 1;
+        let place = if of_one { directory.clone() } else { directory.join(paper.name()) };
+        files::check_results(&place, may_write_over)?;
+    }
     let ended = Arc::<Ended>::default();
     let heard = Arc::clone(&ended);
     let kept = if arguments.paper.keeps() { " (vigil's are kept: --resume)" } else { "" };
@@ -163,7 +171,12 @@ fn default_threads(paper: Paper, scale: Scale) -> usize {
 }
 
 /// What to say of simulations that memory bounds.
-fn threads_words(threads: Threads, cores: usize, available: u64, need: u64) -> Option<String> {
+pub(crate) fn threads_words(
+    threads: Threads,
+    cores: usize,
+    available: u64,
+    need: u64,
+) -> Option<String> {
     let (available, need) = (bytes_text(available), bytes_text(need));
     match threads.bound {
         Bound::Cores => None,
@@ -182,15 +195,15 @@ fn threads_words(threads: Threads, cores: usize, available: u64, need: u64) -> O
 const BAR: &str = "{elapsed_precise} {bar:30} {pos}/{len} {wide_msg}";
 
 /// A bar that counts simulations and names those under way; lines where it does not show.
-struct Progress {
-    bar: ProgressBar,
+pub(crate) struct Progress {
+    pub(crate) bar: ProgressBar,
     under_way: Mutex<Vec<UnderWay>>,
     ended: Arc<Ended>,
 }
 
 /// Simulations that have ended, and all there are.
 #[derive(Default)]
-struct Ended {
+pub(crate) struct Ended {
     done: AtomicUsize,
     total: AtomicUsize,
 }
@@ -208,7 +221,7 @@ struct UnderWay {
 }
 
 impl Progress {
-    fn new(ended: &Arc<Ended>) -> Self {
+    pub(crate) fn new(ended: &Arc<Ended>) -> Self {
         let bar = progress::bar(BAR, 0);
         bar.enable_steady_tick(Duration::from_secs(1));
         ended.done.store(0, Ordering::Relaxed);
@@ -240,9 +253,9 @@ impl Watcher for Progress {
             all.remove(at.expect("what ends has begun"))
         });
         self.bar.inc(1);
-        self.ended.done.fetch_add(1, Ordering::Relaxed);
+        let done = self.ended.done.fetch_add(1, Ordering::Relaxed) + 1;
         let line = end_line(simulation, succeeded, ended.stopwatch.elapsed());
-        progress::line_without(&self.bar, &line);
+        progress::line_without(&self.bar, &format!("{line}; {done} of {} done", simulation.total));
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn count(text: &str) -> Result<u64, String> {
 }
 
 pub(crate) fn operations(text: &str) -> Result<u64, String> {
-    parse_count_in(text, 0..=MAX_RECORDS)
+    parse_count_in(text, 1..=MAX_RECORDS)
 }
 
 pub(crate) fn queue_depth(text: &str) -> Result<u64, String> {
@@ -70,20 +70,34 @@ pub(crate) enum BenchWindows {
     Plm,
 }
 
+impl BenchWindows {
+    /// Its name on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Policy(policy) => policy.name(),
+            Self::Plm => "plm",
+        }
+    }
+}
+
 /// How windows are kept.
 pub(crate) fn windows(text: &str) -> Result<BenchWindows, String> {
     match text {
         "plm" => Ok(BenchWindows::Plm),
         text => one_of(WindowPolicy::ALL, text)
             .map(BenchWindows::Policy)
-            .map_err(|allowed| format!("{allowed}, and plm with --store")),
+            .map_err(|allowed| format!("{allowed}; and plm with --store")),
     }
 }
 
-fn one_of<T, const N: usize>(all: [(T, &'static str); N], text: &str) -> Result<T, String> {
-    let names = all.iter().map(|(_, name)| *name).collect::<Vec<_>>().join(", ");
-    let named = all.into_iter().find(|(_, name)| *name == text);
-    named.map(|(one, _)| one).ok_or_else(|| format!("allowed are {names}"))
+fn one_of<T: Copy, const N: usize>(all: [(T, &'static str); N], text: &str) -> Result<T, String> {
+    let names = || all.iter().map(|(_, name)| *name);
+    let allowed = || {
+        let list = names().collect::<Vec<_>>().join(", ");
+        format!("allowed are {list}{}", catalogue::did_you_mean(text, names()))
+    };
+    let at = names().position(|name| name == text).ok_or_else(allowed)?;
+    Ok(all[at].0)
 }
 
 /// A reader of sizes in `range`.

@@ -79,6 +79,7 @@ impl Entry for DeviceProfile {
     const KIND: &'static str = "device";
     const BUILT_IN: &'static [(&'static str, &'static str)] = &[
         ("pink-zcu102", include_str!("../devices/pink-zcu102.toml")),
+        ("pink-zcu102-1gib", include_str!("../devices/pink-zcu102-1gib.toml")),
         ("cosmos-plus", include_str!("../devices/cosmos-plus.toml")),
         ("cosmos-plus-4ch", include_str!("../devices/cosmos-plus-4ch.toml")),
         ("datacenter-tlc-1.92tb", include_str!("../devices/datacenter-tlc-1.92tb.toml")),
@@ -130,6 +131,19 @@ const MAX_DRAM_BYTES: u64 = 1 << 45;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_small_board_is_the_board_divided() {
+        let load = |name| DeviceProfile::load(name).expect("it is built in");
+        let (mut small, large) = (load("pink-zcu102-1gib"), load("pink-zcu102"));
+        let geometry = &mut small.flash.geometry;
+        geometry.pages_per_block *= 16;
+        geometry.blocks_per_plane *= 4;
+        small.flash.timing.erase_us *= 16.0;
+        small.dram.index_bytes *= 64;
+        (small.name, small.description) = (large.name.clone(), large.description.clone());
+        assert_eq!(small, large);
+    }
 
     #[test]
     fn every_time_size_and_count_has_bounds_and_the_message_has_the_line() {

@@ -10,8 +10,11 @@ use limiter::Limited;
 use pages::{Medium, OpenError, StoreId};
 use runtime::{Cores, Handle, Runtime};
 use ssd::Ssd;
-use workload::{ClientOptions, Pace, RunReport, Session, StartError, Stop};
+use workload::{
+    ClientOptions, Mix, OpKind, Pace, RequestDistribution, RunReport, Session, StartError, Stop,
+};
 
+use crate::ageing::{Ageing, AgeingResult};
 pub use crate::bench_spec::BenchSpec;
 use crate::fit;
 use crate::platform::Platform;
@@ -19,7 +22,7 @@ use crate::result::BenchResult;
 use crate::samples::{MemorySample, Sampler};
 use crate::summary::{Phases, Snapshot, summarise};
 use crate::target::{DriveTarget, HostTarget, Subject, VolumeWindows, Windowing};
-use crate::units::count_text;
+use crate::units::{count_text, rate_text, three_digits};
 
 /// Hears how far a bench is.
 pub trait Observer {
@@ -47,12 +50,16 @@ pub enum BenchError {
     DoesNotFit(String),
     /// The load did not come to its end; the text says when and why.
     Load(String),
+    /// Overwriting to the steady state did not come to its end; the text says when and why.
+    Ageing(String),
     /// Somebody asked for the end before there was anything to show.
     Interrupted {
         /// Pairs loaded by then.
         loaded: u64,
         /// Pairs to load.
         of: u64,
+        /// How the load went until then, in words.
+        so_far: String,
     },
 }
 
@@ -65,9 +72,10 @@ impl fmt::Display for BenchError {
             Self::Start(error) => error.fmt(f),
             Self::DoesNotFit(text) => f.write_str(text),
             Self::Load(text) => write!(f, "the load failed {text}"),
-            Self::Interrupted { loaded, of } => write!(
+            Self::Ageing(text) => write!(f, "overwriting to a steady state failed {text}"),
+            Self::Interrupted { loaded, of, so_far } => write!(
                 f,
-                "interrupted after {} of {} pairs of the load: there is nothing to show yet",
+                "interrupted after {} of {} pairs of the load: {so_far}",
                 count_text(*loaded),
                 count_text(*of)
             ),
@@ -248,7 +256,16 @@ async fn phases<S: Subject>(
     subject.index().settle().await;
     observer.borrow_mut().end(!load.is_cut_short());
     check_load(&load, records)?;
-    let interrupted = || BenchError::Interrupted { loaded: load.operations, of: records };
+    let interrupted = || interrupted(&load, records);
+    if stop.is_asked() {
+        return Err(interrupted());
+    }
+    let after_load = Snapshot::of(subject);
+    let ageing = if spec.ages {
+        Some(age(spec, &handle, subject, &mut session, &observer).await?)
+    } else {
+        None
+    };
     if stop.is_asked() {
         return Err(interrupted());
     }
@@ -264,7 +281,63 @@ async fn phases<S: Subject>(
     if stop.is_asked() && run.operations == 0 {
         return Err(interrupted());
     }
-    Ok(Phases { load, before_run, run, samples })
+    Ok(Phases { load, after_load, ageing, before_run, run, samples })
+}
+
+/// Overwrites pairs at random until the drive is in its steady state.
+async fn age<S: Subject>(
+    spec: &BenchSpec,
+    handle: &Handle,
+    subject: &S,
+    session: &mut Session<S>,
+    observer: &Rc<RefCell<dyn Observer>>,
+) -> Result<AgeingResult, BenchError> {
+    let mut ageing = Ageing::new(spec.workload.insert_count, fit::pairs_held(spec));
+    let mut overwriting = spec.workload.clone();
+    overwriting.mix = Mix { update: 1.0, ..Mix::default() };
+    overwriting.update_reads = false;
+    overwriting.request_distribution = RequestDistribution::Uniform;
+    overwriting.operation_count = ageing.stretch();
+    session.switch(overwriting)?;
+    let clients = ClientOptions::closed(outstanding(&spec.clients));
+    let page_bytes = spec.platform.flash().geometry.page_bytes;
+    let begun = handle.now();
+    observer.borrow_mut().begin("age", ageing.most());
+    let mut is_done = true;
+    while ageing.goes_on() && is_done {
+        let (before, overwritten) = (Snapshot::of(subject), ageing.overwritten());
+        let told = Rc::clone(observer);
+        let tell = move |done, _| told.borrow_mut().progress(overwritten + done);
+        let stretch = session.run(&clients, tell).await?;
+        if let Some(error) = &stretch.first_error {
+            let done = count_text(overwritten + stretch.operations);
+            return Err(BenchError::Ageing(format!("after {done} overwritten pairs, {error}")));
+        }
+        is_done = !stretch.is_cut_short();
+        if is_done {
+            ageing.add(Snapshot::of(subject).amplification_since(&before, page_bytes));
+        }
+    }
+    observer.borrow_mut().end(is_done);
+    session.switch(spec.workload.clone())?;
+    Ok(ageing.result((handle.now() - begun).as_secs_f64()))
+}
+
+/// The end was asked for before the run had anything to show: what there is of the load.
+pub(crate) fn interrupted(load: &RunReport, records: u64) -> BenchError {
+    let put = load.summary(OpKind::Put).filter(|put| put.count > 0);
+    let so_far = put.map_or("there is nothing to show yet".to_owned(), |put| {
+        format!(
+            "{} puts/s; put, us: mean {}, p50 {}, p99 {}, p99.9 {}, max {}",
+            rate_text(load.throughput()),
+            three_digits(put.mean_us),
+            three_digits(put.p50_us),
+            three_digits(put.p99_us),
+            three_digits(put.p999_us),
+            three_digits(put.max_us)
+        )
+    });
+    BenchError::Interrupted { loaded: load.operations, of: records, so_far }
 }
 
 /// A load that failed has no run behind it.

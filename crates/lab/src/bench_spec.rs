@@ -26,6 +26,8 @@ pub struct BenchSpec {
     pub seed: u64,
     /// What happened to a block drive before. A KV drive begins empty.
     pub precondition: Before,
+    /// Whether loaded pairs are overwritten to a steady state before the run.
+    pub ages: bool,
     /// How often memory is looked at in the run, if at all.
     pub sample_every: Option<Nanos>,
 }

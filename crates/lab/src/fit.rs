@@ -94,7 +94,14 @@ pub fn warnings(spec: &BenchSpec) -> Vec<String> {
         let pairs = pairs_words(&spec.workload, pairs);
         format!("{pairs} may not fit: {}", held_words(spec))
     };
-    is_tight.then(words).into_iter().collect()
+    let cached = matches!(spec.design.index(), IndexOptions::Lsm(options)
+        if options.value_cache_bytes > 0
+            && options.inline_up_to >= spec.workload.values.longest_bytes());
+    let idle_cache = || {
+        "value_cache_bytes has no effect: all values stand beside their keys (inline_up_to)"
+            .to_owned()
+    };
+    is_tight.then(words).into_iter().chain(cached.then(idle_cache)).collect()
 }
 
 fn pairs_words(workload: &CoreWorkload, pairs: u64) -> String {
@@ -160,7 +167,8 @@ pub fn memory_bytes(spec: &BenchSpec) -> u64 {
         ValueForm::Synthetic => 0,
         ValueForm::Bytes => u64::from(workload.values.typical_bytes()),
     };
-    let writes = share(workload, workload.mix.write_share());
+    let overwritten = if spec.ages { pairs_held(spec) } else { 0 };
+    let writes = share(workload, workload.mix.write_share()).saturating_add(overwritten);
     let objects = workload.insert_count.saturating_add(writes).min(pairs_held(spec));
     // Four bytes for each record to check it by, twelve if there are scans.
     let checked = workload.record_count * if workload.mix.scan > 0.0 { 12 } else { 4 };
@@ -217,6 +225,7 @@ mod tests {
             clients: ClientOptions::closed(64),
             seed: 1,
             precondition: Before::Empty,
+            ages: false,
             sample_every: None,
         }
     }

@@ -8,12 +8,15 @@
 
 #![forbid(unsafe_code)]
 
+mod ageing;
 pub mod bench;
 mod bench_spec;
+pub mod compare;
 mod configuration;
 pub mod device;
 pub mod fit;
 mod flash_work;
+mod inputs;
 pub mod live;
 pub mod picture;
 pub mod plan;
@@ -27,8 +30,13 @@ pub mod table;
 mod target;
 mod units;
 
+pub use ageing::AgeingResult;
 pub use configuration::Configuration;
-pub use platform::{DEFAULT_HOST, HostChoice, Platform, designs_for_hosts};
+pub use inputs::Inputs;
+pub use platform::{
+    DEFAULT_HOST, HostChoice, LoadedPlatform, Platform, PlatformOverrides, designs_for_hosts,
+    is_block_drive,
+};
 pub use result::{
     BenchResult, BlockDriveResult, FlashResult, Host, Interrupted, IteratorResult, LevelResult,
     LoadResult, Memory, StoreResult, Verification,

@@ -11,7 +11,7 @@ use workload::{
     ClientOptions, CoreWorkload, RunReport, SharedSession, SharedTarget, StartError, Stop,
 };
 
-use crate::bench::{BenchError, BenchOutcome, Observer, check_load, outstanding};
+use crate::bench::{BenchError, BenchOutcome, Observer, check_load, interrupted, outstanding};
 
 mod summary;
 
@@ -127,7 +127,7 @@ fn phases(
     let load_settled = settle();
     observer.end(!load.is_cut_short());
     check_load(&load, records)?;
-    let interrupted = || BenchError::Interrupted { loaded: load.operations, of: records };
+    let interrupted = || interrupted(&load, records);
     if stop.is_asked() {
         return Err(interrupted());
     }

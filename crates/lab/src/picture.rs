@@ -5,6 +5,7 @@ pub(crate) mod chart;
 use std::fmt::Write;
 
 use hdrhistogram::Histogram;
+use runtime::Nanos;
 use workload::{OpKind, RunReport};
 
 use crate::result::BenchResult;
@@ -44,6 +45,7 @@ fn latency_points(run: &RunReport) -> Vec<(OpKind, f64, f64)> {
         let Some(histogram) = run.histogram(kind) else { continue };
         let resolved = resolved_quantiles(histogram).into_iter();
         points.extend(resolved.map(|(quantile, ns)| (kind, quantile, ns as f64 / 1e3)));
+        points.push((kind, 1.0, histogram.max() as f64 / 1e3));
     }
     points
 }
@@ -53,12 +55,13 @@ pub fn timeline_csv(run: &RunReport) -> String {
     let mut csv = "start_s,operations_per_s,get_mean_us,get_p99_us,get_max_us,put_mean_us,\
                    put_p99_us,put_max_us\n"
         .to_owned();
+    let begin = run.timeline.windows.first().map_or(Nanos::ZERO, |window| window.start);
     for window in &run.timeline.windows {
         let (gets, puts) = (&window.gets, &window.puts);
         writeln!(
             csv,
             "{},{:.0},{:.1},{:.1},{:.1},{:.1},{:.1},{:.1}",
-            window.start.as_secs_f64(),
+            (window.start - begin).as_secs_f64(),
             window.throughput(),
             gets.mean_us,
             gets.p99_us,
@@ -72,13 +75,19 @@ pub fn timeline_csv(run: &RunReport) -> String {
     csv
 }
 
+/// Where a quantile stands on an axis of tails: one in so many takes longer. Of `operations` the longest is one.
+pub(crate) fn tail(quantile: f64, operations: u64) -> f64 {
+    if quantile < 1.0 { 1.0 / (1.0 - quantile) } else { (operations as f64).max(1.0) }
+}
+
 /// Latency over the share of operations that took longer, both logarithmic: the tail to the right.
 pub fn latency_svg(result: &BenchResult, run: &RunReport) -> String {
     let points = latency_points(run);
     let series = OpKind::ALL.into_iter().filter_map(|kind| {
         let of_kind = points.iter().filter(|(other, _, _)| *other == kind);
+        let operations = run.count(kind);
         let points: Vec<(f64, f64)> =
-            of_kind.map(|(_, quantile, us)| (1.0 / (1.0 - quantile), *us)).collect();
+            of_kind.map(|(_, quantile, us)| (tail(*quantile, operations), *us)).collect();
         (!points.is_empty()).then(|| Series { name: kind.name().replace('_', "-"), points })
     });
     Chart {
@@ -124,7 +133,7 @@ pub fn timeline_svg(result: &BenchResult, run: &RunReport) -> String {
 fn title(result: &BenchResult) -> String {
     format!(
         "{} on {}, workload {}, {} pairs",
-        result.design,
+        result.configuration.as_ref().unwrap_or(&result.design),
         result.device,
         result.workload,
         crate::count_text(result.records)

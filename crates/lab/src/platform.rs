@@ -1,6 +1,6 @@
 //! What a design runs on: a KV drive, or a host with a block drive.
 
-use catalogue::{CatalogueError, Entry};
+use catalogue::{CatalogueError, Entry, Override, Table, load_with};
 use design::{Design, IndexOptions};
 use flash::FlashProfile;
 use host::{Arrangement, HostProfile, JournalPlace, Storage, StorageError, WindowPolicy};
@@ -39,6 +39,23 @@ pub struct HostChoice<'a> {
     pub undisturbed_clients: bool,
 }
 
+/// Keys of files that are overridden.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct PlatformOverrides<'a> {
+    /// Of the device's file.
+    pub device: &'a [Override],
+    /// Of the host's file.
+    pub host: &'a [Override],
+}
+
+/// A platform, and the files that it is made of by kind, with all keys that went into it.
+pub struct LoadedPlatform {
+    /// It.
+    pub platform: Platform,
+    /// `device`, and `host` where there is one.
+    pub files: Vec<(&'static str, Table)>,
+}
+
 /// The host that a block drive has unless another is named.
 pub const DEFAULT_HOST: &str = "desktop-12-core";
 
@@ -52,12 +69,28 @@ impl Platform {
     /// # Errors
     /// What is wrong and what is allowed, in words.
     pub fn load(device: &str, choice: HostChoice<'_>) -> Result<Self, CatalogueError> {
+        let loaded = Self::load_with(device, choice, PlatformOverrides::default())?;
+        Ok(loaded.platform)
+    }
+
+    /// The same with keys of the files overridden.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub fn load_with(
+        device: &str,
+        choice: HostChoice<'_>,
+        overrides: PlatformOverrides<'_>,
+    ) -> Result<LoadedPlatform, CatalogueError> {
         if is_block_drive(device) {
             let HostChoice { host, partitions, arrangement, journal, .. } = choice;
             let HostChoice { windows, plm_cache_bytes, hedge_after_us, .. } = choice;
-            let mut drive = SsdProfile::load(device)?;
+            let loaded = load_with::<SsdProfile>(device, overrides.device)?;
+            let mut drive = loaded.entry;
             drive.undisturbed_clients |= choice.undisturbed_clients;
-            let host = HostProfile::load(host.unwrap_or(DEFAULT_HOST))?;
+            let loaded_host =
+                load_with::<HostProfile>(host.unwrap_or(DEFAULT_HOST), overrides.host)?;
+            let host = loaded_host.entry;
             let place = journal.unwrap_or_default();
             let partitions = partitions.unwrap_or(1);
             let sets = drive.sets.saturating_mul(partitions);
@@ -78,9 +111,10 @@ impl Platform {
             storage.shape().map_err(in_words)?;
             storage.journal_shape().map_err(in_words)?;
             storage.check_windows().map_err(in_words)?;
-            return Ok(Self::Host(Box::new(storage)));
+            let files = vec![("device", loaded.table), ("host", loaded_host.table)];
+            return Ok(LoadedPlatform { platform: Self::Host(Box::new(storage)), files });
         }
-        let drive = DeviceProfile::load(device)
+        let drive = load_with::<DeviceProfile>(device, overrides.device)
             .map_err(|error| CatalogueError::new(more_names(device, &error)))?;
         if choice != HostChoice::default() {
             return Err(CatalogueError::new(format!(
@@ -89,7 +123,8 @@ impl Platform {
                 SsdProfile::names().join(", ")
             )));
         }
-        Ok(Self::KvDrive(Box::new(drive)))
+        let files = vec![("device", drive.table)];
+        Ok(LoadedPlatform { platform: Self::KvDrive(Box::new(drive.entry)), files })
     }
 
     /// The name of the drive.
@@ -194,7 +229,7 @@ pub fn designs_for_hosts() -> Vec<&'static str> {
 }
 
 /// Whether that name or file is a block drive: a file of one says how much its users see.
-fn is_block_drive(name_or_path: &str) -> bool {
+pub fn is_block_drive(name_or_path: &str) -> bool {
     SsdProfile::names().contains(&name_or_path)
         || !DeviceProfile::names().contains(&name_or_path)
             && catalogue::has_key(name_or_path, "user_bytes")

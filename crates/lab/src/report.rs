@@ -25,6 +25,19 @@ pub use comparison::{Comparison, Verdict};
 pub use figure::{Axis, BarSeries, Figure, FigureKind, Scale, Series};
 pub use unit::Unit;
 
+/// A table of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// Names its place in the page: small letters, digits and `-`.
+    pub id: String,
+    /// What it is, in a line.
+    pub title: String,
+    /// Headings, the first one of the names of the rows.
+    pub headings: Vec<String>,
+    /// Rows: a name and numbers.
+    pub rows: Vec<Vec<String>>,
+}
+
 /// Experiments and what they show.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -59,14 +72,24 @@ impl Report {
     /// # Errors
     /// A report that could not be shown as it is meant, such as two figures with one id, is refused.
     pub fn files(&self) -> Result<Vec<(String, String)>, ReportError> {
+        self.files_with(&[])
+    }
+
+    /// The same with tables above the figures.
+    ///
+    /// # Errors
+    /// As [`Self::files`].
+    pub fn files_with(&self, tables: &[Table]) -> Result<Vec<(String, String)>, ReportError> {
         check::check(self)?;
         let document = Document { levelhead: env!("CARGO_PKG_VERSION"), report: self };
         let mut files = vec![
-            ("index.html".to_owned(), page::render(self)),
+            ("index.html".to_owned(), page::render(self, tables)),
             ("report.json".to_owned(), json(&document)),
-            ("comparisons.csv".to_owned(), comparison::csv(&self.comparisons)),
-            ("comparisons.json".to_owned(), json(&self.comparisons)),
         ];
+        if tables.is_empty() {
+            files.push(("comparisons.csv".to_owned(), comparison::csv(&self.comparisons)));
+            files.push(("comparisons.json".to_owned(), json(&self.comparisons)));
+        }
         for figure in &self.figures {
             files.push((format!("{}.csv", figure.id), figure.csv()));
             files.push((format!("{}.json", figure.id), json(figure)));
@@ -78,6 +101,18 @@ impl Report {
     pub fn table(&self) -> String {
         comparison::table(&self.comparisons)
     }
+}
+
+/// Text cells as CSV.
+pub(crate) fn csv(
+    headings: impl IntoIterator<Item = String>,
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> String {
+    let mut csv = csv::Csv::new(headings);
+    for row in rows {
+        csv.row(row);
+    }
+    csv.text()
 }
 
 fn json(value: &impl Serialize) -> String {

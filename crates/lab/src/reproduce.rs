@@ -24,6 +24,7 @@ mod vigil;
 mod vigil_report;
 mod words;
 
+pub use jobs::{Job, run_all};
 pub use kept::Keeper;
 pub use threads::{Bound, Threads, bytes_per_simulation, threads};
 

@@ -10,6 +10,9 @@ use pages::{CacheStats, IteratorStats, TableStats};
 use serde::Serialize;
 use workload::LatencySummary;
 
+use crate::ageing::AgeingResult;
+use crate::inputs::Inputs;
+
 /// One run of a workload on a design on a device.
 #[derive(Clone, Debug, Serialize)]
 pub struct BenchResult {
@@ -26,6 +29,9 @@ pub struct BenchResult {
     pub workload: String,
     /// Seed of all randomness.
     pub seed: u64,
+    /// All that went in: files key by key, properties, options. Absent if whoever asked for the run did not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<Inputs>,
     /// Pairs that were loaded.
     pub records: u64,
     /// Key length in bytes.
@@ -40,7 +46,7 @@ pub struct BenchResult {
     pub interrupted: Option<Interrupted>,
     /// How operations were issued, in words.
     pub clients: String,
-    /// Latencies by kind of operation, from intended start to end. A `scan` is one operation; its
+    /// Latencies by kind of operation, from intended start to end, of those that ran. A `scan` is one operation; its
     /// `seek` and each `next` (in bulk, each call) are listed besides and count as none.
     pub operations: BTreeMap<&'static str, LatencySummary>,
     /// Operations per second of virtual time.
@@ -68,6 +74,9 @@ pub struct BenchResult {
     pub virtual_seconds: f64,
     /// The load.
     pub load: LoadResult,
+    /// How the drive was brought to its steady state between load and run; absent if it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ageing: Option<AgeingResult>,
     /// The flash's work during the run.
     pub flash: FlashResult,
     /// What the caches of a design had for clients in the run; absent if it has none.
@@ -427,7 +436,7 @@ pub struct Verification {
 /// What depends on the machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Host {
-    /// Wall time of load and run, in seconds.
+    /// Wall time of load, ageing and run, in seconds.
     pub wall_seconds: f64,
     /// Wall time of the load, in seconds.
     pub load_wall_seconds: f64,

@@ -13,6 +13,7 @@ use ssd::SetStats;
 use volume::VolumeStats;
 use workload::{ClientOptions, LatencySummary, OpKind, Pace, RunReport};
 
+use crate::ageing::AgeingResult;
 use crate::bench_spec::BenchSpec;
 use crate::device::Before;
 use crate::flash_work::{pages, reads_behind, waited_us};
@@ -53,9 +54,20 @@ impl Snapshot {
     }
 }
 
+impl Snapshot {
+    /// Flash bytes programmed since `before` per byte of keys and values; 0 if none were written.
+    pub(crate) fn amplification_since(&self, before: &Self, page_bytes: u32) -> f64 {
+        let pages = self.flash.total().pages_programmed - before.flash.total().pages_programmed;
+        let bytes = self.engine.user_bytes - before.engine.user_bytes;
+        if bytes == 0 { 0.0 } else { (pages * u64::from(page_bytes)) as f64 / bytes as f64 }
+    }
+}
+
 /// What the phases of a bench gave.
 pub(crate) struct Phases {
     pub load: RunReport,
+    pub after_load: Snapshot,
+    pub ageing: Option<AgeingResult>,
     pub before_run: Snapshot,
     pub run: RunReport,
     pub samples: Vec<MemorySample>,
@@ -68,7 +80,7 @@ pub(crate) fn summarise(spec: &BenchSpec, subject: &impl Subject, phases: &Phase
     let amplification =
         |pages: u64, bytes: u64| (bytes > 0).then(|| (pages * page_bytes) as f64 / bytes as f64);
     let programmed = |snapshot: &Snapshot| snapshot.flash.total().pages_programmed;
-    let (before, run) = (&phases.before_run, &phases.run);
+    let (loaded, before, run) = (&phases.after_load, &phases.before_run, &phases.run);
     let value_bytes = spec.workload.values.longest_bytes();
     let key_bytes = spec.workload.keys.key_bytes();
     BenchResult {
@@ -78,10 +90,11 @@ pub(crate) fn summarise(spec: &BenchSpec, subject: &impl Subject, phases: &Phase
         device: spec.platform.name().to_owned(),
         workload: spec.workload_name.clone(),
         seed: spec.seed,
+        inputs: None,
         records: spec.workload.insert_count,
         key_bytes: key_bytes as u64,
         value_bytes: u64::from(value_bytes),
-        mean_value_bytes: mean_value_bytes(spec, before),
+        mean_value_bytes: mean_value_bytes(spec, loaded),
         interrupted: interrupted(run),
         clients: clients_text(&spec.clients),
         operations: operations(run),
@@ -108,17 +121,18 @@ pub(crate) fn summarise(spec: &BenchSpec, subject: &impl Subject, phases: &Phase
         load: LoadResult {
             virtual_seconds: phases.load.elapsed().as_secs_f64(),
             throughput_ops_per_second: phases.load.throughput(),
-            write_amplification: amplification(programmed(before), before.engine.user_bytes),
-            pages_read: pages(&before.flash, None, |counts| counts.pages_read),
-            pages_programmed: pages(&before.flash, None, |counts| counts.pages_programmed),
-            accelerator: accelerated(before.engine.accelerator, AcceleratorWork::default()),
+            write_amplification: amplification(programmed(loaded), loaded.engine.user_bytes),
+            pages_read: pages(&loaded.flash, None, |counts| counts.pages_read),
+            pages_programmed: pages(&loaded.flash, None, |counts| counts.pages_programmed),
+            accelerator: accelerated(loaded.engine.accelerator, AcceleratorWork::default()),
             put: phases.load.summary(OpKind::Put).unwrap_or_default(),
         },
+        ageing: phases.ageing.clone(),
         flash: flash_work(spec, before, &after, run),
         caches: caches(spec, &before.engine, &after.engine),
         iterators: iterators(&before.engine, &after.engine, subject),
         tables: tables(before, &after, subject),
-        block_drive: block_drive(spec, before, &after),
+        block_drive: block_drive(spec, loaded, before, &after),
         limiter: limiter(spec, before, &after),
         windows: windows(spec, subject),
         store: None,
@@ -151,7 +165,8 @@ pub(crate) fn clients_text(clients: &ClientOptions) -> String {
 pub(crate) fn operations(run: &RunReport) -> BTreeMap<&'static str, LatencySummary> {
     OpKind::ALL
         .into_iter()
-        .map(|kind| (kind.name(), run.summary(kind).unwrap_or_default()))
+        .filter_map(|kind| Some((kind.name(), run.summary(kind)?)))
+        .filter(|(_, summary)| summary.count > 0)
         .collect()
 }
 
@@ -303,13 +318,19 @@ fn journal_apart(storage: &Storage) -> Option<&'static str> {
 }
 
 /// What the host's store did to its drive.
-fn block_drive(spec: &BenchSpec, before: &Snapshot, after: &Snapshot) -> Option<BlockDriveResult> {
+fn block_drive(
+    spec: &BenchSpec,
+    loaded: &Snapshot,
+    before: &Snapshot,
+    after: &Snapshot,
+) -> Option<BlockDriveResult> {
     let Platform::Host(storage) = &spec.platform else { return None };
     let (old, new) = (before.blocks?, after.blocks?);
+    let of_load = loaded.blocks?.blocks_written;
     let per_user_byte = |blocks: u64, bytes: u64| {
         (bytes > 0).then(|| (blocks * u64::from(block::BLOCK_BYTES)) as f64 / bytes as f64)
     };
-    let (loaded, all) = (before.engine.user_bytes, after.engine.user_bytes);
+    let of_run = after.engine.user_bytes - before.engine.user_bytes;
     Some(BlockDriveResult {
         host: storage.host.name.clone(),
         precondition: (spec.precondition != Before::Empty).then(|| spec.precondition.name()),
@@ -318,11 +339,11 @@ fn block_drive(spec: &BenchSpec, before: &Snapshot, after: &Snapshot) -> Option<
         journal: journal_apart(storage),
         blocks_read: new.blocks_read - old.blocks_read,
         blocks_written: new.blocks_written - old.blocks_written,
-        load_blocks_written: old.blocks_written,
-        load_store_write_amplification: per_user_byte(old.blocks_written, loaded),
+        load_blocks_written: of_load,
+        load_store_write_amplification: per_user_byte(of_load, loaded.engine.user_bytes),
         run_store_write_amplification: per_user_byte(
             new.blocks_written - old.blocks_written,
-            all - loaded,
+            of_run,
         ),
         drive_write_amplification: new.write_amplification(),
         hedges: hedges(storage, before, after),

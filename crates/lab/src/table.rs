@@ -1,5 +1,6 @@
 //! A bench result as tables for eyes.
 
+mod ageing;
 mod store;
 
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use pages::CacheStats;
 use workload::{LatencySummary, OpKind};
 
 use crate::result::{AcceleratorResult, BenchResult, HedgesResult, Interrupted, Verification};
-use crate::units::{bytes_text, count_text, three_digits};
+use crate::units::{bytes_text, count_text, rate_text, span_text, three_digits};
 pub(crate) use store::time;
 
 /// The whole result, as text of at most 100 columns.
@@ -19,6 +20,7 @@ pub fn render(result: &BenchResult) -> String {
     let mut text = String::new();
     let sections = [
         headline(result),
+        ageing::ageing(result),
         latencies(&result.operations, &result.load.put),
         reads(result),
         memory(result),
@@ -70,11 +72,11 @@ fn headline(result: &BenchResult) -> String {
         value_lengths(result),
         result.clients,
         result.seed,
-        count_text(result.throughput_ops_per_second.round() as u64),
-        three_digits(result.virtual_seconds),
+        rate_text(result.throughput_ops_per_second),
+        span_text(result.virtual_seconds),
         time(result),
-        count_text(result.load.throughput_ops_per_second.round() as u64),
-        three_digits(result.load.virtual_seconds),
+        rate_text(result.load.throughput_ops_per_second),
+        span_text(result.load.virtual_seconds),
     )
 }
 

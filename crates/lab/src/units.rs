@@ -152,6 +152,20 @@ pub(crate) fn three_digits(number: f64) -> String {
     }
 }
 
+/// A rate for people: whole, unless it is so low that digits after the point count.
+pub(crate) fn rate_text(rate: f64) -> String {
+    if rate < 99.5 { three_digits(rate) } else { count_text(rate.round() as u64) }
+}
+
+/// Seconds with three significant digits, however few they are.
+pub(crate) fn span_text(seconds: f64) -> String {
+    if seconds <= 0.0 || seconds >= 1.0 {
+        return three_digits(seconds);
+    }
+    let decimals = (2.0 - seconds.log10().floor()).min(12.0) as usize;
+    format!("{seconds:.decimals$}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,6 +220,16 @@ mod tests {
         assert_eq!(bytes_text(1 << 50), "1.00 PiB");
         assert_eq!(count_text(44_000_000), "44 000 000");
         assert_eq!(count_text(7), "7");
+    }
+
+    #[test]
+    fn what_is_small_keeps_its_digits() {
+        let spans = [(4.804, "4.80"), (0.00123, "0.00123"), (0.5, "0.500"), (0.0, "0.00")];
+        assert!(spans.iter().all(|(seconds, text)| span_text(*seconds) == *text));
+        for (rate, text) in [(0.5, "0.50"), (208_412.4, "208 412"), (99.4, "99.4"), (100.0, "100")]
+        {
+            assert_eq!(rate_text(rate), text);
+        }
     }
 
     #[test]

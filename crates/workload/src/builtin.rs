@@ -23,14 +23,17 @@ const FILES: [(&str, &str); BUILTIN_NAMES.len()] = [
     ("mixgraph", include_str!("../workloads/mixgraph")),
 ];
 
+/// The text of the built-in workload `name`, as a file of properties.
+pub fn builtin_text(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase();
+    let mut named = FILES.into_iter().zip(BUILTIN_NAMES);
+    named.find(|((file, _), short)| name == *file || name == *short).map(|((_, text), _)| text)
+}
+
 /// The properties of the built-in workload `name` (`a`, `A` or `workloada`), to be changed with
 /// [`Properties::set`] as needed. `None` if there is no such workload.
 pub fn builtin(name: &str) -> Option<Properties> {
-    let name = name.to_ascii_lowercase();
-    let known = FILES.into_iter().zip(BUILTIN_NAMES);
-    let mut named = known.filter(|((file, _), short)| name == *file || name == *short);
-    let ((file, text), _) = named.next()?;
-    let parsed = Properties::parse(file, text);
+    let parsed = Properties::parse(&name.to_ascii_lowercase(), builtin_text(name)?);
     Some(parsed.expect("the files that come with the crate are well formed"))
 }
 

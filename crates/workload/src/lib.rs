@@ -38,7 +38,7 @@ mod target;
 mod threads;
 mod value;
 
-pub use builtin::{BUILTIN_NAMES, builtin};
+pub use builtin::{BUILTIN_NAMES, builtin, builtin_text};
 pub use client::{
     Arrivals, ClientOptions, MAX_OUTSTANDING, Pace, RATES, Session, StartError, Stop,
 };
@@ -50,7 +50,7 @@ pub use properties::{Origin, Properties, PropertiesError, Property};
 pub use record::{LatencySummary, RunReport, Timeline, TimelineWindow, WindowLatency};
 pub use settings::{
     CoreWorkload, LengthDistribution, MAX_RECORDS, RequestDistribution, ScanEnd, ScanLengths,
-    Scans, SettingsError,
+    Scans, SettingsError, property_names,
 };
 pub use target::{KvIterator, KvTarget, NoIterators, Pair};
 pub use threads::{Part, SharedSession, SharedTarget};

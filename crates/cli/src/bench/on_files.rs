@@ -17,18 +17,21 @@ use crate::{files, interrupt, output};
 
 pub(super) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
     let mut options = options(arguments)?;
-    let spec = bench_spec::live_spec(arguments, &options, cores())?;
+    let (spec, inputs) = bench_spec::live_spec(arguments, &options, cores())?;
     lab::live::check(&spec)?;
+    for warning in &spec.workload.warnings {
+        output::say(warning);
+    }
     let (key_bytes, value_bytes) = (spec.workload.keys.key_bytes(), &spec.workload.values);
     options.expected_key_bytes = key_bytes as u32;
     options.expected_value_bytes = value_bytes.typical_bytes();
     check_place(&arguments.store)?;
     if let Some(directory) = &arguments.out {
-        files::check_directory(directory)?;
+        files::check_results(directory, arguments.force)?;
     }
     let store = Store::open_over(&arguments.store, &options)?;
     say_if_refused(&store, options.windows);
-    let mut progress = Progress::new();
+    let mut progress = Progress::new(arguments.progress);
     let stop = interrupt::stop_on_interrupt();
     let outcome = lab::live::run(&spec, &store, &Drives, &mut progress, &stop);
     output::say(&format!("the store stays in {}", spec.place));
@@ -37,6 +40,7 @@ pub(super) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
         return Ok(interrupt::exit_code());
     }
     let mut outcome = outcome?;
+    outcome.result.inputs = Some(inputs);
     outcome.result.host = Some(progress.host(&outcome));
     let ended = end(arguments, &outcome)?;
     if let Some(windows) = store.statistics().windows {
@@ -49,7 +53,7 @@ pub(super) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
 fn options(arguments: &BenchArguments) -> anyhow::Result<Options> {
     let usual = Options::default();
     let durability = arguments.durability.unwrap_or(DurabilityArgument::Group);
-    let windows = match arguments.windows {
+    let windows = match arguments.windows.first() {
         None | Some(BenchWindows::Policy(WindowPolicy::Off)) => Windows::Off,
         Some(BenchWindows::Policy(WindowPolicy::Rails)) => Windows::Rails,
         Some(BenchWindows::Plm) => Windows::Plm,

@@ -52,15 +52,21 @@ pub(crate) fn start(arguments: &[impl AsRef<str>], stdout: Option<Stdio>) -> Run
 
 impl Running {
     /// Waits for the end.
-    pub(crate) fn end(mut self) -> Ended {
+    pub(crate) fn end(self) -> Ended {
+        self.end_within(LONGEST)
+    }
+
+    /// Waits for the end, no longer than this.
+    pub(crate) fn end_within(mut self, longest: Duration) -> Ended {
         let mut code = None;
-        let is_over = wait_until(|| match self.child.try_wait().expect("our own process") {
-            Some(status) => {
-                code = status.code();
-                true
-            }
-            None => false,
-        });
+        let is_over =
+            wait_until(longest, || match self.child.try_wait().expect("our own process") {
+                Some(status) => {
+                    code = status.code();
+                    true
+                }
+                None => false,
+            });
         if !is_over {
             self.child.kill().expect("our own process");
             self.child.wait().expect("our own process");
@@ -81,14 +87,14 @@ impl Running {
     /// Waits until it has said so.
     pub(crate) fn wait_for(&self, words: &str) {
         let has_said = || fs::read_to_string(&self.log).is_ok_and(|text| text.contains(words));
-        assert!(wait_until(has_said), "it never said {words}");
+        assert!(wait_until(LONGEST, has_said), "it never said {words}");
     }
 }
 
-/// Whether `is_so` comes true before long.
+/// Whether `is_so` comes true before so long.
 #[expect(clippy::disallowed_methods, reason = "the program runs in real time")]
-fn wait_until(mut is_so: impl FnMut() -> bool) -> bool {
-    for _ in 0..LONGEST.as_millis() / STEP.as_millis() {
+fn wait_until(longest: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    for _ in 0..longest.as_millis() / STEP.as_millis() {
         if is_so() {
             return true;
         }

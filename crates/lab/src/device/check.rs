@@ -33,6 +33,15 @@ impl Entry for Job {
         ("isolation", include_str!("../../jobs/isolation.toml")),
     ];
 
+    const ALIASES: &'static [(&'static str, &'static str)] = &[
+        ("bs", "block_bytes"),
+        ("fsync", "flush_every"),
+        ("iodepth", "depth"),
+        ("rate_iops", "rate"),
+        ("runtime", "duration_s"),
+        ("rwmixread", "read_percent"),
+    ];
+
     fn problems(&self) -> Vec<String> {
         problems(self)
     }
@@ -101,7 +110,7 @@ fn of_stream(stream: &StreamSpec) -> Vec<String> {
         }
     };
     let (block, whole) = (stream.block_bytes, u64::from(BLOCK_BYTES));
-    unless(unprintable("name", &stream.name).is_none(), NAME.to_owned());
+    unless(unprintable("the name", &stream.name).is_none(), NAME.to_owned());
     unless(stream.set > 0, SET.to_owned());
     unless(
         block > 0 && block.is_multiple_of(whole) && block <= MAX_BLOCK_BYTES,
@@ -154,7 +163,8 @@ fn of_end(stream: &StreamSpec) -> Vec<String> {
             problems.push(format!("duration_s = {seconds}: allowed is more than 0 to 864000"));
         }
         None if stream.operations.is_none() && stream.bytes.is_none() => {
-            problems.push("it never ends: give duration_s, operations or bytes".to_owned());
+            problems
+                .push("it never ends: give duration_s (--runtime), operations or bytes".to_owned());
         }
         _ => {}
     }

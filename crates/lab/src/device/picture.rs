@@ -2,10 +2,12 @@
 
 use std::fmt::Write;
 
+use hdrhistogram::Histogram;
+
 use super::report::{Direction, DirectionReport, JobReport, StreamReport};
 use super::{DeviceSpec, TimelinePoint, WindowName};
 use crate::picture::chart::{Band, Chart, Note, Scale, Series};
-use crate::picture::resolved_quantiles;
+use crate::picture::{resolved_quantiles, tail};
 
 /// So many streams and directions have several lines each in the timeline; with more, one each.
 const FEW: usize = 2;
@@ -43,12 +45,18 @@ fn lines(report: &JobReport) -> Vec<Line<'_>> {
     lines
 }
 
+/// Quantiles and their values, and the longest.
+fn with_longest(histogram: &Histogram<u64>) -> Vec<(f64, u64)> {
+    let longest = (!histogram.is_empty()).then(|| (1.0, histogram.max()));
+    resolved_quantiles(histogram).into_iter().chain(longest).collect()
+}
+
 /// Latency by quantile, stream and direction.
 pub fn latency_csv(report: &JobReport) -> String {
     let mut csv = "stream,direction,quantile,latency_us\n".to_owned();
     for Line { stream, direction, part, .. } in lines(report) {
         let stream = quoted(&stream.name);
-        for (quantile, ns) in resolved_quantiles(&part.histogram) {
+        for (quantile, ns) in with_longest(&part.histogram) {
             let us = ns as f64 / 1e3;
             writeln!(csv, "{stream},{},{quantile:.7},{us}", direction.name())
                 .expect("a string takes any text");
@@ -106,8 +114,9 @@ fn quoted(name: &str) -> String {
 /// Latency over the share of operations that took longer, both logarithmic: the tail to the right.
 pub fn latency_svg(spec: &DeviceSpec, report: &JobReport) -> String {
     let series = lines(report).into_iter().map(|line| {
-        let quantiles = resolved_quantiles(&line.part.histogram).into_iter();
-        let points = quantiles.map(|(quantile, ns)| (1.0 / (1.0 - quantile), ns as f64 / 1e3));
+        let (histogram, count) = (&line.part.histogram, line.part.histogram.len());
+        let quantiles = with_longest(histogram).into_iter();
+        let points = quantiles.map(|(quantile, ns)| (tail(quantile, count), ns as f64 / 1e3));
         Series { name: line.name(), points: points.collect() }
     });
     Chart {

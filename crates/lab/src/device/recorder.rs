@@ -3,11 +3,13 @@
 //! Cost of an operation: two histogram increments. Memory: up to 430 KiB for each direction of a stream
 //! that occurs, the samples, and the timeline's.
 
+use block::nvme::SetId;
 use hdrhistogram::Histogram;
 use runtime::Nanos;
 
+use super::job::WindowName;
 use super::plan::Plan;
-use super::report::{Direction, DirectionReport, Sample, StreamReport};
+use super::report::{ByWindow, Direction, DirectionReport, Sample, StreamReport};
 use super::timeline::{Timeline, TimelineRecorder};
 
 /// Latencies are told apart up to this, 146 years: as long as a simulation may be in virtual time, so
@@ -24,6 +26,8 @@ pub(super) struct Recorder {
     streams: Vec<StreamReport>,
     timeline: TimelineRecorder,
     operations: u64,
+    /// Sets that are taken to windows, and since when each has been in its deterministic one, if it is.
+    windows: Vec<(SetId, Option<Nanos>)>,
 }
 
 impl Recorder {
@@ -41,6 +45,15 @@ impl Recorder {
             streams: streams.collect(),
             timeline: TimelineRecorder::new(started, plan.bucket, plan.streams.len() * LINES),
             operations: 0,
+            windows: plan.windows.iter().map(|of_set| (of_set.set, None)).collect(),
+        }
+    }
+
+    /// A set has come to its deterministic window, or is told to leave it.
+    pub(super) fn window(&mut self, set: SetId, to: WindowName, now: Nanos) {
+        let since = (to == WindowName::Dtwin).then_some(now);
+        for (_, of_set) in self.windows.iter_mut().filter(|(other, _)| *other == set) {
+            *of_set = since;
         }
     }
 
@@ -67,6 +80,14 @@ impl Recorder {
         part.operations += 1;
         part.blocks += u64::from(blocks);
         part.histogram.saturating_record(latency.0);
+        if let Some((_, entered)) = self.windows.iter().find(|(set, _)| *set == report.set) {
+            let is_inside = entered.is_some_and(|entered| since >= entered);
+            let apart = part
+                .by_window
+                .get_or_insert_with(|| ByWindow { inside: empty(), outside: empty() });
+            let histogram = if is_inside { &mut apart.inside } else { &mut apart.outside };
+            histogram.saturating_record(latency.0);
+        }
         if part.samples.len() < self.samples {
             part.samples.push(Sample { at: since.saturating_since(self.started), latency });
         }
@@ -98,12 +119,16 @@ impl Timeline {
     }
 }
 
+fn empty() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LONGEST_NANOS, 3).expect("the bounds are constants and right")
+}
+
 fn nothing() -> DirectionReport {
-    let histogram = Histogram::new_with_bounds(1, LONGEST_NANOS, 3);
     DirectionReport {
         operations: 0,
         blocks: 0,
-        histogram: histogram.expect("the bounds are constants and right"),
+        histogram: empty(),
+        by_window: None,
         samples: Vec::new(),
     }
 }

@@ -84,8 +84,19 @@ pub struct DirectionReport {
     /// Their latencies in nanoseconds, with three significant digits: in an open loop from the
     /// intended start.
     pub histogram: Histogram<u64>,
+    /// The same apart by whether the set was in its deterministic window all the time, where the job takes it to windows.
+    pub by_window: Option<ByWindow>,
     /// The first of them one by one, as many as the job asks for, in the order in which they ended.
     pub samples: Vec<Sample>,
+}
+
+/// Latencies in nanoseconds of operations within deterministic windows, as the host's commands make them, and of all others.
+#[derive(Clone, Debug)]
+pub struct ByWindow {
+    /// Begun and ended while the set was in its deterministic window.
+    pub inside: Histogram<u64>,
+    /// All others.
+    pub outside: Histogram<u64>,
 }
 
 /// One operation.

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use block::BLOCK_BYTES;
+use hdrhistogram::Histogram;
 use serde::Serialize;
 use ssd::SetReport;
 use workload::LatencySummary;
@@ -13,6 +14,7 @@ use super::DeviceSpec;
 use super::job::StreamSpec;
 use super::report::{DirectionReport, JobReport, SetChange, StreamReport, WindowReport};
 use crate::flash_work::{pages, reads_behind};
+use crate::inputs::Inputs;
 
 /// A job on a drive.
 #[derive(Clone, Debug, Serialize)]
@@ -27,6 +29,9 @@ pub struct DeviceResult {
     pub description: String,
     /// Seed of all randomness.
     pub seed: u64,
+    /// All that went in: files key by key. Absent if whoever asked for the run did not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<Inputs>,
     /// Whether the job was interrupted: every number is of what was done until then. Absent if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
@@ -83,6 +88,13 @@ pub struct DirectionResult {
     pub bytes_per_second: f64,
     /// Latencies, in an open loop from the intended start.
     pub latency: LatencySummary,
+    /// Of those begun and ended while the set was in its deterministic window, as the host's commands make it; absent where
+    /// there were none, as is what follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_in_dtwin: Option<LatencySummary>,
+    /// Of all others, of a set that is taken to windows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_outside_dtwin: Option<LatencySummary>,
 }
 
 /// A window command.
@@ -196,6 +208,7 @@ impl DeviceResult {
             job: spec.job.name.clone(),
             description: spec.job.description.clone(),
             seed: spec.seed,
+            inputs: None,
             interrupted: report.is_interrupted,
             virtual_seconds: report.elapsed().as_secs_f64(),
             streams: streams.map(|(spec, stream)| of_stream(spec, stream)).collect(),
@@ -238,7 +251,13 @@ fn of_direction(part: &DirectionReport, seconds: f64) -> DirectionResult {
         operations_per_second: per_second(part.operations),
         bytes_per_second: per_second(part.blocks * u64::from(BLOCK_BYTES)),
         latency: part.summary(),
+        latency_in_dtwin: part.by_window.as_ref().and_then(|by| some_summary(&by.inside)),
+        latency_outside_dtwin: part.by_window.as_ref().and_then(|by| some_summary(&by.outside)),
     }
+}
+
+fn some_summary(histogram: &Histogram<u64>) -> Option<LatencySummary> {
+    (!histogram.is_empty()).then(|| LatencySummary::of(histogram))
 }
 
 fn of_window(window: &WindowReport) -> WindowResult {

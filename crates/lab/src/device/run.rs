@@ -331,8 +331,12 @@ impl<D: BlockDevice + 'static> Run<D> {
     async fn select(&self, set: SetId, to: WindowName) -> Result<(), DeviceError> {
         let log = self.device.plm_log(set, true).await?;
         let asked = self.handle.now();
+        if to == WindowName::Ndwin {
+            self.recorder.borrow_mut().window(set, to, asked);
+        }
         self.device.select_window(set, to.into()).await?;
         let now = self.handle.now();
+        self.recorder.borrow_mut().window(set, to, now);
         let estimate = log.lockdown_estimate_us;
         self.windows.borrow_mut().push(WindowReport {
             set,

@@ -2,9 +2,11 @@
 
 use std::fmt::Write;
 
+use workload::LatencySummary;
+
 use super::result::{DeviceResult, DirectionResult, SetResult, StreamResult};
 use crate::table::{add, table};
-use crate::units::{bytes_text, count_text, three_digits};
+use crate::units::{bytes_text, count_text, rate_text, three_digits};
 
 /// The whole result, as text of at most 100 columns.
 pub fn render(result: &DeviceResult) -> String {
@@ -64,7 +66,7 @@ fn throughput(streams: &[StreamResult]) -> String {
             what(stream),
             load(stream),
             count_text(part.operations),
-            count_text(part.operations_per_second.round() as u64),
+            rate_text(part.operations_per_second),
             three_digits(part.bytes_per_second / 1e6),
         ];
         add(&mut table, cells);
@@ -95,10 +97,19 @@ fn load(stream: &StreamResult) -> String {
 
 fn latencies(streams: &[StreamResult]) -> String {
     let mut table = table(&["latency, us", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"]);
-    for (name, _, part) in rows(streams) {
-        let l = &part.latency;
+    let mut row = |name: String, l: &LatencySummary| {
         let numbers = [l.mean_us, l.p50_us, l.p90_us, l.p99_us, l.p999_us, l.p9999_us, l.max_us];
         add(&mut table, [name].into_iter().chain(numbers.into_iter().map(three_digits)));
+    };
+    for (name, _, part) in rows(streams) {
+        row(name, &part.latency);
+        for (name, apart) in
+            [("  in DTWIN", &part.latency_in_dtwin), ("  outside it", &part.latency_outside_dtwin)]
+        {
+            if let Some(latency) = apart {
+                row(format!("{name}, {}", count_text(latency.count)), latency);
+            }
+        }
     }
     table.to_string()
 }

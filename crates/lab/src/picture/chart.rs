@@ -241,6 +241,10 @@ impl Chart {
                 Note::End => ("ends at", heights.next_back().unwrap_or(0.0)),
                 Note::Highest => ("at most", heights.fold(0.0, f64::max)),
             };
+            if let [(x, y)] = series.points[..] {
+                let (x, y) = (px(x), py(y));
+                writeln!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{colour}\"/>")?;
+            }
             writeln!(
                 svg,
                 "<path d=\"M{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>\n\

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use super::comparison::{Comparison, Verdict, is_number};
 use super::html::{escaped, script_json};
-use super::{Figure, Report, numbers, plotly_js};
+use super::{Figure, Report, Table, numbers, plotly_js};
 
 const STYLE: &str = include_str!("page.css");
 /// Runs before all else, so that no error escapes it.
@@ -21,7 +21,7 @@ const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; \
                       style-src 'unsafe-inline'; img-src data: blob:";
 
 /// The page of a report that was checked.
-pub(super) fn render(report: &Report) -> String {
+pub(super) fn render(report: &Report, tables: &[Table]) -> String {
     let json = serde_json::to_string(report).expect("strings and numbers become JSON");
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -30,13 +30,14 @@ pub(super) fn render(report: &Report) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
-         {header}{contents}{comparisons}{figures}{notes}{footer}</main>\n\
+         {header}{contents}{comparisons}{tables}{figures}{notes}{footer}</main>\n\
          <script type=\"application/json\" id=\"report\">{json}</script>\n\
          <script>{plotly}</script>\n<script>\n{AXES}</script>\n<script>\n{DRAW}</script>\n</body>\n</html>\n",
         title = escaped(&report.title),
         header = header(report),
         contents = contents(report),
         comparisons = comparisons(&report.comparisons),
+        tables = tables.iter().map(table).collect::<String>(),
         figures = report.figures.iter().map(figure).collect::<String>(),
         notes = notes(&report.notes),
         footer = footer(),
@@ -154,6 +155,17 @@ fn numbers_table(figure: &Figure) -> String {
     format!(
         "<details><summary>Numbers{unit}</summary>\n<div class=\"wide\"><table class=\"numbers\">\n\
          <thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n</details>\n"
+    )
+}
+
+fn table(table: &Table) -> String {
+    let headings: String = table.headings.iter().map(|text| element("th", "", text)).collect();
+    let rows: String = table.rows.iter().map(|row| numbers_row(row)).collect();
+    format!(
+        "<section id=\"{}\">\n<h2>{}</h2>\n<div class=\"wide\"><table class=\"numbers\">\n\
+         <thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n</section>\n",
+        table.id,
+        escaped(&table.title)
     )
 }
 

@@ -8,13 +8,16 @@ use super::stand::Failure;
 use super::{Simulation, Watcher};
 
 /// One simulation.
-pub(super) struct Job<'a, T> {
+pub struct Job<'a, T> {
+    /// What is simulated.
     pub name: String,
+    /// Does it.
     pub run: Box<dyn FnOnce() -> Result<T, Failure> + Send + 'a>,
 }
 
 impl<'a, T> Job<'a, T> {
-    pub(super) fn new(
+    /// A simulation by name.
+    pub fn new(
         name: impl Into<String>,
         run: impl FnOnce() -> Result<T, Failure> + Send + 'a,
     ) -> Self {
@@ -27,7 +30,13 @@ impl<'a, T> Job<'a, T> {
 /// Once a job has failed no other begins; those under way are waited for. Jobs begin in order, so
 /// the first that fails, in that order, has always been run: which failure is returned does not
 /// depend on `threads` either.
-pub(super) fn run_all<T: Send>(
+///
+/// # Errors
+/// The first failure, in the order of the jobs.
+///
+/// # Panics
+/// If a job does.
+pub fn run_all<T: Send>(
     jobs: Vec<Job<'_, T>>,
     threads: usize,
     watcher: &dyn Watcher,

@@ -38,6 +38,7 @@ fn run(design: Design, platform: Platform) {
         clients: ClientOptions::closed(16),
         seed: 1,
         precondition: Before::Random,
+        ages: false,
         sample_every: None,
     };
     let nobody: Rc<RefCell<dyn Observer>> = Rc::new(RefCell::new(Nobody));

@@ -2,6 +2,7 @@
 
 mod browser;
 mod sample;
+mod side_by_side;
 
 use std::path::{Path, PathBuf};
 
@@ -20,9 +21,17 @@ fn assert_drawn(page: &Page) {
 
 /// Writes a report into a directory of its own, its page changed.
 fn write(name: &str, report: &Report, change: impl Fn(&str) -> String) -> PathBuf {
+    write_files(name, report.files().expect("a good report"), change)
+}
+
+fn write_files(
+    name: &str,
+    files: Vec<(String, String)>,
+    change: impl Fn(&str) -> String,
+) -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&directory).expect("the target directory takes files");
-    for (name, contents) in report.files().expect("a good report") {
+    for (name, contents) in files {
         let contents = if name == "index.html" { change(&contents) } else { contents };
         std::fs::write(directory.join(name), contents).expect("the target directory takes files");
     }
@@ -38,6 +47,16 @@ fn a_sample_is_drawn_whole() {
     let expected: Vec<&str> = report.figures.iter().map(|figure| figure.id.as_str()).collect();
     assert_eq!(ids, expected);
     assert_drawn(&page);
+}
+
+#[test]
+fn results_side_by_side_are_drawn_whole() {
+    for (name, files) in [("sweep", side_by_side::sweep()), ("comparison", side_by_side::two())] {
+        let directory = write_files(&format!("side-by-side-{name}"), files, str::to_owned);
+        let Some(page) = browser::open(&directory) else { return };
+        assert!(page.figures.len() >= 4, "{name}: {:?}", page.figures);
+        assert_drawn(&page);
+    }
 }
 
 /// Chooses everything that can be chosen above the plots, and looks closer at each.

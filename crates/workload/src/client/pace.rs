@@ -32,6 +32,12 @@ impl ClientOptions {
         Self::with_pace(Pace::Open { rate, arrivals: Arrivals::Poisson, outstanding })
     }
 
+    /// The same with a timeline of slices as short as leave at most 400 of them, from 100 us on.
+    #[must_use]
+    pub fn with_fine_timeline(self) -> Self {
+        Self { window: Nanos::from_micros(100), max_windows: 400, ..self }
+    }
+
     fn with_pace(pace: Pace) -> Self {
         Self { pace, window: Nanos::from_millis(100), max_windows: 4096 }
     }

@@ -1,7 +1,9 @@
 //! The names of properties that mean something to us or to YCSB itself.
 
+use catalogue::{did_you_mean, nearest};
+
 use super::SettingsError;
-use crate::Properties;
+use crate::{Origin, Properties};
 
 /// Our own.
 const OURS: [&str; 5] = [
@@ -99,7 +101,13 @@ const CORE: &[&str] = &[
 const MEASUREMENT_PREFIXES: [&str; 4] =
     ["hdrhistogram.", "histogram.", "measurement.", "timeseries."];
 
-/// Warnings about unknown properties; an unknown one of ours is an error, being a slip of the pen.
+/// Every property that means something, without those of YCSB's measurements.
+pub fn property_names() -> impl Iterator<Item = &'static str> {
+    OURS.iter().chain(CORE).copied()
+}
+
+/// Warnings about unknown properties. An unknown one of ours is an error, being a slip of the pen, and so is one that was
+/// typed and is nearly a known one. A file may have those of other bindings.
 pub(super) fn check_names(properties: &Properties) -> Result<Vec<String>, SettingsError> {
     let mut warnings = Vec::new();
     for (name, property) in properties.iter() {
@@ -108,12 +116,28 @@ pub(super) fn check_names(properties: &Properties) -> Result<Vec<String>, Settin
                 origin: Some(property.origin.clone()),
                 property: name.to_owned(),
                 value: property.value.clone(),
-                allowed: format!("the levelhead properties are {}", OURS.join(", ")),
+                allowed: format!(
+                    "the levelhead properties are {}{}",
+                    OURS.join(", "),
+                    did_you_mean(name, OURS)
+                ),
             });
         }
-        if !is_known(name) {
-            warnings.push(format!("{}: {name} is not known and has no effect", property.origin));
+        if is_known(name) {
+            continue;
         }
+        let meant = nearest(name, property_names());
+        let is_typed = !matches!(property.origin, Origin::File { .. });
+        if let (true, Some(meant)) = (is_typed, meant) {
+            return Err(SettingsError {
+                origin: Some(property.origin.clone()),
+                property: name.to_owned(),
+                value: property.value.clone(),
+                allowed: format!("known properties (did you mean {meant}?)"),
+            });
+        }
+        let hint = did_you_mean(name, meant);
+        warnings.push(format!("{}: {name} is not known and has no effect{hint}", property.origin));
     }
     Ok(warnings)
 }
@@ -127,6 +151,27 @@ fn is_known(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_slip_that_was_typed_is_refused_and_one_in_a_file_is_told() {
+        let in_file = Properties::parse("w", "readpropotion=1").unwrap();
+        let warnings = check_names(&in_file).unwrap();
+        assert_eq!(
+            warnings,
+            ["w:1: readpropotion is not known and has no effect (did you mean readproportion?)"]
+        );
+        let mut typed = Properties::default();
+        typed.set("readpropotion", "1");
+        let error = check_names(&typed).unwrap_err().to_string();
+        assert!(error.ends_with("(did you mean readproportion?)"), "{error}");
+        let mut other = Properties::default();
+        other.set("rocksdb.dir", "/x");
+        assert_eq!(check_names(&other).unwrap().len(), 1, "of another binding");
+        let mut ours = Properties::default();
+        ours.set("levelhead.valuebyte", "1");
+        let error = check_names(&ours).unwrap_err().to_string();
+        assert!(error.contains("(did you mean levelhead.valuebytes?)"), "{error}");
+    }
 
     #[test]
     fn names_are_sorted_for_the_search() {

@@ -17,6 +17,7 @@ mod mixgraph;
 mod reader;
 
 pub use error::SettingsError;
+pub use known::property_names;
 
 use crate::client::{MAX_OUTSTANDING, RATES};
 use crate::value::KEY_LIMIT;

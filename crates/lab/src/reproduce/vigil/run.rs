@@ -100,6 +100,7 @@ impl Run {
             clients,
             seed,
             precondition: self.precondition,
+            ages: false,
             sample_every: self.looks_at_memory.then_some(span),
         })
     }

@@ -1,0 +1,185 @@
+//! `--set KEY=VALUE`: which file, or the workload, a key belongs to.
+
+use anyhow::bail;
+use catalogue::{Key, Override, did_you_mean};
+
+/// What `--set` says: a key, and values for it, of which several make several runs.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Setting {
+    key: String,
+    values: Vec<String>,
+}
+
+impl Setting {
+    /// Values are apart by commas, but for TOML's own lists, tables and texts, which are one.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let (key, value) = crate::values::assignment(text)?;
+        let is_one = value.trim_start().starts_with(['[', '{', '"', '\'']);
+        let values =
+            if is_one { vec![value] } else { value.split(',').map(str::to_owned).collect() };
+        Ok(Self { key: key.trim().to_owned(), values })
+    }
+
+    /// What each value makes of it.
+    pub(crate) fn labels(&self) -> Vec<String> {
+        self.values.iter().map(|value| format!("{}={value}", self.key)).collect()
+    }
+
+    /// Leaves one value.
+    pub(crate) fn keep(&mut self, number: usize) {
+        self.values = vec![self.values[number].clone()];
+    }
+
+    fn value(&self) -> &str {
+        self.values.first().map_or("", String::as_str)
+    }
+}
+
+/// A kind of file that is in play, and its keys.
+pub(crate) struct Kind {
+    /// What it is called before a key: `design.gc_start`.
+    pub(crate) name: &'static str,
+    pub(crate) keys: Vec<Key>,
+}
+
+impl Kind {
+    pub(crate) fn of<T: catalogue::Entry>(name: &'static str) -> Self {
+        Self { name, keys: catalogue::keys::<T>() }
+    }
+}
+
+/// Settings by what they are for.
+#[derive(Default, Debug)]
+pub(crate) struct Sorted {
+    files: Vec<(&'static str, Override)>,
+    /// Properties of the workload.
+    pub(crate) properties: Vec<(String, String)>,
+}
+
+impl Sorted {
+    /// Those of a kind of file.
+    pub(crate) fn of(&self, kind: &str) -> Vec<Override> {
+        let same = self.files.iter().filter(|(name, _)| *name == kind);
+        same.map(|(_, one)| one.clone()).collect()
+    }
+}
+
+/// Finds out what each setting is for: a key of a file of one of `kinds`, or one of `properties`.
+///
+/// # Errors
+/// There is no such key, or it may be several.
+pub(crate) fn sort(
+    settings: &[Setting],
+    kinds: &[Kind],
+    properties: &[&'static str],
+) -> anyhow::Result<Sorted> {
+    let mut sorted = Sorted::default();
+    for setting in settings {
+        let places = places(setting, kinds, properties);
+        match places[..] {
+            [Place::Property] => {
+                let key = setting.key.strip_prefix("workload.").unwrap_or(&setting.key);
+                sorted.properties.push((key.to_owned(), setting.value().trim().to_owned()));
+            }
+            [Place::File(kind)] => {
+                let key = within(&setting.key, kind.name);
+                sorted.files.push((kind.name, Override::new(key, setting.value())));
+            }
+            [] => bail!("{}", unknown(setting, kinds, properties)),
+            _ => {
+                let names: Vec<String> = places
+                    .iter()
+                    .map(|place| match place {
+                        Place::File(kind) => format!("{}.{}", kind.name, setting.key),
+                        Place::Property => format!("workload.{}", setting.key),
+                    })
+                    .collect();
+                bail!(
+                    "--set {} may be each of {}: give the one that is meant",
+                    setting.key,
+                    names.join(", ")
+                );
+            }
+        }
+    }
+    Ok(sorted)
+}
+
+enum Place<'a> {
+    File(&'a Kind),
+    Property,
+}
+
+fn places<'a>(setting: &Setting, kinds: &'a [Kind], properties: &[&'static str]) -> Vec<Place<'a>> {
+    let matches = |kind: &&Kind| {
+        let key = within(&setting.key, kind.name);
+        !Override::new(key, "").matches(&kind.keys).is_empty()
+    };
+    let key = setting.key.strip_prefix("workload.").unwrap_or(&setting.key);
+    let property = properties.contains(&key).then_some(Place::Property);
+    kinds.iter().filter(matches).map(Place::File).chain(property).collect()
+}
+
+/// The key within a file of that kind.
+fn within<'a>(key: &'a str, kind: &str) -> &'a str {
+    key.strip_prefix(kind).and_then(|rest| rest.strip_prefix('.')).unwrap_or(key)
+}
+
+fn unknown(setting: &Setting, kinds: &[Kind], properties: &[&'static str]) -> String {
+    let last = |path: &str| path.rsplit('.').next().unwrap_or(path).to_owned();
+    let of_files = kinds.iter().flat_map(|kind| {
+        let whole = kind.keys.iter().map(|key| format!("{}.{}", kind.name, key.path));
+        whole.chain(kind.keys.iter().flat_map(|key| [key.path.clone(), last(&key.path)]))
+    });
+    let names: Vec<String> =
+        of_files.chain(properties.iter().map(|name| (*name).to_owned())).collect();
+    let hint = did_you_mean(&setting.key, names.iter().map(String::as_str));
+    let kinds: Vec<&str> = kinds.iter().map(|kind| kind.name).collect();
+    let workload = if properties.is_empty() { "" } else { ", and no property of workloads" };
+    format!(
+        "--set {}: there is no such key{hint} in the {}{workload}; docs/reference.md has all of them, and \
+         `levelhead show NAME` prints a file",
+        setting.key,
+        kinds.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted(texts: &[&str]) -> anyhow::Result<Sorted> {
+        let settings: Vec<Setting> =
+            texts.iter().map(|text| Setting::parse(text).unwrap()).collect();
+        let kinds = [
+            Kind::of::<design::Design>("design"),
+            Kind::of::<kvssd::DeviceProfile>("device"),
+            Kind::of::<lab::device::Job>("job"),
+        ];
+        sort(&settings, &kinds, &["recordcount", "target"])
+    }
+
+    #[test]
+    fn a_key_finds_its_file() {
+        let all =
+            sorted(&["gc_start=0.1", "timing.read_us=[1.0, 2.0]", "recordcount=5", "iodepth=3"]);
+        let all = all.unwrap();
+        assert_eq!(all.of("design")[0].given(), "--set gc_start=0.1");
+        assert_eq!(all.of("device").len(), 1);
+        assert_eq!(all.of("job")[0].key, "iodepth");
+        assert_eq!(all.properties, [("recordcount".to_owned(), "5".to_owned())]);
+        let words = |text: &str| sorted(&[text]).unwrap_err().to_string();
+        assert!(words("gc_strat=1").contains("(did you mean gc_start?)"));
+        assert!(words("recordcuont=1").contains("(did you mean recordcount?)"));
+        let name = words("description=x");
+        assert!(name.contains("design.description, device.description, job.description"), "{name}");
+        assert_eq!(sorted(&["job.description=x"]).unwrap().of("job").len(), 1);
+    }
+
+    #[test]
+    fn several_values_are_several_runs_but_a_list_is_one() {
+        assert_eq!(Setting::parse("a=1,2").unwrap().labels(), ["a=1", "a=2"]);
+        assert_eq!(Setting::parse("a=[1, 2]").unwrap().labels(), ["a=[1, 2]"]);
+        assert!(Setting::parse("a").is_err() && Setting::parse("=1").is_err());
+    }
+}

@@ -1,0 +1,181 @@
+//! `docs/reference.md` and the program say the same: keys of files, properties, fields of JSON, columns of CSV.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use catalogue::{Entry, Holds};
+use serde_json::Value;
+
+use crate::{levelhead, scratch, stderr};
+
+const REFERENCE: &str = include_str!("../../../../docs/reference.md");
+
+/// The part of the page below a heading.
+fn section(heading: &str) -> &'static str {
+    let start = format!("## {heading}\n");
+    let (_, rest) = REFERENCE.split_once(&start).unwrap_or_else(|| panic!("no {start}"));
+    rest.split("\n## ").next().unwrap_or(rest)
+}
+
+/// Names in the first column of the tables of a section, with what is said of each.
+fn rows(heading: &str) -> Vec<(&'static str, &'static str)> {
+    let rows = section(heading).lines().filter_map(|line| line.strip_prefix("| `"));
+    rows.filter_map(|row| row.split_once("` | ")).collect()
+}
+
+fn names(heading: &str) -> BTreeSet<&'static str> {
+    let rows = rows(heading);
+    let names: BTreeSet<&str> = rows.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names.len(), rows.len(), "{heading} has a name twice");
+    names
+}
+
+fn assert_keys<T: Entry>(heading: &str) {
+    let keys = catalogue::keys::<T>();
+    let said = names(heading);
+    let known: BTreeSet<&str> = keys.iter().map(|key| key.path.as_str()).collect();
+    let unsaid: Vec<_> = known.difference(&said).collect();
+    let unknown: Vec<_> = said.difference(&known).collect();
+    assert!(
+        unsaid.is_empty() && unknown.is_empty(),
+        "{heading}: not said {unsaid:?}; no keys {unknown:?}"
+    );
+    for (name, text) in rows(heading) {
+        assert!(
+            text.trim_end_matches(['|', ' ']).len() > 5,
+            "{heading}: nothing is said of {name}"
+        );
+        let key = keys.iter().find(|key| key.path == name).expect("as above");
+        if let Holds::Word(words) = &key.holds {
+            let missing: Vec<_> =
+                words.iter().filter(|word| !text.contains(&format!("`{word}`"))).collect();
+            assert!(missing.is_empty(), "{heading}: {name} may also be {missing:?}");
+        }
+    }
+}
+
+#[test]
+fn every_key_of_every_file_is_in_the_reference() {
+    assert_keys::<design::Design>("Designs");
+    assert_keys::<kvssd::DeviceProfile>("KV drives");
+    assert_keys::<ssd::SsdProfile>("Block drives");
+    assert_keys::<host::HostProfile>("Hosts");
+    assert_keys::<lab::Configuration>("Configurations");
+    assert_keys::<lab::device::Job>("Jobs");
+}
+
+#[test]
+fn every_property_is_in_the_reference() {
+    let known: BTreeSet<&str> = workload::property_names().collect();
+    assert_eq!(names("Properties of workloads"), known);
+}
+
+/// Paths of the fields that occur, with `*` where any name may stand.
+fn fields(value: &Value, path: &str, documented: &BTreeSet<&str>, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(object) => {
+            for (name, value) in object {
+                let named = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                let any = format!("{path}.*");
+                let path = if documented.contains(any.as_str()) { any } else { named };
+                if !documented.contains(format!("{path}.*").as_str()) {
+                    found.insert(path.clone());
+                }
+                // What went in is as its files are.
+                if path != "inputs.*" {
+                    fields(value, &path, documented, found);
+                }
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|one| fields(one, path, documented, found)),
+        _ => {}
+    }
+}
+
+/// Runs commands that print JSON, and holds what they print against the reference.
+fn assert_fields(heading: &str, commands: &[&str], source: &str) {
+    let documented = names(heading);
+    let mut found = BTreeSet::new();
+    for command in commands {
+        let arguments: Vec<&str> = command.split_whitespace().chain(["--json"]).collect();
+        let output = levelhead(&arguments);
+        assert!(output.status.success(), "{command}: {}", stderr(&output));
+        let json: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        fields(&json, "", &documented, &mut found);
+    }
+    let unsaid: Vec<_> = found.iter().filter(|path| !documented.contains(path.as_str())).collect();
+    assert!(unsaid.is_empty(), "{heading}: not in docs/reference.md: {unsaid:?}");
+    // What no run above had is at least a field of the program's.
+    for path in documented.into_iter().filter(|path| !found.contains(*path)) {
+        let name = path.trim_end_matches(".*").rsplit('.').next().unwrap_or(path);
+        let is_field = source.contains(&format!("pub {name}: "));
+        assert!(is_field, "{heading}: {path} is no field");
+    }
+}
+
+#[test]
+fn every_field_of_json_is_in_the_reference() {
+    let store = scratch("reference-store");
+    let on_files = format!(
+        "bench --records 2000 --operations 1000 --queue-depth 2 --store {}",
+        store.to_str().expect("the path is text")
+    );
+    let benches = [
+        "bench --records 2000 --operations 2000",
+        "bench --records 2000 --operations 2000 --design hash",
+        "bench --records 2000 --operations 500 --design pink-hw --workload e",
+        "bench --records 2000 --operations 2000 --configuration o-vigil",
+        "bench --records 2000 --operations 2000 --configuration hedged --rate 20k",
+        "bench --records 2000 --operations 2000 --configuration silk",
+        &on_files,
+    ];
+    let sources = [
+        include_str!("../../../lab/src/result.rs"),
+        include_str!("../../../lab/src/ageing.rs"),
+        include_str!("../../../lab/src/inputs.rs"),
+        include_str!("../../../pages/src/stats.rs"),
+    ];
+    assert_fields("JSON of `levelhead bench`", &benches, &sources.concat());
+    let jobs = [
+        "device --rw randrw --operations 2000 --fsync 10",
+        "device --rw randread --rate 5000 --operations 100",
+        "device --job windows --set stream.duration_s=0.1 --set stream.rate=1000.0",
+    ];
+    let sources = [
+        include_str!("../../../lab/src/device/result.rs"),
+        include_str!("../../../lab/src/inputs.rs"),
+        include_str!("../../../workload/src/record/summary.rs"),
+    ];
+    assert_fields("JSON of `levelhead device`", &jobs, &sources.concat());
+}
+
+/// Columns that the reference gives for a file of CSV.
+fn columns(file: &str) -> Vec<&'static str> {
+    let lines = section("CSV").lines().skip_while(|line| !line.contains(file));
+    let own = lines.enumerate().take_while(|(n, line)| *n == 0 || line.starts_with("| |"));
+    own.filter_map(|(_, line)| line.split('|').nth(2)?.trim().strip_prefix('`')?.strip_suffix('`'))
+        .collect()
+}
+
+#[test]
+fn every_column_of_csv_is_in_the_reference() {
+    for (command, what, files) in [
+        ("bench --records 2000 --operations 2000", "a bench", &["latency.csv", "timeline.csv"][..]),
+        (
+            "device --rw randrw --operations 500 --set samples=10",
+            "a job",
+            &["latency.csv", "timeline.csv", "samples.csv"],
+        ),
+    ] {
+        let out = scratch(&format!("reference-{}", what.replace(' ', "-")));
+        let place = out.to_str().expect("the path is text");
+        let arguments: Vec<&str> = command.split_whitespace().chain(["--out", place]).collect();
+        let output = levelhead(&arguments);
+        assert!(output.status.success(), "{}", stderr(&output));
+        for file in files {
+            let text = fs::read_to_string(out.join(file)).expect(file);
+            let header: Vec<&str> = text.lines().next().unwrap_or_default().split(',').collect();
+            assert_eq!(columns(&format!("`{file}` of {what}")), header, "{file}");
+        }
+    }
+}

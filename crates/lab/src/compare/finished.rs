@@ -1,0 +1,181 @@
+//! A result that was written, read again.
+
+use serde_json::Value;
+
+use super::numbers::{self, Number};
+
+/// A result with its curves.
+pub struct Finished {
+    /// What it is called beside others.
+    pub name: String,
+    /// `result.json`.
+    pub(super) json: Value,
+    /// Whether it is of a job on a block drive.
+    pub(super) is_job: bool,
+    /// What came out.
+    pub(super) numbers: Vec<Number>,
+    /// Distributions of latencies in microseconds: values and the share at or below them.
+    pub(super) latencies: Vec<Curve>,
+    /// The 99th percentile of latencies, in microseconds, over seconds since the run began.
+    pub(super) timelines: Vec<Curve>,
+}
+
+/// Points of something by name: `get`, or a stream and what it does.
+pub(super) struct Curve {
+    pub name: String,
+    pub points: Vec<(f64, f64)>,
+}
+
+impl Finished {
+    /// A result from the texts of its files; without the curves that are not there.
+    ///
+    /// # Errors
+    /// In words: that is no result, or not whole.
+    pub fn new(
+        name: impl Into<String>,
+        result: &str,
+        latency_csv: Option<&str>,
+        timeline_csv: Option<&str>,
+    ) -> Result<Self, String> {
+        let json: Value =
+            serde_json::from_str(result).map_err(|error| format!("it is no JSON: {error}"))?;
+        let (is_bench, is_job) = (json["operations"].is_object(), json["streams"].is_array());
+        if json["levelhead"].as_str().is_none() || is_bench == is_job {
+            return Err("it is no result of levelhead bench or levelhead device".to_owned());
+        }
+        let numbers = if is_job { numbers::of_job(&json) } else { numbers::of_bench(&json) };
+        let latency = latency_csv.map_or(Ok(Vec::new()), |csv| rows(csv, "latency.csv"))?;
+        let timeline = timeline_csv.map_or(Ok(Vec::new()), |csv| rows(csv, "timeline.csv"))?;
+        let timelines =
+            if is_job { timelines_of_job(&timeline) } else { timelines_of_bench(&timeline) };
+        let latencies = latencies(&latency);
+        Ok(Self { name: name.into(), json, is_job, numbers, latencies, timelines })
+    }
+
+    /// The number of that name.
+    pub(super) fn number(&self, name: &str) -> Option<&Number> {
+        self.numbers.iter().find(|number| number.name == name)
+    }
+
+    /// Its name, and that it was interrupted, if so.
+    pub(super) fn shown_name(&self) -> String {
+        let is_whole = matches!(self.json["interrupted"], Value::Null | Value::Bool(false));
+        format!("{}{}", self.name, if is_whole { "" } else { " (interrupted)" })
+    }
+}
+
+/// Rows of a CSV file of ours as cells by heading.
+type Row = Vec<(String, String)>;
+
+fn rows(csv: &str, file: &str) -> Result<Vec<Row>, String> {
+    let mut lines = csv.lines();
+    let headings = cells(lines.next().unwrap_or_default());
+    let row = |(line, number): (&str, usize)| {
+        let cells = cells(line);
+        if cells.len() == headings.len() {
+            Ok(headings.iter().cloned().zip(cells).collect())
+        } else {
+            let (has, wants) = (cells.len(), headings.len());
+            Err(format!("{file}:{number}: it has {has} cells, and there are {wants} columns"))
+        }
+    };
+    lines.zip(2..).map(row).collect()
+}
+
+/// Cells of a line, quoted as RFC 4180 says.
+fn cells(line: &str) -> Vec<String> {
+    let mut cells = vec![String::new()];
+    let (mut is_quoted, mut chars) = (false, line.chars().peekable());
+    while let Some(c) = chars.next() {
+        let cell = cells.last_mut().expect("there is one from the start");
+        match c {
+            '"' if is_quoted && chars.peek() == Some(&'"') => {
+                chars.next();
+                cell.push('"');
+            }
+            '"' => is_quoted = !is_quoted,
+            ',' if !is_quoted => cells.push(String::new()),
+            c => cell.push(c),
+        }
+    }
+    cells
+}
+
+fn cell<'a>(row: &'a Row, heading: &str) -> Option<&'a str> {
+    row.iter().find(|(name, _)| name == heading).map(|(_, cell)| cell.as_str())
+}
+
+fn number(row: &Row, heading: &str) -> Option<f64> {
+    cell(row, heading)?.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+/// The kind of operation, or the stream and what it does.
+fn name(row: &Row) -> Option<String> {
+    match (cell(row, "stream"), cell(row, "direction")) {
+        (Some(stream), Some(direction)) => Some(format!("{stream}: {direction}")),
+        _ => cell(row, "operation").map(str::to_owned),
+    }
+}
+
+fn add(curves: &mut Vec<Curve>, name: String, point: (f64, f64)) {
+    match curves.iter_mut().find(|curve| curve.name == name) {
+        Some(curve) => curve.points.push(point),
+        None => curves.push(Curve { name, points: vec![point] }),
+    }
+}
+
+fn latencies(rows: &[Row]) -> Vec<Curve> {
+    let mut curves = Vec::new();
+    for row in rows {
+        let point = number(row, "latency_us").zip(number(row, "quantile"));
+        if let Some((name, point)) = name(row).zip(point) {
+            add(&mut curves, name, point);
+        }
+    }
+    curves
+}
+
+fn timelines_of_job(rows: &[Row]) -> Vec<Curve> {
+    let mut curves = Vec::new();
+    for row in rows {
+        let point = number(row, "start_s").zip(number(row, "p99_us"));
+        if let Some((name, point)) = name(row).zip(point.filter(|point| point.1 > 0.0)) {
+            add(&mut curves, name, point);
+        }
+    }
+    curves
+}
+
+fn timelines_of_bench(rows: &[Row]) -> Vec<Curve> {
+    let begin = rows.first().and_then(|row| number(row, "start_s")).unwrap_or(0.0);
+    let mut curves = Vec::new();
+    for kind in ["get", "put"] {
+        for row in rows {
+            let point = number(row, "start_s").zip(number(row, &format!("{kind}_p99_us")));
+            if let Some((at, us)) = point.filter(|point| point.1 > 0.0) {
+                add(&mut curves, kind.to_owned(), (at - begin, us));
+            }
+        }
+    }
+    curves
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_read_as_they_were_quoted() {
+        assert_eq!(cells("a,\"b,c\",\"say \"\"no\"\"\","), ["a", "b,c", "say \"no\"", ""]);
+        let words = rows("a,b\n1,2\n3\n", "x.csv").expect_err("a cell is missing");
+        assert_eq!(words, "x.csv:3: it has 1 cells, and there are 2 columns");
+    }
+
+    #[test]
+    fn what_is_no_result_is_refused() {
+        let words = |text: &str| Finished::new("x", text, None, None).err().expect("no result");
+        assert!(words("{").contains("no JSON"));
+        assert!(words("[]").contains("no result of levelhead"));
+        assert!(words("{\"levelhead\": \"1\"}").contains("no result of levelhead"));
+    }
+}

@@ -1,0 +1,138 @@
+//! What came out of a run: the numbers of a result, by name.
+
+use serde_json::Value;
+
+use super::number_text;
+
+/// A number.
+#[derive(Clone, Debug)]
+pub(super) struct Number {
+    /// What is counted, and in what.
+    pub name: String,
+    pub value: f64,
+    /// Whether it stands in the summary.
+    pub is_key: bool,
+}
+
+impl Number {
+    pub(super) fn text(&self) -> String {
+        number_text(self.value)
+    }
+}
+
+const LATENCIES: [(&str, &str, bool); 7] = [
+    ("mean", "mean_us", false),
+    ("p50", "p50_us", false),
+    ("p90", "p90_us", false),
+    ("p99", "p99_us", true),
+    ("p99.9", "p999_us", true),
+    ("p99.99", "p9999_us", false),
+    ("max", "max_us", true),
+];
+
+/// The number of operations a second.
+pub(super) const THROUGHPUT: &str = "operations/s";
+/// Write amplification of the run, and of a set.
+pub(super) const AMPLIFICATION: &str = "write amplification";
+
+#[derive(Default)]
+struct Numbers(Vec<Number>);
+
+impl Numbers {
+    fn add(&mut self, name: impl Into<String>, value: Option<f64>, is_key: bool) {
+        let name = name.into();
+        self.0.extend(value.map(|value| Number { name, value, is_key }));
+    }
+
+    fn latencies(&mut self, of: &str, latency: &Value) {
+        for (name, field, is_key) in LATENCIES {
+            self.add(format!("{of} {name}, us"), latency[field].as_f64(), is_key);
+        }
+    }
+}
+
+/// The numbers of a result of `levelhead bench`.
+pub(super) fn of_bench(json: &Value) -> Vec<Number> {
+    let mut numbers = Numbers::default();
+    numbers.add(THROUGHPUT, json["throughput_ops_per_second"].as_f64(), true);
+    for (kind, latency) in json["operations"].as_object().into_iter().flatten() {
+        if latency["count"].as_u64() > Some(0) {
+            numbers.latencies(kind, latency);
+        }
+    }
+    let all = json["write_amplification"].as_f64();
+    numbers.add(AMPLIFICATION, json["run_write_amplification"].as_f64().or(all), true);
+    numbers.add("write amplification, load included", all, false);
+    numbers.add("flash reads per get", reads_per_get(json), false);
+    let load = &json["load"];
+    numbers.add("load: puts/s", load["throughput_ops_per_second"].as_f64(), false);
+    numbers.latencies("load: put", &load["put"]);
+    let flash = &json["flash"];
+    let sum = |list: &Value| -> Option<f64> {
+        // A sum of nothing would be -0.
+        Some(list.as_array()?.iter().filter_map(Value::as_f64).fold(0.0, |sum, one| sum + one))
+    };
+    for (name, value) in [
+        ("flushes", flash["flushes"].as_f64()),
+        ("compactions", sum(&flash["compactions"])),
+        ("extents collected", flash["extents_collected"].as_f64()),
+        ("objects moved", flash["objects_moved"].as_f64()),
+        ("blocks erased", flash["blocks_erased"].as_f64()),
+        ("writes that waited for room", flash["write_stalls"].as_f64()),
+        ("  how long, s", flash["write_stall_seconds"].as_f64()),
+        (
+            "share of time that dies were busy, %",
+            flash["die_utilisation"].as_f64().map(|n| n * 100.0),
+        ),
+        ("most memory of the index, bytes", json["memory_bytes"]["index_peak"].as_f64()),
+        ("virtual time of the run, s", json["virtual_seconds"].as_f64()),
+    ] {
+        numbers.add(name, value, false);
+    }
+    // In the summary the percentiles of the load have no place.
+    for number in &mut numbers.0 {
+        number.is_key &= !number.name.starts_with("load: ");
+    }
+    numbers.0
+}
+
+fn reads_per_get(json: &Value) -> Option<f64> {
+    let counts: Vec<f64> =
+        json["flash_reads_per_get"].as_array()?.iter().filter_map(Value::as_f64).collect();
+    let gets: f64 = counts.iter().sum();
+    let reads: f64 =
+        counts.iter().zip(0_u32..).map(|(count, reads)| count * f64::from(reads)).sum();
+    (gets > 0.0).then(|| reads / gets)
+}
+
+/// The numbers of a result of `levelhead device`.
+pub(super) fn of_job(json: &Value) -> Vec<Number> {
+    let mut numbers = Numbers::default();
+    for stream in json["streams"].as_array().into_iter().flatten() {
+        let name = stream["name"].as_str().unwrap_or("stream");
+        for (direction, part) in stream["directions"].as_object().into_iter().flatten() {
+            let of = format!("{name}: {direction}");
+            let rate = part["operations_per_second"].as_f64();
+            numbers.add(format!("{of} {THROUGHPUT}"), rate, true);
+            let bytes = part["bytes_per_second"].as_f64();
+            numbers.add(format!("{of} MB/s"), bytes.map(|bytes| bytes / 1e6), false);
+            numbers.latencies(&of, &part["latency"]);
+        }
+    }
+    for set in json["sets"].as_array().into_iter().flatten() {
+        let of = format!("set {}", set["set"].as_u64().unwrap_or(0));
+        let amplification = set["write_amplification"].as_f64();
+        numbers.add(format!("{of}: {AMPLIFICATION}"), amplification, true);
+        for (name, field) in [
+            ("blocks read", "blocks_read"),
+            ("blocks written", "blocks_written"),
+            ("blocks moved", "slots_moved"),
+            ("superblocks collected", "collections"),
+        ] {
+            let value = set[field].as_f64().filter(|value| *value > 0.0);
+            numbers.add(format!("{of}: {name}"), value, false);
+        }
+    }
+    numbers.add("virtual time of the job, s", json["virtual_seconds"].as_f64(), false);
+    numbers.0
+}

@@ -1,0 +1,82 @@
+//! Results side by side, from texts as the program writes them.
+
+use super::*;
+
+fn bench(name: &str, design: &str, depth: u32, rate: f64, p99: f64) -> Finished {
+    let result = format!(
+        "{{\"levelhead\": \"0\", \"design\": \"{design}\", \"device\": \"d\", \"workload\": \"a\", \"seed\": 1,
+          \"records\": 10, \"inputs\": {{\"design\": {{\"name\": \"{design}\", \"engine\": {{\"fill\": 0.7}}}},
+          \"options\": {{\"queue_depth\": {depth}, \"rate\": null}}, \"properties\": {{\"threadcount\": \"{depth}\"}}}},
+          \"operations\": {{\"get\": {{\"count\": 5, \"p50_us\": 10.0, \"p99_us\": {p99}, \"max_us\": 99.0}}}},
+          \"throughput_ops_per_second\": {rate}, \"flash_reads_per_get\": [1, 1], \"load\": {{}}, \"flash\": {{}}}}"
+    );
+    let latency = "operation,quantile,latency_us\nget,0.5,10\nget,0.99,20\n";
+    let timeline =
+        "start_s,operations_per_s,get_p99_us,put_p99_us\n3.0,9,20.5,0.0\n3.1,9,21.5,0.0\n";
+    Finished::new(name, &result, Some(latency), Some(timeline)).expect("a result")
+}
+
+#[test]
+fn what_differs_is_named_and_what_follows_from_it_is_not() {
+    let runs = vec![bench("a", "pink", 1, 100.0, 20.0), bench("b", "hash", 4, 150.0, 20.0)];
+    let both = SideBySide::new(runs, false).expect("two benches");
+    let names: Vec<&str> = both.differences.iter().map(|d| d.name.as_str()).collect();
+    assert_eq!(names, ["design", "queue_depth"]);
+    let table = both.table();
+    assert!(table.contains("| a   |   pink |"), "{table}");
+    assert!(table.contains("150 (+50 %)") && table.contains("20 (=)"), "{table}");
+    assert!(
+        both.csv().starts_with("run,design,queue_depth,operations/s,\"get p50, us\""),
+        "{}",
+        both.csv()
+    );
+}
+
+#[test]
+fn numbers_and_changes_are_written_for_people() {
+    for (value, text) in
+        [(2.0, "2"), (0.0, "0"), (2.5, "2.50"), (17_249.4, "17 249"), (1.666, "1.67")]
+    {
+        assert_eq!(number_text(value), text);
+    }
+    let changes = [
+        (100.0, " (=)"),
+        (50.0, " (+100 %)"),
+        (97.0, " (+3.1 %)"),
+        (4.0, " (25x)"),
+        (200.0, " (-50 %)"),
+    ];
+    for (first, text) in &changes {
+        assert_eq!(change(Some(*first), 100.0), *text);
+    }
+    assert_eq!((change(Some(0.0), 1.0), change(None, 1.0)), (String::new(), String::new()));
+}
+
+#[test]
+fn runs_that_differ_in_a_number_make_lines_over_it() {
+    let runs = [("pink", 1), ("pink", 4), ("hash", 1), ("hash", 4)];
+    let runs = runs.map(|(design, depth)| {
+        bench(&format!("{design}, {depth}"), design, depth, f64::from(depth) * 10.0, 20.0)
+    });
+    let sweep = SideBySide::new(runs.into(), true).expect("four benches");
+    let files = sweep.files("Sweep", "levelhead bench").expect("a page");
+    let file = |name: &str| &files.iter().find(|(file, _)| file == name).expect(name).1;
+    let lines = file("by-queue-depth-throughput.csv");
+    assert_eq!(lines.lines().count(), 5, "{lines}");
+    assert!(lines.contains("pink,4,40"), "{lines}");
+    assert!(file("index.html").contains("<h2>The runs</h2>"));
+    assert!(files.iter().any(|(name, _)| name == "latency-get.csv"));
+    assert!(files.iter().any(|(name, _)| name == "timeline-get.csv"));
+    assert_eq!(file("runs.csv").lines().count(), 5);
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused() {
+    let one = || bench("a", "pink", 1, 1.0, 1.0);
+    let words = |runs| SideBySide::new(runs, false).err().expect("it makes no sense");
+    assert!(words(vec![one()]).contains("two results and more"));
+    assert!(words(vec![one(), one()]).contains("a is named twice"));
+    let job = "{\"levelhead\": \"0\", \"streams\": []}";
+    let job = Finished::new("j", job, None, None).expect("a result of a job");
+    assert!(words(vec![one(), job]).contains("j of levelhead device"));
+}

@@ -1,0 +1,69 @@
+//! All that went into a run, as a part of its result.
+
+use std::collections::BTreeMap;
+
+use catalogue::Table;
+use serde::Serialize;
+use serde_json::{Value, json};
+use workload::{Pace, Properties};
+
+use crate::bench::BenchSpec;
+use crate::platform::Platform;
+
+/// All that went into a run: with it, and the version of this program, the run can be had again.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Inputs {
+    /// Files by kind (`design`, `device`, `host`, `configuration`, `job`), as objects of their keys; those that were
+    /// overridden have the value that counted, those that no file names are left to the program's defaults.
+    #[serde(flatten)]
+    pub files: BTreeMap<&'static str, Value>,
+    /// Properties of the workload, whoever set them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub properties: BTreeMap<String, String>,
+    /// What flags say and no file does, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<&'static str, Value>,
+}
+
+impl Inputs {
+    /// What went in as files.
+    pub fn of_files(files: impl IntoIterator<Item = (&'static str, Table)>) -> Self {
+        let value = |table| serde_json::to_value(table).expect("tables become JSON");
+        let files = files.into_iter().map(|(kind, table)| (kind, value(table)));
+        Self { files: files.collect(), ..Self::default() }
+    }
+
+    /// The same with the properties of a workload.
+    #[must_use]
+    pub fn with_properties(mut self, properties: &Properties) -> Self {
+        let all = properties.iter();
+        self.properties =
+            all.map(|(name, p)| (name.to_owned(), p.value.trim().to_owned())).collect();
+        self
+    }
+
+    /// The same with what a bench was told besides.
+    #[must_use]
+    pub fn with_options_of(mut self, spec: &BenchSpec) -> Self {
+        let (rate, arrivals) = match spec.clients.pace {
+            Pace::Closed { .. } => (None, None),
+            Pace::Open { rate, arrivals, .. } => {
+                (Some(rate), Some(format!("{arrivals:?}").to_lowercase()))
+            }
+        };
+        self.options.insert("queue_depth", json!(spec.clients.pace.outstanding()));
+        self.options.insert("rate", json!(rate));
+        self.options.insert("arrivals", json!(arrivals));
+        self.options.insert("ages", json!(spec.ages));
+        if let Platform::Host(storage) = &spec.platform {
+            self.options.insert("precondition", json!(spec.precondition.name()));
+            self.options.insert("partitions", json!(storage.partitions));
+            self.options.insert("layout", json!(storage.arrangement.name()));
+            self.options.insert("journal", json!(storage.journal.name()));
+            self.options.insert("windows", json!(storage.windows.name()));
+            self.options.insert("plm_cache_bytes", json!(storage.plm_cache_bytes));
+            self.options.insert("hedge_after_us", json!(storage.hedge_after_us));
+        }
+        self
+    }
+}
