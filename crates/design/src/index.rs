@@ -3,8 +3,8 @@
 use engine::{Accelerator, Engine, Options, Setup, sizing::LevelPlan};
 use hashkv::{HashEngine, HashOptions, HashSetup, HashStats};
 use pages::{
-    Cpu, Durability, EngineError, EngineStats, LogSync, Medium, MemoryUse, NotAtRest, OpenError, StoreId,
-    Surroundings, WriteOptions,
+    Cpu, Durability, EngineError, EngineStats, LogSync, Medium, MemoryUse, NotAtRest, OpenError,
+    StoreId, Surroundings, WriteOptions,
 };
 use runtime::{Handle, Nanos, Runtime};
 

@@ -144,7 +144,8 @@ impl<R: Read> SavedDrive<R> {
         }
         let (rest, index) = (self.input.take()?, self.input.take()?);
         let mut array = NandArray::new(&profile.flash.geometry);
-        let flash = Flash::new(handle.clone(), &profile.flash, NandArray::new(&profile.flash.geometry));
+        let flash =
+            Flash::new(handle.clone(), &profile.flash, NandArray::new(&profile.flash.geometry));
         for block in blocks(&flash) {
             let bytes = self.input.take()?;
             let by = &mut Carrier::back(&bytes);

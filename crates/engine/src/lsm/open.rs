@@ -179,7 +179,9 @@ impl<M: Medium> Engine<M> {
             }
             self.start_task(COLLECTION);
         } else {
-            inner.tasks().into_iter().for_each(|task| self.start_task(task));
+            for task in inner.tasks() {
+                self.start_task(task);
+            }
         }
     }
 

@@ -179,7 +179,9 @@ impl<M: Medium> HashEngine<M> {
             }
             handle.spawn("journal", Rc::clone(inner).write_journal());
         }
-        TASKS.into_iter().for_each(|task| self.start_task(task));
+        for task in TASKS {
+            self.start_task(task);
+        }
     }
 
     /// Starts one of [`TASKS`].

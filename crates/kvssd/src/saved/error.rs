@@ -17,7 +17,8 @@ pub enum SaveError {
 }
 
 impl SaveError {
-    pub(super) const TOO_LARGE: Self = Self::NotAtRest(NotAtRest("it has more than can be counted"));
+    pub(super) const TOO_LARGE: Self =
+        Self::NotAtRest(NotAtRest("it has more than can be counted"));
 }
 
 impl fmt::Display for SaveError {

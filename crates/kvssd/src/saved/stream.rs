@@ -201,7 +201,10 @@ mod tests {
             let mut file = file.clone();
             file[place] ^= 4;
             let error = read_all(&file).expect_err("a bit is wrong");
-            assert!(matches!(error, SavedError::Damaged | SavedError::TooShort), "{place}: {error}");
+            assert!(
+                matches!(error, SavedError::Damaged | SavedError::TooShort),
+                "{place}: {error}"
+            );
         }
         let mut other = file.clone();
         other[8] = 200;
