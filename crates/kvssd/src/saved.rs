@@ -16,7 +16,7 @@ mod stream;
 
 use std::io::{Read, Write};
 
-use flash::{BlockAddress, Flash, NandArray};
+use flash::{BlockAddress, Flash, Geometry, NandArray};
 use pages::NotAtRest;
 use runtime::{Carrier, Runtime, Standstill};
 
@@ -30,7 +30,6 @@ use stream::{Input, Output};
 pub struct SavedDrive<R> {
     input: Input<R>,
     key: String,
-    notes: Vec<u8>,
     standstill: Standstill,
 }
 
@@ -46,8 +45,8 @@ fn form(profile: &DeviceProfile, options: &DriveOptions) -> String {
 }
 
 impl KvDrive {
-    /// Saves the drive, which was made in `runtime` with this profile. `key` says what all went into it, `notes` are kept for whoever
-    /// opens it. The drive goes on afterwards as if nothing had been.
+    /// Saves the drive, which was made in `runtime` with this profile. `key` says what all went into it. The
+    /// drive goes on afterwards as if nothing had been.
     ///
     /// # Errors
     /// [`SaveError`].
@@ -55,7 +54,7 @@ impl KvDrive {
         &self,
         runtime: &Runtime,
         profile: &DeviceProfile,
-        (key, notes): (&str, &[u8]),
+        key: &str,
         file: &mut impl Write,
     ) -> Result<(), SaveError> {
         let inner = self.inner();
@@ -71,10 +70,10 @@ impl KvDrive {
         self.carry_rest(&mut Carrier::out(&mut rest)).ok_or(SaveError::TOO_LARGE)?;
         let mut output = Output::begin(file)?;
         let form = form(profile, &inner.options);
-        for part in [key.as_bytes(), notes, &moment, form.as_bytes(), &rest, &index] {
+        for part in [key.as_bytes(), &moment, form.as_bytes(), &rest, &index] {
             output.put(part)?;
         }
-        for block in blocks(&inner.flash) {
+        for block in blocks(inner.flash.geometry()) {
             let mut bytes = Vec::new();
             let carried = inner.flash.with_array(|array| carry_block(array, block, &mut bytes));
             carried.ok_or(SaveError::TOO_LARGE)?;
@@ -92,8 +91,7 @@ impl KvDrive {
     }
 }
 
-fn blocks(flash: &Flash) -> impl Iterator<Item = BlockAddress> + use<> {
-    let geometry = flash.geometry();
+fn blocks(geometry: &Geometry) -> impl Iterator<Item = BlockAddress> + use<> {
     (0..geometry.dies() * geometry.blocks_per_die()).map(BlockAddress)
 }
 
@@ -109,22 +107,16 @@ impl<R: Read> SavedDrive<R> {
     pub fn begin(file: R) -> Result<Self, SavedError> {
         let mut input = Input::begin(file)?;
         let key = String::from_utf8(input.take()?).map_err(|_| SavedError::Damaged)?;
-        let notes = input.take()?;
         let moment = input.take()?;
         let mut standstill = Standstill::default();
         let by = &mut Carrier::back(&moment);
         standstill.carry(by).filter(|()| by.is_at_end()).ok_or(SavedError::Damaged)?;
-        Ok(Self { input, key, notes, standstill })
+        Ok(Self { input, key, standstill })
     }
 
     /// What all went into the drive, in the words that it was saved with.
     pub fn key(&self) -> &str {
         &self.key
-    }
-
-    /// What whoever saved it noted.
-    pub fn notes(&self) -> &[u8] {
-        &self.notes
     }
 
     /// The drive as it was, in a runtime that goes on from that instant. `profile` and `options` are those that it was made
@@ -143,17 +135,16 @@ impl<R: Read> SavedDrive<R> {
             return Err(SavedError::OtherDrive);
         }
         let (rest, index) = (self.input.take()?, self.input.take()?);
-        let mut array = NandArray::new(&profile.flash.geometry);
-        let flash =
-            Flash::new(handle.clone(), &profile.flash, NandArray::new(&profile.flash.geometry));
-        for block in blocks(&flash) {
+        let geometry = &profile.flash.geometry;
+        let mut array = NandArray::new(geometry);
+        for block in blocks(geometry) {
             let bytes = self.input.take()?;
             let by = &mut Carrier::back(&bytes);
             let carried = array.carry_block(block, by).filter(|()| by.is_at_end());
             carried.ok_or(SavedError::Damaged)?;
         }
         self.input.end()?;
-        flash.with_array(|empty| *empty = array);
+        let flash = Flash::new(handle.clone(), &profile.flash, array);
         let parts = Parts::new(handle, profile, &options, flash)?;
         let setup = parts.setup(profile, &options);
         let engine = Index::unpark(&options.engine, setup, &index, &runtime)?;

@@ -51,11 +51,6 @@ impl Standstill {
         by.nanos(&mut self.now)?;
         self.order.carry(by)
     }
-
-    /// The instant.
-    pub fn now(&self) -> Nanos {
-        self.now
-    }
 }
 
 /// Owns the tasks. Dropping it drops every task where it stands: that is also how a power cut

@@ -172,7 +172,9 @@ mod tests {
     fn written() -> Vec<u8> {
         let mut file = Vec::new();
         let mut output = Output::begin(&mut file).expect("memory");
-        parts().iter().for_each(|part| output.put(part).expect("memory"));
+        for part in parts() {
+            output.put(&part).expect("memory");
+        }
         output.end().expect("memory");
         file
     }
