@@ -32,8 +32,8 @@ pub(crate) struct ReproduceArguments {
     #[arg(long, default_value_t = 1, value_parser = values::seed)]
     seed: u64,
     /// Take what simulations of an earlier, stopped run into the same directory gave, and run the others. What another build of
-    /// this program gave is run again, unless it is to be `any`
-    #[arg(long, value_enum, num_args = 0..=1, default_missing_value = "own", value_name = "BUILD")]
+    /// this program gave is run again; with --resume=any it is taken too
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "own", value_name = "BUILD")]
     resume: Option<ResumeName>,
     /// Run each of YCSB's workloads on a drive as it was behind the load, and not on what the one before left (pink only)
     #[arg(long)]

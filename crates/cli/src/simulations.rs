@@ -149,7 +149,7 @@ impl Keeper for Simulations {
         if all["program"] != *self.program() {
             if self.takes == Take::OwnBuild {
                 output::say(&format!(
-                    "{name}: what is kept is of another build of this program, so it is run again (--resume any takes it)"
+                    "{name}: what is kept is of another build of this program, so it is run again (--resume=any takes it)"
                 ));
                 return None;
             }
