@@ -1,21 +1,28 @@
 #!/usr/bin/env python3
-"""Puts the tables of reports into docs/reproduction.md.
+"""Makes the tables of docs/reproduction.md of the results in docs/results.
 
-    docs/tables.py NAME=REPORT_DIRECTORY ...
+    docs/tables.py                             all tables, of the results that are committed
+    docs/tables.py NAME=REPORT_DIRECTORY ...   takes results over first
+    docs/tables.py --check                     changes nothing; 1 if a table is not what the results give
 
-REPORT_DIRECTORY is what `levelhead reproduce PAPER --out REPORT_DIRECTORY` wrote. A table of docs/reproduction.md
-that stands between `<!-- table NAME FILE -->` and `<!-- end -->` becomes what FILE.csv of that report has:
-`comparisons`, or a figure of bars, with a row for each series and a column for each of what it is over. All other text stays as it is. It says which tables
-it made, and ends with 1 if NAME has none.
+REPORT_DIRECTORY is what `levelhead reproduce PAPER --out REPORT_DIRECTORY` wrote. What its tables need is copied to
+docs/results/NAME, with `run.json`: the command, and the size of the experiments in words. A table of docs/reproduction.md stands
+between `<!-- table NAME FILE -->` and `<!-- end -->`, and is what docs/results/NAME/FILE.csv has: `comparisons`, or a
+figure of bars, with a row for each series and a column for each of what it is over. Between `<!-- run NAME -->`
+and `<!-- end -->` stands what `run.json` says. All other text is written by hand and stays as it is.
 """
 
 import csv
+import json
 import re
+import shutil
 import sys
 from pathlib import Path
 
-DOCUMENT = Path(__file__).with_name("reproduction.md")
-TABLE = re.compile(r"<!-- table (\S+) (\S+) -->\n.*?<!-- end -->", re.DOTALL)
+DOCS = Path(__file__).parent
+DOCUMENT = DOCS / "reproduction.md"
+RESULTS = DOCS / "results"
+MADE = re.compile(r"<!-- (table|run) (\S+)( \S+)? -->\n.*?<!-- end -->", re.DOTALL)
 
 
 def row(cells):
@@ -39,32 +46,60 @@ def bars(rows):
     return lines
 
 
-def table(directory, name):
-    with open(directory / f"{name}.csv", newline="", encoding="utf-8") as file:
+def table(name, figure):
+    with open(RESULTS / name / f"{figure}.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    return (comparisons if name == "comparisons" else bars)(rows)
+    return (comparisons if figure == "comparisons" else bars)(rows)
+
+
+def run(name):
+    of = json.loads((RESULTS / name / "run.json").read_text(encoding="utf-8"))
+    return [f"`{of['command']}`: {of['scale']}."]
+
+
+def made(text):
+    """The document with all that is made of results."""
+
+    def replace(match):
+        kind, name, figure = match[1], match[2], (match[3] or "").strip()
+        lines = table(name, figure) if kind == "table" else run(name)
+        return "\n".join([match[0].splitlines()[0], *lines, "<!-- end -->"])
+
+    return MADE.sub(replace, text)
+
+
+def take_over(name, report, text):
+    """Copies what the tables of `name` need out of a report."""
+    of_name = [match for match in MADE.finditer(text) if match[2] == name]
+    if not of_name:
+        sys.exit(f"{DOCUMENT} has no table of {name}")
+    into = RESULTS / name
+    into.mkdir(parents=True, exist_ok=True)
+    for match in of_name:
+        if match[1] == "table":
+            shutil.copyfile(report / f"{match[3].strip()}.csv", into / f"{match[3].strip()}.csv")
+    document = json.loads((report / "report.json").read_text(encoding="utf-8"))
+    of_run = {key: document[key] for key in ("levelhead", "command", "scale")}
+    (into / "run.json").write_text(json.dumps(of_run, indent=2) + "\n", encoding="utf-8")
+    print(f"{name}: {len(of_name)} tables")
 
 
 def main():
-    if len(sys.argv) < 2 or any("=" not in a for a in sys.argv[1:]):
+    arguments = sys.argv[1:]
+    is_check = arguments == ["--check"]
+    if not is_check and any("=" not in a for a in arguments):
         sys.exit(__doc__)
     text = DOCUMENT.read_text(encoding="utf-8")
-    for argument in sys.argv[1:]:
-        report, _, directory = argument.partition("=")
-        made = []
-
-        def replace(match):
-            if match[1] != report:
-                return match[0]
-            made.append(match[2])
-            lines = table(Path(directory), match[2])
-            return "\n".join([f"<!-- table {match[1]} {match[2]} -->", *lines, "<!-- end -->"])
-
-        text = TABLE.sub(replace, text)
-        if not made:
-            sys.exit(f"{DOCUMENT} has no table of {report}")
-        print(f"{report}: {', '.join(made)}")
-    DOCUMENT.write_text(text, encoding="utf-8")
+    if not is_check:
+        for argument in arguments:
+            name, _, directory = argument.partition("=")
+            take_over(name, Path(directory), text)
+    fresh = made(text)
+    if is_check and fresh != text:
+        wrong = [a for a, b in zip(text.splitlines(), fresh.splitlines()) if a != b]
+        sys.exit(f"{DOCUMENT} is not what docs/results give: run docs/tables.py. First: {wrong[:1]}")
+    if not is_check:
+        DOCUMENT.write_text(fresh, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
-use lab::reproduce::{self, Bound, Paper, Plan, Scale, Simulation, Threads, Watcher};
+use lab::reproduce::{self, Bound, Keeper, Paper, Plan, Scale, Simulation, Threads, Watcher};
 use lab::{bytes_text, printable};
 
 use crate::host::{self, Stopwatch};
-use crate::simulations::Simulations;
+use crate::simulations::{Simulations, Take};
 use crate::{files, interrupt, output, progress, values};
 
 #[derive(Args)]
@@ -31,13 +31,27 @@ pub(crate) struct ReproduceArguments {
     /// Seed of all randomness
     #[arg(long, default_value_t = 1, value_parser = values::seed)]
     seed: u64,
-    /// Take what simulations of an earlier, stopped run gave (vigil only, which keeps them in the report's directory), and run
-    /// the others
-    #[arg(long)]
-    resume: bool,
+    /// Take what simulations of an earlier, stopped run into the same directory gave, and run the others. What another build of
+    /// this program gave is run again; with --resume=any it is taken too
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "own", value_name = "BUILD")]
+    resume: Option<ResumeName>,
     /// Write over a report that is in that directory
     #[arg(long)]
     force: bool,
+    /// Run each of YCSB's workloads on a drive as it was behind the load, and not on what the one before left (pink only)
+    #[arg(long)]
+    fresh_loads: bool,
+    /// Run only simulations with this in their name, and keep what they give for --resume; makes no report (pink only)
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ResumeName {
+    /// What this build gave
+    Own,
+    /// What any build gave; the report says so
+    Any,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -60,11 +74,6 @@ impl PaperName {
             [one] => one.name(),
             _ => "all",
         }
-    }
-
-    /// Whether a run that was stopped can go on where it was.
-    fn keeps(self) -> bool {
-        self.papers().contains(&Paper::Vigil)
     }
 
     fn papers(self) -> &'static [Paper] {
@@ -99,7 +108,7 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<ExitCode> {
     let scale = Scale::from(arguments.scale);
     let usual = || PathBuf::from(format!("reproduce-{}-{}", arguments.paper.name(), scale.name()));
     let directory = arguments.out.clone().unwrap_or_else(usual);
-    let may_write_over = arguments.force || arguments.resume;
+    let may_write_over = arguments.force || arguments.resume.is_some() || arguments.only.is_some();
     for paper in arguments.paper.papers() {
         let of_one = arguments.paper.papers().len() == 1;
         let place = if of_one { directory.clone() } else { directory.join(paper.name()) };
@@ -107,10 +116,11 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<ExitCode> {
     }
     let ended = Arc::<Ended>::default();
     let heard = Arc::clone(&ended);
-    let kept = if arguments.paper.keeps() { " (vigil's are kept: --resume)" } else { "" };
     interrupt::end_on_interrupt(move || {
         let (done, total) = heard.read();
-        format!("interrupted after {done} of {total} simulations: a report needs all of them{kept}")
+        format!(
+            "interrupted after {done} of {total} simulations: a report needs all of them (--resume goes on)"
+        )
     });
     match arguments.paper.papers() {
         [paper] => one(arguments, *paper, &directory, &ended)?,
@@ -134,18 +144,47 @@ fn one(
     let threads = arguments.threads.map(|threads| threads as usize);
     let threads = threads.unwrap_or_else(|| default_threads(paper, scale));
     let progress = Progress::new(ended);
-    let keeper = Simulations::in_directory(directory, arguments.resume);
+    let keeper = Simulations::in_directory(directory, take(arguments.resume));
     let (seed, watcher) = (arguments.seed, &progress);
-    let plan = Plan { paper, scale, threads, seed, watcher, keeper: &keeper };
+    let (only, fresh_loads) = (arguments.only.as_deref(), arguments.fresh_loads);
+    let keeper_of_plan: &dyn Keeper = &keeper;
+    let plan =
+        Plan { paper, scale, threads, seed, watcher, keeper: keeper_of_plan, only, fresh_loads };
+    let whole = format!("{} at {} scale, seed {seed}", paper.name(), scale.name());
+    if paper.is_kept_whole()
+        && let Some(text) = keeper.load("report", &whole)
+        && let Ok(text) = serde_json::from_str::<String>(&text)
+    {
+        progress.bar.finish_and_clear();
+        keeper.taken(&format!("the report on {whole}"));
+        return output::print(&printable(&text));
+    }
     let report = reproduce::run(&plan);
     progress.bar.finish_and_clear();
-    let report = report.map_err(anyhow::Error::msg)?;
+    let Some(report) = report.map_err(anyhow::Error::msg)? else {
+        output::say(
+            "what these simulations gave is kept; without --only, --resume takes it and makes the report",
+        );
+        return Ok(());
+    };
     let page = directory.join("index.html");
     let (title, scale) = (&report.title, &report.scale);
     let text = format!("{title}\n{scale}\n{}\nfigures: {}", report.table(), page.display());
     let printed = output::print(&printable(&text));
     files::write(directory, report.files()?)?;
+    if paper.is_kept_whole() {
+        keeper.save("report", &whole, &serde_json::to_string(&text)?);
+    }
+    keeper.drop_drives();
     printed
+}
+
+fn take(resume: Option<ResumeName>) -> Take {
+    match resume {
+        None => Take::Nothing,
+        Some(ResumeName::Own) => Take::OwnBuild,
+        Some(ResumeName::Any) => Take::AnyBuild,
+    }
 }
 
 fn threads_help() -> String {

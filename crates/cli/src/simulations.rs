@@ -1,11 +1,12 @@
-//! What simulations of a reproduction gave, kept as files: one that was stopped goes on where it was.
+//! What simulations of a reproduction gave, kept as files: one that was stopped goes on where it was. And drives that were
+//! loaded, so that each is loaded once.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io;
+use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use lab::reproduce::Keeper;
@@ -13,25 +14,40 @@ use serde_json::{Value, json};
 
 use crate::output;
 
-/// A folder with a file for each simulation, in the directory of the report.
+/// What is taken of what an earlier run kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Take {
+    /// Nothing: it begins anew.
+    Nothing,
+    /// What this build of the program gave.
+    OwnBuild,
+    /// What any build gave.
+    AnyBuild,
+}
+
+/// Folders with a file for each simulation and each loaded drive, in the directory of the report.
 pub(crate) struct Simulations {
     folder: PathBuf,
+    drives: PathBuf,
     /// Tells builds of this program apart; worked out when it is first asked for, because it takes the whole file.
     program: OnceLock<String>,
-    /// Whether what is there is taken.
-    resumes: bool,
+    takes: Take,
     /// Those that were loaded and that another build made, by name.
     others: Mutex<BTreeSet<String>>,
     taken_of_others: AtomicUsize,
+    /// Drives that were begun to be written.
+    writes: AtomicU64,
 }
 
 impl Simulations {
-    /// Keeps them in `directory`; those that are there already are taken only if it `resumes`.
-    pub(crate) fn in_directory(directory: &Path, resumes: bool) -> Self {
+    /// Keeps them in `directory`, and takes of those that are there what `takes` says.
+    pub(crate) fn in_directory(directory: &Path, takes: Take) -> Self {
         Self {
             folder: directory.join("simulations"),
+            drives: directory.join("drives"),
+            writes: AtomicU64::new(0),
             program: OnceLock::new(),
-            resumes,
+            takes,
             others: Mutex::default(),
             taken_of_others: AtomicUsize::new(0),
         }
@@ -42,9 +58,64 @@ impl Simulations {
     }
 
     fn file(&self, name: &str) -> PathBuf {
-        let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-        let slug: String = name.chars().map(letter).collect();
-        self.folder.join(format!("{slug}.json"))
+        self.folder.join(format!("{}.json", slug(name)))
+    }
+
+    /// The file of a drive that this build loads of `inputs`.
+    fn drive_file(&self, name: &str, inputs: &str) -> PathBuf {
+        let mut hasher = DefaultHasher::new();
+        (self.program(), inputs).hash(&mut hasher);
+        self.drives.join(format!("{}-{:016x}.drive", slug(name), hasher.finish()))
+    }
+
+    /// Writes a drive, and takes away those of the same name that were loaded otherwise. They are large.
+    fn write_drive(
+        &self,
+        name: &str,
+        inputs: &str,
+        write: &mut dyn FnMut(&mut dyn Write) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let in_words = |error: io::Error| error.to_string();
+        fs::create_dir_all(&self.drives).map_err(in_words)?;
+        let file = self.drive_file(name, inputs);
+        self.take_others_away(name, &file).map_err(in_words)?;
+        let number = self.writes.fetch_add(1, Ordering::Relaxed);
+        let part = file.with_extension(format!("part{number}"));
+        let written = File::create(&part).map_err(in_words).and_then(|mut file| write(&mut file));
+        if let Err(error) = written {
+            // What is left of it is of no use to anybody, and removing it may fail as well.
+            let _ = fs::remove_file(&part);
+            return Err(error);
+        }
+        fs::rename(part, file).map_err(in_words)
+    }
+
+    fn take_others_away(&self, name: &str, own: &Path) -> io::Result<()> {
+        let front = format!("{}-", slug(name));
+        for entry in fs::read_dir(&self.drives)? {
+            let path = entry?.path();
+            let file = path.file_name().and_then(|file| file.to_str()).unwrap_or_default();
+            let rest = file.strip_prefix(&front).and_then(|rest| rest.split_once('.'));
+            let is_one = rest.is_some_and(|(hash, _)| {
+                hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
+            });
+            if is_one && path != own {
+                output::say(&format!(
+                    "{name}: a drive that was kept is of another build or other settings, and goes: {file}"
+                ));
+                fs::remove_file(path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes all loaded drives away: whoever has a report needs them no more.
+    pub(crate) fn drop_drives(&self) {
+        if self.drives.is_dir()
+            && let Err(error) = fs::remove_dir_all(&self.drives)
+        {
+            output::say(&format!("cannot remove {}: {error}", self.drives.display()));
+        }
     }
 
     fn keep(&self, name: &str, inputs: &str, result: &str) -> io::Result<()> {
@@ -63,15 +134,25 @@ impl Simulations {
 
 impl Keeper for Simulations {
     fn load(&self, name: &str, inputs: &str) -> Option<String> {
-        if !self.resumes {
+        if self.takes == Take::Nothing {
             return None;
         }
         let text = fs::read_to_string(self.file(name)).ok()?;
-        let all: Value = serde_json::from_str(&text).ok()?;
+        let Ok(all) = serde_json::from_str::<Value>(&text) else {
+            output::say(&format!("{name}: what is kept cannot be read, so it is run again"));
+            return None;
+        };
         if all["inputs"] != inputs {
+            output::say(&format!("{name}: what is kept is of other settings, so it is run again"));
             return None;
         }
         if all["program"] != *self.program() {
+            if self.takes == Take::OwnBuild {
+                output::say(&format!(
+                    "{name}: what is kept is of another build of this program, so it is run again (--resume=any takes it)"
+                ));
+                return None;
+            }
             self.others.lock().expect("nobody panics with it").insert(name.to_owned());
         }
         Some(all["result"].to_string())
@@ -88,6 +169,29 @@ impl Keeper for Simulations {
         self.taken_of_others.load(Ordering::Relaxed)
     }
 
+    fn drive(&self, name: &str, inputs: &str) -> Option<Box<dyn Read>> {
+        let file = File::open(self.drive_file(name, inputs)).ok()?;
+        Some(Box::new(BufReader::with_capacity(1 << 20, file)))
+    }
+
+    fn keep_drive(
+        &self,
+        name: &str,
+        inputs: &str,
+        write: &mut dyn FnMut(&mut dyn Write) -> Result<(), String>,
+    ) {
+        if let Err(error) = self.write_drive(name, inputs, write) {
+            let folder = self.drives.display();
+            output::say(&format!(
+                "{name} is not kept in {folder}, and will be loaded again: {error}"
+            ));
+        }
+    }
+
+    fn drive_is_useless(&self, name: &str, why: &str) {
+        output::say(&format!("{name}: loaded again, because {why}"));
+    }
+
     fn save(&self, name: &str, inputs: &str, result: &str) {
         if let Err(error) = self.keep(name, inputs, result) {
             let folder = self.folder.display();
@@ -96,6 +200,12 @@ impl Keeper for Simulations {
             ));
         }
     }
+}
+
+/// A name as that of a file.
+fn slug(name: &str) -> String {
+    let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    name.chars().map(letter).collect()
 }
 
 /// A number that tells builds of this program apart: a hash of its file.
@@ -114,8 +224,8 @@ mod tests {
     fn what_is_kept_is_taken_by_those_who_resume_with_the_same_inputs() {
         let directory = std::env::temp_dir().join(format!("levelhead-kept-{}", std::process::id()));
         let (first, again) = (
-            Simulations::in_directory(&directory, false),
-            Simulations::in_directory(&directory, true),
+            Simulations::in_directory(&directory, Take::Nothing),
+            Simulations::in_directory(&directory, Take::OwnBuild),
         );
         assert_eq!(again.load("A, b/c", "seed 1"), None, "nothing is there");
         first.save("A, b/c", "seed 1", r#"{"mean":[907.3038322028689,2]}"#);
@@ -125,8 +235,45 @@ mod tests {
             Some(r#"{"mean":[907.3038322028689,2]}"#)
         );
         assert_eq!(again.load("A, b/c", "seed 2"), None, "of other inputs");
+        let other = fs::read_to_string(again.file("A, b/c")).unwrap();
+        fs::write(again.file("A, b/c"), other.replace("levelhead ", "another ")).unwrap();
+        assert_eq!(again.load("A, b/c", "seed 1"), None, "of another build");
+        let any = Simulations::in_directory(&directory, Take::AnyBuild);
+        assert!(any.load("A, b/c", "seed 1").is_some(), "whoever wants it has it");
+        any.taken("A, b/c");
+        assert_eq!(any.taken_of_others(), 1, "and it is counted");
         fs::write(again.file("A, b/c"), "{\"torn").unwrap();
         assert_eq!(again.load("A, b/c", "seed 1"), None, "it is torn");
         fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn a_loaded_drive_is_there_for_its_inputs_and_whole_or_not_at_all() {
+        let directory =
+            std::env::temp_dir().join(format!("levelhead-drives-{}", std::process::id()));
+        let kept = Simulations::in_directory(&directory, Take::Nothing);
+        let read = |inputs: &str| {
+            let mut bytes = Vec::new();
+            kept.drive("pink", inputs)?.read_to_end(&mut bytes).unwrap();
+            Some(bytes)
+        };
+        assert_eq!(read("seed 1"), None);
+        let write = |bytes: &'static [u8]| {
+            move |file: &mut dyn Write| file.write_all(bytes).map_err(|error| error.to_string())
+        };
+        kept.keep_drive("pink", "seed 1", &mut write(b"cells"));
+        assert_eq!(read("seed 1").as_deref(), Some(&b"cells"[..]));
+        assert_eq!(read("seed 2"), None, "of other inputs");
+        kept.keep_drive("pink", "seed 2", &mut |file| {
+            file.write_all(b"ce").unwrap();
+            Err("the disk is full".to_owned())
+        });
+        assert_eq!((read("seed 1"), read("seed 2")), (None, None), "half a drive is none");
+        kept.keep_drive("pink", "seed 2", &mut write(b"others"));
+        kept.keep_drive("pink-hw", "seed 2", &mut write(b"of another name"));
+        assert_eq!(read("seed 2").as_deref(), Some(&b"others"[..]));
+        kept.drop_drives();
+        assert_eq!(read("seed 2"), None);
+        fs::remove_dir_all(&directory).unwrap_or_default();
     }
 }

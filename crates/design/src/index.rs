@@ -3,10 +3,10 @@
 use engine::{Accelerator, Engine, Options, Setup, sizing::LevelPlan};
 use hashkv::{HashEngine, HashOptions, HashSetup, HashStats};
 use pages::{
-    Cpu, Durability, EngineError, EngineStats, LogSync, Medium, MemoryUse, OpenError, StoreId,
-    Surroundings, WriteOptions,
+    Cpu, Durability, EngineError, EngineStats, LogSync, Medium, MemoryUse, NotAtRest, OpenError,
+    StoreId, Surroundings, WriteOptions,
 };
-use runtime::{Handle, Nanos};
+use runtime::{Handle, Nanos, Runtime};
 
 use crate::Planted;
 
@@ -203,6 +203,34 @@ impl<M: Medium> Index<M> {
             IndexOptions::Lsm(options) => Self::Lsm(Engine::recover(setup.lsm(options), dump)?),
             IndexOptions::Hash(options) => {
                 Self::Hash(HashEngine::recover(setup.hash(options), dump)?)
+            }
+        })
+    }
+
+    /// Everything of it that is not on the medium, if it is at rest: see [`Engine::park`].
+    ///
+    /// # Errors
+    /// [`NotAtRest`].
+    pub fn park(&self) -> Result<Vec<u8>, NotAtRest> {
+        either!(self, engine => engine.park())
+    }
+
+    /// The index that was put down by [`Self::park`], as it was then.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn unpark(
+        options: &IndexOptions,
+        setup: IndexSetup<M>,
+        bytes: &[u8],
+        runtime: &Runtime,
+    ) -> Result<Self, OpenError> {
+        Ok(match options.clone() {
+            IndexOptions::Lsm(options) => {
+                Self::Lsm(Engine::unpark(setup.lsm(options), bytes, runtime)?)
+            }
+            IndexOptions::Hash(options) => {
+                Self::Hash(HashEngine::unpark(setup.hash(options), bytes, runtime)?)
             }
         })
     }

@@ -34,6 +34,7 @@ pub(crate) mod manual;
 pub(crate) mod memory;
 pub(crate) mod merge;
 pub(crate) mod open;
+mod parked;
 pub(crate) mod picker;
 pub(crate) mod pool;
 pub(crate) mod publish;

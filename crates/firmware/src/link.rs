@@ -1,7 +1,7 @@
 //! The way between host and drive.
 
 use catalogue::bounds;
-use runtime::{Handle, Nanos, Pipe};
+use runtime::{Carrier, Handle, Nanos, Pipe};
 use serde::Deserialize;
 
 /// Bytes of a command or completion on the link, besides data.
@@ -47,6 +47,12 @@ impl Link {
             to_host: Pipe::new(handle.clone(), link.read_mb_per_s),
             latency: Nanos::from_micros_f64(link.latency_us),
         }
+    }
+
+    /// Carries what was booked.
+    pub fn carry(&self, by: &mut Carrier<'_>) -> Option<()> {
+        self.to_drive.carry(by)?;
+        self.to_host.carry(by)
     }
 
     /// What a command spends outside the drive, at whichever end it is waited for.

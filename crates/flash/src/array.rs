@@ -8,7 +8,7 @@
 
 use std::rc::Rc;
 
-use runtime::{PageImage, prefetch};
+use runtime::{Carrier, PageImage, prefetch};
 
 use crate::{BlockAddress, Geometry, PageAddress};
 
@@ -59,7 +59,34 @@ struct Block {
     needs_erase: bool,
 }
 
+impl Block {
+    /// Carries all of it; there are `most` pages at most.
+    fn carry(&mut self, most: u32, by: &mut Carrier<'_>) -> Option<()> {
+        assert!(!self.is_prefilled, "what was made up is not carried");
+        by.u32(&mut self.erases)?;
+        by.u64(&mut self.reads)?;
+        by.bool(&mut self.needs_erase)?;
+        by.list(&mut self.pages, |by, page| {
+            let mut is_readable = page.is_some();
+            by.bool(&mut is_readable)?;
+            let bytes = by.string(page.as_ref().map_or(&[], PageImage::bytes))?;
+            // On the way out nothing changes, and nothing is copied.
+            if by.is_back() {
+                *page = is_readable.then(|| PageImage::new(bytes));
+            }
+            Some(())
+        })?;
+        (self.pages.len() <= most as usize).then_some(())
+    }
+}
+
 impl NandArray {
+    /// Carries what a block holds and how worn it is. The array must not be prefilled.
+    pub fn carry_block(&mut self, block: BlockAddress, by: &mut Carrier<'_>) -> Option<()> {
+        let most = self.geometry.pages_per_die_block();
+        self.blocks[block.0 as usize].carry(most, by)
+    }
+
     /// A factory-fresh array: every block erased, no wear.
     pub fn new(geometry: &Geometry) -> Self {
         let count = geometry.dies() * geometry.blocks_per_die();

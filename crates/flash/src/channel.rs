@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use runtime::{Nanos, Priority};
+use runtime::{Carrier, Nanos, Priority};
 
 use crate::DieIndex;
 use crate::operation::OperationId;
@@ -69,6 +69,16 @@ impl Channel {
     /// Somebody on demand waits for what the operation reads.
     pub(crate) fn promote(&mut self, id: OperationId) {
         self.waiting.promote(|transfer| transfer.id == id);
+    }
+
+    /// Whether nothing is on the bus or waits for it.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.carrying.is_none() && self.commands.is_empty() && self.waiting.is_empty()
+    }
+
+    /// Carries what a channel at rest remembers.
+    pub(crate) fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
+        by.u32(&mut self.passes)
     }
 
     /// What has come to its end. The bus stays taken until [`Self::go_on`].

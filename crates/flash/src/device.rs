@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll};
 
-use runtime::{Event, Handle, IoClass, Nanos, PageImage, Priority, Rng};
+use runtime::{Carrier, Event, Handle, IoClass, Nanos, PageImage, Priority, Rng};
 
 use crate::array::NandArray;
 use crate::channel::{Channel, Transfer};
@@ -203,6 +203,24 @@ impl Flash {
             stats.die_busy += now - since;
         }
         stats
+    }
+
+    /// Whether no operation is under way.
+    pub fn is_at_rest(&self) -> bool {
+        let state = self.inner.state.borrow();
+        let are_idle = state.dies.iter().all(Die::is_at_rest);
+        are_idle && state.channels.iter().all(Channel::is_at_rest)
+    }
+
+    /// Carries what flash at rest remembers besides its cells ([`NandArray::carry_block`]).
+    pub fn carry(&self, by: &mut Carrier<'_>) -> Option<()> {
+        let state = &mut *self.inner.state.borrow_mut();
+        state.dies.iter_mut().try_for_each(|die| die.carry(by))?;
+        state.channels.iter_mut().try_for_each(|channel| channel.carry(by))?;
+        state.stats.carry(by)?;
+        state.error_rng.carry(by)?;
+        by.u64(&mut state.submitted)?;
+        by.bool(&mut state.is_write_stall)
     }
 
     /// Looks at the cells without taking time: for format, recovery scans and tests.

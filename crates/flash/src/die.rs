@@ -1,7 +1,7 @@
 //! A die: one operation at a time, and the rule of what comes next. Decisions only; the clock and
 //! the buses are in `device`.
 
-use runtime::{Nanos, Priority};
+use runtime::{Carrier, Nanos, Priority};
 
 use crate::Blocker;
 use crate::operation::OperationId;
@@ -163,6 +163,20 @@ impl Die {
             share: Share::default(),
             busy_since: None,
         }
+    }
+
+    /// Whether it does nothing, and has nothing to do.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        let is_idle = matches!(self.phase, Phase::Idle) && self.readings.is_empty();
+        is_idle && self.suspended.is_none() && self.waiting.is_empty() && self.busy_since.is_none()
+    }
+
+    /// Carries what a die at rest remembers.
+    pub(crate) fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
+        by.option(&mut self.passed_over_since, Carrier::nanos)?;
+        by.option(&mut self.share.began, Carrier::nanos)?;
+        by.nanos(&mut self.share.given)?;
+        by.nanos(&mut self.share.owed)
     }
 
     /// What a newly arrived read would have to wait for.

@@ -20,6 +20,10 @@ impl<T> PriorityQueue<T> {
         self.lanes[priority as usize].push_back(item);
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lanes.iter().all(VecDeque::is_empty)
+    }
+
     /// The oldest item of the most urgent priority that has any.
     pub(crate) fn pop(&mut self) -> Option<T> {
         self.lanes.iter_mut().find_map(VecDeque::pop_front)

@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-use runtime::{IoClass, Nanos};
+use runtime::{Carrier, IoClass, Nanos};
 
 /// Operations of one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,6 +80,33 @@ impl AddAssign<&Self> for FlashStats {
 }
 
 impl FlashStats {
+    /// Carries all counters.
+    pub(crate) fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
+        let Self {
+            by_class,
+            waits,
+            program_suspends,
+            erase_suspends,
+            read_retries,
+            die_busy,
+            channel_busy,
+        } = self;
+        for OperationCounts { pages_read, pages_programmed, blocks_erased } in by_class {
+            for count in [pages_read, pages_programmed, blocks_erased] {
+                by.u64(count)?;
+            }
+        }
+        for WaitStats { reads, waited } in waits {
+            by.u64(reads)?;
+            by.nanos(waited)?;
+        }
+        for count in [program_suspends, erase_suspends, read_retries] {
+            by.u64(count)?;
+        }
+        by.nanos(die_busy)?;
+        by.nanos(channel_busy)
+    }
+
     /// The counters of one class.
     pub fn of(&self, class: IoClass) -> OperationCounts {
         self.by_class[class.index()]

@@ -32,6 +32,7 @@ pub(crate) mod key_hash;
 pub(crate) mod open;
 pub(crate) mod page_set;
 pub(crate) mod parallel;
+mod parked;
 mod publish;
 pub(crate) mod reads;
 pub(crate) mod reopen;

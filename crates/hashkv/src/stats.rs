@@ -1,7 +1,7 @@
 //! What a hash table did, counted, besides what every index counts.
 
 use pages::ReadCounts;
-use runtime::IoClass;
+use runtime::{Carrier, IoClass};
 
 /// What a hash table did since it was opened, and what it is like.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,6 +37,37 @@ pub struct HashStats {
 }
 
 impl HashStats {
+    /// Carries what is counted. What the table is like is worked out when somebody asks.
+    pub(crate) fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
+        let Self {
+            bucket_hits,
+            bucket_misses,
+            background_hits,
+            background_misses,
+            dirty_evictions,
+            dirty_evictions_in_reads,
+            slots_per_lookup,
+            false_matches,
+            longest_search: _,
+            bucket_pages: _,
+            slots: _,
+            keys: _,
+            cached_pages: _,
+            dirty_pages: _,
+        } = self;
+        let counts = [
+            bucket_hits,
+            bucket_misses,
+            background_hits,
+            background_misses,
+            dirty_evictions,
+            dirty_evictions_in_reads,
+            false_matches,
+        ];
+        counts.into_iter().try_for_each(|count| by.u64(count))?;
+        slots_per_lookup.carry(by)
+    }
+
     pub(crate) fn count_load(&mut self, class: IoClass, is_hit: bool) {
         let is_client = class == IoClass::ClientRead;
         *match (is_client, is_hit) {

@@ -73,9 +73,9 @@ pub(crate) struct Inner {
     pub epoch: u64,
     pub iterators: IteratorTable,
     pub options: DriveOptions,
-    cores: Rc<Cores>,
+    pub cores: Rc<Cores>,
     pub slots: Semaphore,
-    link: Link,
+    pub link: Link,
     pub command: Nanos,
     /// What a command takes in the controller besides, occupying nobody.
     pipeline: Nanos,

@@ -23,6 +23,7 @@ mod opcode;
 mod power;
 mod profile;
 mod raw_flash;
+mod saved;
 mod setup;
 mod status;
 
@@ -34,5 +35,6 @@ pub use opcode::{Opcode, Transfer};
 pub use power::{PoweredOff, RecoverError};
 pub use profile::{Controller, DeviceProfile, Dram};
 pub use raw_flash::RawFlash;
+pub use saved::{SaveError, SavedDrive, SavedError};
 pub use setup::{DriveOptions, KeyFormat, SetupError};
 pub use status::Status;

@@ -5,11 +5,13 @@
 //! nothing is set per design to meet a published value. Where a direction does not hold, the report
 //! says so and what was measured about the cause.
 
+mod benched;
 mod device;
 mod device_arithmetic;
 mod device_clients;
 mod device_report;
 mod device_samples;
+mod distribution;
 mod iter;
 mod iter_measured;
 mod iter_report;
@@ -46,6 +48,11 @@ pub enum Paper {
 impl Paper {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Pink, Self::Iter, Self::Device, Self::Vigil];
+
+    /// Whether its report is kept as a whole, and not what each of its simulations gave: it takes two minutes.
+    pub fn is_kept_whole(self) -> bool {
+        matches!(self, Self::Iter | Self::Device)
+    }
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -109,27 +116,32 @@ pub struct Plan<'a> {
     pub seed: u64,
     /// Who hears of it.
     pub watcher: &'a dyn Watcher,
-    /// Who keeps what simulations gave, of papers whose reproduction takes long: Vigil-KV's.
+    /// Who keeps what simulations gave, and loaded drives.
     pub keeper: &'a dyn Keeper,
+    /// Of `PinK`'s simulations only those with this in their name; no report comes of it then.
+    pub only: Option<&'a str>,
+    /// Whether each workload of `PinK`'s runs on a drive of its own, as it was behind the load, and not on what the one before left.
+    pub fresh_loads: bool,
 }
 
 impl Plan<'_> {
     /// The command that gives the same report.
     fn command(&self) -> String {
         let (paper, scale) = (self.paper.name(), self.scale.name());
-        format!("levelhead reproduce {paper} --scale {scale} --seed {}", self.seed)
+        let fresh = if self.fresh_loads { " --fresh-loads" } else { "" };
+        format!("levelhead reproduce {paper} --scale {scale} --seed {}{fresh}", self.seed)
     }
 }
 
-/// Runs a paper's experiments.
+/// Runs a paper's experiments. No report comes of it where only a part was asked for.
 ///
 /// # Errors
 /// In words, what could not be simulated.
-pub fn run(plan: &Plan<'_>) -> Result<Report, String> {
-    match plan.paper {
-        Paper::Pink => Ok(pink_report::report(plan, &pink::measure(plan)?)),
-        Paper::Iter => Ok(iter_report::report(plan, &iter::measure(plan)?)),
-        Paper::Device => Ok(device_report::report(plan, &device::measure(plan)?)),
-        Paper::Vigil => Ok(vigil_report::report(plan, &vigil::measure(plan)?)),
-    }
+pub fn run(plan: &Plan<'_>) -> Result<Option<Report>, String> {
+    Ok(match plan.paper {
+        Paper::Pink => pink::measure(plan)?.map(|measured| pink_report::report(plan, &measured)),
+        Paper::Iter => Some(iter_report::report(plan, &iter::measure(plan)?)),
+        Paper::Device => Some(device_report::report(plan, &device::measure(plan)?)),
+        Paper::Vigil => Some(vigil_report::report(plan, &vigil::measure(plan)?)),
+    })
 }

@@ -61,6 +61,33 @@ impl AddAssign for Effort {
 }
 
 impl CpuCosts {
+    /// Of a processor that takes so many times as long for everything.
+    #[must_use]
+    pub fn scaled(&self, times: f64) -> Self {
+        let Self {
+            memtable_ns,
+            prefix_compare_ns,
+            key_compare_ns,
+            merge_entry_ns,
+            filter_build_ns,
+            filter_probe_ns,
+            pack_object_ns,
+            hash_key_ns,
+            page_read_ns,
+        } = self;
+        Self {
+            memtable_ns: memtable_ns * times,
+            prefix_compare_ns: prefix_compare_ns * times,
+            key_compare_ns: key_compare_ns * times,
+            merge_entry_ns: merge_entry_ns * times,
+            filter_build_ns: filter_build_ns * times,
+            filter_probe_ns: filter_probe_ns * times,
+            pack_object_ns: pack_object_ns * times,
+            hash_key_ns: hash_key_ns * times,
+            page_read_ns: page_read_ns * times,
+        }
+    }
+
     /// Steps that take no time: for stores whose processor does not count, and in real time, where work takes what it takes.
     pub const FREE: Self = Self {
         memtable_ns: 0.0,

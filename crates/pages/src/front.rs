@@ -120,12 +120,12 @@ pub struct Front<M> {
     pub(crate) collects_index: Cell<bool>,
     /// The space that the flush waits for.
     pub(crate) flush_waits: Cell<Option<Need>>,
-    writes: Cell<u64>,
-    user_bytes: Cell<u64>,
-    stalls: Cell<u64>,
-    stalled: Cell<Nanos>,
+    pub(crate) writes: Cell<u64>,
+    pub(crate) user_bytes: Cell<u64>,
+    pub(crate) stalls: Cell<u64>,
+    pub(crate) stalled: Cell<Nanos>,
     /// Clients' writes that wait now.
-    stalled_now: Cell<u32>,
+    pub(crate) stalled_now: Cell<u32>,
     /// Writes of each kind that wait for room; the first of each waits for the room itself.
     queues: [Semaphore; 3],
 }

@@ -35,6 +35,7 @@ pub mod medium;
 pub mod memtable;
 pub mod operations;
 pub mod options;
+pub mod parked;
 pub mod planted;
 mod records;
 pub mod salvage;
@@ -53,6 +54,7 @@ pub use journal::{Durability, LogSync};
 pub use medium::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
 pub use operations::{BatchOptions, Condition, Lookup, UsedUp, WriteOptions};
 pub use options::Surroundings;
+pub use parked::NotAtRest;
 pub use planted::{Fault, Planted};
 pub use stats::{
     AcceleratorWork, CacheStats, EngineStats, IteratorStats, MemoryUse, ReadCounts, TableStats,

@@ -16,6 +16,7 @@ use std::ops::Bound;
 use std::rc::Rc;
 
 use bytes::Bytes;
+use runtime::Carrier;
 
 use crate::format::data_page::Outgoing;
 use crate::format::object::{Sequence, full_len};
@@ -118,6 +119,12 @@ impl Memtable {
     ) {
         let entry = self.place(entry);
         self.insert_placed(key, sequence, entry, newest_snapshot);
+    }
+
+    /// Carries what those who write it to a dump leave out: how full it is, with what was overwritten in it.
+    pub(crate) fn carry_fill(&mut self, by: &mut Carrier<'_>) -> Option<()> {
+        by.u64(&mut self.bytes)?;
+        by.u64(&mut self.overwritten)
     }
 
     /// Adds a write that is newer than every other of its key. The version it replaces is kept if

@@ -4,7 +4,7 @@ use crate::error::EngineError;
 use crate::format::object::MAX_KEY_BYTES;
 use crate::format::value::Value;
 use crate::journal::LogSync;
-use runtime::Nanos;
+use runtime::{Carrier, Nanos};
 
 /// What a Get found, and what it took.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,6 +102,26 @@ pub enum UsedUp {
 }
 
 impl Fullness {
+    /// Carries it.
+    pub(crate) fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
+        let (mut kind, mut bytes) = match *self {
+            Self::Room => (0, 0),
+            Self::Full(UsedUp::Space) => (1, 0),
+            Self::Full(UsedUp::IndexMemory(bytes)) => (2, bytes),
+            Self::Stuck => (3, 0),
+        };
+        by.u8(&mut kind)?;
+        by.u64(&mut bytes)?;
+        *self = match kind {
+            0 => Self::Room,
+            1 => Self::Full(UsedUp::Space),
+            2 => Self::Full(UsedUp::IndexMemory(bytes)),
+            3 => Self::Stuck,
+            _ => return None,
+        };
+        Some(())
+    }
+
     /// What clients lack whose writes are refused.
     pub(crate) fn used_up(self) -> UsedUp {
         match self {

@@ -1,6 +1,6 @@
 //! What a store did, counted.
 
-use runtime::Nanos;
+use runtime::{Carrier, Nanos};
 use serde::Serialize;
 
 use crate::medium::Stream;
@@ -50,6 +50,14 @@ pub struct AcceleratorWork {
     pub pages_copied: u64,
     /// Time it was at work.
     pub busy: Nanos,
+}
+
+impl AcceleratorWork {
+    fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
+        let Self { merges, left_to_processor, bytes, pages_copied, busy } = self;
+        let counts = [merges, left_to_processor, bytes, pages_copied, &mut busy.0];
+        counts.into_iter().try_for_each(|count| by.u64(count))
+    }
 }
 
 /// Counters since the store was opened.
@@ -121,7 +129,87 @@ pub struct EngineStats {
     pub peak_index_bytes: u64,
 }
 
+impl ReadCounts {
+    /// Carries all of them.
+    pub fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
+        by.list(&mut self.0, Carrier::u64)
+    }
+}
+
 impl EngineStats {
+    /// Carries all counters.
+    pub fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
+        let Self {
+            reads_per_get,
+            shared_reads,
+            rebuilt_reads,
+            vain_meta_reads,
+            filter_probes,
+            gets_found,
+            gets_missing,
+            writes,
+            user_bytes,
+            stalls,
+            stalled,
+            flushes,
+            flushed_objects,
+            compactions,
+            merged_entries,
+            dropped_duplicates,
+            accelerator,
+            gc_data_extents,
+            gc_meta_extents,
+            gc_quarantined_extents,
+            gc_empty_extents,
+            gc_objects_seen,
+            gc_objects_moved,
+            gc_pages_moved,
+            groups_written,
+            groups_moved,
+            caches,
+            iterators,
+            snapshots_expired,
+            tables,
+            replans,
+            peak_index_bytes,
+        } = self;
+        reads_per_get.carry(by)?;
+        by.list(compactions, Carrier::u64)?;
+        let counts = [
+            shared_reads,
+            rebuilt_reads,
+            vain_meta_reads,
+            filter_probes,
+            gets_found,
+            gets_missing,
+            writes,
+            user_bytes,
+            stalls,
+            &mut stalled.0,
+            flushes,
+            flushed_objects,
+            merged_entries,
+            dropped_duplicates,
+            gc_data_extents,
+            gc_meta_extents,
+            gc_quarantined_extents,
+            gc_empty_extents,
+            gc_objects_seen,
+            gc_objects_moved,
+            gc_pages_moved,
+            groups_written,
+            groups_moved,
+            snapshots_expired,
+            replans,
+            peak_index_bytes,
+        ];
+        counts.into_iter().try_for_each(|count| by.u64(count))?;
+        accelerator.carry(by)?;
+        caches.carry(by)?;
+        iterators.carry(by)?;
+        tables.carry(by)
+    }
+
     /// Everything in use was moved out of an extent of `stream`.
     pub(crate) fn count_collected(&mut self, stream: Stream) {
         match stream {
@@ -147,6 +235,12 @@ pub struct CacheStats {
 }
 
 impl CacheStats {
+    fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
+        let Self { page_hits, page_misses, value_hits, value_misses, value_page_hits } = self;
+        let counts = [page_hits, page_misses, value_hits, value_misses, value_page_hits];
+        counts.into_iter().try_for_each(|count| by.u64(count))
+    }
+
     /// What was counted since `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
@@ -188,6 +282,36 @@ pub struct TableStats {
 }
 
 impl TableStats {
+    fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
+        let Self {
+            flushed_pages,
+            written_pages,
+            read_pages,
+            moves,
+            intra_l0,
+            most_in_l0,
+            yields,
+            yielded_ns,
+            discarded_jobs,
+            discarded_written_pages,
+            discarded_read_pages,
+        } = self;
+        let counts = [
+            flushed_pages,
+            written_pages,
+            read_pages,
+            moves,
+            intra_l0,
+            most_in_l0,
+            yields,
+            yielded_ns,
+            discarded_jobs,
+            discarded_written_pages,
+            discarded_read_pages,
+        ];
+        counts.into_iter().try_for_each(|count| by.u64(count))
+    }
+
     /// What was counted since `before`; the most of L0 is the most ever.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
@@ -239,6 +363,40 @@ pub struct IteratorStats {
 }
 
 impl IteratorStats {
+    fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
+        let Self {
+            created,
+            seeks,
+            nexts,
+            skipped,
+            skips_cut_short,
+            seek_index_reads,
+            next_index_reads,
+            index_prefetches,
+            index_prefetch_waits,
+            value_prefetches,
+            value_prefetch_waits,
+            value_prefetches_wasted,
+            page_hits,
+        } = self;
+        let counts = [
+            created,
+            seeks,
+            nexts,
+            skipped,
+            skips_cut_short,
+            seek_index_reads,
+            next_index_reads,
+            index_prefetches,
+            index_prefetch_waits,
+            value_prefetches,
+            value_prefetch_waits,
+            value_prefetches_wasted,
+            page_hits,
+        ];
+        counts.into_iter().try_for_each(|count| by.u64(count))
+    }
+
     /// What was counted since `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {

@@ -87,8 +87,8 @@ pub struct PageStore<M> {
     pub work: Rc<Notify>,
     /// Writers wait here.
     pub room: Rc<Notify>,
-    shared_reads: SharedReads,
-    rebuilt_reads: Cell<u64>,
+    pub(crate) shared_reads: SharedReads,
+    pub(crate) rebuilt_reads: Cell<u64>,
     /// Pages handed out to writers whose result is not published yet.
     pub(crate) unpublished: RefCell<BTreeSet<PageNo>>,
     promised: Promised,

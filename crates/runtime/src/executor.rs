@@ -11,7 +11,7 @@ use crate::real::Real;
 use crate::timer::{Event, Sleep, Target, Timers};
 use crate::waker::{self, Pick, ReadyQueue};
 use crate::wheel::Ticket;
-use crate::{Nanos, Rng};
+use crate::{Carrier, Nanos, Rng};
 
 /// How often one task may be polled within one virtual instant before it counts as a hang.
 ///
@@ -27,6 +27,30 @@ pub enum TaskOrder {
     Seeded,
     /// In the order they became ready.
     Fifo,
+}
+
+/// Where a runtime in virtual time stands when nothing is left to happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standstill {
+    seed: u64,
+    now: Nanos,
+    /// Decides the order of tasks from here on.
+    order: Rng,
+}
+
+impl Default for Standstill {
+    fn default() -> Self {
+        Self { seed: 0, now: Nanos::ZERO, order: Rng::new(0) }
+    }
+}
+
+impl Standstill {
+    /// Carries all of it.
+    pub fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
+        by.u64(&mut self.seed)?;
+        by.nanos(&mut self.now)?;
+        self.order.carry(by)
+    }
 }
 
 /// Owns the tasks. Dropping it drops every task where it stands: that is also how a power cut
@@ -87,6 +111,29 @@ impl Runtime {
         let this = Self::around(id, seed, order, None);
         waker::register(id, Rc::clone(&this.handle.inner.ready));
         this
+    }
+
+    /// Where it stands, if nothing is left to happen before somebody asks for something: no task is ready, and no timer
+    /// is armed. What tasks wait for is theirs to say.
+    pub fn standstill(&self) -> Option<Standstill> {
+        let inner = &self.handle.inner;
+        let is_still = inner.ready.len() == 0 && inner.first_due().is_none();
+        let order = || inner.task_rng.borrow().clone();
+        is_still.then(|| Standstill { seed: inner.seed, now: inner.now(), order: order() })
+    }
+
+    /// A runtime in virtual time that goes on from where another one stood still; [`Handle::trace_hash`] begins anew. Its
+    /// tasks are to be started one by one, [`Self::run_ready`] after each: so their order takes nothing from the seed.
+    pub fn at(standstill: &Standstill) -> Self {
+        let this = Self::new(standstill.seed);
+        this.handle.inner.set_now(standstill.now);
+        *this.handle.inner.task_rng.borrow_mut() = standstill.order.clone();
+        this
+    }
+
+    /// Runs what is ready at this instant.
+    pub fn run_ready(&self) {
+        self.run_while(&|| false);
     }
 
     pub(crate) fn around(id: u32, seed: u64, order: TaskOrder, real: Option<Box<Real>>) -> Self {
@@ -382,6 +429,13 @@ impl Handle {
     pub fn fire_at(&self, at: Nanos, event: Rc<dyn Event>, token: u64) {
         assert!(at >= self.now(), "an event was armed for {at}, but it is {} already", self.now());
         let _armed = self.arm(at, Target::Fire(event, token));
+    }
+
+    /// The name of the task that `waker` is for; nothing if it is no task of this runtime.
+    pub(crate) fn name_of(&self, waker: &Waker) -> &'static str {
+        let tasks = self.inner.tasks.borrow();
+        let task = waker::task_of(waker, self.inner.id);
+        task.and_then(|task| tasks.slots.get(task as usize)).map_or("", |slot| slot.name)
     }
 
     /// Wakes whoever `waker` is for. Shorter than [`Waker::wake`], which has to find the runtime first.

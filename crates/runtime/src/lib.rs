@@ -29,6 +29,7 @@
     reason = "the list of runtimes that a thread runs, and a count for tests; see `waker` and `counted`"
 )]
 
+mod carrier;
 mod channel;
 #[cfg(feature = "count-allocations")]
 pub mod counted;
@@ -48,8 +49,9 @@ mod timer;
 mod waker;
 mod wheel;
 
+pub use carrier::Carrier;
 pub use channel::{Receiver, Sender, bounded};
-pub use executor::{Handle, POLL_LIMIT, Runtime, TaskOrder};
+pub use executor::{Handle, POLL_LIMIT, Runtime, Standstill, TaskOrder};
 pub use io_class::{IoClass, Priority};
 pub use join::{First, JoinHandle, first, join_all};
 pub use nanos::Nanos;

@@ -5,6 +5,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
+use crate::Handle;
+
 /// A signal without a value. Check the condition, then wait, in a loop:
 /// nothing can slip in between, because tasks only switch at an await.
 #[derive(Default)]
@@ -20,6 +22,11 @@ impl Notify {
         for waker in self.waiters.borrow_mut().drain(..) {
             waker.wake();
         }
+    }
+
+    /// The names of the tasks that wait, in the order in which they will be woken.
+    pub fn waiting(&self, handle: &Handle) -> Vec<&'static str> {
+        self.waiters.borrow().iter().map(|waker| handle.name_of(waker)).collect()
     }
 
     /// Waits for the next [`Self::notify_all`].

@@ -5,7 +5,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use crate::{Handle, Nanos, Sleep};
+use crate::{Carrier, Handle, Nanos, Sleep};
 
 /// A processor with a number of equal cores. Virtual time does not pass while code runs, so work
 /// is charged here explicitly.
@@ -65,6 +65,13 @@ impl Cores {
         }
     }
 
+    /// Carries what was booked. On the way back there are as many cores as there were.
+    pub fn carry(&self, by: &mut Carrier<'_>) -> Option<()> {
+        let mut free_at = self.free_at.borrow_mut();
+        free_at.iter_mut().try_for_each(|free_at| by.nanos(free_at))?;
+        by.cell(&self.busy, Carrier::nanos)
+    }
+
     /// Core time used so far, all cores together.
     pub fn busy(&self) -> Nanos {
         self.busy.get()
@@ -84,6 +91,11 @@ impl Pipe {
         assert!(megabytes_per_second > 0.0, "a link needs a speed");
         let picos_per_byte = (1e6 / megabytes_per_second).round() as u64;
         Self { handle, picos_per_byte, free_at: Cell::default() }
+    }
+
+    /// Carries what was booked.
+    pub fn carry(&self, by: &mut Carrier<'_>) -> Option<()> {
+        by.cell(&self.free_at, Carrier::nanos)
     }
 
     /// Books a transfer of `bytes` and returns when its last byte has passed.

@@ -4,6 +4,8 @@
 //! bug report has to replay years later. The generator is xoshiro256++ seeded through `SplitMix64`,
 //! both public-domain designs by Blackman and Vigna.
 
+use crate::Carrier;
+
 /// Scrambles 64 bits: the `SplitMix64` finaliser. Pure, bijective, cheap.
 pub const fn mix64(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -13,7 +15,7 @@ pub const fn mix64(seed: u64) -> u64 {
 }
 
 /// A stream of pseudo-random numbers. Not for secrets.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rng {
     state: [u64; 4],
 }
@@ -37,6 +39,11 @@ impl Rng {
             (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01B3)
         });
         Self::new(mix64(seed) ^ hash)
+    }
+
+    /// Carries where in its stream it is.
+    pub fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
+        self.state.iter_mut().try_for_each(|word| by.u64(word))
     }
 
     /// The next 64 random bits.

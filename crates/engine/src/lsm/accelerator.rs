@@ -19,7 +19,7 @@ use pages::error::EngineError;
 use pages::format::pointer::PointerFormat;
 use pages::medium::{Medium, PageNo};
 use pages::store::promise::Promise;
-use runtime::{Cores, Handle, IoClass, Nanos, PageImage};
+use runtime::{Carrier, Cores, Handle, IoClass, Nanos, PageImage};
 use serde::Deserialize;
 
 use crate::format::meta_segment::MetaSegment;
@@ -90,6 +90,11 @@ impl MergeUnit {
                 (0..segment.len()).map(|index| segment.entry(index).full_len(format)).max();
             longest.unwrap_or(0) <= self.device.max_entry_bytes as usize
         })
+    }
+
+    /// Carries what it has been given to do.
+    pub(crate) fn carry(&self, by: &mut Carrier<'_>) -> Option<()> {
+        self.server.carry(by)
     }
 
     /// How long it has been at work.

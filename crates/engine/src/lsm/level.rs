@@ -375,6 +375,24 @@ impl Level {
         Self::from_chunks(chunks, self.prefix_bytes)
     }
 
+    /// How many segments each chunk of the list has.
+    pub(crate) fn chunk_lens(&self) -> Vec<u32> {
+        self.chunks.iter().map(|chunk| chunk.len() as u32).collect()
+    }
+
+    /// The same level with its list cut into chunks of these lengths; `None` if they do not make it up.
+    pub(crate) fn cut_into(&self, lens: &[u32]) -> Option<Self> {
+        let all: u64 = lens.iter().map(|len| u64::from(*len)).sum();
+        (all == self.len() as u64 && lens.iter().all(|len| *len > 0)).then_some(())?;
+        let mut start = 0;
+        let chunks = lens.iter().map(|len| {
+            let part = self.named(start..start + *len as usize);
+            start += part.len();
+            into_chunk(&part, self.prefix_bytes)
+        });
+        Some(Self::from_chunks(chunks.collect(), self.prefix_bytes))
+    }
+
     fn touched_chunks(&self, range: &Range<usize>) -> Range<usize> {
         if self.chunks.is_empty() {
             return 0..0;
@@ -410,15 +428,14 @@ fn into_chunks(segments: &[NamedSegment], prefix_bytes: usize) -> Vec<Rc<Chunk>>
     }
     // Even shares, so that repeated splices do not leave a trail of tiny chunks.
     let share = segments.len().div_ceil(segments.len().div_ceil(CHUNK_SEGMENTS));
-    segments
-        .chunks(share)
-        .map(|part| {
-            let index = KeyIndex::new(part.iter().map(|named| &named.first_key[..]), prefix_bytes);
-            let segments = part.iter().map(|named| named.segment.clone()).collect();
-            let has_filters = part.iter().any(|named| named.filter.is_some());
-            let filters = || part.iter().map(|named| named.filter.clone()).collect();
-            let filters = if has_filters { Filters::Each(filters()) } else { Filters::None };
-            Rc::new(Chunk::new(index, segments, filters))
-        })
-        .collect()
+    segments.chunks(share).map(|part| into_chunk(part, prefix_bytes)).collect()
+}
+
+fn into_chunk(part: &[NamedSegment], prefix_bytes: usize) -> Rc<Chunk> {
+    let index = KeyIndex::new(part.iter().map(|named| &named.first_key[..]), prefix_bytes);
+    let segments = part.iter().map(|named| named.segment.clone()).collect();
+    let has_filters = part.iter().any(|named| named.filter.is_some());
+    let filters = || part.iter().map(|named| named.filter.clone()).collect();
+    let filters = if has_filters { Filters::Each(filters()) } else { Filters::None };
+    Rc::new(Chunk::new(index, segments, filters))
 }

@@ -165,28 +165,51 @@ impl<M: Medium> Engine<M> {
             handle.spawn("journal", Rc::clone(inner).write_journal());
             handle.spawn("manifest", Rc::clone(inner).commit_forever());
         }
-        for _ in 0..inner.options.frozen_memtables {
-            handle.spawn("flush", Rc::clone(inner).flush_forever());
-        }
-        for worker in 0..inner.options.compaction_workers {
-            if inner.options.is_leveled() {
-                let worker = Worker::Any(worker);
-                handle.spawn("compaction", Rc::clone(inner).compact_tables_forever(worker));
-            } else {
-                handle.spawn("compaction", Rc::clone(inner).compact_forever());
-            }
-        }
         if let Some(tables) = &inner.tables {
+            for _ in 0..inner.options.frozen_memtables {
+                self.start_task(FLUSH);
+            }
+            for worker in 0..inner.options.compaction_workers {
+                let worker = Worker::Any(worker);
+                handle.spawn(COMPACTION, Rc::clone(inner).compact_tables_forever(worker));
+            }
             for _ in 0..tables.options.l0_workers {
                 handle
                     .spawn("compaction of L0", Rc::clone(inner).compact_tables_forever(Worker::L0));
             }
+            self.start_task(COLLECTION);
+        } else {
+            for task in inner.tasks() {
+                self.start_task(task);
+            }
         }
-        handle.spawn("garbage collection", collector::collect_forever(Rc::clone(inner)));
+    }
+
+    /// Starts one of [`Inner::tasks`].
+    pub(crate) fn start_task(&self, task: &'static str) {
+        let (inner, handle) = (Rc::clone(&self.inner), &self.inner.store.handle);
+        drop(match task {
+            FLUSH => handle.spawn(task, inner.flush_forever()),
+            COMPACTION => handle.spawn(task, inner.compact_forever()),
+            COLLECTION => handle.spawn(task, collector::collect_forever(inner)),
+            other => unreachable!("there is no task {other}"),
+        });
     }
 }
 
+const FLUSH: &str = "flush";
+const COMPACTION: &str = "compaction";
+const COLLECTION: &str = "garbage collection";
+
 impl<M: Medium> Inner<M> {
+    /// The background tasks of a store whose levels are made of segments, in the order in which they are started.
+    pub(crate) fn tasks(&self) -> Vec<&'static str> {
+        let mut tasks = vec![FLUSH; self.options.frozen_memtables];
+        tasks.extend(vec![COMPACTION; self.options.compaction_workers]);
+        tasks.push(COLLECTION);
+        tasks
+    }
+
     /// Whether there are as many extents as an empty store needs to get going.
     fn check_extents(&self) -> Result<(), OpenError> {
         self.reserve_step();

@@ -111,6 +111,14 @@ impl Version {
         Some(next)
     }
 
+    /// The same with the list of each level cut into chunks of these lengths; `None` if they are not those of its levels.
+    pub(crate) fn cut_into(&self, chunks: &[Vec<u32>]) -> Option<Self> {
+        (chunks.len() == self.levels.len()).then_some(())?;
+        let levels = self.levels.iter().zip(chunks);
+        let levels = levels.map(|(level, lens)| level.cut_into(lens).map(Rc::new));
+        Some(Self { levels: levels.collect::<Option<_>>()?, ..self.clone() })
+    }
+
     /// Whether the level is in order when the edit is made.
     fn admits(&self, edit: &LevelEdit) -> bool {
         let LevelEdit { level, range, new } = edit;

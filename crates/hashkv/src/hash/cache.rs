@@ -14,6 +14,16 @@ struct Frame {
     newer: u32,
 }
 
+/// A bucket page in memory, to be put there again.
+#[derive(Default)]
+pub(crate) struct Kept<'a> {
+    pub page: u32,
+    pub slots: &'a [u8],
+    pub is_dirty: bool,
+    /// Number of the last change of a slot of it.
+    pub changed: u64,
+}
+
 /// Bucket pages in memory, in order of use.
 pub(crate) struct Cache {
     capacity: usize,
@@ -42,6 +52,11 @@ impl Cache {
             reserved: 0,
             dirty: 0,
         }
+    }
+
+    /// How many pages there is room for.
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity
     }
 
     /// Most pages that can be in memory.
@@ -157,6 +172,31 @@ impl Cache {
             at = newer;
             Some(page)
         })
+    }
+
+    /// Whether nobody is on the way to put a page in.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.reserved == 0
+    }
+
+    /// Pages in memory as they are, the longest unused first.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = Kept<'_>> {
+        let frame = |page: u32| &self.frames[self.frame_of[page as usize] as usize];
+        self.by_age().map(frame).map(|frame| Kept {
+            page: frame.page,
+            slots: &frame.slots,
+            is_dirty: frame.is_dirty,
+            changed: frame.changed,
+        })
+    }
+
+    /// Puts a page in as [`Self::kept`] gave it. `None` if there is no place for it, or it is there.
+    pub(crate) fn keep(&mut self, kept: &Kept<'_>) -> Option<()> {
+        let is_new = (kept.page as usize) < self.frame_of.len() && !self.holds(kept.page);
+        (is_new && self.reserve()).then_some(())?;
+        self.install(kept.page, kept.slots.into(), kept.is_dirty);
+        self.frames[self.frame_of[kept.page as usize] as usize].changed = kept.changed;
+        Some(())
     }
 
     /// Pages in memory with their slots, by number.

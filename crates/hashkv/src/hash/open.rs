@@ -180,11 +180,28 @@ impl<M: Medium> HashEngine<M> {
             }
             handle.spawn("journal", Rc::clone(inner).write_journal());
         }
-        handle.spawn("flush", Rc::clone(inner).flush_forever());
-        handle.spawn("bucket collection", Rc::clone(inner).collect_buckets_forever());
-        handle.spawn("garbage collection", collector::collect_forever(Rc::clone(inner)));
+        for task in TASKS {
+            self.start_task(task);
+        }
+    }
+
+    /// Starts one of [`TASKS`].
+    pub(crate) fn start_task(&self, task: &'static str) {
+        let (inner, handle) = (Rc::clone(&self.inner), &self.inner.store.handle);
+        drop(match task {
+            FLUSH => handle.spawn(task, inner.flush_forever()),
+            BUCKETS => handle.spawn(task, inner.collect_buckets_forever()),
+            COLLECTION => handle.spawn(task, collector::collect_forever(inner)),
+            other => unreachable!("there is no task {other}"),
+        });
     }
 }
+
+const FLUSH: &str = "flush";
+const BUCKETS: &str = "bucket collection";
+const COLLECTION: &str = "garbage collection";
+/// The background tasks, in the order in which they are started.
+pub(crate) const TASKS: [&str; 3] = [FLUSH, BUCKETS, COLLECTION];
 
 impl<M: Medium> Inner<M> {
     /// Puts a bucket page in memory that differs from the medium. `None` if there is no place for it,

@@ -1,4 +1,6 @@
-//! Simulations that were done before: a reproduction that was stopped goes on where it was.
+//! What was done before: a reproduction that was stopped goes on where it was, and drives are loaded once.
+
+use std::io::{Read, Write};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -16,6 +18,17 @@ pub trait Keeper: Sync {
     fn taken(&self, name: &str);
     /// How many of those that were taken another build of the program made.
     fn taken_of_others(&self) -> usize;
+    /// The loaded drive that was kept of these `inputs` by this build of the program, if there is one.
+    fn drive(&self, name: &str, inputs: &str) -> Option<Box<dyn Read>>;
+    /// Keeps a loaded drive, which `write` writes: whole, or not at all. Nobody minds if it does not.
+    fn keep_drive(
+        &self,
+        name: &str,
+        inputs: &str,
+        write: &mut dyn FnMut(&mut dyn Write) -> Result<(), Failure>,
+    );
+    /// A drive that was kept is of no use, for this reason.
+    fn drive_is_useless(&self, name: &str, why: &str);
 }
 
 /// A job whose result is kept: it is run if the keeper does not have what came of the same inputs.
@@ -53,6 +66,26 @@ pub(super) mod tests {
     /// Keeps nothing.
     pub(in crate::reproduce) struct Forgetful;
 
+    /// Keeps results and drives in memory.
+    #[derive(Default)]
+    pub(in crate::reproduce) struct InMemory {
+        results: Mutex<BTreeMap<(String, String), String>>,
+        drives: Mutex<BTreeMap<(String, String), Vec<u8>>>,
+        pub(in crate::reproduce) complaints: Mutex<Vec<String>>,
+    }
+
+    impl InMemory {
+        /// How many drives are kept.
+        pub(in crate::reproduce) fn drives(&self) -> usize {
+            self.drives.lock().unwrap().len()
+        }
+
+        /// Does something to each drive that is kept.
+        pub(in crate::reproduce) fn damage(&self, damage: impl Fn(&mut Vec<u8>)) {
+            self.drives.lock().unwrap().values_mut().for_each(damage);
+        }
+    }
+
     impl Keeper for Forgetful {
         fn load(&self, _: &str, _: &str) -> Option<String> {
             None
@@ -65,25 +98,58 @@ pub(super) mod tests {
         fn taken_of_others(&self) -> usize {
             0
         }
-    }
 
-    #[derive(Default)]
-    struct InMemory(Mutex<BTreeMap<(String, String), String>>);
+        fn drive(&self, _: &str, _: &str) -> Option<Box<dyn Read>> {
+            None
+        }
+
+        fn keep_drive(
+            &self,
+            _: &str,
+            _: &str,
+            _: &mut dyn FnMut(&mut dyn Write) -> Result<(), Failure>,
+        ) {
+        }
+
+        fn drive_is_useless(&self, _: &str, _: &str) {}
+    }
 
     impl Keeper for InMemory {
         fn load(&self, name: &str, inputs: &str) -> Option<String> {
-            self.0.lock().unwrap().get(&(name.to_owned(), inputs.to_owned())).cloned()
+            self.results.lock().unwrap().get(&(name.to_owned(), inputs.to_owned())).cloned()
         }
 
         fn save(&self, name: &str, inputs: &str, result: &str) {
             let key = (name.to_owned(), inputs.to_owned());
-            self.0.lock().unwrap().insert(key, result.to_owned());
+            self.results.lock().unwrap().insert(key, result.to_owned());
         }
 
         fn taken(&self, _: &str) {}
 
         fn taken_of_others(&self) -> usize {
             0
+        }
+
+        fn drive(&self, name: &str, inputs: &str) -> Option<Box<dyn Read>> {
+            let drives = self.drives.lock().unwrap();
+            let bytes = drives.get(&(name.to_owned(), inputs.to_owned()))?.clone();
+            Some(Box::new(std::io::Cursor::new(bytes)))
+        }
+
+        fn keep_drive(
+            &self,
+            name: &str,
+            inputs: &str,
+            write: &mut dyn FnMut(&mut dyn Write) -> Result<(), Failure>,
+        ) {
+            let mut bytes = Vec::new();
+            write(&mut bytes).unwrap();
+            let key = (name.to_owned(), inputs.to_owned());
+            self.drives.lock().unwrap().insert(key, bytes);
+        }
+
+        fn drive_is_useless(&self, _: &str, why: &str) {
+            self.complaints.lock().unwrap().push(why.to_owned());
         }
     }
 

@@ -1,13 +1,16 @@
 //! A test stand: one drive with one design, loaded once, on which workloads run in turn.
 
+use std::io::{BufWriter, Read, Write};
+
 use design::IndexOptions;
 use flash::FlashStats;
 use hdrhistogram::Histogram;
-use kvssd::{DeviceProfile, DriveOptions, KvDrive};
+use kvssd::{DeviceProfile, DriveOptions, KvDrive, SavedDrive};
 use pages::{EngineStats, IteratorStats};
-use runtime::{IoClass, Runtime};
+use runtime::{IoClass, Nanos, Runtime};
 use workload::{ClientOptions, CoreWorkload, LatencySummary, OpKind, RunReport, Session};
 
+use super::kept::Keeper;
 use crate::target::DriveTarget;
 
 /// What an experiment stands on.
@@ -37,6 +40,8 @@ pub(super) struct Phase {
     /// Pairs that scans gave, each second.
     pub pairs_per_second: f64,
     pub get: Option<Histogram<u64>>,
+    pub put: Option<Histogram<u64>>,
+    pub scan: Option<Histogram<u64>>,
     pub seek: Option<Histogram<u64>>,
     pub next: Option<Histogram<u64>>,
     /// Gets by flash reads.
@@ -45,6 +50,8 @@ pub(super) struct Phase {
     pub user_bytes: u64,
     /// What iterators did.
     pub iterators: IteratorStats,
+    /// Extents with objects that were collected.
+    collected: u64,
     /// Counters of the flash at the end and at the beginning.
     flash: FlashStats,
     flash_before: FlashStats,
@@ -53,22 +60,109 @@ pub(super) struct Phase {
 /// Why an experiment could not be done, in words.
 pub(super) type Failure = String;
 
+impl StandSpec {
+    fn say(&self, what: impl std::fmt::Display) -> Failure {
+        format!("on {}: {what}", self.device.name)
+    }
+
+    fn clients(&self) -> ClientOptions {
+        ClientOptions::closed(self.outstanding)
+    }
+
+    fn options(&self) -> DriveOptions {
+        let mut options = DriveOptions::new(self.index.clone());
+        options.expected_key_bytes = self.records.keys.key_bytes() as u32;
+        options.expected_value_bytes = self.records.values.longest_bytes();
+        options.iterators = options.iterators.max(self.outstanding as u32);
+        options
+    }
+}
+
 impl Stand {
+    /// A loaded drive that nothing is under way on: the one that `keeper` has, or one that is loaded for it now. `device` is what it
+    /// runs on from then on: the drive that it was loaded on, with other times and costs maybe.
+    pub(super) fn loaded(
+        keeper: &dyn Keeper,
+        name: &str,
+        spec: &StandSpec,
+        device: &DeviceProfile,
+    ) -> Result<Self, Failure> {
+        let inputs = format!("{spec:?}");
+        if let Some(file) = keeper.drive(name, &inputs) {
+            match Self::open(spec, &inputs, device, file) {
+                Ok(stand) => return Ok(stand),
+                Err(why) => keeper.drive_is_useless(name, &why),
+            }
+        }
+        let (stand, _) = Self::load(spec)?;
+        stand.run_dry();
+        keeper.keep_drive(name, &inputs, &mut |file| stand.save(spec, &inputs, file));
+        if *device == spec.device {
+            return Ok(stand);
+        }
+        if let Some(file) = keeper.drive(name, &inputs) {
+            drop(stand);
+            return Self::open(spec, &inputs, device, file);
+        }
+        let mut bytes = Vec::new();
+        stand.save(spec, &inputs, &mut bytes)?;
+        drop(stand);
+        Self::open(spec, &inputs, device, &*bytes)
+    }
+
+    /// Waits until nothing is under way: collections of garbage may go on behind what a load waits for.
+    pub(super) fn run_dry(&self) {
+        self.rt.run_until(Nanos::MAX);
+    }
+
+    /// The instant.
+    #[cfg(test)]
+    pub(super) fn now(&self) -> Nanos {
+        self.rt.handle().now()
+    }
+
+    fn save(&self, spec: &StandSpec, inputs: &str, file: &mut dyn Write) -> Result<(), Failure> {
+        let mut file = BufWriter::new(file);
+        let saved = self.drive.save(&self.rt, &spec.device, inputs, &mut file);
+        saved.map_err(|error| error.to_string())
+    }
+
+    fn open(
+        spec: &StandSpec,
+        inputs: &str,
+        device: &DeviceProfile,
+        file: impl Read,
+    ) -> Result<Self, Failure> {
+        let say = |what: String| spec.say(what);
+        let saved = SavedDrive::begin(file).map_err(|error| say(error.to_string()))?;
+        if saved.key() != inputs {
+            return Err(say("the saved drive was loaded with other settings".to_owned()));
+        }
+        let (rt, drive) =
+            saved.open(device, spec.options()).map_err(|error| say(error.to_string()))?;
+        let (target, records) = (DriveTarget(drive.clone()), spec.records.clone());
+        let session = Session::new(rt.handle(), target, records, spec.seed);
+        let mut session = session.map_err(|error| say(error.to_string()))?;
+        session.assume_loaded();
+        Ok(Self { rt, drive, session: Some(session), clients: spec.clients() })
+    }
+
+    /// Operations come at a rate from now on, whatever becomes of those before; so many may be under way.
+    pub(super) fn set_rate(&mut self, rate: f64, outstanding: usize) {
+        self.clients = ClientOptions::open(rate, outstanding);
+    }
+
     /// Loads the records; waits for background work to settle.
     pub(super) fn load(spec: &StandSpec) -> Result<(Self, Phase), Failure> {
-        let say = |what: String| format!("on {}: {what}", spec.device.name);
+        let say = |what: String| spec.say(what);
         let rt = Runtime::new(spec.seed);
-        let mut options = DriveOptions::new(spec.index.clone());
-        options.expected_key_bytes = spec.records.keys.key_bytes() as u32;
-        options.expected_value_bytes = spec.records.values.longest_bytes();
-        options.iterators = options.iterators.max(spec.outstanding as u32);
-        let drive = KvDrive::format(&rt.handle(), &spec.device, options);
+        let drive = KvDrive::format(&rt.handle(), &spec.device, spec.options());
         let drive = drive.map_err(|error| say(error.to_string()))?;
         let target = DriveTarget(drive.clone());
         let records = spec.records.clone();
         let session = Session::new(rt.handle(), target, records, spec.seed);
         let mut session = session.map_err(|error| say(error.to_string()))?;
-        let clients = ClientOptions::closed(spec.outstanding);
+        let clients = spec.clients();
         let before = (drive.engine_stats(), drive.flash_stats());
         let (settling, options) = (drive.clone(), clients.clone());
         let (session, report) = rt.block_on(async move {
@@ -126,11 +220,14 @@ impl Stand {
             operations_per_second: report.throughput(),
             pairs_per_second: report.scanned_pairs as f64 / seconds.max(f64::MIN_POSITIVE),
             get: report.histogram(OpKind::Get).cloned(),
+            put: report.histogram(OpKind::Put).cloned(),
+            scan: report.histogram(OpKind::Scan).cloned(),
             seek: report.histogram(OpKind::Seek).cloned(),
             next: report.histogram(OpKind::Next).cloned(),
             reads_per_get: crate::summary::difference(now, then),
             user_bytes: engine.user_bytes - engine_before.user_bytes,
             iterators: engine.iterators.since(&engine_before.iterators),
+            collected: engine.gc_data_extents - engine_before.gc_data_extents,
             flash,
             flash_before,
         })
@@ -141,6 +238,21 @@ impl Phase {
     /// Latencies of gets in short.
     pub(super) fn gets(&self) -> LatencySummary {
         summary(self.get.as_ref())
+    }
+
+    /// Latencies of puts in short.
+    pub(super) fn puts(&self) -> LatencySummary {
+        summary(self.put.as_ref())
+    }
+
+    /// Latencies of range queries in short.
+    pub(super) fn scans(&self) -> LatencySummary {
+        summary(self.scan.as_ref())
+    }
+
+    /// Extents with objects that were collected.
+    pub(super) fn collected(&self) -> u64 {
+        self.collected
     }
 
     /// Latencies of Nexts in short.

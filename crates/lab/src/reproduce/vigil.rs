@@ -171,7 +171,16 @@ mod tests {
     #[test]
     fn all_experiments_run_and_make_a_report() {
         let (paper, scale) = (Paper::Vigil, Scale::Quick);
-        let plan = Plan { paper, scale, threads: 2, seed: 1, watcher: &Deaf, keeper: &Forgetful };
+        let plan = Plan {
+            paper,
+            scale,
+            threads: 2,
+            seed: 1,
+            watcher: &Deaf,
+            keeper: &Forgetful,
+            only: None,
+            fresh_loads: false,
+        };
         let (seconds, quiet_seconds, read_seconds) = (0.2, 0.2, 0.01);
         let size = Size { divisor: 16, records: 1_000, seconds, quiet_seconds, read_seconds };
         let measured = measure_in(&plan, size).expect("all can be run");

@@ -9,7 +9,7 @@ mod figures;
 mod motivation;
 
 use super::vigil::{Cell, Measured, RATE, Size, WORKLOADS};
-use super::words::times;
+use super::words::{of_other_builds, times};
 use super::{Plan, Scale};
 use crate::count_text;
 use crate::report::Report;
@@ -76,13 +76,7 @@ fn notes(plan: &Plan<'_>) -> Vec<String> {
         );
     }
     let mut notes: Vec<String> = notes.into_iter().map(str::to_owned).collect();
-    let others = plan.keeper.taken_of_others();
-    if others > 0 {
-        notes.push(format!(
-            "{others} of the simulations were taken from a run of another build of this program: the command above gives the \
-             same only if nothing that matters to them has changed."
-        ));
-    }
+    notes.extend(of_other_builds(plan.keeper.taken_of_others()));
     notes
 }
 

@@ -14,6 +14,16 @@ pub(super) fn change(from: f64, to: f64) -> String {
     format!("{:+.0} %", (to / from - 1.0) * 100.0)
 }
 
+/// What to note where simulations of other builds were taken.
+pub(super) fn of_other_builds(count: usize) -> Option<String> {
+    (count > 0).then(|| {
+        format!(
+            "{count} of the simulations were taken from a run of another build of this program: the command above gives the \
+             same only if nothing that matters to them has changed."
+        )
+    })
+}
+
 /// Bytes a second.
 pub(super) fn megabytes(bytes_per_second: f64) -> String {
     format!("{:.1} MB/s", bytes_per_second / 1e6)

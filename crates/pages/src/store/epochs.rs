@@ -42,6 +42,11 @@ impl Epochs {
         Guard { shared: Rc::clone(&self.shared), epoch }
     }
 
+    /// Whether no reader is under way.
+    pub fn is_quiet(&self) -> bool {
+        self.shared.readers.borrow().iter().all(|readers| *readers == 0)
+    }
+
     /// Waits until every reader that has begun by now is gone.
     pub(crate) async fn drain(&self) {
         let shared = &self.shared;

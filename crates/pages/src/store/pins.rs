@@ -64,6 +64,11 @@ impl Pins {
         Pin { shared: Rc::clone(&self.shared), number, opened }
     }
 
+    /// Whether there are any.
+    pub(crate) fn is_any(&self) -> bool {
+        !self.shared.live.borrow().is_empty()
+    }
+
     /// Now.
     pub(crate) fn now(&self) -> Moment {
         Moment(self.shared.next.get())

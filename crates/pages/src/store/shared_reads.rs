@@ -23,7 +23,7 @@ pub(crate) struct SharedReads {
     free: RefCell<Vec<usize>>,
     /// The first place of those whose page has each number modulo `CLASSES`.
     by_class: [Cell<usize>; CLASSES],
-    shared: Cell<u64>,
+    pub(crate) shared: Cell<u64>,
 }
 
 /// A read under way.

@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 
+use runtime::Carrier;
+
 /// Extents fuller than this are not worth collecting, as long as there is a choice.
 pub const WORTH_COLLECTING: f64 = 0.95;
 
@@ -17,7 +19,7 @@ pub(crate) struct Sweep {
 }
 
 /// What there was when every extent had been collected in vain.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct InVain {
     /// Writes so far.
     writes: u64,
@@ -26,6 +28,18 @@ struct InVain {
 }
 
 impl Sweep {
+    /// Carries all of it.
+    pub(crate) fn carry(&self, by: &mut Carrier<'_>) -> Option<()> {
+        by.cell(&self.collected, Carrier::u32)?;
+        by.cell(&self.writes, Carrier::u64)?;
+        by.cell(&self.gave_up, |by, gave_up| {
+            by.option(gave_up, |by, then| {
+                by.u64(&mut then.writes)?;
+                by.f64(&mut then.garbage)
+            })
+        })
+    }
+
     pub(crate) fn note_collected(&self, of_objects: bool, clients_have_room: bool, writes: u64) {
         let collected = self.collected.get() + u32::from(of_objects);
         let has_helped = clients_have_room && self.writes.replace(writes) != writes;

@@ -13,12 +13,15 @@ pub(super) fn figures(measured: &Measured) -> Vec<Figure> {
     figures.extend(READS.map(|workload| latency(measured, workload)));
     figures.push(latency_bars(measured, "p99", |cell| cell.get.p99_us));
     figures.push(latency_bars(measured, "mean", |cell| cell.get.mean_us));
+    figures.push(put_tails(measured));
     figures.push(flash_reads(measured));
     figures.push(background(measured));
     figures.push(pinning_latency(measured));
     figures.push(pinning_traffic(measured));
     figures.push(search_aids(measured));
     figures.extend(heights(measured));
+    figures.extend(super::beyond::figures(measured));
+    figures.extend(super::motivation::figures(&measured.motivation));
     figures.extend(pink_memory::figures());
     figures
 }
@@ -26,7 +29,7 @@ pub(super) fn figures(measured: &Measured) -> Vec<Figure> {
 fn throughput(measured: &Measured) -> Figure {
     let bars = |system: &System| {
         let run = WORKLOADS.iter().map(|workload| system.cell(workload));
-        let values = std::iter::once(Some(&system.load)).chain(run);
+        let values = std::iter::once(system.load.as_ref()).chain(run);
         BarSeries {
             name: system.name.clone(),
             values: values.map(|cell| cell.map(|cell| cell.operations_per_second)).collect(),
@@ -48,8 +51,8 @@ fn throughput(measured: &Measured) -> Figure {
 
 fn latency(measured: &Measured, workload: &str) -> Figure {
     let line = |system: &System| {
-        let histogram = system.cell(workload)?.get_histogram.as_ref()?;
-        Some(Series::latency_cdf(system.name.clone(), histogram))
+        let histogram = system.cell(workload)?.gets.histogram()?;
+        Some(Series::latency_cdf(system.name.clone(), &histogram))
     };
     Figure {
         id: format!("pink-latency-{workload}"),
@@ -77,6 +80,26 @@ fn latency_bars(measured: &Measured, name: &str, of: fn(&Cell) -> f64) -> Figure
             over: "YCSB workload".to_owned(),
             categories: READS.map(str::to_uppercase).to_vec(),
             y: Axis::linear(format!("{name} latency of gets"), Unit::Microseconds),
+            series: measured.systems.iter().map(bars).collect(),
+        },
+    }
+}
+
+fn put_tails(measured: &Measured) -> Figure {
+    let with_puts = READS.map(|workload| (workload != "c").then_some(workload));
+    let with_puts: Vec<&str> = with_puts.into_iter().flatten().collect();
+    let bars = |system: &System| {
+        let cells = with_puts.iter().map(|workload| system.ran(workload));
+        BarSeries::new(system.name.clone(), cells.map(|cell| cell.put.p999_us))
+    };
+    Figure {
+        id: "pink-puts-p999".to_owned(),
+        title: "Latency of puts by workload: p99.9".to_owned(),
+        caption: "A put waits where memtables are full and their flush waits for space.".to_owned(),
+        kind: FigureKind::Bars {
+            over: "YCSB workload".to_owned(),
+            categories: with_puts.iter().map(|workload| workload.to_uppercase()).collect(),
+            y: Axis::log("p99.9 latency of puts", Unit::Microseconds),
             series: measured.systems.iter().map(bars).collect(),
         },
     }
@@ -181,7 +204,7 @@ fn pinning_latency(measured: &Measured) -> Figure {
 fn search_aids(measured: &Measured) -> Figure {
     let bars = |system: &System| {
         let get = system.ran("c").operations_per_second;
-        BarSeries::new(system.name.clone(), [system.load.operations_per_second, get])
+        BarSeries::new(system.name.clone(), [system.load().operations_per_second, get])
     };
     Figure {
         id: "pink-search-aids".to_owned(),
@@ -197,15 +220,12 @@ fn search_aids(measured: &Measured) -> Figure {
 }
 
 fn heights(measured: &Measured) -> [Figure; 2] {
-    let height = |system: &System| {
-        let levels = system.plan.as_ref().map_or(0, |plan| plan.capacities.len());
-        levels as f64
-    };
+    let height = |system: &System| system.levels.map_or(0, |levels| levels.all) as f64;
     let line = |name: &str, of: &dyn Fn(&System) -> f64| {
         Series::new(name, measured.heights.iter().map(|system| (height(system), of(system))))
     };
     let x = || Axis::linear("levels below the memtable", Unit::Number);
-    let pinned = |s: &System| f64::from(s.plan.as_ref().map_or(0, |plan| plan.pinned));
+    let pinned = |s: &System| f64::from(s.levels.map_or(0, |levels| levels.pinned));
     let reads = Figure {
         id: "pink-heights-reads".to_owned(),
         title: "Flash reads of a get by height of the tree".to_owned(),

@@ -1,11 +1,11 @@
 //! What one run of Vigil-KV's experiments gave, as plain numbers that can be kept in a file.
 
-use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use workload::{LatencySummary, OpKind, RunReport};
 
 use crate::MemorySample;
 use crate::bench::BenchOutcome;
+use crate::reproduce::distribution::Distribution;
 use crate::result::{BenchResult, GetTimesResult, WindowsResult};
 
 /// One workload under one configuration.
@@ -109,26 +109,6 @@ fn cache_hits(result: &BenchResult) -> f64 {
     caches.page_hits as f64 / (caches.page_hits + caches.page_misses).max(1) as f64
 }
 
-/// Latencies: values in nanoseconds and how many there were of each.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(in crate::reproduce) struct Distribution(Vec<(u64, u64)>);
-
-impl Distribution {
-    fn of(histogram: Option<&Histogram<u64>>) -> Self {
-        let recorded = histogram.into_iter().flat_map(Histogram::iter_recorded);
-        Self(recorded.map(|at| (at.value_iterated_to(), at.count_at_value())).collect())
-    }
-
-    /// As it was recorded, to three digits; nothing if there were none.
-    pub(in crate::reproduce) fn histogram(&self) -> Option<Histogram<u64>> {
-        let mut histogram = Histogram::new(3).expect("three digits are possible");
-        for (value, count) in &self.0 {
-            histogram.record_n(*value, *count).expect("it grows as it has to");
-        }
-        (!self.0.is_empty()).then_some(histogram)
-    }
-}
-
 /// What windows did, as far as the report says.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::reproduce) struct Windowed {
@@ -196,25 +176,5 @@ impl Met {
         let all = counts.values().sum::<u64>().max(1) as f64;
         let of = |name| (counts[name] as f64 / all, waits[name]);
         Self { read: of("read"), program: of("program"), erase: of("erase") }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_distribution_comes_back_as_it_was_recorded() {
-        let mut histogram = Histogram::<u64>::new_with_bounds(1, 1 << 62, 3).expect("possible");
-        for n in 1..5_000_u64 {
-            histogram.record(n * n * 37).expect("within bounds");
-        }
-        let kept = Distribution::of(Some(&histogram));
-        let text = serde_json::to_string(&kept).expect("numbers");
-        let back: Distribution = serde_json::from_str(&text).expect("the same");
-        assert_eq!(back, kept);
-        let back = back.histogram().expect("there are some");
-        assert_eq!(LatencySummary::of(&back), LatencySummary::of(&histogram));
-        assert_eq!(Distribution::of(None).histogram(), None);
     }
 }

@@ -16,6 +16,7 @@ use crate::bench::{self, BenchSpec, Observer};
 use crate::configuration::Configuration;
 use crate::device::Before;
 use crate::platform::Platform;
+use crate::reproduce::benched::{Nobody, divided};
 use crate::reproduce::stand::Failure;
 
 /// Bits of the tables' filters for each key.
@@ -108,18 +109,7 @@ impl Run {
     /// The tree of the configuration, divided.
     fn design(&self, configuration: &Configuration, size: &Size) -> Result<Design, Failure> {
         let design = configuration.design().map_err(|error| error.to_string())?;
-        let mut design = design.with(|engine| {
-            let tables = &mut engine.tables;
-            for bytes in [
-                &mut tables.table_bytes,
-                &mut tables.level_base_bytes,
-                &mut tables.max_compaction_bytes,
-                &mut tables.soft_pending_bytes,
-                &mut tables.hard_pending_bytes,
-            ] {
-                *bytes /= size.divisor;
-            }
-            engine.memtable_bytes /= size.divisor;
+        let mut design = divided(design, size.divisor).with(|engine| {
             if engine.compaction == Granularity::Leveled {
                 engine.filters = self.filters;
             }
@@ -188,15 +178,6 @@ pub(super) fn cell(name: String, spec: &BenchSpec) -> Result<Cell, Failure> {
     }
     let page_bytes = u64::from(spec.platform.page_and_payload().map_or(0, |(page, _)| page));
     Ok(Cell::of(name, page_bytes, spec.workload.operation_count, &outcome))
-}
-
-/// Nobody hears how far it is.
-struct Nobody;
-
-impl Observer for Nobody {
-    fn begin(&mut self, _: &'static str, _: u64) {}
-    fn progress(&mut self, _: u64) {}
-    fn end(&mut self, _: bool) {}
 }
 
 /// The drive of a configuration with its windows divided, and the room of `plm_cache`.

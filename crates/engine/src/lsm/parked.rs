@@ -1,0 +1,91 @@
+//! A tree at rest, put down and taken up again: see [`pages::parked`].
+//!
+//! Besides its dump a tree has counters, what background work has found out (`short_of`, what is set aside), how its
+//! lists are cut into chunks, by which searches count comparisons, and the order in which its tasks will be woken.
+
+use std::rc::Rc;
+
+use pages::error::OpenError;
+use pages::medium::Medium;
+use pages::parked::{NotAtRest, carry_tasks, first_unrest};
+use runtime::{Carrier, Runtime};
+
+use crate::lsm::open::Setup;
+use crate::lsm::{Engine, Inner};
+
+impl<M: Medium> Engine<M> {
+    /// Everything of it that is not on the medium: what [`Self::unpark`] goes on from.
+    ///
+    /// # Errors
+    /// [`NotAtRest`].
+    pub fn park(&self) -> Result<Vec<u8>, NotAtRest> {
+        let inner = &self.inner;
+        inner.unrest()?;
+        let dump = inner.dump();
+        let mut bytes = Vec::with_capacity(dump.len() + 4096);
+        let by = &mut Carrier::out(&mut bytes);
+        let carried = by.string(&dump).and_then(|_| inner.carry(by));
+        let carried = carried.and_then(|()| carry_tasks(&inner.store, &inner.tasks(), by));
+        carried.map(|_| bytes).ok_or(NotAtRest("it has more tasks than its own"))
+    }
+
+    /// The tree that [`Self::park`] put down, as it was then, on a medium that holds what it held then. Its tasks go
+    /// on at once, at this instant, and find nothing to do.
+    ///
+    /// # Errors
+    /// [`OpenError::BadDump`] if `bytes` are not those of such a tree; and as with [`Self::create`].
+    pub fn unpark(setup: Setup<M>, bytes: &[u8], runtime: &Runtime) -> Result<Self, OpenError> {
+        let by = &mut Carrier::back(bytes);
+        let dump = by.string(&[]).ok_or(OpenError::BadDump)?;
+        let engine = Self::recover(setup, dump)?;
+        let inner = &engine.inner;
+        inner.carry(by).ok_or(OpenError::BadDump)?;
+        let tasks = carry_tasks(&inner.store, &inner.tasks(), by).ok_or(OpenError::BadDump)?;
+        if !by.is_at_end() {
+            return Err(OpenError::BadDump);
+        }
+        for task in tasks {
+            engine.start_task(task);
+            runtime.run_ready();
+        }
+        Ok(engine)
+    }
+}
+
+impl<M: Medium> Inner<M> {
+    fn unrest(&self) -> Result<(), NotAtRest> {
+        self.store.unrest()?;
+        self.front.unrest()?;
+        first_unrest(&[
+            (self.caches.are_there(), "it has caches, whose contents are not carried"),
+            (self.tables.is_some(), "its levels are made of tables"),
+            (self.busy.borrow().iter().any(|busy| *busy), "a level is being compacted"),
+            (!self.is_settled(), "a level is due for compaction"),
+            (self.manual.is_asked(), "a compaction was asked for"),
+        ])
+    }
+
+    fn carry(&self, by: &mut Carrier<'_>) -> Option<()> {
+        self.carry_chunks(by)?;
+        by.cell(&self.writes_groups, Carrier::bool)?;
+        by.cell(&self.is_squeezing, Carrier::bool)?;
+        by.cell(&self.wakes_at, Carrier::nanos)?;
+        by.cell(&self.short_of, Carrier::u32)?;
+        self.stats.borrow_mut().carry(by)?;
+        self.front.carry(by)?;
+        self.store.carry(by)?;
+        self.merge_unit.as_ref().map_or(Some(()), |unit| unit.carry(by))
+    }
+
+    /// Carries how the lists of the levels are cut.
+    fn carry_chunks(&self, by: &mut Carrier<'_>) -> Option<()> {
+        let version = Rc::clone(&self.version.borrow());
+        let mut chunks: Vec<Vec<u32>> =
+            version.levels().iter().map(|level| level.chunk_lens()).collect();
+        by.list(&mut chunks, |by, lens| by.list(lens, Carrier::u32))?;
+        if by.is_back() {
+            *self.version.borrow_mut() = Rc::new(version.cut_into(&chunks)?);
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,161 @@
+//! A drive that was loaded, saved and opened again: what runs on it afterwards is, byte for byte, what would have run
+//! behind the load.
+//!
+//! Saved are the cells, what the firmware has in memory (its dump, and what that leaves out), what is booked on
+//! cores, link, dies and channels, all counters, the instant, and where the order of tasks is in its random
+//! stream. Nothing may be under way: see [`Runtime::standstill`]. Drives whose design has a log or caches are
+//! refused; the one goes on by itself, and what the others hold is not carried.
+//!
+//! This is not what a power cut leaves ([`KvDrive::power_cut`]): no time passes, and nothing is read or erased.
+//!
+//! Memory: a block at a time besides the drive. A page is stored as long as its bytes are that a simulation
+//! keeps, so synthetic values take a few bytes. Form of the file: `stream`.
+
+mod error;
+mod stream;
+
+use std::io::{Read, Write};
+
+use flash::{BlockAddress, Flash, Geometry, NandArray};
+use pages::NotAtRest;
+use runtime::{Carrier, Runtime, Standstill};
+
+use crate::drive::{Index, KvDrive};
+use crate::profile::DeviceProfile;
+use crate::setup::{DriveOptions, Parts};
+pub use error::{SaveError, SavedError};
+use stream::{Input, Output};
+
+/// A file with a saved drive, of which the front was read.
+pub struct SavedDrive<R> {
+    input: Input<R>,
+    key: String,
+    standstill: Standstill,
+}
+
+/// What has to be the same when a drive is opened again, in words; times and costs need not be.
+fn form(profile: &DeviceProfile, options: &DriveOptions) -> String {
+    let DriveOptions { engine, key_format, expected_key_bytes, expected_value_bytes, .. } = options;
+    let expected = (expected_key_bytes, expected_value_bytes);
+    let memory = profile.dram.index_bytes;
+    format!(
+        "{:?}, {memory} bytes, {engine:?}, {key_format:?}, {expected:?}",
+        profile.flash.geometry
+    )
+}
+
+impl KvDrive {
+    /// Saves the drive, which was made in `runtime` with this profile. `key` says what all went into it. The
+    /// drive goes on afterwards as if nothing had been.
+    ///
+    /// # Errors
+    /// [`SaveError`].
+    pub fn save(
+        &self,
+        runtime: &Runtime,
+        profile: &DeviceProfile,
+        key: &str,
+        file: &mut impl Write,
+    ) -> Result<(), SaveError> {
+        let inner = self.inner();
+        let standstill = runtime.standstill();
+        let mut standstill = standstill.ok_or(NotAtRest("something is about to happen"))?;
+        if inner.slots.in_use() > 0 || !inner.flash.is_at_rest() {
+            return Err(NotAtRest("commands are under way").into());
+        }
+        let index = inner.engine.park()?;
+        let mut moment = Vec::new();
+        standstill.carry(&mut Carrier::out(&mut moment)).ok_or(SaveError::TOO_LARGE)?;
+        let mut rest = Vec::new();
+        self.carry_rest(&mut Carrier::out(&mut rest)).ok_or(SaveError::TOO_LARGE)?;
+        let mut output = Output::begin(file)?;
+        let form = form(profile, &inner.options);
+        for part in [key.as_bytes(), &moment, form.as_bytes(), &rest, &index] {
+            output.put(part)?;
+        }
+        for block in blocks(inner.flash.geometry()) {
+            let mut bytes = Vec::new();
+            let carried = inner.flash.with_array(|array| carry_block(array, block, &mut bytes));
+            carried.ok_or(SaveError::TOO_LARGE)?;
+            output.put(&bytes)?;
+        }
+        Ok(output.end()?)
+    }
+
+    /// Carries what is neither of the index nor of the cells.
+    fn carry_rest(&self, by: &mut Carrier<'_>) -> Option<()> {
+        let inner = self.inner();
+        inner.flash.carry(by)?;
+        inner.cores.carry(by)?;
+        inner.link.carry(by)
+    }
+}
+
+fn blocks(geometry: &Geometry) -> impl Iterator<Item = BlockAddress> + use<> {
+    (0..geometry.dies() * geometry.blocks_per_die()).map(BlockAddress)
+}
+
+fn carry_block(array: &mut NandArray, block: BlockAddress, bytes: &mut Vec<u8>) -> Option<()> {
+    array.carry_block(block, &mut Carrier::out(bytes))
+}
+
+impl<R: Read> SavedDrive<R> {
+    /// Reads the front of a file.
+    ///
+    /// # Errors
+    /// [`SavedError`].
+    pub fn begin(file: R) -> Result<Self, SavedError> {
+        let mut input = Input::begin(file)?;
+        let key = String::from_utf8(input.take()?).map_err(|_| SavedError::Damaged)?;
+        let moment = input.take()?;
+        let mut standstill = Standstill::default();
+        let by = &mut Carrier::back(&moment);
+        standstill.carry(by).filter(|()| by.is_at_end()).ok_or(SavedError::Damaged)?;
+        Ok(Self { input, key, standstill })
+    }
+
+    /// What all went into the drive, in the words that it was saved with.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The drive as it was, in a runtime that goes on from that instant. `profile` and `options` are those that it was made
+    /// with; times, costs and the number of iterators may be others.
+    ///
+    /// # Errors
+    /// [`SavedError`].
+    pub fn open(
+        mut self,
+        profile: &DeviceProfile,
+        options: DriveOptions,
+    ) -> Result<(Runtime, KvDrive), SavedError> {
+        let runtime = Runtime::at(&self.standstill);
+        let handle = runtime.handle();
+        if self.input.take()? != form(profile, &options).into_bytes() {
+            return Err(SavedError::OtherDrive);
+        }
+        let (rest, index) = (self.input.take()?, self.input.take()?);
+        let geometry = &profile.flash.geometry;
+        let mut array = NandArray::new(geometry);
+        for block in blocks(geometry) {
+            let bytes = self.input.take()?;
+            let by = &mut Carrier::back(&bytes);
+            let carried = array.carry_block(block, by).filter(|()| by.is_at_end());
+            carried.ok_or(SavedError::Damaged)?;
+        }
+        self.input.end()?;
+        let flash = Flash::new(handle.clone(), &profile.flash, array);
+        let parts = Parts::new(handle, profile, &options, flash)?;
+        let setup = parts.setup(profile, &options);
+        let engine = Index::unpark(&options.engine, setup, &index, &runtime)?;
+        let drive = KvDrive::assemble(parts, profile, options, engine, 1);
+        let by = &mut Carrier::back(&rest);
+        drive.carry_rest(by).filter(|()| by.is_at_end()).ok_or(SavedError::Damaged)?;
+        let is_still = runtime.standstill().as_ref() == Some(&self.standstill);
+        if is_still && drive.flash().is_at_rest() {
+            Ok((runtime, drive))
+        } else {
+            Err(NotAtRest("its background work finds something to do").into())
+        }
+    }
+}

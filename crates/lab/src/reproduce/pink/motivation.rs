@@ -1,0 +1,200 @@
+//! What the paper begins with (slides "Experiments using Hash-based KV-SSD" and "... LSM-tree-based KV-SSD"): reads of a
+//! hash-indexed drive beside reads of a block drive, and an LSM-tree in the drive under Load and YCSB-C. Beside both
+//! stands what a block drive is used for: an LSM-tree on its host.
+//!
+//! The paper has two products of one maker. Here the block drive has the flash, the cores and the link of the KV
+//! drive, so that what differs is what the firmware does. Half as many pairs as elsewhere: a host's store needs room for
+//! compactions of whole tables on a drive that keeps spare space of its own.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use design::Design;
+use host::{HostProfile, Storage};
+use kvssd::DeviceProfile;
+use ssd::SsdProfile;
+use workload::{ClientOptions, OpKind, RunReport, Stop};
+
+use super::system::{Cell, Change, System, cell, device, sized, stand_spec};
+use super::{SYSTEMS, Size};
+use crate::bench::{self, BenchSpec, Observer};
+use crate::device::{self as jobs_on_drives, Before, DeviceSpec, Direction, Rw, StreamSpec};
+use crate::platform::{DEFAULT_HOST, Platform};
+use crate::reproduce::Plan;
+use crate::reproduce::benched::{Nobody, divided};
+use crate::reproduce::distribution::Distribution;
+use crate::reproduce::jobs::Job;
+use crate::reproduce::kept::kept;
+use crate::reproduce::stand::{Failure, Stand};
+
+/// Reads of random keys, as `KVBench` has them.
+pub(in crate::reproduce) const READS_OF_KEYS: &str = "kvbench-read";
+/// Requests under way at a time.
+const DEPTH: usize = 64;
+/// KV drives that are looked at.
+const DRIVES: usize = 3;
+
+/// What came of it.
+pub(in crate::reproduce) struct Motivation {
+    /// Hash, LSM-tree and `PinK` in the drive: Load, reads of random keys, and C.
+    pub drives: Vec<System>,
+    /// The LSM-tree of a host on the block drive: the same.
+    pub host: System,
+    /// The block drive by itself: random reads of a block.
+    pub block: System,
+}
+
+impl Motivation {
+    pub(super) fn of(done: &mut impl Iterator<Item = System>) -> Self {
+        let mut next = || done.next().expect("as many came as were asked for");
+        let drives = (0..DRIVES).map(|_| next()).collect();
+        let mut host = next();
+        host.cells.extend(next().cells);
+        Self { drives, host, block: next() }
+    }
+}
+
+/// All simulations, in the order in which [`Motivation::of`] takes what they give.
+pub(super) fn jobs<'a>(plan: &Plan<'a>, size: &Size) -> Result<Vec<Job<'a, System>>, Failure> {
+    let size = Size { records: size.records / 2, ..*size };
+    let mut jobs = Vec::new();
+    for (design, name) in SYSTEMS.into_iter().take(DRIVES) {
+        jobs.push(on_kv_drive(plan, &size, design, name)?);
+    }
+    let drive = block_drive(&size)?;
+    for workload in [READS_OF_KEYS, "c"] {
+        jobs.push(on_host(plan, &size, &drive, workload)?);
+    }
+    jobs.push(on_block_drive(plan, &size, drive));
+    Ok(jobs)
+}
+
+fn on_kv_drive<'a>(
+    plan: &Plan<'a>,
+    size: &Size,
+    design: &str,
+    name: &str,
+) -> Result<Job<'a, System>, Failure> {
+    let spec = stand_spec(plan.seed, size, design, Change::None, 1024)?;
+    let run = |workload| sized(workload, size, size.operations, 1024);
+    let runs = [(READS_OF_KEYS, run(READS_OF_KEYS)?), ("c", run("c")?)];
+    let (design, name) = (design.to_owned(), name.to_owned());
+    let inputs = format!("{spec:?}; {runs:?}");
+    Ok(kept(plan.keeper, format!("{name}, half full: reads of keys, C"), inputs, move || {
+        let (mut stand, load) = Stand::load(&spec)?;
+        let load = Some(cell("load", &load, &spec));
+        let mut cells = Vec::new();
+        for (workload, run) in runs {
+            cells.push(cell(workload, &stand.run(run)?, &spec));
+        }
+        Ok(System { design, name, load, cells, levels: None })
+    }))
+}
+
+/// A block drive of the KV drive's hardware: its flash, its cores, its link. Of its flash 15 % are spare, as much as the small
+/// scale's few superblocks need; its mapping is in memory whole, which the KV drive's memory would just hold.
+fn block_drive(size: &Size) -> Result<SsdProfile, Failure> {
+    let DeviceProfile { name, flash, controller, host, .. } = device(size.divisor)?;
+    let base = SsdProfile::load("baseline-15gb").map_err(|error| error.to_string())?;
+    let mut drive = SsdProfile { name: format!("block drive of {name}"), flash, host, ..base };
+    let block = u64::from(block::BLOCK_BYTES);
+    drive.user_bytes = drive.flash.geometry.capacity_bytes() / 100 * 85 / block * block;
+    // What the KV drive's pages have beside their user bytes does not take the numbers of two blocks: twice that does, and
+    // crosses the bus.
+    let more = drive.flash.geometry.spare_bytes;
+    drive.flash.geometry.spare_bytes += more;
+    drive.flash.geometry.transfer_bytes += more;
+    drive.controller.cores = controller.cores as u32;
+    drive.controller.command_us = controller.command_us;
+    drive.controller.pipeline_us = controller.pipeline_us;
+    drive.dram.read_cache_bytes = 0;
+    drive.dram.bytes = drive.user_bytes / block * 4 + drive.buffer.bytes;
+    let problems = catalogue::Entry::problems(&drive);
+    if problems.is_empty() { Ok(drive) } else { Err(problems.join("; ")) }
+}
+
+/// `RocksDB`'s tree on a host with that drive, divided like memory and flash.
+fn on_host<'a>(
+    plan: &Plan<'a>,
+    size: &Size,
+    drive: &SsdProfile,
+    workload: &'static str,
+) -> Result<Job<'a, System>, Failure> {
+    let design = Design::load("rocksdb").map_err(|error| error.to_string())?;
+    let design = divided(design, size.divisor);
+    let storage = Storage {
+        drive: drive.clone(),
+        host: HostProfile::load(DEFAULT_HOST).map_err(|error| error.to_string())?,
+        partitions: 1,
+        arrangement: host::Arrangement::Plain,
+        journal: host::JournalPlace::default(),
+        windows: host::WindowPolicy::default(),
+        plm_cache_bytes: None,
+        hedge_after_us: None,
+    };
+    let spec = BenchSpec {
+        configuration: None,
+        design,
+        platform: Platform::Host(Box::new(storage)),
+        workload_name: workload.to_owned(),
+        workload: sized(workload, size, size.operations, 1024)?,
+        clients: ClientOptions::closed(DEPTH),
+        seed: plan.seed,
+        precondition: Before::Empty,
+        ages: false,
+        sample_every: None,
+    };
+    let title = format!("RocksDB on a block drive: Load, {workload}");
+    Ok(kept(plan.keeper, title, format!("{spec:?}"), move || {
+        let nobody: Rc<RefCell<dyn Observer>> = Rc::new(RefCell::new(Nobody));
+        let outcome = bench::run(&spec, &nobody, &Stop::default());
+        let outcome = outcome.map_err(|error| error.to_string())?;
+        if let Some(error) = &outcome.result.verification.first_error {
+            return Err(format!("ended early: {error}"));
+        }
+        let mut load = Cell { workload: "load".to_owned(), ..Cell::default() };
+        load.operations_per_second = outcome.result.load.throughput_ops_per_second;
+        let cells = vec![run_cell(workload, &outcome.run)];
+        let (design, name) = ("rocksdb".to_owned(), "host's LSM-tree".to_owned());
+        Ok(System { design, name, load: Some(load), cells, levels: None })
+    }))
+}
+
+fn run_cell(workload: &str, run: &RunReport) -> Cell {
+    let gets = run.histogram(OpKind::Get);
+    Cell {
+        workload: workload.to_owned(),
+        operations_per_second: run.throughput(),
+        get: run.summary(OpKind::Get).unwrap_or_default(),
+        gets: Distribution::of(gets),
+        ..Cell::default()
+    }
+}
+
+/// The block drive, full and written in order: random reads of a block, as fio does them.
+fn on_block_drive<'a>(plan: &Plan<'a>, size: &Size, drive: SsdProfile) -> Job<'a, System> {
+    let reads = StreamSpec {
+        name: "reads".to_owned(),
+        depth: Some(DEPTH as u32),
+        operations: Some(size.operations),
+        ..StreamSpec::new(Rw::RandRead)
+    };
+    let mut job = jobs_on_drives::Job::new("random reads", vec![reads]);
+    job.precondition = Before::Sequential;
+    let spec = DeviceSpec { profile: drive, job, seed: plan.seed };
+    kept(plan.keeper, "block drive: random reads".to_owned(), format!("{spec:?}"), move || {
+        let report = jobs_on_drives::run(&spec, |_| ()).map_err(|error| error.to_string())?;
+        let stream = &report.streams[0];
+        let reads = stream.direction(Direction::Read).ok_or("it read nothing")?;
+        let seconds = stream.elapsed().as_secs_f64();
+        let cell = Cell {
+            workload: READS_OF_KEYS.to_owned(),
+            operations_per_second: reads.operations as f64 / seconds.max(f64::MIN_POSITIVE),
+            get: reads.summary(),
+            gets: Distribution::of(Some(&reads.histogram)),
+            ..Cell::default()
+        };
+        let (design, name) = ("block".to_owned(), "block drive".to_owned());
+        Ok(System { design, name, load: None, cells: vec![cell], levels: None })
+    })
+}

@@ -1,0 +1,133 @@
+//! Drives that index keys beside a block drive, and beside what a host does with one.
+
+use workload::LatencySummary;
+
+use crate::report::{Axis, BarSeries, Comparison, Figure, FigureKind, Series, Unit, Verdict};
+use crate::reproduce::pink::{Motivation, READS_OF_KEYS, System};
+use crate::reproduce::words::{change, holds, row};
+
+type Value = fn(&LatencySummary) -> f64;
+
+/// What is told of a distribution.
+const POINTS: [(&str, Value); 4] = [
+    ("mean", |latency| latency.mean_us),
+    ("p99", |latency| latency.p99_us),
+    ("p99.9", |latency| latency.p999_us),
+    ("p99.99", |latency| latency.p9999_us),
+];
+
+fn all(motivation: &Motivation) -> impl Iterator<Item = &System> {
+    motivation.drives.iter().chain([&motivation.host, &motivation.block])
+}
+
+pub(super) fn figures(motivation: &Motivation) -> [Figure; 3] {
+    let line = |system: &System| {
+        let histogram = system.cell(READS_OF_KEYS)?.gets.histogram()?;
+        Some(Series::latency_cdf(system.name.clone(), &histogram))
+    };
+    let reads = Figure {
+        id: "pink-motivation-reads".to_owned(),
+        title: "Reads of random keys, and of a block drive's blocks".to_owned(),
+        caption:
+            "64 at a time; the block drive has the flash, the cores and the link of the KV drives. \
+                  Beside the slides on the hash-based KV-SSD."
+                .to_owned(),
+        kind: FigureKind::Cdf {
+            x: Axis::log("latency of reads", Unit::Microseconds),
+            of: "reads".to_owned(),
+            tail: true,
+            series: all(motivation).filter_map(line).collect(),
+        },
+    };
+    let bars = |system: &System| {
+        let get = system.ran(READS_OF_KEYS).get;
+        BarSeries::new(system.name.clone(), POINTS.map(|(_, value)| value(&get)))
+    };
+    let tails = Figure {
+        id: "pink-motivation-tails".to_owned(),
+        title: "Reads of random keys, and of a block drive's blocks: tails".to_owned(),
+        caption: "64 at a time.".to_owned(),
+        kind: FigureKind::Bars {
+            over: "point".to_owned(),
+            categories: POINTS.map(|(name, _)| name.to_owned()).to_vec(),
+            y: Axis::log("latency of reads", Unit::Microseconds),
+            series: all(motivation).map(bars).collect(),
+        },
+    };
+    [reads, tails, throughput(motivation)]
+}
+
+fn throughput(motivation: &Motivation) -> Figure {
+    let stores = || motivation.drives.iter().chain([&motivation.host]);
+    let bars = |system: &System| {
+        let cells = [system.load(), system.ran("c")];
+        BarSeries::new(system.name.clone(), cells.map(|cell| cell.operations_per_second))
+    };
+    Figure {
+        id: "pink-motivation-throughput".to_owned(),
+        title: "Load and YCSB-C, in the drive and on a host".to_owned(),
+        caption: "Beside the slide on the LSM-tree-based KV-SSD.".to_owned(),
+        kind: FigureKind::Bars {
+            over: "workload".to_owned(),
+            categories: vec!["Load".to_owned(), "YCSB-C".to_owned()],
+            y: Axis::linear("throughput", Unit::OperationsPerSecond),
+            series: stores().map(bars).collect(),
+        },
+    }
+}
+
+pub(super) fn rows(motivation: &Motivation) -> Vec<Comparison> {
+    let [hash, lsm, pink] = &motivation.drives[..] else { unreachable!("there are three") };
+    let reads = |system: &System| system.ran(READS_OF_KEYS).get;
+    let block = reads(&motivation.block);
+    let over = |system: &System| {
+        let get = reads(system);
+        let [p99, p999] = [get.p99_us / block.p99_us, get.p999_us / block.p999_us];
+        format!("{} {p99:.2}x and {p999:.2}x", system.name)
+    };
+    let of_hash = reads(hash);
+    let load = |system: &System| system.load().operations_per_second;
+    let gets_of_c = |system: &System| system.ran("c").operations_per_second;
+    let p99_of_c = |system: &System| system.ran("c").get.p99_us;
+    vec![
+        row(
+            "pink-motivation-hash",
+            "p99 and p99.9 of reads of a hash-indexed drive over those of a block drive",
+            "longer (slide; no value, two products of one maker)",
+            over(hash),
+            holds(of_hash.p99_us > block.p99_us && of_hash.p999_us > block.p999_us),
+            format!(
+                "64 reads at a time, keys and blocks uniform. The block drive has p99 {:.0} us and p99.9 {:.0} us. Besides: {}, {}, \
+                 {}. A get of hash takes {:.2} flash reads on average, {} at most.",
+                block.p99_us,
+                block.p999_us,
+                over(lsm),
+                over(pink),
+                over(&motivation.host),
+                hash.ran(READS_OF_KEYS).mean_reads,
+                hash.ran(READS_OF_KEYS).most_reads,
+            ),
+        ),
+        row(
+            "pink-motivation-lsm",
+            "an LSM-tree in the drive against a host's on a block drive: Load and C",
+            "filters and compaction cost the drive much (slide; no value)",
+            format!(
+                "Load {}, C {}",
+                change(load(&motivation.host), load(lsm)),
+                change(gets_of_c(&motivation.host), gets_of_c(lsm))
+            ),
+            Verdict::NotApplicable,
+            format!(
+                "Load: {:.0} puts/s in the drive, {:.0} with PinK, {:.0} on the host. p99 of C's gets: {:.0} us, {:.0} us and \
+                 {:.0} us. The host's values move with their keys in compactions, and its processor and memory are a host's.",
+                load(lsm),
+                load(pink),
+                load(&motivation.host),
+                p99_of_c(lsm),
+                p99_of_c(pink),
+                p99_of_c(&motivation.host)
+            ),
+        ),
+    ]
+}

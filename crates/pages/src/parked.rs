@@ -1,0 +1,107 @@
+//! A store at rest: what of it a dump leaves out, so that it can be put down and taken up again as if nothing had
+//! been in between.
+//!
+//! A dump (`dump`) has what must survive a power cut, and a recovery begins a life of its own: counters at
+//! zero, caches empty, extents looked at before they are filled further. Simulations that go on from a loaded drive are to
+//! do exactly what they would have done behind the load, so the rest is carried as well. That is little,
+//! as long as nothing is under way: [`Front::unrest`] and [`PageStore::unrest`] say what is.
+
+use std::fmt;
+
+use runtime::Carrier;
+
+use crate::front::Front;
+use crate::medium::Medium;
+use crate::operations::Fullness;
+use crate::store::PageStore;
+
+/// Why a store cannot be put down: what is under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NotAtRest(pub &'static str);
+
+impl fmt::Display for NotAtRest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "it is not at rest: {}", self.0)
+    }
+}
+
+impl std::error::Error for NotAtRest {}
+
+/// The first of these that is so.
+///
+/// # Errors
+/// [`NotAtRest`].
+pub fn first_unrest(all: &[(bool, &'static str)]) -> Result<(), NotAtRest> {
+    let first = all.iter().find(|(is_so, _)| *is_so);
+    first.map_or(Ok(()), |(_, what)| Err(NotAtRest(what)))
+}
+
+impl<M: Medium> PageStore<M> {
+    /// Whether nothing is under way that [`Self::carry`] would lose.
+    ///
+    /// # Errors
+    /// [`NotAtRest`].
+    pub fn unrest(&self) -> Result<(), NotAtRest> {
+        first_unrest(&[
+            (!self.is_healthy(), "background work has stopped for good"),
+            (!self.epochs.is_quiet(), "somebody is reading"),
+            (self.promised_pages().iter().any(|pages| *pages > 0), "space is promised"),
+            (!self.unpublished.borrow().is_empty(), "pages are being written"),
+            (!self.moved.borrow().is_empty(), "what was moved is not flushed"),
+            (self.releasing() > 0 || self.held() > 0, "extents are about to be released"),
+            (self.pins.is_any(), "snapshots are open"),
+        ])
+    }
+
+    /// Carries what a store at rest has besides what is in its dump.
+    pub fn carry(&self, by: &mut Carrier<'_>) -> Option<()> {
+        by.cell(&self.shared_reads.shared, Carrier::u64)?;
+        by.cell(&self.rebuilt_reads, Carrier::u64)?;
+        by.cell(&self.step_extents, Carrier::usize)?;
+        self.set_aside.iter().try_for_each(|extents| by.cell(extents, Carrier::usize))
+    }
+}
+
+impl<M: Medium> Front<M> {
+    /// Whether nothing is under way that [`Self::carry`] would lose.
+    ///
+    /// # Errors
+    /// [`NotAtRest`].
+    pub fn unrest(&self) -> Result<(), NotAtRest> {
+        first_unrest(&[
+            (self.log.borrow().is_some(), "it has a log, which goes on by itself"),
+            (!self.memtables.borrow().frozen.is_empty(), "a memtable waits for its flush"),
+            (self.collects_index.get(), "garbage of the index is being collected"),
+            (self.stalled_now.get() > 0, "clients wait for room"),
+        ])
+    }
+
+    /// Carries what a front at rest has besides what is in the dump of its store.
+    pub fn carry(&self, by: &mut Carrier<'_>) -> Option<()> {
+        for count in [&self.writes, &self.user_bytes, &self.stalls] {
+            by.cell(count, Carrier::u64)?;
+        }
+        by.cell(&self.stalled, Carrier::nanos)?;
+        by.cell(&self.fullness, |by, fullness| Fullness::carry(fullness, by))?;
+        self.sweep.carry(by)?;
+        self.memtables.borrow().active.borrow_mut().carry_fill(by)
+    }
+}
+
+/// Carries the names of the tasks that wait for work, in the order in which they will be woken: all of `tasks`, and nobody
+/// else. They have to be started in that order, each when the one before it waits.
+pub fn carry_tasks<M: Medium>(
+    store: &PageStore<M>,
+    tasks: &[&'static str],
+    by: &mut Carrier<'_>,
+) -> Option<Vec<&'static str>> {
+    let mut waiting = if by.is_back() { tasks.to_vec() } else { store.work.waiting(&store.handle) };
+    (waiting.len() == tasks.len()).then_some(())?;
+    let mut left = tasks.to_vec();
+    for waiting in &mut waiting {
+        let name = by.string(waiting.as_bytes())?;
+        let place = left.iter().position(|task| task.as_bytes() == name)?;
+        *waiting = left.remove(place);
+    }
+    Some(waiting)
+}
