@@ -11,6 +11,7 @@ mod device_clients;
 mod device_report;
 mod device_samples;
 mod iter;
+mod iter_bounds;
 mod iter_measured;
 mod iter_report;
 mod jobs;

@@ -20,6 +20,7 @@ use runtime::{IoClass, PageImage};
 
 use crate::lsm::Inner;
 use crate::lsm::accelerator::Inputs;
+use crate::lsm::columns::ColumnForm;
 use crate::lsm::edit::Edit;
 use crate::lsm::groups::GroupForm;
 use crate::lsm::level::{Level, NamedSegment, Segment};
@@ -42,13 +43,17 @@ pub(crate) enum Place<'a> {
     Medium(Promise<'a>, usize),
     /// The same for groups of the last level.
     Groups(Promise<'a>, GroupForm),
+    /// The same for tables in columns.
+    Columns(Promise<'a>, ColumnForm),
 }
 
 impl<'a> Place<'a> {
     /// Takes `pages` of the promise, if there is one.
     fn split(&mut self, pages: u32) -> Option<Promise<'a>> {
         match self {
-            Self::Medium(promise, _) | Self::Groups(promise, _) if pages > 0 => {
+            Self::Medium(promise, _) | Self::Groups(promise, _) | Self::Columns(promise, _)
+                if pages > 0 =>
+            {
                 Some(promise.split(pages))
             }
             _ => None,
@@ -123,7 +128,10 @@ impl<M: Medium> Inner<M> {
             let below = version.levels().get(n + 1).map_or(0, |below| pages(below));
             let most = self.slice_pages(n + 1);
             let slice = match self.options.compaction {
-                Granularity::Partial => picker::slice_len(level.len(), below, most),
+                Granularity::Partial => {
+                    let each = pages(level).div_ceil(level.len().max(1)).max(1);
+                    each * picker::slice_len(level.len(), below, most)
+                }
                 Granularity::Whole | Granularity::Leveled => pages(level).max(self.capacity(n)),
             };
             let capacity = self.capacity(n);
@@ -226,17 +234,33 @@ impl<M: Medium> Inner<M> {
         let bytes = pages_of_slice(version, level, slice) * payload as usize;
         let copies = self.pages_to_copy(version, level, slice);
         let has_rest = slice.until.is_some() && !self.is_in_memory_only(level);
-        let rest = self.store.in_units(u32::from(has_rest));
+        let rest = if has_rest { self.most_pages_of_rest(version, level, slice) } else { 0 };
+        let rest = self.store.in_units(rest);
         // One promise for all of it: what a slice was short of is what it is tried with again.
-        let merged = self.most_pages_for(level + 1, self.inlining.most_pages(bytes));
+        let merged = if let Some(columns) = self.columns_of(level + 1) {
+            let mut bulk = self.bulk_of(version.level(level), &slice.upper);
+            bulk += self.bulk_of(version.level(level + 1), &slice.below);
+            columns.most_pages(bulk)
+        } else {
+            self.most_pages_for(level + 1, self.inlining.most_pages(bytes))
+        };
         let most = merged + copies + rest;
         let merged = self.place_for(level + 1, most);
         self.short_of.set(if merged.is_some() { 0 } else { most });
         let mut merged = merged?;
         let copies = merged.split(copies);
         let rest = merged.split(rest);
-        let rest = rest.map_or(Place::Memory, |promise| Place::Medium(promise, level));
+        let rest = rest.map_or(Place::Memory, |promise| match self.columns_of(level) {
+            Some(columns) => Place::Columns(promise, columns),
+            None => Place::Medium(promise, level),
+        });
         Some(Places { rest, merged, copies })
+    }
+
+    /// Pages that the rest of the one segment, or table, of a slice of `level` takes at most.
+    fn most_pages_of_rest(&self, version: &Version, level: usize, slice: &Slice) -> u32 {
+        let bulk = || self.bulk_of(version.level(level), &slice.upper);
+        self.columns_of(level).map_or(1, |columns| columns.most_pages(bulk()))
     }
 
     /// Where up to `pages` pages of `level` can go; `None` if there is no space for them now.
@@ -245,6 +269,9 @@ impl<M: Medium> Inner<M> {
             return Some(Place::Memory);
         }
         let promise = self.store.try_promise(Stream::Index, pages, Claimant::Compaction)?;
+        if let Some(columns) = self.columns_of(level) {
+            return Some(Place::Columns(promise, columns));
+        }
         Some(match self.groups_of(level) {
             Some(groups) => Place::Groups(promise, groups),
             None => Place::Medium(promise, level),
@@ -351,7 +378,7 @@ impl<M: Medium> Inner<M> {
             || self.planted.has(Fault::DropTombstonesEarly);
         let merging = self.store.handle.compute(move || {
             let rest =
-                until.as_ref().and_then(|until| rest_from(&newer[0], until, format, payload));
+                until.as_ref().map(|until| rest_from(&newer, until, format, payload));
             let newer = SegmentRun::until(&newer, format, until);
             let older = SegmentRun::new(&older, format);
             (rest, merge(newer, older, format, payload, drops_tombstones))
@@ -359,7 +386,7 @@ impl<M: Medium> Inner<M> {
         let (rest, merged) = merging.await;
         self.spend_on_merge(merger, pages, merged.entries, merged.segments.len()).await;
         let class = IoClass::CompactionWrite;
-        let rest = self.place(rest.into_iter().collect(), places.rest, class, urgency).await?;
+        let rest = self.place(rest.unwrap_or_default(), places.rest, class, urgency).await?;
         let new = self.place(merged.segments, places.merged, class, urgency).await?;
         self.count_merge(merged.entries, merged.duplicates);
         let edit = self.edit_of(vec![
@@ -404,6 +431,11 @@ impl<M: Medium> Inner<M> {
             }
             Place::Groups(promise, groups) => {
                 return self.place_in_groups(groups.share(segments), promise, class, urgency).await;
+            }
+            Place::Columns(promise, columns) => {
+                // In a box, so that compactions of other stores are not larger for it.
+                let placing = self.place_in_columns(segments, columns, promise, class, urgency);
+                return Box::pin(placing).await;
             }
             Place::Medium(promise, level) => (promise, level),
         };
@@ -491,7 +523,7 @@ impl Drop for Buffers<'_> {
 
 /// Pages that a slice of `level` merges.
 fn pages_of_slice(version: &Version, level: usize, slice: &Slice) -> usize {
-    slice.upper.len() + version.level(level + 1).pages_in(&slice.below)
+    version.level(level).pages_in(&slice.upper) + version.level(level + 1).pages_in(&slice.below)
 }
 
 /// A pinned segment as a merge would have made it.

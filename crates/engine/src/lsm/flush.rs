@@ -16,6 +16,7 @@ use runtime::IoClass;
 use crate::format::entry::{NewEntry, OFFSET_BYTES};
 use crate::format::inlining::Inlining;
 use crate::lsm::Inner;
+use crate::lsm::columns::Bulk;
 use crate::lsm::compaction::Place;
 use crate::lsm::merge::{ListRun, SegmentRun, merge};
 use crate::lsm::version::LevelEdit;
@@ -131,6 +132,13 @@ impl<M: Medium> Inner<M> {
         let own = |entry: &NewEntry| OFFSET_BYTES + entry.as_ref().full_len(format);
         let own: usize = entries.iter().map(own).sum();
         let most = || {
+            if let Some(columns) = self.columns_of(0) {
+                let version = self.version.borrow();
+                let mut bulk = self.bulk_of(version.level(0), &(0..version.level(0).len()));
+                let key_bytes = entries.iter().map(|entry| entry.as_ref().key.len() + 1).sum();
+                bulk += Bulk { entries: entries.len(), key_bytes };
+                return columns.most_pages(bulk);
+            }
             let lower = self.version.borrow().level(0).len() * payload as usize;
             self.inlining.most_pages(own + lower)
         };
@@ -155,7 +163,7 @@ impl<M: Medium> Inner<M> {
     }
 
     fn first_level_has_room(&self, segments: usize) -> bool {
-        let len = self.version.borrow().level(0).len();
+        let len = self.version.borrow().level(0).totals().pages() as usize;
         len == 0 || len + segments <= self.capacity(0)
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::task::{Context, Waker};
 
-use engine::{Engine, Granularity, Options};
+use engine::{ColumnOptions, Engine, Granularity, Options};
 use pages::{Durability, EngineError, Shape, UsedUp, Value, WriteOptions};
 use runtime::{Nanos, Rng, Runtime};
 
@@ -17,6 +17,14 @@ use crate::memory::{Cells, MemoryMedium, SHAPE};
 use crate::setup::seeds;
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+
+const COLUMNS: ColumnOptions = ColumnOptions {
+    entries: 60,
+    growth: 2,
+    address_bytes: 8,
+    filter_bits: 10,
+    iterators_read_filters: false,
+};
 
 /// Trees of all forms: their names are for messages.
 fn forms() -> Vec<(&'static str, Options)> {
@@ -26,6 +34,7 @@ fn forms() -> Vec<(&'static str, Options)> {
         ("a log", Options { durability: Durability::Log, ..small.clone() }),
         ("nothing pinned", Options { pinned_levels: Some(0), ..small.clone() }),
         ("whole levels", Options { compaction: Granularity::Whole, ..small.clone() }),
+        ("columns", Options { pinned_levels: Some(0), columns: Some(COLUMNS), ..small.clone() }),
         ("groups", Options { inline_up_to: 128, group_pages: 5, pinned_levels: Some(1), ..small }),
     ]
 }

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use design::IndexOptions;
-use engine::Options;
+use engine::{ColumnOptions, Filters, Options};
 use flash::Flash;
 use kvssd::{DriveOptions, KvDrive};
 use pages::{Durability, LogSync};
@@ -182,6 +182,22 @@ fn power_may_fail_at_any_device_operation_of_pink_hw() {
 #[test]
 fn power_may_fail_at_any_device_operation_of_lightstore() {
     cut_everywhere("lightstore", small_design(&Options::lightstore()).engine);
+}
+
+#[test]
+fn power_may_fail_at_any_device_operation_of_columns() {
+    let columns = ColumnOptions {
+        entries: 40,
+        growth: 2,
+        address_bytes: 8,
+        filter_bits: 10,
+        iterators_read_filters: true,
+    };
+    cut_everywhere("columns", small_design(&Options {
+        columns: Some(columns),
+        filters: Filters::None,
+        ..Options::lightstore()
+    }).engine);
 }
 
 #[test]
