@@ -131,11 +131,18 @@ impl Shape {
 
     /// A drive at the edges of what is legal whose levels are of tables in columns.
     pub(crate) fn of_wild_columns_seed(seed: u64) -> Self {
-        Self::of_wild_seed(seed).with_columns(seed)
+        Self::of_wild_seed(seed)
+            .with_columns_if_they_fit(seed)
+            .unwrap_or_else(|| Self::of_wild_columns_seed(seed + 1_000_000))
+    }
+
+    pub(crate) fn with_columns(self, seed: u64) -> Self {
+        let shape = self.with_columns_if_they_fit(seed);
+        shape.unwrap_or_else(|| panic!("seed {seed}: it does not fit whatever the drive has"))
     }
 
     /// Tables in columns, and extents in which they have room.
-    pub(crate) fn with_columns(mut self, seed: u64) -> Self {
+    fn with_columns_if_they_fit(mut self, seed: u64) -> Option<Self> {
         let rng = &mut Rng::derive(seed, "columns");
         if let IndexOptions::Hash(_) = &self.engine {
             let usual = Shape::of_seed(0);
@@ -162,8 +169,7 @@ impl Shape {
         while dies * geometry.pages_per_block < 24 && rng.chance(0.9) {
             geometry.pages_per_block *= 2;
         }
-        assert!(self.grow_to_fit(), "seed {seed}: it does not fit whatever the drive has");
-        self
+        self.grow_to_fit().then_some(self)
     }
 
     /// The same as it was before there were caches.
