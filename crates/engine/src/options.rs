@@ -347,7 +347,9 @@ impl Options {
             (self.merge == MergeBy::Cpu, "the accelerator", "set merge to \"cpu\""),
         ];
         let refused = allowed.into_iter().filter(|(is_allowed, _, _)| !is_allowed);
-        refused.map(|(_, what, instead)| format!("columns do not go with {what}: {instead}")).collect()
+        refused
+            .map(|(_, what, instead)| format!("columns do not go with {what}: {instead}"))
+            .collect()
     }
 
     /// What tables cannot be combined with.

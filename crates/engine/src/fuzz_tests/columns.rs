@@ -18,8 +18,12 @@ use crate::lsm::filter::{Filter, key_hash};
 #[test]
 fn fuzz_columns() {
     let encoding = |rng: &mut Rng| {
-        let measure =
-            Measure::new(SHAPE.payload_bytes, pointers(), rng.below(9) as u32, rng.below(12) as u32);
+        let measure = Measure::new(
+            SHAPE.payload_bytes,
+            pointers(),
+            rng.below(9) as u32,
+            rng.below(12) as u32,
+        );
         let mut builder = TableBuilder::new(measure, pointers());
         for key in keys(rng, 200) {
             let pointer = match rng.below(8) {

@@ -23,8 +23,8 @@ use runtime::IoClass;
 
 use crate::format::entry::Mapping;
 use crate::lsm::Inner;
-use crate::lsm::edit::Edit;
 use crate::lsm::columns::{Order, find_in};
+use crate::lsm::edit::Edit;
 use crate::lsm::location::IndexPage;
 use crate::lsm::search::{Step, Told, look_in, search};
 use crate::planted::Fault;

@@ -195,9 +195,7 @@ impl<M: Medium> Inner<M> {
             let location = match old {
                 Location::Cached(_, image) => Location::Cached(copy.to, image.clone()),
                 Location::Group(group) => Location::Group(Group { first: copy.to, ..*group }),
-                Location::Columns(table) => {
-                    Location::Columns(Columns { first: copy.to, ..*table })
-                }
+                Location::Columns(table) => Location::Columns(Columns { first: copy.to, ..*table }),
                 Location::Stored(_) | Location::Pinned(_) => Location::Stored(copy.to),
             };
             let segment = Segment::new(location, entries, &self.pool);

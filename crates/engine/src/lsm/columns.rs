@@ -275,8 +275,7 @@ impl<M: Medium> Inner<M> {
         pages.count_in(reads, effort);
         effort.filter_probes += 1;
         let filter = filter_of(&pages.images).and_then(|bytes| Filter::from_bytes(&bytes));
-        let filter =
-            filter.ok_or(EngineError::Corrupt(table.first, PageFault::Contents))?;
+        let filter = filter.ok_or(EngineError::Corrupt(table.first, PageFault::Contents))?;
         self.stats.borrow_mut().filter_probes += 1;
         Ok(filter.may_have(key_hash(key)))
     }
@@ -408,9 +407,11 @@ mod tests {
     }
 
     fn merged(lengths: &[usize]) -> Vec<BuiltSegment> {
-        let key = |(n, len): (usize, &usize)| [&(n as u16).to_be_bytes()[..], &vec![7; *len]].concat();
+        let key =
+            |(n, len): (usize, &usize)| [&(n as u16).to_be_bytes()[..], &vec![7; *len]].concat();
         let keys = lengths.iter().enumerate().map(key);
-        let entries = keys.map(|key| NewEntry::of_pointer(key.into(), Pointer::TOMBSTONE)).collect();
+        let entries =
+            keys.map(|key| NewEntry::of_pointer(key.into(), Pointer::TOMBSTONE)).collect();
         let nothing = SegmentRun::new(&[], pointers());
         merge(ListRun::new(entries), nothing, pointers(), SHAPE.payload_bytes, false).segments
     }
@@ -458,10 +459,7 @@ mod tests {
 
     #[test]
     fn extents_that_are_short_have_no_tables() {
-        let options = Options {
-            columns: Some(form(100, 64, 1).options),
-            ..Options::lightstore()
-        };
+        let options = Options { columns: Some(form(100, 64, 1).options), ..Options::lightstore() };
         assert!(ColumnForm::new(&options, &Shape { pages_per_extent: 23, ..SHAPE }).is_none());
     }
 }

@@ -377,8 +377,7 @@ impl<M: Medium> Inner<M> {
         let drops_tombstones = level + 2 == self.options.levels as usize
             || self.planted.has(Fault::DropTombstonesEarly);
         let merging = self.store.handle.compute(move || {
-            let rest =
-                until.as_ref().map(|until| rest_from(&newer, until, format, payload));
+            let rest = until.as_ref().map(|until| rest_from(&newer, until, format, payload));
             let newer = SegmentRun::until(&newer, format, until);
             let older = SegmentRun::new(&older, format);
             (rest, merge(newer, older, format, payload, drops_tombstones))

@@ -52,7 +52,8 @@ impl ColumnOptions {
 
     /// Entries of a table of `level` at most, L1 being 0.
     pub(crate) fn entries_in(&self, level: usize) -> u32 {
-        let grown = self.growth.checked_pow(level as u32).and_then(|by| self.entries.checked_mul(by));
+        let grown =
+            self.growth.checked_pow(level as u32).and_then(|by| self.entries.checked_mul(by));
         grown.unwrap_or(MOST_ENTRIES).min(MOST_ENTRIES)
     }
 
@@ -61,7 +62,8 @@ impl ColumnOptions {
     pub fn pages_of_full_table(&self, level: u32, key_bytes: u32, payload_bytes: u32) -> [u32; 3] {
         let entries = self.entries_in(level as usize);
         let of = |bytes: u32| bytes.div_ceil(room(payload_bytes) as u32);
-        let filter = if self.filter_bits == 0 { 0 } else { 1 + (entries * self.filter_bits).div_ceil(8) };
+        let filter =
+            if self.filter_bits == 0 { 0 } else { 1 + (entries * self.filter_bits).div_ceil(8) };
         [of(filter), of(entries * key_bytes), of(entries * self.address_bytes)]
     }
 

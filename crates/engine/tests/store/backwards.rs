@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use engine::{
-    ColumnOptions, Engine, EngineIterator, EngineSnapshot, IteratorOptions, Options, Step, TableOptions,
+    ColumnOptions, Engine, EngineIterator, EngineSnapshot, IteratorOptions, Options, Step,
+    TableOptions,
 };
 use pages::{EngineError, Shape, Value, WriteOptions};
 use runtime::{Nanos, Rng, Runtime};
@@ -50,18 +51,10 @@ fn forms() -> Vec<(&'static str, Options)> {
                 ..small.clone()
             },
         ),
-        (
-            "columns",
-            Options { pinned_levels: Some(0), columns: Some(columns()), ..small.clone() },
-        ),
+        ("columns", Options { pinned_levels: Some(0), columns: Some(columns()), ..small.clone() }),
         (
             "columns, read ahead",
-            Options {
-                pinned_levels: Some(0),
-                columns: Some(columns()),
-                iterators: ahead,
-                ..small
-            },
+            Options { pinned_levels: Some(0), columns: Some(columns()), iterators: ahead, ..small },
         ),
         ("tables", Options { memtable_bytes: 16 << 10, tables, ..Options::rocksdb() }),
     ]

@@ -216,8 +216,7 @@ fn model_agrees_with_groups_in_wild_shapes() {
 
 #[test]
 fn model_agrees_with_columns() {
-    let total =
-        model_agrees("model_agrees_with_columns", 40, Shape::of_columns_seed, |_, _, _| {});
+    let total = model_agrees("model_agrees_with_columns", 40, Shape::of_columns_seed, |_, _, _| {});
     let Tally { groups, groups_moved, scanned, .. } = total;
     let is_alone = number("LEVELHEAD_SEED").is_some();
     let happened = [groups, groups_moved, scanned];

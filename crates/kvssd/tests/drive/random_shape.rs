@@ -163,6 +163,8 @@ impl Shape {
         options.merge = MergeBy::Cpu;
         options.range_pointers &= rng.chance(0.5);
         self.device.flash.geometry.pages_per_block *= pick(rng, &[1, 2, 4, 8]);
+        // Whole tables are merged, on a die or two.
+        self.slowness *= 10;
         // Extents of fewer pages have none, which few drives should show.
         let geometry = &mut self.device.flash.geometry;
         let dies = geometry.channels * geometry.dies_per_channel * geometry.planes_per_die;

@@ -190,8 +190,10 @@ fn on_stand(scale: Scale, seed: u64, size: u64, layout: Layout) -> Result<OnStan
         .flat_map(|degree| LENGTHS.map(|length| (degree, length)))
         .map(|(degree, length)| run(degree, length))
         .collect::<Result<_, _>>()?;
-    let long = long_runs(&mut stand, &sizes, size, layout)?;
-    Ok(OnStand { size, layout, by_degree, by_length, long })
+    let mut run =
+        |index_prefetch| long_run(&mut stand, &sizes, size, layout, options(index_prefetch, 0));
+    let (baseline, with_index) = (run(false)?, run(true)?);
+    Ok(OnStand { size, layout, by_degree, by_length, baseline, with_index })
 }
 
 /// Value prefetch where firmware and host take another time.
@@ -227,7 +229,8 @@ fn tail(scale: Scale, seed: u64, index: Index, layout: Layout) -> Result<Tail, F
 /// Pages of each phase of reading a full table of the last level.
 fn phases(columns: &ColumnOptions, levels: u32, device: &DeviceProfile) -> Vec<u32> {
     let geometry = &device.flash.geometry;
-    let pages = columns.pages_of_full_table(levels - 1, 4, geometry.page_bytes + geometry.spare_bytes);
+    let pages =
+        columns.pages_of_full_table(levels - 1, 4, geometry.page_bytes + geometry.spare_bytes);
     let first = usize::from(!columns.iterators_read_filters);
     pages[first..].to_vec()
 }
@@ -255,8 +258,9 @@ fn long_runs(
     layout: Layout,
 ) -> Result<LongRuns, Failure> {
     let most = *DEGREES.end();
-    let mut run =
-        |index_prefetch, degree| long_run(stand, sizes, size, layout, options(index_prefetch, degree));
+    let mut run = |index_prefetch, degree| {
+        long_run(stand, sizes, size, layout, options(index_prefetch, degree))
+    };
     Ok(LongRuns {
         baseline: run(false, 0)?,
         with_index: run(true, 0)?,

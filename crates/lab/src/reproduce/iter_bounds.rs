@@ -40,7 +40,11 @@ impl Board {
 
     /// Reading so many pages side by side, over all channels.
     pub(super) fn phase_us(&self, pages: u32) -> f64 {
-        if pages == 0 { 0.0 } else { self.sense_us + self.page_us * (f64::from(pages) / self.channels).ceil() }
+        if pages == 0 {
+            0.0
+        } else {
+            self.sense_us + self.page_us * (f64::from(pages) / self.channels).ceil()
+        }
     }
 
     fn pages(&self, value_bytes: u64) -> u32 {

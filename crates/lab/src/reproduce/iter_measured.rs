@@ -142,7 +142,8 @@ impl Swept {
     /// The run that gains most, and how much.
     pub(super) fn best(&self) -> (&Run, f64) {
         let base = self.runs[0].bytes_per_second;
-        let best = self.runs.iter().max_by(|a, b| a.bytes_per_second.total_cmp(&b.bytes_per_second));
+        let best =
+            self.runs.iter().max_by(|a, b| a.bytes_per_second.total_cmp(&b.bytes_per_second));
         let best = best.expect("there are runs");
         (best, best.bytes_per_second / base)
     }
@@ -168,8 +169,9 @@ pub(super) struct OnStand {
     pub by_degree: Vec<Run>,
     /// By scan length, without value prefetch and with the highest degree.
     pub by_length: Vec<Run>,
-    /// Long scans.
-    pub long: LongRuns,
+    /// Long scans without and with index prefetch.
+    pub baseline: LongRun,
+    pub with_index: LongRun,
 }
 
 impl OnStand {

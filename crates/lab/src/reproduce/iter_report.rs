@@ -74,7 +74,7 @@ fn most_gained(measured: &Measured, layout: Layout) -> (u64, f64) {
 /// The share of the reads of segments that index prefetch took away.
 fn removed(measured: &Measured) -> String {
     let reads = |of: fn(&OnStand) -> u64| measured.stands.iter().map(of).sum::<u64>();
-    let before = reads(|stand| stand.long.baseline.index_reads);
-    let after = reads(|stand| stand.long.with_index.index_reads);
+    let before = reads(|stand| stand.baseline.index_reads);
+    let after = reads(|stand| stand.with_index.index_reads);
     format!("{:.0} %", (before - after.min(before)) as f64 / before.max(1) as f64 * 100.0)
 }

@@ -30,7 +30,11 @@ impl Measure {
 
     /// Bytes of a filter for so many keys, the number of hashes among them.
     fn filter_bytes(&self, entries: usize) -> usize {
-        if self.filter_bits == 0 { 0 } else { 1 + (entries * self.filter_bits as usize).div_ceil(8) }
+        if self.filter_bits == 0 {
+            0
+        } else {
+            1 + (entries * self.filter_bits as usize).div_ceil(8)
+        }
     }
 
     /// Pages that a table of so many entries takes, whose keys take `key_bytes` with their lengths.
@@ -55,7 +59,8 @@ impl Measure {
     pub(crate) fn least_bytes(&self, pages: u32) -> usize {
         // Of three columns, each of which may leave nearly a page empty.
         let filled = (pages as usize).saturating_sub(2) * self.room;
-        let entry = pages::MAX_KEY_BYTES + 1 + self.address_bytes + self.filter_bits as usize / 8 + 1;
+        let entry =
+            pages::MAX_KEY_BYTES + 1 + self.address_bytes + self.filter_bits as usize / 8 + 1;
         filled.saturating_sub(entry).max(1)
     }
 
@@ -145,8 +150,7 @@ impl TableBuilder {
         };
         let filter = filter.map_or(Vec::new(), |it| of(PageKind::FilterColumn, 0, it.bytes()));
         let keys = of(PageKind::KeyColumn, self.key_len.unwrap_or(0), &keys);
-        let addresses =
-            of(PageKind::AddressColumn, self.measure.address_bytes, &self.addresses);
+        let addresses = of(PageKind::AddressColumn, self.measure.address_bytes, &self.addresses);
         let count = |pages: &[Vec<u8>]| u8::try_from(pages.len()).expect("tables are cut before");
         let columns = ColumnPages {
             filter: count(&filter),

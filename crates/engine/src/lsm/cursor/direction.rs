@@ -91,8 +91,12 @@ impl Target {
     /// The one of a table's segments to begin in.
     pub(crate) fn segment_of(&self, segments: &[PageImage], format: PointerFormat) -> usize {
         let behind = match self {
-            Self::AtOrAfter(key) => segments.partition_point(|image| first_key_in(image, format) <= &key[..]),
-            Self::Before(Some(key)) => segments.partition_point(|image| first_key_in(image, format) < &key[..]),
+            Self::AtOrAfter(key) => {
+                segments.partition_point(|image| first_key_in(image, format) <= &key[..])
+            }
+            Self::Before(Some(key)) => {
+                segments.partition_point(|image| first_key_in(image, format) < &key[..])
+            }
             Self::Before(None) => segments.len(),
         };
         behind.saturating_sub(1)

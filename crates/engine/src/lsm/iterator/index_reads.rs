@@ -32,9 +32,10 @@ impl<M: Medium> EngineIterator<M> {
                 continue;
             }
             let piece = match first.at.table() {
-                Some(table) => {
-                    self.table_for(position, first, table, effort, may_wait).await?.map(Piece::Table)
-                }
+                Some(table) => self
+                    .table_for(position, first, table, effort, may_wait)
+                    .await?
+                    .map(Piece::Table),
                 None => {
                     let page = self.page_for(position, snapshot, first, effort, may_wait).await?;
                     page.map(Piece::Page)
@@ -219,8 +220,10 @@ impl<M: Medium> EngineIterator<M> {
             }
             let is_of_table = |needed: &mut Needed| needed.at.table().is_some();
             let tables: Vec<Needed> = needed.extract_if(.., is_of_table).collect();
-            let tables: Vec<_> =
-                tables.into_iter().map(|needed| (needed, self.seek_table(needed, snapshot))).collect();
+            let tables: Vec<_> = tables
+                .into_iter()
+                .map(|needed| (needed, self.seek_table(needed, snapshot)))
+                .collect();
             let read = |needed: Needed| {
                 (needed, self.inner.store.medium.read(needed.at.page, IoClass::ClientRead))
             };

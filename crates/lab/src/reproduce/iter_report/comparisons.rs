@@ -112,19 +112,28 @@ fn layouts_row(measured: &Measured) -> Comparison {
     let swept = FIXED_US.map(|fixed| {
         let of = |layout| {
             let mut all = measured.swept.iter();
-            let one = all.find(|one| one.layout == layout && one.fixed_us.to_bits() == fixed.to_bits());
+            let one =
+                all.find(|one| one.layout == layout && one.fixed_us.to_bits() == fixed.to_bits());
             one.expect("both layouts were run").best().1
         };
         format!("{} {}", micros(fixed), times(of(Layout::Sequential) / of(Layout::Random)))
     });
     row(
         "iter-layouts",
-        &format!("gain in sequential layout over that in random, {} values", bytes_text(SWEPT_BYTES)),
+        &format!(
+            "gain in sequential layout over that in random, {} values",
+            bytes_text(SWEPT_BYTES)
+        ),
         "7.22x over 4.13x: 1.75x (abstract; sizes not given)",
         beside(
             PUBLISHED,
             ratio,
-            format!("{} over {}: {}", times(of(Layout::Sequential)), times(of(Layout::Random)), times(ratio)),
+            format!(
+                "{} over {}: {}",
+                times(of(Layout::Sequential)),
+                times(of(Layout::Random)),
+                times(ratio)
+            ),
         ),
         gain(PUBLISHED, ratio),
         format!(

@@ -55,7 +55,7 @@ fn index_prefetch(measured: &Measured) -> Figure {
 fn index_percentiles(measured: &Measured) -> Figure {
     let of = |quantile: f64, with_index: bool| {
         let values = measured.stands.iter().map(move |stand| {
-            let run = if with_index { &stand.long.with_index } else { &stand.long.baseline };
+            let run = if with_index { &stand.with_index } else { &stand.baseline };
             run.next_us(quantile)
         });
         values.collect::<Vec<_>>()
@@ -85,10 +85,10 @@ fn tails(board: &Board, measured: &Measured, is_ahead: bool) -> Figure {
         .flat_map(|layout| Index::ALL.map(|index| measured.tail(index, layout)))
         .collect();
     let of = |value: &dyn Fn(&Tail) -> f64| all.iter().map(|tail| value(tail)).collect::<Vec<_>>();
-    let ratio = |quantile: fn(&Tail) -> f64| {
-        of(&|tail: &Tail| tail.runs.ratio(quantile(tail), is_ahead))
-    };
-    let (values, id) = if is_ahead { ("read eight ahead", "-ahead") } else { ("not read ahead", "") };
+    let ratio =
+        |quantile: fn(&Tail) -> f64| of(&|tail: &Tail| tail.runs.ratio(quantile(tail), is_ahead));
+    let (values, id) =
+        if is_ahead { ("read eight ahead", "-ahead") } else { ("not read ahead", "") };
     Figure {
         id: format!("iter-tails{id}"),
         title: format!("What index prefetch gains in the tail of Next, values {values}"),
@@ -106,7 +106,10 @@ fn tails(board: &Board, measured: &Measured, is_ahead: bool) -> Figure {
             y: Axis::linear("gain", Unit::Other("x".to_owned())),
             series: vec![
                 BarSeries::new("at p99.9", ratio(|_| 0.999)),
-                BarSeries::new("where units are met", ratio(|tail| tail.runs.where_units_are_met())),
+                BarSeries::new(
+                    "where units are met",
+                    ratio(|tail| tail.runs.where_units_are_met()),
+                ),
                 BarSeries::new(
                     "at most",
                     of(&|tail: &Tail| board.most_tail(TAIL_BYTES, &tail.phases, is_ahead)),

@@ -2,7 +2,7 @@
 
 use crate::bytes_text;
 use crate::report::{Comparison, Verdict};
-use crate::reproduce::iter::{DEGREES, SIZES, SWEPT_BYTES, TAIL_BYTES};
+use crate::reproduce::iter::{DEGREES, SWEPT_BYTES, TAIL_BYTES};
 use crate::reproduce::iter_bounds::Board;
 use crate::reproduce::iter_measured::{Index, Layout, Measured, Swept, Tail};
 use crate::reproduce::words::{beside, change, gain, holds, micros, row, times};
@@ -96,25 +96,18 @@ fn ahead_row(board: &Board, measured: &Measured) -> Comparison {
     let of = |tail: &Tail| format!("{}: {}", tail.index.name(), ratios(board, tail, true));
     let sequential = Index::ALL.map(|index| of(measured.tail(index, Layout::Sequential)));
     let random = Index::ALL.map(|index| of(measured.tail(index, Layout::Random)));
-    let by_size = SIZES.map(|size| {
-        let of = |layout| {
-            let runs = &measured.stand(size, layout).long;
-            format!("{} and {}", times(runs.ratio(0.999, true)), times(runs.ratio(0.9999, true)))
-        };
-        let (sequential, random) = (of(Layout::Sequential), of(Layout::Random));
-        format!("{} {sequential} in sequential, {random} in random layout", bytes_text(size))
-    });
     row(
         "iter-index-ahead",
-        &format!("tail of Next with index prefetch where values are read ahead, D = {}", DEGREES.end()),
+        &format!(
+            "tail of Next with index prefetch where values are read ahead, D = {}",
+            DEGREES.end()
+        ),
         "(not stated)",
         format!("sequential layout, {}", sequential.join("; ")),
         Verdict::NotApplicable,
         format!(
-            "This is where index prefetch gains most: with their values there, other Nexts are short. Random layout, {}. By size \
-             of values, single pages, at p99.9 and p99.99: {}.",
-            random.join("; "),
-            by_size.join("; ")
+            "This is where index prefetch gains most: with their values there, other Nexts are short. Random layout, {}.",
+            random.join("; ")
         ),
     )
 }
