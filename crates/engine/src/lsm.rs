@@ -36,6 +36,7 @@ pub(crate) mod memory;
 pub(crate) mod merge;
 pub(crate) mod open;
 pub(crate) mod picker;
+pub(crate) mod placing;
 pub(crate) mod pool;
 pub(crate) mod publish;
 pub(crate) mod ranges;

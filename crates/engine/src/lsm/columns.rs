@@ -23,16 +23,14 @@ use crate::format::columns::{
 use crate::format::entry::Mapping;
 use crate::format::meta_segment::MetaSegment;
 use crate::lsm::Inner;
-use crate::lsm::copying::Copying;
+use crate::lsm::copying::in_extents;
 use crate::lsm::filter::{Filter, key_hash};
+use crate::lsm::groups::LARGEST_PART;
 use crate::lsm::level::{Level, NamedSegment, Segment};
 use crate::lsm::location::{Columns, Location};
 use crate::lsm::merge::BuiltSegment;
 use crate::options::{ColumnOptions, Options};
 use crate::planted::Fault;
-
-/// A table takes this part of an extent at most: what is left of an extent that has no room for one stays empty.
-const LARGEST_PART: u32 = 8;
 
 /// The least table there is: a page of each column.
 const LEAST_PAGES: u32 = 3;
@@ -135,11 +133,7 @@ impl ColumnForm {
 
     /// Pages of extents in which `pages` pages of tables are, at most: see `GroupForm::in_extents`.
     pub(crate) fn in_extents(&self, pages: u32, shape: &Shape) -> u32 {
-        let left_empty = Copying::new(self.pages, 0, shape.append_unit).left_empty;
-        let usable = shape.pages_per_extent.saturating_sub(left_empty + shape.append_unit);
-        let usable = usable.max(shape.append_unit);
-        let in_extents = u64::from(pages) * u64::from(shape.pages_per_extent) / u64::from(usable);
-        in_extents.min(u64::from(shape.extents * shape.pages_per_extent)) as u32
+        in_extents(pages, self.pages, shape)
     }
 
     /// Cuts the entries of segments into tables of about the same size.

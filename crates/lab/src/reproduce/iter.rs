@@ -42,15 +42,21 @@ pub(super) struct Size {
     pub records: u64,
     /// Range queries of each run.
     pub queries: u64,
-    /// Long range queries.
+    /// Long range queries where values differ in size.
     pub long_queries: u64,
+    /// The same where the index lies in other ways.
+    pub tail_queries: u64,
 }
 
 impl Size {
     pub(super) fn of(scale: Scale) -> Self {
         match scale {
-            Scale::Quick => Self { records: 500_000, queries: 50, long_queries: 3 },
-            Scale::Paper => Self { records: 3_000_000, queries: 100, long_queries: 20 },
+            Scale::Quick => {
+                Self { records: 500_000, queries: 50, long_queries: 3, tail_queries: 3 }
+            }
+            Scale::Paper => {
+                Self { records: 3_000_000, queries: 100, long_queries: 20, tail_queries: 10 }
+            }
         }
     }
 }
@@ -180,10 +186,26 @@ fn options(index_prefetch: bool, degree: u32) -> IteratorOptions {
     IteratorOptions { index_prefetch, value_prefetch: degree, ..of_design.iterators }
 }
 
+/// The values of a stand.
+#[derive(Clone, Copy)]
+struct Values {
+    records: u64,
+    size: u64,
+    layout: Layout,
+}
+
+impl Values {
+    /// Range queries of so many pairs each.
+    fn scans(self, length: u64, queries: u64) -> Result<CoreWorkload, Failure> {
+        seekrandom(self.records, self.size, self.layout, length, queries)
+    }
+}
+
 fn on_stand(scale: Scale, seed: u64, size: u64, layout: Layout) -> Result<OnStand, Failure> {
-    let sizes = Size::of(scale);
+    let Size { records, queries, long_queries, .. } = Size::of(scale);
+    let values = Values { records, size, layout };
     let (mut stand, _) = Stand::load(&spec(scale, seed, size, layout)?)?;
-    let mut run = |degree, length| one_run(&mut stand, &sizes, size, layout, degree, length);
+    let mut run = |degree, length| one_run(&mut stand, values, degree, length, queries);
     let by_degree = DEGREES.map(|degree| run(degree, DEGREE_SCAN)).collect::<Result<_, _>>()?;
     let both = [0, *DEGREES.end()].into_iter();
     let by_length = both
@@ -191,28 +213,30 @@ fn on_stand(scale: Scale, seed: u64, size: u64, layout: Layout) -> Result<OnStan
         .map(|(degree, length)| run(degree, length))
         .collect::<Result<_, _>>()?;
     let mut run =
-        |index_prefetch| long_run(&mut stand, &sizes, size, layout, options(index_prefetch, 0));
+        |index_prefetch| long_run(&mut stand, values, options(index_prefetch, 0), long_queries);
     let (baseline, with_index) = (run(false)?, run(true)?);
     Ok(OnStand { size, layout, by_degree, by_length, baseline, with_index })
 }
 
 /// Value prefetch where firmware and host take another time.
 fn swept(scale: Scale, seed: u64, fixed_us: f64, layout: Layout) -> Result<Swept, Failure> {
-    let (sizes, size) = (Size::of(scale), SWEPT_BYTES);
-    let mut spec = spec(scale, seed, size, layout)?;
+    let Size { records, queries, .. } = Size::of(scale);
+    let values = Values { records, size: SWEPT_BYTES, layout };
+    let mut spec = spec(scale, seed, SWEPT_BYTES, layout)?;
     spec.device = with_fixed(spec.device, fixed_us);
-    let most = Board::new(&spec.device).most_gain(size);
+    let most = Board::new(&spec.device).most_gain(SWEPT_BYTES);
     let (mut stand, _) = Stand::load(&spec)?;
-    let runs = DEGREES.map(|degree| one_run(&mut stand, &sizes, size, layout, degree, DEGREE_SCAN));
+    let runs = DEGREES.map(|degree| one_run(&mut stand, values, degree, DEGREE_SCAN, queries));
     Ok(Swept { fixed_us, layout, runs: runs.collect::<Result<_, _>>()?, most })
 }
 
 /// Long scans where the index lies in one of the ways.
 fn tail(scale: Scale, seed: u64, index: Index, layout: Layout) -> Result<Tail, Failure> {
-    let (sizes, size) = (Size::of(scale), TAIL_BYTES);
+    let Size { records, tail_queries, .. } = Size::of(scale);
+    let values = Values { records, size: TAIL_BYTES, layout };
     let options = with_index(index)?;
     let (levels, columns) = (options.levels, options.columns);
-    let spec = StandSpec { index: options.into(), ..spec(scale, seed, size, layout)? };
+    let spec = StandSpec { index: options.into(), ..spec(scale, seed, TAIL_BYTES, layout)? };
     let (mut stand, load) = Stand::load(&spec)?;
     let of_index = [IoClass::CompactionWrite, IoClass::GcWrite];
     let page_bytes = u64::from(spec.device.flash.geometry.page_bytes);
@@ -220,7 +244,7 @@ fn tail(scale: Scale, seed: u64, index: Index, layout: Layout) -> Result<Tail, F
     Ok(Tail {
         index,
         layout,
-        runs: long_runs(&mut stand, &sizes, size, layout)?,
+        runs: long_runs(&mut stand, values, tail_queries)?,
         phases: columns.map_or_else(|| vec![1], |columns| phases(&columns, levels, &spec.device)),
         index_bytes_per_byte: index_bytes as f64 / load.user_bytes.max(1) as f64,
     })
@@ -237,30 +261,23 @@ fn phases(columns: &ColumnOptions, levels: u32, device: &DeviceProfile) -> Vec<u
 
 fn one_run(
     stand: &mut Stand,
-    sizes: &Size,
-    size: u64,
-    layout: Layout,
+    values: Values,
     degree: u32,
     length: u64,
+    queries: u64,
 ) -> Result<Run, Failure> {
     tree(stand).set_iterator_options(options(true, degree));
-    let phase = stand.run(seekrandom(sizes.records, size, layout, length, sizes.queries)?)?;
-    let bytes_per_second = phase.pairs_per_second * size as f64;
+    let phase = stand.run(values.scans(length, queries)?)?;
+    let bytes_per_second = phase.pairs_per_second * values.size as f64;
     let (seek, next) = (phase.seeks(), phase.nexts());
     Ok(Run { degree, length, bytes_per_second, seek, next })
 }
 
 /// Long scans, without and with either prefetch.
-fn long_runs(
-    stand: &mut Stand,
-    sizes: &Size,
-    size: u64,
-    layout: Layout,
-) -> Result<LongRuns, Failure> {
+fn long_runs(stand: &mut Stand, values: Values, queries: u64) -> Result<LongRuns, Failure> {
     let most = *DEGREES.end();
-    let mut run = |index_prefetch, degree| {
-        long_run(stand, sizes, size, layout, options(index_prefetch, degree))
-    };
+    let mut run =
+        |index_prefetch, degree| long_run(stand, values, options(index_prefetch, degree), queries);
     Ok(LongRuns {
         baseline: run(false, 0)?,
         with_index: run(true, 0)?,
@@ -271,14 +288,12 @@ fn long_runs(
 
 fn long_run(
     stand: &mut Stand,
-    sizes: &Size,
-    size: u64,
-    layout: Layout,
+    values: Values,
     options: IteratorOptions,
+    queries: u64,
 ) -> Result<LongRun, Failure> {
     tree(stand).set_iterator_options(options);
-    let length = LONG_SCAN.min(sizes.records / 2);
-    let phase = stand.run(seekrandom(sizes.records, size, layout, length, sizes.long_queries)?)?;
+    let phase = stand.run(values.scans(LONG_SCAN.min(values.records / 2), queries)?)?;
     let next = phase.next.ok_or("a long scan made no Next")?;
     Ok(LongRun {
         next,

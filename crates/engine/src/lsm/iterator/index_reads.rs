@@ -31,15 +31,12 @@ impl<M: Medium> EngineIterator<M> {
                 position.cursors.finish(first.level);
                 continue;
             }
-            let piece = match first.at.table() {
-                Some(table) => self
-                    .table_for(position, first, table, effort, may_wait)
-                    .await?
-                    .map(Piece::Table),
-                None => {
-                    let page = self.page_for(position, snapshot, first, effort, may_wait).await?;
-                    page.map(Piece::Page)
-                }
+            let piece = if let Some(table) = first.at.table() {
+                let segments = self.table_for(position, first, table, effort, may_wait).await?;
+                segments.map(Piece::Table)
+            } else {
+                let page = self.page_for(position, snapshot, first, effort, may_wait).await?;
+                page.map(Piece::Page)
             };
             let Some(piece) = piece else { return Ok(false) };
             position.cursors.supply(snapshot, first, piece);
