@@ -445,7 +445,7 @@ mod tests {
         let of = |level: usize| form.of_level(level).entries;
         assert_eq!((of(0), of(3), of(9)), (4_096, 32_768, 65_535));
         let shares: Vec<u16> = {
-            let tables = form.of_level(0).build(&merged(&[2; 5_000]), pointers(), false);
+            let tables = form.of_level(0).build(&merged(&vec![2; 5_000]), pointers(), false);
             tables.iter().map(|table| table.entries).collect()
         };
         assert_eq!(shares, [2_500, 2_500]);
