@@ -6,14 +6,13 @@
 use std::collections::BTreeMap;
 
 use engine::{
-    ColumnOptions, Engine, EngineIterator, EngineSnapshot, IteratorOptions, Options, Step,
-    TableOptions,
+    Engine, EngineIterator, EngineSnapshot, IteratorOptions, Options, Step, TableOptions,
 };
 use pages::{EngineError, Shape, Value, WriteOptions};
 use runtime::{Nanos, Rng, Runtime};
 
 use crate::memory::{Cells, MemoryMedium, SHAPE};
-use crate::setup::{create, seeds};
+use crate::setup::{COLUMNS, create, seeds};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 type Pair = (Vec<u8>, Vec<u8>);
@@ -51,23 +50,13 @@ fn forms() -> Vec<(&'static str, Options)> {
                 ..small.clone()
             },
         ),
-        ("columns", Options { pinned_levels: Some(0), columns: Some(columns()), ..small.clone() }),
+        ("columns", Options { pinned_levels: Some(0), columns: Some(COLUMNS), ..small.clone() }),
         (
             "columns, read ahead",
-            Options { pinned_levels: Some(0), columns: Some(columns()), iterators: ahead, ..small },
+            Options { pinned_levels: Some(0), columns: Some(COLUMNS), iterators: ahead, ..small },
         ),
         ("tables", Options { memtable_bytes: 16 << 10, tables, ..Options::rocksdb() }),
     ]
-}
-
-fn columns() -> ColumnOptions {
-    ColumnOptions {
-        entries: 60,
-        growth: 2,
-        address_bytes: 8,
-        filter_bits: 10,
-        iterators_read_filters: false,
-    }
 }
 
 fn key(rng: &mut Rng) -> Vec<u8> {

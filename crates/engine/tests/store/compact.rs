@@ -9,22 +9,14 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::task::{Context, Waker};
 
-use engine::{ColumnOptions, Engine, Granularity, Options};
+use engine::{Engine, Granularity, Options};
 use pages::{Durability, EngineError, Shape, UsedUp, Value, WriteOptions};
 use runtime::{Nanos, Rng, Runtime};
 
 use crate::memory::{Cells, MemoryMedium, SHAPE};
-use crate::setup::seeds;
+use crate::setup::{COLUMNS, seeds};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
-
-const COLUMNS: ColumnOptions = ColumnOptions {
-    entries: 60,
-    growth: 2,
-    address_bytes: 8,
-    filter_bits: 10,
-    iterators_read_filters: false,
-};
 
 /// Trees of all forms: their names are for messages.
 fn forms() -> Vec<(&'static str, Options)> {

@@ -101,12 +101,7 @@ impl Shape {
     /// Groups, and extents in which they are larger than the least ones.
     fn with_groups(mut self, seed: u64) -> Self {
         let rng = &mut Rng::derive(seed, "groups");
-        if let IndexOptions::Hash(_) = &self.engine {
-            let usual = Shape::of_seed(0);
-            self.engine = usual.engine;
-            self.device = usual.device;
-        }
-        let IndexOptions::Lsm(options) = &mut self.engine else { unreachable!("it is a tree now") };
+        let options = self.tree();
         options.group_pages = pick(rng, &[3, 4, 5, 9, 32, 256]);
         options.filters = Filters::None;
         options.merge = MergeBy::Cpu;
@@ -144,12 +139,7 @@ impl Shape {
     /// Tables in columns, and extents in which they have room.
     fn with_columns_if_they_fit(mut self, seed: u64) -> Option<Self> {
         let rng = &mut Rng::derive(seed, "columns");
-        if let IndexOptions::Hash(_) = &self.engine {
-            let usual = Shape::of_seed(0);
-            self.engine = usual.engine;
-            self.device = usual.device;
-        }
-        let IndexOptions::Lsm(options) = &mut self.engine else { unreachable!("it is a tree now") };
+        let options = self.tree();
         options.columns = Some(ColumnOptions {
             entries: pick(rng, &[16, 60, 200, 4_096]),
             growth: pick(rng, &[1, 2, 2, 10]),
@@ -172,6 +162,16 @@ impl Shape {
             geometry.pages_per_block *= 2;
         }
         self.grow_to_fit().then_some(self)
+    }
+
+    /// Its tree: that of usual drives, if it has none.
+    fn tree(&mut self) -> &mut Options {
+        if let IndexOptions::Hash(_) = &self.engine {
+            let usual = Shape::of_seed(0);
+            self.engine = usual.engine;
+            self.device = usual.device;
+        }
+        self.engine.lsm_mut().expect("it is a tree now")
     }
 
     /// The same as it was before there were caches.
