@@ -69,6 +69,7 @@ impl Entry for Design {
         ("iterkvssd", include_str!("../designs/iterkvssd.toml")),
         ("iterkvssd-i", include_str!("../designs/iterkvssd-i.toml")),
         ("iterkvssd-b", include_str!("../designs/iterkvssd-b.toml")),
+        ("iterkvssd-tables", include_str!("../designs/iterkvssd-tables.toml")),
     ];
 
     fn problems(&self) -> Vec<String> {

@@ -1,5 +1,6 @@
 //! Bytes: how meta segments are written. Pure; no I/O.
 
+pub(crate) mod columns;
 pub(crate) mod entry;
 pub(crate) mod group_index;
 pub(crate) mod inlining;

@@ -1,6 +1,7 @@
 //! Any bytes at all to every decoder of the tree, behind a valid checksum too: it says no, or gives
 //! something that can be walked to its end.
 
+mod columns;
 mod lists;
 mod segments;
 mod tables;

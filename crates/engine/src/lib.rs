@@ -32,6 +32,6 @@ pub use lsm::open::Setup;
 pub use lsm::salvage::{IndexState, Salvage};
 pub use lsm::snapshot::{SnapshotInfo, SnapshotMemory};
 pub use lsm::snapshot_reads::{EngineSnapshot, IndexPart};
-pub use options::{Filters, Granularity, IteratorOptions, MergeBy, Options};
+pub use options::{ColumnOptions, Filters, Granularity, IteratorOptions, MergeBy, Options};
 pub use planted::{Fault, Planted};
 pub use tables::options::{Preemption, TableOptions};

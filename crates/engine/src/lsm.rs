@@ -14,6 +14,7 @@ pub(crate) mod accelerator;
 pub(crate) mod caches;
 pub(crate) mod collect;
 pub(crate) mod collect_segments;
+pub(crate) mod columns;
 pub(crate) mod compaction;
 mod copying;
 pub(crate) mod cursor;
@@ -36,6 +37,7 @@ pub(crate) mod merge;
 pub(crate) mod open;
 mod parked;
 pub(crate) mod picker;
+pub(crate) mod placing;
 pub(crate) mod pool;
 pub(crate) mod publish;
 pub(crate) mod ranges;
@@ -72,6 +74,7 @@ use runtime::{IoClass, Nanos, PageImage};
 use crate::format::inlining::Inlining;
 use crate::lsm::accelerator::{Accelerator, MergeUnit};
 use crate::lsm::caches::Caches;
+use crate::lsm::columns::ColumnForm;
 use crate::lsm::groups::GroupForm;
 use crate::lsm::manual::Manual;
 use crate::lsm::memory::{checkpoint_growth, index_growth};
@@ -112,6 +115,8 @@ pub(crate) struct Inner<M> {
     pub groups: Option<GroupForm>,
     /// Whether merges write them: not as long as the list has room for an entry for each segment of a full store.
     pub writes_groups: Cell<bool>,
+    /// How large tables in columns are in L1, if levels are made of those.
+    pub columns: Option<ColumnForm>,
     pub plan: RefCell<LevelPlan>,
     pub version: RefCell<Rc<Version>>,
     /// The tables that levels are made of, if they are.
@@ -154,11 +159,17 @@ pub(crate) struct Inner<M> {
 }
 
 impl<M: Medium> Inner<M> {
-    /// Entries of the lengths expected in a meta segment.
+    /// Entries of the lengths expected in a meta segment, or for each page of a table in columns.
     pub(crate) fn entries_per_segment(&self) -> u64 {
         let store = &self.store;
         let pair = expected_pair(&self.options, &self.surroundings, &store.shape);
-        pair.entries_per_segment(store.format.bytes).into()
+        let columns = self.options.columns.filter(|_| self.columns.is_some());
+        let (pointer_bytes, levels) = (store.format.bytes, self.options.levels);
+        let entries = columns.map_or_else(
+            || pair.entries_per_segment(pointer_bytes),
+            |columns| columns.entries_per_page(&pair, pointer_bytes, levels),
+        );
+        entries.into()
     }
 
     /// What the level sizes of this store follow from.
@@ -208,6 +219,7 @@ impl<M: Medium> Engine<M> {
             inlining,
             groups: GroupForm::new(&options, &store.shape),
             writes_groups: Cell::new(writes_groups),
+            columns: ColumnForm::new(&options, &store.shape),
             store,
             plan: RefCell::new(plan),
             version: RefCell::new(Rc::new(version)),
@@ -532,6 +544,7 @@ pub(crate) fn sizing_input(
         dram_bytes: surroundings.index_dram_bytes,
     };
     let group_pages = GroupForm::new(options, shape).map_or(0, |groups| groups.largest());
-    let options = Options { group_pages, ..options.clone() };
+    let columns = options.columns.filter(|_| ColumnForm::new(options, shape).is_some());
+    let options = Options { group_pages, columns, ..options.clone() };
     input_for(&options, &expected_pair(&options, surroundings, shape), &room)
 }

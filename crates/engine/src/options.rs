@@ -1,5 +1,6 @@
 //! What tells one design from another: values of one type, kept as TOML files.
 
+mod columns;
 mod iterators;
 
 use std::ops::RangeInclusive;
@@ -9,6 +10,7 @@ use pages::journal::{Durability, LogSync};
 use pages::options::{FROZEN_MEMTABLES, MEMTABLE_BYTES};
 use serde::{Deserialize, Deserializer};
 
+pub use crate::options::columns::ColumnOptions;
 pub use crate::options::iterators::IteratorOptions;
 use crate::sizing::LevelSizing;
 use crate::tables::options::{Preemption, TableOptions};
@@ -91,6 +93,9 @@ pub struct Options {
     /// costs a Get one read more; there are none where the list of a full store fits without. 0: no groups.
     #[serde(default)]
     pub group_pages: u32,
+    /// Levels of tables in columns, in place of single pages.
+    #[serde(default)]
+    pub columns: Option<ColumnOptions>,
     /// What tells a Get which unpinned segments it need not read.
     #[serde(default)]
     pub filters: Filters,
@@ -168,6 +173,7 @@ impl Options {
             prefix_bytes: 4,
             range_pointers: true,
             group_pages: 0,
+            columns: None,
             filters: Filters::None,
             page_cache_bytes: 0,
             value_cache_bytes: 0,
@@ -289,6 +295,10 @@ impl Options {
         if self.group_pages > 0 {
             problems.extend(self.problems_of_groups());
         }
+        if let Some(columns) = &self.columns {
+            problems.extend(columns.problems());
+            problems.extend(self.problems_beside_columns());
+        }
         problems
     }
 
@@ -329,6 +339,22 @@ impl Options {
             problems.push(with("the accelerator", "set merge to \"cpu\""));
         }
         problems
+    }
+
+    /// What tables in columns cannot be combined with.
+    fn problems_beside_columns(&self) -> Vec<String> {
+        let allowed = [
+            (!self.is_leveled(), "compaction \"leveled\"", "tables of that kind are others"),
+            (self.pinned_levels == Some(0), "levels in memory", "set pinned_levels to 0"),
+            (self.inline_up_to == 0, "values beside keys", "set inline_up_to to 0"),
+            (self.group_pages == 0, "group_pages", "set group_pages to 0"),
+            (self.filters == Filters::None, "filters in memory", "set columns.filter_bits"),
+            (self.merge == MergeBy::Cpu, "the accelerator", "set merge to \"cpu\""),
+        ];
+        let refused = allowed.into_iter().filter(|(is_allowed, _, _)| !is_allowed);
+        refused
+            .map(|(_, what, instead)| format!("columns do not go with {what}: {instead}"))
+            .collect()
     }
 
     /// What tables cannot be combined with.

@@ -30,13 +30,15 @@ pub enum Fault {
     FlushOutOfTurn,
     /// The log is trimmed when a flush is in force in memory, not when that is committed.
     TrimLogBeforeCommit,
+    /// The filter of a table in columns does not know the table's last key.
+    ColumnForgetsKeys,
     /// A checkpoint does not wait until all that can be read is durable.
     CheckpointBeforeDurable,
 }
 
 impl Fault {
     /// Every fault there is.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::DropTombstonesEarly,
         Self::FilterForgetsKeys,
         Self::OverwriteUnderSnapshot,
@@ -50,6 +52,7 @@ impl Fault {
         Self::DiscardedKeepsClaim,
         Self::FlushOutOfTurn,
         Self::TrimLogBeforeCommit,
+        Self::ColumnForgetsKeys,
         Self::CheckpointBeforeDurable,
     ];
 }

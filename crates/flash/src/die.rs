@@ -297,7 +297,7 @@ impl Die {
         // What is nearly done is done sooner than suspended and resumed.
         let detour = suspend.resume + suspending;
         let is_worth_it = earliest.max(now) + detour < running.ends;
-        let is_allowed = running.suspends < suspend.max_per_operation;
+        let is_allowed = running.suspends < suspend.most(running.is_erase);
         if !self.demand_read_waits() || !is_allowed || !is_worth_it {
             return GiveWay::No;
         }

@@ -63,6 +63,10 @@ pub struct Suspend {
     pub max_span_us: f64,
     /// Suspensions allowed per operation.
     pub max_per_operation: u32,
+    /// Suspensions allowed per program, if that is another number: each disturbs the cells that are half programmed, which an erase
+    /// has none of, so that parts may allow fewer. Absent: as many.
+    #[serde(default)]
+    pub max_per_program: Option<u32>,
 }
 
 /// Reads that one die has under way at a time. A program or an erase still takes all of it.
@@ -162,7 +166,13 @@ impl Suspend {
         ];
         let times = times.into_iter().filter_map(|(key, us)| bounds::time_us(key, us?));
         let count = self.max_per_operation;
-        let counts = bounds::range("suspend.max_per_operation", count, 0..=MAX_SUSPENSIONS);
+        let count_of_programs = self.max_per_program.unwrap_or(count);
+        let counts = [
+            bounds::range("suspend.max_per_operation", count, 0..=MAX_SUSPENSIONS),
+            bounds::range("suspend.max_per_program", count_of_programs, 0..=MAX_SUSPENSIONS)
+                .filter(|_| self.max_per_program.is_some()),
+        ];
+        let counts = counts.into_iter().flatten();
         let is_idle = self.program_us.is_none() && self.erase_us.is_none();
         let idle = is_idle.then(|| {
             "suspend needs program_us, erase_us or both: without either leave the section out"
@@ -241,10 +251,16 @@ pub(crate) struct SuspendDurations {
     pub resume: Nanos,
     pub min_progress: Nanos,
     pub max_span: Nanos,
-    pub max_per_operation: u32,
+    most_of_program: u32,
+    most_of_erase: u32,
 }
 
 impl SuspendDurations {
+    /// How often an operation may be suspended.
+    pub(crate) fn most(&self, is_erase: bool) -> u32 {
+        if is_erase { self.most_of_erase } else { self.most_of_program }
+    }
+
     /// What it takes to suspend an operation; nothing if its kind is not suspended.
     pub(crate) fn suspending(&self, is_erase: bool) -> Option<Nanos> {
         if is_erase { self.erase } else { self.program }
@@ -270,7 +286,8 @@ impl Durations {
                 resume: us(s.resume_us),
                 min_progress: us(s.min_progress_us),
                 max_span: us(s.max_span_us),
-                max_per_operation: s.max_per_operation,
+                most_of_program: s.max_per_program.unwrap_or(s.max_per_operation),
+                most_of_erase: s.max_per_operation,
             }),
             overlap: Overlap::new(profile),
             retry: profile.errors.as_ref().map_or(Nanos::ZERO, |e| us(e.retry_us)),

@@ -13,6 +13,7 @@ mod device_report;
 mod device_samples;
 mod distribution;
 mod iter;
+mod iter_bounds;
 mod iter_measured;
 mod iter_report;
 mod jobs;

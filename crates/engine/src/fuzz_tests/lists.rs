@@ -13,13 +13,14 @@ use pages::store::extents::Extents;
 use runtime::{PageImage, Rng};
 
 use super::fuzz;
+use crate::format::columns::ColumnPages;
 use crate::format::entry::IndexEntry;
 use crate::format::inlining::Inlining;
 use crate::format::meta_segment::MetaSegmentBuilder;
 use crate::lsm::edit::Edit;
 use crate::lsm::filter::{Filter, key_hash};
 use crate::lsm::level::{NamedSegment, Segment};
-use crate::lsm::location::{Group, Location};
+use crate::lsm::location::{Columns, Group, Location};
 use crate::lsm::pool::Pool;
 use crate::lsm::segment_codec::Home;
 use crate::lsm::version::{LevelEdit, Version};
@@ -61,10 +62,17 @@ fn segments(keys: &[Vec<u8>], pool: &Rc<Pool>, rng: &mut Rng) -> Vec<NamedSegmen
             let pointer = pointers().pointer(page, 0, 1, 1);
             assert!(builder.push(&IndexEntry { key, pointer, tail: &[] }));
             (Location::Pinned(PageImage::new(&builder.finish())), 1, None)
-        } else if rng.chance(0.3) {
+        } else if rng.chance(0.5) {
             // At the beginning of an extent, which has room for it.
             let first = PageNo(page.0 - page.0 % SHAPE.pages_per_extent);
-            (Location::Group(Group { first, segments: 1 + rng.below(9) as u16 }), 20, None)
+            let mut part = || 1 + rng.below(9) as u8;
+            let pages = ColumnPages { filter: part(), keys: part(), addresses: part() };
+            let group = Group { first, segments: u16::from(part()) };
+            let location = match part() % 2 {
+                0 => Location::Columns(Columns { first, pages }),
+                _ => Location::Group(group),
+            };
+            (location, 20, None)
         } else {
             let filter = Filter::of_bytes(&[key_hash(key)], rng.below(20) as usize);
             (Location::Stored(page), 20, filter)

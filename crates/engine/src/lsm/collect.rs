@@ -23,6 +23,7 @@ use runtime::IoClass;
 
 use crate::format::entry::Mapping;
 use crate::lsm::Inner;
+use crate::lsm::columns::{Order, find_in};
 use crate::lsm::edit::Edit;
 use crate::lsm::location::IndexPage;
 use crate::lsm::search::{Step, Told, look_in, search};
@@ -301,8 +302,11 @@ impl<M: Medium> Inner<M> {
 
     /// Reads each page once and notes for each candidate what it says.
     async fn ask(&self, by_page: BTreeMap<IndexPage, Vec<Asked>>) -> Result<Vec<Asked>, Stopped> {
-        let mut answered = Vec::new();
-        let mut pages = by_page.into_iter().peekable();
+        let is_of_table = |at: &IndexPage| at.table().is_some();
+        let (tables, pages): (Vec<_>, Vec<_>) =
+            by_page.into_iter().partition(|(at, _)| is_of_table(at));
+        let mut answered = self.ask_tables(tables).await?;
+        let mut pages = pages.into_iter().peekable();
         while pages.peek().is_some() {
             let reads: Vec<_> = pages
                 .by_ref()
@@ -319,6 +323,25 @@ impl<M: Medium> Inner<M> {
                     candidate.answers.push((at, told));
                     answered.push(candidate);
                 }
+            }
+        }
+        Ok(answered)
+    }
+
+    /// Reads each table in columns once, and notes for each candidate what it says.
+    async fn ask_tables(
+        &self,
+        tables: Vec<(IndexPage, Vec<Asked>)>,
+    ) -> Result<Vec<Asked>, Stopped> {
+        let mut answered = Vec::new();
+        for (at, asking) in tables {
+            let table = at.table().expect("they are tables");
+            let segments = self.read_table(table, IoClass::GcRead, Order::AtOnce).await;
+            let segments = segments.map_err(Stopped::Failed)?;
+            for mut candidate in asking {
+                let told = find_in(&segments, &candidate.object.key, self.store.format);
+                candidate.answers.push((at, Told::Segment(told)));
+                answered.push(candidate);
             }
         }
         Ok(answered)

@@ -12,12 +12,13 @@ use pages::store::promise::Promise;
 use pages::store::space::Claimant;
 use runtime::{IoClass, PageImage};
 
+use crate::format::columns::filter_of;
 use crate::format::group_index::GroupIndex;
 use crate::format::meta_segment::MetaSegment;
 use crate::lsm::Inner;
 use crate::lsm::copying::{Batch, Copying};
 use crate::lsm::level::{Level, NamedSegment, Segment};
-use crate::lsm::location::{Group, Location};
+use crate::lsm::location::{Columns, Group, Location};
 use crate::lsm::version::LevelEdit;
 
 /// A segment or a group of the index that was copied.
@@ -96,6 +97,9 @@ impl<M: Medium> Inner<M> {
 
     /// A segment or a group that was read, if it is one.
     fn sound(&self, location: &Location, pages: Vec<(PageNo, PageImage)>) -> Option<Whole> {
+        if let Location::Columns(table) = location {
+            return self.sound_table(*table, pages);
+        }
         let (first, image) = pages.first()?.clone();
         let segments = if let Location::Group(group) = location {
             GroupIndex::is_sound(image.bytes(), group.segments).then_some(())?;
@@ -112,6 +116,16 @@ impl<M: Medium> Inner<M> {
         };
         let pages = pages.into_iter().map(|(_, image)| image).collect();
         Some(Whole { first, first_key, pages })
+    }
+
+    /// A table in columns that was read, if it is one.
+    fn sound_table(&self, table: Columns, pages: Vec<(PageNo, PageImage)>) -> Option<Whole> {
+        let pages: Vec<PageImage> = pages.into_iter().map(|(_, image)| image).collect();
+        let (filter, behind) = pages.split_at_checked(usize::from(table.pages.filter))?;
+        (filter.is_empty() || filter_of(filter).is_some()).then_some(())?;
+        let segments = self.table_of_pages(table, behind).ok()?;
+        let segment = MetaSegment::new(segments.first()?.bytes(), self.store.format)?;
+        Some(Whole { first: table.first, first_key: segment.key(0).into(), pages })
     }
 
     /// The level whose list refers to what begins in `page`, with that key.
@@ -181,6 +195,7 @@ impl<M: Medium> Inner<M> {
             let location = match old {
                 Location::Cached(_, image) => Location::Cached(copy.to, image.clone()),
                 Location::Group(group) => Location::Group(Group { first: copy.to, ..*group }),
+                Location::Columns(table) => Location::Columns(Columns { first: copy.to, ..*table }),
                 Location::Stored(_) | Location::Pinned(_) => Location::Stored(copy.to),
             };
             let segment = Segment::new(location, entries, &self.pool);

@@ -14,57 +14,23 @@ use std::rc::Rc;
 
 use pages::error::EngineError;
 use pages::medium::{Medium, Stream};
-use pages::store::promise::Promise;
 use pages::store::space::Claimant;
-use runtime::{IoClass, PageImage};
+use runtime::IoClass;
 
 use crate::lsm::Inner;
 use crate::lsm::accelerator::Inputs;
 use crate::lsm::edit::Edit;
-use crate::lsm::groups::GroupForm;
 use crate::lsm::level::{Level, NamedSegment, Segment};
 use crate::lsm::location::Location;
 use crate::lsm::merge::{BuiltSegment, SegmentRun, merge, rest_from};
 use crate::lsm::picker::{self, LevelState, Slice};
-use crate::lsm::pool::Pool;
+use crate::lsm::placing::{Place, Places, pages_of_slice};
 use crate::lsm::version::{LevelEdit, Version};
 use crate::options::Granularity;
 use crate::planted::Fault;
 
 /// Segments that are written out at a time where a plan no longer pins their level.
 const SPILL_SEGMENTS: usize = 64;
-
-/// Where merged segments go.
-pub(crate) enum Place<'a> {
-    /// Their level is pinned.
-    Memory,
-    /// Space that was promised, for segments of this level.
-    Medium(Promise<'a>, usize),
-    /// The same for groups of the last level.
-    Groups(Promise<'a>, GroupForm),
-}
-
-impl<'a> Place<'a> {
-    /// Takes `pages` of the promise, if there is one.
-    fn split(&mut self, pages: u32) -> Option<Promise<'a>> {
-        match self {
-            Self::Medium(promise, _) | Self::Groups(promise, _) if pages > 0 => {
-                Some(promise.split(pages))
-            }
-            _ => None,
-        }
-    }
-}
-
-/// Where what a step of a compaction writes goes.
-struct Places<'a> {
-    /// What stays of a slice in its own level.
-    rest: Place<'a>,
-    /// What it gives in the next one.
-    merged: Place<'a>,
-    /// What is written for the accelerator alone.
-    copies: Option<Promise<'a>>,
-}
 
 impl<M: Medium> Inner<M> {
     /// One of the tasks that compact whatever is due, for ever.
@@ -123,7 +89,10 @@ impl<M: Medium> Inner<M> {
             let below = version.levels().get(n + 1).map_or(0, |below| pages(below));
             let most = self.slice_pages(n + 1);
             let slice = match self.options.compaction {
-                Granularity::Partial => picker::slice_len(level.len(), below, most),
+                Granularity::Partial => {
+                    let each = pages(level).div_ceil(level.len().max(1)).max(1);
+                    each * picker::slice_len(level.len(), below, most)
+                }
                 Granularity::Whole | Granularity::Leveled => pages(level).max(self.capacity(n)),
             };
             let capacity = self.capacity(n);
@@ -218,37 +187,6 @@ impl<M: Medium> Inner<M> {
         self.manual.went_down(level, begin, end.as_deref());
         self.cursors.borrow_mut()[level] = end.unwrap_or_default();
         Ok(true)
-    }
-
-    /// Where what a slice of `level` gives can go; `None` if there is no space for it now.
-    fn places_for(&self, version: &Version, level: usize, slice: &Slice) -> Option<Places<'_>> {
-        let payload = self.store.shape.payload_bytes;
-        let bytes = pages_of_slice(version, level, slice) * payload as usize;
-        let copies = self.pages_to_copy(version, level, slice);
-        let has_rest = slice.until.is_some() && !self.is_in_memory_only(level);
-        let rest = self.store.in_units(u32::from(has_rest));
-        // One promise for all of it: what a slice was short of is what it is tried with again.
-        let merged = self.most_pages_for(level + 1, self.inlining.most_pages(bytes));
-        let most = merged + copies + rest;
-        let merged = self.place_for(level + 1, most);
-        self.short_of.set(if merged.is_some() { 0 } else { most });
-        let mut merged = merged?;
-        let copies = merged.split(copies);
-        let rest = merged.split(rest);
-        let rest = rest.map_or(Place::Memory, |promise| Place::Medium(promise, level));
-        Some(Places { rest, merged, copies })
-    }
-
-    /// Where up to `pages` pages of `level` can go; `None` if there is no space for them now.
-    pub(crate) fn place_for(&self, level: usize, pages: u32) -> Option<Place<'_>> {
-        if self.is_in_memory_only(level) {
-            return Some(Place::Memory);
-        }
-        let promise = self.store.try_promise(Stream::Index, pages, Claimant::Compaction)?;
-        Some(match self.groups_of(level) {
-            Some(groups) => Place::Groups(promise, groups),
-            None => Place::Medium(promise, level),
-        })
     }
 
     /// Writes segments out that are in memory although the plan no longer pins their level, some
@@ -350,8 +288,7 @@ impl<M: Medium> Inner<M> {
         let drops_tombstones = level + 2 == self.options.levels as usize
             || self.planted.has(Fault::DropTombstonesEarly);
         let merging = self.store.handle.compute(move || {
-            let rest =
-                until.as_ref().and_then(|until| rest_from(&newer[0], until, format, payload));
+            let rest = until.as_ref().map(|until| rest_from(&newer, until, format, payload));
             let newer = SegmentRun::until(&newer, format, until);
             let older = SegmentRun::new(&older, format);
             (rest, merge(newer, older, format, payload, drops_tombstones))
@@ -359,7 +296,7 @@ impl<M: Medium> Inner<M> {
         let (rest, merged) = merging.await;
         self.spend_on_merge(merger, pages, merged.entries, merged.segments.len()).await;
         let class = IoClass::CompactionWrite;
-        let rest = self.place(rest.into_iter().collect(), places.rest, class, urgency).await?;
+        let rest = self.place(rest.unwrap_or_default(), places.rest, class, urgency).await?;
         let new = self.place(merged.segments, places.merged, class, urgency).await?;
         self.count_merge(merged.entries, merged.duplicates);
         let edit = self.edit_of(vec![
@@ -388,53 +325,6 @@ impl<M: Medium> Inner<M> {
             .iter()
             .map(picker::score)
             .fold(own, |most, score| most.max((score - 1.0) * 4.0))
-    }
-
-    /// Gives merged segments their place.
-    pub(crate) async fn place(
-        &self,
-        segments: Vec<BuiltSegment>,
-        place: Place<'_>,
-        class: IoClass,
-        urgency: impl Fn() -> f64,
-    ) -> Result<Vec<NamedSegment>, EngineError> {
-        let (promise, level) = match place {
-            Place::Memory => {
-                return Ok(segments.into_iter().map(|built| pin(built, &self.pool)).collect());
-            }
-            Place::Groups(promise, groups) => {
-                return self.place_in_groups(groups.share(segments), promise, class, urgency).await;
-            }
-            Place::Medium(promise, level) => (promise, level),
-        };
-        let filters = self.filters_for(level, &segments).await;
-        // Where memory does not survive, a pinned level is on the medium besides.
-        let keeps = self.is_pinned(level);
-        let image = |built: &BuiltSegment| keeps.then(|| PageImage::new(&built.bytes));
-        let images: Vec<_> = segments.iter().map(image).collect();
-        let (names, pages): (Vec<_>, Vec<_>) = segments
-            .into_iter()
-            .map(|built| ((built.first_key, built.entries), built.bytes))
-            .unzip();
-        let count = pages.len();
-        let numbers = self.store.write_segments(pages, promise, class, urgency).await?;
-        assert!(
-            numbers.len() == count && filters.len() == count,
-            "{count} segments of level {level} have {} pages and {} filters",
-            numbers.len(),
-            filters.len()
-        );
-        let locations = numbers.into_iter().zip(images).map(|(page, image)| match image {
-            Some(image) => Location::Cached(page, image),
-            None => Location::Stored(page),
-        });
-        let places = names.into_iter().zip(locations).zip(filters);
-        let named = places.map(|(((first_key, entries), location), filter)| NamedSegment {
-            first_key,
-            segment: Segment::new(location, entries, &self.pool),
-            filter,
-        });
-        Ok(named.collect())
     }
 
     pub(crate) fn count_merge(&self, entries: usize, duplicates: usize) {
@@ -489,11 +379,6 @@ impl Drop for Buffers<'_> {
     }
 }
 
-/// Pages that a slice of `level` merges.
-fn pages_of_slice(version: &Version, level: usize, slice: &Slice) -> usize {
-    slice.upper.len() + version.level(level + 1).pages_in(&slice.below)
-}
-
 /// A pinned segment as a merge would have made it.
 fn built(named: NamedSegment) -> Option<BuiltSegment> {
     let NamedSegment { first_key, segment, filter: _ } = named;
@@ -501,10 +386,4 @@ fn built(named: NamedSegment) -> Option<BuiltSegment> {
         return None;
     };
     Some(BuiltSegment { first_key, bytes: image.bytes().to_vec(), entries: segment.entries })
-}
-
-fn pin(built: BuiltSegment, pool: &Rc<Pool>) -> NamedSegment {
-    let location = Location::Pinned(PageImage::new(&built.bytes));
-    let segment = Segment::new(location, built.entries, pool);
-    NamedSegment { first_key: built.first_key, segment, filter: None }
 }

@@ -1,5 +1,7 @@
 //! What copying the segments and groups of an extent takes: batches that are written at one go.
 
+use pages::medium::Shape;
+
 use crate::lsm::location::Location;
 
 /// A batch has so many times what may be left empty for it.
@@ -71,9 +73,19 @@ impl Copying {
     }
 }
 
+/// Pages of extents in which `pages` pages of groups are, the largest of `largest` pages, at most: those of which more is in use than
+/// leaves room to copy them are not collected.
+pub(crate) fn in_extents(pages: u32, largest: u32, shape: &Shape) -> u32 {
+    let unit = shape.append_unit;
+    let left_empty = Copying::new(largest, 0, unit).left_empty;
+    let usable = shape.pages_per_extent.saturating_sub(left_empty + unit).max(unit);
+    let in_extents = u64::from(pages) * u64::from(shape.pages_per_extent) / u64::from(usable);
+    in_extents.min(u64::from(shape.extents * shape.pages_per_extent)) as u32
+}
+
 #[cfg(test)]
 mod tests {
-    use pages::medium::{PageNo, Shape};
+    use pages::medium::PageNo;
     use proptest::prelude::*;
 
     use super::*;

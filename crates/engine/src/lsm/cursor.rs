@@ -18,16 +18,18 @@ use crate::format::entry::{IndexEntry, Mapping};
 use crate::format::group_index::GroupIndex;
 use crate::format::meta_segment::MetaSegment;
 use crate::lsm::level::Level;
-use crate::lsm::location::{IndexKind, IndexPage, Location};
+use crate::lsm::location::{IndexKind, IndexPage, Location, Piece};
 use crate::lsm::snapshot::Snapshot;
 pub(crate) use direction::{Direction, Target};
 
 /// A place in one level.
 struct LevelCursor {
-    /// The segment or group it stands in; none at the end.
+    /// The segment, group or table it stands in; none at the end.
     segment: Option<usize>,
-    /// In a group the segment of it; `None` if the index has to tell.
+    /// In a group or a table that was read the segment of it; `None` if the index has to tell.
     place: Option<u16>,
+    /// All segments of the table, if that was read.
+    table: Option<Rc<[PageImage]>>,
     /// The index of the group, if that was read.
     index: Option<PageImage>,
     /// That segment, once it is there.
@@ -111,7 +113,9 @@ impl Cursors {
     pub(crate) fn following(&self, snapshot: &Snapshot, level: usize) -> Option<Needed> {
         let (cursor, list) = (&self.levels[level], snapshot.version.level(level));
         let page = cursor.page.as_ref()?;
-        if self.is_last_wanted(page) {
+        // What follows a table is behind all of its segments.
+        let last = cursor.table.as_ref().and_then(|table| self.direction.last(table));
+        if self.is_last_wanted(last.unwrap_or(page)) {
             return None;
         }
         if let Some(place) = cursor.next_in_group(list, self.direction) {
@@ -154,14 +158,30 @@ impl Cursors {
         let cursor = &mut self.levels[level];
         cursor.segment = None;
         cursor.page = None;
+        cursor.table = None;
     }
 
-    /// Gives a cursor the segment it needs.
-    pub(crate) fn supply(&mut self, snapshot: &Snapshot, needed: Needed, page: PageImage) {
+    /// Gives a cursor the segment it needs, or the table.
+    pub(crate) fn supply(&mut self, snapshot: &Snapshot, needed: Needed, piece: Piece) {
+        let (format, direction) = (self.format, self.direction);
         let cursor = &mut self.levels[needed.level];
         let is_its_own = cursor.segment == Some(needed.segment);
         assert!(is_its_own, "a cursor got a segment it does not stand in");
+        let page = match piece {
+            Piece::Page(page) => page,
+            Piece::Table(segments) => {
+                let place = match &cursor.target {
+                    Some(target) => target.segment_of(&segments, format),
+                    None => direction.first(segments.len()).expect("a table has entries"),
+                };
+                cursor.place = Some(place as u16);
+                cursor.page = Some(segments[place].clone());
+                cursor.table = Some(segments);
+                return self.enter(snapshot, needed.level);
+            }
+        };
         match needed.at.kind {
+            IndexKind::Columns(_) => unreachable!("a table comes as a whole"),
             IndexKind::Segment => {
                 cursor.page = Some(page);
                 self.enter(snapshot, needed.level);
@@ -269,6 +289,9 @@ impl Cursors {
         }
         let (list, direction) = (snapshot.version.level(level), self.direction);
         let cursor = &mut self.levels[level];
+        if cursor.go_on_in_table(direction) {
+            return self.enter(snapshot, level);
+        }
         cursor.place = cursor.next_in_group(list, direction);
         if cursor.place.is_none() {
             cursor.segment = cursor.segment.and_then(|at| direction.behind(at, list.len()));
@@ -315,7 +338,20 @@ fn down_from(snapshot: &Snapshot, target: &Target, effort: &mut Effort) -> Vec<L
 impl LevelCursor {
     fn new(segment: Option<usize>, place: Option<u16>, target: &Target) -> Self {
         let target = Some(target.clone());
-        Self { segment, place, index: None, page: None, entry: 0, target }
+        Self { segment, place, table: None, index: None, page: None, entry: 0, target }
+    }
+
+    /// Goes to the segment of the table behind the one it stood in; false if that was the last, or in no table.
+    fn go_on_in_table(&mut self, direction: Direction) -> bool {
+        let Some(table) = &self.table else { return false };
+        let place = usize::from(self.place.expect("it stands in a segment"));
+        let Some(next) = direction.behind(place, table.len()) else {
+            self.table = None;
+            return false;
+        };
+        self.page = Some(table[next].clone());
+        self.place = Some(next as u16);
+        true
     }
 
     /// The segment behind the one it stands in, if that is in a group and not the last of it.

@@ -16,8 +16,9 @@ use runtime::IoClass;
 use crate::format::entry::{NewEntry, OFFSET_BYTES};
 use crate::format::inlining::Inlining;
 use crate::lsm::Inner;
-use crate::lsm::compaction::Place;
+use crate::lsm::columns::Bulk;
 use crate::lsm::merge::{ListRun, SegmentRun, merge};
+use crate::lsm::placing::Place;
 use crate::lsm::version::LevelEdit;
 use crate::planted::Fault;
 
@@ -126,12 +127,19 @@ impl<M: Medium> Inner<M> {
     /// Claims L1 together with a place for what the merge of `entries` into it gives.
     async fn claim_first_level(&self, entries: &[NewEntry]) -> Place<'_> {
         let expected = self.flush_segments();
-        let payload = self.store.shape.payload_bytes;
         let format = self.store.format;
         let own = |entry: &NewEntry| OFFSET_BYTES + entry.as_ref().full_len(format);
         let own: usize = entries.iter().map(own).sum();
         let most = || {
-            let lower = self.version.borrow().level(0).len() * payload as usize;
+            let version = self.version.borrow();
+            let level = version.level(0);
+            if let Some(columns) = self.columns_of(0) {
+                let mut bulk = self.bulk_of(level, &(0..level.len()));
+                let key_bytes = entries.iter().map(|entry| entry.as_ref().key.len() + 1).sum();
+                bulk += Bulk { entries: entries.len(), key_bytes };
+                return columns.most_pages(bulk);
+            }
+            let lower = self.bytes_in(level, &(0..level.len()));
             self.inlining.most_pages(own + lower)
         };
         loop {
@@ -155,7 +163,7 @@ impl<M: Medium> Inner<M> {
     }
 
     fn first_level_has_room(&self, segments: usize) -> bool {
-        let len = self.version.borrow().level(0).len();
+        let len = self.version.borrow().level(0).totals().pages() as usize;
         len == 0 || len + segments <= self.capacity(0)
     }
 }

@@ -10,7 +10,7 @@ use runtime::IoClass;
 
 use crate::format::group_index::{self, entry_bytes};
 use crate::lsm::Inner;
-use crate::lsm::copying::Copying;
+use crate::lsm::copying::in_extents;
 use crate::lsm::level::{NamedSegment, Segment};
 use crate::lsm::location::{Group, Location};
 use crate::lsm::merge::BuiltSegment;
@@ -18,7 +18,7 @@ use crate::options::Options;
 
 /// A group takes this part of an extent at most: what is left of an extent that has no room for one stays
 /// empty.
-const LARGEST_PART: u32 = 8;
+pub(crate) const LARGEST_PART: u32 = 8;
 
 /// The least group there is: an index and two segments.
 const LEAST_PAGES: u32 = 3;
@@ -71,11 +71,7 @@ impl GroupForm {
     /// Pages of extents in which `pages` pages of groups are, at most: those of which more is in use than leaves
     /// room to copy them are not collected.
     pub(crate) fn in_extents(&self, pages: u32, shape: &Shape) -> u32 {
-        let unit = shape.append_unit;
-        let left_empty = Copying::new(self.largest(), 0, unit).left_empty;
-        let usable = shape.pages_per_extent.saturating_sub(left_empty + unit).max(unit);
-        let in_extents = u64::from(pages) * u64::from(shape.pages_per_extent) / u64::from(usable);
-        in_extents.min(u64::from(shape.extents * shape.pages_per_extent)) as u32
+        in_extents(pages, self.largest(), shape)
     }
 
     /// Pages of the largest group.

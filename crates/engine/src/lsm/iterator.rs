@@ -31,7 +31,7 @@ use crate::cache::Access;
 use crate::format::entry::Mapping;
 use crate::lsm::cursor::{Cursors, Direction, Target};
 use crate::lsm::fetch::{Fetch, Pages, UnderWay, fetch};
-use crate::lsm::location::IndexPage;
+use crate::lsm::location::{IndexPage, Piece};
 use crate::lsm::snapshot::{Hold, Snapshot};
 use crate::lsm::{Engine, Inner};
 use crate::options::IteratorOptions;
@@ -86,11 +86,11 @@ struct Ahead {
     page: Asked,
 }
 
-/// A segment that was asked for ahead of time.
+/// A segment, or a table in columns, that was asked for ahead of time.
 enum Asked {
     /// It was in the cache.
     Cached(PageImage),
-    UnderWay(JoinHandle<Result<PageImage, EngineError>>),
+    UnderWay(JoinHandle<Result<Piece, EngineError>>),
 }
 
 impl Asked {

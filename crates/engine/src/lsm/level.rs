@@ -106,6 +106,12 @@ impl Chunk {
                 totals.grouped += u32::from(group.segments);
                 totals.largest_group = totals.largest_group.max(1 + u32::from(group.segments));
             }
+            if let Location::Columns(table) = segment.location {
+                let pages = table.pages.all();
+                totals.tables += 1;
+                totals.table_pages += pages;
+                totals.largest_group = totals.largest_group.max(pages);
+            }
         }
         let first = segments.first().expect("a chunk has segments");
         let counted = first.descriptor.count_chunk(segments.len());
@@ -161,13 +167,17 @@ pub(crate) struct Level {
 /// What a level list adds up to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
-    /// Entries of the list: segments, and groups.
+    /// Entries of the list: segments, groups, and tables in columns.
     pub segments: u32,
     /// Those that are groups.
     pub groups: u32,
     /// Segments in them.
     pub grouped: u32,
-    /// Pages of the largest of them, its index among them.
+    /// Those that are tables in columns.
+    pub tables: u32,
+    /// Pages of those.
+    pub table_pages: u32,
+    /// Pages of the largest group, its index among them, or the largest table in columns.
     pub largest_group: u32,
     pub pinned: u32,
     pub entries: u64,
@@ -178,9 +188,9 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Pages with entries, in memory or on the medium.
+    /// Pages with entries, in memory or on the medium; of tables in columns all.
     pub(crate) fn pages(&self) -> u32 {
-        self.segments - self.groups + self.grouped
+        self.segments - self.groups + self.grouped - self.tables + self.table_pages
     }
 }
 
@@ -189,6 +199,8 @@ impl AddAssign for Totals {
         self.segments += more.segments;
         self.groups += more.groups;
         self.grouped += more.grouped;
+        self.tables += more.tables;
+        self.table_pages += more.table_pages;
         self.largest_group = self.largest_group.max(more.largest_group);
         self.pinned += more.pinned;
         self.entries += more.entries;
@@ -231,12 +243,13 @@ impl Level {
         end < range.end || self.pages_in(range) > most
     }
 
-    /// Pages with entries in `range` of its list. Cost: a look at each, where there are groups.
+    /// Pages with entries in `range` of its list. Cost: a look at each, where there are groups or tables in columns.
     pub(crate) fn pages_in(&self, range: &Range<usize>) -> usize {
-        if self.totals.groups == 0 {
+        if self.totals.groups + self.totals.tables == 0 {
             return range.len();
         }
-        range.clone().map(|index| self.segment(index).location.segments() as usize).sum()
+        let pages = |index| self.segment(index).location.pages_with_entries() as usize;
+        range.clone().map(pages).sum()
     }
 
     /// The segment at `index` in key order.

@@ -10,6 +10,7 @@ use pages::stats::MemoryUse;
 
 use crate::format::inlining::Inlining;
 use crate::lsm::Inner;
+use crate::lsm::columns::{Bulk, ColumnForm};
 use crate::lsm::groups::GroupForm;
 use crate::lsm::level::Totals;
 use crate::lsm::segment_codec::SEGMENT_BYTES;
@@ -68,8 +69,18 @@ pub(crate) fn index_growth(options: &Options, inlining: &Inlining, shape: &Shape
         let extents = extents_of_memtable(options, inlining, shape);
         return extents as u32 * shape.pages_per_extent;
     }
+    if let Some(columns) = ColumnForm::new(options, shape) {
+        return columns.grown_by(bulk_of_memtable(options));
+    }
     let segments = inlining.most_pages_of_memtable(options.memtable_bytes);
     GroupForm::new(options, shape).map_or(segments, |groups| groups.grown_by(segments))
+}
+
+/// What the entries of a memtable come to at most: it may hold nothing but keys, and two objects more than fit.
+pub(crate) fn bulk_of_memtable(options: &Options) -> Bulk {
+    let bytes = options.memtable_bytes as usize;
+    let entries = bytes / SHORTEST_OBJECT_BYTES as usize + 2;
+    Bulk { entries, key_bytes: bytes + 2 * (MAX_KEY_BYTES + 1) }
 }
 
 /// Bytes by which a flush makes a checkpoint grow at most. Its keys may all be first keys of segments,
@@ -187,15 +198,23 @@ impl<M: Medium> Inner<M> {
         let pages: u32 = totals.map(|of| of.pages() + of.groups).sum();
         let shape = &self.store.shape;
         let groups = self.groups.filter(|_| self.writes_groups.get());
-        let in_extents = groups.map_or(pages, |groups| groups.in_extents(pages, shape));
+        let in_extents = match (self.columns, groups) {
+            (Some(columns), _) => columns.in_extents(pages, shape),
+            (None, Some(groups)) => groups.in_extents(pages, shape),
+            (None, None) => pages,
+        };
         // Steps fill their last append unit up, and an extent more is being filled.
         let wasted = pages / 4 + shape.append_unit;
         let extents = self.store.extents_of(in_extents + wasted) + 1;
         self.store.set_aside[Stream::Index as usize].set(extents);
     }
 
-    /// Pages that are written at most to merge a segment with one group, the rest of the former among them.
+    /// Pages that are written at most to merge a segment with one group, or a table with another one, the rest of the former
+    /// among them.
     fn most_pages_of_least_merge(&self) -> u32 {
+        if let Some(columns) = self.columns_of(self.options.levels as usize - 1) {
+            return columns.most_pages_of_least_merge();
+        }
         let Some(groups) = self.groups else { return 0 };
         let bytes = groups.largest() as usize * self.store.shape.payload_bytes as usize;
         groups.most_pages(self.inlining.most_pages(bytes)) + self.store.in_units(1)
@@ -212,7 +231,14 @@ impl<M: Medium> Inner<M> {
             let most = self.inlining.most_pages_of_memtable(self.options.memtable_bytes);
             most.max(self.flush_segments() as u32)
         };
-        let level = || 2 * self.capacity(0) as u32 + 2 * most_of_flush();
+        let level = || match self.columns_of(0) {
+            None => 2 * self.capacity(0) as u32 + 2 * most_of_flush(),
+            Some(columns) => {
+                let mut bulk = columns.most_in(self.capacity(0) as u32);
+                bulk += bulk_of_memtable(&self.options);
+                columns.most_pages(bulk)
+            }
+        };
         let pages = if self.is_in_memory_only(0) { 0 } else { level() };
         let pages = pages.max(self.most_pages_of_least_merge());
         self.store.step_extents.set(self.store.extents_of(self.store.in_units(pages)).max(1));

@@ -122,17 +122,19 @@ pub(crate) struct BuiltSegment {
     pub entries: u16,
 }
 
-/// What remains of a segment when its entries before the key `from` are gone.
+/// What remains of a segment, or of those of a table, when the entries before the key `from` are gone.
 pub(crate) fn rest_from(
-    page: &PageImage,
+    pages: &[PageImage],
     from: &[u8],
     format: PointerFormat,
     payload_bytes: u32,
-) -> Option<BuiltSegment> {
-    let segment = MetaSegment::new(page.bytes(), format).expect("checked when it was read");
+) -> Vec<BuiltSegment> {
     let mut out = Output::new(format, payload_bytes, false);
-    out.copy(&segment, segment.lower_bound(from)..segment.len());
-    out.finish().segments.pop()
+    for page in pages {
+        let segment = MetaSegment::new(page.bytes(), format).expect("checked when it was read");
+        out.copy(&segment, segment.lower_bound(from)..segment.len());
+    }
+    out.finish().segments
 }
 
 /// What came of a merge.

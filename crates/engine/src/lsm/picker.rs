@@ -108,13 +108,15 @@ pub(crate) fn slice_at(
         let end_key = (range.end < upper.len()).then(|| upper.first_key(range.end).into());
         let below = lower.overlapping(upper.first_key(range.start), end_key.as_deref());
         let is_least = range.len() == 1 && below.len() <= 1;
-        let room = limit.max(2).checked_sub(range.len());
+        let room = limit.max(2).checked_sub(upper.pages_in(&range));
         let has_room = room.is_some_and(|room| !lower.has_more_pages(&below, room));
         if has_room || is_least {
             return Slice { upper: range, below, until: None, end_key };
         }
         if range.len() == 1 {
-            let cut = below.start + as_many_as_fit(lower, &below, limit.max(2) - 1);
+            // One stays at least: where the upper segment is a table, it may be that which is too much.
+            let taken = as_many_as_fit(lower, &below, room.unwrap_or(0)).min(below.len() - 1);
+            let cut = below.start + taken;
             let until: Box<[u8]> = lower.first_key(cut).into();
             let (until, end_key) = (Some(until.clone()), Some(until));
             return Slice { upper: range, below: below.start..cut, until, end_key };

@@ -64,6 +64,16 @@ impl<M: Medium> Inner<M> {
                 Step::Found(Mapping::At(pointer)) => return Ok(Located::At(pointer)),
                 Step::Read(pending) => pending,
             };
+            if let Some(table) = pending.at.table() {
+                // In a box, so that Gets of other stores are not larger for it.
+                let look_up = self.look_up(table, key, IoClass::ClientRead, reads);
+                let (found, taken_in) = Box::pin(look_up).await?;
+                (work, effort) = (self.store.cpu.costs.of(taken_in), Effort::default());
+                self.stats.borrow_mut().vain_meta_reads += u64::from(found.is_none());
+                let told = Told::Segment(found);
+                step = pending.go_on(told, version, key, self.store.format, &mut effort);
+                continue;
+            }
             if self.caches.has_pages()
                 && let Some((next, looked)) = self.search_cached(version, key, &pending)
             {

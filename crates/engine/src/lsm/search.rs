@@ -81,7 +81,7 @@ pub(crate) fn search(
 /// What a page that a search waited for says of its key.
 #[derive(Clone, Debug)]
 pub(crate) enum Told {
-    /// What the segment has of it.
+    /// What the segment, or the table in columns, has of it.
     Segment(Option<Mapping>),
     /// In which segment of the group it is, if it is there.
     Group(Option<PageNo>),
@@ -101,6 +101,7 @@ pub(crate) fn look_in(
             *effort += segment.effort();
             Told::Segment(segment.find(key))
         }
+        IndexKind::Columns(_) => unreachable!("a table is looked up in phases"),
         IndexKind::Group(segments) => {
             let index = GroupIndex::new(image.bytes()).expect("it was checked");
             *effort += index.effort();

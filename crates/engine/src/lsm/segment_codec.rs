@@ -8,11 +8,12 @@ use pages::format::pointer::PointerFormat;
 use pages::medium::{PageNo, Shape};
 use runtime::PageImage;
 
+use crate::format::columns::ColumnPages;
 use crate::format::inlining::Inlining;
 use crate::format::meta_segment::MetaSegment;
 use crate::lsm::filter::Filter;
 use crate::lsm::level::{NamedSegment, Segment};
-use crate::lsm::location::{Group, Location};
+use crate::lsm::location::{Columns, Group, Location};
 use crate::lsm::pool::Pool;
 
 /// Bytes of a segment besides its first key and its filter, unless it is in memory only.
@@ -41,6 +42,11 @@ pub(crate) fn write_segment(
             out.u8(2);
             out.u32(group.first.0);
             out.u32(u32::from(group.segments));
+        }
+        Location::Columns(table) => {
+            out.u8(3);
+            out.u32(table.first.0);
+            out.u32(table.pages.to_number());
         }
     }
 }
@@ -74,8 +80,14 @@ impl Home<'_> {
             2 => {
                 let (first, segments) = (PageNo(input.u32()?), u16::try_from(input.u32()?).ok()?);
                 let group = Group { first, segments };
-                self.is_in_an_extent(group).then_some(())?;
+                (segments > 0).then_some(())?;
+                self.is_in_an_extent(first, 1 + u32::from(segments)).then_some(())?;
                 (Location::Group(group), None)
+            }
+            3 => {
+                let (first, pages) = (PageNo(input.u32()?), ColumnPages::of_number(input.u32()?)?);
+                self.is_in_an_extent(first, pages.all()).then_some(())?;
+                (Location::Columns(Columns { first, pages }), None)
             }
             _ => return None,
         };
@@ -83,11 +95,11 @@ impl Home<'_> {
         Some(NamedSegment { first_key: first_key.into(), segment, filter })
     }
 
-    fn is_in_an_extent(&self, Group { first, segments }: Group) -> bool {
-        let last = first.0.checked_add(u32::from(segments)).map(PageNo);
+    /// Whether `pages` pages from `first` on are in one extent.
+    fn is_in_an_extent(&self, first: PageNo, pages: u32) -> bool {
+        let last = first.0.checked_add(pages - 1).map(PageNo);
         let extent = self.shape.extent_of(first);
-        segments > 0
-            && extent.0 < self.shape.extents
+        extent.0 < self.shape.extents
             && last.is_some_and(|last| self.shape.extent_of(last) == extent)
     }
 

@@ -28,9 +28,9 @@ impl<M: Medium> Inner<M> {
         level: &Level,
         range: Range<usize>,
     ) -> Result<Vec<PageImage>, EngineError> {
-        let window = 2 * self.store.shape.parallelism as usize;
+        let (window, format) = (2 * self.store.shape.parallelism as usize, self.store.format);
         let mut loaded =
-            Loaded { level, format: self.store.format, pages: Vec::new(), begun: None };
+            Loaded { level, format, pages: Vec::new(), begun: None, columns: Vec::new() };
         let mut under_way = VecDeque::new();
         for index in range {
             let location = &level.segment(index).location;
@@ -67,8 +67,22 @@ impl<M: Medium> Inner<M> {
             }
             Loading::Reading(page, read) => (page, read),
         };
-        let image = self.check_meta(page, read.await, IoClass::CompactionRead).await?;
-        let is_listed = loaded.take(index, image);
+        let location = &loaded.level.segment(index).location;
+        let is_listed = if let Location::Columns(table) = *location {
+            let class = IoClass::CompactionRead;
+            let image = self.store.check_or_rebuild(page, read.await, class).await?;
+            loaded.columns.push(image);
+            if loaded.columns.len() < table.pages.behind_filter() as usize {
+                return Ok(());
+            }
+            let segments = self.table_of_pages(table, &std::mem::take(&mut loaded.columns))?;
+            let count = segments.len() as u32;
+            segments.iter().all(|segment| loaded.take(index, segment.clone(), count))
+        } else {
+            let count = location.segments();
+            let image = self.check_meta(page, read.await, IoClass::CompactionRead).await?;
+            loaded.take(index, image, count)
+        };
         if is_listed { Ok(()) } else { Err(EngineError::Corrupt(page, PageFault::Contents)) }
     }
 
@@ -122,16 +136,21 @@ impl<M: Medium> Inner<M> {
                 Ok(image)
             }
             IndexKind::Group(_) => Err(EngineError::Corrupt(at.page, PageFault::Contents)),
+            IndexKind::Columns(_) => unreachable!("a table is checked as a whole"),
         }
     }
 }
 
-/// Pages with entries that have to be read of a segment or a group.
+/// Pages with entries that have to be read of a segment, a group or a table.
 fn pages_to_load(location: &Location) -> impl Iterator<Item = PageNo> + use<> {
     let (first, count) = match location {
         Location::Pinned(_) | Location::Cached(..) => (0, 0),
         Location::Stored(page) => (page.0, 1),
         Location::Group(group) => (group.page(0).0, u32::from(group.segments)),
+        Location::Columns(table) => {
+            let Range { start, end } = table.behind_filter();
+            (start, end - start)
+        }
     };
     (first..first + count).map(PageNo)
 }
@@ -141,13 +160,16 @@ struct Loaded<'l> {
     level: &'l Level,
     format: PointerFormat,
     pages: Vec<PageImage>,
-    /// Segments and entries that are still to come of the group at hand: its pages are taken one after the other.
+    /// Segments and entries that are still to come of the group or table at hand: they are taken one after the other.
     begun: Option<(u32, u32)>,
+    /// Pages of the table at hand, until all are there.
+    columns: Vec<PageImage>,
 }
 
 impl Loaded<'_> {
-    /// Takes the next segment, which is sound and of the entry `index` of the list. Whether it belongs there.
-    fn take(&mut self, index: usize, image: PageImage) -> bool {
+    /// Takes the next segment, which is sound and of the entry `index` of the list, which has `count` of them. Whether it belongs
+    /// there.
+    fn take(&mut self, index: usize, image: PageImage, count: u32) -> bool {
         let segment = MetaSegment::new(image.bytes(), self.format).expect("it was checked");
         if segment.len() == 0 {
             return false; // sound, and in no list
@@ -158,7 +180,7 @@ impl Loaded<'_> {
         let (first_key, segments, entries) = match begun {
             None => {
                 let first_key = self.level.first_key(index);
-                (first_key, listed.location.segments(), u32::from(listed.entries))
+                (first_key, count, u32::from(listed.entries))
             }
             Some((segments, entries)) => (segment.key(0), segments, entries),
         };

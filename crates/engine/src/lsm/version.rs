@@ -55,12 +55,12 @@ impl Version {
     }
 
     /// Reads that a Get takes at most before it knows where a value is: one in each level that is not in
-    /// memory altogether, two where there are groups.
+    /// memory altogether, two where there are groups, and all pages of a table where those are in columns.
     pub(crate) fn most_reads(&self) -> u32 {
         self.most_reads
     }
 
-    /// Pages of the largest group there is; 0 if there is none.
+    /// Pages of the largest group or table in columns there is; 0 if there is none.
     pub(crate) fn largest_group(&self) -> u32 {
         self.levels.iter().map(|level| level.totals().largest_group).max().unwrap_or(0)
     }
@@ -172,6 +172,9 @@ impl Version {
 /// Reads that a Get takes in a level at most.
 fn most_reads(level: &Level) -> u32 {
     let totals = level.totals();
+    if totals.tables > 0 {
+        return totals.largest_group;
+    }
     u32::from(totals.pinned < totals.segments) + u32::from(totals.groups > 0)
 }
 

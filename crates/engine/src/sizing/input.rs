@@ -25,7 +25,8 @@ pub struct SizingInput {
     pub key_bytes: u64,
     /// Bytes of a stored pointer.
     pub pointer_bytes: u64,
-    /// Entries in a meta segment.
+    /// Entries in a meta segment, or for each page of a table in columns: then lists are planned for as if each page had
+    /// an entry of its own.
     pub entries_per_segment: u64,
     /// Bytes that a pinned segment takes.
     pub segment_bytes: u64,
@@ -72,7 +73,13 @@ impl SizingInput {
             pair_bytes: pair.bytes().max(1),
             key_bytes: u64::from(pair.key_bytes),
             pointer_bytes: PAGE_ADDRESS_BYTES,
-            entries_per_segment: u64::from(pair.entries_per_segment(room.pointer_bytes)),
+            entries_per_segment: options
+                .columns
+                .map_or_else(
+                    || pair.entries_per_segment(room.pointer_bytes),
+                    |columns| columns.entries_per_page(pair, room.pointer_bytes, options.levels),
+                )
+                .into(),
             segment_bytes: u64::from(room.page_bytes),
             prefix_bytes: options.prefix_bytes as u64,
             group_segments: 1,

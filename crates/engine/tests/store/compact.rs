@@ -14,7 +14,7 @@ use pages::{Durability, EngineError, Shape, UsedUp, Value, WriteOptions};
 use runtime::{Handle, Nanos, Rng, Runtime};
 
 use crate::memory::{Cells, MemoryMedium, SHAPE};
-use crate::setup::{fill, seeds};
+use crate::setup::{COLUMNS, fill, seeds};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -26,6 +26,7 @@ fn forms() -> Vec<(&'static str, Options)> {
         ("a log", Options { durability: Durability::Log, ..small.clone() }),
         ("nothing pinned", Options { pinned_levels: Some(0), ..small.clone() }),
         ("whole levels", Options { compaction: Granularity::Whole, ..small.clone() }),
+        ("columns", Options { pinned_levels: Some(0), columns: Some(COLUMNS), ..small.clone() }),
         ("groups", Options { inline_up_to: 128, group_pages: 5, pinned_levels: Some(1), ..small }),
     ]
 }

@@ -3,11 +3,20 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use engine::{Engine, Options, Planted, Setup};
+use engine::{ColumnOptions, Engine, Options, Planted, Setup};
 use pages::{Cpu, CpuCosts, EngineError, StoreId, Surroundings, UsedUp, Value, WriteOptions};
 use runtime::{Cores, Nanos, Rng, Runtime};
 
 use crate::memory::MemoryMedium;
+
+/// Small tables in columns.
+pub(crate) const COLUMNS: ColumnOptions = ColumnOptions {
+    entries: 60,
+    growth: 2,
+    address_bytes: 8,
+    filter_bits: 10,
+    iterators_read_filters: false,
+};
 
 /// A processor that takes no time.
 pub(crate) fn cpu(rt: &Runtime) -> Cpu {

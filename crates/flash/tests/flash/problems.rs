@@ -87,6 +87,8 @@ fn bad_times_are_named() {
 fn bad_counts_are_named() {
     let words = with(|p| p.suspend.as_mut().unwrap().max_per_operation = u32::MAX);
     assert_eq!(words, "suspend.max_per_operation is 4294967295, must be 0 to 1000000");
+    let words = with(|p| p.suspend.as_mut().unwrap().max_per_program = Some(u32::MAX));
+    assert_eq!(words, "suspend.max_per_program is 4294967295, must be 0 to 1000000");
     let words = with(|p| p.errors.as_mut().unwrap().max_retries = u32::MAX);
     assert_eq!(words, "errors.max_retries is 4294967295, must be 0 to 1000");
     let words = with(|p| p.geometry.spare_bytes = u32::MAX);

@@ -57,6 +57,7 @@ pub(crate) fn profile_with_suspend() -> FlashProfile {
         min_progress_us: 30.0,
         max_span_us: 150.0,
         max_per_operation: 2,
+        max_per_program: None,
     };
     FlashProfile { suspend: Some(suspend), ..profile() }
 }

@@ -69,6 +69,22 @@ fn each_of_the_two_is_suspended_only_if_it_has_a_time_for_it() {
 }
 
 #[test]
+fn programs_may_give_way_less_often_than_erases() {
+    let mut profile = profile_with_suspend();
+    profile.suspend.as_mut().expect("it suspends").max_per_program = Some(1);
+    let drive = Drive::new(&profile);
+    let program = drive.program(0, 0, BACKGROUND);
+    let reads = [100, 200].map(|at| drive.read(at, 0, CLIENT));
+    assert_eq!(drive.ends(reads), [156, 267 + 46]);
+    assert_eq!(drive.end(program), 267);
+    let erase = drive.erase(1_000, 0, BACKGROUND);
+    let reads = [2_000, 3_000].map(|at| drive.read(at, 0, CLIENT));
+    assert_eq!(drive.ends(reads), [2_066, 3_066]);
+    assert_eq!(drive.end(erase), 4_001 + 2 * (20 + 46 + 5));
+    assert_eq!(suspends(&drive), (1, 2));
+}
+
+#[test]
 fn nothing_gives_way_to_a_background_read() {
     let drive = Drive::new(&profile_with_suspend());
     let (program, read) = (drive.program(0, 0, BACKGROUND), drive.read(100, 0, BACKGROUND));

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use design::IndexOptions;
-use engine::Options;
+use engine::{ColumnOptions, Filters, Options};
 use flash::Flash;
 use kvssd::{DriveOptions, KvDrive};
 use pages::{Durability, LogSync};
@@ -182,6 +182,25 @@ fn power_may_fail_at_any_device_operation_of_pink_hw() {
 #[test]
 fn power_may_fail_at_any_device_operation_of_lightstore() {
     cut_everywhere("lightstore", small_design(&Options::lightstore()).engine);
+}
+
+#[test]
+fn power_may_fail_at_any_device_operation_of_columns() {
+    let columns = ColumnOptions {
+        entries: 40,
+        growth: 2,
+        address_bytes: 8,
+        filter_bits: 10,
+        iterators_read_filters: true,
+    };
+    let options =
+        Options { columns: Some(columns), filters: Filters::None, ..Options::lightstore() };
+    for mut scenario in Scenario::all_of("columns", &small_design(&options).engine) {
+        // Merges are promised what each table may leave empty.
+        scenario.shape.device.flash.geometry.blocks_per_plane *= 2;
+        cut_at_operations(&scenario);
+        cut_in_recoveries(&scenario);
+    }
 }
 
 #[test]

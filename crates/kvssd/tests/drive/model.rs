@@ -214,6 +214,29 @@ fn model_agrees_with_groups_in_wild_shapes() {
     model_agrees(name, 20, Shape::of_wild_grouped_seed, |_, _, _| {});
 }
 
+#[test]
+fn model_agrees_with_columns() {
+    let total = model_agrees("model_agrees_with_columns", 40, Shape::of_columns_seed, |_, _, _| {});
+    let Tally { groups, groups_moved, scanned, .. } = total;
+    let is_alone = number("LEVELHEAD_SEED").is_some();
+    let happened = [groups, groups_moved, scanned];
+    assert!(is_alone || happened.iter().all(|count| *count > 0), "{total}");
+}
+
+#[test]
+fn model_agrees_with_columns_through_many_power_cuts() {
+    let name = "model_agrees_with_columns_through";
+    let total = model_agrees(name, 20, Shape::of_restless_columns_seed, |_, _, _| {});
+    let is_alone = number("LEVELHEAD_SEED").is_some();
+    assert!(is_alone || total.torn > 0 && total.cuts_of_recoveries > 0, "{total}");
+}
+
+#[test]
+fn model_agrees_with_columns_in_wild_shapes() {
+    let name = "model_agrees_with_columns_in_wild_shapes";
+    model_agrees(name, 20, Shape::of_wild_columns_seed, |_, _, _| {});
+}
+
 /// Full drives with few pages an extent and several an append unit, which once refused deletes for
 /// good: most of an index extent was units filled up with nothing.
 #[test]

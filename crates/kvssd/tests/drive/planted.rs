@@ -74,7 +74,7 @@ fn kinds_of_tree(fault: InTree) -> &'static [Kind] {
         | InTree::CacheForgetsGenerations
         // An older memtable is merged over newer entries, or gone before it is.
         | InTree::FlushOutOfTurn => &[Kind::Lost, Kind::Stale],
-        InTree::FilterForgetsKeys => &[Kind::Lost],
+        InTree::FilterForgetsKeys | InTree::ColumnForgetsKeys => &[Kind::Lost],
         InTree::OverwriteUnderSnapshot | InTree::ReadPastSnapshot => &[Kind::Iterator],
         InTree::ReleaseBeforeNoted | InTree::TrimLogBeforeCommit => &[Kind::Unopened],
         InTree::CheckpointBeforeDurable => unreachable!("it is left to crate `torture`"),
@@ -140,6 +140,9 @@ fn shape(seed: u64, fault: Fault) -> Shape {
         // One of the designs with filters.
         Fault::Tree(InTree::FilterForgetsKeys) => {
             Shape { scanners: 0, ..Shape::of_seed(11 * seed + 3) }
+        }
+        Fault::Tree(InTree::ColumnForgetsKeys) => {
+            Shape { scanners: 0, ..Shape::of_seed(seed).with_columns(seed) }
         }
         Fault::Table(_) => Shape::of_hash_seed(seed),
         // Scanners might meet what was lost before anybody else, and call it theirs.

@@ -2,7 +2,7 @@
 //! preset has.
 
 use design::IndexOptions;
-use engine::{Filters, MergeBy, Options, Preemption, TableOptions};
+use engine::{ColumnOptions, Filters, MergeBy, Options, Preemption, TableOptions};
 use flash::{Geometry, Suspend};
 use hashkv::HashOptions;
 use kvssd::{DeviceProfile, KvDrive, SetupError};
@@ -21,6 +21,7 @@ const SUSPEND: Suspend = Suspend {
     min_progress_us: 200.0,
     max_span_us: 1_000.0,
     max_per_operation: 6,
+    max_per_program: None,
 };
 
 impl Shape {
@@ -100,12 +101,7 @@ impl Shape {
     /// Groups, and extents in which they are larger than the least ones.
     fn with_groups(mut self, seed: u64) -> Self {
         let rng = &mut Rng::derive(seed, "groups");
-        if let IndexOptions::Hash(_) = &self.engine {
-            let usual = Shape::of_seed(0);
-            self.engine = usual.engine;
-            self.device = usual.device;
-        }
-        let IndexOptions::Lsm(options) = &mut self.engine else { unreachable!("it is a tree now") };
+        let options = self.tree();
         options.group_pages = pick(rng, &[3, 4, 5, 9, 32, 256]);
         options.filters = Filters::None;
         options.merge = MergeBy::Cpu;
@@ -116,6 +112,66 @@ impl Shape {
         geometry.pages_per_block *= pick(rng, &[1, 2, 4, 8]);
         assert!(self.grow_to_fit(), "seed {seed}: it does not fit whatever the drive has");
         self
+    }
+
+    /// A drive whose levels are of tables in columns.
+    pub(crate) fn of_columns_seed(seed: u64) -> Self {
+        Self::of_random_seed(seed).with_columns(seed)
+    }
+
+    /// The same, which loses power over and over.
+    pub(crate) fn of_restless_columns_seed(seed: u64) -> Self {
+        Self::of_restless_seed(seed).with_columns(seed)
+    }
+
+    /// A drive at the edges of what is legal whose levels are of tables in columns.
+    pub(crate) fn of_wild_columns_seed(seed: u64) -> Self {
+        Self::of_wild_seed(seed)
+            .with_columns_if_they_fit(seed)
+            .unwrap_or_else(|| Self::of_wild_columns_seed(seed + 1_000_000))
+    }
+
+    pub(crate) fn with_columns(self, seed: u64) -> Self {
+        let shape = self.with_columns_if_they_fit(seed);
+        shape.unwrap_or_else(|| panic!("seed {seed}: it does not fit whatever the drive has"))
+    }
+
+    /// Tables in columns, and extents in which they have room.
+    fn with_columns_if_they_fit(mut self, seed: u64) -> Option<Self> {
+        let rng = &mut Rng::derive(seed, "columns");
+        let options = self.tree();
+        options.columns = Some(ColumnOptions {
+            entries: pick(rng, &[16, 60, 200, 4_096]),
+            growth: pick(rng, &[1, 2, 2, 10]),
+            address_bytes: pick(rng, &[0, 8]),
+            filter_bits: pick(rng, &[0, 1, 10, 32]),
+            iterators_read_filters: rng.chance(0.5),
+        });
+        options.pinned_levels = Some(0);
+        options.inline_up_to = 0;
+        options.filters = Filters::None;
+        options.merge = MergeBy::Cpu;
+        options.range_pointers &= rng.chance(0.5);
+        self.device.flash.geometry.pages_per_block *= pick(rng, &[1, 2, 4, 8]);
+        // Whole tables are merged, on a die or two.
+        self.slowness *= 10;
+        // Extents of fewer pages have none, which few drives should show.
+        let geometry = &mut self.device.flash.geometry;
+        let dies = geometry.channels * geometry.dies_per_channel * geometry.planes_per_die;
+        while dies * geometry.pages_per_block < 24 && rng.chance(0.9) {
+            geometry.pages_per_block *= 2;
+        }
+        self.grow_to_fit().then_some(self)
+    }
+
+    /// Its tree: that of usual drives, if it has none.
+    fn tree(&mut self) -> &mut Options {
+        if let IndexOptions::Hash(_) = &self.engine {
+            let usual = Shape::of_seed(0);
+            self.engine = usual.engine;
+            self.device = usual.device;
+        }
+        self.engine.lsm_mut().expect("it is a tree now")
     }
 
     /// The same as it was before there were caches.

@@ -3,11 +3,15 @@
 //! of the index are set between runs.
 
 use design::{Design, IndexOptions};
-use engine::{Engine, IteratorOptions};
+use engine::{ColumnOptions, Engine, IteratorOptions, Options};
 use kvssd::{DeviceProfile, IteratorHandle, RawFlash};
+use runtime::IoClass;
 use workload::{CoreWorkload, Properties};
 
-use super::iter_measured::{Layout, LongRun, Measured, OnStand, Run, VersionMemory};
+use super::iter_bounds::Board;
+use super::iter_measured::{
+    Index, Layout, LongRun, LongRuns, Measured, OnStand, Run, Swept, Tail, VersionMemory,
+};
 use super::jobs::{Job, run_all};
 use super::stand::{Failure, Stand, StandSpec};
 use super::{Plan, Scale};
@@ -24,6 +28,12 @@ pub(super) const DEGREES: std::ops::RangeInclusive<u32> = 0..=8;
 pub(super) const DEGREE_SCAN: u64 = 1024;
 /// Long enough, the paper says, that segments are read on the way.
 pub(super) const LONG_SCAN: u64 = 200_000;
+/// The values of the experiments on tails, in bytes.
+pub(super) const TAIL_BYTES: u64 = 4 << 10;
+/// Times of firmware and host that are tried, in microseconds: no source has the board's.
+pub(super) const FIXED_US: [f64; 3] = [13.0, 20.0, 40.0];
+/// The values with which they are, in bytes: each takes a page.
+pub(super) const SWEPT_BYTES: u64 = 16 << 10;
 /// Iterators of the experiment on version memory.
 pub(super) const ITERATORS: usize = 16;
 
@@ -32,15 +42,21 @@ pub(super) struct Size {
     pub records: u64,
     /// Range queries of each run.
     pub queries: u64,
-    /// Long range queries.
+    /// Long range queries where values differ in size.
     pub long_queries: u64,
+    /// The same where the index lies in other ways.
+    pub tail_queries: u64,
 }
 
 impl Size {
     pub(super) fn of(scale: Scale) -> Self {
         match scale {
-            Scale::Quick => Self { records: 500_000, queries: 50, long_queries: 3 },
-            Scale::Paper => Self { records: 3_000_000, queries: 100, long_queries: 20 },
+            Scale::Quick => {
+                Self { records: 500_000, queries: 50, long_queries: 3, tail_queries: 3 }
+            }
+            Scale::Paper => {
+                Self { records: 3_000_000, queries: 100, long_queries: 20, tail_queries: 10 }
+            }
         }
     }
 }
@@ -50,6 +66,8 @@ pub(super) const SUMMARY_ENTRY_BYTES: u64 = 44;
 
 enum Outcome {
     Stand(Box<OnStand>),
+    Tail(Box<Tail>),
+    Swept(Swept),
     Versions(u64, Vec<VersionMemory>),
 }
 
@@ -65,11 +83,31 @@ pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
             jobs.push(Job::new(name, move || Ok(Outcome::Stand(Box::new(run()?)))));
         }
     }
+    for layout in Layout::ALL {
+        for fixed_us in FIXED_US {
+            let name = format!("firmware and host of {fixed_us} us, {} layout", layout.name());
+            let run = move || swept(scale, seed, fixed_us, layout);
+            jobs.push(Job::new(name, move || Ok(Outcome::Swept(run()?))));
+        }
+        for index in Index::ALL {
+            let name = format!("long scans, {}, {} layout", index.name(), layout.name());
+            let run = move || tail(scale, seed, index, layout);
+            jobs.push(Job::new(name, move || Ok(Outcome::Tail(Box::new(run()?)))));
+        }
+    }
     jobs.push(Job::new("memory of versions", move || versions(scale, seed)));
-    let mut measured = Measured { stands: Vec::new(), segments: 0, versions: Vec::new() };
+    let mut measured = Measured {
+        stands: Vec::new(),
+        tails: Vec::new(),
+        swept: Vec::new(),
+        segments: 0,
+        versions: Vec::new(),
+    };
     for outcome in run_all(jobs, plan.threads, plan.watcher)? {
         match outcome {
             Outcome::Stand(stand) => measured.stands.push(*stand),
+            Outcome::Tail(tail) => measured.tails.push(*tail),
+            Outcome::Swept(swept) => measured.swept.push(swept),
             Outcome::Versions(segments, versions) => {
                 (measured.segments, measured.versions) = (segments, versions);
             }
@@ -82,12 +120,45 @@ pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
 fn spec(scale: Scale, seed: u64, value_bytes: u64, layout: Layout) -> Result<StandSpec, Failure> {
     let records = Size::of(scale).records;
     Ok(StandSpec {
-        index: Design::load("iterkvssd").map_err(|error| error.to_string())?.index(),
-        device: DeviceProfile::load(DEVICE).map_err(|error| error.to_string())?,
+        index: index_of("iterkvssd")?.into(),
+        device: device()?,
         records: seekrandom(records, value_bytes, layout, 128, 1)?,
         outstanding: 1,
         seed,
     })
+}
+
+fn index_of(design: &str) -> Result<Options, Failure> {
+    match Design::load(design).map_err(|error| error.to_string())?.index() {
+        IndexOptions::Lsm(options) => Ok(options),
+        IndexOptions::Hash(_) => Err(format!("{design} has no order of keys")),
+    }
+}
+
+pub(super) fn device() -> Result<DeviceProfile, Failure> {
+    DeviceProfile::load(DEVICE).map_err(|error| error.to_string())
+}
+
+/// The board with another time of firmware and host, of which the parts keep their shares.
+fn with_fixed(mut device: DeviceProfile, fixed_us: f64) -> DeviceProfile {
+    let times = fixed_us / Board::new(&device).fixed_us;
+    device.controller.command_us *= times;
+    device.controller.pipeline_us *= times;
+    device.host.latency_us *= times;
+    device
+}
+
+/// The design with its index in one of the ways.
+fn with_index(index: Index) -> Result<Options, Failure> {
+    let mut tables = index_of("iterkvssd-tables")?;
+    let columns = tables.columns.as_mut().expect("it has tables");
+    match index {
+        Index::Pages => return index_of("iterkvssd"),
+        Index::Tables => {}
+        Index::WithoutFilter => columns.iterators_read_filters = false,
+        Index::SmallTables => columns.growth = 1,
+    }
+    Ok(tables)
 }
 
 fn seekrandom(
@@ -111,46 +182,118 @@ fn checked(properties: &Properties) -> Result<CoreWorkload, Failure> {
 }
 
 fn options(index_prefetch: bool, degree: u32) -> IteratorOptions {
-    let IndexOptions::Lsm(of_design) = Design::load("iterkvssd").expect("it is built in").index()
-    else {
-        unreachable!("iterators need an order of keys")
-    };
+    let of_design = index_of("iterkvssd").expect("it is built in");
     IteratorOptions { index_prefetch, value_prefetch: degree, ..of_design.iterators }
 }
 
+/// The values of a stand.
+#[derive(Clone, Copy)]
+struct Values {
+    records: u64,
+    size: u64,
+    layout: Layout,
+}
+
+impl Values {
+    /// Range queries of so many pairs each.
+    fn scans(self, length: u64, queries: u64) -> Result<CoreWorkload, Failure> {
+        seekrandom(self.records, self.size, self.layout, length, queries)
+    }
+}
+
 fn on_stand(scale: Scale, seed: u64, size: u64, layout: Layout) -> Result<OnStand, Failure> {
-    let sizes = Size::of(scale);
+    let Size { records, queries, long_queries, .. } = Size::of(scale);
+    let values = Values { records, size, layout };
     let (mut stand, _) = Stand::load(&spec(scale, seed, size, layout)?)?;
-    let mut run = |degree: u32, length: u64| -> Result<Run, Failure> {
-        tree(&stand).set_iterator_options(options(true, degree));
-        let workload = seekrandom(sizes.records, size, layout, length, sizes.queries)?;
-        let phase = stand.run(workload)?;
-        let bytes_per_second = phase.pairs_per_second * size as f64;
-        let (seek, next) = (phase.seeks(), phase.nexts());
-        Ok(Run { degree, length, bytes_per_second, seek, next })
-    };
+    let mut run = |degree, length| one_run(&mut stand, values, degree, length, queries);
     let by_degree = DEGREES.map(|degree| run(degree, DEGREE_SCAN)).collect::<Result<_, _>>()?;
     let both = [0, *DEGREES.end()].into_iter();
     let by_length = both
         .flat_map(|degree| LENGTHS.map(|length| (degree, length)))
         .map(|(degree, length)| run(degree, length))
         .collect::<Result<_, _>>()?;
-    let baseline = long_run(&mut stand, &sizes, size, layout, false)?;
-    let with_index = long_run(&mut stand, &sizes, size, layout, true)?;
+    let mut run =
+        |index_prefetch| long_run(&mut stand, values, options(index_prefetch, 0), long_queries);
+    let (baseline, with_index) = (run(false)?, run(true)?);
     Ok(OnStand { size, layout, by_degree, by_length, baseline, with_index })
 }
 
-/// Long scans without value prefetch.
+/// Value prefetch where firmware and host take another time.
+fn swept(scale: Scale, seed: u64, fixed_us: f64, layout: Layout) -> Result<Swept, Failure> {
+    let Size { records, queries, .. } = Size::of(scale);
+    let values = Values { records, size: SWEPT_BYTES, layout };
+    let mut spec = spec(scale, seed, SWEPT_BYTES, layout)?;
+    spec.device = with_fixed(spec.device, fixed_us);
+    let most = Board::new(&spec.device).most_gain(SWEPT_BYTES);
+    let (mut stand, _) = Stand::load(&spec)?;
+    let runs = DEGREES.map(|degree| one_run(&mut stand, values, degree, DEGREE_SCAN, queries));
+    Ok(Swept { fixed_us, layout, runs: runs.collect::<Result<_, _>>()?, most })
+}
+
+/// Long scans where the index lies in one of the ways.
+fn tail(scale: Scale, seed: u64, index: Index, layout: Layout) -> Result<Tail, Failure> {
+    let Size { records, tail_queries, .. } = Size::of(scale);
+    let values = Values { records, size: TAIL_BYTES, layout };
+    let options = with_index(index)?;
+    let (levels, columns) = (options.levels, options.columns);
+    let spec = StandSpec { index: options.into(), ..spec(scale, seed, TAIL_BYTES, layout)? };
+    let (mut stand, load) = Stand::load(&spec)?;
+    let of_index = [IoClass::CompactionWrite, IoClass::GcWrite];
+    let page_bytes = u64::from(spec.device.flash.geometry.page_bytes);
+    let index_bytes = load.pages_programmed(&of_index) * page_bytes;
+    Ok(Tail {
+        index,
+        layout,
+        runs: long_runs(&mut stand, values, tail_queries)?,
+        phases: columns.map_or_else(|| vec![1], |columns| phases(&columns, levels, &spec.device)),
+        index_bytes_per_byte: index_bytes as f64 / load.user_bytes.max(1) as f64,
+    })
+}
+
+/// Pages of each phase of reading a full table of the last level.
+fn phases(columns: &ColumnOptions, levels: u32, device: &DeviceProfile) -> Vec<u32> {
+    let geometry = &device.flash.geometry;
+    let pages =
+        columns.pages_of_full_table(levels - 1, 4, geometry.page_bytes + geometry.spare_bytes);
+    let first = usize::from(!columns.iterators_read_filters);
+    pages[first..].to_vec()
+}
+
+fn one_run(
+    stand: &mut Stand,
+    values: Values,
+    degree: u32,
+    length: u64,
+    queries: u64,
+) -> Result<Run, Failure> {
+    tree(stand).set_iterator_options(options(true, degree));
+    let phase = stand.run(values.scans(length, queries)?)?;
+    let bytes_per_second = phase.pairs_per_second * values.size as f64;
+    let (seek, next) = (phase.seeks(), phase.nexts());
+    Ok(Run { degree, length, bytes_per_second, seek, next })
+}
+
+/// Long scans, without and with either prefetch.
+fn long_runs(stand: &mut Stand, values: Values, queries: u64) -> Result<LongRuns, Failure> {
+    let most = *DEGREES.end();
+    let mut run =
+        |index_prefetch, degree| long_run(stand, values, options(index_prefetch, degree), queries);
+    Ok(LongRuns {
+        baseline: run(false, 0)?,
+        with_index: run(true, 0)?,
+        ahead: run(false, most)?,
+        ahead_with_index: run(true, most)?,
+    })
+}
+
 fn long_run(
     stand: &mut Stand,
-    sizes: &Size,
-    size: u64,
-    layout: Layout,
-    index_prefetch: bool,
+    values: Values,
+    options: IteratorOptions,
+    queries: u64,
 ) -> Result<LongRun, Failure> {
-    tree(stand).set_iterator_options(options(index_prefetch, 0));
-    let length = LONG_SCAN.min(sizes.records / 2);
-    let phase = stand.run(seekrandom(sizes.records, size, layout, length, sizes.long_queries)?)?;
+    tree(stand).set_iterator_options(options);
+    let phase = stand.run(values.scans(LONG_SCAN.min(values.records / 2), queries)?)?;
     let next = phase.next.ok_or("a long scan made no Next")?;
     Ok(LongRun {
         next,

@@ -33,6 +33,33 @@ impl Layout {
     }
 }
 
+/// How the index of a store lies, and how it is read where it was not read ahead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Index {
+    /// Segments of a page.
+    Pages,
+    /// Tables as firmware of the same group has them, by the way of a Get: filter, keys, addresses.
+    Tables,
+    /// The same, without the filter.
+    WithoutFilter,
+    /// Tables with filters, of as many entries in each level as in the first.
+    SmallTables,
+}
+
+impl Index {
+    pub(super) const ALL: [Self; 4] =
+        [Self::Pages, Self::Tables, Self::WithoutFilter, Self::SmallTables];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Pages => "single pages",
+            Self::Tables => "tables, filter read",
+            Self::WithoutFilter => "tables, filter not read",
+            Self::SmallTables => "tables of 4,096, filter read",
+        }
+    }
+}
+
 /// One run: a degree and a scan length.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
@@ -52,6 +79,74 @@ pub(super) struct LongRun {
     pub index_reads: u64,
     /// Prefetched segments that a Next waited for all the same.
     pub late_prefetches: u64,
+}
+
+/// Long scans without and with index prefetch, and both again with the highest degree of value prefetch.
+#[derive(Clone, Debug)]
+pub(super) struct LongRuns {
+    pub baseline: LongRun,
+    pub with_index: LongRun,
+    pub ahead: LongRun,
+    pub ahead_with_index: LongRun,
+}
+
+impl LongRuns {
+    /// Without and with index prefetch, where values are read ahead or not.
+    pub(super) fn both(&self, is_ahead: bool) -> (&LongRun, &LongRun) {
+        if is_ahead {
+            (&self.ahead, &self.ahead_with_index)
+        } else {
+            (&self.baseline, &self.with_index)
+        }
+    }
+
+    /// The share of Nexts that wait for the index without prefetch.
+    pub(super) fn share_of_waits(&self) -> f64 {
+        self.baseline.index_reads as f64 / self.baseline.next.len().max(1) as f64
+    }
+
+    /// The quantile in the middle of those that wait.
+    pub(super) fn where_units_are_met(&self) -> f64 {
+        1.0 - self.share_of_waits() / 2.0
+    }
+
+    /// How many times as long a Next takes at a quantile without index prefetch as with it.
+    pub(super) fn ratio(&self, quantile: f64, is_ahead: bool) -> f64 {
+        let (without, with) = self.both(is_ahead);
+        without.next_us(quantile) / with.next_us(quantile)
+    }
+}
+
+/// Long scans of 4 KiB values on a store with its index in one of the ways.
+pub(super) struct Tail {
+    pub index: Index,
+    pub layout: Layout,
+    pub runs: LongRuns,
+    /// Pages of each phase of reading a full table of the last level, or a segment.
+    pub phases: Vec<u32>,
+    /// What it costs to write: bytes of the index for each byte of pairs, while they were loaded.
+    pub index_bytes_per_byte: f64,
+}
+
+/// The gains of value prefetch with 16 KiB values, where firmware and host take so long.
+pub(super) struct Swept {
+    pub fixed_us: f64,
+    pub layout: Layout,
+    /// By degree.
+    pub runs: Vec<Run>,
+    /// What the board allows.
+    pub most: f64,
+}
+
+impl Swept {
+    /// The run that gains most, and how much.
+    pub(super) fn best(&self) -> (&Run, f64) {
+        let base = self.runs[0].bytes_per_second;
+        let best =
+            self.runs.iter().max_by(|a, b| a.bytes_per_second.total_cmp(&b.bytes_per_second));
+        let best = best.expect("there are runs");
+        (best, best.bytes_per_second / base)
+    }
 }
 
 impl LongRun {
@@ -74,7 +169,7 @@ pub(super) struct OnStand {
     pub by_degree: Vec<Run>,
     /// By scan length, without value prefetch and with the highest degree.
     pub by_length: Vec<Run>,
-    /// Without and with index prefetch.
+    /// Long scans without and with index prefetch.
     pub baseline: LongRun,
     pub with_index: LongRun,
 }
@@ -111,12 +206,23 @@ pub(super) struct VersionMemory {
 /// What was measured.
 pub(super) struct Measured {
     pub stands: Vec<OnStand>,
+    /// By index and layout.
+    pub tails: Vec<Tail>,
+    /// By time of firmware and host, and layout.
+    pub swept: Vec<Swept>,
     /// Segments of the store in the experiment on version memory.
     pub segments: u64,
     pub versions: Vec<VersionMemory>,
 }
 
 impl Measured {
+    /// Long scans on a store with its index in one of the ways.
+    pub(super) fn tail(&self, index: Index, layout: Layout) -> &Tail {
+        let mut tails = self.tails.iter();
+        let tail = tails.find(|tail| tail.index == index && tail.layout == layout);
+        tail.expect("every index was run in every layout")
+    }
+
     /// The stand with values of a size in a layout.
     pub(super) fn stand(&self, size: u64, layout: Layout) -> &OnStand {
         let mut stands = self.stands.iter();

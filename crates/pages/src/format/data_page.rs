@@ -146,7 +146,10 @@ pub fn objects(bytes: &[u8]) -> Option<Vec<(u32, ObjectHead<'_>)>> {
         | PageKind::Log
         | PageKind::Manifest
         | PageKind::TableIndex
-        | PageKind::GroupIndex => None,
+        | PageKind::GroupIndex
+        | PageKind::FilterColumn
+        | PageKind::KeyColumn
+        | PageKind::AddressColumn => None,
     }
 }
 

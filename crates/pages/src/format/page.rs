@@ -71,11 +71,17 @@ pub enum PageKind {
     TableIndex = 9,
     /// The index of a group of pages in a level.
     GroupIndex = 10,
+    /// Part of the Bloom filter of a table in columns.
+    FilterColumn = 11,
+    /// Part of the keys of a table in columns.
+    KeyColumn = 12,
+    /// Part of the addresses of a table in columns.
+    AddressColumn = 13,
 }
 
 impl PageKind {
     fn from_byte(byte: u8) -> Option<Self> {
-        const ALL: [PageKind; 10] = [
+        const ALL: [PageKind; 13] = [
             PageKind::Meta,
             PageKind::Data,
             PageKind::LargeHead,
@@ -86,6 +92,9 @@ impl PageKind {
             PageKind::Manifest,
             PageKind::TableIndex,
             PageKind::GroupIndex,
+            PageKind::FilterColumn,
+            PageKind::KeyColumn,
+            PageKind::AddressColumn,
         ];
         ALL.into_iter().find(|kind| *kind as u8 == byte)
     }

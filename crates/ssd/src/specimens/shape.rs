@@ -40,6 +40,7 @@ const SUSPEND: Suspend = Suspend {
     min_progress_us: 200.0,
     max_span_us: 1_000.0,
     max_per_operation: 6,
+    max_per_program: None,
 };
 
 impl Shape {

@@ -1,7 +1,11 @@
 //! Which way cursors go, and where they begin. Plain arithmetic on places in lists.
 
+use pages::format::pointer::PointerFormat;
+use runtime::PageImage;
+
 use crate::format::group_index::GroupIndex;
 use crate::format::meta_segment::MetaSegment;
+use crate::lsm::columns::first_key_in;
 use crate::lsm::level::Level;
 use pages::effort::Effort;
 
@@ -28,6 +32,14 @@ impl Direction {
         match self {
             Self::Up => (at + 1 < len).then_some(at + 1),
             Self::Down => at.checked_sub(1),
+        }
+    }
+
+    /// What it comes to last of a list.
+    pub(crate) fn last<T>(self, list: &[T]) -> Option<&T> {
+        match self {
+            Self::Up => list.last(),
+            Self::Down => list.first(),
         }
     }
 
@@ -74,6 +86,20 @@ impl Target {
             Self::Before(None) => index.last(),
         };
         place.unwrap_or(0)
+    }
+
+    /// The one of a table's segments to begin in.
+    pub(crate) fn segment_of(&self, segments: &[PageImage], format: PointerFormat) -> usize {
+        let behind = match self {
+            Self::AtOrAfter(key) => {
+                segments.partition_point(|image| first_key_in(image, format) <= &key[..])
+            }
+            Self::Before(Some(key)) => {
+                segments.partition_point(|image| first_key_in(image, format) < &key[..])
+            }
+            Self::Before(None) => segments.len(),
+        };
+        behind.saturating_sub(1)
     }
 
     /// Going down, the last segment of `level` that begins before the target: going down begins in it, and nowhere else, so

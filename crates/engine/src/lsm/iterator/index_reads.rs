@@ -10,8 +10,9 @@ use runtime::{IoClass, JoinHandle, Nanos, PageImage};
 use super::readahead::Readahead;
 use super::{Ahead, Asked, EngineIterator, Position};
 use crate::cache::Access;
+use crate::lsm::columns::Order;
 use crate::lsm::cursor::{Direction, Needed};
-use crate::lsm::location::{IndexKind, IndexPage, Location};
+use crate::lsm::location::{Columns, IndexKind, IndexPage, Location, Piece};
 use crate::lsm::snapshot::Snapshot;
 
 impl<M: Medium> EngineIterator<M> {
@@ -30,11 +31,15 @@ impl<M: Medium> EngineIterator<M> {
                 position.cursors.finish(first.level);
                 continue;
             }
-            let Some(page) = self.page_for(position, snapshot, first, effort, may_wait).await?
-            else {
-                return Ok(false);
+            let piece = if let Some(table) = first.at.table() {
+                let segments = self.table_for(position, first, table, effort, may_wait).await?;
+                segments.map(Piece::Table)
+            } else {
+                let page = self.page_for(position, snapshot, first, effort, may_wait).await?;
+                page.map(Piece::Page)
             };
-            position.cursors.supply(snapshot, first, page);
+            let Some(piece) = piece else { return Ok(false) };
+            position.cursors.supply(snapshot, first, piece);
             self.prefetch_index(position, snapshot);
         }
     }
@@ -63,7 +68,10 @@ impl<M: Medium> EngineIterator<M> {
             }
             effort.hashes += self.inner.caches.looks_for_pages(1);
             effort.page_reads += 1;
-            return self.come(number, ahead.page).await.map(Some);
+            let Piece::Page(page) = self.come(needed.at, ahead.page).await? else {
+                unreachable!("a page was asked for");
+            };
+            return Ok(Some(page));
         }
         let cached = self.inner.cached_page(number, Access::Scan);
         if cached.is_none() && !may_wait {
@@ -77,16 +85,54 @@ impl<M: Medium> EngineIterator<M> {
         self.read_next(position, snapshot, needed).await.map(Some)
     }
 
-    /// A segment that was asked for ahead of time.
-    async fn come(&self, page: PageNo, asked: Asked) -> Result<PageImage, EngineError> {
+    /// The segments of the table that a cursor needs: asked for ahead of time, or read now, in phases. `None` if it would have to wait
+    /// and may not.
+    async fn table_for(
+        &self,
+        position: &mut Position,
+        needed: Needed,
+        table: Columns,
+        effort: &mut Effort,
+        may_wait: bool,
+    ) -> Result<Option<Rc<[PageImage]>>, EngineError> {
+        let asked = &mut position.ahead[needed.level];
+        let ahead = asked.take_if(|ahead| ahead.at == needed.at);
+        let has_come = ahead.as_ref().is_some_and(|ahead| ahead.page.has_come());
+        if !has_come && !may_wait {
+            position.ahead[needed.level] = ahead;
+            return Ok(None);
+        }
+        let pages = pages_of(needed.at);
+        effort.hashes += self.inner.caches.looks_for_pages(pages);
+        effort.page_reads += pages;
+        if let Some(ahead) = ahead {
+            let Piece::Table(segments) = self.come(needed.at, ahead.page).await? else {
+                unreachable!("a table was asked for");
+            };
+            return Ok(Some(segments));
+        }
+        self.inner.stats.borrow_mut().iterators.next_index_reads += 1;
+        let reading = self.inner.read_table(table, IoClass::ClientRead, self.phases());
+        Ok(Some(Box::pin(reading).await?))
+    }
+
+    /// How a table is read that nobody asked for ahead of time.
+    fn phases(&self) -> Order {
+        let columns = self.inner.options.columns;
+        Order::InPhases(columns.is_some_and(|columns| columns.iterators_read_filters))
+    }
+
+    /// What was asked for ahead of time.
+    async fn come(&self, at: IndexPage, asked: Asked) -> Result<Piece, EngineError> {
         let read = match asked {
-            Asked::Cached(page) => return Ok(page),
+            Asked::Cached(page) => return Ok(Piece::Page(page)),
             Asked::UnderWay(read) => read,
         };
         let is_waited_for = !read.is_finished();
         self.inner.stats.borrow_mut().iterators.index_prefetch_waits += u64::from(is_waited_for);
         if is_waited_for {
-            self.inner.store.medium.promote(page);
+            let pages = at.table().map_or(at.page.0..at.page.0 + 1, Columns::behind_filter);
+            pages.for_each(|page| self.inner.store.medium.promote(PageNo(page)));
         }
         read.await
     }
@@ -169,19 +215,38 @@ impl<M: Medium> EngineIterator<M> {
             if self.supply_cached(position, snapshot, &mut needed).await {
                 continue; // a segment may end before the key, so that the next one is needed
             }
+            let is_of_table = |needed: &mut Needed| needed.at.table().is_some();
+            let tables: Vec<Needed> = needed.extract_if(.., is_of_table).collect();
+            let tables: Vec<_> = tables
+                .into_iter()
+                .map(|needed| (needed, self.seek_table(needed, snapshot)))
+                .collect();
             let read = |needed: Needed| {
                 (needed, self.inner.store.medium.read(needed.at.page, IoClass::ClientRead))
             };
             let reads: Vec<_> = needed.into_iter().map(read).collect();
             count += reads.len() as u64;
+            for (needed, table) in tables {
+                count += u64::from(pages_of(needed.at));
+                position.cursors.supply(snapshot, needed, table.await?);
+            }
             for (needed, read) in reads {
                 let read = read.await;
                 let class = IoClass::ClientRead;
                 let page = self.inner.check_index(needed.at, read, class).await?;
                 self.inner.keep_page(needed.at.page, &page, Access::Point);
-                position.cursors.supply(snapshot, needed, page);
+                position.cursors.supply(snapshot, needed, Piece::Page(page));
             }
         }
+    }
+
+    /// Begins to read a table for a Seek, in phases.
+    fn seek_table(
+        &self,
+        needed: Needed,
+        snapshot: &Rc<Snapshot>,
+    ) -> JoinHandle<Result<Piece, EngineError>> {
+        self.read_apart(needed.at, IoClass::ClientRead, self.phases(), snapshot)
     }
 
     /// Gives cursors those of the segments they need that are in the cache. Whether that is all of
@@ -197,10 +262,13 @@ impl<M: Medium> EngineIterator<M> {
             return false;
         }
         needed.retain(|needed| {
+            if needed.at.table().is_some() {
+                return true; // its pages are looked for one by one
+            }
             let cached = self.inner.cached_page(needed.at.page, Access::Point);
             let is_missing = cached.is_none();
             if let Some(page) = cached {
-                position.cursors.supply(snapshot, *needed, page);
+                position.cursors.supply(snapshot, *needed, Piece::Page(page));
             }
             is_missing
         });
@@ -220,7 +288,11 @@ impl<M: Medium> EngineIterator<M> {
             if is_asked_for || self.is_beyond(position, snapshot, next) {
                 continue;
             }
-            let page = match self.inner.cached_page(next.at.page, Access::Scan) {
+            let cached = match next.at.table() {
+                Some(_) => None,
+                None => self.inner.cached_page(next.at.page, Access::Scan),
+            };
+            let page = match cached {
                 Some(page) => Asked::Cached(page),
                 None => Asked::UnderWay(self.prefetch(next.at, snapshot)),
             };
@@ -233,14 +305,28 @@ impl<M: Medium> EngineIterator<M> {
         &self,
         at: IndexPage,
         snapshot: &Rc<Snapshot>,
-    ) -> JoinHandle<Result<PageImage, EngineError>> {
+    ) -> JoinHandle<Result<Piece, EngineError>> {
         self.inner.stats.borrow_mut().iterators.index_prefetches += 1;
+        self.read_apart(at, IoClass::IndexPrefetch, Order::AtOnce, snapshot)
+    }
+
+    /// Reads a segment or a table in a task of its own.
+    fn read_apart(
+        &self,
+        at: IndexPage,
+        class: IoClass,
+        order: Order,
+        snapshot: &Rc<Snapshot>,
+    ) -> JoinHandle<Result<Piece, EngineError>> {
         let (inner, snapshot) = (Rc::clone(&self.inner), Rc::clone(snapshot));
         self.inner.store.handle.spawn("index prefetch", async move {
             let _snapshot = snapshot;
-            let image = inner.read_index(at, IoClass::IndexPrefetch).await?;
+            if let Some(table) = at.table() {
+                return Ok(Piece::Table(inner.read_table(table, class, order).await?));
+            }
+            let image = inner.read_index(at, class).await?;
             inner.keep_page(at.page, &image, Access::Scan);
-            Ok(image)
+            Ok(Piece::Page(image))
         })
     }
 
@@ -256,4 +342,9 @@ impl<M: Medium> EngineIterator<M> {
                 .is_some_and(|first_key| *first_key >= **end)
         })
     }
+}
+
+/// Pages that are taken in where a cursor needs this.
+fn pages_of(at: IndexPage) -> u32 {
+    at.table().map_or(1, |table| table.pages.behind_filter())
 }

@@ -3,72 +3,26 @@
 use workload::LatencySummary;
 
 use super::most_gained;
-use crate::report::Comparison;
-use crate::reproduce::iter::{DEGREES, DEVICE, ITERATORS, SIZES, SUMMARY_ENTRY_BYTES};
+use super::tails::{swept_rows, tail_rows};
+use crate::report::{Comparison, Verdict};
+use crate::reproduce::iter::{
+    DEGREES, FIXED_US, ITERATORS, SIZES, SUMMARY_ENTRY_BYTES, SWEPT_BYTES,
+};
+use crate::reproduce::iter_bounds::Board;
 use crate::reproduce::iter_measured::{Layout, Measured, OnStand, Run};
-use crate::reproduce::words::{amount, beside, change, gain, holds, megabytes, micros, row, times};
+use crate::reproduce::words::{beside, gain, holds, megabytes, micros, row, times};
 use crate::{bytes_text, count_text};
 
-pub(super) fn comparisons(measured: &Measured) -> Vec<Comparison> {
-    let mut rows = index_rows(measured);
-    rows.extend(gain_rows(measured));
+pub(super) fn comparisons(board: &Board, measured: &Measured) -> Vec<Comparison> {
+    let mut rows = tail_rows(board, measured);
+    rows.extend(gain_rows(board, measured));
     rows.push(lengths_row(measured));
     rows.push(seek_row(measured));
     rows.extend(memory_rows(measured));
     rows
 }
 
-fn index_rows(measured: &Measured) -> Vec<Comparison> {
-    let stand = measured.stand(4 << 10, Layout::Random);
-    let (base, with) = (&stand.baseline, &stand.with_index);
-    let ratio = |q| base.next_us(q) / with.next_us(q);
-    let share = base.index_reads as f64 / base.next.len().max(1) as f64;
-    let why = format!(
-        "A segment of 16 KiB holds some 1,500 entries of 4-byte keys, so {:.3} % of the Nexts wait \
-         for one: {} the p99.9, {} the p99.99 ({} without, {} with prefetch).",
-        share * 100.0,
-        if share > 0.001 { "that moves" } else { "too few to move" },
-        if share > 0.0001 { "but enough to move" } else { "and too few to move" },
-        micros(base.next_us(0.9999)),
-        micros(with.next_us(0.9999)),
-    );
-    let ours = format!("{} at p99.9, {} at p99.99", times(ratio(0.999)), times(ratio(0.9999)));
-    let residual = format!(
-        "{} of {} segments read ahead had not come in time; the longest Next took {} instead of {}.",
-        with.late_prefetches,
-        with.next.len().min(base.index_reads),
-        micros(with.longest_next_us()),
-        micros(base.longest_next_us()),
-    );
-    vec![
-        row(
-            "iter-index-p999",
-            "tail of Next with index prefetch, scans of 200,000",
-            "about 3.6x better p99.9 (slide \"Effect of Index Prefetching\")",
-            beside(3.6, ratio(0.999), &ours),
-            gain(3.6, ratio(0.999)),
-            why,
-        ),
-        row(
-            "iter-tail-conclusion",
-            "tail latency, as concluded",
-            "2x lower p99.9 (conclusion; configuration not given)",
-            beside(2.0, ratio(0.999), ours),
-            gain(2.0, ratio(0.999)),
-            "The same measurement; which configuration the conclusion means is not known.",
-        ),
-        row(
-            "iter-index-residual",
-            "what index prefetch leaves",
-            "channel conflicts keep the tail from going altogether",
-            format!("longest Next {}", change(base.next.max() as f64, with.next.max() as f64)),
-            holds(with.next.max() > with.next.value_at_quantile(0.5)),
-            residual,
-        ),
-    ]
-}
-
-fn gain_rows(measured: &Measured) -> Vec<Comparison> {
+fn gain_rows(board: &Board, measured: &Measured) -> Vec<Comparison> {
     let gains = |layout: Layout| SIZES.map(|size| measured.stand(size, layout).most_gained());
     let listed = |layout: Layout| {
         let texts = SIZES.iter().zip(gains(layout));
@@ -94,28 +48,26 @@ fn gain_rows(measured: &Measured) -> Vec<Comparison> {
                     megabytes(top.bytes_per_second),
                     megabytes(measured.stand(size, layout).by_degree[0].bytes_per_second),
                     listed(layout),
-                    what_is_left(size, top)
+                    what_is_left(board, size, top)
                 ),
             )
         })
         .collect();
+    rows.extend(swept_rows(measured));
+    rows.push(layouts_row(measured));
     rows.push(saturation_row(measured));
-    rows.push(layouts_row(&gains(Layout::Sequential), &gains(Layout::Random)));
-    rows.push(sizes_row(&gains(Layout::Sequential), &listed(Layout::Sequential)));
+    rows.push(sizes_row(&listed(Layout::Sequential)));
     rows
 }
 
-/// What a Next still takes when its value was read ahead.
-fn what_is_left(size: u64, run: &Run) -> String {
-    let device = kvssd::DeviceProfile::load(DEVICE).expect("it is built in");
-    let (controller, host) = (&device.controller, &device.host);
-    let transfer = size as f64 / host.read_mb_per_s;
-    let fixed = controller.command_us + controller.pipeline_us + host.latency_us + transfer;
+/// What a Next still takes when its value was read ahead, and what the board allows.
+fn what_is_left(board: &Board, size: u64, run: &Run) -> String {
     format!(
-        "A Next then takes {} on average, and {} of it are firmware, host and the transfer of the \
-         value, which no prefetch hides; how long these take is assumed.",
+        "A Next then takes {} on average, and {} of it are firmware, host and the transfer of the value, which no prefetch \
+         hides; how long those take is assumed. If each value took pages of its own, the board would allow {}.",
         micros(run.next.mean_us),
-        micros(fixed)
+        micros(board.floor_us(size)),
+        times(board.most_gain(size))
     )
 }
 
@@ -153,38 +105,52 @@ fn saturation_row(measured: &Measured) -> Comparison {
     )
 }
 
-fn layouts_row(sequential: &[f64; SIZES.len()], random: &[f64; SIZES.len()]) -> Comparison {
-    // Those that do not share pages: 16 KiB and 128 KiB.
-    let both = sequential[2..].iter().zip(&random[2..]);
-    let texts = both.clone().map(|(seq, rnd)| format!("{} against {}", times(*seq), times(*rnd)));
+fn layouts_row(measured: &Measured) -> Comparison {
+    const PUBLISHED: f64 = 7.22 / 4.13;
+    let of = |layout| measured.stand(SWEPT_BYTES, layout).most_gained();
+    let ratio = of(Layout::Sequential) / of(Layout::Random);
+    let swept = FIXED_US.map(|fixed| {
+        let of = |layout| {
+            let mut all = measured.swept.iter();
+            let one =
+                all.find(|one| one.layout == layout && one.fixed_us.to_bits() == fixed.to_bits());
+            one.expect("both layouts were run").best().1
+        };
+        format!("{} {}", micros(fixed), times(of(Layout::Sequential) / of(Layout::Random)))
+    });
     row(
         "iter-layouts",
-        "gain in sequential layout against random, 16 KiB and 128 KiB",
-        "gains more: 7.22x against 4.13x (abstract)",
-        texts.collect::<Vec<_>>().join("; "),
-        holds(both.clone().all(|(seq, rnd)| seq > rnd)),
+        &format!(
+            "gain in sequential layout over that in random, {} values",
+            bytes_text(SWEPT_BYTES)
+        ),
+        "7.22x over 4.13x: 1.75x (abstract; sizes not given)",
+        beside(
+            PUBLISHED,
+            ratio,
+            format!(
+                "{} over {}: {}",
+                times(of(Layout::Sequential)),
+                times(of(Layout::Random)),
+                times(ratio)
+            ),
+        ),
+        gain(PUBLISHED, ratio),
         format!(
-            "Neighbours that were written one after the other lie on different dies and channels; \
-             in random layout two of nine reads under way often meet on one. Smaller values in \
-             sequential layout are in a page that the iterator still has even without prefetch, \
-             which leaves less to gain ({} against {} for 4 KiB).",
-            times(sequential[1]),
-            times(random[1])
+            "Neighbours that were written one after the other lie on different dies and channels; in random layout two of nine \
+             reads under way often meet on one. By time of firmware and host: {}.",
+            swept.join(", ")
         ),
     )
 }
 
-fn sizes_row(gains: &[f64; SIZES.len()], listed: &str) -> Comparison {
-    let most = gains.iter().copied().fold(0.0, f64::max);
-    let is_16k_most = gains[2] >= most;
-    let without_smallest = &gains[1..];
-    let is_128k_least = without_smallest.iter().all(|gain| *gain >= gains[3]);
+fn sizes_row(listed: &str) -> Comparison {
     row(
         "iter-sizes",
         "gain by value size, sequential layout",
-        "(expected, not stated) most with 16 KB, least with 128 KB",
+        "(not stated)",
         listed,
-        holds(is_16k_most && is_128k_least),
+        Verdict::NotApplicable,
         "A value of 16 KiB takes a page of its own; one of 128 KiB takes eight, whose reads keep the \
          channels busy by themselves. Small values share pages that the iterator still has.",
     )
@@ -236,9 +202,9 @@ fn memory_rows(measured: &Measured) -> Vec<Comparison> {
             "a full summary of the tables",
             "44 B x about 65,000 tables = 2.7 MB (slide)",
             beside(2.7e6, full as f64, bytes_text(full)),
-            amount(2.7e6, full as f64),
+            Verdict::NotApplicable,
             format!(
-                "Arithmetic. This store has {} segments of one page, {} for a summary.",
+                "Arithmetic, which no run can contradict. This store has {} segments of one page, {} for a summary.",
                 count_text(measured.segments),
                 bytes_text(measured.segments * SUMMARY_ENTRY_BYTES)
             ),

@@ -1,12 +1,24 @@
 //! The figures.
 
 use crate::report::{Axis, BarSeries, Figure, FigureKind, Series, Unit};
-use crate::reproduce::iter::{DEGREE_SCAN, DEGREES, LONG_SCAN, SIZES, SUMMARY_ENTRY_BYTES};
-use crate::reproduce::iter_measured::{Layout, Measured, OnStand, Run, VersionMemory};
+use crate::reproduce::iter::{
+    DEGREE_SCAN, DEGREES, LONG_SCAN, SIZES, SUMMARY_ENTRY_BYTES, SWEPT_BYTES, TAIL_BYTES,
+};
+use crate::reproduce::iter_bounds::Board;
+use crate::reproduce::iter_measured::{
+    Index, Layout, Measured, OnStand, Run, Swept, Tail, VersionMemory,
+};
 use crate::{bytes_text, count_text};
 
-pub(super) fn figures(measured: &Measured) -> Vec<Figure> {
-    let mut figures = vec![index_prefetch(measured), index_percentiles(measured), gains(measured)];
+pub(super) fn figures(board: &Board, measured: &Measured) -> Vec<Figure> {
+    let mut figures = vec![
+        index_prefetch(measured),
+        tails(board, measured, false),
+        tails(board, measured, true),
+        index_percentiles(measured),
+        by_fixed(measured),
+        gains(measured),
+    ];
     figures.extend(SIZES.map(|size| by_degree(measured, size)));
     figures.extend(SIZES.map(|size| by_length(measured, size)));
     figures.push(seek_and_next(measured));
@@ -15,21 +27,26 @@ pub(super) fn figures(measured: &Measured) -> Vec<Figure> {
 }
 
 fn index_prefetch(measured: &Measured) -> Figure {
-    let stand = measured.stand(4 << 10, Layout::Random);
+    let runs = |index| &measured.tail(index, Layout::Random).runs;
+    let (pages, tables) = (runs(Index::Pages), runs(Index::Tables));
     Figure {
         id: "iter-index-prefetch".to_owned(),
         title: "Latency of Next in long scans, with and without index prefetch".to_owned(),
         caption: format!(
-            "4 KiB values, random layout, scans of up to {LONG_SCAN} pairs, no value prefetch. \
-             Beside the slide \"Effect of Index Prefetching\"."
+            "4 KiB values, random layout, scans of up to {LONG_SCAN} pairs, values read when they are asked for or eight \
+             ahead. Beside the slide \"Effect of Index Prefetching\"."
         ),
         kind: FigureKind::Cdf {
             x: Axis::log("latency of Next", Unit::Microseconds),
             of: "Nexts".to_owned(),
             tail: true,
             series: vec![
-                Series::latency_cdf("IterKVSSD-B (no prefetch)", &stand.baseline.next),
-                Series::latency_cdf("IterKVSSD-I (index prefetch)", &stand.with_index.next),
+                Series::latency_cdf("B (no prefetch), single pages", &pages.baseline.next),
+                Series::latency_cdf("I (index prefetch), single pages", &pages.with_index.next),
+                Series::latency_cdf("B, tables", &tables.baseline.next),
+                Series::latency_cdf("I, tables", &tables.with_index.next),
+                Series::latency_cdf("B with D = 8, tables", &tables.ahead.next),
+                Series::latency_cdf("I with D = 8, tables", &tables.ahead_with_index.next),
             ],
         },
     }
@@ -56,6 +73,73 @@ fn index_percentiles(measured: &Measured) -> Figure {
                 BarSeries::new("I, p99.9", of(0.999, true)),
                 BarSeries::new("B, p99.99", of(0.9999, false)),
                 BarSeries::new("I, p99.99", of(0.9999, true)),
+            ],
+        },
+    }
+}
+
+/// Tails by how the index lies, where they are met, and what the board allows.
+fn tails(board: &Board, measured: &Measured, is_ahead: bool) -> Figure {
+    let all: Vec<&Tail> = Layout::ALL
+        .into_iter()
+        .flat_map(|layout| Index::ALL.map(|index| measured.tail(index, layout)))
+        .collect();
+    let of = |value: &dyn Fn(&Tail) -> f64| all.iter().map(|tail| value(tail)).collect::<Vec<_>>();
+    let ratio =
+        |quantile: fn(&Tail) -> f64| of(&|tail: &Tail| tail.runs.ratio(quantile(tail), is_ahead));
+    let (values, id) =
+        if is_ahead { ("read eight ahead", "-ahead") } else { ("not read ahead", "") };
+    Figure {
+        id: format!("iter-tails{id}"),
+        title: format!("What index prefetch gains in the tail of Next, values {values}"),
+        caption: format!(
+            "Latency of Next without index prefetch over that with it, {} values: at p99.9, and in the middle of those that wait for \
+             the index; beside what the board allows if nothing else is in the way.",
+            bytes_text(TAIL_BYTES)
+        ),
+        kind: FigureKind::Bars {
+            over: "index".to_owned(),
+            categories: all
+                .iter()
+                .map(|tail| format!("{}, {}", tail.index.name(), tail.layout.name()))
+                .collect(),
+            y: Axis::linear("gain", Unit::Other("x".to_owned())),
+            series: vec![
+                BarSeries::new("at p99.9", ratio(|_| 0.999)),
+                BarSeries::new(
+                    "where units are met",
+                    ratio(|tail| tail.runs.where_units_are_met()),
+                ),
+                BarSeries::new(
+                    "at most",
+                    of(&|tail: &Tail| board.most_tail(TAIL_BYTES, &tail.phases, is_ahead)),
+                ),
+            ],
+        },
+    }
+}
+
+/// Gains by the time of firmware and host, and what the board allows.
+fn by_fixed(measured: &Measured) -> Figure {
+    let swept = &measured.swept;
+    let of = |value: fn(&Swept) -> f64| swept.iter().map(value).collect::<Vec<_>>();
+    Figure {
+        id: "iter-gain-by-fixed".to_owned(),
+        title: "What value prefetch gains, by the time of firmware and host".to_owned(),
+        caption: format!(
+            "{} values; that time is not known of the board. Published are 4.13 in random and 7.22 in sequential layout.",
+            bytes_text(SWEPT_BYTES)
+        ),
+        kind: FigureKind::Bars {
+            over: "time of firmware and host".to_owned(),
+            categories: swept
+                .iter()
+                .map(|one| format!("{:.0} us, {}", one.fixed_us, one.layout.name()))
+                .collect(),
+            y: Axis::linear("gain", Unit::Other("x".to_owned())),
+            series: vec![
+                BarSeries::new("measured", of(|one| one.best().1)),
+                BarSeries::new("at most", of(|one| one.most)),
             ],
         },
     }

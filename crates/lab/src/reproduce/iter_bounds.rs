@@ -1,0 +1,116 @@
+//! What the board allows at most, by arithmetic on its profile: bounds that stand beside what was measured.
+//!
+//! One request is outstanding. A Next without prefetch takes firmware, host and the read of its value, one after the other. One whose value was read
+//! long before takes firmware and host, or what the channels need to bring a value, whichever is more.
+
+use kvssd::DeviceProfile;
+
+/// Times of a board, in microseconds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Board {
+    /// Firmware and host of a command, without the transfer of its value.
+    pub fixed_us: f64,
+    /// Command cycles and tR.
+    sense_us: f64,
+    /// A page on its channel.
+    page_us: f64,
+    page_bytes: f64,
+    channels: f64,
+    host_mb_per_s: f64,
+}
+
+impl Board {
+    pub(super) fn new(device: &DeviceProfile) -> Self {
+        let (flash, controller, host) = (&device.flash, &device.controller, &device.host);
+        let (timing, geometry) = (&flash.timing, &flash.geometry);
+        Self {
+            fixed_us: controller.command_us + controller.pipeline_us + host.latency_us,
+            sense_us: timing.command_us + timing.read_us[0],
+            page_us: f64::from(geometry.transfer_bytes) / timing.channel_mb_per_s,
+            page_bytes: f64::from(geometry.page_bytes),
+            channels: f64::from(geometry.channels),
+            host_mb_per_s: host.read_mb_per_s,
+        }
+    }
+
+    /// A value's way to the host, and firmware and host: what no prefetch hides.
+    pub(super) fn floor_us(&self, value_bytes: u64) -> f64 {
+        self.fixed_us + value_bytes as f64 / self.host_mb_per_s
+    }
+
+    /// Reading so many pages side by side, over all channels.
+    pub(super) fn phase_us(&self, pages: u32) -> f64 {
+        if pages == 0 {
+            0.0
+        } else {
+            self.sense_us + self.page_us * (f64::from(pages) / self.channels).ceil()
+        }
+    }
+
+    fn pages(&self, value_bytes: u64) -> u32 {
+        (value_bytes as f64 / self.page_bytes).ceil() as u32
+    }
+
+    /// A Next that reads its value.
+    pub(super) fn next_us(&self, value_bytes: u64) -> f64 {
+        self.floor_us(value_bytes) + self.phase_us(self.pages(value_bytes))
+    }
+
+    /// A Next whose value was read ahead, at the least.
+    pub(super) fn ahead_us(&self, value_bytes: u64) -> f64 {
+        let on_channels = self.page_us * f64::from(self.pages(value_bytes)) / self.channels;
+        self.floor_us(value_bytes).max(on_channels)
+    }
+
+    /// What value prefetch gains at most where each value takes pages of its own.
+    pub(super) fn most_gain(&self, value_bytes: u64) -> f64 {
+        self.next_us(value_bytes) / self.ahead_us(value_bytes)
+    }
+
+    /// How many times as long as any other a Next takes that waits for phases of so many pages, at most: where nothing else is
+    /// in the way. With values read ahead others take the least there is.
+    pub(super) fn most_tail(&self, value_bytes: u64, phases: &[u32], is_ahead: bool) -> f64 {
+        let waits: f64 = phases.iter().map(|pages| self.phase_us(*pages)).sum();
+        let other = if is_ahead { self.ahead_us(value_bytes) } else { self.next_us(value_bytes) };
+        (other + waits) / other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn board() -> Board {
+        let mut device = DeviceProfile::load("cosmos-plus-4ch").expect("built in");
+        (device.controller.command_us, device.controller.pipeline_us) = (4.0, 4.0);
+        device.host.latency_us = 5.0;
+        device.flash.timing.read_us = vec![60.0];
+        device.host.read_mb_per_s = 3_200.0;
+        Board::new(&device)
+    }
+
+    #[test]
+    fn four_channels_bring_a_page_each_22_56_us() {
+        let board = board();
+        assert!((board.ahead_us(16 << 10) - 22.56).abs() < 1e-9);
+        // 13 us, 5.12 us on the link, command and tR, 90.24 us on the channel.
+        assert!((board.next_us(16 << 10) - 168.66).abs() < 1e-9);
+        assert!((board.most_gain(16 << 10) - 168.66 / 22.56).abs() < 1e-9);
+    }
+
+    #[test]
+    fn where_firmware_and_host_take_longer_than_the_channels_they_bound_the_gain() {
+        let slow = Board { fixed_us: 40.0, ..board() };
+        assert!((slow.ahead_us(16 << 10) - 45.12).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_page_of_the_index_is_less_than_twice_and_three_phases_are_more() {
+        let board = board();
+        assert!(board.most_tail(4 << 10, &[1], false) < 2.0);
+        assert!(board.most_tail(4 << 10, &[1, 1, 2], false) > 3.0);
+        // Eight pages over four channels take two turns.
+        assert!((board.phase_us(8) - 60.3 - 2.0 * 90.24).abs() < 1e-9);
+        assert!(board.phase_us(0).abs() < 1e-9);
+    }
+}
