@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use block::BlockDevice;
 use design::Design;
-use files::{FileDevice, FileOptions};
+use files::{FileDevice, FileError, FileOptions};
 use host::{HostProfile, HostStore, Media, StoreOptions};
 use pages::{ExtentId, LogSync, Medium, PageNo, StoreId, Stream, Value};
 use runtime::{
@@ -82,12 +82,18 @@ async fn device(
     is_new: bool,
     options: FileOptions,
 ) -> FileDevice {
-    let device = if is_new {
-        FileDevice::create(handle, paths, FILE_BYTES, options).await
-    } else {
-        FileDevice::open(handle, paths, options).await
-    };
-    device.unwrap_or_else(|error| panic!("{error}"))
+    if is_new {
+        let device = FileDevice::create(handle, paths, FILE_BYTES, options).await;
+        return device.unwrap_or_else(|error| panic!("{error}"));
+    }
+    // The kernel may still hold the lock of a process that was killed with operations on their way.
+    for _ in 0..1_000 {
+        match FileDevice::open(handle, paths, options).await {
+            Err(FileError::InUse(_)) => handle.sleep(Nanos::from_millis(10)).await,
+            device => return device.unwrap_or_else(|error| panic!("{error}")),
+        }
+    }
+    panic!("the lock of a process that is gone is held for ten seconds")
 }
 
 /// Writes from many clients at once; each is durable when it is acknowledged.
