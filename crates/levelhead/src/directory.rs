@@ -12,13 +12,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::drive;
 use crate::error::Error;
-use crate::options::{MEMTABLE_BYTES, Options};
+use crate::options::{MEMTABLE_BYTES, Options, PAGE_BYTES};
 use crate::store::Store;
 
 /// The version of the directory's form. What is in pages has one of its own.
 const FORMAT: u32 = 1;
 const NAME: &str = "LEVELHEAD";
 const DATA: &str = "data";
+const WRITE_BYTES: u32 = 64 << 10;
 /// What the text begins with.
 const MARK: &str = "# A Levelhead store.";
 /// What the last line begins with; stores that were made before there was one go without.
@@ -56,13 +57,13 @@ fn is_zero(number: &u32) -> bool {
 }
 
 impl Identity {
-    /// A new store of so many bytes in each directory.
+    /// A new store of so many bytes in each directory, with the smallest pages.
     pub(crate) fn new(id: u32, members: u16, capacity_bytes: u64) -> Self {
         // Some hundred extents, so that collecting one is a small part of the work, and none so small that its
         // appends are.
         let extent_bytes = (capacity_bytes / 512).next_power_of_two().clamp(1 << 20, 16 << 20);
         let capacity_bytes = capacity_bytes / extent_bytes * extent_bytes;
-        let page_bytes = block::BLOCK_BYTES;
+        let page_bytes = *PAGE_BYTES.start();
         let is_being_made = false;
         let format = FORMAT;
         Self {
@@ -84,6 +85,19 @@ impl Identity {
 
     pub(crate) fn pages_per_extent(&self) -> u32 {
         (self.extent_bytes / u64::from(self.page_bytes)) as u32
+    }
+
+    /// Pages of 64 KiB: what is written at a time at most, and, where a store is over several files, what lies on one of them side by side. Reads wait
+    /// least beside writes of this length (decision 39).
+    pub(crate) fn pages_of_a_write(&self) -> u32 {
+        WRITE_BYTES / self.page_bytes
+    }
+
+    /// The page size of a store of which a write has so many pages, if there may be such a store.
+    pub(crate) fn page_bytes_by(pages_of_a_write: u32) -> Option<u32> {
+        let page_bytes = WRITE_BYTES.checked_div(pages_of_a_write)?;
+        let may_be = page_bytes.is_power_of_two() && PAGE_BYTES.contains(&page_bytes);
+        may_be.then_some(page_bytes)
     }
 
     /// Bytes of a memtable: what was asked for, or a 128th of what the files hold together beside parity. Then the room that is left for memtables,
@@ -162,7 +176,8 @@ pub(crate) fn read(directory: &Path) -> Result<Option<Identity>, Error> {
         return Err(damaged("it is not what was written: its checksum is another one".to_owned()));
     }
     let is_sound = identity.extent_bytes >= u64::from(identity.page_bytes)
-        && identity.page_bytes == block::BLOCK_BYTES
+        && PAGE_BYTES.contains(&identity.page_bytes)
+        && identity.page_bytes.is_power_of_two()
         && identity.extent_bytes.is_multiple_of(u64::from(identity.page_bytes))
         && identity.capacity_bytes.is_multiple_of(identity.extent_bytes)
         && identity.member < identity.members;

@@ -7,6 +7,14 @@ use pages::LogSync;
 /// What a memtable may have, in bytes.
 pub(crate) const MEMTABLE_BYTES: RangeInclusive<u64> = 1 << 20..=1 << 30;
 
+/// What a page may have, in bytes: powers of two.
+pub(crate) const PAGE_BYTES: RangeInclusive<u32> = 4 << 10..=32 << 10;
+
+/// The longest value, in bytes, that may stand beside its key: with the shortest of keys it takes a quarter of a page.
+pub(crate) fn most_inline(page_bytes: u32) -> u32 {
+    page_bytes / 4 - 24
+}
+
 /// When a write is acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Durability {
@@ -80,10 +88,15 @@ pub struct Options {
     /// Values up to this length, in bytes, stand beside their keys in the index; counts when a store is made. 0: none do, so that the index
     /// is small and a Get whose index is in memory reads its value and nothing else. Values beside their keys cost no read of their own, neither in
     /// a range nor in a Get; but the index has them in it, in memory as far as it is
-    /// there, and compactions write them again. A value stands there only if it takes, with its key, a quarter of a page (4 KiB) at most.
+    /// there, and compactions write them again. A value stands there only if it takes, with its key, a quarter of a page at most.
     /// [`Self::expected_value_bytes`] should say what values are like then. If a store like this one is so damaged that it does not open, and its
     /// index cannot be read, older ones of such values may stand for newer ones.
     pub inline_up_to: u32,
+    /// Bytes of a page: 4, 8, 16 or 32 KiB; counts when a store is made. A Get reads a page, and no value lies in two unless it is longer than one. So large
+    /// pages are left less empty by values that are not much shorter than they are (three of 1 KiB with their keys take 4 KiB, seven take 8), and
+    /// bring ranges more of what comes next where values stand beside their keys; but each Get reads more, and so does each write that is durable
+    /// by itself, which takes a page of the log.
+    pub page_bytes: u32,
     /// Memory for the index, in bytes. An index that fits makes a Get one read; beyond it parts are read as well.
     pub memory_bytes: u64,
     /// Memory for values that were read last, in bytes, out of `memory_bytes`.
@@ -115,6 +128,7 @@ impl Default for Options {
             create_if_missing: true,
             capacity_bytes: 16 << 30,
             inline_up_to: 0,
+            page_bytes: *PAGE_BYTES.start(),
             memory_bytes: 256 << 20,
             value_cache_bytes: 64 << 20,
             memtable_bytes: 0,

@@ -22,10 +22,6 @@ use crate::error::{Error, Place};
 use crate::options::{Options, Windows};
 use crate::reading::Reading;
 
-/// Pages of a chunk, where a store is over several files: 64 KiB.
-const CHUNK_PAGES: u32 = 16;
-/// Pages of one write at most: 64 KiB. Reads wait least beside writes of this length (decision 39).
-const RUN_PAGES: u32 = 16;
 /// Appends under way at a time.
 const APPENDS: u32 = 16;
 /// The smallest store, in bytes of pages on each member.
@@ -194,9 +190,11 @@ impl Root {
     ) -> Result<Self, Error> {
         let id = handle.rng("store identity").next_u64() as u32;
         let capacity = capacity_of(&directories, options.capacity_bytes)?;
-        let inline_up_to = options.inline_up_to;
-        let identity = Identity::new(id, directories.len() as u16, capacity);
-        let identity = Identity { inline_up_to, ..identity };
+        let identity = Identity {
+            inline_up_to: options.inline_up_to,
+            page_bytes: options.page_bytes,
+            ..Identity::new(id, directories.len() as u16, capacity)
+        };
         let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
         for (directory, file) in directories.iter().zip(&files) {
             directory::make(directory)?;
@@ -363,7 +361,7 @@ pub(crate) fn ranges(device: &FileDevice, identity: &Identity, place: &Place) ->
         pages_per_extent: identity.pages_per_extent(),
         extents: identity.extents(),
         parallelism: APPENDS,
-        run_pages: RUN_PAGES,
+        run_pages: identity.pages_of_a_write(),
         reuse: Reuse::First,
         forces_journal: true,
     };
@@ -378,7 +376,7 @@ pub(crate) fn volume_setup<M>(
     members: Vec<M>,
     identity: &Identity,
 ) -> volume::Setup<M> {
-    let layout = Layout::Parity { chunk_pages: CHUNK_PAGES };
+    let layout = Layout::Parity { chunk_pages: identity.pages_of_a_write() };
     volume::Setup {
         handle: handle.clone(),
         cores: cores(handle),

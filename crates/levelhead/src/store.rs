@@ -10,7 +10,7 @@ use runtime::{IoChoice, RealOptions, Shared};
 
 use crate::batch::Batch;
 use crate::error::{Error, Place};
-use crate::options::{Durability, Io, MEMTABLE_BYTES, Options, Windows};
+use crate::options::{Durability, Io, MEMTABLE_BYTES, Options, PAGE_BYTES, Windows, most_inline};
 use crate::range::Range;
 use crate::root::{LEAST_CAPACITY, Root, outside};
 use crate::windows::WindowStatistics;
@@ -18,8 +18,6 @@ use crate::windows::WindowStatistics;
 /// Keys that a multi-get looks for at a time: what a drive has use for, and few enough that the lock is not held long.
 const GETS_AT_A_TIME: usize = 16;
 
-/// No longer value stands beside its key, short as that may be.
-pub(crate) const MOST_INLINE: u32 = 1000;
 
 /// A store. Clones are handles to the same one, for any thread.
 ///
@@ -404,10 +402,14 @@ pub(crate) fn check(directories: usize, options: &Options) -> Result<(), Error> 
         let given = options.capacity_bytes;
         return invalid(format!("capacity_bytes is {given}, must be {LEAST_CAPACITY} at least"));
     }
-    if options.inline_up_to > MOST_INLINE {
-        let given = options.inline_up_to;
+    let Options { page_bytes, inline_up_to, .. } = *options;
+    if !page_bytes.is_power_of_two() || !PAGE_BYTES.contains(&page_bytes) {
+        return invalid(format!("page_bytes is {page_bytes}, must be 4096, 8192, 16384 or 32768"));
+    }
+    let most = most_inline(page_bytes);
+    if inline_up_to > most {
         return invalid(format!(
-            "inline_up_to is {given}, must be {MOST_INLINE} at most: a value that stands beside its key takes a quarter of a page of 4 KiB with it"
+            "inline_up_to is {inline_up_to}, must be {most} at most: a value that stands beside its key takes a quarter of a page of {page_bytes} bytes with it"
         ));
     }
     let given = options.memtable_bytes;

@@ -5,18 +5,19 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::iter;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use block::BLOCK_BYTES;
 use pages::PageNo;
 use pages::salvage::store_of;
+use volume::Layout;
 use volume::header::{self, Header};
 
 use crate::directory::{self, Identity};
 use crate::error::Error;
-use crate::store::MOST_INLINE;
+use crate::options::{PAGE_BYTES, most_inline};
 
 /// Whole pages that have to agree on whose they are.
 const WITNESSES: u32 = 256;
@@ -34,7 +35,10 @@ pub(crate) fn identities(directories: &[PathBuf]) -> Result<Vec<Identity>, Error
         return Ok(vec![Identity { member: 0, is_being_made: false, ..identity }]);
     }
     // Pages do not say which values may stand beside keys: as long ones as any may, to read them.
-    let read = |identity| Identity { inline_up_to: MOST_INLINE, ..identity };
+    let read = |identity: Identity| {
+        let inline_up_to = most_inline(identity.page_bytes);
+        Identity { inline_up_to, ..identity }
+    };
     if members == 1 {
         let found = of_file(&directory::data_file(&directories[0])).unwrap_or_default();
         return Ok(found.into_iter().map(read).collect());
@@ -50,14 +54,24 @@ pub(crate) fn identities(directories: &[PathBuf]) -> Result<Vec<Identity>, Error
 fn of_file(path: &Path) -> Option<Vec<Identity>> {
     let file = File::open(path).ok()?;
     let bytes = file.metadata().ok()?.len();
-    let mut page = vec![0; BLOCK_BYTES as usize];
+    let sizes = iter::successors(Some(*PAGE_BYTES.start()), |size| Some(2 * size));
+    let sizes = sizes.take_while(|size| PAGE_BYTES.contains(size));
+    let heard = sizes.filter_map(|size| witnesses(&file, bytes, size).map(|heard| (heard, size)));
+    let ((_, id), page_bytes) = heard.max_by_key(|((votes, _), _)| *votes)?;
+    let of_that_page = |identity| Identity { page_bytes, ..identity };
+    Some(shapes(id, bytes).into_iter().map(of_that_page).collect())
+}
+
+/// How many pages of that size say whose they are, and whose most of them are; none if there are none.
+fn witnesses(file: &File, bytes: u64, page_bytes: u32) -> Option<(u32, u32)> {
+    let mut page = vec![0; page_bytes as usize];
     let (mut votes, mut heard) = (BTreeMap::<u32, u32>::new(), 0);
-    let block = u64::from(BLOCK_BYTES);
-    let pages = |part: Range<u64>| part.start / block..part.end.div_ceil(block).min(bytes / block);
+    let size = u64::from(page_bytes);
+    let pages = |part: Range<u64>| part.start / size..part.end.div_ceil(size).min(bytes / size);
     // What is a hole has no witnesses, and may be nearly all.
-    for number in files::data_in(&file).ok()?.into_iter().flat_map(pages) {
+    for number in files::data_in(file).ok()?.into_iter().flat_map(pages) {
         let number = u32::try_from(number).ok()?;
-        let is_read = file.read_exact_at(&mut page, u64::from(number) * u64::from(BLOCK_BYTES));
+        let is_read = file.read_exact_at(&mut page, u64::from(number) * size);
         if let Some(id) = is_read.ok().and_then(|()| store_of(&page, PageNo(number))) {
             *votes.entry(id.0).or_default() += 1;
             heard += 1;
@@ -66,8 +80,7 @@ fn of_file(path: &Path) -> Option<Vec<Identity>> {
             break;
         }
     }
-    let (id, _) = votes.into_iter().max_by_key(|(_, votes)| *votes)?;
-    Some(shapes(id, bytes))
+    votes.into_iter().map(|(id, votes)| (votes, id)).max()
 }
 
 /// A file may be a little shorter than what was asked for, so that its extents are those of a longer one.
@@ -102,9 +115,11 @@ fn of_member(path: &Path, member: u8, members: usize) -> Option<Result<Identity,
     let extent_bytes = extent.map(|(at, header)| at / u64::from(header.extent.0));
     let likely = Identity::new(id, u16::try_from(members).ok()?, bytes);
     let extent_bytes = extent_bytes.unwrap_or(likely.extent_bytes);
+    let Layout::Parity { chunk_pages } = first.layout else { return None };
+    let page_bytes = Identity::page_bytes_by(chunk_pages)?;
     let is_sound = extent_bytes >= STEP && bytes >= extent_bytes;
     let capacity_bytes = bytes / extent_bytes.max(1) * extent_bytes;
-    is_sound.then_some(Ok(Identity { extent_bytes, capacity_bytes, ..likely }))
+    is_sound.then_some(Ok(Identity { extent_bytes, capacity_bytes, page_bytes, ..likely }))
 }
 
 #[cfg(test)]

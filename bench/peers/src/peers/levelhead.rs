@@ -10,8 +10,29 @@ use crate::peer::{Peer, words};
 
 pub struct Levelhead(Store);
 
+/// What the store is made with besides.
+#[derive(Clone, Copy)]
+pub enum Form {
+    /// Pages of 4 KiB, values apart.
+    Usual,
+    /// Pages of 8 KiB, values apart.
+    LargerPages,
+    /// Pages of 16 KiB, values beside their keys.
+    Inline,
+}
+
+impl Form {
+    fn added_to(self, options: Options, value_bytes: u32) -> Options {
+        match self {
+            Self::Usual => options,
+            Self::LargerPages => Options { page_bytes: 8 << 10, ..options },
+            Self::Inline => Options { page_bytes: 16 << 10, inline_up_to: value_bytes, ..options },
+        }
+    }
+}
+
 impl Levelhead {
-    pub fn open(setup: &Setup) -> anyhow::Result<Self> {
+    pub fn open(setup: &Setup, form: Form) -> anyhow::Result<Self> {
         let options = Options {
             capacity_bytes: (setup.records * (setup.value_bytes + 32) * 4).max(1 << 30),
             // Index and values share what others have as a cache of blocks.
@@ -21,6 +42,7 @@ impl Levelhead {
             expected_value_bytes: setup.value_bytes as u32,
             ..Options::default()
         };
+        let options = form.added_to(options, setup.value_bytes as u32);
         Ok(Self(Store::open(&setup.directory, &options)?))
     }
 }

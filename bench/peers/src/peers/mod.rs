@@ -13,12 +13,15 @@ mod rocksdb;
 
 use anyhow::bail;
 
+use self::levelhead::{Form, Levelhead};
 use crate::child::{Setup, serve as serve_peer};
 
 /// All that were built in, the bound first.
 pub const NAMES: &[&str] = &[
     "bound",
     "levelhead",
+    "levelhead-8k",
+    "levelhead-inline",
     #[cfg(feature = "rocksdb")]
     "rocksdb",
     #[cfg(feature = "fjall")]
@@ -34,7 +37,9 @@ pub fn serve(name: &str, setup: &Setup) -> anyhow::Result<()> {
     std::fs::create_dir_all(&setup.directory)?;
     match name {
         "bound" => serve_peer(bound::Bound::open(setup)?, setup),
-        "levelhead" => serve_peer(levelhead::Levelhead::open(setup)?, setup),
+        "levelhead" => serve_peer(Levelhead::open(setup, Form::Usual)?, setup),
+        "levelhead-8k" => serve_peer(Levelhead::open(setup, Form::LargerPages)?, setup),
+        "levelhead-inline" => serve_peer(Levelhead::open(setup, Form::Inline)?, setup),
         #[cfg(feature = "rocksdb")]
         "rocksdb" => serve_peer(rocksdb::RocksDb::open(setup)?, setup),
         #[cfg(feature = "fjall")]

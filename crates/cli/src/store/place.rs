@@ -113,13 +113,17 @@ pub(crate) struct NewStore {
     capacity: u64,
     /// Values up to so many bytes stand beside their keys, if the store is made: ranges and gets of them read nothing besides the
     /// index then, and the index has them in it
-    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = clap::value_parser!(u32).range(0..=1000))]
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = clap::value_parser!(u32).range(0..=8168))]
     inline_up_to: u32,
+    /// Bytes of a page, if the store is made: 4KiB, 8KiB, 16KiB or 32KiB. A get reads a page; large ones are left less empty by values of some KiB
+    #[arg(long, value_name = "BYTES", default_value = "4KiB", value_parser = values::bytes(4 << 10..=32 << 10))]
+    page: u64,
 }
 
 impl NewStore {
     fn added_to(&self, mut options: Options) -> Options {
         (options.capacity_bytes, options.inline_up_to) = (self.capacity, self.inline_up_to);
+        options.page_bytes = u32::try_from(self.page).expect("its range is below");
         if self.inline_up_to > 0 {
             options.expected_value_bytes = self.inline_up_to;
         }

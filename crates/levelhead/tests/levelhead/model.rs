@@ -13,6 +13,9 @@ use crate::scratch::{Scratch, open, small, wanted};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
+/// Bytes of a page, and of values that stand beside their keys.
+const PAGES: [[u32; 2]; 4] = [[4 << 10, 0], [32 << 10, 8_168], [8 << 10, 200], [16 << 10, 0]];
+
 fn key(rng: &mut Rng) -> Vec<u8> {
     // Few enough that most are written several times, with lengths from one byte to the longest.
     let n = rng.below(3_000);
@@ -197,12 +200,13 @@ fn agrees(seed: u64, options: &Options) {
 fn the_store_agrees_with_an_ordered_map() {
     let seeds = match wanted("LEVELHEAD_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..wanted("LEVELHEAD_ROUNDS").unwrap_or(2),
+        None => 0..wanted("LEVELHEAD_ROUNDS").unwrap_or(3),
     };
     for seed in seeds {
         println!("LEVELHEAD_SEED={seed} cargo test -p levelhead --test levelhead model");
         let io = if seed % 2 == 0 { Io::Probe } else { Io::Threads };
-        agrees(seed, &Options { io, ..small() });
+        let [page_bytes, inline_up_to] = PAGES[(seed / 2 % 4) as usize];
+        agrees(seed, &Options { io, page_bytes, inline_up_to, ..small() });
     }
 }
 
@@ -246,6 +250,10 @@ fn what_no_store_takes_is_refused_in_words() {
     for (options, word) in [
         (Options { capacity_bytes: 1 << 20, ..small() }, "capacity_bytes"),
         (Options { memtable_bytes: 1, ..small() }, "memtable_bytes"),
+        (Options { page_bytes: 0, ..small() }, "must be 4096, 8192"),
+        (Options { page_bytes: 12 << 10, ..small() }, "must be 4096, 8192"),
+        (Options { page_bytes: 64 << 10, ..small() }, "must be 4096, 8192"),
+        (Options { page_bytes: 8 << 10, inline_up_to: 2_025, ..small() }, "must be 2024 at most"),
     ] {
         let other = Scratch::new();
         let opened = Store::open(other.path(), &options).map(drop);

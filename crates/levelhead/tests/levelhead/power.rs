@@ -155,7 +155,9 @@ impl Trial {
         };
         let io = [Io::Probe, Io::Threads][rng.below(2) as usize];
         let histories = (0..CLIENTS).map(|_| History::default()).collect();
-        let options = Options { io, ..small() };
+        let page_bytes = 4096 << rng.below(4);
+        let inline_up_to = [0, page_bytes / 8][rng.below(2) as usize];
+        let options = Options { io, page_bytes, inline_up_to, ..small() };
         Self { fs, directories, options, may_have_windows: false, histories, rng }
     }
 

@@ -299,10 +299,10 @@ fn a_store_over_three_directories_is_saved_too() {
 /// Minutes, were its holes read: a store of one pair in a file of 16 GiB.
 #[test]
 fn a_store_in_a_large_file_with_little_in_it_is_saved_at_once() {
-    for directories in [1, 3] {
+    for (directories, page_bytes) in [(1, 4096), (3, 4096), (1, 16 << 10), (3, 32 << 10)] {
         let scratch = Scratch::new();
         let paths = scratch.directories(directories);
-        let options = Options { capacity_bytes: 16 << 30, ..small() };
+        let options = Options { capacity_bytes: 16 << 30, page_bytes, ..small() };
         let store = Store::open_over(&paths, &options).expect("it can be made");
         store.put(b"key", b"value").expect("there is room");
         store.close().expect("it can be made durable");
