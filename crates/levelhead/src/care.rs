@@ -18,7 +18,8 @@ use crate::store::Store;
 
 /// What a copy of a store is made with. Windows are kept on several directories; a copy has one.
 pub(crate) fn for_copy(options: &Options) -> Options {
-    Options { create_if_missing: true, windows: Windows::Off, ..options.clone() }
+    let windows = Windows::Off;
+    Options { create_if_missing: true, windows, simulated_drive: None, ..options.clone() }
 }
 
 /// A place that is damaged, and the keys that may be lost by it.

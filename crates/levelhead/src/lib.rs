@@ -37,6 +37,7 @@
 //!   Inside ..... what the engine counts                             (inside.rs)
 //!   Error ...... what went wrong, where, what to do                 (error.rs)
 //!   directory .. the files of a store, and what they have to say    (directory.rs)
+//!   device ..... the files, and the simulated drive beside them      (device.rs)
 //!   drive ...... a drive in the place of a directory                (drive.rs)
 //!   reading .... snapshots and ranges, within the runtime           (reading.rs)
 //!   parity ..... whether what others are rebuilt from agrees     (parity.rs)
@@ -49,6 +50,7 @@
 
 mod batch;
 mod care;
+mod device;
 mod directory;
 mod drive;
 mod error;

@@ -114,6 +114,11 @@ pub struct Options {
     /// With windows: memory for what waits for the slot of its member, in bytes, parity included. A flush takes half as
     /// much again as its memtable where there are three members. Background writes wait beyond it, reads never do.
     pub plm_cache_bytes: u64,
+    /// For demonstrations: a simulated block drive, by the name of a built-in one (`vigil-15gb`) or the path of its file, beside the store's files. It is
+    /// given each read and write as well, in real time, and a call waits for both, so that the store is as fast as it would be on that drive,
+    /// as far as files and processor are faster. Each directory takes one of its NVM sets, which is as large as a file may be; with
+    /// [`Windows::Plm`] the windows are the drive's. Every block of it was written once when the store is opened. None: nothing is simulated.
+    pub simulated_drive: Option<String>,
     /// What keys and values are expected to be like, in bytes: the index is laid out for them.
     pub expected_key_bytes: u32,
     /// See `expected_key_bytes`.
@@ -136,6 +141,7 @@ impl Default for Options {
             io: Io::default(),
             windows: Windows::default(),
             plm_cache_bytes: 128 << 20,
+            simulated_drive: None,
             expected_key_bytes: 32,
             expected_value_bytes: 1024,
         }

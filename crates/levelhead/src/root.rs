@@ -16,14 +16,15 @@ use pages::{
 use runtime::{Cores, Handle, Nanos};
 use volume::{BlockRange, Layout, RangeOptions, Reuse, Volume};
 
+use crate::device::{self, Device};
 use crate::directory::{self, Identity};
 use crate::drive;
 use crate::error::{Error, Place};
 use crate::options::{Options, Windows};
 use crate::reading::Reading;
 
-/// Appends under way at a time.
-const APPENDS: u32 = 16;
+/// Appends under way at a time. So many keep the drive at its rate, and a read finds no more than 256 KiB in front of it (decision 40).
+const APPENDS: u32 = 4;
 /// The smallest store, in bytes of pages on each member.
 pub(crate) const LEAST_CAPACITY: u64 = 64 << 20;
 /// Memory for the snapshots and buffers of ranges.
@@ -31,7 +32,7 @@ const ITERATOR_BYTES: u64 = 64 << 20;
 /// What the end of a range has of it to begin with: the first pairs of a range are read side by side.
 const FIRST_BUFFER_BYTES: u64 = 16 << 10;
 
-pub(crate) type Plain = BlockRange<FileDevice>;
+pub(crate) type Plain = BlockRange<Device>;
 
 /// A store in its runtime. What is asked for of it is cloned: a future may not hold on to it.
 pub(crate) struct Root {
@@ -41,7 +42,7 @@ pub(crate) struct Root {
     pub default_sync: LogSync,
     /// What the engine is on, if that is several files.
     pub volume: Option<Volume<Plain>>,
-    pub device: FileDevice,
+    pub device: Device,
     /// Directories that were lost when it was opened.
     pub lost: Vec<PathBuf>,
     /// Why it has no windows, though they were asked for; until somebody is told.
@@ -189,7 +190,9 @@ impl Root {
         options: Options,
     ) -> Result<Self, Error> {
         let id = handle.rng("store identity").next_u64() as u32;
-        let capacity = capacity_of(&directories, options.capacity_bytes)?;
+        let profile = device::profile(options.simulated_drive.as_deref())?;
+        let most = profile.as_ref().map_or(u64::MAX, device::capacity_beside);
+        let capacity = capacity_of(&directories, options.capacity_bytes.min(most))?;
         let identity = Identity {
             inline_up_to: options.inline_up_to,
             page_bytes: options.page_bytes,
@@ -211,6 +214,7 @@ impl Root {
         let device =
             FileDevice::create(&handle, &files, identity.capacity_bytes, file_options()).await;
         let device = device.map_err(|error| Error::of_file(&error))?;
+        let device = Device::new(&handle, device, profile.as_ref())?;
         let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
         let mut media = ranges(&device, &identity, &place);
         let (engine, volume) = if media.len() == 1 {
@@ -241,6 +245,8 @@ impl Root {
         let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
         let lost = directory::lost(&directories);
         let device = open_files(&handle, &files, false).await?;
+        let profile = device::profile(options.simulated_drive.as_deref())?;
+        let device = Device::new(&handle, device, profile.as_ref())?;
         directory::adopt_drives(&directories, &identity)?;
         let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
         check_size(&device, &identity, &place)?;
@@ -261,7 +267,7 @@ impl Root {
     async fn of(
         engine: AnyEngine,
         volume: Option<Volume<Plain>>,
-        device: FileDevice,
+        device: Device,
         place: Place,
         lost: Vec<PathBuf>,
         options: &Options,
@@ -338,7 +344,7 @@ fn capacity_of(directories: &[PathBuf], wanted: u64) -> Result<u64, Error> {
 }
 
 /// A file that was cut short, or was taken for another one's, is told before anything is read of it.
-fn check_size(device: &FileDevice, identity: &Identity, place: &Place) -> Result<(), Error> {
+fn check_size(device: &Device, identity: &Identity, place: &Place) -> Result<(), Error> {
     for (shape, path) in device.sets().iter().zip(place.files.iter()) {
         let wanted = drive::first_byte(path) + identity.capacity_bytes;
         if shape.blocks < wanted / u64::from(block::BLOCK_BYTES) {
@@ -353,7 +359,7 @@ fn check_size(device: &FileDevice, identity: &Identity, place: &Place) -> Result
 }
 
 /// The sets of a device as media.
-pub(crate) fn ranges(device: &FileDevice, identity: &Identity, place: &Place) -> Vec<Plain> {
+pub(crate) fn ranges(device: &Device, identity: &Identity, place: &Place) -> Vec<Plain> {
     let range = |set, path| RangeOptions {
         set,
         first_block: drive::first_byte(path) / u64::from(block::BLOCK_BYTES),

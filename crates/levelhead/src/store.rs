@@ -18,7 +18,6 @@ use crate::windows::WindowStatistics;
 /// Keys that a multi-get looks for at a time: what a drive has use for, and few enough that the lock is not held long.
 const GETS_AT_A_TIME: usize = 16;
 
-
 /// A store. Clones are handles to the same one, for any thread.
 ///
 /// When the last handle is dropped, what was acknowledged is made durable and the store is closed; [`Self::close`] does the same and

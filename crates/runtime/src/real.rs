@@ -201,7 +201,7 @@ impl Real {
 
 /// What there is to do after a turn.
 pub(crate) enum Next {
-    /// Tasks are ready.
+    /// Tasks are ready. What others have asked for is to be handed to the kernel, so that it is begun while they run.
     Turn,
     /// Nothing before this instant, if at all, unless I/O ends or another thread has something.
     Sleep(Option<Nanos>),
@@ -219,8 +219,6 @@ impl Inner {
         self.take_in(real, handle);
         self.poll_ready(others_wait);
         if self.ready_tasks() > 0 {
-            // What tasks have asked for is begun while others run.
-            real.io.submit();
             return Next::Turn;
         }
         Next::Sleep(self.first_due())
@@ -290,15 +288,25 @@ impl Inner {
         let real = handle.real();
         let _here = waker::enter(self.id, &self.ready);
         let _exact = ExactTimers::begin();
+        let mut submitted = real.io.queued();
+        let mut submit = || {
+            if real.io.queued() != submitted {
+                real.post.bell.submit();
+                submitted = real.io.queued();
+            }
+        };
         loop {
             let next = self.turn(real, handle, &|| false);
             if !goes_on() || self.now() >= deadline {
-                real.io.submit();
+                real.post.bell.submit();
                 return;
             }
-            if let Next::Sleep(until) = next {
-                let until = until.unwrap_or(Nanos::MAX).min(deadline);
-                Self::sleep(real, (until < Nanos::MAX).then_some(until));
+            match next {
+                Next::Turn => submit(),
+                Next::Sleep(until) => {
+                    let until = until.unwrap_or(Nanos::MAX).min(deadline);
+                    Self::sleep(real, (until < Nanos::MAX).then_some(until));
+                }
             }
         }
     }

@@ -35,6 +35,10 @@ pub(crate) struct WindowsArguments {
     /// With windows: memory for what waits for the turn of its directory
     #[arg(long, value_name = "BYTES", default_value = "128MiB", value_parser = values::bytes(1..=1 << 40))]
     plm_cache: u64,
+    /// For demonstrations: a simulated block drive, by name or by its file, which is given each read and write too, in real time;
+    /// each directory takes one of its NVM sets, and with --windows plm the windows are its own
+    #[arg(long, value_name = "DRIVE")]
+    simulated_drive: Option<String>,
 }
 
 /// Who keeps windows on the directories of a store.
@@ -63,6 +67,7 @@ impl WindowsArguments {
     pub(crate) fn added_to(&self, mut options: Options) -> Options {
         options.windows = self.windows.into();
         options.plm_cache_bytes = self.plm_cache;
+        options.simulated_drive.clone_from(&self.simulated_drive);
         options
     }
 }

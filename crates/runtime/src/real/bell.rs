@@ -41,6 +41,14 @@ impl Bell {
         }
     }
 
+    /// Hands what is queued in the ring to the kernel, which takes a write longer than a Get takes of the runtime: nobody has to hold that
+    /// meanwhile.
+    pub(crate) fn submit(&self) {
+        if let Some(ring) = &self.ring {
+            ring.submit();
+        }
+    }
+
     /// From now on whoever rings wakes. What was left before that has to be looked for after this.
     pub(crate) fn lie_down(&self) {
         self.state.store(ASLEEP, Ordering::SeqCst);

@@ -181,12 +181,11 @@ impl Io {
         }
     }
 
-    /// Has the kernel begin what it was not told of yet.
-    pub(crate) fn submit(&self) {
-        if let Engine::Ring(ring) = &mut *self.engine.borrow_mut()
-            && ring.has_queued()
-        {
-            ring.submit();
+    /// How often something was queued in the ring. Whoever has queued hands it to the kernel, by [`super::bell::Bell::submit`].
+    pub(crate) fn queued(&self) -> u64 {
+        match &*self.engine.borrow() {
+            Engine::Ring(ring) => ring.queued(),
+            Engine::Threads(_) | Engine::Closed => 0,
         }
     }
 

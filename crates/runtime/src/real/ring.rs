@@ -43,6 +43,7 @@ pub(crate) struct Ring {
     /// bytes: nobody else touches them.
     flying: Vec<Option<Op>>,
     in_flight: usize,
+    queued: u64,
     is_watching: bool,
 }
 
@@ -51,6 +52,13 @@ impl RingBell {
     pub(crate) fn wake(&self) {
         // Full is as good as written: the number is never read, only that it changes.
         let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
+    }
+
+    /// Hands what is queued to the kernel. Of two threads that do, one waits for the other.
+    pub(crate) fn submit(&self) {
+        if let Err(error) = passing(self.ring.submit()) {
+            panic!("handing I/O to the kernel failed: {error}");
+        }
     }
 
     pub(crate) fn wait(&self, longest: Option<Duration>) -> io::Result<()> {
@@ -101,7 +109,8 @@ impl Ring {
         }
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let bell = Arc::new(RingBell { ring, event });
-        let mut this = Self { bell, flying: Vec::new(), in_flight: 0, is_watching: false };
+        let mut this =
+            Self { bell, flying: Vec::new(), in_flight: 0, queued: 0, is_watching: false };
         this.watch_bell();
         Ok(this)
     }
@@ -129,6 +138,7 @@ impl Ring {
     }
 
     fn push(&mut self, entry: &squeue::Entry) {
+        self.queued += 1;
         loop {
             // SAFETY: the submission queue is taken in this file only, each time for one statement in a method of
             // `&mut self`, so nobody else is in it. What the entry points to stays valid until its end: it
@@ -137,21 +147,13 @@ impl Ring {
             if pushed.is_ok() {
                 return;
             }
-            self.submit();
+            self.bell.submit();
         }
     }
 
-    /// Whether something is queued that the kernel was not told of.
-    pub(crate) fn has_queued(&mut self) -> bool {
-        // SAFETY: nobody else is in the queue; see `push`.
-        unsafe { !self.bell.ring.submission_shared().is_empty() }
-    }
-
-    /// Hands what is queued to the kernel.
-    pub(crate) fn submit(&mut self) {
-        if let Err(error) = passing(self.bell.ring.submit()) {
-            panic!("handing I/O to the kernel failed: {error}");
-        }
+    /// How often something was queued.
+    pub(crate) fn queued(&self) -> u64 {
+        self.queued
     }
 
     /// Takes what has ended, and what the kernel says of each.

@@ -1,0 +1,193 @@
+//! What a store's pages are on: its files, and a simulated drive beside them if there is to be one.
+//!
+//! The simulated drive is given each command that the files are, in real time, and a command is over when both are done with it. What is
+//! stored is in the files alone: the drive has zeros. So the store behaves as it would on such a drive, as far as the files are
+//! the faster ones and the machine keeps up with the simulation.
+
+use block::nvme::{PerSetLog, PlmConfig, SetId, WindowSelect};
+use block::{BLOCK_BYTES, Block, BlockDevice, DeviceError, Force, SetShape};
+use files::{FileDevice, Trouble};
+use runtime::{Handle, IoClass};
+use ssd::{Precondition, Ssd, SsdProfile};
+
+use crate::error::Error;
+
+/// The files, one set each, and the drive with a set for each of them.
+#[derive(Clone)]
+pub(crate) struct Device {
+    files: FileDevice,
+    simulated: Option<Ssd>,
+}
+
+/// The drive that `options` of a store name: a built-in one, or a file of that path.
+pub(crate) fn profile(name: Option<&str>) -> Result<Option<SsdProfile>, Error> {
+    let profile = name.map(SsdProfile::load).transpose();
+    profile.map_err(|error| Error::Invalid(format!("simulated_drive: {error}")))
+}
+
+/// The most bytes that a file may have beside that drive.
+pub(crate) fn capacity_beside(profile: &SsdProfile) -> u64 {
+    profile.blocks_per_set() * u64::from(BLOCK_BYTES)
+}
+
+impl Device {
+    /// The files, beside a drive whose blocks were all written once, in order: those that the store wrote in an earlier life
+    /// take the time of a read too.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`]: the drive has fewer sets than there are files, or smaller ones.
+    pub(crate) fn new(
+        handle: &Handle,
+        files: FileDevice,
+        profile: Option<&SsdProfile>,
+    ) -> Result<Self, Error> {
+        let Some(profile) = profile else { return Ok(Self { files, simulated: None }) };
+        let (sets, wanted) = (profile.sets as usize, files.sets().len());
+        if sets < wanted {
+            return Err(Error::Invalid(format!(
+                "simulated_drive: {} has {sets} NVM sets, and each of the store's {wanted} directories takes one",
+                profile.name
+            )));
+        }
+        let bytes = |set: &SetShape| set.blocks * u64::from(BLOCK_BYTES);
+        let (most, largest) =
+            (capacity_beside(profile), files.sets().iter().map(bytes).max().unwrap_or(0));
+        if largest > most {
+            return Err(Error::Invalid(format!(
+                "simulated_drive: a set of {} has {most} bytes, and a file of the store {largest}",
+                profile.name
+            )));
+        }
+        let simulated = Some(Ssd::new(handle, profile, Precondition::Sequential(1.0)));
+        Ok(Self { files, simulated })
+    }
+
+    /// What the files have had to complain of since this was last asked.
+    pub(crate) fn troubles(&self) -> Vec<Trouble> {
+        self.files.troubles()
+    }
+
+    /// Finds out whether the drives have windows. A simulated one says so of itself.
+    ///
+    /// # Errors
+    /// Why they have none, in words.
+    pub(crate) async fn look_for_windows(&self) -> Result<(), String> {
+        match &self.simulated {
+            Some(drive) if drive.profile().plm.is_some() => Ok(()),
+            Some(drive) => Err(format!("{} has none", drive.profile().name)),
+            None => self.files.look_for_windows().await,
+        }
+    }
+}
+
+/// What a command gives once a simulated drive, if there is one, is done with it too. Both have it by now.
+async fn beside<T, U>(
+    files: impl Future<Output = Result<T, DeviceError>>,
+    simulated: Option<impl Future<Output = Result<U, DeviceError>>>,
+) -> Result<T, DeviceError> {
+    let given = files.await;
+    if let Some(simulated) = simulated {
+        simulated.await?;
+    }
+    given
+}
+
+/// A command of windows goes to the drive that has them.
+macro_rules! of_windows {
+    ($self:expr, $device:ident => $call:expr) => {{
+        let simulated = $self.simulated.as_ref().map(|$device| $call);
+        let files = simulated.is_none().then(|| {
+            let $device = &$self.files;
+            $call
+        });
+        async move {
+            match (simulated, files) {
+                (Some(simulated), _) => simulated.await,
+                (_, Some(files)) => files.await,
+                _ => unreachable!("one of them is there"),
+            }
+        }
+    }};
+}
+
+impl BlockDevice for Device {
+    fn sets(&self) -> Vec<SetShape> {
+        let mut sets = self.files.sets();
+        if let Some(drive) = &self.simulated {
+            sets.iter_mut().for_each(|set| set.has_windows = drive.profile().plm.is_some());
+        }
+        sets
+    }
+
+    fn read(
+        &self,
+        set: SetId,
+        first: u64,
+        blocks: u32,
+        class: IoClass,
+    ) -> impl Future<Output = Result<Vec<Block>, DeviceError>> + use<> {
+        let simulated = self.simulated.as_ref().map(|drive| drive.read(set, first, blocks, class));
+        beside(self.files.read(set, first, blocks, class), simulated)
+    }
+
+    fn write(
+        &self,
+        set: SetId,
+        first: u64,
+        blocks: Vec<Block>,
+        class: IoClass,
+        force: Force,
+    ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
+        let simulated = self.simulated.as_ref().map(|drive| {
+            let zeros = vec![Block::ZERO; blocks.len()];
+            drive.write(set, first, zeros, class, force)
+        });
+        beside(self.files.write(set, first, blocks, class, force), simulated)
+    }
+
+    fn flush(&self, set: SetId) -> impl Future<Output = Result<(), DeviceError>> + use<> {
+        let simulated = self.simulated.as_ref().map(|drive| drive.flush(set));
+        beside(self.files.flush(set), simulated)
+    }
+
+    fn discard(
+        &self,
+        set: SetId,
+        first: u64,
+        blocks: u64,
+    ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
+        let simulated = self.simulated.as_ref().map(|drive| drive.discard(set, first, blocks));
+        beside(self.files.discard(set, first, blocks), simulated)
+    }
+
+    fn configure_plm(
+        &self,
+        set: SetId,
+        config: PlmConfig,
+    ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
+        of_windows!(self, device => device.configure_plm(set, config))
+    }
+
+    fn plm_config(
+        &self,
+        set: SetId,
+    ) -> impl Future<Output = Result<PlmConfig, DeviceError>> + use<> {
+        of_windows!(self, device => device.plm_config(set))
+    }
+
+    fn select_window(
+        &self,
+        set: SetId,
+        window: WindowSelect,
+    ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
+        of_windows!(self, device => device.select_window(set, window))
+    }
+
+    fn plm_log(
+        &self,
+        set: SetId,
+        retains: bool,
+    ) -> impl Future<Output = Result<PerSetLog, DeviceError>> + use<> {
+        of_windows!(self, device => device.plm_log(set, retains))
+    }
+}
