@@ -22,6 +22,7 @@ mod strings;
 mod table;
 mod transactions;
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -49,13 +50,13 @@ pub(crate) struct Session {
     pub is_over: bool,
     /// Commands that wait for EXEC, after MULTI.
     pub transaction: Option<Box<Transaction>>,
-    /// Keys that have to be unchanged then.
-    pub watched: Vec<Watched>,
+    /// Keys that have to be unchanged then, by their counters.
+    pub watched: BTreeMap<usize, Watched>,
 }
 
 impl Session {
     pub(crate) fn new(client: Arc<Client>, is_authenticated: bool) -> Self {
-        let (transaction, watched) = (None, Vec::new());
+        let (transaction, watched) = (None, BTreeMap::new());
         Self { client, is_authenticated, is_over: false, transaction, watched }
     }
 }
