@@ -201,7 +201,7 @@ impl Root {
             }
             None => {
                 let first = directories[0].display();
-                Err(Error::Missing(format!("{first} is no store; create_if_missing makes one")))
+                Err(Error::Missing(format!("no LEVELHEAD in {first} says that a whole store is there; create_if_missing makes one")))
             }
         }
     }
