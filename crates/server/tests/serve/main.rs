@@ -104,6 +104,19 @@ fn keys_are_counted_again() {
     assert_eq!(client.say("DBSIZE"), "301");
 }
 
+/// A page in a browser can have it send lines to any port; what they say is not done.
+#[test]
+fn browsers_are_hung_up_on() {
+    let server = start(&directory("browsers"), Options::default(), Clock::system());
+    for line in ["POST / HTTP/1.1", "Host: localhost", "host: localhost"] {
+        let mut client = Client::of(&server);
+        let lines = format!("{line}\r\nSET a theirs\r\n");
+        std::io::Write::write_all(&mut client.stream, lines.as_bytes()).expect("it listens");
+        assert_eq!(client.receive(), None);
+    }
+    assert_eq!(Client::of(&server).say("EXISTS a"), "0");
+}
+
 /// Who has a key expire later and later fills no store with times that do not count any more.
 #[test]
 fn times_that_a_key_does_not_keep_leave_nothing_behind() {
