@@ -201,7 +201,9 @@ impl Root {
             }
             None => {
                 let first = directories[0].display();
-                Err(Error::Missing(format!("no LEVELHEAD in {first} says that a whole store is there; create_if_missing makes one")))
+                Err(Error::Missing(format!(
+                    "no LEVELHEAD in {first} says that a whole store is there; create_if_missing makes one"
+                )))
             }
         }
     }
@@ -317,17 +319,8 @@ impl Root {
         let default_sync = options.durability.into();
         let (reading, no_windows) = (Rc::default(), Cell::default());
         let making = None;
-        let root = Self {
-            engine,
-            reading,
-            place,
-            default_sync,
-            volume,
-            device,
-            lost,
-            making,
-            no_windows,
-        };
+        let root =
+            Self { engine, reading, place, default_sync, volume, device, lost, making, no_windows };
         root.start_windows(options).await;
         root
     }

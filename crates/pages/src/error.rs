@@ -51,7 +51,10 @@ impl fmt::Display for EngineError {
             }
             Self::BatchTooLarge { size, max } => {
                 let BatchSize { writes, bytes } = size;
-                write!(f, "the batch has {writes} writes with {bytes} bytes, the store takes up to ")?;
+                write!(
+                    f,
+                    "the batch has {writes} writes with {bytes} bytes, the store takes up to "
+                )?;
                 if size.writes > max.writes {
                     write!(f, "{} with ", max.writes)?;
                 }

@@ -41,9 +41,11 @@ fn expectations_and_memory_may_be_anything() {
 fn a_store_has_no_more_pages_than_numbers_for_them() {
     let scratch = Scratch::new();
     for (members, capacity_bytes) in [(1, 1 << 44), (1, u64::MAX), (3, 9 << 40)] {
-        let error =
-            refused(&scratch.directories(members), &Options { capacity_bytes, ..small() });
-        assert!(matches!(&error, Error::Invalid(what) if what.contains("capacity_bytes")), "{error:?}");
+        let error = refused(&scratch.directories(members), &Options { capacity_bytes, ..small() });
+        assert!(
+            matches!(&error, Error::Invalid(what) if what.contains("capacity_bytes")),
+            "{error:?}"
+        );
     }
 }
 

@@ -98,7 +98,7 @@ fn value(rng: &mut Rng, client: usize, number: usize) -> Vec<u8> {
 fn key(rng: &mut Rng, client: usize) -> Vec<u8> {
     let number = rng.below(700);
     let key = format!("{client}-{number:04}").into_bytes();
-    if number % 50 == 0 { [key, vec![number as u8; 249]].concat() } else { key }
+    if number.is_multiple_of(50) { [key, vec![number as u8; 249]].concat() } else { key }
 }
 
 /// One write, or several at one instant.
