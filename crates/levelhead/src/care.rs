@@ -16,12 +16,6 @@ use crate::reading::{Beginning, Instant, Limits};
 use crate::salvage::{Salvaged, rescue, salvage};
 use crate::store::Store;
 
-/// What a copy of a store is made with. Windows are kept on several directories; a copy has one.
-pub(crate) fn for_copy(options: &Options) -> Options {
-    let windows = Windows::Off;
-    Options { create_if_missing: true, windows, simulated_drive: None, ..options.clone() }
-}
-
 /// A place that is damaged, and the keys that may be lost by it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -106,31 +100,20 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Damaged`] if a pair cannot be read: a checkpoint has all of them. [`Error::TooOld`] as in [`Self::verify`]. [`Error::Invalid`] if there is a store already. A copy that was not
-    /// finished stays, and is to be deleted.
+    /// finished, because of an error or because the process was ended, is no store: it does not open, and the next store made there takes its place.
     pub fn checkpoint(
         &self,
         directory: impl AsRef<Path>,
         options: &Options,
         mut progress: impl FnMut(u64),
     ) -> Result<Report, Error> {
-        let report = self.copy(directory.as_ref(), options, &mut progress)?;
-        match report.findings.first() {
-            Some(finding) => Err(finding.error.clone()),
-            None => Ok(report),
+        directory::check_holds_none(directory.as_ref())?;
+        let copy = Copy::begin(directory.as_ref(), options)?;
+        let report = self.walk(&mut progress, &mut |key, value| copy.put(key, value))?;
+        if let Some(finding) = report.findings.first() {
+            return Err(finding.error.clone());
         }
-    }
-
-    fn copy(
-        &self,
-        directory: &Path,
-        options: &Options,
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<Report, Error> {
-        check_holds_none(directory)?;
-        let copy = Self::open(directory, &for_copy(options))?;
-        let report =
-            self.walk(progress, &mut |key, value| copy.put_with(key, value, Durability::None))?;
-        copy.close()?;
+        copy.finish()?;
         Ok(report)
     }
 
@@ -160,6 +143,33 @@ impl Store {
         walked?;
         progress(walk.report.pairs);
         Ok(walk.report)
+    }
+}
+
+/// A copy that is being made: no store before it is finished.
+pub(crate) struct Copy {
+    store: Store,
+    directory: PathBuf,
+}
+
+impl Copy {
+    pub(crate) fn begin(directory: &Path, options: &Options) -> Result<Self, Error> {
+        // Windows are kept on several directories; a copy has one.
+        let (windows, simulated_drive) = (Windows::Off, None);
+        let options = Options { windows, simulated_drive, ..options.clone() };
+        let store = Store::unfinished(directory, &options)?;
+        Ok(Self { store, directory: directory.to_owned() })
+    }
+
+    pub(crate) fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        self.store.put_with(key, value, Durability::None)
+    }
+
+    /// What was put is durable, and all there will be.
+    pub(crate) fn finish(self) -> Result<(), Error> {
+        self.store.sync()?;
+        directory::finish(&[self.directory])?;
+        self.store.close()
     }
 }
 
@@ -282,15 +292,6 @@ impl Walk<'_> {
     }
 }
 
-/// A new store is made where none is.
-fn check_holds_none(directory: &Path) -> Result<(), Error> {
-    if directory::read(directory)?.is_none() {
-        return Ok(());
-    }
-    let name = directory.display();
-    Err(Error::Invalid(format!("{name} holds a store; name another directory")))
-}
-
 /// Saves what can be read of the store in `directories` to a new one in `into`, and says what cannot.
 ///
 /// A store that opens is copied pair by pair as its index leads to them; nothing of it is written over that is still of use. Where a part of the index cannot be read,
@@ -311,14 +312,16 @@ pub fn repair(
 ) -> Result<Report, Error> {
     let old = Options { create_if_missing: false, ..options.clone() };
     let paths: Vec<PathBuf> = directories.iter().map(|path| path.as_ref().to_owned()).collect();
-    check_holds_none(into.as_ref())?;
+    directory::check_holds_none(into.as_ref())?;
     match Store::open_over(&paths, &old) {
         Ok(store) => {
-            let mut report = store.copy(into.as_ref(), options, &mut progress)?;
+            let copy = Copy::begin(into.as_ref(), options)?;
+            let mut report = store.walk(&mut progress, &mut |key, value| copy.put(key, value))?;
             drop(store);
             if !report.unreadable.is_empty() {
-                rescue(&paths, into.as_ref(), options, &mut report, &mut progress)?;
+                rescue(&paths, &copy, options, &mut report, &mut progress)?;
             }
+            copy.finish()?;
             Ok(report)
         }
         Err(why @ (Error::Damaged { .. } | Error::Missing(_))) => {

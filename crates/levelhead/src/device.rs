@@ -19,10 +19,21 @@ pub(crate) struct Device {
     simulated: Option<Ssd>,
 }
 
-/// The drive that `options` of a store name: a built-in one, or a file of that path.
-pub(crate) fn profile(name: Option<&str>) -> Result<Option<SsdProfile>, Error> {
-    let profile = name.map(SsdProfile::load).transpose();
-    profile.map_err(|error| Error::Invalid(format!("simulated_drive: {error}")))
+/// The drive of that name, a built-in one or a file, for a store over so many directories.
+///
+/// # Errors
+/// [`Error::Invalid`]: there is none, or it has fewer sets.
+pub(crate) fn profile(name: Option<&str>, directories: usize) -> Result<Option<SsdProfile>, Error> {
+    let Some(name) = name else { return Ok(None) };
+    let profile = SsdProfile::load(name);
+    let profile = profile.map_err(|error| Error::Invalid(format!("simulated_drive: {error}")))?;
+    if (profile.sets as usize) < directories {
+        let sets = profile.sets;
+        return Err(Error::Invalid(format!(
+            "simulated_drive: {name} has {sets} NVM sets, and each of the store's {directories} directories takes one"
+        )));
+    }
+    Ok(Some(profile))
 }
 
 /// The most bytes that a file may have beside that drive.
@@ -35,20 +46,13 @@ impl Device {
     /// take the time of a read too.
     ///
     /// # Errors
-    /// [`Error::Invalid`]: the drive has fewer sets than there are files, or smaller ones.
+    /// [`Error::Invalid`]: its sets are smaller than the files.
     pub(crate) fn new(
         handle: &Handle,
         files: FileDevice,
         profile: Option<&SsdProfile>,
     ) -> Result<Self, Error> {
         let Some(profile) = profile else { return Ok(Self { files, simulated: None }) };
-        let (sets, wanted) = (profile.sets as usize, files.sets().len());
-        if sets < wanted {
-            return Err(Error::Invalid(format!(
-                "simulated_drive: {} has {sets} NVM sets, and each of the store's {wanted} directories takes one",
-                profile.name
-            )));
-        }
         let bytes = |set: &SetShape| set.blocks * u64::from(BLOCK_BYTES);
         let (most, largest) =
             (capacity_beside(profile), files.sets().iter().map(bytes).max().unwrap_or(0));

@@ -4,7 +4,7 @@
 //! again. Where one of several directories says that it is whole, the pages of all of them are there; where
 //! none does, there is no store yet, and none was lost. A `data` without it is somebody's, and not touched.
 
-use std::fs;
+use std::fs::{self, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -129,6 +129,45 @@ fn identity_file(directory: &Path) -> PathBuf {
     if drive::is_drive(directory) { directory.to_owned() } else { directory.join(NAME) }
 }
 
+/// Somebody makes a store in these directories, and on these drives: others who would wait until this goes.
+pub(crate) struct Making {
+    held: Vec<(fs::File, bool)>,
+}
+
+impl Making {
+    /// # Errors
+    /// [`Error::InUse`]: somebody else does, or one of them is named twice.
+    pub(crate) fn begin(directories: &[PathBuf]) -> Result<Self, Error> {
+        let held = directories.iter().map(|path| {
+            let file = fs::File::open(path).map_err(|error| system(path, "opened", &error))?;
+            match file.try_lock() {
+                Err(TryLockError::WouldBlock) => Err(Error::InUse(path.clone())),
+                // Some file systems have no locks of directories; `data` has one of its own.
+                Ok(()) | Err(TryLockError::Error(_)) => Ok((file, drive::is_drive(path))),
+            }
+        });
+        Ok(Self { held: held.collect::<Result<_, _>>()? })
+    }
+
+    /// Drives have one lock each, which is needed for their pages now: [`check_drives`] says whether somebody was faster.
+    pub(crate) fn leave_drives(&mut self) {
+        self.held.retain(|(_, is_drive)| !is_drive);
+    }
+}
+
+/// What drives say of themselves is still what was written last, by who has them now.
+///
+/// # Errors
+/// [`Error::InUse`]: somebody else makes a store on one of them.
+pub(crate) fn check_drives(directories: &[PathBuf], identity: &Identity) -> Result<(), Error> {
+    for path in directories.iter().filter(|path| drive::is_drive(path)) {
+        if !read(path)?.is_some_and(|said| said.is_of(identity)) {
+            return Err(Error::InUse(path.clone()));
+        }
+    }
+    Ok(())
+}
+
 /// A store may be made in a directory: a file of pages that is there was left by somebody who was ended while it made one.
 ///
 /// # Errors
@@ -185,6 +224,21 @@ pub(crate) fn read(directory: &Path) -> Result<Option<Identity>, Error> {
         return Err(damaged("its numbers contradict each other".to_owned()));
     }
     Ok(Some(identity))
+}
+
+/// A new store is made where none is.
+///
+/// # Errors
+/// [`Error::Invalid`]: there is one.
+pub(crate) fn check_holds_none(directory: &Path) -> Result<(), Error> {
+    if read(directory)?.is_some_and(|said| !said.is_being_made) {
+        return Err(holds_one(directory));
+    }
+    Ok(())
+}
+
+pub(crate) fn holds_one(directory: &Path) -> Error {
+    Error::Invalid(format!("{} holds a store; name another directory", directory.display()))
 }
 
 /// What all directories say, which must be of one store. `None` if none of them is one's.
@@ -288,6 +342,14 @@ pub(crate) fn write_all(directories: &[PathBuf], identity: &Identity) -> Result<
     let mut members = (0..).zip(directories);
     members.try_for_each(|(member, directory)| {
         write(directory, &Identity { member, ..identity.clone() })
+    })
+}
+
+/// Says of a store that was made that it is whole, durably.
+pub(crate) fn finish(directories: &[PathBuf]) -> Result<(), Error> {
+    directories.iter().try_for_each(|directory| match read(directory)? {
+        Some(said) => write(directory, &Identity { is_being_made: false, ..said }),
+        None => Err(Error::Missing(format!("{} is no store any more", directory.display()))),
     })
 }
 

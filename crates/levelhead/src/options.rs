@@ -83,7 +83,7 @@ pub struct Options {
     /// Whether a store is made where none is.
     pub create_if_missing: bool,
     /// How large each of its files is, in bytes; counts when it is made. Room is taken as it is
-    /// needed; what the store gives up it writes again, and keeps.
+    /// needed; what the store gives up it writes again, and keeps. 64 MiB at least; together, beside parity, less than 16 TiB.
     pub capacity_bytes: u64,
     /// Values up to this length, in bytes, stand beside their keys in the index; counts when a store is made. 0: none do, so that the index
     /// is small and a Get whose index is in memory reads its value and nothing else. Values beside their keys cost no read of their own, neither in
@@ -119,7 +119,8 @@ pub struct Options {
     /// as far as files and processor are faster. Each directory takes one of its NVM sets, which is as large as a file may be; with
     /// [`Windows::Plm`] the windows are the drive's. Every block of it was written once when the store is opened. None: nothing is simulated.
     pub simulated_drive: Option<String>,
-    /// What keys and values are expected to be like, in bytes: the index is laid out for them.
+    /// What keys and values are expected to be like, in bytes: the index is laid out for them. What no key or value can be counts as the
+    /// nearest that one can.
     pub expected_key_bytes: u32,
     /// See `expected_key_bytes`.
     pub expected_value_bytes: u32,

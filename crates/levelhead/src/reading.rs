@@ -237,6 +237,9 @@ impl Store {
     }
 
     pub(crate) fn end_snapshot(&self, number: u64) {
+        if self.is_broken() {
+            return;
+        }
         self.call(|root| {
             let ended = root.reading.snapshots.borrow_mut().remove(&number);
             drop(ended);
@@ -329,6 +332,9 @@ impl Store {
     }
 
     pub(crate) fn end_ranges(&self, numbers: &[u64]) {
+        if self.is_broken() {
+            return;
+        }
         self.call(|root| {
             for number in numbers {
                 root.reading.end(*number);

@@ -10,14 +10,14 @@ use engine::sizing::LevelPlan;
 use engine::{Engine, Setup};
 use files::{Discards, FileDevice, FileError, FileOptions, RoomOf};
 use pages::{
-    BatchOptions, BatchWrite, Cpu, CpuCosts, EngineError, EngineStats, LogSync, Medium, MemoryUse,
-    StoreId, Surroundings, Value, WriteOptions,
+    BatchOptions, BatchWrite, Cpu, CpuCosts, EngineError, EngineStats, LogSync, MAX_KEY_BYTES,
+    MAX_VALUE_BYTES, Medium, MemoryUse, StoreId, Surroundings, Value, WriteOptions,
 };
 use runtime::{Cores, Handle, Nanos};
 use volume::{BlockRange, Layout, RangeOptions, Reuse, Volume};
 
 use crate::device::{self, Device};
-use crate::directory::{self, Identity};
+use crate::directory::{self, Identity, Making};
 use crate::drive;
 use crate::error::{Error, Place};
 use crate::options::{Options, Windows};
@@ -27,6 +27,12 @@ use crate::reading::Reading;
 const APPENDS: u32 = 4;
 /// The smallest store, in bytes of pages on each member.
 pub(crate) const LEAST_CAPACITY: u64 = 64 << 20;
+/// Pages have numbers of 32 bits.
+const MOST_PAGES: u64 = u32::MAX as u64;
+/// No index has use for more memory, in bytes: it is as much as the largest store has pages.
+const MOST_MEMORY: u64 = 1 << 44;
+/// What a cache of values may have, in bytes.
+const MOST_CACHE: u64 = 1 << 40;
 /// Memory for the snapshots and buffers of ranges.
 const ITERATOR_BYTES: u64 = 64 << 20;
 /// What the end of a range has of it to begin with: the first pairs of a range are read side by side.
@@ -45,8 +51,19 @@ pub(crate) struct Root {
     pub device: Device,
     /// Directories that were lost when it was opened.
     pub lost: Vec<PathBuf>,
+    /// As long as it does not say that it is whole.
+    pub making: Option<Making>,
     /// Why it has no windows, though they were asked for; until somebody is told.
     pub no_windows: Cell<Option<String>>,
+}
+
+/// What a store says of itself once it is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Is {
+    /// All of it is there.
+    Whole,
+    /// It is a copy that has not all pairs yet: nobody is to take it for one that has.
+    Unfinished,
 }
 
 /// An engine on one file, or on several with parity.
@@ -176,23 +193,54 @@ impl Root {
     ) -> Result<Self, Error> {
         match directory::read_all(&directories)? {
             Some(identity) => Box::pin(Self::reopen(handle, directories, options, identity)).await,
-            None if options.create_if_missing => Self::create(handle, directories, options).await,
+            None if options.create_if_missing => {
+                Self::create(handle, directories, options, Is::Whole).await
+            }
             None => {
                 let first = directories[0].display();
-                Err(Error::Missing(format!("{first} is no store; create_if_missing makes one")))
+                Err(Error::Missing(format!(
+                    "no LEVELHEAD in {first} says that a whole store is there; create_if_missing makes one"
+                )))
             }
         }
     }
 
-    async fn create(
+    /// Makes a store, unless somebody else does meanwhile: then it is the one to open.
+    pub(crate) async fn create(
         handle: Handle,
         directories: Vec<PathBuf>,
         options: Options,
+        is: Is,
     ) -> Result<Self, Error> {
-        let id = handle.rng("store identity").next_u64() as u32;
-        let profile = device::profile(options.simulated_drive.as_deref())?;
+        let profile = device::profile(options.simulated_drive.as_deref(), directories.len())?;
         let most = profile.as_ref().map_or(u64::MAX, device::capacity_beside);
         let capacity = capacity_of(&directories, options.capacity_bytes.min(most))?;
+        directories.iter().try_for_each(|directory| directory::make(directory))?;
+        let mut making = begin_making(&handle, &directories).await?;
+        if let Some(identity) = directory::read_all(&directories)? {
+            drop(making);
+            if is == Is::Unfinished {
+                return Err(directory::holds_one(&directories[0]));
+            }
+            return Box::pin(Self::reopen(handle, directories, options, identity)).await;
+        }
+        let made = Self::make(handle, directories.clone(), options, capacity, &mut making);
+        let mut made = Box::pin(made).await?;
+        match is {
+            Is::Whole => directory::finish(&directories)?,
+            Is::Unfinished => made.making = Some(making),
+        }
+        Ok(made)
+    }
+
+    async fn make(
+        handle: Handle,
+        directories: Vec<PathBuf>,
+        options: Options,
+        capacity: u64,
+        making: &mut Making,
+    ) -> Result<Self, Error> {
+        let id = handle.rng("store identity").next_u64() as u32;
         let identity = Identity {
             inline_up_to: options.inline_up_to,
             page_bytes: options.page_bytes,
@@ -200,7 +248,6 @@ impl Root {
         };
         let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
         for (directory, file) in directories.iter().zip(&files) {
-            directory::make(directory)?;
             directory::check_is_free(directory, file)?;
         }
         // Where some of them say so and none that it is whole, nobody takes it for a store that lost the others, and what is
@@ -211,10 +258,13 @@ impl Root {
             let removed = std::fs::remove_file(file);
             removed.map_err(|error| Error::System(format!("{}: {error}", file.display())))?;
         }
+        making.leave_drives();
         let device =
             FileDevice::create(&handle, &files, identity.capacity_bytes, file_options()).await;
         let device = device.map_err(|error| Error::of_file(&error))?;
+        let profile = device::profile(options.simulated_drive.as_deref(), directories.len())?;
         let device = Device::new(&handle, device, profile.as_ref())?;
+        directory::check_drives(&directories, &identity)?;
         let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
         let mut media = ranges(&device, &identity, &place);
         let (engine, volume) = if media.len() == 1 {
@@ -230,9 +280,8 @@ impl Root {
             (engine.map(AnyEngine::Parity), Some(volume))
         };
         let engine = engine.map_err(|error| Error::of_opening(&error, &place))?;
-        // A store is there once its first checkpoint is, and then it says so.
+        // A store is there once its first checkpoint is, and may say so then.
         engine.sync().await.map_err(|error| Error::of_engine(&error, &place))?;
-        directory::write_all(&directories, &identity)?;
         Ok(Self::of(engine, volume, device, place, Vec::new(), &options).await)
     }
 
@@ -245,7 +294,7 @@ impl Root {
         let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
         let lost = directory::lost(&directories);
         let device = open_files(&handle, &files, false).await?;
-        let profile = device::profile(options.simulated_drive.as_deref())?;
+        let profile = device::profile(options.simulated_drive.as_deref(), directories.len())?;
         let device = Device::new(&handle, device, profile.as_ref())?;
         directory::adopt_drives(&directories, &identity)?;
         let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
@@ -274,7 +323,9 @@ impl Root {
     ) -> Self {
         let default_sync = options.durability.into();
         let (reading, no_windows) = (Rc::default(), Cell::default());
-        let root = Self { engine, reading, place, default_sync, volume, device, lost, no_windows };
+        let making = None;
+        let root =
+            Self { engine, reading, place, default_sync, volume, device, lost, making, no_windows };
         root.start_windows(options).await;
         root
     }
@@ -301,6 +352,22 @@ fn file_options() -> FileOptions {
     }
 }
 
+/// How long it is tried to get what another one has.
+const PATIENCE: Nanos = Nanos::from_millis(500);
+
+/// Keeps others from making a store in the same places.
+async fn begin_making(handle: &Handle, directories: &[PathBuf]) -> Result<Making, Error> {
+    let begun = handle.now();
+    loop {
+        match Making::begin(directories) {
+            Err(Error::InUse(_)) if handle.now() - begun < PATIENCE => {
+                handle.sleep(Nanos::from_millis(10)).await;
+            }
+            making => return making,
+        }
+    }
+}
+
 /// Opens the files of a store, to be read only or not. A process that has just been killed may have them a little longer, until the kernel is done with
 /// its I/O.
 pub(crate) async fn open_files(
@@ -308,7 +375,6 @@ pub(crate) async fn open_files(
     files: &[PathBuf],
     read_only: bool,
 ) -> Result<FileDevice, Error> {
-    const PATIENCE: Nanos = Nanos::from_millis(500);
     let options = FileOptions { read_only, ..file_options() };
     let begun = handle.now();
     loop {
@@ -339,6 +405,15 @@ fn capacity_of(directories: &[PathBuf], wanted: u64) -> Result<u64, Error> {
                 path.display()
             )));
         }
+    }
+    // Beside parity.
+    let of_data = directories.len().saturating_sub(1).max(1) as u64;
+    let most = MOST_PAGES / of_data * u64::from(block::BLOCK_BYTES);
+    if capacity > most {
+        return Err(Error::Invalid(format!(
+            "capacity_bytes is {capacity}, must be {most} at most over {} directories: a store has less than 2^32 pages of 4 KiB",
+            directories.len()
+        )));
     }
     Ok(capacity)
 }
@@ -409,7 +484,8 @@ pub(crate) fn setup<M: Medium>(
     index.inline_up_to = identity.inline_up_to;
     // With windows a flush waits for a slot of each member: the next memtable may fill meanwhile.
     index.frozen_memtables = if options.windows == Windows::Off { 1 } else { 2 };
-    index.value_cache_bytes = options.value_cache_bytes.min(options.memory_bytes / 2);
+    let memory_bytes = options.memory_bytes.min(MOST_MEMORY);
+    index.value_cache_bytes = options.value_cache_bytes.min(memory_bytes / 2).min(MOST_CACHE);
     index.log_sync = options.durability.into();
     index.leaves_room = true;
     index.iterators.first_buffer_bytes = FIRST_BUFFER_BYTES;
@@ -420,10 +496,10 @@ pub(crate) fn setup<M: Medium>(
         medium,
         options: index,
         surroundings: Surroundings {
-            index_dram_bytes: options.memory_bytes,
+            index_dram_bytes: memory_bytes,
             iterator_dram_bytes: ITERATOR_BYTES,
-            expected_key_bytes: options.expected_key_bytes,
-            expected_value_bytes: options.expected_value_bytes,
+            expected_key_bytes: options.expected_key_bytes.clamp(1, MAX_KEY_BYTES as u32),
+            expected_value_bytes: options.expected_value_bytes.min(MAX_VALUE_BYTES),
         },
         cpu: Cpu { cores: cores(handle), costs: CpuCosts::FREE },
         accelerator: None,

@@ -13,15 +13,15 @@ use pages::{PageFault, PageNo};
 use runtime::{Handle, Shared};
 use volume::Volume;
 
-use crate::care::{Finding, Report, for_copy};
+use crate::care::{Copy, Finding, Report};
 use crate::device::Device;
 use crate::directory::{self, Identity};
 use crate::error::{Error, Place};
-use crate::options::{Durability, Options};
+use crate::options::Options;
 use crate::reading::Pair;
 use crate::root::{Plain, open_files, ranges, setup, volume_setup};
 use crate::salvage::read_only::ReadOnly;
-use crate::store::{Store, check, drive, real_options};
+use crate::store::{check, drive, real_options};
 use crate::surmise;
 
 /// What cannot be known of what was saved of a store that did not open.
@@ -94,10 +94,10 @@ pub(crate) fn salvage(
         }
     }
     let Some((reader, found)) = best.filter(|(_, found)| !found.is_empty) else { return Err(why) };
-    let copy = Store::open(into, &for_copy(options))?;
+    let copy = Copy::begin(into, options)?;
     let mut report = Report::default();
     take_out(&reader, &copy, &|_| true, &mut report, progress)?;
-    copy.close()?;
+    copy.finish()?;
     let damaged = found.damaged.iter().map(|(page, fault)| found.place.damaged(*page, fault));
     let errors = std::iter::once(why.clone()).chain(damaged);
     report.findings = errors
@@ -107,10 +107,10 @@ pub(crate) fn salvage(
     Ok(report)
 }
 
-/// Adds to the copy in `into` of a store that opens the pairs that its pages have of the parts of the index which cannot be read.
+/// Adds to the copy of a store that opens the pairs that its pages have of the parts of the index which cannot be read.
 pub(crate) fn rescue(
     directories: &[PathBuf],
-    into: &Path,
+    copy: &Copy,
     options: &Options,
     report: &mut Report,
     progress: &mut dyn FnMut(u64),
@@ -120,12 +120,11 @@ pub(crate) fn rescue(
     let (reader, _) = look(directories, options, &identity)?;
     let parts = std::mem::take(&mut report.unreadable);
     let is_wanted = |key: &[u8]| parts.iter().any(|part| part.covers(key));
-    let copy = Store::open(into, &for_copy(options))?;
     let before = report.pairs;
-    take_out(&reader, &copy, &is_wanted, report, progress)?;
+    take_out(&reader, copy, &is_wanted, report, progress)?;
     report.rescued = report.pairs - before;
     report.unreadable = parts;
-    copy.close()
+    Ok(())
 }
 
 /// A reader of the store, if it is what `identity` says, and what it found.
@@ -197,7 +196,7 @@ async fn begin(
 /// Writes those pairs of a reader to a new store that are wanted.
 fn take_out(
     reader: &Arc<Reader>,
-    copy: &Store,
+    copy: &Copy,
     is_wanted: &dyn Fn(&[u8]) -> bool,
     report: &mut Report,
     progress: &mut dyn FnMut(u64),
@@ -211,14 +210,14 @@ fn take_out(
 
 fn pour(
     reader: &Reader,
-    copy: &Store,
+    copy: &Copy,
     is_wanted: &dyn Fn(&[u8]) -> bool,
     report: &mut Report,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), Error> {
     while let Some(pairs) = next(reader) {
         for (key, value) in pairs.into_iter().filter(|(key, _)| is_wanted(key)) {
-            copy.put_with(&key, &value, Durability::None)?;
+            copy.put(&key, &value)?;
             report.pairs += 1;
             report.bytes += (key.len() + value.len()) as u64;
         }

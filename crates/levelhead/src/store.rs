@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use pages::{EngineError, LogSync, Value};
-use runtime::{IoChoice, RealOptions, Shared};
+use runtime::{Handle, IoChoice, RealOptions, Shared};
 
 use crate::batch::Batch;
 use crate::error::{Error, Place};
 use crate::options::{Durability, Io, MEMTABLE_BYTES, Options, PAGE_BYTES, Windows, most_inline};
 use crate::range::Range;
-use crate::root::{LEAST_CAPACITY, Root, outside};
+use crate::root::{Is, LEAST_CAPACITY, Root, outside};
 use crate::windows::WindowStatistics;
 
 /// Keys that a multi-get looks for at a time: what a drive has use for, and few enough that the lock is not held long.
@@ -83,11 +83,27 @@ impl Store {
     /// # Errors
     /// As [`Self::open`].
     pub fn open_over(directories: &[impl AsRef<Path>], options: &Options) -> Result<Self, Error> {
-        check(directories.len(), options)?;
-        let real = real_options(options);
         let paths: Vec<PathBuf> = directories.iter().map(|path| path.as_ref().to_owned()).collect();
-        let options = options.clone();
-        let shared = Shared::new(real, |handle| Root::open(handle.clone(), paths, options));
+        let directories = paths.len();
+        Self::with_root(directories, options, |handle, options| Root::open(handle, paths, options))
+    }
+
+    /// A new store, which does not say that it is whole until `directory::finish` has it say so.
+    pub(crate) fn unfinished(directory: &Path, options: &Options) -> Result<Self, Error> {
+        let paths = vec![directory.to_owned()];
+        Self::with_root(1, options, |handle, options| {
+            Root::create(handle, paths, options, Is::Unfinished)
+        })
+    }
+
+    fn with_root<F: Future<Output = Result<Root, Error>> + 'static>(
+        directories: usize,
+        options: &Options,
+        root: impl FnOnce(Handle, Options) -> F + Send,
+    ) -> Result<Self, Error> {
+        check(directories, options)?;
+        let (real, options) = (real_options(options), options.clone());
+        let shared = Shared::new(real, |handle| root(handle.clone(), options));
         let shared = shared.map_err(|error| Error::System(format!("no runtime: {error}")))?;
         let opened = shared.call(|root| {
             let opened = root.as_ref().map(outside).map_err(Clone::clone);
@@ -348,6 +364,11 @@ impl Store {
         self.inner.call(make)
     }
 
+    /// Whether something panicked within: whoever lets go of what it has there has nothing to do then.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.inner.shared.is_broken()
+    }
+
     pub(crate) fn place(&self) -> &Place {
         &self.inner.place
     }
@@ -367,16 +388,18 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if thread::panicking() {
-            return; // the log brings back what is durable
+        // Of one in which something panicked nobody knows what is whole: the log brings back what is durable. A caller that panics, and takes the last
+        // handle with it, says nothing of the store.
+        if !self.shared.is_broken() {
+            // Who wants to know whether it worked calls `close`.
+            let _ = self.call(|root| {
+                let (engine, unused) =
+                    (root.engine.clone(), [seed(), seed()].map(u64::to_le_bytes));
+                async move { engine.close(unused.as_flattened()).await }
+            });
+            // Drives whose windows nobody keeps any more go on without.
+            self.call(Root::leave_windows);
         }
-        // Who wants to know whether it worked calls `close`.
-        let _ = self.call(|root| {
-            let (engine, unused) = (root.engine.clone(), [seed(), seed()].map(u64::to_le_bytes));
-            async move { engine.close(unused.as_flattened()).await }
-        });
-        // Drives whose windows nobody keeps any more go on without.
-        self.call(Root::leave_windows);
         self.shared.stop();
         if let Some(driver) = self.driver.take() {
             let _ = driver.join();

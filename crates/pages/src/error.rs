@@ -49,11 +49,17 @@ impl fmt::Display for EngineError {
             Self::ValueTooLarge { len, max } => {
                 write!(f, "the value has {len} bytes, the store takes up to {max}")
             }
-            Self::BatchTooLarge { size, max } => write!(
-                f,
-                "the batch has {} writes with {} bytes, the store takes up to {} with {}; make several of it",
-                size.writes, size.bytes, max.writes, max.bytes
-            ),
+            Self::BatchTooLarge { size, max } => {
+                let BatchSize { writes, bytes } = size;
+                write!(
+                    f,
+                    "the batch has {writes} writes with {bytes} bytes, the store takes up to "
+                )?;
+                if size.writes > max.writes {
+                    write!(f, "{} with ", max.writes)?;
+                }
+                write!(f, "{} bytes; make several of it", max.bytes)
+            }
             Self::Full(UsedUp::Space) => {
                 f.write_str("the store is full; delete something and try again")
             }

@@ -126,6 +126,10 @@ pub struct Front<M> {
     pub(crate) stalled: Cell<Nanos>,
     /// Clients' writes that wait now.
     pub(crate) stalled_now: Cell<u32>,
+    /// A write was refused for want of room since the collector has last found all garbage it could have.
+    was_refused: Cell<bool>,
+    /// The collector leaves readers what they hold, and wants to hear of a write that needs room.
+    leaves_readers: Cell<bool>,
     /// Writes of each kind that wait for room; the first of each waits for the room itself.
     queues: [Semaphore; 3],
 }
@@ -155,6 +159,8 @@ impl<M: Medium> Front<M> {
             stalls: Cell::new(0),
             stalled: Cell::new(Nanos::ZERO),
             stalled_now: Cell::new(0),
+            was_refused: Cell::new(false),
+            leaves_readers: Cell::new(false),
             queues: [(); 3].map(|()| Semaphore::new(1)),
         }
     }

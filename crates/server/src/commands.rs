@@ -22,6 +22,7 @@ mod strings;
 mod table;
 mod transactions;
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -49,13 +50,13 @@ pub(crate) struct Session {
     pub is_over: bool,
     /// Commands that wait for EXEC, after MULTI.
     pub transaction: Option<Box<Transaction>>,
-    /// Keys that have to be unchanged then.
-    pub watched: Vec<Watched>,
+    /// Keys that have to be unchanged then, by their counters.
+    pub watched: BTreeMap<usize, Watched>,
 }
 
 impl Session {
     pub(crate) fn new(client: Arc<Client>, is_authenticated: bool) -> Self {
-        let (transaction, watched) = (None, Vec::new());
+        let (transaction, watched) = (None, BTreeMap::new());
         Self { client, is_authenticated, is_over: false, transaction, watched }
     }
 }
@@ -116,6 +117,10 @@ pub(crate) fn run(
     reply: &mut Reply,
 ) -> Option<&'static Spec> {
     let begin = reply.len();
+    if is_of_a_browser(arguments[0]) {
+        session.is_over = true;
+        return None;
+    }
     let spec = find(arguments[0]);
     let outcome = match (spec, allowed(state, session, spec, arguments)) {
         (Some(spec), Ok(())) if is_kept(session, spec) => {
@@ -130,6 +135,11 @@ pub(crate) fn run(
     };
     say(state, reply, begin, outcome);
     spec
+}
+
+/// Whether it is a line of HTTP, as a page sends it that somebody else has a browser open: what follows would be commands of theirs. Redis hangs up likewise.
+fn is_of_a_browser(word: &[u8]) -> bool {
+    parse::is(word, "POST") || parse::is(word, "HOST:")
 }
 
 /// An error takes the place of whatever a command has said.

@@ -26,6 +26,11 @@ pub enum VolumeError {
         /// Its pages.
         pages: u32,
     },
+    /// There are more pages than numbers for them, of 32 bits.
+    TooManyPages {
+        /// Pages of data.
+        pages: u64,
+    },
     /// A member has another shape than the first one.
     Unlike {
         /// The member.
@@ -61,6 +66,9 @@ impl fmt::Display for VolumeError {
             ),
             Self::ExtentTooSmall { pages } => {
                 write!(f, "an extent of {pages} pages does not hold a header and a stripe")
+            }
+            Self::TooManyPages { pages } => {
+                write!(f, "there are {pages} pages of data, and less than 2^32 have numbers")
             }
             Self::Unlike { member } => {
                 write!(f, "member {member} has another shape than the first one")

@@ -84,7 +84,13 @@ impl Stripes {
         if rows == 0 {
             return Err(VolumeError::ExtentTooSmall { pages: member.pages_per_extent });
         }
-        Ok(Self { layout, members: members as u32, member, chunk_pages, rows })
+        let stripes = Self { layout, members: members as u32, member, chunk_pages, rows };
+        let of_extent = u64::from(rows) * u64::from(chunk_pages) * u64::from(stripes.columns());
+        let pages = of_extent * u64::from(member.extents);
+        if u32::try_from(pages).is_err() {
+            return Err(VolumeError::TooManyPages { pages });
+        }
+        Ok(stripes)
     }
 
     /// How pages lie on the members.

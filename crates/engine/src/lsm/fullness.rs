@@ -58,8 +58,15 @@ impl<M: Medium> Inner<M> {
     /// moved down, clients are told where they stand.
     pub(crate) fn consider_being_full(&self) -> Next {
         if self.is_short() && self.snapshots_hold_garbage() {
+            if !self.is_room_needed() {
+                self.front.leave_readers();
+                return Next::Wait;
+            }
             match self.expire_for_space() {
-                Expiry::Done => return Next::LookAgain,
+                Expiry::Done => {
+                    self.front.forget_refusals();
+                    return Next::LookAgain;
+                }
                 Expiry::UnderWay => return Next::Wait, // its pin wakes us when it goes
                 Expiry::NotBefore(until) => {
                     self.wake_at(until);
@@ -68,6 +75,7 @@ impl<M: Medium> Inner<M> {
                 Expiry::Nothing => {}
             }
         }
+        self.front.forget_refusals();
         let outlook = self.situation().outlook();
         if outlook.squeezes {
             self.front.freeze_active();
@@ -80,6 +88,13 @@ impl<M: Medium> Inner<M> {
         }
         self.front.set_fullness(outlook.fullness);
         Next::Wait
+    }
+
+    /// Whether anything lacks the room that readers hold: a client's write, a flush or a compaction, or a compaction that somebody asks for. Else who reads all
+    /// of a full store, to copy it say, would be told again and again that its instant is gone, though nobody wants to write. Simulated designs do not ask.
+    fn is_room_needed(&self) -> bool {
+        let is_asked = || self.manual.is_asked() || self.is_starved();
+        !self.options.leaves_room || self.front.needs_room() || is_asked()
     }
 
     /// Lets clients put again where there is room for that. Whether there is none, nobody knows before collection has come to its end.

@@ -82,6 +82,7 @@ fn damage_is_found_and_the_rest_is_saved() {
     assert!(lost(2_000), "{:?}", report.findings);
     let refused = store.checkpoint(&other, &small(), |_| ()).expect_err("a copy has all pairs");
     assert!(matches!(refused, Error::Damaged { .. }), "{refused}");
+    assert!(!Store::is_in(&[&other]).expect("it can be read"), "a part of a copy is none");
     drop(store);
     let saved = repair(&[&old], &new, &small(), |_| ()).expect("it goes on");
     assert_eq!(saved.pairs, report.pairs);
@@ -119,6 +120,35 @@ fn a_checkpoint_is_of_one_instant_and_a_store_by_itself() {
     }
     let again = store.checkpoint(&new, &small(), |_| ()).map(drop);
     assert!(matches!(again, Err(Error::Invalid(_))), "{again:?}");
+}
+
+#[test]
+fn a_copy_that_was_not_finished_is_no_store() {
+    let scratch = Scratch::new();
+    let [old, new] = ["old", "new"].map(|name| scratch.path().join(name));
+    let store = filled(&old);
+    let mut others = None;
+    let checkpoint = std::panic::AssertUnwindSafe(|| {
+        store.checkpoint(&new, &small(), |_| {
+            let opened = [
+                store.checkpoint(&new, &small(), |_| ()).map(drop),
+                Store::open(&new, &small()).map(drop),
+            ];
+            others = Some(opened);
+            panic!("as the test wants");
+        })
+    });
+    std::panic::catch_unwind(checkpoint).expect_err("it is ended half way");
+    let are_refused = |others: [Result<(), Error>; 2]| {
+        others.iter().all(|other| matches!(other, Err(Error::InUse(_))))
+    };
+    assert!(others.is_some_and(are_refused), "nobody else makes one there meanwhile");
+    let missing = Options { create_if_missing: false, ..small() };
+    let opened = Store::open(&new, &missing).map(drop);
+    assert!(matches!(opened, Err(Error::Missing(_))), "{opened:?}");
+    // It is in nobody's way.
+    store.checkpoint(&new, &small(), |_| ()).expect("there is room");
+    assert_eq!(open(&new, &missing).range(..).count(), PAIRS as usize);
 }
 
 /// A stripe of three members at one place: which of them has the parity, and the page there.

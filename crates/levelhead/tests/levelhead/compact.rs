@@ -133,3 +133,35 @@ fn an_empty_store_is_compacted_at_once() {
     store.compact().expect("there is nothing to do");
     assert_eq!(store.inside().entries(), 0);
 }
+
+/// A reader holds garbage that a store short of room would collect. Only who needs the room may take it from the reader.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a reader that is slow")]
+fn who_reads_a_full_store_is_left_alone_until_somebody_writes() {
+    let scratch = Scratch::new();
+    let store = open(scratch.path(), &small());
+    let key = |n: u32| n.to_be_bytes();
+    let value = vec![7; 30_000];
+    let put = (0..10_000).take_while(|n| store.put(&key(*n), &value).is_ok()).count() as u32;
+    for n in (0..put).filter(|n| n % 3 == 0) {
+        store.delete(&key(n)).expect("deletes are taken");
+    }
+    store.close().expect("it can be made durable");
+    let store = open(scratch.path(), &small());
+    let mut pairs = 0;
+    for pair in store.range(..) {
+        pair.unwrap_or_else(|error| panic!("pair {pairs}: {error}"));
+        pairs += 1;
+        // As slow as one who sends it away: collection has looked meanwhile.
+        std::thread::sleep(std::time::Duration::from_micros(300));
+    }
+    assert_eq!(pairs, put - put.div_ceil(3));
+    // Who writes gets the room all the same.
+    let held = store.snapshot().expect("there is memory");
+    assert!((0..200).any(|_| store.put(b"more", &value).is_ok() || {
+        store.settle();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        false
+    }));
+    drop(held);
+}

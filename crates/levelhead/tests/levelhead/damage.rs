@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use levelhead::{Durability, Error, Store};
+use levelhead::{Durability, Error, Options, Store};
 use runtime::Rng;
 
 use crate::scratch::{Scratch, open, small, wanted};
@@ -19,6 +19,8 @@ fn value(n: u32) -> Vec<u8> {
 
 const PAIRS: u32 = 6_000;
 const LOGGED: u32 = 2_000;
+/// Keys behind those of a store that are not there, or not any more.
+const GONE: u32 = 500;
 
 fn filled(path: &Path) {
     let store = open(path, &small());
@@ -97,9 +99,10 @@ fn flip_data(label: &str, directory: &Path, pairs: u32) {
 /// Whether a get told of damage. None may give a wrong answer.
 fn check_all(store: &Store, pairs: u32, what: &str, at: u64) -> bool {
     let mut is_told = false;
-    for n in 0..pairs {
+    for n in 0..pairs + GONE {
+        let right = (n < pairs).then(|| value(n));
         match store.get(&key(n)) {
-            Ok(found) => assert_eq!(found, Some(value(n)), "{what}, key {n}"),
+            Ok(found) => assert_eq!(found, right, "{what}, key {n}"),
             Err(Error::Damaged { offset, .. }) => {
                 assert_eq!(offset.map(|offset| offset / 4096), Some(at / 4096), "{what}");
                 is_told = true;
@@ -128,6 +131,28 @@ fn a_flipped_byte_of_the_log_is_told_or_does_not_matter() {
     }
     store.close().expect("it can be made durable");
     flip_data("all of it in the log", scratch.path(), LOGGED);
+}
+
+/// Values beside their keys and apart from them, written over, deleted, compacted; and a log that goes round in room that it had before.
+#[test]
+fn a_flipped_byte_of_a_store_that_was_long_in_use_is_told_or_does_not_matter() {
+    for inline_up_to in [0, 300] {
+        let scratch = Scratch::new();
+        let store = open(scratch.path(), &Options { inline_up_to, ..small() });
+        for round in (0..4).rev() {
+            for n in 0..PAIRS + GONE {
+                let old = [&value(n)[..], &[round; 200]].concat();
+                let value = if round == 0 { value(n) } else { old };
+                store.put(&key(n), &value).expect("there is room");
+            }
+            store.compact().expect("there is room");
+        }
+        (PAIRS..PAIRS + GONE).for_each(|n| store.delete(&key(n)).expect("there is room"));
+        store.settle();
+        (0..PAIRS).step_by(7).for_each(|n| store.put(&key(n), &value(n)).expect("there is room"));
+        store.close().expect("it can be made durable");
+        flip_data(&format!("long in use, {inline_up_to} beside keys"), scratch.path(), PAIRS);
+    }
 }
 
 #[test]

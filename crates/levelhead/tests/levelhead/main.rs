@@ -6,6 +6,7 @@ mod compact;
 mod damage;
 mod drives;
 mod ends;
+mod extremes;
 mod failures;
 mod inline;
 mod kills;

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use faultfs::{FaultFs, Faults, Ignored};
-use levelhead::{Durability, Error, Io, Options, Store, Windows};
+use levelhead::{Batch, Durability, Error, Io, Options, Store, Windows};
 use runtime::Rng;
 
 use crate::scratch::{faulty, small, wanted};
@@ -22,8 +22,8 @@ const ROUNDS_OF_A_SEED: u64 = 8;
 /// What takes longer hangs.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// A write, and the value it gave; nothing if it took the key's away.
-type Write = (Vec<u8>, Option<Vec<u8>>);
+/// What was written at one instant: keys, and the value that each was given; nothing if it was taken away.
+type Write = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
 /// What one client has done since the store was opened.
 #[derive(Default)]
@@ -46,10 +46,11 @@ impl History {
                 }
                 wrong.get_or_insert_with(|| differences(&state, found));
             }
-            match self.writes.get(n) {
-                Some((key, Some(value))) => drop(state.insert(key.clone(), value.clone())),
-                Some((key, None)) => drop(state.remove(key)),
-                None => {}
+            for (key, value) in self.writes.get(n).into_iter().flatten() {
+                match value {
+                    Some(value) => drop(state.insert(key.clone(), value.clone())),
+                    None => drop(state.remove(key)),
+                }
             }
         }
         let (durable, all) = (self.durable, self.writes.len());
@@ -83,33 +84,65 @@ fn differences(expected: &Map, found: &Map) -> String {
 /// A value that no other write has.
 fn value(rng: &mut Rng, client: usize, number: usize) -> Vec<u8> {
     let mut value = format!("{client}:{number}:").into_bytes();
-    let bytes = match rng.below(40) {
+    let bytes = match rng.below(80) {
         0 => 30_000,
-        1 => 0,
+        1 => 100_000,
+        2 | 3 => 0,
         _ => rng.below(1_500) as usize,
     };
     value.resize(value.len() + bytes, rng.next_u64() as u8);
     value
 }
 
+/// A key of a client: some are as long as keys can be.
+fn key(rng: &mut Rng, client: usize) -> Vec<u8> {
+    let number = rng.below(700);
+    let key = format!("{client}-{number:04}").into_bytes();
+    if number.is_multiple_of(50) { [key, vec![number as u8; 249]].concat() } else { key }
+}
+
+/// One write, or several at one instant.
+fn write(rng: &mut Rng, client: usize, number: usize) -> Write {
+    let writes = if rng.below(40) == 0 { 2 + rng.below(30) } else { 1 };
+    let one = |_| (key(rng, client), (rng.below(5) > 0).then(|| value(rng, client, number)));
+    (0..writes).map(one).collect()
+}
+
+fn put(store: &Store, write: &Write, durability: Durability) -> Result<(), Error> {
+    match &write[..] {
+        [(key, Some(value))] => store.put_with(key, value, durability),
+        [(key, None)] => store.delete_with(key, durability),
+        several => {
+            let mut batch = Batch::new();
+            for (key, value) in several {
+                match value {
+                    Some(value) => batch.put(key, value),
+                    None => batch.delete(key),
+                }
+            }
+            store.write_with(&batch, durability)
+        }
+    }
+}
+
 /// Writes until power fails, or enough was done.
 fn work(store: &Store, client: usize, history: &mut History, rng: &mut Rng) {
     let durable_ones = [0.0, 0.02, 0.3, 1.0][rng.below(4) as usize];
     for number in 0..[300, 3_000][rng.below(2) as usize] {
-        let key = format!("{client}-{:04}", rng.below(700)).into_bytes();
-        let value = (rng.below(5) > 0).then(|| value(rng, client, number));
+        let write = write(rng, client, number);
         let durability = match rng.below(2) {
             _ if !rng.chance(durable_ones) => [Durability::None, Durability::Interval][number % 2],
             0 => Durability::Group,
             _ => Durability::Each,
         };
-        history.writes.push((key.clone(), value.clone()));
-        let written = match &value {
-            Some(value) => store.put_with(&key, value, durability),
-            None => store.delete_with(&key, durability),
-        };
-        if written.is_err() {
-            return;
+        history.writes.push(write);
+        match put(store, &history.writes[history.writes.len() - 1], durability) {
+            Ok(()) => {}
+            Err(Error::Full(_) | Error::Invalid(_)) => {
+                history.writes.pop();
+                continue;
+            }
+            Err(_) => return,
         }
         if matches!(durability, Durability::Group | Durability::Each) {
             history.durable = history.writes.len();
@@ -121,7 +154,7 @@ fn work(store: &Store, client: usize, history: &mut History, rng: &mut Rng) {
             }
         }
         if rng.below(30) == 0 {
-            let _ = store.get(&key);
+            let _ = store.get(&key(rng, client));
         }
     }
 }
@@ -154,9 +187,9 @@ impl Trial {
             vec![store]
         };
         let io = [Io::Probe, Io::Threads][rng.below(2) as usize];
+        let inline_up_to = [0, 0, 100, 1_000][rng.below(4) as usize];
         let histories = (0..CLIENTS).map(|_| History::default()).collect();
         let page_bytes = 4096 << rng.below(4);
-        let inline_up_to = [0, page_bytes / 8][rng.below(2) as usize];
         let options = Options { io, page_bytes, inline_up_to, ..small() };
         Self { fs, directories, options, may_have_windows: false, histories, rng }
     }
@@ -181,6 +214,8 @@ impl Trial {
             self.options.windows = windows[self.rng.below(3) as usize];
             self.options.plm_cache_bytes = [1, 300_000, 4 << 20][self.rng.below(3) as usize];
         }
+        self.options.memtable_bytes = [0, 1, 1, 2][self.rng.below(4) as usize] << 20;
+        self.options.memory_bytes = [4, 16, 64][self.rng.below(3) as usize] << 20;
         let most = [3, 40, 400, 3_000][self.rng.below(4) as usize];
         self.fs.cut_after(1 + self.rng.below(most));
         if let Ok(store) = self.open() {
@@ -190,6 +225,9 @@ impl Trial {
                 for (client, history) in self.histories.iter_mut().enumerate().take(clients) {
                     let (store, rng) = (store.clone(), Rng::derive(seed + client as u64, "client"));
                     scope.spawn(move || work(&store, client, history, &mut { rng }));
+                }
+                if self.rng.below(4) == 0 {
+                    scope.spawn(|| store.compact());
                 }
             });
             if self.rng.below(4) == 0 {

@@ -190,7 +190,7 @@ fn a_simulated_drive_that_does_not_do_is_refused() {
     let store = Store::open(scratch.path(), &large).unwrap_or_else(|error| panic!("{error}"));
     put(&store, 0..1_000, Durability::Group);
     check(&store, 0..1_000, "on one set");
-    assert!(store.statistics().capacity_bytes <= 16 << 30);
+    assert!(store.inside().capacity_bytes <= 16 << 30);
 }
 
 #[test]

@@ -68,7 +68,11 @@ impl<M: Medium> Front<M> {
                 }
                 Admission::Later => {}
                 Admission::AfterFlush => self.freeze_active(),
-                Admission::Never => return Err(EngineError::Full(self.fullness.get().used_up())),
+                Admission::Never => {
+                    self.was_refused.set(true);
+                    self.tell_of_need();
+                    return Err(EngineError::Full(self.fullness.get().used_up()));
+                }
             }
             stall.get_or_insert_with(|| self.begin_stall());
             if turn.is_none() {
@@ -98,8 +102,30 @@ impl<M: Medium> Front<M> {
     /// One more client's write waits, until what this returns is dropped.
     fn begin_stall(&self) -> Stall<'_, M> {
         self.stalled_now.set(self.stalled_now.get() + 1);
+        self.tell_of_need();
         self.store.medium.set_write_stall(true);
         Stall(self)
+    }
+
+    /// Whether some client's write needs room: it waits, or was refused since [`Self::forget_refusals`].
+    pub fn needs_room(&self) -> bool {
+        self.stalled_now.get() > 0 || self.was_refused.get()
+    }
+
+    /// What clients were refused for want of counts no more.
+    pub fn forget_refusals(&self) {
+        self.was_refused.set(false);
+    }
+
+    /// The collector leaves readers what they hold until somebody needs room; then it is woken.
+    pub fn leave_readers(&self) {
+        self.leaves_readers.set(true);
+    }
+
+    fn tell_of_need(&self) {
+        if self.leaves_readers.take() {
+            self.store.work.notify_all();
+        }
     }
 
     /// Whether a client's write may go ahead now.

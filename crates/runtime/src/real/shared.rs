@@ -154,13 +154,17 @@ impl<T: 'static> Shared<T> {
         &self.remote
     }
 
+    /// Whether a task or a future panicked within: [`Self::call`] panics then.
+    pub fn is_broken(&self) -> bool {
+        self.is_broken.load(Ordering::Acquire)
+    }
+
     /// The lock for a caller, whom the driving thread lets go first.
     fn lock_for_caller(&self) -> MutexGuard<'_, Inside<T>> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let inside = self.spin().unwrap_or_else(|| self.inside.lock());
         self.waiting.fetch_sub(1, Ordering::Relaxed);
-        let is_broken = self.is_broken.load(Ordering::Acquire);
-        assert!(!is_broken, "a task of the store panicked; open it again");
+        assert!(!self.is_broken(), "a task of the store panicked; open it again");
         inside
     }
 
@@ -255,7 +259,7 @@ impl<T: 'static> Shared<T> {
         let _exact = super::ExactTimers::begin();
         while !self.is_over.load(Ordering::Acquire) {
             let mut inside = self.inside.lock();
-            if self.is_broken.load(Ordering::Acquire) {
+            if self.is_broken() {
                 return; // callers say so
             }
             let breaks = Breaks::new(&self.is_broken);

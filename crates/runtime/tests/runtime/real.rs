@@ -455,6 +455,7 @@ fn a_thread_that_unwinds_may_call_and_breaks_nothing() {
         panic!("as the test wants");
     });
     assert!(unwinding.join().is_err());
+    assert!(!shared.is_broken());
     for how in 0..3 {
         assert_eq!(count(&shared, how), how + 2);
     }

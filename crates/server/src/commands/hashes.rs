@@ -73,13 +73,12 @@ pub(super) fn hget(call: &mut Call<'_>) -> Outcome {
 }
 
 pub(super) fn hmget(call: &mut Call<'_>) -> Outcome {
-    let values = call.access.fields(call.key(), &call.arguments[2..])?;
-    call.reply.array(values.len());
-    for value in values {
-        call.reply.maybe_bulk(value.as_deref());
-        call.check_room()?;
-    }
-    Ok(())
+    let (fields, state, reply) = (&call.arguments[2..], call.state, &mut *call.reply);
+    reply.array(fields.len());
+    call.access.each_field(call.arguments[1], fields, |value| {
+        reply.maybe_bulk(value.as_deref());
+        check_room(state, reply)
+    })
 }
 
 pub(super) fn hexists(call: &mut Call<'_>) -> Outcome {

@@ -3,7 +3,7 @@
 use super::help::other_part;
 use super::parse::{self, is};
 use super::table::{COMMANDS, Spec, find};
-use super::{Call, Outcome};
+use super::{Call, Outcome, check_room};
 use crate::cluster::{Cluster, Node, slot_of};
 use crate::fault::Fault;
 use crate::resp::Reply;
@@ -109,6 +109,7 @@ pub(super) fn command(call: &mut Call<'_>) -> Outcome {
                     Some(spec) => say_spec(reply, spec),
                     None => reply.null(),
                 }
+                check_room(call.state, reply)?;
             }
         }
         [_, word, names @ ..] if is(word, "DOCS") => {
@@ -118,6 +119,7 @@ pub(super) fn command(call: &mut Call<'_>) -> Outcome {
             reply.map(specs.len());
             for spec in specs {
                 say_docs(reply, spec);
+                check_room(call.state, reply)?;
             }
         }
         [_, word, command @ ..] if is(word, "GETKEYS") && !command.is_empty() => {

@@ -4,9 +4,11 @@
 //! them have changed; then all of it is written as one batch. WATCH notes how often keys were locked for writing; EXEC compares,
 //! with those keys locked too.
 
-use super::{Call, Group, Outcome, Session, Spec, find, say};
+use super::{Call, FREE_REPLY, Group, Outcome, Session, Spec, check_room, find, say};
 use crate::data::locks::Watched;
+use crate::data::overlay::Overlay;
 use crate::fault::Fault;
+use crate::state::State;
 
 /// What is told of a transaction of which not every command could be kept.
 const BROKEN: &str = "EXECABORT Transaction discarded because of previous errors.";
@@ -88,10 +90,8 @@ pub(super) fn watch(call: &mut Call<'_>) -> Outcome {
     }
     for key in &call.arguments[1..] {
         let watched = call.access.database.locks.watch(key);
-        // Keys that share a place are watched together.
-        if !call.session.watched.iter().any(|other| other.is_of(&watched)) {
-            call.session.watched.push(watched);
-        }
+        // Keys that share a counter are watched together, since the first of them was.
+        call.session.watched.entry(watched.counter()).or_insert(watched);
     }
     call.ok()
 }
@@ -102,7 +102,7 @@ pub(super) fn unwatch(call: &mut Call<'_>) -> Outcome {
 }
 
 pub(super) fn exec(call: &mut Call<'_>) -> Outcome {
-    let watched = std::mem::take(&mut call.session.watched);
+    let watched: Vec<_> = std::mem::take(&mut call.session.watched).into_values().collect();
     let transaction = call.session.transaction.take();
     let transaction = transaction.ok_or_else(|| Fault::error("EXEC without MULTI"))?;
     if transaction.is_broken {
@@ -158,10 +158,27 @@ fn run_all(
             Call { arguments: words, access: &access, state, session, reply: &mut *call.reply };
         let outcome = (spec.run)(&mut inner);
         say(state, call.reply, begin, outcome);
+        // Not of one command: of all of them, which are few bytes and may ask for many.
+        check_room(state, call.reply).map_err(|fault| discarded(&fault))?;
+        let changes = access.overlay.as_ref().map_or(0, Overlay::bytes);
+        check_changes(state, changes).map_err(|fault| discarded(&fault))?;
     }
     let has_written = access.commit();
     call.access.has_written.set(access.has_written.get());
     has_written.map_err(|fault| discarded(&fault))
+}
+
+/// What commands have changed waits in memory until all of them have run.
+fn check_changes(state: &State, bytes: usize) -> Outcome {
+    let most = state.options.query_bytes;
+    if bytes > most {
+        return Err(Fault::error(format!("a transaction changes at most {most} bytes")));
+    }
+    // It is put together once more when it is written.
+    if bytes > FREE_REPLY && !state.clients.has_room(2 * bytes) {
+        return Err(Fault::error("there is no room for so many changes beside what others hold"));
+    }
+    Ok(())
 }
 
 impl Session {
@@ -175,6 +192,7 @@ impl Session {
     /// Bytes that it holds for a transaction.
     pub(crate) fn bytes(&self) -> usize {
         let kept = self.transaction.as_ref().map_or(0, |transaction| transaction.bytes());
-        kept + self.watched.len() * size_of::<Watched>()
+        // A map's nodes are half full at least.
+        kept + 2 * self.watched.len() * size_of::<(usize, Watched)>()
     }
 }

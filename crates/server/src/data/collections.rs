@@ -36,26 +36,30 @@ impl Access<'_> {
     }
 
     pub(crate) fn field(&self, key: &[u8], field: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
-        Ok(self.fields(key, &[field])?.pop().flatten())
+        let mut found = None;
+        self.each_field(key, &[field], |value| {
+            found = value;
+            Ok(())
+        })?;
+        Ok(found)
     }
 
-    /// The values of fields, as they are together.
-    pub(crate) fn fields(
+    /// Shows the values of fields, as they are together, one after the other: all of them may be more than there is memory for.
+    pub(crate) fn each_field(
         &self,
         key: &[u8],
         fields: &[&[u8]],
-    ) -> Result<Vec<Option<Vec<u8>>>, Fault> {
+        mut show: impl FnMut(Option<Vec<u8>>) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
         let _lock = self.lock_to_read(key);
-        let Some(head) = self.collection(key, Kind::Hash)? else {
-            return Ok(vec![None; fields.len()]);
-        };
-        let value = |field: &&[u8]| {
-            if field.len() > keys::MAX_KEY_BYTES {
-                return Ok(None);
+        let head = self.collection(key, Kind::Hash)?;
+        let value = |field: &[u8]| match &head {
+            Some(head) if field.len() <= keys::MAX_KEY_BYTES => {
+                self.get(&keys::field(head.id, field))
             }
-            self.get(&keys::field(head.id, field))
+            _ => Ok(None),
         };
-        fields.iter().map(value).collect()
+        fields.iter().try_for_each(|field| show(value(field)?))
     }
 
     pub(crate) fn remove_fields(&self, key: &[u8], fields: &[&[u8]]) -> Result<usize, Fault> {

@@ -353,13 +353,25 @@ impl Access<'_> {
     pub(crate) fn remove(&self, batch: &mut Batch, key: &[u8], entry: &Entry) {
         batch.keys -= 1;
         match entry {
-            Entry::String { .. } => batch.delete(&keys::string(key)),
+            Entry::String { expiry, .. } => {
+                Self::forget_expiry(batch, key, *expiry);
+                batch.delete(&keys::string(key));
+            }
             Entry::Head(head) => self.drop_collection(batch, key, head),
+        }
+    }
+
+    /// The note of when a key expires that it does not keep: else it would stand there until then. `SET` over a string does not know it, as it does not
+    /// read what it replaces.
+    pub(super) fn forget_expiry(batch: &mut Batch, key: &[u8], expiry: Expiry) {
+        if let Some(at) = expiry {
+            batch.delete(&keys::expiry(at, key));
         }
     }
 
     /// Its parts are swept later: the note of that says which, and whose they were.
     fn drop_collection(&self, batch: &mut Batch, key: &[u8], head: &Head) {
+        Self::forget_expiry(batch, key, head.expiry);
         batch.put(&keys::dropped(head.id), key);
         batch.delete(&keys::head(key));
         self.database.has_dropped.store(true, Ordering::SeqCst);

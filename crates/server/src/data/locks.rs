@@ -29,9 +29,9 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// Whether both are of one counter.
-    pub(crate) fn is_of(&self, other: &Self) -> bool {
-        counter(self.hash) == counter(other.hash)
+    /// Which counter it is of.
+    pub(crate) fn counter(&self) -> usize {
+        counter(self.hash)
     }
 }
 

@@ -22,6 +22,7 @@ type Changes = BTreeMap<Box<[u8]>, Option<Vec<u8>>>;
 pub(crate) struct Overlay {
     changes: RefCell<Changes>,
     keys: Cell<i64>,
+    bytes: Cell<usize>,
     /// Whether something of it does not make room.
     takes_room: Cell<bool>,
 }
@@ -47,7 +48,20 @@ impl Overlay {
     pub(crate) fn add(&self, batch: Batch) {
         self.keys.set(self.keys.get() + batch.keys);
         self.takes_room.set(self.takes_room.get() || !batch.makes_room && !batch.is_empty());
-        self.changes.borrow_mut().extend(batch.into_changes());
+        let (mut changes, mut bytes) = (self.changes.borrow_mut(), self.bytes.get());
+        for (key, value) in batch.into_changes() {
+            let length = key.len();
+            bytes += held_bytes(length, value.as_deref());
+            if let Some(before) = changes.insert(key, value) {
+                bytes -= held_bytes(length, before.as_deref());
+            }
+        }
+        self.bytes.set(bytes);
+    }
+
+    /// Bytes of memory that it holds, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.get()
     }
 
     /// How many keys of users there are more, or less, for it.
@@ -57,6 +71,7 @@ impl Overlay {
 
     /// All of it as one batch.
     pub(crate) fn take(&self) -> Batch {
+        self.bytes.set(0);
         Batch::of(self.changes.take(), self.keys.take(), !self.takes_room.take())
     }
 
@@ -71,6 +86,11 @@ impl Overlay {
         let within = from_lower.take_while(|(key, _)| is_within(key));
         within.map(|(key, value)| (key.clone(), value.clone())).collect()
     }
+}
+
+/// What a change takes, with what a map takes besides.
+fn held_bytes(key_length: usize, value: Option<&[u8]>) -> usize {
+    key_length + value.map_or(0, <[u8]>::len) + 64
 }
 
 /// Which way a range is walked.

@@ -6,8 +6,8 @@ use super::keys::{self, Space};
 use super::records::{Head, Kind};
 use crate::fault::Fault;
 
-/// Bytes of a collection that can be copied: more than a batch of the store takes unless its memtables are larger than usual.
-const MOST_BYTES: usize = 64 << 20;
+/// Bytes of a collection that can be copied, or removed, at a time: more than a batch of the store takes unless its memtables are larger than usual.
+pub(super) const MOST_BYTES: usize = 64 << 20;
 
 /// Whether what stands under the other key may go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,10 +42,12 @@ impl Access<'_> {
         batch.keys -= 1;
         match &entry {
             Entry::String { value, expiry } => {
+                Self::forget_expiry(&mut batch, from, *expiry);
                 batch.delete(&keys::string(from));
                 self.put_string(&mut batch, to, value, *expiry)?;
             }
             Entry::Head(head) => {
+                Self::forget_expiry(&mut batch, from, head.expiry);
                 batch.delete(&keys::head(from));
                 self.place_head(&mut batch, to, head)?;
             }

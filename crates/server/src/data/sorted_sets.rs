@@ -7,6 +7,7 @@ use super::database::Access;
 use super::keys::{self, CollectionId, Space};
 use super::overlay::Direction;
 use super::records::{self, Head, Kind};
+use super::rename::MOST_BYTES;
 use super::selection::Selection;
 use crate::fault::Fault;
 
@@ -181,7 +182,12 @@ impl Access<'_> {
         let _lock = self.lock(key);
         let Some(head) = self.collection(key, Kind::SortedSet)? else { return Ok(Vec::new()) };
         let (mut batch, mut taken) = (Batch::that_makes_room(), Vec::new());
+        let mut bytes = 0;
         self.walk_selection(&head, selection, |member, score| {
+            bytes += 2 * member.len();
+            if bytes > MOST_BYTES {
+                return Err(Fault::error("there are too many members to be removed at a time"));
+            }
             batch.delete(&keys::score(head.id, score, member));
             batch.delete(&keys::member(head.id, member));
             taken.push((member.to_vec(), score));

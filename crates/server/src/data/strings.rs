@@ -62,10 +62,11 @@ impl Access<'_> {
         let needs_before =
             options.get || options.when != When::Always || options.lifetime == Lifetime::Keep;
         let before = if needs_before { self.find(key)? } else { None };
+        let had = before.as_ref().and_then(Entry::expiry);
         let expiry = match options.lifetime {
             Lifetime::None => None,
             Lifetime::At(at) => Some(at),
-            Lifetime::Keep => before.as_ref().and_then(Entry::expiry),
+            Lifetime::Keep => had,
         };
         let is_set = match options.when {
             When::Always => true,
@@ -85,6 +86,7 @@ impl Access<'_> {
                     self.remove(&mut batch, key, &entry);
                 }
             } else {
+                Self::forget_expiry(&mut batch, key, had);
                 self.put_string(&mut batch, key, value, expiry)?;
             }
             self.write(batch)?;
@@ -154,8 +156,9 @@ impl Access<'_> {
         let mut batch = Batch::default();
         if self.has_expired(expiry) {
             batch.makes_room = true;
-            self.remove(&mut batch, key, &Entry::String { value: Vec::new(), expiry });
+            self.remove(&mut batch, key, &Entry::String { value: Vec::new(), expiry: before });
         } else {
+            Self::forget_expiry(&mut batch, key, before);
             self.put_string(&mut batch, key, &value, expiry)?;
         }
         self.write(batch)?;
@@ -193,6 +196,7 @@ impl Access<'_> {
             batch.makes_room = true;
             self.remove(&mut batch, key, &entry);
         } else {
+            Self::forget_expiry(&mut batch, key, entry.expiry());
             match &mut entry {
                 Entry::String { value, .. } => self.put_string(&mut batch, key, value, expiry)?,
                 Entry::Head(head) => {

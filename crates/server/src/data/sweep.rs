@@ -56,8 +56,9 @@ fn sweep_expired(access: &Access<'_>, most: u64, swept: &mut Swept) -> Result<()
         {
             access.remove(&mut batch, key, &entry);
             swept.expired += 1;
+        } else {
+            batch.delete(&note);
         }
-        batch.delete(&note);
         access.write(batch)?;
     }
     Ok(())

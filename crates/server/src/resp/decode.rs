@@ -88,7 +88,9 @@ pub struct Decoder {
     at: usize,
     /// How far the end of a line has been looked for in vain.
     scanned: usize,
-    /// Arguments of the command that has begun, and how many are to come.
+    /// Where the command begins that has begun.
+    start: usize,
+    /// Its arguments, and how many are to come.
     begun: Vec<Range<usize>>,
     missing: usize,
 }
@@ -113,6 +115,7 @@ impl Decoder {
                     }
                     return Ok(Some(Command::Inline(words)));
                 }
+                let start = self.at;
                 let Some(count) = self.head(buffer, limits, "invalid multibulk length")? else {
                     return Ok(None);
                 };
@@ -120,7 +123,7 @@ impl Decoder {
                 if count > limits.arguments {
                     return Err(ProtocolError("invalid multibulk length"));
                 }
-                self.missing = count;
+                (self.start, self.missing) = (start, count);
                 continue;
             }
             while self.missing > 0 {
@@ -132,14 +135,19 @@ impl Decoder {
         }
     }
 
-    /// Bytes of the buffer that no command to come needs: what was understood before the command that has begun. They may be taken off
+    /// Bytes of the buffer that no command to come needs: what was understood before the command that has begun. They are to be taken off
     /// its front, and are forgotten here.
     pub fn take_done(&mut self) -> usize {
-        if self.missing > 0 {
-            return 0; // arguments that are there already are in the buffer
+        let has_begun = self.missing > 0;
+        let done = if has_begun { std::mem::take(&mut self.start) } else { self.at };
+        if done > 0 {
+            self.at -= done;
+            self.scanned = self.scanned.saturating_sub(done);
+            for argument in &mut self.begun {
+                *argument = argument.start - done..argument.end - done;
+            }
         }
-        self.scanned = self.scanned.saturating_sub(self.at);
-        std::mem::take(&mut self.at)
+        done
     }
 
     /// Bytes of memory that it holds for a command that has begun.
@@ -296,6 +304,14 @@ mod tests {
         buffer.drain(..6);
         assert_eq!(decoder.next(&buffer, &Limits::default()), Ok(None));
         assert_eq!(decoder.take_done(), 0, "a command has begun");
+        buffer.extend_from_slice(b"c\r\n");
+        let command = decoder.next(&buffer, &Limits::default()).expect("good").expect("whole");
+        assert_eq!(command.arguments(&buffer), [&b"ECHO"[..], b"abc"]);
+        // Those who send one command behind the other are nearly always in the midst of one.
+        buffer.extend_from_slice(b"*2\r\n$4\r\nECHO\r\n$3\r\nab");
+        assert_eq!(decoder.next(&buffer, &Limits::default()), Ok(None));
+        assert_eq!(decoder.take_done(), 23, "the one before it is done");
+        buffer.drain(..23);
         buffer.extend_from_slice(b"c\r\n");
         let command = decoder.next(&buffer, &Limits::default()).expect("good").expect("whole");
         assert_eq!(command.arguments(&buffer), [&b"ECHO"[..], b"abc"]);

@@ -60,6 +60,22 @@ fn a_slow_client_stalls_itself() {
     }
 }
 
+/// Of values that are longer than what is read at a time every read ends in the midst of a command.
+#[test]
+fn a_pipeline_may_be_longer_than_what_is_kept_of_one() {
+    const SETS: usize = 200;
+    let options = Options { query_bytes: 1 << 20, ..Options::default() };
+    let server = start(&directory("long-pipeline"), options, Clock::system());
+    let mut client = Client::of(&server);
+    let mut stream = client.stream.try_clone().expect("a socket");
+    let sets = encode(&[b"SET", b"k", &vec![b'v'; 50_000]]).repeat(SETS);
+    let send = move || stream.write_all(&sets);
+    let sender = std::thread::Builder::new().spawn(send).expect("a thread");
+    let said = (0..SETS).take_while(|_| client.receive().is_some()).count();
+    assert_eq!(said, SETS);
+    sender.join().expect("it ends").expect("all of it is taken");
+}
+
 #[test]
 fn there_is_room_for_so_many() {
     let options = Options { max_clients: 3, ..Options::default() };

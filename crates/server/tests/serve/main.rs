@@ -104,6 +104,48 @@ fn keys_are_counted_again() {
     assert_eq!(client.say("DBSIZE"), "301");
 }
 
+/// A page in a browser can have it send lines to any port; what they say is not done.
+#[test]
+fn browsers_are_hung_up_on() {
+    let server = start(&directory("browsers"), Options::default(), Clock::system());
+    for line in ["POST / HTTP/1.1", "Host: localhost", "host: localhost"] {
+        let mut client = Client::of(&server);
+        let lines = format!("{line}\r\nSET a theirs\r\n");
+        std::io::Write::write_all(&mut client.stream, lines.as_bytes()).expect("it listens");
+        assert_eq!(client.receive(), None);
+    }
+    assert_eq!(Client::of(&server).say("EXISTS a"), "0");
+}
+
+/// Who has a key expire later and later fills no store with times that do not count any more.
+#[test]
+fn times_that_a_key_does_not_keep_leave_nothing_behind() {
+    let directory = directory("times");
+    let server = start(&directory, Options::default(), Clock::system());
+    let mut client = Client::of(&server);
+    client.say("SET a 1");
+    client.say("HSET h f 1");
+    for seconds in 1_000..1_020 {
+        for key in ["a", "h"] {
+            assert_eq!(client.say(&format!("EXPIRE {key} {seconds}")), "1");
+        }
+    }
+    assert_eq!(client.say("GETEX a EX 5000"), "1");
+    for key in ["b", "c", "d"] {
+        assert_eq!(client.say(&format!("SET {key} 1 EX 1000")), "OK");
+    }
+    assert_eq!(client.say("RENAME b e"), "OK");
+    assert_eq!(client.say("RENAME h i"), "OK");
+    assert_eq!(client.say("PERSIST c"), "1");
+    assert_eq!(client.say("DEL d"), "1");
+    server.stop().expect("nothing is in the way");
+    let options = levelhead::Options { memtable_bytes: 1 << 20, ..levelhead::Options::default() };
+    let store = levelhead::Store::open(&directory, &options).expect("it is there");
+    let notes = store.range(&b"\x40"[..]..&b"\x41"[..]).keys();
+    let keys: Vec<_> = notes.map(|note| note.expect("it is whole")[9..].to_vec()).collect();
+    assert_eq!(keys, [&b"e"[..], b"i", b"a"]);
+}
+
 /// A store that holds something else is not taken for one of a server.
 #[test]
 fn foreign_stores_are_refused() {

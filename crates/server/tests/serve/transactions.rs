@@ -80,6 +80,36 @@ fn too_much_is_nothing() {
     assert_eq!(client.say("DBSIZE"), "0");
 }
 
+/// A few words may ask for much: for the same value again and again, or for values that are made of nothing.
+#[test]
+fn what_a_transaction_says_and_changes_is_bounded() {
+    let options = Options { reply_bytes: 500_000, query_bytes: 300_000, ..Options::default() };
+    let server = start(&directory("multi-bounded"), options, Clock::system());
+    let mut client = Client::of(&server);
+    client.send(&[b"SET", b"big", &vec![b'v'; 100_000]]);
+    assert!(client.receive().is_some());
+    let mut run = |count: usize, command: &dyn Fn(usize) -> String| {
+        assert_eq!(client.say("MULTI"), "OK");
+        assert_eq!(client.say("SET a 1"), "QUEUED");
+        for number in 0..count {
+            assert_eq!(client.say(&command(number)), "QUEUED");
+        }
+        let said = client.say("EXEC");
+        (said, client.say("DEL a"))
+    };
+    let (said, was_set) = run(10, &|_| "GET big".to_owned());
+    assert!(said.starts_with("-EXECABORT") && said.contains("500000 bytes"), "{said}");
+    assert_eq!(was_set, "0");
+    let (said, was_set) = run(10, &|n| format!("SETRANGE k{n} 100000 x"));
+    assert!(said.starts_with("-EXECABORT") && said.contains("300000 bytes"), "{said}");
+    assert_eq!(was_set, "0");
+    // What is written over is held once.
+    let (said, was_set) = run(10, &|n| format!("SETRANGE k 100000 {n}"));
+    assert!(said.starts_with("[OK 100001"), "{said}");
+    assert_eq!(was_set, "1");
+    assert!(run(3, &|_| "GET big".to_owned()).0.starts_with("[OK vvv"));
+}
+
 #[test]
 fn what_is_watched_must_stay() {
     let server = start(&directory("watch"), Options::default(), Clock::system());
