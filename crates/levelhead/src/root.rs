@@ -199,7 +199,7 @@ impl Root {
             None => {
                 let first = directories[0].display();
                 Err(Error::Missing(format!(
-                    "no LEVELHEAD in {first} says that a whole store is there; create_if_missing makes one"
+                    "there is no store in {first}, or none that is whole: no LEVELHEAD there says so; create_if_missing makes one"
                 )))
             }
         }

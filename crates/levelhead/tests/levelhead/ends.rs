@@ -81,7 +81,7 @@ fn directories_of_another_number_order_or_store_are_told() {
     assert!(words(&directories[..2]).contains("not over 2"));
     let missing = Options { create_if_missing: false, ..small() };
     match Store::open(scratch.path().join("nothing"), &missing) {
-        Err(Error::Missing(words)) => assert!(words.contains("is no store"), "{words}"),
+        Err(Error::Missing(words)) => assert!(words.contains("there is no store"), "{words}"),
         other => panic!("{:?}", other.map(drop)),
     }
 }
