@@ -1,0 +1,55 @@
+//! What `levelhead bench --trace` is asked to replay, and when its operations begin.
+
+use anyhow::bail;
+use lab::bench::{Before, KvTrace, TraceSpec};
+use workload::ClientOptions;
+
+use crate::bench_spec::{BenchArguments, DEFAULT_WORKLOAD, workload_argument};
+
+/// The trace that is to be replayed, looked at from beginning to end.
+pub(crate) fn trace(arguments: &BenchArguments) -> anyhow::Result<Option<TraceSpec>> {
+    let Some(path) = arguments.trace.first() else { return Ok(None) };
+    let before = if arguments.trace_load {
+        Before::MetFirst
+    } else if arguments.fill.is_some() || !arguments.records.is_empty() {
+        Before::Workload
+    } else {
+        Before::Nothing
+    };
+    if before != Before::Workload && arguments.age {
+        bail!(
+            "--age overwrites the workload's pairs before the trace: load some, by --fill or --records"
+        );
+    }
+    if before != Before::Workload && workload_argument(arguments) != DEFAULT_WORKLOAD {
+        bail!(
+            "--workload says what is loaded before a trace: say how much, by --fill or --records"
+        );
+    }
+    if arguments.property.iter().any(|(name, _)| name.trim() == "target") {
+        bail!("-p target: a trace says when its operations begin; --replay-time-scale makes it faster");
+    }
+    let Some(path) = path.to_str() else { bail!("--trace: a path that is no text (UTF-8)") };
+    let trace = KvTrace::look(path, arguments.trace_format)?;
+    let operations = arguments.operations.first().copied().unwrap_or(u64::MAX);
+    let operations = operations.min(trace.survey.operations());
+    Ok(Some(TraceSpec { trace, before, operations }))
+}
+
+/// When operations begin: as a trace says, unless that is not wanted.
+pub(crate) fn paced(
+    clients: ClientOptions,
+    trace: Option<&TraceSpec>,
+    arguments: &BenchArguments,
+) -> ClientOptions {
+    if trace.is_none() {
+        return clients;
+    }
+    let outstanding = clients.pace.outstanding();
+    if arguments.replay_no_stall {
+        return ClientOptions::closed(outstanding).with_fine_timeline();
+    }
+    let speed = arguments.replay_time_scale.first().copied().unwrap_or(100.0);
+    let recorded = ClientOptions::recorded(100.0 / speed, outstanding);
+    recorded.with_fine_timeline()
+}
