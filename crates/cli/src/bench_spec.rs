@@ -17,15 +17,15 @@ use lab::{
 };
 use levelhead::Options;
 use ssd::SsdProfile;
-use workload::trace::kv::KvFormat;
 use workload::{ClientOptions, CoreWorkload, Properties};
 
+use crate::bench_trace::{self, TraceArguments};
 use crate::overrides::{self, Kind, Setting, Sorted};
 use crate::progress::ProgressForm;
 use crate::store::DurabilityArgument;
 use crate::sweep::{Axis, Cell, cells};
 use crate::values::BenchWindows;
-use crate::{bench_trace, names, values};
+use crate::{names, values};
 
 #[derive(Args, Clone)]
 #[command(allow_negative_numbers = true, after_help = crate::sweep::HELP)]
@@ -95,28 +95,8 @@ pub(crate) struct BenchArguments {
     /// Operations to run: operationcount [default: 1M, for e and mixgraph 100k, for seekrandom 2k; a file's own]
     #[arg(long, value_delimiter = ',', value_parser = values::operations)]
     pub(crate) operations: Vec<u64>,
-    /// In the place of the workload's run a trace to replay: CSV of Twitter's caches, or RocksDB's as trace_analyzer writes it
-    /// for people (docs/traces.md). Nothing is loaded before it, unless --trace-load, --records or --fill says so; --operations are
-    /// those of it, at most
-    #[arg(long, value_name = "FILE", value_delimiter = ',', conflicts_with_all = ["rate", "store"])]
-    pub(crate) trace: Vec<PathBuf>,
-    /// The format of the trace [default: found out]
-    #[arg(long, requires = "trace", value_parser = values::trace_format)]
-    pub(crate) trace_format: Option<KvFormat>,
-    /// Load the keys that the trace gets before it puts them
-    #[arg(long, requires = "trace", conflicts_with_all = ["records", "fill"])]
-    pub(crate) trace_load: bool,
-    /// Replay as fast as --queue-depth allows, and not as recorded
-    #[arg(
-        long,
-        alias = "replay_no_stall",
-        requires = "trace",
-        conflicts_with = "replay_time_scale"
-    )]
-    pub(crate) replay_no_stall: bool,
-    /// How fast the trace is replayed, in percent of the recorded speed: 200 is twice as fast [default: 100]
-    #[arg(long, alias = "replay_time_scale", requires = "trace", value_delimiter = ',', value_parser = values::speed)]
-    pub(crate) replay_time_scale: Vec<f64>,
+    #[command(flatten)]
+    pub(crate) replay: TraceArguments,
     /// Seed of all randomness: the same seed gives the same result
     #[arg(long, default_value = "1", value_delimiter = ',', value_parser = values::seed)]
     pub(crate) seed: Vec<u64>,
@@ -232,8 +212,12 @@ pub(crate) fn runs(arguments: &BenchArguments) -> anyhow::Result<Vec<Cell<BenchA
         ),
         Axis::list(arguments, |a| &mut a.rate, |rate| format!("{rate}/s")),
         Axis::list(arguments, |a| &mut a.queue_depth, |depth| format!("{depth} deep")),
-        Axis::list(arguments, |a| &mut a.trace, |path| printable(&path.display().to_string())),
-        Axis::list(arguments, |a| &mut a.replay_time_scale, |speed| format!("{speed} %")),
+        Axis::list(
+            arguments,
+            |a| &mut a.replay.trace,
+            |path| printable(&path.display().to_string()),
+        ),
+        Axis::list(arguments, |a| &mut a.replay.replay_time_scale, |speed| format!("{speed} %")),
     ];
     axes.extend(arguments.set.iter().enumerate().map(|(at, setting)| {
         let keep = move |arguments: &mut BenchArguments, number| arguments.set[at].keep(number);
@@ -330,10 +314,10 @@ fn shown_configuration(name: String, arguments: &BenchArguments) -> String {
 
 /// Whether nothing says on what or how many pairs YCSB's workload is to run: then it is a small drive in its steady state.
 fn is_usual(arguments: &BenchArguments, settings: &Sorted) -> bool {
-    let BenchArguments { device, configuration, records, fill, store, property, trace, .. } =
+    let BenchArguments { device, configuration, records, fill, store, property, replay, .. } =
         arguments;
     let is_given = !device.is_empty()
-        || !trace.is_empty()
+        || !replay.trace.is_empty()
         || !configuration.is_empty()
         || !records.is_empty()
         || !store.is_empty()

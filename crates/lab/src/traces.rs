@@ -28,7 +28,7 @@ pub struct TraceInput {
 }
 
 /// What is wrong with reading a trace, in the words of the system.
-fn unreadable(path: &str, why: impl ToString) -> TraceError {
+fn unreadable(path: &str, why: &impl ToString) -> TraceError {
     TraceError::Read { origin: printable(path), why: why.to_string() }
 }
 
@@ -37,9 +37,9 @@ fn unreadable(path: &str, why: impl ToString) -> TraceError {
 /// # Errors
 /// [`TraceError::Read`].
 pub(crate) fn file_bytes(path: &str) -> Result<u64, TraceError> {
-    let metadata = fs::metadata(path).map_err(|error| unreadable(path, error))?;
+    let metadata = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
     if !metadata.is_file() {
-        return Err(unreadable(path, "it is no file, and a trace is read more than once"));
+        return Err(unreadable(path, &"it is no file, and a trace is read more than once"));
     }
     Ok(metadata.len())
 }
@@ -49,7 +49,7 @@ pub(crate) fn file_bytes(path: &str) -> Result<u64, TraceError> {
 /// # Errors
 /// [`TraceError::Read`].
 pub(crate) fn open(path: &str) -> Result<BufReader<File>, TraceError> {
-    let file = File::open(path).map_err(|error| unreadable(path, error))?;
+    let file = File::open(path).map_err(|error| unreadable(path, &error))?;
     Ok(BufReader::with_capacity(READ_BYTES, file))
 }
 

@@ -141,17 +141,6 @@ fn wrong_files_are_told_what_is_wrong_where_and_what_is_allowed() {
         ("arrivals = \"poisson\"", "give a rate, or leave it out"),
         ("arrivals = \"often\"", "expected `fixed` or `poisson`"),
         ("read_percent = 5.0", "read_percent is for rw = \"rw\" and \"randrw\", not randread"),
-        ("trim_percent = 5.0", "trim_percent is for rw = \"write\", \"randwrite\", \"rw\" and"),
-        ("bssplit = \"4k/50\"", "come to 50 %, and have to come to 100"),
-        ("bsrange = \"64k\"", "`64k` is no range of sizes"),
-        ("bssplit = \"4k\"\nbsrange = \"4k-8k\"", "both say sizes of operations"),
-        ("random_distribution = \"zipf\"", "allowed are random, zipf:THETA"),
-        ("set = \"each\"", "expected the number of a set, from 1 to 65535, or \"all\""),
-        ("set = 70000", "invalid value: integer `70000`, expected the number of a set"),
-        (
-            "bytes = 8192\nbssplit = \"4k/50:64k/50\"",
-            "bytes = 8192 are less than one operation of 65536",
-        ),
         ("set = 0", "stream 1: set = 0: sets are numbered from 1 on"),
         ("start_s = -1.0", "start_s = -1: allowed are seconds from 0"),
         ("start_s = nan", "start_s = NaN: allowed are seconds from 0"),
@@ -190,14 +179,6 @@ fn wrong_files_are_told_what_is_wrong_where_and_what_is_allowed() {
             "name = \"t\"\n[[stream]]\nrw = \"rw\"\noperations = 1\nread_percent = 101.0\n",
             "read_percent = 101: allowed is 0 to 100",
         ),
-        (
-            "name = \"t\"\n[[stream]]\nrw = \"rw\"\noperations = 1\ntrim_percent = -1.0\n",
-            "trim_percent = -1: allowed is 0 to 100",
-        ),
-        (
-            "name = \"t\"\n[[stream]]\nrw = \"trim\"\noperations = 1\nrandom_distribution = \"random\"\n",
-            "random_distribution is for operations at random, not trim",
-        ),
     ];
     for (text, words) in whole {
         let error = Job::parse("t.toml", text).expect_err(text).to_string();
@@ -206,6 +187,49 @@ fn wrong_files_are_told_what_is_wrong_where_and_what_is_allowed() {
     let twins = "[[stream]]\nname = \"a\"\nrw = \"read\"\noperations = 1\n".repeat(2);
     let error = Job::parse("t.toml", &format!("name = \"t\"\n{twins}")).expect_err("twins");
     assert!(error.to_string().ends_with("stream 2 (a): an earlier stream has the same name"));
+}
+
+#[test]
+fn wrong_patterns_sizes_and_traces_are_told() {
+    let stream = [
+        ("trim_percent = 5.0", "trim_percent is for rw = \"write\", \"randwrite\", \"rw\" and"),
+        ("bssplit = \"4k/50\"", "come to 50 %, and have to come to 100"),
+        ("bsrange = \"64k\"", "`64k` is no range of sizes"),
+        ("bssplit = \"4k\"\nbsrange = \"4k-8k\"", "both say sizes of operations"),
+        ("random_distribution = \"zipf\"", "allowed are random, zipf:THETA"),
+        ("set = \"each\"", "expected the number of a set, from 1 to 65535, or \"all\""),
+        ("set = 70000", "invalid value: integer `70000`, expected the number of a set"),
+        (
+            "bytes = 8192\nbssplit = \"4k/50:64k/50\"",
+            "bytes = 8192 are less than one operation of 65536",
+        ),
+        ("replay = \"x\"", "rw is of no use with replay, which says it all"),
+        ("replay_scale = 2", "replay_scale is for a stream that replays a trace: give replay"),
+        ("trace_format = \"csv\"", "expected one of `iolog`, `blkparse`, `msr`"),
+    ];
+    for (lines, words) in stream {
+        let error = with(lines).expect_err(lines);
+        assert!(error.contains(words), "{lines}: {error}");
+    }
+    let whole = [
+        (
+            "name = \"t\"\n[[stream]]\nrw = \"rw\"\noperations = 1\ntrim_percent = -1.0\n",
+            "trim_percent = -1: allowed is 0 to 100",
+        ),
+        (
+            "name = \"t\"\n[[stream]]\nrw = \"trim\"\noperations = 1\nrandom_distribution = \"random\"\n",
+            "random_distribution is for operations at random, not trim",
+        ),
+        ("name = \"t\"\n[[stream]]\noperations = 1\n", "it has no rw, which says what it does"),
+        (
+            "name = \"t\"\n[[stream]]\nreplay = \"x\"\nrate = 5.0\nreplay_time_scale = 0.0\n",
+            "rate is of no use with replay, which says it all: leave it out; stream 1: replay_time_scale = 0",
+        ),
+    ];
+    for (text, words) in whole {
+        let error = Job::parse("t.toml", text).expect_err(text).to_string();
+        assert!(error.contains(words), "{text}: {error}");
+    }
 }
 
 fn plan_error(lines: &str, profile: &str) -> String {

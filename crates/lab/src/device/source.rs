@@ -329,7 +329,9 @@ mod tests {
                 (plan.length, plan.operations, plan.distribution) = (100, 30_000, Some(how));
             });
             let mut counts = [0_u32; 3];
-            all(&mut random).iter().for_each(|op| counts[op.set] += 1);
+            for op in all(&mut random) {
+                counts[op.set] += 1;
+            }
             assert!(counts.iter().all(|count| count.abs_diff(10_000) < 2_000), "{counts:?}");
         }
     }

@@ -99,8 +99,11 @@ fn percent(share: f64) -> f64 {
 fn load(stream: &StreamResult) -> String {
     let speed = stream.trace.as_ref().and_then(|trace| trace.speed_percent);
     if let Some(speed) = speed {
-        let words =
-            if speed == 100.0 { "as recorded".to_owned() } else { format!("{speed} % speed") };
+        let words = if (speed - 100.0).abs() < 1e-9 {
+            "as recorded".to_owned()
+        } else {
+            format!("{speed} % speed")
+        };
         return format!("{words}, {} deep", stream.depth);
     }
     match stream.rate {

@@ -63,7 +63,7 @@ impl KeysOfTrace {
                 Ok(record) => record,
                 Err(error) => return Some(Err(error)),
             };
-            if numbers.borrow_mut().meet(&record).was_met {
+            if numbers.borrow_mut().meet(&record).is_known {
                 return None;
             }
             let value_bytes = record.value_before(format, otherwise)?;
@@ -256,7 +256,7 @@ mod tests {
     fn bytes(text: &str, length: u32, number: u64, family_bytes: usize) -> Result<Vec<u8>, String> {
         let (at, op, key) = (Nanos::ZERO, KvOp::Get, text.as_bytes().into());
         let record = KvRecord { at, op, key, family: 3, key_bytes: length, value_bytes: 0 };
-        key_bytes(&record, Met { number, bytes: length, was_met: false }, family_bytes)
+        key_bytes(&record, Met { number, bytes: length, is_known: false }, family_bytes)
     }
 
     #[test]

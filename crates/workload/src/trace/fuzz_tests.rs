@@ -13,8 +13,8 @@ fn fuzz(name: &str, encoding: &dyn Fn(&mut Rng) -> Vec<u8>, check: &dyn Fn(&[u8]
 
 /// Lines, made by `line`, of which there are a few.
 fn text(rng: &mut Rng, header: &str, mut line: impl FnMut(&mut Rng) -> String) -> Vec<u8> {
-    let lines: String = (0..1 + rng.below(20)).map(|_| format!("{}\n", line(rng))).collect();
-    format!("{header}{lines}").into_bytes()
+    let lines: Vec<String> = (0..=rng.below(20)).map(|_| line(rng)).collect();
+    format!("{header}{}\n", lines.join("\n")).into_bytes()
 }
 
 fn pick<'a>(rng: &mut Rng, words: &[&'a str]) -> &'a str {

@@ -1,4 +1,4 @@
-//! Traces of key-value stores: the CSV of Twitter's caches, and RocksDB's traces as trace_analyzer writes them for people.
+//! Traces of key-value stores: the CSV of Twitter's caches, and RocksDB's traces as `trace_analyzer` writes them for people.
 //!
 //! | recorded | done |
 //! |---|---|
@@ -44,7 +44,7 @@ const MOST_VALUE_BYTES: u64 = 1 << 30;
 pub enum KvFormat {
     /// CSV of Twitter's caches: timestamp,key,key size,value size,client id,operation,TTL.
     Twitter,
-    /// RocksDB's trace as trace_analyzer writes it for people: key, type, column family, value size, time.
+    /// RocksDB's trace as `trace_analyzer` writes it for people: key, type, column family, value size, time.
     Rocksdb,
 }
 

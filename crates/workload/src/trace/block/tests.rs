@@ -101,20 +101,18 @@ fn what_blkparse_prints_counts_by_what_was_queued() {
     assert_eq!((survey.reads, survey.writes, survey.trims, survey.flushes), (1, 2, 1, 2));
 }
 
+/// The lines that do not have these words.
+fn without(text: &str, words: &str) -> String {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.contains(words)).collect();
+    lines.join("\n")
+}
+
 #[test]
 fn without_anything_queued_what_was_issued_counts() {
-    let issued: String = BLKPARSE
-        .lines()
-        .filter(|line| !line.contains(" Q "))
-        .map(|line| format!("{line}\n"))
-        .collect();
+    let issued = without(BLKPARSE, " Q ");
     let survey = survey(&issued).unwrap();
     assert_eq!((survey.action, survey.operations()), (Action::Issued, 1));
-    let neither: String = issued
-        .lines()
-        .filter(|line| !line.contains(" D "))
-        .map(|line| format!("{line}\n"))
-        .collect();
+    let neither = without(&issued, " D ");
     let error = self::survey(&neither).unwrap_err().to_string();
     assert_eq!(error, "nothing to replay in t: none of its 9 lines is an operation on bytes");
 }

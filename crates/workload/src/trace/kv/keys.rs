@@ -26,13 +26,13 @@ pub(crate) struct Met {
     /// Its length when it was first met, in bytes.
     pub(crate) bytes: u32,
     /// Whether that was before.
-    pub(crate) was_met: bool,
+    pub(crate) is_known: bool,
 }
 
 impl Slot {
-    fn met(self, was_met: bool) -> Met {
+    fn met(self, is_known: bool) -> Met {
         let (number, bytes) = (self.packed >> LENGTH_BITS, self.packed & ((1 << LENGTH_BITS) - 1));
-        Met { number: number - 1, bytes: bytes as u32, was_met }
+        Met { number: number - 1, bytes: bytes as u32, is_known }
     }
 }
 
@@ -116,10 +116,10 @@ mod tests {
         for _ in 0..30_000 {
             let (key, family) = (rng.below(5_000).to_string(), rng.below(2) as u32);
             let next = map.len() as u64;
-            let was_met = map.contains_key(&(key.clone(), family));
+            let is_known = map.contains_key(&(key.clone(), family));
             let number = *map.entry((key.clone(), family)).or_insert(next);
             let met = numbers.meet(&record(key.as_bytes(), family));
-            assert_eq!(met, Met { number, bytes: 1, was_met });
+            assert_eq!(met, Met { number, bytes: 1, is_known });
         }
         assert_eq!(numbers.count(), map.len() as u64);
         let zeros = [&b"a"[..], b"a\0", b"a\0\0", b"", b"\0"];

@@ -1,4 +1,4 @@
-//! RocksDB's traces as trace_analyzer writes them with `-convert_to_human_readable_trace`: `KEY TYPE FAMILY VALUE_SIZE TIME`, the key
+//! RocksDB's traces as `trace_analyzer` writes them with `-convert_to_human_readable_trace`: `KEY TYPE FAMILY VALUE_SIZE TIME`, the key
 //! in hexadecimal digits, the time in microseconds.
 
 use std::collections::VecDeque;
@@ -56,9 +56,14 @@ impl Rocksdb {
             1 => KvOp::Put,
             2 | 3 => KvOp::Delete,
             5 => KvOp::Merge,
-            4 => return Ok(self.counts.leave_out("range delete")),
-            6 | 7 => return Ok(self.counts.leave_out("seek")),
-            9..=MOST_TYPE => return Ok(self.counts.leave_out("other")),
+            4 | 6 | 7 | 9..=MOST_TYPE => {
+                self.counts.leave_out(match number {
+                    4 => "range delete",
+                    6 | 7 => "seek",
+                    _ => "other",
+                });
+                return Ok(());
+            }
             _ => return Err(Wrong::new(kind, "the number of a type, 0 to 32")),
         };
         let key =

@@ -67,7 +67,7 @@ impl KvSurvey {
                     &mut survey.read_modify_writes
                 }
             } += 1;
-            if !keys.meet(&record).was_met {
+            if !keys.meet(&record).is_known {
                 survey.met_first += u64::from(record.value_before(format, 0).is_some());
                 key_bytes += u64::from(record.key_bytes);
                 survey.longest_key = survey.longest_key.max(record.key_bytes);
