@@ -9,7 +9,6 @@ use workload::{ClientOptions, CoreWorkload};
 use crate::device;
 use crate::platform::Platform;
 use crate::traces::{self, TraceInput};
-use crate::units::printable;
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -39,15 +38,7 @@ pub struct BenchSpec {
 }
 
 /// A trace of a key-value store that was looked at.
-#[derive(Clone, PartialEq, Debug)]
-pub struct KvTrace {
-    /// The file.
-    pub path: String,
-    /// Its bytes.
-    pub bytes: u64,
-    /// What is in it.
-    pub survey: KvSurvey,
-}
+pub type KvTrace = traces::Trace<KvSurvey>;
 
 impl KvTrace {
     /// Reads a trace from its beginning to its end, and keeps what is in it as a whole. Its format is found out unless it is given.
@@ -55,29 +46,14 @@ impl KvTrace {
     /// # Errors
     /// [`TraceError`]: which line is not as it should be.
     pub fn look(path: &str, format: Option<KvFormat>) -> Result<Self, TraceError> {
-        let (bytes, shown) = (traces::file_bytes(path)?, printable(path));
-        let format = match format {
-            Some(format) => format,
-            None => KvFormat::detect(&shown, traces::open(path)?)?,
-        };
-        let survey = KvSurvey::of(&shown, format, traces::open(path)?)?;
-        Ok(Self { path: path.to_owned(), bytes, survey })
+        let survey = |shown: &str, format| KvSurvey::of(shown, format, traces::open(path)?);
+        Self::look_by(path, format, KvFormat::detect, survey)
     }
 
     /// What of it is named among all that went into a run.
     pub fn input(&self) -> TraceInput {
-        TraceInput {
-            path: printable(&self.path),
-            format: self.survey.format.name(),
-            bytes: self.bytes,
-            lines: self.survey.lines,
-            operations: self.survey.operations(),
-        }
-    }
-
-    /// The last part of its path.
-    pub fn name(&self) -> String {
-        traces::short_name(&self.path)
+        let KvSurvey { format, lines, .. } = self.survey;
+        self.input_of(format.name(), lines, self.survey.operations())
     }
 }
 

@@ -27,6 +27,48 @@ pub struct TraceInput {
     pub operations: u64,
 }
 
+/// A trace that was looked at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Trace<S> {
+    /// The file.
+    pub path: String,
+    /// Its bytes.
+    pub bytes: u64,
+    /// What is in it.
+    pub survey: S,
+}
+
+impl<S> Trace<S> {
+    /// Reads a trace from its beginning to its end by `survey`. Its format is found out by `detect` unless it is given.
+    ///
+    /// # Errors
+    /// [`TraceError`]: which line is not as it should be.
+    pub(crate) fn look_by<F>(
+        path: &str,
+        format: Option<F>,
+        detect: impl Fn(&str, BufReader<File>) -> Result<F, TraceError>,
+        survey: impl Fn(&str, F) -> Result<S, TraceError>,
+    ) -> Result<Self, TraceError> {
+        let (bytes, shown) = (file_bytes(path)?, printable(path));
+        let format = match format {
+            Some(format) => format,
+            None => detect(&shown, open(path)?)?,
+        };
+        Ok(Self { path: path.to_owned(), bytes, survey: survey(&shown, format)? })
+    }
+
+    /// What of it is named among all that went into a run.
+    pub(crate) fn input_of(&self, format: &'static str, lines: u64, operations: u64) -> TraceInput {
+        TraceInput { path: printable(&self.path), format, bytes: self.bytes, lines, operations }
+    }
+
+    /// The last part of its path.
+    pub fn name(&self) -> String {
+        let name = Path::new(&self.path).file_name();
+        name.map_or_else(|| printable(&self.path), |name| printable(&name.to_string_lossy()))
+    }
+}
+
 /// What is wrong with reading a trace, in the words of the system.
 fn unreadable(path: &str, why: &impl ToString) -> TraceError {
     TraceError::Read { origin: printable(path), why: why.to_string() }
@@ -36,7 +78,7 @@ fn unreadable(path: &str, why: &impl ToString) -> TraceError {
 ///
 /// # Errors
 /// [`TraceError::Read`].
-pub(crate) fn file_bytes(path: &str) -> Result<u64, TraceError> {
+fn file_bytes(path: &str) -> Result<u64, TraceError> {
     let metadata = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
     if !metadata.is_file() {
         return Err(unreadable(path, &"it is no file, and a trace is read more than once"));
@@ -51,10 +93,4 @@ pub(crate) fn file_bytes(path: &str) -> Result<u64, TraceError> {
 pub(crate) fn open(path: &str) -> Result<BufReader<File>, TraceError> {
     let file = File::open(path).map_err(|error| unreadable(path, &error))?;
     Ok(BufReader::with_capacity(READ_BYTES, file))
-}
-
-/// The last part of a trace's path, for people.
-pub(crate) fn short_name(path: &str) -> String {
-    let name = Path::new(path).file_name();
-    name.map_or_else(|| printable(path), |name| printable(&name.to_string_lossy()))
 }

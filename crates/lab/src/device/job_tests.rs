@@ -223,7 +223,7 @@ fn wrong_patterns_sizes_and_traces_are_told() {
         ("name = \"t\"\n[[stream]]\noperations = 1\n", "it has no rw, which says what it does"),
         (
             "name = \"t\"\n[[stream]]\nreplay = \"x\"\nrate = 5.0\nreplay_time_scale = 0.0\n",
-            "rate is of no use with replay, which says it all: leave it out; stream 1: replay_time_scale = 0",
+            "stream 1: replay_time_scale = 0: allowed is 0.001 to 1000000 percent",
         ),
     ];
     for (text, words) in whole {

@@ -16,16 +16,8 @@ use super::source::Operation;
 use crate::traces::{self, TraceInput};
 use crate::units::printable;
 
-/// A trace that was looked at.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Trace {
-    /// The file.
-    pub path: String,
-    /// Its bytes.
-    pub bytes: u64,
-    /// What is in it.
-    pub survey: BlockSurvey,
-}
+/// A trace of a block drive that was looked at.
+pub type Trace = traces::Trace<BlockSurvey>;
 
 impl Trace {
     /// Reads a trace from its beginning to its end, and keeps what is in it as a whole. Its format is found out unless it is given.
@@ -33,24 +25,14 @@ impl Trace {
     /// # Errors
     /// [`TraceError`]: which line is not as it should be.
     pub fn look(path: &str, format: Option<BlockFormat>) -> Result<Self, TraceError> {
-        let (bytes, shown) = (traces::file_bytes(path)?, printable(path));
-        let format = match format {
-            Some(format) => format,
-            None => BlockFormat::detect(&shown, traces::open(path)?)?,
-        };
-        let survey = BlockSurvey::of(&shown, format, || traces::open(path))?;
-        Ok(Self { path: path.to_owned(), bytes, survey })
+        let survey = |shown: &str, format| BlockSurvey::of(shown, format, || traces::open(path));
+        Self::look_by(path, format, BlockFormat::detect, survey)
     }
 
     /// What of it is named among all that went into a run.
     pub fn input(&self) -> TraceInput {
-        TraceInput {
-            path: printable(&self.path),
-            format: self.survey.format.name(),
-            bytes: self.bytes,
-            lines: self.survey.lines,
-            operations: self.survey.operations(),
-        }
+        let BlockSurvey { format, lines, .. } = self.survey;
+        self.input_of(format.name(), lines, self.survey.operations())
     }
 }
 

@@ -19,7 +19,6 @@ use super::report::{Direction, DirectionReport, JobReport, SetChange, StreamRepo
 use super::sets::SetChoice;
 use crate::flash_work::{pages, reads_behind};
 use crate::inputs::Inputs;
-use crate::traces::short_name;
 
 /// A job on a drive.
 #[derive(Clone, Debug, Serialize)]
@@ -302,15 +301,12 @@ fn of_stream(spec: &StreamSpec, stream: &StreamReport) -> StreamResult {
     }
 }
 
-fn of_trace(
-    spec: &StreamSpec,
-    Trace { path, survey, .. }: &Trace,
-    stream: &StreamReport,
-) -> TraceResult {
+fn of_trace(spec: &StreamSpec, trace: &Trace, stream: &StreamReport) -> TraceResult {
+    let survey = &trace.survey;
     let is_paced = spec.is_paced_by_its_trace();
     let fitted = stream.fitted.unwrap_or_default();
     TraceResult {
-        file: short_name(path),
+        file: trace.name(),
         format: survey.format.name(),
         action: (survey.format == BlockFormat::Blkparse).then(|| survey.action.letter()),
         operations: survey.operations(),

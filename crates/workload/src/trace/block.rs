@@ -16,8 +16,7 @@ use std::io::BufRead;
 use runtime::Nanos;
 use serde::Deserialize;
 
-use super::error::shown;
-use super::{Clock, LineParser, Sources, TraceError, TraceReader, Wrong, first_line, kv};
+use super::{Clock, LineParser, Sources, TraceError, TraceReader, Wrong, detect, kv};
 use blkparse::Blkparse;
 use iolog::Iolog;
 use msr::Msr;
@@ -52,7 +51,7 @@ impl BlockFormat {
     }
 
     /// The format of a trace, by its first line.
-    fn of(line: &str) -> Option<Self> {
+    pub(super) fn of(line: &str) -> Option<Self> {
         if Iolog::is_header(line) {
             Some(Self::Iolog)
         } else if Blkparse::is_event(line) {
@@ -69,24 +68,11 @@ impl BlockFormat {
     /// # Errors
     /// [`TraceError`].
     pub fn detect(origin: &str, input: impl BufRead) -> Result<Self, TraceError> {
-        let line = first_line(origin, input)?;
-        Self::of(&line).ok_or_else(|| TraceError::UnknownFormat {
-            origin: origin.to_owned(),
-            found: shown(&line),
-            advice: match kv::KvFormat::of(&line) {
-                Some(format) => {
-                    format!("it looks like {}, which levelhead bench --trace takes", format.name())
-                }
-                None => {
-                    format!("give --trace-format ({})", Self::ALL.map(|(_, name)| name).join(", "))
-                }
-            },
-        })
-    }
-
-    /// Whether a line is of this format.
-    pub(super) fn is_of(line: &str) -> Option<Self> {
-        Self::of(line)
+        let elsewhere = |line: &str| {
+            let format = kv::KvFormat::of(line)?;
+            Some(format!("{format}, which levelhead bench --trace takes"))
+        };
+        detect(origin, input, Self::of, &Self::ALL.map(|(_, name)| name), elsewhere)
     }
 }
 

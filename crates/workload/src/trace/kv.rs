@@ -25,8 +25,7 @@ use std::io::BufRead;
 
 use runtime::Nanos;
 
-use super::error::shown;
-use super::{Clock, LineParser, Sources, TraceError, TraceReader, Wrong, block, first_line};
+use super::{Clock, LineParser, Sources, TraceError, TraceReader, Wrong, block, detect};
 use rocksdb::Rocksdb;
 use spread::Spread;
 use twitter::Twitter;
@@ -75,19 +74,11 @@ impl KvFormat {
     /// # Errors
     /// [`TraceError`].
     pub fn detect(origin: &str, input: impl BufRead) -> Result<Self, TraceError> {
-        let line = first_line(origin, input)?;
-        Self::of(&line).ok_or_else(|| TraceError::UnknownFormat {
-            origin: origin.to_owned(),
-            found: shown(&line),
-            advice: match block::BlockFormat::is_of(&line) {
-                Some(format) => {
-                    format!("it looks like {format}, which levelhead device --replay takes")
-                }
-                None => {
-                    format!("give --trace-format ({})", Self::ALL.map(|(_, name)| name).join(", "))
-                }
-            },
-        })
+        let elsewhere = |line: &str| {
+            let format = block::BlockFormat::of(line)?;
+            Some(format!("{format}, which levelhead device --replay takes"))
+        };
+        detect(origin, input, Self::of, &Self::ALL.map(|(_, name)| name), elsewhere)
     }
 }
 

@@ -127,7 +127,7 @@ fn unreadable(origin: &str, error: &io::Error) -> TraceError {
 }
 
 /// The first line of a trace that has anything on it, to tell its format by.
-pub(crate) fn first_line(origin: &str, mut input: impl BufRead) -> Result<String, TraceError> {
+fn first_line(origin: &str, mut input: impl BufRead) -> Result<String, TraceError> {
     let mut text = Vec::new();
     for lines in 0.. {
         let Some(line) = next_line(origin, &mut input, &mut text, lines)? else { break };
@@ -136,6 +136,26 @@ pub(crate) fn first_line(origin: &str, mut input: impl BufRead) -> Result<String
         }
     }
     Err(TraceError::Nothing { origin: origin.to_owned(), what: "it is empty".to_owned() })
+}
+
+/// Finds the format of a trace out by `of`, which knows formats by the first line; there are those of these names. `elsewhere` says who
+/// takes what none of them is.
+pub(crate) fn detect<F>(
+    origin: &str,
+    input: impl BufRead,
+    of: impl Fn(&str) -> Option<F>,
+    names: &[&str],
+    elsewhere: impl Fn(&str) -> Option<String>,
+) -> Result<F, TraceError> {
+    let line = first_line(origin, input)?;
+    of(&line).ok_or_else(|| TraceError::UnknownFormat {
+        origin: origin.to_owned(),
+        found: shown(&line),
+        advice: elsewhere(&line).map_or_else(
+            || format!("give --trace-format ({})", names.join(", ")),
+            |who| format!("it looks like {who}"),
+        ),
+    })
 }
 
 #[cfg(test)]

@@ -22,5 +22,5 @@ pub use lines::MOST_LINE_BYTES;
 
 pub(crate) use clock::Clock;
 pub(crate) use error::Wrong;
-pub(crate) use lines::{LineParser, TraceReader, first_line};
+pub(crate) use lines::{LineParser, TraceReader, detect};
 pub(crate) use sources::Sources;
