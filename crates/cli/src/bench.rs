@@ -235,6 +235,20 @@ impl Progress {
         }
     }
 
+    fn say_end(&self, is_done: bool, took: Duration) {
+        let how = if is_done { "done" } else { "cut short" };
+        match self.form {
+            ProgressForm::None => {}
+            ProgressForm::Json => self.say_json(how, took),
+            ProgressForm::Auto => {
+                self.bar.finish_and_clear();
+                let line =
+                    format!("{} {how} after {}", self.phase.line(), progress::time_text(took));
+                progress::line_without(&self.bar, &line);
+            }
+        }
+    }
+
     fn say_json(&self, event: &str, took: Duration) {
         let Phase { name, done, total } = self.phase;
         progress::json_line(&json!({
@@ -247,6 +261,9 @@ impl Observer for Progress {
     fn begin(&mut self, phase: &'static str, total: u64) {
         self.stopwatch = Stopwatch::start();
         self.phase = Phase { name: phase, done: 0, total };
+        if total == 0 {
+            return;
+        }
         match self.form {
             ProgressForm::None => {}
             ProgressForm::Json => {
@@ -262,6 +279,9 @@ impl Observer for Progress {
     }
 
     fn progress(&mut self, done: u64) {
+        if self.phase.total == 0 {
+            return;
+        }
         self.phase.done = done;
         let took = self.stopwatch.elapsed();
         let is_due = took >= self.next_line;
@@ -285,16 +305,9 @@ impl Observer for Progress {
 
     fn end(&mut self, is_done: bool) {
         let took = self.stopwatch.elapsed();
-        match self.form {
-            ProgressForm::None => {}
-            ProgressForm::Json => self.say_json(if is_done { "done" } else { "cut short" }, took),
-            ProgressForm::Auto => {
-                self.bar.finish_and_clear();
-                let how = if is_done { "done" } else { "cut short" };
-                let line =
-                    format!("{} {how} after {}", self.phase.line(), progress::time_text(took));
-                progress::line_without(&self.bar, &line);
-            }
+        // Of a phase without operations nobody has heard.
+        if self.phase.total > 0 {
+            self.say_end(is_done, took);
         }
         self.phases.push(took);
     }

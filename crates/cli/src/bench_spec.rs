@@ -9,7 +9,7 @@ use anyhow::bail;
 use clap::Args;
 use design::{Design, IndexOptions};
 use host::{Arrangement, HostProfile, JournalPlace};
-use lab::bench::BenchSpec;
+use lab::bench::{Before as Loaded, BenchSpec, TraceSpec};
 use lab::device::Before;
 use lab::live::LiveSpec;
 use lab::{
@@ -19,6 +19,7 @@ use levelhead::Options;
 use ssd::SsdProfile;
 use workload::{ClientOptions, CoreWorkload, Properties};
 
+use crate::bench_trace::{self, TraceArguments};
 use crate::overrides::{self, Kind, Setting, Sorted};
 use crate::progress::ProgressForm;
 use crate::store::DurabilityArgument;
@@ -86,7 +87,7 @@ pub(crate) struct BenchArguments {
     #[arg(long, conflicts_with = "store")]
     pub(crate) age: bool,
     /// Workload: a built-in name or a YCSB property file; `levelhead list` has the names
-    #[arg(long, default_value = "a", value_delimiter = ',')]
+    #[arg(long, default_value = DEFAULT_WORKLOAD, value_delimiter = ',')]
     pub(crate) workload: Vec<String>,
     /// Pairs to load: recordcount [default: 4M, with --store 1M; a file's own; see --device]
     #[arg(long, value_delimiter = ',', value_parser = values::records)]
@@ -94,6 +95,8 @@ pub(crate) struct BenchArguments {
     /// Operations to run: operationcount [default: 1M, for e and mixgraph 100k, for seekrandom 2k; a file's own]
     #[arg(long, value_delimiter = ',', value_parser = values::operations)]
     pub(crate) operations: Vec<u64>,
+    #[command(flatten)]
+    pub(crate) replay: TraceArguments,
     /// Seed of all randomness: the same seed gives the same result
     #[arg(long, default_value = "1", value_delimiter = ',', value_parser = values::seed)]
     pub(crate) seed: Vec<u64>,
@@ -147,6 +150,7 @@ pub(crate) struct BenchArguments {
     pub(crate) json: bool,
 }
 
+pub(crate) const DEFAULT_WORKLOAD: &str = "a";
 const DEFAULT_DESIGN: &str = "pink";
 const DEFAULT_DEVICE: &str = "pink-zcu102";
 /// The drive that is filled so far and brought to its steady state where nothing says how large a bench is to be.
@@ -208,6 +212,12 @@ pub(crate) fn runs(arguments: &BenchArguments) -> anyhow::Result<Vec<Cell<BenchA
         ),
         Axis::list(arguments, |a| &mut a.rate, |rate| format!("{rate}/s")),
         Axis::list(arguments, |a| &mut a.queue_depth, |depth| format!("{depth} deep")),
+        Axis::list(
+            arguments,
+            |a| &mut a.replay.trace,
+            |path| printable(&path.display().to_string()),
+        ),
+        Axis::list(arguments, |a| &mut a.replay.replay_time_scale, |speed| format!("{speed} %")),
     ];
     axes.extend(arguments.set.iter().enumerate().map(|(at, setting)| {
         let keep = move |arguments: &mut BenchArguments, number| arguments.set[at].keep(number);
@@ -240,14 +250,20 @@ pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Inp
     let LoadedPlatform { platform, files: others } =
         platform(arguments, named, &settings, is_usual)?;
     files.extend(others);
+    let trace = bench_trace::trace(arguments)?;
     let mut properties = properties(arguments, &settings)?;
+    if let Some(TraceSpec { before: Loaded::Nothing | Loaded::MetFirst, .. }) = trace {
+        // Of the workload nothing is done.
+        properties.set_by_flag("--trace", "recordcount", "1");
+        properties.set_by_flag("--trace", "operationcount", "1");
+    }
     let fill = arguments.fill.or(is_usual.then_some(USUAL_FILL));
     if fill.is_some() {
         // Any number, until the room is known.
         properties.set_by_flag("--fill", "recordcount", "1000000");
     }
     let (workload, clients) = workload_and_clients(&properties, DEFAULT_QUEUE_DEPTH)?;
-    let workload_name = workload_name(arguments);
+    let workload_name = trace.as_ref().map_or_else(|| workload_name(arguments), |t| t.trace.name());
     let precondition = arguments.precondition.unwrap_or(Before::Empty);
     if precondition != Before::Empty && matches!(platform, Platform::KvDrive(_)) {
         bail!("--precondition is for block drives: a KV drive begins empty");
@@ -259,7 +275,8 @@ pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Inp
         platform,
         workload_name,
         workload,
-        clients,
+        clients: bench_trace::paced(clients, trace.as_ref(), arguments),
+        trace,
         seed: seed(arguments),
         precondition,
         ages: arguments.age || is_usual,
@@ -268,9 +285,15 @@ pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Inp
     if let Some(fill) = fill {
         let records = (lab::fit::pairs_held(&spec) as f64 * fill) as u64;
         properties.set_by_flag("--fill", "recordcount", &records.to_string());
-        (spec.workload, spec.clients) = workload_and_clients(&properties, DEFAULT_QUEUE_DEPTH)?;
+        let (workload, clients) = workload_and_clients(&properties, DEFAULT_QUEUE_DEPTH)?;
+        spec.workload = workload;
+        spec.clients = bench_trace::paced(clients, spec.trace.as_ref(), arguments);
     }
-    let inputs = Inputs::of_files(files).with_properties(&properties).with_options_of(&spec);
+    let mut inputs = Inputs::of_files(files);
+    if spec.trace.as_ref().is_none_or(|trace| trace.before == Loaded::Workload) {
+        inputs = inputs.with_properties(&properties);
+    }
+    let inputs = inputs.with_options_of(&spec);
     Ok((spec, inputs))
 }
 
@@ -291,8 +314,10 @@ fn shown_configuration(name: String, arguments: &BenchArguments) -> String {
 
 /// Whether nothing says on what or how many pairs YCSB's workload is to run: then it is a small drive in its steady state.
 fn is_usual(arguments: &BenchArguments, settings: &Sorted) -> bool {
-    let BenchArguments { device, configuration, records, fill, store, property, .. } = arguments;
+    let BenchArguments { device, configuration, records, fill, store, property, replay, .. } =
+        arguments;
     let is_given = !device.is_empty()
+        || !replay.trace.is_empty()
         || !configuration.is_empty()
         || !records.is_empty()
         || !store.is_empty()
@@ -367,8 +392,8 @@ fn workload_name(arguments: &BenchArguments) -> String {
     stem.map_or("?".to_owned(), |name| printable(&name.to_string_lossy()))
 }
 
-fn workload_argument(arguments: &BenchArguments) -> &str {
-    arguments.workload.first().map_or("a", String::as_str)
+pub(crate) fn workload_argument(arguments: &BenchArguments) -> &str {
+    arguments.workload.first().map_or(DEFAULT_WORKLOAD, String::as_str)
 }
 
 /// What to run on a store on files that is opened with these options.

@@ -1,7 +1,7 @@
 //! `levelhead device`.
 
 use std::cell::{Cell, RefCell};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
@@ -11,7 +11,9 @@ use catalogue::{Loaded, Override};
 use clap::Args;
 use indicatif::ProgressBar;
 use lab::Inputs;
-use lab::device::{self, DeviceHost, DeviceResult, DeviceSpec, Job, JobReport, picture, table};
+use lab::device::{
+    self, DeviceHost, DeviceResult, DeviceSpec, Job, JobReport, Trace, picture, table,
+};
 use serde_json::json;
 use ssd::SsdProfile;
 use workload::Stop;
@@ -31,14 +33,42 @@ pub(crate) struct DeviceArguments {
     /// Job: a built-in name or a TOML file in fio's words; `levelhead list` has the names [default: mixed-70-30]
     #[arg(long, value_delimiter = ',')]
     job: Vec<String>,
-    /// In place of a job's file one stream, which does randread, read, randwrite, write, randrw or rw; the flags that follow say
-    /// how. With --job they change each of its streams
+    /// In place of a job's file one stream, which does read, write, rw, trim or trimwrite, or the same at random: randread and so
+    /// on; the flags that follow say how. With --job they change each of its streams
     #[arg(long, value_delimiter = ',', conflicts_with = "job")]
     rw: Vec<String>,
+    /// In place of both a trace to replay: fio's iolog, the text of blkparse, or CSV of MSR Cambridge (docs/traces.md)
+    #[arg(long, alias = "read_iolog", value_delimiter = ',', conflicts_with_all = ["job", "rw"])]
+    replay: Vec<String>,
+    /// The format of the trace: iolog, blkparse, msr [default: found out]
+    #[arg(long, value_delimiter = ',')]
+    trace_format: Vec<String>,
+    /// Replay as fast as --iodepth allows, and not as recorded
+    #[arg(long, alias = "replay_no_stall", value_delimiter = ',', num_args = 0..=1, default_missing_value = "true")]
+    replay_no_stall: Vec<String>,
+    /// How fast the trace is replayed, in percent of the recorded speed: 200 is twice as fast [default: 100]
+    #[arg(long, alias = "replay_time_scale", value_delimiter = ',')]
+    replay_time_scale: Vec<String>,
+    /// What its offsets are divided by [default: 1; those beyond the drive begin again at its beginning]
+    #[arg(long, alias = "replay_scale", value_delimiter = ',')]
+    replay_scale: Vec<String>,
+    /// What its offsets are brought down to a multiple of: 4k [default: 1; reads and writes go to whole blocks of 4 KiB]
+    #[arg(long, alias = "replay_align", value_delimiter = ',')]
+    replay_align: Vec<String>,
     /// Bytes of an operation: 4k, 128KiB [default: 4KiB]
     #[arg(long, value_delimiter = ',')]
     bs: Vec<String>,
-    /// Operations outstanding [default: 1; with --rate up to 256]
+    /// Several sizes of operations with their shares in percent: 4k/60:64k/40
+    #[arg(long, value_delimiter = ',')]
+    bssplit: Vec<String>,
+    /// Sizes of operations between two, each alike: 4k-64k
+    #[arg(long, value_delimiter = ',')]
+    bsrange: Vec<String>,
+    /// How operations at random spread: random, zipf:THETA, pareto:H, normal:PERCENT, zoned:OPERATIONS/SIZE:...
+    /// [default: random]
+    #[arg(long, alias = "random_distribution", value_delimiter = ',')]
+    random_distribution: Vec<String>,
+    /// Operations outstanding [default: 1; with --rate and --replay up to 256]
     #[arg(long, value_delimiter = ',')]
     iodepth: Vec<String>,
     /// Seconds of virtual time for which operations begin
@@ -53,6 +83,12 @@ pub(crate) struct DeviceArguments {
     /// Reads among the operations of rw and randrw, in percent [default: 50]
     #[arg(long, value_delimiter = ',')]
     rwmixread: Vec<String>,
+    /// Trims among the operations that do not read, in percent [default: 0]
+    #[arg(long, alias = "trim_percentage", value_delimiter = ',')]
+    trim_percent: Vec<String>,
+    /// The NVM set that is read and written, by number from 1 on, or all of them [default: 1]
+    #[arg(long, value_delimiter = ',')]
+    nvm_set: Vec<String>,
     /// How long the part of the set is that is read and written: 1GiB, 25% [default: to the end]
     #[arg(long, value_delimiter = ',')]
     size: Vec<String>,
@@ -96,8 +132,10 @@ pub(crate) struct DeviceArguments {
 
 const DEFAULT_JOB: &str = "mixed-70-30";
 
-/// The job that --rw and the flags after it change.
-const ONE_STREAM: &str = "name = \"job\"\n[[stream]]\nrw = \"randread\"\n";
+/// The job that --rw, --replay and the flags after them change.
+const ONE_STREAM: &str = "name = \"job\"\n[[stream]]\n";
+
+const REPLAY: &str = "replay";
 
 /// A flag that stands for a key of a job.
 struct Flag {
@@ -114,13 +152,24 @@ const fn flag(
     Flag { name, key, values }
 }
 
-const FLAGS: [Flag; 11] = [
+const FLAGS: [Flag; 22] = [
+    flag(REPLAY, "stream.replay", |a| &mut a.replay),
+    flag("trace-format", "stream.trace_format", |a| &mut a.trace_format),
+    flag("replay-no-stall", "stream.replay_no_stall", |a| &mut a.replay_no_stall),
+    flag("replay-time-scale", "stream.replay_time_scale", |a| &mut a.replay_time_scale),
+    flag("replay-scale", "stream.replay_scale", |a| &mut a.replay_scale),
+    flag("replay-align", "stream.replay_align", |a| &mut a.replay_align),
     flag("bs", "stream.block_bytes", |a| &mut a.bs),
+    flag("bssplit", "stream.bssplit", |a| &mut a.bssplit),
+    flag("bsrange", "stream.bsrange", |a| &mut a.bsrange),
+    flag("random-distribution", "stream.random_distribution", |a| &mut a.random_distribution),
     flag("iodepth", "stream.depth", |a| &mut a.iodepth),
     flag("runtime", "stream.duration_s", |a| &mut a.runtime),
     flag("operations", "stream.operations", |a| &mut a.operations),
     flag("rate", "stream.rate", |a| &mut a.rate),
     flag("rwmixread", "stream.read_percent", |a| &mut a.rwmixread),
+    flag("trim-percent", "stream.trim_percent", |a| &mut a.trim_percent),
+    flag("nvm-set", "stream.set", |a| &mut a.nvm_set),
     flag("size", "stream.size", |a| &mut a.size),
     flag("offset", "stream.offset", |a| &mut a.offset),
     flag("fsync", "stream.flush_every", |a| &mut a.fsync),
@@ -165,8 +214,11 @@ fn planned(cell: &sweep::Cell<DeviceArguments>) -> anyhow::Result<Planned> {
     let settings = overrides::sort(&arguments.set, &kinds, &[])?;
     let device = arguments.device.first().map_or("", String::as_str);
     let profile = names::profile(device, &settings.of("device"))?;
-    let job = job(arguments, &settings)?;
-    let inputs = Inputs::of_files([("device", profile.table), ("job", job.table)]);
+    let mut job = job(arguments, &settings)?;
+    job.entry.look_at_traces()?;
+    let mut inputs = Inputs::of_files([("device", profile.table), ("job", job.table)]);
+    let traces = job.entry.streams.iter().filter_map(|stream| stream.trace.as_ref());
+    inputs.traces = traces.map(Trace::input).collect();
     let seed = arguments.seed.first().copied().unwrap_or(1);
     let spec = DeviceSpec { profile: profile.entry, job: job.entry, seed };
     device::check(&spec)
@@ -181,19 +233,28 @@ fn job(arguments: &DeviceArguments, settings: &Sorted) -> anyhow::Result<Loaded<
         // 20k and 1e6 are numbers as well.
         let is_count = ["iodepth", "operations", "rate"].contains(name);
         let count = lab::parse_count_in(&value, 0..=u64::MAX).ok().filter(|_| is_count);
-        let text = count.map_or_else(|| value.clone(), |count| count.to_string());
+        let text = match count {
+            Some(count) => count.to_string(),
+            // A path is a text, also if it looks like a number.
+            None if *name == REPLAY => json!(value).to_string(),
+            None => value.clone(),
+        };
         Some(Override::by_flag(key, &text, format!("--{name} {value}")))
     });
     let mut changes: Vec<Override> = flags.collect();
     changes.extend(settings.of("job"));
-    let Some(rw) = arguments.rw.first() else {
+    let (rw, replay) = (arguments.rw.first(), arguments.replay.first());
+    let Some(name) = rw.or(replay) else {
         return names::job(arguments.job.first().map_or(DEFAULT_JOB, String::as_str), &changes);
     };
-    let given = format!("--rw {rw}");
-    changes.insert(0, Override::by_flag("stream.rw", rw, given.clone()));
-    changes.insert(1, Override::by_flag("name", rw, String::new()));
+    let name = Path::new(name).file_name().map_or(name.as_str().into(), |n| n.to_string_lossy());
+    changes.insert(0, Override::by_flag("name", &json!(name).to_string(), String::new()));
+    if let Some(rw) = rw {
+        changes.insert(0, Override::by_flag("stream.rw", rw, format!("--rw {rw}")));
+    }
     let loaded = catalogue::parse_with("of the command line", ONE_STREAM, &changes);
     loaded.map_err(|error| {
+        let Some(rw) = rw else { return error.into() };
         let is_word = Job::names().contains(&rw.as_str());
         let hint = if is_word { format!(" ({rw} is for --job)") } else { String::new() };
         anyhow::anyhow!("{error}{hint}")

@@ -5,6 +5,7 @@
 mod allocator;
 mod bench;
 mod bench_spec;
+mod bench_trace;
 mod compare;
 mod device;
 mod files;

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use host::{Arrangement, JournalPlace, MAX_PARTITIONS, WindowPolicy};
 use lab::device::Before;
 use lab::parse_count_in;
+use workload::trace::kv::KvFormat;
 use workload::{MAX_OUTSTANDING, MAX_RECORDS, RATES};
 
 pub(crate) fn records(text: &str) -> Result<u64, String> {
@@ -40,6 +41,17 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
     };
     rate.filter(|rate| RATES.contains(rate))
         .ok_or_else(|| "allowed are operations per second from 0.000001 to 1e12".to_owned())
+}
+
+/// How fast a trace is replayed, in percent of the recorded speed.
+pub(crate) fn speed(text: &str) -> Result<f64, String> {
+    let percent = text.trim().parse::<f64>().ok().filter(|percent| (0.001..=1e6).contains(percent));
+    percent.ok_or_else(|| "allowed is 0.001 to 1000000 percent of the recorded speed".to_owned())
+}
+
+/// The format of a trace of a key-value store.
+pub(crate) fn trace_format(text: &str) -> Result<KvFormat, String> {
+    one_of(KvFormat::ALL, text)
 }
 
 pub(crate) fn partitions(text: &str) -> Result<u32, String> {

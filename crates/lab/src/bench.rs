@@ -10,19 +10,22 @@ use limiter::Limited;
 use pages::{Medium, OpenError, StoreId};
 use runtime::{Cores, Handle, Runtime};
 use ssd::Ssd;
+use workload::trace::TraceError;
+use workload::trace::kv::{KvReader, KvRecord};
 use workload::{
     ClientOptions, Mix, OpKind, Pace, RequestDistribution, RunReport, Session, StartError, Stop,
 };
 
 use crate::ageing::{Ageing, AgeingResult};
-pub use crate::bench_spec::BenchSpec;
+pub use crate::bench_spec::{Before, BenchSpec, KvTrace, TraceSpec};
 use crate::fit;
 use crate::platform::Platform;
 use crate::result::BenchResult;
 use crate::samples::{MemorySample, Sampler};
 use crate::summary::{Phases, Snapshot, summarise};
 use crate::target::{DriveTarget, HostTarget, Subject, VolumeWindows, Windowing};
-use crate::units::{count_text, rate_text, three_digits};
+use crate::traces;
+use crate::units::{count_text, printable, rate_text, three_digits};
 
 /// Hears how far a bench is.
 pub trait Observer {
@@ -124,7 +127,7 @@ pub struct BenchOutcome {
 /// # Errors
 /// [`BenchError`] of what [`run`] would find out before the load.
 pub fn check(spec: &BenchSpec) -> Result<(), BenchError> {
-    if spec.workload.operation_count == 0 {
+    if spec.operations() == 0 {
         return Err(StartError::NoOperations.into());
     }
     fit::check(spec).map_err(BenchError::DoesNotFit)
@@ -163,8 +166,9 @@ fn on_drive(
     watch: &Watch,
 ) -> Result<BenchOutcome, BenchError> {
     let mut options = DriveOptions::new(spec.design.index());
-    options.expected_key_bytes = spec.workload.keys.key_bytes() as u32;
-    options.expected_value_bytes = spec.workload.values.longest_bytes();
+    let expected = spec.expected_pair();
+    options.expected_key_bytes = expected.key as u32;
+    options.expected_value_bytes = expected.value;
     options.iterators = options.iterators.max(outstanding(&spec.clients) as u32);
     let drive = KvDrive::format(&rt.handle(), device, options)?;
     on_subject(rt, spec, &DriveTarget(drive), watch)
@@ -207,10 +211,11 @@ fn on_media<M: Medium>(
     Ground { storage, media, windowing, ssd, cores, id }: Ground<'_, M>,
     watch: &Watch,
 ) -> Result<BenchOutcome, BenchError> {
+    let expected = spec.expected_pair();
     let options = StoreOptions {
         index: spec.design.index(),
-        expected_key_bytes: spec.workload.keys.key_bytes() as u32,
-        expected_value_bytes: spec.workload.values.longest_bytes(),
+        expected_key_bytes: expected.key as u32,
+        expected_value_bytes: expected.value,
         planted: design::Planted::default(),
         id,
     };
@@ -243,16 +248,20 @@ async fn phases<S: Subject>(
 ) -> Result<Phases, BenchError> {
     let target = subject.clone();
     let workload = spec.workload.clone();
-    let (records, operations) = (workload.insert_count, workload.operation_count);
+    let (records, operations) = (spec.loaded(), spec.operations());
     let mut session = Session::new(handle.clone(), target, workload, spec.seed)?;
     session.stop_on(stop.clone());
+    if let Some(spec) = &spec.trace {
+        session.tell_families_apart(spec.trace.survey.family_bytes());
+    }
     let report = |observer: &Rc<RefCell<dyn Observer>>| {
         let observer = Rc::clone(observer);
         move |done, _total| observer.borrow_mut().progress(done)
     };
     observer.borrow_mut().begin("load", records);
     let outstanding = outstanding(&spec.clients);
-    let load = session.load(&ClientOptions::closed(outstanding), report(&observer)).await?;
+    let loaders = ClientOptions::closed(outstanding);
+    let load = load(spec, &mut session, &loaders, report(&observer)).await?;
     subject.index().settle().await;
     observer.borrow_mut().end(!load.is_cut_short());
     check_load(&load, records)?;
@@ -275,13 +284,52 @@ async fn phases<S: Subject>(
     let before_run = Snapshot::of(subject);
     observer.borrow_mut().begin("run", operations);
     let sampler = spec.sample_every.map(|every| Sampler::start(&handle, subject, every));
-    let run = session.run(&spec.clients, report(&observer)).await?;
+    let run = match &spec.trace {
+        None => session.run(&spec.clients, report(&observer)).await?,
+        Some(TraceSpec { trace, .. }) => {
+            session.replay(records_of(trace), operations, &spec.clients, report(&observer)).await?
+        }
+    };
     let samples = sampler.map(Sampler::stop).unwrap_or_default();
     observer.borrow_mut().end(!run.is_cut_short());
     if stop.is_asked() && run.operations == 0 {
         return Err(interrupted());
     }
     Ok(Phases { load, after_load, ageing, before_run, run, samples })
+}
+
+/// Puts what is to be there before the run.
+async fn load<S: Subject>(
+    spec: &BenchSpec,
+    session: &mut Session<S>,
+    clients: &ClientOptions,
+    progress: impl FnMut(u64, u64) + 'static,
+) -> Result<RunReport, StartError> {
+    let count = spec.loaded();
+    match &spec.trace {
+        None | Some(TraceSpec { before: Before::Workload, .. }) => {
+            session.load(clients, progress).await
+        }
+        Some(TraceSpec { before: Before::Nothing, .. }) => {
+            session.replay(std::iter::empty(), count, clients, progress).await
+        }
+        Some(of_trace @ TraceSpec { before: Before::MetFirst, trace, .. }) => {
+            let lengths = (trace.survey.format, of_trace.usual_value_bytes());
+            let records = records_of(trace);
+            session.load_met_first(records, lengths, count, clients, progress).await
+        }
+    }
+}
+
+/// The operations of a trace. That its file cannot be opened any more is the first of them.
+fn records_of(trace: &KvTrace) -> Box<dyn Iterator<Item = Result<KvRecord, TraceError>>> {
+    match traces::open(&trace.path) {
+        Ok(file) => {
+            let path = printable(&trace.path);
+            Box::new(KvReader::new(&path, trace.survey.format, file))
+        }
+        Err(error) => Box::new(std::iter::once(Err(error))),
+    }
 }
 
 /// Overwrites pairs at random until the drive is in its steady state.
@@ -350,6 +398,8 @@ pub(crate) fn check_load(load: &RunReport, records: u64) -> Result<(), BenchErro
 /// Most operations under way at a time.
 pub(crate) fn outstanding(clients: &ClientOptions) -> usize {
     match clients.pace {
-        Pace::Closed { outstanding } | Pace::Open { outstanding, .. } => outstanding,
+        Pace::Closed { outstanding }
+        | Pace::Open { outstanding, .. }
+        | Pace::Recorded { outstanding, .. } => outstanding,
     }
 }

@@ -20,6 +20,8 @@
 //! assert!(reads.summary().p99_us < 1_000.0);
 //! ```
 
+mod addresses;
+mod block_sizes;
 mod check;
 #[cfg(test)]
 mod drive_tests;
@@ -32,33 +34,42 @@ mod ledger;
 pub mod picture;
 mod plan;
 mod recorder;
+mod replay;
 mod report;
 mod result;
 mod run;
 #[cfg(test)]
 mod run_tests;
+mod sets;
 mod size;
+mod skew;
 mod source;
 pub mod table;
 mod timeline;
 mod versions;
+
+use std::borrow::Cow;
 
 use block::BlockDevice;
 use runtime::{Handle, Runtime};
 use ssd::{Ssd, SsdProfile};
 use workload::Stop;
 
+pub use block_sizes::{BlockRange, BlockSplit};
 pub use job::{Arrivals, Before, Job, Rw, StreamSpec, WindowName, WindowStep};
 pub use ledger::{Found, Mismatch};
 pub use plan::PlanError;
+pub use replay::{Fitted, Trace};
 pub use report::{
     ByWindow, Checks, Direction, DirectionReport, JobReport, Sample, SetChange, StreamReport,
     WindowReport,
 };
 pub use result::{
-    DeviceHost, DeviceResult, DirectionResult, SetResult, StreamResult, WindowResult,
+    DeviceHost, DeviceResult, DirectionResult, SetResult, StreamResult, TraceResult, WindowResult,
 };
+pub use sets::SetChoice;
 pub use size::Extent;
+pub use skew::Distribution;
 pub use timeline::{Timeline, TimelinePoint};
 
 /// What to run.
@@ -86,7 +97,8 @@ impl DeviceSpec {
 pub fn check(spec: &DeviceSpec) -> Result<(), PlanError> {
     let rt = Runtime::new(spec.seed);
     let empty = Ssd::new(&rt.handle(), &spec.profile, ssd::Precondition::Empty);
-    plan::plan(&spec.job, &empty.sets()).map(drop)
+    let job = with_traces(&spec.job)?;
+    plan::plan(&job, &empty.sets()).map(drop)
 }
 
 /// Memory of this machine that a job takes at most, about, in bytes.
@@ -130,11 +142,23 @@ pub fn run_until(
 ) -> Result<JobReport, PlanError> {
     let problems = check::problems(&spec.job);
     assert!(problems.is_empty(), "job {}: {}", spec.job.name, problems.join("; "));
+    let job = with_traces(&spec.job)?;
     let rt = Runtime::new(spec.seed);
     let handle = rt.handle();
     let ssd = Ssd::new(&handle, &spec.profile, spec.job.precondition());
-    let plan = plan::plan(&spec.job, &ssd.sets())?;
+    let plan = plan::plan(&job, &ssd.sets())?;
     Ok(rt.block_on(on_drive(handle, ssd, plan, stop.clone(), Box::new(progress))))
+}
+
+/// A job whose traces were looked at.
+fn with_traces(job: &Job) -> Result<Cow<'_, Job>, PlanError> {
+    let is_ready = |stream: &StreamSpec| stream.replay.is_none() || stream.trace.is_some();
+    if job.streams.iter().all(is_ready) {
+        return Ok(Cow::Borrowed(job));
+    }
+    let mut job = job.clone();
+    job.look_at_traces().map_err(PlanError::Trace)?;
+    Ok(Cow::Owned(job))
 }
 
 async fn on_drive(

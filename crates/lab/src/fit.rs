@@ -6,7 +6,7 @@ use engine::sizing;
 use engine::sizing::pair::Pair;
 use workload::{CoreWorkload, Pace, ValueForm};
 
-use crate::bench_spec::BenchSpec;
+use crate::bench_spec::{BenchSpec, PairBytes, TraceSpec};
 use crate::units::{bytes_text, count_text};
 
 /// Longest run in virtual time, in seconds: thirty years, of the 584 that the clock has.
@@ -39,8 +39,8 @@ fn kept_free(index: &IndexOptions) -> u64 {
 /// Pages of flash that a pair takes, with what they leave empty: in the index, and in the value log unless the value stands
 /// beside its key.
 fn pages_of_pair(spec: &BenchSpec, index: &IndexOptions, payload_bytes: u32) -> f64 {
-    let (keys, values) = (&spec.workload.keys, &spec.workload.values);
-    let (key_bytes, value_bytes) = (keys.key_bytes() as u32, values.typical_bytes());
+    let typical = spec.typical_pair();
+    let (key_bytes, value_bytes) = (typical.key as u32, typical.value);
     let pair =
         |inline_up_to| Pair { page_bytes: payload_bytes, key_bytes, value_bytes, inline_up_to };
     let in_value_log = |pair: Pair| pair.bytes_in_value_log() / f64::from(payload_bytes);
@@ -55,9 +55,19 @@ fn pages_of_pair(spec: &BenchSpec, index: &IndexOptions, payload_bytes: u32) -> 
     }
 }
 
-/// Pairs at the end of the run, if inserts come as often as they are meant to.
-fn pairs(workload: &CoreWorkload) -> u64 {
-    workload.insert_count + share(workload, workload.mix.insert_share())
+/// Pairs at the end of the run, if inserts come as often as they are meant to, but for those of a trace.
+fn pairs(spec: &BenchSpec) -> u64 {
+    let workload = &spec.workload;
+    match &spec.trace {
+        None => workload.insert_count + share(workload, workload.mix.insert_share()),
+        Some(_) if spec.loads_workload() => workload.insert_count,
+        Some(_) => 0,
+    }
+}
+
+/// Keys of a trace, if there is one.
+fn keys_of_trace(spec: &BenchSpec) -> u64 {
+    spec.trace.as_ref().map_or(0, |trace| trace.trace.survey.keys)
 }
 
 fn share(workload: &CoreWorkload, share: f64) -> u64 {
@@ -72,7 +82,7 @@ pub fn check(spec: &BenchSpec) -> Result<(), String> {
     spec.platform.check(&spec.design)?;
     check_lengths(spec)?;
     check_time(spec)?;
-    let (pairs, held) = (pairs(&spec.workload), pairs_held(spec));
+    let (pairs, held) = (pairs(spec), pairs_held(spec));
     // A drive without any room for pairs is refused, with the reason, when it is set up.
     let has_room = spec.platform.usable_bytes(&spec.design.index()) > 0;
     if has_room && pairs > held {
@@ -88,15 +98,20 @@ pub fn check(spec: &BenchSpec) -> Result<(), String> {
 
 /// What may go wrong later, in words.
 pub fn warnings(spec: &BenchSpec) -> Vec<String> {
-    let (pairs, held) = (pairs(&spec.workload), pairs_held(spec));
-    let is_tight = pairs as f64 > held as f64 * CERTAIN_SHARE;
+    let (pairs, of_trace, held) = (pairs(spec), keys_of_trace(spec), pairs_held(spec));
+    let is_tight = (pairs + of_trace) as f64 > held as f64 * CERTAIN_SHARE;
     let words = || {
-        let pairs = pairs_words(&spec.workload, pairs);
+        let pairs = match of_trace {
+            0 => pairs_words(&spec.workload, pairs),
+            keys => {
+                format!("{} keys of the trace, and what is loaded before it,", count_text(keys))
+            }
+        };
         format!("{pairs} may not fit: {}", held_words(spec))
     };
     let cached = matches!(spec.design.index(), IndexOptions::Lsm(options)
         if options.value_cache_bytes > 0
-            && options.inline_up_to >= spec.workload.values.longest_bytes());
+            && options.inline_up_to >= spec.longest_pair().value);
     let idle_cache = || {
         "value_cache_bytes has no effect: all values stand beside their keys (inline_up_to)"
             .to_owned()
@@ -123,26 +138,41 @@ fn rounded(number: u64) -> u64 {
 }
 
 fn check_lengths(spec: &BenchSpec) -> Result<(), String> {
-    let (key, value) = (spec.workload.keys.key_bytes(), spec.workload.values.longest_bytes());
+    let PairBytes { key, value } = spec.longest_pair();
     if key > pages::MAX_KEY_BYTES {
         return Err(format!(
-            "keys of {key} bytes are too long: a drive takes 1 to {} (levelhead.keybytes)",
-            pages::MAX_KEY_BYTES
+            "keys of {key} bytes are too long: a drive takes 1 to {}{}",
+            pages::MAX_KEY_BYTES,
+            if spec.trace.is_some() { "" } else { " (levelhead.keybytes)" }
         ));
     }
     let longest = spec.platform.max_value_bytes();
     if value > longest {
         return Err(format!(
-            "values of {value} bytes are too long: {} takes 0 to {longest} (levelhead.valuebytes, or \
-             fieldcount times fieldlength)",
-            spec.platform.name()
+            "values of {value} bytes are too long: {} takes 0 to {longest}{}",
+            spec.platform.name(),
+            if spec.trace.is_some() {
+                ""
+            } else {
+                " (levelhead.valuebytes, or fieldcount times fieldlength)"
+            }
         ));
     }
     Ok(())
 }
 
 fn check_time(spec: &BenchSpec) -> Result<(), String> {
-    let Pace::Open { rate, .. } = spec.clients.pace else { return Ok(()) };
+    let rate = match (spec.clients.pace, &spec.trace) {
+        (Pace::Open { rate, .. }, _) => rate,
+        (Pace::Recorded { stretch, .. }, Some(TraceSpec { trace, .. }))
+            if trace.survey.span.as_secs_f64() * stretch > LONGEST_SECONDS =>
+        {
+            return Err("the trace takes more than 30 years at this speed: ask for more \
+                        (--replay-time-scale), or for no times (--replay-no-stall)"
+                .to_owned());
+        }
+        _ => return Ok(()),
+    };
     let operations = spec.workload.operation_count;
     if operations as f64 / rate > LONGEST_SECONDS {
         return Err(format!(
@@ -161,17 +191,24 @@ fn check_time(spec: &BenchSpec) -> Result<(), String> {
 pub fn memory_bytes(spec: &BenchSpec) -> u64 {
     const BASE: u64 = 64 << 20;
     const OBJECT: u64 = 110;
+    const KEY_OF_TRACE: u64 = 64;
     let workload = &spec.workload;
-    let key = workload.keys.key_bytes() as u64;
+    let typical = spec.typical_pair();
+    let key = typical.key as u64;
     let value = match workload.values.form() {
         ValueForm::Synthetic => 0,
-        ValueForm::Bytes => u64::from(workload.values.typical_bytes()),
+        ValueForm::Bytes => u64::from(typical.value),
     };
     let overwritten = if spec.ages { pairs_held(spec) } else { 0 };
-    let writes = share(workload, workload.mix.write_share()).saturating_add(overwritten);
-    let objects = workload.insert_count.saturating_add(writes).min(pairs_held(spec));
-    // Four bytes for each record to check it by, twelve if there are scans.
-    let checked = workload.record_count * if workload.mix.scan > 0.0 { 12 } else { 4 };
+    let writes = match &spec.trace {
+        None => share(workload, workload.mix.write_share()),
+        Some(TraceSpec { trace, .. }) => trace.survey.puts + trace.survey.read_modify_writes,
+    };
+    let writes = writes.saturating_add(overwritten);
+    let objects = spec.loaded().saturating_add(writes).min(pairs_held(spec));
+    // Four bytes for each record to check it by, twelve if there are scans; more for the keys of a trace, which come by themselves.
+    let checked = workload.record_count * if workload.mix.scan > 0.0 { 12 } else { 4 }
+        + keys_of_trace(spec) * KEY_OF_TRACE;
     BASE + checked + objects * (OBJECT + 2 * key + value)
 }
 
@@ -223,6 +260,7 @@ mod tests {
             workload_name: "a".to_owned(),
             workload: CoreWorkload::from_properties(&properties).expect("they are right"),
             clients: ClientOptions::closed(64),
+            trace: None,
             seed: 1,
             precondition: Before::Empty,
             ages: false,

@@ -7,8 +7,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use workload::{Pace, Properties};
 
-use crate::bench::BenchSpec;
+use crate::bench::{Before, BenchSpec, TraceSpec};
 use crate::platform::Platform;
+use crate::traces::TraceInput;
 
 /// All that went into a run: with it, and the version of this program, the run can be had again.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -20,6 +21,9 @@ pub struct Inputs {
     /// Properties of the workload, whoever set them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub properties: BTreeMap<String, String>,
+    /// Traces that were replayed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub traces: Vec<TraceInput>,
     /// What flags say and no file does, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<&'static str, Value>,
@@ -50,11 +54,25 @@ impl Inputs {
             Pace::Open { rate, arrivals, .. } => {
                 (Some(rate), Some(format!("{arrivals:?}").to_lowercase()))
             }
+            Pace::Recorded { .. } => (None, Some("recorded".to_owned())),
         };
         self.options.insert("queue_depth", json!(spec.clients.pace.outstanding()));
         self.options.insert("rate", json!(rate));
         self.options.insert("arrivals", json!(arrivals));
         self.options.insert("ages", json!(spec.ages));
+        if let Some(TraceSpec { trace, before, operations }) = &spec.trace {
+            self.traces = vec![trace.input()];
+            let before = match before {
+                Before::Nothing => "nothing",
+                Before::MetFirst => "keys met first",
+                Before::Workload => "workload",
+            };
+            self.options.insert("before_trace", json!(before));
+            self.options.insert("trace_operations", json!(operations));
+            if let Pace::Recorded { stretch, .. } = spec.clients.pace {
+                self.options.insert("replay_time_scale", json!(100.0 / stretch));
+            }
+        }
         if let Platform::Host(storage) = &spec.platform {
             self.options.insert("precondition", json!(spec.precondition.name()));
             self.options.insert("partitions", json!(storage.partitions));

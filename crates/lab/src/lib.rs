@@ -28,6 +28,7 @@ mod samples;
 mod summary;
 pub mod table;
 mod target;
+mod traces;
 mod units;
 
 pub use ageing::AgeingResult;
@@ -42,6 +43,7 @@ pub use result::{
     LoadResult, Memory, StoreResult, Verification,
 };
 pub use samples::MemorySample;
+pub use traces::TraceInput;
 pub use units::{
     bytes_text, count_text, parse_bytes, parse_bytes_in, parse_count_in, parse_share, printable,
 };

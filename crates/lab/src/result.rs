@@ -46,6 +46,9 @@ pub struct BenchResult {
     pub interrupted: Option<Interrupted>,
     /// How operations were issued, in words.
     pub clients: String,
+    /// The trace that was replayed; absent if a workload was run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceResult>,
     /// Latencies by kind of operation, from intended start to end, of those that ran. A `scan` is one operation; its
     /// `seek` and each `next` (in bulk, each call) are listed besides and count as none.
     pub operations: BTreeMap<&'static str, LatencySummary>,
@@ -105,6 +108,40 @@ pub struct BenchResult {
     /// What depends on the machine; everything else does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<Host>,
+}
+
+/// A trace that was replayed.
+#[derive(Clone, Debug, Serialize)]
+pub struct TraceResult {
+    /// The last part of its path.
+    pub file: String,
+    /// Its format.
+    pub format: &'static str,
+    /// Operations in it.
+    pub operations: u64,
+    /// Keys in it.
+    pub keys: u64,
+    /// Gets in it.
+    pub gets: u64,
+    /// Puts in it.
+    pub puts: u64,
+    /// Operations in it that get and may put.
+    pub read_modify_writes: u64,
+    /// Deletes in it.
+    pub deletes: u64,
+    /// Operations in it that nothing was done for, by what they are.
+    pub left_out: BTreeMap<&'static str, u64>,
+    /// Operations that were recorded at an earlier time than the one before them, and were begun with it.
+    pub out_of_order: u64,
+    /// Column families in it, 256 at most.
+    pub column_families: u64,
+    /// From its beginning to its last operation, in seconds as recorded.
+    pub span_s: f64,
+    /// How fast it was replayed, in percent of the recorded speed; null where operations followed each other as fast as they
+    /// might.
+    pub speed_percent: Option<f64>,
+    /// Gets of the run that found nothing, and were right to.
+    pub not_found: u64,
 }
 
 /// A store on files. Bytes are those that this program has had drives read and write, as the system counts them; absent where

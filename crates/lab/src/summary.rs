@@ -14,17 +14,18 @@ use volume::VolumeStats;
 use workload::{ClientOptions, LatencySummary, OpKind, Pace, RunReport};
 
 use crate::ageing::AgeingResult;
-use crate::bench_spec::BenchSpec;
+use crate::bench_spec::{BenchSpec, PairBytes, TraceSpec};
 use crate::device::Before;
 use crate::flash_work::{pages, reads_behind, waited_us};
 use crate::platform::Platform;
 use crate::result::{
     AcceleratorResult, BenchResult, BlockDriveResult, FlashResult, GetTimesResult, HedgesResult,
-    IndexResult, Interrupted, IteratorResult, LevelResult, LoadResult, Memory, Verification,
-    WindowsResult,
+    IndexResult, Interrupted, IteratorResult, LevelResult, LoadResult, Memory, TraceResult,
+    Verification, WindowsResult,
 };
 use crate::samples::MemorySample;
 use crate::target::{Subject, Windowing};
+use crate::units::three_digits;
 
 /// The share of Gets that are looked at as the slowest: those from p99.9 on.
 const SLOWEST: f64 = 0.001;
@@ -81,8 +82,7 @@ pub(crate) fn summarise(spec: &BenchSpec, subject: &impl Subject, phases: &Phase
         |pages: u64, bytes: u64| (bytes > 0).then(|| (pages * page_bytes) as f64 / bytes as f64);
     let programmed = |snapshot: &Snapshot| snapshot.flash.total().pages_programmed;
     let (loaded, before, run) = (&phases.after_load, &phases.before_run, &phases.run);
-    let value_bytes = spec.workload.values.longest_bytes();
-    let key_bytes = spec.workload.keys.key_bytes();
+    let PairBytes { key: key_bytes, value: value_bytes } = spec.longest_pair();
     BenchResult {
         levelhead: env!("CARGO_PKG_VERSION"),
         configuration: spec.configuration.clone(),
@@ -91,12 +91,13 @@ pub(crate) fn summarise(spec: &BenchSpec, subject: &impl Subject, phases: &Phase
         workload: spec.workload_name.clone(),
         seed: spec.seed,
         inputs: None,
-        records: spec.workload.insert_count,
+        records: spec.loaded(),
         key_bytes: key_bytes as u64,
         value_bytes: u64::from(value_bytes),
         mean_value_bytes: mean_value_bytes(spec, loaded),
         interrupted: interrupted(run),
         clients: clients_text(&spec.clients),
+        trace: spec.trace.as_ref().map(|trace| trace_result(trace, &spec.clients, run)),
         operations: operations(run),
         throughput_ops_per_second: run.throughput(),
         flash_reads_per_get: difference(
@@ -149,6 +150,9 @@ pub(crate) fn interrupted(run: &RunReport) -> Option<Interrupted> {
 
 /// The mean length of the values that were loaded.
 fn mean_value_bytes(spec: &BenchSpec, loaded: &Snapshot) -> f64 {
+    if let Some(trace) = spec.trace.as_ref().filter(|_| !spec.loads_workload()) {
+        return trace.trace.survey.mean_value;
+    }
     let pairs = spec.workload.insert_count as f64;
     loaded.engine.user_bytes as f64 / pairs - spec.workload.keys.key_bytes() as f64
 }
@@ -159,6 +163,35 @@ pub(crate) fn clients_text(clients: &ClientOptions) -> String {
         Pace::Open { rate, outstanding, .. } => {
             format!("open loop, {rate} operations/s, at most {outstanding} outstanding")
         }
+        Pace::Recorded { stretch, outstanding } => {
+            let speed = three_digits(100.0 / stretch);
+            format!("as recorded, {speed} % of the speed, at most {outstanding} outstanding")
+        }
+    }
+}
+
+/// What a trace has, and what became of it.
+fn trace_result(spec: &TraceSpec, clients: &ClientOptions, run: &RunReport) -> TraceResult {
+    let survey = &spec.trace.survey;
+    let speed_percent = match clients.pace {
+        Pace::Recorded { stretch, .. } => Some(100.0 / stretch),
+        Pace::Closed { .. } | Pace::Open { .. } => None,
+    };
+    TraceResult {
+        file: spec.trace.name(),
+        format: survey.format.name(),
+        operations: survey.operations(),
+        keys: survey.keys,
+        gets: survey.gets,
+        puts: survey.puts,
+        read_modify_writes: survey.read_modify_writes,
+        deletes: survey.deletes,
+        left_out: survey.left_out.iter().copied().collect(),
+        out_of_order: survey.out_of_order,
+        column_families: survey.families.max(1),
+        span_s: survey.span.as_secs_f64(),
+        speed_percent,
+        not_found: run.not_found,
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod ageing;
 mod store;
+mod trace;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,6 +21,7 @@ pub fn render(result: &BenchResult) -> String {
     let mut text = String::new();
     let sections = [
         headline(result),
+        result.trace.as_ref().map_or(String::new(), trace::trace),
         ageing::ageing(result),
         latencies(&result.operations, &result.load.put),
         reads(result),
@@ -59,6 +61,9 @@ pub(crate) fn add(table: &mut Table, cells: impl IntoIterator<Item = String>) {
 }
 
 fn headline(result: &BenchResult) -> String {
+    if let Some(trace) = &result.trace {
+        return trace::headline(result, trace, &interrupted(result));
+    }
     format!(
         "{}{}{} on {}, workload {}: {} pairs of {} + {} bytes, {}, seed {}\n\
          throughput {} operations/s over {} s of {} time (load: {} puts/s over {} s)",
@@ -114,7 +119,9 @@ fn latencies(operations: &BTreeMap<&'static str, LatencySummary>, load: &Latency
             row(&format!("{part}{}", kind.name()), operation);
         }
     }
-    row("put (load)", load);
+    if load.count > 0 {
+        row("put (load)", load);
+    }
     table.to_string()
 }
 

@@ -207,6 +207,15 @@ fn eight_digits(n: u64) -> [u8; 8] {
     (digits | 0x3030_3030_3030_3030).to_le_bytes()
 }
 
+/// A permutation of the numbers below `bound`, which is above 0: neighbours come to lie far apart.
+///
+/// # Panics
+/// If `number` is not below `bound`.
+pub fn scrambled(number: u64, bound: u64) -> u64 {
+    assert!(number < bound, "{number} is not below {bound}");
+    if bound == 1 { 0 } else { scramble_below(number, bound, scramble_bits) }
+}
+
 /// A permutation of the numbers below `bound`: `permute` all numbers of as many bits, again and
 /// again until the result is in range. Fewer than two rounds on average. The inverse of `permute`
 /// gives the inverse, as it goes the same way back.

@@ -36,6 +36,7 @@ mod record;
 mod settings;
 mod target;
 mod threads;
+pub mod trace;
 mod value;
 
 pub use builtin::{BUILTIN_NAMES, builtin, builtin_text};
@@ -43,7 +44,7 @@ pub use client::{
     Arrivals, ClientOptions, MAX_OUTSTANDING, Pace, RATES, Session, StartError, Stop,
 };
 pub use generator::{KeyRanges, Pareto, PowerLaw, TwoTermExponential};
-pub use key::{InsertOrder, KeyBuffer, KeyDigits, KeyFormat};
+pub use key::{InsertOrder, KeyBuffer, KeyDigits, KeyFormat, scrambled};
 pub use operation::{Mix, OpKind};
 pub use oracle::{Mismatch, MismatchKind};
 pub use properties::{Origin, Properties, PropertiesError, Property};

@@ -135,8 +135,22 @@ impl ValueRecipe {
 
     /// The value of a write as a recipe, in whichever form it is written.
     pub(crate) fn synthetic(&self, stamp: Stamp) -> Value {
-        let seed = mix64(stamp.key << VERSION_BITS | u64::from(stamp.version));
+        let seed = seed(stamp);
         Value::Synthetic { seed, len: self.len(seed) }
+    }
+
+    /// The value to write, of a length that something else than the recipe says.
+    pub(crate) fn value_of(&self, stamp: Stamp, bytes: u32) -> Value {
+        let value = Self::synthetic_of(stamp, bytes);
+        match self.form {
+            ValueForm::Synthetic => value,
+            ValueForm::Bytes => Value::Bytes(value.to_bytes()),
+        }
+    }
+
+    /// The same as a recipe, in whichever form it is written.
+    pub(crate) fn synthetic_of(stamp: Stamp, bytes: u32) -> Value {
+        Value::Synthetic { seed: seed(stamp), len: bytes }
     }
 
     /// The length of the value that `seed` determines. Nothing else determines it, so that a value
@@ -166,6 +180,11 @@ impl ValueRecipe {
         let mut rng = Rng::new(seed);
         (0..self.fields).map(|_| field(&mut rng)).sum()
     }
+}
+
+/// What the value of a write is made from.
+fn seed(stamp: Stamp) -> u64 {
+    mix64(stamp.key << VERSION_BITS | u64::from(stamp.version))
 }
 
 /// Which write `value` claims to come from; `None` if it is too short to tell.

@@ -58,7 +58,9 @@ fn made(braced: &str, line: usize) -> String {
     let (kind, rest) = braced.split_once(": ").unwrap_or_else(|| panic!("line {line}: {braced}"));
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bad-inputs");
     let path: PathBuf = directory.join(format!("{line}.txt"));
+    // What stood at this line in an earlier run may have been a file or a directory.
     let _ = fs::remove_dir_all(&path);
+    let _ = fs::remove_file(&path);
     fs::create_dir_all(&directory).expect("the target directory takes files");
     let contents = match kind {
         "text" => rest.replace("\\n", "\n").into_bytes(),
@@ -73,7 +75,6 @@ fn made(braced: &str, line: usize) -> String {
         }
         name => changed(name, rest, line).into_bytes(),
     };
-    let _ = fs::remove_file(&path);
     fs::write(&path, contents).expect("the target directory takes files");
     path.to_str().expect("the path is text").to_owned()
 }

@@ -7,6 +7,7 @@ mod run;
 mod serves;
 mod stores;
 mod sweeps;
+mod traces;
 
 use std::fs::{self, File};
 use std::io::Write;

@@ -6,7 +6,7 @@ use std::fs;
 use catalogue::{Entry, Holds};
 use serde_json::Value;
 
-use crate::{levelhead, scratch, stderr};
+use crate::{levelhead, scratch, stderr, traces};
 
 const REFERENCE: &str = include_str!("../../../../docs/reference.md");
 
@@ -120,6 +120,8 @@ fn every_field_of_json_is_in_the_reference() {
         "bench --records 2000 --operations 1000 --queue-depth 2 --store {}",
         store.to_str().expect("the path is text")
     );
+    let trace = traces::file("reference.csv", traces::TWITTER);
+    let of_trace = format!("bench --trace {}", trace.display());
     let benches = [
         "bench --records 2000 --operations 2000",
         "bench --records 2000 --operations 2000 --design hash",
@@ -128,22 +130,29 @@ fn every_field_of_json_is_in_the_reference() {
         "bench --records 2000 --operations 2000 --configuration hedged --rate 20k",
         "bench --records 2000 --operations 2000 --configuration silk",
         &on_files,
+        &of_trace,
     ];
     let sources = [
         include_str!("../../../lab/src/result.rs"),
         include_str!("../../../lab/src/ageing.rs"),
         include_str!("../../../lab/src/inputs.rs"),
+        include_str!("../../../lab/src/traces.rs"),
         include_str!("../../../pages/src/stats.rs"),
     ];
     assert_fields("JSON of `levelhead bench`", &benches, &sources.concat());
+    let trace = traces::file("reference.blkparse", traces::BLKPARSE);
+    let of_trace = format!("device --replay {} --precondition empty", trace.display());
     let jobs = [
+        &of_trace,
         "device --rw randrw --operations 2000 --fsync 10",
         "device --rw randread --rate 5000 --operations 100",
+        "device --rw randrw --trim-percent 20 --bssplit 4k/60:64k/40 --random-distribution zipf:1.1 --nvm-set all --operations 500",
         "device --job windows --set stream.duration_s=0.1 --set stream.rate=1000.0",
     ];
     let sources = [
         include_str!("../../../lab/src/device/result.rs"),
         include_str!("../../../lab/src/inputs.rs"),
+        include_str!("../../../lab/src/traces.rs"),
         include_str!("../../../workload/src/record/summary.rs"),
     ];
     assert_fields("JSON of `levelhead device`", &jobs, &sources.concat());

@@ -4,14 +4,14 @@ use block::BLOCK_BYTES;
 use catalogue::bounds::{self, Number};
 use catalogue::{Entry, unprintable};
 
-use super::job::{Before, Job, StreamSpec};
+use super::block_sizes::MAX_BLOCK_BYTES;
+use super::job::{Before, Job, Rw, StreamSpec, default_block_bytes};
+use super::sets::SetChoice;
 use super::size::Extent;
 use crate::units::printable;
 
 /// Most operations outstanding of a stream.
 const MAX_DEPTH: u32 = 65_536;
-/// Most bytes of an operation.
-const MAX_BLOCK_BYTES: u64 = 16 << 20;
 /// Most latencies to keep one by one.
 const MAX_SAMPLES: usize = 100_000_000;
 /// Longest run of an open loop without a time of its own, in seconds: thirty years, of the 584 that
@@ -35,11 +35,13 @@ impl Entry for Job {
 
     const ALIASES: &'static [(&'static str, &'static str)] = &[
         ("bs", "block_bytes"),
+        ("read_iolog", "replay"),
         ("fsync", "flush_every"),
         ("iodepth", "depth"),
         ("rate_iops", "rate"),
         ("runtime", "duration_s"),
         ("rwmixread", "read_percent"),
+        ("trim_percentage", "trim_percent"),
     ];
 
     fn problems(&self) -> Vec<String> {
@@ -111,7 +113,7 @@ fn of_stream(stream: &StreamSpec) -> Vec<String> {
     };
     let (block, whole) = (stream.block_bytes, u64::from(BLOCK_BYTES));
     unless(unprintable("the name", &stream.name).is_none(), NAME.to_owned());
-    unless(stream.set > 0, SET.to_owned());
+    unless(stream.set != SetChoice::One(0), SET.to_owned());
     unless(
         block > 0 && block.is_multiple_of(whole) && block <= MAX_BLOCK_BYTES,
         format!("block_bytes = {block}: allowed are multiples of 4096 up to 16 MiB"),
@@ -150,8 +152,97 @@ fn of_stream(stream: &StreamSpec) -> Vec<String> {
     unless(is_time(start), format!("start_s = {start}: {TIME}"));
     let every = stream.flush_every;
     unless(every != Some(0), "flush_every = 0: allowed is 1 or more".to_owned());
+    problems.extend(of_pattern(stream));
+    problems.extend(of_replay(stream));
     problems.extend(of_end(stream));
     problems.extend(of_part(stream));
+    problems
+}
+
+/// Trims, sizes and where operations go.
+fn of_pattern(stream: &StreamSpec) -> Vec<String> {
+    let mut problems = Vec::new();
+    let name = stream.rw.name();
+    if let Some(percent) = stream.trim_percent {
+        if !stream.rw.may_trim() {
+            let words = "trim_percent is for rw = \"write\", \"randwrite\", \"rw\" and \"randrw\"";
+            problems.push(format!("{words}, not {name}"));
+        }
+        if !(0.0..=100.0).contains(&percent) {
+            problems.push(format!("trim_percent = {percent}: allowed is 0 to 100"));
+        }
+    }
+    if stream.random_distribution.is_some() && !stream.rw.is_random() {
+        problems.push(format!("random_distribution is for operations at random, not {name}"));
+    }
+    if stream.bssplit.is_some() && stream.bsrange.is_some() {
+        problems
+            .push("bsrange and bssplit both say sizes of operations: give one of them".to_owned());
+    }
+    problems
+}
+
+/// What it replays, and what cannot be said besides.
+fn of_replay(stream: &StreamSpec) -> Vec<String> {
+    let mut problems = Vec::new();
+    if stream.replay.is_none() {
+        if stream.rw == Rw::Replay {
+            problems.push(
+                "it has no rw, which says what it does: give one, or a trace to replay".to_owned(),
+            );
+        }
+        let of_traces = [
+            ("trace_format", stream.trace_format.is_some()),
+            ("replay_no_stall", stream.replay_no_stall),
+            ("replay_time_scale", stream.replay_time_scale.is_some()),
+            ("replay_scale", stream.replay_scale.is_some()),
+            ("replay_align", stream.replay_align.is_some()),
+        ];
+        let given = of_traces.into_iter().filter(|(_, is_given)| *is_given);
+        problems
+            .extend(given.map(|(key, _)| {
+                format!("{key} is for a stream that replays a trace: give replay")
+            }));
+        return problems;
+    }
+    let by_itself = [
+        ("rw", stream.rw != Rw::Replay),
+        ("read_percent", stream.read_percent.is_some()),
+        ("trim_percent", stream.trim_percent.is_some()),
+        ("random_distribution", stream.random_distribution.is_some()),
+        ("block_bytes", stream.block_bytes != default_block_bytes()),
+        ("bssplit", stream.bssplit.is_some()),
+        ("bsrange", stream.bsrange.is_some()),
+        ("bytes", stream.bytes.is_some()),
+        ("rate", stream.rate.is_some()),
+        ("arrivals", stream.arrivals.is_some()),
+        ("flush_every", stream.flush_every.is_some()),
+    ];
+    let given = by_itself.into_iter().filter(|(_, is_given)| *is_given);
+    problems.extend(given.map(|(key, _)| {
+        format!("{key} is of no use with replay, which says it all: leave it out")
+    }));
+    if let Some(percent) = stream.replay_time_scale
+        && !(0.001..=1e6).contains(&percent)
+    {
+        problems.push(format!(
+            "replay_time_scale = {}: allowed is 0.001 to 1000000 percent of the recorded speed",
+            percent.text()
+        ));
+    }
+    if stream.replay_time_scale.is_some() && stream.replay_no_stall {
+        problems.push(
+            "replay_time_scale is of no use with replay_no_stall: leave one of them out".to_owned(),
+        );
+    }
+    if stream.replay_scale == Some(0) {
+        problems.push("replay_scale = 0: allowed is 1 or more".to_owned());
+    }
+    if let Some(align) = stream.replay_align
+        && !(align.is_power_of_two() && align <= MAX_BLOCK_BYTES)
+    {
+        problems.push(format!("replay_align = {align}: allowed are powers of two up to 16 MiB"));
+    }
     problems
 }
 
@@ -162,7 +253,10 @@ fn of_end(stream: &StreamSpec) -> Vec<String> {
         Some(seconds) if !is_time(seconds) || seconds <= 0.0 => {
             problems.push(format!("duration_s = {seconds}: allowed is more than 0 to 864000"));
         }
-        None if stream.operations.is_none() && stream.bytes.is_none() => {
+        None if stream.operations.is_none()
+            && stream.bytes.is_none()
+            && stream.replay.is_none() =>
+        {
             problems
                 .push("it never ends: give duration_s (--runtime), operations or bytes".to_owned());
         }
@@ -171,13 +265,11 @@ fn of_end(stream: &StreamSpec) -> Vec<String> {
     if stream.operations == Some(0) {
         problems.push("operations = 0: allowed is 1 or more".to_owned());
     }
+    let largest = stream.sizes().most() * u64::from(BLOCK_BYTES);
     if let Some(bytes) = stream.bytes
-        && bytes < stream.block_bytes
+        && bytes < largest
     {
-        problems.push(format!(
-            "bytes = {bytes} are less than one operation of {} bytes",
-            stream.block_bytes
-        ));
+        problems.push(format!("bytes = {bytes} are less than one operation of {largest} bytes"));
     }
     problems
 }

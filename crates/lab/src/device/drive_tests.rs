@@ -4,8 +4,8 @@ use block::BLOCK_BYTES;
 use ssd::SsdProfile;
 
 use super::{
-    DeviceResult, DeviceSpec, Direction, Extent, Job, JobReport, Rw, StreamSpec, WindowName,
-    WindowStep, picture, run, table,
+    BlockSplit, DeviceResult, DeviceSpec, Direction, Distribution, Extent, Job, JobReport, Rw,
+    SetChoice, StreamSpec, WindowName, WindowStep, picture, run, table,
 };
 
 fn spec(profile: &str, job: Job) -> DeviceSpec {
@@ -78,14 +78,17 @@ fn everything_is_right_while_reads_writes_and_collection_go_on() {
         ..stream(Rw::RandRw, 60_000)
     };
     let long = StreamSpec {
-        set: 2,
+        set: SetChoice::One(2),
         block_bytes: 65_536,
         depth: Some(4),
         size: Some(Extent::Share(0.01)),
         ..stream(Rw::Rw, 2_000)
     };
-    let others =
-        StreamSpec { set: 2, size: Some(Extent::Share(0.01)), ..stream(Rw::RandRw, 5_000) };
+    let others = StreamSpec {
+        set: SetChoice::One(2),
+        size: Some(Extent::Share(0.01)),
+        ..stream(Rw::RandRw, 5_000)
+    };
     let spec = spec("vigil-15gb", Job::new("t", vec![mixed, long, others]));
     let first = report(&spec);
     assert!(first.checks.blocks > 30_000 + 14_000);
@@ -105,6 +108,32 @@ fn everything_is_right_while_reads_writes_and_collection_go_on() {
     for words in ["| randrw 1: flush", "write amplification", "verified: all "] {
         assert!(table.contains(words), "no `{words}` in\n{table}");
     }
+}
+
+#[test]
+fn trims_on_a_drive_are_right_and_make_room() {
+    let mix = |trim_percent| StreamSpec {
+        depth: Some(16),
+        set: SetChoice::All,
+        trim_percent: Some(trim_percent),
+        random_distribution: Some(Distribution::Zipf(0.9)),
+        bssplit: BlockSplit::parse("4k/70:64k/30").ok(),
+        size: Some(Extent::Share(0.05)),
+        ..stream(Rw::RandRw, 20_000)
+    };
+    let of = |trim_percent| spec("vigil-15gb", Job::new("t", vec![mix(trim_percent)]));
+    let report = report(&of(30.0));
+    assert!(report.checks.blocks > 10_000);
+    let trims = report.streams[0].direction(Direction::Trim).expect("there were some");
+    assert!(trims.operations.abs_diff(3_000) < 250, "{}", trims.operations);
+    assert!(report.sets.iter().all(|set| set.after.firmware.blocks_read > 0));
+    let result = DeviceResult::new(&of(30.0), &report);
+    let stream = &result.streams[0];
+    assert_eq!((stream.set, stream.trim_share), (SetChoice::All, Some(0.3)));
+    assert_eq!(stream.block_sizes.as_deref(), Some("4k/70:64k/30"));
+    assert!(stream.block_bytes.abs_diff(22_528) < 1_500, "{}", stream.block_bytes);
+    let table = table::render(&result);
+    assert!(table.contains("randrw 4k/70:64k/30, 50 % reads, zipf:0.9"), "{table}");
 }
 
 #[test]

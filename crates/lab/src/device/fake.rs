@@ -8,6 +8,7 @@ use block::nvme::{PerSetLog, PlmConfig, SetId, WindowSelect, WindowStatus};
 use block::{Block, BlockDevice, DeviceError, Force, SetShape};
 use runtime::{Handle, IoClass, JoinHandle, Nanos, Semaphore};
 
+use super::block_sizes::Sizes;
 use super::plan::StreamPlan;
 
 /// How long an operation takes.
@@ -23,19 +24,22 @@ pub(super) fn set(number: u16) -> SetId {
 pub(super) fn stream_plan() -> StreamPlan {
     StreamPlan {
         name: "stream".to_owned(),
-        set: set(1),
-        set_index: 0,
+        sets: vec![(set(1), 0)],
         first: 0,
-        places: 100,
-        blocks: 1,
-        is_random: false,
+        length: 100,
+        sizes: Sizes::One(1),
+        distribution: None,
         read_share: 1.0,
+        trim_share: 0.0,
+        writes_what_it_trims: false,
+        replay: None,
         clients: 1,
         rate: None,
         after: None,
         delay: Nanos::ZERO,
         duration: None,
         operations: u64::MAX,
+        blocks: u64::MAX,
         flush_every: None,
     }
 }
@@ -141,11 +145,15 @@ impl BlockDevice for Fake {
 
     fn discard(
         &self,
-        _set: SetId,
-        _first: u64,
-        _blocks: u64,
+        set: SetId,
+        first: u64,
+        blocks: u64,
     ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
-        self.serve("discard", |_| Ok(()))
+        self.serve("discard", move |fake| {
+            let range = first..first + blocks;
+            fake.blocks.borrow_mut().retain(|(of, block), _| *of != set || !range.contains(block));
+            Ok(())
+        })
     }
 
     fn configure_plm(

@@ -4,7 +4,10 @@ use block::BlockDevice;
 use ssd::{Precondition, Ssd, SsdProfile};
 
 use super::job::default_block_bytes;
-use super::{Arrivals, Before, Extent, Job, Rw, StreamSpec, WindowName, WindowStep, plan};
+use super::{
+    Arrivals, Before, BlockRange, BlockSplit, Distribution, Extent, Job, Rw, SetChoice, StreamSpec,
+    WindowName, WindowStep, plan,
+};
 
 const STREAM: &str = "name = \"t\"\n[[stream]]\nrw = \"randread\"\noperations = 1\n";
 
@@ -53,7 +56,7 @@ fn a_file_says_what_a_value_says() {
     "#;
     let mixed = StreamSpec {
         name: "a".to_owned(),
-        set: 2,
+        set: SetChoice::One(2),
         read_percent: Some(70.0),
         block_bytes: 131_072,
         depth: Some(8),
@@ -86,6 +89,31 @@ fn a_file_says_what_a_value_says() {
     };
     assert_eq!(Job::parse("t.toml", text), Ok(job.clone()));
     assert_eq!(job.precondition(), Precondition::Sequential(0.5));
+}
+
+#[test]
+fn patterns_sizes_trims_and_sets_are_read() {
+    let lines = "set = \"all\"\nbssplit = \"4k/60:64k/40\"\nrandom_distribution = \"zipf:1.1\"";
+    let stream = &with(lines).expect("it is right").streams[0];
+    assert_eq!((stream.set, &stream.bsrange), (SetChoice::All, &None));
+    assert_eq!(stream.bssplit, BlockSplit::parse("4k/60:64k/40").ok());
+    assert_eq!(stream.random_distribution, Some(Distribution::Zipf(1.1)));
+    let stream = &with("bsrange = \"4k-64k\"").expect("it is right").streams[0];
+    assert_eq!(stream.bsrange, BlockRange::parse("4k-64k").ok());
+    assert_eq!(stream.several_sizes().as_deref(), Some("4k-64k"));
+    let text =
+        "name = \"t\"\n[[stream]]\nrw = \"randrw\"\noperations = 1\ntrim_percentage = 20.0\n";
+    let stream = &Job::parse("t.toml", text).expect("it is right").streams[0];
+    assert_eq!((stream.read_share(), stream.trim_share(), stream.writes()), (0.5, 0.2, true));
+    for (rw, trims, writes) in [
+        (Rw::Trim, 1.0, false),
+        (Rw::RandTrimWrite, 1.0, true),
+        (Rw::Write, 0.0, true),
+        (Rw::Read, 0.0, false),
+    ] {
+        let stream = StreamSpec::new(rw);
+        assert_eq!((stream.trim_share(), stream.writes()), (trims, writes), "{rw:?}");
+    }
 }
 
 #[test]
@@ -161,6 +189,49 @@ fn wrong_files_are_told_what_is_wrong_where_and_what_is_allowed() {
     assert!(error.to_string().ends_with("stream 2 (a): an earlier stream has the same name"));
 }
 
+#[test]
+fn wrong_patterns_sizes_and_traces_are_told() {
+    let stream = [
+        ("trim_percent = 5.0", "trim_percent is for rw = \"write\", \"randwrite\", \"rw\" and"),
+        ("bssplit = \"4k/50\"", "come to 50 %, and have to come to 100"),
+        ("bsrange = \"64k\"", "`64k` is no range of sizes"),
+        ("bssplit = \"4k\"\nbsrange = \"4k-8k\"", "both say sizes of operations"),
+        ("random_distribution = \"zipf\"", "allowed are random, zipf:THETA"),
+        ("set = \"each\"", "expected the number of a set, from 1 to 65535, or \"all\""),
+        ("set = 70000", "invalid value: integer `70000`, expected the number of a set"),
+        (
+            "bytes = 8192\nbssplit = \"4k/50:64k/50\"",
+            "bytes = 8192 are less than one operation of 65536",
+        ),
+        ("replay = \"x\"", "rw is of no use with replay, which says it all"),
+        ("replay_scale = 2", "replay_scale is for a stream that replays a trace: give replay"),
+        ("trace_format = \"csv\"", "expected one of `iolog`, `blkparse`, `msr`"),
+    ];
+    for (lines, words) in stream {
+        let error = with(lines).expect_err(lines);
+        assert!(error.contains(words), "{lines}: {error}");
+    }
+    let whole = [
+        (
+            "name = \"t\"\n[[stream]]\nrw = \"rw\"\noperations = 1\ntrim_percent = -1.0\n",
+            "trim_percent = -1: allowed is 0 to 100",
+        ),
+        (
+            "name = \"t\"\n[[stream]]\nrw = \"trim\"\noperations = 1\nrandom_distribution = \"random\"\n",
+            "random_distribution is for operations at random, not trim",
+        ),
+        ("name = \"t\"\n[[stream]]\noperations = 1\n", "it has no rw, which says what it does"),
+        (
+            "name = \"t\"\n[[stream]]\nreplay = \"x\"\nrate = 5.0\nreplay_time_scale = 0.0\n",
+            "stream 1: replay_time_scale = 0: allowed is 0.001 to 1000000 percent",
+        ),
+    ];
+    for (text, words) in whole {
+        let error = Job::parse("t.toml", text).expect_err(text).to_string();
+        assert!(error.contains(words), "{text}: {error}");
+    }
+}
+
 fn plan_error(lines: &str, profile: &str) -> String {
     let rt = runtime::Runtime::new(1);
     let profile = SsdProfile::load(profile).expect("built in");
@@ -223,8 +294,14 @@ fn who_reads_what_nobody_wrote_is_warned() {
     assert!(warnings(&job)[0].starts_with("stream 1 reads blocks that were never written"));
     job.streams[0].size = Some(Extent::Share(0.5));
     assert_eq!(warnings(&job), [] as [String; 0]);
+    job.streams[0].set = SetChoice::All;
+    assert_eq!(warnings(&job), [] as [String; 0]);
     (job.precondition, job.fill) = (Before::Empty, None);
     assert_eq!(warnings(&job).len(), 1);
     job.streams.push(StreamSpec { operations: Some(1), ..StreamSpec::new(Rw::Write) });
+    assert_eq!(warnings(&job).len(), 1, "only set 1 is written");
+    job.streams[1].set = SetChoice::All;
     assert_eq!(warnings(&job), [] as [String; 0]);
+    job.streams[1].rw = Rw::Trim;
+    assert_eq!(warnings(&job).len(), 1);
 }

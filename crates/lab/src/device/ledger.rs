@@ -6,10 +6,14 @@
 //! no write had begun with. Writes to a block that overlap in time may come in either order, so all
 //! of them stay possible until a later write replaces them.
 //!
+//! A discard is a version that no block carries. From its begin on a block may be zeros, until a write that began behind its end has
+//! been acknowledged; what was there before stays possible as well, because a drive may have no room to remember a discard.
+//!
 //! Cost: nothing for reads as long as nothing was written, but a look whether a block is zeros; one
 //! look-up for each block otherwise.
 
 use std::fmt;
+use std::ops::Range;
 
 use block::Block;
 use block::nvme::SetId;
@@ -20,6 +24,8 @@ use super::versions::Versions;
 pub(super) struct Ledger {
     set: SetId,
     versions: Versions,
+    /// Discards under way.
+    discarding: Vec<Range<u64>>,
 }
 
 /// A block that was read and is not what it may be.
@@ -107,7 +113,7 @@ fn found(block: &Block) -> Found {
 
 impl Ledger {
     pub(super) fn new(set: SetId) -> Self {
-        Self { set, versions: Versions::default() }
+        Self { set, versions: Versions::default(), discarding: Vec::new() }
     }
 
     /// A write of `blocks` blocks from `first` on begins: these are the blocks to write.
@@ -136,6 +142,39 @@ impl Ledger {
         }
     }
 
+    /// A discard of these blocks begins. What was never written is zeros before and after.
+    pub(super) fn begin_discard(&mut self, blocks: Range<u64>) {
+        self.note_discard(&blocks);
+        self.discarding.push(blocks);
+    }
+
+    /// That discard has been acknowledged.
+    pub(super) fn end_discard(&mut self, blocks: &Range<u64>) {
+        let at = self.discarding.iter().position(|other| other == blocks);
+        self.discarding.swap_remove(at.expect("it has begun"));
+        // Of a write that was acknowledged meanwhile nobody knows whether it came before.
+        self.note_discard(blocks);
+    }
+
+    fn note_discard(&mut self, blocks: &Range<u64>) {
+        if self.versions.is_empty() {
+            return;
+        }
+        for block in blocks.clone() {
+            if let Some(entry) = self.versions.get_mut(block as u32) {
+                entry.newest += 1;
+                entry.discarded = entry.newest;
+            }
+        }
+    }
+
+    /// Whether a block may be zeros for a read that ends now, if it might be `oldest` when it began.
+    fn may_be_zeros(&self, block: u64, oldest: u32) -> bool {
+        let discarded = self.versions.get(block as u32).map_or(0, |entry| entry.discarded);
+        let is_being_discarded = || self.discarding.iter().any(|blocks| blocks.contains(&block));
+        oldest == 0 || oldest <= discarded || is_being_discarded()
+    }
+
     /// A read begins. Notes in `oldest` what it may return at the oldest; nothing if all of it was
     /// never written.
     pub(super) fn begin_read(&self, first: u64, blocks: u32, oldest: &mut Vec<u32>) {
@@ -162,14 +201,14 @@ impl Ledger {
             let newest = self.versions.get(number as u32).map_or(0, |entry| entry.newest);
             let oldest = oldest.get(i).copied().unwrap_or(0);
             let found = found(block);
-            let version = match found {
-                Found::Zeros => Some(0),
+            let is_right = match found {
+                Found::Zeros => self.may_be_zeros(number, oldest),
                 Found::Stamp { set, block, version } => {
-                    ((set, block) == (self.set.get(), number)).then_some(version)
+                    (set, block) == (self.set.get(), number) && (oldest..=newest).contains(&version)
                 }
-                Found::Other => None,
+                Found::Other => false,
             };
-            if version.is_none_or(|version| !(oldest..=newest).contains(&version)) {
+            if !is_right {
                 let set = self.set.get();
                 return Err(Mismatch { set, block: number, allowed: (oldest, newest), found });
             }
@@ -259,6 +298,31 @@ mod tests {
         let four = write(&mut ledger, 7);
         assert_eq!(read(&mut ledger, 7, |_| (), &four), Ok(()));
         assert!(read(&mut ledger, 7, |_| (), &three).is_err());
+    }
+
+    #[test]
+    fn what_was_discarded_is_zeros_or_what_it_was_until_it_is_written_again() {
+        let mut ledger = ledger();
+        let one = write(&mut ledger, 7);
+        ledger.begin_discard(0..100);
+        let two = write(&mut ledger, 7);
+        for either in [&two, &Block::ZERO] {
+            assert_eq!(read(&mut ledger, 7, |_| (), either), Ok(()), "the discard is under way");
+        }
+        assert!(read(&mut ledger, 7, |_| (), &one).is_err(), "replaced");
+        ledger.end_discard(&(0..100));
+        for either in [&two, &Block::ZERO] {
+            assert_eq!(read(&mut ledger, 7, |_| (), either), Ok(()), "it may have been ignored");
+        }
+        assert_eq!(read(&mut ledger, 8, |_| (), &Block::ZERO), Ok(()));
+        let discards = |ledger: &mut Ledger| {
+            ledger.begin_discard(7..8);
+            ledger.end_discard(&(7..8));
+        };
+        let again = write(&mut ledger, 7);
+        assert!(read(&mut ledger, 7, |_| (), &Block::ZERO).is_err(), "written again");
+        assert_eq!(read(&mut ledger, 7, discards, &Block::ZERO), Ok(()), "discarded meanwhile");
+        assert_eq!(read(&mut ledger, 7, |_| (), &again), Ok(()));
     }
 
     #[test]

@@ -7,9 +7,16 @@ use block::nvme::SetId;
 use block::{BLOCK_BYTES, SetShape};
 use runtime::Nanos;
 use ssd::SsdProfile;
+use workload::trace::TraceError;
 
+use super::addresses::Addresses;
+use super::block_sizes::Sizes;
 use super::check::place;
 use super::job::{Arrivals, Before, Job, StreamSpec, WindowName};
+use super::replay::{ReplayPlan, Trace};
+use super::sets::SetChoice;
+use super::skew::Distribution;
+use crate::units::bytes_text;
 
 /// Why a job cannot be run on a drive.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,6 +41,24 @@ pub enum PlanError {
         /// Blocks of the set.
         capacity: u64,
     },
+    /// A trace cannot be replayed.
+    Trace(TraceError),
+    /// A trace has an operation that its part of the drive has no room for.
+    LongOperation {
+        /// Who.
+        who: String,
+        /// Bytes of the longest read or write.
+        bytes: u64,
+        /// Bytes of the part.
+        room: u64,
+    },
+    /// Nobody would live to see the end.
+    TooLong {
+        /// Who.
+        who: String,
+        /// How long the trace takes at the speed asked for, in years.
+        years: u64,
+    },
     /// The job has window commands and the set has no windows.
     NoWindows {
         /// The set.
@@ -56,6 +81,16 @@ impl fmt::Display for PlanError {
                  {capacity}: change offset, size or block_bytes",
                 blocks.start,
                 blocks.end.max(blocks.start + 1) - 1,
+            ),
+            Self::Trace(error) => error.fmt(f),
+            Self::LongOperation { who, bytes, room } => write!(
+                f,
+                "{who} has an operation of {bytes} bytes, and goes to {room} bytes: change offset or size"
+            ),
+            Self::TooLong { who, years } => write!(
+                f,
+                "{who} takes {years} years at this speed, and 30 are allowed: change replay_time_scale, or give \
+                 replay_no_stall"
             ),
             Self::NoWindows { set } => write!(
                 f,
@@ -81,17 +116,22 @@ pub(super) struct Plan {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct StreamPlan {
     pub name: String,
-    pub set: SetId,
-    /// Where in the list of sets that is.
-    pub set_index: usize,
-    /// The first block of its part of the set.
+    /// The set or sets that it goes to, and where each is in the list of sets.
+    pub sets: Vec<(SetId, usize)>,
+    /// The first block of its part of each set.
     pub first: u64,
-    /// Operations that its part of the set has room for.
-    pub places: u64,
-    /// Blocks of an operation.
-    pub blocks: u32,
-    pub is_random: bool,
+    /// Blocks of that part.
+    pub length: u64,
+    pub sizes: Sizes,
+    /// Where operations go, if they go at random.
+    pub distribution: Option<Distribution>,
     pub read_share: f64,
+    /// Of those that do not read.
+    pub trim_share: f64,
+    /// Trims are followed by a write of what they trimmed.
+    pub writes_what_it_trims: bool,
+    /// The trace that says all of this instead.
+    pub replay: Option<ReplayPlan>,
     pub clients: u32,
     /// Operations per second of an open loop.
     pub rate: Option<(f64, Arrivals)>,
@@ -100,6 +140,8 @@ pub(super) struct StreamPlan {
     pub delay: Nanos,
     pub duration: Option<Nanos>,
     pub operations: u64,
+    /// The same in blocks.
+    pub blocks: u64,
     pub flush_every: Option<u64>,
 }
 
@@ -133,32 +175,71 @@ fn set_index(who: &str, set: u16, sets: &[SetShape]) -> Result<usize, PlanError>
 fn stream(job: &Job, index: usize, sets: &[SetShape]) -> Result<StreamPlan, PlanError> {
     let spec = &job.streams[index];
     let who = place(index, spec);
-    let set_index = set_index(&who, spec.set, sets)?;
-    let shape = &sets[set_index];
-    let part = part(spec, shape.blocks);
-    let operation = spec.block_bytes / u64::from(BLOCK_BYTES);
-    if part.end > shape.blocks || part.end.saturating_sub(part.start) < operation {
-        let capacity = shape.blocks;
+    let indices = match spec.set {
+        SetChoice::One(number) => vec![set_index(&who, number, sets)?],
+        SetChoice::All => (0..sets.len()).collect(),
+    };
+    let capacity = indices.iter().map(|at| sets[*at].blocks).min().unwrap_or(0);
+    let part = part(spec, capacity);
+    let sizes = spec.sizes();
+    let operation = sizes.most();
+    if part.end > capacity || part.end.saturating_sub(part.start) < operation {
         return Err(PlanError::DoesNotFit { who, blocks: part, operation, capacity });
     }
+    let room = (part.end - part.start, indices.len() as u64);
+    let replay = spec.trace.as_ref().map(|trace| replay(&who, spec, trace, room)).transpose()?;
+    let of_trace = spec.trace.as_ref().map(|trace| trace.survey.operations());
     let after = spec.after.as_ref();
+    let is_random = spec.rw.is_random();
+    let whole_blocks = |bytes: u64| bytes / u64::from(BLOCK_BYTES);
     Ok(StreamPlan {
         name: name(&job.streams, index),
-        set: shape.id,
-        set_index,
+        sets: indices.into_iter().map(|at| (sets[at].id, at)).collect(),
         first: part.start,
-        places: (part.end - part.start) / operation,
-        blocks: operation as u32,
-        is_random: spec.rw.is_random(),
+        length: part.end - part.start,
+        sizes,
+        distribution: is_random.then(|| spec.random_distribution.clone().unwrap_or_default()),
         read_share: spec.read_share(),
+        trim_share: spec.trim_share(),
+        writes_what_it_trims: spec.rw.writes_what_it_trims(),
+        replay,
         clients: spec.outstanding(),
         rate: spec.rate.map(|rate| (rate, spec.arrivals.unwrap_or_default())),
         after: after.and_then(|name| job.streams.iter().position(|other| other.name == *name)),
         delay: seconds(spec.start_s),
         duration: spec.duration_s.map(seconds),
-        operations: spec.operation_limit(),
+        operations: spec.operation_limit().min(of_trace.unwrap_or(u64::MAX)),
+        blocks: spec.bytes.map_or(u64::MAX, whole_blocks),
         flush_every: spec.flush_every,
     })
+}
+
+/// Longest replay, in seconds: thirty years, of the 584 that the clock has.
+const LONGEST_SECONDS: f64 = 30.0 * YEAR_SECONDS;
+const YEAR_SECONDS: f64 = 365.0 * 86_400.0;
+
+/// How a trace is replayed on so many blocks of so many sets.
+fn replay(
+    who: &str,
+    spec: &StreamSpec,
+    trace: &Trace,
+    (length, sets): (u64, u64),
+) -> Result<ReplayPlan, PlanError> {
+    let (bytes, room) = (trace.survey.largest, length * u64::from(BLOCK_BYTES));
+    // One that begins within a block goes to one more.
+    if bytes + u64::from(BLOCK_BYTES) > room {
+        return Err(PlanError::LongOperation { who: who.to_owned(), bytes, room });
+    }
+    let pace = 100.0 / spec.replay_time_scale.unwrap_or(100.0);
+    let span = trace.survey.span.filter(|_| spec.is_paced_by_its_trace());
+    let seconds = span.map_or(0.0, |span| span.as_secs_f64() * pace);
+    if seconds > LONGEST_SECONDS {
+        let years = (seconds / YEAR_SECONDS) as u64;
+        return Err(PlanError::TooLong { who: who.to_owned(), years });
+    }
+    let (scale, align) = (spec.replay_scale.unwrap_or(1), spec.replay_align.unwrap_or(1));
+    let addresses = Addresses { sets, length, scale, align };
+    Ok(ReplayPlan { trace: trace.clone(), addresses, pace: span.map(|_| pace) })
 }
 
 /// The blocks that a stream goes to, in a set of so many.
@@ -202,9 +283,10 @@ pub(super) fn warnings(job: &Job, profile: &SsdProfile) -> Vec<String> {
         Before::Empty => 0,
         Before::Sequential | Before::Random => (capacity as f64 * job.fill.unwrap_or(1.0)) as u64,
     };
-    let writes = |set: u16| job.streams.iter().any(|s| s.set == set && s.read_share() < 1.0);
+    let writes = |set: u16| job.streams.iter().any(|s| s.set.has(set) && s.writes());
     let reads_nothing = |spec: &StreamSpec| {
-        spec.read_share() > 0.0 && part(spec, capacity).end > filled && !writes(spec.set)
+        let mut sets = (1..=profile.sets as u16).filter(|set| spec.set.has(*set));
+        spec.read_share() > 0.0 && part(spec, capacity).end > filled && sets.any(|set| !writes(set))
     };
     let streams = job.streams.iter().enumerate().filter(|(_, spec)| reads_nothing(spec));
     let warn = |(i, spec): (usize, &StreamSpec)| {
@@ -214,5 +296,39 @@ pub(super) fn warnings(job: &Job, profile: &SsdProfile) -> Vec<String> {
             place(i, spec)
         )
     };
-    streams.map(warn).collect()
+    let replays = job.streams.iter().enumerate();
+    let replays = replays.flat_map(|(i, spec)| of_replay(&place(i, spec), spec, profile));
+    streams.map(warn).chain(replays).collect()
+}
+
+/// What becomes of a trace that is not as the drive is.
+fn of_replay(who: &str, spec: &StreamSpec, profile: &SsdProfile) -> Vec<String> {
+    let Some(Trace { survey, .. }) = &spec.trace else { return Vec::new() };
+    let capacity = profile.blocks_per_set();
+    let part = part(spec, capacity);
+    let sets = if spec.set == SetChoice::All { u64::from(profile.sets) } else { 1 };
+    let room = part.end.min(capacity).saturating_sub(part.start) * sets * u64::from(BLOCK_BYTES);
+    let end = survey.end / spec.replay_scale.unwrap_or(1);
+    let mut warnings = Vec::new();
+    if end > room {
+        warnings.push(format!(
+            "{who} replays addresses up to {}, and goes to {}: those beyond it begin again at its beginning (replay_scale \
+             divides them, size and set = \"all\" make room)",
+            bytes_text(end),
+            bytes_text(room)
+        ));
+    }
+    if survey.sources > 1 {
+        let files = survey.sources;
+        warnings.push(format!(
+            "{who} replays a trace of {files} files or devices: all of them onto one, as fio's replay_redirect does"
+        ));
+    }
+    if survey.span.is_none() && !spec.replay_no_stall {
+        warnings.push(format!(
+            "{who} replays a trace without times: operations follow each other as fast as its depth of {} allows",
+            spec.outstanding()
+        ));
+    }
+    warnings
 }

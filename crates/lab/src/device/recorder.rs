@@ -16,8 +16,8 @@ use super::timeline::{Timeline, TimelineRecorder};
 /// that none is cut short. What is not touched of so large a histogram takes no memory.
 const LONGEST_NANOS: u64 = 1 << 62;
 
-/// Lines of the timeline for each stream: reads and writes.
-const LINES: usize = 2;
+/// Lines of the timeline for each stream: reads, writes and trims.
+const LINES: usize = 3;
 
 /// Records a job.
 pub(super) struct Recorder {
@@ -34,9 +34,10 @@ impl Recorder {
     pub(super) fn new(plan: &Plan, started: Nanos) -> Self {
         let streams = plan.streams.iter().map(|stream| StreamReport {
             name: stream.name.clone(),
-            set: stream.set,
+            set: if let [(set, _)] = stream.sets[..] { Some(set) } else { None },
             started: Nanos::ZERO,
             ended: Nanos::ZERO,
+            fitted: None,
             directions: [const { None }; Direction::ALL.len()],
         });
         Self {
@@ -64,12 +65,12 @@ impl Recorder {
         (report.started, report.ended) = (now, now);
     }
 
-    /// An operation of a stream ends that counts from `since`. Returns how many ended so far.
+    /// An operation of a stream on a set ends that counts from `since`. Returns how many ended so far.
     pub(super) fn ended(
         &mut self,
-        stream: usize,
+        (stream, set): (usize, SetId),
         direction: Direction,
-        blocks: u32,
+        blocks: u64,
         since: Nanos,
         now: Nanos,
     ) -> u64 {
@@ -78,9 +79,9 @@ impl Recorder {
         report.ended = now.saturating_since(self.started);
         let part = report.directions[direction as usize].get_or_insert_with(nothing);
         part.operations += 1;
-        part.blocks += u64::from(blocks);
+        part.blocks += blocks;
         part.histogram.saturating_record(latency.0);
-        if let Some((_, entered)) = self.windows.iter().find(|(set, _)| *set == report.set) {
+        if let Some((_, entered)) = self.windows.iter().find(|(other, _)| *other == set) {
             let is_inside = entered.is_some_and(|entered| since >= entered);
             let apart = part
                 .by_window
@@ -108,6 +109,7 @@ fn line(stream: usize, direction: Direction) -> Option<usize> {
     match direction {
         Direction::Read => Some(stream * LINES),
         Direction::Write => Some(stream * LINES + 1),
+        Direction::Trim => Some(stream * LINES + 2),
         Direction::Flush => None,
     }
 }

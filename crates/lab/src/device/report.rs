@@ -8,6 +8,7 @@ use workload::LatencySummary;
 
 use super::job::WindowName;
 use super::ledger::Mismatch;
+use super::replay::Fitted;
 use super::timeline::Timeline;
 
 /// What an operation does.
@@ -19,11 +20,13 @@ pub enum Direction {
     Write,
     /// It makes durable what was written.
     Flush,
+    /// It says that blocks are not needed any more.
+    Trim,
 }
 
 impl Direction {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Flush];
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Flush, Self::Trim];
 
     /// As it is written in results.
     pub fn name(self) -> &'static str {
@@ -31,6 +34,7 @@ impl Direction {
             Self::Read => "read",
             Self::Write => "write",
             Self::Flush => "flush",
+            Self::Trim => "trim",
         }
     }
 }
@@ -64,12 +68,14 @@ pub struct JobReport {
 pub struct StreamReport {
     /// Its name, which no other stream has.
     pub name: String,
-    /// Its set.
-    pub set: SetId,
+    /// Its set; none if it goes to all of them.
+    pub set: Option<SetId>,
     /// When it began, from the beginning of the job.
     pub started: Nanos,
     /// When its last operation ended.
     pub ended: Nanos,
+    /// What was done to the operations of the trace that it replays to fit them on the drive.
+    pub fitted: Option<Fitted>,
     /// What it did, by direction; nothing where it did nothing.
     pub directions: [Option<DirectionReport>; Direction::ALL.len()],
 }
@@ -79,7 +85,7 @@ pub struct StreamReport {
 pub struct DirectionReport {
     /// Operations that ended.
     pub operations: u64,
-    /// Blocks of 4 KiB that they read or wrote.
+    /// Blocks of 4 KiB that they read, wrote or trimmed.
     pub blocks: u64,
     /// Their latencies in nanoseconds, with three significant digits: in an open loop from the
     /// intended start.

@@ -6,13 +6,17 @@ use std::collections::BTreeMap;
 
 use block::BLOCK_BYTES;
 use hdrhistogram::Histogram;
+use runtime::Nanos;
 use serde::Serialize;
 use ssd::SetReport;
 use workload::LatencySummary;
+use workload::trace::block::BlockFormat;
 
 use super::DeviceSpec;
 use super::job::StreamSpec;
-use super::report::{DirectionReport, JobReport, SetChange, StreamReport, WindowReport};
+use super::replay::Trace;
+use super::report::{Direction, DirectionReport, JobReport, SetChange, StreamReport, WindowReport};
+use super::sets::SetChoice;
 use crate::flash_work::{pages, reads_behind};
 use crate::inputs::Inputs;
 
@@ -55,14 +59,26 @@ pub struct DeviceResult {
 pub struct StreamResult {
     /// Its name.
     pub name: String,
-    /// Its set.
-    pub set: u16,
+    /// Its set, or `all`.
+    pub set: SetChoice,
     /// What it does, in fio's word.
     pub rw: &'static str,
-    /// Bytes of an operation.
+    /// Bytes of an operation; where sizes differ their mean.
     pub block_bytes: u64,
+    /// Sizes of operations in fio's words; absent where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_sizes: Option<String>,
+    /// How operations at random spread, in fio's words; absent where each place is alike.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub random_distribution: Option<String>,
+    /// The trace that it replays; absent if it replays none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceResult>,
     /// Share of its operations that are reads, 0 to 1.
     pub read_share: f64,
+    /// Share of its other operations that are trims, 0 to 1; absent where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trim_share: Option<f64>,
     /// Operations per second of an open loop; null for a closed one.
     pub rate: Option<f64>,
     /// Operations outstanding: exactly so many in a closed loop, at most so many in an open one.
@@ -71,8 +87,39 @@ pub struct StreamResult {
     pub start_s: f64,
     /// From there to the end of its last operation, in seconds.
     pub virtual_seconds: f64,
-    /// What it did, by direction: `read`, `write`, `flush`; those that occurred.
+    /// What it did, by direction: `read`, `write`, `flush`, `trim`; those that occurred.
     pub directions: BTreeMap<&'static str, DirectionResult>,
+}
+
+/// A trace that was replayed.
+#[derive(Clone, Debug, Serialize)]
+pub struct TraceResult {
+    /// The last part of its path.
+    pub file: String,
+    /// Its format.
+    pub format: &'static str,
+    /// The action of blktrace that its operations have; absent in other formats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action: Option<&'static str>,
+    /// Operations in it.
+    pub operations: u64,
+    /// From its beginning to its last operation, in seconds as recorded; null where it has no times.
+    pub span_s: Option<f64>,
+    /// How fast it was replayed, in percent of the recorded speed; null where operations followed each other as fast as they
+    /// might.
+    pub speed_percent: Option<f64>,
+    /// Files, devices or disks in it, 256 at most: all of them were replayed onto one.
+    pub sources: u64,
+    /// Operations on no bytes, or without an address, that were left out.
+    pub left_out: u64,
+    /// Operations that were recorded at an earlier time than the one before them, and were begun with it.
+    pub out_of_order: u64,
+    /// Operations that lay beyond the part of the drive that the stream goes to, and began again at its beginning.
+    pub wrapped: u64,
+    /// Operations that did not begin and end with blocks of 4 KiB, and went to whole ones.
+    pub widened: u64,
+    /// Trims of no whole block, which were left out.
+    pub dropped_trims: u64,
 }
 
 /// What a stream did in a direction.
@@ -229,18 +276,57 @@ impl DeviceResult {
 fn of_stream(spec: &StreamSpec, stream: &StreamReport) -> StreamResult {
     let seconds = stream.elapsed().as_secs_f64();
     let of = |part: &DirectionReport| of_direction(part, seconds);
+    let block_sizes = spec.several_sizes();
+    let distribution = spec.random_distribution.as_ref();
+    let trim_share = spec.trim_share();
     StreamResult {
         name: stream.name.clone(),
-        set: stream.set.get(),
+        set: stream.set.map_or(SetChoice::All, |set| SetChoice::One(set.get())),
         rw: spec.rw.name(),
-        block_bytes: spec.block_bytes,
+        trace: spec.trace.as_ref().map(|trace| of_trace(spec, trace, stream)),
+        block_bytes: if block_sizes.is_some() || spec.trace.is_some() {
+            mean_bytes(stream)
+        } else {
+            spec.block_bytes
+        },
+        block_sizes,
+        random_distribution: distribution.map(ToString::to_string),
         read_share: spec.read_share(),
+        trim_share: (trim_share > 0.0).then_some(trim_share),
         rate: spec.rate,
         depth: spec.outstanding(),
         start_s: stream.started.as_secs_f64(),
         virtual_seconds: seconds,
         directions: stream.parts().map(|(d, part)| (d.name(), of(part))).collect(),
     }
+}
+
+fn of_trace(spec: &StreamSpec, trace: &Trace, stream: &StreamReport) -> TraceResult {
+    let survey = &trace.survey;
+    let is_paced = spec.is_paced_by_its_trace();
+    let fitted = stream.fitted.unwrap_or_default();
+    TraceResult {
+        file: trace.name(),
+        format: survey.format.name(),
+        action: (survey.format == BlockFormat::Blkparse).then(|| survey.action.letter()),
+        operations: survey.operations(),
+        span_s: survey.span.map(Nanos::as_secs_f64),
+        speed_percent: is_paced.then(|| spec.replay_time_scale.unwrap_or(100.0)),
+        sources: survey.sources,
+        left_out: survey.left_out,
+        out_of_order: survey.out_of_order,
+        wrapped: fitted.wrapped,
+        widened: fitted.widened,
+        dropped_trims: fitted.dropped,
+    }
+}
+
+/// Mean bytes of a stream's operations, but for flushes.
+fn mean_bytes(stream: &StreamReport) -> u64 {
+    let parts = || stream.parts().filter(|(direction, _)| *direction != Direction::Flush);
+    let operations: u64 = parts().map(|(_, part)| part.operations).sum();
+    let blocks: u64 = parts().map(|(_, part)| part.blocks).sum();
+    blocks * u64::from(BLOCK_BYTES) / operations.max(1)
 }
 
 fn of_direction(part: &DirectionReport, seconds: f64) -> DirectionResult {

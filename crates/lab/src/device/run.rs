@@ -71,6 +71,27 @@ struct Stream {
     over: Notify,
 }
 
+/// Blocks of a set that an operation goes to.
+struct Place {
+    set: SetId,
+    /// Where the ledger of the set is in the list of them.
+    ledger: usize,
+    first: u64,
+    blocks: u64,
+}
+
+impl Place {
+    fn of(plan: &StreamPlan, operation: &Operation) -> Self {
+        let (set, ledger) = plan.sets[operation.set];
+        Self { set, ledger, first: operation.first, blocks: operation.blocks }
+    }
+
+    /// Blocks to read or write.
+    fn data_blocks(&self) -> u32 {
+        u32::try_from(self.blocks).expect("jobs read and write a few MiB at a time")
+    }
+}
+
 /// Does a job on a device, from the first operation to the last.
 pub(super) async fn run<D: BlockDevice + 'static>(
     handle: &Handle,
@@ -119,7 +140,10 @@ pub(super) async fn run<D: BlockDevice + 'static>(
     let Ok(run) = Rc::try_unwrap(run) else { unreachable!("every task has ended") };
     let mut windows = run.windows.into_inner();
     windows.sort_by_key(|window| window.asked);
-    let (streams, timeline) = run.recorder.into_inner().finish();
+    let (mut streams, timeline) = run.recorder.into_inner().finish();
+    for (report, stream) in streams.iter_mut().zip(&run.streams) {
+        report.fitted = stream.source.borrow().fitted();
+    }
     let is_interrupted = run.is_interrupted.get();
     // Tasks that were asleep when the end was asked for have slept on.
     let last = streams.iter().map(|stream| stream.ended).max().unwrap_or_default();
@@ -200,43 +224,62 @@ impl<D: BlockDevice + 'static> Run<D> {
         loop {
             let now = self.handle.now();
             let next = stream.source.borrow_mut().next(now);
-            let Some(operation) = next else { break };
+            let Some(operation) = next else {
+                let failure = stream.source.borrow_mut().failure();
+                if let Some(failure) = failure {
+                    self.fail(&format!("stream {}: {failure}", stream.plan.name));
+                }
+                break;
+            };
             if operation.at > now {
                 self.handle.sleep_until(operation.at).await;
             }
             if self.is_stopped() {
                 break;
             }
-            let done = match operation.direction {
-                Direction::Read => self.read(stream, operation.first, &mut oldest).await,
-                Direction::Write => self.write(stream, operation.first).await,
-                Direction::Flush => unreachable!("flushes follow writes"),
-            };
-            let Operation { at, direction, .. } = operation;
-            if !self.ended(index, direction, at, done) {
+            if !self.done(index, &operation, &mut oldest).await {
                 break;
-            }
-            if direction == Direction::Write && stream.flush_is_due() {
-                let since = self.handle.now();
-                let done = self.device.flush(stream.plan.set).await;
-                if !self.ended(index, Direction::Flush, since, done) {
-                    break;
-                }
             }
         }
     }
 
-    async fn read(
-        &self,
-        stream: &Stream,
-        first: u64,
-        oldest: &mut Vec<u32>,
-    ) -> Result<(), DeviceError> {
-        let StreamPlan { set, set_index, blocks, .. } = stream.plan;
+    /// Does an operation, with what follows from it. Whether the job goes on.
+    async fn done(&self, index: usize, operation: &Operation, oldest: &mut Vec<u32>) -> bool {
+        let stream = &self.streams[index];
+        let place = Place::of(&stream.plan, operation);
+        let Operation { at, direction, .. } = *operation;
+        let done = match direction {
+            Direction::Read => self.read(&place, oldest).await,
+            Direction::Write => self.write(&place).await,
+            Direction::Trim => self.trim(&place).await,
+            Direction::Flush => self.flush(&stream.plan).await,
+        };
+        if !self.ended(index, &place, direction, at, done) {
+            return false;
+        }
+        if operation.is_written_after {
+            let since = self.handle.now();
+            let done = self.write(&place).await;
+            if !self.ended(index, &place, Direction::Write, since, done) {
+                return false;
+            }
+        }
+        let has_written = direction == Direction::Write || operation.is_written_after;
+        if has_written && stream.flush_is_due() {
+            let since = self.handle.now();
+            let done = self.flush(&stream.plan).await;
+            return self.ended(index, &place, Direction::Flush, since, done);
+        }
+        true
+    }
+
+    async fn read(&self, place: &Place, oldest: &mut Vec<u32>) -> Result<(), DeviceError> {
+        let Place { set, first, .. } = *place;
+        let blocks = place.data_blocks();
         if !self.verifies {
             return self.device.read(set, first, blocks, IoClass::ClientRead).await.map(drop);
         }
-        let ledger = &self.ledgers[set_index];
+        let ledger = &self.ledgers[place.ledger];
         ledger.borrow().begin_read(first, blocks, oldest);
         let read = self.device.read(set, first, blocks, IoClass::ClientRead).await?;
         let checked = ledger.borrow().end_read(first, &read, oldest);
@@ -244,17 +287,47 @@ impl<D: BlockDevice + 'static> Run<D> {
         Ok(())
     }
 
-    async fn write(&self, stream: &Stream, first: u64) -> Result<(), DeviceError> {
-        let StreamPlan { set, set_index, blocks, .. } = stream.plan;
+    async fn write(&self, place: &Place) -> Result<(), DeviceError> {
+        let Place { set, first, .. } = *place;
+        let blocks = place.data_blocks();
         if !self.verifies {
             let blocks = vec![self.unchecked.clone(); blocks as usize];
             return self.device.write(set, first, blocks, WRITES, Force::No).await;
         }
-        let ledger = &self.ledgers[set_index];
+        let ledger = &self.ledgers[place.ledger];
         let stamped = ledger.borrow_mut().begin_write(first, blocks);
         self.device.write(set, first, stamped, WRITES, Force::No).await?;
         ledger.borrow_mut().end_write(first, blocks);
         Ok(())
+    }
+
+    async fn trim(&self, place: &Place) -> Result<(), DeviceError> {
+        let Place { set, first, blocks, .. } = *place;
+        let range = first..first + blocks;
+        let ledger = &self.ledgers[place.ledger];
+        if self.verifies {
+            ledger.borrow_mut().begin_discard(range.clone());
+        }
+        self.device.discard(set, first, blocks).await?;
+        if self.verifies {
+            ledger.borrow_mut().end_discard(&range);
+        }
+        Ok(())
+    }
+
+    /// Flushes all sets of a stream, side by side.
+    async fn flush(&self, plan: &StreamPlan) -> Result<(), DeviceError> {
+        if let [(set, _)] = plan.sets[..] {
+            return self.device.flush(set).await;
+        }
+        let sets = plan.sets.iter().map(|(set, _)| *set);
+        let flushes: Vec<_> =
+            sets.map(|set| self.handle.spawn("flush", self.device.flush(set))).collect();
+        let mut all = Ok(());
+        for flush in flushes {
+            all = all.and(flush.await);
+        }
+        all
     }
 
     fn checked(&self, blocks: u32, result: Result<(), Mismatch>) {
@@ -270,6 +343,7 @@ impl<D: BlockDevice + 'static> Run<D> {
     fn ended(
         &self,
         index: usize,
+        place: &Place,
         direction: Direction,
         since: Nanos,
         done: Result<(), DeviceError>,
@@ -279,8 +353,10 @@ impl<D: BlockDevice + 'static> Run<D> {
             self.fail(&format!("a {} of stream {}: {error}", direction.name(), plan.name));
             return false;
         }
-        let blocks = if direction == Direction::Flush { 0 } else { plan.blocks };
-        let operations = self.recorder.borrow_mut().ended(index, direction, blocks, since, now);
+        let blocks = if direction == Direction::Flush { 0 } else { place.blocks };
+        let mut recorder = self.recorder.borrow_mut();
+        let operations = recorder.ended((index, place.set), direction, blocks, since, now);
+        drop(recorder);
         if operations.is_multiple_of(PROGRESS_STEP) {
             self.tell_progress(now);
         }

@@ -8,7 +8,7 @@ use super::fake::{BLOCKS, Fake, SERVICE, set};
 use super::plan;
 use super::report::Direction;
 use super::run::{Ran, run};
-use super::{Extent, Job, Rw, StreamSpec, WindowName, WindowStep};
+use super::{Extent, Job, Rw, SetChoice, StreamSpec, WindowName, WindowStep};
 
 fn us(us: u64) -> Nanos {
     Nanos::from_micros(us)
@@ -120,7 +120,7 @@ fn streams_begin_and_end_when_they_are_to() {
 #[test]
 fn operations_stay_in_their_part_of_their_set() {
     let part = StreamSpec {
-        set: 2,
+        set: SetChoice::One(2),
         block_bytes: 16_384,
         offset: Some(Extent::Share(0.5)),
         size: Some(Extent::Bytes(10 * 16_384 + 4_096)),
@@ -157,6 +157,62 @@ fn flushes_follow_writes_and_are_counted_by_themselves() {
     assert_eq!((flushes.operations, flushes.blocks), (2, 0));
     assert_eq!(ran.timeline.of(0, Direction::Flush), []);
     assert_eq!(samples(&ran, 0, Direction::Write).len(), 7);
+}
+
+#[test]
+fn trims_are_counted_and_what_trimwrite_trims_is_written_behind_it() {
+    let trims = StreamSpec { block_bytes: 8_192, ..stream(Rw::RandTrim, 5) };
+    let (ran, asked) = ran(job(vec![trims]), 1, |_| ());
+    assert_eq!(asked, ["discard"; 5]);
+    let part = ran.streams[0].direction(Direction::Trim).expect("there were some");
+    assert_eq!((part.operations, part.blocks), (5, 10));
+    assert_eq!(ran.timeline.of(0, Direction::Trim).iter().map(|point| point.count).sum::<u64>(), 5);
+    let both = StreamSpec { depth: Some(2), flush_every: Some(2), ..stream(Rw::TrimWrite, 3) };
+    let (ran, asked) = self::ran(job(vec![both]), 1, |_| ());
+    assert_eq!(asked.iter().filter(|what| **what == "flush").count(), 1);
+    for direction in [Direction::Trim, Direction::Write] {
+        assert_eq!(ran.streams[0].direction(direction).map(|part| part.operations), Some(3));
+    }
+    assert_eq!(asked[..3], ["discard", "discard", "write"]);
+}
+
+#[test]
+fn what_is_trimmed_reads_as_zeros_and_is_no_mismatch() {
+    let mix = StreamSpec {
+        depth: Some(4),
+        trim_percent: Some(40.0),
+        size: Some(Extent::Bytes(40_960)),
+        set: SetChoice::All,
+        ..stream(Rw::RandRw, 2_000)
+    };
+    let right = done(job(vec![mix.clone()]), 3);
+    assert_eq!(right.checks.mismatches, 0, "{:?}", right.checks.first_mismatch);
+    let trims = right.streams[0].direction(Direction::Trim).expect("there were some");
+    assert!(trims.operations.abs_diff(400) < 80, "{}", trims.operations);
+    let (lost, _) = ran(job(vec![mix]), 3, |fake| fake.loses_after.set(100));
+    assert!(lost.checks.mismatches > 0);
+}
+
+#[test]
+fn a_stream_over_all_sets_reads_writes_and_flushes_each() {
+    let both = StreamSpec { set: SetChoice::All, flush_every: Some(2), ..stream(Rw::Write, 4) };
+    let rt = Runtime::new(1);
+    let handle = rt.handle();
+    let fake = Fake::new(&handle, 1);
+    let asked = fake.asked.clone();
+    rt.block_on(async move {
+        let plan = plan::plan(&job(vec![both]), &fake.sets()).expect("it fits");
+        let ran = run(&handle, fake.clone(), plan, Stop::default(), Box::new(|_| ())).await;
+        assert_eq!(ran.streams[0].set, None);
+        for (number, block, is_written) in
+            [(1, 1, true), (2, 1, true), (1, 2, false), (2, 2, false)]
+        {
+            let read = fake.read(set(number), block, 1, IoClass::ClientRead).await;
+            assert_eq!(!read.expect("it is there")[0].bytes().is_empty(), is_written);
+        }
+    });
+    let flushes = asked.borrow().iter().filter(|what| **what == "flush").count();
+    assert_eq!(flushes, 4, "twice, of two sets");
 }
 
 #[test]
@@ -200,7 +256,7 @@ fn lost_writes_are_found_unless_nobody_looks() {
 #[test]
 fn the_first_error_ends_the_job_and_is_told() {
     let reads = StreamSpec { name: "reads".to_owned(), ..stream(Rw::Read, 1_000) };
-    let writes = StreamSpec { set: 2, ..stream(Rw::Write, 1_000) };
+    let writes = StreamSpec { set: SetChoice::One(2), ..stream(Rw::Write, 1_000) };
     let (ran, _) = ran(job(vec![reads, writes]), 2, |fake| fake.fails_at.set(us(95)));
     let error = ran.first_error.expect("a read failed");
     assert_eq!(

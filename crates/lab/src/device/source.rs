@@ -1,10 +1,14 @@
-//! Which operation a stream does next, and when. Plain arithmetic and seeded randomness.
+//! Which operation a stream does next, where and when. Plain arithmetic and seeded randomness.
 
 use runtime::{Nanos, Rng};
+use workload::trace::TraceError;
 
+use super::block_sizes::Sizes;
 use super::job::Arrivals;
 use super::plan::StreamPlan;
+use super::replay::{Fitted, Replay};
 use super::report::Direction;
+use super::skew::Places;
 
 /// The next operation of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,22 +16,34 @@ pub(super) struct Operation {
     /// When it is to begin.
     pub at: Nanos,
     pub direction: Direction,
+    /// Which of the stream's sets it goes to.
+    pub set: usize,
     /// Its first block.
     pub first: u64,
+    /// How many there are.
+    pub blocks: u64,
+    /// The same blocks are written once it has ended.
+    pub is_written_after: bool,
 }
 
 /// Operations of one stream, in order.
 pub(super) struct Source {
     rng: Rng,
     first: u64,
-    places: u64,
-    blocks: u64,
-    is_random: bool,
+    length: u64,
+    sets: u64,
+    sizes: Sizes,
+    places: Option<Places>,
     read_share: f64,
-    /// Where reads and writes in order go on.
-    next_place: [u64; 2],
+    trim_share: f64,
+    writes_what_it_trims: bool,
+    /// The trace that says what is next, where there is one.
+    replay: Option<Replay>,
+    /// Where reads, writes and trims in order go on.
+    next_in_order: [InOrder; Direction::ALL.len()],
     left: u64,
     planned: u64,
+    blocks_left: u64,
     /// When it began, once it has.
     since: Option<Nanos>,
     duration: Option<Nanos>,
@@ -35,6 +51,28 @@ pub(super) struct Source {
     until: Nanos,
     /// Arrivals of an open loop.
     schedule: Option<Schedule>,
+}
+
+/// Where operations in order go on: one set after the other has its turn.
+struct InOrder {
+    set: usize,
+    /// From the beginning of the part of each set.
+    at: Vec<u64>,
+}
+
+impl InOrder {
+    fn new(sets: usize) -> Self {
+        Self { set: 0, at: vec![0; sets] }
+    }
+
+    /// The next set, and where in a part of `length` blocks so many go.
+    fn next(&mut self, blocks: u64, length: u64) -> (usize, u64) {
+        let set = self.set;
+        self.set = (set + 1) % self.at.len();
+        let first = if self.at[set] + blocks > length { 0 } else { self.at[set] };
+        self.at[set] = first + blocks;
+        (set, first)
+    }
 }
 
 struct Schedule {
@@ -47,16 +85,23 @@ struct Schedule {
 
 impl Source {
     pub(super) fn new(plan: &StreamPlan, rng: Rng) -> Self {
+        let sets = plan.sets.len() as u64;
+        let spots = plan.length / plan.sizes.least() * sets;
         Self {
             rng,
             first: plan.first,
-            places: plan.places,
-            blocks: u64::from(plan.blocks),
-            is_random: plan.is_random,
+            length: plan.length,
+            sets,
+            sizes: plan.sizes.clone(),
+            places: plan.distribution.as_ref().map(|how| Places::new(how, spots)),
             read_share: plan.read_share,
-            next_place: [0; 2],
+            trim_share: plan.trim_share,
+            writes_what_it_trims: plan.writes_what_it_trims,
+            replay: plan.replay.as_ref().map(Replay::new),
+            next_in_order: std::array::from_fn(|_| InOrder::new(plan.sets.len())),
             left: plan.operations,
             planned: plan.operations,
+            blocks_left: plan.blocks,
             since: None,
             duration: plan.duration,
             until: Nanos::MAX,
@@ -77,22 +122,73 @@ impl Source {
     /// The next operation; none if the stream is over. Asked at the instant at which somebody is
     /// free to do it.
     pub(super) fn next(&mut self, now: Nanos) -> Option<Operation> {
+        if self.replay.is_some() {
+            return self.next_of_trace(now);
+        }
         let at = self.next_at(now);
         if self.left == 0 || at >= self.until {
             return None;
         }
         self.left -= 1;
-        let is_read = self.read_share >= 1.0 || self.rng.chance(self.read_share);
-        let direction = if is_read { Direction::Read } else { Direction::Write };
-        let place = if self.is_random {
-            self.rng.below(self.places)
+        let direction = self.next_direction();
+        let blocks = self.sizes.draw(&mut self.rng);
+        if blocks > self.blocks_left {
+            self.stop();
+            return None;
+        }
+        self.blocks_left -= blocks;
+        let (set, offset) = self.next_place(direction, blocks);
+        let is_written_after = self.writes_what_it_trims;
+        Some(Operation { at, direction, set, first: self.first + offset, blocks, is_written_after })
+    }
+
+    fn next_of_trace(&mut self, now: Nanos) -> Option<Operation> {
+        let (replay, since) = (self.replay.as_mut()?, self.since?);
+        if self.left == 0 {
+            return None;
+        }
+        let next = replay.next(since, now, self.first).filter(|next| next.at < self.until);
+        self.left = if next.is_some() { self.left - 1 } else { 0 };
+        next
+    }
+
+    /// What has ended a trace before its time; told once.
+    pub(super) fn failure(&mut self) -> Option<TraceError> {
+        self.replay.as_mut()?.failure()
+    }
+
+    /// What was done to a trace's operations to fit them on the drive, if there is a trace.
+    pub(super) fn fitted(&self) -> Option<Fitted> {
+        self.replay.as_ref().map(Replay::fitted)
+    }
+
+    fn next_direction(&mut self) -> Direction {
+        if self.read_share >= 1.0 || self.rng.chance(self.read_share) {
+            Direction::Read
+        } else if self.trim_share >= 1.0 || self.rng.chance(self.trim_share) {
+            Direction::Trim
         } else {
-            let next = &mut self.next_place[usize::from(is_read)];
-            let place = *next;
-            *next = if place + 1 == self.places { 0 } else { place + 1 };
-            place
-        };
-        Some(Operation { at, direction, first: self.first + place * self.blocks })
+            Direction::Write
+        }
+    }
+
+    /// Which set, and how far from the beginning of its part.
+    fn next_place(&mut self, direction: Direction, blocks: u64) -> (usize, u64) {
+        let unit = self.sizes.least();
+        match &self.places {
+            None => self.next_in_order[direction as usize].next(blocks, self.length),
+            Some(Places::Random) => {
+                let room = (self.length - blocks) / unit + 1;
+                let place = self.rng.below(room * self.sets);
+                ((place % self.sets) as usize, place / self.sets * unit)
+            }
+            Some(places) => {
+                let place = places.draw(self.length / unit * self.sets, &mut self.rng);
+                // One that would reach beyond the part ends with it.
+                let offset = (place / self.sets * unit).min(self.length - blocks);
+                ((place % self.sets) as usize, offset)
+            }
+        }
     }
 
     fn next_at(&mut self, now: Nanos) -> Nanos {
@@ -128,7 +224,8 @@ impl Source {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::fake::stream_plan;
+    use crate::device::fake::{set, stream_plan};
+    use crate::device::skew::Distribution;
 
     const START: Nanos = Nanos(1_000);
 
@@ -147,12 +244,12 @@ mod tests {
     #[test]
     fn operations_in_order_wrap_around_their_part_and_reads_and_writes_go_on_by_themselves() {
         let mut reads = source(|plan| {
-            (plan.first, plan.places, plan.blocks, plan.operations) = (100, 3, 8, 5);
+            (plan.first, plan.length, plan.sizes, plan.operations) = (100, 30, Sizes::One(8), 5);
         });
         let firsts: Vec<u64> = all(&mut reads).iter().map(|op| op.first).collect();
         assert_eq!(firsts, [100, 108, 116, 100, 108]);
         let mut both = source(|plan| {
-            (plan.places, plan.operations, plan.read_share) = (1_000, 100, 0.5);
+            (plan.length, plan.operations, plan.read_share) = (1_000, 100, 0.5);
         });
         let both = all(&mut both);
         for direction in [Direction::Read, Direction::Write] {
@@ -164,8 +261,8 @@ mod tests {
     #[test]
     fn random_operations_reach_all_of_their_part_and_nothing_else() {
         let mut source = source(|plan| {
-            (plan.first, plan.places, plan.blocks, plan.operations) = (7, 10, 4, 1_000);
-            plan.is_random = true;
+            (plan.first, plan.length, plan.sizes, plan.operations) = (7, 43, Sizes::One(4), 1_000);
+            plan.distribution = Some(Distribution::Random);
         });
         let mut firsts: Vec<u64> = all(&mut source).iter().map(|op| op.first).collect();
         firsts.sort_unstable();
@@ -214,5 +311,58 @@ mod tests {
         source.stop();
         assert_eq!(source.next(START), None);
         assert!((source.progress(START) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn all_sets_have_their_turns_in_order_and_their_share_at_random() {
+        let over_three = |plan: &mut StreamPlan| {
+            plan.sets = (1..=3).zip(0..).map(|(number, at)| (set(number), at)).collect();
+            (plan.length, plan.operations) = (2, 9);
+        };
+        let mut in_order = source(over_three);
+        let places: Vec<_> = all(&mut in_order).iter().map(|op| (op.set, op.first)).collect();
+        let round = [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1), (0, 0), (1, 0), (2, 0)];
+        assert_eq!(places, round);
+        for how in [Distribution::Random, Distribution::Zipf(0.5)] {
+            let mut random = source(|plan| {
+                over_three(plan);
+                (plan.length, plan.operations, plan.distribution) = (100, 30_000, Some(how));
+            });
+            let mut counts = [0_u32; 3];
+            for op in all(&mut random) {
+                counts[op.set] += 1;
+            }
+            assert!(counts.iter().all(|count| count.abs_diff(10_000) < 2_000), "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn several_sizes_stay_in_their_part_and_within_their_bytes() {
+        let sizes = Sizes::Split(vec![(2, 0.5), (16, 1.0)]);
+        let hill = Distribution::Normal(100.0);
+        for how in [None, Some(Distribution::Random), Some(hill)] {
+            let mut source = source(|plan| {
+                (plan.first, plan.length, plan.sizes) = (5, 37, sizes.clone());
+                (plan.blocks, plan.distribution) = (9_001, how);
+            });
+            let all = all(&mut source);
+            assert!(all.iter().all(|op| op.first >= 5 && op.first + op.blocks <= 42));
+            let blocks: u64 = all.iter().map(|op| op.blocks).sum();
+            assert!((9_001 - 16..=9_001).contains(&blocks), "{blocks}");
+            assert!(all.iter().any(|op| op.blocks == 2) && all.iter().any(|op| op.blocks == 16));
+        }
+    }
+
+    #[test]
+    fn trims_are_a_share_of_what_does_not_read() {
+        let mut source = source(|plan| {
+            (plan.operations, plan.read_share, plan.trim_share) = (100_000, 0.5, 0.2);
+        });
+        let all = all(&mut source);
+        let share = |direction| {
+            all.iter().filter(|op| op.direction == direction).count() as f64 / all.len() as f64
+        };
+        assert!((share(Direction::Trim) - 0.1).abs() < 0.01);
+        assert!((share(Direction::Write) - 0.4).abs() < 0.01);
     }
 }

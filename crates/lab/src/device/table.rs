@@ -14,6 +14,7 @@ pub fn render(result: &DeviceResult) -> String {
         headline(result),
         throughput(&result.streams),
         latencies(&result.streams),
+        traces(&result.streams),
         windows(result),
         sets(result),
         verdict(result),
@@ -75,20 +76,36 @@ fn throughput(streams: &[StreamResult]) -> String {
 }
 
 fn what(stream: &StreamResult) -> String {
-    let block = match stream.block_bytes / 1024 {
+    if let Some(trace) = &stream.trace {
+        return format!("replay {}, {} % reads", trace.file, percent(stream.read_share));
+    }
+    let one = match stream.block_bytes / 1024 {
         kib if kib >= 1024 && kib.is_multiple_of(1024) => format!("{} MiB", kib / 1024),
         kib => format!("{kib} KiB"),
     };
+    let block = stream.block_sizes.clone().unwrap_or(one);
     let is_mixed = stream.read_share > 0.0 && stream.read_share < 1.0;
-    let mix = if is_mixed {
-        format!(", {} % reads", (stream.read_share * 1000.0).round() / 10.0)
-    } else {
-        String::new()
-    };
-    format!("{} {block}{mix}", stream.rw)
+    let mix =
+        if is_mixed { format!(", {} % reads", percent(stream.read_share)) } else { String::new() };
+    let place = stream.random_distribution.as_ref().map_or(String::new(), |d| format!(", {d}"));
+    format!("{} {block}{mix}{place}", stream.rw)
+}
+
+/// A share in percent, with one digit.
+fn percent(share: f64) -> f64 {
+    (share * 1000.0).round() / 10.0
 }
 
 fn load(stream: &StreamResult) -> String {
+    let speed = stream.trace.as_ref().and_then(|trace| trace.speed_percent);
+    if let Some(speed) = speed {
+        let words = if (speed - 100.0).abs() < 1e-9 {
+            "as recorded".to_owned()
+        } else {
+            format!("{speed} % speed")
+        };
+        return format!("{words}, {} deep", stream.depth);
+    }
     match stream.rate {
         Some(rate) => format!("{}/s, {} deep", (rate * 100.0).round() / 100.0, stream.depth),
         None => format!("{} deep", stream.depth),
@@ -112,6 +129,33 @@ fn latencies(streams: &[StreamResult]) -> String {
         }
     }
     table.to_string()
+}
+
+/// What of traces is not replayed as it was recorded, in words.
+fn traces(streams: &[StreamResult]) -> String {
+    let of_trace = |stream: &StreamResult| {
+        let trace = stream.trace.as_ref()?;
+        let counts = [
+            (trace.wrapped, "wrapped around (beyond the drive's part)"),
+            (trace.widened, "widened to whole blocks"),
+            (trace.dropped_trims, "trims of no whole block left out"),
+            (trace.left_out, "without bytes or address left out"),
+            (trace.out_of_order, "out of order begun with those before"),
+        ];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        let counts: Vec<String> =
+            counts.map(|(count, what)| format!("\n  {} {what}", count_text(count))).collect();
+        let action = trace.action.map_or(String::new(), |action| format!(", action {action}"));
+        Some(format!(
+            "{}: {} operations of {} ({}{action}){}",
+            stream.name,
+            count_text(trace.operations),
+            trace.file,
+            trace.format,
+            counts.concat()
+        ))
+    };
+    streams.iter().filter_map(of_trace).collect::<Vec<_>>().join("\n")
 }
 
 fn windows(result: &DeviceResult) -> String {

@@ -1,7 +1,7 @@
 //! A table of what was written, by block: open addressing with linear probing.
 //!
 //! A map of the standard library would either have an order that differs from run to run or cost a
-//! walk down a tree for each block; jobs write millions. Cost: 20 bytes an entry, between one and
+//! walk down a tree for each block; jobs write millions. Cost: 24 bytes an entry, between one and
 //! two thirds of them in use, and a cache line or two a look.
 
 use runtime::mix64;
@@ -17,6 +17,8 @@ pub(super) struct Entry {
     pub overlapping: u32,
     /// Writes under way.
     pub under_way: u32,
+    /// The newest version that is a discard; 0 if none is.
+    pub discarded: u32,
 }
 
 /// The table.
@@ -45,6 +47,16 @@ impl Versions {
         }
         let slot = &self.slots[self.place(block)];
         (slot.key != 0).then_some(&slot.entry)
+    }
+
+    /// The entry of a block, if there is one, to be changed.
+    pub(super) fn get_mut(&mut self, block: u32) -> Option<&mut Entry> {
+        if self.is_empty() {
+            return None;
+        }
+        let place = self.place(block);
+        let slot = &mut self.slots[place];
+        (slot.key != 0).then_some(&mut slot.entry)
     }
 
     /// The entry of a block; a new one unless there is one.

@@ -32,6 +32,7 @@ pub(super) fn summarise(spec: &LiveSpec, phases: &Phases) -> BenchResult {
         mean_value_bytes: before.user_bytes as f64 / spec.workload.insert_count as f64
             - key_bytes as f64,
         interrupted: interrupted(run),
+        trace: None,
         clients: clients_text(&spec.clients),
         operations: operations(run),
         throughput_ops_per_second: run.throughput(),

@@ -36,6 +36,7 @@ fn run(design: Design, platform: Platform) {
         workload_name: "a".to_owned(),
         workload: CoreWorkload::from_properties(&properties).expect("they are right"),
         clients: ClientOptions::closed(16),
+        trace: None,
         seed: 1,
         precondition: Before::Random,
         ages: false,

@@ -1,8 +1,10 @@
 //! Clients: they take operations from a stream, do them on the target, and write down how long
 //! each took and whether what it read was right.
 
+mod notes;
 mod pace;
 mod phase;
+mod replay;
 mod scan;
 mod session;
 mod stop;

@@ -32,6 +32,12 @@ impl ClientOptions {
         Self::with_pace(Pace::Open { rate, arrivals: Arrivals::Poisson, outstanding })
     }
 
+    /// At the times of a trace, stretched by a factor, at most `outstanding` under way; timeline windows as with
+    /// [`Self::closed`].
+    pub fn recorded(stretch: f64, outstanding: usize) -> Self {
+        Self::with_pace(Pace::Recorded { stretch, outstanding })
+    }
+
     /// The same with a timeline of slices as short as leave at most 400 of them, from 100 us on.
     #[must_use]
     pub fn with_fine_timeline(self) -> Self {
@@ -61,13 +67,22 @@ pub enum Pace {
         /// Operations under way at a time; further arrivals wait, first come first served.
         outstanding: usize,
     },
+    /// Operations of a trace arrive as they were recorded; otherwise as in an open loop.
+    Recorded {
+        /// What recorded times are multiplied by: 1 for the recorded speed, 0.5 for twice as fast.
+        stretch: f64,
+        /// Operations under way at a time.
+        outstanding: usize,
+    },
 }
 
 impl Pace {
     /// Operations that may be under way at a time.
     pub fn outstanding(&self) -> usize {
         match self {
-            Self::Closed { outstanding } | Self::Open { outstanding, .. } => *outstanding,
+            Self::Closed { outstanding }
+            | Self::Open { outstanding, .. }
+            | Self::Recorded { outstanding, .. } => *outstanding,
         }
     }
 }

@@ -5,7 +5,8 @@
 
 use runtime::Nanos;
 
-use super::phase::{Client, Failed};
+use super::notes::Failed;
+use super::phase::Client;
 use crate::operation::Operation;
 use crate::oracle::ScanTicket;
 use crate::{KvIterator, KvTarget, OpKind, Pair, ScanEnd};
@@ -17,20 +18,20 @@ impl<T: KvTarget> Client<T> {
         let bound = bound.map(|number| phase.keys.write(number, buffer));
         let result = match target.create_iterator(bound).await {
             Ok(iterator) => {
-                phase.ledger.borrow().oracle.scan_created(&mut ticket);
+                phase.notes.ledger.borrow().oracle.scan_created(&mut ticket);
                 self.read(iterator, operation, &mut ticket).await
             }
             Err(error) => Err(phase.fail(OpKind::Scan, operation.key, &error)),
         };
-        self.phase.ledger.borrow_mut().oracle.end_scan(ticket);
+        self.phase.notes.ledger.borrow_mut().oracle.end_scan(ticket);
         result?;
-        self.phase.record(OpKind::Scan, since);
+        self.phase.notes.record(OpKind::Scan, since);
         Ok(())
     }
 
     /// The ticket, and the number of the key that bounds the scan if one does.
     fn begin_scan(&self, operation: Operation) -> (ScanTicket, Option<u64>) {
-        let oracle = &mut self.phase.ledger.borrow_mut().oracle;
+        let oracle = &mut self.phase.notes.ledger.borrow_mut().oracle;
         let bound = match self.phase.scans.end {
             ScanEnd::Length => None,
             ScanEnd::Bound => oracle.key_after(operation.key, operation.records),
@@ -79,10 +80,10 @@ impl<T: KvTarget> Client<T> {
         operation: Operation,
     ) -> Result<Option<Pair>, Failed> {
         let Self { phase, key: buffer, .. } = self;
-        let since = phase.handle.now();
+        let since = phase.notes.handle.now();
         let found = iterator.seek(phase.keys.write(operation.key, buffer)).await;
         let found = found.map_err(|error| phase.fail(OpKind::Seek, operation.key, &error))?;
-        phase.record(OpKind::Seek, since);
+        phase.notes.record(OpKind::Seek, since);
         Ok(found)
     }
 
@@ -94,7 +95,7 @@ impl<T: KvTarget> Client<T> {
         count: usize,
     ) -> Result<Vec<Pair>, Failed> {
         let phase = &self.phase;
-        let since = phase.handle.now();
+        let since = phase.notes.handle.now();
         let pairs = if count == 1 && phase.scans.batch == 1 {
             iterator.next().await.map(Vec::from_iter)
         } else {
@@ -105,7 +106,7 @@ impl<T: KvTarget> Client<T> {
             let error = format!("{} pairs came where {count} were asked for", pairs.len());
             return Err(phase.fail(OpKind::Next, operation.key, &error));
         }
-        phase.record(OpKind::Next, since);
+        phase.notes.record(OpKind::Next, since);
         Ok(pairs)
     }
 
@@ -117,16 +118,16 @@ impl<T: KvTarget> Client<T> {
         pairs: &[Pair],
         count: usize,
     ) -> bool {
-        let oracle = &mut self.phase.ledger.borrow_mut().oracle;
+        let oracle = &mut self.phase.notes.ledger.borrow_mut().oracle;
         for pair in pairs {
             let surprises = oracle.check_pair(ticket, pair);
-            self.phase.scanned(operation, 1, surprises);
+            self.phase.notes.scanned(operation.number, 1, surprises);
             if ticket.is_off_track() {
                 return false;
             }
         }
         if pairs.len() < count {
-            self.phase.scanned(operation, 0, oracle.check_end(ticket));
+            self.phase.notes.scanned(operation.number, 0, oracle.check_end(ticket));
         }
         pairs.len() == count
     }

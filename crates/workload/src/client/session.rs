@@ -6,11 +6,15 @@ use std::rc::Rc;
 
 use runtime::{Handle, Nanos, Rng};
 
+use super::notes::Notes;
 use super::phase::{Ledger, Phase, Plan};
+use super::replay::{KeysOfTrace, Replay};
 use super::{ClientOptions, Pace, RATES, Stop};
 use crate::generator::InsertCounter;
 use crate::operation::OperationStream;
 use crate::oracle::Oracle;
+use crate::trace::TraceError;
+use crate::trace::kv::{KvFormat, KvRecord};
 use crate::value::KEY_LIMIT;
 use crate::{CoreWorkload, KvTarget, RunReport};
 
@@ -26,6 +30,10 @@ pub struct Session<T: KvTarget> {
     /// Runs so far: each draws from a stream of its own.
     runs: u64,
     stop: Stop,
+    /// Bytes in front of a trace's keys that tell column families apart.
+    family_bytes: usize,
+    /// Keys of the trace that is replayed, once one is.
+    of_trace: Option<KeysOfTrace>,
 }
 
 /// Why a phase was not started.
@@ -103,13 +111,28 @@ impl<T: KvTarget> Session<T> {
             inserts: InsertCounter::new(workload.record_count),
         };
         let ledger = Rc::new(RefCell::new(ledger));
-        Ok(Self { handle, target, workload, seed, ledger, runs: 0, stop: Stop::default() })
+        Ok(Self {
+            handle,
+            target,
+            workload,
+            seed,
+            ledger,
+            runs: 0,
+            stop: Stop::default(),
+            family_bytes: 0,
+            of_trace: None,
+        })
     }
 
     /// Phases end early once `stop` is asked for: operations under way end, no other begins, and the
     /// report has fewer than planned.
     pub fn stop_on(&mut self, stop: Stop) {
         self.stop = stop;
+    }
+
+    /// The keys of a trace have so many bytes in front, which tell column families apart: none unless there are several.
+    pub fn tell_families_apart(&mut self, family_bytes: usize) {
+        self.family_bytes = family_bytes;
     }
 
     /// The workload's settings.
@@ -190,6 +213,69 @@ impl<T: KvTarget> Session<T> {
         Ok(report)
     }
 
+    /// Puts the keys that a trace gets before it puts them: they were there before. `count` of them are expected; a get of a
+    /// `format` that does not tell how long its value was has one of `otherwise` bytes.
+    ///
+    /// `progress` and errors are as with [`Self::load`]; a trace that cannot be read further is one.
+    ///
+    /// # Errors
+    /// [`StartError::Options`].
+    pub async fn load_met_first(
+        &mut self,
+        trace: impl Iterator<Item = Result<KvRecord, TraceError>> + 'static,
+        (format, otherwise): (KvFormat, u32),
+        count: u64,
+        options: &ClientOptions,
+        progress: impl FnMut(u64, u64) + 'static,
+    ) -> Result<RunReport, StartError> {
+        let keys = self.keys_of_trace();
+        let before = keys.met_first(trace, format, otherwise);
+        self.replay_records(before, keys, count, options, Box::new(progress)).await
+    }
+
+    /// Does what a trace says, up to `count` operations.
+    ///
+    /// `progress` and errors are as with [`Self::load_met_first`].
+    ///
+    /// # Errors
+    /// [`StartError::Options`].
+    pub async fn replay(
+        &mut self,
+        trace: impl Iterator<Item = Result<KvRecord, TraceError>> + 'static,
+        count: u64,
+        options: &ClientOptions,
+        progress: impl FnMut(u64, u64) + 'static,
+    ) -> Result<RunReport, StartError> {
+        let keys = self.keys_of_trace();
+        self.replay_records(trace, keys, count, options, Box::new(progress)).await
+    }
+
+    async fn replay_records(
+        &self,
+        trace: impl Iterator<Item = Result<KvRecord, TraceError>> + 'static,
+        keys: KeysOfTrace,
+        count: u64,
+        options: &ClientOptions,
+        progress: Box<dyn FnMut(u64, u64)>,
+    ) -> Result<RunReport, StartError> {
+        check_size(options)?;
+        let (ledger, stop) = (Rc::clone(&self.ledger), self.stop.clone());
+        let numbers = (self.seed, count);
+        let notes = Notes::new(self.handle.clone(), ledger, numbers, options, stop, progress);
+        Ok(Replay::new(notes, trace, keys, options.pace).drive(&self.target).await)
+    }
+
+    /// The keys of the trace, whose numbers come behind those of the workload.
+    fn keys_of_trace(&mut self) -> KeysOfTrace {
+        let ledger = &mut *self.ledger.borrow_mut();
+        let keys = self.of_trace.get_or_insert_with(|| {
+            let first = ledger.inserts.next_number();
+            ledger.oracle.record_lengths_from(first);
+            KeysOfTrace::new(first, self.family_bytes)
+        });
+        keys.clone()
+    }
+
     /// The settings have room for one run; there may be several.
     fn check_key_space(&self) -> Result<(), StartError> {
         key_space(&self.workload, self.ledger.borrow().inserts.next_number())
@@ -232,7 +318,21 @@ pub(crate) fn key_space(workload: &CoreWorkload, used: u64) -> Result<(), StartE
     Ok(())
 }
 
+/// Whether a workload's operations may be issued so.
 pub(crate) fn check_options(options: &ClientOptions) -> Result<(), StartError> {
+    check_size(options)?;
+    match options.pace {
+        Pace::Open { rate, .. } if !RATES.contains(&rate) => Err(StartError::Options(format!(
+            "{rate} operations per second: allowed is 0.000001 to 1e12"
+        ))),
+        Pace::Recorded { .. } => Err(StartError::Options(
+            "a workload has no recorded times: those are a trace's".to_owned(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn check_size(options: &ClientOptions) -> Result<(), StartError> {
     let refuse = |problem: String| Err(StartError::Options(problem));
     if options.pace.outstanding() == 0 {
         return refuse("0 operations outstanding do nothing: allowed is 1 or more".to_owned());
@@ -240,10 +340,5 @@ pub(crate) fn check_options(options: &ClientOptions) -> Result<(), StartError> {
     if options.window == Nanos::ZERO || options.max_windows == 0 {
         return refuse("a timeline needs a window above 0 ns, and at least 1 of them".to_owned());
     }
-    match options.pace {
-        Pace::Open { rate, .. } if !RATES.contains(&rate) => {
-            refuse(format!("{rate} operations per second: allowed is 0.000001 to 1e12"))
-        }
-        _ => Ok(()),
-    }
+    Ok(())
 }

@@ -21,6 +21,7 @@
 //! eight more bytes per key if keys are hashed, and as long as one is under way writes are noted.
 
 mod journal;
+mod lengths;
 mod mismatch;
 mod order;
 mod scan;
@@ -40,6 +41,7 @@ use pages::Value;
 
 use crate::ValueRecipe;
 use crate::value::{Stamp, stamp};
+use lengths::Lengths;
 use mismatch::{Finding, Surprise};
 use order::KeyOrder;
 use ticket::ReadTicket;
@@ -51,6 +53,8 @@ pub(crate) struct Oracle {
     versions: Versions,
     /// Once scans are prepared.
     order: Option<KeyOrder>,
+    /// Of values whose length the recipe does not say.
+    lengths: Option<Lengths>,
 }
 
 /// A write under way.
@@ -66,7 +70,7 @@ pub(crate) struct GetTicket(ReadTicket);
 impl Oracle {
     /// An empty store, with room for `keys` keys to begin with.
     pub(crate) fn new(recipe: ValueRecipe, keys: u64) -> Self {
-        Self { recipe, versions: Versions::new(keys), order: None }
+        Self { recipe, versions: Versions::new(keys), order: None, lengths: None }
     }
 
     /// A Put begins: the value it is to write.
@@ -78,6 +82,25 @@ impl Oracle {
         }
         let stamp = Stamp { key, version: self.versions.issue_put(key) };
         (WriteTicket(stamp), self.recipe.value(stamp))
+    }
+
+    /// From key number `first` on lengths of values are what [`Self::begin_put_of`] is told.
+    pub(crate) fn record_lengths_from(&mut self, first: u64) {
+        self.lengths = Some(Lengths::from(first));
+    }
+
+    /// Whether so many writes of a key have been told apart that no other can be.
+    pub(crate) fn is_used_up(&self, key: u64) -> bool {
+        self.versions.is_used_up(key)
+    }
+
+    /// A Put of a value of so many bytes begins, of a key whose lengths are recorded.
+    pub(crate) fn begin_put_of(&mut self, key: u64, bytes: u32) -> (WriteTicket, Value) {
+        let is_settled = self.versions.is_settled(key);
+        let stamp = Stamp { key, version: self.versions.issue_put(key) };
+        let lengths = self.lengths.as_mut().expect("lengths are recorded");
+        lengths.put(stamp, bytes, is_settled);
+        (WriteTicket(stamp), self.recipe.value_of(stamp, bytes))
     }
 
     /// A Put has been done before this oracle came about.
@@ -94,6 +117,11 @@ impl Oracle {
     /// A Put or delete has succeeded. One that failed is not acknowledged.
     pub(crate) fn acknowledge(&mut self, ticket: WriteTicket) {
         self.versions.acknowledge(ticket.0.key, ticket.0.version);
+        if let Some(lengths) = &mut self.lengths
+            && self.versions.is_settled(ticket.0.key)
+        {
+            lengths.forget_older(ticket.0.key);
+        }
     }
 
     /// A Get begins.
@@ -156,7 +184,7 @@ impl Oracle {
 
     /// How `value` differs from what the write `stamp` wrote.
     fn difference(&self, stamp: Stamp, value: &Value) -> Option<String> {
-        let written = self.recipe.synthetic(stamp);
+        let written = self.written(stamp, value);
         if value.len() != written.len() {
             return Some(format!("{} bytes long instead of {}", value.len(), written.len()));
         }
@@ -169,6 +197,17 @@ impl Oracle {
         }
         let at = bytes.iter().zip(written.iter()).position(|(one, other)| one != other);
         Some(format!("wrong from byte {} on", at.unwrap_or(0)))
+    }
+
+    /// What the write `stamp` wrote, of which `value` claims to be. A length that nobody remembers, because later writes have
+    /// replaced it, is taken to be right.
+    fn written(&self, stamp: Stamp, value: &Value) -> Value {
+        match self.lengths.as_ref().filter(|lengths| lengths.has(stamp.key)) {
+            None => self.recipe.synthetic(stamp),
+            Some(lengths) => {
+                ValueRecipe::synthetic_of(stamp, lengths.of(stamp).unwrap_or(value.len()))
+            }
+        }
     }
 
     fn kind_of_surprise(&self, ticket: &ReadTicket, seen: Seen) -> MismatchKind {

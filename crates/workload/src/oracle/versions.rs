@@ -148,6 +148,16 @@ impl Versions {
         self.slots[key as usize] = newest;
     }
 
+    /// Whether only the newest version can be current.
+    pub(super) fn is_settled(&self, key: u64) -> bool {
+        self.slot(key) & CONTESTED == 0
+    }
+
+    /// Whether no other write of a key could be told from the others.
+    pub(super) fn is_used_up(&self, key: u64) -> bool {
+        self.newest(key) >= VERSION_MASK - 1
+    }
+
     fn slot(&self, key: u64) -> u32 {
         self.slots.get(key as usize).copied().unwrap_or(0)
     }

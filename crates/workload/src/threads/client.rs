@@ -66,7 +66,7 @@ impl<'a> Phase<'a> {
         let Plan { seed, keys, scans, update_reads, stream, arrivals: rng } = plan;
         let (now, planned) = (clock.now(), stream.remaining());
         let schedule = match options.pace {
-            Pace::Closed { .. } => None,
+            Pace::Closed { .. } | Pace::Recorded { .. } => None,
             Pace::Open { rate, arrivals, .. } => {
                 Some(Schedule::new(now, arrivals, rate, planned, rng))
             }

@@ -6,3 +6,4 @@ mod scans;
 mod store;
 mod threads;
 mod timing;
+mod traces;

@@ -139,6 +139,7 @@ fn on_host<'a>(
         workload_name: workload.to_owned(),
         workload: sized(workload, size, size.operations, 1024)?,
         clients: ClientOptions::closed(DEPTH),
+        trace: None,
         seed: plan.seed,
         precondition: Before::Empty,
         ages: false,

@@ -99,6 +99,7 @@ impl Run {
             workload_name: self.workload.to_owned(),
             workload: self.workload(size)?,
             clients,
+            trace: None,
             seed,
             precondition: self.precondition,
             ages: false,

@@ -1,0 +1,248 @@
+//! Several block sizes in one stream, in fio's words `bssplit` and `bsrange`.
+
+use std::fmt::{self, Write};
+
+use block::BLOCK_BYTES;
+use runtime::Rng;
+use serde::de::{self, Deserialize, Deserializer};
+
+use crate::units::parse_bytes;
+
+/// Most bytes of an operation.
+pub(super) const MAX_BLOCK_BYTES: u64 = 16 << 20;
+/// How far percentages may miss 100, for the sake of rounded thirds.
+const ROUNDING: f64 = 0.2;
+
+/// How many of a stream's operations have which size: `4k/60:64k/30:1m/10`. Sizes without a share take what the others
+/// leave, each alike.
+#[derive(Clone, PartialEq, Debug)]
+pub struct BlockSplit {
+    /// Bytes, and the percentage of the operations that have so many.
+    shares: Vec<(u64, f64)>,
+}
+
+/// Sizes between two, each alike: `4k-64k`, in steps of the smallest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BlockRange {
+    /// The smallest, in bytes.
+    pub least: u64,
+    /// The largest, in bytes.
+    pub most: u64,
+}
+
+impl BlockSplit {
+    /// Reads fio's words.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let parts: Vec<_> = text.split(':').map(size_and_share).collect::<Result<_, _>>()?;
+        let given: f64 = parts.iter().filter_map(|(_, percent)| *percent).sum();
+        let open = parts.iter().filter(|(_, percent)| percent.is_none()).count();
+        let is_whole = if open > 0 { given < 100.0 } else { (given - 100.0).abs() <= ROUNDING };
+        if !is_whole {
+            let (rule, rest) =
+                if open > 0 { ("less than 100", " for those without") } else { ("100", "") };
+            return Err(format!(
+                "`{text}`: the shares come to {given} %, and have to come to {rule}{rest}"
+            ));
+        }
+        let rest = (100.0 - given) / open.max(1) as f64;
+        let shares = parts.into_iter().map(|(bytes, percent)| (bytes, percent.unwrap_or(rest)));
+        Ok(Self { shares: shares.collect() })
+    }
+}
+
+/// `64k/30`, `64k/` and `64k`.
+fn size_and_share(part: &str) -> Result<(u64, Option<f64>), String> {
+    let (size, percent) = part.split_once('/').unwrap_or((part, ""));
+    let bytes = whole_blocks(size)?;
+    if percent.trim().is_empty() {
+        return Ok((bytes, None));
+    }
+    let number = percent.trim().parse::<f64>().ok().filter(|n| (0.0..=100.0).contains(n));
+    let number =
+        number.ok_or_else(|| format!("`{part}`: a share is a percentage from 0 to 100"))?;
+    Ok((bytes, Some(number)))
+}
+
+fn whole_blocks(text: &str) -> Result<u64, String> {
+    let bytes = parse_bytes(text)?;
+    let is_right =
+        bytes > 0 && bytes.is_multiple_of(u64::from(BLOCK_BYTES)) && bytes <= MAX_BLOCK_BYTES;
+    is_right
+        .then_some(bytes)
+        .ok_or_else(|| format!("`{text}`: allowed are multiples of 4096 up to 16 MiB"))
+}
+
+impl BlockRange {
+    /// Reads fio's words.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let bounds = text.split_once('-').or_else(|| text.split_once(':'));
+        let (least, most) =
+            bounds.ok_or_else(|| format!("`{text}` is no range of sizes: 4k-64k is one"))?;
+        let (least, most) = (whole_blocks(least)?, whole_blocks(most)?);
+        if most < least || !most.is_multiple_of(least) {
+            return Err(format!("`{text}`: the largest has to be a multiple of the smallest"));
+        }
+        Ok(Self { least, most })
+    }
+}
+
+impl fmt::Display for BlockSplit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (bytes, percent)) in self.shares.iter().enumerate() {
+            let separator = if i > 0 { ":" } else { "" };
+            write!(f, "{separator}{}/{}", short(*bytes), (percent * 100.0).round() / 100.0)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for BlockRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", short(self.least), short(self.most))
+    }
+}
+
+/// Bytes as fio writes them.
+fn short(bytes: u64) -> String {
+    let mut text = String::new();
+    let (unit, letter) =
+        if bytes.is_multiple_of(1 << 20) { (1 << 20, 'm') } else { (1 << 10, 'k') };
+    write!(text, "{}{letter}", bytes / unit).expect("a string takes any text");
+    text
+}
+
+fn parsed<'de, T, D: Deserializer<'de>>(
+    deserializer: D,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<T, D::Error> {
+    parse(&String::deserialize(deserializer)?).map_err(de::Error::custom)
+}
+
+impl<'de> Deserialize<'de> for BlockSplit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        parsed(deserializer, Self::parse)
+    }
+}
+
+impl<'de> Deserialize<'de> for BlockRange {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        parsed(deserializer, Self::parse)
+    }
+}
+
+/// Sizes of a stream's operations, in blocks.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Sizes {
+    /// All of one.
+    One(u64),
+    /// Sizes, each with the sum of the shares up to it, of 1.
+    Split(Vec<(u64, f64)>),
+    /// From 1 to so many times the smallest.
+    Range { least: u64, steps: u64 },
+}
+
+impl Sizes {
+    pub(super) fn one(bytes: u64) -> Self {
+        Self::One(bytes / u64::from(BLOCK_BYTES))
+    }
+
+    pub(super) fn split(split: &BlockSplit) -> Self {
+        let mut sum = 0.0;
+        let shares = split.shares.iter().map(|(bytes, percent)| {
+            sum += percent / 100.0;
+            (bytes / u64::from(BLOCK_BYTES), sum)
+        });
+        Self::Split(shares.collect())
+    }
+
+    pub(super) fn range(range: BlockRange) -> Self {
+        let least = range.least / u64::from(BLOCK_BYTES);
+        Self::Range { least, steps: range.most / range.least }
+    }
+
+    /// The smallest: operations begin at multiples of it.
+    pub(super) fn least(&self) -> u64 {
+        match self {
+            Self::One(blocks) | Self::Range { least: blocks, .. } => *blocks,
+            Self::Split(shares) => shares.iter().map(|(blocks, _)| *blocks).min().unwrap_or(1),
+        }
+    }
+
+    pub(super) fn most(&self) -> u64 {
+        match self {
+            Self::One(blocks) => *blocks,
+            Self::Range { least, steps } => least * steps,
+            Self::Split(shares) => shares.iter().map(|(blocks, _)| *blocks).max().unwrap_or(1),
+        }
+    }
+
+    /// The size of the next operation. Where there is one size nothing is drawn.
+    pub(super) fn draw(&self, rng: &mut Rng) -> u64 {
+        match self {
+            Self::One(blocks) => *blocks,
+            Self::Range { least, steps } => least * (1 + rng.below(*steps)),
+            Self::Split(shares) => {
+                let (last, sum) = shares[shares.len() - 1];
+                let at = rng.unit_f64() * sum;
+                shares.iter().find(|(_, bound)| at < *bound).map_or(last, |(blocks, _)| *blocks)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits_are_read_as_fio_reads_them() {
+        let split = BlockSplit::parse("4k/60:64k/30:1m/10").unwrap();
+        assert_eq!(split.shares, [(4096, 60.0), (65_536, 30.0), (1 << 20, 10.0)]);
+        assert_eq!(split.to_string(), "4k/60:64k/30:1m/10");
+        let open = BlockSplit::parse("4k/50:8k/:16k").unwrap();
+        assert_eq!(open.shares, [(4096, 50.0), (8192, 25.0), (16_384, 25.0)]);
+        assert!(BlockSplit::parse("4k/33.3:8k/33.3:16k/33.3").is_ok());
+        for (text, words) in [
+            ("", "is no size"),
+            ("4k/60:64k/30", "come to 90 %, and have to come to 100"),
+            ("4k/100:64k", "less than 100 for those without"),
+            ("4k/-1:8k/101", "a percentage from 0 to 100"),
+            ("4k/x", "a percentage from 0 to 100"),
+            ("512/100", "multiples of 4096"),
+            ("0/100", "multiples of 4096"),
+            ("32m/100", "up to 16 MiB"),
+        ] {
+            let error = BlockSplit::parse(text).unwrap_err();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_read_as_fio_reads_them() {
+        assert_eq!(BlockRange::parse("4k-64k"), Ok(BlockRange { least: 4096, most: 65_536 }));
+        assert_eq!(BlockRange::parse("4k:8k").map(|range| range.to_string()), Ok("4k-8k".into()));
+        for text in ["4k", "64k-4k", "8k-12k", "1k-4k", "4k-", "-4k", "4k-32m"] {
+            assert!(BlockRange::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_come_as_often_as_they_are_to() {
+        let mut rng = Rng::new(1);
+        let split = Sizes::split(&BlockSplit::parse("4k/60:64k/40").unwrap());
+        assert_eq!((split.least(), split.most()), (1, 16));
+        let long = (0..100_000).filter(|_| split.draw(&mut rng) == 16).count();
+        assert!(long.abs_diff(40_000) < 600, "{long}");
+        let range = Sizes::range(BlockRange::parse("8k-64k").unwrap());
+        let mut counts = [0_u32; 9];
+        (0..80_000).for_each(|_| counts[(range.draw(&mut rng) / 2) as usize] += 1);
+        assert_eq!(counts[0], 0);
+        assert!(counts[1..].iter().all(|count| count.abs_diff(10_000) < 500), "{counts:?}");
+    }
+}

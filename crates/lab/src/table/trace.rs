@@ -1,0 +1,43 @@
+//! What of a trace was replayed, in words.
+
+use crate::result::{BenchResult, TraceResult};
+use crate::units::{count_text, rate_text, span_text, three_digits};
+
+pub(super) fn headline(result: &BenchResult, trace: &TraceResult, interrupted: &str) -> String {
+    format!(
+        "{interrupted}{}{} on {}, trace {} ({}): {} operations on {} keys, {}, seed {}\n\
+         throughput {} operations/s over {} s of virtual time (load: {} pairs)",
+        result.configuration.as_ref().map_or(String::new(), |name| format!("{name}: ")),
+        result.design,
+        result.device,
+        trace.file,
+        trace.format,
+        count_text(trace.operations),
+        count_text(trace.keys),
+        result.clients,
+        result.seed,
+        rate_text(result.throughput_ops_per_second),
+        span_text(result.virtual_seconds),
+        count_text(result.records),
+    )
+}
+
+pub(super) fn trace(trace: &TraceResult) -> String {
+    let mut lines = vec![format!(
+        "in it: {} gets, {} puts, {} read-modify-writes, {} deletes over {} s; {} gets rightly found nothing",
+        count_text(trace.gets),
+        count_text(trace.puts),
+        count_text(trace.read_modify_writes),
+        count_text(trace.deletes),
+        three_digits(trace.span_s),
+        count_text(trace.not_found),
+    )];
+    lines.extend(trace.left_out.iter().map(|(what, count)| {
+        format!("left out, as nothing is done for them: {} of kind {what}", count_text(*count))
+    }));
+    if trace.out_of_order > 0 {
+        let count = count_text(trace.out_of_order);
+        lines.push(format!("recorded out of order, and begun with those before: {count}"));
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,67 @@
+//! Times of a trace: from its beginning on, and never back.
+
+use runtime::Nanos;
+
+use super::Wrong;
+
+/// Longest trace, in nanoseconds: thirty years, of the 584 that the clock has.
+const LONGEST_NANOS: u128 = 30 * 365 * 86_400 * 1_000_000_000;
+
+/// Makes recorded times into times since the beginning.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Clock {
+    /// The recorded time, in nanoseconds, that counts as 0.
+    start: Option<u128>,
+    last: Nanos,
+    out_of_order: u64,
+}
+
+impl Clock {
+    /// One whose recorded times count from 0.
+    pub(crate) fn from_zero() -> Self {
+        Self { start: Some(0), ..Self::default() }
+    }
+
+    /// The time of an operation that was recorded at so many nanoseconds. What is earlier than the one before counts as
+    /// together with it.
+    pub(crate) fn at(&mut self, nanos: u128, text: &str) -> Result<Nanos, Wrong> {
+        let start = *self.start.get_or_insert(nanos);
+        let since = nanos.saturating_sub(start);
+        if since > LONGEST_NANOS {
+            return Err(Wrong::new(text, "a time within 30 years of the trace's first"));
+        }
+        let at = Nanos(since as u64);
+        let is_back = nanos < start || at < self.last;
+        self.out_of_order += u64::from(is_back);
+        self.last = self.last.max(at);
+        Ok(self.last)
+    }
+
+    /// When the last operation was.
+    pub(crate) fn last(&self) -> Nanos {
+        self.last
+    }
+
+    /// Operations that were recorded at an earlier time than the one before them.
+    pub(crate) fn out_of_order(&self) -> u64 {
+        self.out_of_order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_count_from_the_first_and_never_go_back() {
+        let mut clock = Clock::default();
+        let mut at = |nanos| clock.at(nanos, "x").map(|at| at.0);
+        assert_eq!(
+            [at(1_000), at(1_500), at(1_200), at(500), at(2_000)],
+            [Ok(0), Ok(500), Ok(500), Ok(500), Ok(1_000)]
+        );
+        assert!(at(u128::MAX).is_err());
+        assert_eq!((clock.out_of_order(), clock.last()), (2, Nanos(1_000)));
+        assert_eq!(Clock::from_zero().at(7, "x"), Ok(Nanos(7)));
+    }
+}
