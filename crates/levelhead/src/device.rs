@@ -4,6 +4,8 @@
 //! stored is in the files alone: the drive has zeros. So the store behaves as it would on such a drive, as far as the files are
 //! the faster ones and the machine keeps up with the simulation.
 
+use std::pin::Pin;
+
 use block::nvme::{PerSetLog, PlmConfig, SetId, WindowSelect};
 use block::{BLOCK_BYTES, Block, BlockDevice, DeviceError, Force, SetShape};
 use files::{FileDevice, Trouble};
@@ -84,33 +86,32 @@ impl Device {
     }
 }
 
+/// A command under way. In a box: whoever asks makes no room for what only simulated drives need, and an allocation is little beside I/O.
+type Command<T> = Pin<Box<dyn Future<Output = Result<T, DeviceError>>>>;
+
 /// What a command gives once a simulated drive, if there is one, is done with it too. Both have it by now.
-async fn beside<T, U>(
-    files: impl Future<Output = Result<T, DeviceError>>,
-    simulated: Option<impl Future<Output = Result<U, DeviceError>>>,
-) -> Result<T, DeviceError> {
-    let given = files.await;
-    if let Some(simulated) = simulated {
+fn beside<T: 'static, U: 'static>(
+    files: impl Future<Output = Result<T, DeviceError>> + 'static,
+    simulated: Option<impl Future<Output = Result<U, DeviceError>> + 'static>,
+) -> Command<T> {
+    let Some(simulated) = simulated else { return Box::pin(files) };
+    Box::pin(async move {
+        let given = files.await;
         simulated.await?;
-    }
-    given
+        given
+    })
 }
 
 /// A command of windows goes to the drive that has them.
 macro_rules! of_windows {
     ($self:expr, $device:ident => $call:expr) => {{
-        let simulated = $self.simulated.as_ref().map(|$device| $call);
-        let files = simulated.is_none().then(|| {
+        let command: Command<_> = if let Some($device) = &$self.simulated {
+            Box::pin($call)
+        } else {
             let $device = &$self.files;
-            $call
-        });
-        async move {
-            match (simulated, files) {
-                (Some(simulated), _) => simulated.await,
-                (_, Some(files)) => files.await,
-                _ => unreachable!("one of them is there"),
-            }
-        }
+            Box::pin($call)
+        };
+        command
     }};
 }
 
@@ -118,7 +119,10 @@ impl BlockDevice for Device {
     fn sets(&self) -> Vec<SetShape> {
         let mut sets = self.files.sets();
         if let Some(drive) = &self.simulated {
-            sets.iter_mut().for_each(|set| set.has_windows = drive.profile().plm.is_some());
+            let has_windows = drive.profile().plm.is_some();
+            for set in &mut sets {
+                set.has_windows = has_windows;
+            }
         }
         sets
     }

@@ -119,7 +119,7 @@ fn of_member(path: &Path, member: u8, members: usize) -> Option<Result<Identity,
     let page_bytes = Identity::page_bytes_by(chunk_pages)?;
     let is_sound = extent_bytes >= STEP && bytes >= extent_bytes;
     let capacity_bytes = bytes / extent_bytes.max(1) * extent_bytes;
-    is_sound.then_some(Ok(Identity { extent_bytes, capacity_bytes, page_bytes, ..likely }))
+    is_sound.then_some(Ok(Identity { page_bytes, extent_bytes, capacity_bytes, ..likely }))
 }
 
 #[cfg(test)]
