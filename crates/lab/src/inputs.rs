@@ -55,6 +55,9 @@ impl Inputs {
         self.options.insert("rate", json!(rate));
         self.options.insert("arrivals", json!(arrivals));
         self.options.insert("ages", json!(spec.ages));
+        if spec.at_rest {
+            self.options.insert("drive_at_rest", json!(true));
+        }
         if let Platform::Host(storage) = &spec.platform {
             self.options.insert("precondition", json!(spec.precondition.name()));
             self.options.insert("partitions", json!(storage.partitions));
