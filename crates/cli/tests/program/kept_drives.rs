@@ -49,17 +49,18 @@ fn what_runs_on_a_kept_drive_is_what_ran_when_it_was_kept() {
     let kept = result(&[&AGED[..], &RUN, &["--save-drive", path]].concat());
     assert_eq!(kept["ageing"]["is_steady"], true, "{}", kept["ageing"]);
     assert!(kept["flash"]["extents_collected"].as_u64() > Some(0), "nothing was collected");
-    let on_it = |more: &[&str]| {
-        result(&[&["bench", "--drive", path, "--json"][..], &VALUES, &RUN, more].concat())
+    let of = |more: &[&str]| {
+        result(&[&["bench", "--drive", path, "--json"][..], &VALUES, more].concat())
     };
+    let on_it = |more: &[&str]| of(&[&RUN[..], more].concat());
     assert_eq!(on_it(&[]), kept);
     assert_eq!(on_it(&[]), kept, "the file is as it was");
     let reads = on_it(&["--workload", "c", "--queue-depth", "4"]);
     assert_eq!((&reads["load"], &reads["ageing"]), (&kept["load"], &kept["ageing"]));
     assert_eq!(reads["verification"]["mismatches"], 0);
     assert_eq!(reads["inputs"]["options"]["queue_depth"], 4);
-    let scans = [&["--workload", "e", "--operations", "50"][..]].concat();
-    assert_eq!(on_it(&scans)["verification"]["mismatches"], 0, "versions of scans are checked too");
+    let scans = of(&["--workload", "e", "--operations", "50"]);
+    assert_eq!(scans["verification"]["mismatches"], 0, "what scans give is checked too");
 
     // What is not the same drive is told, with how to have it.
     let other = |more: &[&str]| refusal(&[&["bench", "--drive", path][..], &RUN, more].concat());

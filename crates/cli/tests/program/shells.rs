@@ -60,5 +60,5 @@ fn built_in_files_are_written_and_mean_the_same() {
     assert!(one.join("job/windows.toml").is_file());
     let _ = fs::remove_dir_all(&directory);
     let ended = levelhead(&["show"]);
-    assert!(ended.code != Some(0) && ended.stderr.contains("--out"), "{}", ended.stderr);
+    assert!(ended.code != Some(0) && ended.stderr.contains("<NAME>"), "{}", ended.stderr);
 }
