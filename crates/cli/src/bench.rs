@@ -1,5 +1,6 @@
 //! `levelhead bench`.
 
+mod kept;
 mod on_files;
 
 use std::cell::RefCell;
@@ -21,6 +22,7 @@ use crate::host::{Stopwatch, available_memory_bytes, peak_rss_bytes};
 use crate::progress::ProgressForm;
 use crate::sweep::Cell;
 use crate::{bench_spec, files, interrupt, output, progress, side_by_side};
+use kept::Drive;
 
 pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
     let cells = bench_spec::runs(arguments)?;
@@ -31,6 +33,9 @@ pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
             );
         };
         return on_files::run(&cell.arguments);
+    }
+    if arguments.save_drive.is_some() && cells.len() > 1 {
+        bail!("--save-drive keeps the drive of one run: give each flag one value");
     }
     let runs = planned(cells)?;
     if let Some(directory) = &arguments.out {
@@ -47,26 +52,30 @@ struct Planned {
     name: String,
     spec: BenchSpec,
     inputs: Inputs,
+    drive: Drive,
 }
 
 /// Finds out of each run, before the first begins, whether it can come to its end.
 fn planned(cells: Vec<Cell<BenchArguments>>) -> anyhow::Result<Vec<Planned>> {
     let mut warned = BTreeSet::new();
     let plan = |cell: Cell<BenchArguments>| {
-        let (spec, inputs) = checked_spec(&cell.arguments).map_err(|error| cell.named(error))?;
+        let (spec, inputs, drive) =
+            checked_spec(&cell.arguments).map_err(|error| cell.named(error))?;
         let warnings = spec.workload.warnings.iter().cloned().chain(lab::fit::warnings(&spec));
         for warning in warnings.filter(|warning| warned.insert(warning.clone())) {
             output::say(&warning);
         }
-        Ok(Planned { name: cell.name, spec, inputs })
+        Ok(Planned { name: cell.name, spec, inputs, drive })
     };
     cells.into_iter().map(plan).collect()
 }
 
-fn checked_spec(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Inputs)> {
-    let (spec, inputs) = bench_spec::spec(arguments)?;
+fn checked_spec(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Inputs, Drive)> {
+    let arguments = kept::on_kept(arguments.clone())?;
+    let (spec, inputs) = bench_spec::spec(&arguments)?;
     lab::bench::check(&spec)?;
-    Ok((spec, inputs))
+    let drive = kept::drive(&arguments, &spec)?;
+    Ok((spec, inputs, drive))
 }
 
 /// The only run: with a bar, and all that came out in words.
@@ -112,7 +121,7 @@ fn several(arguments: &BenchArguments, runs: &[Planned]) -> anyhow::Result<ExitC
 fn bench(run: &Planned, progress: Progress, stop: &Stop) -> Result<BenchOutcome, BenchError> {
     let progress = Rc::new(RefCell::new(progress));
     let observer: Rc<RefCell<dyn Observer>> = progress.clone();
-    let mut outcome = lab::bench::run(&run.spec, &observer, stop)?;
+    let mut outcome = kept::run(&run.drive, &run.spec, &observer, stop)?;
     outcome.result.inputs = Some(run.inputs.clone());
     outcome.result.host = Some(progress.borrow().host(&outcome));
     Ok(outcome)
@@ -189,7 +198,7 @@ struct Progress {
     stopwatch: Stopwatch,
     /// When a line is due again, where no bar shows.
     next_line: Duration,
-    phases: Vec<Duration>,
+    phases: Vec<(&'static str, Duration)>,
 }
 
 /// The phase under way.
@@ -220,13 +229,17 @@ impl Progress {
     }
 
     fn host(&self, outcome: &BenchOutcome) -> Host {
-        let seconds = |phase: Option<&Duration>| phase.map_or(0.0, Duration::as_secs_f64);
-        // Between them there may be ageing.
-        let load = seconds(self.phases.first());
-        let run = seconds(self.phases.get(1..).and_then(<[_]>::last));
-        let rate = |operations: u64, seconds: f64| operations as f64 / seconds.max(1e-9);
+        let seconds = |phase: &str| {
+            let of_phase = self.phases.iter().filter(|(name, _)| *name == phase);
+            of_phase.map(|(_, took)| took.as_secs_f64()).sum()
+        };
+        // A kept drive was loaded elsewhere.
+        let (load, run): (f64, f64) = (seconds("load"), seconds("run"));
+        let rate = |operations: u64, seconds: f64| {
+            if seconds > 0.0 { operations as f64 / seconds } else { 0.0 }
+        };
         Host {
-            wall_seconds: self.phases.iter().map(Duration::as_secs_f64).sum(),
+            wall_seconds: self.phases.iter().map(|(_, took)| took.as_secs_f64()).sum(),
             load_wall_seconds: load,
             run_wall_seconds: run,
             simulated_ops_per_wall_second: rate(outcome.run.operations, run),
@@ -309,6 +322,6 @@ impl Observer for Progress {
         if self.phase.total > 0 {
             self.say_end(is_done, took);
         }
-        self.phases.push(took);
+        self.phases.push((self.phase.name, took));
     }
 }

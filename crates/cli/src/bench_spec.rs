@@ -4,6 +4,7 @@
 //! property file; a flag and a `-p` that contradict each other are refused.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
@@ -75,7 +76,7 @@ pub(crate) struct BenchArguments {
     #[arg(long, value_name = "MICROSECONDS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) hedge_after: Option<u32>,
     /// What happened to a block drive before: empty (nothing), sequential (all of it written once), random (then overwritten
-    /// at random until that made no difference any more: the drive collects garbage from the first write on)
+    /// at random until it reached a steady state: the drive collects garbage from the first write on)
     /// [default: empty]
     #[arg(long, value_parser = values::precondition)]
     pub(crate) precondition: Option<Before>,
@@ -86,6 +87,14 @@ pub(crate) struct BenchArguments {
     /// the steady state
     #[arg(long, conflicts_with = "store")]
     pub(crate) age: bool,
+    /// Keep the drive in this file, as it is when it was loaded, aged if that is wanted, and has come to rest: the run begins then.
+    /// `--drive` runs on it again
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["store", "drive"])]
+    pub(crate) save_drive: Option<PathBuf>,
+    /// Run on the drive that --save-drive kept in this file: nothing is loaded. Design, device, pairs and seed are those that it
+    /// was made with
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["store", "records", "fill", "age", "configuration"])]
+    pub(crate) drive: Option<PathBuf>,
     /// Workload: a built-in name or a YCSB property file; `levelhead list` has the names
     #[arg(long, default_value = DEFAULT_WORKLOAD, value_delimiter = ',')]
     pub(crate) workload: Vec<String>,
@@ -97,8 +106,8 @@ pub(crate) struct BenchArguments {
     pub(crate) operations: Vec<u64>,
     #[command(flatten)]
     pub(crate) replay: TraceArguments,
-    /// Seed of all randomness: the same seed gives the same result
-    #[arg(long, default_value = "1", value_delimiter = ',', value_parser = values::seed)]
+    /// Seed of all randomness: the same seed gives the same result [default: 1; of a kept drive its own]
+    #[arg(long, value_delimiter = ',', value_parser = values::seed)]
     pub(crate) seed: Vec<u64>,
     /// Operations outstanding at a time: threadcount [default: 64, with --store, where they are threads, one a core; a file's own]
     #[arg(long, value_delimiter = ',', value_parser = values::queue_depth)]
@@ -136,6 +145,10 @@ pub(crate) struct BenchArguments {
     /// is memory for them]
     #[arg(long, value_parser = values::threads)]
     pub(crate) threads: Option<u64>,
+    /// Length of the slices that timeline.csv and its picture are in, of virtual time: 10ms, 0.5s [default: such that there are
+    /// 200 to 400]
+    #[arg(long, value_parser = values::slice)]
+    pub(crate) slice: Option<Duration>,
     /// Directory for the result as JSON, text, CSV and pictures; of several runs, one in it for each, and a page
     #[arg(long)]
     pub(crate) out: Option<PathBuf>,
@@ -262,7 +275,8 @@ pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Inp
         // Any number, until the room is known.
         properties.set_by_flag("--fill", "recordcount", "1000000");
     }
-    let (workload, clients) = workload_and_clients(&properties, DEFAULT_QUEUE_DEPTH)?;
+    let (workload, clients) =
+        workload_and_clients(&properties, arguments.slice, DEFAULT_QUEUE_DEPTH)?;
     let workload_name = trace.as_ref().map_or_else(|| workload_name(arguments), |t| t.trace.name());
     let precondition = arguments.precondition.unwrap_or(Before::Empty);
     if precondition != Before::Empty && matches!(platform, Platform::KvDrive(_)) {
@@ -280,12 +294,14 @@ pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Inp
         seed: seed(arguments),
         precondition,
         ages: arguments.age || is_usual,
+        at_rest: arguments.save_drive.is_some() || arguments.drive.is_some(),
         sample_every: None,
     };
     if let Some(fill) = fill {
         let records = (lab::fit::pairs_held(&spec) as f64 * fill) as u64;
         properties.set_by_flag("--fill", "recordcount", &records.to_string());
-        let (workload, clients) = workload_and_clients(&properties, DEFAULT_QUEUE_DEPTH)?;
+        let (workload, clients) =
+            workload_and_clients(&properties, arguments.slice, DEFAULT_QUEUE_DEPTH)?;
         spec.workload = workload;
         spec.clients = bench_trace::paced(clients, spec.trace.as_ref(), arguments);
     }
@@ -295,6 +311,12 @@ pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Inp
     }
     let inputs = inputs.with_options_of(&spec);
     Ok((spec, inputs))
+}
+
+/// What to name for the design and the device of a bench.
+pub(crate) fn design_and_device(arguments: &BenchArguments, spec: &BenchSpec) -> (String, String) {
+    let named = |given: &[String], name: &str| given.first().cloned().unwrap_or(name.to_owned());
+    (named(&arguments.design, &spec.design.name), named(&arguments.device, spec.platform.name()))
 }
 
 /// The name of a configuration, and that flags have changed it, if they have.
@@ -376,6 +398,7 @@ fn device<'a>(arguments: &'a BenchArguments, named: Option<&'a Configuration>) -
 /// The workload, and how its operations are issued.
 fn workload_and_clients(
     properties: &Properties,
+    slice: Option<Duration>,
     depth: u64,
 ) -> anyhow::Result<(CoreWorkload, ClientOptions)> {
     let workload = CoreWorkload::from_properties(properties)?;
@@ -384,7 +407,11 @@ fn workload_and_clients(
         None => ClientOptions::closed(depth),
         Some(rate) => ClientOptions::open(rate, depth),
     };
-    Ok((workload, clients.with_fine_timeline()))
+    let clients = match slice {
+        None => clients.with_fine_timeline(),
+        Some(length) => clients.with_slices(length),
+    };
+    Ok((workload, clients))
 }
 
 fn workload_name(arguments: &BenchArguments) -> String {
@@ -403,7 +430,7 @@ pub(crate) fn live_spec(
     cores: usize,
 ) -> anyhow::Result<(LiveSpec, Inputs)> {
     let properties = properties(arguments, &sorted_settings(arguments)?)?;
-    let (workload, clients) = workload_and_clients(&properties, cores as u64)?;
+    let (workload, clients) = workload_and_clients(&properties, arguments.slice, cores as u64)?;
     let most = MOST_THREADS;
     if clients.pace.outstanding() > most {
         bail!("clients of a store on files are threads: --queue-depth may be {most} at most");

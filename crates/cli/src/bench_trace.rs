@@ -16,7 +16,7 @@ pub(crate) struct TraceArguments {
     /// In the place of the workload's run a trace to replay: CSV of Twitter's caches, or `RocksDB`'s as `trace_analyzer` writes it
     /// for people (docs/traces.md). Nothing is loaded before it, unless --trace-load, --records or --fill says so; --operations are
     /// those of it, at most
-    #[arg(long, value_name = "FILE", value_delimiter = ',', conflicts_with_all = ["rate", "store"])]
+    #[arg(long, value_name = "FILE", value_delimiter = ',', conflicts_with_all = ["rate", "store", "drive", "save_drive"])]
     pub(crate) trace: Vec<PathBuf>,
     /// The format of the trace [default: found out]
     #[arg(long, requires = "trace", value_parser = values::trace_format)]

@@ -36,8 +36,9 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<ExitCode> {
     }
     let mut finished = Vec::new();
     let mut texts = Vec::new();
-    for file in result_files(&arguments.results)? {
-        let name = name(&file);
+    let results = result_files(&arguments.results)?;
+    let names = without_common_directory(results.iter().map(|file| name(file)).collect());
+    for (file, name) in results.into_iter().zip(names) {
         let result = read(&file)?;
         let beside = |name: &str| Some(file.with_file_name(name)).filter(|file| file.is_file());
         let curve = |name: &str| beside(name).map(|file| read(&file)).transpose();
@@ -103,6 +104,15 @@ fn name(file: &Path) -> String {
     lab::printable(&place.unwrap_or(file).display().to_string())
 }
 
+/// Names without the directories that all of them begin with: these tell nothing apart.
+fn without_common_directory(names: Vec<String>) -> Vec<String> {
+    let Some(first) = names.first() else { return names };
+    let ends = first.match_indices('/').map(|(at, _)| at + 1);
+    let is_common = |end: &usize| names.iter().all(|name| name.starts_with(&first[..*end]));
+    let common = ends.take_while(is_common).last().unwrap_or(0);
+    names.iter().map(|name| name[common..].to_owned()).collect()
+}
+
 fn read(file: &Path) -> anyhow::Result<String> {
     let cannot = || format!("cannot read {}", file.display());
     let length = fs::metadata(file).with_context(cannot)?;
@@ -110,4 +120,21 @@ fn read(file: &Path) -> anyhow::Result<String> {
         bail!("{} is no file of a result", file.display());
     }
     fs::read_to_string(file).with_context(cannot)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_begin_where_they_differ() {
+        let short = |names: &[&str]| {
+            without_common_directory(names.iter().map(|name| (*name).to_owned()).collect())
+        };
+        assert_eq!(short(&["a/b/pink-1", "a/b/pink-2"]), ["pink-1", "pink-2"]);
+        assert_eq!(short(&["a/b", "a/bc/d"]), ["b", "bc/d"]);
+        assert_eq!(short(&["results", "other/results"]), ["results", "other/results"]);
+        assert_eq!(short(&["a/b", "a/b"]), ["b", "b"], "that they are one is told later");
+        assert!(short(&[]).is_empty());
+    }
 }

@@ -18,6 +18,7 @@ mod plan;
 mod progress;
 mod reproduce;
 mod serve;
+mod shells;
 mod show;
 mod side_by_side;
 mod simulations;
@@ -27,7 +28,7 @@ mod values;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// A level-headed key-value store for flash, and a laboratory for drives that do not exist yet.
 #[derive(Parser)]
@@ -78,6 +79,10 @@ enum Command {
     List,
     /// Print a built-in file, to copy and change
     Show(show::ShowArguments),
+    /// Print what makes a shell complete this program's arguments
+    Completions(shells::CompletionsArguments),
+    /// Print a page for `man`: of the program, or of one of its commands
+    Man(shells::ManArguments),
 }
 
 fn main() -> ExitCode {
@@ -100,6 +105,8 @@ fn main() -> ExitCode {
         Command::Compact(arguments) => store::compact(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
+        Command::Completions(arguments) => shells::completions(Arguments::command(), &arguments),
+        Command::Man(arguments) => shells::man(Arguments::command(), &arguments),
         Command::List => output::print(&names::list()).map(|()| ExitCode::SUCCESS),
     };
     outcome.unwrap_or_else(|error| {

@@ -4,10 +4,11 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::Args;
-use design::IndexOptions;
+use design::{Design, IndexOptions};
 use lab::parse_count_in;
 use lab::plan::{self, PlanSpec};
 
+use crate::overrides::{self, Kind, Setting};
 use crate::{names, output, values};
 
 #[derive(Args)]
@@ -31,6 +32,9 @@ pub(crate) struct PlanArguments {
     /// Design: a built-in name or a TOML file
     #[arg(long, default_value = "pink")]
     design: String,
+    /// Set a key of the design's file: `gc_start=0.1`
+    #[arg(long, value_name = "KEY=VALUE", value_parser = Setting::parse)]
+    set: Vec<Setting>,
     /// Levels below the memtable [default: the design's]
     #[arg(long, value_parser = levels)]
     levels: Option<u32>,
@@ -44,8 +48,13 @@ fn levels(text: &str) -> Result<u32, String> {
 }
 
 pub(crate) fn run(arguments: &PlanArguments) -> anyhow::Result<ExitCode> {
+    if let Some(several) = arguments.set.iter().find(|setting| setting.labels().len() > 1) {
+        bail!("a plan takes one value of each key, and not {}", several.labels().join(", "));
+    }
     let small = |bytes: u64| u32::try_from(bytes).expect("the argument's range was checked");
-    let IndexOptions::Lsm(mut design) = names::design(&arguments.design, &[])?.entry.index() else {
+    let settings = overrides::sort(&arguments.set, &[Kind::of::<Design>("design")], &[])?;
+    let loaded = names::design(&arguments.design, &settings.of("design"))?;
+    let IndexOptions::Lsm(mut design) = loaded.entry.index() else {
         bail!(
             "{} has a hash table: what is planned here are the levels of LSM-trees",
             arguments.design

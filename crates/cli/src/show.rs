@@ -1,20 +1,25 @@
-//! `levelhead show`: a built-in file, to copy and change.
+//! `levelhead show`: a built-in file, to copy and change; or all of them.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::bail;
 use catalogue::did_you_mean;
 use clap::{Args, ValueEnum};
 
-use crate::{names, output};
+use crate::{files, names, output};
 
 #[derive(Args)]
 pub(crate) struct ShowArguments {
     /// A name that `levelhead list` lists
-    name: String,
+    #[arg(required_unless_present = "out")]
+    name: Option<String>,
     /// What is meant, where a name has several meanings
     #[arg(long)]
     kind: Option<Kind>,
+    /// Write the file into this directory; without a name all of them, by kind. Files that are there are written over
+    #[arg(long)]
+    out: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -41,13 +46,20 @@ impl Kind {
 }
 
 pub(crate) fn run(arguments: &ShowArguments) -> anyhow::Result<ExitCode> {
-    let ShowArguments { name, kind } = arguments;
+    let ShowArguments { name, kind, out } = arguments;
     let all = names::built_in();
     let is_wanted = |of: &str| kind.is_none_or(|kind| kind.name() == of);
     let of_kind = || all.iter().filter(|(of, ..)| is_wanted(of));
+    let Some(name) = name else {
+        let out = out.as_deref().expect("one of the two is there");
+        return write(out, of_kind());
+    };
     let found: Vec<_> = of_kind().filter(|(_, other, _)| other == name).collect();
     match found[..] {
-        [(_, _, text)] => output::print(text.trim_end())?,
+        [file] => match out {
+            None => output::print(file.2.trim_end()).map(|()| ExitCode::SUCCESS),
+            Some(out) => write(out, [file].into_iter()),
+        },
         [] => {
             let hint = did_you_mean(name, of_kind().map(|(_, name, _)| *name));
             bail!("there is no built-in file `{name}`{hint}: `levelhead list` has all names");
@@ -57,5 +69,19 @@ pub(crate) fn run(arguments: &ShowArguments) -> anyhow::Result<ExitCode> {
             bail!("{name} is a {}: say which with --kind", kinds.join(" and a "));
         }
     }
+}
+
+/// Writes files as `KIND/NAME.toml`, workloads as properties.
+fn write<'a>(
+    out: &Path,
+    built_in: impl Iterator<Item = &'a (&'static str, &'static str, &'static str)>,
+) -> anyhow::Result<ExitCode> {
+    let mut count = 0;
+    for (kind, name, text) in built_in {
+        let ending = if *kind == "workload" { "properties" } else { "toml" };
+        files::write(&out.join(kind), [(format!("{name}.{ending}"), (*text).to_owned())])?;
+        count += 1;
+    }
+    output::say(&format!("wrote {count} files into {}", out.display()));
     Ok(ExitCode::SUCCESS)
 }

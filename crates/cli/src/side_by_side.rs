@@ -209,7 +209,7 @@ pub(crate) fn write(directory: &Path, of: &SideBySide, title: &str) -> anyhow::R
 }
 
 /// The command line that this is, as one would type it.
-fn command() -> String {
+pub(crate) fn command() -> String {
     let quoted = |argument: String| {
         let is_plain = |c: char| c.is_alphanumeric() || "-_=.,/:%+@".contains(c);
         let is_word = !argument.is_empty() && argument.chars().all(is_plain);

@@ -1,15 +1,21 @@
 //! Values of arguments: read as people write them, refused with what is allowed.
 
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use host::{Arrangement, JournalPlace, MAX_PARTITIONS, WindowPolicy};
 use lab::device::Before;
-use lab::parse_count_in;
+use lab::{parse_count_in, parse_span_in};
 use workload::trace::kv::KvFormat;
 use workload::{MAX_OUTSTANDING, MAX_RECORDS, RATES};
 
 pub(crate) fn records(text: &str) -> Result<u64, String> {
     parse_count_in(text, 1..=MAX_RECORDS)
+}
+
+/// Length of a slice of a timeline.
+pub(crate) fn slice(text: &str) -> Result<Duration, String> {
+    parse_span_in(text, 1_000..=3_600_000_000_000).map(Duration::from_nanos)
 }
 
 /// A number of things, of which there may be none.

@@ -30,6 +30,7 @@ use stream::{Input, Output};
 pub struct SavedDrive<R> {
     input: Input<R>,
     key: String,
+    attached: Vec<u8>,
     standstill: Standstill,
 }
 
@@ -45,8 +46,8 @@ fn form(profile: &DeviceProfile, options: &DriveOptions) -> String {
 }
 
 impl KvDrive {
-    /// Saves the drive, which was made in `runtime` with this profile. `key` says what all went into it. The
-    /// drive goes on afterwards as if nothing had been.
+    /// Saves the drive, which was made in `runtime` with this profile. `key` says what all went into it; `attached` is
+    /// whatever its user wants back with it. The drive goes on afterwards as if nothing had been.
     ///
     /// # Errors
     /// [`SaveError`].
@@ -55,6 +56,7 @@ impl KvDrive {
         runtime: &Runtime,
         profile: &DeviceProfile,
         key: &str,
+        attached: &[u8],
         file: &mut impl Write,
     ) -> Result<(), SaveError> {
         let inner = self.inner();
@@ -70,7 +72,7 @@ impl KvDrive {
         self.carry_rest(&mut Carrier::out(&mut rest)).ok_or(SaveError::TOO_LARGE)?;
         let mut output = Output::begin(file)?;
         let form = form(profile, &inner.options);
-        for part in [key.as_bytes(), &moment, form.as_bytes(), &rest, &index] {
+        for part in [key.as_bytes(), attached, &moment, form.as_bytes(), &rest, &index] {
             output.put(part)?;
         }
         for block in blocks(inner.flash.geometry()) {
@@ -107,16 +109,22 @@ impl<R: Read> SavedDrive<R> {
     pub fn begin(file: R) -> Result<Self, SavedError> {
         let mut input = Input::begin(file)?;
         let key = String::from_utf8(input.take()?).map_err(|_| SavedError::Damaged)?;
+        let attached = input.take()?;
         let moment = input.take()?;
         let mut standstill = Standstill::default();
         let by = &mut Carrier::back(&moment);
         standstill.carry(by).filter(|()| by.is_at_end()).ok_or(SavedError::Damaged)?;
-        Ok(Self { input, key, standstill })
+        Ok(Self { input, key, attached, standstill })
     }
 
     /// What all went into the drive, in the words that it was saved with.
     pub fn key(&self) -> &str {
         &self.key
+    }
+
+    /// What was saved with it.
+    pub fn attached(&self) -> &[u8] {
+        &self.attached
     }
 
     /// The drive as it was, in a runtime that goes on from that instant. `profile` and `options` are those that it was made

@@ -4,7 +4,7 @@
 //! for. So pairs are overwritten at random, each alike, until all of that room was used and write amplification has come to
 //! rest. What rest is, is decided here, from numbers alone; [`crate::bench`] does the writing.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Stretches that have to agree, one after the other.
 const STRETCHES: usize = 4;
@@ -16,7 +16,7 @@ const STRETCHES_A_ROUND: u64 = 4;
 const MOST_ROUNDS: u64 = 8;
 
 /// What was done to a drive before the run, and whether it came to rest.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgeingResult {
     /// Share of the pairs that the drive has room for, about, that were loaded.
     pub fill: f64,

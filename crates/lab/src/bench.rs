@@ -1,5 +1,7 @@
 //! Running a workload on a design on a device.
 
+mod kept;
+
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
@@ -13,19 +15,21 @@ use ssd::Ssd;
 use workload::trace::TraceError;
 use workload::trace::kv::{KvReader, KvRecord};
 use workload::{
-    ClientOptions, Mix, OpKind, Pace, RequestDistribution, RunReport, Session, StartError, Stop,
+    ClientOptions, LatencySummary, Mix, OpKind, Pace, RequestDistribution, RunReport, Session,
+    StartError, Stop,
 };
 
 use crate::ageing::{Ageing, AgeingResult};
 pub use crate::bench_spec::{Before, BenchSpec, KvTrace, TraceSpec};
 use crate::fit;
 use crate::platform::Platform;
-use crate::result::BenchResult;
+use crate::result::{BenchResult, LoadResult};
 use crate::samples::{MemorySample, Sampler};
-use crate::summary::{Phases, Snapshot, summarise};
+use crate::summary::{Past, Phases, Snapshot, summarise};
 use crate::target::{DriveTarget, HostTarget, Subject, VolumeWindows, Windowing};
 use crate::traces;
 use crate::units::{count_text, printable, rate_text, three_digits};
+pub use kept::{KeptDrive, Origin, check_keeping, run_and_keep, run_on_kept};
 
 /// Hears how far a bench is.
 pub trait Observer {
@@ -55,6 +59,8 @@ pub enum BenchError {
     Load(String),
     /// Overwriting to the steady state did not come to its end; the text says when and why.
     Ageing(String),
+    /// A drive could not be kept, or one that was kept is of no use here; the text says why.
+    Kept(String),
     /// Somebody asked for the end before there was anything to show.
     Interrupted {
         /// Pairs loaded by then.
@@ -73,7 +79,7 @@ impl fmt::Display for BenchError {
             Self::Storage(error) => error.fmt(f),
             Self::Open(error) => error.fmt(f),
             Self::Start(error) => error.fmt(f),
-            Self::DoesNotFit(text) => f.write_str(text),
+            Self::DoesNotFit(text) | Self::Kept(text) => f.write_str(text),
             Self::Load(text) => write!(f, "the load failed {text}"),
             Self::Ageing(text) => write!(f, "overwriting to a steady state failed {text}"),
             Self::Interrupted { loaded, of, so_far } => write!(
@@ -165,13 +171,17 @@ fn on_drive(
     device: &DeviceProfile,
     watch: &Watch,
 ) -> Result<BenchOutcome, BenchError> {
+    let drive = KvDrive::format(&rt.handle(), device, drive_options(spec))?;
+    on_subject(rt, spec, &DriveTarget(drive), watch)
+}
+
+fn drive_options(spec: &BenchSpec) -> DriveOptions {
     let mut options = DriveOptions::new(spec.design.index());
     let expected = spec.expected_pair();
     options.expected_key_bytes = expected.key as u32;
     options.expected_value_bytes = expected.value;
     options.iterators = options.iterators.max(outstanding(&spec.clients) as u32);
-    let drive = KvDrive::format(&rt.handle(), device, options)?;
-    on_subject(rt, spec, &DriveTarget(drive), watch)
+    options
 }
 
 fn on_host(
@@ -236,66 +246,100 @@ fn on_subject<S: Subject>(
     let handle = rt.handle();
     let (spec_in, subject_in, watch) = (spec.clone(), subject.clone(), watch.clone());
     let phases = rt.block_on(async move { phases(&spec_in, handle, &subject_in, watch).await })?;
+    Ok(outcome(spec, subject, phases))
+}
+
+fn outcome(spec: &BenchSpec, subject: &impl Subject, phases: Phases) -> BenchOutcome {
     let result = summarise(spec, subject, &phases);
-    Ok(BenchOutcome { result, run: phases.run, samples: phases.samples })
+    BenchOutcome { result, run: phases.run, samples: phases.samples }
+}
+
+/// A drive with what was written on it, before the run.
+struct Prepared<S: Subject> {
+    session: Session<S>,
+    past: Past,
+    /// Counters behind the load.
+    after_load: Option<Snapshot>,
 }
 
 async fn phases<S: Subject>(
     spec: &BenchSpec,
     handle: Handle,
     subject: &S,
-    Watch { observer, stop }: Watch,
+    watch: Watch,
 ) -> Result<Phases, BenchError> {
-    let target = subject.clone();
+    let prepared = prepare(spec, &handle, subject, &watch).await?;
+    measure(spec, &handle, subject, prepared, &watch).await
+}
+
+/// Loads, and brings the drive to its steady state, if that is wanted.
+async fn prepare<S: Subject>(
+    spec: &BenchSpec,
+    handle: &Handle,
+    subject: &S,
+    Watch { observer, stop }: &Watch,
+) -> Result<Prepared<S>, BenchError> {
     let workload = spec.workload.clone();
-    let (records, operations) = (spec.loaded(), spec.operations());
-    let mut session = Session::new(handle.clone(), target, workload, spec.seed)?;
+    let records = spec.loaded();
+    let mut session = Session::new(handle.clone(), subject.clone(), workload, spec.seed)?;
     session.stop_on(stop.clone());
     if let Some(spec) = &spec.trace {
         session.tell_families_apart(spec.trace.survey.family_bytes());
     }
-    let report = |observer: &Rc<RefCell<dyn Observer>>| {
-        let observer = Rc::clone(observer);
-        move |done, _total| observer.borrow_mut().progress(done)
-    };
     observer.borrow_mut().begin("load", records);
-    let outstanding = outstanding(&spec.clients);
-    let loaders = ClientOptions::closed(outstanding);
-    let load = load(spec, &mut session, &loaders, report(&observer)).await?;
+    let clients = ClientOptions::closed(outstanding(&spec.clients));
+    let load = load(spec, &mut session, &clients, report(observer)).await?;
     subject.index().settle().await;
     observer.borrow_mut().end(!load.is_cut_short());
     check_load(&load, records)?;
-    let interrupted = || interrupted(&load, records);
     if stop.is_asked() {
-        return Err(interrupted());
+        return Err(interrupted(&load, records));
     }
     let after_load = Snapshot::of(subject);
-    let ageing = if spec.ages {
-        Some(age(spec, &handle, subject, &mut session, &observer).await?)
-    } else {
-        None
-    };
-    if stop.is_asked() {
-        return Err(interrupted());
+    let mut past = Past::of_load(spec, &load, &after_load);
+    if spec.ages {
+        past.ageing = Some(age(spec, handle, subject, &mut session, observer).await?);
     }
+    if stop.is_asked() {
+        return Err(interrupted(&load, records));
+    }
+    Ok(Prepared { session, past, after_load: Some(after_load) })
+}
+
+/// The run.
+async fn measure<S: Subject>(
+    spec: &BenchSpec,
+    handle: &Handle,
+    subject: &S,
+    Prepared { mut session, past, after_load }: Prepared<S>,
+    Watch { observer, stop }: &Watch,
+) -> Result<Phases, BenchError> {
     if let Some(windowing) = subject.windowing() {
         windowing.start().await;
     }
     let before_run = Snapshot::of(subject);
+    let operations = spec.operations();
     observer.borrow_mut().begin("run", operations);
-    let sampler = spec.sample_every.map(|every| Sampler::start(&handle, subject, every));
+    let sampler = spec.sample_every.map(|every| Sampler::start(handle, subject, every));
     let run = match &spec.trace {
-        None => session.run(&spec.clients, report(&observer)).await?,
+        None => session.run(&spec.clients, report(observer)).await?,
         Some(TraceSpec { trace, .. }) => {
-            session.replay(records_of(trace), operations, &spec.clients, report(&observer)).await?
+            session.replay(records_of(trace), operations, &spec.clients, report(observer)).await?
         }
     };
     let samples = sampler.map(Sampler::stop).unwrap_or_default();
     observer.borrow_mut().end(!run.is_cut_short());
     if stop.is_asked() && run.operations == 0 {
-        return Err(interrupted());
+        let records = spec.workload.insert_count;
+        let LoadResult { throughput_ops_per_second, put, .. } = &past.load;
+        return Err(not_begun((records, records), *throughput_ops_per_second, *put));
     }
-    Ok(Phases { load, after_load, ageing, before_run, run, samples })
+    Ok(Phases { past, after_load, before_run, run, samples })
+}
+
+fn report(observer: &Rc<RefCell<dyn Observer>>) -> impl FnMut(u64, u64) + 'static {
+    let observer = Rc::clone(observer);
+    move |done, _total| observer.borrow_mut().progress(done)
 }
 
 /// Puts what is to be there before the run.
@@ -373,19 +417,25 @@ async fn age<S: Subject>(
 
 /// The end was asked for before the run had anything to show: what there is of the load.
 pub(crate) fn interrupted(load: &RunReport, records: u64) -> BenchError {
-    let put = load.summary(OpKind::Put).filter(|put| put.count > 0);
-    let so_far = put.map_or("there is nothing to show yet".to_owned(), |put| {
+    let put = load.summary(OpKind::Put).unwrap_or_default();
+    not_begun((load.operations, records), load.throughput(), put)
+}
+
+fn not_begun((loaded, of): (u64, u64), throughput: f64, put: LatencySummary) -> BenchError {
+    let so_far = if put.count == 0 {
+        "there is nothing to show yet".to_owned()
+    } else {
         format!(
             "{} puts/s; put, us: mean {}, p50 {}, p99 {}, p99.9 {}, max {}",
-            rate_text(load.throughput()),
+            rate_text(throughput),
             three_digits(put.mean_us),
             three_digits(put.p50_us),
             three_digits(put.p99_us),
             three_digits(put.p999_us),
             three_digits(put.max_us)
         )
-    });
-    BenchError::Interrupted { loaded: load.operations, of: records, so_far }
+    };
+    BenchError::Interrupted { loaded, of, so_far }
 }
 
 /// A load that failed has no run behind it.

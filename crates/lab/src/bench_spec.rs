@@ -33,6 +33,8 @@ pub struct BenchSpec {
     pub precondition: device::Before,
     /// Whether loaded pairs are overwritten to a steady state before the run.
     pub ages: bool,
+    /// Whether background work comes to its end before the run, as on a drive that is kept.
+    pub at_rest: bool,
     /// How often memory is looked at in the run, if at all.
     pub sample_every: Option<Nanos>,
 }

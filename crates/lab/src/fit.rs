@@ -264,6 +264,7 @@ mod tests {
             seed: 1,
             precondition: Before::Empty,
             ages: false,
+            at_rest: false,
             sample_every: None,
         }
     }

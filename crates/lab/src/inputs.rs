@@ -73,6 +73,9 @@ impl Inputs {
                 self.options.insert("replay_time_scale", json!(100.0 / stretch));
             }
         }
+        if spec.at_rest {
+            self.options.insert("drive_at_rest", json!(true));
+        }
         if let Platform::Host(storage) = &spec.platform {
             self.options.insert("precondition", json!(spec.precondition.name()));
             self.options.insert("partitions", json!(storage.partitions));

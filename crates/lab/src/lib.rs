@@ -45,5 +45,6 @@ pub use result::{
 pub use samples::MemorySample;
 pub use traces::TraceInput;
 pub use units::{
-    bytes_text, count_text, parse_bytes, parse_bytes_in, parse_count_in, parse_share, printable,
+    bytes_text, count_text, parse_bytes, parse_bytes_in, parse_count_in, parse_share,
+    parse_span_in, printable,
 };

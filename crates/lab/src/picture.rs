@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use hdrhistogram::Histogram;
 use runtime::Nanos;
-use workload::{OpKind, RunReport};
+use workload::{OpKind, RunReport, WindowLatency};
 
 use crate::result::BenchResult;
 use crate::table::time;
@@ -50,27 +50,38 @@ fn latency_points(run: &RunReport) -> Vec<(OpKind, f64, f64)> {
     points
 }
 
+/// A number of the latencies of a slice.
+type OfSlice = fn(&WindowLatency) -> f64;
+
+/// What is told of the latencies of a slice.
+const OF_SLICE: [(&str, OfSlice); 6] = [
+    ("mean", |latency| latency.mean_us),
+    ("p50", |latency| latency.p50_us),
+    ("p90", |latency| latency.p90_us),
+    ("p99", |latency| latency.p99_us),
+    ("p999", |latency| latency.p999_us),
+    ("max", |latency| latency.max_us),
+];
+
 /// Throughput and latency by window of virtual time.
 pub fn timeline_csv(run: &RunReport) -> String {
-    let mut csv = "start_s,operations_per_s,get_mean_us,get_p99_us,get_max_us,put_mean_us,\
-                   put_p99_us,put_max_us\n"
-        .to_owned();
+    let mut csv = "start_s,operations_per_s".to_owned();
+    for kind in ["get", "put"] {
+        for (name, _) in OF_SLICE {
+            write!(csv, ",{kind}_{name}_us").expect("a string takes any text");
+        }
+    }
+    csv.push('\n');
     let begin = run.timeline.windows.first().map_or(Nanos::ZERO, |window| window.start);
     for window in &run.timeline.windows {
-        let (gets, puts) = (&window.gets, &window.puts);
-        writeln!(
-            csv,
-            "{},{:.0},{:.1},{:.1},{:.1},{:.1},{:.1},{:.1}",
-            (window.start - begin).as_secs_f64(),
-            window.throughput(),
-            gets.mean_us,
-            gets.p99_us,
-            gets.max_us,
-            puts.mean_us,
-            puts.p99_us,
-            puts.max_us
-        )
-        .expect("a string takes any text");
+        let start = (window.start - begin).as_secs_f64();
+        write!(csv, "{start},{:.0}", window.throughput()).expect("a string takes any text");
+        for latency in [&window.gets, &window.puts] {
+            for (_, value) in OF_SLICE {
+                write!(csv, ",{:.1}", value(latency)).expect("a string takes any text");
+            }
+        }
+        csv.push('\n');
     }
     csv
 }
@@ -114,8 +125,10 @@ pub fn timeline_svg(result: &BenchResult, run: &RunReport) -> String {
         Series { name: name.to_owned(), points }
     };
     let series = [
+        line("get max", |window| window.gets.max_us),
         line("get p99", |window| window.gets.p99_us),
         line("get mean", |window| window.gets.mean_us),
+        line("put max", |window| window.puts.max_us),
         line("put p99", |window| window.puts.p99_us),
         line("put mean", |window| window.puts.mean_us),
     ];
@@ -124,7 +137,7 @@ pub fn timeline_svg(result: &BenchResult, run: &RunReport) -> String {
         x: Scale::linear(&format!("{} time since the run began, seconds", time(result))),
         y: Scale::log(&format!("latency, microseconds of {} time", time(result))),
         series: series.into_iter().filter(|series| !series.points.is_empty()).collect(),
-        note: Note::End,
+        note: Note::Highest,
         bands: Vec::new(),
     }
     .render()

@@ -13,17 +13,21 @@ mod comparison;
 mod csv;
 mod figure;
 mod html;
+mod marks;
 mod numbers;
 mod page;
 mod plotly_js;
 mod unit;
+mod verdict;
 
 use serde::Serialize;
 
 pub use check::ReportError;
-pub use comparison::{Comparison, Verdict};
+pub use comparison::Comparison;
 pub use figure::{Axis, BarSeries, Figure, FigureKind, Scale, Series};
+pub use marks::{Published, Stretch};
 pub use unit::Unit;
+pub use verdict::Verdict;
 
 /// A table of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use limiter::LimiterStats;
 use pages::{CacheStats, IteratorStats, TableStats};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use workload::LatencySummary;
 
 use crate::ageing::AgeingResult;
@@ -368,7 +368,7 @@ pub struct IndexResult {
 }
 
 /// The load phase.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LoadResult {
     /// Virtual time, in seconds.
     pub virtual_seconds: f64,
@@ -377,9 +377,9 @@ pub struct LoadResult {
     /// Flash bytes programmed per byte of keys and values.
     pub write_amplification: Option<f64>,
     /// Pages read by class of I/O.
-    pub pages_read: BTreeMap<&'static str, u64>,
+    pub pages_read: BTreeMap<String, u64>,
     /// Pages programmed by class of I/O.
-    pub pages_programmed: BTreeMap<&'static str, u64>,
+    pub pages_programmed: BTreeMap<String, u64>,
     /// The merge accelerator's work; absent without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accelerator: Option<AcceleratorResult>,
@@ -427,7 +427,7 @@ pub struct FlashResult {
 }
 
 /// What a merge accelerator did in the run.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct AcceleratorResult {
     /// Merges it did.
     pub merges: u64,

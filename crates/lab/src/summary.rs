@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use design::IndexOptions;
 use engine::Engine;
-use flash::FlashStats;
+use flash::{FlashStats, OperationCounts};
 use hashkv::HashStats;
 use host::{GetTimes, JournalPlace, Storage};
 use limiter::{LimiterOptions, LimiterStats};
 use pages::{AcceleratorWork, CacheStats, EngineStats, MemoryUse, TableStats};
+use serde::{Deserialize, Serialize};
 use ssd::SetStats;
 use volume::VolumeStats;
 use workload::{ClientOptions, LatencySummary, OpKind, Pace, RunReport};
@@ -56,6 +57,13 @@ impl Snapshot {
 }
 
 impl Snapshot {
+    /// Flash bytes programmed per byte of keys and values, from the beginning on.
+    fn amplification(&self, spec: &BenchSpec) -> Option<f64> {
+        let page_bytes = u64::from(spec.platform.flash().geometry.page_bytes);
+        let (pages, bytes) = (self.flash.total().pages_programmed, self.engine.user_bytes);
+        (bytes > 0).then(|| (pages * page_bytes) as f64 / bytes as f64)
+    }
+
     /// Flash bytes programmed since `before` per byte of keys and values; 0 if none were written.
     pub(crate) fn amplification_since(&self, before: &Self, page_bytes: u32) -> f64 {
         let pages = self.flash.total().pages_programmed - before.flash.total().pages_programmed;
@@ -64,11 +72,40 @@ impl Snapshot {
     }
 }
 
+/// What is told of how a drive came to what it is before the run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Past {
+    pub load: LoadResult,
+    /// The mean length of the values that were loaded.
+    pub mean_value_bytes: f64,
+    pub ageing: Option<AgeingResult>,
+}
+
+impl Past {
+    /// Behind a load, after which counters stood at `loaded`.
+    pub(crate) fn of_load(spec: &BenchSpec, load: &RunReport, loaded: &Snapshot) -> Self {
+        let pages = |count: fn(OperationCounts) -> u64| {
+            let pages = pages(&loaded.flash, None, count).into_iter();
+            pages.map(|(class, count)| (class.to_owned(), count)).collect()
+        };
+        let load = LoadResult {
+            virtual_seconds: load.elapsed().as_secs_f64(),
+            throughput_ops_per_second: load.throughput(),
+            write_amplification: loaded.amplification(spec),
+            pages_read: pages(|counts| counts.pages_read),
+            pages_programmed: pages(|counts| counts.pages_programmed),
+            accelerator: accelerated(loaded.engine.accelerator, AcceleratorWork::default()),
+            put: load.summary(OpKind::Put).unwrap_or_default(),
+        };
+        Self { load, mean_value_bytes: mean_value_bytes(spec, loaded), ageing: None }
+    }
+}
+
 /// What the phases of a bench gave.
 pub(crate) struct Phases {
-    pub load: RunReport,
-    pub after_load: Snapshot,
-    pub ageing: Option<AgeingResult>,
+    pub past: Past,
+    /// Counters behind the load; none of a drive that was loaded elsewhere.
+    pub after_load: Option<Snapshot>,
     pub before_run: Snapshot,
     pub run: RunReport,
     pub samples: Vec<MemorySample>,
@@ -81,7 +118,7 @@ pub(crate) fn summarise(spec: &BenchSpec, subject: &impl Subject, phases: &Phase
     let amplification =
         |pages: u64, bytes: u64| (bytes > 0).then(|| (pages * page_bytes) as f64 / bytes as f64);
     let programmed = |snapshot: &Snapshot| snapshot.flash.total().pages_programmed;
-    let (loaded, before, run) = (&phases.after_load, &phases.before_run, &phases.run);
+    let (past, before, run) = (&phases.past, &phases.before_run, &phases.run);
     let PairBytes { key: key_bytes, value: value_bytes } = spec.longest_pair();
     BenchResult {
         levelhead: env!("CARGO_PKG_VERSION"),
@@ -94,7 +131,7 @@ pub(crate) fn summarise(spec: &BenchSpec, subject: &impl Subject, phases: &Phase
         records: spec.loaded(),
         key_bytes: key_bytes as u64,
         value_bytes: u64::from(value_bytes),
-        mean_value_bytes: mean_value_bytes(spec, loaded),
+        mean_value_bytes: past.mean_value_bytes,
         interrupted: interrupted(run),
         clients: clients_text(&spec.clients),
         trace: spec.trace.as_ref().map(|trace| trace_result(trace, &spec.clients, run)),
@@ -105,7 +142,7 @@ pub(crate) fn summarise(spec: &BenchSpec, subject: &impl Subject, phases: &Phase
             before.engine.reads_per_get.counts(),
         ),
         flash_reads_bound: subject.index().read_bound(key_bytes, value_bytes),
-        write_amplification: amplification(programmed(&after), after.engine.user_bytes),
+        write_amplification: after.amplification(spec),
         run_write_amplification: amplification(
             programmed(&after) - programmed(before),
             after.engine.user_bytes - before.engine.user_bytes,
@@ -119,21 +156,13 @@ pub(crate) fn summarise(spec: &BenchSpec, subject: &impl Subject, phases: &Phase
         first_level: u32::from(!subject.index().lsm().is_some_and(Engine::is_leveled)),
         index: before.hash.as_ref().zip(after.hash.as_ref()).map(|(old, new)| index(old, new)),
         virtual_seconds: run.elapsed().as_secs_f64(),
-        load: LoadResult {
-            virtual_seconds: phases.load.elapsed().as_secs_f64(),
-            throughput_ops_per_second: phases.load.throughput(),
-            write_amplification: amplification(programmed(loaded), loaded.engine.user_bytes),
-            pages_read: pages(&loaded.flash, None, |counts| counts.pages_read),
-            pages_programmed: pages(&loaded.flash, None, |counts| counts.pages_programmed),
-            accelerator: accelerated(loaded.engine.accelerator, AcceleratorWork::default()),
-            put: phases.load.summary(OpKind::Put).unwrap_or_default(),
-        },
-        ageing: phases.ageing.clone(),
+        load: past.load.clone(),
+        ageing: past.ageing.clone(),
         flash: flash_work(spec, before, &after, run),
         caches: caches(spec, &before.engine, &after.engine),
         iterators: iterators(&before.engine, &after.engine, subject),
         tables: tables(before, &after, subject),
-        block_drive: block_drive(spec, loaded, before, &after),
+        block_drive: block_drive(spec, phases.after_load.as_ref(), before, &after),
         limiter: limiter(spec, before, &after),
         windows: windows(spec, subject),
         store: None,
@@ -353,11 +382,12 @@ fn journal_apart(storage: &Storage) -> Option<&'static str> {
 /// What the host's store did to its drive.
 fn block_drive(
     spec: &BenchSpec,
-    loaded: &Snapshot,
+    loaded: Option<&Snapshot>,
     before: &Snapshot,
     after: &Snapshot,
 ) -> Option<BlockDriveResult> {
     let Platform::Host(storage) = &spec.platform else { return None };
+    let loaded = loaded?;
     let (old, new) = (before.blocks?, after.blocks?);
     let of_load = loaded.blocks?.blocks_written;
     let per_user_byte = |blocks: u64, bytes: u64| {

@@ -396,11 +396,15 @@ fn work(result: &BenchResult) -> String {
         .filter_map(|(phase, work)| work.as_ref().map(|work| accelerator(phase, work)))
         .collect();
     let behind = &flash.client_reads_behind;
-    let waits: Vec<String> =
-        behind.iter().map(|(name, count)| format!("{name} {}", count_text(*count))).collect();
+    let waits = behind.iter().map(|(name, count)| match *name {
+        "nothing" => format!("{} unobstructed", count_text(*count)),
+        "erase" => format!("{} waited for an erase", count_text(*count)),
+        other => format!("{} waited for a {other}", count_text(*count)),
+    });
+    let waits: Vec<String> = waits.collect();
     format!(
         "{table}\nwrite amplification: load {}, run {}, both {}\n\
-         dies busy {:.1} % of the time; client reads by what was in their way: {}; \
+         dies busy {:.1} % of the time; client reads: {}; \
          {} shared another's read; {} meta segments read in vain\n\
          {} flushes, compactions {:?}, {} extents collected, {} objects moved, {} blocks erased, \
          {} suspends\n{accelerators}{} writes waited for room, {} s in all",

@@ -78,6 +78,25 @@ pub fn parse_count_in(text: &str, range: RangeInclusive<u64>) -> Result<u64, Str
     })
 }
 
+/// Reads a span of time such as `10ms`, `0.5 s` or `250us` that has to lie in `range`, in nanoseconds.
+///
+/// # Errors
+/// Says what is allowed.
+pub fn parse_span_in(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
+    let units = [("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+    let plain = text.trim();
+    let number = units
+        .iter()
+        .find_map(|(name, unit)| plain.strip_suffix(name).map(|number| (number.trim(), *unit)));
+    let nanos = number.and_then(|(number, unit)| Some(number.parse::<f64>().ok()? * unit));
+    let nanos = nanos.filter(|nanos| nanos.is_finite()).map(|nanos| nanos.round() as u64);
+    nanos.filter(|nanos| range.contains(nanos)).ok_or_else(|| {
+        let seconds = |nanos: u64| nanos as f64 / 1e9;
+        let (least, most) = (seconds(*range.start()), seconds(*range.end()));
+        format!("allowed is a time from {least} s to {most} s, such as 10ms, 250us or 0.5s")
+    })
+}
+
 /// Reads a share such as `0.7` or `70%` that is more than 0 and less than 1.
 ///
 /// # Errors
@@ -210,6 +229,19 @@ mod tests {
         assert_eq!(parse_share("0.25"), Ok(0.25));
         for text in ["70", "0", "-1", "100%", "NaN", "all"] {
             assert!(parse_share(text).is_err_and(|words| words.contains("70%")), "{text}");
+        }
+    }
+
+    #[test]
+    fn spans_have_a_unit() {
+        let span = |text| parse_span_in(text, 1_000..=60_000_000_000);
+        for (text, nanos) in
+            [("10ms", 10_000_000), (" 0.5 s", 500_000_000), ("1us", 1_000), ("60s", 60_000_000_000)]
+        {
+            assert_eq!(span(text), Ok(nanos), "{text}");
+        }
+        for text in ["10", "0.5us", "-1s", "NaNs", "61s", "infs", "ms", "1m"] {
+            assert!(span(text).is_err_and(|words| words.contains("10ms")), "{text}");
         }
     }
 

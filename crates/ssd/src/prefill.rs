@@ -24,7 +24,7 @@ pub enum Precondition {
     Empty,
     /// The first part of its blocks, as a share of all, was written once, in order.
     Sequential(f64),
-    /// The same part was then overwritten at random until that made no difference any more.
+    /// The same part was then overwritten at random until it reached a steady state.
     Random(f64),
 }
 

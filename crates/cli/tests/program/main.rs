@@ -2,9 +2,11 @@
 
 mod bad_inputs;
 mod bench_on_files;
+mod kept_drives;
 mod reference;
 mod run;
 mod serves;
+mod shells;
 mod stores;
 mod sweeps;
 mod traces;

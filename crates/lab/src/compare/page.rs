@@ -1,8 +1,10 @@
 //! The page of results side by side.
 
+use serde_json::Value;
+
 use super::numbers::{AMPLIFICATION, THROUGHPUT};
 use super::{Difference, Finished, SideBySide};
-use crate::report::{Axis, BarSeries, Figure, FigureKind, Report, Series, Unit};
+use crate::report::{Axis, BarSeries, Figure, FigureKind, Report, Series, Stretch, Unit};
 
 /// More lines than this in one plot are told apart by nobody.
 const MOST_LINES: usize = 12;
@@ -60,16 +62,18 @@ fn bars(of: &SideBySide, end: &str, title: &str, unit: Unit) -> Option<Figure> {
         })
         .filter(|bars| bars.values.iter().any(Option::is_some))
         .collect();
-    (!series.is_empty()).then(|| Figure {
-        id: id("bars", title),
-        title: title.to_owned(),
-        caption: "Each run.".to_owned(),
-        kind: FigureKind::Bars {
-            over: "run".to_owned(),
-            categories: of.runs.iter().map(Finished::shown_name).collect(),
-            y: Axis::linear(title.to_lowercase(), unit),
-            series,
-        },
+    (!series.is_empty()).then(|| {
+        Figure::new(
+            id("bars", title),
+            title,
+            "A bar for each run.",
+            FigureKind::Bars {
+                over: "run".to_owned(),
+                categories: of.runs.iter().map(Finished::shown_name).collect(),
+                y: Axis::linear(title.to_lowercase(), unit),
+                series,
+            },
+        )
     })
 }
 
@@ -101,34 +105,62 @@ fn distributions(of: &SideBySide) -> Vec<Figure> {
     let names = curve_names(of, |run| &run.latencies);
     let figure = |name: String| {
         let series = lines(of, &name, |run| &run.latencies);
-        (!series.is_empty()).then(|| Figure {
-            id: id("latency", &name),
-            title: format!("Latency: {name}"),
-            caption: "The share of operations that took no longer.".to_owned(),
-            kind: FigureKind::Cdf {
-                x: Axis::log("latency", Unit::Microseconds),
-                of: "operations".to_owned(),
-                tail: true,
-                series,
-            },
+        (!series.is_empty()).then(|| {
+            Figure::new(
+                id("latency", &name),
+                format!("Latency: {name}"),
+                "The share of operations that took no longer.",
+                FigureKind::Cdf {
+                    x: Axis::log("latency", Unit::Microseconds),
+                    of: "operations".to_owned(),
+                    tail: true,
+                    series,
+                },
+            )
         })
     };
     names.into_iter().filter_map(figure).collect()
 }
 
+/// When sets were in their deterministic windows, if all runs took them there at the same instants.
+fn windows(of: &SideBySide) -> Vec<Stretch> {
+    let all: Vec<Vec<Stretch>> = of.runs.iter().map(deterministic).collect();
+    let is_same = all.iter().all(|one| *one == all[0]);
+    if is_same { all.into_iter().next().unwrap_or_default() } else { Vec::new() }
+}
+
+/// From each command that took a set into its deterministic window to the next one of that set.
+fn deterministic(run: &Finished) -> Vec<Stretch> {
+    let all: &[Value] = run.json["windows"].as_array().map_or(&[], Vec::as_slice);
+    let entered = |window: &&Value| window["to"] == "DTWIN";
+    let stretch = |window: &Value| {
+        let reached = window["asked_s"].as_f64()? + window["took_ms"].as_f64()? / 1e3;
+        let of_set = all.iter().filter(|other| other["set"] == window["set"]);
+        let left = of_set.filter_map(|other| other["asked_s"].as_f64()).find(|at| *at > reached);
+        let to = left.or(run.json["virtual_seconds"].as_f64())?;
+        let name = format!("set {}: DTWIN", window["set"]);
+        Some(Stretch { name, from: reached, to: to.max(reached) })
+    };
+    all.iter().filter(entered).filter_map(stretch).collect()
+}
+
 fn timelines(of: &SideBySide) -> Vec<Figure> {
+    let shaded = windows(of);
     let names = curve_names(of, |run| &run.timelines);
     let figure = |name: String| {
         let series = lines(of, &name, |run| &run.timelines);
-        (!series.is_empty()).then(|| Figure {
-            id: id("timeline", &name),
-            title: format!("99th percentile over time: {name}"),
-            caption: "Of each slice of the run.".to_owned(),
-            kind: FigureKind::Lines {
-                x: Axis::linear("time since the run began", Unit::Seconds),
-                y: Axis::log("latency, p99", Unit::Microseconds),
-                series,
-            },
+        (!series.is_empty()).then(|| {
+            Figure::new(
+                id("timeline", &name),
+                format!("99th percentile over time: {name}"),
+                "Of each slice of the run.",
+                FigureKind::Lines {
+                    x: Axis::linear("time since the run began", Unit::Seconds),
+                    y: Axis::log("latency, p99", Unit::Microseconds),
+                    series,
+                },
+            )
+            .with_shaded(shaded.clone())
         })
     };
     names.into_iter().filter_map(figure).collect()
@@ -161,16 +193,16 @@ fn by_number(of: &SideBySide) -> Vec<Figure> {
             "" => "throughput".to_owned(),
             of => format!("{of}, throughput"),
         };
-        Figure {
-            id: id("by", &format!("{name}-{what}")),
-            title: format!("{what} by {name}"),
-            caption: "Each run is a point.".to_owned(),
-            kind: FigureKind::Lines {
+        Figure::new(
+            id("by", &format!("{name}-{what}")),
+            format!("{what} by {name}"),
+            "Each run is a point.",
+            FigureKind::Lines {
                 x: Axis::log(name.clone(), Unit::Number),
                 y: Axis::linear(what.clone(), unit),
                 series: series.filter(|series| !series.points.is_empty()).collect(),
             },
-        }
+        )
     };
     wanted.map(figure).collect()
 }

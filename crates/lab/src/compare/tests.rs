@@ -80,3 +80,33 @@ fn what_cannot_be_compared_is_refused() {
     let job = Finished::new("j", job, None, None).expect("a result of a job");
     assert!(words(vec![one(), job]).contains("j of levelhead device"));
 }
+
+fn job(name: &str, asked_s: f64) -> Finished {
+    let result = format!(
+        "{{\"levelhead\": \"0\", \"job\": \"windows\", \"streams\": [{{\"name\": \"reads\", \"directions\": {{}}}}], \"sets\": [],
+          \"virtual_seconds\": 9.0, \"windows\": [{{\"set\": 1, \"to\": \"DTWIN\", \"asked_s\": {asked_s}, \"took_ms\": 500.0}},
+          {{\"set\": 1, \"to\": \"NDWIN\", \"asked_s\": 4.0, \"took_ms\": 0.0}},
+          {{\"set\": 1, \"to\": \"DTWIN\", \"asked_s\": 6.0, \"took_ms\": 0.0}}]}}"
+    );
+    let timeline =
+        "stream,direction,start_s,operations,mean_us,p99_us,max_us\nreads,read,0,1,9,10,11\n";
+    Finished::new(name, &result, None, Some(timeline)).expect("a result")
+}
+
+#[test]
+fn windows_are_shaded_where_all_runs_have_the_same() {
+    let shaded = |jobs: [Finished; 2]| {
+        let both = SideBySide::new(jobs.into(), true).expect("two jobs");
+        let files = both.files("Jobs", "levelhead compare").expect("a page");
+        let timeline = files.iter().find(|file| file.0 == "timeline-reads--read.json");
+        let timeline: serde_json::Value =
+            serde_json::from_str(&timeline.expect("a figure").1).expect("JSON");
+        timeline["shaded"].clone()
+    };
+    let expected = serde_json::json!([
+        {"name": "set 1: DTWIN", "from": 2.5, "to": 4.0},
+        {"name": "set 1: DTWIN", "from": 6.0, "to": 9.0}
+    ]);
+    assert_eq!(shaded([job("a", 2.0), job("b", 2.0)]), expected);
+    assert!(shaded([job("a", 2.0), job("b", 3.0)]).is_null());
+}

@@ -81,7 +81,7 @@ pub enum Before {
     Empty,
     /// Written once, in order.
     Sequential,
-    /// Then overwritten at random until that made no difference any more.
+    /// Then overwritten at random until it reached a steady state.
     #[default]
     Random,
 }

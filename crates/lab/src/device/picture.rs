@@ -67,18 +67,21 @@ pub fn latency_csv(report: &JobReport) -> String {
 
 /// Latency by bucket of virtual time, stream and direction.
 pub fn timeline_csv(report: &JobReport) -> String {
-    let mut csv = "stream,direction,start_s,operations,mean_us,p99_us,max_us\n".to_owned();
+    let mut csv =
+        "stream,direction,start_s,operations,mean_us,p50_us,p99_us,p999_us,max_us\n".to_owned();
     for Line { index, stream, direction, .. } in lines(report) {
         let stream = quoted(&stream.name);
         for point in report.timeline.of(index, direction) {
             writeln!(
                 csv,
-                "{stream},{},{},{},{:.3},{:.3},{:.3}",
+                "{stream},{},{},{},{:.3},{:.3},{:.3},{:.3},{:.3}",
                 direction.name(),
                 point.start.as_secs_f64(),
                 point.count,
                 point.mean_us,
+                point.p50_us,
                 point.p99_us,
+                point.p999_us,
                 point.max_us
             )
             .expect("a string takes any text");

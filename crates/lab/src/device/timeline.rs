@@ -35,8 +35,12 @@ pub struct TimelinePoint {
     pub count: u64,
     /// The mean of their latencies, in microseconds.
     pub mean_us: f64,
-    /// 99 % are no longer, within 1 %.
+    /// Half are no longer, within 1 %.
+    pub p50_us: f64,
+    /// 99 % are no longer.
     pub p99_us: f64,
+    /// 99.9 % are no longer.
+    pub p999_us: f64,
     /// The longest.
     pub max_us: f64,
 }
@@ -133,12 +137,14 @@ impl Latencies {
 
     fn point(&self, start: Nanos) -> TimelinePoint {
         let count = self.histogram.len();
-        let p99 = self.histogram.value_at_quantile(0.99).min(self.max);
+        let at = |quantile| self.histogram.value_at_quantile(quantile).min(self.max) as f64 / 1e3;
         TimelinePoint {
             start,
             count,
             mean_us: self.sum as f64 / count as f64 / 1e3,
-            p99_us: p99 as f64 / 1e3,
+            p50_us: at(0.5),
+            p99_us: at(0.99),
+            p999_us: at(0.999),
             max_us: self.max as f64 / 1e3,
         }
     }

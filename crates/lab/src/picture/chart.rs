@@ -1,4 +1,4 @@
-//! A line chart as SVG: a few series, two axes, a legend; no script, no font of its own.
+//! A line chart as SVG: a few series, two axes, a legend; no script, no font of its own. Dark where its reader has it so.
 
 use std::fmt::Write;
 
@@ -13,6 +13,12 @@ const BOTTOM: f64 = 62.0;
 
 /// Colours that colour-blind readers can tell apart (Okabe and Ito).
 const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
+
+/// The same in the dark, by class: ground, text, notes, rules, axes, bands; lines and dots of each colour.
+const DARK: &str = "@media (prefers-color-scheme:dark){.g{fill:#12161c}text{fill:#e4e8ee}.n{fill:#a3adba}\
+    .r{stroke:#343d49}.a{stroke:#a3adba}.b{fill:#24402c}\
+    .l0{stroke:#56b4e9}.l1{stroke:#ff8c42}.l2{stroke:#2ec49a}.l3{stroke:#e59ac4}.l4{stroke:#f0c040}.l5{stroke:#8fb8ff}\
+    .d0{fill:#56b4e9}.d1{fill:#ff8c42}.d2{fill:#2ec49a}.d3{fill:#e59ac4}.d4{fill:#f0c040}.d5{fill:#8fb8ff}}";
 
 /// A line.
 pub(crate) struct Series {
@@ -164,8 +170,8 @@ impl Chart {
         writeln!(
             svg,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
-             font-family=\"sans-serif\" font-size=\"13\">\n\
-             <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
+             font-family=\"sans-serif\" font-size=\"13\">\n<style>{DARK}</style>\n\
+             <rect width=\"100%\" height=\"100%\" fill=\"white\" class=\"g\"/>\n\
              <text x=\"{LEFT}\" y=\"26\" font-size=\"15\" font-weight=\"bold\">{}</text>",
             escaped(&self.title)
         )?;
@@ -175,7 +181,7 @@ impl Chart {
             let x = px(value);
             writeln!(
                 svg,
-                "<path d=\"M{x:.1} {TOP}V{bottom}\" stroke=\"#e0e0e0\"/>\
+                "<path d=\"M{x:.1} {TOP}V{bottom}\" stroke=\"#e0e0e0\" class=\"r\"/>\
                  <text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{label}</text>",
                 bottom + 20.0
             )?;
@@ -184,7 +190,7 @@ impl Chart {
             let y = py(value);
             writeln!(
                 svg,
-                "<path d=\"M{LEFT} {y:.1}H{right}\" stroke=\"#e0e0e0\"/>\
+                "<path d=\"M{LEFT} {y:.1}H{right}\" stroke=\"#e0e0e0\" class=\"r\"/>\
                  <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>",
                 LEFT - 8.0,
                 y + 4.0
@@ -192,7 +198,7 @@ impl Chart {
         }
         writeln!(
             svg,
-            "<path d=\"M{LEFT} {TOP}V{bottom}H{right}\" fill=\"none\" stroke=\"#404040\"/>\n\
+            "<path d=\"M{LEFT} {TOP}V{bottom}H{right}\" fill=\"none\" stroke=\"#404040\" class=\"a\"/>\n\
              <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n\
              <text transform=\"translate(20 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
             f64::midpoint(LEFT, right),
@@ -211,9 +217,9 @@ impl Chart {
             let (from, to) = (px(band.from), px(band.to));
             writeln!(
                 svg,
-                "<rect x=\"{from:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{}\" fill=\"#f0f4e0\"/>\
+                "<rect x=\"{from:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{}\" fill=\"#f0f4e0\" class=\"b\"/>\
                  <text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\" fill=\"#606060\" \
-                 font-size=\"11\">{}</text>",
+                 font-size=\"11\" class=\"n\">{}</text>",
                 (to - from).max(0.0),
                 HEIGHT - BOTTOM - TOP,
                 f64::midpoint(from, to),
@@ -232,7 +238,8 @@ impl Chart {
         py: impl Fn(f64) -> f64,
     ) -> std::fmt::Result {
         for (i, series) in self.series.iter().enumerate() {
-            let colour = COLOURS[i % COLOURS.len()];
+            let n = i % COLOURS.len();
+            let colour = COLOURS[n];
             let path: Vec<String> =
                 series.points.iter().map(|(x, y)| format!("{:.1} {:.1}", px(*x), py(*y))).collect();
             let legend = TOP + 14.0 + i as f64 * 40.0;
@@ -243,14 +250,17 @@ impl Chart {
             };
             if let [(x, y)] = series.points[..] {
                 let (x, y) = (px(x), py(y));
-                writeln!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{colour}\"/>")?;
+                writeln!(
+                    svg,
+                    "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{colour}\" class=\"d{n}\"/>"
+                )?;
             }
             writeln!(
                 svg,
-                "<path d=\"M{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>\n\
-                 <path d=\"M{} {legend}h22\" stroke=\"{colour}\" stroke-width=\"3\"/>\
+                "<path d=\"M{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" class=\"l{n}\"/>\n\
+                 <path d=\"M{} {legend}h22\" stroke=\"{colour}\" stroke-width=\"3\" class=\"l{n}\"/>\
                  <text x=\"{}\" y=\"{}\">{}</text>\
-                 <text x=\"{}\" y=\"{}\" fill=\"#606060\" font-size=\"11\">{note} {} us</text>",
+                 <text x=\"{}\" y=\"{}\" fill=\"#606060\" font-size=\"11\" class=\"n\">{note} {} us</text>",
                 path.join("L"),
                 WIDTH - RIGHT + 12.0,
                 WIDTH - RIGHT + 40.0,

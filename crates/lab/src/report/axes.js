@@ -55,7 +55,8 @@ function logTicks(description, [low, high], places) {
   const even = MANTISSAS.map((list) => decades.flatMap((e) => list.map((m) => Number(`${m}e${e}`))));
   const candidates = [...places, ...even].map((values) => values.filter(within));
   const enough = narrow.matches ? 3 : 4;
-  const tickvals = candidates.find((values) => values.length >= enough) ?? candidates.at(-1);
+  const own = candidates.slice(0, places.length).find((values) => values.length >= 2);
+  const tickvals = own ?? candidates.find((values) => values.length >= enough) ?? candidates.at(-1);
   return { tickvals, ticktext: tickvals.map((value) => tickText(value, description)) };
 }
 
@@ -65,13 +66,19 @@ function sweep(description, values) {
   return places.length <= 10 ? [places] : [];
 }
 
-// The ends of a logarithmic axis, as powers of ten; bars begin at a whole one.
-function logRange(values, barred) {
+// The ends of a logarithmic axis, as powers of ten.
+function logRange(values) {
   const logs = values.filter((value) => value > 0).map(Math.log10);
   if (logs.length === 0) return [0, 1];
   const [low, high] = logs.reduce(([a, b], v) => [Math.min(a, v), Math.max(b, v)], [Infinity, -Infinity]);
   const room = Math.max(0.03 * (high - low), 0.02);
-  return [barred ? Math.ceil(low - room) - 1 : low - room, high + room];
+  return [low - room, high + room];
+}
+
+// The ends of a linear axis across: what lies at an end is not drawn on the frame.
+function padded([low, high]) {
+  const room = 0.02 * (high - low) || 1;
+  return [low - room, high + room];
 }
 
 function axis(title, more) {
@@ -89,8 +96,8 @@ function axis(title, more) {
   };
 }
 
-// `barred` where bars stand on the axis; `places` as `sweep` gives them.
-function numberAxis(description, scale, values, { barred = false, places = [], ...more } = {}) {
+// `places` as `sweep` gives them.
+function numberAxis(description, scale, values, { places = [], ...more } = {}) {
   const prefixed = PREFIXED[description.unit];
   const unit = prefixed || description.unit === "" ? "" : `, ${description.unit}`;
   const format = prefixed
@@ -102,7 +109,7 @@ function numberAxis(description, scale, values, { barred = false, places = [], .
     uirevision: scale,
     nticks: narrow.matches ? 5 : 8,
     ...format,
-    ...(scale === "log" ? logAxis(description, logRange(values, barred), places) : {}),
+    ...(scale === "log" ? logAxis(description, logRange(values), places) : {}),
     ...more,
   });
 }

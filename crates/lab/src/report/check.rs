@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::Report;
 use super::figure::{BarSeries, Figure, FigureKind, Series};
+use super::marks::{Marks, Stretch};
 
 /// Why a report is refused. Each is a mistake of whoever made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,12 +73,42 @@ fn check_figure(figure: &Figure) -> Result<(), String> {
     if distinct.len() < names.len() {
         return Err(format!("two series have one name among {names:?}"));
     }
+    check_marks(figure)?;
     match &figure.kind {
         FigureKind::Lines { series, .. } => series.iter().try_for_each(check_points),
         FigureKind::Cdf { series, .. } => series.iter().try_for_each(check_distribution),
         FigureKind::Bars { categories, series, .. } => {
             series.iter().try_for_each(|bars| check_bars(bars, categories))
         }
+    }
+}
+
+fn check_marks(figure: &Figure) -> Result<(), String> {
+    let Marks { published, shaded, subject } = &figure.marks;
+    if let Some(subject) =
+        subject.as_ref().filter(|one| !figure.series_names().contains(&one.as_str()))
+    {
+        return Err(format!("it is about `{subject}`, which is none of its series"));
+    }
+    let groups: &[String] = match &figure.kind {
+        FigureKind::Bars { categories, .. } => categories,
+        _ => &[],
+    };
+    for one in published {
+        if !one.value.is_finite() {
+            return Err(format!("the paper's `{}` is {}", one.what, one.value));
+        }
+        if let Some(group) = one.group.as_ref().filter(|group| !groups.contains(group)) {
+            return Err(format!("the paper's `{}` is of `{group}`, which it has not", one.what));
+        }
+    }
+    let is_across = matches!(figure.kind, FigureKind::Lines { .. });
+    let is_stretch = |one: &Stretch| one.from <= one.to && one.to.is_finite();
+    match shaded.iter().find(|one| !is_across || !is_stretch(one)) {
+        Some(one) => {
+            Err(format!("`{}` from {} to {} cannot be shaded", one.name, one.from, one.to))
+        }
+        None => Ok(()),
     }
 }
 

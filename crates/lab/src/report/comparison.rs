@@ -1,9 +1,10 @@
 //! What a paper says beside what came out here.
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 
 use super::csv::Csv;
+use super::verdict::{RULE, Verdict};
 
 /// A statement of a paper and what came out here.
 #[derive(Clone, Debug, Serialize)]
@@ -20,35 +21,16 @@ pub struct Comparison {
     pub holds: Verdict,
     /// Why, or what the difference comes from.
     pub sentence: String,
+    /// Whether it counts as a published claim, if it has a verdict: one that another row has too, under other
+    /// conditions, counts once.
+    pub counted: bool,
 }
 
-/// Whether what a paper says holds here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// It does.
-    Holds,
-    /// Its direction does, its size does not.
-    Deviates,
-    /// It does not.
-    DoesNotHold,
-    /// The experiment cannot tell.
-    NotApplicable,
-}
-
-impl Verdict {
-    /// All, from best to none.
-    pub(super) const ALL: [Self; 4] =
-        [Self::Holds, Self::Deviates, Self::DoesNotHold, Self::NotApplicable];
-
-    /// In words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Holds => "holds",
-            Self::Deviates => "deviates",
-            Self::DoesNotHold => "does not hold",
-            Self::NotApplicable => "not applicable",
-        }
+impl Comparison {
+    /// The same as the claim of another row under other conditions.
+    #[must_use]
+    pub fn again(self) -> Self {
+        Self { counted: false, ..self }
     }
 }
 
@@ -66,28 +48,23 @@ pub(super) fn table(comparisons: &[Comparison]) -> String {
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
     table.set_header(HEADINGS);
     for one in comparisons {
-        table.add_row([
-            Cell::new(&one.what),
-            value(&one.paper),
-            value(&one.ours),
-            Cell::new(one.holds.words()),
-            Cell::new(&one.sentence),
-        ]);
+        table.add_row([&one.what, &one.paper, &one.ours, one.holds.words(), &one.sentence]);
     }
-    table.to_string()
+    format!("{table}\n{}\n{RULE}", tally(comparisons))
 }
 
-/// Numbers to the right.
-fn value(text: &str) -> Cell {
-    let alignment = if is_number(text) { CellAlignment::Right } else { CellAlignment::Left };
-    Cell::new(text).set_alignment(alignment)
+/// How many published claims there are, and how many of them come to each verdict.
+pub(super) fn counts(comparisons: &[Comparison]) -> (usize, [(Verdict, usize); 3]) {
+    let counted = || comparisons.iter().filter(|one| one.counted);
+    let count = |verdict| counted().filter(|one| one.holds == verdict).count();
+    let counts = Verdict::OF_CLAIMS.map(|verdict| (verdict, count(verdict)));
+    (counts.iter().map(|(_, count)| count).sum(), counts)
 }
 
-/// Whether a text is a number with at most a unit of one word, as in `3 900 us` or `+12 %`.
-pub(super) fn is_number(text: &str) -> bool {
-    let number = text.trim_start_matches(['+', '-', '<', '>', '~', ' ']);
-    let unit = number.trim_start_matches(|c: char| c.is_ascii_digit() || " .,".contains(c));
-    number.starts_with(|c: char| c.is_ascii_digit()) && !unit.trim().contains(' ')
+fn tally(comparisons: &[Comparison]) -> String {
+    let (claims, counts) = counts(comparisons);
+    let counts = counts.map(|(verdict, count)| format!("{}: {count}", verdict.words()));
+    format!("Of {claims} published claims {}.", counts.join(", "))
 }
 
 pub(super) fn csv(comparisons: &[Comparison]) -> String {
@@ -100,19 +77,4 @@ pub(super) fn csv(comparisons: &[Comparison]) -> String {
         );
     }
     csv.text()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_told_from_sentences() {
-        for number in ["2", "3 900 us", "+12 %", "< 0.1 %", "1.9x", "-4.5"] {
-            assert!(is_number(number), "{number}");
-        }
-        for sentence in ["73 % lower (Fig. 8)", "-", "", "rises", "2 of 3 reads"] {
-            assert!(!is_number(sentence), "{sentence}");
-        }
-    }
 }

@@ -4,6 +4,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::csv::Csv;
+use super::marks::{Marks, Published, Stretch};
 use super::unit::Unit;
 use crate::picture::resolved_quantiles;
 
@@ -19,6 +20,9 @@ pub struct Figure {
     /// The plot.
     #[serde(flatten)]
     pub kind: FigureKind,
+    /// What stands in it beside the series.
+    #[serde(flatten)]
+    pub(super) marks: Marks,
 }
 
 /// What is plotted. Each kind has the axes it needs and no others.
@@ -46,7 +50,7 @@ pub enum FigureKind {
         /// The distributions: points are a value and the share of all at or below it, 0 to 1.
         series: Vec<Series>,
     },
-    /// Bars in groups.
+    /// Bars in groups, from zero. On a logarithmic axis, where lengths mean nothing, they are dots.
     Bars {
         /// What the categories are: "YCSB workload".
         over: String,
@@ -142,6 +146,38 @@ impl BarSeries {
 }
 
 impl Figure {
+    /// A figure without marks.
+    pub fn new(
+        id: impl Into<String>,
+        title: impl Into<String>,
+        caption: impl Into<String>,
+        kind: FigureKind,
+    ) -> Self {
+        let (id, title, caption) = (id.into(), title.into(), caption.into());
+        Self { id, title, caption, kind, marks: Marks::default() }
+    }
+
+    /// The same with numbers that a paper gives.
+    #[must_use]
+    pub fn with_published(mut self, published: impl IntoIterator<Item = Published>) -> Self {
+        self.marks.published.extend(published);
+        self
+    }
+
+    /// The same with stretches of the axis across shaded.
+    #[must_use]
+    pub fn with_shaded(mut self, stretches: impl IntoIterator<Item = Stretch>) -> Self {
+        self.marks.shaded.extend(stretches);
+        self
+    }
+
+    /// The same with the series of this name, which the paper is about, drawn on top.
+    #[must_use]
+    pub fn about(mut self, series: impl Into<String>) -> Self {
+        self.marks.subject = Some(series.into());
+        self
+    }
+
     /// The numbers: a row a point for lines and distributions, a row a category for bars.
     pub(super) fn csv(&self) -> String {
         match &self.kind {
@@ -160,6 +196,11 @@ impl Figure {
                 csv.text()
             }
         }
+    }
+
+    /// How many outlines the page draws: of the series, and of what a paper gives.
+    pub(super) fn traces(&self) -> usize {
+        self.series_names().len() + usize::from(!self.marks.published.is_empty())
     }
 
     /// Names in the legend.

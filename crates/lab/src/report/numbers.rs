@@ -112,7 +112,7 @@ mod tests {
             tail: false,
             series: vec![series],
         };
-        let figure = Figure { id: "f".into(), title: String::new(), caption: String::new(), kind };
+        let figure = Figure::new("f", "", "", kind);
         let numbers = of(&figure).expect("every distribution has a table");
         let values: Vec<&str> = numbers.rows.iter().map(|row| row[1].as_str()).collect();
         assert_eq!(values, ["10", "20", "30", "30", "-", "-"]);

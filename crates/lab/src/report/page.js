@@ -12,6 +12,10 @@ const COLOURS = {
 const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"];
 const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "x", "cross", "star"];
 const PATTERNS = ["", "/", ".", "\\", "x", "-", "|"];
+const SHADES = {
+  light: ["#dcebd2", "#f6e3c5"],
+  dark: ["#24402c", "#4a3a1c"],
+};
 const nth = (list, n) => list[n % list.length];
 
 // ---- kinds of figures: what can be chosen, and what is drawn for a choice
@@ -30,12 +34,17 @@ const KINDS = {
       }));
       const places = placesAcross(figure);
       const rangemode = choice.y === "linear" ? "tozero" : "normal";
+      const across = all(traces, "x").filter((value) => choice.x === "linear" || value > 0);
+      const ends = [Math.min(...across), Math.max(...across)];
+      const level = (one) => ({ x: ends, y: scaled(figure.y, [one.value, one.value]) });
+      traces.push(...published(figure, figure.y, "y", level));
       return {
         traces,
         layout: {
-          xaxis: numberAxis(figure.x, choice.x, all(traces, "x"), { places }),
+          xaxis: numberAxis(figure.x, choice.x, across, { places, ...(choice.x === "linear" ? { range: padded(ends) } : {}) }),
           yaxis: numberAxis(figure.y, choice.y, all(traces, "y"), { rangemode }),
           hovermode: "x unified",
+          ...shades(figure, traces),
         },
       };
     },
@@ -47,7 +56,8 @@ const KINDS = {
       const tail = choice.view === "tail";
       const rarest = figure.series.flatMap((series) => rests(series.points)).reduce((a, b) => Math.min(a, b), 0.1);
       const traces = figure.series.map((series, n) => {
-        const { line: stroke, ...rest } = line(n, series.name, series.points.length);
+        // A distribution is smooth however many points it has.
+        const { line: stroke, ...rest } = line(n, series.name, 0);
         return {
           ...rest,
           mode: "lines",
@@ -58,6 +68,8 @@ const KINDS = {
           hovertemplate: `%{customdata}: ${reading(figure.x, "x")}`,
         };
       });
+      const upright = (one) => ({ x: scaled(figure.x, [one.value, one.value]), y: tail ? [1, rarest] : [0, 1] });
+      traces.push(...published(figure, figure.x, "x", upright));
       return {
         traces,
         layout: {
@@ -70,32 +82,96 @@ const KINDS = {
       };
     },
   },
+  // Lengths mean something from zero on a linear axis; on a logarithmic one the same values are dots.
   bars: {
     first: (figure) => ({ y: figure.y.scale }),
     choices: () => [scales("y")],
     draw(figure, choice) {
+      const places = figure.categories.map((_, group) => group);
+      const asDots = choice.y === "log";
       const traces = figure.series.map((series, n) => ({
-        type: "bar",
         name: safe(series.name),
-        x: figure.categories.map(safe),
         y: scaled(figure.y, series.values),
-        marker: { color: nth(COLOURS[theme()], n), pattern: pattern(n) },
-        hovertemplate: reading(figure.y, "y"),
+        text: figure.categories.map(safe),
+        hovertemplate: `%{text}: ${reading(figure.y, "y")}`,
+        ...(asDots ? dots(places, n, figure.series.length) : bar(places, n)),
       }));
+      const spans = (one) => {
+        const group = figure.categories.indexOf(one.group);
+        const ends = group < 0 ? [-0.5, places.length - 0.5] : [group - 0.45, group + 0.45];
+        return { x: ends, y: scaled(figure.y, [one.value, one.value]) };
+      };
+      traces.push(...published(figure, figure.y, "y", spans));
+      const groups = { tickvals: places, ticktext: figure.categories.map(safe), range: [-0.5, places.length - 0.5] };
       return {
         traces,
         layout: {
-          xaxis: axis(safe(figure.over), { type: "category", showgrid: false, ticks: "" }),
-          yaxis: numberAxis(figure.y, choice.y, all(traces, "y"), { barred: true }),
+          xaxis: axis(safe(figure.over), { ...groups, showgrid: false, ticks: "" }),
+          yaxis: numberAxis(figure.y, choice.y, all(traces, "y"), { rangemode: asDots ? "normal" : "tozero" }),
           barmode: "group",
           bargap: 0.25,
           bargroupgap: 0.08,
-          hovermode: "x unified",
+          hovermode: "closest",
         },
       };
     },
   },
 };
+
+function bar(places, n) {
+  return { type: "bar", x: places, textposition: "none", marker: { color: nth(COLOURS[theme()], n), pattern: pattern(n) } };
+}
+
+// Side by side, as the bars of a group are.
+function dots(places, n, count) {
+  const across = (n - (count - 1) / 2) * (0.75 / count);
+  const marker = { color: nth(COLOURS[theme()], n), size: narrow.matches ? 8 : 11, symbol: nth(SYMBOLS, n) };
+  return { type: "scatter", mode: "markers", x: places.map((place) => place + across), marker };
+}
+
+// What a paper gives: one trace, so one name in the legend; `ends` says where the line of a number begins and ends.
+function published(figure, description, name, ends) {
+  const numbers = figure.published ?? [];
+  if (numbers.length === 0) return [];
+  const trace = { x: [], y: [], text: [] };
+  for (const one of numbers) {
+    const { x, y } = ends(one);
+    trace.x.push(...x, null);
+    trace.y.push(...y, null);
+    trace.text.push(...x.map(() => safe(one.what)), "");
+  }
+  return [{
+    ...trace,
+    type: "scatter",
+    mode: "lines",
+    name: numbers.length === 1 ? `paper: ${safe(numbers[0].what)}` : "paper",
+    line: { color: colour("text"), width: 2, dash: "4px,3px" },
+    hovertemplate: `%{text}: ${reading(description, name)}`,
+  }];
+}
+
+// Shaded stretches, and a place in the legend for each kind of them.
+function shades(figure, traces) {
+  const stretches = figure.shaded ?? [];
+  const names = [...new Set(stretches.map((one) => one.name))];
+  const shade = (name) => nth(SHADES[theme()], names.indexOf(name));
+  for (const name of names) {
+    const marker = { color: shade(name), size: 14, symbol: "square", line: { width: 1, color: colour("soft") } };
+    traces.push({ type: "scatter", mode: "markers", x: [null], y: [null], name: safe(name), marker, hoverinfo: "skip" });
+  }
+  const shape = ({ name, from, to }) => ({
+    type: "rect",
+    layer: "below",
+    yref: "paper",
+    x0: from * factor(figure.x),
+    x1: to * factor(figure.x),
+    y0: 0,
+    y1: 1,
+    fillcolor: shade(name),
+    line: { width: 0 },
+  });
+  return { shapes: stretches.map(shape) };
+}
 
 const placesAcross = (figure) =>
   sweep(figure.x, figure.series.flatMap((series) => series.points.map((point) => point[0])));
@@ -110,14 +186,14 @@ function rests(points) {
 
 const scales = (name) => ({ name, label: `${name} axis`, options: ["linear", "log"] });
 
-// Few points are marked; many make a thin line, or dashes would run together.
+// Few points are marked; many make a thin line without dashes, which would run together.
 function line(n, name, points) {
   const color = nth(COLOURS[theme()], n);
   return {
     type: "scatter",
     mode: points <= 40 ? "lines+markers" : "lines",
     name: safe(name),
-    line: { color, width: points <= 300 ? 2 : 1.5, dash: nth(DASHES, n) },
+    line: { color, width: points <= 300 ? 2 : 1.5, dash: points <= 100 ? nth(DASHES, n) : "solid" },
     marker: { color, size: 7, symbol: nth(SYMBOLS, n) },
   };
 }
@@ -131,11 +207,12 @@ function pattern(n) {
 
 // ---- drawing
 
-function layout() {
+function layout(traces) {
   const family = "system-ui, sans-serif";
   return {
     height: narrow.matches ? 400 : 440,
-    margin: { l: 56, r: 16, t: 16, b: 48 },
+    // The toolbar stands upright in the margin, where no legend comes.
+    margin: { l: 56, r: narrow.matches || printing ? 16 : 48, t: 16, b: 48 },
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { family, size: narrow.matches ? 11 : 13, color: colour("text") },
@@ -145,19 +222,30 @@ function layout() {
     dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
     separators: ".\u202f",
     uirevision: "kept",
-    showlegend: true,
-    modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("soft"), activecolor: colour("text") },
+    showlegend: traces.length > 1,
+    modebar: { orientation: "v", bgcolor: "rgba(0,0,0,0)", color: colour("soft"), activecolor: colour("text") },
   };
 }
 
 // A wish to print makes the width that of paper.
 const PAPER_WIDTH = 660;
 
+// The series that the paper is about comes last, solid and thick, so that no other one covers it; names keep their order.
+function emphasise(traces, subject) {
+  traces.forEach((trace, n) => (trace.legendrank = n + 1));
+  const at = traces.findIndex((trace) => subject !== undefined && trace.name === safe(subject));
+  if (at < 0 || !traces[at].line) return;
+  const [trace] = traces.splice(at, 1);
+  trace.line = { ...trace.line, width: 3.5, dash: "solid" };
+  traces.push(trace);
+}
+
 async function draw({ figure, choice, place }) {
   const { traces, layout: own } = KINDS[figure.kind].draw(figure, choice);
+  emphasise(traces, figure.subject);
   const hidden = hideUnshowable(traces, "x", own.xaxis) + hideUnshowable(traces, "y", own.yaxis);
   const size = printing ? { width: PAPER_WIDTH, autosize: false } : { autosize: true };
-  await Plotly.react(place.querySelector(".plot"), traces, { ...layout(), ...size, ...own }, {
+  await Plotly.react(place.querySelector(".plot"), traces, { ...layout(traces), ...size, ...own }, {
     responsive: true,
     displaylogo: false,
     displayModeBar: narrow.matches || printing ? false : "hover",

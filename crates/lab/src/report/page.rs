@@ -6,8 +6,9 @@
 
 use std::fmt::Write;
 
-use super::comparison::{Comparison, Verdict, is_number};
+use super::comparison::{Comparison, counts};
 use super::html::{escaped, script_json};
+use super::verdict::{RULE, Verdict};
 use super::{Figure, Report, Table, numbers, plotly_js};
 
 const STYLE: &str = include_str!("page.css");
@@ -38,7 +39,7 @@ pub(super) fn render(report: &Report, tables: &[Table]) -> String {
         contents = contents(report),
         comparisons = comparisons(&report.comparisons),
         tables = tables.iter().map(table).collect::<String>(),
-        figures = report.figures.iter().map(figure).collect::<String>(),
+        figures = (1..).zip(&report.figures).map(figure).collect::<String>(),
         notes = notes(&report.notes),
         footer = footer(),
         json = script_json(&json),
@@ -49,7 +50,7 @@ pub(super) fn render(report: &Report, tables: &[Table]) -> String {
 fn header(report: &Report) -> String {
     format!(
         "<header>\n<h1>{}</h1>\n<p class=\"summary\">{}</p>\n<dl>\n<dt>Scale</dt><dd>{}</dd>\n\
-         <dt>Again with</dt><dd><code>{}</code></dd>\n{}</dl>\n</header>\n",
+         <dt>Reproduce with</dt><dd><code>{}</code></dd>\n{}</dl>\n</header>\n",
         escaped(&report.title),
         escaped(&report.summary),
         escaped(&report.scale),
@@ -58,17 +59,25 @@ fn header(report: &Report) -> String {
     )
 }
 
-/// How many statements hold, in a line.
+/// How many published claims come to which verdict, in a line.
 fn tally(comparisons: &[Comparison]) -> String {
-    let counts = Verdict::ALL.map(|verdict| {
-        let count = comparisons.iter().filter(|one| one.holds == verdict).count();
-        (count > 0).then(|| badge(verdict, &format!(": {count}")))
-    });
-    let counts: Vec<String> = counts.into_iter().flatten().collect();
-    if counts.is_empty() {
+    let (claims, counts) = counts(comparisons);
+    if comparisons.is_empty() {
         return String::new();
     }
-    format!("<dt>What the paper says</dt><dd class=\"tally\">{}</dd>\n", counts.join(" "))
+    let badges = counts.map(|(verdict, count)| badge(verdict, &format!(": {count}")));
+    let others = comparisons.len() - claims;
+    let others = if others > 0 {
+        format!(
+            "<span class=\"none\">not counted: {others} that are no published claim, or one of these under other conditions</span>"
+        )
+    } else {
+        String::new()
+    };
+    format!(
+        "<dt>{claims} published claims</dt><dd class=\"tally\">{} {others}</dd>\n",
+        badges.join(" ")
+    )
 }
 
 fn contents(report: &Report) -> String {
@@ -79,8 +88,9 @@ fn contents(report: &Report) -> String {
     if !report.comparisons.is_empty() {
         html.push_str("<li><a href=\"#comparisons\">The paper and this run</a></li>\n");
     }
-    for figure in &report.figures {
-        writeln!(html, "<li><a href=\"#{}\">{}</a></li>", figure.id, escaped(&figure.title))
+    for (number, figure) in (1..).zip(&report.figures) {
+        let title = escaped(&figure.title);
+        writeln!(html, "<li><a href=\"#{}\">Figure {number}. {title}</a></li>", figure.id)
             .expect("a string takes any text");
     }
     html.push_str("</ul>\n</nav>\n");
@@ -90,7 +100,7 @@ fn contents(report: &Report) -> String {
 fn badge(verdict: Verdict, more: &str) -> String {
     let (class, mark) = match verdict {
         Verdict::Holds => ("holds", "\u{2713}"),
-        Verdict::Deviates => ("deviates", "\u{2248}"),
+        Verdict::Deviates => ("deviates", "\u{25d0}"),
         Verdict::DoesNotHold => ("fails", "\u{2717}"),
         Verdict::NotApplicable => ("none", "\u{2013}"),
     };
@@ -106,16 +116,14 @@ fn comparisons(comparisons: &[Comparison]) -> String {
         "<section id=\"comparisons\">\n<h2>The paper and this run</h2>\n\
          <table class=\"comparisons\">\n<thead><tr><th>What</th><th>Paper</th><th>Ours</th>\
          <th>Verdict</th><th>Why</th></tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n\
-         {}</section>\n",
+         <p class=\"rule\">{RULE}</p>\n{}</section>\n",
         files("comparisons")
     )
 }
 
 fn comparison(one: &Comparison) -> String {
-    let value = |label: &str, text: &str| {
-        let class = if is_number(text) { " class=\"number\"" } else { "" };
-        format!("<td data-label=\"{label}\"{class}>{}</td>", escaped(text))
-    };
+    let value =
+        |label: &str, text: &str| format!("<td data-label=\"{label}\">{}</td>", escaped(text));
     format!(
         "<tr id=\"comparison-{}\"><th scope=\"row\">{}</th>{}{}\
          <td data-label=\"Verdict\">{}</td><td data-label=\"Why\">{}</td></tr>\n",
@@ -128,15 +136,15 @@ fn comparison(one: &Comparison) -> String {
     )
 }
 
-fn figure(figure: &Figure) -> String {
+fn figure((number, figure): (usize, &Figure)) -> String {
     format!(
-        "<figure id=\"{id}\" data-series=\"{series}\">\n<h2>{title}</h2>\n\
+        "<figure id=\"{id}\" data-series=\"{series}\">\n<h2>Figure {number}. {title}</h2>\n\
          <div class=\"views\"></div>\n<div class=\"plot\"></div>\n\
          <noscript><p>This plot needs a script; its numbers do not.</p></noscript>\n\
          <p class=\"hidden-points\" hidden></p>\n<figcaption>{caption}</figcaption>\n\
          {numbers}{files}</figure>\n",
         id = figure.id,
-        series = figure.series_names().len(),
+        series = figure.traces(),
         title = escaped(&figure.title),
         caption = escaped(&figure.caption),
         numbers = numbers_table(figure),
@@ -148,33 +156,50 @@ fn numbers_table(figure: &Figure) -> String {
     let Some(numbers) = numbers::of(figure) else { return String::new() };
     let unit = match numbers.unit.as_str() {
         "" => String::new(),
-        unit => format!(" in {}", escaped(unit)),
+        unit => format!(", {}", escaped(unit)),
     };
-    let headings: String = numbers.headings.iter().map(|text| element("th", "", text)).collect();
-    let rows: String = numbers.rows.iter().map(|row| numbers_row(row)).collect();
     format!(
-        "<details><summary>Numbers{unit}</summary>\n<div class=\"wide\"><table class=\"numbers\">\n\
-         <thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n</details>\n"
+        "<details><summary>Data as a table{unit}</summary>\n{}</details>\n",
+        rows_table(&numbers.headings, &numbers.rows)
     )
 }
 
 fn table(table: &Table) -> String {
-    let headings: String = table.headings.iter().map(|text| element("th", "", text)).collect();
-    let rows: String = table.rows.iter().map(|row| numbers_row(row)).collect();
     format!(
-        "<section id=\"{}\">\n<h2>{}</h2>\n<div class=\"wide\"><table class=\"numbers\">\n\
-         <thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n</section>\n",
+        "<section id=\"{}\">\n<h2>{}</h2>\n{}</section>\n",
         table.id,
-        escaped(&table.title)
+        escaped(&table.title),
+        rows_table(&table.headings, &table.rows)
     )
 }
 
-fn numbers_row(row: &[String]) -> String {
-    let (name, values) = row.split_first().expect("a row has a name");
-    let name = element("th", " scope=\"row\"", name);
-    let values: String =
-        values.iter().map(|text| element("td", " class=\"number\"", text)).collect();
-    format!("<tr>{name}{values}</tr>\n")
+/// Rows that begin with a name. Columns of texts go to the left, those of numbers to the right.
+fn rows_table(headings: &[String], rows: &[Vec<String>]) -> String {
+    let is_text =
+        |column: usize| rows.iter().filter(|row| is_text(&row[column])).count() * 2 > rows.len();
+    let classes: Vec<&str> = (0..headings.len())
+        .map(|column| if column == 0 || is_text(column) { "" } else { " class=\"number\"" })
+        .collect();
+    let cells = |tag: &str, row: &[String]| {
+        let cells = row.iter().zip(&classes).enumerate().map(|(column, (text, class))| {
+            if column == 0 {
+                element("th", if tag == "th" { "" } else { " scope=\"row\"" }, text)
+            } else {
+                element(tag, class, text)
+            }
+        });
+        format!("<tr>{}</tr>\n", cells.collect::<String>())
+    };
+    let heading = cells("th", headings);
+    let rows: String = rows.iter().map(|row| cells("td", row)).collect();
+    format!(
+        "<div class=\"wide\"><table class=\"numbers\">\n<thead>{heading}</thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n"
+    )
+}
+
+/// Whether a cell is neither a number, with what it is counted in or compared with, nor empty.
+fn is_text(cell: &str) -> bool {
+    cell != "-" && !cell.starts_with(|c: char| c.is_ascii_digit() || "+-<".contains(c))
 }
 
 fn element(tag: &str, attributes: &str, text: &str) -> String {
@@ -184,7 +209,7 @@ fn element(tag: &str, attributes: &str, text: &str) -> String {
 /// Links to the files beside the page.
 fn files(id: &str) -> String {
     format!(
-        "<p class=\"files\">All of it: <a href=\"{id}.csv\">{id}.csv</a>, \
+        "<p class=\"files\">Files: <a href=\"{id}.csv\">{id}.csv</a>, \
          <a href=\"{id}.json\">{id}.json</a></p>\n"
     )
 }

@@ -3,16 +3,16 @@
 use super::*;
 
 fn lines(id: &str, points: &[(f64, f64)]) -> Figure {
-    Figure {
-        id: id.to_owned(),
-        title: "Throughput <by> degree".to_owned(),
-        caption: "Figure 9 of the paper".to_owned(),
-        kind: FigureKind::Lines {
+    Figure::new(
+        id,
+        "Throughput <by> degree",
+        "Figure 9 of the paper",
+        FigureKind::Lines {
             x: Axis::linear("degree", Unit::Number),
             y: Axis::linear("throughput", Unit::OperationsPerSecond),
             series: vec![Series::new("a, \"b\"", points.iter().copied())],
         },
-    }
+    )
 }
 
 fn bars(values: Vec<Option<f64>>) -> Figure {
@@ -22,7 +22,7 @@ fn bars(values: Vec<Option<f64>>) -> Figure {
         y: Axis::log("latency", Unit::Microseconds),
         series: vec![BarSeries { name: "pink".to_owned(), values }],
     };
-    Figure { id: "bars".to_owned(), title: String::new(), caption: String::new(), kind }
+    Figure::new("bars", "", "", kind)
 }
 
 fn cdf(points: &[(f64, f64)]) -> Figure {
@@ -32,7 +32,7 @@ fn cdf(points: &[(f64, f64)]) -> Figure {
         tail: true,
         series: vec![Series::new("pink", points.iter().copied())],
     };
-    Figure { id: "cdf".to_owned(), title: String::new(), caption: String::new(), kind }
+    Figure::new("cdf", "", "", kind)
 }
 
 fn report(figures: Vec<Figure>) -> Report {
@@ -49,6 +49,7 @@ fn report(figures: Vec<Figure>) -> Report {
             ours: "1.9x".to_owned(),
             holds: Verdict::Holds,
             sentence: "lower, \"as\" said".to_owned(),
+            counted: true,
         }],
         notes: vec!["<b>".to_owned()],
     }
@@ -152,9 +153,71 @@ fn what_cannot_be_drawn_is_refused_in_words() {
 }
 
 #[test]
+fn marks_are_in_the_json_and_checked() {
+    let marked = || {
+        lines("one", &[(1.0, 2.5)])
+            .about("a, \"b\"")
+            .with_published([Published::new("2.1 (Fig. 9)", 2.1)])
+            .with_shaded([Stretch { name: "DTWIN".to_owned(), from: 0.0, to: 1.0 }])
+    };
+    let value: serde_json::Value =
+        serde_json::from_str(&file(&report(vec![marked()]), "one.json")).expect("JSON");
+    assert_eq!(value["published"][0]["value"], 2.1);
+    assert_eq!((&value["shaded"][0]["to"], &value["subject"]), (&1.0.into(), &"a, \"b\"".into()));
+    assert!(refusal(vec![marked().about("hash")]).contains("about `hash`"));
+    let of = |group: &str| Published::of_group(group, "2.1", 2.1);
+    assert!(refusal(vec![marked().with_published([of("A")])]).contains("of `A`, which"));
+    let bars = || bars(vec![Some(1.0), None]);
+    assert!(report(vec![bars().with_published([of("A")])]).files().is_ok());
+    assert!(refusal(vec![bars().with_published([of("C")])]).contains("of `C`, which"));
+    assert!(refusal(vec![bars().with_published([Published::new("x", f64::NAN)])]).contains("NaN"));
+    let backwards = Stretch { name: "DTWIN".to_owned(), from: 2.0, to: 1.0 };
+    assert!(refusal(vec![marked().with_shaded([backwards])]).contains("cannot be shaded"));
+}
+
+#[test]
+fn published_claims_are_counted_once_and_the_rule_stands_below_them() {
+    let mut report = report(vec![lines("one", &[(1.0, 2.5)])]);
+    let claim = report.comparisons[0].clone();
+    let other = |id: &str, holds| Comparison { id: id.to_owned(), holds, ..claim.clone() };
+    report.comparisons.extend([
+        other("missed", Verdict::DoesNotHold),
+        other("again", Verdict::Deviates).again(),
+        other("arithmetic", Verdict::NotApplicable),
+    ]);
+    let page = file(&report, "index.html");
+    assert!(page.contains("<dt>2 published claims</dt>"), "the page counts others");
+    assert!(page.contains("holds: 1<") && page.contains("deviates: 0<"), "or miscounts");
+    assert!(page.contains("does not hold: 1<") && page.contains("not counted: 2 "), "or miscounts");
+    let table = report.table();
+    for text in [&page, &table] {
+        assert!(text.contains("within 30 %") && text.contains("otherwise does not hold"));
+    }
+    let tally = "Of 2 published claims holds: 1, deviates: 0, does not hold: 1.";
+    assert!(table.contains(tally), "{table}");
+}
+
+#[test]
+fn columns_of_numbers_go_to_the_right_and_texts_to_the_left() {
+    let table = Table {
+        id: "runs".to_owned(),
+        title: "Runs".to_owned(),
+        headings: ["run", "design", "get p99, us"].map(str::to_owned).to_vec(),
+        rows: vec![["a", "pink", "2 030"].map(str::to_owned).to_vec()],
+    };
+    let files = report(Vec::new()).files_with(&[table]).expect("a good report");
+    assert!(
+        files[0].1.contains(
+            "<tr><th scope=\"row\">a</th><td>pink</td><td class=\"number\">2 030</td></tr>"
+        )
+    );
+}
+
+#[test]
 fn the_table_is_for_a_terminal() {
     let table = report(Vec::new()).table();
-    assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
+    let drawn = |line: &&str| line.starts_with(['|', '+']);
+    assert!(table.lines().filter(drawn).all(|line| line.chars().count() <= 100), "{table}");
     assert!(table.contains("holds") && table.contains("p99 of gets"), "{table}");
     let empty = Report { comparisons: Vec::new(), ..report(Vec::new()) };
     assert_eq!(empty.table(), "nothing to compare with a paper");

@@ -1,11 +1,9 @@
 //! The experiments on Vigil-KV's hardware (USENIX ATC'22): figures 2a to 2c on the drive that the
 //! prototype was made from, 7b and 8a to 8c on the prototype, and the model against arithmetic.
 
-use std::cell::Cell;
-use std::rc::Rc;
-
 use block::nvme::{PlmConfig, SetId, Thresholds, WindowSelect};
 use block::{BLOCK_BYTES, BlockDevice};
+use flash::FlashStats;
 use runtime::{Nanos, Runtime};
 use ssd::{Precondition, SetReport, Ssd, SsdProfile};
 
@@ -80,6 +78,8 @@ pub(super) struct Watched {
     pub reads: Vec<Sample>,
     /// The instant that divides before from after, where there is one.
     pub turn: Nanos,
+    /// Counters of the flash at that instant, where somebody asks what reads met from there on.
+    pub flash_before: FlashStats,
     pub report: SetReport,
 }
 
@@ -104,6 +104,8 @@ pub(super) struct Measured {
     pub buffer_flush: Watched,
     /// Figure 2b.
     pub collection: Watched,
+    /// From when to when garbage was collected.
+    pub collecting: Vec<(Nanos, Nanos)>,
     /// Figure 2c.
     pub reclaim: Watched,
     /// Figure 7b.
@@ -134,6 +136,7 @@ pub(super) struct Measured {
 enum Outcome {
     Watched(Box<Watched>),
     Alternating(Box<Watched>, Vec<Nanos>),
+    Collection(Box<Watched>, Vec<(Nanos, Nanos)>),
     Lockdowns(Vec<Lockdown>),
     Curve(Vec<Point>),
 }
@@ -148,13 +151,16 @@ pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
         }));
     };
     watch("2a: reads while the buffer is emptied", buffer_flush);
-    watch("2b: reads while space is collected", collection);
     watch("2c: reads while blocks are reclaimed", reclaim);
     watch("8a: reads without windows", plain);
     watch("8a: reads in DTWIN, then NDWIN", windowed);
     watch("8c: reads beside writes", mixed);
     watch("8c: reads beside a set that is written", isolated);
     watch("8c: reads alone", undisturbed);
+    jobs.push(Job::new("2b: reads while space is collected", move || {
+        collection(&Size::of(scale), seed)
+            .map(|(watched, stretches)| Outcome::Collection(Box::new(watched), stretches))
+    }));
     jobs.push(Job::new("8b: windows in turns", move || {
         alternating(&Size::of(scale), seed)
             .map(|(watched, turns)| Outcome::Alternating(Box::new(watched), turns))
@@ -168,14 +174,15 @@ pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
         Some(Outcome::Watched(watched)) => *watched,
         _ => unreachable!("results come in the order of the jobs"),
     };
-    let (buffer_flush, collection, reclaim) = (next(), next(), next());
+    let (buffer_flush, reclaim) = (next(), next());
     let (plain, windowed) = (next(), next());
     let (mixed, isolated, undisturbed) = (next(), next(), next());
     let (
+        Some(Outcome::Collection(collection, collecting)),
         Some(Outcome::Alternating(alternating, turns)),
         Some(Outcome::Lockdowns(lockdowns)),
         Some(Outcome::Curve(curve)),
-    ) = (done.next(), done.next(), done.next())
+    ) = (done.next(), done.next(), done.next(), done.next())
     else {
         unreachable!("results come in the order of the jobs")
     };
@@ -183,7 +190,8 @@ pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
     let (baseline, prototype) = (load(BASELINE)?, load(PROTOTYPE)?);
     Ok(Measured {
         buffer_flush,
-        collection,
+        collection: *collection,
+        collecting,
         reclaim,
         lockdowns,
         plain,
@@ -227,9 +235,23 @@ impl Stand {
         Place { set, first: 0, blocks: shape.expect("the drive has this set").blocks }
     }
 
-    fn watched(&self, set: u16, reads: Vec<Sample>, turn: Nanos) -> Result<Watched, Failure> {
+    fn watched(&self, set: u16, reads: Vec<Sample>, turn: Turn) -> Result<Watched, Failure> {
         let report = self.ssd.report(set_id(set)).map_err(|error| error.to_string())?;
-        Ok(Watched { reads, turn, report })
+        Ok(Watched { reads, turn: turn.at, flash_before: turn.flash, report })
+    }
+}
+
+/// The instant that divides before from after, and the counters of the flash then.
+#[derive(Default)]
+struct Turn {
+    at: Nanos,
+    flash: FlashStats,
+}
+
+impl Turn {
+    fn now(ssd: &Ssd, clock: &Clock, set: SetId) -> Self {
+        let flash = ssd.report(set).map(|report| report.flash).unwrap_or_default();
+        Self { at: clock.now(), flash }
     }
 }
 
@@ -248,9 +270,9 @@ fn buffer_flush(size: &Size, seed: u64) -> Result<Watched, Failure> {
     let span = seconds(size.flush_s);
     let (reads, turn) = stand.rt.block_on(async move {
         clients::fill(&ssd, &clock, place.part(0, 64_000_000), 32).await?;
-        let turn = clock.now();
+        let turn = Turn::now(&ssd, &clock, place.set);
         let elsewhere = place.part(place.bytes() / 2, place.bytes() / 2);
-        let reads = clients::read_in_order(&ssd, &clock, elsewhere, turn + span).await?;
+        let reads = clients::read_in_order(&ssd, &clock, elsewhere, turn.at + span).await?;
         Ok::<_, Failure>((reads, turn))
     })?;
     stand.watched(FIRST, reads, turn)
@@ -258,23 +280,23 @@ fn buffer_flush(size: &Size, seed: u64) -> Result<Watched, Failure> {
 
 /// Figure 2b: reads in order while writes use up the free space; garbage collection begins on the
 /// way. On the smaller drive: the other's spare space would take 50 million writes.
-fn collection(size: &Size, seed: u64) -> Result<Watched, Failure> {
+fn collection(size: &Size, seed: u64) -> Result<(Watched, Vec<(Nanos, Nanos)>), Failure> {
     let stand = Stand::new(SMALL_BASELINE, Precondition::Sequential(1.0), seed)?;
     let (ssd, clock, place) = (stand.ssd.clone(), stand.clock(), stand.all_of(FIRST));
     let end = seconds(size.collection_s);
-    let turn = Rc::new(Cell::new(Nanos::ZERO));
     clients::write_at_rate(&ssd, &clock, place, size.collection_writes, end);
-    clients::when(&clock, end, Rc::clone(&turn), {
+    let stretches = clients::when_it_grows(&clock, end, {
         let ssd = ssd.clone();
-        move || ssd.report(set_id(FIRST)).is_ok_and(|report| report.firmware.slots_moved > 0)
+        move || ssd.report(set_id(FIRST)).map_or(0, |report| report.firmware.slots_moved)
     });
     let reads =
         stand.rt.block_on(async move { clients::read_in_order(&ssd, &clock, place, end).await })?;
-    let turn = turn.get();
-    stand.watched(FIRST, reads, turn)
+    let stretches = stretches.take();
+    let at = stretches.first().map_or(end, |stretch| stretch.0);
+    Ok((stand.watched(FIRST, reads, Turn { at, ..Turn::default() })?, stretches))
 }
 
-/// Figure 2c: some blocks are read four times over, then again at random.
+/// Figure 2c: blocks are read often enough to need reclaim, then again at random.
 fn reclaim(size: &Size, seed: u64) -> Result<Watched, Failure> {
     let stand = Stand::new(BASELINE, Precondition::Sequential(1.0), seed)?;
     let (ssd, clock) = (stand.ssd.clone(), stand.clock());
@@ -293,8 +315,8 @@ fn reclaim(size: &Size, seed: u64) -> Result<Watched, Failure> {
     let (set, span) = (set_id(FIRST), seconds(size.reclaim_s));
     let (reads, turn) = stand.rt.block_on(async move {
         clients::read_often(&ssd, &clock, set, pick, 4 * in_block * chosen, 64).await?;
-        let turn = clock.now();
-        let reads = clients::read_picked(&ssd, &clock, set, pick, turn + span).await?;
+        let turn = Turn::now(&ssd, &clock, set);
+        let reads = clients::read_picked(&ssd, &clock, set, pick, turn.at + span).await?;
         Ok::<_, Failure>((reads, turn))
     })?;
     stand.watched(FIRST, reads, turn)
@@ -312,9 +334,10 @@ fn plain(size: &Size, seed: u64) -> Result<Watched, Failure> {
     let (turn, end) = (seconds(WRITING_S), seconds(WRITING_S + size.window_s + size.after_s));
     let rate = WRITES_PER_SET * f64::from(SsdProfile::load(PROTOTYPE).map_or(1, |p| p.sets));
     clients::write_at_rate(&ssd, &clock, place, rate, turn);
-    let reads = stand.rt.block_on(async move {
+    let (reads, turn) = stand.rt.block_on(async move {
         clock.sleep_until(turn).await;
-        clients::read_at_random(&ssd, &clock, place, end).await
+        let turn = Turn::now(&ssd, &clock, place.set);
+        Ok::<_, Failure>((clients::read_at_random(&ssd, &clock, place, end).await?, turn))
     })?;
     stand.watched(FIRST, reads, turn)
 }
@@ -333,10 +356,11 @@ fn windowed(size: &Size, seed: u64) -> Result<Watched, Failure> {
         clients::write_at_rate(&ssd, &clock, place, WRITES_PER_SET, seconds(WRITING_S));
         clock.sleep_until(seconds(WRITING_S)).await;
         select(&ssd, place.set, WindowSelect::Dtwin).await?;
-        let turn = clock.now() + window;
-        let mut reads = clients::read_at_random(&ssd, &clock, place, turn).await?;
+        let end = clock.now() + window;
+        let mut reads = clients::read_at_random(&ssd, &clock, place, end).await?;
+        let turn = Turn { at: end, ..Turn::now(&ssd, &clock, place.set) };
         select(&ssd, place.set, WindowSelect::Ndwin).await?;
-        reads.extend(clients::read_at_random(&ssd, &clock, place, turn + after).await?);
+        reads.extend(clients::read_at_random(&ssd, &clock, place, end + after).await?);
         Ok::<_, Failure>((reads, turn))
     })?;
     stand.watched(FIRST, reads, turn)
@@ -346,7 +370,7 @@ async fn select(ssd: &Ssd, set: SetId, window: WindowSelect) -> Result<(), Failu
     ssd.select_window(set, window).await.map_err(|error| error.to_string())
 }
 
-/// Figure 8b: windows in turns; what is to be written is written in NDWIN.
+/// Figure 8b: windows in turns; all writes happen in NDWIN.
 fn alternating(size: &Size, seed: u64) -> Result<(Watched, Vec<Nanos>), Failure> {
     let stand = Stand::new(PROTOTYPE, Precondition::Random(1.0), seed)?;
     let (ssd, clock, place) = (stand.ssd.clone(), stand.clock(), stand.all_of(FIRST));
@@ -367,7 +391,7 @@ fn alternating(size: &Size, seed: u64) -> Result<(Watched, Vec<Nanos>), Failure>
         }
         Ok::<_, Failure>((reads, turns))
     })?;
-    let turn = turns[0];
+    let turn = Turn { at: turns[0], ..Turn::default() };
     Ok((stand.watched(FIRST, reads, turn)?, turns))
 }
 
@@ -417,7 +441,7 @@ fn beside(profile: &str, written: Option<u16>, size: &Size, seed: u64) -> Result
     let reads = stand
         .rt
         .block_on(async move { clients::read_at_random(&ssd, &clock, place, end).await })?;
-    stand.watched(FIRST, reads, Nanos::ZERO)
+    stand.watched(FIRST, reads, Turn::default())
 }
 
 /// Random reads of a full drive at rising depth.

@@ -1,7 +1,7 @@
 //! Clients of block drives: what they do is an experiment's, how long each request took is theirs
 //! to note.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use block::nvme::SetId;
@@ -205,18 +205,50 @@ pub(super) async fn read_often(
     Ok(took.get())
 }
 
-/// Notes when something first holds, to a hundredth of a second.
-pub(super) fn when(
+/// From when to when something goes on.
+pub(super) type Stretches = Rc<RefCell<Vec<(Nanos, Nanos)>>>;
+
+/// Notes when a counter grows, to a hundredth of a second; pauses below a tenth do not count.
+pub(super) fn when_it_grows(
     clock: &Clock,
     end: Nanos,
-    instant: Rc<Cell<Nanos>>,
-    holds: impl Fn() -> bool + 'static,
-) {
-    let clock = clock.clone();
-    clock.handle.clone().spawn("when", async move {
-        while !holds() && clock.now() < end {
-            clock.sleep_until(clock.now() + Nanos::from_millis(10)).await;
+    count: impl Fn() -> u64 + 'static,
+) -> Stretches {
+    let (clock, stretches) = (clock.clone(), Stretches::default());
+    let noted = Rc::clone(&stretches);
+    clock.handle.clone().spawn("when it grows", async move {
+        let mut before = count();
+        while clock.now() < end {
+            let from = clock.now();
+            clock.sleep_until(from + Nanos::from_millis(10)).await;
+            let now = count();
+            if now > before {
+                lengthen(&mut noted.borrow_mut(), from, clock.now());
+            }
+            before = now;
         }
-        instant.set(clock.now());
     });
+    stretches
+}
+
+fn lengthen(stretches: &mut Vec<(Nanos, Nanos)>, from: Nanos, to: Nanos) {
+    match stretches.last_mut() {
+        Some(last) if from <= last.1 + Nanos::from_millis(100) => last.1 = to,
+        _ => stretches.push((from, to)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_pauses_do_not_end_a_stretch() {
+        let ms = Nanos::from_millis;
+        let mut stretches = Vec::new();
+        for (from, to) in [(10, 20), (20, 30), (120, 130), (500, 510)] {
+            lengthen(&mut stretches, ms(from), ms(to));
+        }
+        assert_eq!(stretches, [(ms(10), ms(130)), (ms(500), ms(510))]);
+    }
 }

@@ -20,7 +20,7 @@ pub(super) fn report(plan: &Plan<'_>, measured: &Measured) -> Report {
             "Vigil-KV's hardware (USENIX ATC'22): a block drive with predictable-latency windows"
                 .to_owned(),
         summary: format!(
-            "In its deterministic window the prototype reads in {} on average and {} at most; \
+            "In its deterministic window the simulated prototype reads in {} on average and {} at most; \
              without windows, beside writes in one space, reads take up to {}.",
             micros(in_dtwin.mean_us),
             micros(in_dtwin.longest_us),

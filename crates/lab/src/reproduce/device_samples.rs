@@ -4,6 +4,7 @@ use flash::{Blocker, FlashStats};
 use runtime::Nanos;
 
 use super::device_clients::Sample;
+use crate::units::count_text;
 
 /// Reads of a part of an experiment, in microseconds.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +45,7 @@ impl Latency {
     }
 }
 
-/// One statistic of the reads in each of `buckets` stretches of time: seconds, and microseconds.
+/// One statistic of the reads in each of `buckets` stretches of time: seconds since the first read, and microseconds.
 pub(super) fn over_time(
     samples: &[Sample],
     buckets: usize,
@@ -56,21 +57,25 @@ pub(super) fn over_time(
     let chunks = samples.chunk_by(|a, b| bucket(a) == bucket(b));
     let point = |chunk: &[Sample]| {
         let latency = Latency::of(chunk.iter().map(|sample| sample.took).collect());
-        (chunk[0].at.as_secs_f64(), statistic(&latency))
+        ((chunk[0].at - first.at).as_secs_f64(), statistic(&latency))
     };
     chunks.map(point).collect()
 }
 
-/// What reads found their die occupied with, in words.
-pub(super) fn what_reads_met(flash: &FlashStats) -> String {
+/// What reads found their die occupied with, in words, since counters stood at `before`.
+pub(super) fn what_reads_met(before: &FlashStats, now: &FlashStats) -> String {
     let met = |blocker: Blocker, what: &str| {
-        let wait = flash.waits(blocker);
-        let mean = wait.waited.as_micros_f64() / wait.reads.max(1) as f64;
-        format!("{} {what} (waiting {mean:.0} us on average)", wait.reads)
+        let (before, now) = (before.waits(blocker), now.waits(blocker));
+        let (reads, waited) = (now.reads - before.reads, now.waited - before.waited);
+        let mean = waited.as_micros_f64() / reads.max(1) as f64;
+        match reads {
+            0 => format!("none {what}"),
+            reads => format!("{} {what} (waited {mean:.0} us on average)", count_text(reads)),
+        }
     };
     format!(
-        "Of the flash reads {} met {} and {}",
-        met(Blocker::Read, "another read"),
+        "Of the flash reads meanwhile {}, {}, {}",
+        met(Blocker::Read, "met another read"),
         met(Blocker::Program, "a program"),
         met(Blocker::Erase, "an erase"),
     )
@@ -98,5 +103,7 @@ mod tests {
     fn stretches_of_time_have_a_point_each() {
         let points = over_time(&samples(), 10, |latency| latency.longest_us);
         assert_eq!((points.len(), points[0]), (10, (0.0, 99.0)));
+        let later = over_time(&samples()[500..], 10, |latency| latency.longest_us);
+        assert_eq!((later.len(), later[0]), (10, (0.0, 549.0)));
     }
 }

@@ -186,6 +186,12 @@ impl OnStand {
         self.by_degree.iter().map(move |run| (run.degree, run.bytes_per_second / base))
     }
 
+    /// Throughput by scan length at a degree, from the shortest on.
+    pub(super) fn by_length_at(&self, degree: u32) -> Vec<f64> {
+        let runs = self.by_length.iter().filter(|run| run.degree == degree);
+        runs.map(|run| run.bytes_per_second).collect()
+    }
+
     /// What the best degree gains.
     pub(super) fn most_gained(&self) -> f64 {
         self.gains().map(|(_, gain)| gain).fold(0.0, f64::max)

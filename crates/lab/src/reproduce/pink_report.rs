@@ -16,6 +16,7 @@ use crate::report::Report;
 pub(super) fn report(plan: &Plan<'_>, measured: &Measured) -> Report {
     let size = Size::of(plan.scale);
     let against_hash = |of| change(1.0, ratio(measured, "pink", "hash", of));
+    let against_tree = |of| change(1.0, ratio(measured, "pink", "lightstore", of));
     let part = match plan.scale {
         Scale::Quick => format!(
             "a drive of a {}th of the paper's (flash, memory and pairs alike)",
@@ -26,13 +27,16 @@ pub(super) fn report(plan: &Plan<'_>, measured: &Measured) -> Report {
     Report {
         title: "PinK (USENIX ATC'20): an LSM-tree with bounded tails inside the drive".to_owned(),
         summary: format!(
-            "Against the hash-indexed drive, over YCSB {}: p99 of gets {}, mean {}, throughput {}. \
-             No get of PinK takes more than {} flash reads, of the LSM-tree up to {}, of hash up \
+            "Against the hash-indexed drive, over YCSB {}: p99 of gets {}, mean {}, throughput {}. Against the LSM-tree with \
+             Bloom filters: p99 {}, mean {}, throughput {}. No get of PinK takes more than {} flash reads, of the LSM-tree up to {}, of hash up \
              to {}.",
             READS.join(", ").to_uppercase(),
             against_hash(|cell| cell.get.p99_us),
             against_hash(|cell| cell.get.mean_us),
             against_hash(|cell| cell.operations_per_second),
+            against_tree(|cell| cell.get.p99_us),
+            against_tree(|cell| cell.get.mean_us),
+            against_tree(|cell| cell.operations_per_second),
             measured.system("pink").most_reads(),
             measured.system("lightstore").most_reads(),
             measured.system("hash").most_reads(),

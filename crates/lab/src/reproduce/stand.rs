@@ -123,7 +123,7 @@ impl Stand {
 
     fn save(&self, spec: &StandSpec, inputs: &str, file: &mut dyn Write) -> Result<(), Failure> {
         let mut file = BufWriter::new(file);
-        let saved = self.drive.save(&self.rt, &spec.device, inputs, &mut file);
+        let saved = self.drive.save(&self.rt, &spec.device, inputs, &[], &mut file);
         saved.map_err(|error| error.to_string())
     }
 

@@ -40,6 +40,7 @@ fn run(design: Design, platform: Platform) {
         seed: 1,
         precondition: Before::Random,
         ages: false,
+        at_rest: false,
         sample_every: None,
     };
     let nobody: Rc<RefCell<dyn Observer>> = Rc::new(RefCell::new(Nobody));

@@ -16,9 +16,24 @@ pub(crate) struct Page {
     pub figures: Vec<Drawn>,
     /// How many figures the page says it drew.
     pub says_drawn: usize,
-    /// Errors of scripts, on the console, and of what the page tried to load.
+    /// Errors of scripts, on the console, and of what the page tried to load; and what a reader would stumble over.
     pub errors: Vec<String>,
 }
+
+/// How a page is looked at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View {
+    /// Of the window, in pixels.
+    pub width: u32,
+    pub is_dark: bool,
+}
+
+/// A desk, and a narrow window in the dark.
+pub(crate) const VIEWS: [View; 2] =
+    [View { width: 1400, is_dark: false }, View { width: 600, is_dark: true }];
+
+/// Looks at a page as a reader does.
+const EYES: &str = include_str!("eyes.js");
 
 /// A figure as it was drawn.
 #[derive(Debug)]
@@ -36,12 +51,12 @@ pub(crate) struct Drawn {
     pub says_hidden: bool,
 }
 
-/// The page of a report in a directory, drawn; nothing if there is no browser, or none is wanted.
+/// The page of a report in a directory, drawn in a window like this; nothing if there is no browser, or none is wanted.
 ///
 /// # Panics
 /// If there is no browser and `LEVELHEAD_NEED_BROWSER=1` insists on one, or if it does not come to an
 /// end.
-pub(crate) fn open(directory: &Path) -> Option<Page> {
+pub(crate) fn open(directory: &Path, view: View) -> Option<Page> {
     let is_set = |name: &str| environment(name).as_deref() == Some("1");
     if is_set("LEVELHEAD_NO_BROWSER") {
         skip("LEVELHEAD_NO_BROWSER=1");
@@ -53,16 +68,32 @@ pub(crate) fn open(directory: &Path) -> Option<Page> {
         return None;
     };
     let page = directory.join("index.html");
-    let page = page.canonicalize().unwrap_or_else(|error| panic!("{}: {error}", page.display()));
+    let page =
+        fs::read_to_string(&page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
     let profile = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!(
-        "browser-{}-{}",
+        "browser-{}-{}-{}",
         std::process::id(),
-        name_of(directory)
+        name_of(directory),
+        view.width
     ));
     fs::create_dir_all(&profile).expect("the target directory takes files");
-    let dom = rendered(&browser, &page, &profile);
+    let looked_at = profile.join("page.html");
+    let (head, tail) = page.rsplit_once("</body>").expect("a page has an end");
+    fs::write(&looked_at, format!("{head}<script>{EYES}</script></body>{tail}"))
+        .expect("the target directory takes files");
+    let dom = rendered(&browser, &looked_at, &profile, view);
     let _ = fs::remove_dir_all(&profile);
+    assert_seen(&dom, view);
     Some(read(&dom))
+}
+
+/// Without this, a browser that takes no notice of what it is told would pass too.
+fn assert_seen(dom: &str, view: View) {
+    let root = dom.split_once("<html").and_then(|(_, rest)| rest.split_once('>'));
+    let root = root.expect("a page begins with html").0;
+    let seen = ["data-looked", "data-width", "data-dark"].map(|name| attribute(root, name));
+    let wanted = ["1".to_owned(), view.width.to_string(), view.is_dark.to_string()].map(Some);
+    assert_eq!(seen, wanted, "the page was not looked at as it was to be");
 }
 
 fn name_of(directory: &Path) -> String {
@@ -70,13 +101,16 @@ fn name_of(directory: &Path) -> String {
 }
 
 /// Runs the browser; its output goes to a file, which unlike a pipe never fills up.
-fn rendered(browser: &Path, page: &Path, profile: &Path) -> String {
+fn rendered(browser: &Path, page: &Path, profile: &Path, view: View) -> String {
     let (out, log) = (profile.join("dom.html"), profile.join("log.txt"));
     let file = |path| Stdio::from(File::create(path).expect("the target directory takes files"));
     let mut browser = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"])
         .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-        .args(["--disable-dev-shm-usage", "--window-size=1200,1600"])
+        .args(["--disable-dev-shm-usage", "--hide-scrollbars"])
+        .arg(format!("--window-size={},1600", view.width))
+        // 0 is dark, 1 is light.
+        .arg(format!("--blink-settings=preferredColorScheme={}", u8::from(!view.is_dark)))
         .arg(format!("--user-data-dir={}", profile.display()))
         .args(["--virtual-time-budget=15000", "--dump-dom"])
         .arg(format!("file://{}", page.display()))

@@ -6,7 +6,7 @@ mod side_by_side;
 
 use std::path::{Path, PathBuf};
 
-use browser::Page;
+use browser::{Page, VIEWS};
 use lab::report::Report;
 
 /// Asserts that a report was drawn whole.
@@ -42,20 +42,24 @@ fn write_files(
 fn a_sample_is_drawn_whole() {
     let report = sample::report();
     let directory = write("sample-report", &report, str::to_owned);
-    let Some(page) = browser::open(&directory) else { return };
-    let ids: Vec<&str> = page.figures.iter().map(|figure| figure.id.as_str()).collect();
-    let expected: Vec<&str> = report.figures.iter().map(|figure| figure.id.as_str()).collect();
-    assert_eq!(ids, expected);
-    assert_drawn(&page);
+    for view in VIEWS {
+        let Some(page) = browser::open(&directory, view) else { return };
+        let ids: Vec<&str> = page.figures.iter().map(|figure| figure.id.as_str()).collect();
+        let expected: Vec<&str> = report.figures.iter().map(|figure| figure.id.as_str()).collect();
+        assert_eq!(ids, expected);
+        assert_drawn(&page);
+    }
 }
 
 #[test]
 fn results_side_by_side_are_drawn_whole() {
     for (name, files) in [("sweep", side_by_side::sweep()), ("comparison", side_by_side::two())] {
         let directory = write_files(&format!("side-by-side-{name}"), files, str::to_owned);
-        let Some(page) = browser::open(&directory) else { return };
-        assert!(page.figures.len() >= 4, "{name}: {:?}", page.figures);
-        assert_drawn(&page);
+        for view in VIEWS {
+            let Some(page) = browser::open(&directory, view) else { return };
+            assert!(page.figures.len() >= 4, "{name}: {:?}", page.figures);
+            assert_drawn(&page);
+        }
     }
 }
 
@@ -75,7 +79,7 @@ addEventListener("load", async () => {
 fn every_view_can_be_chosen() {
     let directory =
         write("chosen-report", &sample::report(), |page| page.replace("</body>", READER));
-    let Some(page) = browser::open(&directory) else { return };
+    let Some(page) = browser::open(&directory, VIEWS[0]) else { return };
     assert_drawn(&page);
     let chosen: Vec<String> = page.figures.iter().map(|figure| figure.chosen.join(" ")).collect();
     // The last of each group was clicked last.
@@ -87,7 +91,7 @@ fn every_view_can_be_chosen() {
 fn odd_figures_do_no_harm() {
     let reader = |page: &str| page.replace("</body>", READER);
     let directory = write("odd-report", &sample::odd(), reader);
-    let Some(page) = browser::open(&directory) else { return };
+    let Some(page) = browser::open(&directory, VIEWS[0]) else { return };
     assert_eq!(page.errors, Vec::<String>::new());
     assert_eq!(page.says_drawn, page.figures.len());
     let silent: Vec<&str> = page
@@ -107,17 +111,38 @@ fn a_broken_page_is_seen() {
         assert_ne!(page, broken);
         broken.replace("</main>", "<img src=\"https://example.invalid/a.png\"></main>")
     });
-    let Some(page) = browser::open(&directory) else { return };
+    let Some(page) = browser::open(&directory, VIEWS[0]) else { return };
     assert_eq!(page.says_drawn, 0);
     assert!(page.errors.iter().any(|error| error.contains("missing")), "{:?}", page.errors);
     assert!(page.errors.iter().any(|error| error.contains("example.invalid")), "{:?}", page.errors);
+}
+
+/// Nor would one that finds nothing to stumble over.
+#[test]
+fn what_a_reader_would_stumble_over_is_seen() {
+    let directory = write("unreadable-report", &sample::report(), |page| {
+        let worse = page
+            .replace("r: narrow.matches || printing ? 16 : 48", "r: 16")
+            .replace("orientation: \"v\", bgcolor", "bgcolor")
+            .replace("x: 0, y: 1.02, xanchor: \"left\"", "x: 1, y: 1.02, xanchor: \"right\"")
+            .replace("--text: #1c2430", "--text: #d8d8d8")
+            .replace("</main>", "<div style=\"width: 3000px\">wide</div></main>");
+        assert_ne!(page, worse);
+        worse
+    });
+    let Some(page) = browser::open(&directory, VIEWS[0]) else { return };
+    for complaint in ["scrolls sideways", "under the toolbar", "hardly to be seen"] {
+        assert!(page.errors.iter().any(|error| error.contains(complaint)), "{:?}", page.errors);
+    }
 }
 
 /// `LEVELHEAD_REPORT=DIR cargo test -p lab --test report` looks at a report that was written.
 #[test]
 fn a_given_report_is_drawn_whole() {
     let Some(directory) = browser::environment("LEVELHEAD_REPORT") else { return };
-    let Some(page) = browser::open(Path::new(&directory)) else { return };
-    assert!(!page.figures.is_empty(), "{directory} has no figures");
-    assert_drawn(&page);
+    for view in VIEWS {
+        let Some(page) = browser::open(Path::new(&directory), view) else { return };
+        assert!(!page.figures.is_empty(), "{directory} has no figures");
+        assert_drawn(&page);
+    }
 }

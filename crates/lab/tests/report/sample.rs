@@ -1,7 +1,8 @@
 //! A report with one figure of each kind and numbers as they might be. They are invented.
 
 use lab::report::{
-    Axis, BarSeries, Comparison, Figure, FigureKind, Report, Scale, Series, Unit, Verdict,
+    Axis, BarSeries, Comparison, Figure, FigureKind, Published, Report, Scale, Series, Stretch,
+    Unit, Verdict,
 };
 
 const DESIGNS: [&str; 4] = ["pink", "hash", "lsm in host", "lsm with bloom filters"];
@@ -28,10 +29,6 @@ pub(crate) fn report() -> Report {
     }
 }
 
-fn figure(id: &str, title: &str, caption: &str, kind: FigureKind) -> Figure {
-    Figure { id: id.to_owned(), title: title.to_owned(), caption: caption.to_owned(), kind }
-}
-
 /// A distribution with a body around `middle` microseconds and a tail.
 fn distribution(n: usize, name: &str) -> Series {
     let middle = 300.0 * (1.0 + n as f64 * 0.7);
@@ -48,7 +45,7 @@ fn distributions() -> Vec<Series> {
 }
 
 fn cdf() -> Figure {
-    figure(
+    Figure::new(
         "pink-fig-latency-cdf",
         "Latency of gets, YCSB-A",
         "Beside figure 8 (a) of the paper: pink's curve is the steepest, and it ends first.",
@@ -62,7 +59,7 @@ fn cdf() -> Figure {
 }
 
 fn tail() -> Figure {
-    figure(
+    Figure::new(
         "pink-fig-latency-tail",
         "The tail of the same gets",
         "The same numbers; each further nine is one step up.",
@@ -73,6 +70,8 @@ fn tail() -> Figure {
             series: distributions(),
         },
     )
+    .about(DESIGNS[0])
+    .with_published([Published::new("p99.9, 3.9 ms", 3_900.0)])
 }
 
 fn workloads() -> Vec<String> {
@@ -89,7 +88,7 @@ fn bars(n: usize, name: &str, height: f64) -> BarSeries {
 }
 
 fn throughput() -> Figure {
-    figure(
+    Figure::new(
         "pink-fig-throughput",
         "Throughput by workload",
         "Beside figure 9 (a). The hash design has no order and so no scans: no bar for E.",
@@ -100,13 +99,17 @@ fn throughput() -> Figure {
             series: (0..).zip(DESIGNS).map(|(n, name)| bars(n, name, 209_181.0)).collect(),
         },
     )
+    .with_published([
+        Published::of_group(&workloads()[0], "PinK, +37 % of hash here", 150_000.0),
+        Published::new("all, at most 300 thousand", 300_000.0),
+    ])
 }
 
 fn latency() -> Figure {
-    figure(
+    Figure::new(
         "pink-fig-p99",
         "99th percentile of gets by workload",
-        "On a logarithmic axis, because the designs are far apart.",
+        "As dots on a logarithmic axis, because the designs are far apart.",
         FigureKind::Bars {
             over: "YCSB workload".to_owned(),
             categories: workloads(),
@@ -129,7 +132,7 @@ fn degree() -> Figure {
             degrees.map(|degree| (degree, most * degree / (degree + 6.0))),
         )
     };
-    figure(
+    Figure::new(
         "iter-fig-prefetch",
         "Throughput of scans by degree of prefetching",
         "More outstanding reads help until the dies are busy.",
@@ -149,7 +152,7 @@ fn timeline() -> Figure {
         });
         Series::new(name, points)
     };
-    figure(
+    Figure::new(
         "vigil-fig-timeline",
         "Latency over time",
         "Windows of 10 ms.",
@@ -159,6 +162,13 @@ fn timeline() -> Figure {
             series: vec![line(0, "windows on"), line(2, "windows off")],
         },
     )
+    .about("windows on")
+    .with_shaded([(0.0, 2.0), (4.0, 5.5)].map(|(from, to)| Stretch {
+        name: "DTWIN".to_owned(),
+        from,
+        to,
+    }))
+    .with_published([Published::new("every read in DTWIN, less than 500 us", 500.0)])
 }
 
 fn comparisons() -> Vec<Comparison> {
@@ -220,6 +230,7 @@ fn comparisons() -> Vec<Comparison> {
             ours: text(ours),
             holds,
             sentence: text(sentence),
+            counted: true,
         }
     };
     rows.into_iter().enumerate().map(comparison).collect()
@@ -229,7 +240,7 @@ fn comparisons() -> Vec<Comparison> {
 pub(crate) fn odd() -> Report {
     let log = || Axis::log("<i>size</i>", Unit::Bytes);
     let lines = |id: &str, series| {
-        figure(
+        Figure::new(
             id,
             "",
             "",
@@ -254,8 +265,8 @@ pub(crate) fn odd() -> Report {
         lines("one-point", vec![Series::new("<b>", [(1e9, 1e-7)])]),
         lines("below-zero", vec![Series::new("a", [(-1.0, 0.0), (0.0, -3.0), (2.0, 50.0)])]),
         lines("many", many.collect()),
-        figure("one-value", "", "", one_value),
-        figure("zeros", "", "", zeros),
+        Figure::new("one-value", "", "", one_value),
+        Figure::new("zeros", "", "", zeros),
     ];
     Report { figures, comparisons: Vec::new(), notes: Vec::new(), ..report() }
 }

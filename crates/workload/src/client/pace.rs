@@ -1,6 +1,7 @@
 //! When clients start their operations.
 
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use runtime::{Nanos, Rng};
 
@@ -42,6 +43,12 @@ impl ClientOptions {
     #[must_use]
     pub fn with_fine_timeline(self) -> Self {
         Self { window: Nanos::from_micros(100), max_windows: 400, ..self }
+    }
+
+    /// The same with a timeline of slices of this length; beyond 100 000 of them they double.
+    #[must_use]
+    pub fn with_slices(self, length: Duration) -> Self {
+        Self { window: Nanos(length.as_nanos() as u64), max_windows: 100_000, ..self }
     }
 
     fn with_pace(pace: Pace) -> Self {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 
-use runtime::{Handle, Nanos, Rng};
+use runtime::{Carrier, Handle, Nanos, Rng};
 
 use super::notes::Notes;
 use super::phase::{Ledger, Phase, Plan};
@@ -169,6 +169,17 @@ impl<T: KvTarget> Session<T> {
         for key in first..first + self.workload.insert_count {
             oracle.assume_put(key);
         }
+    }
+
+    /// Carries what the session knows of what was written, and how many runs there were: a session of the same workload and
+    /// seed goes on from there, on a target that was kept. Between runs only, and before any with scans.
+    pub fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
+        by.u64(&mut self.runs)?;
+        let ledger = &mut *self.ledger.borrow_mut();
+        let mut next = ledger.inserts.next_number();
+        by.u64(&mut next)?;
+        ledger.inserts = InsertCounter::new(Some(next).filter(|next| *next > 0)?);
+        ledger.oracle.carry(by)
     }
 
     /// Inserts the records, each once, in the order of their numbers.

@@ -38,6 +38,7 @@ pub use mismatch::{Mismatch, MismatchKind};
 pub(crate) use scan::{ScanSurprise, ScanTicket};
 
 use pages::Value;
+use runtime::Carrier;
 
 use crate::ValueRecipe;
 use crate::value::{Stamp, stamp};
@@ -107,6 +108,11 @@ impl Oracle {
     pub(crate) fn assume_put(&mut self, key: u64) {
         let version = self.versions.issue_put(key);
         self.versions.acknowledge(key, version);
+    }
+
+    /// Carries what is known of all keys, before scans are prepared.
+    pub(crate) fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
+        if self.order.is_some() { None } else { self.versions.carry(by) }
     }
 
     /// A delete begins.

@@ -51,6 +51,44 @@ fn the_newest_acknowledged_write_is_the_only_right_answer_when_nothing_overlaps(
 }
 
 #[test]
+fn what_is_carried_knows_what_was_unsettled() {
+    let old = &mut oracle(ValueForm::Synthetic, 100);
+    let settled = put(old, 1);
+    // Two writes that overlap: either may be found until somebody has looked.
+    let ((one, first), (other, second)) = (old.begin_put(KEY), old.begin_put(KEY));
+    old.acknowledge(one);
+    old.acknowledge(other);
+    assert_eq!(old.versions.contested(), 1);
+    let mut bytes = Vec::new();
+    old.carry(&mut Carrier::out(&mut bytes)).expect("it is little");
+    assert_eq!(old.versions.contested(), 1, "nothing is taken away");
+    let opened = |bytes: &[u8]| {
+        let mut new = oracle(ValueForm::Synthetic, 100);
+        let by = &mut Carrier::back(bytes);
+        new.carry(by).filter(|()| by.is_at_end()).map(|()| new)
+    };
+    for (found, is_right) in [(&first, true), (&second, true), (&settled, false)] {
+        let mut new = opened(&bytes).expect("it is whole");
+        assert_eq!(get(&mut new, KEY, Some(found)).is_none(), is_right);
+        assert_eq!(get(&mut new, 1, Some(&settled)), None);
+        assert_eq!(get(&mut new, 1, None), Some(MismatchKind::Lost));
+    }
+    let mut new = opened(&bytes).expect("it is whole");
+    assert_eq!(get(&mut new, KEY, Some(&first)), None);
+    assert_eq!(get(&mut new, KEY, Some(&second)), Some(MismatchKind::Stale), "it is settled now");
+    for len in 0..bytes.len() {
+        assert!(opened(&bytes[..len]).is_none(), "{len} of {} bytes", bytes.len());
+    }
+    // The first slot without its mark, and with one that it has not.
+    let mut unmarked = bytes.clone();
+    unmarked[4 + 4 * KEY as usize + 3] &= 0x7f;
+    assert!(opened(&unmarked).is_none());
+    let mut marked = bytes;
+    marked[4 + 3] |= 0x80;
+    assert!(opened(&marked).is_none());
+}
+
+#[test]
 fn a_put_under_way_may_be_seen_or_not() {
     let oracle = &mut oracle(ValueForm::Synthetic, 100);
     let old = put(oracle, KEY);

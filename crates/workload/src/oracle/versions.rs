@@ -11,6 +11,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use runtime::Carrier;
+
 use super::journal::Journal;
 use super::ticket::{Current, ReadTicket};
 use crate::value::{KEY_LIMIT, Stamp, VERSION_BITS};
@@ -22,7 +24,7 @@ const VERSION_MASK: u32 = (1 << VERSION_BITS) - 1;
 const UNDER_WAY: u64 = u64::MAX;
 
 /// A write that may be the current one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
 struct Candidate {
     version: u32,
     /// When it began and when it was acknowledged, by [`Versions::clock`].
@@ -78,6 +80,36 @@ impl Versions {
             deletes: 0,
             journal: Journal::default(),
         }
+    }
+
+    /// Carries what is known of all keys; no snapshot may be open.
+    pub(super) fn carry(&mut self, by: &mut Carrier<'_>) -> Option<()> {
+        by.list(&mut self.slots, Carrier::u32)?;
+        let mut contests: Vec<(u64, Vec<Candidate>)> =
+            std::mem::take(&mut self.contests).into_iter().collect();
+        by.list(&mut contests, |by, (key, contest)| {
+            by.u64(key)?;
+            by.list(contest, |by, write| {
+                let Candidate { version, issued, acknowledged } = write;
+                by.u32(version)?;
+                by.u64(issued)?;
+                by.u64(acknowledged)
+            })
+        })?;
+        self.contests = contests.into_iter().collect();
+        by.u64(&mut self.clock)?;
+        by.u64(&mut self.deletes)?;
+        self.slots_tell_contests().then_some(())
+    }
+
+    /// Whether the keys that are marked contested are those that have a contest.
+    fn slots_tell_contests(&self) -> bool {
+        let marked = self.slots.iter().filter(|slot| *slot & CONTESTED != 0).count();
+        marked == self.contests.len()
+            && self
+                .contests
+                .iter()
+                .all(|(key, contest)| self.slot(*key) & CONTESTED != 0 && !contest.is_empty())
     }
 
     pub(super) fn issue_put(&mut self, key: u64) -> u32 {

@@ -40,8 +40,14 @@ pub struct WindowLatency {
     pub count: u64,
     /// Their mean.
     pub mean_us: f64,
-    /// 99 % are no longer, within 1 %.
+    /// Half are no longer, within 1 %.
+    pub p50_us: f64,
+    /// 90 % are no longer.
+    pub p90_us: f64,
+    /// 99 % are no longer.
     pub p99_us: f64,
+    /// 99.9 % are no longer.
+    pub p999_us: f64,
     /// The longest.
     pub max_us: f64,
 }
@@ -182,10 +188,14 @@ impl ClosedWindow {
 
 impl WindowLatency {
     fn of(sketch: &ClosedSketch) -> Self {
+        let at = |quantile| sketch.quantile(quantile) as f64 / 1e3;
         Self {
             count: sketch.count(),
             mean_us: sketch.mean() / 1e3,
-            p99_us: sketch.quantile(0.99) as f64 / 1e3,
+            p50_us: at(0.5),
+            p90_us: at(0.9),
+            p99_us: at(0.99),
+            p999_us: at(0.999),
             max_us: sketch.max() as f64 / 1e3,
         }
     }
@@ -221,7 +231,15 @@ mod tests {
         assert_eq!(starts, [7_000_000, 17_000_000, 27_000_000, 37_000_000]);
         assert_eq!(timeline.windows[3].length, Nanos::from_millis(5));
         assert!((timeline.windows[0].throughput() - 300.0).abs() < 1e-9);
-        let expected = WindowLatency { count: 3, mean_us: 5.0, p99_us: 5.0, max_us: 5.0 };
+        let expected = WindowLatency {
+            count: 3,
+            mean_us: 5.0,
+            p50_us: 5.0,
+            p90_us: 5.0,
+            p99_us: 5.0,
+            p999_us: 5.0,
+            max_us: 5.0,
+        };
         assert_eq!(timeline.windows[0].gets, expected);
         assert_eq!(timeline.windows[0].puts, WindowLatency::default());
     }

@@ -1,6 +1,8 @@
 //! The figures.
 
-use crate::report::{Axis, Figure, FigureKind, Series, Unit};
+use runtime::Nanos;
+
+use crate::report::{Axis, Figure, FigureKind, Published, Series, Stretch, Unit};
 use crate::reproduce::device::{Measured, Watched};
 use crate::reproduce::device_clients::Sample;
 use crate::reproduce::device_samples::{Latency, over_time};
@@ -10,52 +12,115 @@ const STRETCHES: usize = 400;
 
 pub(super) fn figures(measured: &Measured) -> Vec<Figure> {
     vec![
-        series(
-            "device-2a",
-            "Reads while the write buffer is emptied",
-            "64 MB are written, then only read, in order. Beside figure 2a.",
-            &[("baseline", &measured.buffer_flush)],
-        ),
-        series(
-            "device-2b",
-            "Reads while garbage is collected",
-            "Reads in order beside random writes that use up the free space. Beside figure 2b, on \
-             the drive with a 128th of the flash.",
-            &[("baseline", &measured.collection)],
-        ),
+        buffer_flush(measured),
+        collection(measured),
         series(
             "device-2c",
             "Reads while blocks are reclaimed",
-            "Some blocks were read four times over, and are read again at random. Beside figure 2c.",
+            "Blocks read often enough to need reclaim; then random reads. Corresponds to figure 2c.",
             &[("baseline", &measured.reclaim)],
-        ),
+        )
+        .with_published([Published::new("longest read, 2.5 ms", 2_500.0)]),
         lockdowns(measured),
         series(
-            "device-8a",
-            "Reads after writes, without windows and with",
-            "Writes stop when the reads begin. The prototype is in DTWIN first, then in NDWIN. \
-             Beside figure 8a.",
-            &[("baseline", &measured.plain), ("prototype", &measured.windowed)],
-        ),
-        series(
-            "device-8b",
-            "Reads through windows in turns",
-            "What is to be written is written in NDWIN. Beside figure 8b.",
-            &[("prototype", &measured.alternating)],
-        ),
-        series(
-            "device-8c",
-            "Reads beside writes",
-            "In one space, beside a set that is written, and alone; windows are off. Beside \
-             figure 8c.",
-            &[
-                ("one space", &measured.mixed),
-                ("two sets", &measured.isolated),
-                ("no writes", &measured.undisturbed),
-            ],
-        ),
+            "device-8a-baseline",
+            "Reads after writes, without windows",
+            "Writes stop when the reads begin. Corresponds to figure 8a, baseline.",
+            &[("baseline", &measured.plain)],
+        )
+        .with_published([Published::new("spikes of 402 us", 402.0)]),
+        windowed(measured),
+        alternating(measured),
+        isolation(measured),
         curve(measured),
     ]
+}
+
+fn buffer_flush(measured: &Measured) -> Figure {
+    let watched = &measured.buffer_flush;
+    let typical = Latency::between(&watched.reads, watched.turn, Nanos::MAX).median_us;
+    series(
+        "device-2a",
+        "Reads while the write buffer is emptied",
+        "64 MB are written, then only read, in order. Corresponds to figure 2a.",
+        &[("baseline", watched)],
+    )
+    .with_published([Published::new("longest read, 7.75 times our typical one", 7.75 * typical)])
+}
+
+fn collection(measured: &Measured) -> Figure {
+    series(
+        "device-2b",
+        "Reads while garbage is collected",
+        "Reads in order beside random writes that use up the free space. Corresponds to figure 2b, on the drive with a \
+         128th of the flash.",
+        &[("baseline", &measured.collection)],
+    )
+    .with_shaded(measured.collecting.iter().map(|(from, to)| {
+        stretch("garbage collection", *from, *to, began(&measured.collection))
+    }))
+    .with_published([
+        Published::new("longest read, 9.8 ms", 9_800.0),
+        Published::new("typical read before collection, 16.2 us", 16.2),
+    ])
+}
+
+fn windowed(measured: &Measured) -> Figure {
+    let watched = &measured.windowed;
+    let began = began(watched);
+    series(
+        "device-8a",
+        "Reads after writes, with windows",
+        "Writes stop when the reads begin; the prototype is in DTWIN first, then in NDWIN. Corresponds to figure 8a, \
+         prototype.",
+        &[("prototype", watched)],
+    )
+    .with_shaded([stretch(DTWIN, began, watched.turn, began)])
+    .with_published([
+        Published::new("longest read in NDWIN, 736 us", 736.0),
+        Published::new("every read in DTWIN, less than 200 us", 200.0),
+        Published::new("mean read in DTWIN, 74 us", 74.0),
+    ])
+}
+
+fn alternating(measured: &Measured) -> Figure {
+    let watched = &measured.alternating;
+    let windows = measured.turns.chunks_exact(2);
+    series(
+        "device-8b",
+        "Reads through windows in turns",
+        "All writes happen in NDWIN. Corresponds to figure 8b.",
+        &[("prototype", watched)],
+    )
+    .with_shaded(windows.map(|ends| stretch(DTWIN, ends[0], ends[1], began(watched))))
+    .with_published([Published::new("every read in DTWIN, less than 200 us", 200.0)])
+}
+
+fn isolation(measured: &Measured) -> Figure {
+    series(
+        "device-8c",
+        "Reads beside writes",
+        "In one space, beside a set that is written, and alone; windows are off. The lines of two sets and of no writes \
+         lie on each other: that is the result. Corresponds to figure 8c.",
+        &[
+            ("one space", &measured.mixed),
+            ("two sets", &measured.isolated),
+            ("no writes", &measured.undisturbed),
+        ],
+    )
+    .with_published([Published::new("longest read in one space, 2 ms", 2_000.0)])
+}
+
+const DTWIN: &str = "DTWIN";
+
+/// When the first read of a series was asked for: zero of its axis.
+fn began(watched: &Watched) -> Nanos {
+    watched.reads.first().map_or(Nanos::ZERO, |read| read.at)
+}
+
+fn stretch(name: &str, from: Nanos, to: Nanos, zero: Nanos) -> Stretch {
+    let since = |at: Nanos| at.saturating_since(zero).as_secs_f64();
+    Stretch { name: name.to_owned(), from: since(from), to: since(to) }
 }
 
 /// Mean and longest latency over time of each of some series.
@@ -67,16 +132,16 @@ fn series(id: &str, title: &str, caption: &str, watched: &[(&str, &Watched)]) ->
         };
         [line("longest", |l| l.longest_us), line("mean", |l| l.mean_us)]
     });
-    Figure {
-        id: id.to_owned(),
-        title: title.to_owned(),
-        caption: format!("{caption} Each point stands for one of {STRETCHES} stretches of time."),
-        kind: FigureKind::Lines {
-            x: Axis::linear("time", Unit::Seconds),
+    Figure::new(
+        id,
+        title,
+        format!("{caption} Each point: 1/{STRETCHES} of the run."),
+        FigureKind::Lines {
+            x: Axis::linear("time since the first read", Unit::Seconds),
             y: Axis::log("read latency", Unit::Microseconds),
             series: lines.collect(),
         },
-    }
+    )
 }
 
 fn lockdowns(measured: &Measured) -> Figure {
@@ -84,18 +149,18 @@ fn lockdowns(measured: &Measured) -> Figure {
         .lockdowns
         .iter()
         .map(|lockdown| (lockdown.written_bytes as f64 / 1e6, lockdown.took.as_micros_f64() / 1e3));
-    Figure {
-        id: "device-7b".to_owned(),
-        title: "Lockdown by what was written in NDWIN".to_owned(),
-        caption: "From the command to select DTWIN to its completion, NDWIN having lasted its \
-                  minimum; written in order, as fast as the set takes it. Beside figure 7b."
-            .to_owned(),
-        kind: FigureKind::Lines {
+    Figure::new(
+        "device-7b",
+        "Lockdown by what was written in NDWIN",
+        "From the command to select DTWIN to its completion, NDWIN having lasted its \
+                  minimum; written in order, as fast as the set takes it. Corresponds to figure 7b.",
+        FigureKind::Lines {
             x: Axis::log("written in NDWIN", Unit::Other("MB".to_owned())),
             y: Axis::linear("lockdown", Unit::Other("ms".to_owned())),
             series: vec![Series::new("prototype", points)],
         },
-    }
+    )
+    .with_published([Published::new("less than 20 ms", 20.0)])
 }
 
 fn curve(measured: &Measured) -> Figure {
@@ -104,22 +169,20 @@ fn curve(measured: &Measured) -> Figure {
     };
     let bound = measured.bounds.smallest().1;
     let bounds = measured.curve.iter().map(|point| (f64::from(point.depth), bound));
-    Figure {
-        id: "device-saturation".to_owned(),
-        title: "Random reads by queue depth".to_owned(),
-        caption:
-            "4 KiB, the drive in one set, and the bound that arithmetic gives: a check of the \
-                  model, not in the paper."
-                .to_owned(),
-        kind: FigureKind::Lines {
+    Figure::new(
+        "device-saturation",
+        "Random reads by queue depth",
+        "4 KiB, the drive in one set, and the bound that arithmetic gives: a check of the \
+                  model, not in the paper.",
+        FigureKind::Lines {
             x: Axis::log("queue depth", Unit::Number),
-            y: Axis::linear("reads", Unit::Other("per second".to_owned())),
+            y: Axis::linear("reads", Unit::Other("reads/s".to_owned())),
             series: vec![
                 Series::new("baseline", of(|point| point.reads_per_second)),
                 Series::new("bound", bounds),
             ],
         },
-    }
+    )
 }
 
 /// Longest read of a series, for the comparisons.

@@ -1,6 +1,7 @@
 //! The figures.
 
-use crate::report::{Axis, BarSeries, Figure, FigureKind, Series, Unit};
+use super::tails::{CONCLUDED_TAIL, PUBLISHED_TAIL, published_gain};
+use crate::report::{Axis, BarSeries, Figure, FigureKind, Published, Series, Unit};
 use crate::reproduce::iter::{
     DEGREE_SCAN, DEGREES, LONG_SCAN, SIZES, SUMMARY_ENTRY_BYTES, SWEPT_BYTES, TAIL_BYTES,
 };
@@ -17,8 +18,8 @@ pub(super) fn figures(board: &Board, measured: &Measured) -> Vec<Figure> {
         tails(board, measured, true),
         index_percentiles(measured),
         by_fixed(measured),
-        gains(measured),
     ];
+    figures.extend(Layout::ALL.map(|layout| gains(measured, layout)));
     figures.extend(SIZES.map(|size| by_degree(measured, size)));
     figures.extend(SIZES.map(|size| by_length(measured, size)));
     figures.push(seek_and_next(measured));
@@ -29,14 +30,15 @@ pub(super) fn figures(board: &Board, measured: &Measured) -> Vec<Figure> {
 fn index_prefetch(measured: &Measured) -> Figure {
     let runs = |index| &measured.tail(index, Layout::Random).runs;
     let (pages, tables) = (runs(Index::Pages), runs(Index::Tables));
-    Figure {
-        id: "iter-index-prefetch".to_owned(),
-        title: "Latency of Next in long scans, with and without index prefetch".to_owned(),
-        caption: format!(
-            "4 KiB values, random layout, scans of up to {LONG_SCAN} pairs, values read when they are asked for or eight \
-             ahead. Beside the slide \"Effect of Index Prefetching\"."
+    Figure::new(
+        "iter-index-prefetch",
+        "Latency of Next in long scans, with and without index prefetch",
+        format!(
+            "4 KiB values, random layout, scans of up to {} pairs, values read when they are asked for or eight \
+             ahead. Corresponds to the slide \"Effect of Index Prefetching\".",
+            count_text(LONG_SCAN)
         ),
-        kind: FigureKind::Cdf {
+        FigureKind::Cdf {
             x: Axis::log("latency of Next", Unit::Microseconds),
             of: "Nexts".to_owned(),
             tail: true,
@@ -49,7 +51,7 @@ fn index_prefetch(measured: &Measured) -> Figure {
                 Series::latency_cdf("I with D = 8, tables", &tables.ahead_with_index.next),
             ],
         },
-    }
+    )
 }
 
 fn index_percentiles(measured: &Measured) -> Figure {
@@ -60,14 +62,14 @@ fn index_percentiles(measured: &Measured) -> Figure {
         });
         values.collect::<Vec<_>>()
     };
-    Figure {
-        id: "iter-index-percentiles".to_owned(),
-        title: "Tails of Next in long scans".to_owned(),
-        caption: "Without (B) and with (I) index prefetch, by value size and layout.".to_owned(),
-        kind: FigureKind::Bars {
+    Figure::new(
+        "iter-index-percentiles",
+        "Tails of Next in long scans",
+        "Without (B) and with (I) index prefetch, by value size and layout.",
+        FigureKind::Bars {
             over: "values".to_owned(),
             categories: measured.stands.iter().map(OnStand::name).collect(),
-            y: Axis::log("latency of Next", Unit::Microseconds),
+            y: Axis::linear("latency of Next", Unit::Microseconds),
             series: vec![
                 BarSeries::new("B, p99.9", of(0.999, false)),
                 BarSeries::new("I, p99.9", of(0.999, true)),
@@ -75,7 +77,7 @@ fn index_percentiles(measured: &Measured) -> Figure {
                 BarSeries::new("I, p99.99", of(0.9999, true)),
             ],
         },
-    }
+    )
 }
 
 /// Tails by how the index lies, where they are met, and what the board allows.
@@ -89,15 +91,15 @@ fn tails(board: &Board, measured: &Measured, is_ahead: bool) -> Figure {
         |quantile: fn(&Tail) -> f64| of(&|tail: &Tail| tail.runs.ratio(quantile(tail), is_ahead));
     let (values, id) =
         if is_ahead { ("read eight ahead", "-ahead") } else { ("not read ahead", "") };
-    Figure {
-        id: format!("iter-tails{id}"),
-        title: format!("What index prefetch gains in the tail of Next, values {values}"),
-        caption: format!(
+    Figure::new(
+        format!("iter-tails{id}"),
+        format!("What index prefetch gains in the tail of Next, values {values}"),
+        format!(
             "Latency of Next without index prefetch over that with it, {} values: at p99.9, and in the middle of those that wait for \
              the index; beside what the board allows if nothing else is in the way.",
             bytes_text(TAIL_BYTES)
         ),
-        kind: FigureKind::Bars {
+        FigureKind::Bars {
             over: "index".to_owned(),
             categories: all
                 .iter()
@@ -116,51 +118,62 @@ fn tails(board: &Board, measured: &Measured, is_ahead: bool) -> Figure {
                 ),
             ],
         },
-    }
+    )
+    .with_published([if is_ahead {
+        Published::new("2x at p99.9, as concluded", CONCLUDED_TAIL)
+    } else {
+        Published::new("about 3.6x at p99.9", PUBLISHED_TAIL)
+    }])
 }
 
 /// Gains by the time of firmware and host, and what the board allows.
 fn by_fixed(measured: &Measured) -> Figure {
     let swept = &measured.swept;
     let of = |value: fn(&Swept) -> f64| swept.iter().map(value).collect::<Vec<_>>();
-    Figure {
-        id: "iter-gain-by-fixed".to_owned(),
-        title: "What value prefetch gains, by the time of firmware and host".to_owned(),
-        caption: format!(
-            "{} values; that time is not known of the board. Published are 4.13 in random and 7.22 in sequential layout.",
+    Figure::new(
+        "iter-gain-by-fixed",
+        "What value prefetch gains, by the time of firmware and host",
+        format!(
+            "{} values; that time is not known of the board. The paper does not say for which sizes its gains are.",
             bytes_text(SWEPT_BYTES)
         ),
-        kind: FigureKind::Bars {
+        FigureKind::Bars {
             over: "time of firmware and host".to_owned(),
-            categories: swept
-                .iter()
-                .map(|one| format!("{:.0} us, {}", one.fixed_us, one.layout.name()))
-                .collect(),
+            categories: swept.iter().map(by_fixed_name).collect(),
             y: Axis::linear("gain", Unit::Other("x".to_owned())),
             series: vec![
                 BarSeries::new("measured", of(|one| one.best().1)),
                 BarSeries::new("at most", of(|one| one.most)),
             ],
         },
-    }
+    )
+    .with_published(swept.iter().map(|one| {
+        let published = published_gain(one.layout);
+        Published::of_group(by_fixed_name(one), format!("{published}x, {}", one.layout.name()), published)
+    }))
 }
 
-fn gains(measured: &Measured) -> Figure {
-    let line = |stand: &OnStand| {
-        Series::new(stand.name(), stand.gains().map(|(degree, gain)| (f64::from(degree), gain)))
+fn by_fixed_name(one: &Swept) -> String {
+    format!("{:.0} us, {}", one.fixed_us, one.layout.name())
+}
+
+fn gains(measured: &Measured, layout: Layout) -> Figure {
+    let line = |size: u64| {
+        let gains = measured.stand(size, layout).gains();
+        Series::new(bytes_text(size), gains.map(|(degree, gain)| (f64::from(degree), gain)))
     };
-    Figure {
-        id: "iter-gain-by-degree".to_owned(),
-        title: "What value prefetch gains".to_owned(),
-        caption: format!(
-            "Throughput over that without value prefetch, scans of {DEGREE_SCAN} pairs."
-        ),
-        kind: FigureKind::Lines {
+    let published = published_gain(layout);
+    Figure::new(
+        format!("iter-gain-by-degree-{}", layout.name()),
+        format!("What value prefetch gains, {} layout", layout.name()),
+        format!("Throughput over that without value prefetch, scans of {DEGREE_SCAN} pairs."),
+        FigureKind::Lines {
             x: Axis::linear("degree D", Unit::Number),
             y: Axis::linear("gain", Unit::Other("x".to_owned())),
-            series: measured.stands.iter().map(line).collect(),
+            series: SIZES.map(line).to_vec(),
         },
-    }
+    )
+    .with_published([Published::new(format!("most, {published}x"), published)])
 }
 
 fn by_degree(measured: &Measured, size: u64) -> Figure {
@@ -168,18 +181,18 @@ fn by_degree(measured: &Measured, size: u64) -> Figure {
         let runs = measured.stand(size, layout).by_degree.iter();
         Series::new(layout.name(), runs.map(|run| (f64::from(run.degree), run.bytes_per_second)))
     };
-    Figure {
-        id: format!("iter-degree-{size}"),
-        title: format!("Throughput by degree of value prefetch, {} values", bytes_text(size)),
-        caption: format!(
-            "Scans of {DEGREE_SCAN} pairs. Beside the slide \"Effect of Prefetching Degree\"."
+    Figure::new(
+        format!("iter-degree-{size}"),
+        format!("Throughput by degree of value prefetch, {} values", bytes_text(size)),
+        format!(
+            "Scans of {DEGREE_SCAN} pairs. Corresponds to the slide \"Effect of Prefetching Degree\"."
         ),
-        kind: FigureKind::Lines {
+        FigureKind::Lines {
             x: Axis::linear("degree D", Unit::Number),
             y: Axis::linear("throughput", Unit::BytesPerSecond),
             series: Layout::ALL.map(line).to_vec(),
         },
-    }
+    )
 }
 
 fn by_length(measured: &Measured, size: u64) -> Figure {
@@ -191,16 +204,16 @@ fn by_length(measured: &Measured, size: u64) -> Figure {
     };
     let degrees = [0, *DEGREES.end()];
     let lines = Layout::ALL.into_iter().flat_map(|layout| degrees.map(|d| line(layout, d)));
-    Figure {
-        id: format!("iter-length-{size}"),
-        title: format!("Throughput by scan length, {} values", bytes_text(size)),
-        caption: "Beside the slide \"Effect of Scan Length in Range Query\".".to_owned(),
-        kind: FigureKind::Lines {
+    Figure::new(
+        format!("iter-length-{size}"),
+        format!("Throughput by scan length, {} values", bytes_text(size)),
+        "Corresponds to the slide \"Effect of Scan Length in Range Query\".",
+        FigureKind::Lines {
             x: Axis::log("scan length", Unit::Other("pairs".to_owned())),
             y: Axis::linear("throughput", Unit::BytesPerSecond),
             series: lines.collect(),
         },
-    }
+    )
 }
 
 fn seek_and_next(measured: &Measured) -> Figure {
@@ -208,14 +221,14 @@ fn seek_and_next(measured: &Measured) -> Figure {
         SIZES.map(|size| latency(&measured.stand(size, Layout::Random).by_degree[degree]))
     };
     let most = *DEGREES.end() as usize;
-    Figure {
-        id: "iter-seek-next".to_owned(),
-        title: "Mean latency of Seek and Next".to_owned(),
-        caption: "Random layout. Beside the slide \"Effect of Value Prefetching\".".to_owned(),
-        kind: FigureKind::Bars {
+    Figure::new(
+        "iter-seek-next",
+        "Mean latency of Seek and Next",
+        "Random layout. Corresponds to the slide \"Effect of Value Prefetching\".",
+        FigureKind::Bars {
             over: "values".to_owned(),
             categories: SIZES.map(bytes_text).to_vec(),
-            y: Axis::log("mean latency", Unit::Microseconds),
+            y: Axis::linear("mean latency", Unit::Microseconds),
             series: vec![
                 BarSeries::new("Seek, D = 0", of(0, |run| run.seek.mean_us)),
                 BarSeries::new("Seek, D = 8", of(most, |run| run.seek.mean_us)),
@@ -223,7 +236,7 @@ fn seek_and_next(measured: &Measured) -> Figure {
                 BarSeries::new("Next, D = 8", of(most, |run| run.next.mean_us)),
             ],
         },
-    }
+    )
 }
 
 fn version_memory(measured: &Measured) -> Figure {
@@ -231,15 +244,15 @@ fn version_memory(measured: &Measured) -> Figure {
         let points = (1..).zip(&measured.versions);
         Series::new(name, points.map(|(count, memory)| (f64::from(count), of(memory) as f64)))
     };
-    Figure {
-        id: "iter-version-memory".to_owned(),
-        title: "Memory of versions by open iterators".to_owned(),
-        caption: format!(
+    Figure::new(
+        "iter-version-memory",
+        "Memory of versions by open iterators",
+        format!(
             "A twentieth of the pairs is overwritten between two iterators. The store has {} \
              segments; a summary takes {SUMMARY_ENTRY_BYTES} bytes for each.",
             count_text(measured.segments)
         ),
-        kind: FigureKind::Lines {
+        FigureKind::Lines {
             x: Axis::linear("open iterators", Unit::Number),
             y: Axis::log("memory", Unit::Bytes),
             series: vec![
@@ -248,5 +261,5 @@ fn version_memory(measured: &Measured) -> Figure {
                 line("memtables that snapshots hold", |memory| memory.memtables),
             ],
         },
-    }
+    )
 }

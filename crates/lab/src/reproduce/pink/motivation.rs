@@ -143,6 +143,7 @@ fn on_host<'a>(
         seed: plan.seed,
         precondition: Before::Empty,
         ages: false,
+        at_rest: false,
         sample_every: None,
     };
     let title = format!("RocksDB on a block drive: Load, {workload}");

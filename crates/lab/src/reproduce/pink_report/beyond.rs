@@ -3,7 +3,7 @@
 use super::one_ratio_of;
 use crate::report::{Axis, BarSeries, Comparison, Figure, FigureKind, Unit, Verdict};
 use crate::reproduce::pink::{COSTS, Cell, Measured, RATES, READS, System, of_design, rate_of};
-use crate::reproduce::words::{beside, change, gain, holds, row};
+use crate::reproduce::words::{beside, change, holds, row};
 
 /// Workloads that are run with all requests.
 const FULL: [&str; 2] = ["a", "f"];
@@ -46,17 +46,17 @@ fn tails(
         BarSeries::new(system.name.clone(), values)
     };
     let name = |(workload, (name, _)): (&str, _)| format!("{} {name}", workload.to_uppercase());
-    Figure {
-        id: id.to_owned(),
-        title: title.to_owned(),
-        caption: "Each workload on a freshly loaded drive, in a closed loop of 64.".to_owned(),
-        kind: FigureKind::Bars {
+    Figure::new(
+        id,
+        title,
+        "Each workload on a freshly loaded drive, in a closed loop of 64.",
+        FigureKind::Bars {
             over: "workload, point".to_owned(),
             categories: points().map(name).collect(),
             y: Axis::log("latency", Unit::Microseconds),
             series: systems.iter().map(bars).collect(),
         },
-    }
+    )
 }
 
 fn full_throughput(systems: &[System]) -> Figure {
@@ -64,17 +64,17 @@ fn full_throughput(systems: &[System]) -> Figure {
         let cells = FULL.map(|workload| system.ran(workload).operations_per_second);
         BarSeries::new(system.name.clone(), cells)
     };
-    Figure {
-        id: "pink-full-throughput".to_owned(),
-        title: "Throughput of A and F with all requests of the paper".to_owned(),
-        caption: "Each workload on a freshly loaded drive, in a closed loop of 64.".to_owned(),
-        kind: FigureKind::Bars {
+    Figure::new(
+        "pink-full-throughput",
+        "Throughput of A and F with all requests of the paper",
+        "Each workload on a freshly loaded drive, in a closed loop of 64.",
+        FigureKind::Bars {
             over: "YCSB workload".to_owned(),
             categories: FULL.map(str::to_uppercase).to_vec(),
             y: Axis::linear("throughput", Unit::OperationsPerSecond),
             series: systems.iter().map(bars).collect(),
         },
-    }
+    )
 }
 
 fn at_rate(workload: &str) -> String {
@@ -92,20 +92,18 @@ fn rated(systems: &[System], name: &str, of: fn(&Cell) -> f64) -> Figure {
         name: system.name.clone(),
         values: RATES.iter().map(|(workload, _)| value(system, workload)).collect(),
     };
-    Figure {
-        id: format!("pink-rated-{name}"),
-        title: format!("Latency at equal rates: {name}"),
-        caption:
-            "Open loop, from intended start times, each workload on a freshly loaded drive. Gets; \
-                  of E range queries."
-                .to_owned(),
-        kind: FigureKind::Bars {
+    Figure::new(
+        format!("pink-rated-{name}"),
+        format!("Latency at equal rates: {name}"),
+        "Open loop, from intended start times, each workload on a freshly loaded drive. Gets; \
+                  of E range queries.",
+        FigureKind::Bars {
             over: "workload, operations a second".to_owned(),
             categories: RATES.iter().map(|(workload, _)| at_rate(workload)).collect(),
             y: Axis::log(format!("{name} latency"), Unit::Microseconds),
             series: systems.iter().map(bars).collect(),
         },
-    }
+    )
 }
 
 fn rated_puts(systems: &[System]) -> Figure {
@@ -119,17 +117,17 @@ fn rated_puts(systems: &[System]) -> Figure {
         BarSeries::new(system.name.clone(), values)
     };
     let name = |(workload, (name, _)): (&str, _)| format!("{} {name}", workload.to_uppercase());
-    Figure {
-        id: "pink-rated-puts".to_owned(),
-        title: "Latency of puts at equal rates".to_owned(),
-        caption: "Open loop, from intended start times.".to_owned(),
-        kind: FigureKind::Bars {
+    Figure::new(
+        "pink-rated-puts",
+        "Latency of puts at equal rates",
+        "Open loop, from intended start times.",
+        FigureKind::Bars {
             over: "workload, point".to_owned(),
             categories: points().map(name).collect(),
             y: Axis::log("latency of puts", Unit::Microseconds),
             series: systems.iter().map(bars).collect(),
         },
-    }
+    )
 }
 
 fn costs(measured: &Measured, id: &str, what: &str, unit: Unit, of: fn(&Cell) -> f64) -> Figure {
@@ -144,19 +142,17 @@ fn costs(measured: &Measured, id: &str, what: &str, unit: Unit, of: fn(&Cell) ->
         BarSeries::new(format!("{}, times {times}", system.name), values)
     };
     let workloads = &measured.costly[0][0].cells;
-    Figure {
-        id: id.to_owned(),
-        title: format!("Firmware that takes one, five and ten times as long: {what}"),
-        caption:
-            "Commands and all work of the index; flash and link as they are. Closed loop of 64."
-                .to_owned(),
-        kind: FigureKind::Bars {
+    Figure::new(
+        id,
+        format!("Firmware that takes one, five and ten times as long: {what}"),
+        "Commands and all work of the index; flash and link as they are. Closed loop of 64.",
+        FigureKind::Bars {
             over: "YCSB workload".to_owned(),
             categories: workloads.iter().map(|cell| cell.workload.to_uppercase()).collect(),
-            y: Axis::log(what, unit),
+            y: Axis::linear(what, unit),
             series: each().map(bars).collect(),
         },
-    }
+    )
 }
 
 pub(super) fn rows(measured: &Measured) -> Vec<Comparison> {
@@ -185,7 +181,7 @@ fn full_rows(measured: &Measured) -> Vec<Comparison> {
             &format!("{what}, PinK against hash, A and F with as many requests as pairs"),
             &format!("{text} over all workloads (abstract)"),
             beside(published, ours, change(1.0, ours)),
-            gain(published, ours),
+            Verdict::of_gain(published, ours),
             format!(
                 "{}. Extents collected in A and F: {:?} by hash, {:?} by PinK.",
                 words.join("; "),
@@ -193,6 +189,7 @@ fn full_rows(measured: &Measured) -> Vec<Comparison> {
                 collected(pink)
             ),
         )
+        .again()
     };
     vec![
         one("p99", "p99 of gets", 0.27, "-73 %", |cell| cell.get.p99_us),
@@ -300,9 +297,10 @@ fn rated_row(measured: &Measured) -> Comparison {
         "p99 of gets, PinK against hash, at equal rates",
         "-73 % (abstract; how requests came is not said)",
         beside(0.27, ours, change(1.0, ours)),
-        gain(0.27, ours),
+        Verdict::of_gain(0.27, ours),
         format!("{}. Fell behind the rate: {late}.", words.join(", ")),
     )
+    .again()
 }
 
 fn cost_rows(measured: &Measured) -> Vec<Comparison> {

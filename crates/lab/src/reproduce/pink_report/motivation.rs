@@ -25,35 +25,33 @@ pub(super) fn figures(motivation: &Motivation) -> [Figure; 3] {
         let histogram = system.cell(READS_OF_KEYS)?.gets.histogram()?;
         Some(Series::latency_cdf(system.name.clone(), &histogram))
     };
-    let reads = Figure {
-        id: "pink-motivation-reads".to_owned(),
-        title: "Reads of random keys, and of a block drive's blocks".to_owned(),
-        caption:
-            "64 at a time; the block drive has the flash, the cores and the link of the KV drives. \
-                  Beside the slides on the hash-based KV-SSD."
-                .to_owned(),
-        kind: FigureKind::Cdf {
+    let reads = Figure::new(
+        "pink-motivation-reads",
+        "Reads of random keys, and of a block drive's blocks",
+        "64 at a time; the block drive has the flash, the cores and the link of the KV drives. \
+                  Corresponds to the slides on the hash-based KV-SSD.",
+        FigureKind::Cdf {
             x: Axis::log("latency of reads", Unit::Microseconds),
             of: "reads".to_owned(),
             tail: true,
             series: all(motivation).filter_map(line).collect(),
         },
-    };
+    );
     let bars = |system: &System| {
         let get = system.ran(READS_OF_KEYS).get;
         BarSeries::new(system.name.clone(), POINTS.map(|(_, value)| value(&get)))
     };
-    let tails = Figure {
-        id: "pink-motivation-tails".to_owned(),
-        title: "Reads of random keys, and of a block drive's blocks: tails".to_owned(),
-        caption: "64 at a time.".to_owned(),
-        kind: FigureKind::Bars {
+    let tails = Figure::new(
+        "pink-motivation-tails",
+        "Reads of random keys, and of a block drive's blocks: tails",
+        "64 at a time.",
+        FigureKind::Bars {
             over: "point".to_owned(),
             categories: POINTS.map(|(name, _)| name.to_owned()).to_vec(),
             y: Axis::log("latency of reads", Unit::Microseconds),
             series: all(motivation).map(bars).collect(),
         },
-    };
+    );
     [reads, tails, throughput(motivation)]
 }
 
@@ -63,17 +61,17 @@ fn throughput(motivation: &Motivation) -> Figure {
         let cells = [system.load(), system.ran("c")];
         BarSeries::new(system.name.clone(), cells.map(|cell| cell.operations_per_second))
     };
-    Figure {
-        id: "pink-motivation-throughput".to_owned(),
-        title: "Load and YCSB-C, in the drive and on a host".to_owned(),
-        caption: "Beside the slide on the LSM-tree-based KV-SSD.".to_owned(),
-        kind: FigureKind::Bars {
+    Figure::new(
+        "pink-motivation-throughput",
+        "Load and YCSB-C, in the drive and on a host",
+        "Corresponds to the slide on the LSM-tree-based KV-SSD.",
+        FigureKind::Bars {
             over: "workload".to_owned(),
             categories: vec!["Load".to_owned(), "YCSB-C".to_owned()],
             y: Axis::linear("throughput", Unit::OperationsPerSecond),
             series: stores().map(bars).collect(),
         },
-    }
+    )
 }
 
 pub(super) fn rows(motivation: &Motivation) -> Vec<Comparison> {

@@ -103,6 +103,7 @@ impl Run {
             seed,
             precondition: self.precondition,
             ages: false,
+            at_rest: false,
             sample_every: self.looks_at_memory.then_some(span),
         })
     }

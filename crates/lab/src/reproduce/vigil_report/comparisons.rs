@@ -1,9 +1,9 @@
 //! What the paper says, beside what came out.
 
 use super::{beyond, costs, motivation, ratio};
-use crate::report::Comparison;
+use crate::report::{Comparison, Verdict};
 use crate::reproduce::vigil::{Cell, Measured, Met, Size, WORKLOADS};
-use crate::reproduce::words::{beside, change, gain, holds, micros, row, times};
+use crate::reproduce::words::{beside, change, holds, micros, row, times};
 
 const P999: fn(&Cell) -> f64 = |cell| cell.get.p999_us;
 const MEAN: fn(&Cell) -> f64 = |cell| cell.get.mean_us;
@@ -52,7 +52,7 @@ fn headline(measured: &Measured) -> Vec<Comparison> {
             "p99.9 of gets, O-Vigil against Base",
             "3.19x shorter (abstract, figure 11)",
             beside(3.19, ours, times(ours)),
-            gain(3.19, ours),
+            Verdict::of_gain(3.19, ours),
             by_workload(measured, "base", "o-vigil", P999),
         ),
         row(
@@ -68,7 +68,7 @@ fn headline(measured: &Measured) -> Vec<Comparison> {
             "mean of gets, O-Vigil against Base",
             "-34 % (figure 14)",
             beside(0.66, mean, change(1.0, mean)),
-            gain(0.66, mean),
+            Verdict::of_gain(0.66, mean),
             format!(
                 "{} Most gets meet nothing in either, and their mean is a read of the flash or a hit; a read of the busy set \
                  takes two. In YCSB-A: {}. The paper's Base must have far more in the way of its usual get than that.",
@@ -92,7 +92,7 @@ fn steps(measured: &Measured) -> Vec<Comparison> {
             &format!("p99.9 of gets, {to_name} against {from_name}"),
             &format!("{text} (section 7.2)"),
             beside(published, ours, change(1.0, ours)),
-            gain(published, ours),
+            Verdict::of_gain(published, ours),
             format!(
                 "{why} {} In YCSB-A: {}; {}.",
                 by_workload(measured, from, to, P999),
@@ -162,7 +162,7 @@ fn tails(measured: &Measured) -> Vec<Comparison> {
             title,
             &format!("{text} (figure 13)"),
             beside(published, vigil / base, change(base, vigil)),
-            gain(published, vigil / base),
+            Verdict::of_gain(published, vigil / base),
             format!("{} and {}.", micros(base), micros(vigil)),
         )
     };

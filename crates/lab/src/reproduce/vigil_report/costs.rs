@@ -1,11 +1,11 @@
 //! What the mechanisms cost and whether they keep their rules, beside what the paper says.
 
 use crate::bytes_text;
-use crate::report::Comparison;
+use crate::report::{Comparison, Verdict};
 use crate::reproduce::vigil::{
     CACHE_LIMITS_MB, Cell, Measured, PLM_CACHE_BYTES, Size, WORKLOADS, Windowed,
 };
-use crate::reproduce::words::{amount, beside, change, gain, holds, micros, row, times};
+use crate::reproduce::words::{beside, change, holds, micros, row, times};
 
 pub(super) fn costs(measured: &Measured, size: &Size) -> Vec<Comparison> {
     vec![
@@ -27,7 +27,7 @@ fn reconstruction(measured: &Measured) -> Comparison {
         "mean of gets, 150 thousand a second against 60 thousand",
         "+26 % (section 6.2)",
         beside(1.26, grown, change(1.0, grown)),
-        gain(1.26, grown),
+        Verdict::of_gain(1.26, grown),
         format!(
             "R-Vigil, gets alone: {} and {}.",
             micros(slow.get.mean_us),
@@ -54,7 +54,7 @@ fn overflow(measured: &Measured) -> Comparison {
         "work that did not fit a constant slot",
         "48.3 % of compaction ran in DTWIN (section 6.2)",
         format!("{:.1} % of slots", 100.0 * share),
-        amount(0.483, share),
+        Verdict::of_amount(0.483, share),
         format!(
             "Slots of R-Vigil that ended with writes left. What one is given fits nearly always: a slot has bandwidth for \
              hundreds of MB. Where plm_cache was full, {} writes went to a set in its window and broke it, as R-Vigil \
@@ -130,7 +130,7 @@ fn scans(measured: &Measured) -> Comparison {
         "p99.9 of range queries, O-Vigil against SILK",
         "1.6x shorter (figure 16)",
         beside(1.6, ours, times(ours)),
-        gain(1.6, ours),
+        Verdict::of_gain(1.6, ours),
         format!(
             "{} and {}; means {} and {}. SILK's drive reads ahead of a range query, besides the store; one in DTWIN does \
              not. At the end L0 had {} and {}, and a range query reads a page of each table in it.",

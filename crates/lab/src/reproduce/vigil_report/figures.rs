@@ -1,24 +1,27 @@
 //! The figures.
 
-use crate::report::{Axis, BarSeries, Figure, FigureKind, Series, Unit};
+use crate::report::{Axis, BarSeries, Figure, FigureKind, Published, Series, Unit};
 use crate::reproduce::vigil::{
     CACHE_LIMITS_MB, CONFIGURATIONS, Cell, Measured, READ_RATES, WORKLOADS, all,
 };
 
+const P9999: fn(&Cell) -> f64 = |cell| cell.get.p9999_us;
+const MEAN: fn(&Cell) -> f64 = |cell| cell.get.mean_us;
+
 pub(super) fn figures(measured: &Measured) -> Vec<Figure> {
+    let against_base = |workload: &str, factor: f64, text: &str, of: fn(&Cell) -> f64| {
+        let (_, title) = WORKLOADS.iter().find(|(name, _)| *name == workload)?;
+        let value = factor * of(measured.cell(workload, "base"));
+        Some(Published::of_group(*title, format!("O-Vigil, {text} of Base here"), value))
+    };
+    let tails = [("a", 0.06, "-94 %"), ("userdb", 0.31, "-69 %"), ("d", 0.22, "-78 %")];
+    let tails = tails.map(|(workload, factor, text)| against_base(workload, factor, text, P9999));
+    let means = WORKLOADS.map(|(workload, _)| against_base(workload, 0.66, "-34 %", MEAN));
     let mut figures = vec![
-        bars(
-            measured,
-            "p999",
-            "p99.9",
-            11,
-            "The paper has less than 500 us with O-Vigil.",
-            |cell| cell.get.p999_us,
-        ),
-        bars(measured, "p9999", "p99.99", 13, "", |cell| cell.get.p9999_us),
-        bars(measured, "mean", "mean", 14, "The paper has a third less with O-Vigil.", |cell| {
-            cell.get.mean_us
-        }),
+        bars(measured, "p999", "p99.9", 11, |cell| cell.get.p999_us)
+            .with_published([Published::new("O-Vigil, less than 500 us", 500.0)]),
+        bars(measured, "p9999", "p99.99", 13, P9999).with_published(tails.into_iter().flatten()),
+        bars(measured, "mean", "mean", 14, MEAN).with_published(means.into_iter().flatten()),
     ];
     figures.extend(WORKLOADS.map(|(workload, title)| distribution(measured, workload, title)));
     figures.push(over_time(measured));
@@ -34,29 +37,22 @@ pub(super) fn figures(measured: &Measured) -> Vec<Figure> {
     figures
 }
 
-fn bars(
-    measured: &Measured,
-    id: &str,
-    name: &str,
-    number: u32,
-    words: &str,
-    of: fn(&Cell) -> f64,
-) -> Figure {
+fn bars(measured: &Measured, id: &str, name: &str, number: u32, of: fn(&Cell) -> f64) -> Figure {
     let of_configuration = |(configuration, name)| {
         let values = WORKLOADS.map(|(workload, _)| of(measured.cell(workload, configuration)));
         BarSeries::new(name, values)
     };
-    Figure {
-        id: format!("vigil-{id}"),
-        title: format!("Latency of gets by workload: {name}"),
-        caption: format!("Lower is better. Beside figure {number}. {words}").trim_end().to_owned(),
-        kind: FigureKind::Bars {
+    Figure::new(
+        format!("vigil-{id}"),
+        format!("Latency of gets by workload: {name}"),
+        format!("Lower is better. Corresponds to figure {number}."),
+        FigureKind::Bars {
             over: "workload".to_owned(),
             categories: WORKLOADS.map(|(_, title)| title.to_owned()).into(),
             y: Axis::linear(format!("{name} latency of gets"), Unit::Microseconds),
             series: all().map(of_configuration).collect(),
         },
-    }
+    )
 }
 
 fn distribution(measured: &Measured, workload: &str, title: &str) -> Figure {
@@ -64,18 +60,18 @@ fn distribution(measured: &Measured, workload: &str, title: &str) -> Figure {
         let gets = measured.cell(workload, configuration).gets.histogram()?;
         Some(Series::latency_cdf(name, &gets))
     };
-    Figure {
-        id: format!("vigil-gets-{workload}"),
-        title: format!("Latency of gets, {title}"),
-        caption: "Every get from its intended start to its end. Beside figures 3a and 13."
-            .to_owned(),
-        kind: FigureKind::Cdf {
+    Figure::new(
+        format!("vigil-gets-{workload}"),
+        format!("Latency of gets, {title}"),
+        "Every get from its intended start to its end. Corresponds to figures 3a and 13.",
+        FigureKind::Cdf {
             x: Axis::log("latency of gets", Unit::Microseconds),
             of: "gets".to_owned(),
             tail: true,
             series: CONFIGURATIONS.into_iter().filter_map(line).collect(),
         },
-    }
+    )
+    .about("O-Vigil")
 }
 
 /// The longest Get of each second.
@@ -87,78 +83,89 @@ fn longest(name: &str, cell: &Cell) -> Series {
 fn over_time(measured: &Measured) -> Figure {
     let shown =
         CONFIGURATIONS.into_iter().filter(|(name, _)| ["base", "plm", "o-vigil"].contains(name));
-    Figure {
-        id: "vigil-over-time".to_owned(),
-        title: "Longest get of each second, UserDB".to_owned(),
-        caption: "Beside figure 12.".to_owned(),
-        kind: by_second(
+    Figure::new(
+        "vigil-over-time",
+        "Longest get of each second, UserDB",
+        "Corresponds to figure 12.",
+        by_second(
             shown
                 .map(|(configuration, name)| longest(name, measured.cell("userdb", configuration)))
                 .collect(),
         ),
-    }
+    )
 }
 
 fn background(measured: &Measured) -> Figure {
-    Figure {
-        id: "vigil-background".to_owned(),
-        title: "Longest get of each second, with and without writes".to_owned(),
-        caption: "Base under UserDB, and under its gets alone: what flushes and compactions do to reads. Beside figure 3c."
-            .to_owned(),
-        kind: by_second(vec![
+    Figure::new(
+        "vigil-background",
+        "Longest get of each second, with and without writes",
+        "Base under UserDB, and under its gets alone: what flushes and compactions do to reads. Corresponds to figure 3c.",
+        by_second(vec![
             longest("UserDB", measured.cell("userdb", "base")),
             longest("its gets alone", &measured.reads_alone),
         ]),
-    }
+    )
 }
 
 fn breakdown(measured: &Measured) -> Figure {
     let times = &measured.cell("userdb", "base").get_times;
     let (usual, slowest) = (times.storage_share, times.slowest_storage_share);
-    Figure {
-        id: "vigil-breakdown".to_owned(),
-        title: "Where the time of gets goes, UserDB, Base".to_owned(),
-        caption: "All gets, and the slowest thousandth. Beside figure 3b, which has 87 % storage for the slowest and about half \
-                  for the usual ones."
-            .to_owned(),
-        kind: FigureKind::Bars {
+    Figure::new(
+        "vigil-breakdown",
+        "Where the time of gets goes, UserDB, Base",
+        "All gets, and the slowest thousandth. Corresponds to figure 3b, which has 87 % storage for the slowest and about half \
+                  for the usual ones.",
+        FigureKind::Bars {
             over: "gets".to_owned(),
-            categories: vec!["all".to_owned(), "the slowest thousandth".to_owned()],
+            categories: [ALL_GETS, SLOWEST].map(str::to_owned).to_vec(),
             y: Axis::linear("share of their time", Unit::Percent),
             series: vec![
                 BarSeries::new("storage", [100.0 * usual, 100.0 * slowest]),
                 BarSeries::new("processor", [100.0 * (1.0 - usual), 100.0 * (1.0 - slowest)]),
             ],
         },
-    }
+    )
+    .with_published([
+        Published::of_group(ALL_GETS, "storage, about half", 50.0),
+        Published::of_group(SLOWEST, "storage, 87 %", 87.0),
+    ])
 }
+
+const ALL_GETS: &str = "all";
+const SLOWEST: &str = "the slowest thousandth";
 
 fn delayed_compaction(measured: &Measured) -> Figure {
     let [in_time, late] = &measured.delayed_compaction;
-    Figure {
-        id: "vigil-delayed-compaction".to_owned(),
-        title: "Longest get of each second, compactions in time and put off".to_owned(),
-        caption: "YCSB-A without filters, Base. Put off: L0 is compacted from 40 tables on instead of four. Beside figure 4a, \
-                  which has less than 1 ms and up to 3.1 ms."
-            .to_owned(),
-        kind: by_second(vec![longest("in time", in_time), longest("put off", late)]),
-    }
+    Figure::new(
+        "vigil-delayed-compaction",
+        "Longest get of each second, compactions in time and put off",
+        "YCSB-A without filters, Base. Put off: L0 is compacted from 40 tables on instead of four. Corresponds to figure 4a, \
+                  which has less than 1 ms and up to 3.1 ms.",
+        by_second(vec![longest("in time", in_time), longest("put off", late)]),
+    )
+    .with_published([
+        Published::new("put off, up to 3.1 ms", 3_100.0),
+        Published::new("in time, less than 1 ms", 1_000.0),
+    ])
 }
 
 fn delayed_flush(measured: &Measured) -> Figure {
     let [open, closed] = &measured.delayed_flush;
-    Figure {
-        id: "vigil-delayed-flush".to_owned(),
-        title: "Longest get of each second, flushes put off".to_owned(),
-        caption: "YCSB-A, Base with two memtables, flushes at 2.5 MB/s: puts wait, and in the open loop all that is to begin \
-                  behind them. Beside figure 4b, which has up to 27.4 times the usual get."
-            .to_owned(),
-        kind: by_second(vec![
+    Figure::new(
+        "vigil-delayed-flush",
+        "Longest get of each second, flushes put off",
+        "YCSB-A, Base with two memtables, flushes at 2.5 MB/s: puts wait, and in the open loop all that is to begin \
+                  behind them. Corresponds to figure 4b, which has up to 27.4 times the usual get.",
+        by_second(vec![
             longest("flushes in time", measured.cell("a", "base")),
             longest("put off, open loop", open),
             longest("put off, closed loop", closed),
         ]),
-    }
+    )
+    .with_published([Published::new(
+        "put off, up to 27.4 times the usual get here",
+        27.4 * closed.get.p50_us,
+    )])
 }
 
 /// Latencies over the seconds of a run.
@@ -176,31 +183,35 @@ fn memory(measured: &Measured) -> Figure {
     let line = |name: &str, of: fn(&(f64, u64, u64)) -> u64| {
         Series::new(name, samples.iter().map(|sample| (sample.0, of(sample) as f64)))
     };
-    Figure {
-        id: "vigil-memory".to_owned(),
-        title: "Memory over time, ZippyDB, O-Vigil".to_owned(),
-        caption: "Memtables count until their flush is durable. Beside figure 15a.".to_owned(),
-        kind: FigureKind::Lines {
+    Figure::new(
+        "vigil-memory",
+        "Memory over time, ZippyDB, O-Vigil",
+        "Memtables count until their flush is durable. Corresponds to figure 15a.",
+        FigureKind::Lines {
             x: Axis::linear("time", Unit::Seconds),
             y: Axis::linear("memory", Unit::Bytes),
             series: vec![line("memtables", |at| at.1), line("plm_cache", |at| at.2)],
         },
-    }
+    )
 }
 
 fn scans(measured: &Measured) -> Figure {
     let line = |cell: &Cell| Some(Series::latency_cdf(cell.name.clone(), &cell.scans.histogram()?));
-    Figure {
-        id: "vigil-scans".to_owned(),
-        title: "Latency of range queries, YCSB-E".to_owned(),
-        caption: "Beside figure 16.".to_owned(),
-        kind: FigureKind::Cdf {
+    Figure::new(
+        "vigil-scans",
+        "Latency of range queries, YCSB-E",
+        "Corresponds to figure 16.",
+        FigureKind::Cdf {
             x: Axis::log("latency of range queries", Unit::Microseconds),
             of: "range queries".to_owned(),
             tail: true,
             series: measured.scans.iter().filter_map(line).collect(),
         },
-    }
+    )
+    .with_published([Published::new(
+        "p99.9 of O-Vigil, 1.6 times shorter than SILK's here",
+        measured.scans[0].scan.p999_us / 1.6,
+    )])
 }
 
 fn cache_limits(measured: &Measured) -> Figure {
@@ -208,11 +219,11 @@ fn cache_limits(measured: &Measured) -> Figure {
         let points = CACHE_LIMITS_MB.into_iter().zip(&measured.limits);
         Series::new(name, points.map(|(limit, cell)| (limit as f64, of(cell))))
     };
-    Figure {
-        id: "vigil-cache-limit".to_owned(),
-        title: "Latency of gets by the limit of plm_cache, YCSB-A, O-Vigil".to_owned(),
-        caption: "Limits at the paper's size. Beside figure 15b.".to_owned(),
-        kind: FigureKind::Lines {
+    Figure::new(
+        "vigil-cache-limit",
+        "Latency of gets by the limit of plm_cache, YCSB-A, O-Vigil",
+        "Limits at the paper's size. Corresponds to figure 15b.",
+        FigureKind::Lines {
             x: Axis::log("limit of plm_cache", Unit::Other("MB".to_owned())),
             y: Axis::log("latency of gets", Unit::Microseconds),
             series: vec![
@@ -220,7 +231,7 @@ fn cache_limits(measured: &Measured) -> Figure {
                 line("p99.9", |cell| cell.get.p999_us),
             ],
         },
-    }
+    )
 }
 
 fn cached(measured: &Measured) -> Figure {
@@ -231,17 +242,17 @@ fn cached(measured: &Measured) -> Figure {
         })
     };
     let shown = all().filter(|(name, _)| ["r-vigil", "o-vigil", "rails"].contains(name));
-    Figure {
-        id: "vigil-cached".to_owned(),
-        title: "Most bytes in plm_cache".to_owned(),
-        caption: "What waits for the slots of its sets, parity included.".to_owned(),
-        kind: FigureKind::Bars {
+    Figure::new(
+        "vigil-cached",
+        "Most bytes in plm_cache",
+        "What waits for the slots of its sets, parity included.",
+        FigureKind::Bars {
             over: "workload".to_owned(),
             categories: WORKLOADS.map(|(_, title)| title.to_owned()).into(),
             y: Axis::linear("plm_cache", Unit::Bytes),
             series: shown.map(|(name, title)| BarSeries::new(title, most(name))).collect(),
         },
-    }
+    )
 }
 
 fn reconstruction(measured: &Measured) -> Figure {
@@ -249,12 +260,11 @@ fn reconstruction(measured: &Measured) -> Figure {
         let points = READ_RATES.into_iter().zip(&measured.rates);
         Series::new(name, points.map(|(rate, cell)| (rate, of(cell))))
     };
-    Figure {
-        id: "vigil-reconstruction".to_owned(),
-        title: "Latency of gets by their rate, R-Vigil, no writes".to_owned(),
-        caption: "A third of the gets is rebuilt from the two other sets. Beside section 6.2."
-            .to_owned(),
-        kind: FigureKind::Lines {
+    Figure::new(
+        "vigil-reconstruction",
+        "Latency of gets by their rate, R-Vigil, no writes",
+        "A third of the gets is rebuilt from the two other sets. Corresponds to section 6.2.",
+        FigureKind::Lines {
             x: Axis::linear("gets a second", Unit::OperationsPerSecond),
             y: Axis::log("latency of gets", Unit::Microseconds),
             series: vec![
@@ -262,5 +272,9 @@ fn reconstruction(measured: &Measured) -> Figure {
                 line("p99", |cell| cell.get.p99_us),
             ],
         },
-    }
+    )
+    .with_published([Published::new(
+        "mean at the highest rate, 1.26 times ours at the lowest",
+        1.26 * measured.rates[0].get.mean_us,
+    )])
 }

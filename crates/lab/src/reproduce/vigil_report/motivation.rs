@@ -1,8 +1,8 @@
 //! What the paper begins with (section 3): where a tail comes from, and what putting background work off does to it.
 
-use crate::report::Comparison;
+use crate::report::{Comparison, Verdict};
 use crate::reproduce::vigil::{Cell, Measured, WORKLOADS};
-use crate::reproduce::words::{amount, beside, gain, holds, micros, row, times};
+use crate::reproduce::words::{beside, holds, micros, row, times};
 
 pub(super) fn motivation(measured: &Measured) -> Vec<Comparison> {
     let mut rows = tail(measured);
@@ -36,7 +36,7 @@ fn tail(measured: &Measured) -> Vec<Comparison> {
             "tail of gets over the usual, Base",
             "up to 15.7x (section 3.1, figure 3a)",
             beside(15.7, worst, times(worst)),
-            gain(15.7, worst),
+            Verdict::of_gain(15.7, worst),
             "p99.99 over p90, the workload with the most.",
         ),
         row(
@@ -44,7 +44,7 @@ fn tail(measured: &Measured) -> Vec<Comparison> {
             "longest get beside flushes and compactions, over the usual of gets alone",
             "20x beside a flush, 30x beside a compaction (section 3.1, figure 3c)",
             beside(30.0, beyond, times(beyond)),
-            gain(30.0, beyond),
+            Verdict::of_gain(30.0, beyond),
             format!(
                 "UserDB: {} over the p99 of its gets alone, {}; the paper has 147 us. The longest read of the flash \
                  waits for a page program or two, as erases are suspended (docs/decisions/0034).",
@@ -66,7 +66,7 @@ fn breakdown(measured: &Measured) -> Vec<Comparison> {
             "share of storage in the slowest gets, UserDB, Base",
             "87 % (section 3.1, figure 3b)",
             beside(0.87, times.slowest_storage_share, percent(times.slowest_storage_share)),
-            amount(0.87, times.slowest_storage_share),
+            Verdict::of_amount(0.87, times.slowest_storage_share),
             format!("The slowest thousandth takes {} on average.", micros(times.slowest_mean_us)),
         ),
         row(
@@ -74,7 +74,7 @@ fn breakdown(measured: &Measured) -> Vec<Comparison> {
             "share of storage in all of them",
             "about half (section 3.1, figure 3b)",
             beside(0.5, times.storage_share, percent(times.storage_share)),
-            amount(0.5, times.storage_share),
+            Verdict::of_amount(0.5, times.storage_share),
             format!(
                 "A get takes {} on average, {processor:.1} us of it on the host's processor: its search, and the call to the \
                  system for a block, as measured with db_bench and direct reads. The application and the kernel's block layer \
@@ -100,7 +100,7 @@ fn delayed_compaction(measured: &Measured) -> Comparison {
         "longest gets with compactions put off, against compactions in time",
         "3.6x: 3.1 ms and less than 1 ms (section 3.2, figure 4a)",
         beside(3.6, ours, times(ours)),
-        gain(3.6, ours),
+        Verdict::of_gain(3.6, ours),
         format!(
             "YCSB-A without filters, at the end of the run: {} and {}. L0 is compacted from 40 tables on instead of four, and a \
              get reads a block of each table in it.",
@@ -118,7 +118,7 @@ fn delayed_flush(measured: &Measured) -> Comparison {
         "longest gets with flushes put off, over the usual get",
         "up to 27.4x (section 3.2, figure 4b)",
         beside(27.4, ours, times(ours)),
-        gain(27.4, ours),
+        Verdict::of_gain(27.4, ours),
         format!(
             "YCSB-A, two memtables, flushes at 2.5 MB/s, 16 clients in a closed loop, by which the paper seems to measure: {} and \
              {}. Puts wait for a memtable, and a client that waits with one asks for nothing, but a get that has begun waits \

@@ -1,0 +1,119 @@
+//! `--save-drive` and `--drive`: files of drives that a bench loaded.
+
+use std::cell::RefCell;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use anyhow::{Context, anyhow, bail};
+use lab::bench::{self, BenchError, BenchOutcome, BenchSpec, KeptDrive, Observer, Origin};
+use workload::Stop;
+
+use crate::bench_spec::BenchArguments;
+use crate::{bench_spec, files, output, side_by_side};
+
+/// Where the drive of a run comes from, and whether it is kept.
+pub(super) enum Drive {
+    /// It is loaded for this run.
+    Fresh,
+    /// The same, and kept in this file.
+    Keep(PathBuf, Origin),
+    /// It is in this file.
+    Kept(PathBuf),
+}
+
+/// What the arguments mean on a kept drive, if they name one: what they leave open is as it was made.
+pub(super) fn on_kept(mut arguments: BenchArguments) -> anyhow::Result<BenchArguments> {
+    let Some(file) = &arguments.drive else { return Ok(arguments) };
+    let kept = open(file).map_err(|words| anyhow!(words))?;
+    let Origin { design, device, records, seed, ages, .. } = kept.origin().clone();
+    let or = |given: &mut Vec<String>, kept| {
+        if given.is_empty() {
+            given.push(kept);
+        }
+    };
+    or(&mut arguments.design, design);
+    or(&mut arguments.device, device);
+    if arguments.seed.is_empty() {
+        arguments.seed.push(seed);
+    }
+    arguments.records = vec![records];
+    arguments.age = ages;
+    Ok(arguments)
+}
+
+/// Finds out whether the drive can be kept, and what of, before any work.
+pub(super) fn drive(arguments: &BenchArguments, spec: &BenchSpec) -> anyhow::Result<Drive> {
+    if let Some(file) = &arguments.drive {
+        bench::check_keeping(spec)?;
+        return Ok(Drive::Kept(file.clone()));
+    }
+    let Some(file) = &arguments.save_drive else { return Ok(Drive::Fresh) };
+    bench::check_keeping(spec)?;
+    if file.exists() && !arguments.force {
+        bail!(
+            "{} is there already: give another file, or --force to write over it",
+            file.display()
+        );
+    }
+    files::check(file)?;
+    let (design, device) = bench_spec::design_and_device(arguments, spec);
+    let origin = Origin {
+        command: side_by_side::command(),
+        design,
+        device,
+        records: spec.workload.record_count,
+        seed: spec.seed,
+        ages: spec.ages,
+    };
+    Ok(Drive::Keep(file.clone(), origin))
+}
+
+/// Runs a bench on its drive.
+pub(super) fn run(
+    drive: &Drive,
+    spec: &BenchSpec,
+    observer: &Rc<RefCell<dyn Observer>>,
+    stop: &Stop,
+) -> Result<BenchOutcome, BenchError> {
+    match drive {
+        Drive::Fresh => bench::run(spec, observer, stop),
+        Drive::Kept(file) => {
+            bench::run_on_kept(spec, observer, stop, open(file).map_err(BenchError::Kept)?)
+        }
+        Drive::Keep(file, origin) => keep(file, origin, spec, observer, stop),
+    }
+}
+
+fn keep(
+    file: &Path,
+    origin: &Origin,
+    spec: &BenchSpec,
+    observer: &Rc<RefCell<dyn Observer>>,
+    stop: &Stop,
+) -> Result<BenchOutcome, BenchError> {
+    // Whoever is ended in the middle leaves no half a file under the name.
+    let mut part = file.as_os_str().to_owned();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    let cannot =
+        |error: io::Error| BenchError::Kept(format!("cannot write {}: {error}", part.display()));
+    let mut output = File::create(&part).map_err(cannot)?;
+    let mut whole = || {
+        fs::rename(&part, file)?;
+        let bytes = fs::metadata(file)?.len();
+        output::say(&format!("kept the drive in {}, {}", file.display(), lab::bytes_text(bytes)));
+        Ok(())
+    };
+    let outcome = bench::run_and_keep(spec, observer, stop, origin, &mut output, &mut whole);
+    // If it is still there, it was not kept.
+    let _ = fs::remove_file(&part);
+    outcome
+}
+
+fn open(file: &Path) -> Result<KeptDrive<io::BufReader<File>>, String> {
+    let opened = File::open(file).with_context(|| format!("cannot read {}", file.display()));
+    let opened = opened.map_err(|error| format!("{error:#}"))?;
+    KeptDrive::begin(opened).map_err(|words| format!("{}: {words}", file.display()))
+}

@@ -1,0 +1,54 @@
+//! `levelhead completions` and `levelhead man`: what shells and `man` know of the program, made of the arguments that it takes.
+
+use std::process::ExitCode;
+
+use anyhow::anyhow;
+use catalogue::did_you_mean;
+use clap::{Args, Command};
+use clap_complete::Shell;
+
+use crate::output;
+
+/// What `man` has these pages under: commands of users.
+const SECTION: &str = "1";
+
+#[derive(Args)]
+pub(crate) struct CompletionsArguments {
+    /// The shell that is to complete
+    shell: Shell,
+}
+
+#[derive(Args)]
+pub(crate) struct ManArguments {
+    /// The command that the page is about [default: the program]
+    command: Option<String>,
+}
+
+pub(crate) fn completions(
+    mut program: Command,
+    arguments: &CompletionsArguments,
+) -> anyhow::Result<ExitCode> {
+    let mut script = Vec::new();
+    let name = program.get_name().to_owned();
+    clap_complete::generate(arguments.shell, &mut program, name, &mut script);
+    print(&script)
+}
+
+pub(crate) fn man(mut program: Command, arguments: &ManArguments) -> anyhow::Result<ExitCode> {
+    program.build();
+    let subject = match &arguments.command {
+        None => program,
+        Some(name) => program.find_subcommand(name).cloned().ok_or_else(|| {
+            let names = program.get_subcommands().map(Command::get_name);
+            anyhow!("there is no command `{name}`{}", did_you_mean(name, names))
+        })?,
+    };
+    let mut page = Vec::new();
+    let source = concat!("levelhead ", env!("CARGO_PKG_VERSION"));
+    clap_mangen::Man::new(subject).section(SECTION).source(source).render(&mut page)?;
+    print(&page)
+}
+
+fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
+    output::print(String::from_utf8_lossy(text).trim_end()).map(|()| ExitCode::SUCCESS)
+}
