@@ -187,17 +187,11 @@ fn drawn(figure: &str) -> Drawn {
         let text = canvas.and_then(|svg| attribute(svg, name)).unwrap_or_default();
         text.parse().unwrap_or(0.0)
     };
-    // Plotly has a group of this class for each series, with paths in it.
-    let traces = figure.split("<g class=\"trace ").skip(1);
-    let has_outline = |trace: &&str| {
-        trace.split("<path ").skip(1).any(|path| {
-            attribute(path, "d").is_some_and(|d| d.starts_with('M') && !d.starts_with("M0,0Z"))
-        })
-    };
+    let count = |name| attribute(figure, name).map_or(0, |n| n.parse().expect("a count"));
     Drawn {
         id: attribute(figure, "id").expect("a figure has an id"),
-        series: attribute(figure, "data-series").map_or(0, |n| n.parse().expect("a count")),
-        marks: traces.filter(has_outline).count(),
+        series: count("data-series"),
+        marks: count("data-marks"),
         width: size("width"),
         height: size("height"),
         chosen: figure.split("aria-pressed=\"true\">").skip(1).map(first_text).collect(),

@@ -24,6 +24,10 @@
     const plot = figure.querySelector(".plot");
     const canvas = plot.querySelector(".main-svg");
     if (!canvas) continue;
+    // Plotly has a group of this class for each series, with paths in it.
+    const outline = (path) => /^M(?!0,0Z)/.test(path.getAttribute("d") ?? "");
+    const traces = [...plot.querySelectorAll("g.trace")];
+    figure.dataset.marks = String(traces.filter((one) => [...one.querySelectorAll("path")].some(outline)).length);
     const legend = plot.querySelector("g.legend");
     const toolbar = plot.querySelector(".modebar");
     if (legend && toolbar && meets(box(legend), box(toolbar))) note(figure.id, "the legend lies under the toolbar");
