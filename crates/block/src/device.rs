@@ -1,6 +1,6 @@
 //! The seam itself.
 
-use runtime::IoClass;
+use runtime::{FileRead, IoClass};
 
 use crate::contents::Block;
 use crate::error::DeviceError;
@@ -54,6 +54,11 @@ pub trait BlockDevice: 'static {
         blocks: u32,
         class: IoClass,
     ) -> impl Future<Output = Result<Vec<Block>, DeviceError>> + use<Self>;
+
+    /// The same read for whoever is to carry it out without the device, if that gives what [`Self::read`] would.
+    fn file_read(&self, _set: SetId, _first: u64, _blocks: u32) -> Option<FileRead> {
+        None
+    }
 
     /// Writes blocks from `first` on.
     fn write(

@@ -27,6 +27,7 @@ mod tables;
 pub use lsm::Engine;
 pub use lsm::accelerator::Accelerator;
 pub use lsm::iterator::{EngineIterator, Step};
+pub use lsm::look::{Look, ReadOutside};
 pub use lsm::memory::{dumped_bytes_of_flush, dumped_bytes_of_lists};
 pub use lsm::open::Setup;
 pub use lsm::salvage::{IndexState, Salvage};

@@ -31,6 +31,7 @@ pub(crate) mod iterator;
 pub(crate) mod key_index;
 pub(crate) mod level;
 pub(crate) mod location;
+pub(crate) mod look;
 pub(crate) mod manual;
 pub(crate) mod memory;
 pub(crate) mod merge;
@@ -55,6 +56,7 @@ pub(crate) mod writes;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use pages::Value;
 use pages::error::EngineError;
@@ -76,6 +78,7 @@ use crate::lsm::accelerator::{Accelerator, MergeUnit};
 use crate::lsm::caches::Caches;
 use crate::lsm::columns::ColumnForm;
 use crate::lsm::groups::GroupForm;
+use crate::lsm::look::Done;
 use crate::lsm::manual::Manual;
 use crate::lsm::memory::{checkpoint_growth, index_growth};
 use crate::lsm::pool::Pool;
@@ -145,6 +148,10 @@ pub(crate) struct Inner<M> {
     pub compaction_buffers: Cell<u64>,
     /// What clients read last.
     pub caches: Caches,
+    /// Gets that were read outside of the runtime, and are to be noted.
+    pub done: Arc<Done>,
+    /// Gets that are not to be, while their pointers do not tell how long values are.
+    pub asks_left: Cell<u32>,
     /// What merges into unpinned levels, if it is not the processor.
     pub merge_unit: Option<MergeUnit>,
     /// Where edits go, if memory does not survive.
@@ -242,6 +249,8 @@ impl<M: Medium> Engine<M> {
             wakes_at: Cell::new(Nanos::ZERO),
             short_of: Cell::new(0),
             compaction_buffers: Cell::new(0),
+            done: Arc::default(),
+            asks_left: Cell::new(0),
         };
         Self { inner: Rc::new(inner) }
     }
@@ -367,6 +376,7 @@ impl<M: Medium> Engine<M> {
     /// Counters so far.
     pub fn stats(&self) -> EngineStats {
         let inner = &self.inner;
+        inner.note_done();
         let mut stats = inner.front.add_to(inner.stats.borrow().clone());
         stats.shared_reads = inner.store.shared_reads();
         stats.rebuilt_reads = inner.store.rebuilt_reads();

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use block::nvme::{PerSetLog, PlmConfig, SetId, WindowSelect};
 use block::{Block, BlockDevice, DeviceError, Force, SetShape};
-use runtime::{Handle, IoClass};
+use runtime::{FileRead, Handle, IoClass};
 
 use crate::open::{self, FileError, FileOptions};
 use crate::plm::Plm;
@@ -129,6 +129,10 @@ impl BlockDevice for FileDevice {
     ) -> impl Future<Output = Result<Vec<Block>, DeviceError>> + use<> {
         let read = self.set(set).map(|set| set.read(first, blocks));
         async move { read?.await }
+    }
+
+    fn file_read(&self, set: SetId, first: u64, blocks: u32) -> Option<FileRead> {
+        self.set(set).ok()?.file_read(first, blocks)
     }
 
     fn write(

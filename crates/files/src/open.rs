@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use block::BLOCK_BYTES;
 use block::nvme::SetId;
-use runtime::{Handle, PageImage, Room};
+use runtime::{Handle, PageImage, ReadBuffers, Room};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
@@ -280,6 +280,7 @@ pub(crate) async fn open(
             file,
             is_direct,
             alignment,
+            read_buffers: ReadBuffers::default(),
             discards: Cell::new(options.discards),
             rooms: None,
             data: None,

@@ -12,7 +12,7 @@ use std::error::Error;
 use std::fs::OpenOptions;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use levelhead::{Durability, Options, Store};
@@ -48,10 +48,16 @@ fn load(store: &Store, pairs: u64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// A number of its own for each turn, so that none asks for what another one did.
+fn turn() -> u64 {
+    static TURNS: AtomicU64 = AtomicU64::new(0);
+    TURNS.fetch_add(1, Ordering::Relaxed) << 8
+}
+
 /// Gets for a while, on so many threads; nanoseconds of each.
 fn gets(store: &Store, pairs: u64, threads: u64, span: Duration) -> Vec<u64> {
     let one = |thread: u64| {
-        let mut rng = runtime::Rng::derive(thread, "gets");
+        let mut rng = runtime::Rng::derive(thread + turn(), "gets");
         let (begun, mut taken) = (Instant::now(), Vec::new());
         while begun.elapsed() < span {
             let n = rng.below(pairs);
@@ -101,7 +107,7 @@ fn reads(file: &Path, threads: u64, span: Duration) -> std::io::Result<Vec<u64>>
     let one = |thread: u64| {
         let mut page = runtime::PageImage::zeroed(PAGE, PAGE);
         let bytes = page.bytes_mut().expect("nobody shares it");
-        let mut rng = runtime::Rng::derive(thread, "reads");
+        let mut rng = runtime::Rng::derive(thread + turn(), "reads");
         let (begun, mut taken) = (Instant::now(), Vec::new());
         while begun.elapsed() < span {
             let at = rng.below(pages) * PAGE as u64;
@@ -115,6 +121,25 @@ fn reads(file: &Path, threads: u64, span: Duration) -> std::io::Result<Vec<u64>>
         let all: Vec<_> = (0..threads).map(|thread| scope.spawn(move || one(thread))).collect();
         all.into_iter().flat_map(|thread| thread.join().expect("it ends")).collect()
     }))
+}
+
+/// Gets and nothing but reads, in turns of a tenth of a second: what a drive gives changes from one second to the next.
+fn in_turns(
+    store: &Store,
+    file: &Path,
+    pairs: u64,
+    threads: u64,
+    span: Duration,
+) -> Result<(), Box<dyn Error>> {
+    const TURN: Duration = Duration::from_millis(100);
+    let (mut of_reads, mut of_gets) = (Vec::new(), Vec::new());
+    for _ in 0..(span.as_millis() / TURN.as_millis()).max(1) {
+        of_reads.extend(reads(file, threads, TURN)?);
+        of_gets.extend(gets(store, pairs, threads, TURN));
+    }
+    say(&format!("{threads} threads, nothing but reads"), of_reads, span);
+    say(&format!("{threads} threads"), of_gets, span);
+    Ok(())
 }
 
 fn say(what: &str, mut taken: Vec<u64>, span: Duration) {
@@ -141,9 +166,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         load(&store, pairs)?;
     }
     for threads in [1, 2] {
-        let bound = reads(&directory.join("data"), threads, span)?;
-        say(&format!("{threads} threads, nothing but reads"), bound, span);
-        say(&format!("{threads} threads"), gets(&store, pairs, threads, span), span);
+        in_turns(&store, &directory.join("data"), pairs, threads, span)?;
     }
     many(&store, pairs, span)?;
     for (what, pause) in

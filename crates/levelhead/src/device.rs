@@ -9,7 +9,7 @@ use std::pin::Pin;
 use block::nvme::{PerSetLog, PlmConfig, SetId, WindowSelect};
 use block::{BLOCK_BYTES, Block, BlockDevice, DeviceError, Force, SetShape};
 use files::{FileDevice, Trouble};
-use runtime::{Handle, IoClass};
+use runtime::{FileRead, Handle, IoClass};
 use ssd::{Precondition, Ssd, SsdProfile};
 
 use crate::error::Error;
@@ -71,6 +71,11 @@ impl Device {
     /// What the files have had to complain of since this was last asked.
     pub(crate) fn troubles(&self) -> Vec<Trouble> {
         self.files.troubles()
+    }
+
+    /// Whether commands take the time of a simulated drive.
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.simulated.is_some()
     }
 
     /// Finds out whether the drives have windows. A simulated one says so of itself.
@@ -136,6 +141,11 @@ impl BlockDevice for Device {
     ) -> impl Future<Output = Result<Vec<Block>, DeviceError>> + use<> {
         let simulated = self.simulated.as_ref().map(|drive| drive.read(set, first, blocks, class));
         beside(self.files.read(set, first, blocks, class), simulated)
+    }
+
+    /// A simulated drive is not to be passed by.
+    fn file_read(&self, set: SetId, first: u64, blocks: u32) -> Option<FileRead> {
+        if self.simulated.is_some() { None } else { self.files.file_read(set, first, blocks) }
     }
 
     fn write(

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use block::BlockDevice;
 use design::{Design, IndexOptions};
 use engine::sizing::LevelPlan;
-use engine::{Engine, Setup};
+use engine::{Engine, Look, Setup};
 use files::{Discards, FileDevice, FileError, FileOptions, RoomOf};
 use pages::{
     BatchOptions, BatchWrite, Cpu, CpuCosts, EngineError, EngineStats, LogSync, MAX_KEY_BYTES,
@@ -96,6 +96,10 @@ macro_rules! of_either {
 impl AnyEngine {
     pub(crate) async fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
         Ok(of_either!(self, engine => engine.get(key, Nanos::ZERO))?.value)
+    }
+
+    pub(crate) fn look(&self, key: &[u8]) -> Result<Look, EngineError> {
+        on_either!(self, engine => engine.look(key))
     }
 
     pub(crate) fn max_value_bytes(&self) -> u32 {
@@ -509,6 +513,18 @@ pub(crate) fn setup<M: Medium>(
 }
 
 /// What a thread outside may know of a store that was opened.
-pub(crate) fn outside(root: &Root) -> (Place, LogSync) {
-    (root.place.clone(), root.default_sync)
+pub(crate) struct Outside {
+    pub place: Place,
+    pub default_sync: LogSync,
+    /// Whether callers may read values by themselves: not past a simulated drive, nor past a volume, which knows in which windows its
+    /// members are, and rebuilds what one of them does not have.
+    pub reads_values: bool,
+}
+
+impl Outside {
+    pub(crate) fn of(root: &Root) -> Self {
+        let reads_values =
+            matches!(root.engine, AnyEngine::Plain(_)) && !root.device.is_simulated();
+        Self { place: root.place.clone(), default_sync: root.default_sync, reads_values }
+    }
 }

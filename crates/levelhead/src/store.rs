@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use engine::Look;
 use pages::{EngineError, LogSync, Value};
 use runtime::{Handle, IoChoice, RealOptions, Shared};
 
@@ -12,7 +13,7 @@ use crate::batch::Batch;
 use crate::error::{Error, Place};
 use crate::options::{Durability, Io, MEMTABLE_BYTES, Options, PAGE_BYTES, Windows, most_inline};
 use crate::range::Range;
-use crate::root::{Is, LEAST_CAPACITY, Root, outside};
+use crate::root::{Is, LEAST_CAPACITY, Outside, Root};
 use crate::windows::WindowStatistics;
 
 /// Keys that a multi-get looks for at a time: what a drive has use for, and few enough that the lock is not held long.
@@ -30,8 +31,7 @@ pub struct Store {
 struct Inner {
     shared: Arc<Shared<Result<Root, Error>>>,
     driver: Option<JoinHandle<()>>,
-    place: Place,
-    default_sync: LogSync,
+    outside: Outside,
 }
 
 /// Counters of a store since it was opened.
@@ -106,13 +106,13 @@ impl Store {
         let shared = Shared::new(real, |handle| root(handle.clone(), options));
         let shared = shared.map_err(|error| Error::System(format!("no runtime: {error}")))?;
         let opened = shared.call(|root| {
-            let opened = root.as_ref().map(outside).map_err(Clone::clone);
+            let opened = root.as_ref().map(Outside::of).map_err(Clone::clone);
             async move { opened }
         });
-        let (place, default_sync) = opened?;
+        let outside = opened?;
         let shared = Arc::new(shared);
         let driver = drive(&shared)?;
-        Ok(Self { inner: Arc::new(Inner { shared, driver: Some(driver), place, default_sync }) })
+        Ok(Self { inner: Arc::new(Inner { shared, driver: Some(driver), outside }) })
     }
 
     /// The value of `key`, if it has one. One read of the drive, if the index is in memory and the value is not.
@@ -120,6 +120,18 @@ impl Store {
     /// # Errors
     /// [`Error::Invalid`] for a key that is empty or longer than 255 bytes; [`Error::Damaged`].
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        if self.inner.outside.reads_values {
+            let seen =
+                self.look(|root| root.engine.look(key)).map_err(|error| self.error(&error))?;
+            let found = match seen {
+                Look::Known(value) => Some(value),
+                Look::Read(read) => read.perform().map(Some),
+                Look::Ask => None,
+            };
+            if let Some(value) = found {
+                return Ok(value.map(Vec::from));
+            }
+        }
         let found = self.call(|root| {
             let (engine, key) = (root.engine.clone(), Box::<[u8]>::from(key));
             async move {
@@ -193,7 +205,7 @@ impl Store {
     /// [`Error::Invalid`] for a key or value that is too long; [`Error::Full`]; [`Error::ReadOnly`]: whether this write is durable
     /// is not known then.
     pub fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        self.write_one(key, Some(value), self.inner.default_sync)
+        self.write_one(key, Some(value), self.inner.outside.default_sync)
     }
 
     /// As [`Self::put`], acknowledged as `durability` says.
@@ -209,7 +221,7 @@ impl Store {
     /// # Errors
     /// As [`Self::put`].
     pub fn delete(&self, key: &[u8]) -> Result<(), Error> {
-        self.write_one(key, None, self.inner.default_sync)
+        self.write_one(key, None, self.inner.outside.default_sync)
     }
 
     /// As [`Self::delete`], acknowledged as `durability` says.
@@ -227,7 +239,7 @@ impl Store {
     /// As [`Self::put`], for all of it; [`Error::Invalid`] if it holds more than half of what
     /// [`Options::memtable_bytes`] gives.
     pub fn write(&self, batch: &Batch) -> Result<(), Error> {
-        self.write_all(batch, self.inner.default_sync)
+        self.write_all(batch, self.inner.outside.default_sync)
     }
 
     /// As [`Self::write`], acknowledged as `durability` says.
@@ -364,26 +376,33 @@ impl Store {
         self.inner.call(make)
     }
 
+    /// Looks at what is in the store's memory.
+    fn look<R: Send>(&self, at: impl FnOnce(&Root) -> R) -> R {
+        self.inner.shared.look(|root| at(opened(root)))
+    }
+
     /// Whether something panicked within: whoever lets go of what it has there has nothing to do then.
     pub(crate) fn is_broken(&self) -> bool {
         self.inner.shared.is_broken()
     }
 
     pub(crate) fn place(&self) -> &Place {
-        &self.inner.place
+        &self.inner.outside.place
     }
 
     pub(crate) fn error(&self, error: &EngineError) -> Error {
-        Error::of_engine(error, &self.inner.place)
+        Error::of_engine(error, &self.inner.outside.place)
     }
 }
 
 impl Inner {
     fn call<R: Send, F: Future<Output = R>>(&self, make: impl FnOnce(&Root) -> F + Send) -> R {
-        self.shared.call(|root| {
-            make(root.as_ref().unwrap_or_else(|error| unreachable!("it was opened: {error}")))
-        })
+        self.shared.call(|root| make(opened(root)))
     }
+}
+
+fn opened(root: &Result<Root, Error>) -> &Root {
+    root.as_ref().unwrap_or_else(|error| unreachable!("it was opened: {error}"))
 }
 
 impl Drop for Inner {

@@ -11,7 +11,7 @@
 use std::fmt;
 use std::future::{Future, ready};
 
-use runtime::{IoClass, PageImage};
+use runtime::{FileRead, IoClass, PageImage};
 
 /// An extent, counted from zero.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
@@ -221,6 +221,12 @@ pub trait Medium: 'static {
         page: PageNo,
         class: IoClass,
     ) -> impl Future<Output = Result<PageImage, MediumError>> + use<Self>;
+
+    /// The same read for whoever is to carry it out without the medium, if that gives what [`Self::read`] would. What was wrong with it is for
+    /// [`Self::read`] to say, and to make good.
+    fn file_read(&self, _page: PageNo) -> Option<FileRead> {
+        None
+    }
 
     /// What else a page may be, for whoever found what [`Self::read`] gave to be wrong: what redundancy says, and where a
     /// read may have given that, also what is stored. Any may be wrong as well. None where there is no redundancy, or none

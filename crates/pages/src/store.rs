@@ -27,6 +27,7 @@ pub mod space;
 pub mod sweep;
 mod tally;
 pub(crate) mod units;
+pub mod value_read;
 pub mod writing;
 
 use std::cell::{Cell, OnceCell, RefCell};

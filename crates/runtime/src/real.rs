@@ -7,6 +7,7 @@
 //!  mailbox .... a queue from any thread to a task                                          (real/mailbox.rs)
 //!  io ......... operations under way, and their futures                                    (real/io.rs)
 //!  op ......... one operation: what it needs, how a thread carries it out                  (real/op.rs)
+//!  file_read .. reads that need no runtime                                         (real/file_read.rs)
 //!  ring ....... io_uring, the one place with raw memory                                    (real/ring.rs)
 //!  workers .... threads for blocking I/O and for computing                                 (real/workers.rs)
 //!  nvme ....... admin commands of drives                                               (real/nvme.rs)
@@ -21,6 +22,7 @@
 
 pub(crate) mod bell;
 pub(crate) mod compute;
+pub(crate) mod file_read;
 pub(crate) mod io;
 pub(crate) mod mailbox;
 pub(crate) mod nvme;

@@ -16,7 +16,7 @@ use block::nvme::SetId;
 use block::{BLOCK_BYTES, Block, BlockDevice, DeviceError, Force};
 use pages::format::page;
 use pages::{ExtentId, Medium, MediumError, PageNo, Shape, Stream};
-use runtime::{IoClass, PageImage};
+use runtime::{FileRead, IoClass, PageImage};
 
 /// Which blocks, and how they are cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -247,6 +247,11 @@ impl<D: BlockDevice + Clone> Medium for BlockRange<D> {
                 Err(error) => Err(as_medium_error(&error, page)),
             }
         }
+    }
+
+    fn file_read(&self, page: PageNo) -> Option<FileRead> {
+        let RangeOptions { set, page_blocks, .. } = self.options;
+        self.device.file_read(set, self.block_of(page), page_blocks)
     }
 
     fn read_run(

@@ -292,8 +292,53 @@ impl<M: Medium> Inner<M> {
         image: Option<&PageImage>,
     ) {
         if let Some(cache) = &self.caches.values {
-            self.keep_value_in(cache, key, pointer, value, image);
+            let life = self.life_at(pointer);
+            let page = image.filter(|_| {
+                self.is_kept_with_page(value.len()) && self.store.fits_in_a_page(key, value)
+            });
+            match page {
+                Some(image) => self.keep_value_page_in(cache, pointer, life, image),
+                None => self.keep_value_in(cache, key, pointer, life, value),
+            }
         }
+    }
+
+    /// Leaves a value of so many bytes in the cache that was read in that life of its extent, which may be over by now, with the page
+    /// that it is in.
+    pub(crate) fn keep_read(
+        &self,
+        key: &[u8],
+        pointer: Pointer,
+        life: u64,
+        value_bytes: u32,
+        image: &PageImage,
+    ) {
+        let Some(cache) = &self.caches.values else { return };
+        if self.is_kept_with_page(value_bytes) {
+            self.keep_value_page_in(cache, pointer, life, image);
+        } else if let Some(value) = self.store.whole_value_in(image, key, pointer) {
+            self.keep_value_in(cache, key, pointer, life, &value);
+        }
+    }
+
+    /// Whether a value that is in one page is kept with that, if it is at hand.
+    fn is_kept_with_page(&self, value_bytes: u32) -> bool {
+        value_bytes <= self.caches.value_pages_up_to
+            && u64::from(self.store.shape.page_bytes) <= self.most_kept_bytes()
+    }
+
+    /// What one entry of the cache of values may take of it.
+    fn most_kept_bytes(&self) -> u64 {
+        self.options.value_cache_bytes / LARGEST_PART
+    }
+
+    #[inline(never)]
+    fn keep_value_page_in(&self, cache: &Values, pointer: Pointer, life: u64, image: &PageImage) {
+        let (page, _) = self.store.format.locate(pointer);
+        let (key, data) =
+            (DataKey::Page(PageKey { page, generation: life }), Data::Page(image.clone()));
+        let bytes = u64::from(self.store.shape.page_bytes);
+        cache.borrow_mut().insert(key, data, bytes, Access::Point);
     }
 
     #[inline(never)]
@@ -302,23 +347,14 @@ impl<M: Medium> Inner<M> {
         cache: &Values,
         key: &[u8],
         pointer: Pointer,
+        life: u64,
         value: &Value,
-        image: Option<&PageImage>,
     ) {
-        let most = self.options.value_cache_bytes / LARGEST_PART;
-        let page_bytes = u64::from(self.store.shape.page_bytes);
-        let is_short =
-            value.len() <= self.caches.value_pages_up_to && self.store.fits_in_a_page(key, value);
-        if let Some(image) = image.filter(|_| is_short && page_bytes <= most) {
-            let (page, _) = self.store.format.locate(pointer);
-            let (key, data) = (DataKey::Page(self.page_key(page)), Data::Page(image.clone()));
-            cache.borrow_mut().insert(key, data, page_bytes, Access::Point);
-            return;
-        }
         let bytes = key.len() as u64 + u64::from(value.len());
-        if bytes <= most {
+        if bytes <= self.most_kept_bytes() {
             let data = Data::Value(key.into(), value.clone());
-            let key = DataKey::Value(self.value_key(key, pointer));
+            let key =
+                DataKey::Value(ValueKey { pointer, generation: life, key_hash: key_hash(key) });
             cache.borrow_mut().insert(key, data, bytes, Access::Point);
         }
     }
@@ -336,8 +372,13 @@ impl<M: Medium> Inner<M> {
     }
 
     fn value_key(&self, key: &[u8], pointer: Pointer) -> ValueKey {
+        ValueKey { pointer, generation: self.life_at(pointer), key_hash: key_hash(key) }
+    }
+
+    /// How often the extent was opened that an object is in.
+    pub(crate) fn life_at(&self, pointer: Pointer) -> u64 {
         let (page, _) = self.store.format.locate(pointer);
-        ValueKey { pointer, generation: self.life_of(page), key_hash: key_hash(key) }
+        self.life_of(page)
     }
 
     /// How often the extent of `page` was opened.

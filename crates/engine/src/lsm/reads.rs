@@ -15,7 +15,7 @@ use runtime::{IoClass, Nanos};
 use crate::cache::Access;
 use crate::format::entry::Mapping;
 use crate::lsm::Inner;
-use crate::lsm::search::{Step, Told, look_in, search};
+use crate::lsm::search::{Pending, Step, Told, look_in, search};
 use crate::lsm::version::Version;
 
 /// Where the newest entry of a key is.
@@ -24,6 +24,18 @@ pub(crate) enum Located {
     Known(Entry),
     At(Pointer),
     Absent,
+}
+
+impl Located {
+    /// What a search came to, or what it waits for.
+    pub(crate) fn of(step: Step) -> Result<Self, Pending> {
+        Ok(match step {
+            Step::Absent | Step::Found(Mapping::Deleted) => Self::Absent,
+            Step::Found(Mapping::Value(value)) => Self::Known(Some(value)),
+            Step::Found(Mapping::At(pointer)) => Self::At(pointer),
+            Step::Read(pending) => return Err(pending),
+        })
+    }
 }
 
 impl<M: Medium> Inner<M> {
@@ -58,11 +70,9 @@ impl<M: Medium> Inner<M> {
         loop {
             self.stats.borrow_mut().filter_probes += u64::from(effort.filter_probes);
             self.store.cpu.cores.spend(work + self.store.cpu.costs.of(effort)).await;
-            let pending = match step {
-                Step::Absent | Step::Found(Mapping::Deleted) => return Ok(Located::Absent),
-                Step::Found(Mapping::Value(value)) => return Ok(Located::Known(Some(value))),
-                Step::Found(Mapping::At(pointer)) => return Ok(Located::At(pointer)),
-                Step::Read(pending) => pending,
+            let pending = match Located::of(step) {
+                Ok(located) => return Ok(located),
+                Err(pending) => pending,
             };
             if let Some(table) = pending.at.table() {
                 // In a box, so that Gets of other stores are not larger for it.

@@ -1,6 +1,7 @@
 //! Several threads on one store.
 
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use levelhead::{Durability, Error, Store};
 
@@ -44,6 +45,64 @@ fn threads_share_a_store() {
     let statistics = store.statistics();
     assert_eq!((statistics.writes, statistics.gets_missing), (6_000, 0));
     assert!(statistics.flushes > 0, "{statistics:?}");
+}
+
+/// A value that says what it is: of short ones several are in a page, long ones have two.
+fn told(key: u32, version: u32) -> Vec<u8> {
+    let words = if key % 8 == 0 { 1_500 } else { 200 + key as usize % 100 };
+    (0..words).flat_map(|word| (key ^ version << 16 ^ word as u32).to_le_bytes()).collect()
+}
+
+#[test]
+fn readers_find_whole_values_while_extents_are_collected() {
+    const KEYS: u32 = 4_000;
+    const GETS: u64 = 30_000;
+    for value_cache_bytes in [0, 1 << 20] {
+        let scratch = Scratch::new();
+        let options = levelhead::Options { value_cache_bytes, ..small() };
+        let store = open(scratch.path(), &options);
+        let put = |key: u32, version| {
+            let put = store.put_with(&key.to_be_bytes(), &told(key, version), Durability::None);
+            put.expect("there is room");
+        };
+        (0..KEYS).for_each(|key| put(key, 0));
+        store.settle();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let readers: Vec<_> = (0..2_u64)
+                .map(|reader| {
+                    let store = &store;
+                    scope.spawn(move || {
+                        for n in 0..GETS {
+                            let key = (runtime::mix64(n ^ reader << 32) % u64::from(KEYS)) as u32;
+                            let found = store.get(&key.to_be_bytes()).expect("it can be read");
+                            let found = found.expect("it is there");
+                            let first = u32::from_le_bytes(found[..4].try_into().expect("four"));
+                            assert!(found == told(key, (first ^ key) >> 16), "{key}: {first}");
+                        }
+                    })
+                })
+                .collect();
+            // Some of what each extent holds is written anew, so that all of them are moved and used again meanwhile.
+            scope.spawn(|| {
+                for n in 0_u64.. {
+                    let key = (runtime::mix64(!n) % u64::from(KEYS / 2)) as u32;
+                    put(key, 1 + (n % 1_000) as u32);
+                    if is_over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                }
+            });
+            let ended: Vec<_> = readers.into_iter().map(|reader| reader.join()).collect();
+            is_over.store(true, Ordering::Relaxed);
+            ended.into_iter().for_each(|ended| ended.expect("it finds what it asks for"));
+        });
+        let statistics = store.statistics();
+        let gets: u64 = statistics.reads_per_get.iter().sum();
+        assert_eq!((statistics.gets_found, gets), (2 * GETS, 2 * GETS), "{statistics:?}");
+        assert_eq!(statistics.value_cache_hits > 0, value_cache_bytes > 0, "{statistics:?}");
+        store.close().expect("all is well");
+    }
 }
 
 #[test]

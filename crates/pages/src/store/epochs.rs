@@ -2,10 +2,17 @@
 //!
 //! A reader holds a guard across its flash reads. What a change makes unreachable is released once
 //! every reader that began before the change has left. Cost: two counter updates per read.
+//!
+//! A reader that reads on a thread of its own, without the runtime, leaves its epoch in a list under a lock; whoever comes
+//! next within the runtime takes that back. Only who waits for readers to leave has to be woken for it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 
 use runtime::Notify;
 
@@ -22,6 +29,28 @@ struct Shared {
     /// Readers by epoch, from `oldest` to the current one.
     readers: RefCell<VecDeque<u32>>,
     drained: Notify,
+    /// Readers outside of the runtime that were not taken back yet.
+    outside: Cell<usize>,
+    left: Arc<Left>,
+}
+
+/// What readers outside leave behind, for the runtime.
+#[derive(Default)]
+struct Left(Mutex<Leaving>);
+
+#[derive(Default)]
+struct Leaving {
+    /// The epochs of those that have left.
+    epochs: Vec<u64>,
+    /// Who waits for them to leave.
+    waiters: Vec<Waker>,
+}
+
+impl Left {
+    /// Nothing within can be half done: a lock that somebody panicked with is as good as any.
+    fn lock(&self) -> MutexGuard<'_, Leaving> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// A reader is under way.
@@ -30,20 +59,29 @@ pub struct Guard {
     epoch: u64,
 }
 
+/// A reader is under way outside of the runtime: on any thread.
+pub(crate) struct Outside {
+    left: Arc<Left>,
+    epoch: u64,
+}
+
 impl Epochs {
     /// Begins a read.
     pub fn enter(&self) -> Guard {
-        let mut readers = self.shared.readers.borrow_mut();
-        if readers.is_empty() {
-            readers.push_back(0);
-        }
-        *readers.back_mut().expect("it has an epoch now") += 1;
-        let epoch = self.shared.oldest.get() + readers.len() as u64 - 1;
-        Guard { shared: Rc::clone(&self.shared), epoch }
+        Guard { epoch: self.shared.begin(), shared: Rc::clone(&self.shared) }
+    }
+
+    /// Begins a read that goes on outside of the runtime.
+    pub(crate) fn enter_outside(&self) -> Outside {
+        let shared = &self.shared;
+        shared.take_back(None);
+        shared.outside.set(shared.outside.get() + 1);
+        Outside { epoch: shared.begin(), left: Arc::clone(&shared.left) }
     }
 
     /// Whether no reader is under way.
     pub fn is_quiet(&self) -> bool {
+        self.shared.take_back(None);
         self.shared.readers.borrow().iter().all(|readers| *readers == 0)
     }
 
@@ -56,11 +94,56 @@ impl Epochs {
         }
         shared.readers.borrow_mut().push_back(0);
         shared.retire();
-        shared.drained.wait_until(|| shared.oldest.get() > current).await;
+        let mut drained = pin!(shared.drained.wait_until(|| shared.oldest.get() > current));
+        poll_fn(|cx| {
+            shared.take_back(Some(cx.waker()));
+            drained.as_mut().poll(cx)
+        })
+        .await;
     }
 }
 
 impl Shared {
+    /// Counts one more reader; its epoch, the current one.
+    fn begin(&self) -> u64 {
+        let mut readers = self.readers.borrow_mut();
+        if readers.is_empty() {
+            readers.push_back(0);
+        }
+        *readers.back_mut().expect("it has an epoch now") += 1;
+        self.oldest.get() + readers.len() as u64 - 1
+    }
+
+    /// A reader of `epoch` has gone.
+    fn end(&self, epoch: u64) {
+        let index = (epoch - self.oldest.get()) as usize;
+        let is_gone = {
+            let mut readers = self.readers.borrow_mut();
+            readers[index] -= 1;
+            index == 0 && readers[0] == 0 && readers.len() > 1
+        };
+        if is_gone {
+            self.retire();
+        }
+    }
+
+    /// Takes in which readers outside have left. `waiter` is woken when the next one does.
+    fn take_back(&self, waiter: Option<&Waker>) {
+        if self.outside.get() == 0 {
+            return;
+        }
+        let mut left = self.left.lock();
+        let epochs = std::mem::take(&mut left.epochs);
+        self.outside.set(self.outside.get() - epochs.len());
+        if let Some(waiter) = waiter.filter(|_| self.outside.get() > 0)
+            && !left.waiters.iter().any(|other| other.will_wake(waiter))
+        {
+            left.waiters.push(waiter.clone());
+        }
+        drop(left);
+        epochs.into_iter().for_each(|epoch| self.end(epoch));
+    }
+
     /// Forgets leading epochs without readers, but never the current one.
     fn retire(&self) {
         let mut readers = self.readers.borrow_mut();
@@ -79,22 +162,24 @@ impl Shared {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        let index = (self.epoch - self.shared.oldest.get()) as usize;
-        let is_gone = {
-            let mut readers = self.shared.readers.borrow_mut();
-            readers[index] -= 1;
-            index == 0 && readers[0] == 0 && readers.len() > 1
-        };
-        if is_gone {
-            self.shared.retire();
-        }
+        self.shared.end(self.epoch);
+    }
+}
+
+impl Drop for Outside {
+    fn drop(&mut self) {
+        let mut left = self.left.lock();
+        left.epochs.push(self.epoch);
+        let waiters = std::mem::take(&mut left.waiters);
+        drop(left);
+        waiters.into_iter().for_each(Waker::wake);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use runtime::{Nanos, Runtime};
+    use runtime::{Nanos, RealOptions, Runtime};
 
     #[test]
     fn draining_waits_for_earlier_readers_only() {
@@ -114,6 +199,28 @@ mod tests {
             epochs.clone().drain_is_pending_while(&late, &handle).await;
             drop(late);
             epochs.drain().await;
+        });
+    }
+
+    #[test]
+    fn draining_waits_for_a_reader_on_another_thread() {
+        let rt = Runtime::real(RealOptions::default()).expect("a runtime");
+        let handle = rt.handle();
+        let epochs = Epochs::default();
+        rt.block_on(async move {
+            let (reader, later) = (epochs.enter_outside(), epochs.enter_outside());
+            let draining = epochs.clone();
+            let drained = handle.spawn("drain", async move { draining.drain().await });
+            handle.sleep(Nanos::from_millis(1)).await;
+            assert!(!drained.is_finished() && !epochs.is_quiet());
+            let thread = std::thread::spawn(move || drop((later, reader)));
+            drained.await;
+            thread.join().expect("it only leaves");
+            assert!(epochs.is_quiet());
+            // Nobody waits: what was left is taken back by whoever comes next.
+            drop(epochs.enter_outside());
+            epochs.drain().await;
+            assert_eq!(epochs.shared.outside.get(), 0);
         });
     }
 

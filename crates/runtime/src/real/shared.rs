@@ -191,14 +191,36 @@ impl<T: 'static> Shared<T> {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
+    /// Looks at what lives in the runtime, which waits for nothing and begins no I/O.
+    ///
+    /// # Panics
+    /// As [`Self::call`].
+    pub fn look<R: Send>(&self, at: impl FnOnce(&T) -> R) -> R {
+        self.assert_outside();
+        let inside = self.lock_for_caller();
+        let breaks = Breaks::new(&self.is_broken);
+        let here = enter(&inside.rt);
+        let before = inside.rt.handle.real().io.queued();
+        let seen = at(inside.root.as_ref().expect("it is there until the runtime goes"));
+        debug_assert_eq!(inside.rt.handle.real().io.queued(), before, "a look begins no I/O");
+        inside.pass_on(&self.remote);
+        drop((here, breaks));
+        self.unlock(inside);
+        seen
+    }
+
+    fn assert_outside(&self) {
+        let runtime = self.remote.office().runtime();
+        assert!(!waker::is_entered(runtime), "a task of the runtime would wait for itself");
+    }
+
     /// Runs a future in the runtime on this thread, which does the reads of it by itself, one at a time. Before it
     /// waits for anything else it polls tasks that are ready; what then is left the thread that drives does.
     ///
     /// # Panics
     /// If a task of the runtime calls it, which would wait for itself.
     pub fn call<R: Send, F: Future<Output = R>>(&self, make: impl FnOnce(&T) -> F + Send) -> R {
-        let runtime = self.remote.office().runtime();
-        assert!(!waker::is_entered(runtime), "a task of the runtime would wait for itself");
+        self.assert_outside();
         let caller =
             Arc::new(Caller { thread: thread::current(), is_woken: AtomicBool::new(false) });
         let waker = Waker::from(Arc::clone(&caller));

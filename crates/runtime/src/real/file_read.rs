@@ -1,0 +1,122 @@
+//! Reads of a file that need no runtime.
+
+use std::fs::File;
+use std::io;
+use std::mem;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::op::{Op, What};
+use crate::PageImage;
+
+/// Buffers are at multiples of this, a page of memory: a drive that has to be told of a second page takes longer (decision 40).
+const ALIGNMENT: usize = 4096;
+
+/// Buffers that are kept for who comes next. As many as threads use at a time, up to this; each has the size of one read.
+const MOST_KEPT: usize = 64;
+
+/// Buffers for reads of one size, used again and again. Clones are handles to the same ones.
+#[derive(Clone, Default)]
+pub struct ReadBuffers(Arc<Mutex<Vec<PageImage>>>);
+
+impl ReadBuffers {
+    /// Nothing within can be half done: a lock that somebody panicked with is as good as any.
+    fn lock(&self) -> MutexGuard<'_, Vec<PageImage>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One of so many bytes. What stands in it is left of another read.
+    fn take(&self, bytes: usize) -> PageImage {
+        let kept = self.lock().pop().filter(|kept| kept.bytes().len() == bytes);
+        kept.unwrap_or_else(|| PageImage::zeroed(bytes, ALIGNMENT))
+    }
+
+    fn give_back(&self, mut buffer: PageImage) {
+        if buffer.bytes_mut().is_none() {
+            return; // somebody shares it
+        }
+        let mut kept = self.lock();
+        if kept.len() < MOST_KEPT {
+            kept.push(buffer);
+        }
+    }
+}
+
+/// A read of a file that whoever has it carries out, on any thread and without the runtime.
+pub struct FileRead {
+    file: Arc<File>,
+    offset: u64,
+    bytes: usize,
+    buffers: ReadBuffers,
+}
+
+/// What was read. Whoever wants it for longer than a moment copies it: the buffer is used again.
+pub struct ReadBytes {
+    image: PageImage,
+    buffers: ReadBuffers,
+}
+
+impl FileRead {
+    /// Of so many bytes from `offset` on.
+    pub fn new(file: &Arc<File>, offset: u64, bytes: usize, buffers: &ReadBuffers) -> Self {
+        Self { file: Arc::clone(file), offset, bytes, buffers: buffers.clone() }
+    }
+
+    /// Reads, and waits for it.
+    ///
+    /// # Errors
+    /// What the system says; `UnexpectedEof` if the file ends before that.
+    pub fn perform(self) -> io::Result<ReadBytes> {
+        let Self { file, offset, bytes, buffers } = self;
+        let buffer = buffers.take(bytes);
+        let mut op = Op { file, what: What::Read, offset, buffer, done: 0 };
+        let result = op.perform();
+        let read = ReadBytes { image: op.buffer, buffers };
+        if result? < bytes { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(read) }
+    }
+}
+
+impl Deref for ReadBytes {
+    type Target = PageImage;
+
+    fn deref(&self) -> &PageImage {
+        &self.image
+    }
+}
+
+impl Drop for ReadBytes {
+    fn drop(&mut self) {
+        self.buffers.give_back(mem::replace(&mut self.image, PageImage::new(&[])));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use rustix::fs::{MemfdFlags, memfd_create};
+
+    use super::*;
+
+    #[test]
+    fn a_read_gives_what_is_there_and_its_buffer_is_used_again() {
+        let memory = memfd_create(c"reads", MemfdFlags::CLOEXEC).expect("a file in memory");
+        let mut file = File::from(memory);
+        file.write_all(&[1, 2, 3, 4, 5]).expect("it takes bytes");
+        let (file, buffers) = (Arc::new(file), ReadBuffers::default());
+        let read = |offset, bytes| FileRead::new(&file, offset, bytes, &buffers).perform();
+        let first = read(1, 2).expect("they are there");
+        assert_eq!((first.bytes(), buffers.lock().len()), (&[2, 3][..], 0));
+        let kept = first.clone();
+        drop(first);
+        assert_eq!(buffers.lock().len(), 0, "who shares a buffer would see it change");
+        drop(kept);
+        drop(read(3, 2).expect("they are there"));
+        assert_eq!(buffers.lock().len(), 1);
+        assert!(read(4, 2).is_err_and(|error| error.kind() == io::ErrorKind::UnexpectedEof));
+        assert_eq!(buffers.lock().len(), 1, "one is enough for one thread");
+        let four = read(0, 4).expect("they are there");
+        assert_eq!(four.bytes(), [1, 2, 3, 4]);
+        assert!(four.bytes().as_ptr().addr().is_multiple_of(ALIGNMENT));
+    }
+}
