@@ -298,7 +298,7 @@ pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Inp
         sample_every: None,
     };
     if let Some(fill) = fill {
-        let records = (lab::fit::pairs_held(&spec) as f64 * fill) as u64;
+        let records = filling(&spec, fill)?;
         properties.set_by_flag("--fill", "recordcount", &records.to_string());
         let (workload, clients) =
             workload_and_clients(&properties, arguments.slice, DEFAULT_QUEUE_DEPTH)?;
@@ -311,6 +311,17 @@ pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Inp
     }
     let inputs = inputs.with_options_of(&spec);
     Ok((spec, inputs))
+}
+
+/// Pairs that fill a share of the drive.
+fn filling(spec: &BenchSpec, share: f64) -> anyhow::Result<u64> {
+    let held = lab::fit::pairs_held(spec);
+    let records = (held as f64 * share) as u64;
+    if records == 0 && held > 0 {
+        let name = spec.platform.name();
+        bail!("--fill: a share of {share} is less than one pair of the {held} that {name} holds");
+    }
+    Ok(records)
 }
 
 /// What to name for the design and the device of a bench.

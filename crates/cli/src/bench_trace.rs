@@ -14,15 +14,15 @@ use crate::values;
 #[derive(Args, Clone)]
 pub(crate) struct TraceArguments {
     /// In the place of the workload's run a trace to replay: CSV of Twitter's caches, or `RocksDB`'s as `trace_analyzer` writes it
-    /// for people (docs/traces.md). Nothing is loaded before it, unless --trace-load, --records or --fill says so; --operations are
+    /// for people (docs/traces.md). Nothing is loaded before it, unless --trace-load, --records or --fill says so, or it runs on a --drive; --operations are
     /// those of it, at most
-    #[arg(long, value_name = "FILE", value_delimiter = ',', conflicts_with_all = ["rate", "store", "drive", "save_drive"])]
+    #[arg(long, value_name = "FILE", value_delimiter = ',', conflicts_with_all = ["rate", "store", "save_drive"])]
     pub(crate) trace: Vec<PathBuf>,
     /// The format of the trace [default: found out]
     #[arg(long, requires = "trace", value_parser = values::trace_format)]
     pub(crate) trace_format: Option<KvFormat>,
     /// Load the keys that the trace gets before it puts them
-    #[arg(long, requires = "trace", conflicts_with_all = ["records", "fill"])]
+    #[arg(long, requires = "trace", conflicts_with_all = ["records", "fill", "drive"])]
     pub(crate) trace_load: bool,
     /// Replay as fast as --queue-depth allows, and not as recorded
     #[arg(

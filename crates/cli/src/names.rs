@@ -74,14 +74,14 @@ fn line(text: &mut String, line: &str) {
 }
 
 pub(crate) fn design(name: &str, overrides: &[Override]) -> anyhow::Result<Loaded<Design>> {
-    hinted(name, load_with(name, overrides))
+    named(name, overrides)
 }
 
 pub(crate) fn configuration(
     name: &str,
     overrides: &[Override],
 ) -> anyhow::Result<Loaded<Configuration>> {
-    hinted(name, load_with(name, overrides))
+    named(name, overrides)
 }
 
 /// Kinds of files that a device brings with it.
@@ -104,12 +104,19 @@ pub(crate) fn platform(
     if is_known { Ok(loaded?) } else { hinted(device, loaded) }
 }
 
+pub(crate) fn kv_drive(
+    name: &str,
+    overrides: &[Override],
+) -> anyhow::Result<Loaded<DeviceProfile>> {
+    named(name, overrides)
+}
+
 pub(crate) fn profile(name: &str, overrides: &[Override]) -> anyhow::Result<Loaded<SsdProfile>> {
-    hinted(name, load_with(name, overrides))
+    named(name, overrides)
 }
 
 pub(crate) fn job(name: &str, overrides: &[Override]) -> anyhow::Result<Loaded<Job>> {
-    hinted(name, load_with(name, overrides))
+    named(name, overrides)
 }
 
 /// Built-in files by kind and name, with their texts.
@@ -130,6 +137,13 @@ pub(crate) fn built_in() -> Vec<(&'static str, &'static str, &'static str)> {
         .chain(workloads)
         .chain(of::<Job>("job"))
         .collect()
+}
+
+/// A file, by name or path. The error of a name that means something elsewhere says where.
+fn named<T: Entry>(name: &str, overrides: &[Override]) -> anyhow::Result<Loaded<T>> {
+    let loaded = load_with(name, overrides);
+    let is_known = T::BUILT_IN.iter().any(|(known, _)| *known == name);
+    if is_known { Ok(loaded?) } else { hinted(name, loaded) }
 }
 
 /// Adds to an error where the name that was given does mean something.

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use clap::Args;
 use design::{Design, IndexOptions};
+use kvssd::DeviceProfile;
 use lab::parse_count_in;
 use lab::plan::{self, PlanSpec};
 
@@ -14,25 +15,29 @@ use crate::{names, output, values};
 #[derive(Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct PlanArguments {
-    /// Flash of the drive
-    #[arg(long, default_value = "64GiB", value_parser = values::bytes(plan::CAPACITY_BYTES))]
-    capacity: u64,
-    /// Memory for the index
-    #[arg(long, default_value = "64MiB", value_parser = values::bytes(plan::DRAM_BYTES))]
-    dram: u64,
+    /// KV drive whose flash, memory for the index and size of pages are meant: a built-in name or a TOML file. What --capacity,
+    /// --dram and --page say wins over it
+    #[arg(long, default_value = "pink-zcu102")]
+    device: String,
+    /// Flash of the drive [default: the device's]
+    #[arg(long, value_parser = values::bytes(plan::CAPACITY_BYTES))]
+    capacity: Option<u64>,
+    /// Memory for the index [default: the device's]
+    #[arg(long, value_parser = values::bytes(plan::DRAM_BYTES))]
+    dram: Option<u64>,
     /// Length of a key
     #[arg(long, default_value = "32", value_parser = values::bytes(plan::KEY_BYTES))]
     key: u64,
     /// Length of a value
     #[arg(long, default_value = "1KiB", value_parser = values::bytes(plan::VALUE_BYTES))]
     value: u64,
-    /// Size of a flash page
-    #[arg(long, default_value = "8KiB", value_parser = values::bytes(plan::PAGE_BYTES))]
-    page: u64,
+    /// Size of a flash page [default: the device's]
+    #[arg(long, value_parser = values::bytes(plan::PAGE_BYTES))]
+    page: Option<u64>,
     /// Design: a built-in name or a TOML file
     #[arg(long, default_value = "pink")]
     design: String,
-    /// Set a key of the design's file: `gc_start=0.1`
+    /// Set a key of the design's or the device's file: `gc_start=0.1`, `index_bytes=1000000`
     #[arg(long, value_name = "KEY=VALUE", value_parser = Setting::parse)]
     set: Vec<Setting>,
     /// Levels below the memtable [default: the design's]
@@ -52,7 +57,10 @@ pub(crate) fn run(arguments: &PlanArguments) -> anyhow::Result<ExitCode> {
         bail!("a plan takes one value of each key, and not {}", several.labels().join(", "));
     }
     let small = |bytes: u64| u32::try_from(bytes).expect("the argument's range was checked");
-    let settings = overrides::sort(&arguments.set, &[Kind::of::<Design>("design")], &[])?;
+    let kinds = [Kind::of::<Design>("design"), Kind::of::<DeviceProfile>("device")];
+    let settings = overrides::sort(&arguments.set, &kinds, &[])?;
+    let device = names::kv_drive(&arguments.device, &settings.of("device"))?.entry;
+    let geometry = &device.flash.geometry;
     let loaded = names::design(&arguments.design, &settings.of("design"))?;
     let IndexOptions::Lsm(mut design) = loaded.entry.index() else {
         bail!(
@@ -63,11 +71,11 @@ pub(crate) fn run(arguments: &PlanArguments) -> anyhow::Result<ExitCode> {
     design.levels = arguments.levels.unwrap_or(design.levels);
     design.fill = arguments.fill.unwrap_or(design.fill);
     let spec = PlanSpec {
-        capacity_bytes: arguments.capacity,
-        dram_bytes: arguments.dram,
+        capacity_bytes: arguments.capacity.unwrap_or(geometry.capacity_bytes()),
+        dram_bytes: arguments.dram.unwrap_or(device.dram.index_bytes),
         key_bytes: small(arguments.key),
         value_bytes: small(arguments.value),
-        page_bytes: small(arguments.page),
+        page_bytes: arguments.page.map_or(geometry.page_bytes, small),
         design,
     };
     let plan = plan::plan(&spec).map_err(anyhow::Error::msg)?;

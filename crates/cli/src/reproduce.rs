@@ -231,13 +231,14 @@ pub(crate) fn threads_words(
     }
 }
 
-const BAR: &str = "{elapsed_precise} {bar:30} {pos}/{len} {wide_msg}";
+const BAR: &str = "{elapsed_precise} {bar:30} {pos}/{len} eta {eta} {wide_msg}";
 
 /// A bar that counts simulations and names those under way; lines where it does not show.
 pub(crate) struct Progress {
     pub(crate) bar: ProgressBar,
     under_way: Mutex<Vec<UnderWay>>,
     ended: Arc<Ended>,
+    stopwatch: Stopwatch,
 }
 
 /// Simulations that have ended, and all there are.
@@ -264,7 +265,8 @@ impl Progress {
         let bar = progress::bar(BAR, 0);
         bar.enable_steady_tick(Duration::from_secs(1));
         ended.done.store(0, Ordering::Relaxed);
-        Self { bar, under_way: Mutex::default(), ended: Arc::clone(ended) }
+        let stopwatch = Stopwatch::start();
+        Self { bar, under_way: Mutex::default(), ended: Arc::clone(ended), stopwatch }
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Vec<UnderWay>) -> T) -> T {
@@ -294,7 +296,8 @@ impl Watcher for Progress {
         self.bar.inc(1);
         let done = self.ended.done.fetch_add(1, Ordering::Relaxed) + 1;
         let line = end_line(simulation, succeeded, ended.stopwatch.elapsed());
-        progress::line_without(&self.bar, &format!("{line}; {done} of {} done", simulation.total));
+        let how_far = how_far(done, simulation.total, self.stopwatch.elapsed());
+        progress::line_without(&self.bar, &format!("{line}; {how_far}"));
     }
 }
 
@@ -306,6 +309,17 @@ fn begin_line(simulation: Simulation<'_>) -> String {
 fn end_line(simulation: Simulation<'_>, succeeded: bool, took: Duration) -> String {
     let how = if succeeded { "done" } else { "failed" };
     format!("{} {how} after {}", begin_line(simulation), progress::time_text(took))
+}
+
+/// How many have ended, and how long the others take if they take as long.
+fn how_far(done: usize, total: usize, took: Duration) -> String {
+    let left = total.saturating_sub(done) as u32;
+    let counts = format!("{done} of {total} done");
+    if left == 0 || done == 0 {
+        return counts;
+    }
+    let rest = (took / done as u32).saturating_mul(left);
+    format!("{counts}, some {} more at this rate", progress::time_text(rest))
 }
 
 #[cfg(test)]
@@ -335,5 +349,8 @@ mod tests {
             "[3/14] PinK: Load, A, B ... done after 4 min 10 s"
         );
         assert!(end_line(simulation, false, Duration::ZERO).ends_with("failed after 0.0 s"));
+        let ten = Duration::from_secs(10);
+        assert_eq!(how_far(2, 14, ten), "2 of 14 done, some 1 min 0 s more at this rate");
+        assert_eq!(how_far(14, 14, ten), "14 of 14 done");
     }
 }

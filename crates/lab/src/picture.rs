@@ -78,7 +78,13 @@ pub fn timeline_csv(run: &RunReport) -> String {
         write!(csv, "{start},{:.0}", window.throughput()).expect("a string takes any text");
         for latency in [&window.gets, &window.puts] {
             for (_, value) in OF_SLICE {
-                write!(csv, ",{:.1}", value(latency)).expect("a string takes any text");
+                // Where nothing ended there is no latency, and none of zero.
+                let cell = if latency.count == 0 {
+                    String::new()
+                } else {
+                    format!("{:.1}", value(latency))
+                };
+                write!(csv, ",{cell}").expect("a string takes any text");
             }
         }
         csv.push('\n');

@@ -235,9 +235,9 @@ pub fn is_block_drive(name_or_path: &str) -> bool {
             && catalogue::has_key(name_or_path, "user_bytes")
 }
 
-/// The error of a KV drive that could not be had, and the block drives that there are, if it is no file.
+/// The error of a KV drive that could not be had, and the block drives that there are, if there is none of that name.
 fn more_names(device: &str, error: &CatalogueError) -> String {
-    if std::path::Path::new(device).exists() {
+    if std::path::Path::new(device).exists() || DeviceProfile::names().contains(&device) {
         return error.to_string();
     }
     let kind = <SsdProfile as Entry>::KIND;

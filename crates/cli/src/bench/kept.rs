@@ -57,6 +57,12 @@ pub(super) fn drive(arguments: &BenchArguments, spec: &BenchSpec) -> anyhow::Res
             file.display()
         );
     }
+    if file.exists() && !file.is_file() {
+        bail!(
+            "{} is there and is no file, so that no drive can be kept in its place",
+            file.display()
+        );
+    }
     files::check(file)?;
     let (design, device) = bench_spec::design_and_device(arguments, spec);
     let origin = Origin {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::{levelhead, scratch, stderr};
+use crate::{levelhead, scratch, stderr, traces};
 
 /// A small drive with large values: few pairs fill it.
 const AGED: [&str; 9] = [
@@ -61,6 +61,15 @@ fn what_runs_on_a_kept_drive_is_what_ran_when_it_was_kept() {
     assert_eq!(reads["inputs"]["options"]["queue_depth"], 4);
     let scans = of(&["--workload", "e", "--operations", "50"]);
     assert_eq!(scans["verification"]["mismatches"], 0, "what scans give is checked too");
+
+    // A trace has keys of its own beside what was loaded.
+    let trace = traces::file("on-a-kept-drive.csv", traces::TWITTER);
+    let trace = ["--trace", trace.to_str().expect("the path is text")];
+    let replayed = of(&trace);
+    assert_eq!((&replayed["load"], &replayed["ageing"]), (&kept["load"], &kept["ageing"]));
+    assert_eq!(replayed["operations"]["get"]["count"], 4, "{replayed}");
+    assert_eq!(replayed["verification"]["mismatches"], 0);
+    assert_eq!(of(&trace), replayed);
 
     // What is not the same drive is told, with how to have it.
     let other = |more: &[&str]| refusal(&[&["bench", "--drive", path][..], &RUN, more].concat());

@@ -147,6 +147,41 @@ fn a_reader_who_has_gone_is_no_error() {
 }
 
 #[test]
+fn a_plan_is_of_a_device_unless_flags_say_otherwise() {
+    let plan = |more: &[&str]| {
+        let ended = start(&[&["plan"], more].concat(), None).end();
+        assert_eq!(ended.code, Some(0), "{more:?}: {}", ended.stderr);
+        ended.stdout
+    };
+    let small = plan(&["--device", "pink-zcu102-1gib"]);
+    assert!(small.starts_with("1.00 GiB of flash, 1.00 MiB of memory,"), "{small}");
+    assert_ne!(plan(&[]), small);
+    let flags = ["--capacity", "1GiB", "--dram", "1MiB", "--page", "8KiB"];
+    assert_eq!(plan(&flags), small);
+    assert_eq!(
+        plan(&["--device", "pink-zcu102-1gib", "--set", "index_bytes=67108864"]),
+        plan(&flags[..2])
+    );
+}
+
+#[test]
+fn a_slice_without_puts_has_no_latency_of_puts() {
+    let out = scratch("timeline-of-gets");
+    let path = out.to_str().expect("the path is text");
+    let small = ["bench", "--records", "2000", "--operations", "100", "--workload", "c", "--force"];
+    let ended = start(&[&small[..], &["--out", path]].concat(), None).end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let timeline = fs::read_to_string(out.join("timeline.csv")).expect("it was written");
+    for line in timeline.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        assert!(cells[2].parse::<f64>().is_ok_and(|mean| mean > 0.0), "{line}");
+        assert_eq!(cells[8..], [""; 6], "{line}");
+    }
+    assert!(timeline.lines().count() > 1, "{timeline}");
+    fs::remove_dir_all(&out).expect("it is there");
+}
+
+#[test]
 fn a_full_disk_is_an_error_in_a_line() {
     let plan = ["plan"];
     for command in [&SMALL[..], &plan, &["list"]] {

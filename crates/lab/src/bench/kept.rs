@@ -195,6 +195,9 @@ pub fn run_on_kept<R: Read>(
     let target = DriveTarget(drive);
     let mut session = Session::new(rt.handle(), target.clone(), spec.workload.clone(), spec.seed)?;
     session.stop_on(stop.clone());
+    if let Some(spec) = &spec.trace {
+        session.tell_families_apart(spec.trace.survey.family_bytes());
+    }
     let by = &mut Carrier::back(&known);
     let carried = session.carry(by).filter(|()| by.is_at_end());
     carried.ok_or_else(|| refuse("the file of the kept drive is damaged: load it again"))?;
