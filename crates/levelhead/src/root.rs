@@ -293,6 +293,7 @@ impl Root {
     ) -> Result<Self, Error> {
         let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
         let lost = directory::lost(&directories);
+        directory::check_files(&directories)?;
         let device = open_files(&handle, &files, false).await?;
         let profile = device::profile(options.simulated_drive.as_deref(), directories.len())?;
         let device = Device::new(&handle, device, profile.as_ref())?;

@@ -16,5 +16,6 @@ mod power;
 mod ranges;
 mod salvage;
 mod scratch;
+mod strangers;
 mod threads;
 mod windows;
