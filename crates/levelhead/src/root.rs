@@ -279,7 +279,8 @@ impl Root {
             let engine = Engine::create(setup(&handle, volume.clone(), &options, &identity));
             (engine.map(AnyEngine::Parity), Some(volume))
         };
-        let engine = engine.map_err(|error| Error::of_opening(&error, &place))?;
+        let engine =
+            engine.map_err(|error| Error::of_opening(&error, &place, &device.troubles()))?;
         // A store is there once its first checkpoint is, and may say so then.
         engine.sync().await.map_err(|error| Error::of_engine(&error, &place))?;
         Ok(Self::of(engine, volume, device, place, Vec::new(), &options).await)
@@ -310,7 +311,8 @@ impl Root {
             let setup = setup(&handle, volume.clone(), &options, &identity);
             (Box::pin(Engine::open(setup)).await.map(AnyEngine::Parity), Some(volume))
         };
-        let engine = engine.map_err(|error| Error::of_opening(&error, &place))?;
+        let engine =
+            engine.map_err(|error| Error::of_opening(&error, &place, &device.troubles()))?;
         Ok(Self::of(engine, volume, device, place, lost, &options).await)
     }
 
