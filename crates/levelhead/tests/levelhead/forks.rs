@@ -13,11 +13,14 @@ unsafe extern "C" {
     fn fork() -> i32;
     safe fn _exit(status: i32) -> !;
     safe fn pause() -> i32;
+    safe fn alarm(seconds: u32) -> u32;
     safe fn kill(process: i32, signal: i32) -> i32;
     unsafe fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
 }
 
 const SIGKILL: i32 = 9;
+/// A copy that waits for what does not come is ended by the system.
+const PATIENCE_S: u32 = 60;
 
 fn key(n: u32) -> Vec<u8> {
     format!("key {n:05}").into_bytes()
@@ -59,7 +62,10 @@ fn a_fork_leaves_a_store_alone() {
 fn forked(then: impl FnOnce() -> bool) -> i32 {
     // SAFETY: the copy allocates, which the C library sees to, takes no lock that another thread may have had, and ends by `_exit`.
     match unsafe { fork() } {
-        0 => _exit(i32::from(!then())),
+        0 => {
+            alarm(PATIENCE_S);
+            _exit(i32::from(!then()))
+        }
         child => child,
     }
 }

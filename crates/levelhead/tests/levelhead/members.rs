@@ -2,6 +2,7 @@
 //! there afterwards, with that directory and without.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -127,7 +128,7 @@ fn one_trial(seed: u64, fs: &FaultFs) -> Result<String, String> {
         Err(error) => {
             let names_it = error.to_string().contains(&directories[member].display().to_string());
             assert!(names_it && !matches!(error, Error::Damaged { .. }), "{error:?}");
-            story += &format!(", then \"{error}\"");
+            let _ = write!(story, ", then \"{error}\"");
         }
     }
     let store = opened(&without(&directories, member), "without it")?;

@@ -15,7 +15,7 @@ use levelhead::{Error, Store, repair};
 use crate::scratch::{Scratch, open, small};
 
 /// Longer than anything here takes: opening a pipe waits for ever.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 const PAIRS: u32 = 500;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
