@@ -67,7 +67,7 @@ pub struct FileOptions {
     pub discards: Discards,
     /// When files that are made get their room.
     pub room: RoomOf,
-    /// It takes no writes. What is a hole of a file when it is opened is read without asking the system, as nobody fills it.
+    /// It takes no writes, and may lie on what takes none. What is a hole of a file when it is opened is read without asking the system, as nobody fills it.
     pub read_only: bool,
     /// A file that is not there is opened as a set that is lost, as large as the smallest of the others; unless
     /// none is there.
@@ -267,7 +267,7 @@ pub(crate) async fn open(
 ) -> Result<Vec<Rc<Set>>, FileError> {
     let mut sets = Vec::with_capacity(paths.len());
     for (id, path) in set_ids(paths) {
-        let set = match open_file(handle, path, options.direct).await {
+        let set = match open_file(handle, path, options).await {
             Ok(opened) => (Some(opened.file), opened.blocks, opened.is_direct, opened.alignment),
             Err(FileError::Missing(_)) if options.bears_missing => (None, u64::MAX, false, 1),
             Err(error) => return Err(error),
@@ -314,7 +314,12 @@ struct Opened {
     alignment: usize,
 }
 
-async fn open_file(handle: &Handle, path: &Path, direct: DirectIo) -> Result<Opened, FileError> {
+async fn open_file(
+    handle: &Handle,
+    path: &Path,
+    options: FileOptions,
+) -> Result<Opened, FileError> {
+    let FileOptions { direct, read_only, .. } = options;
     let found = path.metadata().map_err(|error| FileError::system(path, "looked at", error))?;
     let is_drive = found.file_type().is_block_device();
     if !is_drive && !found.is_file() {
@@ -324,7 +329,7 @@ async fn open_file(handle: &Handle, path: &Path, direct: DirectIo) -> Result<Ope
     let flags = if is_drive { OFlags::EXCL } else { OFlags::empty() };
     let open_with = |flags: OFlags| {
         let flags = flags.bits().cast_signed();
-        OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)
+        OpenOptions::new().read(true).write(!read_only).custom_flags(flags).open(path)
     };
     let plain = open_with(flags).map_err(|error| FileError::system(path, "opened", error))?;
     let mut plain = locked(path, plain)?;

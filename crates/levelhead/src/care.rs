@@ -296,7 +296,7 @@ impl Walk<'_> {
 ///
 /// A store that opens is copied pair by pair as its index leads to them; nothing of it is written over that is still of use. Where a part of the index cannot be read,
 /// the pairs that it may have led to are taken from all pages that hold values ([`Report::rescued`]). Of one that does not open, because its manifest,
-/// its log or a `LEVELHEAD` is damaged, all pages of its files are read, and of each key the newest version is taken that a whole page has: [`Report::salvaged`]
+/// its log or a `LEVELHEAD` is damaged, or its disk is full or takes no writes, all pages of its files are read, and of each key the newest version is taken that a whole page has: [`Report::salvaged`]
 /// says so, and what nobody can know then. Nothing is written to it. What of `LEVELHEAD` is not there follows from the pages. Keep the damaged
 /// store until the report was read.
 ///
@@ -324,9 +324,10 @@ pub fn repair(
             copy.finish()?;
             Ok(report)
         }
-        Err(why @ (Error::Damaged { .. } | Error::Missing(_))) => {
-            salvage(&paths, into.as_ref(), options, why, &mut progress)
-        }
+        // To save what is there it takes no writes.
+        Err(
+            why @ (Error::Damaged { .. } | Error::Missing(_) | Error::ReadOnly(_) | Error::Full(_)),
+        ) => salvage(&paths, into.as_ref(), options, why, &mut progress),
         Err(other) => Err(other),
     }
 }

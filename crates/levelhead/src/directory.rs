@@ -5,7 +5,7 @@
 //! none does, there is no store yet, and none was lost. A `data` without it is somebody's, and not touched.
 
 use std::fs::{self, TryLockError};
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,8 @@ const DATA: &str = "data";
 const WRITE_BYTES: u32 = 64 << 10;
 /// What the text begins with.
 const MARK: &str = "# A Levelhead store.";
+/// No text is longer.
+const MOST_TEXT: u64 = 64 << 10;
 /// What the last line begins with; stores that were made before there was one go without.
 const CHECKSUM: &str = "# checksum ";
 
@@ -186,6 +188,32 @@ pub(crate) fn check_is_free(directory: &Path, data: &Path) -> Result<(), Error> 
     )))
 }
 
+/// Opens a file to be read, and nothing else that may have its name: opening a pipe would wait for a writer, and a device may have no end. What a drive has
+/// is opened as well.
+pub(crate) fn open_to_read(path: &Path) -> io::Result<fs::File> {
+    if path.metadata()?.is_file() || drive::is_drive(path) {
+        return fs::File::open(path);
+    }
+    Err(io::Error::other("it is no file"))
+}
+
+/// What stands in a `LEVELHEAD`; nothing if there is none.
+fn read_text(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+    let found = match path.metadata() {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        found => found.map_err(|error| system(path, "read", &error))?,
+    };
+    let damaged =
+        |what: &str| Error::Damaged { path: path.to_owned(), offset: None, what: what.to_owned() };
+    if !found.is_file() {
+        return Err(damaged("it is no file"));
+    }
+    let mut text = Vec::new();
+    let read = fs::File::open(path).and_then(|file| file.take(MOST_TEXT).read_to_end(&mut text));
+    read.map_err(|error| system(path, "read", &error))?;
+    Ok(Some(text))
+}
+
 /// What a directory says; nothing if it is not a store's.
 pub(crate) fn read(directory: &Path) -> Result<Option<Identity>, Error> {
     let path = identity_file(directory);
@@ -193,10 +221,8 @@ pub(crate) fn read(directory: &Path) -> Result<Option<Identity>, Error> {
         let Some(text) = drive::read(directory, MARK)? else { return Ok(None) };
         text
     } else {
-        match fs::read(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            text => text.map_err(|error| system(&path, "read", &error))?,
-        }
+        let Some(text) = read_text(&path)? else { return Ok(None) };
+        text
     };
     let damaged = |what: String| Error::Damaged { path: path.clone(), offset: None, what };
     let text = String::from_utf8(text).map_err(|error| damaged(error.to_string()))?;
@@ -288,6 +314,20 @@ pub(crate) fn read_all(directories: &[PathBuf]) -> Result<Option<Identity>, Erro
     }
 }
 
+/// The pages of a directory are in a file of it: a drive that has its name is somebody's, and may be written to where it is taken for a fresh one.
+///
+/// # Errors
+/// [`Error::Damaged`]: one is there.
+pub(crate) fn check_files(directories: &[PathBuf]) -> Result<(), Error> {
+    for directory in directories.iter().filter(|directory| !drive::is_drive(directory)) {
+        let path = directory.join(DATA);
+        if drive::is_drive(&path) {
+            return Err(Error::lost(path, "it is a drive, not a file"));
+        }
+    }
+    Ok(())
+}
+
 /// Has fresh drives that stand in the place of lost ones say what they are from now on: the volume fills them.
 pub(crate) fn adopt_drives(directories: &[PathBuf], identity: &Identity) -> Result<(), Error> {
     for (member, path) in (0..).zip(directories) {
@@ -362,7 +402,13 @@ fn write(directory: &Path, identity: &Identity) -> Result<(), Error> {
         let written = drive::write(directory, &format!("{body}{}", checksum_of(&body)));
         return written.map_err(|error| system(&path, "written", &error));
     }
-    let written = fs::File::create(&part).and_then(|mut file| {
+    // Left by somebody who was ended while it wrote; whatever it is, nothing is written through it.
+    let removed = match fs::remove_file(&part) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    };
+    removed.map_err(|error| system(&part, "removed", &error))?;
+    let written = fs::File::create_new(&part).and_then(|mut file| {
         file.write_all(body.as_bytes())?;
         file.write_all(checksum_of(&body).as_bytes())?;
         file.sync_all()?;

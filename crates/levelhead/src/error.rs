@@ -1,11 +1,12 @@
 //! What went wrong, where, and what to do.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use files::FileError;
-use pages::{EngineError, OpenError, PageNo};
+use files::{FileError, Trouble};
+use pages::{EngineError, MediumError, OpenError, PageNo};
 
 use crate::drive;
 
@@ -30,8 +31,8 @@ pub enum Error {
     InUse(PathBuf),
     /// There is no store, or not all of it.
     Missing(String),
-    /// The store takes no more writes, because the ones before could not be made durable. Close it, see to the cause, and open
-    /// it again.
+    /// The store takes no more writes, because the ones before could not be made durable, or does not open, because its files take none. Close it,
+    /// see to the cause ([`Statistics::troubles`](crate::Statistics::troubles) says in which file it was), and open it again.
     ReadOnly(String),
     /// A range read an instant that is too long ago to be kept. Begin it anew.
     TooOld,
@@ -40,9 +41,16 @@ pub enum Error {
 }
 
 impl Error {
-    /// The same for a file or a set of options that no store can be made of.
-    pub(crate) fn of_opening(error: &OpenError, place: &Place) -> Self {
+    /// The same for a file or a set of options that no store can be made of. The last of the `troubles` of its files says which one takes no writes.
+    pub(crate) fn of_opening(error: &OpenError, place: &Place, troubles: &[Trouble]) -> Self {
+        let words = || troubles.last().map_or_else(|| error.to_string(), Trouble::to_string);
         match error {
+            OpenError::Medium(MediumError::NoSpace) => {
+                Self::Full(format!("{}; make room there, and open the store again", words()))
+            }
+            OpenError::Medium(MediumError::ReadOnly | MediumError::Io(_)) => {
+                Self::ReadOnly(words())
+            }
             OpenError::Damaged(page, fault) => place.damaged(*page, fault),
             OpenError::DoesNotFit { .. } | OpenError::CachesDoNotFit { .. } => {
                 Self::Invalid(error.to_string())
@@ -71,6 +79,9 @@ impl Error {
             FileError::InUse(path) => Self::InUse(path.clone()),
             FileError::Missing(_) => Self::Missing(error.to_string()),
             FileError::NoRoom { .. } => Self::Full(error.to_string()),
+            FileError::System { error: why, .. } if why.kind() == ErrorKind::ReadOnlyFilesystem => {
+                Self::ReadOnly(error.to_string())
+            }
             other => Self::System(other.to_string()),
         }
     }

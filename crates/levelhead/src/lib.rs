@@ -23,6 +23,9 @@
 //! `levelhead`: an index in memory as far as [`Options::memory_bytes`] goes, values apart from it in the order in which
 //! they were written, a log. A [`Store`] is a handle that threads share; it needs no runtime of its own around it.
 //!
+//! No method is a future. An asynchronous program calls them from threads that may wait, as it does with files (`tokio::task::spawn_blocking`).
+//! `examples/tour.rs` uses all of it once.
+//!
 //! A Get runs on the caller's thread, its read included: it pays for no hop to another one. What goes on in
 //! the background (flushes, compactions, the collection of garbage) is driven by a thread of the store.
 //!

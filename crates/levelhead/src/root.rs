@@ -283,7 +283,8 @@ impl Root {
             let engine = Engine::create(setup(&handle, volume.clone(), &options, &identity));
             (engine.map(AnyEngine::Parity), Some(volume))
         };
-        let engine = engine.map_err(|error| Error::of_opening(&error, &place))?;
+        let engine =
+            engine.map_err(|error| Error::of_opening(&error, &place, &device.troubles()))?;
         // A store is there once its first checkpoint is, and may say so then.
         engine.sync().await.map_err(|error| Error::of_engine(&error, &place))?;
         Ok(Self::of(engine, volume, device, place, Vec::new(), &options).await)
@@ -297,6 +298,7 @@ impl Root {
     ) -> Result<Self, Error> {
         let files: Vec<PathBuf> = directories.iter().map(|d| directory::data_file(d)).collect();
         let lost = directory::lost(&directories);
+        directory::check_files(&directories)?;
         let device = open_files(&handle, &files, false).await?;
         let profile = device::profile(options.simulated_drive.as_deref(), directories.len())?;
         let device = Device::new(&handle, device, profile.as_ref())?;
@@ -313,7 +315,8 @@ impl Root {
             let setup = setup(&handle, volume.clone(), &options, &identity);
             (Box::pin(Engine::open(setup)).await.map(AnyEngine::Parity), Some(volume))
         };
-        let engine = engine.map_err(|error| Error::of_opening(&error, &place))?;
+        let engine =
+            engine.map_err(|error| Error::of_opening(&error, &place, &device.troubles()))?;
         Ok(Self::of(engine, volume, device, place, lost, &options).await)
     }
 

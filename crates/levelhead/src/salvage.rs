@@ -189,7 +189,7 @@ async fn begin(
         let setup = setup(&handle, volume, &options, &identity);
         Box::pin(Engine::salvage(setup, |_| ())).await.map(AnySalvage::Parity)
     };
-    let salvage = salvage.map_err(|error| Error::of_opening(&error, &place))?;
+    let salvage = salvage.map_err(|error| Error::of_opening(&error, &place, &device.troubles()))?;
     Ok((Rc::new(RefCell::new(Some(salvage))), place))
 }
 

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use engine::Look;
 use pages::{EngineError, LogSync, Value};
-use runtime::{Handle, IoChoice, RealOptions, Shared};
+use runtime::{ForkMark, Handle, IoChoice, RealOptions, Shared};
 
 use crate::batch::Batch;
 use crate::error::{Error, Place};
@@ -23,6 +23,11 @@ const GETS_AT_A_TIME: usize = 16;
 ///
 /// When the last handle is dropped, what was acknowledged is made durable and the store is closed; [`Self::close`] does the same and
 /// says whether it went well.
+///
+/// A store belongs to the process that opened it. In a copy of that process made by `fork` all methods panic, and dropping it does nothing:
+/// the copy has none of the threads, and shares the rest with its parent. What was inherited keeps the store's lock, so nobody else can
+/// open the store ([`Error::InUse`]) before the copy has ended or runs another program, also if the parent has closed it. Programs that are run
+/// ([`std::process::Command`]) inherit nothing.
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
@@ -32,6 +37,8 @@ struct Inner {
     shared: Arc<Shared<Result<Root, Error>>>,
     driver: Option<JoinHandle<()>>,
     outside: Outside,
+    /// Of the process that opened it.
+    mark: ForkMark,
 }
 
 /// Counters of a store since it was opened.
@@ -112,7 +119,8 @@ impl Store {
         let outside = opened?;
         let shared = Arc::new(shared);
         let driver = drive(&shared)?;
-        Ok(Self { inner: Arc::new(Inner { shared, driver: Some(driver), outside }) })
+        let mark = ForkMark::new();
+        Ok(Self { inner: Arc::new(Inner { shared, driver: Some(driver), outside, mark }) })
     }
 
     /// The value of `key`, if it has one. One read of the drive, if the index is in memory and the value is not.
@@ -268,7 +276,11 @@ impl Store {
         written.map_err(|error| self.error(&error))
     }
 
-    /// Pairs in key order whose keys are within `bounds`, as they are when the first of them is asked for, from both ends.
+    /// Pairs in key order whose keys are within `bounds`, as they are when the first of them is asked for, from both ends. Each item is a
+    /// `Result<(Box<[u8]>, Vec<u8>), Error>`, a key and its value.
+    ///
+    /// Bounds are slices: `..`, `&b"a"[..]..&b"b"[..]`, or, where the first one is not to be included, a pair of [`Bound`](std::ops::Bound)s. Keys that begin with
+    /// a prefix are those from it up to the prefix with its last byte one higher.
     pub fn range<'a>(&self, bounds: impl RangeBounds<&'a [u8]>) -> Range {
         Range::new(self, &bounds)
     }
@@ -285,7 +297,7 @@ impl Store {
         synced.map_err(|error| self.error(&error))
     }
 
-    /// Flushes what is in memtables, and waits until no background work is due.
+    /// Flushes what is in memtables, and waits until no background work is due. Beside threads that write flat out that may be long.
     pub fn settle(&self) {
         self.call(|root| {
             let engine = root.engine.clone();
@@ -378,12 +390,12 @@ impl Store {
 
     /// Looks at what is in the store's memory.
     fn look<R: Send>(&self, at: impl FnOnce(&Root) -> R) -> R {
-        self.inner.shared.look(|root| at(opened(root)))
+        self.inner.look(at)
     }
 
-    /// Whether something panicked within: whoever lets go of what it has there has nothing to do then.
+    /// Whether something panicked within, or this is a copy of the process: whoever lets go of what it has there has nothing to do then.
     pub(crate) fn is_broken(&self) -> bool {
-        self.inner.shared.is_broken()
+        self.inner.shared.is_broken() || self.inner.is_copied()
     }
 
     pub(crate) fn place(&self) -> &Place {
@@ -396,8 +408,26 @@ impl Store {
 }
 
 impl Inner {
+    /// Whether this process is a copy, made by `fork`, of the one that opened the store.
+    fn is_copied(&self) -> bool {
+        self.mark.is_lost()
+    }
+
     fn call<R: Send, F: Future<Output = R>>(&self, make: impl FnOnce(&Root) -> F + Send) -> R {
+        self.assert_own();
         self.shared.call(|root| make(opened(root)))
+    }
+
+    fn look<R: Send>(&self, at: impl FnOnce(&Root) -> R) -> R {
+        self.assert_own();
+        self.shared.look(|root| at(opened(root)))
+    }
+
+    fn assert_own(&self) {
+        assert!(
+            !self.is_copied(),
+            "the store belongs to the process that this one was forked from"
+        );
     }
 }
 
@@ -407,6 +437,11 @@ fn opened(root: &Result<Root, Error>) -> &Root {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        if self.is_copied() {
+            // There is no thread to wait for, nor is there one that would give the rest back.
+            std::mem::forget(self.driver.take());
+            return;
+        }
         // Of one in which something panicked nobody knows what is whole: the log brings back what is durable. A caller that panics, and takes the last
         // handle with it, says nothing of the store.
         if !self.shared.is_broken() {

@@ -52,7 +52,7 @@ pub(crate) fn identities(directories: &[PathBuf]) -> Result<Vec<Identity>, Error
 
 /// A store on one file.
 fn of_file(path: &Path) -> Option<Vec<Identity>> {
-    let file = File::open(path).ok()?;
+    let file = directory::open_to_read(path).ok()?;
     let bytes = file.metadata().ok()?.len();
     let sizes = iter::successors(Some(*PAGE_BYTES.start()), |size| Some(2 * size));
     let sizes = sizes.take_while(|size| PAGE_BYTES.contains(size));
@@ -94,7 +94,7 @@ fn shapes(id: u32, bytes: u64) -> Vec<Identity> {
 
 /// A store over several files, by the headers of one.
 fn of_member(path: &Path, member: u8, members: usize) -> Option<Result<Identity, Error>> {
-    let file = File::open(path).ok()?;
+    let file = directory::open_to_read(path).ok()?;
     let bytes = file.metadata().ok()?.len();
     let mut start = [0; header::HEADER_BYTES];
     let headers = (0..bytes / STEP).filter_map(|step| {

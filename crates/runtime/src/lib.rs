@@ -61,6 +61,7 @@ pub use page_image::PageImage;
 pub use prefetch::prefetch;
 pub use real::compute::Compute;
 pub use real::file_read::{FileRead, ReadBuffers, ReadBytes};
+pub use real::fork_mark::ForkMark;
 pub use real::io::{FileCommand, Transfer};
 pub use real::mailbox::{Mailbox, Outbox, mailbox};
 pub use real::nvme::{AdminCompletion, AdminDwords};

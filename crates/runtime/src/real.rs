@@ -13,6 +13,7 @@
 //!  nvme ....... admin commands of drives                                               (real/nvme.rs)
 //!  compute .... work that is heavy on the processor                                        (real/compute.rs)
 //!  wall_clock . time for threads outside                                           (real/wall_clock.rs)
+//!  fork_mark .. whether this process is a copy of the one that began                   (real/fork_mark.rs)
 //!  shared ..... several threads in one runtime, each driving its own future                (real/shared.rs)
 //! ```
 //! Invariants: a turn polls a bounded number of tasks, so neither I/O nor timers wait for a task that keeps
@@ -23,6 +24,7 @@
 pub(crate) mod bell;
 pub(crate) mod compute;
 pub(crate) mod file_read;
+pub(crate) mod fork_mark;
 pub(crate) mod io;
 pub(crate) mod mailbox;
 pub(crate) mod nvme;

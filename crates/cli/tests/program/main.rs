@@ -3,6 +3,7 @@
 mod bad_inputs;
 mod bench_on_files;
 mod kept_drives;
+mod killed;
 mod reference;
 mod run;
 mod serves;

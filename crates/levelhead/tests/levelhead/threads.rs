@@ -2,6 +2,7 @@
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ScopedJoinHandle;
 
 use levelhead::{Durability, Error, Store};
 
@@ -49,7 +50,7 @@ fn threads_share_a_store() {
 
 /// A value that says what it is: of short ones several are in a page, long ones have two.
 fn told(key: u32, version: u32) -> Vec<u8> {
-    let words = if key % 8 == 0 { 1_500 } else { 200 + key as usize % 100 };
+    let words = if key.is_multiple_of(8) { 1_500 } else { 200 + key as usize % 100 };
     (0..words).flat_map(|word| (key ^ version << 16 ^ word as u32).to_le_bytes()).collect()
 }
 
@@ -93,9 +94,11 @@ fn readers_find_whole_values_while_extents_are_collected() {
                     }
                 }
             });
-            let ended: Vec<_> = readers.into_iter().map(|reader| reader.join()).collect();
+            let ended: Vec<_> = readers.into_iter().map(ScopedJoinHandle::join).collect();
             is_over.store(true, Ordering::Relaxed);
-            ended.into_iter().for_each(|ended| ended.expect("it finds what it asks for"));
+            for reader in ended {
+                reader.expect("it finds what it asks for");
+            }
         });
         let statistics = store.statistics();
         let gets: u64 = statistics.reads_per_get.iter().sum();

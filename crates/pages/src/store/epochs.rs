@@ -141,7 +141,9 @@ impl Shared {
             left.waiters.push(waiter.clone());
         }
         drop(left);
-        epochs.into_iter().for_each(|epoch| self.end(epoch));
+        for epoch in epochs {
+            self.end(epoch);
+        }
     }
 
     /// Forgets leading epochs without readers, but never the current one.

@@ -1,6 +1,7 @@
 //! A server, as clients see it.
 
 mod client;
+mod clocks;
 mod crowds;
 mod full;
 mod pages;

@@ -1,0 +1,168 @@
+//! A tour of a store: everything that a program may do with one, once.
+//!
+//! ```text
+//! cargo run -p levelhead --example tour -- DIRECTORY
+//! ```
+//! The directory must not be there; it is left as it is in the end, to be looked at (`levelhead stats --store DIRECTORY/store`).
+
+use std::error::Error;
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use levelhead::{Batch, Durability, Options, Store, Verified, repair};
+
+type Pairs = Vec<(Box<[u8]>, Vec<u8>)>;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let directory = std::env::args().nth(1).map(PathBuf::from);
+    let directory = directory.ok_or("name a directory that is not there")?;
+    if directory.exists() {
+        return Err(format!("{} is there already", directory.display()).into());
+    }
+    let path = directory.join("store");
+    let options = Options { capacity_bytes: 1 << 30, ..Options::default() };
+    assert!(!Store::is_in(&[&path])?);
+    let store = Store::open(&path, &options)?;
+    assert!(Store::is_in(&[&path])?);
+
+    points(&store)?;
+    batches(&store)?;
+    ranges(&store)?;
+    snapshots(&store)?;
+    other_threads(&store)?;
+    background(&store)?;
+    copies(&store, &directory, &options)?;
+    store.close()?;
+    several_directories(&directory, &options)?;
+    println!("all of it works; see {}", directory.display());
+    Ok(())
+}
+
+/// Single keys.
+fn points(store: &Store) -> Result<(), Box<dyn Error>> {
+    store.put(b"apple", b"red")?; // durable when it returns
+    store.put_with(b"pear", b"green", Durability::None)?; // durable some time later ...
+    store.sync()?; // ... and now
+    assert_eq!(store.get(b"apple")?.as_deref(), Some(&b"red"[..]));
+    assert_eq!(store.multi_get(&["pear", "plum"])?, [Some(b"green".to_vec()), None]);
+    assert!(store.exists(b"pear")?);
+    store.delete(b"pear")?;
+    store.delete_with(b"plum", Durability::Interval)?; // it has none, which is no error
+    let longest = vec![7; store.max_value_bytes() as usize];
+    store.put(b"long", &longest)?;
+    assert!(store.put(b"long", &[&longest[..], &[7]].concat()).is_err());
+    store.delete(b"long")?;
+    assert!(store.get(b"").is_err() && store.put(&[b'k'; 256], b"").is_err());
+    Ok(())
+}
+
+/// Several keys at one instant.
+fn batches(store: &Store) -> Result<(), Box<dyn Error>> {
+    let mut batch = Batch::new();
+    batch.put(b"from", b"90");
+    batch.put(b"to", b"110");
+    assert_eq!((batch.len(), batch.is_empty()), (2, false));
+    store.write(&batch)?;
+    batch.clear();
+    batch.delete(b"from");
+    batch.delete(b"to");
+    batch.put(b"transfers", b"1");
+    batch.makes_room(); // a full store takes it too
+    store.write_with(&batch, Durability::Each)?;
+    assert_eq!(store.get(b"from")?, None);
+    Ok(())
+}
+
+fn count<'a>(store: &Store, bounds: (Bound<&'a [u8]>, Bound<&'a [u8]>)) -> usize {
+    store.range(bounds).count()
+}
+
+/// Keys in order, with bounds of all kinds, from both ends.
+fn ranges(store: &Store) -> Result<(), Box<dyn Error>> {
+    for day in 1..=9 {
+        store.put(format!("day {day}").as_bytes(), day.to_string().as_bytes())?;
+    }
+    let (third, fifth) = (&b"day 3"[..], &b"day 5"[..]);
+    assert_eq!(count(store, (Bound::Included(third), Bound::Excluded(fifth))), 2);
+    assert_eq!(count(store, (Bound::Included(third), Bound::Included(fifth))), 3);
+    assert_eq!(count(store, (Bound::Excluded(third), Bound::Included(fifth))), 2);
+    assert_eq!(count(store, (Bound::Excluded(third), Bound::Excluded(fifth))), 1);
+    let up: Pairs = store.range(third..=fifth).collect::<Result<_, _>>()?;
+    let mut down: Pairs = store.range(third..=fifth).rev().collect::<Result<_, _>>()?;
+    down.reverse();
+    assert_eq!(up, down);
+    // All keys that begin with a word: up to the first one that does not.
+    let mut days = store.range(&b"day "[..]..&b"day!"[..]);
+    let (first, last) = (days.next().ok_or("none")??, days.next_back().ok_or("none")??);
+    assert_eq!((&*first.0, &*last.0), (&b"day 1"[..], &b"day 9"[..]));
+    // Keys alone cost no read where the index is in memory.
+    assert_eq!(store.range(..).keys().count(), 11);
+    println!("a range holds {} bytes of pairs ahead at most", levelhead::Range::MOST_FETCHED_BYTES);
+    Ok(())
+}
+
+/// The store as it was.
+fn snapshots(store: &Store) -> Result<(), Box<dyn Error>> {
+    let before = store.snapshot()?;
+    store.put(b"apple", b"green")?;
+    assert_eq!(before.get(b"apple")?.as_deref(), Some(&b"red"[..]));
+    assert!(before.exists(b"transfers")?);
+    assert_eq!(before.range(..=&b"apple"[..]).count(), 1);
+    assert_eq!(before.range(..).keys().rev().count(), 11);
+    Ok(())
+}
+
+/// A store is a handle, for any thread. An asynchronous program has the calls made by threads that may wait, as with files
+/// (`tokio::task::spawn_blocking(move || store.get(b"apple"))`): no method here is a future.
+fn other_threads(store: &Store) -> Result<(), Box<dyn Error>> {
+    let handle = store.clone();
+    let reader = thread::Builder::new().spawn(move || handle.get(b"apple"))?;
+    assert_eq!(reader.join().map_err(|_| "it panicked")??.as_deref(), Some(&b"green"[..]));
+    Ok(())
+}
+
+/// What the store does by itself, and may be told to do.
+fn background(store: &Store) -> Result<(), Box<dyn Error>> {
+    store.settle();
+    store.compact()?;
+    let (statistics, inside) = (store.statistics(), store.inside());
+    println!(
+        "{} gets found something; {} pairs take {} bytes of the files",
+        statistics.gets_found,
+        inside.entries(),
+        inside.used_bytes
+    );
+    assert_eq!((inside.entries(), inside.entries_above_last()), (11, 0));
+    Ok(())
+}
+
+/// Checked, copied, and saved from damage.
+fn copies(store: &Store, directory: &Path, options: &Options) -> Result<(), Box<dyn Error>> {
+    let report = store.verify(|progress| match progress {
+        Verified::Pairs(pairs) => println!("{pairs} pairs checked"),
+        Verified::Stripes { parts, all } => println!("stripes of {parts} parts of {all}"),
+        _ => {}
+    })?;
+    assert!(report.pairs == 11 && report.findings.is_empty());
+    let (copy, saved) = (directory.join("copy"), directory.join("saved"));
+    assert_eq!(store.checkpoint(&copy, options, |_| ())?.pairs, 11);
+    let report = repair(&[&copy], &saved, options, |_| ())?;
+    assert!(report.pairs == 11 && report.salvaged.is_none(), "the copy opens");
+    Ok(())
+}
+
+/// Over three directories, of which one may be lost.
+fn several_directories(directory: &Path, options: &Options) -> Result<(), Box<dyn Error>> {
+    let directories = ["a", "b", "c"].map(|name| directory.join(name));
+    let store = Store::open_over(&directories, options)?;
+    store.put(b"apple", b"red")?;
+    store.close()?;
+    std::fs::remove_dir_all(&directories[1])?;
+    let store = Store::open_over(&directories, options)?;
+    assert_eq!(store.lost(), [directories[1].clone()]);
+    assert!(store.exists(b"apple")?);
+    // Whoever wants to know whether all is durable says so; a drop does the same and tells nobody.
+    store.close()?;
+    Ok(())
+}

@@ -1,0 +1,276 @@
+//! One of three directories whose disk is full or takes no writes: an error in words, or the store goes on without it. What was acknowledged is
+//! there afterwards, with that directory and without.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use faultfs::{Fails, FaultFs, Faults, Kind};
+use levelhead::{Durability, Error, Options, Report, Store, repair};
+use runtime::Rng;
+
+use crate::scratch::{Scratch, faulty, small, wanted};
+
+/// Numbers of the system's errors.
+const ENOSPC: i32 = 28;
+const EROFS: i32 = 30;
+/// Trials; `LEVELHEAD_ROUNDS` asks for more, `LEVELHEAD_SEED` for one.
+const TRIALS: u64 = 6;
+/// Puts to one that waits until all are durable.
+const TOGETHER: u64 = 20;
+
+type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// What befalls the disk of a directory.
+#[derive(Clone, Copy, Debug)]
+enum Trouble {
+    /// There is no more room on it.
+    Full,
+    /// It takes so many writes more, and then nothing that changes it.
+    ReadOnly { after: u64 },
+}
+
+impl Trouble {
+    fn draw(rng: &mut Rng) -> Self {
+        match rng.below(2) {
+            0 => Self::Full,
+            _ => Self::ReadOnly { after: [0, 20, 300][rng.below(3) as usize] },
+        }
+    }
+
+    fn faults(self) -> Faults {
+        let fails = |kind, after, errno| Fails { kind, after, times: u64::MAX, errno };
+        let fails = match self {
+            // A file that has its room is written to.
+            Self::Full => return Faults { room: Some(0), ..Faults::default() },
+            Self::ReadOnly { after } => [Kind::Write, Kind::Sync, Kind::Discard, Kind::Name]
+                .map(|kind| fails(kind, if kind == Kind::Write { after } else { 0 }, EROFS)),
+        };
+        Faults { fails: fails.to_vec(), ..Faults::default() }
+    }
+}
+
+fn options() -> Options {
+    Options { durability: Durability::Group, ..small() }
+}
+
+fn open(directories: &[PathBuf]) -> Result<Store, Error> {
+    Store::open_over(directories, &options())
+}
+
+fn key(n: u64) -> Vec<u8> {
+    format!("key {n:05}").into_bytes()
+}
+
+/// Puts until one fails or all are there, and notes what was acknowledged as durable. What stood in the way.
+fn put_some(store: &Store, map: &mut Map, from: u64, count: u64) -> Option<Error> {
+    let mut waiting = Map::new();
+    for n in from..from + count {
+        let value = vec![n as u8; 700 + n as usize % 400];
+        let is_last = n % TOGETHER == TOGETHER - 1;
+        let durability = if is_last { Durability::Group } else { Durability::None };
+        if let Err(error) = store.put_with(&key(n), &value, durability) {
+            return Some(error);
+        }
+        waiting.insert(key(n), value);
+        if is_last {
+            map.append(&mut waiting);
+        }
+    }
+    None
+}
+
+/// All that was acknowledged is there.
+fn check(store: &Store, map: &Map, when: &str) -> Result<(), String> {
+    for (key, value) in map {
+        match store.get(key) {
+            Ok(found) if found.as_ref() == Some(value) => {}
+            other => return Err(format!("{when}, {}: {other:.80?}", key.escape_ascii())),
+        }
+    }
+    Ok(())
+}
+
+/// As a drive that is taken out: its path leads nowhere.
+fn without(directories: &[PathBuf], member: usize) -> Vec<PathBuf> {
+    let mut others = directories.to_vec();
+    others[member] = others[member].join("taken out");
+    others
+}
+
+/// Which of them suffers, what befalls it, and what is true then.
+fn one_trial(seed: u64, fs: &FaultFs) -> Result<String, String> {
+    let rng = &mut Rng::derive(seed, "members");
+    let (scratch, member, trouble) = (Scratch::new(), rng.below(3) as usize, Trouble::draw(rng));
+    let mut directories = scratch.directories(3);
+    directories[member] = fs.path().join("d");
+    let mut map = Map::new();
+    let opened = |directories: &[PathBuf], when: &str| {
+        open(directories).map_err(|error| format!("{when}: {error}"))
+    };
+    let store = opened(&directories, "at first")?;
+    let error = put_some(&store, &mut map, 0, rng.below(4_000));
+    assert!(error.is_none(), "{error:?}");
+    fs.set_faults(trouble.faults());
+    let error = put_some(&store, &mut map, 10_000, 4_000);
+    let mut story = format!("{trouble:?} of directory {member}: ");
+    story += &error.map_or("writes went on".to_owned(), |error| format!("\"{error}\""));
+    check(&store, &map, "in trouble")?;
+    drop(store);
+    match open(&directories) {
+        Ok(store) => {
+            check(&store, &map, "opened in trouble")?;
+            put_some(&store, &mut map, 20_000, 500);
+            check(&store, &map, "written in trouble")?;
+        }
+        Err(error) => {
+            let names_it = error.to_string().contains(&directories[member].display().to_string());
+            assert!(names_it && !matches!(error, Error::Damaged { .. }), "{error:?}");
+            let _ = write!(story, ", then \"{error}\"");
+        }
+    }
+    let store = opened(&without(&directories, member), "without it")?;
+    check(&store, &map, "without it")?;
+    if rng.below(2) == 0 {
+        let error = put_some(&store, &mut map, 30_000, 500);
+        error.map_or(Ok(()), |error| Err(format!("without it: {error}")))?;
+    }
+    drop(store);
+    fs.set_faults(Faults::default());
+    let store = opened(&directories, "when all is well")?;
+    check(&store, &map, "when all is well")?;
+    let error = put_some(&store, &mut map, 40_000, 500);
+    error.map_or(Ok(()), |error| Err(format!("when all is well: {error}")))?;
+    drop(store);
+    // It may not have all again yet: then that is said.
+    let other = (member + 1) % 3;
+    if let Ok(store) = open(&without(&directories, other)) {
+        for (key, value) in &map {
+            match store.get(key) {
+                Ok(found) if found.as_ref() != Some(value) => {
+                    return Err(format!("without another: {} is wrong", key.escape_ascii()));
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(story)
+}
+
+#[test]
+fn one_of_three_may_be_full_or_take_no_writes() {
+    let only = wanted::<u64>("LEVELHEAD_SEED");
+    let all = 0..wanted("LEVELHEAD_ROUNDS").unwrap_or(TRIALS);
+    for seed in only.map_or(all, |seed| seed..seed + 1) {
+        let Some(fs) = faulty(seed) else { return };
+        match one_trial(seed, &fs) {
+            Ok(story) => println!("{seed}: {story}"),
+            Err(wrong) => panic!(
+                "seed {seed}: {wrong}\nLEVELHEAD_SEED={seed} cargo test -p levelhead --test levelhead -- --nocapture one_of_three_may_be_full"
+            ),
+        }
+    }
+}
+
+/// A store is made where one of the disks has no room.
+#[test]
+fn a_store_is_not_made_where_one_of_three_is_full_or_takes_no_writes() {
+    for (trouble, word) in [(ENOSPC, "o space"), (EROFS, "ead-only")] {
+        let Some(fs) = faulty(1) else { return };
+        let scratch = Scratch::new();
+        let mut directories = scratch.directories(3);
+        directories[2] = fs.path().to_owned();
+        let kinds = [Kind::Write, Kind::Name].map(|kind| Fails {
+            kind,
+            after: 0,
+            times: u64::MAX,
+            errno: trouble,
+        });
+        fs.set_faults(Faults { fails: kinds.to_vec(), ..Faults::default() });
+        let error = open(&directories).map(drop).expect_err("one cannot be made");
+        assert!(error.to_string().contains(word), "{error}");
+        fs.set_faults(Faults::default());
+        let store = open(&directories).unwrap_or_else(|error| panic!("{error}"));
+        store.put(b"key", b"value").expect("it is whole now");
+    }
+}
+
+/// Of a store that does not open because it cannot be written to all was saved.
+fn check_saved(saved: Result<Report, Error>, map: &Map) {
+    let report = saved.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(report.pairs, map.len() as u64);
+    let doubts = report.salvaged.expect("it did not open").doubts;
+    assert!(doubts.is_empty(), "{doubts:?}");
+}
+
+/// What is left of a store whose disk is full can be saved to another one.
+#[test]
+fn a_full_disk_is_told_with_its_name_and_is_no_damage() {
+    let Some(fs) = faulty(1) else { return };
+    let (scratch, mut map) = (Scratch::new(), Map::new());
+    let store = Store::open(fs.path(), &options()).unwrap_or_else(|error| panic!("{error}"));
+    assert!(put_some(&store, &mut map, 0, 1_000).is_none());
+    drop(store);
+    fs.set_faults(Faults { room: Some(0), ..Faults::default() });
+    let error = Store::open(fs.path(), &options()).map(drop).expect_err("there is no room");
+    let words = error.to_string();
+    assert!(matches!(error, Error::Full(_)), "{error:?}");
+    assert!(words.contains(&fs.path().display().to_string()), "{words}");
+    check_saved(repair(&[fs.path()], scratch.path().join("saved"), &small(), |_| ()), &map);
+}
+
+/// A directory that is mounted a second time, to be read only.
+struct ReadOnly(PathBuf);
+
+impl ReadOnly {
+    /// Nothing, said aloud, where that takes more rights.
+    fn new(scratch: &Scratch, of: &Path) -> Option<Self> {
+        let path = scratch.path().join("read-only");
+        fs::create_dir(&path).expect("there is room");
+        let run = |words: &[&str]| {
+            let mounted = Command::new("mount").args(words).arg(&path).status();
+            mounted.is_ok_and(|status| status.success())
+        };
+        let of = of.to_str().expect("a path of letters");
+        if !run(&["--bind", of]) {
+            eprintln!("left out, because nothing can be mounted here");
+            return None;
+        }
+        let mounted = Self(path.clone());
+        assert!(run(&["-o", "remount,bind,ro"]));
+        Some(mounted)
+    }
+}
+
+impl Drop for ReadOnly {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_directory_on_a_read_only_file_system_is_told_and_may_be_left_out() {
+    let scratch = Scratch::new();
+    let directories = scratch.directories(3);
+    let mut map = Map::new();
+    let store = open(&directories).unwrap_or_else(|error| panic!("{error}"));
+    assert!(put_some(&store, &mut map, 0, 2_000).is_none());
+    drop(store);
+    let Some(mounted) = ReadOnly::new(&scratch, &directories[1]) else { return };
+    let with_it = vec![directories[0].clone(), mounted.0.clone(), directories[2].clone()];
+    let error = open(&with_it).map(drop).expect_err("it takes no writes");
+    let words = error.to_string();
+    assert!(words.contains("Read-only") && words.contains("read-only/data"), "{words}");
+    assert!(matches!(error, Error::ReadOnly(_)), "{error:?}");
+    check_saved(repair(&with_it, scratch.path().join("saved"), &small(), |_| ()), &map);
+    let alone = Store::open(&mounted.0, &small()).map(drop).expect_err("it is one of three");
+    assert!(alone.to_string().contains("over 3 directories"), "{alone}");
+    let store = open(&without(&with_it, 1)).unwrap_or_else(|error| panic!("{error}"));
+    check(&store, &map, "without it").unwrap_or_else(|error| panic!("{error}"));
+    assert!(put_some(&store, &mut map, 5_000, 500).is_none());
+    drop(store);
+    let store = open(&directories).unwrap_or_else(|error| panic!("{error}"));
+    check(&store, &map, "with leave to write").unwrap_or_else(|error| panic!("{error}"));
+}
