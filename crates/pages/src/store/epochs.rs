@@ -205,6 +205,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a reader is outside of the runtime")]
     fn draining_waits_for_a_reader_on_another_thread() {
         let rt = Runtime::real(RealOptions::default()).expect("a runtime");
         let handle = rt.handle();
