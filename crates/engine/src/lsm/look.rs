@@ -140,10 +140,12 @@ impl<M: Medium> Inner<M> {
     /// Whether a value has more pages than one, or may have because one had of those that were read lately. Of such a one the first page
     /// would be read twice.
     fn may_be_large(&self, pointer: Pointer) -> bool {
+        if let Some(pages) = self.store.format.most_pages(pointer) {
+            return pages > 1;
+        }
         let left = self.asks_left.get();
-        let is_untold = self.store.format.most_pages(pointer).is_none();
-        self.asks_left.set(left.saturating_sub(u32::from(is_untold)));
-        self.store.format.most_pages(pointer).map_or(left > 0, |pages| pages > 1)
+        self.asks_left.set(left.saturating_sub(1));
+        left > 0
     }
 
     fn read_outside(&self, key: &[u8], pointer: Pointer) -> Look {
