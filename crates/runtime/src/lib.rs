@@ -53,6 +53,9 @@ pub use carrier::Carrier;
 pub use channel::{Receiver, Sender, bounded};
 pub use executor::{Handle, POLL_LIMIT, Runtime, Standstill, TaskOrder};
 pub use io_class::{IoClass, Priority};
+/// The lock for what threads outside leave to a runtime: nobody who panics spoils it, as nothing within is ever half done.
+pub use parking_lot::Mutex;
+
 pub use join::{First, JoinHandle, first, join_all};
 pub use nanos::Nanos;
 pub use notify::Notify;

@@ -6,7 +6,7 @@
 //! that does not go, the index being in flash or something being wrong with a page, an ordinary Get does it.
 
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use pages::Value;
 use pages::effort::Effort;
@@ -15,7 +15,7 @@ use pages::format::pointer::Pointer;
 use pages::medium::Medium;
 use pages::operations::check_key;
 use pages::store::value_read::{ReadValue, ValueRead};
-use runtime::PageImage;
+use runtime::{Mutex, PageImage};
 
 use crate::cache::Access;
 use crate::lsm::reads::Located;
@@ -61,13 +61,6 @@ enum OutsideGet {
 #[derive(Default)]
 pub(crate) struct Done(Mutex<Vec<OutsideGet>>);
 
-impl Done {
-    /// Nothing within can be half done: a lock that somebody panicked with is as good as any.
-    fn lock(&self) -> MutexGuard<'_, Vec<OutsideGet>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl ReadOutside {
     /// Reads the value. `None` if a Get is to, because there is more to read than one page, or something is wrong with that.
     pub fn perform(self) -> Option<Value> {
@@ -81,7 +74,7 @@ impl ReadOutside {
             ReadValue::Large => (None, OutsideGet::Large),
             ReadValue::Wrong => return None,
         };
-        done.lock().push(get);
+        done.0.lock().push(get);
         value
     }
 }
@@ -162,7 +155,7 @@ impl<M: Medium> Inner<M> {
 
     /// Counts the Gets that were read outside, and leaves what they read in the cache.
     pub(crate) fn note_done(&self) {
-        let done = mem::take(&mut *self.done.lock());
+        let done = mem::take(&mut *self.done.0.lock());
         for get in done {
             match get {
                 OutsideGet::Found => {}

@@ -7,7 +7,7 @@ use faultfs::{Fails, FaultFs, Faults, Kind};
 use levelhead::{Durability, Error, Options, Store};
 use runtime::Rng;
 
-use crate::scratch::{faulty, small, wanted};
+use crate::scratch::{faulty, seeds, small, wanted};
 
 /// Numbers of the system's errors.
 const EIO: i32 = 5;
@@ -151,9 +151,7 @@ fn one_trial(seed: u64, fs: &FaultFs) -> Result<(), String> {
 
 #[test]
 fn requests_may_fail_at_any_time() {
-    let only = wanted::<u64>("LEVELHEAD_SEED");
-    let all = 0..wanted("LEVELHEAD_ROUNDS").unwrap_or(TRIALS);
-    for seed in only.map_or(all, |seed| seed..seed + 1) {
+    for seed in seeds(wanted("LEVELHEAD_ROUNDS").unwrap_or(TRIALS)) {
         let Some(fs) = faulty(seed) else { return };
         if let Err(wrong) = one_trial(seed, &fs) {
             panic!(

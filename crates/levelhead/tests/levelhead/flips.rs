@@ -5,14 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use levelhead::{Durability, Error, Options, Store, repair};
 use runtime::Rng;
 
-use crate::scratch::{Scratch, open, small, wanted};
+use crate::scratch::{Scratch, open, seeds, small, wanted};
 
 /// Flips of each kind of page in a test below; `LEVELHEAD_FLIPS` asks for more.
 const FLIPS: u64 = 6;
@@ -29,11 +28,6 @@ fn key(n: u32) -> Vec<u8> {
 
 fn value(n: u32) -> Vec<u8> {
     (0..300).map(|i| (n + i) as u8).collect()
-}
-
-/// Flips to be done: so many, or the one that is replayed.
-fn numbers(most: u64) -> Range<u64> {
-    wanted("LEVELHEAD_SEED").map_or(0..most, |only: u64| only..only + 1)
 }
 
 fn data(path: &Path) -> File {
@@ -117,7 +111,7 @@ impl Target<'_> {
         for (kind, blocks) in images[self.member].kinds() {
             let mut counts = Counts::default();
             let flips = wanted("LEVELHEAD_FLIPS").unwrap_or(FLIPS);
-            for number in numbers(flips) {
+            for number in seeds(flips) {
                 let rng = &mut Rng::derive(number, &format!("{}, {kind}", self.label));
                 let block = blocks[rng.below(blocks.len() as u64) as usize];
                 let (within, by) = (rng.below(PAGE), 1 + rng.below(255) as u8);
@@ -281,7 +275,7 @@ fn a_flipped_byte_of_a_directory_s_own_words_is_told_or_does_not_matter() {
     let path = scratch.path().join("LEVELHEAD");
     let text = fs::read(&path).expect("it is there");
     let (mut told, mut unchanged) = (0, 0);
-    for number in numbers(wanted("LEVELHEAD_FLIPS").unwrap_or(5 * FLIPS)) {
+    for number in seeds(wanted("LEVELHEAD_FLIPS").unwrap_or(5 * FLIPS)) {
         let rng = &mut Rng::derive(number, "words");
         let (at, by) = (rng.below(text.len() as u64) as usize, 1 + rng.below(255) as u8);
         let mut flipped = text.clone();

@@ -11,7 +11,7 @@ use faultfs::{Fails, FaultFs, Faults, Kind};
 use levelhead::{Durability, Error, Options, Report, Store, repair};
 use runtime::Rng;
 
-use crate::scratch::{Scratch, faulty, small, wanted};
+use crate::scratch::{Scratch, faulty, seeds, small, wanted};
 
 /// Numbers of the system's errors.
 const ENOSPC: i32 = 28;
@@ -161,9 +161,7 @@ fn one_trial(seed: u64, fs: &FaultFs) -> Result<String, String> {
 
 #[test]
 fn one_of_three_may_be_full_or_take_no_writes() {
-    let only = wanted::<u64>("LEVELHEAD_SEED");
-    let all = 0..wanted("LEVELHEAD_ROUNDS").unwrap_or(TRIALS);
-    for seed in only.map_or(all, |seed| seed..seed + 1) {
+    for seed in seeds(wanted("LEVELHEAD_ROUNDS").unwrap_or(TRIALS)) {
         let Some(fs) = faulty(seed) else { return };
         match one_trial(seed, &fs) {
             Ok(story) => println!("{seed}: {story}"),

@@ -1,6 +1,7 @@
 //! A directory of its own for each test, and small stores in it.
 
 use std::io::{BufRead, BufReader};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -69,6 +70,11 @@ pub(crate) fn timed<T>(call: impl FnOnce() -> T) -> (T, Duration) {
 #[expect(clippy::disallowed_methods, reason = "what a person wants of the trials")]
 pub(crate) fn wanted<T: std::str::FromStr>(variable: &str) -> Option<T> {
     std::env::var(variable).ok().and_then(|text| text.parse().ok())
+}
+
+/// The seeds of trials: so many, or the one that is replayed.
+pub(crate) fn seeds(most: u64) -> Range<u64> {
+    wanted("LEVELHEAD_SEED").map_or(0..most, |only: u64| only..only + 1)
 }
 
 /// Runs an ignored test in a process of its own, which says what was acknowledged, and kills it after so many lines. The last number that

@@ -11,10 +11,10 @@ use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::Waker;
 
-use runtime::Notify;
+use runtime::{Mutex, Notify};
 
 /// Hands out guards and tells when old ones are gone.
 #[derive(Clone, Default)]
@@ -31,26 +31,16 @@ struct Shared {
     drained: Notify,
     /// Readers outside of the runtime that were not taken back yet.
     outside: Cell<usize>,
-    left: Arc<Left>,
+    left: Arc<Mutex<Left>>,
 }
 
 /// What readers outside leave behind, for the runtime.
 #[derive(Default)]
-struct Left(Mutex<Leaving>);
-
-#[derive(Default)]
-struct Leaving {
+struct Left {
     /// The epochs of those that have left.
     epochs: Vec<u64>,
     /// Who waits for them to leave.
     waiters: Vec<Waker>,
-}
-
-impl Left {
-    /// Nothing within can be half done: a lock that somebody panicked with is as good as any.
-    fn lock(&self) -> MutexGuard<'_, Leaving> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A reader is under way.
@@ -61,7 +51,7 @@ pub struct Guard {
 
 /// A reader is under way outside of the runtime: on any thread.
 pub(crate) struct Outside {
-    left: Arc<Left>,
+    left: Arc<Mutex<Left>>,
     epoch: u64,
 }
 

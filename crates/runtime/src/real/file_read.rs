@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io;
 use std::mem;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use super::op::{Op, What};
-use crate::PageImage;
+use crate::{Mutex, PageImage};
 
 /// Buffers are at multiples of this, a page of memory: a drive that has to be told of a second page takes longer (decision 40).
 const ALIGNMENT: usize = 4096;
@@ -20,14 +20,9 @@ const MOST_KEPT: usize = 64;
 pub struct ReadBuffers(Arc<Mutex<Vec<PageImage>>>);
 
 impl ReadBuffers {
-    /// Nothing within can be half done: a lock that somebody panicked with is as good as any.
-    fn lock(&self) -> MutexGuard<'_, Vec<PageImage>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// One of so many bytes. What stands in it is left of another read.
     fn take(&self, bytes: usize) -> PageImage {
-        let kept = self.lock().pop().filter(|kept| kept.bytes().len() == bytes);
+        let kept = self.0.lock().pop().filter(|kept| kept.bytes().len() == bytes);
         kept.unwrap_or_else(|| PageImage::zeroed(bytes, ALIGNMENT))
     }
 
@@ -35,7 +30,7 @@ impl ReadBuffers {
         if buffer.bytes_mut().is_none() {
             return; // somebody shares it
         }
-        let mut kept = self.lock();
+        let mut kept = self.0.lock();
         if kept.len() < MOST_KEPT {
             kept.push(buffer);
         }
@@ -106,15 +101,15 @@ mod tests {
         let (file, buffers) = (Arc::new(file), ReadBuffers::default());
         let read = |offset, bytes| FileRead::new(&file, offset, bytes, &buffers).perform();
         let first = read(1, 2).expect("they are there");
-        assert_eq!((first.bytes(), buffers.lock().len()), (&[2, 3][..], 0));
+        assert_eq!((first.bytes(), buffers.0.lock().len()), (&[2, 3][..], 0));
         let kept = first.clone();
         drop(first);
-        assert_eq!(buffers.lock().len(), 0, "who shares a buffer would see it change");
+        assert_eq!(buffers.0.lock().len(), 0, "who shares a buffer would see it change");
         drop(kept);
         drop(read(3, 2).expect("they are there"));
-        assert_eq!(buffers.lock().len(), 1);
+        assert_eq!(buffers.0.lock().len(), 1);
         assert!(read(4, 2).is_err_and(|error| error.kind() == io::ErrorKind::UnexpectedEof));
-        assert_eq!(buffers.lock().len(), 1, "one is enough for one thread");
+        assert_eq!(buffers.0.lock().len(), 1, "one is enough for one thread");
         let four = read(0, 4).expect("they are there");
         assert_eq!(four.bytes(), [1, 2, 3, 4]);
         assert!(four.bytes().as_ptr().addr().is_multiple_of(ALIGNMENT));
