@@ -11,7 +11,7 @@ use faultfs::{FaultFs, Faults, Ignored};
 use levelhead::{Batch, Durability, Error, Io, Options, Store, Windows};
 use runtime::Rng;
 
-use crate::scratch::{faulty, small, wanted};
+use crate::scratch::{faulty, seeds, small, wanted};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -316,9 +316,8 @@ fn power_may_fail_in_any_part_of_a_slot() {
 }
 
 fn run_trials(test: &'static str, usual: u64, of: fn(u64, FaultFs) -> Trial) {
-    let only = wanted::<u64>("LEVELHEAD_SEED");
-    let rounds = wanted("LEVELHEAD_ROUNDS").unwrap_or(usual);
-    let seeds = only.map_or(0..rounds.div_ceil(ROUNDS_OF_A_SEED), |seed| seed..seed + 1);
+    let rounds: u64 = wanted("LEVELHEAD_ROUNDS").unwrap_or(usual);
+    let seeds = seeds(rounds.div_ceil(ROUNDS_OF_A_SEED));
     let (mut failed, mut changes) = (Vec::new(), 0);
     for seed in seeds.clone() {
         let Some(fs) = faulty(seed) else { return };
