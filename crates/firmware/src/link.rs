@@ -1,7 +1,9 @@
 //! The way between host and drive.
 
+use std::cell::RefCell;
+
 use catalogue::bounds;
-use runtime::{Carrier, Handle, Nanos, Pipe};
+use runtime::{Carrier, Handle, Nanos, Pipe, Rng};
 use serde::Deserialize;
 
 /// Bytes of a command or completion on the link, besides data.
@@ -18,6 +20,10 @@ pub struct HostLink {
     pub read_mb_per_s: f64,
     /// Speed towards the drive, in decimal megabytes per second.
     pub write_mb_per_s: f64,
+    /// What the host takes to notice a completion beyond that (interrupts, polls, its scheduler): the mean of a delay
+    /// that is exponential, in microseconds; none if absent.
+    #[serde(default)]
+    pub jitter_us: f64,
 }
 
 impl HostLink {
@@ -25,6 +31,7 @@ impl HostLink {
     pub fn problems(&self) -> Vec<String> {
         let problems = [
             bounds::time_us("host.latency_us", self.latency_us),
+            bounds::time_us("host.jitter_us", self.jitter_us),
             bounds::speed_mb_per_s("host.read_mb_per_s", self.read_mb_per_s),
             bounds::speed_mb_per_s("host.write_mb_per_s", self.write_mb_per_s),
         ];
@@ -37,6 +44,25 @@ pub struct Link {
     to_drive: Pipe,
     to_host: Pipe,
     latency: Nanos,
+    jitter: Option<Jitter>,
+}
+
+/// Delays of completions at random.
+struct Jitter {
+    mean_us: f64,
+    rng: RefCell<Rng>,
+}
+
+impl Jitter {
+    /// That of a profile, if it has any.
+    fn new(handle: &Handle, mean_us: f64) -> Option<Self> {
+        (mean_us > 0.0).then(|| Self { mean_us, rng: RefCell::new(handle.rng("host jitter")) })
+    }
+
+    fn next(&self) -> Nanos {
+        let unit = self.rng.borrow_mut().unit_f64();
+        Nanos::from_micros_f64(-(1.0 - unit).ln() * self.mean_us)
+    }
 }
 
 impl Link {
@@ -46,13 +72,15 @@ impl Link {
             to_drive: Pipe::new(handle.clone(), link.write_mb_per_s),
             to_host: Pipe::new(handle.clone(), link.read_mb_per_s),
             latency: Nanos::from_micros_f64(link.latency_us),
+            jitter: Jitter::new(handle, link.jitter_us),
         }
     }
 
     /// Carries what was booked.
     pub fn carry(&self, by: &mut Carrier<'_>) -> Option<()> {
         self.to_drive.carry(by)?;
-        self.to_host.carry(by)
+        self.to_host.carry(by)?;
+        self.jitter.as_ref().map_or(Some(()), |jitter| jitter.rng.borrow_mut().carry(by))
     }
 
     /// What a command spends outside the drive, at whichever end it is waited for.
@@ -68,6 +96,7 @@ impl Link {
     /// Books a completion with `data_bytes` of data on its way to the host. Gives when the host has
     /// noticed it.
     pub fn complete(&self, data_bytes: u64) -> Nanos {
-        self.to_host.book(COMMAND_BYTES + data_bytes) + self.latency
+        let jitter = self.jitter.as_ref().map_or(Nanos::ZERO, Jitter::next);
+        self.to_host.book(COMMAND_BYTES + data_bytes) + self.latency + jitter
     }
 }

@@ -173,7 +173,7 @@ async fn on_drive(
         sets.map(|id| (id, ssd.report(id).expect("the drive has it"))).collect::<Vec<_>>()
     };
     let before = reports(&ssd);
-    let ran = run::run(&handle, ssd.clone(), plan, stop, progress).await;
+    let ran = run::run(&handle, ssd.clone(), Ssd::submission_queue, plan, stop, progress).await;
     let sets = before.into_iter().zip(reports(&ssd));
     JobReport {
         started: ran.started,

@@ -46,7 +46,10 @@ impl Ssd {
     ) -> Result<Vec<Block>, DeviceError> {
         let set = self.admitted(self.within(id, first, u64::from(blocks))).await?;
         let first = first as u32;
-        let (read, in_memory) = match set.read(first..first + blocks, lane).await {
+        let slot = set.command_slot(lane, self.queue()).await;
+        let read = set.read(first..first + blocks, lane).await;
+        drop(slot);
+        let (read, in_memory) = match read {
             Ok(read) => read,
             Err(Unreadable { block }) => {
                 self.complete(0).await;
@@ -70,7 +73,9 @@ impl Ssd {
     ) -> Result<(), DeviceError> {
         let set = self.admitted(self.within(id, first, blocks.len() as u64)).await?;
         self.receive(bytes_of(blocks.len())).await;
+        let slot = set.command_slot(Lane::Shared, self.queue()).await;
         set.write(first as u32, blocks, force).await;
+        drop(slot);
         self.complete(0).await;
         self.present(id).map(drop)
     }
@@ -118,7 +123,10 @@ impl BlockDevice for Ssd {
 
     fn flush(&self, set: SetId) -> impl Future<Output = Result<(), DeviceError>> + use<> {
         self.submit("flush", |ssd| async move {
-            ssd.admitted(ssd.present(set)).await?.flush().await;
+            let admitted = ssd.admitted(ssd.present(set)).await?;
+            let slot = admitted.command_slot(Lane::Shared, ssd.queue()).await;
+            admitted.flush().await;
+            drop(slot);
             ssd.complete(0).await;
             ssd.present(set).map(drop)
         })
@@ -132,7 +140,10 @@ impl BlockDevice for Ssd {
     ) -> impl Future<Output = Result<(), DeviceError>> + use<> {
         self.submit("discard", |ssd| async move {
             let range = first as u32..(first.saturating_add(blocks)) as u32;
-            ssd.admitted(ssd.within(set, first, blocks)).await?.discard(range).await;
+            let admitted = ssd.admitted(ssd.within(set, first, blocks)).await?;
+            let slot = admitted.command_slot(Lane::Shared, ssd.queue()).await;
+            admitted.discard(range).await;
+            drop(slot);
             ssd.complete(0).await;
             ssd.present(set).map(drop)
         })

@@ -21,6 +21,8 @@ use crate::stats::SetStats;
 #[derive(Clone)]
 pub struct Ssd {
     inner: Rc<Inner>,
+    /// The submission queue that commands of this handle go by.
+    queue: u16,
 }
 
 struct Inner {
@@ -120,7 +122,18 @@ impl Ssd {
             link: link(),
             link_apart: parts.profile.undisturbed_clients.then(link),
         };
-        Self { inner: Rc::new(inner) }
+        Self { inner: Rc::new(inner), queue: 0 }
+    }
+
+    /// A handle to the same drive whose commands go by this submission queue. Queues differ only where so many commands are
+    /// outstanding that a set has no slot for all (`queue_depth`): there they come in turns.
+    #[must_use]
+    pub fn submission_queue(&self, queue: u16) -> Self {
+        Self { queue, ..self.clone() }
+    }
+
+    pub(crate) fn queue(&self) -> u16 {
+        self.queue
     }
 
     /// Cuts the power now. Nothing that is under way ever completes.

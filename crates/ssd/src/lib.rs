@@ -28,6 +28,7 @@ mod gate;
 mod layout;
 mod map_cache;
 mod mapping;
+mod pacing;
 mod page;
 mod permutation;
 mod planted;
@@ -39,6 +40,7 @@ mod set;
 pub mod specimens;
 mod stale_pages;
 mod stats;
+mod submission;
 mod table;
 mod windows;
 
@@ -49,5 +51,6 @@ pub use planted::{Fault, Planted};
 pub use prefill::Precondition;
 pub use profile::{
     Background, Controller, Dram, PagedMapping, PlmProfile, PlmRules, SsdProfile, WriteBuffer,
+    WritePacing,
 };
 pub use stats::SetStats;

@@ -126,6 +126,8 @@ pub struct Background {
     /// enough free.
     #[serde(default)]
     pub keeps_pace: bool,
+    /// Whether writes are paced while space is low; absent if they wait for room in the buffer only.
+    pub pacing: Option<WritePacing>,
     /// Reads of a block since its last erase after which its data move elsewhere.
     pub reclaim_reads: u64,
     /// Reads of a block at which that cannot wait for any window.
@@ -134,6 +136,17 @@ pub struct Background {
     pub wear_spread: u32,
     /// Discarded ranges that are remembered; further discards are ignored, as the standard allows.
     pub discarded_ranges: u32,
+}
+
+/// Writes that go into the buffer, while space is low, only as fast as collection can go on making room for them.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WritePacing {
+    /// At this share of what the dies would take by the sum of their times, in percent: they also wait for channels and for
+    /// reads, and the buffer is not to fill.
+    pub percent: f64,
+    /// Blocks that may go in at once before their time.
+    pub burst_blocks: u32,
 }
 
 /// Which rules windows follow.

@@ -29,7 +29,7 @@ use std::rc::Rc;
 use block::BLOCK_BYTES;
 use firmware::Reserve;
 use flash::{Flash, Geometry, Lane, NandArray};
-use runtime::{Cores, Handle, Nanos, Notify, Pipe, Semaphore};
+use runtime::{Cores, Handle, Nanos, Notify, Permit, Pipe, Semaphore};
 
 #[cfg(test)]
 pub(crate) use power::Saved;
@@ -42,6 +42,7 @@ use crate::failure::SetFailure;
 use crate::gate::Gate;
 use crate::layout::Layout;
 use crate::mapping::Mapping;
+use crate::pacing::Pacer;
 use crate::page::Sequence;
 use crate::planted::Planted;
 use crate::prefill::{MappingPages, Precondition, Prefill};
@@ -53,6 +54,7 @@ use crate::set::paging::Paging;
 use crate::set::place::Streams;
 use crate::stale_pages::StalePages;
 use crate::stats::SetStats;
+use crate::submission::Slots;
 use crate::table::Table;
 use crate::windows::Windows;
 
@@ -83,6 +85,7 @@ pub(crate) struct Set {
     room: Semaphore,
     /// Held by the command whose blocks go into the buffer.
     taking: Semaphore,
+    pacer: RefCell<Pacer>,
     cache: RefCell<ReadCache>,
     /// A block that was read ahead has arrived.
     arrived: Notify,
@@ -151,7 +154,7 @@ struct Times {
 
 /// What commands go through between the link and the flash.
 struct Path {
-    queue: Semaphore,
+    slots: Slots,
     cores: Cores,
     dram: Pipe,
 }
@@ -194,7 +197,7 @@ impl Set {
         let window = profile.dram.read_ahead_bytes / u64::from(BLOCK_BYTES);
         let optimal_write = u64::from(layout.slots_per_unit * BLOCK_BYTES);
         let path = || Path {
-            queue: Semaphore::new(controller.queue_depth as usize),
+            slots: Slots::new(controller.queue_depth),
             cores: Cores::new(handle.clone(), cores, quantum),
             dram: Pipe::new(handle.clone(), profile.dram.mb_per_s / sets as f64),
         };
@@ -213,6 +216,7 @@ impl Set {
             buffer: RefCell::default(),
             room: Semaphore::new(in_blocks(profile.buffer.bytes).max(1)),
             taking: Semaphore::new(1),
+            pacer: RefCell::default(),
             cache: RefCell::new(ReadCache::new(
                 in_blocks(profile.dram.read_cache_bytes),
                 window as u32,
@@ -309,6 +313,11 @@ impl Set {
     /// Bytes that the mapping takes in this program's memory.
     pub(crate) fn mapping_bytes(&self) -> u64 {
         self.mapping.borrow().memory_bytes()
+    }
+
+    /// Waits for a slot, for a command that came by `queue`.
+    pub(crate) async fn command_slot(&self, lane: Lane, queue: u16) -> Permit {
+        self.path(lane).slots.acquire(queue).await
     }
 
     fn path(&self, lane: Lane) -> &Path {

@@ -46,7 +46,7 @@ struct Run<D> {
     device: D,
     started: Nanos,
     verifies: bool,
-    streams: Vec<Stream>,
+    streams: Vec<Stream<D>>,
     /// By place in the list of sets.
     ledgers: Vec<RefCell<Ledger>>,
     recorder: RefCell<Recorder>,
@@ -62,7 +62,9 @@ struct Run<D> {
 }
 
 /// A stream and what its clients share.
-struct Stream {
+struct Stream<D> {
+    /// The device by a submission queue of its own, as a job of fio has it.
+    device: D,
     plan: StreamPlan,
     source: RefCell<Source>,
     /// Writes since the last flush began.
@@ -92,10 +94,12 @@ impl Place {
     }
 }
 
-/// Does a job on a device, from the first operation to the last.
+/// Does a job on a device, from the first operation to the last. `queue` gives the device as it is reached by a submission
+/// queue: each stream has one.
 pub(super) async fn run<D: BlockDevice + 'static>(
     handle: &Handle,
     device: D,
+    queue: impl Fn(&D, u16) -> D,
     plan: Plan,
     stop: Stop,
     progress: Box<dyn FnMut(f64)>,
@@ -103,18 +107,19 @@ pub(super) async fn run<D: BlockDevice + 'static>(
     let first_error = enable_windows(&device, &plan.windows).await.err();
     let started = handle.now();
     let sets = device.sets();
+    let recorder = Recorder::new(&plan, started);
+    let stream = |(index, plan): (usize, StreamPlan)| {
+        let device = queue(&device, index as u16 + 1);
+        Stream::new(handle, index, plan, device)
+    };
+    let streams = plan.streams.into_iter().enumerate().map(stream).collect();
     let run = Rc::new(Run {
         handle: handle.clone(),
         device,
         started,
         verifies: plan.verifies,
-        recorder: RefCell::new(Recorder::new(&plan, started)),
-        streams: plan
-            .streams
-            .into_iter()
-            .enumerate()
-            .map(|(i, s)| Stream::new(handle, i, s))
-            .collect(),
+        recorder: RefCell::new(recorder),
+        streams,
         ledgers: sets.iter().map(|shape| RefCell::new(Ledger::new(shape.id))).collect(),
         windows: RefCell::default(),
         checks: RefCell::default(),
@@ -172,10 +177,11 @@ async fn enable_windows<D: BlockDevice>(
     Ok(())
 }
 
-impl Stream {
-    fn new(handle: &Handle, index: usize, plan: StreamPlan) -> Self {
+impl<D> Stream<D> {
+    fn new(handle: &Handle, index: usize, plan: StreamPlan, device: D) -> Self {
         let rng = handle.rng(&format!("stream {index}"));
         Self {
+            device,
             source: RefCell::new(Source::new(&plan, rng)),
             plan,
             writes: Cell::new(0),
@@ -249,17 +255,17 @@ impl<D: BlockDevice + 'static> Run<D> {
         let place = Place::of(&stream.plan, operation);
         let Operation { at, direction, .. } = *operation;
         let done = match direction {
-            Direction::Read => self.read(&place, oldest).await,
-            Direction::Write => self.write(&place).await,
-            Direction::Trim => self.trim(&place).await,
-            Direction::Flush => self.flush(&stream.plan).await,
+            Direction::Read => self.read(stream, &place, oldest).await,
+            Direction::Write => self.write(stream, &place).await,
+            Direction::Trim => self.trim(stream, &place).await,
+            Direction::Flush => self.flush(stream).await,
         };
         if !self.ended(index, &place, direction, at, done) {
             return false;
         }
         if operation.is_written_after {
             let since = self.handle.now();
-            let done = self.write(&place).await;
+            let done = self.write(stream, &place).await;
             if !self.ended(index, &place, Direction::Write, since, done) {
                 return false;
             }
@@ -267,48 +273,53 @@ impl<D: BlockDevice + 'static> Run<D> {
         let has_written = direction == Direction::Write || operation.is_written_after;
         if has_written && stream.flush_is_due() {
             let since = self.handle.now();
-            let done = self.flush(&stream.plan).await;
+            let done = self.flush(stream).await;
             return self.ended(index, &place, Direction::Flush, since, done);
         }
         true
     }
 
-    async fn read(&self, place: &Place, oldest: &mut Vec<u32>) -> Result<(), DeviceError> {
+    async fn read(
+        &self,
+        stream: &Stream<D>,
+        place: &Place,
+        oldest: &mut Vec<u32>,
+    ) -> Result<(), DeviceError> {
         let Place { set, first, .. } = *place;
         let blocks = place.data_blocks();
         if !self.verifies {
-            return self.device.read(set, first, blocks, IoClass::ClientRead).await.map(drop);
+            return stream.device.read(set, first, blocks, IoClass::ClientRead).await.map(drop);
         }
         let ledger = &self.ledgers[place.ledger];
         ledger.borrow().begin_read(first, blocks, oldest);
-        let read = self.device.read(set, first, blocks, IoClass::ClientRead).await?;
+        let read = stream.device.read(set, first, blocks, IoClass::ClientRead).await?;
         let checked = ledger.borrow().end_read(first, &read, oldest);
         self.checked(blocks, checked);
         Ok(())
     }
 
-    async fn write(&self, place: &Place) -> Result<(), DeviceError> {
+    async fn write(&self, stream: &Stream<D>, place: &Place) -> Result<(), DeviceError> {
         let Place { set, first, .. } = *place;
         let blocks = place.data_blocks();
         if !self.verifies {
             let blocks = vec![self.unchecked.clone(); blocks as usize];
-            return self.device.write(set, first, blocks, WRITES, Force::No).await;
+            return stream.device.write(set, first, blocks, WRITES, Force::No).await;
         }
         let ledger = &self.ledgers[place.ledger];
         let stamped = ledger.borrow_mut().begin_write(first, blocks);
-        self.device.write(set, first, stamped, WRITES, Force::No).await?;
+        stream.device.write(set, first, stamped, WRITES, Force::No).await?;
         ledger.borrow_mut().end_write(first, blocks);
         Ok(())
     }
 
-    async fn trim(&self, place: &Place) -> Result<(), DeviceError> {
+    async fn trim(&self, stream: &Stream<D>, place: &Place) -> Result<(), DeviceError> {
         let Place { set, first, blocks, .. } = *place;
         let range = first..first + blocks;
         let ledger = &self.ledgers[place.ledger];
         if self.verifies {
             ledger.borrow_mut().begin_discard(range.clone());
         }
-        self.device.discard(set, first, blocks).await?;
+        stream.device.discard(set, first, blocks).await?;
         if self.verifies {
             ledger.borrow_mut().end_discard(&range);
         }
@@ -316,13 +327,13 @@ impl<D: BlockDevice + 'static> Run<D> {
     }
 
     /// Flushes all sets of a stream, side by side.
-    async fn flush(&self, plan: &StreamPlan) -> Result<(), DeviceError> {
-        if let [(set, _)] = plan.sets[..] {
-            return self.device.flush(set).await;
+    async fn flush(&self, stream: &Stream<D>) -> Result<(), DeviceError> {
+        if let [(set, _)] = stream.plan.sets[..] {
+            return stream.device.flush(set).await;
         }
-        let sets = plan.sets.iter().map(|(set, _)| *set);
+        let sets = stream.plan.sets.iter().map(|(set, _)| *set);
         let flushes: Vec<_> =
-            sets.map(|set| self.handle.spawn("flush", self.device.flush(set))).collect();
+            sets.map(|set| self.handle.spawn("flush", stream.device.flush(set))).collect();
         let mut all = Ok(());
         for flush in flushes {
             all = all.and(flush.await);

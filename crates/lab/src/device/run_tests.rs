@@ -14,6 +14,11 @@ fn us(us: u64) -> Nanos {
     Nanos::from_micros(us)
 }
 
+/// There is one queue.
+fn own(fake: &Fake, _: u16) -> Fake {
+    fake.clone()
+}
+
 fn stream(rw: Rw, operations: u64) -> StreamSpec {
     StreamSpec { operations: Some(operations), ..StreamSpec::new(rw) }
 }
@@ -27,7 +32,7 @@ fn ran(job: Job, servers: usize, prepare: impl FnOnce(&Fake)) -> (Ran, Vec<&'sta
     let asked = fake.asked.clone();
     let ran = rt.block_on(async move {
         let plan = plan::plan(&job, &fake.sets()).expect("it fits");
-        run(&handle, fake, plan, Stop::default(), Box::new(|_| ())).await
+        run(&handle, fake, own, plan, Stop::default(), Box::new(|_| ())).await
     });
     let asked = asked.take();
     (ran, asked)
@@ -131,7 +136,7 @@ fn operations_stay_in_their_part_of_their_set() {
     let fake = Fake::new(&handle, 1);
     rt.block_on(async move {
         let plan = plan::plan(&job(vec![part]), &fake.sets()).expect("it fits");
-        run(&handle, fake.clone(), plan, Stop::default(), Box::new(|_| ())).await;
+        run(&handle, fake.clone(), own, plan, Stop::default(), Box::new(|_| ())).await;
         for block in 0..BLOCKS {
             for number in [1, 2] {
                 let read = fake
@@ -202,7 +207,7 @@ fn a_stream_over_all_sets_reads_writes_and_flushes_each() {
     let asked = fake.asked.clone();
     rt.block_on(async move {
         let plan = plan::plan(&job(vec![both]), &fake.sets()).expect("it fits");
-        let ran = run(&handle, fake.clone(), plan, Stop::default(), Box::new(|_| ())).await;
+        let ran = run(&handle, fake.clone(), own, plan, Stop::default(), Box::new(|_| ())).await;
         assert_eq!(ran.streams[0].set, None);
         for (number, block, is_written) in
             [(1, 1, true), (2, 1, true), (1, 2, false), (2, 2, false)]
@@ -288,7 +293,7 @@ fn a_job_that_is_asked_to_stop_ends_what_is_under_way_and_reports_it() {
     };
     let ran = rt.block_on(async move {
         let plan = plan::plan(&job, &fake.sets()).expect("it fits");
-        run(&handle, fake, plan, stop, Box::new(asks)).await
+        run(&handle, fake, own, plan, stop, Box::new(asks)).await
     });
     let part = ran.streams[0].direction(Direction::Read).expect("it did some");
     assert!(ran.is_interrupted && (4_095..4_100).contains(&part.operations), "{}", part.operations);

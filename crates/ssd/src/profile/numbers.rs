@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use catalogue::bounds;
 
-use super::{Background, Controller, Dram, PlmProfile, WriteBuffer};
+use super::{Background, Controller, Dram, PlmProfile, WriteBuffer, WritePacing};
 
 /// Processor cores of a drive.
 const CORES: RangeInclusive<u32> = 1..=1024;
@@ -14,6 +14,10 @@ const QUEUE_DEPTH: RangeInclusive<u32> = 1..=65_536;
 const MAX_DRAM_BYTES: u64 = 1 << 45;
 /// Furthest that a reader is read ahead of: what is read ahead is asked for at once.
 const MAX_READ_AHEAD: u64 = 1 << 30;
+/// What writes are paced at, in percent of what dies take: slower than a hundredth would be a stall.
+const PACE_PERCENT: RangeInclusive<f64> = 1.0..=1_000.0;
+/// Blocks that go in before their time: 4 GiB.
+const PACE_BURST: RangeInclusive<u32> = 0..=1_048_576;
 /// Between two bursts, in milliseconds: up to an hour.
 const BURSTS_MS: RangeInclusive<f64> = 0.01..=3.6e6;
 /// Programs of garbage collection under way at a time, for each die.
@@ -93,7 +97,18 @@ impl Background {
         problems.extend(bounds::range("programs_per_die", programs, PROGRAMS_PER_DIE));
         let erases = self.erases_at_once;
         problems.extend(erases.and_then(|n| bounds::range("erases_at_once", n, ERASES_AT_ONCE)));
+        problems.extend(self.pacing.iter().flat_map(WritePacing::problems));
         problems
+    }
+}
+
+impl WritePacing {
+    fn problems(&self) -> Vec<String> {
+        let problems = [
+            bounds::range("background.pacing.percent", self.percent, PACE_PERCENT),
+            bounds::range("background.pacing.burst_blocks", self.burst_blocks, PACE_BURST),
+        ];
+        problems.into_iter().flatten().collect()
     }
 }
 

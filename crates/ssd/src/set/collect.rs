@@ -9,11 +9,12 @@ use flash::{BlockAddress, Lane, PageAddress};
 use runtime::{IoClass, JoinHandle};
 
 use super::Set;
-use super::jobs::{Facts, Job, RESERVE, Reason, Room, decide};
+use super::jobs::{Facts, Job, RESERVE, Reason, Room, decide, is_space_low};
 use super::place::Stream;
 use super::stale::InPeriod;
 use crate::gate::{Gate, Inside};
 use crate::layout::Slot;
+use crate::pacing;
 use crate::page::{self, Lpn, Sequence, Versioned};
 use crate::planted::Fault;
 use crate::table::{State, Table};
@@ -49,7 +50,9 @@ impl Set {
     /// Decides what to do next, and tells those whom the decision concerns.
     fn next_job(&self) -> Option<Job> {
         let table = self.table.borrow();
-        let decision = decide(&table, &self.facts(&table));
+        let facts = self.facts(&table);
+        let decision = decide(&table, &facts);
+        self.jobs.is_space_low.set(is_space_low(&table, &facts));
         let ends = |was: bool, is: bool| was && !is;
         if ends(self.jobs.is_collecting.replace(decision.is_collecting), decision.is_collecting) {
             self.jobs.credit.set(0);
@@ -91,7 +94,11 @@ impl Set {
     async fn collect(self: &Rc<Self>, superblock: u32, reason: Reason) {
         let leaving = self.jobs.leaving.acquire(1).await;
         self.table.borrow_mut().begin_leaving(superblock);
-        let gain = self.layout.data_slots() - self.table.borrow().valid_slots(superblock);
+        let valid = self.table.borrow().valid_slots(superblock);
+        let gain = self.layout.data_slots() - valid;
+        if reason == Reason::Space {
+            self.pace_writes(valid);
+        }
         let (is_complete, copies) = self.move_valid(self.pages_by_die(superblock), gain).await;
         let set = Rc::clone(self);
         self.handle.spawn("erase", async move {
@@ -113,6 +120,14 @@ impl Set {
             set.space_changed.notify_all();
             set.jobs.wake();
         });
+    }
+
+    /// A superblock is collected of which so many slots are valid.
+    fn pace_writes(&self, valid: u32) {
+        if let Some(pacing) = &self.profile.background.pacing {
+            let flash = self.profile.flash_of_set();
+            self.jobs.pace.set(pacing::each(&flash, &self.layout, valid, pacing.percent));
+        }
     }
 
     /// Erases a superblock in which nothing is valid, once nobody reads it.

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
 use flash::BlockAddress;
-use runtime::{Notify, Semaphore};
+use runtime::{Nanos, Notify, Semaphore};
 
 use crate::table::{State, Table};
 
@@ -37,6 +37,10 @@ pub(super) struct Jobs {
     pub(super) is_collecting: Cell<bool>,
     /// Slots that clients may fill while space is low: as many as collecting is making free.
     pub(super) credit: Cell<i64>,
+    /// As many superblocks are free as collection keeps free, or hardly more.
+    pub(super) is_space_low: Cell<bool>,
+    /// Write pacing: how long after the one before the next block is due, by what the last collection gained.
+    pub(super) pace: Cell<Nanos>,
     pub(super) leaving: Semaphore,
     /// A lockdown is to come, and what is in the buffer needs room.
     pub(super) wants_room: Cell<bool>,
@@ -49,6 +53,8 @@ impl Default for Jobs {
             reclaims: RefCell::default(),
             is_collecting: Cell::new(false),
             credit: Cell::new(0),
+            is_space_low: Cell::new(false),
+            pace: Cell::new(Nanos::ZERO),
             leaving: Semaphore::new(LEAVING),
             wants_room: Cell::new(false),
             changed: Notify::default(),
@@ -119,6 +125,22 @@ pub(super) struct Decision {
     pub is_collecting: bool,
 }
 
+/// Whether no more is free than what collection keeps free, and a superblock that is about to be opened.
+pub(super) fn is_space_low(table: &Table, facts: &Facts) -> bool {
+    free_soon(table) < mark(table, facts.start_free_percent) + 1.0
+}
+
+/// Superblocks that are free, or on their way out. Without these, collection that takes longer because clients read would
+/// begin further ones meanwhile, whose victims hold more.
+fn free_soon(table: &Table) -> f64 {
+    f64::from(table.free()) + table.in_state(State::Leaving) as f64
+}
+
+/// So many free superblocks are a share of all, beside the reserve.
+fn mark(table: &Table, percent: f64) -> f64 {
+    f64::from(RESERVE) + f64::from(table.count()) * percent / 100.0
+}
+
 /// What to do next: data in danger, space for those who wait for it, data that will be in danger,
 /// space, wear.
 pub(super) fn decide(table: &Table, facts: &Facts) -> Decision {
@@ -150,11 +172,8 @@ pub(super) fn decide(table: &Table, facts: &Facts) -> Decision {
     if let Some(block) = facts.read_often {
         return Decision { job: Some(Job::Reclaim(block)), wants_room, ..as_it_is };
     }
-    // What is on its way out will be free. Without it, collection that takes longer because clients read
-    // would begin further ones meanwhile, whose victims hold more.
-    let to_be_free = f64::from(table.free()) + table.in_state(State::Leaving) as f64;
-    let is_below =
-        |percent: f64| to_be_free < f64::from(RESERVE) + f64::from(table.count()) * percent / 100.0;
+    let to_be_free = free_soon(table);
+    let is_below = |percent: f64| to_be_free < mark(table, percent);
     let goes_on = facts.is_collecting && is_below(facts.stop_free_percent);
     let may_collect = is_below(facts.start_free_percent) || goes_on;
     if let Some(job) = victim().filter(|_| may_collect) {

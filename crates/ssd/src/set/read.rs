@@ -63,7 +63,6 @@ impl Set {
         blocks: Range<u32>,
         lane: Lane,
     ) -> Result<(Vec<Block>, Nanos), Unreadable> {
-        let _slot = self.path(lane).queue.acquire(1).await;
         self.charge_command(lane, blocks.end - blocks.start).await;
         self.note_read(&blocks);
         let bytes = u64::from(blocks.end - blocks.start) * u64::from(BLOCK_BYTES);

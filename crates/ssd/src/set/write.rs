@@ -16,7 +16,6 @@ impl Set {
     /// Writes blocks from number `first` on. When this returns they are in the buffer: durable if
     /// that has capacitors, or if they were forced.
     pub(crate) async fn write(self: &Rc<Self>, first: u32, blocks: Vec<Block>, force: Force) {
-        let _slot = self.path.queue.acquire(1).await;
         self.charge_command(Lane::Shared, blocks.len() as u32).await;
         let bytes = blocks.len() as u64 * u64::from(BLOCK_BYTES);
         self.handle.sleep_until(self.through_memory(Lane::Shared, bytes)).await;
@@ -36,6 +35,7 @@ impl Set {
     }
 
     async fn write_one(self: &Rc<Self>, lpn: Lpn, block: Block) {
+        self.until_its_turn().await;
         let is_full = self.room.in_use() >= self.room.limit();
         if is_full && self.plm.windows.borrow().is_deterministic() {
             // Nothing empties the buffer in the window: room would never come.
@@ -49,6 +49,17 @@ impl Set {
             self.cache.borrow_mut().remove(lpn);
         }
         self.flusher.wake();
+    }
+
+    /// Write pacing, for the next block of a drive that has it: the caller is the only one that asks.
+    async fn until_its_turn(&self) {
+        let pacing = self.profile.background.pacing.as_ref();
+        let Some(pacing) = pacing.filter(|_| self.jobs.is_space_low.get()) else { return };
+        let (now, each) = (self.handle.now(), self.jobs.pace.get());
+        let turn = self.pacer.borrow_mut().admit(now, each, pacing.burst_blocks);
+        if turn > now {
+            self.handle.sleep_until(turn).await;
+        }
     }
 
     /// Waits until the window lets a write in; the caller acts at once.
@@ -67,7 +78,6 @@ impl Set {
 
     /// Forgets `blocks`: they read as zeros. Advisory: without room to remember it, it is ignored.
     pub(crate) async fn discard(self: &Rc<Self>, blocks: Range<u32>) {
-        let _slot = self.path.queue.acquire(1).await;
         self.charge_command(Lane::Shared, 1).await;
         self.until_writes_are_taken(u64::from(BLOCK_BYTES)).await;
         let limit = self.profile.background.discarded_ranges as usize;
@@ -96,7 +106,6 @@ impl Set {
 
     /// Returns when everything that was acknowledged before is durable.
     pub(crate) async fn flush(self: &Rc<Self>) {
-        let _slot = self.path.queue.acquire(1).await;
         self.charge_command(Lane::Shared, 1).await;
         self.make_durable().await;
     }

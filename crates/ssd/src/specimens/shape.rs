@@ -7,7 +7,7 @@ use flash::{ErrorModel, FlashProfile, Geometry, ReadDisturb, ReadOverlap, Suspen
 use runtime::{Nanos, Rng};
 
 use super::small;
-use crate::{PagedMapping, PlmProfile, PlmRules, Precondition, SsdProfile};
+use crate::{PagedMapping, PlmProfile, PlmRules, Precondition, SsdProfile, WritePacing};
 
 /// Reads that a block of a hammered drive bears.
 const LIMIT_READS: u64 = 5_000;
@@ -68,6 +68,7 @@ impl Shape {
         overlap(&mut Rng::derive(seed, "overlap"), &mut shape.profile.flash);
         paging(&mut Rng::derive(seed, "paging"), &mut shape.profile);
         shape.profile.background.keeps_pace = Rng::derive(seed, "pace").chance(0.3);
+        waits(&mut Rng::derive(seed, "waits"), &mut shape.profile);
         shape
     }
 
@@ -222,6 +223,14 @@ fn overlap(rng: &mut Rng, flash: &mut FlashProfile) {
     let cache_us = rng.chance(0.3).then_some(3.0);
     let is_any = independent_planes || cache_us.is_some();
     flash.overlap = is_any.then_some(ReadOverlap { independent_planes, cache_us });
+}
+
+/// Writes that wait for their turn, and completions that come late.
+fn waits(rng: &mut Rng, profile: &mut SsdProfile) {
+    let (percent, burst_blocks) = (pick(rng, &[20.0, 90.0, 150.0]), pick(rng, &[0, 5, 1_000]));
+    let pacing = rng.chance(0.3).then_some(WritePacing { percent, burst_blocks });
+    profile.background.pacing = pacing;
+    profile.host.jitter_us = pick(rng, &[0.0, 0.0, 1.0, 50.0]);
 }
 
 fn windows(rng: &mut Rng) -> PlmProfile {

@@ -43,7 +43,8 @@ fn bare(channel_mb_per_s: f64) -> SsdProfile {
     profile.controller.block_ns = 0.0;
     profile.dram.mb_per_s = 1e6;
     profile.dram.access_ns = 0.0;
-    profile.host = HostLink { latency_us: 0.0, read_mb_per_s: 1e6, write_mb_per_s: 1e6 };
+    profile.host =
+        HostLink { latency_us: 0.0, read_mb_per_s: 1e6, write_mb_per_s: 1e6, jitter_us: 0.0 };
     profile
 }
 

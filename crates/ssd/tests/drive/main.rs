@@ -21,6 +21,7 @@ mod harness;
 mod isolation;
 mod load;
 mod model;
+mod paced;
 mod paging;
 mod planted;
 mod real;

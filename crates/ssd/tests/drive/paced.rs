@@ -1,0 +1,113 @@
+//! Write pacing, submission queues in turns, and what a host takes to notice completions.
+
+use catalogue::Entry;
+use runtime::{Handle, Nanos, Runtime};
+use ssd::{Precondition, Ssd, SsdProfile, WritePacing};
+
+use crate::amplification;
+use crate::load::{Command, Measured, closed_loop, set};
+
+const WARM_UP: Nanos = Nanos::from_millis(2_000);
+const SPAN: Nanos = Nanos::from_millis(4_000);
+
+/// Random overwriting by so many clients, of a drive that was overwritten for long.
+async fn overwritten(handle: &Handle, ssd: &Ssd, clients: usize) -> Measured {
+    let blocks = ssd.profile().blocks_per_set();
+    closed_loop(handle, ssd, clients, (WARM_UP, SPAN), move |_, rng| {
+        let first = rng.below(blocks);
+        Command::Write { set: set(1), first, blocks: 1 }
+    })
+    .await
+}
+
+fn with_pacing(percent: Option<f64>) -> Measured {
+    let mut profile = amplification::profile();
+    profile.background.keeps_pace = true;
+    profile.background.pacing = percent.map(|percent| WritePacing { percent, burst_blocks: 5 });
+    assert_eq!(profile.problems(), [] as [&str; 0]);
+    let rt = Runtime::new(1);
+    let handle = rt.handle();
+    let ssd = Ssd::new(&handle, &profile, Precondition::Random(1.0));
+    rt.block_on(async move { overwritten(&handle, &ssd, 64).await })
+}
+
+/// The longest wait of a write over the mean of all.
+fn longest_over_mean(measured: &Measured) -> f64 {
+    let longest = measured.latencies.iter().max().expect("there were some");
+    longest.as_secs_f64() / measured.mean().as_secs_f64()
+}
+
+#[test]
+fn paced_writes_come_evenly_and_at_the_rate_that_the_arithmetic_gives() {
+    let (unpaced, all) = (with_pacing(None), with_pacing(Some(100.0)));
+    let (paced, half) = (with_pacing(Some(80.0)), with_pacing(Some(40.0)));
+    for (name, measured) in
+        [("unpaced", &unpaced), ("100 %", &all), ("80 %", &paced), ("40 %", &half)]
+    {
+        println!(
+            "{name}: {:.0} a second, {:.1}",
+            measured.per_second(),
+            longest_over_mean(measured)
+        );
+    }
+    // The sum of the dies' times is what they can do, less what waits for channels.
+    let of_arithmetic = paced.per_second() / 0.8;
+    assert!((0.8..1.0).contains(&(unpaced.per_second() / of_arithmetic)), "{of_arithmetic}");
+    assert!((half.per_second() / paced.per_second() - 0.5).abs() < 0.02);
+    assert!(longest_over_mean(&paced) < 2.0 && longest_over_mean(&half) < 2.0);
+}
+
+/// The mean of reads, one at a time by `queue`, beside 256 writers by queue 1 of a drive with eight slots.
+fn reads_beside_a_flood(queue: u16) -> Nanos {
+    let mut profile = amplification::profile();
+    profile.controller.queue_depth = 8;
+    let rt = Runtime::new(1);
+    let handle = rt.handle();
+    let ssd = Ssd::new(&handle, &profile, Precondition::Random(1.0));
+    rt.block_on(async move {
+        let (blocks, clock, flood) =
+            (profile.blocks_per_set(), handle.clone(), ssd.submission_queue(1));
+        let writers = handle.spawn("flood", async move { overwritten(&clock, &flood, 256).await });
+        let own = ssd.submission_queue(queue);
+        let reads = closed_loop(&handle, &own, 1, (WARM_UP, SPAN), move |_, rng| Command::Read {
+            set: set(1),
+            first: rng.below(blocks),
+            blocks: 1,
+        });
+        let reads = reads.await;
+        writers.await;
+        reads.mean()
+    })
+}
+
+#[test]
+fn who_has_a_queue_of_its_own_is_not_behind_a_flood() {
+    let (behind, beside) = (reads_beside_a_flood(1), reads_beside_a_flood(2));
+    println!("{behind} behind the flood, {beside} beside it");
+    assert!(behind > beside * 10, "{behind}, {beside}");
+}
+
+#[test]
+fn jitter_adds_its_mean_and_no_jitter_adds_nothing() {
+    let mean = |jitter_us: f64| {
+        let mut profile = SsdProfile::load("baseline-15gb").expect("built in");
+        profile.host.jitter_us = jitter_us;
+        let rt = Runtime::new(1);
+        let (handle, blocks) = (rt.handle(), profile.blocks_per_set());
+        let ssd = Ssd::new(&handle, &profile, Precondition::Empty);
+        let measured = rt.block_on(async move {
+            let times = (Nanos::ZERO, Nanos::from_millis(300));
+            closed_loop(&handle, &ssd, 1, times, move |_, rng| Command::Read {
+                set: set(1),
+                first: rng.below(blocks),
+                blocks: 1,
+            })
+            .await
+        });
+        let least = *measured.latencies.iter().min().expect("there were some");
+        (measured.mean().as_secs_f64() * 1e6, least)
+    };
+    let ((plain, least), (late, least_late)) = (mean(0.0), mean(20.0));
+    assert!((late - plain - 20.0).abs() < 0.5, "{plain} and {late} us");
+    assert!(least_late >= least);
+}
