@@ -6,6 +6,7 @@ mod exchange;
 mod failing_writes;
 mod full_groups;
 mod groups;
+mod looks;
 mod memory;
 mod readahead;
 mod setup;
