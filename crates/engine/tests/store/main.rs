@@ -9,6 +9,7 @@ mod groups;
 mod looks;
 mod memory;
 mod readahead;
+mod repair;
 mod setup;
 mod torn_checkpoints;
 mod wild_cuts;
