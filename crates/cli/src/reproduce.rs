@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
-use lab::reproduce::{self, Bound, Keeper, Paper, Plan, Scale, Simulation, Threads, Watcher};
+use lab::reproduce::{self, Bound, Paper, Plan, Scale, Simulation, Threads, Watcher};
 use lab::{bytes_text, printable};
 
 use crate::host::{self, Stopwatch};
@@ -41,7 +41,7 @@ pub(crate) struct ReproduceArguments {
     /// Run each of YCSB's workloads on a drive as it was behind the load, and not on what the one before left (pink only)
     #[arg(long)]
     fresh_loads: bool,
-    /// Run only simulations with this in their name, and keep what they give for --resume; makes no report (pink only)
+    /// Run only simulations with this in their name, and keep what they give for --resume; makes no report
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
 }
@@ -147,18 +147,7 @@ fn one(
     let keeper = Simulations::in_directory(directory, take(arguments.resume));
     let (seed, watcher) = (arguments.seed, &progress);
     let (only, fresh_loads) = (arguments.only.as_deref(), arguments.fresh_loads);
-    let keeper_of_plan: &dyn Keeper = &keeper;
-    let plan =
-        Plan { paper, scale, threads, seed, watcher, keeper: keeper_of_plan, only, fresh_loads };
-    let whole = format!("{} at {} scale, seed {seed}", paper.name(), scale.name());
-    if paper.is_kept_whole()
-        && let Some(text) = keeper.load("report", &whole)
-        && let Ok(text) = serde_json::from_str::<String>(&text)
-    {
-        progress.bar.finish_and_clear();
-        keeper.taken(&format!("the report on {whole}"));
-        return output::print(&printable(&text));
-    }
+    let plan = Plan { paper, scale, threads, seed, watcher, keeper: &keeper, only, fresh_loads };
     let report = reproduce::run(&plan);
     progress.bar.finish_and_clear();
     let Some(report) = report.map_err(anyhow::Error::msg)? else {
@@ -172,9 +161,6 @@ fn one(
     let text = format!("{title}\n{scale}\n{}\nfigures: {}", report.table(), page.display());
     let printed = output::print(&printable(&text));
     files::write(directory, report.files()?)?;
-    if paper.is_kept_whole() {
-        keeper.save("report", &whole, &serde_json::to_string(&text)?);
-    }
     keeper.drop_drives();
     printed
 }

@@ -50,6 +50,7 @@ pub(crate) mod segment_codec;
 pub(crate) mod segment_reads;
 pub(crate) mod snapshot;
 pub(crate) mod snapshot_reads;
+mod standing;
 pub(crate) mod tables;
 pub(crate) mod version;
 pub(crate) mod writes;
@@ -65,13 +66,12 @@ use pages::front::batch::BatchWrite;
 use pages::front::{Front, Index, MemtableLimits};
 use pages::journal::manifest::Manifest;
 use pages::journal::{Durability, Flushed};
-use pages::medium::{Medium, PageNo, Shape, Stream};
+use pages::medium::{Medium, Shape};
 use pages::operations::{BatchOptions, Lookup, Reads, WriteOptions, check_key};
-use pages::stats::{EngineStats, MemoryUse};
+use pages::stats::EngineStats;
 use pages::store::PageStore;
-use pages::store::extent::State;
 use planted::Planted;
-use runtime::{IoClass, Nanos, PageImage};
+use runtime::{IoClass, Nanos};
 
 use crate::format::inlining::Inlining;
 use crate::lsm::accelerator::{Accelerator, MergeUnit};
@@ -84,7 +84,7 @@ use crate::lsm::memory::{checkpoint_growth, index_growth};
 use crate::lsm::pool::Pool;
 use crate::lsm::publish::Uncommitted;
 use crate::lsm::reads::Located;
-use crate::lsm::snapshot::{SnapshotInfo, SnapshotMemory, Snapshots};
+use crate::lsm::snapshot::Snapshots;
 use crate::lsm::tables::Tables;
 use crate::lsm::version::Version;
 use crate::options::{IteratorOptions, Options};
@@ -373,130 +373,9 @@ impl<M: Medium> Engine<M> {
         self.inner.read_bound(key_len, value_len)
     }
 
-    /// Counters so far.
-    pub fn stats(&self) -> EngineStats {
-        let inner = &self.inner;
-        inner.note_done();
-        let mut stats = inner.front.add_to(inner.stats.borrow().clone());
-        stats.shared_reads = inner.store.shared_reads();
-        stats.rebuilt_reads = inner.store.rebuilt_reads();
-        stats.caches = inner.caches.stats();
-        if inner.caches.are_there() {
-            // Caches fill between the edits at which the peak is noted.
-            stats.peak_index_bytes = stats.peak_index_bytes.max(inner.memory().index_bytes());
-        }
-        stats.accelerator.busy = inner.merge_unit.as_ref().map_or(Nanos::ZERO, MergeUnit::busy);
-        stats
-    }
-
-    /// Memory in use now.
-    pub fn memory(&self) -> MemoryUse {
-        self.inner.memory()
-    }
-
     /// Changes how iterators read that are made from now on.
     pub fn set_iterator_options(&self, options: IteratorOptions) {
         self.inner.iterator_options.set(options);
-    }
-
-    /// What snapshots cost in memory now.
-    pub fn snapshot_memory(&self) -> SnapshotMemory {
-        self.inner.snapshot_memory()
-    }
-
-    /// Every snapshot that lives, oldest first.
-    pub fn snapshots(&self) -> Vec<SnapshotInfo> {
-        self.inner.snapshot_infos()
-    }
-
-    /// The epoch of the manifest, which grows with each checkpoint and each recovery; 0 if there is none.
-    pub fn epoch(&self) -> u32 {
-        self.inner.manifest.as_ref().map_or(0, Manifest::epoch)
-    }
-
-    /// The level sizes in force; of tables those of L0, in pages, stand in front.
-    pub fn plan(&self) -> LevelPlan {
-        let plan = self.inner.plan.borrow().clone();
-        match &self.inner.tables {
-            None => plan,
-            Some(tables) => {
-                LevelPlan { capacities: tables.capacities(&self.inner.store.shape), ..plan }
-            }
-        }
-    }
-
-    /// Segments and entries of each level, L1 first; of tables L0 first.
-    pub fn levels(&self) -> Vec<(u64, u64)> {
-        if let Some(tables) = &self.inner.tables {
-            return tables.sizes();
-        }
-        let version = self.inner.version.borrow();
-        let of = |level: &crate::lsm::level::Level| {
-            (u64::from(level.totals().pages()), level.totals().entries)
-        };
-        version.levels().iter().map(|level| of(level)).collect()
-    }
-
-    /// Extents that there are.
-    pub fn extents(&self) -> u32 {
-        self.inner.store.shape.extents
-    }
-
-    /// Bytes of the extents that hold anything, garbage too, and are not about to be free.
-    pub fn used_bytes(&self) -> u64 {
-        let extents = self.inner.store.extents.borrow();
-        let kept: usize = Stream::ALL.into_iter().map(|stream| extents.kept(stream)).sum();
-        kept as u64 * self.inner.store.shape.extent_bytes()
-    }
-
-    /// Whether levels are made of tables: then [`Self::levels`] and [`Self::plan`] begin with L0.
-    pub fn is_leveled(&self) -> bool {
-        self.inner.tables.is_some()
-    }
-
-    /// Whether a page that was read is what was written there; nothing if no index can refer to it.
-    pub fn is_whole(&self, page: PageNo, image: &PageImage) -> Option<bool> {
-        let store = &self.inner.store;
-        // What fills an append unit up is empty.
-        let is_of_use = store.may_be_referred_to(page) && !image.bytes().is_empty();
-        is_of_use.then(|| store.check_page(page, Ok(image.clone())).is_ok())
-    }
-
-    /// Where background work stands, in a line for a person who wonders why nothing moves.
-    pub fn background(&self) -> String {
-        let inner = &*self.inner;
-        let extents = inner.store.extents.borrow();
-        let memtables = inner.front.memtables.borrow();
-        let count = |state| extents.iter().filter(|(_, extent)| extent.state == state).count();
-        format!(
-            "extents: {} free, {} releasing, {} held by snapshots, {} collecting, {} quarantined; in use {:?} of {}, set aside {:?}, {} for a step, {} for clients to leave; \
-             promised pages {:?}; \
-             memtable {} B and {} frozen; levels {}; busy {:?}; {:?}, squeezing {}, flush \
-             starved {}, compaction starved {}; {}",
-            extents.free(),
-            inner.store.releasing(),
-            inner.store.held(),
-            count(State::Collecting),
-            count(State::Quarantined),
-            Stream::ALL.map(|stream| extents.in_use(stream)),
-            inner.store.shape.extents,
-            Stream::ALL.map(|stream| inner.store.set_aside[stream as usize].get()),
-            inner.store.step_extents.get(),
-            inner.front.client_reserve(&extents),
-            inner.store.promised_pages(),
-            memtables.active_bytes(),
-            memtables.frozen.len(),
-            inner
-                .tables
-                .as_ref()
-                .map_or_else(|| format!("{:?}", inner.level_states()), Tables::background,),
-            inner.busy.borrow(),
-            inner.front.fullness.get(),
-            inner.is_squeezing.get(),
-            inner.front.flush_is_starved(),
-            inner.compaction_is_starved(),
-            inner.front.log.borrow().as_ref().map_or("no log".to_owned(), |log| log.background()),
-        )
     }
 
     /// Flushes until memtables are empty: what is written meanwhile goes along. Ends early in a store that has

@@ -1,7 +1,7 @@
 //! NAND flash in virtual time: what it holds, how long it takes, how it fails.
 //!
 //! ```text
-//!   Flash ......... submit reads, programs, erases; await their end      (device.rs)
+//!   Flash ......... submit reads, programs, erases; await their end      (device.rs, device/)
 //!    |- Die ....... one operation at a time; queues by priority; suspend (die.rs, queue.rs)
 //!    |- Channel ... carries one page at a time for the dies behind it    (channel.rs)
 //!    `- NandArray . contents, program order, wear; survives a power cut  (array.rs)

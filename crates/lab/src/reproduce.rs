@@ -9,6 +9,7 @@ mod benched;
 mod device;
 mod device_arithmetic;
 mod device_clients;
+mod device_measured;
 mod device_report;
 mod device_samples;
 mod distribution;
@@ -49,11 +50,6 @@ pub enum Paper {
 impl Paper {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Pink, Self::Iter, Self::Device, Self::Vigil];
-
-    /// Whether its report is kept as a whole, and not what each of its simulations gave: it takes two minutes.
-    pub fn is_kept_whole(self) -> bool {
-        matches!(self, Self::Iter | Self::Device)
-    }
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -119,7 +115,7 @@ pub struct Plan<'a> {
     pub watcher: &'a dyn Watcher,
     /// Who keeps what simulations gave, and loaded drives.
     pub keeper: &'a dyn Keeper,
-    /// Of `PinK`'s simulations only those with this in their name; no report comes of it then.
+    /// Of the simulations only those with this in their name; no report comes of it then.
     pub only: Option<&'a str>,
     /// Whether each workload of `PinK`'s runs on a drive of its own, as it was behind the load, and not on what the one before left.
     pub fresh_loads: bool,
@@ -141,8 +137,10 @@ impl Plan<'_> {
 pub fn run(plan: &Plan<'_>) -> Result<Option<Report>, String> {
     Ok(match plan.paper {
         Paper::Pink => pink::measure(plan)?.map(|measured| pink_report::report(plan, &measured)),
-        Paper::Iter => Some(iter_report::report(plan, &iter::measure(plan)?)),
-        Paper::Device => Some(device_report::report(plan, &device::measure(plan)?)),
-        Paper::Vigil => Some(vigil_report::report(plan, &vigil::measure(plan)?)),
+        Paper::Iter => iter::measure(plan)?.map(|measured| iter_report::report(plan, &measured)),
+        Paper::Device => {
+            device::measure(plan)?.map(|measured| device_report::report(plan, &measured))
+        }
+        Paper::Vigil => vigil::measure(plan)?.map(|measured| vigil_report::report(plan, &measured)),
     })
 }

@@ -200,6 +200,20 @@ impl<M: Medium> Inner<M> {
         pointer: Pointer,
         access: Access,
     ) -> Option<Value> {
+        let value = self.cached_value_if_any(key, pointer, access);
+        if value.is_none() && self.caches.has_values() {
+            self.caches.count(|stats| stats.value_misses += 1);
+        }
+        value
+    }
+
+    /// The same for somebody who may leave the read to others: that it is not there does not count as a miss yet.
+    pub(crate) fn cached_value_if_any(
+        &self,
+        key: &[u8],
+        pointer: Pointer,
+        access: Access,
+    ) -> Option<Value> {
         let cache = self.caches.values.as_ref()?;
         let in_page = if self.caches.has_value_pages() {
             self.value_in_cached_page(cache, key, pointer, access)
@@ -207,14 +221,12 @@ impl<M: Medium> Inner<M> {
             None
         };
         let is_in_page = in_page.is_some();
-        let value = in_page.or_else(|| self.value_in(cache, key, pointer, access));
-        let is_hit = value.is_some();
+        let value = in_page.or_else(|| self.value_in(cache, key, pointer, access))?;
         self.caches.count(|stats| {
-            stats.value_hits += u64::from(is_hit);
-            stats.value_misses += u64::from(!is_hit);
+            stats.value_hits += 1;
             stats.value_page_hits += u64::from(is_in_page);
         });
-        value
+        Some(value)
     }
 
     fn value_in(
@@ -314,6 +326,7 @@ impl<M: Medium> Inner<M> {
         image: &PageImage,
     ) {
         let Some(cache) = &self.caches.values else { return };
+        self.caches.count(|stats| stats.value_misses += 1);
         if self.is_kept_with_page(value_bytes) {
             self.keep_value_page_in(cache, pointer, life, image);
         } else if let Some(value) = self.store.whole_value_in(image, key, pointer) {

@@ -107,7 +107,7 @@ impl<M: Medium> Inner<M> {
             Located::Known(entry) => entry,
             Located::At(pointer) if self.may_be_large(pointer) => return Look::Ask,
             Located::At(pointer) => {
-                let cached = self.cached_value(key, pointer, Access::Point);
+                let cached = self.cached_value_if_any(key, pointer, Access::Point);
                 if cached.is_none() {
                     return self.read_outside(key, pointer);
                 }

@@ -76,11 +76,18 @@ struct Replayed {
     later: Vec<(Listed, u64)>,
 }
 
-/// A segment as a list has it.
+/// A segment, a group of them or a table in columns, as a list has it.
 struct Listed {
-    page: PageNo,
+    location: Location,
     first_key: Box<[u8]>,
     entries: u16,
+}
+
+/// A segment that could be read: where it lies (of a table in columns, where that begins), and its first key.
+struct ReadSegment {
+    page: PageNo,
+    image: PageImage,
+    first_key: Box<[u8]>,
 }
 
 /// What an index comes to that is asked from the top.
@@ -257,9 +264,9 @@ impl<M: Medium> Inner<M> {
             flushed = edit.flushed.map_or(flushed, |it| it.sequence.max(flushed));
             for level in edit.levels.into_iter().filter(|level| level.level == 0) {
                 for named in level.new {
-                    let Location::Stored(page) = named.segment.location else { continue };
+                    let location = named.segment.location.clone();
                     let (first_key, entries) = (named.first_key, named.segment.entries);
-                    replayed.later.push((Listed { page, first_key, entries }, flushed));
+                    replayed.later.push((Listed { location, first_key, entries }, flushed));
                 }
             }
         }
@@ -280,11 +287,13 @@ impl<M: Medium> Inner<M> {
                 let listed: Vec<_> = level.iter().collect();
                 for (index, (first_key, segment)) in listed.iter().enumerate() {
                     let next = listed.get(index + 1).map(|(key, _)| *key);
-                    let Some(page) = segment.location.pages().next() else { continue };
+                    let location = segment.location.clone();
+                    if location.pages().next().is_none() {
+                        continue;
+                    }
                     let (first_key, entries) = ((*first_key).into(), segment.entries);
-                    let listed = Listed { page, first_key, entries };
-                    let asked = Asked { next, flushed: replayed.flushed };
-                    self.ask_segment(&listed, &asked, versions, &mut asking).await;
+                    let listed = Listed { location, first_key, entries };
+                    self.ask_part(&listed, next, replayed.flushed, versions, &mut asking).await;
                 }
             }
             versions.judge(&[], None, |_| Standing::Dead);
@@ -329,24 +338,38 @@ impl<M: Medium> Inner<M> {
         }
     }
 
+    /// What a part of the index, in front of the one that begins with `next`, says of keys that no part above has.
+    async fn ask_part(
+        &self,
+        listed: &Listed,
+        next: Option<&[u8]>,
+        flushed: u64,
+        versions: &mut Versions,
+        asking: &mut Asking,
+    ) {
+        let Some(segments) = self.listed_segments(listed, next).await else {
+            versions.judge(&listed.first_key, next, |_| Standing::Unknown);
+            let (first, end) = (listed.first_key.clone(), next.map(Box::from));
+            asking.unknown.push(IndexPart { first, end });
+            return;
+        };
+        for (at, segment) in segments.iter().enumerate() {
+            let next = segments.get(at + 1).map_or(next, |behind| Some(&behind.first_key));
+            self.ask_segment(segment, &Asked { next, flushed }, versions, asking).await;
+        }
+    }
+
     /// What a segment says of keys that no segment above has.
     async fn ask_segment(
         &self,
-        listed: &Listed,
+        read: &ReadSegment,
         asked: &Asked<'_>,
         versions: &mut Versions,
         asking: &mut Asking,
     ) {
-        let image = self.store.whole_page(listed.page).await;
-        let bytes = image.as_ref().map_or(&[][..], |image| image.bytes());
-        let Some(segment) = self.listed_segment(bytes, listed, asked.next) else {
-            versions.judge(&listed.first_key, asked.next, |_| Standing::Unknown);
-            let (first, end) = (listed.first_key.clone(), asked.next.map(Box::from));
-            asking.unknown.push(IndexPart { first, end });
-            return;
-        };
+        let Some(segment) = MetaSegment::new(read.image.bytes(), self.store.format) else { return };
         let (mut to_check, mut beside) = (Vec::new(), Vec::new());
-        versions.judge(&listed.first_key, asked.next, |key| match segment.find(key) {
+        versions.judge(&read.first_key, asked.next, |key| match segment.find(key) {
             None => Standing::Unasked,
             Some(Mapping::Deleted) => Standing::Dead,
             Some(Mapping::Value(_)) => {
@@ -365,7 +388,7 @@ impl<M: Medium> Inner<M> {
             }
         }
         for key in beside {
-            versions.take_from_index(&key, listed.page, asked.flushed, Standing::Live);
+            versions.take_from_index(&key, read.page, asked.flushed, Standing::Live);
         }
         for index in 0..segment.len() {
             let key = segment.key(index);
@@ -376,7 +399,7 @@ impl<M: Medium> Inner<M> {
             match segment.mapping(index) {
                 Mapping::Value(_) => {
                     let standing = if is_certain { Standing::Live } else { Standing::Unknown };
-                    versions.take_from_index(key, listed.page, asked.flushed, standing);
+                    versions.take_from_index(key, read.page, asked.flushed, standing);
                 }
                 mapping => {
                     let is_live = mapping != Mapping::Deleted;
@@ -386,32 +409,67 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    fn listed_segment<'a>(
+    /// The segments of a part of the index, in order; `None` if they are not those that a list has in front of `next`.
+    async fn listed_segments(
         &self,
-        bytes: &'a [u8],
         listed: &Listed,
         next: Option<&[u8]>,
-    ) -> Option<MetaSegment<'a>> {
-        if !MetaSegment::is_sound(bytes, self.store.format, &self.inlining) {
-            return None;
+    ) -> Option<Vec<ReadSegment>> {
+        let format = self.store.format;
+        let read = self.whole_segments(&listed.location).await?;
+        let mut segments = Vec::with_capacity(read.len());
+        for (page, image) in read {
+            let is_sound = MetaSegment::is_sound(image.bytes(), format, &self.inlining);
+            let segment = MetaSegment::new(image.bytes(), format).filter(|_| is_sound)?;
+            let first_key = (segment.len() > 0).then(|| segment.key(0).into())?;
+            segments.push(ReadSegment { page, image, first_key });
         }
-        let segment = MetaSegment::new(bytes, self.store.format)?;
-        segment.is_listed(listed.entries, &listed.first_key, next).then_some(segment)
+        let mut entries = 0;
+        for (at, read) in segments.iter().enumerate() {
+            let segment = MetaSegment::new(read.image.bytes(), format)?;
+            let next = segments.get(at + 1).map_or(next, |behind| Some(&behind.first_key));
+            segment.is_listed(segment.len() as u16, &read.first_key, next).then_some(())?;
+            entries += segment.len();
+        }
+        let is_it = segments.first()?.first_key == listed.first_key
+            && entries == usize::from(listed.entries);
+        is_it.then_some(segments)
     }
 
-    /// Takes out what a segment of the first level says is deleted, and takes what stands beside its keys.
+    /// All segments of a part of the index and where they lie; `None` if a page of them cannot be read.
+    async fn whole_segments(&self, location: &Location) -> Option<Vec<(PageNo, PageImage)>> {
+        let pages = match location {
+            Location::Pinned(_) => Vec::new(),
+            Location::Stored(page) | Location::Cached(page, _) => vec![*page],
+            Location::Group(group) => (0..group.segments).map(|at| group.page(at)).collect(),
+            Location::Columns(table) => table.behind_filter().map(PageNo).collect(),
+        };
+        let mut whole = Vec::with_capacity(pages.len());
+        for page in pages {
+            whole.push((page, self.store.whole_page(page).await?));
+        }
+        let Location::Columns(table) = location else { return Some(whole) };
+        let images: Vec<_> = whole.into_iter().map(|(_, image)| image).collect();
+        let segments = self.table_of_pages(*table, &images).ok()?;
+        Some(segments.iter().map(|image| (table.first, image.clone())).collect())
+    }
+
+    /// Takes out what new segments of the first level say is deleted, and takes what stands beside their keys.
     async fn take_later(&self, listed: &Listed, flushed: u64, versions: &mut Versions) {
-        let image = self.store.whole_page(listed.page).await;
-        let bytes = image.as_ref().map_or(&[][..], |image| image.bytes());
-        let Some(segment) = self.listed_segment(bytes, listed, None) else { return };
-        for index in 0..segment.len() {
-            let key = segment.key(index);
-            match segment.mapping(index) {
-                Mapping::Deleted => versions.drop_deleted(key, flushed),
-                Mapping::Value(_) => {
-                    versions.take_from_index(key, listed.page, flushed, Standing::Live);
+        let segments = self.listed_segments(listed, None).await.unwrap_or_default();
+        for ReadSegment { page, image, .. } in segments {
+            let Some(segment) = MetaSegment::new(image.bytes(), self.store.format) else {
+                continue;
+            };
+            for index in 0..segment.len() {
+                let key = segment.key(index);
+                match segment.mapping(index) {
+                    Mapping::Deleted => versions.drop_deleted(key, flushed),
+                    Mapping::Value(_) => {
+                        versions.take_from_index(key, page, flushed, Standing::Live);
+                    }
+                    Mapping::At(_) => {}
                 }
-                Mapping::At(_) => {}
             }
         }
     }

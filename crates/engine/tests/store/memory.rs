@@ -38,6 +38,18 @@ impl Cells {
         Rc::new(Self { shape, pages: RefCell::new(pages), streams: RefCell::new(streams) })
     }
 
+    /// The pages that hold anything.
+    pub(crate) fn written(&self) -> Vec<PageNo> {
+        let pages = self.pages.borrow();
+        let written = (0..).zip(pages.iter()).filter(|(_, page)| page.is_some());
+        written.map(|(page, _)| PageNo(page)).collect()
+    }
+
+    /// A page cannot be read any more.
+    pub(crate) fn lose(&self, page: PageNo) {
+        self.pages.borrow_mut()[page.0 as usize] = None;
+    }
+
     /// The places of an extent's pages.
     fn of_extent(&self, extent: ExtentId) -> Range<usize> {
         let start = self.shape.page(extent, 0).0 as usize;

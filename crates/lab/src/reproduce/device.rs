@@ -5,11 +5,15 @@ use block::nvme::{PlmConfig, SetId, Thresholds, WindowSelect};
 use block::{BLOCK_BYTES, BlockDevice};
 use flash::FlashStats;
 use runtime::{Nanos, Runtime};
-use ssd::{Precondition, SetReport, Ssd, SsdProfile};
+use serde::{Deserialize, Serialize};
+use ssd::{Precondition, Ssd, SsdProfile};
 
 use super::device_arithmetic::Bounds;
 use super::device_clients::{self as clients, Clock, Place, Sample};
-use super::jobs::{Job, run_all};
+use super::device_measured::{Alternating, Lockdown, Measured, Point, Stretches, Watched};
+use super::device_samples::{Latency, Met, over_time};
+use super::jobs::{Job, run_those_asked_for};
+use super::kept::kept;
 use super::stand::Failure;
 use super::{Plan, Scale};
 
@@ -23,7 +27,11 @@ pub(super) const DEPTHS: [u32; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 /// Written in NDWIN before a lockdown, in MB.
 pub(super) const LOCKDOWN_MB: [u64; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
+/// Stretches of time that a series is drawn in.
+pub(super) const STRETCHES: usize = 400;
+
 /// How long the experiments are, in seconds of virtual time.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Size {
     /// Reads after 64 MB were written.
     pub flush_s: f64,
@@ -33,6 +41,9 @@ pub(super) struct Size {
     /// Erase blocks that are read again and again.
     pub hammered_blocks: u32,
     pub reclaim_s: f64,
+    /// What comes before figure 8a: for as long as NDWIN has to last, clients write, so that buffer and garbage collection
+    /// have something left to do.
+    pub writing_s: f64,
     /// When the prototype leaves its deterministic window, and what is seen after.
     pub window_s: f64,
     pub after_s: f64,
@@ -51,6 +62,7 @@ impl Size {
                 collection_s: 16.0,
                 hammered_blocks: 8,
                 reclaim_s: 2.0,
+                writing_s: 4.0,
                 window_s: 16.0,
                 after_s: 8.0,
                 cycles: 2,
@@ -63,6 +75,7 @@ impl Size {
                 collection_s: 120.0,
                 hammered_blocks: 64,
                 reclaim_s: 10.0,
+                writing_s: 4.0,
                 window_s: 58.0,
                 after_s: 40.0,
                 cycles: 4,
@@ -73,103 +86,70 @@ impl Size {
     }
 }
 
-/// Reads that were watched, and what the drive did meanwhile.
-pub(super) struct Watched {
-    pub reads: Vec<Sample>,
-    /// The instant that divides before from after, where there is one.
-    pub turn: Nanos,
-    /// Counters of the flash at that instant, where somebody asks what reads met from there on.
-    pub flash_before: FlashStats,
-    pub report: SetReport,
-}
-
-/// A point of the saturation curve.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Point {
-    pub depth: u32,
-    pub reads_per_second: f64,
-    pub mean_us: f64,
-}
-
-/// What a lockdown took.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Lockdown {
-    pub written_bytes: u64,
-    pub took: Nanos,
-}
-
-/// Everything that was measured.
-pub(super) struct Measured {
-    /// Figure 2a.
-    pub buffer_flush: Watched,
-    /// Figure 2b.
-    pub collection: Watched,
-    /// From when to when garbage was collected.
-    pub collecting: Vec<(Nanos, Nanos)>,
-    /// Figure 2c.
-    pub reclaim: Watched,
-    /// Figure 7b.
-    pub lockdowns: Vec<Lockdown>,
-    /// Figure 8a: the drive the prototype was made from.
-    pub plain: Watched,
-    /// Figure 8a: the prototype in DTWIN, then in NDWIN.
-    pub windowed: Watched,
-    /// Figure 8b.
-    pub alternating: Watched,
-    /// Instants at which [`Self::alternating`] changed its window, DTWIN first.
-    pub turns: Vec<Nanos>,
-    /// Figure 8c: reads and writes in one space.
-    pub mixed: Watched,
-    /// Figure 8c: in two sets.
-    pub isolated: Watched,
-    /// The same reads without any writes.
-    pub undisturbed: Watched,
-    /// Reads at several depths.
-    pub curve: Vec<Point>,
-    /// What arithmetic says of such reads, on the baseline.
-    pub bounds: Bounds,
-    /// What it says of a read alone, by page type, on the baseline and on the prototype.
-    pub alone_us: Vec<f64>,
-    pub alone_in_set_us: Vec<f64>,
-}
-
+#[derive(Serialize, Deserialize)]
 enum Outcome {
     Watched(Box<Watched>),
-    Alternating(Box<Watched>, Vec<Nanos>),
-    Collection(Box<Watched>, Vec<(Nanos, Nanos)>),
+    Collection(Box<Watched>, Stretches),
+    Alternating(Box<Alternating>),
     Lockdowns(Vec<Lockdown>),
     Curve(Vec<Point>),
 }
 
-/// Runs all experiments.
-pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
-    let (scale, seed) = (plan.scale, plan.seed);
-    let mut jobs: Vec<Job<'_, Outcome>> = Vec::new();
-    let mut watch = |name: &str, run: fn(&Size, u64) -> Result<Watched, Failure>| {
-        jobs.push(Job::new(name, move || {
-            run(&Size::of(scale), seed).map(|watched| Outcome::Watched(Box::new(watched)))
-        }));
+impl Outcome {
+    fn watched(watched: Watched) -> Self {
+        Self::Watched(Box::new(watched))
+    }
+}
+
+type Experiment = fn(&Size, u64) -> Result<Outcome, Failure>;
+
+/// All experiments.
+const EXPERIMENTS: [(&str, Experiment); 11] = [
+    ("2a: reads while the buffer is emptied", |size, seed| {
+        buffer_flush(size, seed).map(Outcome::watched)
+    }),
+    ("2c: reads while blocks are reclaimed", |size, seed| {
+        reclaim(size, seed).map(Outcome::watched)
+    }),
+    ("8a: reads without windows", |size, seed| plain(size, seed).map(Outcome::watched)),
+    ("8a: reads in DTWIN, then NDWIN", |size, seed| windowed(size, seed).map(Outcome::watched)),
+    ("8c: reads beside writes", |size, seed| mixed(size, seed).map(Outcome::watched)),
+    ("8c: reads beside a set that is written", |size, seed| {
+        isolated(size, seed).map(Outcome::watched)
+    }),
+    ("8c: reads alone", |size, seed| undisturbed(size, seed).map(Outcome::watched)),
+    ("2b: reads while space is collected", |size, seed| {
+        collection(size, seed).map(|(watched, s)| Outcome::Collection(Box::new(watched), s))
+    }),
+    ("8b: windows in turns", |size, seed| {
+        alternating(size, seed).map(|turns| Outcome::Alternating(Box::new(turns)))
+    }),
+    ("7b: lockdowns", |size, seed| lockdowns(size, seed).map(Outcome::Lockdowns)),
+    ("reads at rising depth", |size, seed| curve(size, seed).map(Outcome::Curve)),
+];
+
+/// Runs all experiments, or those that the plan asks for; nothing comes back then.
+pub(super) fn measure(plan: &Plan<'_>) -> Result<Option<Measured>, Failure> {
+    measure_in(plan, Size::of(plan.scale))
+}
+
+fn measure_in(plan: &Plan<'_>, size: Size) -> Result<Option<Measured>, Failure> {
+    let [baseline, small, prototype] =
+        [profile(BASELINE), profile(SMALL_BASELINE), profile(PROTOTYPE)];
+    let (baseline, prototype) = (baseline?, prototype?);
+    let seed = plan.seed;
+    let inputs = format!("{baseline:?}; {:?}; {prototype:?}; {size:?}; seed {seed}", small?);
+    let job = |(name, run): (&str, Experiment)| -> Job<'_, Outcome> {
+        kept(plan.keeper, name.to_owned(), inputs.clone(), move || run(&size, seed))
     };
-    watch("2a: reads while the buffer is emptied", buffer_flush);
-    watch("2c: reads while blocks are reclaimed", reclaim);
-    watch("8a: reads without windows", plain);
-    watch("8a: reads in DTWIN, then NDWIN", windowed);
-    watch("8c: reads beside writes", mixed);
-    watch("8c: reads beside a set that is written", isolated);
-    watch("8c: reads alone", undisturbed);
-    jobs.push(Job::new("2b: reads while space is collected", move || {
-        collection(&Size::of(scale), seed)
-            .map(|(watched, stretches)| Outcome::Collection(Box::new(watched), stretches))
-    }));
-    jobs.push(Job::new("8b: windows in turns", move || {
-        alternating(&Size::of(scale), seed)
-            .map(|(watched, turns)| Outcome::Alternating(Box::new(watched), turns))
-    }));
-    jobs.push(Job::new("7b: lockdowns", move || lockdowns(seed).map(Outcome::Lockdowns)));
-    jobs.push(Job::new("reads at rising depth", move || {
-        curve(&Size::of(scale), seed).map(Outcome::Curve)
-    }));
-    let mut done = run_all(jobs, plan.threads, plan.watcher)?.into_iter();
+    let jobs = EXPERIMENTS.into_iter().map(job).collect();
+    let done = run_those_asked_for(jobs, plan)?;
+    Ok(done.map(|done| measured(done, &baseline, &prototype)))
+}
+
+/// Outcomes in the order of [`EXPERIMENTS`], by name.
+fn measured(done: Vec<Outcome>, baseline: &SsdProfile, prototype: &SsdProfile) -> Measured {
+    let mut done = done.into_iter();
     let mut next = || match done.next() {
         Some(Outcome::Watched(watched)) => *watched,
         _ => unreachable!("results come in the order of the jobs"),
@@ -179,16 +159,14 @@ pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
     let (mixed, isolated, undisturbed) = (next(), next(), next());
     let (
         Some(Outcome::Collection(collection, collecting)),
-        Some(Outcome::Alternating(alternating, turns)),
+        Some(Outcome::Alternating(alternating)),
         Some(Outcome::Lockdowns(lockdowns)),
         Some(Outcome::Curve(curve)),
     ) = (done.next(), done.next(), done.next(), done.next())
     else {
         unreachable!("results come in the order of the jobs")
     };
-    let load = |name| SsdProfile::load(name).map_err(|error| error.to_string());
-    let (baseline, prototype) = (load(BASELINE)?, load(PROTOTYPE)?);
-    Ok(Measured {
+    Measured {
         buffer_flush,
         collection: *collection,
         collecting,
@@ -197,15 +175,18 @@ pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
         plain,
         windowed,
         alternating: *alternating,
-        turns,
         mixed,
         isolated,
         undisturbed,
         curve,
-        bounds: Bounds::of(&baseline),
+        bounds: Bounds::of(baseline),
         alone_us: baseline.read_alone_us(),
         alone_in_set_us: prototype.read_alone_us(),
-    })
+    }
+}
+
+fn profile(name: &str) -> Result<SsdProfile, Failure> {
+    SsdProfile::load(name).map_err(|error| error.to_string())
 }
 
 /// A drive, the runtime it is in, and the sets of the experiment.
@@ -218,8 +199,8 @@ const FIRST: u16 = 1;
 const SECOND: u16 = 2;
 
 impl Stand {
-    fn new(profile: &str, precondition: Precondition, seed: u64) -> Result<Self, Failure> {
-        let profile = SsdProfile::load(profile).map_err(|error| error.to_string())?;
+    fn new(name: &str, precondition: Precondition, seed: u64) -> Result<Self, Failure> {
+        let profile = profile(name)?;
         let rt = Runtime::new(seed);
         let ssd = Ssd::new(&rt.handle(), &profile, precondition);
         Ok(Self { rt, ssd })
@@ -235,10 +216,28 @@ impl Stand {
         Place { set, first: 0, blocks: shape.expect("the drive has this set").blocks }
     }
 
-    fn watched(&self, set: u16, reads: Vec<Sample>, turn: Turn) -> Result<Watched, Failure> {
+    fn watched(&self, set: u16, reads: &[Sample], turn: &Turn) -> Result<Watched, Failure> {
         let report = self.ssd.report(set_id(set)).map_err(|error| error.to_string())?;
-        Ok(Watched { reads, turn: turn.at, flash_before: turn.flash, report })
+        let firmware = report.firmware;
+        Ok(Watched {
+            all: Latency::all(reads),
+            turn_s: since_first(reads, turn.at),
+            before: Latency::between(reads, Nanos::ZERO, turn.at),
+            after: Latency::between(reads, turn.at, Nanos::MAX),
+            longest_over_time: over_time(reads, STRETCHES, |latency| latency.longest_us),
+            mean_over_time: over_time(reads, STRETCHES, |latency| latency.mean_us),
+            met: Met::between(&turn.flash, &report.flash),
+            reclaims: firmware.reclaims,
+            windows_entered: firmware.windows_entered,
+            windows_broken: firmware.windows_broken,
+        })
     }
+}
+
+/// Seconds from the first read on, which is zero of the axis.
+fn since_first(reads: &[Sample], at: Nanos) -> f64 {
+    let first = reads.first().map_or(Nanos::ZERO, |read| read.at);
+    at.saturating_since(first).as_secs_f64()
 }
 
 /// The instant that divides before from after, and the counters of the flash then.
@@ -275,12 +274,12 @@ fn buffer_flush(size: &Size, seed: u64) -> Result<Watched, Failure> {
         let reads = clients::read_in_order(&ssd, &clock, elsewhere, turn.at + span).await?;
         Ok::<_, Failure>((reads, turn))
     })?;
-    stand.watched(FIRST, reads, turn)
+    stand.watched(FIRST, &reads, &turn)
 }
 
 /// Figure 2b: reads in order while writes use up the free space; garbage collection begins on the
 /// way. On the smaller drive: the other's spare space would take 50 million writes.
-fn collection(size: &Size, seed: u64) -> Result<(Watched, Vec<(Nanos, Nanos)>), Failure> {
+fn collection(size: &Size, seed: u64) -> Result<(Watched, Stretches), Failure> {
     let stand = Stand::new(SMALL_BASELINE, Precondition::Sequential(1.0), seed)?;
     let (ssd, clock, place) = (stand.ssd.clone(), stand.clock(), stand.all_of(FIRST));
     let end = seconds(size.collection_s);
@@ -293,7 +292,9 @@ fn collection(size: &Size, seed: u64) -> Result<(Watched, Vec<(Nanos, Nanos)>), 
         stand.rt.block_on(async move { clients::read_in_order(&ssd, &clock, place, end).await })?;
     let stretches = stretches.take();
     let at = stretches.first().map_or(end, |stretch| stretch.0);
-    Ok((stand.watched(FIRST, reads, Turn { at, ..Turn::default() })?, stretches))
+    let watched = stand.watched(FIRST, &reads, &Turn { at, ..Turn::default() })?;
+    let since = |at| since_first(&reads, at);
+    Ok((watched, stretches.into_iter().map(|(from, to)| (since(from), since(to))).collect()))
 }
 
 /// Figure 2c: blocks are read often enough to need reclaim, then again at random.
@@ -319,27 +320,26 @@ fn reclaim(size: &Size, seed: u64) -> Result<Watched, Failure> {
         let reads = clients::read_picked(&ssd, &clock, set, pick, turn.at + span).await?;
         Ok::<_, Failure>((reads, turn))
     })?;
-    stand.watched(FIRST, reads, turn)
+    stand.watched(FIRST, &reads, &turn)
 }
 
-/// What comes before figures 8a: for as long as NDWIN has to last, clients write, so that buffer
-/// and garbage collection have something left to do.
+/// Writes a second of [`Size::writing_s`].
 const WRITES_PER_SET: f64 = 20_000.0;
-const WRITING_S: f64 = 4.0;
 
 /// Figure 8a, first half: reads after writes, on the drive without windows.
 fn plain(size: &Size, seed: u64) -> Result<Watched, Failure> {
     let stand = Stand::new(BASELINE, Precondition::Random(1.0), seed)?;
     let (ssd, clock, place) = (stand.ssd.clone(), stand.clock(), stand.all_of(FIRST));
-    let (turn, end) = (seconds(WRITING_S), seconds(WRITING_S + size.window_s + size.after_s));
-    let rate = WRITES_PER_SET * f64::from(SsdProfile::load(PROTOTYPE).map_or(1, |p| p.sets));
+    let writing_s = size.writing_s;
+    let (turn, end) = (seconds(writing_s), seconds(writing_s + size.window_s + size.after_s));
+    let rate = WRITES_PER_SET * f64::from(profile(PROTOTYPE)?.sets);
     clients::write_at_rate(&ssd, &clock, place, rate, turn);
     let (reads, turn) = stand.rt.block_on(async move {
         clock.sleep_until(turn).await;
         let turn = Turn::now(&ssd, &clock, place.set);
         Ok::<_, Failure>((clients::read_at_random(&ssd, &clock, place, end).await?, turn))
     })?;
-    stand.watched(FIRST, reads, turn)
+    stand.watched(FIRST, &reads, &turn)
 }
 
 fn on() -> PlmConfig {
@@ -351,10 +351,11 @@ fn windowed(size: &Size, seed: u64) -> Result<Watched, Failure> {
     let stand = Stand::new(PROTOTYPE, Precondition::Random(1.0), seed)?;
     let (ssd, clock, place) = (stand.ssd.clone(), stand.clock(), stand.all_of(FIRST));
     let (window, after) = (seconds(size.window_s), seconds(size.after_s));
+    let writing = seconds(size.writing_s);
     let (reads, turn) = stand.rt.block_on(async move {
         ssd.configure_plm(place.set, on()).await.map_err(|e| e.to_string())?;
-        clients::write_at_rate(&ssd, &clock, place, WRITES_PER_SET, seconds(WRITING_S));
-        clock.sleep_until(seconds(WRITING_S)).await;
+        clients::write_at_rate(&ssd, &clock, place, WRITES_PER_SET, writing);
+        clock.sleep_until(writing).await;
         select(&ssd, place.set, WindowSelect::Dtwin).await?;
         let end = clock.now() + window;
         let mut reads = clients::read_at_random(&ssd, &clock, place, end).await?;
@@ -363,7 +364,7 @@ fn windowed(size: &Size, seed: u64) -> Result<Watched, Failure> {
         reads.extend(clients::read_at_random(&ssd, &clock, place, end + after).await?);
         Ok::<_, Failure>((reads, turn))
     })?;
-    stand.watched(FIRST, reads, turn)
+    stand.watched(FIRST, &reads, &turn)
 }
 
 async fn select(ssd: &Ssd, set: SetId, window: WindowSelect) -> Result<(), Failure> {
@@ -371,15 +372,16 @@ async fn select(ssd: &Ssd, set: SetId, window: WindowSelect) -> Result<(), Failu
 }
 
 /// Figure 8b: windows in turns; all writes happen in NDWIN.
-fn alternating(size: &Size, seed: u64) -> Result<(Watched, Vec<Nanos>), Failure> {
+fn alternating(size: &Size, seed: u64) -> Result<Alternating, Failure> {
     let stand = Stand::new(PROTOTYPE, Precondition::Random(1.0), seed)?;
     let (ssd, clock, place) = (stand.ssd.clone(), stand.clock(), stand.all_of(FIRST));
     let (window, cycles) = (seconds(size.window_s / 2.0), size.cycles);
+    let writing = seconds(size.writing_s);
     let (reads, turns) = stand.rt.block_on(async move {
         ssd.configure_plm(place.set, on()).await.map_err(|e| e.to_string())?;
         let (mut reads, mut turns) = (Vec::new(), Vec::new());
         for _ in 0..cycles {
-            let until = clock.now() + seconds(WRITING_S);
+            let until = clock.now() + writing;
             clients::write_at_rate(&ssd, &clock, place, WRITES_PER_SET, until);
             reads.extend(clients::read_at_random(&ssd, &clock, place, until).await?);
             select(&ssd, place.set, WindowSelect::Dtwin).await?;
@@ -392,22 +394,31 @@ fn alternating(size: &Size, seed: u64) -> Result<(Watched, Vec<Nanos>), Failure>
         Ok::<_, Failure>((reads, turns))
     })?;
     let turn = Turn { at: turns[0], ..Turn::default() };
-    Ok((stand.watched(FIRST, reads, turn)?, turns))
+    let ends = turns.iter().copied().chain([Nanos::MAX]);
+    let windows = std::iter::once(Nanos::ZERO).chain(turns.iter().copied()).zip(ends);
+    let longest = |(from, to)| Latency::between(&reads, from, to).longest_us;
+    Ok(Alternating {
+        watched: stand.watched(FIRST, &reads, &turn)?,
+        turns_s: turns.iter().map(|at| since_first(&reads, *at)).collect(),
+        longest_us: windows.map(longest).collect(),
+    })
 }
 
 /// Figure 7b: what is written in one NDWIN, and the lockdown behind it.
-fn lockdowns(seed: u64) -> Result<Vec<Lockdown>, Failure> {
+fn lockdowns(size: &Size, seed: u64) -> Result<Vec<Lockdown>, Failure> {
     let one = |megabytes: u64| {
         let stand = Stand::new(PROTOTYPE, Precondition::Sequential(0.9), seed)?;
         let (ssd, clock, place) = (stand.ssd.clone(), stand.clock(), stand.all_of(FIRST));
         let written_bytes = megabytes * 1_000_000;
+        let writing = seconds(size.writing_s);
         stand.rt.block_on(async move {
             ssd.configure_plm(place.set, on()).await.map_err(|e| e.to_string())?;
-            clock.sleep_until(seconds(WRITING_S)).await;
+            clock.sleep_until(writing).await;
             clients::fill(&ssd, &clock, place.part(0, written_bytes), 32).await?;
             let before = clock.now();
             select(&ssd, place.set, WindowSelect::Dtwin).await?;
-            Ok(Lockdown { written_bytes, took: clock.now() - before })
+            let took_ms = (clock.now() - before).as_micros_f64() / 1e3;
+            Ok(Lockdown { written_bytes, took_ms })
         })
     };
     LOCKDOWN_MB.into_iter().map(one).collect()
@@ -441,7 +452,7 @@ fn beside(profile: &str, written: Option<u16>, size: &Size, seed: u64) -> Result
     let reads = stand
         .rt
         .block_on(async move { clients::read_at_random(&ssd, &clock, place, end).await })?;
-    stand.watched(FIRST, reads, Turn::default())
+    stand.watched(FIRST, &reads, &Turn::default())
 }
 
 /// Random reads of a full drive at rising depth.
@@ -463,4 +474,33 @@ fn curve(size: &Size, seed: u64) -> Result<Vec<Point>, Failure> {
         })
     };
     DEPTHS.into_iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::kept::tests::assert_goes_on;
+    use crate::reproduce::{Paper, device_report};
+
+    const TINY: Size = Size {
+        flush_s: 0.05,
+        collection_writes: 50_000.0,
+        collection_s: 0.1,
+        hammered_blocks: 1,
+        reclaim_s: 0.05,
+        writing_s: 0.1,
+        window_s: 0.2,
+        after_s: 0.1,
+        cycles: 2,
+        isolation_s: 0.1,
+        curve_reads: 500,
+    };
+
+    #[test]
+    fn a_run_that_was_stopped_goes_on() {
+        assert_goes_on(Paper::Device, "8", |plan| {
+            let measured = measure_in(plan, TINY)?;
+            Ok(measured.map(|measured| device_report::report(plan, &measured)))
+        });
+    }
 }

@@ -4,17 +4,14 @@
 mod comparisons;
 mod figures;
 
-use super::device::Measured;
-use super::device_samples::Latency;
-use super::words::micros;
+use super::device_measured::Measured;
+use super::words::{micros, of_other_builds};
 use super::{Plan, Scale};
 use crate::report::Report;
 
 /// The report.
 pub(super) fn report(plan: &Plan<'_>, measured: &Measured) -> Report {
-    let windowed = &measured.windowed;
-    let in_dtwin = Latency::between(&windowed.reads, runtime::Nanos::ZERO, windowed.turn);
-    let mixed = Latency::all(&measured.mixed.reads);
+    let (in_dtwin, mixed) = (measured.windowed.before, measured.mixed.all);
     Report {
         title:
             "Vigil-KV's hardware (USENIX ATC'22): a block drive with predictable-latency windows"
@@ -34,19 +31,19 @@ pub(super) fn report(plan: &Plan<'_>, measured: &Measured) -> Report {
         command: plan.command(),
         figures: figures::figures(measured),
         comparisons: comparisons::comparisons(measured),
-        notes: notes(),
+        notes: notes(plan),
     }
 }
 
-fn notes() -> Vec<String> {
-    [
+fn notes(plan: &Plan<'_>) -> Vec<String> {
+    let notes = [
         "The paper shows its figures without numbers on most points; compared is what its text says.",
         "One physical profile stands behind all figures: vigil-1.92tb and baseline-1.92tb are the \
          same drive in four sets and in one, and baseline-15gb has a 128th of its flash. Every \
          number there has its source or the word \"assumed\".",
         "Reads are of 4 KiB, one outstanding at a time, unless a figure says otherwise.",
         "In DTWIN the model itself asserts at each read that no internal job is under way.",
-    ]
-    .map(str::to_owned)
-    .to_vec()
+    ];
+    let other_builds = of_other_builds(plan.keeper.taken_of_others());
+    notes.map(str::to_owned).into_iter().chain(other_builds).collect()
 }

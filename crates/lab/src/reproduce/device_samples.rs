@@ -2,12 +2,13 @@
 
 use flash::{Blocker, FlashStats};
 use runtime::Nanos;
+use serde::{Deserialize, Serialize};
 
 use super::device_clients::Sample;
 use crate::units::count_text;
 
 /// Reads of a part of an experiment, in microseconds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Latency {
     pub reads: usize,
     pub mean_us: f64,
@@ -62,23 +63,53 @@ pub(super) fn over_time(
     chunks.map(point).collect()
 }
 
-/// What reads found their die occupied with, in words, since counters stood at `before`.
-pub(super) fn what_reads_met(before: &FlashStats, now: &FlashStats) -> String {
-    let met = |blocker: Blocker, what: &str| {
-        let (before, now) = (before.waits(blocker), now.waits(blocker));
-        let (reads, waited) = (now.reads - before.reads, now.waited - before.waited);
-        let mean = waited.as_micros_f64() / reads.max(1) as f64;
-        match reads {
-            0 => format!("none {what}"),
-            reads => format!("{} {what} (waited {mean:.0} us on average)", count_text(reads)),
+/// Reads of the flash that found their die occupied with the same.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Meeting {
+    reads: u64,
+    /// How long they waited on average, in microseconds.
+    waited_us: f64,
+}
+
+/// What reads found their die occupied with.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Met {
+    another_read: Meeting,
+    program: Meeting,
+    erase: Meeting,
+}
+
+impl Met {
+    /// From when counters stood at `before` until they stood at `now`.
+    pub(super) fn between(before: &FlashStats, now: &FlashStats) -> Self {
+        let met = |blocker: Blocker| {
+            let (before, now) = (before.waits(blocker), now.waits(blocker));
+            let (reads, waited) = (now.reads - before.reads, now.waited - before.waited);
+            Meeting { reads, waited_us: waited.as_micros_f64() / reads.max(1) as f64 }
+        };
+        Self {
+            another_read: met(Blocker::Read),
+            program: met(Blocker::Program),
+            erase: met(Blocker::Erase),
         }
-    };
-    format!(
-        "Of the flash reads meanwhile {}, {}, {}",
-        met(Blocker::Read, "met another read"),
-        met(Blocker::Program, "a program"),
-        met(Blocker::Erase, "an erase"),
-    )
+    }
+
+    /// In words.
+    pub(super) fn text(&self) -> String {
+        let met = |meeting: Meeting, what: &str| match meeting.reads {
+            0 => format!("none {what}"),
+            reads => {
+                let waited = meeting.waited_us;
+                format!("{} {what} (waited {waited:.0} us on average)", count_text(reads))
+            }
+        };
+        format!(
+            "Of the flash reads meanwhile {}, {}, {}",
+            met(self.another_read, "met another read"),
+            met(self.program, "a program"),
+            met(self.erase, "an erase"),
+        )
+    }
 }
 
 #[cfg(test)]

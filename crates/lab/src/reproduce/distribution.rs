@@ -23,6 +23,28 @@ impl Distribution {
     }
 }
 
+/// A histogram as a [`Distribution`], for `#[serde(with)]`.
+pub(super) mod of_histogram {
+    use serde::de::Error;
+    use serde::{Deserializer, Serializer};
+
+    use super::{Deserialize, Distribution, Histogram, Serialize};
+
+    pub(in crate::reproduce) fn serialize<S: Serializer>(
+        histogram: &Histogram<u64>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        Distribution::of(Some(histogram)).serialize(serializer)
+    }
+
+    pub(in crate::reproduce) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Histogram<u64>, D::Error> {
+        let kept = Distribution::deserialize(deserializer)?;
+        kept.histogram().ok_or_else(|| D::Error::custom("a histogram without values"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use workload::LatencySummary;

@@ -6,13 +6,15 @@ use design::{Design, IndexOptions};
 use engine::{ColumnOptions, Engine, IteratorOptions, Options};
 use kvssd::{DeviceProfile, IteratorHandle, RawFlash};
 use runtime::IoClass;
+use serde::{Deserialize, Serialize};
 use workload::{CoreWorkload, Properties};
 
 use super::iter_bounds::Board;
 use super::iter_measured::{
     Index, Layout, LongRun, LongRuns, Measured, OnStand, Run, Swept, Tail, VersionMemory,
 };
-use super::jobs::{Job, run_all};
+use super::jobs::{Job, run_those_asked_for};
+use super::kept::kept;
 use super::stand::{Failure, Stand, StandSpec};
 use super::{Plan, Scale};
 
@@ -38,6 +40,7 @@ pub(super) const SWEPT_BYTES: u64 = 16 << 10;
 pub(super) const ITERATORS: usize = 16;
 
 /// How large the experiments are.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Size {
     pub records: u64,
     /// Range queries of each run.
@@ -64,6 +67,7 @@ impl Size {
 /// Bytes of a summary entry as published.
 pub(super) const SUMMARY_ENTRY_BYTES: u64 = 44;
 
+#[derive(Serialize, Deserialize)]
 enum Outcome {
     Stand(Box<OnStand>),
     Tail(Box<Tail>),
@@ -71,31 +75,92 @@ enum Outcome {
     Versions(u64, Vec<VersionMemory>),
 }
 
-/// Runs all experiments.
-pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
-    let (scale, seed) = (plan.scale, plan.seed);
-    // The longest first, so that threads end together.
-    let mut jobs: Vec<Job<'_, Outcome>> = Vec::new();
-    for size in SIZES.into_iter().rev() {
+/// Runs all experiments, or those that the plan asks for; nothing comes back then.
+pub(super) fn measure(plan: &Plan<'_>) -> Result<Option<Measured>, Failure> {
+    measure_in(plan, Size::of(plan.scale))
+}
+
+fn measure_in(plan: &Plan<'_>, size: Size) -> Result<Option<Measured>, Failure> {
+    Ok(run_those_asked_for(jobs(plan, size)?, plan)?.map(measured))
+}
+
+/// All experiments, the longest first, so that threads end together.
+fn jobs<'a>(plan: &Plan<'a>, size: Size) -> Result<Vec<Job<'a, Outcome>>, Failure> {
+    let mut jobs = Vec::new();
+    for bytes in SIZES.into_iter().rev() {
         for layout in Layout::ALL {
-            let name = format!("values of {size} B, {} layout", layout.name());
-            let run = move || on_stand(scale, seed, size, layout);
-            jobs.push(Job::new(name, move || Ok(Outcome::Stand(Box::new(run()?)))));
+            jobs.push(stand_job(plan, size, bytes, layout)?);
         }
     }
     for layout in Layout::ALL {
         for fixed_us in FIXED_US {
-            let name = format!("firmware and host of {fixed_us} us, {} layout", layout.name());
-            let run = move || swept(scale, seed, fixed_us, layout);
-            jobs.push(Job::new(name, move || Ok(Outcome::Swept(run()?))));
+            jobs.push(swept_job(plan, size, fixed_us, layout)?);
         }
         for index in Index::ALL {
-            let name = format!("long scans, {}, {} layout", index.name(), layout.name());
-            let run = move || tail(scale, seed, index, layout);
-            jobs.push(Job::new(name, move || Ok(Outcome::Tail(Box::new(run()?)))));
+            jobs.push(tail_job(plan, size, index, layout)?);
         }
     }
-    jobs.push(Job::new("memory of versions", move || versions(scale, seed)));
+    let spec = spec(&size, plan.seed, 128, Layout::Random)?;
+    jobs.push(job(plan, "memory of versions".to_owned(), size, spec, |spec| versions(&spec)));
+    Ok(jobs)
+}
+
+/// A job whose result depends on its specification and on how large experiments are.
+fn job<'a>(
+    plan: &Plan<'a>,
+    name: String,
+    size: Size,
+    spec: StandSpec,
+    run: impl FnOnce(StandSpec) -> Result<Outcome, Failure> + Send + 'a,
+) -> Job<'a, Outcome> {
+    kept(plan.keeper, name, format!("{spec:?}; {size:?}"), move || run(spec))
+}
+
+fn stand_job<'a>(
+    plan: &Plan<'a>,
+    size: Size,
+    bytes: u64,
+    layout: Layout,
+) -> Result<Job<'a, Outcome>, Failure> {
+    let name = format!("values of {bytes} B, {} layout", layout.name());
+    let spec = spec(&size, plan.seed, bytes, layout)?;
+    let values = Values { records: size.records, size: bytes, layout };
+    let run = move |spec| Ok(Outcome::Stand(Box::new(on_stand(&spec, &size, values)?)));
+    Ok(job(plan, name, size, spec, run))
+}
+
+fn swept_job<'a>(
+    plan: &Plan<'a>,
+    size: Size,
+    fixed_us: f64,
+    layout: Layout,
+) -> Result<Job<'a, Outcome>, Failure> {
+    let name = format!("firmware and host of {fixed_us} us, {} layout", layout.name());
+    let mut spec = spec(&size, plan.seed, SWEPT_BYTES, layout)?;
+    spec.device = with_fixed(spec.device, fixed_us);
+    let values = Values { records: size.records, size: SWEPT_BYTES, layout };
+    let run = move |spec| Ok(Outcome::Swept(swept(&spec, &size, values, fixed_us)?));
+    Ok(job(plan, name, size, spec, run))
+}
+
+fn tail_job<'a>(
+    plan: &Plan<'a>,
+    size: Size,
+    index: Index,
+    layout: Layout,
+) -> Result<Job<'a, Outcome>, Failure> {
+    let name = format!("long scans, {}, {} layout", index.name(), layout.name());
+    let options = with_index(index)?;
+    let (levels, columns) = (options.levels, options.columns);
+    let spec = StandSpec { index: options.into(), ..spec(&size, plan.seed, TAIL_BYTES, layout)? };
+    let phases = columns.map_or_else(|| vec![1], |columns| phases(&columns, levels, &spec.device));
+    let values = Values { records: size.records, size: TAIL_BYTES, layout };
+    let run = move |spec| Ok(Outcome::Tail(Box::new(tail(&spec, &size, values, index, phases)?)));
+    Ok(job(plan, name, size, spec, run))
+}
+
+/// What all experiments gave, by kind.
+fn measured(done: Vec<Outcome>) -> Measured {
     let mut measured = Measured {
         stands: Vec::new(),
         tails: Vec::new(),
@@ -103,7 +168,7 @@ pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
         segments: 0,
         versions: Vec::new(),
     };
-    for outcome in run_all(jobs, plan.threads, plan.watcher)? {
+    for outcome in done {
         match outcome {
             Outcome::Stand(stand) => measured.stands.push(*stand),
             Outcome::Tail(tail) => measured.tails.push(*tail),
@@ -114,15 +179,14 @@ pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
         }
     }
     measured.stands.sort_by_key(|stand| (stand.size, stand.layout.name()));
-    Ok(measured)
+    measured
 }
 
-fn spec(scale: Scale, seed: u64, value_bytes: u64, layout: Layout) -> Result<StandSpec, Failure> {
-    let records = Size::of(scale).records;
+fn spec(size: &Size, seed: u64, value_bytes: u64, layout: Layout) -> Result<StandSpec, Failure> {
     Ok(StandSpec {
         index: index_of("iterkvssd")?.into(),
         device: device()?,
-        records: seekrandom(records, value_bytes, layout, 128, 1)?,
+        records: seekrandom(size.records, value_bytes, layout, 128, 1)?,
         outstanding: 1,
         seed,
     })
@@ -201,10 +265,9 @@ impl Values {
     }
 }
 
-fn on_stand(scale: Scale, seed: u64, size: u64, layout: Layout) -> Result<OnStand, Failure> {
-    let Size { records, queries, long_queries, .. } = Size::of(scale);
-    let values = Values { records, size, layout };
-    let (mut stand, _) = Stand::load(&spec(scale, seed, size, layout)?)?;
+fn on_stand(spec: &StandSpec, size: &Size, values: Values) -> Result<OnStand, Failure> {
+    let Size { queries, long_queries, .. } = *size;
+    let (mut stand, _) = Stand::load(spec)?;
     let mut run = |degree, length| one_run(&mut stand, values, degree, length, queries);
     let by_degree = DEGREES.map(|degree| run(degree, DEGREE_SCAN)).collect::<Result<_, _>>()?;
     let both = [0, *DEGREES.end()].into_iter();
@@ -215,37 +278,35 @@ fn on_stand(scale: Scale, seed: u64, size: u64, layout: Layout) -> Result<OnStan
     let mut run =
         |index_prefetch| long_run(&mut stand, values, options(index_prefetch, 0), long_queries);
     let (baseline, with_index) = (run(false)?, run(true)?);
+    let Values { size, layout, .. } = values;
     Ok(OnStand { size, layout, by_degree, by_length, baseline, with_index })
 }
 
 /// Value prefetch where firmware and host take another time.
-fn swept(scale: Scale, seed: u64, fixed_us: f64, layout: Layout) -> Result<Swept, Failure> {
-    let Size { records, queries, .. } = Size::of(scale);
-    let values = Values { records, size: SWEPT_BYTES, layout };
-    let mut spec = spec(scale, seed, SWEPT_BYTES, layout)?;
-    spec.device = with_fixed(spec.device, fixed_us);
-    let most = Board::new(&spec.device).most_gain(SWEPT_BYTES);
-    let (mut stand, _) = Stand::load(&spec)?;
-    let runs = DEGREES.map(|degree| one_run(&mut stand, values, degree, DEGREE_SCAN, queries));
-    Ok(Swept { fixed_us, layout, runs: runs.collect::<Result<_, _>>()?, most })
+fn swept(spec: &StandSpec, size: &Size, values: Values, fixed_us: f64) -> Result<Swept, Failure> {
+    let most = Board::new(&spec.device).most_gain(values.size);
+    let (mut stand, _) = Stand::load(spec)?;
+    let runs = DEGREES.map(|degree| one_run(&mut stand, values, degree, DEGREE_SCAN, size.queries));
+    Ok(Swept { fixed_us, layout: values.layout, runs: runs.collect::<Result<_, _>>()?, most })
 }
 
 /// Long scans where the index lies in one of the ways.
-fn tail(scale: Scale, seed: u64, index: Index, layout: Layout) -> Result<Tail, Failure> {
-    let Size { records, tail_queries, .. } = Size::of(scale);
-    let values = Values { records, size: TAIL_BYTES, layout };
-    let options = with_index(index)?;
-    let (levels, columns) = (options.levels, options.columns);
-    let spec = StandSpec { index: options.into(), ..spec(scale, seed, TAIL_BYTES, layout)? };
-    let (mut stand, load) = Stand::load(&spec)?;
+fn tail(
+    spec: &StandSpec,
+    size: &Size,
+    values: Values,
+    index: Index,
+    phases: Vec<u32>,
+) -> Result<Tail, Failure> {
+    let (mut stand, load) = Stand::load(spec)?;
     let of_index = [IoClass::CompactionWrite, IoClass::GcWrite];
     let page_bytes = u64::from(spec.device.flash.geometry.page_bytes);
     let index_bytes = load.pages_programmed(&of_index) * page_bytes;
     Ok(Tail {
         index,
-        layout,
-        runs: long_runs(&mut stand, values, tail_queries)?,
-        phases: columns.map_or_else(|| vec![1], |columns| phases(&columns, levels, &spec.device)),
+        layout: values.layout,
+        runs: long_runs(&mut stand, values, size.tail_queries)?,
+        phases,
         index_bytes_per_byte: index_bytes as f64 / load.user_bytes.max(1) as f64,
     })
 }
@@ -303,9 +364,8 @@ fn long_run(
 }
 
 /// Opens iterators one after the other; between two, a part of the pairs is overwritten at random.
-fn versions(scale: Scale, seed: u64) -> Result<Outcome, Failure> {
-    let spec = spec(scale, seed, 128, Layout::Random)?;
-    let (mut stand, _) = Stand::load(&spec)?;
+fn versions(spec: &StandSpec) -> Result<Outcome, Failure> {
+    let (mut stand, _) = Stand::load(spec)?;
     let mut overwrite = workload::builtin("a").expect("it is built in");
     let records = spec.records.record_count;
     for (name, value) in [
@@ -347,4 +407,21 @@ fn tree(stand: &Stand) -> &Engine<RawFlash> {
 
 fn segments(stand: &Stand) -> u64 {
     tree(stand).levels().iter().map(|(segments, _)| segments).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::kept::tests::assert_goes_on;
+    use crate::reproduce::{Paper, iter_report};
+
+    const TINY: Size = Size { records: 3_000, queries: 1, long_queries: 1, tail_queries: 1 };
+
+    #[test]
+    fn a_run_that_was_stopped_goes_on() {
+        assert_goes_on(Paper::Iter, "sequential", |plan| {
+            let measured = measure_in(plan, TINY)?;
+            Ok(measured.map(|measured| iter_report::report(plan, &measured)))
+        });
+    }
 }

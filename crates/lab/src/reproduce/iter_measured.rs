@@ -1,12 +1,14 @@
 //! What is measured in IterKVSSD's experiments: plain values, from which the report is made.
 
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 use workload::LatencySummary;
 
+use super::distribution;
 use crate::bytes_text;
 
 /// Where pairs that follow one another by key lie.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Layout {
     /// Far apart: they were written in random order.
     Random,
@@ -34,7 +36,7 @@ impl Layout {
 }
 
 /// How the index of a store lies, and how it is read where it was not read ahead.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Index {
     /// Segments of a page.
     Pages,
@@ -61,7 +63,7 @@ impl Index {
 }
 
 /// One run: a degree and a scan length.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Run {
     pub degree: u32,
     pub length: u64,
@@ -71,9 +73,10 @@ pub(super) struct Run {
 }
 
 /// Long scans.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct LongRun {
     /// Latencies of their Nexts, in nanoseconds.
+    #[serde(with = "distribution::of_histogram")]
     pub next: Histogram<u64>,
     /// Segments that a Next waited for.
     pub index_reads: u64,
@@ -82,7 +85,7 @@ pub(super) struct LongRun {
 }
 
 /// Long scans without and with index prefetch, and both again with the highest degree of value prefetch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct LongRuns {
     pub baseline: LongRun,
     pub with_index: LongRun,
@@ -118,6 +121,7 @@ impl LongRuns {
 }
 
 /// Long scans of 4 KiB values on a store with its index in one of the ways.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Tail {
     pub index: Index,
     pub layout: Layout,
@@ -129,6 +133,7 @@ pub(super) struct Tail {
 }
 
 /// The gains of value prefetch with 16 KiB values, where firmware and host take so long.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Swept {
     pub fixed_us: f64,
     pub layout: Layout,
@@ -162,6 +167,7 @@ impl LongRun {
 }
 
 /// Everything that was measured on one stand.
+#[derive(Serialize, Deserialize)]
 pub(super) struct OnStand {
     pub size: u64,
     pub layout: Layout,
@@ -199,7 +205,7 @@ impl OnStand {
 }
 
 /// Memory when the `n`th iterator is open, in bytes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct VersionMemory {
     /// Descriptors in the pool beyond those of the current version, and chunks of references.
     pub pooled: u64,

@@ -8,7 +8,7 @@ mod tails;
 use super::iter::{ITERATORS, SIZES, Size, device};
 use super::iter_bounds::Board;
 use super::iter_measured::{Layout, Measured, OnStand, VersionMemory};
-use super::words::times;
+use super::words::{of_other_builds, times};
 use super::{Plan, Scale};
 use crate::report::Report;
 use crate::{bytes_text, count_text};
@@ -44,12 +44,12 @@ pub(super) fn report(plan: &Plan<'_>, measured: &Measured) -> Report {
         command: plan.command(),
         figures: figures::figures(&board, measured),
         comparisons: comparisons::comparisons(&board, measured),
-        notes: notes(),
+        notes: notes(plan),
     }
 }
 
-fn notes() -> Vec<String> {
-    [
+fn notes(plan: &Plan<'_>) -> Vec<String> {
+    let notes = [
         "One request is outstanding at a time, as the published host library has it.",
         "Throughput is bytes of values per second of virtual time; a range query is one Seek and as \
          many Next as the scan is long.",
@@ -64,9 +64,9 @@ fn notes() -> Vec<String> {
          thousand meets one, so that they show beyond p99.9 only.",
         "A page that an iterator has read stays in its buffer until newer ones push it out, so small \
          values in sequential layout are read from the buffer.",
-    ]
-    .map(str::to_owned)
-    .to_vec()
+    ];
+    let other_builds = of_other_builds(plan.keeper.taken_of_others());
+    notes.map(str::to_owned).into_iter().chain(other_builds).collect()
 }
 
 /// The value size that gains most in a layout, and how much.

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::stand::Failure;
-use super::{Simulation, Watcher};
+use super::{Plan, Simulation, Watcher};
 
 /// One simulation.
 pub struct Job<'a, T> {
@@ -69,6 +69,23 @@ pub fn run_all<T: Send>(
     // Jobs that did not begin come after one that failed, and collecting ends there.
     let taken = results.into_iter().map(|result| result.into_inner().expect("as above"));
     taken.map(|result| result.expect("every job before a failure was run")).collect()
+}
+
+/// Runs those of `jobs` that the plan asks for; nothing comes back if these are not all.
+pub(super) fn run_those_asked_for<T: Send>(
+    mut jobs: Vec<Job<'_, T>>,
+    plan: &Plan<'_>,
+) -> Result<Option<Vec<T>>, Failure> {
+    let all = jobs.len();
+    if let Some(part) = plan.only {
+        jobs.retain(|job| job.name.contains(part));
+        if jobs.is_empty() {
+            return Err(format!("no simulation has {part:?} in its name"));
+        }
+    }
+    let are_all = jobs.len() == all;
+    let done = run_all(jobs, plan.threads, plan.watcher)?;
+    Ok(are_all.then_some(done))
 }
 
 #[cfg(test)]

@@ -58,10 +58,13 @@ pub(super) fn kept<'a, T: Serialize + DeserializeOwned>(
 pub(super) mod tests {
     use std::collections::BTreeMap;
     use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+    use crate::report::Report;
     use crate::reproduce::jobs::run_all;
     use crate::reproduce::jobs::tests::Notes;
+    use crate::reproduce::{Paper, Plan, Scale};
 
     /// Keeps nothing.
     pub(in crate::reproduce) struct Forgetful;
@@ -72,9 +75,15 @@ pub(super) mod tests {
         results: Mutex<BTreeMap<(String, String), String>>,
         drives: Mutex<BTreeMap<(String, String), Vec<u8>>>,
         pub(in crate::reproduce) complaints: Mutex<Vec<String>>,
+        taken: AtomicUsize,
     }
 
     impl InMemory {
+        /// How many results are kept, and how many of them were taken so far, each as often as it was.
+        fn counts(&self) -> (usize, usize) {
+            (self.results.lock().unwrap().len(), self.taken.load(Ordering::Relaxed))
+        }
+
         /// How many drives are kept.
         pub(in crate::reproduce) fn drives(&self) -> usize {
             self.drives.lock().unwrap().len()
@@ -124,7 +133,9 @@ pub(super) mod tests {
             self.results.lock().unwrap().insert(key, result.to_owned());
         }
 
-        fn taken(&self, _: &str) {}
+        fn taken(&self, _: &str) {
+            self.taken.fetch_add(1, Ordering::Relaxed);
+        }
 
         fn taken_of_others(&self) -> usize {
             0
@@ -151,6 +162,32 @@ pub(super) mod tests {
         fn drive_is_useless(&self, _: &str, why: &str) {
             self.complaints.lock().unwrap().push(why.to_owned());
         }
+    }
+
+    /// Checks that a run which was stopped behind the simulations with `part` in their name goes on there, and that its report
+    /// is that of a run which nobody stopped, to the last byte; also where every simulation is taken.
+    pub(in crate::reproduce) fn assert_goes_on(
+        paper: Paper,
+        part: &str,
+        report: impl Fn(&Plan<'_>) -> Result<Option<Report>, Failure>,
+    ) {
+        let files = |keeper: &dyn Keeper, only| {
+            let (scale, threads, watcher) = (Scale::Quick, 2, &Notes::default());
+            let plan =
+                Plan { paper, scale, threads, seed: 1, watcher, keeper, only, fresh_loads: false };
+            let report = report(&plan).expect("all can be run");
+            report.map(|report| report.files().expect("it can be shown"))
+        };
+        let whole = files(&Forgetful, None).expect("nothing is left out");
+        let keeper = InMemory::default();
+        assert!(files(&keeper, Some(part)).is_none(), "a report needs all of them");
+        let (first, _) = keeper.counts();
+        assert!(first > 0, "they are kept");
+        assert!(files(&keeper, None).as_ref() == Some(&whole), "it went on to another report");
+        let (all, taken) = keeper.counts();
+        assert!(taken == first && all > first, "{taken} of {first} were taken, {all} are there");
+        assert!(files(&keeper, None).as_ref() == Some(&whole), "what is kept is not what was run");
+        assert_eq!(keeper.counts(), (all, first + all), "none was run again");
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod system;
 #[cfg(test)]
 mod tests;
 
-use super::jobs::{Job, run_all};
+use super::jobs::run_those_asked_for;
 use super::stand::Failure;
 use super::{Plan, Scale};
 
@@ -146,21 +146,4 @@ pub(super) fn measure(plan: &Plan<'_>) -> Result<Option<Measured>, Failure> {
         with_key,
         motivation,
     }))
-}
-
-/// Runs those of `jobs` that the plan asks for; nothing comes back if these are not all.
-fn run_those_asked_for(
-    mut jobs: Vec<Job<'_, System>>,
-    plan: &Plan<'_>,
-) -> Result<Option<Vec<System>>, Failure> {
-    let all = jobs.len();
-    if let Some(part) = plan.only {
-        jobs.retain(|job| job.name.contains(part));
-        if jobs.is_empty() {
-            return Err(format!("no simulation has {part:?} in its name"));
-        }
-    }
-    let are_all = jobs.len() == all;
-    let done = run_all(jobs, plan.threads, plan.watcher)?;
-    Ok(are_all.then_some(done))
 }

@@ -10,7 +10,7 @@ mod size;
 use engine::Filters;
 
 use super::Plan;
-use super::jobs::{Job, run_all};
+use super::jobs::{Job, run_those_asked_for};
 use super::kept::kept;
 use super::stand::Failure;
 use crate::device::Before;
@@ -57,20 +57,21 @@ impl Measured {
     }
 }
 
-/// Runs all experiments.
-pub(super) fn measure(plan: &Plan<'_>) -> Result<Measured, Failure> {
+/// Runs all experiments, or those that the plan asks for; nothing comes back then.
+pub(super) fn measure(plan: &Plan<'_>) -> Result<Option<Measured>, Failure> {
     measure_in(plan, Size::of(plan.scale))
 }
 
-fn measure_in(plan: &Plan<'_>, size: Size) -> Result<Measured, Failure> {
+fn measure_in(plan: &Plan<'_>, size: Size) -> Result<Option<Measured>, Failure> {
     let mut jobs = Vec::new();
     for (name, run) in matrix().chain(costs()).chain(motivation()) {
         jobs.push(job(plan, &size, name, run)?);
     }
-    let mut done = run_all(jobs, plan.threads, plan.watcher)?.into_iter();
+    let Some(done) = run_those_asked_for(jobs, plan)? else { return Ok(None) };
+    let mut done = done.into_iter();
     let mut take = |count: usize| done.by_ref().take(count).collect::<Vec<_>>();
     let columns = all().count();
-    Ok(Measured {
+    Ok(Some(Measured {
         matrix: WORKLOADS.map(|_| take(columns)).into(),
         scans: take(SCANNING.len()),
         limits: take(CACHE_LIMITS_MB.len()),
@@ -82,7 +83,7 @@ fn measure_in(plan: &Plan<'_>, size: Size) -> Result<Measured, Failure> {
         reads_alone: take(1).remove(0),
         delayed_compaction: two(take(2)),
         delayed_flush: two(take(2)),
-    })
+    }))
 }
 
 fn two(cells: Vec<Cell>) -> [Cell; 2] {
@@ -158,36 +159,20 @@ fn motivation() -> impl Iterator<Item = (String, Run)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::kept::tests::Forgetful;
-    use crate::reproduce::{Paper, Scale, Simulation, Watcher, vigil_report};
-
-    struct Deaf;
-
-    impl Watcher for Deaf {
-        fn begins(&self, _: Simulation<'_>) {}
-        fn ended(&self, _: Simulation<'_>, _: bool) {}
-    }
+    use crate::reproduce::kept::tests::assert_goes_on;
+    use crate::reproduce::{Paper, vigil_report};
 
     #[test]
-    fn all_experiments_run_and_make_a_report() {
-        let (paper, scale) = (Paper::Vigil, Scale::Quick);
-        let plan = Plan {
-            paper,
-            scale,
-            threads: 2,
-            seed: 1,
-            watcher: &Deaf,
-            keeper: &Forgetful,
-            only: None,
-            fresh_loads: false,
-        };
+    fn all_experiments_run_and_a_run_that_was_stopped_goes_on() {
         let (seconds, quiet_seconds, read_seconds) = (0.2, 0.2, 0.01);
         let size = Size { divisor: 16, records: 1_000, seconds, quiet_seconds, read_seconds };
-        let measured = measure_in(&plan, size).expect("all can be run");
-        assert_eq!(measured.cell("d", "rails").name, "YCSB-D, rails");
-        let puts = measured.cell("userdb", "base").put.count;
-        assert!((800..1_040).contains(&puts), "46 % of 2,000 operations are puts, not {puts}");
-        assert_eq!(measured.reads_alone.put.count, 0);
-        vigil_report::report(&plan, &measured).files().expect("it can be shown");
+        assert_goes_on(Paper::Vigil, "UserDB", |plan| {
+            let Some(measured) = measure_in(plan, size)? else { return Ok(None) };
+            assert_eq!(measured.cell("d", "rails").name, "YCSB-D, rails");
+            let puts = measured.cell("userdb", "base").put.count;
+            assert!((800..1_040).contains(&puts), "46 % of 2,000 operations are puts, not {puts}");
+            assert_eq!(measured.reads_alone.put.count, 0);
+            Ok(Some(vigil_report::report(plan, &measured)))
+        });
     }
 }

@@ -1,12 +1,8 @@
 //! What the paper says, beside what came out.
 
-use runtime::Nanos;
-
-use super::figures::longest;
 use crate::count_text;
 use crate::report::{Comparison, Verdict};
-use crate::reproduce::device::{Lockdown, Measured, Watched};
-use crate::reproduce::device_samples::{Latency, what_reads_met};
+use crate::reproduce::device_measured::{Lockdown, Measured, Watched};
 use crate::reproduce::words::{beside, holds, micros, millis, row, times};
 
 pub(super) fn comparisons(measured: &Measured) -> Vec<Comparison> {
@@ -21,29 +17,17 @@ pub(super) fn comparisons(measured: &Measured) -> Vec<Comparison> {
     rows
 }
 
-fn met(watched: &Watched) -> String {
-    what_reads_met(&watched.flash_before, &watched.report.flash)
-}
-
 /// What the longest reads waited for.
 fn waits(watched: &Watched) -> String {
     format!(
         "Erases are suspended for reads, page programs of 700 us are not: the longest met one of \
          those that had just begun, or an erase that was not suspended at once. {}.",
-        met(watched)
+        watched.met.text()
     )
 }
 
-fn before(watched: &Watched) -> Latency {
-    Latency::between(&watched.reads, Nanos::ZERO, watched.turn)
-}
-
-fn after(watched: &Watched) -> Latency {
-    Latency::between(&watched.reads, watched.turn, Nanos::MAX)
-}
-
 fn flush_row(measured: &Measured) -> Comparison {
-    let latency = after(&measured.buffer_flush);
+    let latency = &measured.buffer_flush.after;
     let most = latency.longest_us / latency.median_us;
     row(
         "device-2a",
@@ -71,8 +55,7 @@ fn flush_row(measured: &Measured) -> Comparison {
 }
 
 fn collection_rows(measured: &Measured) -> Vec<Comparison> {
-    let watched = &measured.collection;
-    let (before, after) = (before(watched), after(watched));
+    let Watched { before, after, .. } = &measured.collection;
     vec![
         row(
             "device-2b-before",
@@ -102,7 +85,7 @@ fn collection_rows(measured: &Measured) -> Vec<Comparison> {
 
 fn reclaim_row(measured: &Measured) -> Comparison {
     let watched = &measured.reclaim;
-    let latency = after(watched);
+    let latency = &watched.after;
     row(
         "device-2c",
         "longest read while blocks are reclaimed",
@@ -112,9 +95,9 @@ fn reclaim_row(measured: &Measured) -> Comparison {
         format!(
             "{} blocks were reclaimed; mean {}. Ours moves the data of the one block that was read \
              often and erases it with its superblock later, so reads meet programs, not erases. {}.",
-            watched.report.firmware.reclaims,
+            watched.reclaims,
             micros(latency.mean_us),
-            met(watched)
+            watched.met.text()
         ),
     )
 }
@@ -122,10 +105,10 @@ fn reclaim_row(measured: &Measured) -> Comparison {
 fn lockdown_row(measured: &Measured) -> Comparison {
     let text = |lockdown: &Lockdown| {
         let megabytes = lockdown.written_bytes / 1_000_000;
-        format!("{megabytes} MB {:.1} ms", lockdown.took.as_micros_f64() / 1e3)
+        format!("{megabytes} MB {:.1} ms", lockdown.took_ms)
     };
     let tens = measured.lockdowns.iter().filter(|l| l.written_bytes >= 8_000_000);
-    let most = tens.map(|l| l.took.as_micros_f64() / 1e3).fold(0.0, f64::max);
+    let most = tens.map(|l| l.took_ms).fold(0.0, f64::max);
     row(
         "device-7b",
         "lockdown after tens of MB were written",
@@ -138,8 +121,8 @@ fn lockdown_row(measured: &Measured) -> Comparison {
 }
 
 fn window_rows(measured: &Measured) -> Vec<Comparison> {
-    let (plain, windowed) = (Latency::all(&measured.plain.reads), &measured.windowed);
-    let (dtwin, ndwin) = (before(windowed), after(windowed));
+    let (plain, windowed) = (&measured.plain.all, &measured.windowed);
+    let (dtwin, ndwin) = (&windowed.before, &windowed.after);
     vec![
         row(
             "device-8a-baseline",
@@ -191,15 +174,11 @@ fn window_rows(measured: &Measured) -> Vec<Comparison> {
 }
 
 fn alternating_row(measured: &Measured) -> Comparison {
+    let alternating = &measured.alternating;
     let of = |wants_dtwin: bool| {
-        let turns = std::iter::once(Nanos::ZERO).chain(measured.turns.iter().copied());
-        let ends = measured.turns.iter().copied().chain([Nanos::MAX]);
-        let windows = turns.zip(ends).enumerate();
+        let windows = alternating.longest_us.iter().enumerate();
         let wanted = windows.filter(|(i, _)| (i % 2 == 1) == wants_dtwin);
-        let reads = &measured.alternating.reads;
-        wanted
-            .map(|(_, (from, to))| Latency::between(reads, from, to).longest_us)
-            .fold(0.0, f64::max)
+        wanted.map(|(_, longest)| *longest).fold(0.0, f64::max)
     };
     let (dtwin, ndwin) = (of(true), of(false));
     row(
@@ -210,16 +189,15 @@ fn alternating_row(measured: &Measured) -> Comparison {
         holds(dtwin < 200.0 && ndwin > dtwin),
         format!(
             "{} windows; {} of them ended before the host said so.",
-            measured.alternating.report.firmware.windows_entered,
-            measured.alternating.report.firmware.windows_broken
+            alternating.watched.windows_entered, alternating.watched.windows_broken
         ),
     )
 }
 
 fn isolation_rows(measured: &Measured) -> Vec<Comparison> {
-    let longest_of = |watched: &Watched| longest(&watched.reads);
-    let (mixed, isolated) = (longest_of(&measured.mixed), longest_of(&measured.isolated));
-    let undisturbed = longest_of(&measured.undisturbed);
+    let longest = |watched: &Watched| watched.all.longest_us;
+    let (mixed, isolated) = (longest(&measured.mixed), longest(&measured.isolated));
+    let undisturbed = longest(&measured.undisturbed);
     vec![
         row(
             "device-8c-mixed",
@@ -227,11 +205,7 @@ fn isolation_rows(measured: &Measured) -> Vec<Comparison> {
             "2 ms (section 5.2, figure 8c)",
             beside(2_000.0, mixed, millis(mixed)),
             Verdict::of_amount(2_000.0, mixed),
-            format!(
-                "p99.9 {}. {}",
-                micros(Latency::all(&measured.mixed.reads).p999_us),
-                waits(&measured.mixed)
-            ),
+            format!("p99.9 {}. {}", micros(measured.mixed.all.p999_us), waits(&measured.mixed)),
         ),
         row(
             "device-8c-isolated",

@@ -1,14 +1,8 @@
 //! The figures.
 
-use runtime::Nanos;
-
 use crate::report::{Axis, Figure, FigureKind, Published, Series, Stretch, Unit};
-use crate::reproduce::device::{Measured, Watched};
-use crate::reproduce::device_clients::Sample;
-use crate::reproduce::device_samples::{Latency, over_time};
-
-/// Stretches of time that a series is drawn in.
-const STRETCHES: usize = 400;
+use crate::reproduce::device::STRETCHES;
+use crate::reproduce::device_measured::{Measured, Point, Watched};
 
 pub(super) fn figures(measured: &Measured) -> Vec<Figure> {
     vec![
@@ -38,7 +32,7 @@ pub(super) fn figures(measured: &Measured) -> Vec<Figure> {
 
 fn buffer_flush(measured: &Measured) -> Figure {
     let watched = &measured.buffer_flush;
-    let typical = Latency::between(&watched.reads, watched.turn, Nanos::MAX).median_us;
+    let typical = watched.after.median_us;
     series(
         "device-2a",
         "Reads while the write buffer is emptied",
@@ -56,9 +50,7 @@ fn collection(measured: &Measured) -> Figure {
          128th of the flash.",
         &[("baseline", &measured.collection)],
     )
-    .with_shaded(measured.collecting.iter().map(|(from, to)| {
-        stretch("garbage collection", *from, *to, began(&measured.collection))
-    }))
+    .with_shaded(measured.collecting.iter().map(|ends| stretch("garbage collection", *ends)))
     .with_published([
         Published::new("longest read, 9.8 ms", 9_800.0),
         Published::new("typical read before collection, 16.2 us", 16.2),
@@ -67,7 +59,6 @@ fn collection(measured: &Measured) -> Figure {
 
 fn windowed(measured: &Measured) -> Figure {
     let watched = &measured.windowed;
-    let began = began(watched);
     series(
         "device-8a",
         "Reads after writes, with windows",
@@ -75,7 +66,7 @@ fn windowed(measured: &Measured) -> Figure {
          prototype.",
         &[("prototype", watched)],
     )
-    .with_shaded([stretch(DTWIN, began, watched.turn, began)])
+    .with_shaded([stretch(DTWIN, (0.0, watched.turn_s))])
     .with_published([
         Published::new("longest read in NDWIN, 736 us", 736.0),
         Published::new("every read in DTWIN, less than 200 us", 200.0),
@@ -84,15 +75,14 @@ fn windowed(measured: &Measured) -> Figure {
 }
 
 fn alternating(measured: &Measured) -> Figure {
-    let watched = &measured.alternating;
-    let windows = measured.turns.chunks_exact(2);
+    let windows = measured.alternating.turns_s.chunks_exact(2);
     series(
         "device-8b",
         "Reads through windows in turns",
         "All writes happen in NDWIN. Corresponds to figure 8b.",
-        &[("prototype", watched)],
+        &[("prototype", &measured.alternating.watched)],
     )
-    .with_shaded(windows.map(|ends| stretch(DTWIN, ends[0], ends[1], began(watched))))
+    .with_shaded(windows.map(|ends| stretch(DTWIN, (ends[0], ends[1]))))
     .with_published([Published::new("every read in DTWIN, less than 200 us", 200.0)])
 }
 
@@ -113,24 +103,17 @@ fn isolation(measured: &Measured) -> Figure {
 
 const DTWIN: &str = "DTWIN";
 
-/// When the first read of a series was asked for: zero of its axis.
-fn began(watched: &Watched) -> Nanos {
-    watched.reads.first().map_or(Nanos::ZERO, |read| read.at)
-}
-
-fn stretch(name: &str, from: Nanos, to: Nanos, zero: Nanos) -> Stretch {
-    let since = |at: Nanos| at.saturating_since(zero).as_secs_f64();
-    Stretch { name: name.to_owned(), from: since(from), to: since(to) }
+fn stretch(name: &str, (from, to): (f64, f64)) -> Stretch {
+    Stretch { name: name.to_owned(), from, to }
 }
 
 /// Mean and longest latency over time of each of some series.
 fn series(id: &str, title: &str, caption: &str, watched: &[(&str, &Watched)]) -> Figure {
     let lines = watched.iter().flat_map(|(name, watched)| {
-        let line = |what: &str, statistic: fn(&Latency) -> f64| {
-            let points = over_time(&watched.reads, STRETCHES, statistic);
-            Series::new(format!("{name}, {what}"), points)
+        let line = |what: &str, points: &[(f64, f64)]| {
+            Series::new(format!("{name}, {what}"), points.iter().copied())
         };
-        [line("longest", |l| l.longest_us), line("mean", |l| l.mean_us)]
+        [line("longest", &watched.longest_over_time), line("mean", &watched.mean_over_time)]
     });
     Figure::new(
         id,
@@ -145,10 +128,8 @@ fn series(id: &str, title: &str, caption: &str, watched: &[(&str, &Watched)]) ->
 }
 
 fn lockdowns(measured: &Measured) -> Figure {
-    let points = measured
-        .lockdowns
-        .iter()
-        .map(|lockdown| (lockdown.written_bytes as f64 / 1e6, lockdown.took.as_micros_f64() / 1e3));
+    let lockdowns = measured.lockdowns.iter();
+    let points = lockdowns.map(|lockdown| (lockdown.written_bytes as f64 / 1e6, lockdown.took_ms));
     Figure::new(
         "device-7b",
         "Lockdown by what was written in NDWIN",
@@ -164,7 +145,7 @@ fn lockdowns(measured: &Measured) -> Figure {
 }
 
 fn curve(measured: &Measured) -> Figure {
-    let of = |get: fn(&crate::reproduce::device::Point) -> f64| {
+    let of = |get: fn(&Point) -> f64| {
         measured.curve.iter().map(move |point| (f64::from(point.depth), get(point)))
     };
     let bound = measured.bounds.smallest().1;
@@ -183,9 +164,4 @@ fn curve(measured: &Measured) -> Figure {
             ],
         },
     )
-}
-
-/// Longest read of a series, for the comparisons.
-pub(super) fn longest(samples: &[Sample]) -> f64 {
-    Latency::all(samples).longest_us
 }

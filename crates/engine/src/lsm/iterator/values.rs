@@ -1,0 +1,160 @@
+//! Values of an iterator: the reads of those at hand and further on, and how many of them have room in its buffer.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use pages::Value;
+use pages::error::EngineError;
+use pages::format::pointer::Pointer;
+use pages::medium::{Medium, PageNo};
+use runtime::IoClass;
+
+use super::EngineIterator;
+use crate::cache::Access;
+use crate::lsm::fetch::{Fetch, UnderWay, fetch};
+use crate::lsm::snapshot::Snapshot;
+
+/// A pair that the merge has come past.
+pub(super) struct Item {
+    pub key: Box<[u8]>,
+    pub value: Fetch,
+    /// The place of a value that is left in the cache when it is returned.
+    pub to_cache: Option<Pointer>,
+}
+
+impl Item {
+    /// Who wants it: a scan, or somebody who may want it again.
+    fn access(&self) -> Access {
+        if self.to_cache.is_some() { Access::Point } else { Access::Scan }
+    }
+}
+
+impl<M: Medium> EngineIterator<M> {
+    /// Starts the read of the pair at hand, if others are to be started beside it.
+    pub(super) fn start(&self, item: Item, snapshot: &Rc<Snapshot>, has_company: bool) -> Item {
+        match item.value {
+            Fetch::Demand(pointer) if has_company => {
+                self.spawn_fetch(item, pointer, snapshot, IoClass::ClientRead)
+            }
+            _ => item,
+        }
+    }
+
+    /// Starts the read of a pair further on.
+    pub(super) fn start_ahead(
+        &self,
+        item: Item,
+        snapshot: &Rc<Snapshot>,
+        is_asked_for: bool,
+    ) -> Item {
+        let Fetch::Demand(pointer) = item.value else { return item };
+        let class = if is_asked_for { IoClass::ClientRead } else { IoClass::ValuePrefetch };
+        self.inner.stats.borrow_mut().iterators.value_prefetches += u64::from(!is_asked_for);
+        self.spawn_fetch(item, pointer, snapshot, class)
+    }
+
+    fn spawn_fetch(
+        &self,
+        item: Item,
+        pointer: Pointer,
+        snapshot: &Rc<Snapshot>,
+        class: IoClass,
+    ) -> Item {
+        let (inner, snapshot) = (Rc::clone(&self.inner), Rc::clone(snapshot));
+        let (pages, wanted, access) = (Rc::clone(&self.pages), item.key.clone(), item.access());
+        let (page, _) = inner.store.format.locate(pointer);
+        let class = Rc::new(Cell::new(class));
+        let for_reads = Rc::clone(&class);
+        let read = self.inner.store.handle.spawn("value prefetch", async move {
+            let _snapshot = snapshot;
+            fetch(&inner, &pages, &wanted, pointer, access, &for_reads).await
+        });
+        Item { value: Fetch::UnderWay(UnderWay { page, class, read }), ..item }
+    }
+
+    /// Waits for the value of a pair, and leaves it in the cache if it belongs there.
+    pub(super) async fn finish(
+        &self,
+        item: Item,
+        was_asked_for: bool,
+    ) -> Result<(Box<[u8]>, Value), EngineError> {
+        let (access, Item { key, value, to_cache }) = (item.access(), item);
+        let value = self.value_of(&key, value, access, was_asked_for).await?;
+        if let Some(pointer) = to_cache
+            && !self.inner.has_page_of(pointer)
+        {
+            // By itself: what follows it in the order of keys lies elsewhere.
+            self.inner.keep_value(&key, pointer, &value, None);
+        }
+        Ok((key, value))
+    }
+
+    async fn value_of(
+        &self,
+        key: &[u8],
+        value: Fetch,
+        access: Access,
+        was_asked_for: bool,
+    ) -> Result<Value, EngineError> {
+        match value {
+            Fetch::Ready(value) => Ok(value),
+            Fetch::Demand(pointer) => {
+                let class = Cell::new(IoClass::ClientRead);
+                fetch(&self.inner, &self.pages, key, pointer, access, &class).await
+            }
+            Fetch::UnderWay(value) => {
+                let is_waited_for = was_asked_for && !value.read.is_finished();
+                self.inner.stats.borrow_mut().iterators.value_prefetch_waits +=
+                    u64::from(is_waited_for);
+                if is_waited_for {
+                    self.promote(&value);
+                }
+                value.read.await
+            }
+        }
+    }
+
+    /// Makes the reads of a value urgent: those to come, and those under way.
+    fn promote(&self, value: &UnderWay) {
+        value.class.set(IoClass::ClientRead);
+        let payload = self.inner.store.shape.payload_bytes;
+        let last = value.page.0 + self.longest.get() / payload;
+        let medium_end = self.inner.store.shape.extents * self.inner.store.shape.pages_per_extent;
+        for page in value.page.0..=last.min(medium_end - 1) {
+            self.inner.store.medium.promote(PageNo(page));
+        }
+    }
+
+    /// Values being read; those that a Seek left behind among them, so that Seek after Seek does
+    /// not pile up reads that nobody wants.
+    pub(super) fn under_way(&self) -> usize {
+        Rc::strong_count(&self.pages) - 1 // each read has the pages to put its own there
+    }
+
+    /// Values that fit in the iterator's buffer, by the longest one that was expected or came:
+    /// pointers hold no lengths, so how long those ahead are shows only when they are read.
+    pub(super) fn values_in_buffer(&self) -> u32 {
+        let value = u64::from(self.longest.get());
+        let page = u64::from(self.inner.store.shape.page_bytes);
+        let takes = if value < page { value } else { value.next_multiple_of(page) };
+        // Pages that are to be kept besides those of the values ahead have their room apart.
+        let buffer = self.buffer.bytes();
+        let kept = self.options.kept_bytes(buffer, page);
+        (buffer.saturating_sub(kept) / takes.max(1)).max(1) as u32
+    }
+
+    /// Bytes that are read for a value.
+    pub(super) fn bytes_of_value(&self, len: u64) -> u64 {
+        len.max(1).next_multiple_of(self.inner.store.shape.page_bytes.into())
+    }
+
+    /// As much was read as the buffer holds: it is doubled, if there is memory.
+    pub(super) fn grow_buffer(&self) {
+        let more = self.buffer.bytes().min(self.options.buffer_bytes - self.buffer.bytes());
+        if more > 0 && self.inner.grow_buffer(&self.hold, more) {
+            self.buffer.add(more);
+            let in_buffer = self.buffer.pages(&self.inner.store.shape);
+            self.pages.borrow_mut().keep_most(self.options.pages_kept(in_buffer));
+        }
+    }
+}
