@@ -73,11 +73,6 @@ impl Device {
         self.files.troubles()
     }
 
-    /// Whether commands take the time of a simulated drive.
-    pub(crate) fn is_simulated(&self) -> bool {
-        self.simulated.is_some()
-    }
-
     /// Finds out whether the drives have windows. A simulated one says so of itself.
     ///
     /// # Errors

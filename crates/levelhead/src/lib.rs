@@ -51,6 +51,7 @@
 
 #![forbid(unsafe_code)]
 
+mod any_engine;
 mod batch;
 mod care;
 mod device;
@@ -64,6 +65,7 @@ mod range;
 mod reading;
 mod root;
 mod salvage;
+mod set_up;
 mod snapshot;
 mod store;
 mod surmise;

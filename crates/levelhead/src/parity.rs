@@ -3,10 +3,10 @@
 use pages::ExtentId;
 use volume::{Checked, Mismatch, Seen};
 
+use crate::any_engine::AnyEngine;
 use crate::care::{Finding, Report, Verified};
 use crate::drive;
 use crate::error::{Error, Place};
-use crate::root::AnyEngine;
 use crate::store::Store;
 
 /// What checking the stripes of an extent came to.

@@ -8,8 +8,8 @@ use pages::EngineError;
 use runtime::Nanos;
 use volume::Volume;
 
+use crate::any_engine::{AnyEngine, Plain};
 use crate::error::Error;
-use crate::root::{AnyEngine, Plain};
 use crate::store::Store;
 
 /// Bytes of keys and values that a range gives at a time, but for the last pair.

@@ -1,45 +1,28 @@
-//! The engine on its files, within the runtime: what a store's lock is around.
+//! A store within the runtime, made or opened: what its lock is around.
 
 use std::cell::Cell;
 use std::path::PathBuf;
 use std::rc::Rc;
 
 use block::BlockDevice;
-use design::{Design, IndexOptions};
-use engine::sizing::LevelPlan;
-use engine::{Engine, Look, Setup};
+use engine::Engine;
 use files::{Discards, FileDevice, FileError, FileOptions, RoomOf};
-use pages::{
-    BatchOptions, BatchWrite, Cpu, CpuCosts, EngineError, EngineStats, LogSync, MAX_KEY_BYTES,
-    MAX_VALUE_BYTES, Medium, MemoryUse, StoreId, Surroundings, Value, WriteOptions,
-};
-use runtime::{Cores, Handle, Nanos};
-use volume::{BlockRange, Layout, RangeOptions, Reuse, Volume};
+use pages::LogSync;
+use runtime::{Handle, Nanos};
+use ssd::SsdProfile;
+use volume::Volume;
 
+use crate::any_engine::{AnyEngine, Plain};
 use crate::device::{self, Device};
 use crate::directory::{self, Identity, Making};
 use crate::drive;
 use crate::error::{Error, Place};
-use crate::options::{Options, Windows};
+use crate::options::{LEAST_CAPACITY, Options};
 use crate::reading::Reading;
+use crate::set_up::{ranges, setup, volume_setup};
 
-/// Appends under way at a time. So many keep the drive at its rate, and a read finds no more than 256 KiB in front of it (decision 40).
-const APPENDS: u32 = 4;
-/// The smallest store, in bytes of pages on each member.
-pub(crate) const LEAST_CAPACITY: u64 = 64 << 20;
 /// Pages have numbers of 32 bits.
 const MOST_PAGES: u64 = u32::MAX as u64;
-/// No index has use for more memory, in bytes: it is as much as the largest store has pages.
-const MOST_MEMORY: u64 = 1 << 44;
-/// What a cache of values may have, in bytes.
-const MOST_CACHE: u64 = 1 << 40;
-/// Memory for the snapshots and buffers of ranges.
-const ITERATOR_BYTES: u64 = 64 << 20;
-/// What the end of a range has of it to begin with: the first pairs of a range are read side by side.
-const FIRST_BUFFER_BYTES: u64 = 16 << 10;
-
-pub(crate) type Plain = BlockRange<Device>;
-
 /// A store in its runtime. What is asked for of it is cloned: a future may not hold on to it.
 pub(crate) struct Root {
     pub engine: AnyEngine,
@@ -64,128 +47,6 @@ pub(crate) enum Is {
     Whole,
     /// It is a copy that has not all pairs yet: nobody is to take it for one that has.
     Unfinished,
-}
-
-/// An engine on one file, or on several with parity.
-#[derive(Clone)]
-pub(crate) enum AnyEngine {
-    Plain(Engine<Plain>),
-    Parity(Engine<Volume<Plain>>),
-}
-
-macro_rules! on_either {
-    ($self:expr, $engine:ident => $call:expr) => {
-        match $self {
-            AnyEngine::Plain($engine) => $call,
-            AnyEngine::Parity($engine) => $call,
-        }
-    };
-}
-
-/// What comes of a future of either. Those of volumes are four times as large, and in a box, so that calls of a store on one
-/// file do not make room for them.
-macro_rules! of_either {
-    ($self:expr, $engine:ident => $future:expr) => {
-        match $self {
-            AnyEngine::Plain($engine) => $future.await,
-            AnyEngine::Parity($engine) => Box::pin($future).await,
-        }
-    };
-}
-
-impl AnyEngine {
-    pub(crate) async fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
-        Ok(of_either!(self, engine => engine.get(key, Nanos::ZERO))?.value)
-    }
-
-    pub(crate) fn look(&self, key: &[u8]) -> Result<Look, EngineError> {
-        on_either!(self, engine => engine.look(key))
-    }
-
-    pub(crate) fn max_value_bytes(&self) -> u32 {
-        on_either!(self, engine => engine.max_value_bytes())
-    }
-
-    pub(crate) async fn exists(&self, key: &[u8]) -> Result<bool, EngineError> {
-        of_either!(self, engine => engine.exists(key, Nanos::ZERO))
-    }
-
-    pub(crate) async fn write(
-        &self,
-        key: &[u8],
-        value: Option<Value>,
-        sync: LogSync,
-    ) -> Result<(), EngineError> {
-        let options = WriteOptions { sync: Some(sync), ..WriteOptions::default() };
-        match value {
-            Some(value) => {
-                of_either!(self, engine => engine.put(key, value, options, Nanos::ZERO))?
-            }
-            None => of_either!(self, engine => engine.delete(key, options, Nanos::ZERO))?,
-        };
-        Ok(())
-    }
-
-    pub(crate) async fn write_batch(
-        &self,
-        batch: Vec<BatchWrite>,
-        options: BatchOptions,
-    ) -> Result<(), EngineError> {
-        on_either!(self, engine => engine.write_batch(batch, options, Nanos::ZERO).await)
-    }
-
-    pub(crate) async fn sync(&self) -> Result<(), EngineError> {
-        on_either!(self, engine => engine.sync().await)
-    }
-
-    /// Makes everything durable, and the end of the log plain: of a log's last group, if it is damaged, nobody can say whether a
-    /// power cut tore it. So another one follows what clients wrote, which takes a key away that there is not.
-    pub(crate) async fn close(&self, unused: &[u8]) -> Result<(), EngineError> {
-        self.sync().await?;
-        if self.stats().writes > 0 && self.get(unused).await?.is_none() {
-            self.write(unused, None, LogSync::Each).await?;
-        }
-        Ok(())
-    }
-
-    pub(crate) async fn settle(&self) {
-        on_either!(self, engine => {
-            engine.flush().await;
-            engine.settle().await;
-        });
-    }
-
-    pub(crate) async fn compact(&self) -> Result<(), EngineError> {
-        on_either!(self, engine => Box::pin(engine.compact()).await)
-    }
-
-    /// Bytes of extents that hold anything.
-    pub(crate) fn used_bytes(&self) -> u64 {
-        on_either!(self, engine => engine.used_bytes())
-    }
-
-    pub(crate) fn stats(&self) -> EngineStats {
-        on_either!(self, engine => engine.stats())
-    }
-
-    pub(crate) fn memory(&self) -> MemoryUse {
-        on_either!(self, engine => engine.memory())
-    }
-
-    /// Instants that somebody holds.
-    pub(crate) fn snapshots(&self) -> u64 {
-        on_either!(self, engine => engine.snapshots().len() as u64)
-    }
-
-    /// Memory that they take, and what reads them.
-    pub(crate) fn snapshot_bytes(&self) -> u64 {
-        on_either!(self, engine => engine.snapshot_memory().total())
-    }
-
-    /// The sizes of levels in force, and segments and entries of each.
-    pub(crate) fn levels(&self) -> (LevelPlan, Vec<(u64, u64)>) {
-        on_either!(self, engine => (engine.plan(), engine.levels()))
-    }
 }
 
 impl Root {
@@ -228,7 +89,8 @@ impl Root {
             }
             return Box::pin(Self::reopen(handle, directories, options, identity)).await;
         }
-        let made = Self::make(handle, directories.clone(), options, capacity, &mut making);
+        let (places, profile) = (directories.clone(), profile.as_ref());
+        let made = Self::make(handle, places, options, capacity, profile, &mut making);
         let mut made = Box::pin(made).await?;
         match is {
             Is::Whole => directory::finish(&directories)?,
@@ -242,6 +104,7 @@ impl Root {
         directories: Vec<PathBuf>,
         options: Options,
         capacity: u64,
+        profile: Option<&SsdProfile>,
         making: &mut Making,
     ) -> Result<Self, Error> {
         let id = handle.rng("store identity").next_u64() as u32;
@@ -266,8 +129,7 @@ impl Root {
         let device =
             FileDevice::create(&handle, &files, identity.capacity_bytes, file_options()).await;
         let device = device.map_err(|error| Error::of_file(&error))?;
-        let profile = device::profile(options.simulated_drive.as_deref(), directories.len())?;
-        let device = Device::new(&handle, device, profile.as_ref())?;
+        let device = Device::new(&handle, device, profile)?;
         directory::check_drives(&directories, &identity)?;
         let place = Place { files: files.into(), page_bytes: u64::from(identity.page_bytes) };
         let mut media = ranges(&device, &identity, &place);
@@ -440,94 +302,18 @@ fn check_size(device: &Device, identity: &Identity, place: &Place) -> Result<(),
     Ok(())
 }
 
-/// The sets of a device as media.
-pub(crate) fn ranges(device: &Device, identity: &Identity, place: &Place) -> Vec<Plain> {
-    let range = |set, path| RangeOptions {
-        set,
-        first_block: drive::first_byte(path) / u64::from(block::BLOCK_BYTES),
-        page_blocks: identity.page_bytes / block::BLOCK_BYTES,
-        pages_per_extent: identity.pages_per_extent(),
-        extents: identity.extents(),
-        parallelism: APPENDS,
-        run_pages: identity.pages_of_a_write(),
-        reuse: Reuse::First,
-        forces_journal: true,
-    };
-    let sets = device.sets().into_iter().zip(place.files.iter());
-    let sets = sets.map(|(shape, path)| range(shape.id, path));
-    sets.map(|options| BlockRange::new(device.clone(), options).expect("its size was checked"))
-        .collect()
-}
-
-pub(crate) fn volume_setup<M>(
-    handle: &Handle,
-    members: Vec<M>,
-    identity: &Identity,
-) -> volume::Setup<M> {
-    let layout = Layout::Parity { chunk_pages: identity.pages_of_a_write() };
-    volume::Setup {
-        handle: handle.clone(),
-        cores: cores(handle),
-        members,
-        options: volume::Options::new(layout, u64::from(identity.id)),
-        planted: volume::Planted::default(),
-    }
-}
-
-/// In real time what is charged takes no time: it takes what it takes.
-fn cores(handle: &Handle) -> Rc<Cores> {
-    Rc::new(Cores::new(handle.clone(), 1, Nanos::from_micros(100)))
-}
-
-pub(crate) fn setup<M: Medium>(
-    handle: &Handle,
-    medium: M,
-    options: &Options,
-    identity: &Identity,
-) -> Setup<M> {
-    let design = Design::load("levelhead").expect("it is built in");
-    let IndexOptions::Lsm(mut index) = design.index() else { unreachable!("it is a tree") };
-    index.memtable_bytes = identity.memtable_bytes(options);
-    index.inline_up_to = identity.inline_up_to;
-    // With windows a flush waits for a slot of each member: the next memtable may fill meanwhile.
-    index.frozen_memtables = if options.windows == Windows::Off { 1 } else { 2 };
-    let memory_bytes = options.memory_bytes.min(MOST_MEMORY);
-    index.value_cache_bytes = options.value_cache_bytes.min(memory_bytes / 2).min(MOST_CACHE);
-    index.log_sync = options.durability.into();
-    index.leaves_room = true;
-    index.iterators.first_buffer_bytes = FIRST_BUFFER_BYTES;
-    // As many levels as the memory holds; the others are read.
-    index.pinned_levels = None;
-    Setup {
-        handle: handle.clone(),
-        medium,
-        options: index,
-        surroundings: Surroundings {
-            index_dram_bytes: memory_bytes,
-            iterator_dram_bytes: ITERATOR_BYTES,
-            expected_key_bytes: options.expected_key_bytes.clamp(1, MAX_KEY_BYTES as u32),
-            expected_value_bytes: options.expected_value_bytes.min(MAX_VALUE_BYTES),
-        },
-        cpu: Cpu { cores: cores(handle), costs: CpuCosts::FREE },
-        accelerator: None,
-        planted: engine::Planted::default(),
-        id: StoreId(identity.id),
-    }
-}
-
 /// What a thread outside may know of a store that was opened.
 pub(crate) struct Outside {
     pub place: Place,
     pub default_sync: LogSync,
-    /// Whether callers may read values by themselves: not past a simulated drive, nor past a volume, which knows in which windows its
-    /// members are, and rebuilds what one of them does not have.
+    /// Whether callers may read values by themselves, as far as the device lets them: not past a volume, which knows in which
+    /// windows its members are, and rebuilds what one of them does not have.
     pub reads_values: bool,
 }
 
 impl Outside {
     pub(crate) fn of(root: &Root) -> Self {
-        let reads_values =
-            matches!(root.engine, AnyEngine::Plain(_)) && !root.device.is_simulated();
+        let reads_values = matches!(root.engine, AnyEngine::Plain(_));
         Self { place: root.place.clone(), default_sync: root.default_sync, reads_values }
     }
 }

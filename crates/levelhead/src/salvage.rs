@@ -13,15 +13,17 @@ use pages::{PageFault, PageNo};
 use runtime::{Handle, Shared};
 use volume::Volume;
 
+use crate::any_engine::Plain;
 use crate::care::{Copy, Finding, Report};
 use crate::device::Device;
 use crate::directory::{self, Identity};
 use crate::error::{Error, Place};
-use crate::options::Options;
+use crate::options::{Options, check};
 use crate::reading::Pair;
-use crate::root::{Plain, open_files, ranges, setup, volume_setup};
+use crate::root::open_files;
 use crate::salvage::read_only::ReadOnly;
-use crate::store::{check, drive, real_options};
+use crate::set_up::{ranges, setup, volume_setup};
+use crate::store::{drive, real_options};
 use crate::surmise;
 
 /// What cannot be known of what was saved of a store that did not open.

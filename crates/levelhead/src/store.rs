@@ -11,9 +11,9 @@ use runtime::{ForkMark, Handle, IoChoice, RealOptions, Shared};
 
 use crate::batch::Batch;
 use crate::error::{Error, Place};
-use crate::options::{Durability, Io, MEMTABLE_BYTES, Options, PAGE_BYTES, Windows, most_inline};
+use crate::options::{Durability, Io, Options, check};
 use crate::range::Range;
-use crate::root::{Is, LEAST_CAPACITY, Outside, Root};
+use crate::root::{Is, Outside, Root};
 use crate::windows::WindowStatistics;
 
 /// Keys that a multi-get looks for at a time: what a drive has use for, and few enough that the lock is not held long.
@@ -459,41 +459,6 @@ impl Drop for Inner {
             let _ = driver.join();
         }
     }
-}
-
-pub(crate) fn check(directories: usize, options: &Options) -> Result<(), Error> {
-    let invalid = |what: String| Err(Error::Invalid(what));
-    if directories == 0 || directories == 2 || directories > 64 {
-        return invalid(format!(
-            "a store is over one directory, or over 3 to 64 of which one may be lost, not over {directories}"
-        ));
-    }
-    if options.windows != Windows::Off && directories < 3 {
-        return invalid(
-            "windows are kept on three directories and more: what lies on the one that is written is rebuilt from the others"
-                .to_owned(),
-        );
-    }
-    if options.capacity_bytes < LEAST_CAPACITY {
-        let given = options.capacity_bytes;
-        return invalid(format!("capacity_bytes is {given}, must be {LEAST_CAPACITY} at least"));
-    }
-    let Options { page_bytes, inline_up_to, .. } = *options;
-    if !page_bytes.is_power_of_two() || !PAGE_BYTES.contains(&page_bytes) {
-        return invalid(format!("page_bytes is {page_bytes}, must be 4096, 8192, 16384 or 32768"));
-    }
-    let most = most_inline(page_bytes);
-    if inline_up_to > most {
-        return invalid(format!(
-            "inline_up_to is {inline_up_to}, must be {most} at most: a value that stands beside its key takes a quarter of a page of {page_bytes} bytes with it"
-        ));
-    }
-    let given = options.memtable_bytes;
-    if given != 0 && !MEMTABLE_BYTES.contains(&given) {
-        let what = "must be 1 MiB to 1 GiB, or 0 for what suits the store's size";
-        return invalid(format!("memtable_bytes is {given}, {what}"));
-    }
-    Ok(())
 }
 
 /// The runtime that a store lives in.

@@ -1,0 +1,103 @@
+//! What media, volume and engine of a store are set up with.
+
+use std::rc::Rc;
+
+use block::BlockDevice;
+use design::{Design, IndexOptions};
+use engine::Setup;
+use pages::{Cpu, CpuCosts, MAX_KEY_BYTES, MAX_VALUE_BYTES, Medium, StoreId, Surroundings};
+use runtime::{Cores, Handle, Nanos};
+use volume::{BlockRange, Layout, RangeOptions, Reuse};
+
+use crate::any_engine::Plain;
+use crate::device::Device;
+use crate::directory::Identity;
+use crate::drive;
+use crate::error::Place;
+use crate::options::{Options, Windows};
+
+/// Appends under way at a time. So many keep the drive at its rate, and a read finds no more than 256 KiB in front of it (decision 40).
+const APPENDS: u32 = 4;
+/// No index has use for more memory, in bytes: it is as much as the largest store has pages.
+const MOST_MEMORY: u64 = 1 << 44;
+/// What a cache of values may have, in bytes.
+const MOST_CACHE: u64 = 1 << 40;
+/// Memory for the snapshots and buffers of ranges.
+const ITERATOR_BYTES: u64 = 64 << 20;
+/// What the end of a range has of it to begin with: the first pairs of a range are read side by side.
+const FIRST_BUFFER_BYTES: u64 = 16 << 10;
+
+/// The sets of a device as media.
+pub(crate) fn ranges(device: &Device, identity: &Identity, place: &Place) -> Vec<Plain> {
+    let range = |set, path| RangeOptions {
+        set,
+        first_block: drive::first_byte(path) / u64::from(block::BLOCK_BYTES),
+        page_blocks: identity.page_bytes / block::BLOCK_BYTES,
+        pages_per_extent: identity.pages_per_extent(),
+        extents: identity.extents(),
+        parallelism: APPENDS,
+        run_pages: identity.pages_of_a_write(),
+        reuse: Reuse::First,
+        forces_journal: true,
+    };
+    let sets = device.sets().into_iter().zip(place.files.iter());
+    let sets = sets.map(|(shape, path)| range(shape.id, path));
+    sets.map(|options| BlockRange::new(device.clone(), options).expect("its size was checked"))
+        .collect()
+}
+
+pub(crate) fn volume_setup<M>(
+    handle: &Handle,
+    members: Vec<M>,
+    identity: &Identity,
+) -> volume::Setup<M> {
+    let layout = Layout::Parity { chunk_pages: identity.pages_of_a_write() };
+    volume::Setup {
+        handle: handle.clone(),
+        cores: cores(handle),
+        members,
+        options: volume::Options::new(layout, u64::from(identity.id)),
+        planted: volume::Planted::default(),
+    }
+}
+
+/// In real time what is charged takes no time: it takes what it takes.
+fn cores(handle: &Handle) -> Rc<Cores> {
+    Rc::new(Cores::new(handle.clone(), 1, Nanos::from_micros(100)))
+}
+
+pub(crate) fn setup<M: Medium>(
+    handle: &Handle,
+    medium: M,
+    options: &Options,
+    identity: &Identity,
+) -> Setup<M> {
+    let design = Design::load("levelhead").expect("it is built in");
+    let IndexOptions::Lsm(mut index) = design.index() else { unreachable!("it is a tree") };
+    index.memtable_bytes = identity.memtable_bytes(options);
+    index.inline_up_to = identity.inline_up_to;
+    // With windows a flush waits for a slot of each member: the next memtable may fill meanwhile.
+    index.frozen_memtables = if options.windows == Windows::Off { 1 } else { 2 };
+    let memory_bytes = options.memory_bytes.min(MOST_MEMORY);
+    index.value_cache_bytes = options.value_cache_bytes.min(memory_bytes / 2).min(MOST_CACHE);
+    index.log_sync = options.durability.into();
+    index.leaves_room = true;
+    index.iterators.first_buffer_bytes = FIRST_BUFFER_BYTES;
+    // As many levels as the memory holds; the others are read.
+    index.pinned_levels = None;
+    Setup {
+        handle: handle.clone(),
+        medium,
+        options: index,
+        surroundings: Surroundings {
+            index_dram_bytes: memory_bytes,
+            iterator_dram_bytes: ITERATOR_BYTES,
+            expected_key_bytes: options.expected_key_bytes.clamp(1, MAX_KEY_BYTES as u32),
+            expected_value_bytes: options.expected_value_bytes.min(MAX_VALUE_BYTES),
+        },
+        cpu: Cpu { cores: cores(handle), costs: CpuCosts::FREE },
+        accelerator: None,
+        planted: engine::Planted::default(),
+        id: StoreId(identity.id),
+    }
+}
