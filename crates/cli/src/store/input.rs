@@ -174,9 +174,9 @@ fn columns(shape: &Shape, names: Option<&[String]>) -> anyhow::Result<[usize; 2]
         (Some(Column::Number(number)), _) => Ok(number - 1),
         (None, None) => Ok(usual.1),
         (Some(Column::Name(name)), None) => {
-            bail!(
-                "{flag} {name} is a name, and the file has no header: give a number, or say --header"
-            )
+            let or =
+                if shape.format == Format::Csv { "leave --no-header out" } else { "say --header" };
+            bail!("{flag} {name} is a name, and the file has no header: give a number, or {or}")
         }
         (column, Some(names)) => {
             let name = match column {

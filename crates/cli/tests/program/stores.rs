@@ -189,7 +189,7 @@ fn what_is_no_place_for_a_store_is_told() {
         let refused = run(
             Path::new(&file),
             command,
-            &["key", "value"][..1 + usize::from(command == "put")],
+            &["key", "value"][..=usize::from(command == "put")],
             b"",
         );
         assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
