@@ -4,6 +4,7 @@
     docs/tables.py                             all tables, of the results that are committed
     docs/tables.py NAME=REPORT_DIRECTORY ...   takes results over first
     docs/tables.py --check                     changes nothing; 1 if a table is not what the results give
+    docs/tables.py --against NAME=REPORT_DIRECTORY ...   changes nothing; 1 if the results are not what such a report has
 
 REPORT_DIRECTORY is what `levelhead reproduce PAPER --out REPORT_DIRECTORY` wrote. What its tables need is copied to
 docs/results/NAME, with `run.json`: the command, and the size of the experiments in words. A table of docs/reproduction.md stands
@@ -84,8 +85,22 @@ def take_over(name, report, text):
     print(f"{name}: {len(of_name)} tables")
 
 
+def hold_against(name, report):
+    """Ends with what differs if the results that are committed are not those of a report."""
+    for file in sorted((RESULTS / name).glob("*.csv")):
+        ours, theirs = (path.read_text(encoding="utf-8") for path in (file, report / file.name))
+        if ours != theirs:
+            wrong = [f"- {a}\n+ {b}" for a, b in zip(ours.splitlines(), theirs.splitlines()) if a != b]
+            sys.exit(f"{file} is not what its command gives: docs/tables.py {name}={report}\n" + "\n".join(wrong))
+
+
 def main():
     arguments = sys.argv[1:]
+    if arguments[:1] == ["--against"]:
+        for argument in arguments[1:]:
+            name, _, directory = argument.partition("=")
+            hold_against(name, Path(directory))
+        return
     is_check = arguments == ["--check"]
     if not is_check and any("=" not in a for a in arguments):
         sys.exit(__doc__)

@@ -12,16 +12,15 @@ use std::time::Duration;
 use anyhow::bail;
 use indicatif::ProgressBar;
 use lab::bench::{BenchError, BenchOutcome, BenchSpec, Observer};
-use lab::fit::{MemoryVerdict, judge_memory};
 use lab::{Host, Inputs, count_text, picture, table};
 use serde_json::json;
 use workload::Stop;
 
 use crate::bench_spec::BenchArguments;
-use crate::host::{Stopwatch, available_memory_bytes, peak_rss_bytes};
+use crate::host::{Stopwatch, peak_rss_bytes};
 use crate::progress::ProgressForm;
 use crate::sweep::Cell;
-use crate::{bench_spec, files, interrupt, output, progress, side_by_side};
+use crate::{bench_spec, files, interrupt, memory, output, progress, side_by_side};
 use kept::Drive;
 
 pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
@@ -78,9 +77,12 @@ fn checked_spec(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Inputs
     Ok((spec, inputs, drive))
 }
 
+/// What to do where a bench takes more memory than there is.
+const FOR_LESS_MEMORY: &str = "load fewer pairs (--records)";
+
 /// The only run: with a bar, and all that came out in words.
 fn one(arguments: &BenchArguments, run: &Planned) -> anyhow::Result<ExitCode> {
-    check_memory(&run.spec)?;
+    memory::check(lab::fit::memory_bytes(&run.spec), FOR_LESS_MEMORY)?;
     let stop = interrupt::stop_on_interrupt();
     match bench(run, Progress::new(arguments.progress), &stop) {
         Err(error @ BenchError::Interrupted { .. }) => {
@@ -110,6 +112,7 @@ fn several(arguments: &BenchArguments, runs: &[Planned]) -> anyhow::Result<ExitC
         title: "Benches side by side",
         threads: arguments.threads,
         bytes_per_run: need,
+        for_less_memory: FOR_LESS_MEMORY,
         out: arguments.out.as_deref(),
         as_json: arguments.json,
         progress: arguments.progress,
@@ -160,17 +163,6 @@ fn show(arguments: &BenchArguments, outcome: &BenchOutcome) -> anyhow::Result<()
 /// The result for programs and for eyes.
 fn texts(outcome: &BenchOutcome) -> serde_json::Result<(String, String)> {
     Ok((serde_json::to_string_pretty(&outcome.result)?, table::render(&outcome.result)))
-}
-
-/// Finds out whether this machine has the memory.
-fn check_memory(spec: &BenchSpec) -> anyhow::Result<()> {
-    let Some(available) = available_memory_bytes() else { return Ok(()) };
-    match judge_memory(lab::fit::memory_bytes(spec), available) {
-        MemoryVerdict::Fits => {}
-        MemoryVerdict::Tight(words) => output::say(&words),
-        MemoryVerdict::TooLittle(words) => bail!(words),
-    }
-    Ok(())
 }
 
 /// The result as files: names and contents.

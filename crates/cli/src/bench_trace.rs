@@ -16,7 +16,7 @@ pub(crate) struct TraceArguments {
     /// In the place of the workload's run a trace to replay: CSV of Twitter's caches, or `RocksDB`'s as `trace_analyzer` writes it
     /// for people (docs/traces.md). Nothing is loaded before it, unless --trace-load, --records or --fill says so, or it runs on a --drive; --operations are
     /// those of it, at most
-    #[arg(long, value_name = "FILE", value_delimiter = ',', conflicts_with_all = ["rate", "store", "save_drive"])]
+    #[arg(long, value_name = "FILE", value_delimiter = ',', conflicts_with_all = ["rate", "store"])]
     pub(crate) trace: Vec<PathBuf>,
     /// The format of the trace [default: found out]
     #[arg(long, requires = "trace", value_parser = values::trace_format)]
@@ -55,6 +55,11 @@ pub(crate) fn trace(arguments: &BenchArguments) -> anyhow::Result<Option<TraceSp
     if before != Before::Workload && workload_argument(arguments) != DEFAULT_WORKLOAD {
         bail!(
             "--workload says what is loaded before a trace: say how much, by --fill or --records"
+        );
+    }
+    if before != Before::Workload && arguments.save_drive.is_some() {
+        bail!(
+            "--save-drive keeps what the workload loaded before the trace, and nothing of the trace: load some, by --fill or --records"
         );
     }
     if arguments.property.iter().any(|(name, _)| name.trim() == "target") {

@@ -22,7 +22,7 @@ use crate::host::{Stopwatch, peak_rss_bytes};
 use crate::overrides::{self, Kind, Setting, Sorted};
 use crate::progress::ProgressForm;
 use crate::sweep::{self, Axis, cells};
-use crate::{files, interrupt, names, output, progress, side_by_side, values};
+use crate::{files, interrupt, memory, names, output, progress, side_by_side, values};
 
 #[derive(Args, Clone)]
 #[command(allow_negative_numbers = true, after_help = crate::sweep::HELP)]
@@ -279,8 +279,12 @@ pub(crate) fn run(arguments: &DeviceArguments) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// What to do where a job takes more memory than there is.
+const FOR_LESS_MEMORY: &str = "take a smaller drive, or write less (--operations, --runtime)";
+
 /// The only run: with a bar, and all that came out in words.
 fn one(arguments: &DeviceArguments, run: &Planned) -> anyhow::Result<ExitCode> {
+    memory::check(device::memory_bytes(&run.spec), FOR_LESS_MEMORY)?;
     let stop = interrupt::stop_on_interrupt();
     let done = simulate(run, &Rc::new(Progress::new(&run.spec, arguments.progress)), &stop)?;
     show(arguments, run, &done)?;
@@ -309,6 +313,7 @@ fn several(arguments: &DeviceArguments, runs: &[Planned]) -> anyhow::Result<Exit
         title: "Jobs side by side",
         threads: arguments.threads,
         bytes_per_run: need,
+        for_less_memory: FOR_LESS_MEMORY,
         out: arguments.out.as_deref(),
         as_json: arguments.json,
         progress: arguments.progress,

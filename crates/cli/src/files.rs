@@ -66,16 +66,38 @@ pub(crate) fn write_results(
     Ok(())
 }
 
-/// Writes files, given as names and contents, into `directory`, which is made if need be.
+/// Writes files, given as names and contents, into `directory`, which is made if need be: all of them, or, if one cannot be written
+/// to its end, none, and what was there stays.
 pub(crate) fn write(
     directory: &Path,
     files: impl IntoIterator<Item = (impl AsRef<Path>, String)>,
 ) -> anyhow::Result<()> {
     fs::create_dir_all(directory)
         .with_context(|| format!("cannot make {}", directory.display()))?;
-    for (name, contents) in files {
+    let mut parts = Vec::new();
+    let written = files.into_iter().try_for_each(|(name, contents)| {
         let path = directory.join(name);
-        fs::write(&path, contents).with_context(|| format!("cannot write {}", path.display()))?;
+        let part = part_of(&path);
+        parts.push((part.clone(), path.clone()));
+        fs::write(part, contents).with_context(|| format!("cannot write {}", path.display()))
+    });
+    let named = written.and_then(|()| {
+        parts.iter().try_for_each(|(part, path)| {
+            fs::rename(part, path).with_context(|| format!("cannot write {}", path.display()))
+        })
+    });
+    if named.is_err() {
+        for (part, _) in &parts {
+            // One that was not begun, or has its name, is not there.
+            let _ = fs::remove_file(part);
+        }
     }
-    Ok(())
+    named
+}
+
+/// Where a file is written until it is whole: whoever is ended in the middle, or finds the disk full, leaves no half a file under its name.
+pub(crate) fn part_of(file: &Path) -> PathBuf {
+    let mut part = file.as_os_str().to_owned();
+    part.push(".part");
+    part.into()
 }

@@ -11,6 +11,7 @@ mod device;
 mod files;
 mod host;
 mod interrupt;
+mod memory;
 mod names;
 mod output;
 mod overrides;
@@ -102,7 +103,7 @@ fn main() -> ExitCode {
         Command::Verify(arguments) => Ok(store::verify(&arguments)),
         Command::Repair(arguments) => Ok(store::repair(&arguments)),
         Command::Backup(arguments) => Ok(store::backup(&arguments)),
-        Command::Compact(arguments) => store::compact(&arguments),
+        Command::Compact(arguments) => Ok(store::or_trouble(store::compact(&arguments))),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
         Command::Completions(arguments) => shells::completions(Arguments::command(), &arguments),

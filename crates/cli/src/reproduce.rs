@@ -13,7 +13,7 @@ use lab::{bytes_text, printable};
 
 use crate::host::{self, Stopwatch};
 use crate::simulations::{Simulations, Take};
-use crate::{files, interrupt, output, progress, values};
+use crate::{files, interrupt, memory, output, progress, values};
 
 #[derive(Args)]
 #[command(allow_negative_numbers = true)]
@@ -114,6 +114,7 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<ExitCode> {
         let place = if of_one { directory.clone() } else { directory.join(paper.name()) };
         files::check_results(&place, may_write_over)?;
     }
+    check_memory(arguments)?;
     let ended = Arc::<Ended>::default();
     let heard = Arc::clone(&ended);
     interrupt::end_on_interrupt(move || {
@@ -131,6 +132,24 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses simulations that take far more memory than there is, unless somebody says how many are to run at a time, takes what
+/// they gave from an earlier run, or picks some.
+fn check_memory(arguments: &ReproduceArguments) -> anyhow::Result<()> {
+    let is_meant =
+        arguments.threads.is_some() || arguments.resume.is_some() || arguments.only.is_some();
+    if is_meant {
+        return Ok(());
+    }
+    let scale = Scale::from(arguments.scale);
+    let needs =
+        arguments.paper.papers().iter().map(|paper| reproduce::bytes_per_simulation(*paper, scale));
+    let smaller = match arguments.scale {
+        ScaleName::Paper => "take --scale quick, or --threads 1, which tries it",
+        ScaleName::Quick => "--threads 1 tries it",
+    };
+    memory::check(needs.max().unwrap_or(0), smaller)
 }
 
 /// Runs one paper's experiments and writes their report into `directory`.
@@ -204,15 +223,12 @@ pub(crate) fn threads_words(
 ) -> Option<String> {
     let (available, need) = (bytes_text(available), bytes_text(need));
     match threads.bound {
-        Bound::Cores => None,
+        // Whether it is tried at all was asked before.
+        Bound::Cores | Bound::TooLittleMemory => None,
         Bound::Memory => Some(format!(
             "simulations at a time: {}, though there are {cores} cores: one takes up to {need} of \
              memory, and {available} are available (--threads for another number)",
             threads.count
-        )),
-        Bound::TooLittleMemory => Some(format!(
-            "a simulation takes up to {need} of memory, and {available} are available: one at a time \
-             is tried"
         )),
     }
 }
@@ -322,8 +338,6 @@ mod tests {
         let bounded = words(2, 22 << 30, 16 << 30);
         assert!(bounded.contains("at a time: 1, though there are 2 cores"), "{bounded}");
         assert!(bounded.contains("16.0 GiB") && bounded.contains("22.0 GiB"), "{bounded}");
-        let too_little = words(2, 12 << 30, 16 << 30);
-        assert!(too_little.ends_with("one at a time is tried"), "{too_little}");
     }
 
     #[test]

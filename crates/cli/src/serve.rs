@@ -119,7 +119,12 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         ..levelhead::Options::default()
     });
     check_directories(&arguments.directories)?;
+    let is_new = !Store::is_in(&arguments.directories)?;
     let store = Store::open_over(&arguments.directories, &store_options)?;
+    if is_new {
+        let paths = arguments.directories.iter().map(|path| path.display().to_string());
+        output::say(&format!("made a new store in {}", paths.collect::<Vec<_>>().join(", ")));
+    }
     say_what_is_lost(&store);
     say_if_refused(&store, store_options.windows);
     let server = Server::start(store, options, Clock::system())?;
@@ -153,7 +158,12 @@ fn allow_files(connections: usize) -> usize {
 fn options(arguments: &ServeArguments, max_clients: usize) -> anyhow::Result<server::Options> {
     let listen = match arguments.listen.as_str() {
         "none" => None,
-        address => Some(address.parse().with_context(|| format!("--listen {address}"))?),
+        address => {
+            let parsed = address.parse();
+            Some(parsed.with_context(|| {
+                format!("--listen {address} is no address and port, such as 127.0.0.1:6379")
+            })?)
+        }
     };
     let tls = match (arguments.tls_listen, &arguments.tls_cert_file, &arguments.tls_key_file) {
         (Some(listen), Some(certificate), Some(key)) => Some(Tls {

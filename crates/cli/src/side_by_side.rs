@@ -12,7 +12,7 @@ use workload::Stop;
 
 use crate::progress::ProgressForm;
 use crate::reproduce::{Ended, Progress, threads_words};
-use crate::{files, host, interrupt, output, progress, sweep};
+use crate::{files, host, interrupt, memory, output, progress, sweep};
 
 /// What a run gave.
 pub(crate) struct Done {
@@ -54,6 +54,8 @@ pub(crate) struct How<'a> {
     pub(crate) threads: Option<u64>,
     /// Memory that one takes at most.
     pub(crate) bytes_per_run: u64,
+    /// What to do where not even one has that.
+    pub(crate) for_less_memory: &'static str,
     pub(crate) out: Option<&'a Path>,
     pub(crate) as_json: bool,
     pub(crate) progress: ProgressForm,
@@ -105,7 +107,7 @@ pub(crate) fn run(runs: Vec<Run<'_>>, how: &How<'_>) -> anyhow::Result<ExitCode>
             })
         })
     });
-    let (jobs, threads) = (jobs.collect(), threads(how));
+    let (jobs, threads) = (jobs.collect(), threads(how)?);
     let outcomes = match how.progress {
         ProgressForm::Json => reproduce::run_all(jobs, threads, &JsonLines),
         ProgressForm::None => reproduce::run_all(jobs, threads, &Silent),
@@ -144,16 +146,17 @@ pub(crate) fn run(runs: Vec<Run<'_>>, how: &How<'_>) -> anyhow::Result<ExitCode>
 }
 
 /// As many at a time as this machine has cores and memory for, unless told.
-fn threads(how: &How<'_>) -> usize {
+fn threads(how: &How<'_>) -> anyhow::Result<usize> {
+    memory::check(how.bytes_per_run, how.for_less_memory)?;
     if let Some(threads) = how.threads {
-        return threads as usize;
+        return Ok(threads as usize);
     }
     let (cores, available) = (host::cores(), host::available_memory_bytes());
     let threads = reproduce::threads(cores, available, how.bytes_per_run);
     if let Some(words) = threads_words(threads, cores, available.unwrap_or(0), how.bytes_per_run) {
         output::say(&words);
     }
-    threads.count
+    Ok(threads.count)
 }
 
 /// Prints what came out, then writes it.

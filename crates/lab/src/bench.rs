@@ -442,7 +442,13 @@ fn not_begun((loaded, of): (u64, u64), throughput: f64, put: LatencySummary) -> 
 pub(crate) fn check_load(load: &RunReport, records: u64) -> Result<(), BenchError> {
     let Some(error) = &load.first_error else { return Ok(()) };
     let (done, of) = (count_text(load.operations), count_text(records));
-    Err(BenchError::Load(format!("after {done} of {of} pairs, {error}")))
+    let is_full = error.contains(&kvssd::Status::CapacityExceeded.to_string());
+    let hint = if is_full && load.operations > 0 {
+        format!(" (it is full: some --records {} go in)", fit::rounded(load.operations))
+    } else {
+        String::new()
+    };
+    Err(BenchError::Load(format!("after {done} of {of} pairs, {error}{hint}")))
 }
 
 /// Most operations under way at a time.

@@ -110,7 +110,13 @@ pub fn warnings(spec: &BenchSpec) -> Vec<String> {
                 format!("{} keys of the trace, and what is loaded before it,", count_text(keys))
             }
         };
-        format!("{pairs} may not fit: {}", held_words(spec))
+        format!(
+            "{pairs} may not fit: {}, and fewer by what levels and collection need to work in, which shows only when they are \
+             loaded; {} fit ({:.0} % of that)",
+            held_words(spec),
+            count_text(rounded((held as f64 * CERTAIN_SHARE) as u64)),
+            CERTAIN_SHARE * 100.0
+        )
     };
     let cached = matches!(spec.design.index(), IndexOptions::Lsm(options)
         if options.value_cache_bytes > 0
@@ -130,12 +136,11 @@ fn pairs_words(workload: &CoreWorkload, pairs: u64) -> String {
 
 /// What the drive holds, in words.
 fn held_words(spec: &BenchSpec) -> String {
-    let held = rounded(pairs_held(spec));
-    format!("{} holds about {} of them", spec.platform.name(), count_text(held))
+    format!("{} holds {} of them at most", spec.platform.name(), count_text(pairs_held(spec)))
 }
 
 /// A number of which only two digits mean something.
-fn rounded(number: u64) -> u64 {
+pub(crate) fn rounded(number: u64) -> u64 {
     let unit = 10_u64.pow(number.max(1).ilog10().saturating_sub(1));
     number / unit * unit
 }
@@ -244,8 +249,8 @@ pub enum MemoryVerdict {
     TooLittle(String),
 }
 
-/// Judges the memory; the estimate may be twice of what is needed.
-pub fn judge_memory(needed: u64, available: u64) -> MemoryVerdict {
+/// Judges the memory; the estimate may be twice of what is needed. `advice` is what to do where there is too little.
+pub fn judge_memory(needed: u64, available: u64, advice: &str) -> MemoryVerdict {
     if needed <= available {
         return MemoryVerdict::Fits;
     }
@@ -257,7 +262,7 @@ pub fn judge_memory(needed: u64, available: u64) -> MemoryVerdict {
     if needed / 2 <= available {
         return MemoryVerdict::Tight(format!("{words}: it is tried"));
     }
-    MemoryVerdict::TooLittle(format!("{words}: load fewer pairs (--records)"))
+    MemoryVerdict::TooLittle(format!("{words}: {advice}"))
 }
 
 #[cfg(test)]
@@ -294,10 +299,11 @@ mod tests {
     fn the_paper_s_pairs_fit_the_paper_s_drive_and_twice_as_many_do_not() {
         assert_eq!(check(&spec(&[("recordcount", "44000000")])), Ok(()));
         assert_eq!(warnings(&spec(&[("recordcount", "44000000")])), Vec::<String>::new());
-        assert_eq!(warnings(&spec(&[("recordcount", "50000000")])).len(), 1);
+        let [words] = &warnings(&spec(&[("recordcount", "50000000")]))[..] else { panic!("one") };
+        assert!(words.contains("44 000 000 fit (80 % of that)"), "{words}");
         let words = check(&spec(&[("recordcount", "100000000")])).expect_err("106 GB on 64 GiB");
         assert!(words.starts_with("100 000 000 pairs of 32 + 1024 bytes do not fit"), "{words}");
-        assert!(words.contains("pink-zcu102 holds about 55 000 000 of them"), "{words}");
+        assert!(words.contains("pink-zcu102 holds 55 "), "{words}");
         let inserts = [("recordcount", "44000000"), ("operationcount", "100000000")];
         assert_eq!(check(&spec(&inserts)), Ok(()), "updates need no room of their own");
         let inserts = [&inserts[..], &[("insertproportion", "9")]].concat();
@@ -365,9 +371,14 @@ mod tests {
             let mib = memory_bytes(&hash) >> 20;
             assert!((measured * 9 / 10..=measured * 2).contains(&mib), "{thousands}: {mib}");
         }
-        assert_eq!(judge_memory(GIB, 2 * GIB), MemoryVerdict::Fits);
-        let MemoryVerdict::Tight(words) = judge_memory(3 * GIB, 2 * GIB) else { panic!("tight") };
+        assert_eq!(judge_memory(GIB, 2 * GIB, ""), MemoryVerdict::Fits);
+        let MemoryVerdict::Tight(words) = judge_memory(3 * GIB, 2 * GIB, "") else {
+            panic!("tight")
+        };
         assert!(words.contains("up to 3.00 GiB") && words.contains("2.00 GiB are"), "{words}");
-        assert!(matches!(judge_memory(9 * GIB, 2 * GIB), MemoryVerdict::TooLittle(_)));
+        let too_little = judge_memory(9 * GIB, 2 * GIB, "give up");
+        assert!(
+            matches!(&too_little, MemoryVerdict::TooLittle(words) if words.ends_with("here: give up"))
+        );
     }
 }

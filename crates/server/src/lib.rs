@@ -44,6 +44,7 @@ mod state;
 mod statistics;
 
 pub use clock::{Clock, Hand};
+pub use data::database::is_served;
 pub use limits::OpenFiles;
 pub use options::{Options, Tls};
 pub use server::{Addresses, ServeError, Server};

@@ -99,10 +99,7 @@ fn keep(
     observer: &Rc<RefCell<dyn Observer>>,
     stop: &Stop,
 ) -> Result<BenchOutcome, BenchError> {
-    // Whoever is ended in the middle leaves no half a file under the name.
-    let mut part = file.as_os_str().to_owned();
-    part.push(".part");
-    let part = PathBuf::from(part);
+    let part = files::part_of(file);
     let cannot =
         |error: io::Error| BenchError::Kept(format!("cannot write {}: {error}", part.display()));
     let mut output = File::create(&part).map_err(cannot)?;

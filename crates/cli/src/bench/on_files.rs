@@ -11,7 +11,7 @@ use levelhead::{Options, Store, Windows};
 use super::{Progress, end};
 use crate::bench_spec::{self, BenchArguments};
 use crate::host::{Drives, cores};
-use crate::store::{DurabilityArgument, say_if_refused, windows_text};
+use crate::store::{DurabilityArgument, check_directories, say_if_refused, windows_text};
 use crate::values::BenchWindows;
 use crate::{files, interrupt, output};
 
@@ -79,6 +79,7 @@ fn options(arguments: &BenchArguments) -> anyhow::Result<Options> {
 
 /// What is read is checked against what was written, so that nothing may be there before; and nobody's files are touched.
 fn check_place(directories: &[PathBuf]) -> anyhow::Result<()> {
+    check_directories(directories)?;
     for directory in directories {
         let is_used = std::fs::read_dir(directory).is_ok_and(|mut files| files.next().is_some());
         if is_used {

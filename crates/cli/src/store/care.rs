@@ -3,17 +3,18 @@
 //! Exit codes are those of `fsck` in spirit: 0 if all is well, 1 if something is damaged, 2 if it could not be found out.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::{anyhow, bail};
 use clap::Args;
 use indicatif::ProgressBar;
 use lab::{bytes_text, count_text};
-use levelhead::{Error, Finding, Report, Salvaged, Verified};
+use levelhead::{Error, Finding, Report, Salvaged, Store, Verified};
 use serde_json::{Value, json};
 
 use super::encoding::Encoding;
-use super::place::{NewStore, Place};
+use super::place::{self, NewStore, Place};
 use crate::host::Stopwatch;
 use crate::{output, progress};
 
@@ -68,15 +69,23 @@ pub(crate) fn repair(arguments: &RepairArguments) -> ExitCode {
     let work = Work::begin("repair");
     let (directories, options) =
         (arguments.place.directories(), arguments.place.options_of_new(&arguments.new));
-    let repaired = levelhead::repair(directories, &arguments.out, &options, work.progress());
-    let outcome = repaired.map_err(anyhow::Error::from);
+    let outcome = place::check_is_no_file(&arguments.out).and_then(|()| {
+        let repaired = levelhead::repair(directories, &arguments.out, &options, work.progress());
+        repaired.map_err(|error| match error {
+            Error::Missing(_) if matches!(Store::is_in(directories), Ok(false)) => {
+                anyhow!("{} has no store, and nothing that is left of one", arguments.place)
+            }
+            other => other.into(),
+        })
+    });
     end(&work, outcome, arguments.json, &format!("saved to {}", arguments.out.display()))
 }
 
 pub(crate) fn backup(arguments: &BackupArguments) -> ExitCode {
     let work = Work::begin("backup");
     let options = arguments.place.options_of_new(&arguments.new);
-    let outcome = arguments.place.open().and_then(|store| {
+    let outcome = check_target(&arguments.place, &arguments.to).and_then(|()| {
+        let store = arguments.place.open()?;
         let copied = store.checkpoint(&arguments.to, &options, work.progress());
         copied.map_err(damage_ends_it)
     });
@@ -89,6 +98,21 @@ pub(crate) fn backup(arguments: &BackupArguments) -> ExitCode {
         other => other,
     };
     end(&work, outcome, arguments.json, &format!("copied to {}", arguments.to.display()))
+}
+
+/// A copy within the store's own directories goes with them.
+fn check_target(place: &Place, to: &Path) -> anyhow::Result<()> {
+    place::check_is_no_file(to)?;
+    // As far as it is there.
+    let parents = to.ancestors().skip(1);
+    let Some(parent) = parents.into_iter().find_map(|path| path.canonicalize().ok()) else {
+        return Ok(());
+    };
+    let own = place.directories().iter().filter_map(|path| path.canonicalize().ok());
+    if own.into_iter().any(|own| parent.starts_with(own)) {
+        bail!("{} is within the store: name a directory elsewhere", to.display());
+    }
+    Ok(())
 }
 
 /// A store that cannot be copied because a part of it is damaged.

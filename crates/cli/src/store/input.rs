@@ -174,15 +174,18 @@ fn columns(shape: &Shape, names: Option<&[String]>) -> anyhow::Result<[usize; 2]
         (Some(Column::Number(number)), _) => Ok(number - 1),
         (None, None) => Ok(usual.1),
         (Some(Column::Name(name)), None) => {
-            bail!(
-                "{flag} {name} is a name, and the file has no header: give a number, or say --header"
-            )
+            let or =
+                if shape.format == Format::Csv { "leave --no-header out" } else { "say --header" };
+            bail!("{flag} {name} is a name, and the file has no header: give a number, or {or}")
         }
         (column, Some(names)) => {
             let name = match column {
                 Some(Column::Name(name)) => name,
                 _ => usual.0,
             };
+            if names.iter().all(String::is_empty) {
+                bail!("it is empty: there is no header that names columns");
+            }
             let found = names.iter().position(|other| other == name);
             found.with_context(|| {
                 format!(
@@ -207,11 +210,16 @@ fn member(column: Option<&Column>) -> anyhow::Result<Option<String>> {
     }
 }
 
+/// What is wrong with the JSON of a line, whose number is known: the column counts.
+fn in_line(error: &serde_json::Error) -> String {
+    error.to_string().replace(" at line 1 column", ", column")
+}
+
 /// The pair of an object.
 fn object(line: &[u8], names: &[Option<String>; 2], encoding: Encoding) -> Result<Pair, String> {
     let text = std::str::from_utf8(line).map_err(|_| "it is not UTF-8".to_owned())?;
-    let members: BTreeMap<String, &RawValue> =
-        serde_json::from_str(text).map_err(|error| format!("it is no JSON object: {error}"))?;
+    let members: BTreeMap<String, &RawValue> = serde_json::from_str(text)
+        .map_err(|error| format!("it is no JSON object: {}", in_line(&error)))?;
     let of = |usual: &str, asked: &Option<String>| {
         if let Some(name) = asked {
             let member = members.get(name).ok_or_else(|| format!("it has no `{name}`"))?;

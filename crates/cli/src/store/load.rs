@@ -136,14 +136,19 @@ fn shape(arguments: &LoadArguments) -> anyhow::Result<Shape> {
 }
 
 fn format_of(file: &Path) -> anyhow::Result<Format> {
+    format_by_name(file).ok_or_else(|| {
+        anyhow!("{} does not say what it is: give --format tsv, csv or jsonl", name(file))
+    })
+}
+
+/// The format that a file's name tells, if it does.
+pub(super) fn format_by_name(file: &Path) -> Option<Format> {
     let extension = file.extension().map(OsStr::to_ascii_lowercase);
     match extension.as_ref().and_then(|extension| extension.to_str()) {
-        Some("tsv" | "tab") => Ok(Format::Tsv),
-        Some("csv") => Ok(Format::Csv),
-        Some("jsonl" | "ndjson") => Ok(Format::Jsonl),
-        _ => {
-            Err(anyhow!("{} does not say what it is: give --format tsv, csv or jsonl", name(file)))
-        }
+        Some("tsv" | "tab") => Some(Format::Tsv),
+        Some("csv") => Some(Format::Csv),
+        Some("jsonl" | "ndjson") => Some(Format::Jsonl),
+        _ => None,
     }
 }
 
@@ -291,11 +296,13 @@ impl<'a> Work<'a> {
         let rate = (self.pairs as f64 / took.as_secs_f64().max(1e-9)).round() as u64;
         let skipped = match self.bad {
             0 => String::new(),
+            1 => ", 1 bad line skipped".to_owned(),
             bad => format!(", {} bad lines skipped", count_text(bad)),
         };
         output::say(&format!(
-            "loaded {} pairs in {}, {} a second{skipped}",
+            "loaded {} pair{} in {}, {} a second{skipped}",
             count_text(self.pairs),
+            if self.pairs == 1 { "" } else { "s" },
             progress::time_text(took),
             count_text(rate)
         ));

@@ -1,6 +1,6 @@
 //! Which store a command is for, and how it is opened.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use clap::Args;
@@ -83,6 +83,14 @@ pub(crate) fn say_if_refused(store: &Store, windows: Windows) {
     }
 }
 
+/// Refuses what is there and is no directory.
+pub(super) fn check_is_no_file(path: &Path) -> anyhow::Result<()> {
+    if path.exists() && !path.is_dir() {
+        return Err(anyhow!("{} is no directory, and a store is one", path.display()));
+    }
+    Ok(())
+}
+
 /// Why these cannot be the directories of a store.
 pub(crate) fn check_directories(directories: &[PathBuf]) -> anyhow::Result<()> {
     let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
@@ -90,6 +98,7 @@ pub(crate) fn check_directories(directories: &[PathBuf]) -> anyhow::Result<()> {
         if directories[..number].iter().any(|other| real(other) == real(path)) {
             return Err(anyhow!("{} is named twice", path.display()));
         }
+        check_is_no_file(path)?;
     }
     if let [first, second] = directories {
         let (first, second) = (first.display(), second.display());
@@ -164,10 +173,15 @@ impl Place {
         check_directories(&self.store)?;
         match Store::open_over(&self.store, &self.options()) {
             Err(Error::Missing(_)) if matches!(Store::is_in(&self.store), Ok(false)) => {
+                if self.store.iter().any(|directory| directory.join("data").exists()) {
+                    return Err(anyhow!(
+                        "{self} has no store that is whole: of one that lost its file LEVELHEAD `levelhead repair` saves what is there"
+                    ));
+                }
                 Err(anyhow!("{self} has no store: `levelhead put` and `levelhead load` make one"))
             }
             opened => {
-                let store = opened?;
+                let store = opened.map_err(in_words)?;
                 say_what_is_lost(&store);
                 say_if_refused(&store, self.windows.windows.into());
                 Ok(store)
@@ -180,13 +194,24 @@ impl Place {
         check_directories(&self.store)?;
         let is_new = !Store::is_in(&self.store)?;
         let options = new.added_to(Options { create_if_missing: is_new, ..self.options() });
-        let store = Store::open_over(&self.store, &options)?;
+        let store = Store::open_over(&self.store, &options).map_err(in_words)?;
         if is_new {
             output::say(&format!("made a new store in {self}"));
         }
         say_what_is_lost(&store);
         say_if_refused(&store, self.windows.windows.into());
         Ok(store)
+    }
+}
+
+/// Why a store does not open, with what to do about it at a command line.
+fn in_words(error: Error) -> anyhow::Error {
+    let is_in_use = matches!(error, Error::InUse(_));
+    let error = anyhow::Error::from(error);
+    if is_in_use {
+        anyhow!("{error}: `levelhead serve`, perhaps, whose clients may ask it")
+    } else {
+        error
     }
 }
 

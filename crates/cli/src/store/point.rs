@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
 use clap::Args;
+use levelhead::Store;
 
 use super::encoding::{Encoding, EncodingArguments};
 use super::place::{DurabilityArgument, NewStore, Place};
@@ -63,6 +64,16 @@ fn bytes(encoding: Encoding, typed: &OsString) -> anyhow::Result<Vec<u8>> {
     encoding.decode(typed.as_bytes()).map_err(|error| anyhow!(error))
 }
 
+/// Says what becomes of keys in a store of `levelhead serve`, which has its own form of them.
+fn say_if_served(store: &Store, so: &str) -> anyhow::Result<()> {
+    if server::is_served(store)? {
+        output::say(&format!(
+            "this store is served to clients of Redis, and its keys have a byte in front that says what they are (docs/serve.md): {so}"
+        ));
+    }
+    Ok(())
+}
+
 pub(crate) fn put(arguments: &PutArguments) -> anyhow::Result<ExitCode> {
     let encoding = arguments.encoding.encoding();
     let key = bytes(encoding, &arguments.key)?;
@@ -72,6 +83,7 @@ pub(crate) fn put(arguments: &PutArguments) -> anyhow::Result<ExitCode> {
         (None, None) => unreachable!("one of them is required"),
     };
     let store = arguments.place.open_or_make(&arguments.new)?;
+    say_if_served(&store, "clients do not see this pair")?;
     // It is the only write of this process: it is durable when the command ends.
     store.put_with(&key, &value, DurabilityArgument::Each.into())?;
     store.close()?;
@@ -111,7 +123,11 @@ pub(crate) fn or_trouble(outcome: anyhow::Result<ExitCode>) -> ExitCode {
 fn show(arguments: &GetArguments) -> anyhow::Result<bool> {
     let encoding = arguments.encoding.encoding();
     let key = bytes(encoding, &arguments.key)?;
-    let Some(value) = arguments.place.open()?.get(&key)? else { return Ok(false) };
+    let store = arguments.place.open()?;
+    let Some(value) = store.get(&key)? else {
+        say_if_served(&store, "what clients put under this key is not found so")?;
+        return Ok(false);
+    };
     let mut shown = encoding.encode(&value).into_owned();
     if !arguments.no_newline {
         shown.push(b'\n');
@@ -127,6 +143,7 @@ pub(crate) fn delete(arguments: &DeleteArguments) -> anyhow::Result<ExitCode> {
         arguments.keys.iter().map(|key| bytes(encoding, key)).collect();
     let keys = keys?;
     let store = arguments.place.open()?;
+    say_if_served(&store, "what clients put under these keys stays")?;
     for key in keys {
         store.delete_with(&key, DurabilityArgument::None.into())?;
     }

@@ -15,11 +15,13 @@ use levelhead::{Error, Store};
 
 use super::Format;
 use super::encoding::{Encoding, EncodingArguments};
+use super::load::format_by_name;
 use super::output::{PairWriter, unless_nobody_reads};
 use super::place::Place;
-use crate::{output, values};
+use crate::{files, output, values};
 
 #[derive(Args)]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct ScanArguments {
     #[command(flatten)]
     place: Place,
@@ -54,9 +56,9 @@ pub(crate) struct DumpArguments {
     place: Place,
     #[command(flatten)]
     encoding: EncodingArguments,
-    /// How to write pairs; `levelhead load` takes each of them back, byte for byte
-    #[arg(long, default_value = "jsonl")]
-    format: Format,
+    /// How to write pairs; `levelhead load` takes each of them back, byte for byte [default: what the name of --out says, else jsonl]
+    #[arg(long)]
+    format: Option<Format>,
     /// File to write, which is there once all is in it [default: standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -193,7 +195,9 @@ pub(crate) fn scan(arguments: &ScanArguments) -> anyhow::Result<ExitCode> {
 
 pub(crate) fn dump(arguments: &DumpArguments) -> anyhow::Result<ExitCode> {
     let store = arguments.place.open()?;
-    let (format, encoding) = (arguments.format, arguments.encoding.encoding());
+    let by_name = arguments.out.as_deref().and_then(format_by_name);
+    let format = arguments.format.or(by_name).unwrap_or(Format::Jsonl);
+    let encoding = arguments.encoding.encoding();
     let (all, limit) = (Span::default(), u64::MAX);
     let count = match &arguments.out {
         None => print(&store, &all, limit, format, encoding, true)?,
@@ -215,13 +219,18 @@ fn write_file<R>(
     path: &Path,
     write: impl FnOnce(&mut File) -> anyhow::Result<R>,
 ) -> anyhow::Result<R> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".part");
-    let part = PathBuf::from(name);
+    let part = files::part_of(path);
     let cannot = || format!("cannot write {}", path.display());
+    // Found out before the work, as a directory can be no file.
+    files::check(path)?;
+    if path.exists() && !path.is_file() {
+        // A pipe or a device is written to, and stays what it is.
+        let mut file = File::options().write(true).open(path).with_context(cannot)?;
+        return write(&mut file).with_context(cannot);
+    }
     let mut file = File::create(&part).with_context(cannot)?;
     let written = write(&mut file).and_then(|result| {
-        file.sync_all().and_then(|()| fs::rename(&part, path)).with_context(cannot)?;
+        file.sync_all().and_then(|()| fs::rename(&part, path))?;
         Ok(result)
     });
     if written.is_err() {

@@ -94,6 +94,24 @@ fn what_runs_on_a_kept_drive_is_what_ran_when_it_was_kept() {
 }
 
 #[test]
+fn what_is_loaded_before_a_trace_is_kept_without_it() {
+    let file = file("before-a-trace");
+    let path = file.to_str().expect("the path is text");
+    let _ = fs::remove_file(&file);
+    let trace = traces::file("keeps-a-drive.csv", traces::TWITTER);
+    let trace = ["--trace", trace.to_str().expect("the path is text"), "--json"];
+    let loads = ["bench", "--device", "pink-zcu102-1gib", "--records", "2000"];
+    let kept = result(&[&loads[..], &trace, &["--save-drive", path]].concat());
+    assert_eq!(kept["operations"]["get"]["count"], 4, "{kept}");
+    let on_it = |more: &[&str]| result(&[&["bench", "--drive", path][..], more].concat());
+    assert_eq!(on_it(&trace), kept);
+    let reads = on_it(&["--workload", "c", "--operations", "1000", "--json"]);
+    assert_eq!(reads["load"], kept["load"]);
+    assert_eq!(reads["verification"]["mismatches"], 0);
+    fs::remove_file(&file).expect("it is there");
+}
+
+#[test]
 fn what_cannot_be_kept_is_told_before_the_load() {
     let file = file("never");
     let path = file.to_str().expect("the path is text");

@@ -197,16 +197,24 @@ fn a_full_disk_is_an_error_in_a_line() {
 fn a_directory_that_takes_nothing_does_not_cost_the_result() {
     let out = scratch("full-disk");
     fs::create_dir_all(&out).expect("the target directory takes files");
-    let file = out.join("result.json");
-    let _ = fs::remove_file(&file);
-    std::os::unix::fs::symlink("/dev/full", &file).expect("Linux has it");
+    // Where it is written until it is whole.
+    let part = out.join("result.txt.part");
+    let (json, earlier) = (out.join("result.json"), "{\"earlier\": true}");
+    fs::write(&json, earlier).expect("the directory takes files");
     let out = out.to_str().expect("the path is text");
     let device = ["device", "--job", "randread-qd1", "--force", "--out", out];
     for command in [&[&SMALL[..], &["--force", "--out", out]].concat()[..], &device] {
+        std::os::unix::fs::symlink("/dev/full", &part).expect("Linux has it");
         let ended = start(command, None).end();
         assert_eq!(ended.code, Some(1), "{}", ended.stderr);
         assert!(ended.stdout.contains("verified: all "), "{}", ended.stdout);
-        assert!(ended.stderr.contains("cannot write ") && ended.stderr.contains("result.json"));
+        assert!(ended.stderr.contains("cannot write ") && ended.stderr.contains("result.txt"));
+        assert_eq!(
+            fs::read_to_string(&json).expect("it is there"),
+            earlier,
+            "what was there stays"
+        );
+        assert_eq!(fs::read_dir(out).expect("it is there").count(), 1, "halves are left");
     }
 }
 

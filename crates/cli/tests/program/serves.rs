@@ -3,4 +3,5 @@
 mod crowd;
 mod hostile;
 mod kills;
+mod offline;
 mod process;

@@ -158,6 +158,80 @@ fn a_scan_goes_from_a_key_to_before_a_key() {
 }
 
 #[test]
+fn a_dump_is_in_the_format_that_its_name_says() {
+    let stand = Stand::new("dump-names");
+    stand.well("put", &["a", "1"]);
+    for (name, text) in [
+        ("pairs.tsv", "a\t1\n"),
+        ("pairs.csv", "key,value\na,1\n"),
+        ("pairs.jsonl", "{\"key\":\"a\",\"value\":\"1\"}\n"),
+        ("pairs", "{\"key\":\"a\",\"value\":\"1\"}\n"),
+    ] {
+        let file = stand.directory.join(name);
+        stand.well("dump", &["--out", file.to_str().expect("the path is text")]);
+        assert_eq!(fs::read_to_string(&file).expect("it was written"), text, "{name}");
+    }
+    // A device stays one.
+    let link = stand.directory.join("null");
+    std::os::unix::fs::symlink("/dev/null", &link).expect("Linux has it");
+    stand.well("dump", &["--out", link.to_str().expect("the path is text")]);
+    assert!(fs::symlink_metadata(&link).expect("it is there").is_symlink());
+    let refused = stand.run("dump", &["--out", stand.directory.to_str().expect("it is text")]);
+    let said = stderr(&refused);
+    assert!(said.matches("cannot write").count() == 1 && said.contains("directory"), "{said}");
+}
+
+#[test]
+fn what_is_no_place_for_a_store_is_told() {
+    let stand = Stand::new("places");
+    let file = stand.file("file", "x");
+    for command in ["get", "put", "delete"] {
+        let refused = run(
+            Path::new(&file),
+            command,
+            &["key", "value"][..=usize::from(command == "put")],
+            b"",
+        );
+        assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+        assert!(stderr(&refused).contains("is no directory"), "{}", stderr(&refused));
+    }
+    stand.well("put", &["a", "1"]);
+    let inner = stand.store().join("copy");
+    for (to, says) in
+        [(file.as_str(), "is no directory"), (inner.to_str().expect("text"), "is within the store")]
+    {
+        let refused = stand.run("backup", &["--to", to]);
+        assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+        assert!(stderr(&refused).contains(says), "{}", stderr(&refused));
+    }
+    assert!(!inner.exists());
+    fs::remove_file(stand.store().join("LEVELHEAD")).expect("it is there");
+    let lost = stand.run("get", &["a"]);
+    assert!(stderr(&lost).contains("`levelhead repair` saves"), "{}", stderr(&lost));
+    let none = stand.directory.join("none");
+    let out = stand.directory.join("saved");
+    let repaired = run(&none, "repair", &["--out", out.to_str().expect("text")], b"");
+    let said = stderr(&repaired);
+    assert!(said.contains("has no store, and nothing that is left of one"), "{said}");
+    let compacted = run(&none, "compact", &NONE, b"");
+    assert_eq!(compacted.status.code(), Some(2), "{}", stderr(&compacted));
+}
+
+#[test]
+fn lines_of_json_and_files_without_any_are_told_by_their_place() {
+    let stand = Stand::new("places-of-json");
+    let file = stand.file("a.jsonl", "{\"key\":\"a\",\"value\":1}\n{\"key\":\n");
+    let said = stderr(&stand.run("load", &[&file]));
+    assert!(
+        said.contains("a.jsonl, line 2: it is no JSON object: EOF") && said.contains(", column 7"),
+        "{said}"
+    );
+    assert!(!said.contains("at line 1"), "{said}");
+    let said = stderr(&stand.run("load", &[&stand.file("empty.csv", "")]));
+    assert!(said.contains("empty.csv: it is empty"), "{said}");
+}
+
+#[test]
 fn a_dump_is_taken_back_byte_for_byte() {
     let stand = Stand::new("dump");
     let all: Vec<u8> = (0..=255).collect();
@@ -204,7 +278,7 @@ fn a_load_names_the_line_that_is_wrong() {
     let said = stderr(&refused);
     assert_eq!(refused.status.code(), Some(1));
     assert!(said.contains("bad.tsv, line 2: there is no column 2: the line has 1"), "{said}");
-    assert!(said.contains("loaded 1 pairs"), "what came before is there: {said}");
+    assert!(said.contains("loaded 1 pair in"), "what came before is there: {said}");
     let skipped = stand.run("load", &["--skip-bad", &file]);
     let said = stderr(&skipped);
     assert_eq!(skipped.status.code(), Some(1), "{said}");
@@ -282,6 +356,7 @@ fn a_store_that_is_in_use_or_damaged_is_told_with_its_file() {
     let second = stand.run("get", &["a"]);
     assert_eq!(second.status.code(), Some(2));
     assert!(stderr(&second).contains("is in use by another process"), "{}", stderr(&second));
+    assert!(stderr(&second).contains("`levelhead serve`, perhaps"), "{}", stderr(&second));
     drop(load.stdin.take());
     assert!(load.wait().expect("our own process").success());
     fs::write(stand.store().join("LEVELHEAD"), "format = 9\n").expect("it is ours");
@@ -464,6 +539,9 @@ fn a_compaction_that_is_asked_for_leaves_each_pair_once() {
     let said: Value = serde_json::from_str(&json).expect("it is JSON");
     assert_eq!(said["after"]["entries"], 2_000);
     assert_eq!(said["after"]["entries_above_last"], 0);
+    let again: Value = serde_json::from_str(&stand.text("compact", &["--json"])).expect("JSON");
+    assert_eq!(again["before"]["entries"], 2_000, "what was done is there when it is opened again");
+    assert_eq!(again["before"]["entries_above_last"], 0);
     let table = stand.text("compact", &[]);
     assert!(table.contains("above last") && table.contains("took"), "{table}");
     assert_eq!(stand.text("get", &["key 01999"]).trim_end(), "value 2");

@@ -221,7 +221,8 @@ impl<M: Medium> Engine<M> {
             inner.collect_garbage(0).await?;
             inner.take_puts_again();
         }
-        Ok(())
+        // Whoever opens the store next is to find it so.
+        inner.wait_for_commits().await
     }
 }
 

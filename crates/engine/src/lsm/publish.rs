@@ -52,6 +52,11 @@ impl Uncommitted {
 
     fn push(&mut self, edit: Installed) -> EditNo {
         self.edits.push_back(edit);
+        self.newest()
+    }
+
+    /// The newest edit that was installed.
+    fn newest(&self) -> EditNo {
         EditNo(self.committed + self.edits.len() as u64)
     }
 
@@ -80,7 +85,22 @@ impl<M: Medium> Inner<M> {
     /// [`EngineError::ReadOnly`]: this edit or an earlier one could not be committed, and it may be lost with the next
     /// power cut.
     pub(crate) async fn publish(&self, edit: Edit) -> Result<(), EngineError> {
-        let Some(number) = self.install(edit)? else { return Ok(()) };
+        match self.install(edit)? {
+            Some(number) => self.wait_for_commit(number).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until all edits that are in force now are so after a power cut too.
+    ///
+    /// # Errors
+    /// [`EngineError::ReadOnly`]: one could not be committed.
+    pub(crate) async fn wait_for_commits(&self) -> Result<(), EngineError> {
+        let newest = self.uncommitted.borrow().newest();
+        self.wait_for_commit(newest).await
+    }
+
+    async fn wait_for_commit(&self, number: EditNo) -> Result<(), EngineError> {
         let is_over = || !self.uncommitted.borrow().has(number) || !self.store.is_healthy();
         self.store.work.wait_until(is_over).await;
         if self.uncommitted.borrow().has(number) { self.store.check_healthy() } else { Ok(()) }

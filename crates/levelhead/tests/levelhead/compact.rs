@@ -59,7 +59,10 @@ fn a_store_that_was_compacted_has_each_pair_once_and_gives_room_back() {
         "once is enough"
     );
     store.close().expect("it can be made durable");
-    check(&open(scratch.path(), &options), 4);
+    let again = open(scratch.path(), &options);
+    let found = again.inside();
+    assert_eq!((found.entries(), found.entries_above_last()), (u64::from(KEYS) * 3 / 4, 0));
+    check(&again, 4);
 }
 
 #[test]

@@ -46,6 +46,14 @@ struct Numbers {
     end: u64,
 }
 
+/// Whether a server has written to a store: then its keys have another form than those of who embeds it.
+///
+/// # Errors
+/// As [`Store::exists`].
+pub fn is_served(store: &Store) -> Result<bool, levelhead::Error> {
+    store.exists(&keys::VERSION)
+}
+
 impl Database {
     /// The data in a store, and a walk over its keys if they have to be counted.
     pub(crate) fn open(
