@@ -29,7 +29,7 @@ use std::rc::Rc;
 use block::BLOCK_BYTES;
 use firmware::Reserve;
 use flash::{Flash, Geometry, Lane, NandArray};
-use runtime::{Cores, Handle, Nanos, Notify, Permit, Pipe, Semaphore};
+use runtime::{Cores, Handle, Nanos, Notify, Pipe, Semaphore};
 
 #[cfg(test)]
 pub(crate) use power::Saved;
@@ -54,7 +54,7 @@ use crate::set::paging::Paging;
 use crate::set::place::Streams;
 use crate::stale_pages::StalePages;
 use crate::stats::SetStats;
-use crate::submission::Slots;
+use crate::submission::{self, Slots};
 use crate::table::Table;
 use crate::windows::Windows;
 
@@ -316,7 +316,7 @@ impl Set {
     }
 
     /// Waits for a slot, for a command that came by `queue`.
-    pub(crate) async fn command_slot(&self, lane: Lane, queue: u16) -> Permit {
+    pub(crate) async fn command_slot(&self, lane: Lane, queue: u16) -> submission::Slot {
         self.path(lane).slots.acquire(queue).await
     }
 

@@ -4,46 +4,83 @@
 //! turn: NVMe's round robin arbitration, with an arbitration burst of one. So who has a queue of its own
 //! is not behind all that others have outstanding.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
 
-use runtime::{Permit, Semaphore};
+use runtime::{OneshotSender, oneshot};
 
 /// The slots of a set.
 pub(crate) struct Slots {
-    free: Semaphore,
-    /// By queue: only its first command waits for a slot.
-    heads: RefCell<Vec<Semaphore>>,
+    shared: Rc<Shared>,
+}
+
+struct Shared {
+    free: Cell<u32>,
+    /// Commands without a slot, by queue.
+    waiting: RefCell<Vec<VecDeque<OneshotSender<Slot>>>>,
+    /// The queue whose turn is next.
+    turn: Cell<usize>,
+}
+
+/// A slot that a command has, until it is dropped.
+#[must_use = "dropping it ends the command's turn"]
+pub(crate) struct Slot {
+    shared: Rc<Shared>,
 }
 
 impl Slots {
     pub(crate) fn new(count: u32) -> Self {
-        Self { free: Semaphore::new(count as usize), heads: RefCell::default() }
+        let (free, turn) = (Cell::new(count), Cell::new(0));
+        Self { shared: Rc::new(Shared { free, waiting: RefCell::default(), turn }) }
     }
 
     /// Waits for a slot, for a command of `queue`.
-    pub(crate) async fn acquire(&self, queue: u16) -> Permit {
-        let is_first = self.head(queue).acquire(1).await;
-        // First come first served among the first of each queue is round robin among the queues.
-        let slot = self.free.acquire(1).await;
-        drop(is_first);
-        slot
+    pub(crate) async fn acquire(&self, queue: u16) -> Slot {
+        let free = self.shared.free.get();
+        // While one is free nobody waits.
+        if free > 0 {
+            self.shared.free.set(free - 1);
+            return Slot { shared: Rc::clone(&self.shared) };
+        }
+        let (sender, slot) = oneshot();
+        self.shared.wait(usize::from(queue), sender);
+        slot.await.expect("who waits is given a slot in the end")
+    }
+}
+
+impl Shared {
+    fn wait(&self, queue: usize, sender: OneshotSender<Slot>) {
+        let mut waiting = self.waiting.borrow_mut();
+        if waiting.len() <= queue {
+            waiting.resize_with(queue + 1, VecDeque::new);
+        }
+        waiting[queue].push_back(sender);
     }
 
-    fn head(&self, queue: u16) -> Semaphore {
-        let mut heads = self.heads.borrow_mut();
-        let wanted = usize::from(queue) + 1;
-        if heads.len() < wanted {
-            heads.resize_with(wanted, || Semaphore::new(1));
+    /// The first command of the queue whose turn it is, among those in which one waits.
+    fn next(&self) -> Option<OneshotSender<Slot>> {
+        let mut waiting = self.waiting.borrow_mut();
+        let (queues, turn) = (waiting.len(), self.turn.get());
+        let mut in_turn = (0..queues).map(|n| (turn + n) % queues);
+        let queue = in_turn.find(|queue| !waiting[*queue].is_empty())?;
+        self.turn.set(queue + 1);
+        waiting[queue].pop_front()
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        match self.shared.next() {
+            // If nobody waits for it any more, it comes back here.
+            Some(command) => command.send(Self { shared: Rc::clone(&self.shared) }),
+            None => self.shared.free.set(self.shared.free.get() + 1),
         }
-        heads[usize::from(queue)].clone()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
-    use std::rc::Rc;
-
     use runtime::{Nanos, Runtime};
 
     use super::*;
@@ -67,7 +104,31 @@ mod tests {
 
     #[test]
     fn queues_get_slots_in_turns() {
-        assert_eq!(order(&[0, 0, 0, 0, 1, 2, 2]), [0, 0, 1, 2, 0, 2, 0]);
+        assert_eq!(order(&[0, 0, 0, 0, 1, 2, 2]), [0, 1, 2, 0, 2, 0, 0]);
         assert_eq!(order(&[3, 3, 3]), [3, 3, 3]);
+    }
+
+    #[test]
+    fn a_command_that_is_given_up_leaves_its_turn_to_others() {
+        let rt = Runtime::new(1);
+        let slots = Slots::new(1);
+        rt.block_on(async move {
+            let first = slots.acquire(0).await;
+            let mut gone = Box::pin(slots.acquire(1));
+            assert!(is_pending(&mut gone));
+            drop(gone);
+            drop(first);
+            let again = slots.acquire(0).await;
+            let mut granted = Box::pin(slots.acquire(1));
+            assert!(is_pending(&mut granted));
+            drop(again);
+            drop(granted); // it had its slot, and did not know
+            let _last = slots.acquire(2).await;
+        });
+    }
+
+    fn is_pending<F: Future>(future: &mut std::pin::Pin<Box<F>>) -> bool {
+        let context = &mut std::task::Context::from_waker(std::task::Waker::noop());
+        future.as_mut().poll(context).is_pending()
     }
 }
