@@ -124,7 +124,7 @@ impl Flash {
     /// holds for [`Self::program`] and [`Self::erase`].
     ///
     /// # Errors
-    /// [`ReadError`]: the page is erased, or its bit errors exceed the code.
+    /// [`crate::ReadError`]: the page is erased, or its bit errors exceed the code.
     pub fn read(&self, page: PageAddress, class: IoClass) -> PageReading {
         self.read_part(page, self.inner.geometry.page_bytes, class)
     }
