@@ -38,8 +38,11 @@ impl Slots {
     /// Waits for a slot, for a command of `queue`.
     pub(crate) async fn acquire(&self, queue: u16) -> Slot {
         let free = self.shared.free.get();
-        // While one is free nobody waits.
         if free > 0 {
+            debug_assert!(
+                self.shared.nobody_waits(),
+                "a slot is free, and a command waits for one"
+            );
             self.shared.free.set(free - 1);
             return Slot { shared: Rc::clone(&self.shared) };
         }
@@ -56,6 +59,10 @@ impl Shared {
             waiting.resize_with(queue + 1, VecDeque::new);
         }
         waiting[queue].push_back(sender);
+    }
+
+    fn nobody_waits(&self) -> bool {
+        self.waiting.borrow().iter().all(VecDeque::is_empty)
     }
 
     /// The first command of the queue whose turn it is, among those in which one waits.

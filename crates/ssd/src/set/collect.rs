@@ -52,7 +52,9 @@ impl Set {
         let table = self.table.borrow();
         let facts = self.facts(&table);
         let decision = decide(&table, &facts);
-        self.jobs.is_space_low.set(is_space_low(&table, &facts));
+        if self.profile.background.pacing.is_some() {
+            self.jobs.is_space_low.set(is_space_low(&table, &facts));
+        }
         let ends = |was: bool, is: bool| was && !is;
         if ends(self.jobs.is_collecting.replace(decision.is_collecting), decision.is_collecting) {
             self.jobs.credit.set(0);

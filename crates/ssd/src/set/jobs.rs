@@ -37,7 +37,7 @@ pub(super) struct Jobs {
     pub(super) is_collecting: Cell<bool>,
     /// Slots that clients may fill while space is low: as many as collecting is making free.
     pub(super) credit: Cell<i64>,
-    /// As many superblocks are free as collection keeps free, or hardly more.
+    /// Write pacing: as many superblocks are free as collection keeps free, or hardly more.
     pub(super) is_space_low: Cell<bool>,
     /// Write pacing: how long after the one before the next block is due, by what the last collection gained.
     pub(super) pace: Cell<Nanos>,
