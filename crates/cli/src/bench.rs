@@ -16,7 +16,7 @@ use lab::{Host, Inputs, count_text, picture, table};
 use serde_json::json;
 use workload::Stop;
 
-use crate::bench_spec::BenchArguments;
+use crate::bench_arguments::BenchArguments;
 use crate::host::{Stopwatch, peak_rss_bytes};
 use crate::progress::ProgressForm;
 use crate::sweep::Cell;

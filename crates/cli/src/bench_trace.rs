@@ -8,7 +8,8 @@ use lab::bench::{Before, KvTrace, TraceSpec};
 use workload::ClientOptions;
 use workload::trace::kv::KvFormat;
 
-use crate::bench_spec::{BenchArguments, DEFAULT_WORKLOAD, workload_argument};
+use crate::bench_arguments::BenchArguments;
+use crate::bench_spec::{DEFAULT_WORKLOAD, workload_argument};
 use crate::values;
 
 #[derive(Args, Clone)]

@@ -4,6 +4,7 @@
 
 mod allocator;
 mod bench;
+mod bench_arguments;
 mod bench_spec;
 mod bench_trace;
 mod compare;
@@ -42,7 +43,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Run a workload on a design on a device, in virtual time
-    Bench(Box<bench_spec::BenchArguments>),
+    Bench(Box<bench_arguments::BenchArguments>),
     /// Run a job of reads and writes on a block drive, in virtual time
     Device(Box<device::DeviceArguments>),
     /// Set finished results side by side, as a table and a page

@@ -1,18 +1,19 @@
 //! A bench result as tables for eyes.
 
 mod ageing;
+mod host;
+mod index;
 mod store;
 mod trace;
+mod verdict;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
-
-use pages::CacheStats;
 use workload::{LatencySummary, OpKind};
 
-use crate::result::{AcceleratorResult, BenchResult, HedgesResult, Interrupted, Verification};
+use crate::result::{AcceleratorResult, BenchResult, Interrupted};
 use crate::units::{bytes_text, count_text, rate_text, span_text, three_digits};
 pub(crate) use store::time;
 
@@ -25,19 +26,19 @@ pub fn render(result: &BenchResult) -> String {
         ageing::ageing(result),
         latencies(&result.operations, &result.load.put),
         reads(result),
-        memory(result),
-        index(result),
-        tables(result),
-        block_drive(result),
-        limiter(result),
-        windows(result),
-        result.caches.as_ref().map_or(String::new(), caches),
+        index::memory(result),
+        index::index(result),
+        index::tables(result),
+        host::block_drive(result),
+        host::limiter(result),
+        host::windows(result),
+        result.caches.as_ref().map_or(String::new(), index::caches),
         result.store.as_ref().map_or_else(|| work(result), |store| store::work(result, store)),
     ];
     for section in sections.into_iter().filter(|section| !section.is_empty()) {
         writeln!(text, "{section}\n").expect("a string takes any text");
     }
-    text.push_str(&verdict(result));
+    text.push_str(&verdict::verdict(result));
     text
 }
 
@@ -157,224 +158,6 @@ fn mean(result: &BenchResult) -> f64 {
     reads as f64 / counts.iter().sum::<u64>() as f64
 }
 
-fn memory(result: &BenchResult) -> String {
-    let memory = &result.memory_bytes;
-    let whose = if result.store.is_some() { "store" } else { "device" };
-    let mut table = table(&[&format!("memory of the {whose}"), "bytes", ""]);
-    let mut rows = if result.index.is_some() {
-        vec![
-            ("directory of bucket pages", memory.directory),
-            ("cached bucket pages", memory.caches),
-        ]
-    } else {
-        vec![
-            ("level lists", memory.level_lists),
-            ("prefixes", memory.prefixes),
-            ("range pointers", memory.range_pointers),
-            ("pinned segments", memory.pinned_segments),
-            ("filters", memory.filters),
-            ("caches", memory.caches),
-        ]
-    };
-    rows.extend([
-        ("index in all", memory.index),
-        ("  budget", memory.index_budget),
-        ("  peak", memory.index_peak),
-        ("memtables (outside the budget)", memory.memtables),
-    ]);
-    if result.index.is_none() {
-        rows.push(("compaction buffers (outside)", memory.compaction_buffers));
-    }
-    for (name, bytes) in rows {
-        add(&mut table, [name.to_owned(), count_text(bytes), bytes_text(bytes)]);
-    }
-    if result.levels.is_empty() {
-        return table.to_string();
-    }
-    if result.tables.is_some() {
-        return table.to_string();
-    }
-    let levels: Vec<String> = (result.first_level..)
-        .zip(&result.levels)
-        .map(|(n, level)| {
-            let pinned = if level.is_pinned { " pinned" } else { "" };
-            format!("L{n}{pinned} {}/{}", level.segments, level.capacity_segments)
-        })
-        .collect();
-    format!("{table}\nlevels, meta segments of capacity: {}", levels.join(", "))
-}
-
-/// What became of tables, if there are any.
-fn tables(result: &BenchResult) -> String {
-    let Some(tables) = &result.tables else { return String::new() };
-    let levels: Vec<String> = (result.first_level..)
-        .zip(&result.levels)
-        .map(|(n, level)| format!("L{n} {}", count_text(level.segments)))
-        .collect();
-    let count = count_text;
-    format!(
-        "pages of tables by level: {}\n\
-         in the run flushes wrote {} of them; compactions read {} and wrote {}, {} within L0; {} tables \
-         moved as they are; at most {} in L0 at a time",
-        levels.join(", "),
-        count(tables.flushed_pages),
-        count(tables.read_pages),
-        count(tables.written_pages),
-        count(tables.intra_l0),
-        count(tables.moves),
-        tables.most_in_l0,
-    )
-}
-
-/// Background I/O that was limited.
-fn limiter(result: &BenchResult) -> String {
-    let Some(limiter) = &result.limiter else { return String::new() };
-    let mut rows =
-        table(&["limited I/O of the run", "bytes", "waits", "waited, s", "longest, load too, ms"]);
-    for (name, of) in
-        [("flushes", limiter.flush), ("compactions out of L0", limiter.l0), ("other", limiter.rest)]
-    {
-        let cells = [
-            name.to_owned(),
-            bytes_text(of.bytes),
-            count_text(of.waits),
-            three_digits(of.waited_ns as f64 / 1e9),
-            three_digits(of.longest_wait_ns as f64 / 1e6),
-        ];
-        add(&mut rows, cells);
-    }
-    format!(
-        "{rows}\nclients' own: {}; rate at the end {}/s, changed {} times; {} pauses of compactions below L0, {} s in all",
-        bytes_text(limiter.client_bytes),
-        bytes_text(limiter.bytes_per_second),
-        count_text(limiter.rate_changes),
-        count_text(limiter.pauses),
-        three_digits(limiter.paused_ns as f64 / 1e9),
-    )
-}
-
-/// What windows did, if the sets of the data are taken through them.
-fn windows(result: &BenchResult) -> String {
-    let Some(windows) = &result.windows else { return String::new() };
-    let seconds = |of: f64| three_digits(of);
-    format!(
-        "windows {}: of {} pages for clients {} read in DTWIN, {} rebuilt ({} %), {} from plm_cache, {} from busy sets\n\
-         {} slots, {} of them longer than the least, {} too short; UDT {} s, AND {} s, UND {} s, lockdown {} s\n\
-         {} written in slots; plm_cache {} at most, {} of {} stripes waited for room, {} s; writes in DTWIN {}, windows lost {}",
-        windows.policy,
-        count_text(
-            windows.cached_reads
-                + windows.direct_reads
-                + windows.rebuilt_reads
-                + windows.busy_reads
-        ),
-        count_text(windows.direct_reads),
-        count_text(windows.rebuilt_reads),
-        three_digits(100.0 * windows.rebuilt_share),
-        count_text(windows.cached_reads),
-        count_text(windows.busy_reads),
-        count_text(windows.slots),
-        count_text(windows.long_slots),
-        count_text(windows.unfinished_slots),
-        seconds(windows.udt_seconds),
-        seconds(windows.and_seconds),
-        seconds(windows.und_seconds),
-        seconds(windows.lockdown_seconds),
-        bytes_text(windows.slot_bytes),
-        bytes_text(windows.most_cached_bytes),
-        count_text(windows.waits_for_room),
-        count_text(windows.stripes),
-        seconds(windows.waited_seconds),
-        count_text(windows.writes_in_dtwin),
-        count_text(windows.lost_windows),
-    )
-}
-
-/// What a host's store did to its drive, if there is a host.
-fn block_drive(result: &BenchResult) -> String {
-    let Some(drive) = &result.block_drive else { return String::new() };
-    let amplification = |value: Option<f64>| value.map_or("-".to_owned(), three_digits);
-    format!(
-        "host {}, layout {}{}: in the run {} blocks of 4 KiB read, {} written\n\
-         bytes written to the drive per byte of pairs: load {}, run {}; flash programmed per byte \
-         written to the drive: {}{}",
-        drive.host,
-        drive.layout,
-        drive.journal.map_or(String::new(), |place| format!(", journal {place}")),
-        count_text(drive.blocks_read),
-        count_text(drive.blocks_written),
-        amplification(drive.load_store_write_amplification),
-        amplification(drive.run_store_write_amplification),
-        three_digits(drive.drive_write_amplification),
-        drive.hedges.map_or(String::new(), hedges),
-    )
-}
-
-/// What hedged reads did.
-fn hedges(hedges: HedgesResult) -> String {
-    format!(
-        "\nreads that had not come after {} us, and were begun a second time: {}; those that came from the other sets \
-         first: {}",
-        hedges.after_us,
-        count_text(hedges.reads),
-        count_text(hedges.won),
-    )
-}
-
-/// What caches had for clients; a cache of which nothing was wanted is left out.
-fn caches(stats: &CacheStats) -> String {
-    let mut table = table(&["cache", "hits", "misses", "share of hits"]);
-    let rows = [
-        ("pages of the index", stats.page_hits, stats.page_misses),
-        ("values", stats.value_hits, stats.value_misses),
-    ];
-    for (name, hits, misses) in rows.into_iter().filter(|(_, hits, misses)| hits + misses > 0) {
-        let share = hits as f64 / (hits + misses) as f64 * 100.0;
-        let share = format!("{share:.1} %");
-        add(&mut table, [name.to_owned(), count_text(hits), count_text(misses), share]);
-    }
-    table.to_string()
-}
-
-/// The hash table, if there is one.
-fn index(result: &BenchResult) -> String {
-    let Some(index) = &result.index else { return String::new() };
-    let mut table = table(&["slots looked at per lookup in the table", "lookups", "share"]);
-    let counts = &index.slots_per_lookup;
-    let total = counts.iter().sum::<u64>().max(1);
-    let mut row = |name: String, count: u64| {
-        let share = count as f64 / total as f64 * 100.0;
-        add(&mut table, [name, count_text(count), format!("{share:.3} %")]);
-    };
-    for (slots, count) in counts.iter().enumerate().take(5).skip(1) {
-        row(slots.to_string(), *count);
-    }
-    row("5 or more".to_owned(), counts.iter().skip(5).sum());
-    let looks = (index.bucket_hits + index.bucket_misses).max(1);
-    let count = |number: u64| count_text(number);
-    format!(
-        "{table}\nat most {} slots; {} objects read in vain (same signature, other key)\n\
-         hash table: {} of {} slots in use ({:.1} %), {} bucket pages, {} cached, {} of them dirty\n\
-         bucket pages of clients: {} in memory ({:.1} %), {} read; of flushes and collections: {}, \
-         {} read\n{} dirty pages written to make room, {} of them while a client's read waited",
-        index.longest_search,
-        count(index.false_matches),
-        count(index.keys),
-        count(index.slots),
-        index.keys as f64 / index.slots as f64 * 100.0,
-        count(index.bucket_pages.into()),
-        count(index.cached_pages),
-        count(index.dirty_pages),
-        count(index.bucket_hits),
-        index.bucket_hits as f64 / looks as f64 * 100.0,
-        count(index.bucket_misses),
-        count(index.background_hits),
-        count(index.background_misses),
-        count(index.dirty_evictions),
-        count(index.dirty_evictions_in_reads),
-    )
-}
-
 fn work(result: &BenchResult) -> String {
     let flash = &result.flash;
     let amplification = |value: Option<f64>| value.map_or("-".to_owned(), three_digits);
@@ -438,49 +221,6 @@ fn accelerator(phase: &str, work: &AcceleratorResult) -> String {
     )
 }
 
-fn verdict(result: &BenchResult) -> String {
-    let verification = &result.verification;
-    let mut text = match &verification.first_mismatch {
-        None => format!("verified: all {} returned what they must", answers(verification)),
-        Some(first) => {
-            format!("WRONG DATA: {} answers; first: {first}", count_text(verification.mismatches))
-        }
-    };
-    if let Some(error) = &verification.first_error {
-        write!(text, "\nFAILED: {} operations; first: {error}", verification.errors)
-            .expect("a string takes any text");
-    }
-    if let Some(host) = result.host.as_ref().filter(|_| result.store.is_some()) {
-        write!(text, "\nthis program: {} of memory at most", bytes_text(host.peak_rss_bytes))
-            .expect("a string takes any text");
-    } else if let Some(host) = &result.host {
-        write!(
-            text,
-            "\nthis machine: {:.1} s wall (load {:.1} s, {} puts/s; run {:.1} s, {} simulated \
-             operations/s), {} of memory",
-            host.wall_seconds,
-            host.load_wall_seconds,
-            count_text(host.loaded_per_wall_second.round() as u64),
-            host.run_wall_seconds,
-            count_text(host.simulated_ops_per_wall_second.round() as u64),
-            bytes_text(host.peak_rss_bytes)
-        )
-        .expect("a string takes any text");
-    }
-    text
-}
-
-/// What was checked: gets, unless there were scans only, and the pairs of scans.
-fn answers(verification: &Verification) -> String {
-    let gets = format!("{} gets", count_text(verification.checked));
-    let pairs = format!("scans of {} pairs", count_text(verification.checked_pairs));
-    match (verification.checked, verification.checked_pairs) {
-        (_, 0) => gets,
-        (0, _) => pairs,
-        (_, _) => format!("{gets} and {pairs}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -498,30 +238,5 @@ mod tests {
         assert_eq!(names(&[("get", 1), ("put", 2)]), ["get", "put", "put (load)"]);
         let scans = [("put", 1), ("scan", 2), ("seek", 2), ("next", 30)];
         assert_eq!(names(&scans), ["put", "scan", "  seek", "  next", "put (load)"]);
-    }
-
-    #[test]
-    fn caches_that_were_asked_have_rows() {
-        let stats = CacheStats { page_hits: 30, page_misses: 10, ..CacheStats::default() };
-        let text = caches(&stats);
-        assert!(text.contains("| pages of the index |   30 |     10 |        75.0 % |"), "{text}");
-        assert!(!text.contains("values"), "{text}");
-    }
-
-    #[test]
-    fn the_verdict_says_what_was_checked() {
-        let told = |checked, checked_pairs| {
-            answers(&Verification {
-                checked,
-                checked_pairs,
-                mismatches: 0,
-                first_mismatch: None,
-                errors: 0,
-                first_error: None,
-            })
-        };
-        assert_eq!(told(5000, 0), "5 000 gets");
-        assert_eq!(told(0, 128), "scans of 128 pairs");
-        assert_eq!(told(2, 30), "2 gets and scans of 30 pairs");
     }
 }

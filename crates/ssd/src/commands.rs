@@ -46,10 +46,8 @@ impl Ssd {
     ) -> Result<Vec<Block>, DeviceError> {
         let set = self.admitted(self.within(id, first, u64::from(blocks))).await?;
         let first = first as u32;
-        let slot = set.command_slot(lane, self.queue()).await;
-        let read = set.read(first..first + blocks, lane).await;
-        drop(slot);
-        let (read, in_memory) = match read {
+        let read = set.read(first..first + blocks, lane);
+        let (read, in_memory) = match set.in_slot(lane, self.queue(), read).await {
             Ok(read) => read,
             Err(Unreadable { block }) => {
                 self.complete(0).await;
@@ -73,9 +71,8 @@ impl Ssd {
     ) -> Result<(), DeviceError> {
         let set = self.admitted(self.within(id, first, blocks.len() as u64)).await?;
         self.receive(bytes_of(blocks.len())).await;
-        let slot = set.command_slot(Lane::Shared, self.queue()).await;
-        set.write(first as u32, blocks, force).await;
-        drop(slot);
+        let write = set.write(first as u32, blocks, force);
+        set.in_slot(Lane::Shared, self.queue(), write).await;
         self.complete(0).await;
         self.present(id).map(drop)
     }
@@ -124,9 +121,7 @@ impl BlockDevice for Ssd {
     fn flush(&self, set: SetId) -> impl Future<Output = Result<(), DeviceError>> + use<> {
         self.submit("flush", |ssd| async move {
             let admitted = ssd.admitted(ssd.present(set)).await?;
-            let slot = admitted.command_slot(Lane::Shared, ssd.queue()).await;
-            admitted.flush().await;
-            drop(slot);
+            admitted.in_slot(Lane::Shared, ssd.queue(), admitted.flush()).await;
             ssd.complete(0).await;
             ssd.present(set).map(drop)
         })
@@ -141,9 +136,7 @@ impl BlockDevice for Ssd {
         self.submit("discard", |ssd| async move {
             let range = first as u32..(first.saturating_add(blocks)) as u32;
             let admitted = ssd.admitted(ssd.within(set, first, blocks)).await?;
-            let slot = admitted.command_slot(Lane::Shared, ssd.queue()).await;
-            admitted.discard(range).await;
-            drop(slot);
+            admitted.in_slot(Lane::Shared, ssd.queue(), admitted.discard(range)).await;
             ssd.complete(0).await;
             ssd.present(set).map(drop)
         })

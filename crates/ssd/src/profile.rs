@@ -1,6 +1,7 @@
 //! Profiles of block drives: physical parameters and what the firmware is set up for.
 
 mod numbers;
+mod space;
 
 use block::BLOCK_BYTES;
 use catalogue::{CatalogueError, Entry, unprintable};
@@ -8,9 +9,7 @@ use firmware::{COMMAND_BYTES, HostLink};
 use flash::{FlashProfile, Geometry};
 use serde::Deserialize;
 
-use crate::layout::Layout;
 use crate::map_cache::BLOCKS_PER_PAGE;
-use crate::page;
 
 /// A block drive. Numbers are of the whole drive; each of its sets has its share.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -178,10 +177,6 @@ pub struct PlmProfile {
     pub dtwin_writes_typical: u64,
 }
 
-/// Superblocks that must be left over beside those that a set's blocks and its buffer fill: two are
-/// open, two are kept for garbage collection, one for rounding.
-const SPARE_SUPERBLOCKS: u32 = 5;
-
 impl SsdProfile {
     /// A built-in profile by name, or one from a TOML file by path.
     ///
@@ -239,58 +234,6 @@ impl SsdProfile {
         timing.read_us.iter().map(|sense| around + flash(sense)).collect()
     }
 
-    /// Superblocks at the beginning of each set that hold what is saved when power fails.
-    pub(crate) fn reserved_per_half(&self, layout: &Layout) -> u32 {
-        let sets = u64::from(self.sets);
-        // Beside each buffered block its number and sequence; and the discarded ranges.
-        let blocks = self.buffer.bytes / sets / u64::from(BLOCK_BYTES) + 1;
-        let buffered = blocks * u64::from(BLOCK_BYTES + 32);
-        let discards =
-            u64::from(self.background.discarded_ranges) * crate::discards::ENTRY_BYTES as u64;
-        let pages =
-            (buffered + discards).div_ceil(u64::from(self.flash.geometry.page_bytes) / 2) + 2;
-        pages.div_ceil(u64::from(layout.superblocks.pages())) as u32
-    }
-
-    /// Superblocks that a full buffer takes, written in units that are not all full.
-    pub(crate) fn superblocks_of_buffer(&self, layout: &Layout) -> u32 {
-        let blocks = self.buffer.bytes / u64::from(self.sets) / u64::from(BLOCK_BYTES);
-        (blocks as u32 + layout.slots_per_unit).div_ceil(layout.data_slots()) + 1
-    }
-
-    /// Logical blocks of a set that there is room for however they are scattered: superblocks out
-    /// of which not even one unit could be had are not collected.
-    fn usable_blocks(&self, layout: &Layout) -> u64 {
-        if layout.data_units == 0 {
-            return 0;
-        }
-        let reserved = 2 * self.reserved_per_half(layout) + SPARE_SUPERBLOCKS;
-        let spare = reserved + self.superblocks_of_buffer(layout) - 1;
-        let superblocks = layout.superblocks.count().saturating_sub(spare);
-        u64::from(superblocks) * u64::from(layout.data_slots() - layout.slots_per_unit + 1)
-    }
-
-    /// What users see of a drive that shows so many blocks of each set.
-    fn user_bytes_of(&self, blocks: u64) -> u64 {
-        blocks * u64::from(self.sets) * u64::from(BLOCK_BYTES)
-    }
-
-    fn words_for_no_room(&self, layout: &Layout) -> String {
-        if layout.data_units == 0 {
-            return "blocks_per_plane and pages_per_block make superblocks (a block of every die of a \
-                    set) too small for one program and their summary: give them more pages"
-                .to_owned();
-        }
-        let (saved, buffer) =
-            (2 * self.reserved_per_half(layout), self.superblocks_of_buffer(layout));
-        format!(
-            "blocks_per_plane gives each set {} superblocks (a block of every die), and none is left \
-             for data: {saved} are for what is saved when power fails, {buffer} for a full write \
-             buffer, {SPARE_SUPERBLOCKS} spare; give it more, or a smaller buffer",
-            layout.superblocks.count()
-        )
-    }
-
     fn problems_of_sets(&self) -> Vec<String> {
         let mut problems = Vec::new();
         let (geometry, sets) = (&self.flash.geometry, self.sets);
@@ -311,59 +254,6 @@ impl SsdProfile {
         }
         if geometry.page_bytes < BLOCK_BYTES {
             problems.push(format!("page_bytes must be at least {BLOCK_BYTES}"));
-        }
-        problems
-    }
-
-    fn problems_of_space(&self) -> Vec<String> {
-        let flash = self.flash_of_set();
-        let layout = Layout::new(&flash.geometry);
-        let mut problems = Vec::new();
-        if page::header_bytes(flash.geometry.page_bytes) > flash.geometry.spare_bytes {
-            problems.push("spare_bytes has no room for the numbers of a page's blocks".to_owned());
-        }
-        let unit = u64::from(layout.slots_per_unit * BLOCK_BYTES);
-        if self.buffer.bytes < u64::from(self.sets) * unit {
-            problems.push(format!("buffer.bytes must hold a program of {unit} bytes for each set"));
-        }
-        let whole = self.user_bytes / u64::from(BLOCK_BYTES) * 4;
-        let mapping = self.mapping.as_ref().map_or(whole, |paged| paged.cached_bytes);
-        if self.mapping.is_some() && mapping >= whole {
-            problems.push(format!(
-                "mapping.cached_bytes is {mapping}, but the whole mapping takes {whole}: leave the \
-                 section out"
-            ));
-        }
-        let least = u64::from(self.sets * BLOCK_BYTES);
-        if self.mapping.is_some() && mapping < least {
-            problems.push(format!(
-                "mapping.cached_bytes must hold a mapping page of each set, {least} bytes"
-            ));
-        }
-        let needed = mapping + self.buffer.bytes + self.dram.read_cache_bytes;
-        if needed > self.dram.bytes {
-            problems.push(format!(
-                "dram.bytes is {}, but mapping (4 bytes a block, or its cached_bytes), buffer and read cache \
-                 need {needed}",
-                self.dram.bytes
-            ));
-        }
-        let (blocks, on_flash) = (self.blocks_per_set(), self.mapping_pages_on_flash());
-        let usable = self.usable_blocks(&layout).saturating_sub(on_flash);
-        if usable == 0 {
-            problems.push(self.words_for_no_room(&layout));
-        } else if !(1..=usable).contains(&blocks) {
-            problems.push(format!(
-                "user_bytes gives each set {blocks} blocks of {BLOCK_BYTES} bytes, and its flash has \
-                 room for {usable}: user_bytes may be {} to {}",
-                self.user_bytes_of(1),
-                self.user_bytes_of(usable)
-            ));
-        }
-        if u64::from(layout.superblocks.count()) * u64::from(layout.slots_per_superblock)
-            >= u64::from(u32::MAX) - 1
-        {
-            problems.push("a set has more than 4294967293 slots of 4 KiB".to_owned());
         }
         problems
     }
@@ -404,103 +294,4 @@ impl Entry for SsdProfile {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What is said of a profile with one line changed.
-    fn with(name: &str, key: &str, value: &str) -> String {
-        let (_, text) = SsdProfile::BUILT_IN.iter().find(|(other, _)| *other == name).unwrap();
-        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        let line = lines.iter_mut().find(|line| line.starts_with(&format!("{key} ="))).unwrap();
-        *line = format!("{key} = {value}");
-        let parsed = catalogue::parse::<SsdProfile>("p.toml", &lines.join("\n"));
-        parsed.map_or_else(|error| error.to_string(), |_| String::new())
-    }
-
-    #[test]
-    fn numbers_beyond_all_drives_are_refused_with_what_is_allowed() {
-        for (key, value, allowed) in [
-            ("read_us", "[1e18, 60.0, 69.0]", "must be 0 to 60000000 (a minute)"),
-            ("channel_mb_per_s", "1e-300", "must be 0.1 to 1000000"),
-            ("cores", "1000000", "must be 1 to 1024"),
-            ("block_ns", "1e16", "must be 0 to 1000000 (a millisecond)"),
-            ("queue_depth", "1000000", "must be 1 to 65536"),
-            ("mb_per_s", "1e-300", "must be 0.1 to"),
-            ("read_ahead_bytes", "9223372036854775807", "must be 0 to 1073741824"),
-            ("burst_interval_ms", "1e-300", "must be 0.01 to 3600000"),
-            ("programs_per_die", "4294967295", "must be 1 to 1024"),
-            ("dtwin_time_max_ms", "9223372036854775807", "must be 0 to 864000000"),
-        ] {
-            let words = with("vigil-15gb", key, value);
-            assert!(words.starts_with("block drive p.toml:"), "{words}");
-            assert!(words.contains(key) && words.contains(allowed), "{words}");
-        }
-    }
-
-    #[test]
-    fn user_bytes_are_whole_blocks() {
-        let words = with("baseline-15gb", "user_bytes", "15002992641");
-        let allowed = "must be a multiple of 4096, the size of a block: 15002992640 or 15002996736";
-        assert!(words.contains(allowed), "{words}");
-    }
-
-    #[test]
-    fn what_users_may_see_is_said_in_their_unit() {
-        let words = with("baseline-15gb", "user_bytes", "150029926400");
-        assert!(words.contains("user_bytes may be 4096 to 1"), "{words}");
-        let words = with("baseline-15gb", "blocks_per_plane", "1");
-        assert!(words.contains("none is left for data"), "{words}");
-    }
-
-    #[test]
-    fn built_in_profiles_are_valid_and_every_number_has_a_source() {
-        for (name, text) in SsdProfile::BUILT_IN {
-            let profile = SsdProfile::load(name).unwrap_or_else(|error| panic!("{error}"));
-            assert_eq!(profile.name, *name);
-            assert_eq!(catalogue::numbers_without_source(text), [] as [&str; 0], "{name}");
-        }
-    }
-
-    #[test]
-    fn a_buffer_holds_a_program_of_each_set() {
-        let mut profile = SsdProfile::load("vigil-15gb").expect("built in");
-        let unit = Layout::new(&profile.flash_of_set().geometry).slots_per_unit;
-        profile.buffer.bytes = u64::from(4 * unit * BLOCK_BYTES);
-        assert_eq!(profile.problems(), [] as [&str; 0]);
-        profile.buffer.bytes -= 1;
-        assert!(profile.problems()[0].starts_with("buffer.bytes must hold"));
-    }
-
-    #[test]
-    fn a_part_of_the_mapping_is_a_part() {
-        let mut profile = SsdProfile::load("vigil-15gb").expect("built in");
-        let mut with = |cached_bytes: u64| {
-            profile.mapping = Some(PagedMapping { cached_bytes });
-            profile.problems().join("; ")
-        };
-        assert_eq!(with(1 << 20), "");
-        assert!(
-            with(1 << 24).contains("but the whole mapping takes 14651360: leave the section out")
-        );
-        assert_eq!(
-            with(4 * 4_096 - 1),
-            "mapping.cached_bytes must hold a mapping page of each set, 16384 bytes"
-        );
-    }
-
-    #[test]
-    fn the_baseline_has_the_same_resources_in_one_set() {
-        for size in ["1.92tb", "15gb"] {
-            let vigil = SsdProfile::load(&format!("vigil-{size}")).expect("built in");
-            let baseline = SsdProfile::load(&format!("baseline-{size}")).expect("built in");
-            let as_one = SsdProfile {
-                name: baseline.name.clone(),
-                description: baseline.description.clone(),
-                sets: 1,
-                plm: None,
-                ..vigil
-            };
-            assert_eq!(as_one, baseline);
-        }
-    }
-}
+mod tests;

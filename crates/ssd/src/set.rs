@@ -54,7 +54,7 @@ use crate::set::paging::Paging;
 use crate::set::place::Streams;
 use crate::stale_pages::StalePages;
 use crate::stats::SetStats;
-use crate::submission::{self, Slots};
+use crate::submission::Slots;
 use crate::table::Table;
 use crate::windows::Windows;
 
@@ -315,9 +315,15 @@ impl Set {
         self.mapping.borrow().memory_bytes()
     }
 
-    /// Waits for a slot, for a command that came by `queue`.
-    pub(crate) async fn command_slot(&self, lane: Lane, queue: u16) -> submission::Slot {
-        self.path(lane).slots.acquire(queue).await
+    /// Carries out a command that came by `queue`, which has a slot of the set while it lasts.
+    pub(crate) async fn in_slot<T>(
+        &self,
+        lane: Lane,
+        queue: u16,
+        command: impl Future<Output = T>,
+    ) -> T {
+        let _slot = self.path(lane).slots.acquire(queue).await;
+        command.await
     }
 
     fn path(&self, lane: Lane) -> &Path {

@@ -10,7 +10,7 @@ use anyhow::{Context, anyhow, bail};
 use lab::bench::{self, BenchError, BenchOutcome, BenchSpec, KeptDrive, Observer, Origin};
 use workload::Stop;
 
-use crate::bench_spec::BenchArguments;
+use crate::bench_arguments::BenchArguments;
 use crate::{bench_spec, files, output, side_by_side};
 
 /// Where the drive of a run comes from, and whether it is kept.

@@ -9,7 +9,8 @@ use lab::bench::BenchError;
 use levelhead::{Options, Store, Windows};
 
 use super::{Progress, end};
-use crate::bench_spec::{self, BenchArguments};
+use crate::bench_arguments::BenchArguments;
+use crate::bench_spec;
 use crate::host::{Drives, cores};
 use crate::store::{DurabilityArgument, check_directories, say_if_refused, windows_text};
 use crate::values::BenchWindows;

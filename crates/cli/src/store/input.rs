@@ -58,9 +58,24 @@ pub(crate) struct Shape {
 
 /// A file that is being read.
 pub(crate) enum Input<R: Read> {
-    Tsv { lines: Lines<R>, shape: Shape, columns: [usize; 2] },
-    Csv { reader: csv::Reader<R>, record: csv::ByteRecord, shape: Shape, columns: [usize; 2] },
-    Jsonl { lines: Lines<R>, shape: Shape, names: [Option<String>; 2] },
+    Tsv {
+        lines: Lines<R>,
+        shape: Shape,
+        columns: [usize; 2],
+    },
+    Csv {
+        reader: csv::Reader<BufReader<R>>,
+        record: csv::ByteRecord,
+        /// Lines end with a carriage return and a line feed.
+        has_crlf: bool,
+        shape: Shape,
+        columns: [usize; 2],
+    },
+    Jsonl {
+        lines: Lines<R>,
+        shape: Shape,
+        names: [Option<String>; 2],
+    },
 }
 
 impl<R: Read> Input<R> {
@@ -80,6 +95,8 @@ impl<R: Read> Input<R> {
                 Ok(Self::Tsv { lines, shape, columns })
             }
             Format::Csv => {
+                let mut file = BufReader::with_capacity(1 << 16, file);
+                let has_crlf = first_line_ends_with_crlf(file.fill_buf()?);
                 let mut options = csv::ReaderBuilder::new();
                 let mut reader =
                     options.has_headers(shape.has_header).flexible(true).from_reader(file);
@@ -89,7 +106,7 @@ impl<R: Read> Input<R> {
                     None
                 };
                 let columns = columns(&shape, names.as_deref())?;
-                Ok(Self::Csv { reader, record: csv::ByteRecord::new(), shape, columns })
+                Ok(Self::Csv { reader, record: csv::ByteRecord::new(), has_crlf, shape, columns })
             }
         }
     }
@@ -107,11 +124,11 @@ impl<R: Read> Input<R> {
                 });
                 Ok(Some(Line { number: lines.number, pair }))
             }
-            Self::Csv { reader, record, shape, columns } => {
+            Self::Csv { reader, record, has_crlf, shape, columns } => {
                 if !reader.read_byte_record(record)? {
                     return Ok(None);
                 }
-                let number = record.position().map_or(0, csv::Position::line);
+                let number = record.position().map_or(0, |at| line_of(at, *has_crlf));
                 let pair = pair(&*record, *columns, |field| shape.encoding.decode(field));
                 Ok(Some(Line { number, pair }))
             }
@@ -122,6 +139,17 @@ impl<R: Read> Input<R> {
             }
         }
     }
+}
+
+fn first_line_ends_with_crlf(start: &[u8]) -> bool {
+    let end = start.iter().position(|byte| *byte == b'\n');
+    end.is_some_and(|end| start[..end].ends_with(b"\r"))
+}
+
+/// The line of a record at `at`. To the reader a record ends with the carriage return, so that the line feed behind it counts
+/// with the next record: all but the first would be numbered one too low.
+fn line_of(at: &csv::Position, has_crlf: bool) -> u64 {
+    at.line() + u64::from(has_crlf && at.byte() > 0)
 }
 
 /// Fields of a line by number, from 0.

@@ -57,7 +57,12 @@ fn csv_goes_by_its_header_and_counts_lines_within_quotes() {
     let lines = read(text, shape(Format::Csv)).unwrap();
     assert_eq!(lines, [(2, "a=1, \"one\"\n".to_owned()), (4, "b=2".to_owned())]);
     let bare = Shape { has_header: false, ..shape(Format::Csv) };
-    assert_eq!(read("a,1\n", bare).unwrap(), [(1, "a=1".to_owned())]);
+    assert_eq!(read("a,1\n", bare.clone()).unwrap(), [(1, "a=1".to_owned())]);
+    let crlf = text.replace('\n', "\r\n");
+    let lines = read(&crlf, shape(Format::Csv)).unwrap();
+    assert_eq!(lines, [(2, "a=1, \"one\"\r\n".to_owned()), (4, "b=2".to_owned())]);
+    let lines = read("a,1\r\nb,2\r\n", bare).unwrap();
+    assert_eq!(lines, [(1, "a=1".to_owned()), (2, "b=2".to_owned())]);
 }
 
 #[test]

@@ -1,0 +1,117 @@
+//! Whether what users see of a drive has room on its flash, and its mapping and buffers in its memory.
+
+use block::BLOCK_BYTES;
+
+use super::SsdProfile;
+use crate::layout::Layout;
+use crate::{discards, page};
+
+/// Superblocks that must be left over beside those that a set's blocks and its buffer fill: two are
+/// open, two are kept for garbage collection, one for rounding.
+const SPARE_SUPERBLOCKS: u32 = 5;
+
+impl SsdProfile {
+    /// Superblocks at the beginning of each set that hold what is saved when power fails.
+    pub(crate) fn reserved_per_half(&self, layout: &Layout) -> u32 {
+        let sets = u64::from(self.sets);
+        // Beside each buffered block its number and sequence; and the discarded ranges.
+        let blocks = self.buffer.bytes / sets / u64::from(BLOCK_BYTES) + 1;
+        let buffered = blocks * u64::from(BLOCK_BYTES + 32);
+        let discards = u64::from(self.background.discarded_ranges) * discards::ENTRY_BYTES as u64;
+        let pages =
+            (buffered + discards).div_ceil(u64::from(self.flash.geometry.page_bytes) / 2) + 2;
+        pages.div_ceil(u64::from(layout.superblocks.pages())) as u32
+    }
+
+    /// Superblocks that a full buffer takes, written in units that are not all full.
+    pub(crate) fn superblocks_of_buffer(&self, layout: &Layout) -> u32 {
+        let blocks = self.buffer.bytes / u64::from(self.sets) / u64::from(BLOCK_BYTES);
+        (blocks as u32 + layout.slots_per_unit).div_ceil(layout.data_slots()) + 1
+    }
+
+    /// Logical blocks of a set that there is room for however they are scattered: superblocks out
+    /// of which not even one unit could be had are not collected.
+    fn usable_blocks(&self, layout: &Layout) -> u64 {
+        if layout.data_units == 0 {
+            return 0;
+        }
+        let reserved = 2 * self.reserved_per_half(layout) + SPARE_SUPERBLOCKS;
+        let spare = reserved + self.superblocks_of_buffer(layout) - 1;
+        let superblocks = layout.superblocks.count().saturating_sub(spare);
+        u64::from(superblocks) * u64::from(layout.data_slots() - layout.slots_per_unit + 1)
+    }
+
+    /// What users see of a drive that shows so many blocks of each set.
+    fn user_bytes_of(&self, blocks: u64) -> u64 {
+        blocks * u64::from(self.sets) * u64::from(BLOCK_BYTES)
+    }
+
+    fn words_for_no_room(&self, layout: &Layout) -> String {
+        if layout.data_units == 0 {
+            return "blocks_per_plane and pages_per_block make superblocks (a block of every die of a \
+                    set) too small for one program and their summary: give them more pages"
+                .to_owned();
+        }
+        let (saved, buffer) =
+            (2 * self.reserved_per_half(layout), self.superblocks_of_buffer(layout));
+        format!(
+            "blocks_per_plane gives each set {} superblocks (a block of every die), and none is left \
+             for data: {saved} are for what is saved when power fails, {buffer} for a full write \
+             buffer, {SPARE_SUPERBLOCKS} spare; give it more, or a smaller buffer",
+            layout.superblocks.count()
+        )
+    }
+
+    pub(super) fn problems_of_space(&self) -> Vec<String> {
+        let flash = self.flash_of_set();
+        let layout = Layout::new(&flash.geometry);
+        let mut problems = Vec::new();
+        if page::header_bytes(flash.geometry.page_bytes) > flash.geometry.spare_bytes {
+            problems.push("spare_bytes has no room for the numbers of a page's blocks".to_owned());
+        }
+        let unit = u64::from(layout.slots_per_unit * BLOCK_BYTES);
+        if self.buffer.bytes < u64::from(self.sets) * unit {
+            problems.push(format!("buffer.bytes must hold a program of {unit} bytes for each set"));
+        }
+        let whole = self.user_bytes / u64::from(BLOCK_BYTES) * 4;
+        let mapping = self.mapping.as_ref().map_or(whole, |paged| paged.cached_bytes);
+        if self.mapping.is_some() && mapping >= whole {
+            problems.push(format!(
+                "mapping.cached_bytes is {mapping}, but the whole mapping takes {whole}: leave the \
+                 section out"
+            ));
+        }
+        let least = u64::from(self.sets * BLOCK_BYTES);
+        if self.mapping.is_some() && mapping < least {
+            problems.push(format!(
+                "mapping.cached_bytes must hold a mapping page of each set, {least} bytes"
+            ));
+        }
+        let needed = mapping + self.buffer.bytes + self.dram.read_cache_bytes;
+        if needed > self.dram.bytes {
+            problems.push(format!(
+                "dram.bytes is {}, but mapping (4 bytes a block, or its cached_bytes), buffer and read cache \
+                 need {needed}",
+                self.dram.bytes
+            ));
+        }
+        let (blocks, on_flash) = (self.blocks_per_set(), self.mapping_pages_on_flash());
+        let usable = self.usable_blocks(&layout).saturating_sub(on_flash);
+        if usable == 0 {
+            problems.push(self.words_for_no_room(&layout));
+        } else if !(1..=usable).contains(&blocks) {
+            problems.push(format!(
+                "user_bytes gives each set {blocks} blocks of {BLOCK_BYTES} bytes, and its flash has \
+                 room for {usable}: user_bytes may be {} to {}",
+                self.user_bytes_of(1),
+                self.user_bytes_of(usable)
+            ));
+        }
+        if u64::from(layout.superblocks.count()) * u64::from(layout.slots_per_superblock)
+            >= u64::from(u32::MAX) - 1
+        {
+            problems.push("a set has more than 4294967293 slots of 4 KiB".to_owned());
+        }
+        problems
+    }
+}
