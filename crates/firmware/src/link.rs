@@ -55,8 +55,8 @@ struct Jitter {
 
 impl Jitter {
     /// That of a profile, if it has any.
-    fn new(handle: &Handle, mean_us: f64) -> Option<Self> {
-        (mean_us > 0.0).then(|| Self { mean_us, rng: RefCell::new(handle.rng("host jitter")) })
+    fn new(handle: &Handle, mean_us: f64, name: &str) -> Option<Self> {
+        (mean_us > 0.0).then(|| Self { mean_us, rng: RefCell::new(handle.rng(name)) })
     }
 
     fn next(&self) -> Nanos {
@@ -66,13 +66,13 @@ impl Jitter {
 }
 
 impl Link {
-    /// The link of a profile, idle.
-    pub fn new(handle: &Handle, link: &HostLink) -> Self {
+    /// The link of a profile, idle. Its delays at random, if it has any, are those of the stream of random numbers `jitter`.
+    pub fn new(handle: &Handle, link: &HostLink, jitter: &str) -> Self {
         Self {
             to_drive: Pipe::new(handle.clone(), link.write_mb_per_s),
             to_host: Pipe::new(handle.clone(), link.read_mb_per_s),
             latency: Nanos::from_micros_f64(link.latency_us),
-            jitter: Jitter::new(handle, link.jitter_us),
+            jitter: Jitter::new(handle, link.jitter_us, jitter),
         }
     }
 

@@ -117,7 +117,7 @@ impl KvDrive {
             epoch,
             cores,
             slots: Semaphore::new(controller.queue_depth),
-            link: Link::new(&handle, &profile.host),
+            link: Link::new(&handle, &profile.host, "host jitter"),
             command: us(controller.command_us),
             pipeline: us(controller.pipeline_us),
             max_key_bytes: options.key_format.max_bytes(),

@@ -30,6 +30,11 @@ pub fn oneshot<T>() -> (OneshotSender<T>, OneshotReceiver<T>) {
 }
 
 impl<T> OneshotSender<T> {
+    /// Whether anybody waits for the value still.
+    pub fn is_awaited(&self) -> bool {
+        Rc::strong_count(&self.shared) > 1
+    }
+
     /// Sends the value; it is dropped if nobody waits for it any more.
     pub fn send(self, value: T) {
         self.shared.borrow_mut().value = Some(value);
@@ -85,6 +90,14 @@ mod tests {
             (first.await, second.await, handle.now())
         });
         assert_eq!(arrived, (Some(1), Some(2), Nanos(5)));
+    }
+
+    #[test]
+    fn a_receiver_that_is_gone_is_noticed() {
+        let (sender, receiver) = oneshot::<u8>();
+        assert!(sender.is_awaited());
+        drop(receiver);
+        assert!(!sender.is_awaited());
     }
 
     #[test]

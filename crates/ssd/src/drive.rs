@@ -112,15 +112,15 @@ impl Ssd {
     }
 
     fn of_sets(parts: &Parts, sets: Vec<Rc<Set>>) -> Self {
-        let link = || Link::new(&parts.handle, &parts.profile.host);
+        let link = |jitter| Link::new(&parts.handle, &parts.profile.host, jitter);
         let inner = Inner {
             handle: parts.handle.clone(),
             profile: Rc::clone(&parts.profile),
             sets,
             events: Rc::clone(&parts.events),
             event_config: Cell::default(),
-            link: link(),
-            link_apart: parts.profile.undisturbed_clients.then(link),
+            link: link("host jitter"),
+            link_apart: parts.profile.undisturbed_clients.then(|| link("host jitter apart")),
         };
         Self { inner: Rc::new(inner), queue: 0 }
     }

@@ -137,7 +137,8 @@ pub struct Background {
     pub discarded_ranges: u32,
 }
 
-/// Writes that go into the buffer, while space is low, only as fast as collection can go on making room for them.
+/// Writes that go into the buffer, while space is low, only as fast as collection can go on making room for them. What is moved
+/// because of reads or wear is not reckoned with, nor are pages of a mapping on flash, which go without it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WritePacing {
@@ -283,6 +284,13 @@ impl Entry for SsdProfile {
             && limit.limit_reads <= self.background.critical_reads
         {
             problems.push("critical_reads must be below the flash's limit_reads".to_owned());
+        }
+        if self.mapping.is_some() && self.background.pacing.is_some() {
+            problems.push(
+                "background.pacing does not reckon with the pages of a mapping on flash: leave it or \
+                 [mapping] out"
+                    .to_owned(),
+            );
         }
         problems.extend(self.plm.iter().flat_map(PlmProfile::problems));
         problems.extend(self.host.problems());

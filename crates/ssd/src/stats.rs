@@ -13,6 +13,10 @@ pub struct SetStats {
     pub cache_hits: u64,
     /// Blocks that clients wrote.
     pub blocks_written: u64,
+    /// Of them, kept waiting by the pace of writes.
+    pub blocks_paced: u64,
+    /// How long these waited for it, all together, in nanoseconds.
+    pub paced_ns: u64,
     /// Slots programmed with what clients wrote.
     pub slots_flushed: u64,
     /// Slots programmed with blocks that were moved.
@@ -47,6 +51,8 @@ impl AddAssign for SetStats {
         self.buffer_hits += more.buffer_hits;
         self.cache_hits += more.cache_hits;
         self.blocks_written += more.blocks_written;
+        self.blocks_paced += more.blocks_paced;
+        self.paced_ns += more.paced_ns;
         self.slots_flushed += more.slots_flushed;
         self.slots_moved += more.slots_moved;
         self.slots_wasted += more.slots_wasted;

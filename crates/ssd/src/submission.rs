@@ -5,7 +5,9 @@
 //! is not behind all that others have outstanding.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 use std::rc::Rc;
 
 use runtime::{OneshotSender, oneshot};
@@ -17,10 +19,10 @@ pub(crate) struct Slots {
 
 struct Shared {
     free: Cell<u32>,
-    /// Commands without a slot, by queue.
-    waiting: RefCell<Vec<VecDeque<OneshotSender<Slot>>>>,
-    /// The queue whose turn is next.
-    turn: Cell<usize>,
+    /// Commands without a slot, by queue: of those in which any wait.
+    waiting: RefCell<BTreeMap<u16, VecDeque<OneshotSender<Slot>>>>,
+    /// The queue that had the last turn.
+    last: Cell<u16>,
 }
 
 /// A slot that a command has, until it is dropped.
@@ -31,8 +33,9 @@ pub(crate) struct Slot {
 
 impl Slots {
     pub(crate) fn new(count: u32) -> Self {
-        let (free, turn) = (Cell::new(count), Cell::new(0));
-        Self { shared: Rc::new(Shared { free, waiting: RefCell::default(), turn }) }
+        // Behind the last of all comes the first.
+        let (free, last) = (Cell::new(count), Cell::new(u16::MAX));
+        Self { shared: Rc::new(Shared { free, waiting: RefCell::default(), last }) }
     }
 
     /// Waits for a slot, for a command of `queue`.
@@ -47,39 +50,49 @@ impl Slots {
             return Slot { shared: Rc::clone(&self.shared) };
         }
         let (sender, slot) = oneshot();
-        self.shared.wait(usize::from(queue), sender);
+        self.shared.wait(queue, sender);
         slot.await.expect("who waits is given a slot in the end")
     }
 }
 
 impl Shared {
-    fn wait(&self, queue: usize, sender: OneshotSender<Slot>) {
-        let mut waiting = self.waiting.borrow_mut();
-        if waiting.len() <= queue {
-            waiting.resize_with(queue + 1, VecDeque::new);
-        }
-        waiting[queue].push_back(sender);
+    fn wait(&self, queue: u16, sender: OneshotSender<Slot>) {
+        self.waiting.borrow_mut().entry(queue).or_default().push_back(sender);
     }
 
     fn nobody_waits(&self) -> bool {
-        self.waiting.borrow().iter().all(VecDeque::is_empty)
+        self.waiting.borrow().is_empty()
+    }
+
+    /// The first command that somebody still waits for, of the queue whose turn it is.
+    fn next(&self) -> Option<OneshotSender<Slot>> {
+        loop {
+            let command = self.next_of_turn()?;
+            if command.is_awaited() {
+                return Some(command);
+            }
+        }
     }
 
     /// The first command of the queue whose turn it is, among those in which one waits.
-    fn next(&self) -> Option<OneshotSender<Slot>> {
+    fn next_of_turn(&self) -> Option<OneshotSender<Slot>> {
         let mut waiting = self.waiting.borrow_mut();
-        let (queues, turn) = (waiting.len(), self.turn.get());
-        let mut in_turn = (0..queues).map(|n| (turn + n) % queues);
-        let queue = in_turn.find(|queue| !waiting[*queue].is_empty())?;
-        self.turn.set(queue + 1);
-        waiting[queue].pop_front()
+        let behind = (Bound::Excluded(self.last.get()), Bound::Unbounded);
+        let queue = *waiting.range(behind).chain(waiting.iter()).next()?.0;
+        self.last.set(queue);
+        let Entry::Occupied(mut commands) = waiting.entry(queue) else { return None };
+        let command = commands.get_mut().pop_front();
+        if commands.get().is_empty() {
+            commands.remove();
+        }
+        command
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
         match self.shared.next() {
-            // If nobody waits for it any more, it comes back here.
+            // If it is given up before it has noticed, the slot comes back here.
             Some(command) => command.send(Self { shared: Rc::clone(&self.shared) }),
             None => self.shared.free.set(self.shared.free.get() + 1),
         }
@@ -132,6 +145,21 @@ mod tests {
             drop(again);
             drop(granted); // it had its slot, and did not know
             let _last = slots.acquire(2).await;
+        });
+    }
+
+    #[test]
+    fn all_that_is_given_up_at_once_is_passed_over_without_recursion() {
+        let rt = Runtime::new(1);
+        let slots = Slots::new(1);
+        rt.block_on(async move {
+            let first = slots.acquire(0).await;
+            let mut given_up: Vec<_> =
+                (0..100_000_u32).map(|n| Box::pin(slots.acquire((n % 3) as u16))).collect();
+            assert!(given_up.iter_mut().all(is_pending));
+            given_up.clear();
+            drop(first);
+            let _next = slots.acquire(1).await;
         });
     }
 

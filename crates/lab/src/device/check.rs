@@ -14,6 +14,8 @@ use crate::units::printable;
 const MAX_DEPTH: u32 = 65_536;
 /// Most latencies to keep one by one.
 const MAX_SAMPLES: usize = 100_000_000;
+/// Submission queues for I/O that an NVMe controller may have: each stream has one.
+const MAX_STREAMS: usize = 65_535;
 /// Longest run of an open loop without a time of its own, in seconds: thirty years, of the 584 that
 /// the clock has.
 const LONGEST_SECONDS: f64 = 30.0 * 365.0 * 86_400.0;
@@ -56,6 +58,12 @@ pub(super) fn problems(job: &Job) -> Vec<String> {
         texts.into_iter().filter_map(|(key, text)| unprintable(key, text)).collect();
     if job.streams.is_empty() {
         problems.push("it has no [[stream]]: give at least one".to_owned());
+    }
+    if job.streams.len() > MAX_STREAMS {
+        problems.push(format!(
+            "it has {} streams: allowed are {MAX_STREAMS}, one for each submission queue of NVMe",
+            job.streams.len()
+        ));
     }
     problems.extend(bounds::range("samples", job.samples, 0..=MAX_SAMPLES));
     match (job.fill, job.precondition) {

@@ -172,6 +172,10 @@ pub struct SetResult {
     pub cache_hits: u64,
     /// Blocks that clients wrote.
     pub blocks_written: u64,
+    /// Of them, kept waiting by the pace of writes.
+    pub blocks_paced: u64,
+    /// How long these waited for it, all together, in seconds.
+    pub paced_seconds: f64,
     /// Slots programmed for each block that clients wrote; null if they wrote none.
     pub write_amplification: Option<f64>,
     /// Slots programmed with what clients wrote.
@@ -372,6 +376,8 @@ fn of_set(change: &SetChange) -> SetResult {
         buffer_hits: new.buffer_hits - old.buffer_hits,
         cache_hits: new.cache_hits - old.cache_hits,
         blocks_written: written,
+        blocks_paced: new.blocks_paced - old.blocks_paced,
+        paced_seconds: (new.paced_ns - old.paced_ns) as f64 / 1e9,
         write_amplification: (written > 0)
             .then(|| (flushed + moved + wasted) as f64 / written as f64),
         slots_flushed: flushed,

@@ -109,7 +109,9 @@ pub(super) async fn run<D: BlockDevice + 'static>(
     let sets = device.sets();
     let recorder = Recorder::new(&plan, started);
     let stream = |(index, plan): (usize, StreamPlan)| {
-        let device = queue(&device, index as u16 + 1);
+        let number =
+            u16::try_from(index + 1).expect("a job has no more streams than a drive queues");
+        let device = queue(&device, number);
         Stream::new(handle, index, plan, device)
     };
     let streams = plan.streams.into_iter().enumerate().map(stream).collect();

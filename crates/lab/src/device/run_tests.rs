@@ -1,5 +1,8 @@
 //! The runner on a device whose times are plain: what comes out is arithmetic.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use block::BlockDevice;
 use runtime::{IoClass, Nanos, Runtime};
 use workload::Stop;
@@ -50,6 +53,24 @@ fn job(streams: Vec<StreamSpec>) -> Job {
 fn samples(ran: &Ran, stream: usize, direction: Direction) -> Vec<(u64, u64)> {
     let part = ran.streams[stream].direction(direction).expect("it did some");
     part.samples.iter().map(|sample| (sample.at.0 / 1_000, sample.latency.0 / 1_000)).collect()
+}
+
+#[test]
+fn each_stream_has_a_submission_queue_of_its_own() {
+    let rt = Runtime::new(1);
+    let handle = rt.handle();
+    let (fake, queues) = (Fake::new(&handle, 1), Rc::new(RefCell::new(Vec::new())));
+    let streams = job(vec![stream(Rw::RandRead, 1), stream(Rw::RandRead, 1)]);
+    let plan = plan::plan(&streams, &fake.sets()).expect("it fits");
+    let seen = Rc::clone(&queues);
+    let queue = move |fake: &Fake, number: u16| {
+        seen.borrow_mut().push(number);
+        fake.clone()
+    };
+    rt.block_on(
+        async move { run(&handle, fake, queue, plan, Stop::default(), Box::new(|_| ())).await },
+    );
+    assert_eq!(queues.take(), [1, 2]);
 }
 
 #[test]

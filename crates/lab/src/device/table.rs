@@ -180,7 +180,7 @@ fn windows(result: &DeviceResult) -> String {
 /// What a row of counters shows of a set.
 type Counter = fn(&SetResult) -> u64;
 
-const COUNTERS: [(&str, Counter); 16] = [
+const COUNTERS: [(&str, Counter); 17] = [
     ("blocks read", |set| set.blocks_read),
     ("  found in the write buffer", |set| set.buffer_hits),
     ("  read ahead", |set| set.cache_hits),
@@ -188,6 +188,7 @@ const COUNTERS: [(&str, Counter); 16] = [
     ("  with a program", |set| behind(set, "program")),
     ("  with an erase", |set| behind(set, "erase")),
     ("blocks written", |set| set.blocks_written),
+    ("  kept waiting by their pace", |set| set.blocks_paced),
     ("blocks moved", |set| set.slots_moved),
     ("superblocks collected", |set| set.collections),
     ("superblocks moved for wear", |set| set.wear_moves),

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use block::Block;
 use flash::{BlockAddress, Lane, PageAddress};
-use runtime::{IoClass, JoinHandle};
+use runtime::{IoClass, JoinHandle, Nanos};
 
 use super::Set;
 use super::jobs::{Facts, Job, RESERVE, Reason, Room, decide, is_space_low};
@@ -122,6 +122,16 @@ impl Set {
             set.space_changed.notify_all();
             set.jobs.wake();
         });
+    }
+
+    /// Discards have changed what the next collection gains, and with it the pace of writes.
+    pub(super) fn pace_writes_by_next(&self) {
+        if self.jobs.pace.get() > Nanos::ZERO {
+            let table = self.table.borrow();
+            if let Some(victim) = table.greediest() {
+                self.pace_writes(table.valid_slots(victim));
+            }
+        }
     }
 
     /// A superblock is collected of which so many slots are valid.

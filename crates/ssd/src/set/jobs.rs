@@ -39,7 +39,8 @@ pub(super) struct Jobs {
     pub(super) credit: Cell<i64>,
     /// Write pacing: as many superblocks are free as collection keeps free, or hardly more.
     pub(super) is_space_low: Cell<bool>,
-    /// Write pacing: how long after the one before the next block is due, by what the last collection gained.
+    /// Write pacing: how long after the one before the next block is due, by what the last collection gained, or what the next one
+    /// gains if data were discarded since. 0 before the first.
     pub(super) pace: Cell<Nanos>,
     pub(super) leaving: Semaphore,
     /// A lockdown is to come, and what is in the buffer needs room.

@@ -58,6 +58,10 @@ impl Set {
         let (now, each) = (self.handle.now(), self.jobs.pace.get());
         let turn = self.pacer.borrow_mut().admit(now, each, pacing.burst_blocks);
         if turn > now {
+            self.count(|stats| {
+                stats.blocks_paced += 1;
+                stats.paced_ns += (turn - now).0;
+            });
             self.handle.sleep_until(turn).await;
         }
     }
@@ -97,6 +101,7 @@ impl Set {
             }
         }
         self.forget_stale_pages();
+        self.pace_writes_by_next();
         self.flusher.landed.notify_all();
         if !self.planted.has(Fault::ForgetDiscards) {
             self.discards.borrow_mut().add(blocks, sequence);

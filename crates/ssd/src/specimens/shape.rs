@@ -229,7 +229,7 @@ fn overlap(rng: &mut Rng, flash: &mut FlashProfile) {
 fn waits(rng: &mut Rng, profile: &mut SsdProfile) {
     let (percent, burst_blocks) = (pick(rng, &[20.0, 90.0, 150.0]), pick(rng, &[0, 5, 1_000]));
     let pacing = rng.chance(0.3).then_some(WritePacing { percent, burst_blocks });
-    profile.background.pacing = pacing;
+    profile.background.pacing = pacing.filter(|_| profile.mapping.is_none());
     profile.host.jitter_us = pick(rng, &[0.0, 0.0, 1.0, 50.0]);
 }
 

@@ -3,7 +3,7 @@
 use block::BlockDevice;
 use block::nvme::{Event, Events, PlmConfig, Thresholds, WindowSelect};
 use runtime::{Nanos, Rng, Runtime};
-use ssd::{Precondition, Ssd};
+use ssd::{Precondition, Ssd, WritePacing};
 
 use crate::load::{Command, closed_loop, set};
 use ssd::specimens::small;
@@ -14,6 +14,9 @@ fn run(seed: u64) -> (u64, String) {
     let mut profile = small::profile(2);
     let windows = profile.plm.as_mut().expect("it has windows");
     (windows.dtwin_time_max_ms, windows.ndwin_time_min_low_ms) = (60, 20);
+    // Whatever else takes turns or is drawn at random.
+    profile.background.pacing = Some(WritePacing { percent: 60.0, burst_blocks: 3 });
+    profile.host.jitter_us = 2.0;
     let ssd = Ssd::new(&rt.handle(), &profile, Precondition::Random(0.9));
     let (handle, seen) = (rt.handle(), ssd.clone());
     let latencies = rt.block_on(async move {
@@ -43,7 +46,9 @@ fn run(seed: u64) -> (u64, String) {
     let reports: Vec<_> = [set(1), set(2)].map(|of| seen.report(of)).into_iter().collect();
     let entered = reports[0].as_ref().expect("it exists").firmware.windows_entered;
     let collected = reports[1].as_ref().expect("it exists").firmware.collections;
+    let paced = reports[1].as_ref().expect("it exists").firmware.blocks_paced;
     assert!(entered > 2 && collected > 2, "{entered} windows, {collected} collections");
+    assert!(paced > 2, "{paced} blocks paced");
     (rt.handle().trace_hash(), format!("{reports:?} {latencies:?}"))
 }
 

@@ -1,5 +1,6 @@
 //! Write pacing, submission queues in turns, and what a host takes to notice completions.
 
+use block::BlockDevice;
 use catalogue::Entry;
 use runtime::{Handle, Nanos, Runtime};
 use ssd::{Precondition, Ssd, SsdProfile, WritePacing};
@@ -50,11 +51,36 @@ fn paced_writes_come_evenly_and_at_the_rate_that_the_arithmetic_gives() {
             longest_over_mean(measured)
         );
     }
-    // The sum of the dies' times is what they can do, less what waits for channels.
+    // The sum of the dies' times is what they can do, less what waits for channels. (The sum itself: `pacing.rs`.)
     let of_arithmetic = paced.per_second() / 0.8;
-    assert!((0.8..1.0).contains(&(unpaced.per_second() / of_arithmetic)), "{of_arithmetic}");
+    for most in [&unpaced, &all] {
+        assert!((0.9..1.0).contains(&(most.per_second() / of_arithmetic)), "{of_arithmetic}");
+    }
     assert!((half.per_second() / paced.per_second() - 0.5).abs() < 0.02);
-    assert!(longest_over_mean(&paced) < 2.0 && longest_over_mean(&half) < 2.0);
+    assert!(longest_over_mean(&paced) < 1.2 && longest_over_mean(&half) < 1.2);
+    assert!(longest_over_mean(&unpaced) > 1.3, "or pacing evens nothing out");
+}
+
+#[test]
+fn a_burst_before_a_discard_of_everything_keeps_no_write_out() {
+    let mut profile = amplification::profile();
+    profile.background.keeps_pace = true;
+    profile.background.pacing = Some(WritePacing { percent: 89.0, burst_blocks: 1_000 });
+    let rt = Runtime::new(1);
+    let (handle, blocks) = (rt.handle(), profile.blocks_per_set());
+    let ssd = Ssd::new(&handle, &profile, Precondition::Random(1.0));
+    let (before, after) = rt.block_on(async move {
+        let before = overwritten(&handle, &ssd, 64).await;
+        ssd.discard(set(1), 0, blocks).await.expect("it is remembered");
+        let times = (Nanos::ZERO, Nanos::from_millis(100));
+        let next = move |_: usize, rng: &mut runtime::Rng| {
+            let first = rng.below(blocks);
+            Command::Write { set: set(1), first, blocks: 1 }
+        };
+        (before, closed_loop(&handle, &ssd, 64, times, next).await)
+    });
+    println!("{:.0} a second, then {:.0}", before.per_second(), after.per_second());
+    assert!(after.per_second() > before.per_second() * 2.0, "nothing is left to be moved");
 }
 
 /// The mean of reads, one at a time by `queue`, beside 256 writers by queue 1 of a drive with eight slots.
@@ -109,5 +135,5 @@ fn jitter_adds_its_mean_and_no_jitter_adds_nothing() {
     };
     let ((plain, least), (late, least_late)) = (mean(0.0), mean(20.0));
     assert!((late - plain - 20.0).abs() < 0.5, "{plain} and {late} us");
-    assert!(least_late >= least);
+    assert!(least_late - least < Nanos::from_micros(1), "some are hardly late: {least_late}");
 }

@@ -15,6 +15,7 @@ pub(crate) struct Tally {
     pub collections: u64,
     pub wear_moves: u64,
     pub reclaims: u64,
+    pub blocks_paced: u64,
     pub blocks_moved: u64,
     pub blocks_wasted: u64,
     pub windows_entered: u64,
@@ -29,7 +30,7 @@ pub(crate) struct Tally {
 
 impl Tally {
     /// By name; whatever is added up stands here once.
-    fn all(&mut self) -> [(&'static str, &mut u64); 17] {
+    fn all(&mut self) -> [(&'static str, &mut u64); 18] {
         [
             ("commands", &mut self.commands),
             ("power cuts", &mut self.power_cuts),
@@ -39,6 +40,7 @@ impl Tally {
             ("collections", &mut self.collections),
             ("wear moves", &mut self.wear_moves),
             ("reclaims", &mut self.reclaims),
+            ("blocks paced", &mut self.blocks_paced),
             ("blocks moved", &mut self.blocks_moved),
             ("slots wasted", &mut self.blocks_wasted),
             ("windows entered", &mut self.windows_entered),
@@ -66,6 +68,7 @@ impl Tally {
             collections: firmware.collections,
             wear_moves: firmware.wear_moves,
             reclaims: firmware.reclaims,
+            blocks_paced: firmware.blocks_paced,
             blocks_moved: firmware.slots_moved,
             blocks_wasted: firmware.slots_wasted,
             windows_entered: firmware.windows_entered,

@@ -181,7 +181,7 @@ pub(crate) fn start_clients(machine: &Machine, world: &Rc<World>, shape: &Shape,
         let mut client = || {
             number += 1;
             Client {
-                ssd: machine.ssd.clone(),
+                ssd: machine.ssd.submission_queue((number % 3) as u16),
                 handle: machine.rt.handle(),
                 world: Rc::clone(world),
                 rng: RefCell::new(Rng::new(rng.next_u64())),
