@@ -1,7 +1,7 @@
 //! A drive that one can buy, as it was measured, beside our model of it: docs/model.md.
 //!
 //! ```text
-//! cargo run --release -p lab --example pm9a3 -- [PROFILE [SECONDS [RATES]]]
+//! cargo run --release -p lab --example pm9a3 -- [PROFILE [SECONDS [SEED [RATES]]]]
 //! ```
 //!
 //! SSD-iq (Haas et al., PVLDB) wrote a Samsung PM9A3 of 960 GB once in order, three times over at random, and then at offered rates, 4 KiB
@@ -24,6 +24,8 @@ struct Published {
 const SATURATED: u32 = 100;
 /// Writers besides the probe.
 const WRITERS: usize = 6;
+/// The share of their operations that is writes.
+const WRITTEN: f64 = 0.99;
 /// Operations a second of the probe.
 const PROBE: f64 = 1e4;
 const PERCENTILES: [&str; 4] = ["p50", "p99", "p99.9", "p99.99"];
@@ -82,29 +84,30 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let name = arguments.next().unwrap_or_else(|| "pm9a3-960gb".to_owned());
     let profile = SsdProfile::load(&name).unwrap_or_else(|error| panic!("{error}"));
-    let seconds = arguments.next().map_or(20.0, |text| text.parse().expect("seconds"));
+    let seconds = arguments.next().map_or(10.0, |text| text.parse().expect("seconds"));
+    let seed = arguments.next().map_or(1, |text| text.parse().expect("a seed"));
     let rates = arguments.next().map_or_else(
         || PUBLISHED.iter().map(|published| published.thousands).collect(),
         |text| text.split(',').map(|rate| rate.parse().expect("a rate")).collect::<Vec<u32>>(),
     );
     let mut score = Score::default();
     println!(
-        "{name}, {seconds} s a rate\n\n| what | measured | ours | deviation | |\n|---|---|---|---|---|"
+        "{name}, {seconds} s a rate, seed {seed}\n\n| what | measured | ours | deviation | |\n|---|---|---|---|---|"
     );
-    alone(&profile, &mut score);
+    alone(&profile, seed, &mut score);
     for published in PUBLISHED.iter().filter(|published| rates.contains(&published.thousands)) {
-        at_rate(&profile, published, seconds, &mut score);
+        at_rate(&profile, published, (seconds, seed), &mut score);
     }
     println!("\n{} of {} unfitted figures are near enough", score.near, score.all);
 }
 
-fn run(profile: &SsdProfile, job: Job) -> JobReport {
-    let spec = DeviceSpec { profile: profile.clone(), job: Job { verify: false, ..job }, seed: 1 };
+fn run(profile: &SsdProfile, seed: u64, job: Job) -> JobReport {
+    let spec = DeviceSpec { profile: profile.clone(), job: Job { verify: false, ..job }, seed };
     device::run(&spec, |_| ()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// What the maker specifies of one kind of operation.
-fn alone(profile: &SsdProfile, score: &mut Score) {
+fn alone(profile: &SsdProfile, seed: u64, score: &mut Score) {
     let of = |rw: Rw, before: Before, kib: u64, depth: u32, gib: u64| {
         let stream = StreamSpec {
             depth: Some(depth),
@@ -113,7 +116,7 @@ fn alone(profile: &SsdProfile, score: &mut Score) {
             ..StreamSpec::new(rw)
         };
         let job = Job { precondition: before, ..Job::new("alone", vec![stream]) };
-        let report = run(profile, job);
+        let report = run(profile, seed, job);
         let direction = if rw == Rw::Write { Direction::Write } else { Direction::Read };
         let stream = &report.streams[0];
         let operations = stream.direction(direction).expect("there were some").operations;
@@ -126,7 +129,12 @@ fn alone(profile: &SsdProfile, score: &mut Score) {
     score.line("random reads, thousands a second", 580.0, random, None);
 }
 
-fn at_rate(profile: &SsdProfile, published: &Published, seconds: f64, score: &mut Score) {
+fn at_rate(
+    profile: &SsdProfile,
+    published: &Published,
+    (seconds, seed): (f64, u64),
+    score: &mut Score,
+) {
     let open = |name: &str, rate: f64, reads: f64, depth: u32, start: f64| StreamSpec {
         name: name.to_owned(),
         read_percent: Some(reads),
@@ -139,10 +147,12 @@ fn at_rate(profile: &SsdProfile, published: &Published, seconds: f64, score: &mu
     };
     let warm_up = seconds / 5.0;
     let total = f64::from(published.thousands) * 1e3;
-    let each = (total - PROBE / 2.0) / WRITERS as f64;
+    let each = (total - PROBE / 2.0) / WRITERS as f64 / WRITTEN;
     let mut streams = vec![open("probe", PROBE, 50.0, 64, warm_up)];
-    streams.extend((1..=WRITERS).map(|n| open(&format!("writer {n}"), each, 1.0, 64, 0.0)));
-    let report = run(profile, Job::new("offered", streams));
+    streams.extend(
+        (1..=WRITERS).map(|n| open(&format!("writer {n}"), each, 100.0 * (1.0 - WRITTEN), 64, 0.0)),
+    );
+    let report = run(profile, seed, Job::new("offered", streams));
     let rate = published.thousands;
     let at = if rate == SATURATED { "saturated".to_owned() } else { format!("{rate} k/s") };
     let writes = report.streams.iter().map(|stream| {
