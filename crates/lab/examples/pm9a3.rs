@@ -84,7 +84,7 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let name = arguments.next().unwrap_or_else(|| "pm9a3-960gb".to_owned());
     let profile = SsdProfile::load(&name).unwrap_or_else(|error| panic!("{error}"));
-    let seconds = arguments.next().map_or(10.0, |text| text.parse().expect("seconds"));
+    let seconds = arguments.next().map_or(30.0, |text| text.parse().expect("seconds"));
     let seed = arguments.next().map_or(1, |text| text.parse().expect("a seed"));
     let rates = arguments.next().map_or_else(
         || PUBLISHED.iter().map(|published| published.thousands).collect(),
