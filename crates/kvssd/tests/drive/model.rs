@@ -58,19 +58,19 @@ fn model_agrees(
 #[test]
 fn model_agrees_over_random_trials() {
     let check = |seed, shape: &Shape, tally: &Tally| tally.assert_everything_happened(seed, shape);
-    model_agrees("model_agrees_over", 40, Shape::of_seed, check);
+    model_agrees("model_agrees_over", 20, Shape::of_seed, check);
 }
 
 #[test]
 fn model_agrees_with_the_hash_design() {
     let check = |seed, shape: &Shape, tally: &Tally| tally.assert_everything_happened(seed, shape);
-    model_agrees("model_agrees_with_the_hash", 25, Shape::of_hash_seed, check);
+    model_agrees("model_agrees_with_the_hash", 13, Shape::of_hash_seed, check);
 }
 
 #[test]
 fn model_agrees_without_capacitors() {
     let total =
-        model_agrees("model_agrees_without_capacitors", 14, Shape::of_log_seed, |_, _, _| {});
+        model_agrees("model_agrees_without_capacitors", 7, Shape::of_log_seed, |_, _, _| {});
     let Tally { torn, data_extents, meta_extents, objects_moved, .. } = total;
     let happened = [torn, data_extents, meta_extents, objects_moved];
     let is_alone = number("LEVELHEAD_SEED").is_some();
@@ -80,7 +80,7 @@ fn model_agrees_without_capacitors() {
 #[test]
 fn model_agrees_without_capacitors_through_many_power_cuts() {
     let name = "model_agrees_without_capacitors_through";
-    let total = model_agrees(name, 8, Shape::of_restless_log_seed, |_, _, _| {});
+    let total = model_agrees(name, 4, Shape::of_restless_log_seed, |_, _, _| {});
     let is_alone = number("LEVELHEAD_SEED").is_some();
     assert!(is_alone || total.torn > 0 && total.cuts_of_recoveries > 0, "{total}");
 }
@@ -88,7 +88,7 @@ fn model_agrees_without_capacitors_through_many_power_cuts() {
 #[test]
 fn model_agrees_with_the_hash_design_without_capacitors() {
     let name = "model_agrees_with_the_hash_design_without_capacitors";
-    let total = model_agrees(name, 10, Shape::of_hash_log_seed, |_, _, _| {});
+    let total = model_agrees(name, 5, Shape::of_hash_log_seed, |_, _, _| {});
     let Tally { torn, data_extents, meta_extents, objects_moved, evictions, .. } = total;
     let happened = [torn, data_extents, meta_extents, objects_moved, evictions];
     let is_alone = number("LEVELHEAD_SEED").is_some();
@@ -98,7 +98,7 @@ fn model_agrees_with_the_hash_design_without_capacitors() {
 #[test]
 fn model_agrees_with_the_hash_design_without_capacitors_and_many_power_cuts() {
     let name = "model_agrees_with_the_hash_design_without_capacitors_and";
-    let total = model_agrees(name, 8, Shape::of_restless_hash_log_seed, |_, _, _| {});
+    let total = model_agrees(name, 4, Shape::of_restless_hash_log_seed, |_, _, _| {});
     let is_alone = number("LEVELHEAD_SEED").is_some();
     assert!(is_alone || total.torn > 0 && total.cuts_of_recoveries > 0, "{total}");
 }
@@ -136,18 +136,18 @@ fn model_agrees_through_many_power_cuts() {
 
 #[test]
 fn model_agrees_in_wild_shapes() {
-    model_agrees("model_agrees_in_wild", 30, Shape::of_wild_seed, |_, _, _| {});
+    model_agrees("model_agrees_in_wild", 15, Shape::of_wild_seed, |_, _, _| {});
 }
 
 #[test]
 fn model_agrees_in_wild_shapes_through_many_power_cuts() {
     let name = "model_agrees_in_wild_shapes_through";
-    model_agrees(name, 30, Shape::of_restless_wild_seed, |_, _, _| {});
+    model_agrees(name, 15, Shape::of_restless_wild_seed, |_, _, _| {});
 }
 
 #[test]
 fn model_agrees_with_tables() {
-    let total = model_agrees("model_agrees_with_tables", 30, Shape::of_tables_seed, |_, _, _| {});
+    let total = model_agrees("model_agrees_with_tables", 15, Shape::of_tables_seed, |_, _, _| {});
     let Tally { torn, data_extents, objects_moved, .. } = total;
     let is_alone = number("LEVELHEAD_SEED").is_some();
     let happened = [torn, data_extents, objects_moved];
@@ -157,7 +157,7 @@ fn model_agrees_with_tables() {
 #[test]
 fn model_agrees_with_tables_through_many_power_cuts() {
     let name = "model_agrees_with_tables_through";
-    let total = model_agrees(name, 20, Shape::of_restless_tables_seed, |_, _, _| {});
+    let total = model_agrees(name, 10, Shape::of_restless_tables_seed, |_, _, _| {});
     let is_alone = number("LEVELHEAD_SEED").is_some();
     assert!(is_alone || total.torn > 0 && total.cuts_of_recoveries > 0, "{total}");
 }
@@ -165,20 +165,20 @@ fn model_agrees_with_tables_through_many_power_cuts() {
 #[test]
 fn model_agrees_with_tables_where_l0_is_crowded() {
     let name = "model_agrees_with_tables_where";
-    model_agrees(name, 20, Shape::of_crowded_tables_seed, |_, _, _| {});
+    model_agrees(name, 10, Shape::of_crowded_tables_seed, |_, _, _| {});
 }
 
 #[test]
 fn model_agrees_with_tables_that_give_way() {
     let name = "model_agrees_with_tables_that_give_way";
-    let total = model_agrees(name, 30, Shape::of_yielding_tables_seed, |_, _, _| {});
+    let total = model_agrees(name, 15, Shape::of_yielding_tables_seed, |_, _, _| {});
     let restless = |seed| Shape {
         sessions: 12,
         cuts: Cuts::Seldom { longest: Nanos::from_millis(120) },
         is_filled: false,
         ..Shape::of_yielding_tables_seed(seed)
     };
-    let cut = model_agrees(name, 12, restless, |_, _, _| {});
+    let cut = model_agrees(name, 6, restless, |_, _, _| {});
     let is_alone = number("LEVELHEAD_SEED").is_some();
     let happened = [total.yields, total.discarded, cut.discarded];
     assert!(is_alone || happened.iter().all(|count| *count > 0), "{total} {cut}");
@@ -187,13 +187,13 @@ fn model_agrees_with_tables_that_give_way() {
 #[test]
 fn model_agrees_with_tables_in_wild_shapes() {
     let name = "model_agrees_with_tables_in_wild_shapes";
-    model_agrees(name, 20, Shape::of_wild_tables_seed, |_, _, _| {});
-    model_agrees(name, 20, Shape::of_restless_wild_tables_seed, |_, _, _| {});
+    model_agrees(name, 10, Shape::of_wild_tables_seed, |_, _, _| {});
+    model_agrees(name, 10, Shape::of_restless_wild_tables_seed, |_, _, _| {});
 }
 
 #[test]
 fn model_agrees_with_groups() {
-    let total = model_agrees("model_agrees_with_groups", 40, Shape::of_grouped_seed, |_, _, _| {});
+    let total = model_agrees("model_agrees_with_groups", 20, Shape::of_grouped_seed, |_, _, _| {});
     let Tally { groups, groups_moved, scanned, .. } = total;
     let is_alone = number("LEVELHEAD_SEED").is_some();
     let happened = [groups, groups_moved, scanned];
@@ -203,7 +203,7 @@ fn model_agrees_with_groups() {
 #[test]
 fn model_agrees_with_groups_through_many_power_cuts() {
     let name = "model_agrees_with_groups_through";
-    let total = model_agrees(name, 20, Shape::of_restless_grouped_seed, |_, _, _| {});
+    let total = model_agrees(name, 10, Shape::of_restless_grouped_seed, |_, _, _| {});
     let is_alone = number("LEVELHEAD_SEED").is_some();
     assert!(is_alone || total.torn > 0 && total.cuts_of_recoveries > 0, "{total}");
 }
@@ -211,12 +211,12 @@ fn model_agrees_with_groups_through_many_power_cuts() {
 #[test]
 fn model_agrees_with_groups_in_wild_shapes() {
     let name = "model_agrees_with_groups_in_wild_shapes";
-    model_agrees(name, 20, Shape::of_wild_grouped_seed, |_, _, _| {});
+    model_agrees(name, 10, Shape::of_wild_grouped_seed, |_, _, _| {});
 }
 
 #[test]
 fn model_agrees_with_columns() {
-    let total = model_agrees("model_agrees_with_columns", 40, Shape::of_columns_seed, |_, _, _| {});
+    let total = model_agrees("model_agrees_with_columns", 20, Shape::of_columns_seed, |_, _, _| {});
     let Tally { groups, groups_moved, scanned, .. } = total;
     let is_alone = number("LEVELHEAD_SEED").is_some();
     let happened = [groups, groups_moved, scanned];
@@ -226,7 +226,7 @@ fn model_agrees_with_columns() {
 #[test]
 fn model_agrees_with_columns_through_many_power_cuts() {
     let name = "model_agrees_with_columns_through";
-    let total = model_agrees(name, 20, Shape::of_restless_columns_seed, |_, _, _| {});
+    let total = model_agrees(name, 10, Shape::of_restless_columns_seed, |_, _, _| {});
     let is_alone = number("LEVELHEAD_SEED").is_some();
     assert!(is_alone || total.torn > 0 && total.cuts_of_recoveries > 0, "{total}");
 }
@@ -234,7 +234,7 @@ fn model_agrees_with_columns_through_many_power_cuts() {
 #[test]
 fn model_agrees_with_columns_in_wild_shapes() {
     let name = "model_agrees_with_columns_in_wild_shapes";
-    model_agrees(name, 20, Shape::of_wild_columns_seed, |_, _, _| {});
+    model_agrees(name, 10, Shape::of_wild_columns_seed, |_, _, _| {});
 }
 
 /// Full drives with few pages an extent and several an append unit, which once refused deletes for

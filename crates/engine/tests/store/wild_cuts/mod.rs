@@ -275,7 +275,7 @@ impl Client {
 
 fn agree(test: &str, is_redundant: bool, has_batches: bool) {
     let first = from_environment("LEVELHEAD_FIRST").unwrap_or(0);
-    let trials = from_environment("LEVELHEAD_TRIALS").unwrap_or(40);
+    let trials = from_environment("LEVELHEAD_TRIALS").unwrap_or(20);
     let one = from_environment("LEVELHEAD_SEED");
     let (mut cuts, mut unfit) = (0, 0);
     for seed in one.map_or(first..first + trials, |seed| seed..seed + 1) {
