@@ -17,7 +17,7 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 
 pub use keys::{Holds, Key, keys};
-pub use mark::{Unmarked, unmarked, without_mark};
+pub use mark::{Unmarked, without_mark};
 pub use nearest::{did_you_mean, nearest};
 pub use overrides::Override;
 pub use toml::Table;

@@ -136,3 +136,25 @@ pub(crate) fn part_of(file: &Path) -> PathBuf {
     part.push(".part");
     part.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_that_came_meanwhile_are_not_written_over() {
+        let directory =
+            std::env::temp_dir().join(format!("levelhead-results-{}", std::process::id()));
+        let files = |text: &str| [("result.json", text.to_owned())];
+        let text = || fs::read_to_string(directory.join("result.json")).unwrap();
+        // Two that both found nothing there when they began.
+        check_results(&directory, false).unwrap();
+        check_results(&directory, false).unwrap();
+        write_results(&directory, false, files("first")).unwrap();
+        let refused = write_results(&directory, false, files("second")).unwrap_err().to_string();
+        assert!(refused.contains("has results already") && text() == "first", "{refused}");
+        write_results(&directory, true, files("second")).unwrap();
+        assert_eq!(text(), "second");
+        fs::remove_dir_all(directory).unwrap();
+    }
+}

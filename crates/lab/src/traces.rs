@@ -96,6 +96,5 @@ pub(crate) type TraceFile = BufReader<Unmarked<File>>;
 /// [`TraceError::Read`].
 pub(crate) fn open(path: &str) -> Result<TraceFile, TraceError> {
     let file = File::open(path).map_err(|error| unreadable(path, &error))?;
-    let text = catalogue::unmarked(file).map_err(|error| unreadable(path, &error))?;
-    Ok(BufReader::with_capacity(READ_BYTES, text))
+    Ok(BufReader::with_capacity(READ_BYTES, Unmarked::new(file)))
 }

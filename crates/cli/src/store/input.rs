@@ -5,14 +5,15 @@
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Read};
+use std::rc::Rc;
 
 use anyhow::{Context, bail};
-use catalogue::{Unmarked, unmarked};
+use catalogue::Unmarked;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::encoding::Encoding;
-use super::quotes::{Quotes, Unclosed};
+use super::quotes::{Quotes, Seen};
 use super::{Format, escapes};
 
 /// A key and its value.
@@ -68,10 +69,8 @@ pub(crate) enum Input<R: Read> {
     },
     Csv {
         reader: csv::Reader<BufReader<Quotes<Unmarked<R>>>>,
-        unclosed: Unclosed,
+        seen: Rc<Seen>,
         record: csv::ByteRecord,
-        /// Lines end with a carriage return and a line feed.
-        has_crlf: bool,
         shape: Shape,
         columns: [usize; 2],
     },
@@ -85,7 +84,7 @@ pub(crate) enum Input<R: Read> {
 impl<R: Read> Input<R> {
     /// Begins to read, the header included.
     pub(crate) fn new(file: R, shape: Shape) -> anyhow::Result<Self> {
-        let file = unmarked(file)?;
+        let file = Unmarked::new(file);
         match shape.format {
             Format::Jsonl => {
                 let names = [member(shape.key.as_ref())?, member(shape.value.as_ref())?];
@@ -100,9 +99,8 @@ impl<R: Read> Input<R> {
                 Ok(Self::Tsv { lines, shape, columns })
             }
             Format::Csv => {
-                let (file, unclosed) = Quotes::new(file);
-                let mut file = BufReader::with_capacity(1 << 16, file);
-                let has_crlf = first_line_ends_with_crlf(file.fill_buf()?);
+                let (file, seen) = Quotes::new(file);
+                let file = BufReader::with_capacity(1 << 16, file);
                 let mut options = csv::ReaderBuilder::new();
                 let mut reader =
                     options.has_headers(shape.has_header).flexible(true).from_reader(file);
@@ -111,10 +109,10 @@ impl<R: Read> Input<R> {
                 } else {
                     None
                 };
-                check_closed(&unclosed)?;
+                check_closed(&seen)?;
                 let columns = columns(&shape, names.as_deref())?;
                 let record = csv::ByteRecord::new();
-                Ok(Self::Csv { reader, unclosed, record, has_crlf, shape, columns })
+                Ok(Self::Csv { reader, seen, record, shape, columns })
             }
         }
     }
@@ -132,13 +130,15 @@ impl<R: Read> Input<R> {
                 });
                 Ok(Some(Line { number: lines.number, pair }))
             }
-            Self::Csv { reader, unclosed, record, has_crlf, shape, columns } => {
+            Self::Csv { reader, seen, record, shape, columns } => {
                 if !reader.read_byte_record(record)? {
                     return Ok(None);
                 }
                 // The file ends in the last record.
-                check_closed(unclosed)?;
-                let number = record.position().map_or(0, |at| line_of(at, *has_crlf));
+                check_closed(seen)?;
+                let number = record
+                    .position()
+                    .map_or(0, |at| line_of(at, seen.has_crlf.get() == Some(true)));
                 let pair = pair(&*record, *columns, |field| shape.encoding.decode(field));
                 Ok(Some(Line { number, pair }))
             }
@@ -152,18 +152,13 @@ impl<R: Read> Input<R> {
 }
 
 /// That a quote is not closed ends the load in any case: nobody knows how many pairs are behind it.
-fn check_closed(unclosed: &Unclosed) -> anyhow::Result<()> {
-    if let Some(line) = unclosed.get() {
+fn check_closed(seen: &Seen) -> anyhow::Result<()> {
+    if let Some(line) = seen.unclosed.get() {
         bail!(
             "the quote that opens in line {line} is not closed: all behind it would be one value"
         );
     }
     Ok(())
-}
-
-fn first_line_ends_with_crlf(start: &[u8]) -> bool {
-    let end = start.iter().position(|byte| *byte == b'\n');
-    end.is_some_and(|end| start[..end].ends_with(b"\r"))
 }
 
 /// The line of a record at `at`. To the reader a record ends with the carriage return, so that the line feed behind it counts

@@ -1,5 +1,5 @@
-//! Quotes of CSV that are not closed. A reader of CSV takes all behind such a quote for one value, up to the end of the file;
-//! here its bytes are watched on their way to it, and where the file ends within quotes the line where they opened is known.
+//! What a reader of CSV does not tell, found by watching the bytes on their way to it: quotes that are not closed, behind which it
+//! takes all up to the end of the file for one value, and how lines end.
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -15,8 +15,14 @@ enum At {
     Closed,
 }
 
-/// The line of the quote that was open when the file ended, from 1.
-pub(crate) type Unclosed = Rc<Cell<Option<u64>>>;
+/// What was seen.
+#[derive(Default)]
+pub(crate) struct Seen {
+    /// The line of the quote that was open when the file ended, from 1.
+    pub unclosed: Cell<Option<u64>>,
+    /// Whether the first line, quotes apart, ends with a carriage return and a line feed.
+    pub has_crlf: Cell<Option<bool>>,
+}
 
 /// Watches what is read.
 pub(crate) struct Quotes<R> {
@@ -24,14 +30,15 @@ pub(crate) struct Quotes<R> {
     at: At,
     line: u64,
     opened: u64,
-    unclosed: Unclosed,
+    last: u8,
+    seen: Rc<Seen>,
 }
 
 impl<R> Quotes<R> {
-    pub(crate) fn new(file: R) -> (Self, Unclosed) {
-        let unclosed = Unclosed::default();
-        let (at, line, opened) = (At::FieldStart, 1, 1);
-        (Self { file, at, line, opened, unclosed: Rc::clone(&unclosed) }, unclosed)
+    pub(crate) fn new(file: R) -> (Self, Rc<Seen>) {
+        let seen = Rc::<Seen>::default();
+        let (at, line, opened, last) = (At::FieldStart, 1, 1, 0);
+        (Self { file, at, line, opened, last, seen: Rc::clone(&seen) }, seen)
     }
 
     fn take(&mut self, byte: u8) {
@@ -45,7 +52,13 @@ impl<R> Quotes<R> {
             (_, b',' | b'\n' | b'\r') => At::FieldStart,
             _ => At::Bare,
         };
-        self.line += u64::from(byte == b'\n');
+        if byte == b'\n' {
+            self.line += 1;
+            if self.seen.has_crlf.get().is_none() && !matches!(self.at, At::Quoted) {
+                self.seen.has_crlf.set(Some(self.last == b'\r'));
+            }
+        }
+        self.last = byte;
     }
 }
 
@@ -54,7 +67,7 @@ impl<R: Read> Read for Quotes<R> {
         let length = self.file.read(into)?;
         into[..length].iter().for_each(|byte| self.take(*byte));
         if length == 0 && matches!(self.at, At::Quoted) {
-            self.unclosed.set(Some(self.opened));
+            self.seen.unclosed.set(Some(self.opened));
         }
         Ok(length)
     }
