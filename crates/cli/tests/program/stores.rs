@@ -286,7 +286,7 @@ fn a_load_names_the_line_that_is_wrong() {
     let said = stderr(&refused);
     assert_eq!(refused.status.code(), Some(1));
     assert!(said.contains("bad.tsv, line 2: there is no column 2: the line has 1"), "{said}");
-    assert!(said.contains("loaded 1 pair in"), "what came before is there: {said}");
+    assert!(said.contains("loaded 1 pair, up to line 1, in"), "what came before is there: {said}");
     let skipped = stand.run("load", &["--skip-bad", &file]);
     let said = stderr(&skipped);
     assert_eq!(skipped.status.code(), Some(1), "{said}");
@@ -308,7 +308,7 @@ fn a_load_onto_a_full_disk_counts_what_is_durable() {
     let file = stand.file("big.tsv", lines);
     let store = disk.path().join("store");
     assert!(run(&store, "put", &["a", "b", "--capacity", "256MiB"], b"").status.success());
-    disk.set_faults(Faults { room: Some(4 << 20), ..Faults::default() });
+    disk.set_faults(Faults { room: Some(24 << 20), ..Faults::default() });
     let loaded = run(&store, "load", &[&file], b"");
     let said = stderr(&loaded);
     assert_eq!(loaded.status.code(), Some(1), "{said}");

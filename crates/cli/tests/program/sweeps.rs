@@ -132,7 +132,7 @@ fn new_results_take_the_place_of_old_ones_and_of_nothing_else() {
     };
     sweep("1,2,4");
     // Somebody's own files: one among the results, a directory that is called as one of ours, one beside.
-    for (directory, file) in [("03-4", "notes.txt"), ("07-mine", "result.json"), ("", "notes.txt")]
+    for (directory, file) in [("03-4-deep", "notes.txt"), ("07-mine", "result.json"), ("", "notes.txt")]
     {
         fs::create_dir_all(out.join(directory)).expect("the target directory takes files");
         fs::write(out.join(directory).join(file), "{}").expect("the same");
@@ -141,15 +141,15 @@ fn new_results_take_the_place_of_old_ones_and_of_nothing_else() {
     let runs = |names: &[String]| {
         names.iter().filter(|name| name.starts_with('0')).cloned().collect::<Vec<_>>()
     };
-    assert_eq!(runs(&names()), ["01-3", "02-5", "03-4", "07-mine"]);
-    assert_eq!(fs::read_dir(out.join("03-4")).expect("it stays").count(), 1);
+    assert_eq!(runs(&names()), ["01-3-deep", "02-5-deep", "03-4-deep", "07-mine"]);
+    assert_eq!(fs::read_dir(out.join("03-4-deep")).expect("it stays").count(), 1);
     fs::remove_dir_all(out.join("07-mine")).expect("ours");
     let table = shown(&["compare", text(&out), "--out", text(&out), "--force"]);
     assert!(!table.contains("01-1") && runs(&names()).len() == 3, "{table}");
     // One run in the place of several.
     shown(&[&SMALL[..], &["--out", text(&out), "--force"]].concat());
     let left = names();
-    assert_eq!(runs(&left), ["03-4"], "{left:?}");
+    assert_eq!(runs(&left), ["03-4-deep"], "{left:?}");
     assert!(
         left.contains(&"notes.txt".to_owned()) && !left.contains(&"index.html".to_owned()),
         "{left:?}"
