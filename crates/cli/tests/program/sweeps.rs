@@ -132,7 +132,8 @@ fn new_results_take_the_place_of_old_ones_and_of_nothing_else() {
     };
     sweep("1,2,4");
     // Somebody's own files: one among the results, a directory that is called as one of ours, one beside.
-    for (directory, file) in [("03-4-deep", "notes.txt"), ("07-mine", "result.json"), ("", "notes.txt")]
+    for (directory, file) in
+        [("03-4-deep", "notes.txt"), ("07-mine", "result.json"), ("", "notes.txt")]
     {
         fs::create_dir_all(out.join(directory)).expect("the target directory takes files");
         fs::write(out.join(directory).join(file), "{}").expect("the same");
