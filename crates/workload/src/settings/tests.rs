@@ -148,10 +148,10 @@ fn zero_padding_lengthens_keys_that_have_no_set_length() {
 fn padding_that_a_flag_asks_for_is_what_is_wrong() {
     let mut properties = Properties::parse("a", "recordcount=5\nlevelhead.keybytes=32").unwrap();
     properties.set("zeropadding", "99");
-    let error = WorkloadSpec::from_properties(&properties).unwrap_err().to_string();
+    let error = CoreWorkload::from_properties(&properties).unwrap_err().to_string();
     assert!(error.contains("zeropadding=99 is not allowed; allowed: up to 28 digits"), "{error}");
     properties.set("zeropadding", "28");
-    assert!(WorkloadSpec::from_properties(&properties).is_ok());
+    assert!(CoreWorkload::from_properties(&properties).is_ok());
 }
 
 #[test]
