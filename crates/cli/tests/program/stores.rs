@@ -304,8 +304,8 @@ fn a_load_onto_a_full_disk_counts_what_is_durable() {
     let mount = scratch("store-full-disk");
     let Ok(disk) = FaultFs::mount(&mount, 1) else { return eprintln!("left out: no FUSE") };
     let stand = Stand::new("full-disk");
-    let lines: String = (0..100_000).map(|n| format!("k{n:06}\t{}\n", "v".repeat(900))).collect();
-    let file = stand.file("big.tsv", lines);
+    let value = "v".repeat(900);
+    let file = stand.file("big.tsv", lines((0..100_000).map(|n| format!("k{n:06}\t{value}"))));
     let store = disk.path().join("store");
     assert!(run(&store, "put", &["a", "b", "--capacity", "256MiB"], b"").status.success());
     disk.set_faults(Faults { room: Some(24 << 20), ..Faults::default() });
@@ -322,7 +322,7 @@ fn a_load_onto_a_full_disk_counts_what_is_durable() {
     disk.set_faults(Faults::default());
     let keys = run(&store, "scan", &["--keys-only", "--prefix", "k"], b"");
     assert!(keys.status.success(), "{}", stderr(&keys));
-    let found = keys.stdout.iter().filter(|byte| **byte == b'\n').count();
+    let found = String::from_utf8(keys.stdout).expect("keys of ours").lines().count();
     assert!(found >= count, "{found} are there, and it said: {said}");
 }
 
