@@ -5,6 +5,7 @@
 pub mod bounds;
 mod keys;
 mod lines;
+mod mark;
 mod nearest;
 mod overrides;
 
@@ -16,6 +17,7 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 
 pub use keys::{Holds, Key, keys};
+pub use mark::{Unmarked, without_mark};
 pub use nearest::{did_you_mean, nearest};
 pub use overrides::Override;
 pub use toml::Table;
@@ -59,7 +61,7 @@ pub trait Entry: DeserializeOwned {
 /// Longest file that is read, in bytes: a hundred times what any of ours has.
 pub const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// The text of a file of settings. What is longer than [`MAX_FILE_BYTES`] is no such file.
+/// The text of a file of settings, without a byte order mark. What is longer than [`MAX_FILE_BYTES`] is no such file.
 ///
 /// # Errors
 /// The system's, or that the file is too long or no text.
@@ -70,8 +72,9 @@ pub fn read_text(path: &Path) -> io::Result<String> {
         let words = "it has more than 1 MiB, which no file of settings has";
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, words));
     }
-    String::from_utf8(bytes)
-        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no text (UTF-8)"))
+    let text = String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no text (UTF-8)"))?;
+    Ok(without_mark(&text).to_owned())
 }
 
 /// What is wrong with a name or description: control characters would reach terminals and pictures.

@@ -114,6 +114,7 @@ fn several(arguments: &BenchArguments, runs: &[Planned]) -> anyhow::Result<ExitC
         bytes_per_run: need,
         for_less_memory: FOR_LESS_MEMORY,
         out: arguments.out.as_deref(),
+        may_write_over: arguments.force,
         as_json: arguments.json,
         progress: arguments.progress,
     };
@@ -155,7 +156,7 @@ fn show(arguments: &BenchArguments, outcome: &BenchOutcome) -> anyhow::Result<()
     let (json, text) = texts(outcome)?;
     let printed = output::print(if arguments.json { &json } else { &text });
     if let Some(directory) = &arguments.out {
-        files::write_results(directory, files_of(outcome, &json, &text))?;
+        files::write_results(directory, arguments.force, files_of(outcome, &json, &text))?;
     }
     printed
 }

@@ -68,7 +68,7 @@ pub(crate) struct BenchArguments {
     #[arg(long, value_parser = values::precondition)]
     pub(crate) precondition: Option<Before>,
     /// Load so many pairs that they are this share of what the drive has room for, about: 70%. In the place of --records
-    #[arg(long, value_parser = lab::parse_share, conflicts_with_all = ["records", "store"])]
+    #[arg(long, allow_hyphen_values = true, value_parser = lab::parse_share, conflicts_with_all = ["records", "store"])]
     pub(crate) fill: Option<f64>,
     /// Overwrite the pairs at random after the load, until the free room is used up and write amplification stays within 2 %:
     /// the steady state
@@ -134,7 +134,7 @@ pub(crate) struct BenchArguments {
     pub(crate) threads: Option<u64>,
     /// Length of the slices that timeline.csv and its picture are in, of virtual time: 10ms, 0.5s [default: such that there are
     /// 200 to 400]
-    #[arg(long, value_parser = values::slice)]
+    #[arg(long, allow_hyphen_values = true, value_parser = values::slice)]
     pub(crate) slice: Option<Duration>,
     /// Directory for the result as JSON, text, CSV and pictures; of several runs, one in it for each, and a page
     #[arg(long)]

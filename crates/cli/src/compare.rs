@@ -55,7 +55,8 @@ pub(crate) fn run(arguments: &CompareArguments) -> anyhow::Result<ExitCode> {
     };
     let printed = output::print(&lab::printable(&text));
     if let Some(directory) = &arguments.out {
-        side_by_side::write(directory, &both, "Results side by side")?;
+        let write = || side_by_side::write(directory, &both, "Results side by side");
+        files::replace(directory, arguments.force, files::Replaced::Page, write)?;
     }
     printed.map(|()| ExitCode::SUCCESS)
 }
@@ -119,7 +120,8 @@ fn read(file: &Path) -> anyhow::Result<String> {
     if !length.is_file() || length.len() > MAX_FILE_BYTES {
         bail!("{} is no file of a result", file.display());
     }
-    fs::read_to_string(file).with_context(cannot)
+    let text = fs::read_to_string(file).with_context(cannot)?;
+    Ok(catalogue::without_mark(&text).to_owned())
 }
 
 #[cfg(test)]

@@ -59,10 +59,10 @@ pub(crate) struct DeviceArguments {
     #[arg(long, value_delimiter = ',')]
     bs: Vec<String>,
     /// Several sizes of operations with their shares in percent: 4k/60:64k/40
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, value_delimiter = ',', conflicts_with = "bs")]
     bssplit: Vec<String>,
     /// Sizes of operations between two, each alike: 4k-64k
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, value_delimiter = ',', conflicts_with = "bs")]
     bsrange: Vec<String>,
     /// How operations at random spread: random, zipf:THETA, pareto:H, normal:PERCENT, zoned:OPERATIONS/SIZE:...
     /// [default: random]
@@ -90,10 +90,10 @@ pub(crate) struct DeviceArguments {
     #[arg(long, value_delimiter = ',')]
     nvm_set: Vec<String>,
     /// How long the part of the set is that is read and written: 1GiB, 25% [default: to the end]
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, allow_hyphen_values = true, value_delimiter = ',')]
     size: Vec<String>,
     /// Where that part begins
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, allow_hyphen_values = true, value_delimiter = ',')]
     offset: Vec<String>,
     /// So many writes are followed by a flush
     #[arg(long, value_delimiter = ',')]
@@ -103,7 +103,7 @@ pub(crate) struct DeviceArguments {
     #[arg(long, value_delimiter = ',')]
     precondition: Vec<String>,
     /// The share of each set that was written before [default: all of it]
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, allow_hyphen_values = true, value_delimiter = ',')]
     fill: Vec<String>,
     /// Set a key of the job's or the device's file: `stream.2.set=3`, `read_us=[60.0, 60.0, 60.0]`. It is checked as if it stood in
     /// the file
@@ -228,16 +228,18 @@ fn planned(cell: &sweep::Cell<DeviceArguments>) -> anyhow::Result<Planned> {
 
 fn job(arguments: &DeviceArguments, settings: &Sorted) -> anyhow::Result<Loaded<Job>> {
     let mut arguments = arguments.clone();
+    let keys = catalogue::keys::<Job>();
     let flags = FLAGS.iter().filter_map(|Flag { name, key, values }| {
         let value = values(&mut arguments).first()?.clone();
         // 20k and 1e6 are numbers as well.
-        let is_count = ["iodepth", "operations", "rate"].contains(name);
-        let count = lab::parse_count_in(&value, 0..=u64::MAX).ok().filter(|_| is_count);
-        let text = match count {
-            Some(count) => count.to_string(),
+        let count = lab::parse_count_in(&value, 0..=u64::MAX).ok().filter(|_| *name == "rate");
+        let of_key = keys.iter().find(|of| of.path == *key);
+        let text = match (count, of_key) {
+            (Some(count), _) => count.to_string(),
             // A path is a text, also if it looks like a number.
-            None if *name == REPLAY => json!(value).to_string(),
-            None => value.clone(),
+            _ if *name == REPLAY => json!(value).to_string(),
+            (None, Some(of_key)) => overrides::as_toml(of_key, &value),
+            (None, None) => value.clone(),
         };
         Some(Override::by_flag(key, &text, format!("--{name} {value}")))
     });
@@ -315,6 +317,7 @@ fn several(arguments: &DeviceArguments, runs: &[Planned]) -> anyhow::Result<Exit
         bytes_per_run: need,
         for_less_memory: FOR_LESS_MEMORY,
         out: arguments.out.as_deref(),
+        may_write_over: arguments.force,
         as_json: arguments.json,
         progress: arguments.progress,
     };
@@ -348,7 +351,11 @@ fn show(arguments: &DeviceArguments, run: &Planned, done: &Done) -> anyhow::Resu
     let (json, text) = done.texts()?;
     let printed = output::print(if arguments.json { &json } else { &text });
     if let Some(directory) = &arguments.out {
-        files::write_results(directory, files_of(&run.spec, &done.report, &json, &text))?;
+        files::write_results(
+            directory,
+            arguments.force,
+            files_of(&run.spec, &done.report, &json, &text),
+        )?;
     }
     printed
 }

@@ -1,5 +1,7 @@
 //! Writing results into a directory.
 
+mod replaced;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -31,6 +33,11 @@ const RESULTS: [&str; 3] = ["result.json", "report.json", "index.html"];
 
 /// The same for results, which are not written over unless that is wanted.
 pub(crate) fn check_results(directory: &Path, may_write_over: bool) -> anyhow::Result<()> {
+    refuse_results(directory, may_write_over)?;
+    check_directory(directory)
+}
+
+fn refuse_results(directory: &Path, may_write_over: bool) -> anyhow::Result<()> {
     let there = RESULTS.into_iter().find(|name| directory.join(name).exists());
     if let (Some(name), false) = (there, may_write_over) {
         bail!(
@@ -38,7 +45,34 @@ pub(crate) fn check_results(directory: &Path, may_write_over: bool) -> anyhow::R
             directory.display()
         );
     }
-    check_directory(directory)
+    Ok(())
+}
+
+/// What of the results in a directory is replaced.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Replaced {
+    /// The page of several runs; the runs stay.
+    Page,
+    /// All runs, and the page of them.
+    Runs,
+}
+
+/// Writes results into `directory` by `write`, which gives the paths of its files, and removes what they replace. What somebody else
+/// has put there since [`check_results`] is refused again.
+pub(crate) fn replace(
+    directory: &Path,
+    may_write_over: bool,
+    replaced: Replaced,
+    write: impl FnOnce() -> anyhow::Result<Vec<PathBuf>>,
+) -> anyhow::Result<()> {
+    refuse_results(directory, may_write_over)?;
+    let mut old = replaced::page(directory);
+    if replaced == Replaced::Runs {
+        old.extend(replaced::runs(directory));
+    }
+    let new = write()?;
+    replaced::remove(directory, &old, &new);
+    Ok(())
 }
 
 /// Finds out whether `file` can be written, before work that takes long. Leaves what is in it, and
@@ -53,25 +87,26 @@ pub(crate) fn check(file: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes results, given as names and contents, into `directory`, and says so.
+/// Writes the results of a run, given as names and contents, into `directory`, and says so.
 pub(crate) fn write_results(
     directory: &Path,
+    may_write_over: bool,
     files: impl IntoIterator<Item = (impl AsRef<Path>, String)>,
 ) -> anyhow::Result<()> {
     let files: Vec<_> = files.into_iter().collect();
     let names: Vec<String> =
         files.iter().map(|(name, _)| name.as_ref().display().to_string()).collect();
-    write(directory, files)?;
+    replace(directory, may_write_over, Replaced::Runs, || write(directory, files))?;
     output::say(&format!("wrote {} into {}", names.join(", "), directory.display()));
     Ok(())
 }
 
 /// Writes files, given as names and contents, into `directory`, which is made if need be: all of them, or, if one cannot be written
-/// to its end, none, and what was there stays.
+/// to its end, none, and what was there stays. Their paths.
 pub(crate) fn write(
     directory: &Path,
     files: impl IntoIterator<Item = (impl AsRef<Path>, String)>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Vec<PathBuf>> {
     fs::create_dir_all(directory)
         .with_context(|| format!("cannot make {}", directory.display()))?;
     let mut parts = Vec::new();
@@ -92,7 +127,7 @@ pub(crate) fn write(
             let _ = fs::remove_file(part);
         }
     }
-    named
+    named.map(|()| parts.into_iter().map(|(_, path)| path).collect())
 }
 
 /// Where a file is written until it is whole: whoever is ended in the middle, or finds the disk full, leaves no half a file under its name.
@@ -100,4 +135,26 @@ pub(crate) fn part_of(file: &Path) -> PathBuf {
     let mut part = file.as_os_str().to_owned();
     part.push(".part");
     part.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_that_came_meanwhile_are_not_written_over() {
+        let directory =
+            std::env::temp_dir().join(format!("levelhead-results-{}", std::process::id()));
+        let files = |text: &str| [("result.json", text.to_owned())];
+        let text = || fs::read_to_string(directory.join("result.json")).unwrap();
+        // Two that both found nothing there when they began.
+        check_results(&directory, false).unwrap();
+        check_results(&directory, false).unwrap();
+        write_results(&directory, false, files("first")).unwrap();
+        let refused = write_results(&directory, false, files("second")).unwrap_err().to_string();
+        assert!(refused.contains("has results already") && text() == "first", "{refused}");
+        write_results(&directory, true, files("second")).unwrap();
+        assert_eq!(text(), "second");
+        fs::remove_dir_all(directory).unwrap();
+    }
 }

@@ -1,7 +1,7 @@
 //! `--set KEY=VALUE`: which file, or the workload, a key belongs to.
 
 use anyhow::bail;
-use catalogue::{Key, Override, did_you_mean};
+use catalogue::{Holds, Key, Override, did_you_mean};
 
 /// What `--set` says: a key, and values for it, of which several make several runs.
 #[derive(Clone, PartialEq, Debug)]
@@ -83,7 +83,13 @@ pub(crate) fn sort(
             }
             [Place::File(kind)] => {
                 let key = within(&setting.key, kind.name);
-                sorted.files.push((kind.name, Override::new(key, setting.value())));
+                let found = Override::new(key, "").matches(&kind.keys);
+                let text = found.first().map_or_else(
+                    || setting.value().to_owned(),
+                    |key| as_toml(key, setting.value()),
+                );
+                let given = format!("--set {key}={}", setting.value());
+                sorted.files.push((kind.name, Override::by_flag(key, &text, given)));
             }
             [] => bail!("{}", unknown(setting, kinds, properties)),
             _ => {
@@ -103,6 +109,27 @@ pub(crate) fn sort(
         }
     }
     Ok(sorted)
+}
+
+/// A value of a key as TOML has it, where it is written as flags take it: `64MiB`, `1e6` and `4M` of a whole number, `70%` of a share.
+pub(crate) fn as_toml(key: &Key, text: &str) -> String {
+    let trimmed = text.trim();
+    let number = match key.holds {
+        Holds::Whole if trimmed.parse::<i64>().is_ok() => None,
+        Holds::Whole if key.path.ends_with("_bytes") => {
+            lab::parse_bytes(trimmed).ok().map(|bytes| bytes.to_string())
+        }
+        Holds::Whole => {
+            lab::parse_count_in(trimmed, 0..=i64::MAX as u64).ok().map(|count| count.to_string())
+        }
+        // Of what is a number of percent, nobody knows which is meant.
+        Holds::Number if !key.path.ends_with("percent") => trimmed
+            .strip_suffix('%')
+            .and_then(|percent| percent.trim().parse::<f64>().ok())
+            .map(|percent| format!("{:?}", percent / 100.0)),
+        _ => None,
+    };
+    number.unwrap_or_else(|| text.to_owned())
 }
 
 enum Place<'a> {
@@ -174,6 +201,30 @@ mod tests {
         let name = words("description=x");
         assert!(name.contains("design.description, device.description, job.description"), "{name}");
         assert_eq!(sorted(&["job.description=x"]).unwrap().of("job").len(), 1);
+    }
+
+    #[test]
+    fn values_are_written_as_flags_take_them() {
+        let value = |text: &str, kind: &str| {
+            let sorted = sorted(&[text]).unwrap_or_else(|error| panic!("{text}: {error}"));
+            let all = sorted.of(kind);
+            (all[0].value.to_string(), all[0].given().to_owned())
+        };
+        for (text, kind, number) in [
+            ("memtable_bytes=1MiB", "design", "1048576"),
+            ("memtable_bytes=1e6", "design", "1000000"),
+            ("memtable_bytes=4096", "design", "4096"),
+            ("pinned_levels=2", "design", "2"),
+            ("gc_start=5%", "design", "0.05"),
+            ("job.fill=50%", "job", "0.5"),
+            ("iodepth=1k", "job", "1000"),
+            ("stream.operations=1e6", "job", "1000000"),
+            ("bs=64k", "job", "\"64k\""),
+            ("memtable_bytes=much", "design", "\"much\""),
+        ] {
+            assert_eq!(value(text, kind).0, number, "{text}");
+        }
+        assert_eq!(value("memtable_bytes=1MiB", "design").1, "--set memtable_bytes=1MiB");
     }
 
     #[test]

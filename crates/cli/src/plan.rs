@@ -44,7 +44,7 @@ pub(crate) struct PlanArguments {
     #[arg(long, value_parser = levels)]
     levels: Option<u32>,
     /// Share of the flash that user data fills [default: the design's]
-    #[arg(long, value_parser = lab::parse_share)]
+    #[arg(long, allow_hyphen_values = true, value_parser = lab::parse_share)]
     fill: Option<f64>,
 }
 

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use levelhead::Store;
-use server::{Clock, OpenFiles, Server, Tls};
+use server::{Clock, Listening, OpenFiles, Tls};
 
 use crate::store::{WindowsArguments, check_directories, say_if_refused, say_what_is_lost};
 use crate::{allocator, output};
@@ -119,6 +119,8 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         ..levelhead::Options::default()
     });
     check_directories(&arguments.directories)?;
+    // An address that cannot be had leaves no new store behind.
+    let listening = Listening::open(options)?;
     let is_new = !Store::is_in(&arguments.directories)?;
     let store = Store::open_over(&arguments.directories, &store_options)?;
     if is_new {
@@ -127,7 +129,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     }
     say_what_is_lost(&store);
     say_if_refused(&store, store_options.windows);
-    let server = Server::start(store, options, Clock::system())?;
+    let server = listening.serve(store, Clock::system())?;
     let said = std::cell::Cell::new(Ok(()));
     server.wait_for_signal(|| {
         said.set(output::print(&format!("levelhead serves on {}", server.addresses())));
@@ -198,7 +200,7 @@ fn password(file: Option<&Path>) -> anyhow::Result<Option<String>> {
     let Some(file) = file else { return Ok(std::env::var(PASSWORD).ok()) };
     let text =
         fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    match text.lines().next() {
+    match catalogue::without_mark(&text).lines().next() {
         Some(line) if !line.is_empty() => Ok(Some(line.to_owned())),
         _ => bail!("{} has no password in its first line", file.display()),
     }
@@ -209,5 +211,6 @@ fn cluster_map(given: &str) -> anyhow::Result<String> {
     if given.contains([' ', '=', ';']) {
         return Ok(given.to_owned());
     }
-    fs::read_to_string(given).with_context(|| format!("cannot read {given}"))
+    let text = fs::read_to_string(given).with_context(|| format!("cannot read {given}"))?;
+    Ok(catalogue::without_mark(&text).to_owned())
 }

@@ -1,5 +1,6 @@
 //! `levelhead show`: a built-in file, to copy and change; or all of them.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -17,9 +18,12 @@ pub(crate) struct ShowArguments {
     /// What is meant, where a name has several meanings
     #[arg(long)]
     kind: Option<Kind>,
-    /// Write the file into this directory; without a name all of them, by kind. Files that are there are written over
+    /// Write the file into this directory; without a name all of them, by kind
     #[arg(long)]
     out: Option<PathBuf>,
+    /// Write over files there that were changed
+    #[arg(long, requires = "out")]
+    force: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -46,19 +50,19 @@ impl Kind {
 }
 
 pub(crate) fn run(arguments: &ShowArguments) -> anyhow::Result<ExitCode> {
-    let ShowArguments { name, kind, out } = arguments;
+    let ShowArguments { name, kind, out, force } = arguments;
     let all = names::built_in();
     let is_wanted = |of: &str| kind.is_none_or(|kind| kind.name() == of);
     let of_kind = || all.iter().filter(|(of, ..)| is_wanted(of));
     let Some(name) = name else {
         let out = out.as_deref().expect("one of the two is there");
-        return write(out, of_kind());
+        return write(out, of_kind(), *force);
     };
     let found: Vec<_> = of_kind().filter(|(_, other, _)| other == name).collect();
     match found[..] {
         [file] => match out {
             None => output::print(file.2.trim_end()).map(|()| ExitCode::SUCCESS),
-            Some(out) => write(out, [file].into_iter()),
+            Some(out) => write(out, [file].into_iter(), *force),
         },
         [] => {
             let hint = did_you_mean(name, of_kind().map(|(_, name, _)| *name));
@@ -71,16 +75,39 @@ pub(crate) fn run(arguments: &ShowArguments) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Writes files as `KIND/NAME.toml`, workloads as properties.
+/// That `file` is not there, or has this text.
+fn check_unchanged(file: &Path, text: &str) -> anyhow::Result<()> {
+    if !file.exists() || fs::read(file).is_ok_and(|there| there == text.as_bytes()) {
+        return Ok(());
+    }
+    bail!(
+        "{} is there, and is not as it is built in: give another directory, or --force to write over it",
+        file.display()
+    );
+}
+
+/// Writes files as `KIND/NAME.toml`, workloads as properties: all of them, or none if one of them is there with another text that
+/// may not be lost.
 fn write<'a>(
     out: &Path,
     built_in: impl Iterator<Item = &'a (&'static str, &'static str, &'static str)>,
+    may_write_over: bool,
 ) -> anyhow::Result<ExitCode> {
-    let mut count = 0;
-    for (kind, name, text) in built_in {
-        let ending = if *kind == "workload" { "properties" } else { "toml" };
-        files::write(&out.join(kind), [(format!("{name}.{ending}"), (*text).to_owned())])?;
-        count += 1;
+    let files: Vec<(PathBuf, &str)> = built_in
+        .map(|(kind, name, text)| {
+            let ending = if *kind == "workload" { "properties" } else { "toml" };
+            (PathBuf::from(kind).join(format!("{name}.{ending}")), *text)
+        })
+        .collect();
+    if !may_write_over {
+        files.iter().try_for_each(|(file, text)| check_unchanged(&out.join(file), text))?;
+    }
+    let count = files.len();
+    for (file, text) in files {
+        files::write(
+            &out.join(file.parent().expect("its kind")),
+            [(file.file_name().expect("its name"), text.to_owned())],
+        )?;
     }
     output::say(&format!("wrote {count} files into {}", out.display()));
     Ok(ExitCode::SUCCESS)

@@ -1,6 +1,6 @@
 //! Several runs side by side, and what they gave: a table, and a directory with a page.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -57,6 +57,7 @@ pub(crate) struct How<'a> {
     /// What to do where not even one has that.
     pub(crate) for_less_memory: &'static str,
     pub(crate) out: Option<&'a Path>,
+    pub(crate) may_write_over: bool,
     pub(crate) as_json: bool,
     pub(crate) progress: ProgressForm,
 }
@@ -178,15 +179,29 @@ fn show(done: &[(usize, &str, Done)], how: &How<'_>) -> anyhow::Result<()> {
     };
     let printed = output::print(&text);
     if let Some(directory) = how.out {
-        for (number, name, one) in done {
-            let files = one.files.iter().map(|(name, text)| (*name, text.clone()));
-            files::write(&directory.join(sweep::directory_name(name, *number)), files)?;
-        }
-        if let Some(side_by_side) = &side_by_side {
-            write(directory, side_by_side, how.title)?;
-        }
+        let write = || write_all(directory, done, side_by_side.as_ref(), how.title);
+        files::replace(directory, how.may_write_over, files::Replaced::Runs, write)?;
     }
     printed
+}
+
+/// Writes each run into a directory of its own, and the page of them. The paths of all files.
+fn write_all(
+    directory: &Path,
+    done: &[(usize, &str, Done)],
+    page: Option<&SideBySide>,
+    title: &str,
+) -> anyhow::Result<Vec<PathBuf>> {
+    let mut written = Vec::new();
+    for (number, name, one) in done {
+        let files = one.files.iter().map(|(name, text)| (*name, text.clone()));
+        let place = directory.join(sweep::directory_name(name, *number));
+        written.extend(files::write(&place, files)?);
+    }
+    if let Some(page) = page {
+        written.extend(write(directory, page, title)?);
+    }
+    Ok(written)
 }
 
 /// The results as one JSON object.
@@ -201,14 +216,18 @@ pub(crate) fn json_of<'a>(
     Ok(serde_json::to_string_pretty(&json!({ "runs": results }))?)
 }
 
-/// Writes the page of results, and the numbers behind it.
-pub(crate) fn write(directory: &Path, of: &SideBySide, title: &str) -> anyhow::Result<()> {
+/// Writes the page of results, and the numbers behind it. The paths of its files.
+pub(crate) fn write(
+    directory: &Path,
+    of: &SideBySide,
+    title: &str,
+) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = of.files(title, &command())?;
     files.push(("runs.txt".to_owned(), format!("{}\n", of.table())));
-    files::write(directory, files)?;
+    let written = files::write(directory, files)?;
     let page = directory.join("index.html");
     output::say(&format!("wrote the page {} and what is in it beside it", page.display()));
-    Ok(())
+    Ok(written)
 }
 
 /// The command line that this is, as one would type it.

@@ -13,6 +13,7 @@ mod load;
 mod output;
 mod place;
 mod point;
+mod quotes;
 mod scan;
 mod stats;
 

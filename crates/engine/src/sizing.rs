@@ -177,7 +177,8 @@ impl LevelPlan {
         let above = std::iter::once(flushed).chain(sizes.clone());
         let free_levels = if input.writes_pinned { 0 } else { self.pinned };
         let written_to = sizes.zip(above).skip(free_levels as usize);
-        let entries: f64 = written_to.map(|(own, above)| 1.0 + own / above).sum();
+        // A sum of nothing would be -0.
+        let entries = written_to.fold(0.0, |sum, (own, above)| sum + 1.0 + own / above);
         let entry_bytes = input.segment_bytes as f64 / input.entries_per_segment as f64;
         entries * entry_bytes / input.pair_bytes as f64
     }

@@ -87,12 +87,14 @@ impl fmt::Display for Status {
             Self::UnrecoveredError => "unrecovered error: the stored data is damaged",
             Self::KeyExists => "the key exists",
             Self::InvalidIterator => "there is no such iterator",
-            Self::TooManyIterators => "too many iterators are open: destroy one and try again",
+            Self::TooManyIterators => "too many iterators are open: have fewer at a time",
             Self::EndOfRange => "there is no pair from here on",
             Self::NotPositioned => "the iterator stands nowhere yet: seek first",
             Self::AskAgain => "among deleted keys: ask again to go on",
             Self::SnapshotTooOld => "the snapshot was too old to be kept: make a new iterator",
-            Self::IteratorMemory => "no memory for another iterator: destroy one and try again",
+            Self::IteratorMemory => {
+                "no memory for another iterator: have fewer at a time, or a drive with more for them (dram.iterator_bytes)"
+            }
         };
         write!(f, "{text} (status {:02X}h)", self.code())
     }

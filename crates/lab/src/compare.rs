@@ -11,7 +11,7 @@ mod page;
 
 use crate::report::{ReportError, Table};
 use crate::table::{add, table};
-use crate::units::{count_text, three_digits};
+use crate::units::{count_text, span_text, three_digits};
 
 use differences::Difference;
 pub use finished::Finished;
@@ -62,7 +62,25 @@ impl SideBySide {
         let texts: Vec<String> = tables.iter().map(as_text).collect();
         let same = self.differences.is_empty();
         let note = if same { "\n\nnothing that the results tell went in differently" } else { "" };
-        format!("{}{note}", texts.join("\n\n"))
+        let failures = self.failures();
+        let failures = if failures.is_empty() {
+            String::new()
+        } else {
+            format!("\n\n{}", failures.join("\n"))
+        };
+        format!("{}{note}{failures}", texts.join("\n\n"))
+    }
+
+    /// A line for each run that failed.
+    fn failures(&self) -> Vec<String> {
+        let words = |run: &Finished| {
+            let failure = run.failure()?;
+            Some(format!(
+                "{} failed, its numbers are of what was done until then: {failure}",
+                run.name
+            ))
+        };
+        self.runs.iter().filter_map(words).collect()
     }
 
     /// The summary as CSV: a row for each run with what went in differently and every number.
@@ -76,7 +94,7 @@ impl SideBySide {
             let numbers = names
                 .iter()
                 .map(|name| run.number(name).map_or(String::new(), |n| n.value.to_string()));
-            [run.name.clone()].into_iter().chain(values).chain(numbers).collect()
+            [run.shown_name()].into_iter().chain(values).chain(numbers).collect()
         });
         crate::report::csv(header, rows)
     }
@@ -171,7 +189,13 @@ fn change(first: Option<f64>, value: f64) -> String {
         percent if percent.abs() < 0.05 => " (=)".to_owned(),
         percent if percent >= 900.0 => format!(" ({:.0}x)", value / first),
         percent if percent.abs() < 9.95 => format!(" ({percent:+.1} %)"),
-        percent => format!(" ({percent:+.0} %)"),
+        percent => {
+            // What is not nothing has not changed by all of it.
+            let is_gone = |decimals: &usize| format!("{percent:.decimals$}").parse() == Ok(-100.0);
+            let decimals =
+                if value == 0.0 { 0 } else { (0..12).find(|n| !is_gone(n)).unwrap_or(0) };
+            format!(" ({percent:+.decimals$} %)")
+        }
     }
 }
 
@@ -187,7 +211,11 @@ fn as_text(of: &Table) -> String {
 /// A number for people.
 fn number_text(value: f64) -> String {
     let is_count = value >= 0.0 && (value.fract() == 0.0 || value >= 1000.0);
-    if is_count { count_text(value.round() as u64) } else { three_digits(value) }
+    match value {
+        value if is_count => count_text(value.round() as u64),
+        value if value < 0.1 => span_text(value),
+        value => three_digits(value),
+    }
 }
 
 #[cfg(test)]

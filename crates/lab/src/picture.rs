@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use hdrhistogram::Histogram;
 use runtime::Nanos;
-use workload::{OpKind, RunReport, WindowLatency};
+use workload::{Latencies, OpKind, RunReport, WindowLatency};
 
 use crate::result::BenchResult;
 use crate::table::time;
@@ -30,6 +30,14 @@ pub(crate) fn resolved_quantiles(histogram: &Histogram<u64>) -> Vec<(f64, u64)> 
     quantiles.map(|quantile| (quantile, histogram.value_at_quantile(quantile))).collect()
 }
 
+/// Quantiles and their values, and the longest, which none of them is longer than.
+pub(crate) fn with_longest(latencies: &Latencies) -> Vec<(f64, u64)> {
+    let longest = latencies.longest().0;
+    let resolved = resolved_quantiles(latencies).into_iter();
+    let all = resolved.map(|(quantile, ns)| (quantile, ns.min(longest)));
+    all.chain((!latencies.is_empty()).then_some((1.0, longest))).collect()
+}
+
 /// Latency by quantile and kind of operation.
 pub fn latency_csv(run: &RunReport) -> String {
     let mut csv = "operation,quantile,latency_us\n".to_owned();
@@ -42,10 +50,9 @@ pub fn latency_csv(run: &RunReport) -> String {
 fn latency_points(run: &RunReport) -> Vec<(OpKind, f64, f64)> {
     let mut points = Vec::new();
     for kind in OpKind::ALL {
-        let Some(histogram) = run.histogram(kind) else { continue };
-        let resolved = resolved_quantiles(histogram).into_iter();
-        points.extend(resolved.map(|(quantile, ns)| (kind, quantile, ns as f64 / 1e3)));
-        points.push((kind, 1.0, histogram.max() as f64 / 1e3));
+        let Some(latencies) = run.latencies(kind) else { continue };
+        let all = with_longest(latencies).into_iter();
+        points.extend(all.map(|(quantile, ns)| (kind, quantile, ns as f64 / 1e3)));
     }
     points
 }

@@ -91,13 +91,22 @@ impl LevelsPlan {
     pub fn shortage(&self) -> Option<String> {
         let words = || {
             let input = &self.input;
-            let pairs = input.segments_in_memory() * input.entries_per_segment;
+            let (all, pinned) = (self.index_bytes(), self.levels.memory.pinned);
+            let takes = format!(
+                "what a full drive has to have in memory takes {}, and there are {}",
+                bytes_text(all),
+                bytes_text(input.dram_bytes)
+            );
+            if all - pinned <= input.dram_bytes {
+                let pinned = bytes_text(pinned);
+                return format!(
+                    "{takes}: {pinned} of it are segments of pinned levels; pin fewer (pinned_levels), or give it more memory"
+                );
+            }
+            let pairs = count_text(input.segments_in_memory() * input.entries_per_segment);
             format!(
-                "what a full drive has to have in memory takes {}, and there are {}: that is used up at \
-                 about {} pairs; give it more memory, larger values or fewer pairs",
-                bytes_text(self.index_bytes()),
-                bytes_text(input.dram_bytes),
-                count_text(pairs)
+                "{takes}: that is used up at about {pairs} pairs, if nothing is pinned; give it more memory, larger values or \
+                 fewer pairs"
             )
         };
         (!self.fits()).then(words)
@@ -128,6 +137,12 @@ pub fn plan(spec: &PlanSpec) -> Result<Plan, String> {
     if let Some(problem) = spec.design.problems().into_iter().next() {
         return Err(problem);
     }
+    if let Some(pinned) = spec.design.pinned_levels.filter(|pinned| *pinned > spec.design.levels) {
+        return Err(format!(
+            "pinned_levels is {pinned}, and there are {} levels: pin as many at most",
+            spec.design.levels
+        ));
+    }
     if !CAPACITY_BYTES.contains(&spec.capacity_bytes) {
         return Err("a capacity is from 1 MiB to 1 PiB".to_owned());
     }
@@ -150,6 +165,7 @@ pub fn plan(spec: &PlanSpec) -> Result<Plan, String> {
         dram_bytes: spec.dram_bytes,
     };
     let input = sizing::input_for(design, &pair, &room);
+    check_keys(&input)?;
     let pages_per_value = pair.pages_of_value();
     Ok(if design.is_leveled() {
         let tables = sizing::tables::plan(design, &input);
@@ -158,6 +174,21 @@ pub fn plan(spec: &PlanSpec) -> Result<Plan, String> {
         let levels = sizing::plan(&input, design.level_sizing, design.pinned_levels);
         Plan::Levels(LevelsPlan { input, levels, pages_per_value, cache_bytes })
     })
+}
+
+/// That there are as many keys of that length as pairs.
+fn check_keys(input: &SizingInput) -> Result<(), String> {
+    let pairs = input.fill_bytes / input.pair_bytes;
+    let bits = 8 * input.key_bytes;
+    if bits >= 64 || pairs <= 1 << bits {
+        return Ok(());
+    }
+    Err(format!(
+        "there are {} keys of {}, and {} pairs on a drive that is filled as laid out: give longer keys, or longer values",
+        count_text(1 << bits),
+        bytes_text(input.key_bytes),
+        count_text(pairs)
+    ))
 }
 
 /// The plan as text.
@@ -276,6 +307,29 @@ mod tests {
         assert!(plan.fits());
         let text = render_levels(&plan);
         assert!(text.contains("at most 2 flash reads"), "{text}");
+    }
+
+    #[test]
+    fn plans_that_contradict_themselves_are_refused() {
+        let spec = |key_bytes, pinned| PlanSpec {
+            capacity_bytes: 64 << 30,
+            dram_bytes: 64 << 20,
+            key_bytes,
+            value_bytes: 1024,
+            page_bytes: 8_192,
+            design: Options { pinned_levels: pinned, ..Options::pink() },
+        };
+        let words = |spec: &PlanSpec| plan(spec).expect_err("it makes no sense");
+        let (few, many) = (words(&spec(1, None)), words(&spec(32, Some(9))));
+        assert!(few.starts_with("there are 256 keys of 1 B, and "), "{few}");
+        assert!(many.starts_with("pinned_levels is 9, and there are 4 levels"), "{many}");
+        assert!(plan(&spec(4, None)).is_ok());
+        // All of them pinned: the lists fit, and what is pinned does not.
+        let all = levels_of(&spec(32, Some(4)));
+        let shortage = all.shortage().expect("64 MiB are not enough");
+        assert!(shortage.contains("GiB of it are segments of pinned levels"), "{shortage}");
+        let text = render_levels(&all);
+        assert!(text.contains("index 0.00;"), "{text}");
     }
 
     #[test]

@@ -119,6 +119,8 @@ pub struct TraceResult {
     pub format: &'static str,
     /// Operations in it.
     pub operations: u64,
+    /// Operations of it that ran.
+    pub replayed: u64,
     /// Keys in it.
     pub keys: u64,
     /// Gets in it.

@@ -26,7 +26,7 @@ use crate::result::{
 };
 use crate::samples::MemorySample;
 use crate::target::{Subject, Windowing};
-use crate::units::three_digits;
+use crate::units::span_text;
 
 /// The share of Gets that are looked at as the slowest: those from p99.9 on.
 const SLOWEST: f64 = 0.001;
@@ -193,7 +193,7 @@ pub(crate) fn clients_text(clients: &ClientOptions) -> String {
             format!("open loop, {rate} operations/s, at most {outstanding} outstanding")
         }
         Pace::Recorded { stretch, outstanding } => {
-            let speed = three_digits(100.0 / stretch);
+            let speed = span_text(100.0 / stretch);
             format!("as recorded, {speed} % of the speed, at most {outstanding} outstanding")
         }
     }
@@ -210,6 +210,7 @@ fn trace_result(spec: &TraceSpec, clients: &ClientOptions, run: &RunReport) -> T
         file: spec.trace.name(),
         format: survey.format.name(),
         operations: survey.operations(),
+        replayed: run.operations,
         keys: survey.keys,
         gets: survey.gets,
         puts: survey.puts,

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::Path;
 
+use catalogue::Unmarked;
 use serde::Serialize;
 use workload::trace::TraceError;
 
@@ -46,7 +47,7 @@ impl<S> Trace<S> {
     pub(crate) fn look_by<F>(
         path: &str,
         format: Option<F>,
-        detect: impl Fn(&str, BufReader<File>) -> Result<F, TraceError>,
+        detect: impl Fn(&str, TraceFile) -> Result<F, TraceError>,
         survey: impl Fn(&str, F) -> Result<S, TraceError>,
     ) -> Result<Self, TraceError> {
         let (bytes, shown) = (file_bytes(path)?, printable(path));
@@ -86,11 +87,14 @@ fn file_bytes(path: &str) -> Result<u64, TraceError> {
     Ok(metadata.len())
 }
 
+/// A trace that is being read.
+pub(crate) type TraceFile = BufReader<Unmarked<File>>;
+
 /// Opens a trace at its beginning.
 ///
 /// # Errors
 /// [`TraceError::Read`].
-pub(crate) fn open(path: &str) -> Result<BufReader<File>, TraceError> {
+pub(crate) fn open(path: &str) -> Result<TraceFile, TraceError> {
     let file = File::open(path).map_err(|error| unreadable(path, &error))?;
-    Ok(BufReader::with_capacity(READ_BYTES, file))
+    Ok(BufReader::with_capacity(READ_BYTES, Unmarked::new(file)))
 }

@@ -72,9 +72,20 @@ pub fn parse_count_in(text: &str, range: RangeInclusive<u64>) -> Result<u64, Str
     };
     count.filter(|count| range.contains(count)).ok_or_else(|| {
         let (least, most) = (range.start(), range.end());
-        format!(
-            "allowed is a whole number from {least} to {most}; 4M and 1e6 are such numbers, too"
-        )
+        // Examples that are allowed themselves.
+        let forms = [("4M", 4_000_000), ("1e6", 1_000_000), ("4k", 4_000), ("1e3", 1_000)];
+        let written: Vec<&str> = forms
+            .iter()
+            .filter(|(_, count)| range.contains(count))
+            .take(2)
+            .map(|(form, _)| *form)
+            .collect();
+        let forms = match written[..] {
+            [one, other] => format!("; {one} and {other} are such numbers, too"),
+            [one] => format!("; {one} is such a number, too"),
+            _ => String::new(),
+        };
+        format!("allowed is a whole number from {least} to {most}{forms}")
     })
 }
 
@@ -173,10 +184,14 @@ pub(crate) fn three_digits(number: f64) -> String {
 
 /// A rate for people: whole, unless it is so low that digits after the point count.
 pub(crate) fn rate_text(rate: f64) -> String {
-    if rate < 99.5 { three_digits(rate) } else { count_text(rate.round() as u64) }
+    match rate {
+        rate if rate < 0.1 => span_text(rate),
+        rate if rate < 99.5 => three_digits(rate),
+        rate => count_text(rate.round() as u64),
+    }
 }
 
-/// Seconds with three significant digits, however few they are.
+/// A number with three significant digits, however small it is.
 pub(crate) fn span_text(seconds: f64) -> String {
     if seconds <= 0.0 || seconds >= 1.0 {
         return three_digits(seconds);
@@ -224,6 +239,15 @@ mod tests {
             let words = pairs(text).expect_err(text);
             assert!(words.starts_with("allowed is a whole number from 1 to 8000000"), "{words}");
         }
+        for (most, end) in [
+            (8_000_000, "; 4M and 1e6 are such numbers, too"),
+            (65_536, "; 4k and 1e3 are such numbers, too"),
+            (1_024, "; 1e3 is such a number, too"),
+            (12, "from 1 to 12"),
+        ] {
+            let words = parse_count_in("1e9", 1..=most).expect_err("it is out of range");
+            assert!(words.ends_with(end), "{words}");
+        }
         assert_eq!(parse_count_in("18446744073709551615", 0..=u64::MAX), Ok(u64::MAX));
         assert_eq!(parse_share("70%"), Ok(0.7));
         assert_eq!(parse_share("0.25"), Ok(0.25));
@@ -258,8 +282,14 @@ mod tests {
     fn what_is_small_keeps_its_digits() {
         let spans = [(4.804, "4.80"), (0.00123, "0.00123"), (0.5, "0.500"), (0.0, "0.00")];
         assert!(spans.iter().all(|(seconds, text)| span_text(*seconds) == *text));
-        for (rate, text) in [(0.5, "0.50"), (208_412.4, "208 412"), (99.4, "99.4"), (100.0, "100")]
-        {
+        for (rate, text) in [
+            (0.000_001, "0.00000100"),
+            (0.0, "0.00"),
+            (0.5, "0.50"),
+            (208_412.4, "208 412"),
+            (99.4, "99.4"),
+            (100.0, "100"),
+        ] {
             assert_eq!(rate_text(rate), text);
         }
     }

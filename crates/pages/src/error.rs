@@ -76,7 +76,7 @@ impl fmt::Display for EngineError {
                 f.write_str("the iterator's snapshot was too old to be kept; make a new iterator")
             }
             Self::IteratorMemory => {
-                f.write_str("there is no memory for another iterator; destroy one and try again")
+                f.write_str("there is no memory for another iterator; have fewer at a time")
             }
             Self::NotPositioned => f.write_str("the iterator stands nowhere yet; seek first"),
         }

@@ -47,7 +47,7 @@ pub use clock::{Clock, Hand};
 pub use data::database::is_served;
 pub use limits::OpenFiles;
 pub use options::{Options, Tls};
-pub use server::{Addresses, ServeError, Server};
+pub use server::{Addresses, Listening, ServeError, Server};
 
 /// The version of Redis whose commands these are; some clients ask.
 pub(crate) const REDIS_VERSION: &str = "7.0.15";

@@ -93,12 +93,21 @@ pub struct Server {
     addresses: Addresses,
 }
 
-impl Server {
-    /// Starts to serve a store. Clients may come when it returns.
+/// A server that listens and does not answer yet: whether the addresses can be had is known before there is a store.
+pub struct Listening {
+    runtime: Runtime,
+    doors: Doors,
+    addresses: Addresses,
+    cluster: Option<Cluster>,
+    options: Options,
+}
+
+impl Listening {
+    /// Takes the addresses. Clients wait until [`Self::serve`].
     ///
     /// # Errors
-    /// [`ServeError`]: an address that cannot be had or should not be, a store that no server wrote, a certificate that is none.
-    pub fn start(store: Store, options: Options, clock: Clock) -> Result<Self, ServeError> {
+    /// [`ServeError`]: an address that cannot be had or should not be, a certificate that is none.
+    pub fn open(options: Options) -> Result<Self, ServeError> {
         if let Some(complaint) = options.complaint() {
             return Err(ServeError(complaint));
         }
@@ -117,6 +126,15 @@ impl Server {
             (Some(_), None) => return Err(ServeError::new("servers of a cluster listen on TCP")),
             (None, _) => None,
         };
+        Ok(Self { runtime, doors, addresses, cluster, options })
+    }
+
+    /// Serves a store.
+    ///
+    /// # Errors
+    /// [`ServeError`]: a store that no server wrote, no threads.
+    pub fn serve(self, store: Store, clock: Clock) -> Result<Server, ServeError> {
+        let Self { runtime, doors, addresses, cluster, options } = self;
         let (database, count) = Database::open(store.clone(), clock, options.durability)?;
         let statistics = Arc::new(Statistics::new());
         let commits = Commits::start(store, Arc::clone(&statistics))
@@ -141,7 +159,17 @@ impl Server {
         let threads = background(&state, &is_over, count)?;
         listen::spawn(&runtime, &state, doors, &stopped);
         runtime.spawn(metrics::count_seconds(Arc::clone(&state)));
-        Ok(Self { state, runtime: Some(runtime), stop, is_over, threads, addresses })
+        Ok(Server { state, runtime: Some(runtime), stop, is_over, threads, addresses })
+    }
+}
+
+impl Server {
+    /// Starts to serve a store. Clients may come when it returns.
+    ///
+    /// # Errors
+    /// [`ServeError`]: an address that cannot be had or should not be, a store that no server wrote, a certificate that is none.
+    pub fn start(store: Store, options: Options, clock: Clock) -> Result<Self, ServeError> {
+        Listening::open(options)?.serve(store, clock)
     }
 
     /// Where it listens.

@@ -48,7 +48,7 @@ pub use key::{InsertOrder, KeyBuffer, KeyDigits, KeyFormat, scrambled};
 pub use operation::{Mix, OpKind};
 pub use oracle::{Mismatch, MismatchKind};
 pub use properties::{Origin, Properties, PropertiesError, Property};
-pub use record::{LatencySummary, RunReport, Timeline, TimelineWindow, WindowLatency};
+pub use record::{Latencies, LatencySummary, RunReport, Timeline, TimelineWindow, WindowLatency};
 pub use settings::{
     CoreWorkload, LengthDistribution, MAX_RECORDS, RequestDistribution, ScanEnd, ScanLengths,
     Scans, SettingsError, property_names,

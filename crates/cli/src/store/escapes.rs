@@ -1,7 +1,7 @@
 //! Any bytes in a line of text, and back.
 //!
 //! Text stands for itself. A tab, a line end, a carriage return and a backslash are `\t`, `\n`, `\r` and `\\`; other control
-//! characters and bytes that are no UTF-8 are `\x` and two digits.
+//! characters, a byte order mark and bytes that are no UTF-8 are `\x` and two digits.
 
 use std::str;
 
@@ -20,8 +20,9 @@ pub(crate) fn escape(bytes: &[u8], line: &mut Vec<u8>) {
                 '\r' => line.extend_from_slice(b"\\r"),
                 '\\' => line.extend_from_slice(b"\\\\"),
                 c if c.is_ascii_control() => push_hex(c as u8, line),
-                // Control characters beyond ASCII have two bytes in UTF-8.
-                c if c.is_control() => {
+                // Control characters beyond ASCII have two bytes in UTF-8. At the beginning of a file a byte order mark would not be
+                // taken for text.
+                c if c.is_control() || c == '\u{feff}' => {
                     c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| push_hex(byte, line));
                 }
                 c => line.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
@@ -87,6 +88,7 @@ mod tests {
             (b"a\tb\nc\rd\\", b"a\\tb\\nc\\rd\\\\"),
             (b"\0\x7f\xff\xc3", b"\\x00\\x7f\\xff\\xc3"),
             ("\u{85}".as_bytes(), b"\\xc2\\x85"),
+            ("\u{feff}".as_bytes(), b"\\xef\\xbb\\xbf"),
         ] {
             assert_eq!(escaped(bytes), line, "{bytes:?}");
             assert_eq!(unescape(line).as_deref(), Ok(bytes), "{bytes:?}");

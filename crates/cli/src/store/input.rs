@@ -3,13 +3,17 @@
 //! What is wrong with one line is told with its number and ends nothing here: whether it ends the load is up to who asks. What
 //! ends it in any case (a file that cannot be read, a header without the columns) is the error.
 
-use std::collections::BTreeMap;
+use std::fmt;
 use std::io::{BufRead, BufReader, Read};
+use std::rc::Rc;
 
 use anyhow::{Context, bail};
+use catalogue::Unmarked;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::encoding::Encoding;
+use super::quotes::{Quotes, Seen};
 use super::{Format, escapes};
 
 /// A key and its value.
@@ -59,20 +63,19 @@ pub(crate) struct Shape {
 /// A file that is being read.
 pub(crate) enum Input<R: Read> {
     Tsv {
-        lines: Lines<R>,
+        lines: Lines<Unmarked<R>>,
         shape: Shape,
         columns: [usize; 2],
     },
     Csv {
-        reader: csv::Reader<BufReader<R>>,
+        reader: csv::Reader<BufReader<Quotes<Unmarked<R>>>>,
+        seen: Rc<Seen>,
         record: csv::ByteRecord,
-        /// Lines end with a carriage return and a line feed.
-        has_crlf: bool,
         shape: Shape,
         columns: [usize; 2],
     },
     Jsonl {
-        lines: Lines<R>,
+        lines: Lines<Unmarked<R>>,
         shape: Shape,
         names: [Option<String>; 2],
     },
@@ -81,6 +84,7 @@ pub(crate) enum Input<R: Read> {
 impl<R: Read> Input<R> {
     /// Begins to read, the header included.
     pub(crate) fn new(file: R, shape: Shape) -> anyhow::Result<Self> {
+        let file = Unmarked::new(file);
         match shape.format {
             Format::Jsonl => {
                 let names = [member(shape.key.as_ref())?, member(shape.value.as_ref())?];
@@ -95,8 +99,8 @@ impl<R: Read> Input<R> {
                 Ok(Self::Tsv { lines, shape, columns })
             }
             Format::Csv => {
-                let mut file = BufReader::with_capacity(1 << 16, file);
-                let has_crlf = first_line_ends_with_crlf(file.fill_buf()?);
+                let (file, seen) = Quotes::new(file);
+                let file = BufReader::with_capacity(1 << 16, file);
                 let mut options = csv::ReaderBuilder::new();
                 let mut reader =
                     options.has_headers(shape.has_header).flexible(true).from_reader(file);
@@ -105,8 +109,10 @@ impl<R: Read> Input<R> {
                 } else {
                     None
                 };
+                check_closed(&seen)?;
                 let columns = columns(&shape, names.as_deref())?;
-                Ok(Self::Csv { reader, record: csv::ByteRecord::new(), has_crlf, shape, columns })
+                let record = csv::ByteRecord::new();
+                Ok(Self::Csv { reader, seen, record, shape, columns })
             }
         }
     }
@@ -124,11 +130,15 @@ impl<R: Read> Input<R> {
                 });
                 Ok(Some(Line { number: lines.number, pair }))
             }
-            Self::Csv { reader, record, has_crlf, shape, columns } => {
+            Self::Csv { reader, seen, record, shape, columns } => {
                 if !reader.read_byte_record(record)? {
                     return Ok(None);
                 }
-                let number = record.position().map_or(0, |at| line_of(at, *has_crlf));
+                // The file ends in the last record.
+                check_closed(seen)?;
+                let number = record
+                    .position()
+                    .map_or(0, |at| line_of(at, seen.has_crlf.get() == Some(true)));
                 let pair = pair(&*record, *columns, |field| shape.encoding.decode(field));
                 Ok(Some(Line { number, pair }))
             }
@@ -141,9 +151,14 @@ impl<R: Read> Input<R> {
     }
 }
 
-fn first_line_ends_with_crlf(start: &[u8]) -> bool {
-    let end = start.iter().position(|byte| *byte == b'\n');
-    end.is_some_and(|end| start[..end].ends_with(b"\r"))
+/// That a quote is not closed ends the load in any case: nobody knows how many pairs are behind it.
+fn check_closed(seen: &Seen) -> anyhow::Result<()> {
+    if let Some(line) = seen.unclosed.get() {
+        bail!(
+            "the quote that opens in line {line} is not closed: all behind it would be one value"
+        );
+    }
+    Ok(())
 }
 
 /// The line of a record at `at`. To the reader a record ends with the carriage return, so that the line feed behind it counts
@@ -215,6 +230,11 @@ fn columns(shape: &Shape, names: Option<&[String]>) -> anyhow::Result<[usize; 2]
                 bail!("it is empty: there is no header that names columns");
             }
             let found = names.iter().position(|other| other == name);
+            if names.iter().filter(|other| *other == name).count() > 1 {
+                bail!(
+                    "the header has the column `{name}` more than once: give the number of one with {flag}"
+                );
+            }
             found.with_context(|| {
                 format!(
                     "the header has no column `{name}`, but {}: name one with {flag}, or say --no-header",
@@ -243,23 +263,62 @@ fn in_line(error: &serde_json::Error) -> String {
     error.to_string().replace(" at line 1 column", ", column")
 }
 
+/// The members of an object, as they stand there: of a name that is there twice nobody knows which is meant.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'a> Members<'a> {
+    fn get(&self, name: &str) -> Result<Option<&'a RawValue>, String> {
+        let mut found = self.0.iter().filter(|(other, _)| other == name);
+        let first = found.next().map(|(_, member)| *member);
+        match found.next() {
+            Some(_) => Err(format!("it has `{name}` more than once")),
+            None => Ok(first),
+        }
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(MembersVisitor).map(Members)
+    }
+}
+
+struct MembersVisitor;
+
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = Vec<(String, &'de RawValue)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::new();
+        while let Some(member) = map.next_entry()? {
+            members.push(member);
+        }
+        Ok(members)
+    }
+}
+
 /// The pair of an object.
 fn object(line: &[u8], names: &[Option<String>; 2], encoding: Encoding) -> Result<Pair, String> {
     let text = std::str::from_utf8(line).map_err(|_| "it is not UTF-8".to_owned())?;
-    let members: BTreeMap<String, &RawValue> = serde_json::from_str(text)
+    let members: Members<'_> = serde_json::from_str(text)
         .map_err(|error| format!("it is no JSON object: {}", in_line(&error)))?;
     let of = |usual: &str, asked: &Option<String>| {
         if let Some(name) = asked {
-            let member = members.get(name).ok_or_else(|| format!("it has no `{name}`"))?;
+            let member = members.get(name)?.ok_or_else(|| format!("it has no `{name}`"))?;
             return encoding.decode(&contents(name, member)?);
         }
-        let forms = [("", encoding), ("_base64", Encoding::Base64), ("_hex", Encoding::Hex)].map(
-            |(suffix, encoding)| {
-                let name = format!("{usual}{suffix}");
-                members.get(&name).map(|member| (name, *member, encoding))
-            },
-        );
-        let mut found = forms.into_iter().flatten();
+        let mut forms = Vec::new();
+        for (suffix, encoding) in
+            [("", encoding), ("_base64", Encoding::Base64), ("_hex", Encoding::Hex)]
+        {
+            let name = format!("{usual}{suffix}");
+            forms.extend(members.get(&name)?.map(|member| (name, member, encoding)));
+        }
+        let mut found = forms.into_iter();
         let (name, member, encoding) =
             found.next().ok_or_else(|| format!("it has no `{usual}`"))?;
         if let Some((other, ..)) = found.next() {

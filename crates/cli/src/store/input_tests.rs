@@ -66,15 +66,53 @@ fn csv_goes_by_its_header_and_counts_lines_within_quotes() {
 }
 
 #[test]
+fn a_quote_that_is_not_closed_is_told_with_its_line() {
+    let bare = Shape { has_header: false, ..shape(Format::Csv) };
+    for (text, line) in [
+        ("key,value\na,\"1\nb,2\nc,3\n", 2),
+        ("key,value\na,\"1\n\"\nb,\"2\"\"\n\"\"", 4),
+        ("key,\"value\na,1\n", 1),
+        ("\"a,1\n", 1),
+    ] {
+        for text in [text.to_owned(), text.replace('\n', "\r\n")] {
+            let shape = if text.starts_with('k') { shape(Format::Csv) } else { bare.clone() };
+            let error = read(&text, shape).expect_err(&text).to_string();
+            let says = format!("the quote that opens in line {line} is not closed");
+            assert!(error.starts_with(&says), "{text}: {error}");
+        }
+    }
+    // A quote within a bare field is itself, and the end of the file closes what needs no more.
+    for text in ["a,5\" disk\n", "a,\"1\"", "a,\"1\" \"\n", "a,\"\"\"\"\r\n"] {
+        assert_eq!(read(text, bare.clone()).unwrap().len(), 1, "{text}");
+    }
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_file() {
+    for (format, text) in [
+        (Format::Tsv, "a\t1\n"),
+        (Format::Csv, "key,value\na,1\n"),
+        (Format::Csv, "\"key\",value\na,1\n"),
+        (Format::Jsonl, "{\"key\":\"a\",\"value\":1}"),
+    ] {
+        let lines = read(&format!("\u{feff}{text}"), shape(format)).unwrap();
+        assert_eq!(lines[0].1, "a=1", "{text}");
+    }
+}
+
+#[test]
 fn json_has_members_of_these_names_or_of_others() {
     let text = "{\"key\":\"a\",\"value\":\"\\u00fc\"}\n{\"key_hex\":\"6162\",\"value_base64\":\"MQ==\"}\n\
                 {\"key\":7,\"value\":{\"n\": 1.50}}\n{\"key\":\"a\"}\n[1]\n{\"key\":null,\"value\":1}\n\
-                {\"key\":\"a\",\"key_hex\":\"61\",\"value\":1}\n";
+                {\"key\":\"a\",\"key_hex\":\"61\",\"value\":1}\n{\"key\":\"a\",\"value\":1,\"value\":2}\n";
     let lines = read(text, shape(Format::Jsonl)).unwrap();
     let words: Vec<&str> = lines.iter().map(|(_, words)| words.as_str()).collect();
     assert_eq!(words[..4], ["a=\u{fc}", "ab=1", "7={\"n\": 1.50}", "! it has no `value`"]);
     assert!(words[4].starts_with("! it is no JSON object: invalid type"), "{}", words[4]);
-    assert_eq!(words[5..], ["! `key` is null", "! it has both `key` and `key_hex`"]);
+    assert_eq!(
+        words[5..],
+        ["! `key` is null", "! it has both `key` and `key_hex`", "! it has `value` more than once"]
+    );
     let named = Shape { key: Some(name("id")), value: Some(name("text")), ..shape(Format::Jsonl) };
     assert_eq!(read("{\"id\":1,\"text\":\"x\"}", named).unwrap(), [(1, "1=x".to_owned())]);
 }
@@ -91,6 +129,11 @@ fn columns_that_are_not_there_end_it_with_words() {
             "a\t1\n",
             Shape { key: Some(name("id")), ..shape(Format::Tsv) },
             "--key-column id is a name, and the file has no",
+        ),
+        (
+            "key,value,value\n",
+            shape(Format::Csv),
+            "the header has the column `value` more than once: give the number of one with --value-column",
         ),
         (
             "{}",

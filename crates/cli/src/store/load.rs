@@ -7,6 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
+use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
@@ -53,7 +54,8 @@ pub(crate) struct LoadArguments {
     /// Go on after lines that are no pairs. The first ten are named, all are counted, and the exit code is 1
     #[arg(long)]
     skip_bad: bool,
-    /// How long each batch of pairs is waited for. Whatever is said here, all that was loaded is durable when the command has ended
+    /// How long each batch of pairs is waited for. Whatever is said here, all that was loaded is durable when the command has ended;
+    /// where a disk is full, what may be lost is said
     #[arg(long, default_value = "interval")]
     durability: DurabilityArgument,
     /// File with pairs; `-` is standard input. Of pairs with the same key the last one stays
@@ -68,6 +70,8 @@ const BATCH_BYTES: usize = 64 << 10;
 const LONGEST_KEY: usize = 255;
 /// Progress is told every so many lines.
 const STEP: u64 = 256;
+/// What was taken is made durable so often: no more than that is in doubt where a disk turns out to be full.
+const SYNC_EVERY: Duration = Duration::from_secs(1);
 const BAR: &str = "load {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} eta {eta}";
 const SPINNER: &str = "load {spinner} {bytes} {bytes_per_sec}";
 
@@ -83,8 +87,8 @@ pub(crate) fn load(arguments: &LoadArguments) -> anyhow::Result<ExitCode> {
     let mut work = Work::new(arguments, &name, length);
     let done = work.run(&store, &mut input, &read);
     // What was loaded stays, also if something went wrong behind it.
-    let synced = store.sync();
-    work.end();
+    let synced = work.sync(&store);
+    work.end(done.is_ok() && synced.is_ok() && !work.stop.is_asked());
     done?;
     synced?;
     store.close()?;
@@ -178,6 +182,28 @@ fn checked((key, value): (Vec<u8>, Vec<u8>), longest: usize) -> Result<(Vec<u8>,
     Ok((key, value))
 }
 
+/// How far a load is.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Reached {
+    pairs: u64,
+    /// Where the last of them stands.
+    line: u64,
+}
+
+/// What became of a load of which so much was taken and is durable. One that was not finished (`is_whole`) says where to go on.
+fn reached_text(taken: Reached, durable: Reached, is_whole: bool, rate: &str) -> String {
+    let Reached { pairs, line } = durable;
+    let plural = if pairs == 1 { "" } else { "s" };
+    let up_to = if is_whole || line == 0 { String::new() } else { format!(", up to line {line},") };
+    let doubtful = match taken.pairs - pairs {
+        0 => String::new(),
+        more => {
+            format!("; {} more may be lost: load from line {} on again", count_text(more), line + 1)
+        }
+    };
+    format!("loaded {} pair{plural}{up_to} {rate}{doubtful}", count_text(pairs))
+}
+
 /// A load under way.
 struct Work<'a> {
     name: &'a str,
@@ -189,7 +215,13 @@ struct Work<'a> {
     batch: Batch,
     /// Bytes of keys and values in it.
     batch_bytes: usize,
-    pairs: u64,
+    /// The line of the last pair in the batch.
+    batch_line: u64,
+    /// What the store took.
+    taken: Reached,
+    /// What is known to be durable.
+    durable: Reached,
+    synced_at: Duration,
     bad: u64,
 }
 
@@ -206,7 +238,10 @@ impl<'a> Work<'a> {
             stopwatch: Stopwatch::start(),
             batch: Batch::new(),
             batch_bytes: 0,
-            pairs: 0,
+            batch_line: 0,
+            taken: Reached::default(),
+            durable: Reached::default(),
+            synced_at: Duration::ZERO,
             bad: 0,
         }
     }
@@ -237,8 +272,8 @@ impl<'a> Work<'a> {
             let pair = line.pair.and_then(|pair| checked(pair, longest));
             match pair {
                 Ok((key, value)) => self
-                    .put(store, &key, &value)
-                    .with_context(|| format!("up to {}", self.place(line.number)))?,
+                    .put(store, line.number, &key, &value)
+                    .with_context(|| self.place(line.number))?,
                 Err(what) => self.bad(line.number, &what)?,
             }
             if line.number.is_multiple_of(STEP) {
@@ -248,27 +283,49 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    fn put(&mut self, store: &Store, key: &[u8], value: &[u8]) -> Result<(), Error> {
+    fn put(&mut self, store: &Store, line: u64, key: &[u8], value: &[u8]) -> Result<(), Error> {
         let bytes = key.len() + value.len();
         if self.batch_bytes + bytes > BATCH_BYTES {
             self.write(store)?;
         }
         if bytes > BATCH_BYTES {
             store.put_with(key, value, self.durability)?;
-            self.pairs += 1;
-            return Ok(());
+            return self.took(store, 1, line);
         }
         self.batch.put(key, value);
         self.batch_bytes += bytes;
+        self.batch_line = line;
         Ok(())
     }
 
     /// Writes the batch at hand.
     fn write(&mut self, store: &Store) -> Result<(), Error> {
+        let pairs = self.batch.len() as u64;
+        if pairs == 0 {
+            return Ok(());
+        }
         store.write_with(&self.batch, self.durability)?;
-        self.pairs += self.batch.len() as u64;
         self.batch.clear();
         self.batch_bytes = 0;
+        self.took(store, pairs, self.batch_line)
+    }
+
+    /// Counts pairs that the store took, up to a line.
+    fn took(&mut self, store: &Store, pairs: u64, line: u64) -> Result<(), Error> {
+        self.taken = Reached { pairs: self.taken.pairs + pairs, line };
+        if matches!(self.durability, Durability::Each | Durability::Group) {
+            self.durable = self.taken;
+        } else if self.stopwatch.elapsed() >= self.synced_at + SYNC_EVERY {
+            self.sync(store)?;
+        }
+        Ok(())
+    }
+
+    /// Makes durable what the store took.
+    fn sync(&mut self, store: &Store) -> Result<(), Error> {
+        store.sync()?;
+        self.durable = self.taken;
+        self.synced_at = self.stopwatch.elapsed();
         Ok(())
     }
 
@@ -290,22 +347,18 @@ impl<'a> Work<'a> {
     }
 
     /// Says what has become of it.
-    fn end(&self) {
+    fn end(&self, is_whole: bool) {
         self.bar.finish_and_clear();
         let took = self.stopwatch.elapsed();
-        let rate = (self.pairs as f64 / took.as_secs_f64().max(1e-9)).round() as u64;
+        let rate = (self.durable.pairs as f64 / took.as_secs_f64().max(1e-9)).round() as u64;
         let skipped = match self.bad {
             0 => String::new(),
             1 => ", 1 bad line skipped".to_owned(),
             bad => format!(", {} bad lines skipped", count_text(bad)),
         };
-        output::say(&format!(
-            "loaded {} pair{} in {}, {} a second{skipped}",
-            count_text(self.pairs),
-            if self.pairs == 1 { "" } else { "s" },
-            progress::time_text(took),
-            count_text(rate)
-        ));
+        let rate =
+            format!("in {}, {} a second{skipped}", progress::time_text(took), count_text(rate));
+        output::say(&reached_text(self.taken, self.durable, is_whole, &rate));
     }
 
     fn exit_code(&self) -> ExitCode {
@@ -313,5 +366,26 @@ impl<'a> Work<'a> {
             return interrupt::exit_code();
         }
         if self.bad > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_durable_counts_as_loaded() {
+        let at = |pairs, line| Reached { pairs, line };
+        let of = |taken, durable, is_whole| reached_text(taken, durable, is_whole, "in 1 s");
+        assert_eq!(of(at(9, 10), at(9, 10), true), "loaded 9 pairs in 1 s");
+        assert_eq!(of(at(1, 2), at(1, 2), false), "loaded 1 pair, up to line 2, in 1 s");
+        assert_eq!(
+            of(at(2_880, 2_881), at(64, 65), false),
+            "loaded 64 pairs, up to line 65, in 1 s; 2 816 more may be lost: load from line 66 on again"
+        );
+        assert_eq!(
+            of(at(7, 7), at(0, 0), false),
+            "loaded 0 pairs in 1 s; 7 more may be lost: load from line 1 on again"
+        );
     }
 }

@@ -206,12 +206,16 @@ impl Place {
 
 /// Why a store does not open, with what to do about it at a command line.
 fn in_words(error: Error) -> anyhow::Error {
-    let is_in_use = matches!(error, Error::InUse(_));
-    let error = anyhow::Error::from(error);
-    if is_in_use {
-        anyhow!("{error}: `levelhead serve`, perhaps, whose clients may ask it")
-    } else {
-        error
+    match error {
+        Error::InUse(_) => {
+            anyhow!("{error}: `levelhead serve`, perhaps, whose clients may ask it")
+        }
+        // What the library advises, to close the store and open it again, is done already.
+        Error::ReadOnly(what) => anyhow!(
+            "{what}: a store has to be writable to be opened; where its disk cannot be, `levelhead repair --out` copies what is in it to a \
+             new store elsewhere"
+        ),
+        error => error.into(),
     }
 }
 
@@ -243,5 +247,19 @@ impl From<DurabilityArgument> for Durability {
             DurabilityArgument::Interval => Self::Interval,
             DurabilityArgument::None => Self::None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_on_a_disk_that_takes_no_writes_can_be_copied() {
+        let words = in_words(Error::ReadOnly("s/data cannot be opened".to_owned())).to_string();
+        assert!(
+            words.starts_with("s/data cannot be opened: ") && words.contains("repair --out"),
+            "{words}"
+        );
     }
 }

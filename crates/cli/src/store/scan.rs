@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use lab::count_text;
 use levelhead::{Error, Store};
@@ -62,6 +62,9 @@ pub(crate) struct DumpArguments {
     /// File to write, which is there once all is in it [default: standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Write over a file that is there
+    #[arg(long, requires = "out")]
+    force: bool,
 }
 
 /// A key and its value.
@@ -201,7 +204,7 @@ pub(crate) fn dump(arguments: &DumpArguments) -> anyhow::Result<ExitCode> {
     let (all, limit) = (Span::default(), u64::MAX);
     let count = match &arguments.out {
         None => print(&store, &all, limit, format, encoding, true)?,
-        Some(file) => Some(write_file(file, |out| {
+        Some(file) => Some(write_file(file, arguments.force, |out| {
             let mut writer = PairWriter::new(BufWriter::new(out), format, encoding, true);
             let count = write(&store, &all, limit, &mut writer)?;
             writer.finish()?;
@@ -217,10 +220,17 @@ pub(crate) fn dump(arguments: &DumpArguments) -> anyhow::Result<ExitCode> {
 /// Writes a file that is there once all is in it.
 fn write_file<R>(
     path: &Path,
+    may_write_over: bool,
     write: impl FnOnce(&mut File) -> anyhow::Result<R>,
 ) -> anyhow::Result<R> {
     let part = files::part_of(path);
     let cannot = || format!("cannot write {}", path.display());
+    if !may_write_over && fs::metadata(path).is_ok_and(|there| there.is_file() && there.len() > 0) {
+        bail!(
+            "{} is there already: give another file, or --force to write over it",
+            path.display()
+        );
+    }
     // Found out before the work, as a directory can be no file.
     files::check(path)?;
     if path.exists() && !path.is_file() {

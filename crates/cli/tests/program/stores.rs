@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use faultfs::{FaultFs, Faults};
 use serde_json::Value;
 
 use crate::{scratch, stderr};
@@ -171,6 +172,13 @@ fn a_dump_is_in_the_format_that_its_name_says() {
         stand.well("dump", &["--out", file.to_str().expect("the path is text")]);
         assert_eq!(fs::read_to_string(&file).expect("it was written"), text, "{name}");
     }
+    // One that is there stays as it is, unless that is wanted.
+    let there = stand.file("pairs.tsv", "mine");
+    let refused = stand.run("dump", &["--out", &there]);
+    assert!(stderr(&refused).contains("is there already"), "{}", stderr(&refused));
+    assert_eq!(fs::read_to_string(&there).expect("it is there"), "mine");
+    stand.well("dump", &["--out", &there, "--force"]);
+    assert_eq!(fs::read_to_string(&there).expect("it is there"), "a\t1\n");
     // A device stays one.
     let link = stand.directory.join("null");
     std::os::unix::fs::symlink("/dev/null", &link).expect("Linux has it");
@@ -278,7 +286,7 @@ fn a_load_names_the_line_that_is_wrong() {
     let said = stderr(&refused);
     assert_eq!(refused.status.code(), Some(1));
     assert!(said.contains("bad.tsv, line 2: there is no column 2: the line has 1"), "{said}");
-    assert!(said.contains("loaded 1 pair in"), "what came before is there: {said}");
+    assert!(said.contains("loaded 1 pair, up to line 1, in"), "what came before is there: {said}");
     let skipped = stand.run("load", &["--skip-bad", &file]);
     let said = stderr(&skipped);
     assert_eq!(skipped.status.code(), Some(1), "{said}");
@@ -289,6 +297,33 @@ fn a_load_names_the_line_that_is_wrong() {
     assert!(said.contains("line 4: `\\q` is no escape"), "{said}");
     assert!(said.contains("loaded 2 pairs") && said.contains(", 3 bad lines skipped"), "{said}");
     assert_eq!(stand.text("scan", &[]), "a\t1\nb\t2\n");
+}
+
+#[test]
+fn a_load_onto_a_full_disk_counts_what_is_durable() {
+    let mount = scratch("store-full-disk");
+    let Ok(disk) = FaultFs::mount(&mount, 1) else { return eprintln!("left out: no FUSE") };
+    let stand = Stand::new("full-disk");
+    let value = "v".repeat(900);
+    let file = stand.file("big.tsv", lines((0..100_000).map(|n| format!("k{n:06}\t{value}"))));
+    let store = disk.path().join("store");
+    assert!(run(&store, "put", &["a", "b", "--capacity", "256MiB"], b"").status.success());
+    disk.set_faults(Faults { room: Some(24 << 20), ..Faults::default() });
+    let loaded = run(&store, "load", &[&file], b"");
+    let said = stderr(&loaded);
+    assert_eq!(loaded.status.code(), Some(1), "{said}");
+    let (_, words) = said.split_once("loaded ").unwrap_or_else(|| panic!("{said}"));
+    let (count, _) = words.split_once(" pairs").unwrap_or_else(|| panic!("{said}"));
+    let count: usize = count.replace(' ', "").parse().expect("a number");
+    assert!(words.contains("load from line"), "{said}");
+    // What power takes that is cut now was not counted.
+    disk.cut();
+    disk.power_on();
+    disk.set_faults(Faults::default());
+    let keys = run(&store, "scan", &["--keys-only", "--prefix", "k"], b"");
+    assert!(keys.status.success(), "{}", stderr(&keys));
+    let found = String::from_utf8(keys.stdout).expect("keys of ours").lines().count();
+    assert!(found >= count, "{found} are there, and it said: {said}");
 }
 
 #[test]

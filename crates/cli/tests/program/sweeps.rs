@@ -116,6 +116,69 @@ fn results_are_set_side_by_side_and_nothing_is_written_over() {
 }
 
 #[test]
+fn new_results_take_the_place_of_old_ones_and_of_nothing_else() {
+    let out = scratch("forced");
+    let names = || {
+        let entries = fs::read_dir(&out).expect("it was made");
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.expect("a name").file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    };
+    let sweep = |depths: &str| {
+        let flags = ["--queue-depth", depths, "--out", text(&out), "--force"];
+        shown(&[&SMALL[..], &flags].concat())
+    };
+    sweep("1,2,4");
+    // Somebody's own files: one among the results, a directory that is called as one of ours, one beside.
+    for (directory, file) in
+        [("03-4-deep", "notes.txt"), ("07-mine", "result.json"), ("", "notes.txt")]
+    {
+        fs::create_dir_all(out.join(directory)).expect("the target directory takes files");
+        fs::write(out.join(directory).join(file), "{}").expect("the same");
+    }
+    sweep("3,5");
+    let runs = |names: &[String]| {
+        names.iter().filter(|name| name.starts_with('0')).cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(runs(&names()), ["01-3-deep", "02-5-deep", "03-4-deep", "07-mine"]);
+    assert_eq!(fs::read_dir(out.join("03-4-deep")).expect("it stays").count(), 1);
+    fs::remove_dir_all(out.join("07-mine")).expect("ours");
+    let table = shown(&["compare", text(&out), "--out", text(&out), "--force"]);
+    assert!(!table.contains("01-1") && runs(&names()).len() == 3, "{table}");
+    // One run in the place of several.
+    shown(&[&SMALL[..], &["--out", text(&out), "--force"]].concat());
+    let left = names();
+    assert_eq!(runs(&left), ["03-4-deep"], "{left:?}");
+    assert!(
+        left.contains(&"notes.txt".to_owned()) && !left.contains(&"index.html".to_owned()),
+        "{left:?}"
+    );
+    assert!(left.iter().all(|name| !name.starts_with("by-")), "{left:?}");
+}
+
+#[test]
+fn copies_that_were_changed_are_not_written_over() {
+    let out = scratch("shown");
+    let show = ["show", "pink", "--kind", "design", "--out", text(&out)];
+    shown(&show);
+    shown(&show);
+    let copy = out.join("design/pink.toml");
+    let built_in = fs::read(&copy).expect("it was written");
+    fs::write(&copy, "# mine").expect("it is ours");
+    for all in [&show[..], &["show", "--out", text(&out)]] {
+        let refused = levelhead(all);
+        let said = stderr(&refused);
+        assert!(refused.status.code() == Some(1) && said.contains("pink.toml is there"), "{said}");
+        assert_eq!(fs::read(&copy).expect("it is there"), b"# mine");
+        assert!(!out.join("device").exists(), "all or none");
+    }
+    shown(&[&show[..], &["--force"]].concat());
+    assert_eq!(fs::read(&copy).expect("it is there"), built_in);
+}
+
+#[test]
 fn jobs_come_from_the_command_line_and_flags_change_those_of_files() {
     let job = [
         "device",

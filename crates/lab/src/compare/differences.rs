@@ -75,6 +75,15 @@ fn flatten(value: &Value, path: &str, all: &mut BTreeMap<String, String>) {
                 flatten(value, &path, all);
             }
         }
+        // Streams of a job: by the key that differs, and by their names where there are several.
+        Value::Array(tables) if !tables.is_empty() && tables.iter().all(Value::is_object) => {
+            for (table, number) in tables.iter().zip(1..) {
+                let name = table["name"].as_str().map_or_else(|| number.to_string(), str::to_owned);
+                let is_only = tables.len() == 1;
+                let path = if is_only { path.to_owned() } else { format!("{path}.{name}") };
+                flatten(table, &path, all);
+            }
+        }
         Value::Null => {}
         value => {
             all.insert(path.to_owned(), text(value));

@@ -57,10 +57,27 @@ impl Finished {
         self.numbers.iter().find(|number| number.name == name)
     }
 
-    /// Its name, and that it was interrupted, if so.
+    /// Its name, and that it is not whole, if so.
     pub(super) fn shown_name(&self) -> String {
         let is_whole = matches!(self.json["interrupted"], Value::Null | Value::Bool(false));
-        format!("{}{}", self.name, if is_whole { "" } else { " (interrupted)" })
+        let end = match self.failure() {
+            Some(_) => " (failed)",
+            None if is_whole => "",
+            None => " (interrupted)",
+        };
+        format!("{}{end}", self.name)
+    }
+
+    /// What went wrong in it: its numbers are of what was done until then, or of answers that are no answers.
+    pub(super) fn failure(&self) -> Option<String> {
+        let found = &self.json["verification"];
+        let words = |field: &str| found[field].as_str().map(str::to_owned);
+        let count = |field: &str| found[field].as_u64().filter(|count| *count > 0);
+        if let Some(wrong) = count("mismatches") {
+            return Some(words("first_mismatch").unwrap_or(format!("{wrong} wrong answers")));
+        }
+        let errors = count("errors").map(|errors| format!("{errors} errors"));
+        words("first_error").or(errors)
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn report(of: &SideBySide, title: &str, command: &str) -> Report {
         command: command.to_owned(),
         figures,
         comparisons: Vec::new(),
-        notes: note.into_iter().collect(),
+        notes: note.into_iter().chain(of.failures()).collect(),
     }
 }
 
@@ -182,7 +182,9 @@ fn by_number(of: &SideBySide) -> Vec<Figure> {
     let figure = |number: String| {
         let series = groups.iter().map(|(group, runs)| {
             let point = |run: &usize| Some((across[*run], of.runs[*run].number(&number)?.value));
-            let mut points: Vec<(f64, f64)> = runs.iter().filter_map(point).collect();
+            // The numbers of a run that failed have no place on a line.
+            let whole = runs.iter().filter(|run| of.runs[**run].failure().is_none());
+            let mut points: Vec<(f64, f64)> = whole.filter_map(point).collect();
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
             Series::new(group.clone(), points)
         });

@@ -33,10 +33,79 @@ fn what_differs_is_named_and_what_follows_from_it_is_not() {
 }
 
 #[test]
+fn a_run_that_failed_is_marked_and_on_no_line() {
+    let failed = |name: &str, depth| {
+        let mut run = bench(name, "pink", depth, 100.0, 20.0);
+        run.json["verification"] =
+            serde_json::json!({ "mismatches": 0, "errors": 1, "first_error": "no memory" });
+        run
+    };
+    let whole = |name: &str, depth| bench(name, "pink", depth, 90.0, 20.0);
+    let runs = vec![whole("1 deep", 1), whole("4 deep", 4), failed("64 deep", 64)];
+    let sweep = SideBySide::new(runs, true).expect("three benches");
+    let (table, csv) = (sweep.table(), sweep.csv());
+    assert!(table.contains("64 deep (failed)") && table.contains("\n64 deep failed"), "{table}");
+    assert!(
+        table.ends_with(": no memory") && csv.contains("\n64 deep (failed),"),
+        "{table}\n{csv}"
+    );
+    let files = sweep.files("Sweep", "levelhead bench").expect("a page");
+    let lines = files.iter().find(|(name, _)| name == "by-queue-depth-throughput.csv");
+    assert_eq!(lines.expect("a line").1.lines().count(), 3);
+    assert!(
+        files.iter().any(|(name, text)| name == "index.html" && text.contains("64 deep failed"))
+    );
+}
+
+#[test]
+fn a_run_that_wrote_nothing_amplified_nothing() {
+    let mut load_only = bench("c", "pink", 1, 1.0, 1.0);
+    load_only.json["write_amplification"] = 1.5.into();
+    let numbers = numbers::of_bench(&load_only.json);
+    assert!(numbers.iter().all(|number| number.name != numbers::AMPLIFICATION), "{numbers:?}");
+}
+
+#[test]
+fn a_store_on_files_runs_in_real_time() {
+    let mut run = bench("c", "pink", 1, 1.0, 1.0);
+    run.json["virtual_seconds"] = 2.0.into();
+    let has =
+        |run: &Finished, name: &str| numbers::of_bench(&run.json).iter().any(|n| n.name == name);
+    assert!(has(&run, "virtual time of the run, s"));
+    run.json["store"] = serde_json::json!({ "directories": 1 });
+    assert!(has(&run, "real time of the run, s") && !has(&run, "virtual time of the run, s"));
+}
+
+#[test]
+fn streams_differ_in_keys() {
+    let of = |name: &str, streams: &str| {
+        let job = format!(
+            "{{\"levelhead\": \"0\", \"streams\": [], \"inputs\": {{\"job\": {{\"name\": \"j\", \"stream\": {streams}}}}}}}"
+        );
+        Finished::new(name, &job, None, None).expect("a job")
+    };
+    let names = |a: &str, b: &str| {
+        let both = SideBySide::new(vec![of("a", a), of("b", b)], false).expect("two jobs");
+        let of = |d: &Difference| format!("{} {}", d.name, d.values.join("/"));
+        both.differences.iter().map(of).collect::<Vec<_>>()
+    };
+    let (one, four) = ("{\"name\": \"r\", \"iodepth\": 1}", "{\"name\": \"r\", \"iodepth\": 4}");
+    assert_eq!(names(&format!("[{one}]"), &format!("[{four}]")), ["stream.iodepth 1/4"]);
+    let write = "{\"name\": \"w\", \"bs\": 4096}";
+    let both = [one, four].map(|read| format!("[{read}, {write}]"));
+    assert_eq!(names(&both[0], &both[1]), ["stream.r.iodepth 1/4"]);
+}
+
+#[test]
 fn numbers_and_changes_are_written_for_people() {
-    for (value, text) in
-        [(2.0, "2"), (0.0, "0"), (2.5, "2.50"), (17_249.4, "17 249"), (1.666, "1.67")]
-    {
+    for (value, text) in [
+        (2.0, "2"),
+        (0.0, "0"),
+        (2.5, "2.50"),
+        (17_249.4, "17 249"),
+        (1.666, "1.67"),
+        (0.001_93, "0.00193"),
+    ] {
         assert_eq!(number_text(value), text);
     }
     let changes = [
@@ -45,6 +114,8 @@ fn numbers_and_changes_are_written_for_people() {
         (97.0, " (+3.1 %)"),
         (4.0, " (25x)"),
         (200.0, " (-50 %)"),
+        (33_900.0, " (-99.7 %)"),
+        (1e9, " (-99.99999 %)"),
     ];
     for (first, text) in &changes {
         assert_eq!(change(Some(*first), 100.0), *text);

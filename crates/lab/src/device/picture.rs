@@ -2,12 +2,10 @@
 
 use std::fmt::Write;
 
-use hdrhistogram::Histogram;
-
 use super::report::{Direction, DirectionReport, JobReport, StreamReport};
 use super::{DeviceSpec, TimelinePoint, WindowName};
 use crate::picture::chart::{Band, Chart, Note, Scale, Series};
-use crate::picture::{resolved_quantiles, tail};
+use crate::picture::{tail, with_longest};
 
 /// So many streams and directions have several lines each in the timeline; with more, one each.
 const FEW: usize = 2;
@@ -43,12 +41,6 @@ fn lines(report: &JobReport) -> Vec<Line<'_>> {
         lines.extend(stream.parts().map(line));
     }
     lines
-}
-
-/// Quantiles and their values, and the longest.
-fn with_longest(histogram: &Histogram<u64>) -> Vec<(f64, u64)> {
-    let longest = (!histogram.is_empty()).then(|| (1.0, histogram.max()));
-    resolved_quantiles(histogram).into_iter().chain(longest).collect()
 }
 
 /// Latency by quantile, stream and direction.

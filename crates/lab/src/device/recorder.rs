@@ -4,17 +4,12 @@
 //! that occurs, the samples, and the timeline's.
 
 use block::nvme::SetId;
-use hdrhistogram::Histogram;
 use runtime::Nanos;
 
 use super::job::WindowName;
 use super::plan::Plan;
-use super::report::{ByWindow, Direction, DirectionReport, Sample, StreamReport};
+use super::report::{Direction, Sample, StreamReport};
 use super::timeline::{Timeline, TimelineRecorder};
-
-/// Latencies are told apart up to this, 146 years: as long as a simulation may be in virtual time, so
-/// that none is cut short. What is not touched of so large a histogram takes no memory.
-const LONGEST_NANOS: u64 = 1 << 62;
 
 /// Lines of the timeline for each stream: reads, writes and trims.
 const LINES: usize = 3;
@@ -77,17 +72,15 @@ impl Recorder {
         let latency = now.saturating_since(since);
         let report = &mut self.streams[stream];
         report.ended = now.saturating_since(self.started);
-        let part = report.directions[direction as usize].get_or_insert_with(nothing);
+        let part = report.directions[direction as usize].get_or_insert_default();
         part.operations += 1;
         part.blocks += blocks;
-        part.histogram.saturating_record(latency.0);
+        part.histogram.record(latency);
         if let Some((_, entered)) = self.windows.iter().find(|(other, _)| *other == set) {
             let is_inside = entered.is_some_and(|entered| since >= entered);
-            let apart = part
-                .by_window
-                .get_or_insert_with(|| ByWindow { inside: empty(), outside: empty() });
+            let apart = part.by_window.get_or_insert_default();
             let histogram = if is_inside { &mut apart.inside } else { &mut apart.outside };
-            histogram.saturating_record(latency.0);
+            histogram.record(latency);
         }
         if part.samples.len() < self.samples {
             part.samples.push(Sample { at: since.saturating_since(self.started), latency });
@@ -118,19 +111,5 @@ impl Timeline {
     /// What a stream, by its place in the job, did in a direction; nothing is noted of flushes.
     pub fn of(&self, stream: usize, direction: Direction) -> &[super::TimelinePoint] {
         line(stream, direction).and_then(|line| self.lines.get(line)).map_or(&[], Vec::as_slice)
-    }
-}
-
-fn empty() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, LONGEST_NANOS, 3).expect("the bounds are constants and right")
-}
-
-fn nothing() -> DirectionReport {
-    DirectionReport {
-        operations: 0,
-        blocks: 0,
-        histogram: empty(),
-        by_window: None,
-        samples: Vec::new(),
     }
 }

@@ -3,9 +3,6 @@
 //! As recorded, each begins when it did, counted from the beginning of the stream and stretched by a factor: an open loop. Otherwise
 //! the next begins whenever one of those outstanding has ended. Memory: a buffer of the file, and one operation.
 
-use std::fs::File;
-use std::io::BufReader;
-
 use runtime::Nanos;
 use workload::trace::TraceError;
 use workload::trace::block::{BlockFormat, BlockOp, BlockReader, BlockRecord, BlockSurvey};
@@ -13,7 +10,7 @@ use workload::trace::block::{BlockFormat, BlockOp, BlockReader, BlockRecord, Blo
 use super::addresses::Addresses;
 use super::report::Direction;
 use super::source::Operation;
-use crate::traces::{self, TraceInput};
+use crate::traces::{self, TraceFile, TraceInput};
 use crate::units::printable;
 
 /// A trace of a block drive that was looked at.
@@ -58,7 +55,7 @@ pub struct Fitted {
 
 /// The operations of a trace, one after the other.
 pub(super) struct Replay {
-    reader: Result<BlockReader<BufReader<File>>, Option<TraceError>>,
+    reader: Result<BlockReader<TraceFile>, Option<TraceError>>,
     addresses: Addresses,
     pace: Option<f64>,
     fitted: Fitted,

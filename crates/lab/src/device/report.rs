@@ -1,10 +1,9 @@
 //! What a job did, as plain data.
 
 use block::nvme::{SetId, WindowStatus};
-use hdrhistogram::Histogram;
 use runtime::Nanos;
 use ssd::SetReport;
-use workload::LatencySummary;
+use workload::{Latencies, LatencySummary};
 
 use super::job::WindowName;
 use super::ledger::Mismatch;
@@ -81,7 +80,7 @@ pub struct StreamReport {
 }
 
 /// What a stream did in one direction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct DirectionReport {
     /// Operations that ended.
     pub operations: u64,
@@ -89,7 +88,7 @@ pub struct DirectionReport {
     pub blocks: u64,
     /// Their latencies in nanoseconds, with three significant digits: in an open loop from the
     /// intended start.
-    pub histogram: Histogram<u64>,
+    pub histogram: Latencies,
     /// The same apart by whether the set was in its deterministic window all the time, where the job takes it to windows.
     pub by_window: Option<ByWindow>,
     /// The first of them one by one, as many as the job asks for, in the order in which they ended.
@@ -97,12 +96,12 @@ pub struct DirectionReport {
 }
 
 /// Latencies in nanoseconds of operations within deterministic windows, as the host's commands make them, and of all others.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ByWindow {
     /// Begun and ended while the set was in its deterministic window.
-    pub inside: Histogram<u64>,
+    pub inside: Latencies,
     /// All others.
-    pub outside: Histogram<u64>,
+    pub outside: Latencies,
 }
 
 /// One operation.
@@ -191,6 +190,6 @@ impl StreamReport {
 impl DirectionReport {
     /// The latencies in short.
     pub fn summary(&self) -> LatencySummary {
-        LatencySummary::of(&self.histogram)
+        self.histogram.summary()
     }
 }

@@ -5,12 +5,11 @@
 use std::collections::BTreeMap;
 
 use block::BLOCK_BYTES;
-use hdrhistogram::Histogram;
 use runtime::Nanos;
 use serde::Serialize;
 use ssd::SetReport;
-use workload::LatencySummary;
 use workload::trace::block::BlockFormat;
+use workload::{Latencies, LatencySummary};
 
 use super::DeviceSpec;
 use super::job::StreamSpec;
@@ -346,8 +345,8 @@ fn of_direction(part: &DirectionReport, seconds: f64) -> DirectionResult {
     }
 }
 
-fn some_summary(histogram: &Histogram<u64>) -> Option<LatencySummary> {
-    (!histogram.is_empty()).then(|| LatencySummary::of(histogram))
+fn some_summary(latencies: &Latencies) -> Option<LatencySummary> {
+    (!latencies.is_empty()).then(|| latencies.summary())
 }
 
 fn of_window(window: &WindowReport) -> WindowResult {

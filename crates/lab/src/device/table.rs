@@ -6,7 +6,7 @@ use workload::LatencySummary;
 
 use super::result::{DeviceResult, DirectionResult, SetResult, StreamResult};
 use crate::table::{add, table};
-use crate::units::{bytes_text, count_text, rate_text, three_digits};
+use crate::units::{bytes_text, count_text, rate_text, span_text, three_digits};
 
 /// The whole result, as text of at most 100 columns.
 pub fn render(result: &DeviceResult) -> String {
@@ -34,7 +34,7 @@ fn headline(result: &DeviceResult) -> String {
         result.job,
         result.profile,
         result.seed,
-        three_digits(result.virtual_seconds)
+        span_text(result.virtual_seconds)
     );
     if !result.description.is_empty() {
         write!(text, "\n{}", result.description).expect("a string takes any text");
@@ -92,6 +92,11 @@ fn what(stream: &StreamResult) -> String {
 }
 
 /// A share in percent, with one digit.
+/// Two decimals at most, unless there would be nothing left.
+fn short(rate: f64) -> String {
+    if rate < 0.1 { span_text(rate) } else { ((rate * 100.0).round() / 100.0).to_string() }
+}
+
 fn percent(share: f64) -> f64 {
     (share * 1000.0).round() / 10.0
 }
@@ -107,7 +112,7 @@ fn load(stream: &StreamResult) -> String {
         return format!("{words}, {} deep", stream.depth);
     }
     match stream.rate {
-        Some(rate) => format!("{}/s, {} deep", (rate * 100.0).round() / 100.0, stream.depth),
+        Some(rate) => format!("{}/s, {} deep", short(rate), stream.depth),
         None => format!("{} deep", stream.depth),
     }
 }

@@ -5,14 +5,14 @@ use crate::units::{count_text, rate_text, span_text, three_digits};
 
 pub(super) fn headline(result: &BenchResult, trace: &TraceResult, interrupted: &str) -> String {
     format!(
-        "{interrupted}{}{} on {}, trace {} ({}): {} operations on {} keys, {}, seed {}\n\
+        "{interrupted}{}{} on {}, trace {} ({}): {} on {} keys, {}, seed {}\n\
          throughput {} operations/s over {} s of virtual time (load: {} pairs)",
         result.configuration.as_ref().map_or(String::new(), |name| format!("{name}: ")),
         result.design,
         result.device,
         trace.file,
         trace.format,
-        count_text(trace.operations),
+        operations(trace),
         count_text(trace.keys),
         result.clients,
         result.seed,
@@ -20,6 +20,16 @@ pub(super) fn headline(result: &BenchResult, trace: &TraceResult, interrupted: &
         span_text(result.virtual_seconds),
         count_text(result.records),
     )
+}
+
+/// How many operations ran, and of how many if not all did.
+fn operations(trace: &TraceResult) -> String {
+    let all = count_text(trace.operations);
+    if trace.replayed < trace.operations {
+        format!("{} of {all} operations", count_text(trace.replayed))
+    } else {
+        format!("{all} operations")
+    }
 }
 
 pub(super) fn trace(trace: &TraceResult) -> String {

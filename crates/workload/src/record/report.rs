@@ -3,7 +3,7 @@
 use hdrhistogram::Histogram;
 use runtime::Nanos;
 
-use super::{Latencies, LatencySummary, Timeline};
+use super::{ByKind, Latencies, LatencySummary, Timeline};
 use crate::{Mismatch, OpKind};
 
 /// The result of a load or a run. Equal for equal seeds on an equal target.
@@ -33,7 +33,7 @@ pub struct RunReport {
     pub first_error: Option<String>,
     /// How the phase went, window by window.
     pub timeline: Timeline,
-    pub(super) latencies: Latencies,
+    pub(super) latencies: ByKind,
 }
 
 impl RunReport {
@@ -50,6 +50,11 @@ impl RunReport {
 
     /// Latencies of `kind` in nanoseconds, from intended start to end; `None` if there was none.
     pub fn histogram(&self, kind: OpKind) -> Option<&Histogram<u64>> {
+        self.latencies[kind as usize].as_deref()
+    }
+
+    /// The same with the longest as it was.
+    pub fn latencies(&self, kind: OpKind) -> Option<&Latencies> {
         self.latencies[kind as usize].as_ref()
     }
 
@@ -61,7 +66,7 @@ impl RunReport {
 
     /// The latencies of `kind` in short; `None` if there was none.
     pub fn summary(&self, kind: OpKind) -> Option<LatencySummary> {
-        self.histogram(kind).map(LatencySummary::of)
+        self.latencies(kind).map(Latencies::summary)
     }
 
     /// The latencies in short of every kind of operation that occurred.

@@ -22,8 +22,8 @@ pub use known::property_names;
 use crate::client::{MAX_OUTSTANDING, RATES};
 use crate::value::KEY_LIMIT;
 use crate::{
-    FieldLengths, InsertOrder, KeyDigits, KeyFormat, KeyRanges, Mix, Pareto, Properties, ValueForm,
-    ValueRecipe,
+    FieldLengths, InsertOrder, KeyDigits, KeyFormat, KeyRanges, Mix, Origin, Pareto, Properties,
+    ValueForm, ValueRecipe,
 };
 use reader::Reader;
 
@@ -325,6 +325,7 @@ fn key_format(reader: &Reader<'_>, keys: u64) -> Result<KeyFormat, SettingsError
         let allowed = format!("a prefix that leaves keys within {MAX_KEY_BYTES} bytes");
         return Err(reader.refuse("keyprefix", prefix, allowed));
     }
+    check_padding(reader, prefix, padding)?;
     let default = DEFAULT_KEY_BYTES.max(shortest);
     let key_bytes = reader.number("levelhead.keybytes", default, shortest..=MAX_KEY_BYTES)?;
     let digits = [("decimal", KeyDigits::Decimal), ("binary", KeyDigits::Binary)];
@@ -337,6 +338,22 @@ fn key_format(reader: &Reader<'_>, keys: u64) -> Result<KeyFormat, SettingsError
         return Err(reader.refuse("levelhead.keybytes", &key_bytes.to_string(), allowed));
     }
     Ok(format)
+}
+
+/// That padding somebody asks for fits keys of a length that a file sets: who wrote the file is not to blame.
+fn check_padding(reader: &Reader<'_>, prefix: &str, padding: u64) -> Result<(), SettingsError> {
+    let is_in_file = |name: &str| matches!(reader.set_at(name), Some(Origin::File { .. }));
+    let key_bytes = reader.text("levelhead.keybytes").and_then(|text| text.parse::<u64>().ok());
+    let room = key_bytes.and_then(|bytes| bytes.checked_sub(prefix.len() as u64));
+    let Some(room) = room.filter(|_| is_in_file("levelhead.keybytes")) else { return Ok(()) };
+    if padding <= room || reader.set_at("zeropadding").is_none() || is_in_file("zeropadding") {
+        return Ok(());
+    }
+    let allowed = format!(
+        "up to {room} digits, for keys of levelhead.keybytes={}",
+        room + prefix.len() as u64
+    );
+    Err(reader.refuse("zeropadding", &padding.to_string(), allowed))
 }
 
 fn value_recipe(reader: &Reader<'_>) -> Result<ValueRecipe, SettingsError> {

@@ -49,6 +49,11 @@ impl<'a> Reader<'a> {
         Ok(self.optional(name, range)?.unwrap_or(default))
     }
 
+    /// Where a property was set, if it was.
+    pub(super) fn set_at(&self, name: &str) -> Option<&Origin> {
+        self.properties.get(name).map(|property| &property.origin)
+    }
+
     /// A number within `range`, or `None` if the property is not set.
     pub(super) fn optional<T: Number>(
         &self,

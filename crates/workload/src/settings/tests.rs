@@ -145,6 +145,16 @@ fn zero_padding_lengthens_keys_that_have_no_set_length() {
 }
 
 #[test]
+fn padding_that_a_flag_asks_for_is_what_is_wrong() {
+    let mut properties = Properties::parse("a", "recordcount=5\nlevelhead.keybytes=32").unwrap();
+    properties.set("zeropadding", "99");
+    let error = CoreWorkload::from_properties(&properties).unwrap_err().to_string();
+    assert!(error.contains("zeropadding=99 is not allowed; allowed: up to 28 digits"), "{error}");
+    properties.set("zeropadding", "28");
+    assert!(CoreWorkload::from_properties(&properties).is_ok());
+}
+
+#[test]
 fn seeknexts_counts_what_follows_the_seek() {
     let workload = from("recordcount=5\nmaxscanlength=9\nseeknexts=127\nscanbatch=0").unwrap();
     assert_eq!((workload.scans.lengths.min, workload.scans.lengths.max), (128, 128));

@@ -2,8 +2,22 @@
 
 use server::resp::Value;
 
+use std::net::TcpListener;
+
 use super::process::{Client, Process, Scratch};
 use crate::run::levelhead;
+
+#[test]
+fn an_address_that_is_taken_leaves_no_store_behind() {
+    let scratch = Scratch::new("serves-taken");
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("it has one").to_string();
+    let directory = scratch.0.to_str().expect("the path is text");
+    let ended = levelhead(&["serve", directory, "--listen", &address]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains("cannot listen on"), "{}", ended.stderr);
+    assert!(!scratch.0.exists(), "{}", ended.stderr);
+}
 
 #[test]
 fn commands_on_a_store_that_is_served_say_that_clients_have_other_keys() {

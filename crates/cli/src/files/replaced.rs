@@ -1,0 +1,83 @@
+//! Results that new ones replace. Only what this program wrote is removed, known by its names and by what is in it: a directory
+//! may have other things of its owner's.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// Files of a run.
+const OF_RUN: [&str; 7] = [
+    "result.json",
+    "result.txt",
+    "latency.csv",
+    "timeline.csv",
+    "latency.svg",
+    "timeline.svg",
+    "samples.csv",
+];
+/// Files of the page of several runs, beside those of its figures.
+const OF_PAGE: [&str; 4] = ["index.html", "report.json", "runs.csv", "runs.txt"];
+
+/// The page of several runs in `directory`, its figures included.
+pub(super) fn page(directory: &Path) -> Vec<PathBuf> {
+    let Some(report) = written_by_us(&directory.join("report.json")) else { return Vec::new() };
+    // The report of a paper has comparisons, and is no page of runs.
+    if report["comparisons"].as_array().is_none_or(|list| !list.is_empty()) {
+        return Vec::new();
+    }
+    let figures = report["figures"].as_array().map_or(&[][..], Vec::as_slice);
+    let ids = figures.iter().filter_map(|figure| figure["id"].as_str()).filter(|id| is_plain(id));
+    let of_figures = ids.flat_map(|id| [format!("{id}.csv"), format!("{id}.json")]);
+    let names = OF_PAGE.into_iter().map(str::to_owned).chain(of_figures);
+    names.map(|name| directory.join(name)).filter(|file| file.is_file()).collect()
+}
+
+/// All runs in `directory`: its own, and one in each directory that is named as those of several are.
+pub(super) fn runs(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let within = entries.filter(|entry| {
+        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        is_directory && is_numbered(&entry.file_name().to_string_lossy())
+    });
+    let places = [directory.to_owned()].into_iter().chain(within.map(|entry| entry.path()));
+    let mut files: Vec<PathBuf> = places.flat_map(|place| run(&place)).collect();
+    files.sort();
+    files
+}
+
+fn run(directory: &Path) -> Vec<PathBuf> {
+    if written_by_us(&directory.join("result.json")).is_none() {
+        return Vec::new();
+    }
+    OF_RUN.map(|name| directory.join(name)).into_iter().filter(|file| file.is_file()).collect()
+}
+
+/// Removes those of `old` that were not written again, and directories that are empty then. What cannot be removed stays.
+pub(super) fn remove(directory: &Path, old: &[PathBuf], new: &[PathBuf]) {
+    let new: BTreeSet<&PathBuf> = new.iter().collect();
+    for file in old.iter().filter(|file| !new.contains(file)) {
+        let _ = fs::remove_file(file);
+        if let Some(place) = file.parent().filter(|place| *place != directory) {
+            let _ = fs::remove_dir(place);
+        }
+    }
+}
+
+/// JSON that says which version of this program wrote it.
+fn written_by_us(file: &Path) -> Option<Value> {
+    let json: Value = serde_json::from_str(&fs::read_to_string(file).ok()?).ok()?;
+    json["levelhead"].is_string().then_some(json)
+}
+
+/// `01-pink`: what `sweep::directory_name` makes.
+fn is_numbered(name: &str) -> bool {
+    let number = name.split_once('-').map_or("", |(number, _)| number);
+    number.len() >= 2 && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// A name that leads nowhere else.
+fn is_plain(id: &str) -> bool {
+    !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+}
