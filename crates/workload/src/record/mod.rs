@@ -162,7 +162,7 @@ mod tests {
         let report = recorder.into_report();
         let gets = report.summary(OpKind::Get).expect("there were two");
         assert!((gets.p50_us / 3.6e9 - 1.0).abs() < 0.001, "{gets:?}");
-        assert_eq!(gets.max_us, 3.6e12);
+        assert!((gets.max_us - 3.6e12).abs() < 1e-3, "it is exact: {gets:?}");
         let last = report.timeline.windows.last().expect("there are windows");
         assert!((last.gets.p99_us / 3.6e12 - 1.0).abs() < 0.01, "{:?}", last.gets);
     }
