@@ -5,7 +5,6 @@
 //! is not behind all that others have outstanding.
 
 use std::cell::{Cell, RefCell};
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::rc::Rc;
@@ -80,10 +79,11 @@ impl Shared {
         let behind = (Bound::Excluded(self.last.get()), Bound::Unbounded);
         let queue = *waiting.range(behind).chain(waiting.iter()).next()?.0;
         self.last.set(queue);
-        let Entry::Occupied(mut commands) = waiting.entry(queue) else { return None };
-        let command = commands.get_mut().pop_front();
-        if commands.get().is_empty() {
-            commands.remove();
+        let commands = waiting.get_mut(&queue)?;
+        let command = commands.pop_front();
+        debug_assert!(command.is_some(), "a queue is kept in which nothing waits");
+        if commands.is_empty() {
+            waiting.remove(&queue);
         }
         command
     }

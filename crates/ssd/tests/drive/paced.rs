@@ -13,8 +13,18 @@ const SPAN: Nanos = Nanos::from_millis(4_000);
 
 /// Random overwriting by so many clients, of a drive that was overwritten for long.
 async fn overwritten(handle: &Handle, ssd: &Ssd, clients: usize) -> Measured {
+    overwritten_for(handle, ssd, clients, (WARM_UP, SPAN)).await
+}
+
+/// The same, measured for the second time from the end of the first on.
+async fn overwritten_for(
+    handle: &Handle,
+    ssd: &Ssd,
+    clients: usize,
+    times: (Nanos, Nanos),
+) -> Measured {
     let blocks = ssd.profile().blocks_per_set();
-    closed_loop(handle, ssd, clients, (WARM_UP, SPAN), move |_, rng| {
+    closed_loop(handle, ssd, clients, times, move |_, rng| {
         let first = rng.below(blocks);
         Command::Write { set: set(1), first, blocks: 1 }
     })
@@ -73,11 +83,7 @@ fn a_burst_before_a_discard_of_everything_keeps_no_write_out() {
         let before = overwritten(&handle, &ssd, 64).await;
         ssd.discard(set(1), 0, blocks).await.expect("it is remembered");
         let times = (Nanos::ZERO, Nanos::from_millis(100));
-        let next = move |_: usize, rng: &mut runtime::Rng| {
-            let first = rng.below(blocks);
-            Command::Write { set: set(1), first, blocks: 1 }
-        };
-        (before, closed_loop(&handle, &ssd, 64, times, next).await)
+        (before, overwritten_for(&handle, &ssd, 64, times).await)
     });
     println!("{:.0} a second, then {:.0}", before.per_second(), after.per_second());
     assert!(after.per_second() > before.per_second() * 2.0, "nothing is left to be moved");
