@@ -1,7 +1,10 @@
 //! `levelhead bench`.
 
+mod arguments;
 mod kept;
 mod on_files;
+mod spec;
+mod trace;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -16,15 +19,15 @@ use lab::{Host, Inputs, count_text, picture, table};
 use serde_json::json;
 use workload::Stop;
 
-use crate::bench_arguments::BenchArguments;
 use crate::host::{Stopwatch, peak_rss_bytes};
 use crate::progress::ProgressForm;
 use crate::sweep::Cell;
-use crate::{bench_spec, files, interrupt, memory, output, progress, side_by_side};
+use crate::{files, interrupt, memory, output, progress, side_by_side};
+pub(crate) use arguments::BenchArguments;
 use kept::Drive;
 
 pub(crate) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
-    let cells = bench_spec::runs(arguments)?;
+    let cells = spec::runs(arguments)?;
     if !arguments.store.is_empty() {
         let [cell] = &cells[..] else {
             bail!(
@@ -71,7 +74,7 @@ fn planned(cells: Vec<Cell<BenchArguments>>) -> anyhow::Result<Vec<Planned>> {
 
 fn checked_spec(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Inputs, Drive)> {
     let arguments = kept::on_kept(arguments.clone())?;
-    let (spec, inputs) = bench_spec::spec(&arguments)?;
+    let (spec, inputs) = spec::of(&arguments)?;
     lab::bench::check(&spec)?;
     let drive = kept::drive(&arguments, &spec)?;
     Ok((spec, inputs, drive))

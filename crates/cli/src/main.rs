@@ -4,9 +4,6 @@
 
 mod allocator;
 mod bench;
-mod bench_arguments;
-mod bench_spec;
-mod bench_trace;
 mod compare;
 mod device;
 mod files;
@@ -43,7 +40,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Run a workload on a design on a device, in virtual time
-    Bench(Box<bench_arguments::BenchArguments>),
+    Bench(Box<bench::BenchArguments>),
     /// Run a job of reads and writes on a block drive, in virtual time
     Device(Box<device::DeviceArguments>),
     /// Set finished results side by side, as a table and a page

@@ -122,11 +122,15 @@ pub(crate) fn as_toml(key: &Key, text: &str) -> String {
         Holds::Whole => {
             lab::parse_count_in(trimmed, 0..=i64::MAX as u64).ok().map(|count| count.to_string())
         }
+        Holds::Number if trimmed.parse::<f64>().is_ok() => None,
         // Of what is a number of percent, nobody knows which is meant.
-        Holds::Number if !key.path.ends_with("percent") => trimmed
+        Holds::Number if !key.path.ends_with("percent") && trimmed.ends_with('%') => trimmed
             .strip_suffix('%')
             .and_then(|percent| percent.trim().parse::<f64>().ok())
             .map(|percent| format!("{:?}", percent / 100.0)),
+        Holds::Number => {
+            lab::parse_count_in(trimmed, 0..=u64::MAX).ok().map(|count| count.to_string())
+        }
         _ => None,
     };
     number.unwrap_or_else(|| text.to_owned())
@@ -219,6 +223,9 @@ mod tests {
             ("job.fill=50%", "job", "0.5"),
             ("iodepth=1k", "job", "1000"),
             ("stream.operations=1e6", "job", "1000000"),
+            ("stream.rate=20k", "job", "20000"),
+            ("stream.rate=1e4", "job", "10000.0"),
+            ("read_percent=70%", "job", "\"70%\""),
             ("bs=64k", "job", "\"64k\""),
             ("memtable_bytes=much", "design", "\"much\""),
         ] {

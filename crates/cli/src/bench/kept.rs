@@ -10,8 +10,9 @@ use anyhow::{Context, anyhow, bail};
 use lab::bench::{self, BenchError, BenchOutcome, BenchSpec, KeptDrive, Observer, Origin};
 use workload::Stop;
 
-use crate::bench_arguments::BenchArguments;
-use crate::{bench_spec, files, output, side_by_side};
+use super::arguments::BenchArguments;
+use super::spec;
+use crate::{files, output, side_by_side};
 
 /// Where the drive of a run comes from, and whether it is kept.
 pub(super) enum Drive {
@@ -64,7 +65,7 @@ pub(super) fn drive(arguments: &BenchArguments, spec: &BenchSpec) -> anyhow::Res
         );
     }
     files::check(file)?;
-    let (design, device) = bench_spec::design_and_device(arguments, spec);
+    let (design, device) = spec::design_and_device(arguments, spec);
     let origin = Origin {
         command: side_by_side::command(),
         design,

@@ -8,9 +8,9 @@ use host::WindowPolicy;
 use lab::bench::BenchError;
 use levelhead::{Options, Store, Windows};
 
+use super::arguments::BenchArguments;
+use super::spec;
 use super::{Progress, end};
-use crate::bench_arguments::BenchArguments;
-use crate::bench_spec;
 use crate::host::{Drives, cores};
 use crate::store::{DurabilityArgument, check_directories, say_if_refused, windows_text};
 use crate::values::BenchWindows;
@@ -18,7 +18,7 @@ use crate::{files, interrupt, output};
 
 pub(super) fn run(arguments: &BenchArguments) -> anyhow::Result<ExitCode> {
     let mut options = options(arguments)?;
-    let (spec, inputs) = bench_spec::live_spec(arguments, &options, cores())?;
+    let (spec, inputs) = spec::live_spec(arguments, &options, cores())?;
     lab::live::check(&spec)?;
     for warning in &spec.workload.warnings {
         output::say(warning);

@@ -19,14 +19,14 @@ use levelhead::Options;
 use ssd::SsdProfile;
 use workload::{ClientOptions, CoreWorkload, Properties};
 
-use crate::bench_arguments::BenchArguments;
-use crate::bench_trace;
+use super::arguments::BenchArguments;
+use super::trace;
 use crate::names;
 use crate::overrides::{self, Kind, Sorted};
 use crate::sweep::{Axis, Cell, cells};
 use crate::values::BenchWindows;
 
-pub(crate) const DEFAULT_WORKLOAD: &str = "a";
+pub(super) const DEFAULT_WORKLOAD: &str = "a";
 const DEFAULT_DESIGN: &str = "pink";
 const DEFAULT_DEVICE: &str = "pink-zcu102";
 /// The drive that is filled so far and brought to its steady state where nothing says how large a bench is to be.
@@ -71,7 +71,7 @@ fn flags(arguments: &BenchArguments) -> [Flag; 4] {
 }
 
 /// The runs that these arguments ask for: one, unless flags have several values.
-pub(crate) fn runs(arguments: &BenchArguments) -> anyhow::Result<Vec<Cell<BenchArguments>>> {
+pub(super) fn runs(arguments: &BenchArguments) -> anyhow::Result<Vec<Cell<BenchArguments>>> {
     let text = String::clone;
     let mut axes = vec![
         Axis::list(arguments, |a| &mut a.configuration, text),
@@ -104,7 +104,7 @@ pub(crate) fn runs(arguments: &BenchArguments) -> anyhow::Result<Vec<Cell<BenchA
 }
 
 /// What to run, and all that went into it.
-pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Inputs)> {
+pub(super) fn of(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Inputs)> {
     let settings = sorted_settings(arguments)?;
     let configuration = arguments.configuration.first();
     let configuration =
@@ -126,7 +126,7 @@ pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Inp
     let LoadedPlatform { platform, files: others } =
         platform(arguments, named, &settings, is_usual)?;
     files.extend(others);
-    let trace = bench_trace::trace(arguments)?;
+    let trace = trace::of(arguments)?;
     let mut properties = properties(arguments, &settings)?;
     if let Some(TraceSpec { before: Loaded::Nothing | Loaded::MetFirst, .. }) = trace {
         // Of the workload nothing is done.
@@ -152,7 +152,7 @@ pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Inp
         platform,
         workload_name,
         workload,
-        clients: bench_trace::paced(clients, trace.as_ref(), arguments),
+        clients: trace::paced(clients, trace.as_ref(), arguments),
         trace,
         seed: seed(arguments),
         precondition,
@@ -166,7 +166,7 @@ pub(crate) fn spec(arguments: &BenchArguments) -> anyhow::Result<(BenchSpec, Inp
         let (workload, clients) =
             workload_and_clients(&properties, arguments.slice, DEFAULT_QUEUE_DEPTH)?;
         spec.workload = workload;
-        spec.clients = bench_trace::paced(clients, spec.trace.as_ref(), arguments);
+        spec.clients = trace::paced(clients, spec.trace.as_ref(), arguments);
     }
     let mut inputs = Inputs::of_files(files);
     if spec.trace.as_ref().is_none_or(|trace| trace.before == Loaded::Workload) {
@@ -188,7 +188,7 @@ fn filling(spec: &BenchSpec, share: f64) -> anyhow::Result<u64> {
 }
 
 /// What to name for the design and the device of a bench.
-pub(crate) fn design_and_device(arguments: &BenchArguments, spec: &BenchSpec) -> (String, String) {
+pub(super) fn design_and_device(arguments: &BenchArguments, spec: &BenchSpec) -> (String, String) {
     let named = |given: &[String], name: &str| given.first().cloned().unwrap_or(name.to_owned());
     (named(&arguments.design, &spec.design.name), named(&arguments.device, spec.platform.name()))
 }
@@ -293,12 +293,12 @@ fn workload_name(arguments: &BenchArguments) -> String {
     stem.map_or("?".to_owned(), |name| printable(&name.to_string_lossy()))
 }
 
-pub(crate) fn workload_argument(arguments: &BenchArguments) -> &str {
+pub(super) fn workload_argument(arguments: &BenchArguments) -> &str {
     arguments.workload.first().map_or(DEFAULT_WORKLOAD, String::as_str)
 }
 
 /// What to run on a store on files that is opened with these options.
-pub(crate) fn live_spec(
+pub(super) fn live_spec(
     arguments: &BenchArguments,
     options: &Options,
     cores: usize,

@@ -7,8 +7,8 @@ use clap::Args;
 use host::{Arrangement, JournalPlace};
 use lab::device::Before;
 
-use crate::bench_spec::DEFAULT_WORKLOAD;
-use crate::bench_trace::TraceArguments;
+use super::spec::DEFAULT_WORKLOAD;
+use super::trace::TraceArguments;
 use crate::overrides::Setting;
 use crate::progress::ProgressForm;
 use crate::store::DurabilityArgument;
@@ -21,31 +21,31 @@ pub(crate) struct BenchArguments {
     /// Configuration of a host's store: a built-in name or a TOML file, which says all of the flags up to --plm-cache.
     /// Each of those that is given as well wins over it
     #[arg(long, value_delimiter = ',')]
-    pub(crate) configuration: Vec<String>,
+    pub(super) configuration: Vec<String>,
     /// Design: a built-in name or a TOML file [default: pink]
     #[arg(long, value_delimiter = ',')]
-    pub(crate) design: Vec<String>,
+    pub(super) design: Vec<String>,
     /// Device: a built-in name or a TOML file, of a KV drive or of a block drive [default: pink-zcu102; if there is neither
     /// --records nor --fill, pink-zcu102-1gib, filled to 70 % and overwritten to its steady state]
     #[arg(long, value_delimiter = ',')]
-    pub(crate) device: Vec<String>,
+    pub(super) device: Vec<String>,
     /// Host of a block drive: a built-in name or a TOML file [default: desktop-12-core]
     #[arg(long)]
-    pub(crate) host: Option<String>,
+    pub(super) host: Option<String>,
     /// Into how many equal partitions each set of a block drive is cut; layouts are of these then, as md's over
     /// partitions
     /// [default: 1]
     #[arg(long, value_parser = values::partitions)]
-    pub(crate) partitions: Option<u32>,
+    pub(super) partitions: Option<u32>,
     /// How a host's store lies on the sets of a block drive: plain (one set), striped, parity (any one set may be lost)
     /// or mirrored (a copy on each set)
     /// [default: plain on one set, striped on several]
     #[arg(long, value_delimiter = ',', value_parser = values::arrangement)]
-    pub(crate) layout: Vec<Arrangement>,
+    pub(super) layout: Vec<Arrangement>,
     /// Where such a store's log and manifest lie: beside its data, or own-set, alone on the drive's last set
     /// [default: beside]
     #[arg(long, value_parser = values::journal)]
-    pub(crate) journal: Option<JournalPlace>,
+    pub(super) journal: Option<JournalPlace>,
     /// How predictable-latency windows are kept on the sets of its data, from the load's end on: off; simple (each set
     /// asks for its window whenever it may, nothing is scheduled by it); constant (one set after the other is written, in
     /// slots of one length); dynamic (in slots as long as the work needs); rails (dynamic on a drive without windows).
@@ -53,99 +53,99 @@ pub(crate) struct BenchArguments {
     /// store over several directories: off, rails (kept by the store), plm (by the drives, which have to have them)
     /// [default: off]
     #[arg(long, value_delimiter = ',', value_parser = values::windows)]
-    pub(crate) windows: Vec<BenchWindows>,
+    pub(super) windows: Vec<BenchWindows>,
     /// Bytes that may wait in memory for the slots of their sets, parity included (`plm_cache`). Writes wait beyond it, reads
     /// never do [default: 2 GB, with --store 128MiB]
     #[arg(long, value_parser = values::bytes(1..=1 << 40))]
-    pub(crate) plm_cache: Option<u64>,
+    pub(super) plm_cache: Option<u64>,
     /// After how many microseconds a client's read that has not come is begun a second time, rebuilt from the other sets, and
     /// the first to come is taken: a hedged request. For layouts parity and mirrored without windows [default: never]
     #[arg(long, value_name = "MICROSECONDS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub(crate) hedge_after: Option<u32>,
+    pub(super) hedge_after: Option<u32>,
     /// What happened to a block drive before: empty (nothing), sequential (all of it written once), random (then overwritten
     /// at random until it reached a steady state: the drive collects garbage from the first write on)
     /// [default: empty]
     #[arg(long, value_parser = values::precondition)]
-    pub(crate) precondition: Option<Before>,
+    pub(super) precondition: Option<Before>,
     /// Load so many pairs that they are this share of what the drive has room for, about: 70%. In the place of --records
     #[arg(long, allow_hyphen_values = true, value_parser = lab::parse_share, conflicts_with_all = ["records", "store"])]
-    pub(crate) fill: Option<f64>,
+    pub(super) fill: Option<f64>,
     /// Overwrite the pairs at random after the load, until the free room is used up and write amplification stays within 2 %:
     /// the steady state
     #[arg(long, conflicts_with = "store")]
-    pub(crate) age: bool,
+    pub(super) age: bool,
     /// Keep the drive in this file, as it is when it was loaded, aged if that is wanted, and has come to rest: the run begins then.
     /// `--drive` runs on it again
     #[arg(long, value_name = "FILE", conflicts_with_all = ["store", "drive"])]
-    pub(crate) save_drive: Option<PathBuf>,
+    pub(super) save_drive: Option<PathBuf>,
     /// Run on the drive that --save-drive kept in this file: nothing is loaded. Design, device, pairs and seed are those that it
     /// was made with
     #[arg(long, value_name = "FILE", conflicts_with_all = ["store", "records", "fill", "age", "configuration"])]
-    pub(crate) drive: Option<PathBuf>,
+    pub(super) drive: Option<PathBuf>,
     /// Workload: a built-in name or a YCSB property file; `levelhead list` has the names
     #[arg(long, default_value = DEFAULT_WORKLOAD, value_delimiter = ',')]
-    pub(crate) workload: Vec<String>,
+    pub(super) workload: Vec<String>,
     /// Pairs to load: recordcount [default: 4M, with --store 1M; a file's own; see --device]
     #[arg(long, value_delimiter = ',', value_parser = values::records)]
-    pub(crate) records: Vec<u64>,
+    pub(super) records: Vec<u64>,
     /// Operations to run: operationcount [default: 1M, for e and mixgraph 100k, for seekrandom 2k; a file's own]
     #[arg(long, value_delimiter = ',', value_parser = values::operations)]
-    pub(crate) operations: Vec<u64>,
+    pub(super) operations: Vec<u64>,
     #[command(flatten)]
-    pub(crate) replay: TraceArguments,
+    pub(super) replay: TraceArguments,
     /// Seed of all randomness: the same seed gives the same result [default: 1; of a kept drive its own]
     #[arg(long, value_delimiter = ',', value_parser = values::seed)]
-    pub(crate) seed: Vec<u64>,
+    pub(super) seed: Vec<u64>,
     /// Operations outstanding at a time: threadcount [default: 64, with --store, where they are threads, one a core; a file's own]
     #[arg(long, value_delimiter = ',', value_parser = values::queue_depth)]
-    pub(crate) queue_depth: Vec<u64>,
+    pub(super) queue_depth: Vec<u64>,
     /// Operations per second: target. An open loop with Poisson arrivals, in which
     /// waiting counts. Without it a closed loop of --queue-depth clients runs
     #[arg(long, value_delimiter = ',', value_parser = values::rate)]
-    pub(crate) rate: Vec<f64>,
+    pub(super) rate: Vec<f64>,
     /// Set a workload property, as in YCSB. It wins over a file; a flag above that says otherwise is
     /// refused
     #[arg(short = 'p', value_name = "NAME=VALUE", value_parser = values::assignment)]
-    pub(crate) property: Vec<(String, String)>,
+    pub(super) property: Vec<(String, String)>,
     /// Set a key of the design's, device's, host's or configuration's file, or a property of the workload: `gc_start=0.1`,
     /// `timing.read_us=[60.0, 60.0]`. It is checked as if it stood in the file
     #[arg(long, value_name = "KEY=VALUE", value_parser = Setting::parse)]
-    pub(crate) set: Vec<Setting>,
+    pub(super) set: Vec<Setting>,
     /// Run on a store on files in this directory, in real time, with threads for clients: the store is made for it and stays there.
     /// Given three times or more, it is over these directories. In the place of design and device
     #[arg(long, value_name = "DIR", conflicts_with_all = ["configuration", "design", "device", "host", "partitions", "layout",
         "journal", "hedge_after", "precondition"])]
-    pub(crate) store: Vec<PathBuf>,
+    pub(super) store: Vec<PathBuf>,
     /// Memory for that store's index and caches [default: 256MiB]
     #[arg(long, requires = "store", value_parser = values::bytes(1 << 20..=1 << 45))]
-    pub(crate) memory: Option<u64>,
+    pub(super) memory: Option<u64>,
     /// Out of that, memory for values that were read last [default: 64MiB]
     #[arg(long, requires = "store", value_parser = values::bytes(0..=1 << 45))]
-    pub(crate) value_cache: Option<u64>,
+    pub(super) value_cache: Option<u64>,
     /// Size of each of its files, at most: room is taken as it is needed [default: 16GiB]
     #[arg(long, requires = "store", value_parser = values::bytes(64 << 20..=1 << 50))]
-    pub(crate) capacity: Option<u64>,
+    pub(super) capacity: Option<u64>,
     /// How long writes of the run are waited for [default: group]
     #[arg(long, requires = "store")]
-    pub(crate) durability: Option<DurabilityArgument>,
+    pub(super) durability: Option<DurabilityArgument>,
     /// Runs at a time, if several values make several; the results do not depend on it [default: one a core, as long as there
     /// is memory for them]
     #[arg(long, value_parser = values::threads)]
-    pub(crate) threads: Option<u64>,
+    pub(super) threads: Option<u64>,
     /// Length of the slices that timeline.csv and its picture are in, of virtual time: 10ms, 0.5s [default: such that there are
     /// 200 to 400]
     #[arg(long, allow_hyphen_values = true, value_parser = values::slice)]
-    pub(crate) slice: Option<Duration>,
+    pub(super) slice: Option<Duration>,
     /// Directory for the result as JSON, text, CSV and pictures; of several runs, one in it for each, and a page
     #[arg(long)]
-    pub(crate) out: Option<PathBuf>,
+    pub(super) out: Option<PathBuf>,
     /// Write over results that are in that directory
     #[arg(long)]
-    pub(crate) force: bool,
+    pub(super) force: bool,
     /// How it is shown how far the work is
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) progress: ProgressForm,
+    pub(super) progress: ProgressForm,
     /// Print the result as one JSON object
     #[arg(long)]
-    pub(crate) json: bool,
+    pub(super) json: bool,
 }

@@ -8,23 +8,23 @@ use lab::bench::{Before, KvTrace, TraceSpec};
 use workload::ClientOptions;
 use workload::trace::kv::KvFormat;
 
-use crate::bench_arguments::BenchArguments;
-use crate::bench_spec::{DEFAULT_WORKLOAD, workload_argument};
+use super::arguments::BenchArguments;
+use super::spec::{DEFAULT_WORKLOAD, workload_argument};
 use crate::values;
 
 #[derive(Args, Clone)]
-pub(crate) struct TraceArguments {
+pub(super) struct TraceArguments {
     /// In the place of the workload's run a trace to replay: CSV of Twitter's caches, or `RocksDB`'s as `trace_analyzer` writes it
     /// for people (docs/traces.md). Nothing is loaded before it, unless --trace-load, --records or --fill says so, or it runs on a --drive; --operations are
     /// those of it, at most
     #[arg(long, value_name = "FILE", value_delimiter = ',', conflicts_with_all = ["rate", "store"])]
-    pub(crate) trace: Vec<PathBuf>,
+    pub(super) trace: Vec<PathBuf>,
     /// The format of the trace [default: found out]
     #[arg(long, requires = "trace", value_parser = values::trace_format)]
-    pub(crate) trace_format: Option<KvFormat>,
+    pub(super) trace_format: Option<KvFormat>,
     /// Load the keys that the trace gets before it puts them
     #[arg(long, requires = "trace", conflicts_with_all = ["records", "fill", "drive"])]
-    pub(crate) trace_load: bool,
+    pub(super) trace_load: bool,
     /// Replay as fast as --queue-depth allows, and not as recorded
     #[arg(
         long,
@@ -32,14 +32,14 @@ pub(crate) struct TraceArguments {
         requires = "trace",
         conflicts_with = "replay_time_scale"
     )]
-    pub(crate) replay_no_stall: bool,
+    pub(super) replay_no_stall: bool,
     /// How fast the trace is replayed, in percent of the recorded speed: 200 is twice as fast [default: 100]
     #[arg(long, alias = "replay_time_scale", requires = "trace", value_delimiter = ',', value_parser = values::speed)]
-    pub(crate) replay_time_scale: Vec<f64>,
+    pub(super) replay_time_scale: Vec<f64>,
 }
 
 /// The trace that is to be replayed, looked at from beginning to end.
-pub(crate) fn trace(arguments: &BenchArguments) -> anyhow::Result<Option<TraceSpec>> {
+pub(super) fn of(arguments: &BenchArguments) -> anyhow::Result<Option<TraceSpec>> {
     let Some(path) = arguments.replay.trace.first() else { return Ok(None) };
     let before = if arguments.replay.trace_load {
         Before::MetFirst
@@ -76,7 +76,7 @@ pub(crate) fn trace(arguments: &BenchArguments) -> anyhow::Result<Option<TraceSp
 }
 
 /// When operations begin: as a trace says, unless that is not wanted.
-pub(crate) fn paced(
+pub(super) fn paced(
     clients: ClientOptions,
     trace: Option<&TraceSpec>,
     arguments: &BenchArguments,

@@ -1,0 +1,115 @@
+//! The flags of `levelhead device`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::overrides::Setting;
+use crate::progress::ProgressForm;
+use crate::values;
+
+#[derive(Args, Clone)]
+#[command(allow_negative_numbers = true, after_help = crate::sweep::HELP)]
+pub(crate) struct DeviceArguments {
+    /// Block drive: a built-in name or a TOML file
+    #[arg(long, alias = "profile", default_value = "vigil-15gb", value_delimiter = ',')]
+    pub(super) device: Vec<String>,
+    /// Job: a built-in name or a TOML file in fio's words; `levelhead list` has the names [default: mixed-70-30]
+    #[arg(long, value_delimiter = ',')]
+    pub(super) job: Vec<String>,
+    /// In place of a job's file one stream, which does read, write, rw, trim or trimwrite, or the same at random: randread and so
+    /// on; the flags that follow say how. With --job they change each of its streams
+    #[arg(long, value_delimiter = ',', conflicts_with = "job")]
+    pub(super) rw: Vec<String>,
+    /// In place of both a trace to replay: fio's iolog, the text of blkparse, or CSV of MSR Cambridge (docs/traces.md)
+    #[arg(long, alias = "read_iolog", value_delimiter = ',', conflicts_with_all = ["job", "rw"])]
+    pub(super) replay: Vec<String>,
+    /// The format of the trace: iolog, blkparse, msr [default: found out]
+    #[arg(long, value_delimiter = ',')]
+    pub(super) trace_format: Vec<String>,
+    /// Replay as fast as --iodepth allows, and not as recorded
+    #[arg(long, alias = "replay_no_stall", value_delimiter = ',', num_args = 0..=1, default_missing_value = "true")]
+    pub(super) replay_no_stall: Vec<String>,
+    /// How fast the trace is replayed, in percent of the recorded speed: 200 is twice as fast [default: 100]
+    #[arg(long, alias = "replay_time_scale", value_delimiter = ',')]
+    pub(super) replay_time_scale: Vec<String>,
+    /// What its offsets are divided by [default: 1; those beyond the drive begin again at its beginning]
+    #[arg(long, alias = "replay_scale", value_delimiter = ',')]
+    pub(super) replay_scale: Vec<String>,
+    /// What its offsets are brought down to a multiple of: 4k [default: 1; reads and writes go to whole blocks of 4 KiB]
+    #[arg(long, alias = "replay_align", value_delimiter = ',')]
+    pub(super) replay_align: Vec<String>,
+    /// Bytes of an operation: 4k, 128KiB [default: 4KiB]
+    #[arg(long, value_delimiter = ',')]
+    pub(super) bs: Vec<String>,
+    /// Several sizes of operations with their shares in percent: 4k/60:64k/40
+    #[arg(long, value_delimiter = ',', conflicts_with = "bs")]
+    pub(super) bssplit: Vec<String>,
+    /// Sizes of operations between two, each alike: 4k-64k
+    #[arg(long, value_delimiter = ',', conflicts_with = "bs")]
+    pub(super) bsrange: Vec<String>,
+    /// How operations at random spread: random, zipf:THETA, pareto:H, normal:PERCENT, zoned:OPERATIONS/SIZE:...
+    /// [default: random]
+    #[arg(long, alias = "random_distribution", value_delimiter = ',')]
+    pub(super) random_distribution: Vec<String>,
+    /// Operations outstanding [default: 1; with --rate and --replay up to 256]
+    #[arg(long, value_delimiter = ',')]
+    pub(super) iodepth: Vec<String>,
+    /// Seconds of virtual time for which operations begin
+    #[arg(long, value_delimiter = ',')]
+    pub(super) runtime: Vec<String>,
+    /// Operations, at most
+    #[arg(long, value_delimiter = ',')]
+    pub(super) operations: Vec<String>,
+    /// Operations per second, in an open loop, in which waiting counts
+    #[arg(long, alias = "rate_iops", value_delimiter = ',')]
+    pub(super) rate: Vec<String>,
+    /// Reads among the operations of rw and randrw, in percent [default: 50]
+    #[arg(long, value_delimiter = ',')]
+    pub(super) rwmixread: Vec<String>,
+    /// Trims among the operations that do not read, in percent [default: 0]
+    #[arg(long, alias = "trim_percentage", value_delimiter = ',')]
+    pub(super) trim_percent: Vec<String>,
+    /// The NVM set that is read and written, by number from 1 on, or all of them [default: 1]
+    #[arg(long, value_delimiter = ',')]
+    pub(super) nvm_set: Vec<String>,
+    /// How long the part of the set is that is read and written: 1GiB, 25% [default: to the end]
+    #[arg(long, allow_hyphen_values = true, value_delimiter = ',')]
+    pub(super) size: Vec<String>,
+    /// Where that part begins
+    #[arg(long, allow_hyphen_values = true, value_delimiter = ',')]
+    pub(super) offset: Vec<String>,
+    /// So many writes are followed by a flush
+    #[arg(long, value_delimiter = ',')]
+    pub(super) fsync: Vec<String>,
+    /// What happened to the drive before: empty, sequential (written once), random (then overwritten to a steady state)
+    /// [default: random]
+    #[arg(long, value_delimiter = ',')]
+    pub(super) precondition: Vec<String>,
+    /// The share of each set that was written before [default: all of it]
+    #[arg(long, allow_hyphen_values = true, value_delimiter = ',')]
+    pub(super) fill: Vec<String>,
+    /// Set a key of the job's or the device's file: `stream.2.set=3`, `read_us=[60.0, 60.0, 60.0]`. It is checked as if it stood in
+    /// the file
+    #[arg(long, value_name = "KEY=VALUE", value_parser = Setting::parse)]
+    pub(super) set: Vec<Setting>,
+    /// Seed of all randomness: the same seed gives the same result
+    #[arg(long, default_value = "1", value_delimiter = ',', value_parser = values::seed)]
+    pub(super) seed: Vec<u64>,
+    /// Runs at a time, if several values make several; the results do not depend on it [default: one a core, as long as there
+    /// is memory for them]
+    #[arg(long, value_parser = values::threads)]
+    pub(super) threads: Option<u64>,
+    /// Directory for the result as JSON, text, CSV and pictures; of several runs, one in it for each, and a page
+    #[arg(long)]
+    pub(super) out: Option<PathBuf>,
+    /// Write over results that are in that directory
+    #[arg(long)]
+    pub(super) force: bool,
+    /// How it is shown how far the work is
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) progress: ProgressForm,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub(super) json: bool,
+}

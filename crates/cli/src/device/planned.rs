@@ -1,0 +1,146 @@
+//! The runs that the flags of `levelhead device` ask for.
+
+use std::path::Path;
+
+use anyhow::Context;
+use catalogue::{Loaded, Override};
+use lab::Inputs;
+use lab::device::{self, DeviceSpec, Job, Trace};
+use serde_json::json;
+use ssd::SsdProfile;
+
+use super::DeviceArguments;
+use crate::names;
+use crate::overrides::{self, Kind, Sorted};
+use crate::sweep::{self, Axis, cells};
+
+const DEFAULT_JOB: &str = "mixed-70-30";
+
+/// The job that --rw, --replay and the flags after them change.
+const ONE_STREAM: &str = "name = \"job\"\n[[stream]]\n";
+
+const REPLAY: &str = "replay";
+
+/// A flag that stands for a key of a job.
+struct Flag {
+    name: &'static str,
+    key: &'static str,
+    values: fn(&mut DeviceArguments) -> &mut Vec<String>,
+}
+
+const fn flag(
+    name: &'static str,
+    key: &'static str,
+    values: fn(&mut DeviceArguments) -> &mut Vec<String>,
+) -> Flag {
+    Flag { name, key, values }
+}
+
+const FLAGS: [Flag; 22] = [
+    flag(REPLAY, "stream.replay", |a| &mut a.replay),
+    flag("trace-format", "stream.trace_format", |a| &mut a.trace_format),
+    flag("replay-no-stall", "stream.replay_no_stall", |a| &mut a.replay_no_stall),
+    flag("replay-time-scale", "stream.replay_time_scale", |a| &mut a.replay_time_scale),
+    flag("replay-scale", "stream.replay_scale", |a| &mut a.replay_scale),
+    flag("replay-align", "stream.replay_align", |a| &mut a.replay_align),
+    flag("bs", "stream.block_bytes", |a| &mut a.bs),
+    flag("bssplit", "stream.bssplit", |a| &mut a.bssplit),
+    flag("bsrange", "stream.bsrange", |a| &mut a.bsrange),
+    flag("random-distribution", "stream.random_distribution", |a| &mut a.random_distribution),
+    flag("iodepth", "stream.depth", |a| &mut a.iodepth),
+    flag("runtime", "stream.duration_s", |a| &mut a.runtime),
+    flag("operations", "stream.operations", |a| &mut a.operations),
+    flag("rate", "stream.rate", |a| &mut a.rate),
+    flag("rwmixread", "stream.read_percent", |a| &mut a.rwmixread),
+    flag("trim-percent", "stream.trim_percent", |a| &mut a.trim_percent),
+    flag("nvm-set", "stream.set", |a| &mut a.nvm_set),
+    flag("size", "stream.size", |a| &mut a.size),
+    flag("offset", "stream.offset", |a| &mut a.offset),
+    flag("fsync", "stream.flush_every", |a| &mut a.fsync),
+    flag("precondition", "precondition", |a| &mut a.precondition),
+    flag("fill", "fill", |a| &mut a.fill),
+];
+
+/// The runs that these arguments ask for: one, unless flags have several values.
+pub(super) fn runs(
+    arguments: &DeviceArguments,
+) -> anyhow::Result<Vec<sweep::Cell<DeviceArguments>>> {
+    let text = String::clone;
+    let mut axes = vec![
+        Axis::list(arguments, |a| &mut a.device, text),
+        Axis::list(arguments, |a| &mut a.job, text),
+        Axis::list(arguments, |a| &mut a.rw, text),
+    ];
+    axes.extend(FLAGS.map(|Flag { name, values, .. }| {
+        let given = values(&mut arguments.clone()).clone();
+        let labels = given.iter().map(|value| format!("{name}={value}")).collect();
+        Axis::new(labels, move |arguments, number| {
+            let list = values(arguments);
+            *list = vec![list[number].clone()];
+        })
+    }));
+    axes.extend(arguments.set.iter().enumerate().map(|(at, setting)| {
+        let keep = move |arguments: &mut DeviceArguments, number| arguments.set[at].keep(number);
+        Axis::new(setting.labels(), keep)
+    }));
+    axes.push(Axis::list(arguments, |a| &mut a.seed, |seed| format!("seed {seed}")));
+    cells(arguments, &axes)
+}
+
+/// A run that can be begun.
+pub(super) struct Planned {
+    pub(super) name: String,
+    pub(super) spec: DeviceSpec,
+    pub(super) inputs: Inputs,
+}
+
+pub(super) fn planned(cell: &sweep::Cell<DeviceArguments>) -> anyhow::Result<Planned> {
+    let arguments = &cell.arguments;
+    let kinds = [Kind::of::<Job>("job"), Kind::of::<SsdProfile>("device")];
+    let settings = overrides::sort(&arguments.set, &kinds, &[])?;
+    let device = arguments.device.first().map_or("", String::as_str);
+    let profile = names::profile(device, &settings.of("device"))?;
+    let mut job = job(arguments, &settings)?;
+    job.entry.look_at_traces()?;
+    let mut inputs = Inputs::of_files([("device", profile.table), ("job", job.table)]);
+    let traces = job.entry.streams.iter().filter_map(|stream| stream.trace.as_ref());
+    inputs.traces = traces.map(Trace::input).collect();
+    let seed = arguments.seed.first().copied().unwrap_or(1);
+    let spec = DeviceSpec { profile: profile.entry, job: job.entry, seed };
+    device::check(&spec)
+        .with_context(|| format!("job {} on {}", spec.job.name, spec.profile.name))?;
+    Ok(Planned { name: cell.name.clone(), spec, inputs })
+}
+
+fn job(arguments: &DeviceArguments, settings: &Sorted) -> anyhow::Result<Loaded<Job>> {
+    let mut arguments = arguments.clone();
+    let keys = catalogue::keys::<Job>();
+    let flags = FLAGS.iter().filter_map(|Flag { name, key, values }| {
+        let value = values(&mut arguments).first()?.clone();
+        let text = match keys.iter().find(|of| of.path == *key) {
+            // A path is a text, also if it looks like a number.
+            _ if *name == REPLAY => json!(value).to_string(),
+            Some(of_key) => overrides::as_toml(of_key, &value),
+            None => value.clone(),
+        };
+        Some(Override::by_flag(key, &text, format!("--{name} {value}")))
+    });
+    let mut changes: Vec<Override> = flags.collect();
+    changes.extend(settings.of("job"));
+    let (rw, replay) = (arguments.rw.first(), arguments.replay.first());
+    let Some(name) = rw.or(replay) else {
+        return names::job(arguments.job.first().map_or(DEFAULT_JOB, String::as_str), &changes);
+    };
+    let name = Path::new(name).file_name().map_or(name.as_str().into(), |n| n.to_string_lossy());
+    changes.insert(0, Override::by_flag("name", &json!(name).to_string(), String::new()));
+    if let Some(rw) = rw {
+        changes.insert(0, Override::by_flag("stream.rw", rw, format!("--rw {rw}")));
+    }
+    let loaded = catalogue::parse_with("of the command line", ONE_STREAM, &changes);
+    loaded.map_err(|error| {
+        let Some(rw) = rw else { return error.into() };
+        let is_word = Job::names().contains(&rw.as_str());
+        let hint = if is_word { format!(" ({rw} is for --job)") } else { String::new() };
+        anyhow::anyhow!("{error}{hint}")
+    })
+}

@@ -1,0 +1,85 @@
+//! How far a job is, for eyes and for programs.
+
+use std::cell::{Cell, RefCell};
+use std::time::Duration;
+
+use indicatif::ProgressBar;
+use lab::device::DeviceSpec;
+use serde_json::json;
+
+use crate::host::Stopwatch;
+use crate::progress::{self, ProgressForm};
+
+const BAR: &str = "{msg} {wide_bar} {percent} % eta {eta}";
+const STEPS: u64 = 1_000;
+
+/// Draws a bar, or says lines where it does not show, and measures wall time.
+pub(super) struct Progress {
+    bar: ProgressBar,
+    form: ProgressForm,
+    /// The job and its drive.
+    name: String,
+    stopwatch: RefCell<Stopwatch>,
+    /// When a line is due again.
+    next_line: Cell<Duration>,
+    /// How long making the drive took, and the job.
+    pub(super) took: RefCell<(Duration, Duration)>,
+}
+
+impl Progress {
+    pub(super) fn new(spec: &DeviceSpec, form: ProgressForm) -> Self {
+        let name = format!("{} on {}", spec.job.name, spec.profile.name);
+        let bar = match form {
+            ProgressForm::Auto => progress::bar(BAR, STEPS).with_message(name.clone()),
+            ProgressForm::Json | ProgressForm::None => ProgressBar::hidden(),
+        };
+        if form == ProgressForm::Auto {
+            progress::line_without(&bar, &format!("{name} ..."));
+        }
+        Self {
+            bar,
+            form,
+            name,
+            stopwatch: RefCell::new(Stopwatch::start()),
+            next_line: Cell::default(),
+            took: RefCell::default(),
+        }
+    }
+
+    /// The job is so far, from 0 to 1.
+    pub(super) fn tell(&self, share: f64) {
+        let took = self.stopwatch.borrow().elapsed();
+        let (setup, job) = &mut *self.took.borrow_mut();
+        if share <= 0.0 {
+            *setup = took;
+            *self.stopwatch.borrow_mut() = Stopwatch::start();
+        }
+        let is_over = share >= 1.0;
+        if is_over {
+            *job = took;
+        }
+        match self.form {
+            ProgressForm::None => {}
+            ProgressForm::Json => self.say_json(share, took),
+            ProgressForm::Auto => {
+                self.bar.set_position((share * STEPS as f64) as u64);
+                if is_over {
+                    self.bar.finish_and_clear();
+                    let took = progress::time_text(took + *setup);
+                    let line = format!("{} ... done after {took}", self.name);
+                    progress::line_without(&self.bar, &line);
+                }
+            }
+        }
+    }
+
+    fn say_json(&self, share: f64, took: Duration) {
+        let is_end = share <= 0.0 || share >= 1.0;
+        if is_end || took >= self.next_line.get() {
+            self.next_line.set(took + progress::JSON_EVERY);
+            progress::json_line(
+                &json!({ "job": self.name, "share": share, "seconds": took.as_secs_f64() }),
+            );
+        }
+    }
+}
