@@ -7,7 +7,8 @@
     docs/tables.py --against NAME=REPORT_DIRECTORY ...   changes nothing; 1 if the results are not what such a report has
 
 REPORT_DIRECTORY is what `levelhead reproduce PAPER --out REPORT_DIRECTORY` wrote. What its tables need is copied to
-docs/results/NAME, with `run.json`: the command, and the size of the experiments in words. A table of docs/reproduction.md stands
+docs/results/NAME, with `run.json`: the command, and the size of the experiments in words; and with what each simulation gave,
+of which the command makes the whole report again in a second (docs/results/README.md). A table of docs/reproduction.md stands
 between `<!-- table NAME FILE -->` and `<!-- end -->`, and is what docs/results/NAME/FILE.csv has: `comparisons`, or a
 figure of bars, with a row for each series and a column for each of what it is over. Between `<!-- run NAME -->`
 and `<!-- end -->` stands what `run.json` says. All other text is written by hand and stays as it is.
@@ -82,6 +83,8 @@ def take_over(name, report, text):
     document = json.loads((report / "report.json").read_text(encoding="utf-8"))
     of_run = {key: document[key] for key in ("levelhead", "command", "scale")}
     (into / "run.json").write_text(json.dumps(of_run, indent=2) + "\n", encoding="utf-8")
+    shutil.rmtree(into / "simulations", ignore_errors=True)
+    shutil.copytree(report / "simulations", into / "simulations")
     print(f"{name}: {len(of_name)} tables")
 
 

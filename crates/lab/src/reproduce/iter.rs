@@ -34,6 +34,11 @@ pub(super) const LONG_SCAN: u64 = 200_000;
 pub(super) const TAIL_BYTES: u64 = 4 << 10;
 /// Times of firmware and host that are tried, in microseconds: no source has the board's.
 pub(super) const FIXED_US: [f64; 3] = [13.0, 20.0, 40.0];
+/// Times of a page read that are tried beside the profile's, in microseconds: FEMU's, and a TLC part's of the time. No source has
+/// the board's part.
+const READ_US: [f64; 2] = [40.0, 90.0];
+/// The time of firmware and host with which they are: the middle one.
+const FIXED_BESIDE_READ_US: f64 = 20.0;
 /// The values with which they are, in bytes: each takes a page.
 pub(super) const SWEPT_BYTES: u64 = 16 << 10;
 /// Iterators of the experiment on version memory.
@@ -94,7 +99,11 @@ fn jobs<'a>(plan: &Plan<'a>, size: Size) -> Result<Vec<Job<'a, Outcome>>, Failur
     }
     for layout in Layout::ALL {
         for fixed_us in FIXED_US {
-            jobs.push(swept_job(plan, size, fixed_us, layout)?);
+            jobs.push(swept_job(plan, size, Times { fixed_us, read_us: None }, layout)?);
+        }
+        for read_us in READ_US {
+            let times = Times { fixed_us: FIXED_BESIDE_READ_US, read_us: Some(read_us) };
+            jobs.push(swept_job(plan, size, times, layout)?);
         }
         for index in Index::ALL {
             jobs.push(tail_job(plan, size, index, layout)?);
@@ -132,14 +141,14 @@ fn stand_job<'a>(
 fn swept_job<'a>(
     plan: &Plan<'a>,
     size: Size,
-    fixed_us: f64,
+    times: Times,
     layout: Layout,
 ) -> Result<Job<'a, Outcome>, Failure> {
-    let name = format!("firmware and host of {fixed_us} us, {} layout", layout.name());
+    let name = format!("{}, {} layout", times.name(), layout.name());
     let mut spec = spec(&size, plan.seed, SWEPT_BYTES, layout)?;
-    spec.device = with_fixed(spec.device, fixed_us);
+    spec.device = times.of(spec.device);
     let values = Values { records: size.records, size: SWEPT_BYTES, layout };
-    let run = move |spec| Ok(Outcome::Swept(swept(&spec, &size, values, fixed_us)?));
+    let run = move |spec| Ok(Outcome::Swept(swept(&spec, &size, values, times)?));
     Ok(job(plan, name, size, spec, run))
 }
 
@@ -203,13 +212,32 @@ pub(super) fn device() -> Result<DeviceProfile, Failure> {
     DeviceProfile::load(DEVICE).map_err(|error| error.to_string())
 }
 
-/// The board with another time of firmware and host, of which the parts keep their shares.
-fn with_fixed(mut device: DeviceProfile, fixed_us: f64) -> DeviceProfile {
-    let times = fixed_us / Board::new(&device).fixed_us;
-    device.controller.command_us *= times;
-    device.controller.pipeline_us *= times;
-    device.host.latency_us *= times;
-    device
+/// Times of the board that are published nowhere, in microseconds.
+#[derive(Clone, Copy)]
+struct Times {
+    /// Firmware and host.
+    fixed_us: f64,
+    /// A read of a page; without it the profile's.
+    read_us: Option<f64>,
+}
+
+impl Times {
+    fn name(self) -> String {
+        let fixed = format!("firmware and host of {} us", self.fixed_us);
+        self.read_us.map_or(fixed.clone(), |read_us| format!("{fixed}, tR of {read_us} us"))
+    }
+
+    /// The board with them. The parts of firmware and host keep their shares.
+    fn of(self, mut device: DeviceProfile) -> DeviceProfile {
+        let times = self.fixed_us / Board::new(&device).fixed_us;
+        device.controller.command_us *= times;
+        device.controller.pipeline_us *= times;
+        device.host.latency_us *= times;
+        if let Some(read_us) = self.read_us {
+            device.flash.timing.read_us = vec![read_us];
+        }
+        device
+    }
 }
 
 /// The design with its index in one of the ways.
@@ -282,12 +310,14 @@ fn on_stand(spec: &StandSpec, size: &Size, values: Values) -> Result<OnStand, Fa
     Ok(OnStand { size, layout, by_degree, by_length, baseline, with_index })
 }
 
-/// Value prefetch where firmware and host take another time.
-fn swept(spec: &StandSpec, size: &Size, values: Values, fixed_us: f64) -> Result<Swept, Failure> {
+/// Value prefetch where the board takes other times.
+fn swept(spec: &StandSpec, size: &Size, values: Values, times: Times) -> Result<Swept, Failure> {
     let most = Board::new(&spec.device).most_gain(values.size);
     let (mut stand, _) = Stand::load(spec)?;
     let runs = DEGREES.map(|degree| one_run(&mut stand, values, degree, DEGREE_SCAN, size.queries));
-    Ok(Swept { fixed_us, layout: values.layout, runs: runs.collect::<Result<_, _>>()?, most })
+    let Times { fixed_us, read_us } = times;
+    let runs = runs.collect::<Result<_, _>>()?;
+    Ok(Swept { fixed_us, read_us, layout: values.layout, runs, most })
 }
 
 /// Long scans where the index lies in one of the ways.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use workload::LatencySummary;
 
 use super::distribution;
+use super::words::micros;
 use crate::bytes_text;
 
 /// Where pairs that follow one another by key lie.
@@ -132,10 +133,14 @@ pub(super) struct Tail {
     pub index_bytes_per_byte: f64,
 }
 
-/// The gains of value prefetch with 16 KiB values, where firmware and host take so long.
+/// The gains of value prefetch with 16 KiB values, where the board takes so long.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Swept {
+    /// Firmware and host.
     pub fixed_us: f64,
+    /// A page read, where it is not the profile's.
+    #[serde(default)]
+    pub read_us: Option<f64>,
     pub layout: Layout,
     /// By degree.
     pub runs: Vec<Run>,
@@ -144,6 +149,12 @@ pub(super) struct Swept {
 }
 
 impl Swept {
+    /// What differs from the profile, in words.
+    pub(super) fn times(&self) -> String {
+        let fixed = micros(self.fixed_us);
+        self.read_us.map_or(fixed.clone(), |read_us| format!("{fixed}, tR {}", micros(read_us)))
+    }
+
     /// The run that gains most, and how much.
     pub(super) fn best(&self) -> (&Run, f64) {
         let base = self.runs[0].bytes_per_second;

@@ -26,6 +26,8 @@ pub(super) const SYSTEMS: [(&str, &str); 4] =
 pub(super) const WORKLOADS: [&str; 6] = ["a", "b", "c", "d", "f", "e"];
 /// Those in which reads are measured.
 pub(super) const READS: [&str; 5] = ["a", "b", "c", "d", "f"];
+/// What the paper calls `PinK` without prefixes and range pointers.
+const WITHOUT_AIDS: &str = "PinK (NO-OPT)";
 /// Levels of the experiment on higher trees.
 const HEIGHTS: std::ops::RangeInclusive<u32> = 3..=7;
 
@@ -84,6 +86,8 @@ pub(super) struct Measured {
     pub costly: Vec<[System; 2]>,
     /// A and C with objects of 1,024 bytes, their key among them: hash and `PinK`.
     pub with_key: [System; 2],
+    /// C without prefixes and range pointers, with the slowest firmware of [`COSTS`].
+    pub costly_plain: System,
     /// Drives of this kind beside a block drive.
     pub motivation: Motivation,
 }
@@ -118,7 +122,7 @@ pub(super) fn measure(plan: &Plan<'_>) -> Result<Option<Measured>, Failure> {
         add(&format!("{levels} levels pinned"), "pink", &["a", "c"], Change::Pin(levels))?;
     }
     // On the same workloads as those with levels pinned, the last of which is PinK as it is.
-    add("PinK (NO-OPT)", "pink", &["a", "c"], Change::NoSearchAids)?;
+    add(WITHOUT_AIDS, "pink", &["a", "c"], Change::NoSearchAids)?;
     for height in HEIGHTS {
         add(&format!("{height} levels in all"), "pink", &["a", "c"], Change::Height(height))?;
     }
@@ -132,7 +136,8 @@ pub(super) fn measure(plan: &Plan<'_>) -> Result<Option<Measured>, Failure> {
     let plain = take(1).remove(0);
     let heights = take(HEIGHTS.count());
     let whole = take(1).remove(0);
-    let beyond::Beyond { full, rated, costly, with_key } = beyond::Beyond::of(&mut done);
+    let beyond::Beyond { full, rated, costly, with_key, costly_plain } =
+        beyond::Beyond::of(&mut done);
     let motivation = Motivation::of(&mut done);
     Ok(Some(Measured {
         systems,
@@ -144,6 +149,7 @@ pub(super) fn measure(plan: &Plan<'_>) -> Result<Option<Measured>, Failure> {
         rated,
         costly,
         with_key,
+        costly_plain,
         motivation,
     }))
 }

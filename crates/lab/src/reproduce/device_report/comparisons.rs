@@ -107,16 +107,14 @@ fn lockdown_row(measured: &Measured) -> Comparison {
         let megabytes = lockdown.written_bytes / 1_000_000;
         format!("{megabytes} MB {:.1} ms", lockdown.took_ms)
     };
-    let tens = measured.lockdowns.iter().filter(|l| l.written_bytes >= 8_000_000);
-    let most = tens.map(|l| l.took_ms).fold(0.0, f64::max);
     row(
         "device-7b",
         "lockdown after tens of MB were written",
         "under 20 ms (section 5.2, figure 7b)",
         measured.lockdowns.iter().map(text).collect::<Vec<_>>().join(", "),
-        holds(most < 20.0),
-        "What was written before the last 12 MiB, which is a set's buffer, is on flash already. How \
-         large the prototype's is was not published; ours is what this time allows.",
+        Verdict::NotApplicable,
+        "Fitted: how large the prototype's buffer is was not published, and ours, 12 MiB a set, is what this time allows. \
+         What was written before the last 12 MiB is on flash already.",
     )
 }
 

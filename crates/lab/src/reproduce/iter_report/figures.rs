@@ -126,19 +126,19 @@ fn tails(board: &Board, measured: &Measured, is_ahead: bool) -> Figure {
     }])
 }
 
-/// Gains by the time of firmware and host, and what the board allows.
+/// Gains by the times of the board, and what it allows.
 fn by_fixed(measured: &Measured) -> Figure {
     let swept = &measured.swept;
     let of = |value: fn(&Swept) -> f64| swept.iter().map(value).collect::<Vec<_>>();
     Figure::new(
         "iter-gain-by-fixed",
-        "What value prefetch gains, by the time of firmware and host",
+        "What value prefetch gains, by the time of firmware and host, and by tR",
         format!(
-            "{} values; that time is not known of the board. The paper does not say for which sizes its gains are.",
+            "{} values; those times are not known of the board. Where no tR stands it is the profile's. The paper does not say for which sizes its gains are.",
             bytes_text(SWEPT_BYTES)
         ),
         FigureKind::Bars {
-            over: "time of firmware and host".to_owned(),
+            over: "firmware and host, tR".to_owned(),
             categories: swept.iter().map(by_fixed_name).collect(),
             y: Axis::linear("gain", Unit::Other("x".to_owned())),
             series: vec![
@@ -154,7 +154,7 @@ fn by_fixed(measured: &Measured) -> Figure {
 }
 
 fn by_fixed_name(one: &Swept) -> String {
-    format!("{:.0} us, {}", one.fixed_us, one.layout.name())
+    format!("{}, {}", one.times(), one.layout.name())
 }
 
 fn gains(measured: &Measured, layout: Layout) -> Figure {

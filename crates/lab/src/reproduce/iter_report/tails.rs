@@ -169,17 +169,18 @@ fn cost_row(measured: &Measured) -> Comparison {
     )
 }
 
-/// Gains where firmware and host take other times.
+/// Gains where the board takes other times.
 pub(super) fn swept_rows(measured: &Measured) -> Vec<Comparison> {
     let one = |swept: &Swept| {
         let (best, gained) = swept.best();
-        let (layout, fixed) = (swept.layout, swept.fixed_us);
+        let layout = swept.layout;
+        let id = swept.read_us.map_or(String::new(), |read_us| format!("-tr-{read_us:.0}us"));
         row(
-            &format!("iter-gain-{}-{fixed:.0}us", layout.name()),
+            &format!("iter-gain-{}-{:.0}us{id}", layout.name(), swept.fixed_us),
             &format!(
                 "the same with {} values where firmware and host take {}, {} layout",
                 bytes_text(SWEPT_BYTES),
-                micros(fixed),
+                swept.times(),
                 layout.name()
             ),
             &format!("{}x (abstract)", published_gain(layout)),

@@ -9,14 +9,15 @@ use kvssd::DeviceProfile;
 use workload::CoreWorkload;
 
 use super::system::{Cell, Change, System, cell, loaded_name, sized, stand_spec, ycsb};
-use super::{READS, SYSTEMS, Size, WORKLOADS};
+use super::{READS, SYSTEMS, Size, WITHOUT_AIDS, WORKLOADS};
 use crate::reproduce::Plan;
 use crate::reproduce::jobs::Job;
 use crate::reproduce::kept::kept;
 use crate::reproduce::stand::{Failure, Stand, StandSpec};
 
 /// What the firmware's times are multiplied by: nothing that is published pins them down.
-pub(in crate::reproduce) const COSTS: [u32; 3] = [1, 5, 10];
+pub(in crate::reproduce) const COSTS: [u32; 3] = [1, 5, SLOWEST];
+const SLOWEST: u32 = 10;
 /// Systems that are compared at equal rates and with all requests.
 const COMPARED: [usize; 3] = [0, 1, 2];
 /// Value bytes of objects that have 1,024 bytes with key and header, so that a page of 8 KiB has eight of them.
@@ -83,6 +84,7 @@ pub(super) fn jobs<'a>(plan: &Plan<'a>, size: &Size) -> Result<Vec<Job<'a, Syste
     jobs.extend(rated(plan, turns, size)?);
     jobs.extend(costly(plan, turns, size)?);
     jobs.extend(with_key(plan, turns, size)?);
+    jobs.push(costly_without_aids(plan, turns, size)?);
     Ok(jobs)
 }
 
@@ -92,6 +94,7 @@ pub(super) struct Beyond {
     pub rated: Vec<System>,
     pub costly: Vec<[System; 2]>,
     pub with_key: [System; 2],
+    pub costly_plain: System,
 }
 
 impl Beyond {
@@ -107,7 +110,7 @@ impl Beyond {
         let rated = COMPARED.map(|system| gather(rated_workloads(system).len())).into();
         let costly = COSTS.map(|_| PAIR.map(|_| gather(COSTLY.len()))).into();
         let with_key = PAIR.map(|_| gather(WITH_KEY.len()));
-        Self { full, rated, costly, with_key }
+        Self { full, rated, costly, with_key, costly_plain: gather(1) }
     }
 }
 
@@ -152,7 +155,8 @@ fn rated<'a>(plan: &Plan<'a>, turns: &Turns, size: &Size) -> Result<Vec<Job<'a, 
     .collect()
 }
 
-/// The drive with a firmware that takes so many times as long for everything.
+/// The drive with a firmware that takes so many times as long for commands and for all work of the index. What a command waits in
+/// the pipeline beside that stays as it is.
 fn slower(mut device: DeviceProfile, times: u32) -> DeviceProfile {
     let times = f64::from(times);
     device.controller.command_us *= times;
@@ -178,6 +182,24 @@ fn costly<'a>(
         }
     }
     Ok(jobs)
+}
+
+/// C on a drive without prefixes and range pointers, with the slowest firmware: comparisons of whole keys weigh most there.
+fn costly_without_aids<'a>(
+    plan: &Plan<'a>,
+    turns: &Turns,
+    size: &Size,
+) -> Result<Job<'a, System>, Failure> {
+    let spec = stand_spec(plan.seed, size, "pink", Change::NoSearchAids, 1024)?;
+    let (run, device) = (ycsb("c", size)?, slower(spec.device.clone(), SLOWEST));
+    let title = format!("{WITHOUT_AIDS}: C, firmware times {SLOWEST}");
+    let (name, design) = (WITHOUT_AIDS, "pink");
+    Ok(job(
+        plan,
+        turns,
+        title,
+        Opened { name, design, spec, device, workload: "c", run, rate: None },
+    ))
 }
 
 fn with_key<'a>(

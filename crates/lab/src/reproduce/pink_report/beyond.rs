@@ -145,7 +145,7 @@ fn costs(measured: &Measured, id: &str, what: &str, unit: Unit, of: fn(&Cell) ->
     Figure::new(
         id,
         format!("Firmware that takes one, five and ten times as long: {what}"),
-        "Commands and all work of the index; flash and link as they are. Closed loop of 64.",
+        "Commands and all work of the index; flash, link and pipeline as they are. Closed loop of 64.",
         FigureKind::Bars {
             over: "YCSB workload".to_owned(),
             categories: workloads.iter().map(|cell| cell.workload.to_uppercase()).collect(),
@@ -161,6 +161,7 @@ pub(super) fn rows(measured: &Measured) -> Vec<Comparison> {
     rows.extend(tails_of_trees(measured));
     rows.push(rated_row(measured));
     rows.extend(cost_rows(measured));
+    rows.push(aids_of_slow_firmware(measured));
     rows.push(with_key(measured));
     rows
 }
@@ -331,6 +332,29 @@ fn cost_rows(measured: &Measured) -> Vec<Comparison> {
         )
     };
     each.map(one).collect()
+}
+
+/// Prefixes and range pointers where what they save costs most.
+fn aids_of_slow_firmware(measured: &Measured) -> Comparison {
+    let times = COSTS[COSTS.len() - 1];
+    let [_, with] = &measured.costly[COSTS.len() - 1];
+    let (with, without) = (with.ran("c"), measured.costly_plain.ran("c"));
+    let faster = with.operations_per_second / without.operations_per_second;
+    row(
+        "pink-search-aids-costly",
+        &format!("prefixes and range pointers, C, firmware that takes {times} times as long"),
+        "faster Load and C (slide 30; no value)",
+        change(1.0, faster),
+        super::comparisons::faster(faster),
+        format!(
+            "{:.0} in place of {:.0} operations/s; p99 of gets {}, mean {}. Load was not run with slower firmware.",
+            with.operations_per_second,
+            without.operations_per_second,
+            change(without.get.p99_us, with.get.p99_us),
+            change(without.get.mean_us, with.get.mean_us),
+        ),
+    )
+    .again()
 }
 
 fn with_key(measured: &Measured) -> Comparison {

@@ -4,7 +4,7 @@ use workload::LatencySummary;
 
 use crate::report::{Axis, BarSeries, Comparison, Figure, FigureKind, Series, Unit, Verdict};
 use crate::reproduce::pink::{Motivation, READS_OF_KEYS, System};
-use crate::reproduce::words::{change, holds, row};
+use crate::reproduce::words::{change, row};
 
 type Value = fn(&LatencySummary) -> f64;
 
@@ -83,7 +83,15 @@ pub(super) fn rows(motivation: &Motivation) -> Vec<Comparison> {
         let [p99, p999] = [get.p99_us / block.p99_us, get.p999_us / block.p999_us];
         format!("{} {p99:.2}x and {p999:.2}x", system.name)
     };
-    let of_hash = reads(hash);
+    let (of_hash, of_pink) = (reads(hash), reads(pink));
+    let is_longer =
+        |than: &LatencySummary| of_hash.p99_us > than.p99_us && of_hash.p999_us > than.p999_us;
+    // A block takes one read of flash, and a pair more: a tail that is hash's own is longer than that of another index too.
+    let verdict = match (is_longer(&block), is_longer(&of_pink)) {
+        (true, true) => Verdict::Holds,
+        (true, false) => Verdict::Deviates,
+        (false, _) => Verdict::DoesNotHold,
+    };
     let load = |system: &System| system.load().operations_per_second;
     let gets_of_c = |system: &System| system.ran("c").operations_per_second;
     let p99_of_c = |system: &System| system.ran("c").get.p99_us;
@@ -93,10 +101,11 @@ pub(super) fn rows(motivation: &Motivation) -> Vec<Comparison> {
             "p99 and p99.9 of reads of a hash-indexed drive over those of a block drive",
             "longer (slide; no value, two products of one maker)",
             over(hash),
-            holds(of_hash.p99_us > block.p99_us && of_hash.p999_us > block.p999_us),
+            verdict,
             format!(
                 "64 reads at a time, keys and blocks uniform. The block drive has p99 {:.0} us and p99.9 {:.0} us. Besides: {}, {}, \
-                 {}. A get of hash takes {:.2} flash reads on average, {} at most.",
+                 {}. A get of hash takes {:.2} flash reads on average, {} at most, and a block one. So any drive of pairs is slower here; \
+                 of a tail that is hash's own it would have to be longer than PinK's too.",
                 block.p99_us,
                 block.p999_us,
                 over(lsm),

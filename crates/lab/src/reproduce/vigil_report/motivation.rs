@@ -36,7 +36,7 @@ fn tail(measured: &Measured) -> Vec<Comparison> {
             "tail of gets over the usual, Base",
             "up to 15.7x (section 3.1, figure 3a)",
             beside(15.7, worst, times(worst)),
-            Verdict::of_gain(15.7, worst),
+            Verdict::of_amount(15.7, worst),
             "p99.99 over p90, the workload with the most.",
         ),
         row(
@@ -44,7 +44,7 @@ fn tail(measured: &Measured) -> Vec<Comparison> {
             "longest get beside flushes and compactions, over the usual of gets alone",
             "20x beside a flush, 30x beside a compaction (section 3.1, figure 3c)",
             beside(30.0, beyond, times(beyond)),
-            Verdict::of_gain(30.0, beyond),
+            Verdict::of_amount(30.0, beyond),
             format!(
                 "UserDB: {} over the p99 of its gets alone, {}; the paper has 147 us. The longest read of the flash \
                  waits for a page program or two, as erases are suspended (docs/decisions/0034).",
@@ -118,7 +118,7 @@ fn delayed_flush(measured: &Measured) -> Comparison {
         "longest gets with flushes put off, over the usual get",
         "up to 27.4x (section 3.2, figure 4b)",
         beside(27.4, ours, times(ours)),
-        Verdict::of_gain(27.4, ours),
+        Verdict::of_amount(27.4, ours),
         format!(
             "YCSB-A, two memtables, flushes at 2.5 MB/s, 16 clients in a closed loop, by which the paper seems to measure: {} and \
              {}. Puts wait for a memtable, and a client that waits with one asks for nothing, but a get that has begun waits \
