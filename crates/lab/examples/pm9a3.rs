@@ -7,30 +7,29 @@
 //! SSD-iq (Haas et al., PVLDB) wrote a Samsung PM9A3 of 960 GB once in order, three times over at random, and then at offered rates, 4 KiB
 //! at a time: six writers (99 % writes, Poisson, up to 64 outstanding each) and a probe of 10 thousand operations a second, half of them
 //! reads. The percentiles are the probe's, and the rate that of all writes, its own among them. Ours begins in the steady state that the
-//! overwriting leads to (decision 34); each rate is run for SECONDS of virtual time, of which the probe is there for four fifths. RATES are
-//! thousands a second, with commas.
+//! overwriting leads to (decision 34); each rate is the job `probe-30k` at that rate for SECONDS of virtual time, of which the probe is there for
+//! four fifths. RATES are thousands a second, with commas.
 
-use lab::device::{self, Arrivals, Before, DeviceSpec, Direction, Job, JobReport, Rw, StreamSpec};
+use lab::device::{self, Before, DeviceSpec, Direction, Job, JobReport, Rw, StreamSpec};
 use ssd::SsdProfile;
 
-/// What was measured of reads and writes at an offered rate, in microseconds: p50, p99, p99.9, p99.99.
+/// What was measured of reads and writes at an offered rate, in microseconds: p50, p99, p99.9, p99.99, p99.999.
 struct Published {
     thousands: u32,
-    read: [f64; 4],
-    write: [f64; 4],
+    read: [f64; 5],
+    write: [f64; 5],
 }
+
+/// The job of the method: a probe, then writers.
+const METHOD: &str = "probe-30k";
 
 /// More than the drive takes.
 const SATURATED: u32 = 100;
-/// Writers besides the probe.
-const WRITERS: usize = 6;
-/// The share of their operations that is writes.
-const WRITTEN: f64 = 0.99;
-/// Operations a second of the probe.
-const PROBE: f64 = 1e4;
-const PERCENTILES: [&str; 4] = ["p50", "p99", "p99.9", "p99.99"];
-/// By how much each percentile may deviate.
-const ALLOWED: [f64; 4] = [0.15, 0.15, 0.3, 0.3];
+/// Percentiles, as quantiles.
+const PERCENTILES: [(&str, f64); 5] =
+    [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999), ("p99.999", 0.99999)];
+/// By how much each percentile may deviate. The last is that of two or three operations, and not scored.
+const ALLOWED: [Option<f64>; 5] = [Some(0.15), Some(0.15), Some(0.3), Some(0.3), None];
 
 /// What numbers of the profile were fitted to, besides what the maker specifies and the saturated rate: by rate, and place
 /// in the list of percentiles.
@@ -46,14 +45,14 @@ const FITTED: [(u32, Direction, usize); 7] = [
 
 #[rustfmt::skip]
 const PUBLISHED: [Published; 8] = [
-    Published { thousands: 10, read: [64.0, 237.0, 394.0, 526.0], write: [11.0, 14.0, 17.0, 20.0] },
-    Published { thousands: 20, read: [71.0, 276.0, 428.0, 852.0], write: [11.0, 14.0, 17.0, 20.0] },
-    Published { thousands: 30, read: [73.0, 318.0, 472.0, 876.0], write: [11.0, 14.0, 18.0, 20.0] },
-    Published { thousands: 40, read: [89.0, 349.0, 505.0, 881.0], write: [11.0, 14.0, 17.0, 20.0] },
-    Published { thousands: 50, read: [104.0, 372.0, 530.0, 890.0], write: [12.0, 43.0, 71.0, 102.0] },
-    Published { thousands: 60, read: [108.0, 388.0, 545.0, 899.0], write: [14.0, 81.0, 138.0, 214.0] },
-    Published { thousands: 70, read: [114.0, 381.0, 603.0, 1513.0], write: [23.0, 308.0, 1627.0, 2446.0] },
-    Published { thousands: SATURATED, read: [900.0, 2205.0, 3045.0, 4190.0], write: [3380.0, 4038.0, 5940.0, 6560.0] },
+    Published { thousands: 10, read: [64.0, 237.0, 394.0, 526.0, 904.0], write: [11.0, 14.0, 17.0, 20.0, 25.0] },
+    Published { thousands: 20, read: [71.0, 276.0, 428.0, 852.0, 950.0], write: [11.0, 14.0, 17.0, 20.0, 27.0] },
+    Published { thousands: 30, read: [73.0, 318.0, 472.0, 876.0, 962.0], write: [11.0, 14.0, 18.0, 20.0, 27.0] },
+    Published { thousands: 40, read: [89.0, 349.0, 505.0, 881.0, 983.0], write: [11.0, 14.0, 17.0, 20.0, 27.0] },
+    Published { thousands: 50, read: [104.0, 372.0, 530.0, 890.0, 1013.0], write: [12.0, 43.0, 71.0, 102.0, 130.0] },
+    Published { thousands: 60, read: [108.0, 388.0, 545.0, 899.0, 1030.0], write: [14.0, 81.0, 138.0, 214.0, 304.0] },
+    Published { thousands: 70, read: [114.0, 381.0, 603.0, 1513.0, 2102.0], write: [23.0, 308.0, 1627.0, 2446.0, 2610.0] },
+    Published { thousands: SATURATED, read: [900.0, 2205.0, 3045.0, 4190.0, 4650.0], write: [3380.0, 4038.0, 5940.0, 6560.0, 6650.0] },
 ];
 
 /// How many figures there are that nothing was fitted to, and how many of them are near enough.
@@ -135,24 +134,20 @@ fn at_rate(
     (seconds, seed): (f64, u64),
     score: &mut Score,
 ) {
-    let open = |name: &str, rate: f64, reads: f64, depth: u32, start: f64| StreamSpec {
-        name: name.to_owned(),
-        read_percent: Some(reads),
-        depth: Some(depth),
-        rate: Some(rate),
-        arrivals: Some(Arrivals::Poisson),
-        start_s: start,
-        duration_s: Some(seconds - start),
-        ..StreamSpec::new(Rw::RandRw)
-    };
-    let warm_up = seconds / 5.0;
-    let total = f64::from(published.thousands) * 1e3;
-    let each = (total - PROBE / 2.0) / WRITERS as f64 / WRITTEN;
-    let mut streams = vec![open("probe", PROBE, 50.0, 64, warm_up)];
-    streams.extend(
-        (1..=WRITERS).map(|n| open(&format!("writer {n}"), each, 100.0 * (1.0 - WRITTEN), 64, 0.0)),
-    );
-    let report = run(profile, seed, Job::new("offered", streams));
+    let mut job = Job::load(METHOD).unwrap_or_else(|error| panic!("{error}"));
+    let (probe, writers) = job.streams.split_first_mut().expect("it has a probe");
+    let per_second = |stream: &StreamSpec| stream.rate.expect("it has a rate");
+    let share_written = |stream: &StreamSpec| 1.0 - stream.read_percent.unwrap_or(50.0) / 100.0;
+    probe.start_s = seconds / 5.0;
+    probe.duration_s = Some(seconds - probe.start_s);
+    // The probe's writes are among those that are offered.
+    let total = f64::from(published.thousands) * 1e3 - per_second(probe) * share_written(probe);
+    let each = total / writers.len() as f64;
+    for writer in writers {
+        writer.rate = Some(each / share_written(writer));
+        writer.duration_s = Some(seconds);
+    }
+    let report = run(profile, seed, job);
     let rate = published.thousands;
     let at = if rate == SATURATED { "saturated".to_owned() } else { format!("{rate} k/s") };
     let writes = report.streams.iter().map(|stream| {
@@ -172,14 +167,15 @@ fn at_rate(
     for (direction, figures) in
         [(Direction::Read, &published.read), (Direction::Write, &published.write)]
     {
-        let measured = report.streams[0].direction(direction).expect("there were some").summary();
-        let ours = [measured.p50_us, measured.p99_us, measured.p999_us, measured.p9999_us];
-        for (i, (published, ours)) in figures.iter().zip(ours).enumerate() {
+        let part = report.streams[0].direction(direction).expect("there were some");
+        let measured = &part.histogram;
+        for (i, (name, quantile)) in PERCENTILES.into_iter().enumerate() {
             let is_noise = rate == 70 && i == 3;
             let is_scored = !is_noise && !FITTED.contains(&(rate, direction, i));
-            let allowed = is_scored.then_some(ALLOWED[i]);
-            let what = format!("{at}: {} {}", direction.name(), PERCENTILES[i]);
-            score.line(&what, *published, ours, allowed);
+            let allowed = ALLOWED[i].filter(|_| is_scored);
+            let what = format!("{at}: {} {name}", direction.name());
+            let ours = measured.value_at_quantile(quantile) as f64 / 1e3;
+            score.line(&what, figures[i], ours, allowed);
         }
     }
     eprintln!(

@@ -33,6 +33,7 @@ impl Entry for Job {
         ("seqwrite", include_str!("../../jobs/seqwrite.toml")),
         ("windows", include_str!("../../jobs/windows.toml")),
         ("isolation", include_str!("../../jobs/isolation.toml")),
+        ("probe-30k", include_str!("../../jobs/probe-30k.toml")),
     ];
 
     const ALIASES: &'static [(&'static str, &'static str)] = &[
